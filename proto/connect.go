@@ -1,0 +1,94 @@
+package proto
+
+// PasswordSize is the length of a session password on the wire, also when it is rejected.
+const PasswordSize = 16
+
+// ConnectRequest is the first frame of a connection. Source: client-protocol section 3.1.
+type ConnectRequest struct {
+	ProtocolVersion int32     // ignored by servers
+	LastZxidSeen    Zxid      // newest zxid the client has seen, 0 for a new client
+	TimeOut         int32     // requested session timeout, ms
+	SessionID       SessionID // 0 for a new session
+	Password        []byte    // of the session to resume
+	ReadOnly        bool      // the client accepts a read-only server
+	HasReadOnly     bool      // the optional readOnly byte was present; clients before 3.4 omit it
+}
+
+// AppendTo appends the encoding of r, with the readOnly byte only if r.HasReadOnly.
+func (r *ConnectRequest) AppendTo(b []byte) []byte {
+	b = AppendInt32(b, r.ProtocolVersion)
+	b = AppendInt64(b, int64(r.LastZxidSeen))
+	b = AppendInt32(b, r.TimeOut)
+	b = AppendInt64(b, int64(r.SessionID))
+	b = AppendBuffer(b, r.Password)
+	if r.HasReadOnly {
+		b = AppendBool(b, r.ReadOnly)
+	}
+	return b
+}
+
+// ReadFrom decodes r; Password aliases b.
+func (r *ConnectRequest) ReadFrom(b []byte) error {
+	d := NewReader(b)
+	r.ProtocolVersion = d.Int32()
+	r.LastZxidSeen = Zxid(d.Int64())
+	r.TimeOut = d.Int32()
+	r.SessionID = SessionID(d.Int64())
+	r.Password = d.Buffer()
+	r.HasReadOnly = d.Err() == nil && d.Len() > 0
+	r.ReadOnly = r.HasReadOnly && d.Bool()
+	return d.Err()
+}
+
+// ConnectResponse answers a ConnectRequest. TimeOut, SessionID and Password are all zero when
+// the session is rejected. Source: client-protocol section 3.2.
+type ConnectResponse struct {
+	ProtocolVersion int32              // always 0
+	TimeOut         int32              // negotiated session timeout, ms
+	SessionID       SessionID          // assigned or confirmed
+	Password        [PasswordSize]byte // of the session
+	ReadOnly        bool               // the server is read-only
+	HasReadOnly     bool               // send the readOnly byte, as the request had it
+}
+
+// AppendTo appends the encoding of r: 36 bytes, or 37 if r.HasReadOnly.
+func (r *ConnectResponse) AppendTo(b []byte) []byte {
+	b = AppendInt32(b, r.ProtocolVersion)
+	b = AppendInt32(b, r.TimeOut)
+	b = AppendInt64(b, int64(r.SessionID))
+	b = AppendBuffer(b, r.Password[:])
+	if r.HasReadOnly {
+		b = AppendBool(b, r.ReadOnly)
+	}
+	return b
+}
+
+// ReadFrom decodes r. A password of another length than PasswordSize is ErrLength.
+func (r *ConnectResponse) ReadFrom(b []byte) error {
+	d := NewReader(b)
+	r.ProtocolVersion = d.Int32()
+	r.TimeOut = d.Int32()
+	r.SessionID = SessionID(d.Int64())
+	passwd := d.Buffer()
+	if d.Err() == nil && len(passwd) != PasswordSize {
+		return ErrLength
+	}
+	copy(r.Password[:], passwd)
+	r.HasReadOnly = d.Err() == nil && d.Len() > 0
+	r.ReadOnly = r.HasReadOnly && d.Bool()
+	return d.Err()
+}
+
+// SessionPassword derives a session's password from its id, as every server of an ensemble does:
+// it proves nothing but that the client was told it. Source: client-protocol section 3.5.
+func SessionPassword(id SessionID) [PasswordSize]byte {
+	const mask = uint64(1)<<48 - 1
+	state := ((uint64(id) ^ 0xB3415C00) ^ 0x5DEECE66D) & mask
+	var p [PasswordSize]byte
+	for i := 0; i < PasswordSize; i += 4 {
+		state = (state*0x5DEECE66D + 0xB) & mask
+		w := uint32(state >> 16)
+		p[i], p[i+1], p[i+2], p[i+3] = byte(w), byte(w>>8), byte(w>>16), byte(w>>24)
+	}
+	return p
+}
