@@ -221,6 +221,62 @@ const DefaultMaxBuffer = 0xfffff
 // PacketType is the kind of a QuorumPacket. Source: quorum-protocol section 4.
 type PacketType int32
 
+// The packets between a learner and its leader.
+const (
+	PacketRequest           PacketType = 1  // a client's request, to the leader
+	PacketProposal          PacketType = 2  // a txn offered at a zxid
+	PacketAck               PacketType = 3  // the learner's promise that a txn, or a new epoch, is durable
+	PacketCommit            PacketType = 4  // a proposal is to be applied
+	PacketPing              PacketType = 5  // both directions: liveness; the answer lists touched sessions
+	PacketRevalidate        PacketType = 6  // both directions: is a session alive
+	PacketSync              PacketType = 7  // answer to a forwarded sync
+	PacketInform            PacketType = 8  // a committed txn, to an observer
+	PacketCommitAndActivate PacketType = 9  // commit of a reconfig
+	PacketNewLeader         PacketType = 10 // end of the history that synchronization sends
+	PacketFollowerInfo      PacketType = 11 // first packet of a follower
+	PacketUpToDate          PacketType = 12 // the learner may serve clients
+	PacketDiff              PacketType = 13 // the missing txns follow
+	PacketTrunc             PacketType = 14 // cut the log back to a zxid
+	PacketSnap              PacketType = 15 // a whole state follows
+	PacketObserverInfo      PacketType = 16 // first packet of an observer
+	PacketLeaderInfo        PacketType = 17 // the leader's new epoch
+	PacketAckEpoch          PacketType = 18 // the learner's promise not to follow an older epoch
+	PacketInformAndActivate PacketType = 19 // a committed reconfig, to an observer
+)
+
+var packetNames = [...]string{
+	PacketRequest:           "REQUEST",
+	PacketProposal:          "PROPOSAL",
+	PacketAck:               "ACK",
+	PacketCommit:            "COMMIT",
+	PacketPing:              "PING",
+	PacketRevalidate:        "REVALIDATE",
+	PacketSync:              "SYNC",
+	PacketInform:            "INFORM",
+	PacketCommitAndActivate: "COMMITANDACTIVATE",
+	PacketNewLeader:         "NEWLEADER",
+	PacketFollowerInfo:      "FOLLOWERINFO",
+	PacketUpToDate:          "UPTODATE",
+	PacketDiff:              "DIFF",
+	PacketTrunc:             "TRUNC",
+	PacketSnap:              "SNAP",
+	PacketObserverInfo:      "OBSERVERINFO",
+	PacketLeaderInfo:        "LEADERINFO",
+	PacketAckEpoch:          "ACKEPOCH",
+	PacketInformAndActivate: "INFORMANDACTIVATE",
+}
+
+// String returns the name as the protocol writes it, such as FOLLOWERINFO.
+func (t PacketType) String() string {
+	if t >= PacketRequest && int(t) < len(packetNames) {
+		return packetNames[t]
+	}
+	return "packet(" + strconv.Itoa(int(t)) + ")"
+}
+
+// LearnerProtocolVersion is the protocolVersion of LearnerInfo and LEADERINFO since Zab 1.0.
+const LearnerProtocolVersion int32 = 0x10000
+
 // Sizes of fixed records, in bytes.
 const (
 	StatSize          = 68
