@@ -1,0 +1,65 @@
+package config
+
+import "time"
+
+// Admin is the admin server. Source: operations.md section 3.1.
+type Admin struct {
+	// Enabled starts it. Key admin.enableServer; only the word "false" turns it off. Default true.
+	Enabled bool
+	// Address is the host or address to bind. Key admin.serverAddress; default 0.0.0.0 with a file, 127.0.0.1 without one.
+	Address string
+	// Port is its port. Key admin.serverPort; default 8080.
+	Port int
+	// IdleTimeout closes idle connections. Key admin.idleTimeout; default 30s.
+	IdleTimeout time.Duration
+	// CommandURL is the prefix of the commands. Key admin.commandURL; default /commands.
+	CommandURL string
+	// HTTPVersion is 10, 11 or 20. Key admin.httpVersion; default 11.
+	HTTPVersion int
+	// PortUnification serves HTTP and HTTPS on one port. Key admin.portUnification; default false.
+	PortUnification bool
+	// ForceHTTPS serves HTTPS only. Key admin.forceHttps; default false.
+	ForceHTTPS bool
+	// NeedClientAuth asks for a client certificate. Key admin.needClientAuth; default false.
+	NeedClientAuth bool
+	// RateLimiterInterval is the least time between two snapshots, and two restores. Key admin.rateLimiterIntervalInMS; default 5m.
+	RateLimiterInterval time.Duration
+	// SnapshotEnabled offers the command snapshot. Key admin.snapshot.enabled; default true.
+	SnapshotEnabled bool
+	// RestoreEnabled offers the command restore. Key admin.restore.enabled; default true.
+	RestoreEnabled bool
+}
+
+// The metrics providers that metricsProvider.className can name.
+const (
+	DefaultProvider    = "org.apache.zookeeper.metrics.impl.DefaultMetricsProvider"
+	NullProvider       = "org.apache.zookeeper.metrics.impl.NullMetricsProvider"
+	PrometheusProvider = "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider"
+)
+
+// Metrics is the metrics provider. Source: operations.md section 4.1.
+type Metrics struct {
+	// ClassName is one of the providers above. Key metricsProvider.className; default DefaultProvider.
+	ClassName string
+	// Host is the host or address to bind. Key metricsProvider.httpHost; default 0.0.0.0.
+	Host string
+	// Port is the HTTP port of the exporter. Key metricsProvider.httpPort; default 7000.
+	Port int
+	// HTTPSPort is the HTTPS port, PortUnset for none; equal to Port: both on one. Key metricsProvider.httpsPort.
+	HTTPSPort int
+	// TLS is the key material for HTTPSPort. Keys metricsProvider.ssl.*.
+	TLS TLS
+	// ExportRuntimeInfo adds the metrics of the Go runtime and of the process. Key metricsProvider.exportJvmInfo; default true.
+	ExportRuntimeInfo bool
+	// SummaryRotateInterval is the age of what summaries sum up. Key
+	// metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds; default 60s.
+	SummaryRotateInterval time.Duration
+}
+
+// Audit is the audit log. Source: operations.md section 7.1.
+type Audit struct {
+	// Enabled writes it. Key audit.enable; default false.
+	Enabled bool
+	// ImplClass is the Java class of the logger. Key audit.impl.class; only the default one is known.
+	ImplClass string
+}

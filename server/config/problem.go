@@ -1,0 +1,118 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The exit codes of operations.md section 1.3 that a configuration can cause.
+const (
+	ExitUnexpected = 1 // the own id is not in the member list, a bad digest algorithm
+	ExitInvalid    = 2 // invalid invocation or configuration
+	ExitDataDir    = 3 // a data directory cannot be used
+)
+
+// position is where a setting was written.
+type position struct {
+	file string // file name, "-D", or the name of an environment variable
+	line int    // 1-based, 0 outside files
+}
+
+// String returns file:line, or the file alone.
+func (p position) String() string {
+	if p.line == 0 {
+		return p.file
+	}
+	return fmt.Sprintf("%s:%d", p.file, p.line)
+}
+
+// Problem is one reason why a configuration cannot be used.
+type Problem struct {
+	// File is the file, "-D" for the command line, or the environment variable; empty if the setting is missing everywhere.
+	File string
+	// Line is the 1-based line of File, 0 if there is none.
+	Line int
+	// Key is the setting as it was written, empty for problems of the file itself.
+	Key string
+	// Value is what was written; the values of passwords are left out.
+	Value string
+	// Rule is what it breaks, in ZooKeeper's words where it has any.
+	Rule string
+	// Code is the exit code of the process, one of the Exit constants.
+	Code int
+}
+
+// Error returns "file:line: key = value: rule", without the parts that are not known.
+func (p *Problem) Error() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(position{p.File, p.Line}.String())
+		b.WriteString(": ")
+	}
+	if p.Key != "" {
+		b.WriteString(p.Key)
+		if p.Value != "" {
+			fmt.Fprintf(&b, " = %q", p.Value)
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(p.Rule)
+	return b.String()
+}
+
+// ExitCode returns the exit code of the process.
+func (p *Problem) ExitCode() int { return p.Code }
+
+// Problems is everything that is wrong with a configuration, in the order of the file. It is the error of Load, Parse
+// and Validate; each element is reachable by errors.As.
+type Problems []*Problem
+
+// Error returns one problem a line.
+func (ps Problems) Error() string { return "config: " + errors.Join(ps.Unwrap()...).Error() }
+
+// Unwrap returns the problems.
+func (ps Problems) Unwrap() []error {
+	errs := make([]error, len(ps))
+	for i, p := range ps {
+		errs[i] = p
+	}
+	return errs
+}
+
+// ExitCode returns the exit code of the process: ExitInvalid if any problem has it, else that of the first.
+func (ps Problems) ExitCode() int {
+	for _, p := range ps {
+		if p.Code == ExitInvalid {
+			return ExitInvalid
+		}
+	}
+	return ps[0].Code
+}
+
+// err returns ps as an error, nil if there is no problem.
+func (ps Problems) err() error {
+	if len(ps) == 0 {
+		return nil
+	}
+	return ps
+}
+
+// Warning is something that an operator should know but that stops nothing.
+type Warning struct {
+	// File and Line are as in Problem.
+	File string
+	Line int
+	// Key is the setting, empty if the warning is about several.
+	Key string
+	// Text is the warning, without place and key.
+	Text string
+}
+
+// String returns "file:line: key: text", without the parts that are not known.
+func (w Warning) String() string {
+	return (&Problem{File: w.File, Line: w.Line, Key: w.Key, Rule: w.Text}).Error()
+}
+
+// Warnings are the warnings of one configuration, in the order of the file.
+type Warnings []Warning

@@ -1,0 +1,196 @@
+package config
+
+import "time"
+
+// Role is what a member does in the ensemble.
+type Role uint8
+
+// The roles of members.
+const (
+	Participant Role = iota // votes and may lead
+	Observer                // receives INFORM, never votes
+)
+
+// String returns the role as zoo.cfg spells it.
+func (r Role) String() string {
+	if r == Observer {
+		return "observer"
+	}
+	return "participant"
+}
+
+// Quorum is the ensemble: who this server is, who the members are, and how they talk.
+type Quorum struct {
+	// ServerID is the content of myid, or of the setting myid or ZOO_MY_ID if that file is missing; 0 if none is given.
+	ServerID int64
+	// Members are the server lines in the order of their ids.
+	Members []Member
+	// Groups are the group lines in the order of their ids; empty without the hierarchical verifier.
+	Groups []Group
+	// Hierarchical is true as soon as any group or weight line exists.
+	Hierarchical bool
+	// DynamicConfigFile is the file that holds Members and Groups, empty if zoo.cfg does. Key dynamicConfigFile.
+	DynamicConfigFile string
+	// ConfigVersion is the hexadecimal suffix of DynamicConfigFile, the zxid of the reconfig that wrote it; 0 if it has none.
+	ConfigVersion int64
+
+	// InitLimit is the ticks a follower has to connect and sync. Key initLimit; required in an ensemble.
+	InitLimit int
+	// SyncLimit is the ticks of silence of a follower. Key syncLimit; required in an ensemble.
+	SyncLimit int
+	// ConnectToLearnerMasterLimit is the ticks for the connecting part of InitLimit. Key connectToLearnerMasterLimit; default
+	// and 0: InitLimit.
+	ConnectToLearnerMasterLimit int
+	// StandaloneEnabled lets a single participant run without the quorum code. Key standaloneEnabled; default true.
+	StandaloneEnabled bool
+	// ReconfigEnabled permits the reconfig operation and the rewriting of zoo.cfg. Key reconfigEnabled; default false.
+	ReconfigEnabled bool
+	// PeerType is the role of this server; its own server line wins over it. Key peerType; default participant.
+	PeerType Role
+	// QuorumListenOnAllIPs binds the quorum and election ports to the wildcard address. Key quorumListenOnAllIPs; default false.
+	QuorumListenOnAllIPs bool
+	// ObserverMasterPort is where followers serve observers; 0 is off. Key observerMasterPort; default 0.
+	ObserverMasterPort int
+	// ObserverMasterSizeLimit bounds the proposals an observer master keeps, in bytes. Key observerMaster.sizeLimit; default 32 MiB.
+	ObserverMasterSizeLimit int64
+	// SyncEnabled makes observers keep logs and snapshots. Key syncEnabled, or observer.syncEnabled, which wins; default true.
+	SyncEnabled bool
+	// LeaderServes is whether a leader accepts clients. Key leaderServes, yes or no; default yes.
+	LeaderServes bool
+	// CnxTimeout is the time to open an election connection. Key cnxTimeout, in seconds; default 5s.
+	CnxTimeout time.Duration
+	// QuorumCnxnTimeout is the read timeout of election connections; negative: SyncLimit ticks. Key quorumCnxnTimeoutMs;
+	// default -1ms.
+	QuorumCnxnTimeout time.Duration
+	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is for
+	// ever. Key electionPortBindRetry; default 3.
+	ElectionPortBindRetry int
+	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets. Key tcpKeepAlive; default false.
+	PeerTCPKeepAlive bool
+	// MinNotificationInterval is the first pause before notifications are sent again. Key
+	// fastleader.minNotificationInterval; default 200ms.
+	MinNotificationInterval time.Duration
+	// MaxNotificationInterval is the longest such pause. Key fastleader.maxNotificationInterval; default 60s.
+	MaxNotificationInterval time.Duration
+	// MaxTimeToWaitForEpoch bounds the discovery phase of a leader; negative: InitLimit ticks. Key
+	// leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default -1ms.
+	MaxTimeToWaitForEpoch time.Duration
+	// MaxConcurrentSnapSyncs is the learners that get a SNAP at a time. Key leader.maxConcurrentSnapSyncs
+	// (maxConcurrentSnapSyncs); default 10.
+	MaxConcurrentSnapSyncs int
+	// MaxConcurrentDiffSyncs is the learners that get a DIFF at a time. Key leader.maxConcurrentDiffSyncs
+	// (maxConcurrentDiffSyncs); default 100.
+	MaxConcurrentDiffSyncs int
+	// AckLoggingFrequency is the txns between two measurements of a learner's ACK. Key leader.ackLoggingFrequency; default 1000.
+	AckLoggingFrequency int
+	// LeaderConnectDelay is the pause between two tries to reach the leader. Key leaderConnectDelayDuringRetryMs; default 100ms.
+	LeaderConnectDelay time.Duration
+	// LeaderNoDelay sets TCP_NODELAY on the leader's sockets. Key leader.nodelay; default true.
+	LeaderNoDelay bool
+	// FollowerNoDelay sets TCP_NODELAY on a follower's sockets. Key follower.nodelay; default true.
+	FollowerNoDelay bool
+	// ObserverReconnectDelay is the largest random pause of an observer before it reconnects. Key observer.reconnectDelayMs; default 0.
+	ObserverReconnectDelay time.Duration
+	// ObserverElectionDelay is the pause of an observer before it looks for a leader. Key observer.election.DelayMs; default 200ms.
+	ObserverElectionDelay time.Duration
+	// MultiAddressEnabled permits several addresses a member. Key multiAddress.enabled; default false.
+	MultiAddressEnabled bool
+	// MultiAddressReachabilityCheck looks for an address that answers. Key multiAddress.reachabilityCheckEnabled; default true.
+	MultiAddressReachabilityCheck bool
+	// MultiAddressReachabilityTimeout is how long that may take. Key multiAddress.reachabilityCheckTimeoutMs; default 1s.
+	MultiAddressReachabilityTimeout time.Duration
+	// OraclePath is a file whose content 1 breaks the tie of two servers. Key oraclePath.
+	OraclePath string
+
+	// SSLQuorum encrypts election and quorum connections. Key sslQuorum; default false.
+	SSLQuorum bool
+	// PortUnification accepts both encrypted and plain ones. Key portUnification; default false.
+	PortUnification bool
+	// SSLQuorumReloadCertFiles watches the key and trust stores. Key sslQuorumReloadCertFiles; default false.
+	SSLQuorumReloadCertFiles bool
+	// QuorumTLS is the key material of the quorum, and of the admin server. Keys ssl.quorum.*.
+	QuorumTLS TLS
+	// QuorumAuth is SASL between servers. Keys quorum.auth.*.
+	QuorumAuth QuorumAuth
+}
+
+// Member is one server line: server.ID=host:quorum:election[:role][|...][;client].
+type Member struct {
+	// ID is the N of server.N.
+	ID int64
+	// Addresses are where its peers reach it; at least one.
+	Addresses []PeerAddress
+	// Role is participant unless the line says observer.
+	Role Role
+	// Client is where it serves plain clients; port PortUnset if the line does not say.
+	Client HostPort
+	// Secure is where it serves TLS clients; port PortUnset if the line does not say.
+	Secure HostPort
+	// Weight is its vote in the hierarchical verifier. Key weight.N; default 1, 0 never counts.
+	Weight int64
+}
+
+// PeerAddress is one address of a member with its two ports.
+type PeerAddress struct {
+	// Host is a name or an IP address; IPv6 without brackets.
+	Host string
+	// QuorumPort is where a leader waits for learners.
+	QuorumPort int
+	// ElectionPort is where every member listens; PortUnset if the line omits it.
+	ElectionPort int
+}
+
+// HostPort is a client address of a member line.
+type HostPort struct {
+	Host string
+	Port int
+}
+
+// Group is one group line: group.ID=1:2:3.
+type Group struct {
+	ID      int64
+	Members []int64
+}
+
+// QuorumAuth is SASL between servers. Source: operations.md section 8.5.
+type QuorumAuth struct {
+	// EnableSASL switches it on. Key quorum.auth.enableSasl; default false.
+	EnableSASL bool
+	// ServerRequireSASL refuses peers without it. Key quorum.auth.serverRequireSasl; default false.
+	ServerRequireSASL bool
+	// LearnerRequireSASL makes this server authenticate when it connects. Key quorum.auth.learnerRequireSasl; default false.
+	LearnerRequireSASL bool
+	// LearnerLoginContext is the JAAS section for connecting. Key quorum.auth.learner.saslLoginContext; default QuorumLearner.
+	LearnerLoginContext string
+	// ServerLoginContext is the JAAS section for accepting. Key quorum.auth.server.saslLoginContext; default QuorumServer.
+	ServerLoginContext string
+	// KerberosServicePrincipal is the principal of the servers. Key quorum.auth.kerberos.servicePrincipal; default zkquorum/localhost.
+	KerberosServicePrincipal string
+}
+
+// Member returns the member with the given id, or nil.
+func (q *Quorum) Member(id int64) *Member {
+	for i := range q.Members {
+		if q.Members[i].ID == id {
+			return &q.Members[i]
+		}
+	}
+	return nil
+}
+
+// Voters returns the number of members that vote.
+func (q *Quorum) Voters() int {
+	n := 0
+	for i := range q.Members {
+		if q.Members[i].Role == Participant {
+			n++
+		}
+	}
+	return n
+}
+
+// Distributed reports whether this server is a member of an ensemble: standaloneEnabled is false, or more than one
+// member votes. Otherwise it runs alone and its server lines only give it its client port. Source: operations.md section 1.2.
+func (q *Quorum) Distributed() bool {
+	return !q.StandaloneEnabled || q.Voters() > 1
+}

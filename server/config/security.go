@@ -1,0 +1,136 @@
+package config
+
+import "time"
+
+// Secret is a password. It prints as stars, so that no log and no admin command shows it; convert it to string to use it.
+type Secret string
+
+// String hides the value; an empty secret is empty.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return "***"
+}
+
+// GoString hides the value from %#v.
+func (s Secret) GoString() string { return `"` + s.String() + `"` }
+
+// MarshalText hides the value from encoders.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Security is who may do what, and how clients prove who they are. Source: operations.md section 8.
+type Security struct {
+	// SkipACL turns off every ACL check. Key skipACL; only the word "yes" turns it on.
+	SkipACL bool
+	// SuperDigest is super:<base64 of the hash of super:password>, the digest id that passes every check. Key
+	// DigestAuthenticationProvider.superDigest; default none.
+	SuperDigest string
+	// DigestAlg is the hash of digest ids: SHA1, SHA-224, SHA-256, SHA-384, SHA-512 or MD5. Key DigestAuthenticationProvider.digestAlg; default SHA1.
+	DigestAlg string
+	// DigestAuth offers the scheme digest. Key DigestAuthenticationProvider.enabled; default true.
+	DigestAuth bool
+	// EnforceAuth closes sessions that do not authenticate.
+	EnforceAuth EnforceAuth
+	// SessionRequireClientSASLAuth is the older form of EnforceAuth with the scheme sasl. Key sessionRequireClientSASLAuth; default false.
+	SessionRequireClientSASLAuth bool
+	// AllowSASLFailedClients lets clients whose SASL failed go on as anonymous. Key allowSaslFailedClients; default false.
+	AllowSASLFailedClients bool
+	// AuthProviders are the authProvider.* lines whose class is known, in the order of their suffixes.
+	AuthProviders []AuthProvider
+	// X509SuperUser is the subject that passes every check. Key X509AuthenticationProvider.superUser; default none.
+	X509SuperUser string
+	// SSLAuthProvider is the scheme used after a TLS handshake. Key ssl.authProvider; default x509.
+	SSLAuthProvider string
+	// TLS is the key material for clients. Keys ssl.*.
+	TLS TLS
+	// ClientCertReload watches the key and trust stores. Key client.certReload; default false.
+	ClientCertReload bool
+	// FIPSMode refuses DIGEST-MD5 for quorum SASL, and does nothing else here. Key fips-mode; default true.
+	FIPSMode bool
+	// SASL is SASL for clients.
+	SASL SASL
+	// EnsembleAuthNames are the cluster names accepted by the scheme ensemble; empty accepts all. Key ensembleAuthName.
+	EnsembleAuthNames []string
+	// IPUseXForwardedFor makes the scheme ip of the admin server believe X-Forwarded-For. Key
+	// IPAuthenticationProvider.usexforwardedfor; default false.
+	IPUseXForwardedFor bool
+}
+
+// EnforceAuth closes sessions that do not authenticate with one of the schemes. Source: operations.md section 8.4.
+type EnforceAuth struct {
+	// Enabled switches it on. Key enforce.auth.enabled; default false.
+	Enabled bool
+	// Schemes are the schemes of which one must be used. Key enforce.auth.schemes, comma separated; required when enabled.
+	Schemes []string
+}
+
+// AuthProvider is one authProvider.<suffix>=<class> line.
+type AuthProvider struct {
+	// Suffix is the text after "authProvider.".
+	Suffix string
+	// Class is the Java class name, kept as written.
+	Class string
+	// Scheme is what the class provides: sasl, x509, digest, ip or ensemble.
+	Scheme string
+}
+
+// SASL is SASL for clients. Source: operations.md section 8.4.
+type SASL struct {
+	// LoginConfig is the JAAS file. Key java.security.auth.login.config; default none.
+	LoginConfig string
+	// ServerSection is its section for this server. Key sasl.serverconfig; default Server.
+	ServerSection string
+	// SuperPassword is the password of the user super. Key SASLAuthenticationProvider.superPassword; default none.
+	SuperPassword Secret
+	// SuperUsers are principals that pass every check. Keys superUser and superUser.*.
+	SuperUsers []string
+	// RemoveHostFromPrincipal cuts the host part of a Kerberos principal. Key kerberos.removeHostFromPrincipal; default false.
+	RemoveHostFromPrincipal bool
+	// RemoveRealmFromPrincipal cuts the realm. Key kerberos.removeRealmFromPrincipal; default false.
+	RemoveRealmFromPrincipal bool
+	// AuthToLocal are the rules that map principals. Key security.auth_to_local; default none.
+	AuthToLocal string
+	// LetAnySASLUserDo is a principal pattern of old. Key letAnySaslUserDoX; default none.
+	LetAnySASLUserDo string
+}
+
+// Store is a key store or trust store.
+type Store struct {
+	// Location is the file.
+	Location string
+	// Password opens it.
+	Password Secret
+	// PasswordPath is a file with the password, which wins over Password.
+	PasswordPath string
+	// Type is PEM, PKCS12 or JKS; empty: from the extension of Location. BCFKS is refused.
+	Type string
+}
+
+// TLS is the settings of one TLS context. Source: operations.md section 8.2.
+type TLS struct {
+	// KeyStore is the server's own key and chain.
+	KeyStore Store
+	// TrustStore is the certificates that peers are checked against.
+	TrustStore Store
+	// Protocol is the one protocol version, or empty for TLS 1.2 and 1.3.
+	Protocol string
+	// EnabledProtocols are the protocol versions; empty: Protocol.
+	EnabledProtocols []string
+	// CipherSuites are JSSE names; empty: the library's.
+	CipherSuites []string
+	// ClientAuth is "none", "want" or "need"; default need.
+	ClientAuth string
+	// HostnameVerification checks the peer's certificate against its host name; default true.
+	HostnameVerification bool
+	// ClientHostnameVerification checks the connecting side too; default false for clients, true for the quorum.
+	ClientHostnameVerification bool
+	// AllowReverseDNSLookup permits to find the name by address; default false.
+	AllowReverseDNSLookup bool
+	// CRL checks revocation lists; default false.
+	CRL bool
+	// OCSP asks the issuer; default false.
+	OCSP bool
+	// HandshakeDetectionTimeout is the wait for the first byte on ports that accept both; default 5s.
+	HandshakeDetectionTimeout time.Duration
+}
