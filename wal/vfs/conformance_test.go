@@ -1,0 +1,255 @@
+package vfs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestConformance checks that both filesystems keep the same contract.
+func TestConformance(t *testing.T) {
+	systems := map[string]func(t *testing.T) (FS, string){
+		"OS":  func(t *testing.T) (FS, string) { return OS(), t.TempDir() },
+		"Mem": func(t *testing.T) (FS, string) { m := NewMem(); return m, "/" },
+	}
+	for name, open := range systems {
+		t.Run(name, func(t *testing.T) {
+			for _, c := range conformance {
+				t.Run(c.rule, func(t *testing.T) {
+					fsys, root := open(t)
+					dir := filepath.Join(root, "a", "b")
+					require.NoError(t, fsys.MkdirAll(dir))
+					c.check(t, fsys, dir)
+					if m, ok := fsys.(*Mem); ok {
+						require.Empty(t, m.OpenFiles())
+					}
+				})
+			}
+		})
+	}
+}
+
+func write(t *testing.T, fsys FS, name, data string) {
+	t.Helper()
+	f, err := fsys.Create(name)
+	require.NoError(t, err)
+	n, err := f.Write([]byte(data))
+	require.NoError(t, err)
+	require.Equal(t, len(data), n)
+	require.NoError(t, f.Sync())
+	require.NoError(t, f.Close())
+	require.NoError(t, fsys.SyncDir(filepath.Dir(name)))
+}
+
+func read(t *testing.T, fsys FS, name string) string {
+	t.Helper()
+	f, err := fsys.Open(name)
+	require.NoError(t, err)
+	b, err := io.ReadAll(f)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	return string(b)
+}
+
+var conformance = []struct {
+	rule  string
+	check func(t *testing.T, fsys FS, dir string)
+}{
+	{"create writes and empties", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "f")
+		write(t, fsys, name, "hello")
+		require.Equal(t, "hello", read(t, fsys, name))
+		write(t, fsys, name, "bye")
+		require.Equal(t, "bye", read(t, fsys, name))
+	}},
+	{"missing files", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "none")
+		_, err := fsys.Open(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, err = fsys.OpenWrite(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, err = fsys.Stat(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, fsys.Remove(name), fs.ErrNotExist)
+		require.ErrorIs(t, fsys.Rename(name, name+"2"), fs.ErrNotExist)
+		_, err = fsys.List(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.ErrorIs(t, fsys.SyncDir(name), fs.ErrNotExist)
+		_, err = fsys.Create(filepath.Join(name, "f"))
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		_, _, err = fsys.Free(name)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+	}},
+	{"positions", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "f")
+		f, err := fsys.Create(name)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("world"), 600)
+		require.NoError(t, err)
+		_, err = f.Write([]byte("hello"))
+		require.NoError(t, err)
+		_, err = f.Write([]byte("!"))
+		require.NoError(t, err)
+		size, err := f.Size()
+		require.NoError(t, err)
+		require.EqualValues(t, 605, size)
+		b := make([]byte, 605)
+		n, err := f.ReadAt(b, 0)
+		require.Equal(t, 605, n)
+		require.True(t, err == nil || err == io.EOF)
+		want := make([]byte, 605)
+		copy(want, "hello!")
+		copy(want[600:], "world")
+		require.Equal(t, want, b)
+		n, err = f.ReadAt(b, 603)
+		require.Equal(t, 2, n)
+		require.Equal(t, io.EOF, err)
+		n, err = f.ReadAt(b, 700)
+		require.Zero(t, n)
+		require.Equal(t, io.EOF, err)
+		require.NoError(t, f.Close())
+	}},
+	{"truncate shrinks and grows with zeros", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "f")
+		write(t, fsys, name, "0123456789")
+		f, err := fsys.OpenWrite(name)
+		require.NoError(t, err)
+		require.NoError(t, f.Truncate(4))
+		require.NoError(t, f.Truncate(6))
+		require.NoError(t, f.Close())
+		require.Equal(t, "0123\x00\x00", read(t, fsys, name))
+	}},
+	{"open does not write", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "f")
+		write(t, fsys, name, "x")
+		f, err := fsys.Open(name)
+		require.NoError(t, err)
+		_, err = f.WriteAt([]byte("y"), 0)
+		require.Error(t, err)
+		require.NoError(t, f.Close())
+		require.Equal(t, "x", read(t, fsys, name))
+	}},
+	{"closed files refuse", func(t *testing.T, fsys FS, dir string) {
+		f, err := fsys.Create(filepath.Join(dir, "f"))
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		require.ErrorIs(t, f.Close(), fs.ErrClosed)
+		require.ErrorIs(t, f.Sync(), fs.ErrClosed)
+		_, err = f.WriteAt([]byte("y"), 0)
+		require.ErrorIs(t, err, fs.ErrClosed)
+		_, err = f.ReadAt(make([]byte, 1), 0)
+		require.ErrorIs(t, err, fs.ErrClosed)
+		require.ErrorIs(t, f.Truncate(0), fs.ErrClosed)
+		_, err = f.Size()
+		require.ErrorIs(t, err, fs.ErrClosed)
+	}},
+	{"rename replaces", func(t *testing.T, fsys FS, dir string) {
+		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		write(t, fsys, a, "new")
+		write(t, fsys, b, "old")
+		require.NoError(t, fsys.Rename(a, b))
+		require.Equal(t, "new", read(t, fsys, b))
+		names, err := fsys.List(dir)
+		require.NoError(t, err)
+		require.Equal(t, []string{"b"}, names)
+	}},
+	{"removed files stay readable", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "f")
+		write(t, fsys, name, "still")
+		f, err := fsys.Open(name)
+		require.NoError(t, err)
+		require.NoError(t, fsys.Remove(name))
+		b, err := io.ReadAll(f)
+		require.NoError(t, err)
+		require.Equal(t, "still", string(b))
+		require.NoError(t, f.Close())
+	}},
+	{"list and stat", func(t *testing.T, fsys FS, dir string) {
+		write(t, fsys, filepath.Join(dir, "z"), "1")
+		write(t, fsys, filepath.Join(dir, "m"), "22")
+		require.NoError(t, fsys.MkdirAll(filepath.Join(dir, "d")))
+		names, err := fsys.List(dir)
+		require.NoError(t, err)
+		require.Equal(t, []string{"d", "m", "z"}, names)
+		info, err := fsys.Stat(filepath.Join(dir, "m"))
+		require.NoError(t, err)
+		require.EqualValues(t, 2, info.Size())
+		require.False(t, info.IsDir())
+		info, err = fsys.Stat(filepath.Join(dir, "d"))
+		require.NoError(t, err)
+		require.True(t, info.IsDir())
+		require.NoError(t, fsys.Remove(filepath.Join(dir, "d")))
+		require.Error(t, fsys.Remove(dir), "not empty")
+	}},
+	{"mkdir is not for files", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, "f")
+		write(t, fsys, name, "")
+		require.Error(t, fsys.MkdirAll(name))
+		require.NoError(t, fsys.MkdirAll(dir))
+	}},
+	{"lock excludes", func(t *testing.T, fsys FS, dir string) {
+		name := filepath.Join(dir, ".lock")
+		l, err := fsys.Lock(name)
+		require.NoError(t, err)
+		_, err = fsys.Lock(name)
+		require.ErrorIs(t, err, ErrLocked)
+		require.NoError(t, l.Close())
+		l, err = fsys.Lock(name)
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+		_, err = fsys.Stat(name)
+		require.NoError(t, err)
+	}},
+	{"free", func(t *testing.T, fsys FS, dir string) {
+		free, total, err := fsys.Free(dir)
+		require.NoError(t, err)
+		require.Positive(t, free)
+		require.GreaterOrEqual(t, total, free)
+	}},
+	{"random writes read back", func(t *testing.T, fsys FS, dir string) {
+		const seed = 7
+		t.Logf("seed %d", seed)
+		rng := rand.New(rand.NewPCG(seed, seed))
+		f, err := fsys.Create(filepath.Join(dir, "f"))
+		require.NoError(t, err)
+		var want []byte
+		for range 300 {
+			switch rng.IntN(10) {
+			case 0:
+				size := rng.Int64N(5000)
+				require.NoError(t, f.Truncate(size))
+				want = resized(slices.Clone(want), size)
+			case 1:
+				require.NoError(t, f.Sync())
+			default:
+				off, b := rng.IntN(5000), make([]byte, rng.IntN(1500))
+				for i := range b {
+					b[i] = byte(rng.Uint32())
+				}
+				_, err := f.WriteAt(b, int64(off))
+				require.NoError(t, err)
+				if len(b) > 0 && off+len(b) > len(want) {
+					want = resized(slices.Clone(want), int64(off+len(b)))
+				}
+				copy(want[min(off, len(want)):], b)
+			}
+		}
+		require.NoError(t, f.Close())
+		require.True(t, bytes.Equal(want, []byte(read(t, fsys, filepath.Join(dir, "f")))))
+	}},
+}
+
+func TestNoSpaceKeepsItsCause(t *testing.T) {
+	cause := errors.New("quota")
+	err := error(noSpaceError{cause})
+	require.ErrorIs(t, err, ErrNoSpace)
+	require.ErrorIs(t, err, cause)
+	require.Equal(t, "quota", err.Error())
+}

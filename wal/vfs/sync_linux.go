@@ -1,0 +1,31 @@
+package vfs
+
+import (
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncData is fdatasync: contents, and of the metadata only what is needed to read them back.
+func syncData(f *os.File) error {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var syncErr error
+	if conn.Control(func(fd uintptr) {
+		for {
+			syncErr = unix.Fdatasync(int(fd))
+			if syncErr != unix.EINTR {
+				return
+			}
+		}
+	}) != nil {
+		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: fs.ErrClosed}
+	}
+	if syncErr != nil {
+		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: syncErr}
+	}
+	return nil
+}
