@@ -1,0 +1,150 @@
+package datatree
+
+import (
+	"github.com/seed94657493/warren/proto"
+)
+
+// ACLID names an ACL list of an ACLTable.
+type ACLID int32
+
+// OpenACL is exactly world:anyone with all permissions. It is in no table and is never counted.
+// Source: storage section 5.3.
+const OpenACL ACLID = -1
+
+// ACLTable interns ACL lists: equal lists, compared element by element in order, have one ACLID. It
+// counts the znodes that use a list and forgets the list with the last of them. Reads may run
+// concurrently, under the lock of the State it belongs to.
+type ACLTable struct {
+	entries []aclEntry // by ACLID-1
+	byBytes map[string]ACLID
+	free    []ACLID
+	// held is how many walkers are about: while there are any, numbers are not used again, so that
+	// a number a walker has written means the list it wrote.
+	held    int
+	waiting []ACLID
+	scratch []byte
+	// skip is Config.SkipACL.
+	skip bool
+}
+
+type aclEntry struct {
+	list []proto.ACL
+	key  string // encoding of list, the key in byBytes
+	refs int
+	// anyone is the union of the permissions that list grants to world:anyone.
+	anyone int32
+}
+
+var (
+	openList = []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+	readList = []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+	// denyList allows nobody anything: an entry without permissions, because an empty list would
+	// allow everything.
+	denyList = []proto.ACL{{Perms: 0, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+)
+
+func newACLTable(skip bool) *ACLTable {
+	return &ACLTable{byBytes: map[string]ACLID{}, skip: skip}
+}
+
+// List returns the list id stands for. It is shared: the caller must not change it. It stays
+// valid after id is forgotten. The list of an id that is not in the table is one that allows
+// nobody anything.
+func (t *ACLTable) List(id ACLID) []proto.ACL {
+	if id == OpenACL {
+		return openList
+	}
+	if e := t.entry(id); e != nil {
+		return e.list
+	}
+	return denyList
+}
+
+// Anyone returns the permissions id grants to everybody.
+func (t *ACLTable) Anyone(id ACLID) int32 {
+	if id == OpenACL {
+		return proto.PermAll
+	}
+	if e := t.entry(id); e != nil {
+		return e.anyone
+	}
+	return 0
+}
+
+// Len returns how many lists are in the table.
+func (t *ACLTable) Len() int { return len(t.byBytes) }
+
+func (t *ACLTable) entry(id ACLID) *aclEntry {
+	if id < 1 || int(id) > len(t.entries) || t.entries[id-1].refs == 0 {
+		return nil
+	}
+	return &t.entries[id-1]
+}
+
+// acquire returns the id of a list and counts one more user. Null is OpenACL, as in the
+// reference. list may alias a payload; a new entry has a copy.
+func (t *ACLTable) acquire(list []proto.ACL) ACLID {
+	if list == nil || isOpen(list) {
+		return OpenACL
+	}
+	t.scratch = t.scratch[:0]
+	for i := range list {
+		t.scratch = list[i].AppendTo(t.scratch)
+	}
+	if id, ok := t.byBytes[string(t.scratch)]; ok {
+		t.entries[id-1].refs++
+		return id
+	}
+	return t.add(string(t.scratch), len(list))
+}
+
+// add makes an entry of n elements from their encoding.
+func (t *ACLTable) add(key string, n int) ACLID {
+	var id ACLID
+	if last := len(t.free) - 1; last >= 0 {
+		id = t.free[last]
+		t.free = t.free[:last]
+	} else {
+		t.entries = append(t.entries, aclEntry{})
+		id = ACLID(len(t.entries))
+	}
+	e := aclEntry{key: key, list: make([]proto.ACL, n), refs: 1}
+	r := proto.NewReader([]byte(key))
+	for i := range e.list {
+		acl := &e.list[i]
+		acl.Decode(&r)
+		if string(acl.Id.Scheme) == "world" && string(acl.Id.Id) == "anyone" {
+			e.anyone |= acl.Perms
+		}
+	}
+	invariant("an interned ACL decodes", r.Err() == nil && r.Len() == 0, uint64(id))
+	t.entries[id-1] = e
+	t.byBytes[key] = id
+	return id
+}
+
+// release counts one user less.
+func (t *ACLTable) release(id ACLID) {
+	if id == OpenACL {
+		return
+	}
+	e := t.entry(id)
+	invariant("an ACL to release is in use", e != nil, uint64(id))
+	e.refs--
+	if e.refs > 0 {
+		return
+	}
+	delete(t.byBytes, e.key)
+	*e = aclEntry{}
+	if t.held > 0 {
+		t.waiting = append(t.waiting, id)
+	} else {
+		t.free = append(t.free, id)
+	}
+}
+
+// isOpen reports whether list is world:anyone with all permissions and nothing else.
+func isOpen(list []proto.ACL) bool {
+	return len(list) == 1 && list[0].Perms == proto.PermAll &&
+		string(list[0].Id.Scheme) == "world" && string(list[0].Id.Id) == "anyone"
+}

@@ -1,0 +1,3 @@
+package datatree
+
+type txnScratch struct{}

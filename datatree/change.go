@@ -1,0 +1,38 @@
+package datatree
+
+import "github.com/seed94657493/warren/proto"
+
+// Change is one visible effect of a txn, in the order in which watches must fire.
+// Source: server-semantics section 10.4.
+type Change struct {
+	// Type is EventNodeCreated, EventNodeDeleted or EventNodeDataChanged. A znode that is created
+	// or deleted also changes the children of its parent; there is no separate Change for that.
+	Type proto.EventType
+	// Path is the znode's absolute path. It is valid during the call only.
+	Path []byte
+	// Zxid is the txn's.
+	Zxid proto.Zxid
+	// ACL is the znode's at that moment; of a deleted znode, what it was.
+	ACL ACLID
+	// ParentACL is the parent's. It is meaningless for EventNodeDataChanged.
+	ParentACL ACLID
+}
+
+// Sink hears of changes while they are applied, under the lock that Apply runs under. ACLs named
+// in a Change are valid during the call.
+type Sink interface {
+	Changed(Change)
+}
+
+// Applied says what became of a txn.
+type Applied struct {
+	// Header is the txn's.
+	Header proto.TxnHeader
+	// Err is the error of the reply's header: the code of an error txn, or what went wrong while
+	// applying (which happens in replay over a fuzzy snapshot only). A failed multi has OK here,
+	// its errors are in its slots.
+	Err proto.ErrCode
+	// DigestMismatch is true if the txn carries a digest of the version that is computed here and
+	// the tree has another one after it. Source: storage section 7.3.
+	DigestMismatch bool
+}

@@ -1,0 +1,101 @@
+package datatree
+
+import "github.com/seed94657493/warren/proto"
+
+// Znodes that end by themselves are in lists by what ends them: the ephemerals of each session, the
+// containers, the TTL znodes. The lists run through the znodes' kin, oldest first; the first one's
+// ownPrev is the last one.
+
+// ownedList is a list of znodes with one owner.
+type ownedList struct {
+	first NodeID
+	count int32
+}
+
+// session is what is known of a session: its entry in the session table, its ephemerals, or
+// both. Ephemerals without an entry are orphans (see DropOrphanEphemerals).
+type session struct {
+	ephemerals ownedList
+	timeoutMs  int32
+	inTable    bool
+}
+
+// own puts a znode, whose owner is set, into the list of its owner, if its owner has one.
+func (s *State) own(id NodeID, path []byte) {
+	r := s.rec(id)
+	switch {
+	case r.owner == 0:
+	case proto.IsSessionOwner(r.owner):
+		e := s.sessions[r.owner]
+		s.append(&e.ephemerals, id, path)
+		s.sessions[r.owner] = e
+		s.ephemerals++
+	case r.owner == proto.OwnerContainer:
+		s.append(&s.containers, id, path)
+	default:
+		s.append(&s.ttls, id, path)
+	}
+}
+
+// disown takes a znode out of the list of its owner.
+func (s *State) disown(id NodeID) {
+	r := s.rec(id)
+	switch {
+	case r.owner == 0:
+	case proto.IsSessionOwner(r.owner):
+		e := s.sessions[r.owner]
+		s.take(&e.ephemerals, id)
+		if e.ephemerals.count == 0 && !e.inTable {
+			delete(s.sessions, r.owner)
+		} else {
+			s.sessions[r.owner] = e
+		}
+		s.ephemerals--
+	case r.owner == proto.OwnerContainer:
+		s.take(&s.containers, id)
+	default:
+		s.take(&s.ttls, id)
+	}
+}
+
+func (s *State) append(l *ownedList, id NodeID, path []byte) {
+	k := s.needKin(s.rec(id), path)
+	l.count++
+	if l.first == 0 {
+		l.first, k.ownPrev = id, id
+		return
+	}
+	first := s.kinOf(s.rec(l.first))
+	k.ownPrev = first.ownPrev
+	s.kinOf(s.rec(first.ownPrev)).ownNext = id
+	first.ownPrev = id
+}
+
+func (s *State) take(l *ownedList, id NodeID) {
+	invariant("an owned znode is in a list", l.count > 0, uint64(id))
+	k := s.kinOf(s.rec(id))
+	if l.first == id {
+		l.first = k.ownNext
+		if k.ownNext != 0 {
+			s.kinOf(s.rec(k.ownNext)).ownPrev = k.ownPrev
+		}
+	} else {
+		s.kinOf(s.rec(k.ownPrev)).ownNext = k.ownNext
+		if k.ownNext != 0 {
+			s.kinOf(s.rec(k.ownNext)).ownPrev = k.ownPrev
+		} else {
+			s.kinOf(s.rec(l.first)).ownPrev = k.ownPrev
+		}
+	}
+	k.ownNext, k.ownPrev = 0, 0
+	l.count--
+}
+
+// each yields the znodes of a list. The list must not change meanwhile.
+func (s *State) each(l ownedList, yield func(NodeID) bool) {
+	for id := l.first; id != 0; id = s.kinOf(s.rec(id)).ownNext {
+		if !yield(id) {
+			return
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package datatree
+
+// slabBits sets how many records a chunk of a slab holds: few enough that a small tree is small
+// and that clearing a new chunk is no pause, enough that ten million records are ten thousand chunks.
+const slabBits = 10
+
+const slabLen = 1 << slabBits
+
+// slab is an array of pointer-free records that grows by chunks: a record never moves, and
+// growing copies nothing but the list of chunks. Record 0 is never handed out, so that 0 is none.
+type slab[T any] struct {
+	chunks []*[slabLen]T
+	// next is the first record that was never handed out.
+	next uint32
+	// free is the head of the list of returned records; the list runs through the records and
+	// is kept by the owner, who knows which field to use.
+	free uint32
+	// live counts the records in use.
+	live int
+}
+
+// at returns record id, which must have been handed out.
+func (s *slab[T]) at(id uint32) *T { return &s.chunks[id>>slabBits][id&(slabLen-1)] }
+
+// grow hands out a record that was never in use. Its contents are zero.
+func (s *slab[T]) grow() uint32 {
+	if s.next == 0 {
+		s.next = 1
+	}
+	id := s.next
+	if id == ^uint32(0) {
+		panic("datatree: more than 2^32-2 records")
+	}
+	if int(id>>slabBits) == len(s.chunks) {
+		s.chunks = append(s.chunks, new([slabLen]T))
+	}
+	s.next++
+	return id
+}
+
+// bytes returns the memory of the chunks, given the size of a record.
+func (s *slab[T]) bytes(recordSize int) int { return len(s.chunks) * slabLen * recordSize }

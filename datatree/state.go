@@ -1,0 +1,272 @@
+package datatree
+
+import (
+	"bytes"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Config says how a State judges requests. It must be the same on every server of an ensemble.
+type Config struct {
+	// SkipACL allows everybody everything (zookeeper.skipACL).
+	SkipACL bool
+}
+
+// State is everything that is replicated: the tree of znodes and the table of sessions. It does
+// not lock: any number of goroutines may read at the same time, but Apply, DropOrphanEphemerals and
+// SetConfigNode need to be alone.
+type State struct {
+	records slab[record]
+	kins    slab[kin]
+	blocks  blocks
+	table   table
+	acls    *ACLTable
+
+	sessions   map[proto.SessionID]session
+	inTable    int // sessions in the session table
+	ephemerals int
+	containers ownedList
+	ttls       ownedList
+
+	system NodeID // "/zookeeper", 0 if there is none
+	quota  NodeID // "/zookeeper/quota", 0 if there is none
+
+	lastZxid proto.Zxid
+	digest   int64
+	dataSize int64
+
+	walkers  walkers
+	seed     maphash.Seed
+	hashOfFn func(NodeID) uint32 // s.hashOf, made once
+	txn      txnScratch
+}
+
+// NewState returns the state of an ensemble in which nothing has happened: the four system znodes,
+// no session, zxid 0. Source: storage section 8.1.
+func NewState(cfg Config) *State {
+	s := newBareState(cfg)
+	s.acls.release(s.setACL(Root, s.acls.acquire(openList)))
+	s.redigest(Root, []byte("/"))
+	for _, n := range []struct {
+		path     string
+		acl      []proto.ACL
+		aversion int32
+	}{
+		// The order makes READ for everyone the first entry of the ACL table, as in ZooKeeper.
+		{"/zookeeper", openList, 0},
+		{"/zookeeper/quota", openList, 0},
+		{"/zookeeper/config", readList, -1},
+	} {
+		path := []byte(n.path)
+		parentPath, name := splitPath(path)
+		parent := s.Lookup(parentPath)
+		id := s.add(parent, parentPath, s.hashName(parent, name), path, name, []byte{}, n.acl, &Node{Aversion: n.aversion})
+		s.redigest(id, path)
+	}
+	return s
+}
+
+// newBareState returns a state that has nothing but a root.
+func newBareState(cfg Config) *State {
+	s := &State{
+		acls:     newACLTable(cfg.SkipACL),
+		sessions: map[proto.SessionID]session{},
+		seed:     maphash.MakeSeed(),
+	}
+	s.hashOfFn = s.hashOf
+	root := NodeID(s.records.grow())
+	s.records.live++
+	*s.rec(root) = record{acl: OpenACL, block: s.blocks.put(nil, []byte{}), prev: root}
+	s.dataSize = 1 // the path of the root, "/"
+	return s
+}
+
+// Lookup returns the znode of a path, 0 if there is none. "" and "/" are the root.
+func (s *State) Lookup(path []byte) NodeID {
+	if len(path) == 0 {
+		return Root
+	}
+	if path[0] != '/' {
+		return 0
+	}
+	id := Root
+	for rest := path[1:]; len(rest) > 0; {
+		name := rest
+		if i := bytes.IndexByte(rest, '/'); i >= 0 {
+			name, rest = rest[:i], rest[i+1:]
+			if len(rest) == 0 {
+				return 0 // a slash at the end
+			}
+		} else {
+			rest = nil
+		}
+		if id = s.Child(id, name); id == 0 {
+			return 0
+		}
+	}
+	return id
+}
+
+// Child returns the child of a znode by its name, 0 if there is none.
+func (s *State) Child(parent NodeID, name []byte) NodeID {
+	return s.find(parent, s.hashName(parent, name), name)
+}
+
+// has reports whether id is a znode.
+func (s *State) has(id NodeID) bool {
+	return id != 0 && uint32(id) < s.records.next && s.rec(id).prev != 0
+}
+
+// Node returns a znode's Stat as stored. id must exist.
+func (s *State) Node(id NodeID) Node { return s.node(s.rec(id)) }
+
+func (s *State) node(r *record) Node {
+	n := Node{
+		Czxid: r.czxid, Mzxid: r.mzxid, Pzxid: r.czxid, Ctime: r.ctime, Mtime: r.mtime, Owner: r.owner,
+		Version: r.version, Aversion: r.aversion, ACL: r.acl, Digest: r.digest,
+	}
+	if k := s.kinOf(r); k != nil {
+		n.Pzxid, n.Cversion, n.NumChildren = k.pzxid, k.cversion, k.children
+	}
+	return n
+}
+
+// Data returns a znode's data, nil if it is null. It is valid until the next Apply and must not be
+// changed.
+func (s *State) Data(id NodeID) []byte {
+	_, data := s.blocks.get(s.rec(id).block)
+	return data
+}
+
+// Stat returns a znode's Stat as clients see it. Source: server-semantics section 5.1.
+func (s *State) Stat(id NodeID) proto.Stat {
+	r := s.rec(id)
+	n := s.node(r)
+	_, data := s.blocks.get(r.block)
+	stat := proto.Stat{
+		Czxid: n.Czxid, Mzxid: n.Mzxid, Ctime: n.Ctime, Mtime: n.Mtime,
+		Version: n.Version, Cversion: 2*n.Cversion - n.NumChildren, Aversion: n.Aversion,
+		DataLength: int32(len(data)), NumChildren: n.NumChildren, Pzxid: n.Pzxid,
+	}
+	if proto.IsSessionOwner(n.Owner) {
+		stat.EphemeralOwner = n.Owner
+	}
+	return stat
+}
+
+// Name returns a znode's name, the last component of its path, empty for the root. It is valid
+// until the next Apply and must not be changed.
+func (s *State) Name(id NodeID) []byte {
+	name, _ := s.blocks.get(s.rec(id).block)
+	return name
+}
+
+// Parent returns a znode's parent, 0 for the root.
+func (s *State) Parent(id NodeID) NodeID { return s.rec(id).parent }
+
+// AppendPath appends a znode's path.
+func (s *State) AppendPath(b []byte, id NodeID) []byte {
+	if id == Root {
+		return append(b, '/')
+	}
+	size := 0
+	for n := id; n != Root; n = s.rec(n).parent {
+		size += 1 + len(s.Name(n))
+	}
+	start := len(b)
+	b = slices.Grow(b, size)[:start+size]
+	end := len(b)
+	for n := id; n != Root; n = s.rec(n).parent {
+		name := s.Name(n)
+		end -= len(name)
+		copy(b[end:], name)
+		end--
+		b[end] = '/'
+	}
+	return b
+}
+
+// EachChild yields a znode's children in the order of their creation.
+func (s *State) EachChild(id NodeID, yield func(NodeID) bool) {
+	for c := s.firstChild(id); c != 0; c = s.rec(c).next {
+		if !yield(c) {
+			return
+		}
+	}
+}
+
+func (s *State) firstChild(id NodeID) NodeID {
+	if k := s.kinOf(s.rec(id)); k != nil {
+		return k.first
+	}
+	return 0
+}
+
+// LastZxid returns the highest zxid applied. It is never lowered.
+func (s *State) LastZxid() proto.Zxid { return s.lastZxid }
+
+// ACLs returns the table of ACL lists.
+func (s *State) ACLs() *ACLTable { return s.acls }
+
+// NumNodes returns the number of znodes, the root and the system znodes included.
+func (s *State) NumNodes() int { return s.records.live }
+
+// NumEphemerals returns the number of znodes that belong to sessions.
+func (s *State) NumEphemerals() int { return s.ephemerals }
+
+// DataSize returns the sum of the lengths of all paths (in UTF-16 units) and data, in bytes, as
+// ZooKeeper estimates it. Source: server-semantics section 5.7.
+func (s *State) DataSize() int64 { return s.dataSize }
+
+// Session returns the timeout of a session in the session table.
+func (s *State) Session(id proto.SessionID) (timeoutMs int32, ok bool) {
+	e, ok := s.sessions[id]
+	return e.timeoutMs, ok && e.inTable
+}
+
+// NumSessions returns the number of sessions in the session table.
+func (s *State) NumSessions() int { return s.inTable }
+
+// EachSession yields the session table in the order of the ids.
+func (s *State) EachSession(yield func(id proto.SessionID, timeoutMs int32)) {
+	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+		if e := s.sessions[id]; e.inTable {
+			yield(id, e.timeoutMs)
+		}
+	}
+}
+
+// EachEphemeral yields the ephemerals of a session in the order of their creation.
+func (s *State) EachEphemeral(id proto.SessionID, yield func(NodeID)) {
+	s.each(s.sessions[id].ephemerals, func(n NodeID) bool { yield(n); return true })
+}
+
+// putSession puts a session into the session table.
+func (s *State) putSession(id proto.SessionID, timeoutMs int32) {
+	e := s.sessions[id]
+	if !e.inTable {
+		s.inTable++
+	}
+	e.timeoutMs, e.inTable = timeoutMs, true
+	s.sessions[id] = e
+}
+
+// dropSession takes a session out of the session table. Its ephemerals stay.
+func (s *State) dropSession(id proto.SessionID) {
+	e, ok := s.sessions[id]
+	if !ok {
+		return
+	}
+	if e.inTable {
+		s.inTable--
+	}
+	e.timeoutMs, e.inTable = 0, false
+	if e.ephemerals.count == 0 {
+		delete(s.sessions, id)
+	} else {
+		s.sessions[id] = e
+	}
+}

@@ -1,0 +1,230 @@
+package datatree
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// table is the index of all znodes but the root by (parent, name): a directory of segments, each
+// an open-addressing table of segmentSlots slots in groups of eight, whose tags are compared
+// eight at a time. The directory is indexed by the top bits of the hash. A segment that is full
+// splits in two, so the longest pause is one split (and now and then doubling the directory, four
+// bytes a segment) however many znodes there are. A slot takes five bytes; segments are between
+// 7/16 and 7/8 full.
+//
+// The hash of a znode is kept in its record, so that a split does not look at names.
+type table struct {
+	directory []uint32 // by the top depth bits of the hash: segment
+	segments  []*segment
+	info      []segmentInfo
+	spare     *segment // scratch for the next split or rebuild, or nil
+	depth     uint8
+	count     int
+}
+
+const (
+	segmentGroups = 256
+	groupSlots    = 8
+	segmentSlots  = segmentGroups * groupSlots
+	segmentFull   = segmentSlots * 7 / 8
+	// depthMax bounds the directory: 2^22 segments hold 7.5 billion znodes, more than there are NodeIDs.
+	depthMax = 22
+
+	tagEmpty = 0x80
+	tagDead  = 0xfe
+	lowBits  = 0x0101010101010101
+	highBits = 0x8080808080808080
+)
+
+// segment holds tags and NodeIDs. A tag is tagEmpty, tagDead or seven bits of the hash. It is
+// 10,240 bytes, which is a size class of Go's allocator, and has no pointers.
+type segment struct {
+	tags [segmentSlots]uint8
+	ids  [segmentSlots]NodeID
+}
+
+type segmentInfo struct {
+	live  uint16
+	dead  uint16
+	depth uint8 // how many top bits all its hashes share
+}
+
+func newSegment() *segment {
+	g := new(segment)
+	g.clear()
+	return g
+}
+
+func (g *segment) clear() {
+	for i := 0; i < segmentSlots; i += groupSlots {
+		binary.LittleEndian.PutUint64(g.tags[i:], highBits) // tagEmpty in every byte
+	}
+}
+
+// The bits of a 32-bit hash: the directory takes from the top, the tag the lowest seven, the
+// first group the next eight.
+func tagOf(hash uint32) uint8    { return uint8(hash & 0x7f) }
+func groupOf(hash uint32) uint32 { return hash >> 7 & (segmentGroups - 1) }
+
+// segmentOf returns the number of the segment for hash.
+func (t *table) segmentOf(hash uint32) uint32 {
+	return t.directory[uint64(hash)>>(32-t.depth)]
+}
+
+// match returns a word with the high bit set in every byte of tags that equals tag. It may have a
+// false positive above a true one, which the comparison of names sorts out.
+func match(tags uint64, tag uint8) uint64 {
+	x := tags ^ lowBits*uint64(tag)
+	return (x - lowBits) &^ x & highBits
+}
+
+// matchEmpty returns a word with the high bit set in every byte that is tagEmpty.
+func matchEmpty(tags uint64) uint64 { return tags & highBits &^ (tags << 6) }
+
+// matchFree returns a word with the high bit set in every byte that is tagEmpty or tagDead.
+func matchFree(tags uint64) uint64 { return tags & highBits }
+
+func (g *segment) group(i uint32) uint64 { return binary.LittleEndian.Uint64(g.tags[i*groupSlots:]) }
+
+// insert adds a znode that is not in the table. hashOf returns the hash of a znode already there.
+func (t *table) insert(hash uint32, id NodeID, hashOf func(NodeID) uint32) {
+	if t.directory == nil {
+		t.directory = []uint32{0}
+		t.segments = []*segment{newSegment()}
+		t.info = []segmentInfo{{}}
+	}
+	at := t.segmentOf(hash)
+	for int(t.info[at].live)+int(t.info[at].dead) >= segmentFull {
+		if int(t.info[at].live) < segmentFull*3/4 {
+			t.rebuild(at, hashOf)
+		} else {
+			t.split(hash, hashOf)
+		}
+		at = t.segmentOf(hash)
+	}
+	t.info[at].dead -= t.segments[at].add(hash, id)
+	t.info[at].live++
+	t.count++
+}
+
+// add puts id into the first free slot of its probe sequence. It returns 1 if the slot was dead.
+// The caller has made sure that there is an empty slot.
+func (g *segment) add(hash uint32, id NodeID) (reusedDead uint16) {
+	for i := groupOf(hash); ; i = (i + 1) & (segmentGroups - 1) {
+		if free := matchFree(g.group(i)); free != 0 {
+			slot := i*groupSlots + uint32(bits.TrailingZeros64(free))/8
+			if g.tags[slot] == tagDead {
+				reusedDead = 1
+			}
+			g.tags[slot] = tagOf(hash)
+			g.ids[slot] = id
+			return reusedDead
+		}
+	}
+}
+
+// remove takes a znode out, which must be in the table.
+func (t *table) remove(hash uint32, id NodeID) {
+	at := t.segmentOf(hash)
+	g := t.segments[at]
+	for i, n := groupOf(hash), 0; n < segmentGroups; i, n = (i+1)&(segmentGroups-1), n+1 {
+		tags := g.group(i)
+		for m := match(tags, tagOf(hash)); m != 0; m &= m - 1 {
+			slot := i*groupSlots + uint32(bits.TrailingZeros64(m))/8
+			if g.tags[slot] != tagOf(hash) || g.ids[slot] != id {
+				continue
+			}
+			// No probe has gone past a group that still has an empty slot, so the slot may
+			// become empty; otherwise it must stay in the way.
+			if matchEmpty(tags) != 0 {
+				g.tags[slot] = tagEmpty
+			} else {
+				g.tags[slot] = tagDead
+				t.info[at].dead++
+			}
+			t.info[at].live--
+			t.count--
+			return
+		}
+		if matchEmpty(tags) != 0 {
+			break
+		}
+	}
+	invariant("a znode to remove is in the table", false, uint64(id))
+}
+
+// rebuild drops the dead slots of a segment.
+func (t *table) rebuild(at uint32, hashOf func(NodeID) uint32) {
+	old, fresh := t.segments[at], t.scratch()
+	for slot, tag := range old.tags {
+		if tag < tagEmpty {
+			fresh.add(hashOf(old.ids[slot]), old.ids[slot])
+		}
+	}
+	t.segments[at], t.spare = fresh, old
+	t.info[at].dead = 0
+}
+
+// split moves the upper half of the hashes of the segment of hash to a new segment.
+func (t *table) split(hash uint32, hashOf func(NodeID) uint32) {
+	at := t.segmentOf(hash)
+	depth := t.info[at].depth
+	if depth == t.depth {
+		t.double()
+	}
+	old, lower, upper := t.segments[at], t.scratch(), newSegment()
+	var moved uint16
+	bit := uint32(1) << (31 - depth)
+	for slot, tag := range old.tags {
+		if tag >= tagEmpty {
+			continue
+		}
+		id := old.ids[slot]
+		if h := hashOf(id); h&bit != 0 {
+			upper.add(h, id)
+			moved++
+		} else {
+			lower.add(h, id)
+		}
+	}
+	t.segments[at], t.spare = lower, old
+	t.info[at] = segmentInfo{live: t.info[at].live - moved, depth: depth + 1}
+	t.segments = append(t.segments, upper)
+	t.info = append(t.info, segmentInfo{live: moved, depth: depth + 1})
+
+	// The directory entries of the old segment are consecutive; the upper half is the new one's.
+	run := 1 << (t.depth - depth)
+	first := int(uint64(hash)>>(32-depth)) << (t.depth - depth)
+	for i := first + run/2; i < first+run; i++ {
+		t.directory[i] = uint32(len(t.segments) - 1)
+	}
+}
+
+// scratch returns an empty segment that is not in the directory.
+func (t *table) scratch() *segment {
+	g := t.spare
+	t.spare = nil
+	if g == nil {
+		return newSegment()
+	}
+	g.clear()
+	return g
+}
+
+// double doubles the directory.
+func (t *table) double() {
+	if t.depth == depthMax {
+		panic("datatree: the index of znodes is full")
+	}
+	wider := make([]uint32, 2*len(t.directory))
+	for i, s := range t.directory {
+		wider[2*i], wider[2*i+1] = s, s
+	}
+	t.directory = wider
+	t.depth++
+}
+
+// bytes returns the memory of the table.
+func (t *table) bytes() int64 {
+	return int64(len(t.segments))*(segmentSlots*5+16) + int64(cap(t.directory))*4
+}
