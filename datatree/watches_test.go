@@ -1,0 +1,367 @@
+package datatree
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+const (
+	nodeCreated     = proto.EventNodeCreated
+	nodeDeleted     = proto.EventNodeDeleted
+	nodeDataChanged = proto.EventNodeDataChanged
+)
+
+// watchLog fires changes and keeps what each connection heard.
+type watchLog struct {
+	*Watches
+	heard map[WatcherID][]string
+}
+
+func newWatchLog() *watchLog { return &watchLog{NewWatches(), map[WatcherID][]string{}} }
+
+func (l *watchLog) fire(t proto.EventType, path string) {
+	for id, events := range fired(l.Watches, t, path) {
+		l.heard[id] = append(l.heard[id], events...)
+	}
+}
+
+func (l *watchLog) add(id WatcherID, path string, kinds ...WatchKind) {
+	for _, kind := range kinds {
+		l.Add(id, kind, []byte(path))
+	}
+}
+
+// TestEventMatrix is the table of client-protocol 9.4: one watch on /w, one change, what is heard,
+// and whether the watch is still there.
+func TestEventMatrix(t *testing.T) {
+	type change struct {
+		event proto.EventType
+		path  string
+	}
+	changes := []change{
+		{nodeCreated, "/w"}, {nodeDataChanged, "/w"}, {nodeDeleted, "/w"},
+		{nodeCreated, "/w/c"}, {nodeDataChanged, "/w/c"}, {nodeDeleted, "/w/c"},
+		{nodeCreated, "/w/c/d"}, {nodeDataChanged, "/w/c/d"}, {nodeDeleted, "/w/c/d"},
+	}
+	const none = ""
+	tests := []struct {
+		name    string
+		kind    WatchKind
+		watched proto.WatcherType
+		want    []string // by change
+		oneShot bool
+	}{
+		{"data", WatchData, proto.WatcherData, []string{
+			"NodeCreated /w", "NodeDataChanged /w", "NodeDeleted /w",
+			none, none, none, none, none, none}, true},
+		{"exist", WatchExist, proto.WatcherData, []string{
+			"NodeCreated /w", "NodeDataChanged /w", "NodeDeleted /w",
+			none, none, none, none, none, none}, true},
+		{"child", WatchChild, proto.WatcherChildren, []string{
+			none, none, "NodeDeleted /w",
+			"NodeChildrenChanged /w", none, "NodeChildrenChanged /w", none, none, none}, true},
+		{"persistent", WatchPersistent, proto.WatcherPersistent, []string{
+			"NodeCreated /w", "NodeDataChanged /w", "NodeDeleted /w",
+			"NodeChildrenChanged /w", none, "NodeChildrenChanged /w", none, none, none}, false},
+		{"recursive", WatchRecursive, proto.WatcherPersistentRecursive, []string{
+			"NodeCreated /w", "NodeDataChanged /w", "NodeDeleted /w",
+			"NodeCreated /w/c", "NodeDataChanged /w/c", "NodeDeleted /w/c",
+			"NodeCreated /w/c/d", "NodeDataChanged /w/c/d", "NodeDeleted /w/c/d"}, false},
+	}
+	for _, tt := range tests {
+		for i, c := range changes {
+			t.Run(fmt.Sprintf("%s/%v %s", tt.name, c.event, c.path), func(t *testing.T) {
+				l := newWatchLog()
+				l.add(7, "/w", tt.kind)
+				l.fire(c.event, c.path)
+				var want []string
+				if tt.want[i] != none {
+					want = []string{tt.want[i]}
+				}
+				require.Equal(t, want, l.heard[7])
+				require.Equal(t, want == nil || !tt.oneShot, l.Has(7, tt.watched, []byte("/w")))
+			})
+		}
+	}
+}
+
+// TestWatchScenarios are the measured examples of server-semantics 10.4 and 10.5, the notes under
+// the matrix of client-protocol 9.4, and the scenarios of 16.4 that concern the tables.
+func TestWatchScenarios(t *testing.T) {
+	tests := []struct {
+		name string
+		run  func(l *watchLog)
+		want map[WatcherID][]string
+	}{
+		{"data, child and exists watches of one connection hear one NodeDeleted", func(l *watchLog) {
+			l.add(1, "/p", WatchData, WatchChild, WatchExist)
+			l.add(1, "/", WatchChild)
+			l.fire(nodeDeleted, "/p")
+			l.fire(nodeCreated, "/p")
+		}, map[WatcherID][]string{1: {"NodeDeleted /p", "NodeChildrenChanged /"}}},
+		{"a child watch alone hears of the deletion", func(l *watchLog) {
+			l.add(1, "/p", WatchChild)
+			l.fire(nodeDeleted, "/p")
+		}, map[WatcherID][]string{1: {"NodeDeleted /p"}}},
+		{"a persistent watch hears everything of its znode", func(l *watchLog) {
+			l.add(1, "/p", WatchPersistent)
+			l.fire(nodeCreated, "/p")
+			l.fire(nodeCreated, "/p/c")
+			l.fire(nodeDataChanged, "/p")
+			l.fire(nodeDeleted, "/p/c")
+			l.fire(nodeDeleted, "/p")
+		}, map[WatcherID][]string{1: {"NodeCreated /p", "NodeChildrenChanged /p", "NodeDataChanged /p",
+			"NodeChildrenChanged /p", "NodeDeleted /p"}}},
+		{"multi: the second setData finds the data watch consumed", func(l *watchLog) {
+			l.add(1, "/p", WatchData, WatchChild)
+			l.fire(nodeDataChanged, "/p")
+			l.fire(nodeCreated, "/p/k")
+			l.fire(nodeDataChanged, "/p")
+		}, map[WatcherID][]string{1: {"NodeDataChanged /p", "NodeChildrenChanged /p"}}},
+		{"multi under a watched parent: create, setData, delete", func(l *watchLog) {
+			l.add(1, "/w", WatchPersistent)
+			l.add(2, "/w", WatchRecursive)
+			l.add(3, "/w", WatchChild)
+			l.fire(nodeCreated, "/w/q")
+			l.fire(nodeDataChanged, "/w/q")
+			l.fire(nodeDeleted, "/w/q")
+		}, map[WatcherID][]string{
+			1: {"NodeChildrenChanged /w", "NodeChildrenChanged /w"},
+			2: {"NodeCreated /w/q", "NodeDataChanged /w/q", "NodeDeleted /w/q"},
+			3: {"NodeChildrenChanged /w"},
+		}},
+		{"close of a session: the parent's child watch fires after the first of its ephemerals", func(l *watchLog) {
+			l.add(1, "/ce", WatchChild)
+			for _, path := range []string{"/ce/e4", "/ce/e3", "/ce/e0"} {
+				l.add(1, path, WatchData)
+			}
+			for _, path := range []string{"/ce/e4", "/ce/e3", "/ce/e0"} {
+				l.fire(nodeDeleted, path)
+			}
+		}, map[WatcherID][]string{1: {"NodeDeleted /ce/e4", "NodeChildrenChanged /ce", "NodeDeleted /ce/e3", "NodeDeleted /ce/e0"}}},
+		{"persistent and recursive on one path hear of a child in both tables", func(l *watchLog) {
+			l.add(1, "/w", WatchPersistent, WatchRecursive)
+			l.fire(nodeCreated, "/w/c")
+		}, map[WatcherID][]string{1: {"NodeCreated /w/c", "NodeChildrenChanged /w"}}},
+		{"one event however many watches match", func(l *watchLog) {
+			l.add(1, "/", WatchRecursive)
+			l.add(1, "/a", WatchRecursive, WatchPersistent)
+			l.add(1, "/a/b", WatchRecursive, WatchPersistent, WatchData, WatchExist)
+			l.fire(nodeDataChanged, "/a/b")
+			l.fire(nodeDataChanged, "/a/b")
+		}, map[WatcherID][]string{1: {"NodeDataChanged /a/b", "NodeDataChanged /a/b"}}},
+		{"a recursive watch on an ancestor suppresses the second NodeDeleted of a child watch and consumes it", func(l *watchLog) {
+			l.add(1, "/", WatchRecursive)
+			l.add(1, "/a/b", WatchChild)
+			l.fire(nodeDeleted, "/a/b")
+			l.fire(nodeCreated, "/a/b/c")
+		}, map[WatcherID][]string{1: {"NodeDeleted /a/b", "NodeCreated /a/b/c"}}},
+		{"recursive watchers never hear NodeChildrenChanged (ZOOKEEPER-4475)", func(l *watchLog) {
+			l.add(1, "/a", WatchRecursive)
+			l.add(2, "/a", WatchChild)
+			l.fire(nodeCreated, "/a/b")
+		}, map[WatcherID][]string{1: {"NodeCreated /a/b"}, 2: {"NodeChildrenChanged /a"}}},
+		{"recursive with a child watch of the same connection hears both (ZOOKEEPER-4475)", func(l *watchLog) {
+			l.add(1, "/a", WatchRecursive, WatchChild)
+			l.fire(nodeCreated, "/a/b")
+			l.fire(nodeCreated, "/a/c")
+		}, map[WatcherID][]string{1: {"NodeCreated /a/b", "NodeChildrenChanged /a", "NodeCreated /a/c"}}},
+		{"a fired one-shot watch leaves the persistent one (ZOOKEEPER-4466)", func(l *watchLog) {
+			l.add(1, "/a", WatchPersistent, WatchData, WatchChild)
+			l.fire(nodeDataChanged, "/a")
+			l.fire(nodeDataChanged, "/a")
+		}, map[WatcherID][]string{1: {"NodeDataChanged /a", "NodeDataChanged /a"}}},
+		{"a child watch on the root", func(l *watchLog) {
+			l.add(1, "/", WatchChild)
+			l.fire(nodeCreated, "/a")
+		}, map[WatcherID][]string{1: {"NodeChildrenChanged /"}}},
+		{"setData on the root", func(l *watchLog) {
+			l.add(1, "/", WatchData)
+			l.add(2, "/", WatchRecursive)
+			l.add(3, "/", WatchChild)
+			l.fire(nodeDataChanged, "/")
+		}, map[WatcherID][]string{1: {"NodeDataChanged /"}, 2: {"NodeDataChanged /"}}},
+		{"siblings that share a prefix are not descendants", func(l *watchLog) {
+			l.add(1, "/a", WatchRecursive)
+			l.fire(nodeCreated, "/ab")
+			l.fire(nodeCreated, "/ab/c")
+		}, map[WatcherID][]string{}},
+		{"the empty path is not the root", func(l *watchLog) {
+			l.add(1, "", WatchData, WatchChild, WatchPersistent, WatchRecursive)
+			l.fire(nodeCreated, "/a")
+			l.fire(nodeDataChanged, "/")
+		}, map[WatcherID][]string{}},
+		{"a slot used again hears nothing of its former connection", func(l *watchLog) {
+			l.add(1, "/a", WatchData, WatchChild, WatchPersistent, WatchRecursive)
+			l.RemoveAll(1)
+			l.fire(nodeCreated, "/a")
+			l.add(1, "/a", WatchData)
+			l.fire(nodeDataChanged, "/a")
+		}, map[WatcherID][]string{1: {"NodeDataChanged /a"}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newWatchLog()
+			tt.run(l)
+			require.Equal(t, tt.want, l.heard)
+		})
+	}
+}
+
+// TestRemoveAndCheckMatrix is the table of server-semantics 10.8 on a connection that holds every
+// mode: which kinds remain after removing a type, and that a type that is left out is not found.
+func TestRemoveAndCheckMatrix(t *testing.T) {
+	types := []proto.WatcherType{proto.WatcherChildren, proto.WatcherData, proto.WatcherAny,
+		proto.WatcherPersistent, proto.WatcherPersistentRecursive}
+	left := map[proto.WatcherType][]proto.WatcherType{ // what Has finds after Remove of the key
+		proto.WatcherChildren:            {proto.WatcherData, proto.WatcherAny, proto.WatcherPersistent, proto.WatcherPersistentRecursive},
+		proto.WatcherData:                {proto.WatcherChildren, proto.WatcherAny, proto.WatcherPersistent, proto.WatcherPersistentRecursive},
+		proto.WatcherAny:                 {},
+		proto.WatcherPersistent:          {proto.WatcherChildren, proto.WatcherData, proto.WatcherAny, proto.WatcherPersistentRecursive},
+		proto.WatcherPersistentRecursive: {proto.WatcherChildren, proto.WatcherData, proto.WatcherAny, proto.WatcherPersistent},
+	}
+	path := []byte("/w")
+	for _, removed := range types {
+		l := newWatchLog()
+		l.add(3, "/w", WatchData, WatchChild, WatchPersistent, WatchRecursive)
+		l.add(4, "/w", WatchData)
+		require.False(t, l.Remove(5, removed, path), "another connection has none")
+		require.False(t, l.Remove(3, removed, []byte("/w/x")), "another path has none")
+		require.True(t, l.Remove(3, removed, path))
+		require.False(t, l.Remove(3, removed, path), "nothing is left to remove")
+		for _, asked := range types {
+			want := false
+			for _, found := range left[removed] {
+				want = want || found == asked
+			}
+			require.Equal(t, want, l.Has(3, asked, path), "removed %d, asked for %d", removed, asked)
+		}
+		require.True(t, l.Has(4, proto.WatcherData, path))
+		require.Empty(t, l.heard, "removal tells nobody")
+	}
+	l := newWatchLog()
+	l.add(3, "/w", WatchData, WatchChild, WatchPersistent, WatchRecursive)
+	for _, unknown := range []proto.WatcherType{0, 6, -1} {
+		require.False(t, l.Has(3, unknown, path))
+		require.False(t, l.Remove(3, unknown, path))
+	}
+}
+
+// TestRemovedPersistentWatchLeavesBothTables removes type 4 and finds neither data nor child events.
+func TestRemovedPersistentWatchLeavesBothTables(t *testing.T) {
+	l := newWatchLog()
+	l.add(1, "/w", WatchPersistent)
+	require.True(t, l.Remove(1, proto.WatcherPersistent, []byte("/w")))
+	l.fire(nodeCreated, "/w")
+	l.fire(nodeCreated, "/w/c")
+	require.Empty(t, l.heard)
+	watchers, paths, total := l.Count()
+	require.Zero(t, watchers+paths+total)
+}
+
+// TestCounts: watch_count counts both tables, the data table is what Each and CountData show.
+func TestCounts(t *testing.T) {
+	l := newWatchLog()
+	l.add(1, "/a", WatchData, WatchExist, WatchChild) // one data pair, one child pair
+	l.add(1, "/b", WatchChild)                        // one child pair
+	l.add(2, "/a", WatchPersistent)                   // one pair in each
+	l.add(2, "/c", WatchRecursive, WatchData)         // one data pair
+	l.add(3, "/d", WatchChild)                        // one child pair
+	watchers, paths, total := l.Count()
+	require.Equal(t, []int{3, 4, 7}, []int{watchers, paths, total})
+	watchers, paths, total = l.CountData()
+	require.Equal(t, []int{2, 2, 3}, []int{watchers, paths, total})
+	var pairs []string
+	l.Each(func(id WatcherID, path []byte) { pairs = append(pairs, fmt.Sprintf("%d %s", id, path)) })
+	require.ElementsMatch(t, []string{"1 /a", "2 /a", "2 /c"}, pairs)
+}
+
+// TestDeliverNamesTheACLToConsult: the znode's for its own events, the parent's for its children's.
+func TestDeliverNamesTheACLToConsult(t *testing.T) {
+	for _, event := range []proto.EventType{nodeCreated, nodeDeleted, nodeDataChanged} {
+		w := NewWatches()
+		w.Add(1, WatchRecursive, []byte("/a"))
+		w.Add(2, WatchPersistent, []byte("/a/b"))
+		w.Add(3, WatchChild, []byte("/a"))
+		got := map[WatcherID]string{}
+		w.Fire(Change{Type: event, Path: []byte("/a/b"), ACL: 5, ParentACL: 6}, func(id WatcherID, t proto.EventType, path []byte, acl ACLID) {
+			got[id] += fmt.Sprintf("%v %s acl %d", t, path, acl)
+		})
+		want := map[WatcherID]string{
+			1: fmt.Sprintf("%v /a/b acl 5", event),
+			2: fmt.Sprintf("%v /a/b acl 5", event),
+			3: "NodeChildrenChanged /a acl 6",
+		}
+		if event == nodeDataChanged {
+			delete(want, 3)
+		}
+		require.Equal(t, want, got)
+	}
+}
+
+// TestManyConnectionsEachHearOnce fires one change at 20,000 connections (ZOOKEEPER-137).
+func TestManyConnectionsEachHearOnce(t *testing.T) {
+	const n = 20_000
+	w := NewWatches()
+	for id := range WatcherID(n) {
+		w.Add(id, WatchData, []byte("/a"))
+		w.Add(id, WatchKind(id%5), []byte("/a"))
+	}
+	heard := make([]int, n)
+	deliver := func(id WatcherID, _ proto.EventType, _ []byte, _ ACLID) { heard[id]++ }
+	w.Fire(Change{Type: nodeDataChanged, Path: []byte("/a")}, deliver)
+	w.Fire(Change{Type: nodeDataChanged, Path: []byte("/a")}, deliver)
+	for id, got := range heard {
+		want := 1
+		if k := WatchKind(id % 5); k == WatchPersistent || k == WatchRecursive {
+			want = 2
+		}
+		if got != want {
+			t.Fatalf("connection %d heard %d times, want %d", id, got, want)
+		}
+	}
+	_, _, total := w.Count()
+	require.Equal(t, n/5*(1+2+1), total, "child, persistent in both tables, recursive")
+}
+
+// TestRewatch is the table of client-protocol 9.5. The znodes of a new state have zxid 0.
+func TestRewatch(t *testing.T) {
+	tests := []struct {
+		kind     WatchKind
+		path     string
+		relative proto.Zxid
+		event    proto.EventType // 0: registered instead
+	}{
+		{WatchData, "/none", 5, proto.EventNodeDeleted},
+		{WatchData, "/zookeeper", -1, proto.EventNodeDataChanged},
+		{WatchData, "/zookeeper", 0, 0},
+		{WatchData, "/zookeeper", 1, 0},
+		{WatchExist, "/none", 5, 0},
+		{WatchExist, "/zookeeper", 5, proto.EventNodeCreated}, // whatever the client has seen
+		{WatchExist, "/zookeeper", -1, proto.EventNodeCreated},
+		{WatchChild, "/none", 5, proto.EventNodeDeleted},
+		{WatchChild, "/zookeeper", -1, proto.EventNodeChildrenChanged},
+		{WatchChild, "/zookeeper", 0, 0},
+		{WatchPersistent, "/none", 5, 0},
+		{WatchPersistent, "/zookeeper", -1, 0},
+		{WatchRecursive, "/none", 5, 0},
+		{WatchRecursive, "/zookeeper", -1, 0},
+	}
+	types := map[WatchKind]proto.WatcherType{
+		WatchData: proto.WatcherData, WatchExist: proto.WatcherData, WatchChild: proto.WatcherChildren,
+		WatchPersistent: proto.WatcherPersistent, WatchRecursive: proto.WatcherPersistentRecursive,
+	}
+	s := NewState(Config{})
+	for _, tt := range tests {
+		w := NewWatches()
+		event, fire := w.Rewatch(s, 4, tt.kind, []byte(tt.path), tt.relative)
+		require.Equal(t, tt.event, event, "%+v", tt)
+		require.Equal(t, tt.event != 0, fire, "%+v", tt)
+		require.Equal(t, !fire, w.Has(4, types[tt.kind], []byte(tt.path)), "%+v", tt)
+		require.Equal(t, !fire, w.Has(4, proto.WatcherAny, []byte(tt.path)), "%+v", tt)
+	}
+}
