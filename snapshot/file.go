@@ -1,0 +1,167 @@
+package snapshot
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"path/filepath"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+var gzipMagic = []byte{0x1f, 0x8b}
+
+// castagnoli is the polynomial of Meta.Checksum, which processors compute.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Most bytes that one byte of a compressed file can stand for: what deflate and snappy can do at best.
+const (
+	gzipRatioMax   = 1032
+	snappyRatioMax = 22
+)
+
+// Load reads the snapshot file at path into sink and verifies every seal. How it is compressed is
+// taken from its name. It returns ErrCorrupt for a file that is not a whole snapshot, and the error
+// of the sink or of the disk as it is; the sink may have been given records before any of them.
+func Load(fs vfs.FS, path string, sink Sink) (Trailer, error) {
+	t, _, err := load(fs, path, sink, chunkBytes)
+	return t, err
+}
+
+// sums is what a file was seen to be: its length and the CRC-32C of its bytes as they are on disk.
+type sums struct {
+	size int64
+	crc  uint32
+}
+
+// load is Load with the chunk's size, and with what the file was seen to be.
+func load(fs vfs.FS, path string, sink Sink, chunk int) (t Trailer, seen sums, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return t, seen, fmt.Errorf("snapshot: %w", err)
+	}
+	defer func() {
+		if e := f.Close(); e != nil && err == nil {
+			err = fmt.Errorf("snapshot: %w", e)
+		}
+	}()
+	size, err := f.Size()
+	if err != nil {
+		return t, seen, fmt.Errorf("snapshot: %w", err)
+	}
+	compression := compressionOf(path)
+	raw := &rawReader{f: f}
+	c := readChunks(unpacked(raw, compression), chunkFor(size, compression, chunk))
+	p := parser{
+		w:    &window{next: c.next, limit: unpackedMax(size, compression)},
+		file: filepath.Base(path),
+		sink: sink,
+	}
+	t, err = p.all(c)
+	c.close()
+	return t, raw.sums, err
+}
+
+// all parses a whole file.
+func (p *parser) all(c *chunks) (Trailer, error) {
+	if err := p.header(); err != nil {
+		return Trailer{}, err
+	}
+	if err := p.body(); err != nil {
+		return Trailer{}, err
+	}
+	return p.trailer(c)
+}
+
+// chunkFor returns the size of chunks for a file: no more than it can fill.
+func chunkFor(size int64, c Compression, chunk int) int {
+	return int(max(min(int64(chunk), unpackedMax(size, c)), min(chunkMin, int64(chunk))))
+}
+
+// unpackedMax bounds how many bytes a file of size bytes holds uncompressed.
+func unpackedMax(size int64, c Compression) int64 {
+	switch c {
+	case Gzip:
+		return size * gzipRatioMax
+	case Snappy:
+		return size * snappyRatioMax
+	default:
+		return size
+	}
+}
+
+// rawReader reads a file from its start and sums its bytes.
+type rawReader struct {
+	f interface{ Read(p []byte) (int, error) }
+	sums
+}
+
+func (r *rawReader) Read(p []byte) (int, error) {
+	n, err := r.f.Read(p)
+	r.crc = crc32.Update(r.crc, castagnoli, p[:n])
+	r.size += int64(n)
+	if err != nil && err != io.EOF {
+		err = &readError{err}
+	}
+	return n, err
+}
+
+// unpacked returns a reader of the file's uncompressed bytes. A failure to decompress says where in the
+// file it was noticed.
+func unpacked(raw *rawReader, c Compression) io.Reader {
+	switch c {
+	case Gzip:
+		return &unpacker{raw: raw, open: func() (io.Reader, error) {
+			return gzip.NewReader(bufio.NewReaderSize(raw, 64<<10))
+		}}
+	case Snappy:
+		return &unpacker{raw: raw, open: func() (io.Reader, error) {
+			return newSnappyReader(bufio.NewReaderSize(raw, 64<<10)), nil
+		}}
+	default:
+		return raw
+	}
+}
+
+// unpacker decompresses raw and adds to an error how far it had read.
+type unpacker struct {
+	raw  *rawReader
+	open func() (io.Reader, error)
+	r    io.Reader
+}
+
+func (u *unpacker) Read(p []byte) (n int, err error) {
+	if u.r == nil {
+		if u.r, err = u.open(); err != nil {
+			return 0, u.wrap(noEOF(err))
+		}
+	}
+	n, err = u.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = u.wrap(err)
+	}
+	return n, err
+}
+
+func (u *unpacker) wrap(err error) error {
+	var re *readError
+	if errors.As(err, &re) {
+		return re
+	}
+	return &unpackError{at: u.raw.size, err: err}
+}
+
+// unpackError says that the compression of a file is damaged at or before byte at of it.
+type unpackError struct {
+	at  int64
+	err error
+}
+
+func (e *unpackError) Error() string {
+	return fmt.Sprintf("compression is damaged before byte %d of the file: %v", e.at, e.err)
+}
+
+func (e *unpackError) Unwrap() error { return e.err }

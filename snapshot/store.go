@@ -1,0 +1,235 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Errors of a Store that callers branch on.
+var (
+	// ErrNone is returned when a directory holds no snapshot at all.
+	ErrNone = errors.New("snapshot: none in the directory")
+	// ErrClosed is returned by Write when the Store is closed before it has finished.
+	ErrClosed = errors.New("snapshot: store is closed")
+)
+
+// DefaultSyncBytes is the default of Options.SyncBytes.
+const DefaultSyncBytes = 8 << 20
+
+// Options says where and how a Store keeps snapshots.
+type Options struct {
+	FS          vfs.FS
+	Dir         string      // the version-2 directory; it must exist
+	Compression Compression // of what is written; reading goes by the name
+
+	// BytesPerSecond bounds how fast a snapshot is written, in bytes of the file. 0 is no bound.
+	BytesPerSecond int64
+	// SyncBytes is how many bytes are written before the file is synced, so that a sync of the log waits
+	// for no more than these. 0 is DefaultSyncBytes, a negative value syncs at the end only.
+	SyncBytes int64
+
+	// Catalogue remembers which files have been verified. Nil: none is remembered.
+	Catalogue Catalogue
+	// Warn is told what went wrong without failing an operation: a damaged snapshot that was passed
+	// over, a catalogue that could not be written. name is the file. Nil: nobody is told.
+	Warn func(name string, err error)
+}
+
+// Catalogue remembers, across restarts, which snapshots have been read completely and found good. It is a
+// cache: what is missing costs reading a file, and its errors fail nothing. server/meta keeps one.
+type Catalogue interface {
+	// Snapshot returns the size and the CRC-32C of the file called name when it was verified.
+	Snapshot(name string) (size int64, checksum uint32, ok bool)
+	// PutSnapshot records that the file called name has just been verified.
+	PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error
+	// DropSnapshot forgets name; it is no error if it is not there.
+	DropSnapshot(name string) error
+}
+
+// Meta describes a snapshot file.
+type Meta struct {
+	Zxid     proto.Zxid // last zxid that was applied when it was begun; it may hold later txns too
+	Name     string     // in the Store's directory
+	Size     int64      // bytes in the file
+	Verified bool       // a file of this name and size was read completely and found good
+	Checksum uint32     // CRC-32C of the file's bytes; only if Verified
+}
+
+// Store keeps the snapshots of one directory. Its methods may be called by any number of
+// goroutines; Write and Prune exclude each other.
+type Store struct {
+	o      Options
+	writer sync.Mutex    // held by Write and Prune
+	once   sync.Once     // of Close
+	closed chan struct{} // closed by Close
+	wait   func(d time.Duration, stop <-chan struct{})
+	now    func() time.Time
+}
+
+// NewStore returns a Store over a directory and removes what a crash left there of snapshots that were
+// being written. No other process may be writing in the directory.
+func NewStore(o Options) (*Store, error) {
+	if !o.Compression.Valid() {
+		return nil, fmt.Errorf("snapshot: unknown compression %q", string(o.Compression))
+	}
+	if o.SyncBytes == 0 {
+		o.SyncBytes = DefaultSyncBytes
+	}
+	if o.Catalogue == nil {
+		o.Catalogue = noCatalogue{}
+	}
+	if o.Warn == nil {
+		o.Warn = func(string, error) {}
+	}
+	s := &Store{o: o, closed: make(chan struct{}), wait: wait, now: time.Now}
+	names, err := o.FS.List(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	for _, name := range names {
+		if !isOwnTmp(name) {
+			continue
+		}
+		if err := o.FS.Remove(s.path(name)); err != nil {
+			return nil, fmt.Errorf("snapshot: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// Close makes a Write that is running stop soon, with ErrClosed, and every later one at once.
+// Everything else goes on working. It may be called by any goroutine, any number of times.
+func (s *Store) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+// List returns the snapshots of the directory that pass the cheap test of storage section 5.5, the newest
+// first. Only Load and Verify tell whether one is good.
+func (s *Store) List() ([]Meta, error) {
+	metas, err := List(s.o.FS, s.o.Dir)
+	for i := range metas {
+		m := &metas[i]
+		if size, sum, ok := s.o.Catalogue.Snapshot(m.Name); ok && size == m.Size {
+			m.Verified, m.Checksum = true, sum
+		}
+	}
+	return metas, err
+}
+
+// List returns the snapshots in dir that pass the cheap test of storage section 5.5, the newest
+// first; of two with one zxid, the plain one.
+func List(fs vfs.FS, dir string) ([]Meta, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	var metas []Meta
+	for _, name := range names {
+		zxid, c, ok := ParseName(name)
+		if !ok {
+			continue
+		}
+		size, ok, err := inspect(fs, filepath.Join(dir, name), c)
+		switch {
+		case errors.Is(err, iofs.ErrNotExist): // pruned since
+		case err != nil:
+			return nil, fmt.Errorf("snapshot: %w", err)
+		case ok:
+			metas = append(metas, Meta{Zxid: zxid, Name: name, Size: size})
+		}
+	}
+	slices.SortFunc(metas, func(a, b Meta) int {
+		if a.Zxid != b.Zxid {
+			if a.Zxid > b.Zxid {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return metas, nil
+}
+
+// inspect returns a file's size and whether it passes the cheap test.
+func inspect(fs vfs.FS, path string, c Compression) (size int64, ok bool, err error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return 0, false, err
+	}
+	defer f.Close()
+	if size, err = f.Size(); err != nil {
+		return 0, false, err
+	}
+	var head [8]byte
+	var tail [5]byte
+	if size < int64(len(head)) {
+		return size, false, nil
+	}
+	if _, err = f.ReadAt(head[:], 0); err != nil {
+		return size, false, err
+	}
+	if _, err = f.ReadAt(tail[:], size-int64(len(tail))); err != nil {
+		return size, false, err
+	}
+	return size, plausible(c, size, head[:], tail[:]), nil
+}
+
+// Load reads a snapshot into sink and verifies every seal, as the function Load does.
+func (s *Store) Load(m Meta, sink Sink) (Trailer, error) {
+	t, seen, err := load(s.o.FS, s.path(m.Name), sink, chunkBytes)
+	if err == nil {
+		s.remember(m.Name, m.Zxid, seen)
+	}
+	return t, err
+}
+
+// Newest calls try with each snapshot, the newest first, until one succeeds, and returns that one. It
+// returns ErrNone if there is no snapshot, and if every one fails, why each did. try must start
+// from nothing each time: a failed load leaves its sink half filled. Source: storage section 6.1.
+func (s *Store) Newest(try func(Meta) error) (Meta, error) {
+	metas, err := s.List()
+	if err != nil {
+		return Meta{}, err
+	}
+	if len(metas) == 0 {
+		return Meta{}, fmt.Errorf("%w %s", ErrNone, s.o.Dir)
+	}
+	failed := []error{fmt.Errorf("snapshot: none of the %d in %s loads", len(metas), s.o.Dir)}
+	for _, m := range metas {
+		err := try(m)
+		if err == nil {
+			return m, nil
+		}
+		s.o.Warn(m.Name, err)
+		failed = append(failed, err)
+	}
+	return Meta{}, errors.Join(failed...)
+}
+
+// remember records in the catalogue that a file is good.
+func (s *Store) remember(name string, zxid proto.Zxid, seen sums) {
+	if size, sum, ok := s.o.Catalogue.Snapshot(name); ok && size == seen.size && sum == seen.crc {
+		return
+	}
+	if err := s.o.Catalogue.PutSnapshot(name, zxid, seen.size, seen.crc); err != nil {
+		s.o.Warn(name, err)
+	}
+}
+
+func (s *Store) path(name string) string { return filepath.Join(s.o.Dir, name) }
+
+type noCatalogue struct{}
+
+func (noCatalogue) Snapshot(string) (int64, uint32, bool)               { return 0, 0, false }
+func (noCatalogue) PutSnapshot(string, proto.Zxid, int64, uint32) error { return nil }
+func (noCatalogue) DropSnapshot(string) error                           { return nil }

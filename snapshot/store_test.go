@@ -1,0 +1,166 @@
+package snapshot
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+func TestWriteThenLoad(t *testing.T) {
+	for _, c := range compressions {
+		for _, n := range []int{0, 1, 5, 1000, 20000} {
+			t.Run(fmt.Sprintf("%s/%d", c.testName(), n), func(t *testing.T) {
+				fs := newDir(t)
+				s := newStore(t, fs, c)
+				want := sample(n)
+				m, err := s.Write(0x500000005, want.source())
+				require.NoError(t, err)
+				require.Equal(t, FileName(0x500000005, c), m.Name)
+				require.True(t, m.Verified)
+				require.EqualValues(t, len(contents(t, fs, m.Name)), m.Size)
+
+				var got state
+				trailer, err := s.Load(m, &got)
+				require.NoError(t, err)
+				want.same(t, &got)
+				require.Equal(t, Trailer{HasDigest: true, DigestZxid: want.lastZxid, DigestVersion: 2,
+					Digest: want.digest, HasLastZxid: true, LastZxid: want.lastZxid}, trailer)
+				names, err := fs.List(dir)
+				require.NoError(t, err)
+				require.Equal(t, []string{m.Name}, names)
+			})
+		}
+	}
+}
+
+// Whatever the size of the chunks, records that straddle them come out the same and seals hold.
+func TestLoadInChunksOfAnySize(t *testing.T) {
+	fs := newDir(t)
+	want := sample(60)
+	want.nodes[10].data = make([]byte, 3000)
+	for _, c := range compressions {
+		m, err := newStore(t, fs, c).Write(1, want.source())
+		require.NoError(t, err)
+		for chunk := 1; chunk < 700; chunk++ {
+			var got state
+			_, _, err := load(fs, dir+"/"+m.Name, &got, chunk)
+			require.NoError(t, err, "chunk %d", chunk)
+			want.same(t, &got)
+		}
+	}
+}
+
+func TestListNewestFirst(t *testing.T) {
+	fs := newDir(t)
+	good := func(b []byte) []byte { return append(b, terminator...) }
+	pad := []byte("0123456789")
+	put(t, fs, "snapshot.5", good(pad))
+	put(t, fs, "snapshot.1f", good(pad))
+	put(t, fs, "snapshot.1F.bak", good(pad)) // a copy: Java takes it for a snapshot too
+	put(t, fs, "snapshot.20.gz", append([]byte{0x1f, 0x8b}, pad...))
+	put(t, fs, "snapshot.20.SNAPPY", append(append([]byte{}, snappyMagic...), pad...))
+	put(t, fs, "snapshot.7fffffffffffffff", good(pad))
+	for name, b := range map[string][]byte{
+		"snapshot.ffffffffffffffff": good(pad), // zxid -1: possibly lost data
+		"snapshot.8000000000000000": good(pad),
+		"snapshot.-5":               good(pad),
+		"snapshot.0x5":              good(pad),
+		"snapshot.xyz":              good(pad),
+		"snapshot.":                 good(pad),
+		"snapshot":                  good(pad),
+		"snapshot.40.tmp":           good(pad),
+		"snapshot.40.gz.tmp":        append([]byte{0x1f, 0x8b}, pad...),
+		"snapshot.41":               pad,
+		"snapshot.42":               terminator,
+		"snapshot.43":               nil,
+		"snapshot.44.gz":            pad,
+		"snapshot.45.snappy":        snappyMagic[:7],
+		"log.5":                     good(pad),
+	} {
+		put(t, fs, name, b)
+	}
+	metas, err := newStore(t, fs, Plain).List()
+	require.NoError(t, err)
+	var got []string
+	for _, m := range metas {
+		got = append(got, m.Zxid.String()+" "+m.Name)
+	}
+	require.Equal(t, []string{
+		"0x7fffffffffffffff snapshot.7fffffffffffffff",
+		"0x20 snapshot.20.SNAPPY",
+		"0x20 snapshot.20.gz",
+		"0x1f snapshot.1F.bak",
+		"0x1f snapshot.1f",
+		"0x5 snapshot.5",
+	}, got)
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "snapshot.100000001", FileName(0x100000001, Plain))
+	require.Equal(t, "snapshot.0.gz", FileName(0, Gzip))
+	for name, want := range map[string]proto.Zxid{"snapshot.1f.gz": 0x1f, "snapshot.0000A": 0xa, "snapshot.0": 0} {
+		got, _, ok := ParseName(name)
+		require.True(t, ok, name)
+		require.Equal(t, want, got, name)
+	}
+	for _, c := range compressions {
+		z, got, ok := ParseName(FileName(0xabc, c))
+		require.True(t, ok)
+		require.Equal(t, c, got)
+		require.EqualValues(t, 0xabc, z)
+	}
+	_, _, ok := ParseName("tmp.snapshot.99")
+	require.False(t, ok)
+}
+
+func TestNewStoreRemovesOnlyItsOwnLeftovers(t *testing.T) {
+	fs := newDir(t)
+	for _, name := range []string{"tmp.snapshot.5", "tmp.snapshot.6.gz", "tmp.other", "snapshot.7.tmp", "snapshot.8"} {
+		put(t, fs, name, []byte("x"))
+	}
+	newStore(t, fs, Plain)
+	names, err := fs.List(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"snapshot.7.tmp", "snapshot.8", "tmp.other"}, names)
+}
+
+func TestNewestFallsBack(t *testing.T) {
+	fs := newDir(t)
+	var warned []string
+	s, err := NewStore(Options{FS: fs, Dir: dir, Warn: func(name string, err error) { warned = append(warned, name) }})
+	require.NoError(t, err)
+	load := func(m Meta) error { _, err := s.Load(m, Discard); return err }
+
+	_, err = s.Newest(load)
+	require.ErrorIs(t, err, ErrNone)
+
+	for zxid := proto.Zxid(1); zxid <= 4; zxid++ {
+		_, err := s.Write(zxid, sample(3).source())
+		require.NoError(t, err)
+	}
+	require.NoError(t, fs.Flip(dir+"/snapshot.4", 40, 1))
+	require.NoError(t, fs.Flip(dir+"/snapshot.3", 0, 1))
+	m, err := s.Newest(load)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, m.Zxid)
+	require.Equal(t, []string{"snapshot.4", "snapshot.3"}, warned)
+
+	require.NoError(t, fs.Flip(dir+"/snapshot.2", 50, 1))
+	require.NoError(t, fs.Flip(dir+"/snapshot.1", 60, 1))
+	_, err = s.Newest(load)
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.NotErrorIs(t, err, ErrNone)
+	for _, name := range []string{"snapshot.1", "snapshot.2", "snapshot.3", "snapshot.4"} {
+		require.ErrorContains(t, err, name)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	_, err := NewStore(Options{FS: newDir(t), Dir: dir, Compression: "zip"})
+	require.ErrorContains(t, err, `unknown compression "zip"`)
+	_, err = NewStore(Options{FS: newDir(t), Dir: "/nowhere"})
+	require.ErrorContains(t, err, "/nowhere")
+}

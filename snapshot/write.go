@@ -1,0 +1,105 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Write writes what src produces as the snapshot at zxid and returns when it is durable and has been read
+// back. A file of the same name is replaced by rename. Any error, among them
+// vfs.ErrNoSpace, leaves the directory as it was. One Write runs at a time; another waits.
+//
+// The file is read back before it gets its name, so that a name never stands for bytes that were
+// not seen to be good.
+func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	name := FileName(zxid, s.o.Compression)
+	tmp := tmpPrefix + name
+	wrote, err := s.writeFile(tmp, src)
+	if err == nil {
+		err = s.readBack(tmp, wrote)
+	}
+	if err == nil {
+		err = s.o.FS.Rename(s.path(tmp), s.path(name))
+	}
+	if err != nil {
+		return Meta{}, s.abandon(name, tmp, err)
+	}
+	if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
+		return Meta{}, fmt.Errorf("snapshot: write %s: %w", name, err)
+	}
+	s.remember(name, zxid, wrote)
+	return Meta{Zxid: zxid, Name: name, Size: wrote.size, Verified: true, Checksum: wrote.crc}, nil
+}
+
+// abandon removes what was written and adds to err what it was about.
+func (s *Store) abandon(name, tmp string, err error) error {
+	if e := s.o.FS.Remove(s.path(tmp)); e != nil && !isNotExist(e) {
+		err = errors.Join(err, e)
+	}
+	return fmt.Errorf("snapshot: write %s: %w", name, err)
+}
+
+// writeFile writes and syncs a file and returns what it must be.
+func (s *Store) writeFile(tmp string, src Source) (wrote sums, err error) {
+	f, err := s.o.FS.Create(s.path(tmp))
+	if err != nil {
+		return wrote, err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	raw := &rawWriter{f: f, syncBytes: max(s.o.SyncBytes, 0)}
+	z := packed(raw, s.o.Compression)
+	start := s.now()
+	err = encode(z, src, func() error { return s.pace(start, raw.size) })
+	if err == nil {
+		err = z.Close()
+	}
+	if err == nil {
+		err = raw.sync()
+	}
+	return raw.sums, err
+}
+
+// readBack verifies a file and compares it with what it must be.
+func (s *Store) readBack(name string, want sums) error {
+	_, seen, err := verify(s.o.FS, s.path(name))
+	if err == nil && seen != want {
+		err = &CorruptError{File: name, What: fmt.Sprintf(
+			"read back %d bytes with CRC-32C %#x, wrote %d with %#x", seen.size, seen.crc, want.size, want.crc)}
+	}
+	return err
+}
+
+// pace waits until written bytes are due at the bandwidth, and notices Close.
+func (s *Store) pace(start time.Time, written int64) error {
+	if s.o.BytesPerSecond > 0 {
+		due := time.Duration(float64(written) / float64(s.o.BytesPerSecond) * float64(time.Second))
+		if early := due - s.now().Sub(start); early > 0 {
+			s.wait(early, s.closed)
+		}
+	}
+	select {
+	case <-s.closed:
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
+// wait returns after d or when stop is closed.
+func wait(d time.Duration, stop <-chan struct{}) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-stop:
+	}
+}
