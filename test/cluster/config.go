@@ -1,0 +1,104 @@
+package cluster
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Kind is which server a Node runs.
+type Kind string
+
+// The servers. ZooKeeper is Debian's package, 3.8.0.
+const (
+	Warren    Kind = "warren"
+	ZooKeeper Kind = "zookeeper"
+)
+
+// Options describe a Node.
+type Options struct {
+	Kind Kind // default Warren
+	// Settings are lines of zoo.cfg that replace or follow the defaults of zooCfg.
+	Settings map[string]string
+	// Properties become -D options of the JVM. Warren does not see them.
+	Properties map[string]string
+	// Env are additional KEY=value pairs for Warren.
+	Env []string
+	// Dir is a data directory to use; "" is a new one.
+	Dir string
+}
+
+// zooCfg returns the text of zoo.cfg. Syncs stay on: they are what crash tests are about.
+func zooCfg(n *Node) string {
+	settings := map[string]string{
+		"tickTime":                "2000",
+		"initLimit":               "10",
+		"syncLimit":               "5",
+		"maxClientCnxns":          "0",
+		"4lw.commands.whitelist":  "*",
+		"admin.enableServer":      "false",
+		"dataDir":                 n.dataDir,
+		"clientPort":              strconv.Itoa(n.port),
+		"clientPortAddress":       "127.0.0.1",
+		"autopurge.purgeInterval": "0",
+	}
+	for _, m := range n.members {
+		settings["server."+strconv.Itoa(m.id)] = fmt.Sprintf("127.0.0.1:%d:%d", m.peerPort, m.electionPort)
+	}
+	maps.Copy(settings, n.options.Settings)
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		fmt.Fprintf(&b, "%s=%s\n", key, settings[key])
+	}
+	return b.String()
+}
+
+// log4j sends what Java logs to the output, which is the log of the node.
+const log4j = `log4j.rootLogger=INFO, A
+log4j.appender.A=org.apache.log4j.ConsoleAppender
+log4j.appender.A.layout=org.apache.log4j.PatternLayout
+log4j.appender.A.layout.ConversionPattern=%d{ISO8601} %-5p [%t:%c{1}] %m%n
+`
+
+// writeFiles puts zoo.cfg, myid and the logging configuration in place.
+func (n *Node) writeFiles() error {
+	files := map[string]string{
+		filepath.Join(n.dir, "zoo.cfg"):          zooCfg(n),
+		filepath.Join(n.dir, "log4j.properties"): log4j,
+	}
+	if n.members != nil {
+		files[filepath.Join(n.dataDir, "myid")] = strconv.Itoa(n.id) + "\n"
+	}
+	if err := os.MkdirAll(n.dataDir, 0o755); err != nil {
+		return err
+	}
+	for name, text := range files {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freePort returns a loopback port that nobody listens on. It lies below the range from which the
+// kernel takes the ports of outgoing connections, so that it stays free while a server is down.
+func freePort(t testing.TB) int {
+	t.Helper()
+	for range 1000 {
+		port := 10_000 + rand.IntN(22_000)
+		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			l.Close()
+			return port
+		}
+	}
+	t.Fatal("cluster: no free port")
+	return 0
+}

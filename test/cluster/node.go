@@ -1,0 +1,255 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// startTimeout bounds the wait for a server that was started, on a machine that is busy.
+const startTimeout = 60 * time.Second
+
+// Node is one server. Its methods are not safe for concurrent use, except Addr, Kill and Pid.
+type Node struct {
+	t       testing.TB
+	options Options
+	dir     string // zoo.cfg and the process's log
+	dataDir string
+	port    int
+	id      int      // myid, 0 alone
+	members []member // nil alone
+
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when the process is gone
+	log    *os.File
+}
+
+type member struct{ id, peerPort, electionPort int }
+
+// New returns a node that is not started. It is killed when the test ends.
+func New(t testing.TB, o Options) *Node {
+	t.Helper()
+	if o.Kind == "" {
+		o.Kind = Warren
+	}
+	dir, err := os.MkdirTemp("", "warren-cluster-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &Node{t: t, options: o, dir: dir, dataDir: o.Dir, port: freePort(t)}
+	if n.dataDir == "" {
+		n.dataDir = filepath.Join(dir, "data")
+	}
+	t.Cleanup(n.cleanup)
+	return n
+}
+
+// Start returns a standalone node that serves.
+func Start(t testing.TB, o Options) *Node {
+	t.Helper()
+	n := New(t, o)
+	n.Start()
+	return n
+}
+
+// Ensemble returns one node for each of o, not started, that know each other.
+func Ensemble(t testing.TB, o ...Options) []*Node {
+	t.Helper()
+	var nodes []*Node
+	var members []member
+	for i := range o {
+		members = append(members, member{i + 1, freePort(t), freePort(t)})
+	}
+	for i := range o {
+		n := New(t, o[i])
+		n.id, n.members = i+1, members
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// Addr returns the client address.
+func (n *Node) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
+
+// Kind returns which server this is.
+func (n *Node) Kind() Kind { return n.options.Kind }
+
+// DataDir returns the dataDir of zoo.cfg.
+func (n *Node) DataDir() string { return n.dataDir }
+
+// Dir returns the directory of zoo.cfg and the log.
+func (n *Node) Dir() string { return n.dir }
+
+// Pid returns the process id, 0 before the first start.
+func (n *Node) Pid() int {
+	if n.cmd == nil {
+		return 0
+	}
+	return n.cmd.Process.Pid
+}
+
+// Start starts the process and returns when it serves.
+func (n *Node) Start() {
+	n.t.Helper()
+	n.Launch()
+	n.WaitServing()
+}
+
+// Launch starts the process and does not wait.
+func (n *Node) Launch() {
+	n.t.Helper()
+	if n.running() {
+		n.t.Fatalf("cluster: %v is running", n.Addr())
+	}
+	if err := n.writeFiles(); err != nil {
+		n.t.Fatal(err)
+	}
+	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.log = log
+	n.cmd = n.command()
+	n.cmd.Stdout, n.cmd.Stderr = log, log
+	n.cmd.Dir = n.dir
+	n.cmd.SysProcAttr = procAttr()
+	if err := n.cmd.Start(); err != nil {
+		n.t.Fatalf("cluster: start %v: %v", n.options.Kind, err)
+	}
+	n.exited = make(chan struct{})
+	go func(cmd *exec.Cmd, exited chan struct{}) {
+		_ = cmd.Wait() // the state is read by whoever asks
+		log.Close()
+		close(exited)
+	}(n.cmd, n.exited)
+}
+
+func (n *Node) command() *exec.Cmd {
+	cfg := filepath.Join(n.dir, "zoo.cfg")
+	if n.options.Kind == Warren {
+		cmd := exec.Command(Binary(n.t), "server", "--config", cfg)
+		cmd.Env = append(os.Environ(), n.options.Env...)
+		return cmd
+	}
+	args := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	for k, v := range n.options.Properties {
+		args = append(args, "-D"+k+"="+v)
+	}
+	args = append(args, "-cp", n.dir+":/usr/share/java/zookeeper.jar",
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
+	return exec.Command("java", args...)
+}
+
+// WaitServing returns when srvr answers with a mode.
+func (n *Node) WaitServing() {
+	n.t.Helper()
+	deadline := time.Now().Add(startTimeout)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(deadline) {
+		text, err := wire.FourLetter(n.Addr(), "srvr", time.Second)
+		if err == nil && strings.Contains(text, "Mode: ") {
+			return
+		}
+		select {
+		case <-n.exited:
+			n.t.Fatalf("cluster: %v on %v ended while starting: %v\n%s", n.Kind(), n.Addr(), n.cmd.ProcessState, n.logTail())
+		case <-tick.C:
+		}
+	}
+	n.t.Fatalf("cluster: %v on %v does not serve after %v\n%s", n.Kind(), n.Addr(), startTimeout, n.logTail())
+}
+
+// Exited is closed when the process is gone.
+func (n *Node) Exited() <-chan struct{} { return n.exited }
+
+// Kill sends SIGKILL and waits for the end.
+func (n *Node) Kill() {
+	if n.running() {
+		n.signal(syscall.SIGKILL)
+		<-n.exited
+	}
+}
+
+// Stop sends SIGTERM and waits for the end; after 20 s it kills, and the test fails.
+func (n *Node) Stop() {
+	n.t.Helper()
+	if !n.running() {
+		return
+	}
+	n.signal(syscall.SIGTERM)
+	select {
+	case <-n.exited:
+	case <-time.After(20 * time.Second):
+		n.Kill()
+		n.t.Errorf("cluster: %v on %v did not end after SIGTERM", n.Kind(), n.Addr())
+	}
+}
+
+// Pause stops the process with SIGSTOP.
+func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
+
+// As returns a node of another kind on the same data directory. n must have ended.
+func (n *Node) As(kind Kind) *Node {
+	n.t.Helper()
+	if n.running() {
+		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
+	}
+	o := n.options
+	o.Kind, o.Dir = kind, n.dataDir
+	return New(n.t, o)
+}
+
+func (n *Node) running() bool {
+	if n.cmd == nil {
+		return false
+	}
+	select {
+	case <-n.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+func (n *Node) signal(s syscall.Signal) {
+	if err := n.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		n.t.Errorf("cluster: %v to %v: %v", s, n.Addr(), err)
+	}
+}
+
+func (n *Node) logPath() string { return filepath.Join(n.dir, "server.log") }
+
+// logTail returns the end of the process's log.
+func (n *Node) logTail() string {
+	text, err := os.ReadFile(n.logPath())
+	if err != nil {
+		return err.Error()
+	}
+	lines := bytes.Split(text, []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-40):], []byte("\n")))
+}
+
+func (n *Node) cleanup() {
+	n.Kill()
+	if n.t.Failed() {
+		n.t.Log(fmt.Sprintf("%v on %v: files are kept in %s (data in %s); its log ends with\n%s",
+			n.Kind(), n.Addr(), n.dir, n.dataDir, n.logTail()))
+		return
+	}
+	os.RemoveAll(n.dir)
+}

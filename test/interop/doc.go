@@ -1,0 +1,18 @@
+// Package interop holds the tests that compare Warren with Apache ZooKeeper and let other
+// projects' clients use it. It has no code of its own outside the tests.
+//
+// Without a build tag: go-zookeeper drives every operation against a Warren process.
+//
+// With the tag interop, which needs Debian's packages of ZooKeeper 3.8, its clients and kazoo:
+//
+//   - TestDifferential sends the same random requests to two servers and compares every reply,
+//     Stat, error, watch event and the tree that is left. Each run prints its seed;
+//     -interop.seed=N replays it. What may differ is in the table of allowances, each entry with
+//     its reason and the section of the specification.
+//   - TestJavaClient, TestShell, TestKazoo and TestCClient run programs in testdata, which print
+//     an OK line for every operation they have checked.
+//   - TestDataDirectory hands one data directory to and fro between the two servers.
+//
+// -interop.target=zookeeper runs the client programs against ZooKeeper, and
+// -interop.right=zookeeper compares ZooKeeper with itself: both must pass, or the test is wrong.
+package interop
