@@ -98,6 +98,16 @@ func (t *ACLTable) acquire(list []proto.ACL) ACLID {
 	return t.add(string(t.scratch), len(list))
 }
 
+// use counts one more user of an id that has one.
+func (t *ACLTable) use(id ACLID) {
+	if id == OpenACL {
+		return
+	}
+	e := t.entry(id)
+	invariant("an ACL to use is in use", e != nil, uint64(id))
+	e.refs++
+}
+
 // add makes an entry of n elements from their encoding.
 func (t *ACLTable) add(key string, n int) ACLID {
 	var id ACLID
@@ -140,6 +150,29 @@ func (t *ACLTable) release(id ACLID) {
 		t.waiting = append(t.waiting, id)
 	} else {
 		t.free = append(t.free, id)
+	}
+}
+
+// hold returns the table for a walker, and keeps the numbers in it from being used again until
+// letGo. denyKey is a number in it that allows nothing.
+func (t *ACLTable) hold() (table []walkedACL, denyKey ACLID) {
+	t.held++
+	table = make([]walkedACL, 0, len(t.byBytes)+1)
+	for i := range t.entries {
+		if t.entries[i].refs > 0 {
+			table = append(table, walkedACL{ACLID(i + 1), t.entries[i].list})
+		}
+	}
+	denyKey = ACLID(len(t.entries) + 1) // a list that gets this number later is not in the table
+	return append(table, walkedACL{denyKey, denyList}), denyKey
+}
+
+// letGo ends a hold.
+func (t *ACLTable) letGo() {
+	t.held--
+	if t.held == 0 {
+		t.free = append(t.free, t.waiting...)
+		t.waiting = t.waiting[:0]
 	}
 }
 

@@ -49,8 +49,10 @@ func digestOf(path, data []byte, n *Node) uint32 {
 func digestHides(path []byte) bool { return bytes.HasPrefix(path, []byte("/zookeeper/")) }
 
 // digestPrefixOf returns the CRC over the path and the data of a znode, to which its digest appends
-// the Stat; 0 for a znode below /zookeeper. path is the znode's.
-func (s *State) digestPrefixOf(r *record, path []byte) uint32 {
+// the Stat; 0 for a znode below /zookeeper. path is the znode's. With digestStat it tells
+// what the digest will be when the Stat changes.
+func (s *State) digestPrefixOf(id NodeID, path []byte) uint32 {
+	r := s.rec(id)
 	if r.hidden() {
 		return 0
 	}
@@ -69,7 +71,7 @@ func (s *State) redigest(id NodeID, path []byte) {
 		return
 	}
 	n := s.node(r)
-	digest := digestStat(s.digestPrefixOf(r, path), &n)
+	digest := digestStat(s.digestPrefixOf(id, path), &n)
 	s.digest += int64(digest) - int64(r.digest)
 	r.digest = digest
 }

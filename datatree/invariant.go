@@ -1,6 +1,10 @@
 package datatree
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // invariant panics if a rule that the code relies on does not hold. It is for bugs of this
 // package, never for input.
@@ -8,4 +12,102 @@ func invariant(rule string, holds bool, at uint64) {
 	if !holds {
 		panic(fmt.Sprintf("datatree: invariant broken: %s (at %#x)", rule, at))
 	}
+}
+
+// check verifies from scratch everything that is kept incrementally, and panics at the first
+// difference. It looks at every znode, so it is for tests.
+func (s *State) check() {
+	var nodes, ephemerals, kins int
+	var digest, size int64
+	users := map[ACLID]int{}
+	var path []byte
+	for id := Root; id != 0; id = s.following(id, Root) {
+		nodes++
+		r := s.rec(id)
+		k := s.kinOf(r)
+		if k != nil {
+			kins++
+			s.checkChildren(id)
+		}
+		path = s.AppendPath(path[:0], id)
+		invariant("a znode is found by its path", s.Lookup(path) == id, uint64(id))
+		n := s.node(r)
+		invariant("a digest is that of path, data and Stat", r.digest == digestOf(path, s.Data(id), &n), uint64(id))
+		invariant("a znode is hidden if it is below /zookeeper", r.hidden() == digestHides(path), uint64(id))
+		if k != nil && !r.hidden() {
+			invariant("a prefix is that of path and data", k.prefix == digestPrefix(path, s.Data(id)), uint64(id))
+		}
+		digest += int64(r.digest)
+		size += pathUnits(path) + int64(len(s.Data(id)))
+		users[r.acl]++
+		if proto.IsSessionOwner(r.owner) {
+			ephemerals++
+		}
+	}
+	invariant("every record is a znode", nodes == s.records.live, uint64(nodes))
+	invariant("every kin is a znode's", kins == s.kins.live, uint64(kins))
+	invariant("the table has every znode but the root", s.table.count == nodes-1, uint64(s.table.count))
+	invariant("the digest is the sum of digests", digest == s.digest, uint64(s.digest))
+	invariant("the size is the sum of sizes", size == s.dataSize, uint64(s.dataSize))
+	invariant("ephemerals are counted", ephemerals == s.ephemerals, uint64(s.ephemerals))
+	s.checkACLs(users)
+	s.checkOwned()
+}
+
+func (s *State) checkChildren(id NodeID) {
+	k := s.kinOf(s.rec(id))
+	var n int32
+	last := NodeID(0)
+	for c := k.first; c != 0; c = s.rec(c).next {
+		r := s.rec(c)
+		invariant("a child names its parent", r.parent == id, uint64(c))
+		invariant("a child names the sibling before", c == k.first || r.prev == last, uint64(c))
+		n, last = n+1, c
+	}
+	invariant("the first child names the last", k.first == 0 || s.rec(k.first).prev == last, uint64(id))
+	invariant("children are counted", n == k.children, uint64(id))
+}
+
+func (s *State) checkACLs(users map[ACLID]int) {
+	delete(users, OpenACL)
+	for id, n := range users {
+		e := s.acls.entry(id)
+		invariant("an ACL that is used is in the table", e != nil, uint64(id))
+		invariant("users of an ACL are counted", e.refs == n, uint64(id))
+		invariant("an ACL is found by its bytes", s.acls.byBytes[e.key] == id, uint64(id))
+	}
+	invariant("an ACL without users is not in the table", len(users) == len(s.acls.byBytes), uint64(len(users)))
+}
+
+func (s *State) checkOwned() {
+	lists := map[proto.SessionID]ownedList{}
+	inTable := 0
+	for id, e := range s.sessions {
+		lists[id] = e.ephemerals
+		if e.inTable {
+			inTable++
+		}
+		invariant("a session is in the table or owns a znode", e.inTable || e.ephemerals.count > 0, uint64(id))
+	}
+	invariant("sessions are counted", inTable == s.inTable, uint64(inTable))
+	check := func(l ownedList, belongs func(proto.SessionID) bool) (n int32) {
+		last := NodeID(0)
+		s.each(l, func(id NodeID) bool {
+			k := s.kinOf(s.rec(id))
+			invariant("a znode is in the list of its owner", belongs(s.rec(id).owner), uint64(id))
+			invariant("an owned znode names the one before", id == l.first || k.ownPrev == last, uint64(id))
+			n, last = n+1, id
+			return true
+		})
+		invariant("the first owned znode names the last", l.first == 0 || s.kinOf(s.rec(l.first)).ownPrev == last, uint64(last))
+		invariant("owned znodes are counted", n == l.count, uint64(n))
+		return n
+	}
+	total := int32(0)
+	for id, l := range lists {
+		total += check(l, func(owner proto.SessionID) bool { return owner == id })
+	}
+	invariant("all ephemerals are in lists", int(total) == s.ephemerals, uint64(total))
+	check(s.containers, func(owner proto.SessionID) bool { return owner == proto.OwnerContainer })
+	check(s.ttls, func(owner proto.SessionID) bool { _, ok := proto.TTLOf(owner); return ok })
 }

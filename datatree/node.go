@@ -197,11 +197,11 @@ func (s *State) find(parent NodeID, hash uint32, name []byte) NodeID {
 }
 
 // add makes a znode with everything it has but its digest: Stat, ACL, owner's list, size. stat's
-// NumChildren, ACL and Digest do not matter.
-func (s *State) add(parent NodeID, parentPath []byte, hash uint32, path, name, data []byte, acl []proto.ACL, stat *Node) NodeID {
+// NumChildren, ACL and Digest do not matter; acl is counted already.
+func (s *State) add(parent NodeID, parentPath []byte, hash uint32, path, name, data []byte, acl ACLID, stat *Node) NodeID {
 	id := s.link(parent, parentPath, hash, name, data)
 	r := s.rec(id)
-	r.acl = s.acls.acquire(acl)
+	r.acl = acl
 	s.setStat(id, path, stat)
 	s.dataSize += pathUnits(path) + int64(len(data))
 	if parent == Root && string(name) == "zookeeper" {
@@ -253,11 +253,11 @@ func (s *State) remove(id NodeID, path []byte) ACLID {
 }
 
 // splitPath returns the path of the parent ("/" if it is the root) and the last component. A path
-// without a slash, or that ends in one, has an empty name, which no znode has.
+// without a slash, that ends in one, or whose last two slashes touch, has no name.
 func splitPath(path []byte) (parent, name []byte) {
 	i := bytes.LastIndexByte(path, '/')
 	switch {
-	case i < 0:
+	case i < 0 || i == len(path)-1 || i > 0 && path[i-1] == '/':
 		return nil, nil
 	case i == 0:
 		return path[:1], path[1:]

@@ -17,7 +17,7 @@ type Config struct {
 
 // State is everything that is replicated: the tree of znodes and the table of sessions. It does
 // not lock: any number of goroutines may read at the same time, but Apply, DropOrphanEphemerals and
-// SetConfigNode need to be alone.
+// SetConfig need to be alone.
 type State struct {
 	records slab[record]
 	kins    slab[kin]
@@ -48,7 +48,6 @@ type State struct {
 // no session, zxid 0. Source: storage section 8.1.
 func NewState(cfg Config) *State {
 	s := newBareState(cfg)
-	s.acls.release(s.setACL(Root, s.acls.acquire(openList)))
 	s.redigest(Root, []byte("/"))
 	for _, n := range []struct {
 		path     string
@@ -63,7 +62,7 @@ func NewState(cfg Config) *State {
 		path := []byte(n.path)
 		parentPath, name := splitPath(path)
 		parent := s.Lookup(parentPath)
-		id := s.add(parent, parentPath, s.hashName(parent, name), path, name, []byte{}, n.acl, &Node{Aversion: n.aversion})
+		id := s.add(parent, parentPath, s.hashName(parent, name), path, name, []byte{}, s.acls.acquire(n.acl), &Node{Aversion: n.aversion})
 		s.redigest(id, path)
 	}
 	return s
@@ -232,12 +231,15 @@ func (s *State) NumSessions() int { return s.inTable }
 
 // EachSession yields the session table in the order of the ids.
 func (s *State) EachSession(yield func(id proto.SessionID, timeoutMs int32)) {
-	for _, id := range slices.Sorted(maps.Keys(s.sessions)) {
+	for _, id := range s.sessionIDs() {
 		if e := s.sessions[id]; e.inTable {
 			yield(id, e.timeoutMs)
 		}
 	}
 }
+
+// sessionIDs returns the ids of all sessions that are in the table or own a znode, in order.
+func (s *State) sessionIDs() []proto.SessionID { return slices.Sorted(maps.Keys(s.sessions)) }
 
 // EachEphemeral yields the ephemerals of a session in the order of their creation.
 func (s *State) EachEphemeral(id proto.SessionID, yield func(NodeID)) {

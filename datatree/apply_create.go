@@ -1,0 +1,70 @@
+package datatree
+
+import "github.com/seed94657493/warren/proto"
+
+// applyCreate applies the four kinds of create. Source: server-semantics sections 5.2 to 5.4,
+// storage section 6.4.
+func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, proto.ErrCode) {
+	var owner proto.SessionID
+	switch {
+	case b.op == proto.OpCreateContainer:
+		owner = proto.OwnerContainer
+	case b.op == proto.OpCreateTTL:
+		if b.ttl < 1 || b.ttl > proto.MaxTTL {
+			return 0, proto.ErrBadArguments // a record that Java logs and then cannot apply
+		}
+		owner = proto.TTLOwner(b.ttl)
+	case b.owner:
+		owner = h.ClientID
+	}
+	parentPath, name := splitPath(b.path)
+	if len(name) == 0 {
+		return 0, proto.ErrNoNode
+	}
+	parent := s.Lookup(parentPath)
+	if parent == 0 {
+		return 0, proto.ErrNoNode
+	}
+	hash := s.hashName(parent, name)
+	if id := s.find(parent, hash, name); id != 0 {
+		s.adopt(id, b.acl)
+		if b.op == proto.OpCreate {
+			s.raiseCversion(parent, parentPath, b.parentCversion, h.Zxid)
+		}
+		return 0, proto.ErrNodeExists
+	}
+
+	s.raiseCversion(parent, parentPath, b.parentCversion, h.Zxid)
+	id := s.add(parent, parentPath, hash, b.path, name, b.data, s.acls.acquire(b.acl), &Node{
+		Czxid: h.Zxid, Mzxid: h.Zxid, Pzxid: h.Zxid, Ctime: h.Time, Mtime: h.Time, Owner: owner,
+	})
+	s.redigest(id, b.path)
+	s.accountCreated(id, parentPath, b.path, len(b.data))
+	fire(sink, proto.EventNodeCreated, b.path, h.Zxid, s.rec(id).acl, s.rec(parent).acl)
+	return id, proto.OK
+}
+
+// adopt gives a znode that a replayed create finds the ACL of the txn: its own may be one that the
+// snapshot has lost (ZOOKEEPER-4846).
+func (s *State) adopt(id NodeID, acl []proto.ACL) {
+	s.acls.release(s.setACL(id, s.acls.acquire(acl)))
+}
+
+// raiseCversion gives a parent the cversion and pzxid that a create brings, unless its cversion is
+// that high already: then a fuzzy snapshot has seen this create. A cversion of -1 means one more.
+func (s *State) raiseCversion(parent NodeID, path []byte, cversion int32, zxid proto.Zxid) {
+	r := s.rec(parent)
+	var old int32
+	if k := s.kinOf(r); k != nil {
+		old = k.cversion
+	}
+	if cversion == -1 {
+		cversion = old + 1
+	}
+	if cversion <= old {
+		return
+	}
+	k := s.needKin(r, path)
+	k.cversion, k.pzxid = cversion, zxid
+	s.redigest(parent, path)
+}

@@ -1,0 +1,103 @@
+package datatree
+
+import "github.com/seed94657493/warren/proto"
+
+// applyDelete applies delete and deleteContainer, and one path of a closeSession. A znode that has
+// children goes with all of them: they belong to its next incarnation, which a fuzzy snapshot has
+// seen and which later txns create again. Source: storage sections 5.7 and 6.4.
+func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCode {
+	parentPath, name := splitPath(path)
+	if len(name) == 0 {
+		return proto.ErrNoNode
+	}
+	parent := s.Lookup(parentPath)
+	if parent == 0 {
+		return proto.ErrNoNode
+	}
+	s.raisePzxid(parent, parentPath, zxid)
+	id := s.Child(parent, name)
+	if id == 0 {
+		return proto.ErrNoNode
+	}
+	for s.firstChild(id) != 0 {
+		s.deleteLeafBelow(id, path, zxid, sink)
+	}
+	s.deleteLeaf(id, path, zxid, sink)
+	return proto.OK
+}
+
+// deleteLeafBelow deletes a first child of a first child of ... a znode.
+func (s *State) deleteLeafBelow(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
+	below := append(s.txn.path[:0], path...)
+	for c := s.firstChild(id); c != 0; c = s.firstChild(id) {
+		id = c
+		below = append(append(below, '/'), s.Name(id)...)
+	}
+	s.txn.path = below
+	s.deleteLeaf(id, below, zxid, sink)
+}
+
+// deleteLeaf deletes a znode without children.
+func (s *State) deleteLeaf(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
+	parentACL := s.rec(s.rec(id).parent).acl
+	bytesGone := len(s.Data(id))
+	acl := s.remove(id, path)
+	s.account(path, -int64(bytesGone), -1)
+	fire(sink, proto.EventNodeDeleted, path, zxid, acl, parentACL)
+	s.acls.release(acl) // not before: the sink may ask who may know of the deletion
+}
+
+// raisePzxid gives a parent the pzxid of a delete, unless it has a higher one.
+func (s *State) raisePzxid(parent NodeID, path []byte, zxid proto.Zxid) {
+	r := s.rec(parent)
+	old := r.czxid
+	if k := s.kinOf(r); k != nil {
+		old = k.pzxid
+	}
+	if zxid <= old {
+		return
+	}
+	s.needKin(r, path).pzxid = zxid
+	s.redigest(parent, path)
+}
+
+// applyCloseSession ends a session: it deletes the listed paths in their order, then what the
+// session still owns, oldest first. Source: server-semantics section 5.9.
+func (s *State) applyCloseSession(h *proto.TxnHeader, paths []proto.Text, sink Sink) {
+	for _, path := range paths {
+		s.applyDelete(path, h.Zxid, sink)
+	}
+	s.deleteEphemerals(h.ClientID, h.Zxid, sink)
+	s.dropSession(h.ClientID)
+}
+
+// deleteEphemerals deletes what a session owns and returns how many znodes that were.
+func (s *State) deleteEphemerals(id proto.SessionID, zxid proto.Zxid, sink Sink) int {
+	n := 0
+	for {
+		node := s.sessions[id].ephemerals.first
+		if node == 0 {
+			return n
+		}
+		// Ephemerals below a znode that is deleted go with it, so the path needs its own memory.
+		path := s.AppendPath(nil, node)
+		code := s.applyDelete(path, zxid, sink)
+		invariant("an ephemeral can be deleted", code == proto.OK, uint64(node))
+		n++
+	}
+}
+
+// DropOrphanEphemerals deletes the ephemerals of sessions that are not in the session table and
+// returns how many there were. The server calls it once, after the snapshot is loaded and the log
+// replayed: a session that ended while a fuzzy snapshot was written may have left some behind. No
+// txn says so; every server that loads the same files does the same. Source: storage section 6.1,
+// step 7. It must run alone.
+func (s *State) DropOrphanEphemerals() int {
+	n := 0
+	for _, id := range s.sessionIDs() {
+		if !s.sessions[id].inTable {
+			n += s.deleteEphemerals(id, s.lastZxid, nil)
+		}
+	}
+	return n
+}

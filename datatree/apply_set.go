@@ -1,0 +1,71 @@
+package datatree
+
+import "github.com/seed94657493/warren/proto"
+
+// applySetData applies setData and reconfig: both carry the version that the znode has afterwards.
+// Source: server-semantics section 5.2.
+func (s *State) applySetData(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, proto.ErrCode) {
+	id := s.existing(b.path)
+	if id == 0 {
+		return 0, proto.ErrNoNode
+	}
+	grown := s.setData(id, b.path, b.data)
+	r := s.rec(id)
+	r.version, r.mzxid, r.mtime = b.version, h.Zxid, h.Time
+	s.redigest(id, b.path)
+	s.account(b.path, grown, 0)
+	fire(sink, proto.EventNodeDataChanged, b.path, h.Zxid, r.acl, 0)
+	return id, proto.OK
+}
+
+// applySetACL applies setACL, which moves nothing but the ACL and its version, and fires nothing.
+func (s *State) applySetACL(b *txnBody) (NodeID, proto.ErrCode) {
+	id := s.existing(b.path)
+	if id == 0 {
+		return 0, proto.ErrNoNode
+	}
+	s.adopt(id, b.acl)
+	s.rec(id).aversion = b.version
+	s.redigest(id, b.path)
+	return id, proto.OK
+}
+
+// existing returns the znode of a path in a txn, in which null is nobody.
+func (s *State) existing(path proto.Text) NodeID {
+	if path == nil {
+		return 0
+	}
+	return s.Lookup(path)
+}
+
+// setData replaces a znode's data and returns by how much it grew. The digest is the caller's.
+func (s *State) setData(id NodeID, path, data []byte) (grown int64) {
+	r := s.rec(id)
+	_, old := s.blocks.get(r.block)
+	grown = int64(len(data)) - int64(len(old))
+	s.dataSize += grown
+	r.block = s.blocks.setData(r.block, data)
+	if k := s.kinOf(r); k != nil && !r.hidden() {
+		k.prefix = digestPrefix(path, data)
+	}
+	return grown
+}
+
+// SetConfig writes the text of the configuration of the ensemble into /zookeeper/config, and makes
+// the znode if there is none. This is no txn: each member does it when it starts and when it has
+// synchronized, with its own clock. Source: storage section 8.1. It must run alone.
+func (s *State) SetConfig(text []byte, version proto.Zxid, nowMs int64) {
+	const path = "/zookeeper/config"
+	id := s.Lookup([]byte(path))
+	if id == 0 {
+		parent := s.Lookup([]byte("/zookeeper"))
+		if parent == 0 {
+			return
+		}
+		name := []byte("config")
+		id = s.add(parent, []byte("/zookeeper"), s.hashName(parent, name), []byte(path), name, text, s.acls.acquire(readList), &Node{Aversion: -1})
+	}
+	s.setData(id, []byte(path), text)
+	r := s.rec(id)
+	r.version, r.mzxid, r.mtime = -1, version, nowMs
+}

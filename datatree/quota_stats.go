@@ -1,0 +1,134 @@
+package datatree
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// The accounting of quotas. A path has a quota while the znode zookeeper_limits is at the same place
+// under /zookeeper/quota; what is used is the text of zookeeper_stats beside it, a znode like any
+// other but that the accounting rewrites its data in place. There is no further structure: the
+// quota that counts a change is found by walking both trees. Source: server-semantics section 8.
+
+var (
+	limitsName = []byte(quotaLimitsName)
+	statsName  = []byte(quotaStatsName)
+)
+
+// accountCreated accounts a new znode; if it is the stats node of a quota, its data becomes what
+// the tree holds, whatever was written. parentPath is the parent's.
+func (s *State) accountCreated(id NodeID, parentPath, path []byte, size int) {
+	if s.quota == 0 {
+		return
+	}
+	if target, ok := quotaTarget(parentPath); ok && bytes.Equal(s.Name(id), statsName) {
+		s.recount(id, target)
+	}
+	s.account(path, int64(size), 1)
+}
+
+// quotaTarget returns the path whose quota is below the znode of a path; "" is the root.
+func quotaTarget(path []byte) (target []byte, ok bool) {
+	rest, ok := bytes.CutPrefix(path, []byte(quotaRoot))
+	return rest, ok && (len(rest) == 0 || rest[0] == '/')
+}
+
+// account adds a change of a znode to the stats of the deepest quota that the znode is under. A
+// quota without a stats node counts nothing, and neither does one on the root.
+func (s *State) account(path []byte, size, count int64) {
+	if s.quota == 0 || size == 0 && count == 0 || s.firstChild(s.quota) == 0 {
+		return
+	}
+	deepest, place := NodeID(0), s.quota
+	for rest := path; len(rest) > 1 && place != 0; {
+		name := rest[1:]
+		rest = nil
+		if i := bytes.IndexByte(name, '/'); i >= 0 {
+			name, rest = name[:i], name[i:]
+		}
+		if place = s.Child(place, name); place != 0 && s.Child(place, limitsName) != 0 {
+			deepest = place
+		}
+	}
+	if deepest == 0 {
+		return
+	}
+	stats := s.Child(deepest, statsName)
+	if stats == 0 {
+		return
+	}
+	used := parseQuota(s.Data(stats))
+	used.count = max(used.count, 0) + count
+	used.bytes = max(used.bytes, 0) + size
+	s.setStats(stats, used)
+}
+
+// recount sets the stats of a quota to what the tree holds at and below target.
+func (s *State) recount(stats NodeID, target []byte) {
+	used := noQuota
+	used.count, used.bytes = 0, 0
+	if top := s.Lookup(target); top != 0 {
+		for id := top; id != 0; id = s.following(id, top) {
+			used.count++
+			used.bytes += int64(len(s.Data(id)))
+		}
+	}
+	s.setStats(stats, used)
+}
+
+// setStats replaces the text of a stats node, which is below /zookeeper and has no digest; nothing
+// else of it changes.
+func (s *State) setStats(stats NodeID, used quotaLimits) {
+	s.txn.stats = appendStats(s.txn.stats[:0], used)
+	s.setData(stats, nil, s.txn.stats)
+}
+
+// appendStats appends the text of a stats node.
+func appendStats(b []byte, used quotaLimits) []byte {
+	b = strconv.AppendInt(append(b, "count="...), used.count, 10)
+	return strconv.AppendInt(append(b, ",bytes="...), used.bytes, 10)
+}
+
+// recountQuotas sets the stats of every quota to what the tree holds, as is done when a snapshot
+// has been loaded.
+func (s *State) recountQuotas() {
+	if s.quota == 0 {
+		return
+	}
+	var path []byte
+	for id := s.quota; id != 0; id = s.following(id, s.quota) {
+		parent := s.Parent(id)
+		if parent == s.quota || s.firstChild(id) != 0 || !bytes.Equal(s.Name(id), limitsName) {
+			continue
+		}
+		stats := s.Child(parent, statsName)
+		if stats == 0 {
+			continue
+		}
+		path = s.AppendPath(path[:0], parent)
+		if target, ok := quotaTarget(path); ok {
+			s.recount(stats, target)
+		}
+	}
+}
+
+// following returns the znode after id in the walk of the tree at top that visits parents before
+// their children, 0 at the end.
+func (s *State) following(id, top NodeID) NodeID {
+	if c := s.firstChild(id); c != 0 {
+		return c
+	}
+	return s.beyond(id, top)
+}
+
+// beyond returns the znode after the last one of the subtree of id in the same walk.
+func (s *State) beyond(id, top NodeID) NodeID {
+	for id != top {
+		r := s.rec(id)
+		if r.next != 0 {
+			return r.next
+		}
+		id = r.parent
+	}
+	return 0
+}
