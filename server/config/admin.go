@@ -47,8 +47,18 @@ type Metrics struct {
 	Port int
 	// HTTPSPort is the HTTPS port, PortUnset for none; equal to Port: both on one. Key metricsProvider.httpsPort.
 	HTTPSPort int
-	// TLS is the key material for HTTPSPort. Keys metricsProvider.ssl.*.
-	TLS TLS
+	// KeyStore is the exporter's own key and chain. Keys metricsProvider.ssl.keyStore.*.
+	KeyStore Store
+	// TrustStore is the certificates that scrapers are checked against. Keys metricsProvider.ssl.trustStore.*.
+	TrustStore Store
+	// NeedClientAuth refuses scrapers without a certificate. Key metricsProvider.ssl.need.client.auth; default true.
+	NeedClientAuth bool
+	// WantClientAuth asks scrapers for a certificate. Key metricsProvider.ssl.want.client.auth; default true.
+	WantClientAuth bool
+	// EnabledProtocols are the TLS versions; empty: 1.2 and 1.3. Key metricsProvider.ssl.enabledProtocols.
+	EnabledProtocols []string
+	// CipherSuites are JSSE names; empty: the library's. Key metricsProvider.ssl.ciphersuites.
+	CipherSuites []string
 	// ExportRuntimeInfo adds the metrics of the Go runtime and of the process. Key metricsProvider.exportJvmInfo; default true.
 	ExportRuntimeInfo bool
 	// SummaryRotateInterval is the age of what summaries sum up. Key
@@ -60,6 +70,8 @@ type Metrics struct {
 type Audit struct {
 	// Enabled writes it. Key audit.enable; default false.
 	Enabled bool
-	// ImplClass is the Java class of the logger. Key audit.impl.class; only the default one is known.
+	// File is the file it goes to, "-" for standard output. Key audit.file; default zookeeper_audit.log. Warren's own.
+	File string
+	// ImplClass is the Java class of the logger. Key audit.impl.class; it is accepted and has no effect.
 	ImplClass string
 }

@@ -13,13 +13,19 @@ const diskWatermarkBytes = 128 << 20
 // Default returns the settings of a server without a configuration file: standalone, on loopback, with its data in ./data.
 // It is complete and valid. Warren's own.
 func Default() *Config {
+	c := embedded()
+	c.resolve()
+	return c
+}
+
+// embedded is Default before resolve, so that settings can still be laid over it.
+func embedded() *Config {
 	c := base()
 	c.DataDir = filepath.FromSlash("./data")
 	c.ClientPort = 2181
 	c.ClientPortAddress = "127.0.0.1"
 	c.TickTime = 2 * time.Second
 	c.Admin.Address = "127.0.0.1"
-	c.resolve()
 	return c
 }
 
@@ -56,10 +62,12 @@ func base() *Config {
 			Host:                  "0.0.0.0",
 			Port:                  7000,
 			HTTPSPort:             PortUnset,
-			TLS:                   baseTLS(),
+			NeedClientAuth:        true,
+			WantClientAuth:        true,
 			ExportRuntimeInfo:     true,
 			SummaryRotateInterval: time.Minute,
 		},
+		Audit:   Audit{File: "zookeeper_audit.log"},
 		origins: map[string]position{},
 	}
 }

@@ -90,6 +90,14 @@ func (ps Problems) ExitCode() int {
 	return ps[0].Code
 }
 
+// rule is the text of a broken rule. Many are ZooKeeper's own sentences, which operators search for, and not in the style of errors.
+type rule string
+
+func (r rule) Error() string { return string(r) }
+
+// rulef returns a rule as an error.
+func rulef(format string, args ...any) error { return rule(fmt.Sprintf(format, args...)) }
+
 // err returns ps as an error, nil if there is no problem.
 func (ps Problems) err() error {
 	if len(ps) == 0 {

@@ -91,8 +91,6 @@ type SASL struct {
 	RemoveRealmFromPrincipal bool
 	// AuthToLocal are the rules that map principals. Key security.auth_to_local; default none.
 	AuthToLocal string
-	// LetAnySASLUserDo is a principal pattern of old. Key letAnySaslUserDoX; default none.
-	LetAnySASLUserDo string
 }
 
 // Store is a key store or trust store.

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Load reads the static file at path and the files it names, and lays the settings of the command line and of the environment
+// over it. With an empty path it starts from the embedded defaults of Default.
+//
+// set holds key=value strings, as given with -D. env is the environment as os.Environ returns it; of it, the -D tokens of
+// SERVER_JVMFLAGS and JVMFLAGS count, and ZOO_MY_ID if there is no myid file. On an error, which is always
+// Problems, the Config is nil, but the warnings are not. Source: operations.md section 1.1.
+func Load(path string, set, env []string) (*Config, Warnings, error) {
+	l := newLoader(base())
+	if path == "" {
+		l = newLoader(embedded())
+	} else {
+		text, err := readBounded(path)
+		if err != nil {
+			l.fileProblem(path, err)
+			return nil, nil, l.problems.err()
+		}
+		l.readFile(text, path)
+		l.warn(position{file: path}, "", relativeWarning(path))
+	}
+	l.readEnvironment(env)
+	l.readCommandLine(set)
+	return l.finish(envValue(env, "ZOO_MY_ID"), true)
+}
+
+// LoadArguments is Load for the positional form of the command, clientPort dataDir [tickTime [maxClientCnxns]], which
+// stands in place of a file: it is standalone, and listens on every address. Source: operations.md section 1.2.
+func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
+	names := []string{"clientPort", "dataDir", "tickTime", "maxClientCnxns"}
+	l := newLoader(base())
+	if len(args) < 2 || len(args) > len(names) {
+		l.problem(position{}, "", "", "arguments are a client port, a data directory, and perhaps a tick time and a limit of connections", ExitInvalid)
+		return nil, nil, l.problems.err()
+	}
+	for i, arg := range args {
+		l.assign(fromFile, names[i], trim(arg), position{file: "argument " + fmt.Sprint(i+1)})
+	}
+	l.readEnvironment(env)
+	l.readCommandLine(set)
+	return l.finish(envValue(env, "ZOO_MY_ID"), true)
+}
+
+// Parse reads a static file from r and checks it. It opens no file: members in a dynamic file and the server id in myid
+// stay unknown, and the rules that need them are left out. The name is for messages.
+func Parse(r io.Reader, name string) (*Config, Warnings, error) {
+	l := newLoader(base())
+	text, err := io.ReadAll(io.LimitReader(r, fileBytesMax+1))
+	if err == nil && len(text) > fileBytesMax {
+		err = errTooLarge
+	}
+	if err != nil {
+		l.fileProblem(name, err)
+		return nil, nil, l.problems.err()
+	}
+	l.readFile(text, name)
+	return l.finish("", false)
+}
+
+var errTooLarge = fmt.Errorf("file is larger than %d bytes", fileBytesMax)
+
+// readBounded reads a whole file of at most fileBytesMax.
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
+	if err == nil && len(text) > fileBytesMax {
+		err = errTooLarge
+	}
+	return text, err
+}
+
+// relativeWarning returns ZooKeeper's warning for a relative path that does not say so, or "".
+func relativeWarning(path string) string {
+	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, ".") {
+		return ""
+	}
+	return path + " is relative. Prepend ./ to indicate that you're sure!"
+}
+
+// envValue returns the value of name in env, "" if it is not there.
+func envValue(env []string, name string) string {
+	value := ""
+	for _, e := range env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+func (l *loader) readFile(text []byte, name string) {
+	l.c.File, l.c.Text = name, text
+	entries, problems := parseProperties(text, name)
+	l.problems = append(l.problems, problems...)
+	for _, e := range entries {
+		l.assign(fromFile, e.key, e.value, position{name, e.line})
+	}
+}
+
+// readEnvironment takes the -D tokens of the variables that zkServer.sh hands to Java; later tokens win, as there.
+func (l *loader) readEnvironment(env []string) {
+	for _, name := range []string{"SERVER_JVMFLAGS", "JVMFLAGS"} {
+		for _, token := range strings.Fields(envValue(env, name)) {
+			if d, ok := strings.CutPrefix(token, "-D"); ok && d != "" {
+				key, value, _ := strings.Cut(d, "=")
+				l.assign(fromEnvironment, trim(key), trim(value), position{file: name})
+			} else {
+				l.withoutEffect = append(l.withoutEffect, token)
+			}
+		}
+	}
+}
+
+func (l *loader) readCommandLine(set []string) {
+	for _, s := range set {
+		key, value, _ := strings.Cut(s, "=")
+		if key = trim(key); key == "" {
+			l.problem(position{file: "-D"}, s, "", "does not have the form key=value", ExitInvalid)
+			continue
+		}
+		l.assign(fromCommandLine, key, trim(value), position{file: "-D"})
+	}
+}
+
+func (l *loader) fileProblem(path string, err error) {
+	rule := "file cannot be read: " + err.Error()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		rule = path + " file is missing"
+	case errors.Is(err, errTooLarge):
+		rule = err.Error()
+	}
+	l.problem(position{file: path}, "", "", rule, ExitInvalid)
+}

@@ -1,0 +1,261 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// memberForm is ZooKeeper's sentence for a server line that cannot be read.
+const memberForm = "%s does not have the form server_config or server_config;client_config where server_config is the pipe " +
+	"separated list of host:port:port or host:port:port:type and client_config is port or host:port"
+
+// anyAddress is where a member serves clients if its line gives a port only.
+const anyAddress = "0.0.0.0"
+
+// membersMax bounds the servers, and the groups, of one ensemble; and the servers of a group.
+const membersMax = 1024
+
+// isMemberKey reports whether key belongs to the ensemble: ZooKeeper looks at how it begins, nothing else.
+func isMemberKey(key string) bool {
+	return strings.HasPrefix(key, "server.") || strings.HasPrefix(key, "group") || strings.HasPrefix(key, "weight")
+}
+
+// memberID reads the N of server.N, group.N and weight.N.
+func memberID(key string) (int64, error) {
+	text := key[strings.IndexByte(key, '.')+1:]
+	id, err := parseNumber(text)
+	if err != nil {
+		return 0, err
+	}
+	if id < 1 {
+		return 0, rule("the id must be at least 1")
+	}
+	return id, nil
+}
+
+// addMember takes one server, group or weight line. Weights wait for their servers in weights.
+func (q *Quorum) addMember(key, value string, weights map[int64]int64) (warning string, err error) {
+	id, err := memberID(key)
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case strings.HasPrefix(key, "server."):
+		if q.Member(id) != nil {
+			return "", rulef("server %d is given twice", id)
+		}
+		m, err := parseMember(id, value)
+		if err != nil {
+			return "", err
+		}
+		if len(q.Members) == membersMax {
+			return "", rulef("more than %d servers", membersMax)
+		}
+		i, _ := slices.BinarySearchFunc(q.Members, id, func(m Member, id int64) int { return cmp.Compare(m.ID, id) })
+		q.Members = slices.Insert(q.Members, i, m)
+		if id > math.MaxUint8 {
+			warning = "an id above 255 does not fit the first byte of session ids"
+		}
+	case strings.HasPrefix(key, "group"):
+		q.Hierarchical = true
+		if slices.ContainsFunc(q.Groups, func(g Group) bool { return g.ID == id }) {
+			return "", rulef("group %d is given twice", id)
+		}
+		g, err := parseGroup(id, value)
+		if err != nil {
+			return "", err
+		}
+		if len(q.Groups) == membersMax {
+			return "", rulef("more than %d groups", membersMax)
+		}
+		i, _ := slices.BinarySearchFunc(q.Groups, id, func(g Group, id int64) int { return cmp.Compare(g.ID, id) })
+		q.Groups = slices.Insert(q.Groups, i, g)
+	default:
+		q.Hierarchical = true
+		n, err := parseNumber(value)
+		if err == nil {
+			err = within(n, 0, math.MaxInt32)
+		}
+		if err != nil {
+			return "", err
+		}
+		weights[id] = n
+	}
+	return warning, nil
+}
+
+// parseMember reads the value of server.ID. Source: operations.md section 1.6.
+func parseMember(id int64, text string) (Member, error) {
+	m := Member{
+		ID:     id,
+		Client: HostPort{Port: PortUnset},
+		Secure: HostPort{Port: PortUnset},
+		Weight: 1,
+	}
+	parts := strings.Split(text, ";")
+	if len(parts) > 3 {
+		return m, rulef(memberForm, text)
+	}
+	for i, address := range strings.Split(parts[0], "|") {
+		a, role, err := parsePeerAddress(id, trim(address), text)
+		if err != nil {
+			return m, err
+		}
+		if i > 0 && role != m.Role {
+			return m, rulef("Multiple addresses should have similar roles: %s vs %s", m.Role, role)
+		}
+		m.Addresses, m.Role = append(m.Addresses, a), role
+	}
+	for i, target := range []*HostPort{&m.Client, &m.Secure} {
+		if len(parts) <= i+1 {
+			break
+		}
+		part := trim(parts[i+1])
+		if part == "" && i == 0 && len(parts) == 3 {
+			continue // ";;port" gives the secure port only
+		}
+		hp, err := parseHostPort(part, text)
+		if err != nil {
+			return m, err
+		}
+		*target = hp
+	}
+	return m, nil
+}
+
+func parsePeerAddress(id int64, address, whole string) (PeerAddress, Role, error) {
+	none := PeerAddress{}
+	fields, ok := splitColons(address)
+	if !ok || len(fields) < 2 || len(fields) > 4 {
+		return none, Participant, rulef(memberForm, whole)
+	}
+	quorum, err := parsePort(fields[0], fields[1])
+	if err != nil {
+		return none, Participant, err
+	}
+	if len(fields) == 2 {
+		return none, Participant, rulef("Missing election port for server: %d", id)
+	}
+	election, err := parsePort(fields[0], fields[2])
+	if err != nil {
+		return none, Participant, err
+	}
+	if quorum == election {
+		return none, Participant, rulef(
+			"Client and election port must be different! Please update the configuration file on server.%d", id)
+	}
+	role := Participant
+	if len(fields) == 4 {
+		if role, err = parseRole(fields[3]); err != nil {
+			return none, Participant, err
+		}
+	}
+	return PeerAddress{Host: fields[0], QuorumPort: quorum, ElectionPort: election}, role, nil
+}
+
+// parseHostPort reads port or host:port of the client part.
+func parseHostPort(text, whole string) (HostPort, error) {
+	fields, ok := splitColons(text)
+	if !ok || len(fields) > 2 {
+		return HostPort{}, rulef(memberForm, whole)
+	}
+	host := anyAddress
+	if len(fields) == 2 {
+		host = fields[0]
+	}
+	port, err := parsePort(host, fields[len(fields)-1])
+	return HostPort{Host: host, Port: port}, err
+}
+
+func parsePort(host, text string) (int, error) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, rulef("Address unresolved: %s:%s", host, text)
+	}
+	if n < 0 || n > math.MaxUint16 {
+		return 0, rulef("port out of range: %d", n)
+	}
+	return int(n), nil
+}
+
+// splitColons cuts at colons outside of a leading [IPv6]. It refuses empty fields and brackets that do not match.
+func splitColons(text string) ([]string, bool) {
+	var fields []string
+	if rest, ok := strings.CutPrefix(text, "["); ok {
+		host, after, ok := strings.Cut(rest, "]")
+		if !ok || !strings.HasPrefix(after, ":") || net.ParseIP(host) == nil {
+			return nil, false
+		}
+		fields, text = append(fields, host), after[1:]
+	}
+	fields = append(fields, strings.Split(text, ":")...)
+	return fields, !slices.Contains(fields, "")
+}
+
+// parseGroup reads the value of group.ID, which is ids separated by colons.
+func parseGroup(id int64, text string) (Group, error) {
+	g := Group{ID: id}
+	for field := range strings.SplitSeq(text, ":") {
+		sid, err := parseNumber(trim(field))
+		if err != nil {
+			return g, err
+		}
+		if len(g.Members) == membersMax {
+			return g, rulef("more than %d servers in a group", membersMax)
+		}
+		g.Members = append(g.Members, sid)
+	}
+	return g, nil
+}
+
+// String returns the member in the canonical form of dynamic files and of the config command, without its key:
+// host:quorum:election:role, then ;address:port if it serves clients. Source: operations.md section 1.6.
+func (m *Member) String() string {
+	var b strings.Builder
+	for i, a := range m.Addresses {
+		if i > 0 {
+			b.WriteByte('|')
+		}
+		fmt.Fprintf(&b, "%s:%d:%s", net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)), a.ElectionPort, m.Role)
+	}
+	switch {
+	case m.Client.Port != PortUnset:
+		b.WriteString(";" + m.Client.String())
+	case m.Secure.Port != PortUnset:
+		b.WriteByte(';')
+	}
+	if m.Secure.Port != PortUnset {
+		b.WriteString(";" + m.Secure.String())
+	}
+	return b.String()
+}
+
+// String returns host:port, with brackets around IPv6.
+func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
+
+// Lines returns the members, groups and weights in canonical form, servers first, each by id. They are what config and
+// conf show; a dynamic file holds the same lines sorted as strings. Source: operations.md section 1.6.
+func (q *Quorum) Lines() []string {
+	var lines []string
+	for i := range q.Members {
+		lines = append(lines, fmt.Sprintf("server.%d=%s", q.Members[i].ID, q.Members[i].String()))
+	}
+	for _, g := range q.Groups {
+		ids := make([]string, len(g.Members))
+		for i, id := range g.Members {
+			ids[i] = strconv.FormatInt(id, 10)
+		}
+		lines = append(lines, fmt.Sprintf("group.%d=%s", g.ID, strings.Join(ids, ":")))
+	}
+	if q.Hierarchical {
+		for i := range q.Members {
+			lines = append(lines, fmt.Sprintf("weight.%d=%d", q.Members[i].ID, q.Members[i].Weight))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,217 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Validate checks every bound and every rule between settings, as Load does, and returns all that is broken as Problems. It is
+// for configurations that were changed or built in code; it reads no file. Source: operations.md section 1.3.
+func (c *Config) Validate() error {
+	v := &validation{c: c, complete: true}
+	v.run()
+	return v.problems.err()
+}
+
+// validation collects what is wrong with one Config.
+type validation struct {
+	c        *Config
+	complete bool            // dynamic file and myid have been read
+	bad      map[string]bool // settings with a known problem: rules that involve them are left out
+	problems Problems
+	warnings Warnings
+}
+
+func (l *loader) validate() {
+	v := &validation{c: l.c, complete: l.complete, bad: l.bad}
+	v.run()
+	l.problems = append(l.problems, v.problems...)
+	l.warnings = append(l.warnings, v.warnings...)
+}
+
+// fail reports a broken rule between the given settings; the first is the one to name.
+func (v *validation) fail(code int, rule string, keys ...string) {
+	if slices.ContainsFunc(keys, func(k string) bool { return v.bad[k] }) {
+		return
+	}
+	pos, given := v.c.origins[keys[0]]
+	p := &Problem{File: pos.file, Line: pos.line, Rule: rule, Code: code}
+	if given {
+		p.Key = keys[0]
+	}
+	v.problems = append(v.problems, p)
+}
+
+// warn reports something doubtful about the given setting.
+func (v *validation) warn(text, key string) {
+	if v.bad[key] {
+		return
+	}
+	pos, given := v.c.origins[key]
+	w := Warning{File: pos.file, Line: pos.line, Text: text}
+	if given {
+		w.Key = key
+	}
+	v.warnings = append(v.warnings, w)
+}
+
+func (v *validation) run() {
+	for _, s := range v.c.settings() {
+		if s.check == nil || v.bad[s.name()] {
+			continue
+		}
+		if err := s.check(); err != nil {
+			v.fail(ExitInvalid, s.name()+" "+err.Error(), s.name())
+		}
+	}
+	v.validateServer()
+	if v.complete || v.c.DynamicConfigFile == "" {
+		v.validateMembers()
+	}
+	v.validateAuth()
+	v.validateQuorumAuth()
+	v.validateTLS()
+}
+
+func (v *validation) validateServer() {
+	c := v.c
+	if c.DataDir == "" {
+		v.fail(ExitInvalid, "dataDir is not set", "dataDir")
+	}
+	if c.ClientPortAddress != "" && c.ClientPort == PortUnset {
+		v.fail(ExitInvalid, "clientPortAddress is set but clientPort is not set", "clientPortAddress", "clientPort")
+	}
+	if c.SecureClientPortAddress != "" && c.SecureClientPort == PortUnset {
+		v.fail(ExitInvalid, "secureClientPortAddress is set but secureClientPort is not set", "secureClientPortAddress", "secureClientPort")
+	}
+	if c.ClientPort == PortUnset && c.SecureClientPort == PortUnset {
+		v.warn("neither clientPort nor secureClientPort is set, no client can connect", "clientPort")
+	}
+	if c.TickTime == 0 {
+		v.fail(ExitInvalid, "tickTime is not set", "tickTime")
+	}
+	if c.MinSessionTimeout > c.MaxSessionTimeout {
+		v.fail(ExitInvalid, "minSessionTimeout must not be larger than maxSessionTimeout", "minSessionTimeout", "maxSessionTimeout", "tickTime")
+	}
+	if c.MinNotificationInterval > c.MaxNotificationInterval {
+		v.fail(ExitInvalid, "fastleader.minNotificationInterval must not be larger than fastleader.maxNotificationInterval",
+			"fastleader.minNotificationInterval", "fastleader.maxNotificationInterval")
+	}
+	if !slices.Contains([]string{DefaultProvider, NullProvider, PrometheusProvider}, c.Metrics.ClassName) {
+		v.fail(ExitInvalid, "metrics provider class was not found", "metricsProvider.className")
+	}
+	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.Port == PortUnset && c.Metrics.HTTPSPort == PortUnset {
+		v.fail(ExitInvalid, "Either httpPort or httpsPort must be configured for Prometheus exporter.", "metricsProvider.httpPort")
+	}
+	if !c.ForceSync {
+		v.warn("without forceSync, a crash of the machine loses writes that were acknowledged", "forceSync")
+	}
+	if c.SkipACL {
+		v.warn("every ACL check is off", "skipACL")
+	}
+}
+
+// digestAlgs are the names of hashes that Java and we know, upper case.
+var digestAlgs = []string{"MD5", "SHA1", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512", "SHA3-256", "SHA3-512"}
+
+// validateAuth checks the schemes. Source: operations.md sections 8.1 and 8.4.
+func (v *validation) validateAuth() {
+	c := v.c
+	if !slices.Contains(digestAlgs, strings.ToUpper(c.DigestAlg)) {
+		v.fail(ExitUnexpected, fmt.Sprintf("%s MessageDigest not available", c.DigestAlg), "DigestAuthenticationProvider.digestAlg")
+	}
+	if c.EnforceAuth.Enabled && len(c.EnforceAuth.Schemes) == 0 {
+		v.fail(ExitInvalid, "enforce.auth.enabled is true, so enforce.auth.schemes must be configured", "enforce.auth.enabled", "enforce.auth.schemes")
+	}
+	if c.EnforceAuth.Enabled {
+		for _, scheme := range c.EnforceAuth.Schemes {
+			if !c.HasScheme(scheme) {
+				v.fail(ExitInvalid, fmt.Sprintf("Authentication scheme %s is not available.", scheme), "enforce.auth.schemes")
+			}
+		}
+	}
+	if c.SessionRequireClientSASLAuth && !c.HasScheme("sasl") {
+		v.fail(ExitInvalid, "Authentication scheme sasl is not available.", "sessionRequireClientSASLAuth")
+	}
+}
+
+// HasScheme reports whether clients can authenticate with scheme. Source: operations.md section 8.1.
+func (c *Config) HasScheme(scheme string) bool {
+	switch scheme {
+	case "ip":
+		return true
+	case "digest":
+		return c.DigestAuth
+	case "x509":
+		if c.SecureClientPort != PortUnset {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.AuthProviders, func(p AuthProvider) bool { return p.Scheme == scheme })
+}
+
+// validateQuorumAuth checks the three switches of SASL between servers. Source: operations.md section 8.5.
+func (v *validation) validateQuorumAuth() {
+	const enable, learner, server = "quorum.auth.enableSasl", "quorum.auth.learnerRequireSasl", "quorum.auth.serverRequireSasl"
+	a := v.c.QuorumAuth
+	needs := func(key string, required bool, missing string, present bool) {
+		if required && !present {
+			v.fail(ExitInvalid, fmt.Sprintf("%s is disabled, so cannot enable %s", missing, key), key, missing)
+		}
+	}
+	needs(learner, a.LearnerRequireSASL, enable, a.EnableSASL)
+	needs(server, a.ServerRequireSASL, enable, a.EnableSASL)
+	if a.EnableSASL {
+		needs(server, a.ServerRequireSASL, learner, a.LearnerRequireSASL)
+	}
+}
+
+// validateTLS checks that every TLS listener has a key of a format that can be read.
+func (v *validation) validateTLS() {
+	c := v.c
+	if c.SecureClientPort != PortUnset || c.ClientPortUnification {
+		v.requireKey("ssl.keyStore.", &c.TLS.KeyStore)
+	}
+	if c.Distributed() && (c.SSLQuorum || c.PortUnification) {
+		v.requireKey("ssl.quorum.keyStore.", &c.QuorumTLS.KeyStore)
+	}
+	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.HTTPSPort != PortUnset {
+		v.requireKey("metricsProvider.ssl.keyStore.", &c.Metrics.KeyStore)
+	}
+	v.checkFormat("ssl.keyStore.", &c.TLS.KeyStore)
+	v.checkFormat("ssl.trustStore.", &c.TLS.TrustStore)
+	v.checkFormat("ssl.quorum.keyStore.", &c.QuorumTLS.KeyStore)
+	v.checkFormat("ssl.quorum.trustStore.", &c.QuorumTLS.TrustStore)
+	v.checkFormat("metricsProvider.ssl.keyStore.", &c.Metrics.KeyStore)
+	v.checkFormat("metricsProvider.ssl.trustStore.", &c.Metrics.TrustStore)
+}
+
+func (v *validation) checkFormat(prefix string, s *Store) {
+	if s.Location != "" && s.Format() == "" {
+		v.fail(ExitInvalid, "the type is not given and the extension is not one of .jks, .pem, .p12, .pfx", prefix+"location", prefix+"type")
+	}
+}
+
+func (v *validation) requireKey(prefix string, s *Store) {
+	if s.Location == "" {
+		v.fail(ExitUnexpected, prefix+"location is not set, but a port serves TLS", prefix+"location")
+	}
+}
+
+// Format returns PEM, PKCS12 or JKS: Type, or what the extension of Location says; "" if it says nothing known.
+func (s *Store) Format() string {
+	if s.Type != "" {
+		return s.Type
+	}
+	switch strings.ToLower(filepath.Ext(s.Location)) {
+	case ".pem":
+		return "PEM"
+	case ".p12", ".pfx":
+		return "PKCS12"
+	case ".jks":
+		return "JKS"
+	}
+	return ""
+}
