@@ -1,0 +1,264 @@
+package server
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+// applier applies durable txns to the state, fires watches and answers. It is the only writer of
+// the state, and holds the write lock once for each batch.
+type applier struct {
+	srv   *Server
+	in    <-chan *logBatch
+	body  []byte  // reply body of the txn that is being applied
+	dirty []*conn // connections with new output
+	freed []*conn // connections of sessions that have ended
+
+	// The event that is being delivered, encoded once for all its watchers.
+	event     []byte
+	eventType proto.EventType
+	eventPath []byte
+	zxid      proto.Zxid
+	deliverFn func(datatree.WatcherID, proto.EventType, []byte, datatree.ACLID)
+}
+
+func newApplier(srv *Server, in <-chan *logBatch) *applier {
+	a := &applier{srv: srv, in: in}
+	a.deliverFn = a.deliver
+	return a
+}
+
+// flushInline is how many connections the applier flushes itself; more are handed to helpers, so
+// that an event for very many watchers does not hold up the next batch.
+const flushInline = 128
+
+// run is the applier goroutine. It ends when in is closed.
+func (a *applier) run() {
+	for b := range a.in {
+		a.apply(b)
+		a.srv.logBatches.put(b)
+	}
+}
+
+func (a *applier) apply(b *logBatch) {
+	st := a.srv.store
+	now := a.srv.clock.now()
+	st.mu.Lock()
+	for i := range b.items {
+		it := &b.items[i]
+		if it.payload.n == 0 {
+			a.answerWithout(it)
+			continue
+		}
+		a.applyOne(it, it.payload.of(b.framed), now)
+	}
+	st.applied.Store(int64(st.state.LastZxid()))
+	st.mu.Unlock()
+	a.srv.stats.applied(b, now)
+	a.flush()
+}
+
+// applyOne applies one txn, under the write lock, and answers who asked for it. Events go out
+// before the reply.
+func (a *applier) applyOne(it *item, payload []byte, now int64) {
+	a.event = a.event[:0]
+	body, applied, err := a.srv.store.state.Apply(payload, a, a.body[:0], it.conn != nil)
+	if err != nil {
+		// The payload is what our own Preparer wrote, and is durable: to go on would be to diverge.
+		a.srv.fatal("applying a txn", err)
+		return
+	}
+	a.body = body
+	if applied.DigestMismatch {
+		a.srv.metrics.digestMismatches.Inc()
+		a.srv.log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",
+			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
+	}
+	switch it.op {
+	case proto.OpCreateSession:
+		a.established(it)
+		return
+	case proto.OpCloseSession:
+		a.sessionEnded(it, applied.Header.ClientID)
+	}
+	if it.conn != nil {
+		a.answer(it, applied.Header.Zxid, applied.Err, body, now)
+	}
+}
+
+// answer appends the reply to the write at the head of the connection's queue, and runs the reads
+// that waited behind it.
+func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []byte, now int64) {
+	c := it.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.mu.out.dead {
+		start := len(c.mu.out.buf)
+		b := beginReply(c.mu.out.buf)
+		if err == proto.OK {
+			b = append(b, body...)
+		}
+		endReply(b, start, it.xid, zxid, err)
+		c.mu.out.buf = b
+		c.mu.stats.answered(it, zxid, now)
+		if it.op == proto.OpCloseSession {
+			c.mu.out.closing = true
+		}
+	}
+	a.advance(c)
+}
+
+// answerWithout answers a request that did not become a txn.
+func (a *applier) answerWithout(it *item) {
+	c := it.conn
+	if c == nil {
+		return
+	}
+	if it.drop {
+		c.mu.Lock()
+		a.advance(c)
+		c.mu.Unlock()
+		c.abort()
+		return
+	}
+	if it.op == proto.OpCreateSession {
+		c.abort()
+		return
+	}
+	a.answer(it, a.srv.store.state.LastZxid(), it.err, nil, it.received)
+}
+
+// advance takes the write that was answered off the connection's queue and runs what follows it,
+// up to the next write. REQUIRES: c.mu, store.mu.
+func (a *applier) advance(c *conn) {
+	q := &c.mu.queue
+	done := 1
+	q.pop()
+	for q.len() > 0 {
+		e, body := q.front()
+		if e.kind == queuedWrite {
+			break
+		}
+		if !c.mu.out.dead {
+			if e.kind == queuedRead {
+				c.mu.out.buf = a.srv.execute(c, e.xid, e.op, body, c.mu.out.buf)
+			} else {
+				c.mu.out.buf = append(c.mu.out.buf, body...)
+				c.mu.out.closing = c.mu.out.closing || e.kind == queuedEnd
+			}
+			c.mu.stats.sent++
+		}
+		q.pop()
+		done++
+	}
+	a.srv.inProcess.Add(-int64(done))
+	c.wakeReader()
+	a.mark(c)
+}
+
+// mark remembers that c is to be flushed. REQUIRES: c.mu.
+func (a *applier) mark(c *conn) {
+	if !c.mu.dirty {
+		c.mu.dirty = true
+		a.dirty = append(a.dirty, c)
+	}
+}
+
+// established tells the client that its session exists.
+func (a *applier) established(it *item) {
+	a.srv.inProcess.Add(-1)
+	c := it.conn
+	resp := proto.ConnectResponse{
+		TimeOut: it.session.timeoutMs.Load(), SessionID: it.session.id,
+		Password: proto.SessionPassword(it.session.id), HasReadOnly: it.xid == 1,
+	}
+	c.session.Store(it.session)
+	c.mu.Lock()
+	c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
+	c.mu.stats.sent++
+	c.wakeReader()
+	a.mark(c)
+	c.mu.Unlock()
+}
+
+// sessionEnded forgets the session. The connection that serves it is closed: after the reply, if
+// it was the client's own wish.
+func (a *applier) sessionEnded(it *item, id proto.SessionID) {
+	c := a.srv.tracker.remove(id)
+	if c != nil && c != it.conn {
+		a.freed = append(a.freed, c)
+	}
+}
+
+// Changed fires the watches on what a txn has changed. It implements datatree.Sink.
+func (a *applier) Changed(ch datatree.Change) {
+	a.zxid = ch.Zxid
+	a.event = a.event[:0]
+	a.srv.store.watches.Fire(ch, a.deliverFn)
+}
+
+// deliver adds one event to one connection's output, unless it may not read the znode.
+func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
+	c := a.srv.store.slots[id]
+	if c == nil || !a.srv.allows(acl, proto.PermRead, *c.ids.Load()) {
+		return
+	}
+	if len(a.event) == 0 || a.eventType != t || string(a.eventPath) != string(path) {
+		a.event = appendEvent(a.event[:0], t, path, a.zxid)
+		a.eventType, a.eventPath = t, append(a.eventPath[:0], path...)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.mu.out.dead:
+	case len(c.mu.out.buf) > outputLimit:
+		a.freed = append(a.freed, c)
+	default:
+		c.mu.out.buf = append(c.mu.out.buf, a.event...)
+		c.mu.stats.sent++
+		a.mark(c)
+	}
+}
+
+// flush sends what the batch has added, without any lock.
+func (a *applier) flush() {
+	for _, c := range a.freed {
+		c.abort()
+	}
+	clear(a.freed)
+	a.freed = a.freed[:0]
+	if len(a.dirty) <= flushInline {
+		flushAll(a.dirty)
+	} else {
+		a.flushByHelpers()
+	}
+	clear(a.dirty)
+	a.dirty = a.dirty[:0]
+}
+
+// flushByHelpers shares very many connections among goroutines that outlive the batch. Two of
+// them may meet on one connection; conn.flush lets one in at a time.
+func (a *applier) flushByHelpers() {
+	for rest := a.dirty; len(rest) > 0; {
+		n := min(len(rest), flushShare)
+		share := append([]*conn(nil), rest[:n]...)
+		if !a.srv.start("flush", func() { flushAll(share) }) {
+			flushAll(share)
+		}
+		rest = rest[n:]
+	}
+}
+
+// flushShare is how many connections one helper flushes.
+const flushShare = 1024
+
+func flushAll(conns []*conn) {
+	for _, c := range conns {
+		c.mu.Lock()
+		c.mu.dirty = false
+		c.mu.Unlock()
+		c.flush()
+	}
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+// auth adds an identity to the connection. It takes effect for every request after it at once;
+// the reply keeps its place behind earlier requests. A refusal ends the connection, not the
+// session. Source: client-protocol section 10.6.
+func (c *conn) auth(xid int32, body []byte) {
+	var req proto.AuthPacket
+	if req.ReadFrom(body) != nil {
+		c.srv.log.Debug("undecodable auth packet", zap.Stringer("client_addr", c.remote))
+		c.ended = true
+		c.lockQueue()
+		c.mu.out.closing = true
+		return
+	}
+	ids, ok := c.srv.authenticate(c, req.Scheme.String(), req.Auth)
+	if !ok {
+		c.srv.metrics.authFailed.Inc()
+		c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote), zap.String("scheme", req.Scheme.String()))
+		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
+		return
+	}
+	have := *c.ids.Load()
+	for _, id := range ids {
+		if !slices.Contains(have, id) {
+			have = append(slices.Clip(have), id)
+		}
+	}
+	c.ids.Store(&have)
+	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), queuedReply)
+}
+
+// authenticate returns the identities that the credentials prove.
+func (s *Server) authenticate(c *conn, scheme string, credentials []byte) ([]datatree.Identity, bool) {
+	switch scheme {
+	case datatree.SchemeDigest:
+		if credentials == nil || !s.cfg.DigestAuth {
+			return nil, false
+		}
+		id := datatree.DigestIdentity(string(credentials))
+		ids := []datatree.Identity{id}
+		if s.cfg.SuperDigest != "" && id.ID == s.cfg.SuperDigest {
+			ids = append(ids, datatree.SuperIdentity(""))
+		}
+		return ids, true
+	case datatree.SchemeIP:
+		return []datatree.Identity{datatree.NewIPIdentity(c.remote.Addr())}, true
+	}
+	return nil, false
+}
+
+// sasl answers one step of a SASL exchange: without a configuration, with a null token, after
+// which the client goes on unauthenticated. Source: client-protocol section 14.1.
+func (c *conn) sasl(xid int32, body []byte) {
+	var req proto.GetSASLRequest
+	if req.ReadFrom(body) != nil {
+		c.ended = true
+		c.lockQueue()
+		c.mu.out.closing = true
+		return
+	}
+	frame := beginReply(nil)
+	frame = proto.AppendBuffer(frame, nil)
+	endReply(frame, 0, xid, 0, proto.OK)
+	c.answer(frame, queuedReply)
+}
+
+// authenticated reports whether the connection has an identity of a scheme that is enforced.
+func (c *conn) authenticated() bool {
+	for _, id := range *c.ids.Load() {
+		if slices.Contains(c.srv.enforced, id.Scheme) {
+			return true
+		}
+	}
+	return false
+}

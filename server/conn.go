@@ -1,0 +1,428 @@
+package server
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+// conn is one client connection.
+type conn struct {
+	srv         *Server
+	nc          net.Conn
+	raw         syscall.RawConn // nil if nc is not a plain socket
+	remote      netip.AddrPort
+	established time.Time // when the socket was accepted
+
+	// Set once by the reader, read by anybody.
+	session atomic.Pointer[session]
+	ids     atomic.Pointer[[]datatree.Identity] // replaced as a whole when one is added
+
+	// Owned by the reader.
+	in       input
+	readFunc func(fd uintptr) bool
+	work     *batch // writes decoded since the last submit
+	mode     lockMode
+	reads    int   // executed under the present hold of store.mu
+	ended    bool  // the client has said its last: input is dropped
+	received int64 // time of the last read of the socket, ns on the server's clock
+	executed int64 // reads answered at once since the last account
+	reserved bool  // admitted beyond the limits, for a four-letter word only; set before serve
+	packets  int64 // frames since the last account
+
+	// Owned by whoever has set mu.out.writing.
+	nowFunc func(fd uintptr) bool
+	nowBuf  []byte
+	nowN    int
+	nowErr  error
+
+	// Guarded by store.watchMu.
+	watcher     datatree.WatcherID // 0 before the first watch
+	unwatchable bool               // the connection is gone: watches are not registered any more
+
+	mu struct {
+		sync.Mutex
+		out     output
+		queue   waitQueue
+		waiting bool // the reader waits for resume
+		dirty   bool // the applier has added output and will flush it
+		stats   connStats
+	}
+	// resume holds a token when the reader should look again at what it waits for.
+	resume chan struct{}
+}
+
+// lockMode is which locks the reader holds while it handles the frames of one read.
+type lockMode uint8
+
+const (
+	lockNone  lockMode = iota
+	lockQueue          // conn.mu
+	lockRead           // store.mu.RLock, then conn.mu
+)
+
+// readsPerLock is how many reads are executed before writers get their turn.
+const readsPerLock = 256
+
+func newConn(srv *Server, nc net.Conn) *conn {
+	c := &conn{srv: srv, nc: nc, established: time.Now(), resume: make(chan struct{}, 1)}
+	c.readFunc, c.nowFunc = c.tryRead, c.tryWrite
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		if raw, err := tcp.SyscallConn(); err == nil {
+			c.raw = raw
+		}
+		_ = tcp.SetNoDelay(true)
+	}
+	if addr, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
+		c.remote = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	}
+	ids := []datatree.Identity{datatree.NewIPIdentity(c.remote.Addr())}
+	c.ids.Store(&ids)
+	c.mu.stats.reset(srv.clock.now())
+	return c
+}
+
+// Errors that end a connection; they go to the log and nowhere else.
+var (
+	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
+	errShortFrame  = errors.New("frame is shorter than a request header")
+	errNotServing  = errors.New("server is not serving")
+	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
+)
+
+// serve handles the connection until it ends. It is the reader goroutine.
+func (c *conn) serve() {
+	defer c.cleanup()
+	if !c.handshake() {
+		return
+	}
+	for c.process() {
+		if err := c.fill(); err != nil {
+			return
+		}
+		c.received = c.srv.clock.now()
+	}
+}
+
+// process handles every whole frame that has arrived. It returns false if the connection is over.
+func (c *conn) process() bool {
+	for {
+		if c.ended {
+			c.in.drop()
+			return true
+		}
+		more, err := c.frames()
+		c.unlock()
+		c.submit()
+		c.account()
+		c.flush()
+		if err != nil {
+			c.srv.log.Debug("closing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
+			return false
+		}
+		if !more {
+			return true
+		}
+		if !c.waitForRoom() {
+			return false
+		}
+	}
+}
+
+// frames handles frames until there is no whole one left, or until the connection has to wait
+// for its own output or for the writes in flight: then more is true.
+func (c *conn) frames() (more bool, err error) {
+	for {
+		n, ok := c.in.peekLength()
+		if !ok {
+			return false, nil
+		}
+		if err := c.checkLength(n); err != nil {
+			return false, err
+		}
+		rest := c.in.bytes()
+		if len(rest)-4 < int(n) {
+			return false, nil
+		}
+		if n < proto.RequestHeaderSize {
+			return false, errShortFrame
+		}
+		frame := rest[4 : 4+n]
+		xid := int32(binary.BigEndian.Uint32(frame))
+		op := proto.OpCode(binary.BigEndian.Uint32(frame[4:]))
+		if !c.request(xid, op, frame[proto.RequestHeaderSize:]) {
+			return true, nil
+		}
+		c.in.r += 4 + int(n)
+		c.packets++
+		if c.ended || c.overloaded() {
+			return true, nil
+		}
+	}
+}
+
+// checkLength refuses frames above the limit. The lists of watches that a client sends after a
+// reconnect may be as long as they have grown, so for them the limit is setWatchesLimit.
+func (c *conn) checkLength(n uint32) error {
+	if n <= uint32(c.srv.cfg.JuteMaxBuffer) {
+		return nil
+	}
+	if n <= setWatchesLimit && c.session.Load() != nil {
+		rest := c.in.bytes()
+		if len(rest) < 4+proto.RequestHeaderSize {
+			return nil // the next bytes tell
+		}
+		switch proto.OpCode(binary.BigEndian.Uint32(rest[8:])) {
+		case proto.OpSetWatches, proto.OpSetWatches2:
+			return nil
+		}
+	}
+	return errFrameLength
+}
+
+// setWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
+const setWatchesLimit = 256 << 20
+
+// request handles one request. It returns false, and has done nothing, if the request has to
+// wait for room.
+func (c *conn) request(xid int32, op proto.OpCode, body []byte) bool {
+	if len(c.srv.enforced) > 0 && op != proto.OpAuth && op != proto.OpSasl && !c.authenticated() {
+		c.last(appendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
+		return true
+	}
+	switch classOf(op) {
+	case classRead:
+		return c.read(xid, op, body)
+	case classWrite:
+		c.write(xid, op, body)
+		if op == proto.OpCloseSession {
+			c.ended = true
+		}
+	case classAuth:
+		c.auth(xid, body)
+	case classSASL:
+		c.sasl(xid, body)
+	default:
+		c.last(appendHeaderReply(nil, xid, -1, proto.ErrUnimplemented))
+	}
+	return true
+}
+
+type opClass uint8
+
+const (
+	classUnknown opClass = iota
+	classRead
+	classWrite
+	classAuth
+	classSASL
+)
+
+// classOf says how an operation that comes from a client is handled. createSession and
+// deleteContainer are the server's own: from a client they are unknown.
+func classOf(op proto.OpCode) opClass {
+	switch {
+	case op.IsWrite():
+		return classWrite
+	case op.IsRead(), op == proto.OpPing:
+		return classRead
+	case op == proto.OpAuth:
+		return classAuth
+	case op == proto.OpSasl:
+		return classSASL
+	}
+	return classUnknown
+}
+
+// read executes a read, or queues it behind the connection's writes in flight.
+func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
+	if c.mode == lockNone {
+		c.lockRead()
+	}
+	if c.mode == lockQueue && c.mu.queue.len() == 0 {
+		c.unlock()
+		c.lockRead()
+	}
+	if c.mu.queue.len() > 0 {
+		if c.mu.queue.len() >= maxQueued {
+			return false
+		}
+		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op}, body)
+		c.srv.inProcess.Add(1)
+		return true
+	}
+	if c.mu.out.dead {
+		return true
+	}
+	if len(c.mu.out.buf) >= outputPause {
+		return false
+	}
+	c.mu.out.buf = c.srv.execute(c, xid, op, body, c.mu.out.buf)
+	c.mu.stats.sent++
+	c.executed++
+	if c.reads++; c.reads >= readsPerLock {
+		c.unlock()
+	}
+	return true
+}
+
+// write queues a write and adds it to the batch for the node goroutine.
+func (c *conn) write(xid int32, op proto.OpCode, body []byte) {
+	c.lockQueue()
+	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, nil)
+	if c.work == nil {
+		c.work = c.srv.batches.get()
+		c.work.received = c.received
+	}
+	c.work.add(request{conn: c, session: c.session.Load(), ids: *c.ids.Load(), xid: xid, op: op}, body)
+}
+
+// overloaded reports whether the connection should stop being read until some of its requests
+// are answered. Source: server-semantics section 6.4.
+func (c *conn) overloaded() bool {
+	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.requests) > c.srv.cfg.GlobalOutstandingLimit
+}
+
+// answer sends frame, a whole reply, after everything that waits before it.
+func (c *conn) answer(frame []byte, kind queuedKind) {
+	c.lockQueue()
+	if c.mu.queue.len() > 0 {
+		c.mu.queue.push(queued{kind: kind}, frame)
+		c.srv.inProcess.Add(1)
+		return
+	}
+	c.mu.out.buf = append(c.mu.out.buf, frame...)
+	c.mu.stats.sent++
+	if kind == queuedEnd {
+		c.mu.out.closing = true
+	}
+}
+
+// last sends frame in its order and ends the connection after it.
+func (c *conn) last(frame []byte) {
+	c.answer(frame, queuedEnd)
+	c.ended = true
+}
+
+func (c *conn) lockRead() {
+	c.srv.store.mu.RLock()
+	c.mu.Lock()
+	c.mode, c.reads = lockRead, 0
+}
+
+// lockQueue holds conn.mu, and store.mu no longer: nothing can be read behind a write.
+func (c *conn) lockQueue() {
+	switch c.mode {
+	case lockNone:
+		c.mu.Lock()
+	case lockRead:
+		c.srv.store.mu.RUnlock()
+	}
+	c.mode = lockQueue
+}
+
+func (c *conn) unlock() {
+	switch c.mode {
+	case lockQueue:
+		c.mu.Unlock()
+	case lockRead:
+		c.mu.Unlock()
+		c.srv.store.mu.RUnlock()
+	}
+	c.mode = lockNone
+}
+
+// submit hands the writes decoded so far to the node goroutine.
+func (c *conn) submit() {
+	if c.work == nil {
+		return
+	}
+	w := c.work
+	c.work = nil
+	c.srv.inProcess.Add(int64(len(w.requests)))
+	if !c.srv.node.submit(w) {
+		c.abort()
+	}
+}
+
+// account adds what was received to the statistics, and keeps the session alive.
+func (c *conn) account() {
+	if c.packets == 0 {
+		return
+	}
+	if s := c.session.Load(); s != nil {
+		s.touch(c.received)
+	}
+	now := c.srv.clock.now()
+	c.srv.stats.received.Add(c.packets)
+	c.srv.stats.readLatency.observeN(nsToMs(now-c.received), c.executed)
+	c.mu.Lock()
+	c.mu.stats.account(c.packets, c.executed, now-c.received, now)
+	c.mu.Unlock()
+	c.packets, c.executed = 0, 0
+}
+
+// waitForRoom waits until the client has taken enough of its output, and the requests in flight
+// are few enough, to go on. It returns false if the connection is over.
+func (c *conn) waitForRoom() bool {
+	return c.wait(func() bool {
+		if len(c.mu.out.buf) >= outputPause || c.mu.queue.len() >= maxQueued {
+			return false
+		}
+		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.cfg.GlobalOutstandingLimit
+	})
+}
+
+// wait blocks the reader until ready, which is called under conn.mu, or until the connection is
+// dead: then it returns false. Whoever changes what ready looks at calls wakeReader.
+func (c *conn) wait(ready func() bool) bool {
+	for {
+		c.mu.Lock()
+		if c.mu.out.dead {
+			c.mu.Unlock()
+			return false
+		}
+		ok := ready()
+		c.mu.waiting = !ok
+		c.mu.Unlock()
+		if ok {
+			return true
+		}
+		<-c.resume
+	}
+}
+
+// wakeReader makes a waiting reader look again. REQUIRES: c.mu.
+func (c *conn) wakeReader() {
+	if c.mu.waiting {
+		c.mu.waiting = false
+		select {
+		case c.resume <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// cleanup ends the connection: nothing of it stays but requests that are already in flight.
+func (c *conn) cleanup() {
+	c.abort()
+	c.in.free()
+	c.srv.store.unwatch(c)
+	if s := c.session.Load(); s != nil {
+		c.srv.tracker.unbind(s, c)
+	}
+	c.srv.conns.remove(c)
+	c.mu.Lock()
+	c.srv.stats.sent.Add(c.mu.stats.sent)
+	c.mu.Unlock()
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// guard watches the free space of the disks. Below the watermark, clients' writes are refused
+// with NotReadOnly, which every client knows, while reads and sessions go on: the ends and beginnings of sessions still fit into
+// what is left. When space returns, writes are accepted again without anybody's help.
+type guard struct {
+	srv *Server
+	low atomic.Bool
+}
+
+// guardInterval is how often the free space is looked at.
+const guardInterval = 500 * time.Millisecond
+
+func newGuard(s *Server) *guard {
+	g := &guard{srv: s}
+	g.check()
+	return g
+}
+
+// full reports whether writes are to be refused.
+func (g *guard) full() bool { return g.low.Load() }
+
+// markFull refuses writes from now until the next look at the disk finds room.
+func (g *guard) markFull() { g.low.Store(true) }
+
+func (g *guard) run() {
+	ticker := time.NewTicker(guardInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-g.srv.stopping:
+			return
+		case <-ticker.C:
+			g.check()
+		}
+	}
+}
+
+// check looks at the free space and changes the state accordingly.
+func (g *guard) check() {
+	low := false
+	for _, dir := range g.srv.dirs() {
+		free, total, err := g.srv.fs.Free(dir)
+		if err != nil {
+			g.srv.log.Warn("asking for free disk space", zap.String("file", dir), zap.Error(err))
+			continue
+		}
+		limit := max(g.srv.cfg.DiskWatermark.Bytes, int64(float64(total)*g.srv.cfg.DiskWatermark.Percent/100))
+		if int64(free) < limit {
+			low = true
+		}
+	}
+	if since := g.srv.logStalled.Load(); since != 0 && g.full() {
+		low = true // the logger is still waiting for room
+	}
+	if was := g.low.Swap(low); was != low {
+		if low {
+			g.srv.log.Error("disk is almost full: refusing writes; free space on the data directories and they are accepted again",
+				zap.Strings("dirs", g.srv.dirs()))
+		} else {
+			g.srv.log.Info("disk has room again: accepting writes")
+		}
+	}
+}

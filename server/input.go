@@ -1,0 +1,137 @@
+package server
+
+import (
+	"encoding/binary"
+	"io"
+	"sync"
+	"syscall"
+)
+
+// input is what a connection has received and not yet handled. It is owned by the reader. While
+// the socket is silent it holds no buffer, so that an idle connection costs little.
+type input struct {
+	buf  []byte // [r:w] is unhandled
+	r, w int
+	rest []byte // the start of a frame, kept while there is no buffer
+	err  error  // of the last read, set by tryRead
+}
+
+// inputBuffer is the size of one socket read.
+const inputBuffer = 32 << 10
+
+var inputBuffers = sync.Pool{New: func() any { return new([inputBuffer]byte) }}
+
+// fill waits for the socket and reads once. It returns io.EOF when the client has closed.
+func (c *conn) fill() error {
+	in := &c.in
+	in.makeRoom()
+	if c.raw == nil {
+		in.acquire()
+		n, err := c.nc.Read(in.buf[in.w:])
+		in.w += n
+		if n > 0 {
+			return nil
+		}
+		return err
+	}
+	in.err = nil
+	if err := c.raw.Read(c.readFunc); err != nil {
+		return err
+	}
+	return in.err
+}
+
+// tryRead is c.readFunc: it reads once and reports false if the socket has nothing.
+func (c *conn) tryRead(fd uintptr) bool {
+	in := &c.in
+	in.acquire()
+	for {
+		n, err := syscall.Read(int(fd), in.buf[in.w:])
+		switch {
+		case err == syscall.EINTR:
+			continue
+		case err == syscall.EAGAIN:
+			in.release()
+			return false
+		case err != nil:
+			in.err = err
+		case n == 0:
+			in.err = io.EOF
+		default:
+			in.w += n
+		}
+		return true
+	}
+}
+
+// acquire gets a buffer, with the rest of the last one in front.
+func (in *input) acquire() {
+	if in.buf != nil {
+		return
+	}
+	in.buf = inputBuffers.Get().(*[inputBuffer]byte)[:]
+	in.r, in.w = 0, copy(in.buf, in.rest)
+	in.rest = in.rest[:0]
+}
+
+// release gives the buffer back, and keeps what is unhandled if that is little.
+func (in *input) release() {
+	if len(in.buf) != inputBuffer || in.w-in.r > 1024 {
+		return
+	}
+	if in.w == in.r {
+		in.rest = nil
+	} else {
+		in.rest = append(in.rest[:0], in.buf[in.r:in.w]...)
+	}
+	inputBuffers.Put((*[inputBuffer]byte)(in.buf))
+	in.buf, in.r, in.w = nil, 0, 0
+}
+
+// makeRoom moves what is unhandled to the front and, if a frame is larger than the buffer, grows
+// the buffer to at most twice what has arrived: memory follows the bytes, not the announced length.
+func (in *input) makeRoom() {
+	if in.buf == nil {
+		return
+	}
+	if in.r > 0 {
+		in.w = copy(in.buf, in.buf[in.r:in.w])
+		in.r = 0
+	}
+	if len(in.buf) > inputBuffer && in.w <= inputBuffer/2 {
+		small := inputBuffers.Get().(*[inputBuffer]byte)[:]
+		copy(small, in.buf[:in.w])
+		in.buf = small
+	}
+	if in.w == len(in.buf) {
+		grown := make([]byte, 2*len(in.buf))
+		copy(grown, in.buf)
+		if len(in.buf) == inputBuffer {
+			inputBuffers.Put((*[inputBuffer]byte)(in.buf))
+		}
+		in.buf = grown
+	}
+}
+
+// bytes returns what is unhandled.
+func (in *input) bytes() []byte { return in.buf[in.r:in.w] }
+
+// peekLength returns the first word of the next frame.
+func (in *input) peekLength() (uint32, bool) {
+	if in.w-in.r < 4 {
+		return 0, false
+	}
+	return binary.BigEndian.Uint32(in.buf[in.r:]), true
+}
+
+// drop forgets everything that was received.
+func (in *input) drop() { in.r, in.w, in.rest = 0, 0, nil }
+
+// free gives the buffer back at the end of the connection.
+func (in *input) free() {
+	in.drop()
+	if len(in.buf) == inputBuffer {
+		inputBuffers.Put((*[inputBuffer]byte)(in.buf))
+	}
+	in.buf = nil
+}

@@ -1,0 +1,192 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// listen opens the client ports.
+func (s *Server) listen() error {
+	if s.cfg.ClientPort < 0 {
+		s.log.Info("clientPort is not set")
+		return nil
+	}
+	addr := net.JoinHostPort(s.cfg.ClientPortAddress, strconv.Itoa(s.cfg.ClientPort))
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return &BindError{Addr: addr, Err: err}
+	}
+	s.listeners = append(s.listeners, ln)
+	s.log.Info("listening for clients", zap.Stringer("addr", ln.Addr()))
+	return nil
+}
+
+// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as
+// ZooKeeper's.
+type BindError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *BindError) Error() string {
+	return "server: cannot listen on " + e.Addr + ": " + e.Err.Error() + " (is another server running?)"
+}
+
+// Unwrap returns the reason.
+func (e *BindError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code.
+func (e *BindError) ExitCode() int { return 14 }
+
+// acceptPause is how long accepting rests after an error such as too many open files.
+const acceptPause = 10 * time.Millisecond
+
+// accept takes connections until the listener is closed.
+func (s *Server) accept(ln net.Listener) {
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case err == nil:
+			s.admit(nc)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			s.log.Warn("accepting connections", zap.Error(err))
+			time.Sleep(acceptPause)
+		}
+	}
+}
+
+// admit starts a reader for a connection, or closes it if there are too many.
+func (s *Server) admit(nc net.Conn) {
+	c := newConn(s, nc)
+	reserved, err := s.conns.add(c)
+	if err != nil {
+		s.metrics.connectionRejected.Inc()
+		s.log.Warn("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
+		s.reject(nc)
+		return
+	}
+	serve := c.serve
+	if reserved {
+		serve = c.serveWordOnly
+	}
+	if s.cfg.TCPKeepAlive {
+		if t, ok := nc.(*net.TCPConn); ok {
+			_ = t.SetKeepAlive(true)
+		}
+	}
+	if !s.start("reader", serve) {
+		s.conns.remove(c)
+		s.reject(nc)
+	}
+}
+
+// reject closes a socket with a reset, as ZooKeeper does: the client learns at once.
+func (s *Server) reject(nc net.Conn) {
+	if t, ok := nc.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = nc.Close()
+}
+
+// connSet is the open connections, and the limits on them. Source: server-semantics section 11.1.
+type connSet struct {
+	maxPerAddr, maxTotal int // 0 is unlimited
+	mu                   struct {
+		sync.Mutex
+		all      map[*conn]struct{}
+		perAddr  map[netip.Addr]int
+		reserved int
+	}
+}
+
+// wordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must
+// not go blind exactly when the limits are reached.
+const wordReserve = 16
+
+var (
+	errTooManyFromAddr = errors.New("too many connections from this address: maxClientCnxns is reached")
+	errTooMany         = errors.New("too many connections: maxCnxns is reached")
+)
+
+func newConnSet(maxPerAddr, maxTotal int) *connSet {
+	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal}
+	cs.mu.all = map[*conn]struct{}{}
+	cs.mu.perAddr = map[netip.Addr]int{}
+	return cs
+}
+
+// add admits c. Reserved means that a limit is reached, and c may only ask a four-letter word.
+func (cs *connSet) add(c *conn) (reserved bool, err error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	switch {
+	case cs.maxTotal > 0 && len(cs.mu.all)-cs.mu.reserved >= cs.maxTotal:
+		err = errTooMany
+	case cs.maxPerAddr > 0 && cs.mu.perAddr[c.remote.Addr()] >= cs.maxPerAddr:
+		err = errTooManyFromAddr
+	}
+	if err != nil {
+		if cs.mu.reserved >= wordReserve {
+			return false, err
+		}
+		cs.mu.reserved++
+		c.reserved = true
+	} else {
+		cs.mu.perAddr[c.remote.Addr()]++
+	}
+	cs.mu.all[c] = struct{}{}
+	return c.reserved, nil
+}
+
+// remove forgets c. It may be called again.
+func (cs *connSet) remove(c *conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if _, ok := cs.mu.all[c]; !ok {
+		return
+	}
+	delete(cs.mu.all, c)
+	if c.reserved {
+		cs.mu.reserved--
+		return
+	}
+	addr := c.remote.Addr()
+	if cs.mu.perAddr[addr]--; cs.mu.perAddr[addr] == 0 {
+		delete(cs.mu.perAddr, addr)
+	}
+}
+
+func (cs *connSet) len() int {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	return len(cs.mu.all)
+}
+
+// each calls fn for every connection that was open when it began.
+func (cs *connSet) each(fn func(*conn)) {
+	cs.mu.Lock()
+	all := make([]*conn, 0, len(cs.mu.all))
+	for c := range cs.mu.all {
+		all = append(all, c)
+	}
+	cs.mu.Unlock()
+	for _, c := range all {
+		fn(c)
+	}
+}
+
+// waitEmpty waits until every connection has ended, but no longer than timeout.
+func (cs *connSet) waitEmpty(timeout time.Duration) {
+	for deadline := time.Now().Add(timeout); cs.len() > 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+}

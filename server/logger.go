@@ -1,0 +1,117 @@
+package server
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// logger makes txns durable: one write and one sync for each batch, while the node prepares the
+// next and the applier applies the one before. It owns the tail of the log.
+type logger struct {
+	srv *Server
+	log *wal.Log
+	in  <-chan *logBatch
+	out chan *logBatch // to the applier
+
+	// Since the last roll: how many txns, and the points at which the next snapshot is due.
+	// Source: storage section 4.5.
+	txns      int
+	snapTxns  int
+	snapBytes int64
+}
+
+// inApplier is how many durable batches may wait for the applier.
+const inApplier = 8
+
+// retryAfter is how long the logger waits before it tries again to write to a full disk.
+const retryAfter = 100 * time.Millisecond
+
+func newLogger(srv *Server, log *wal.Log, in <-chan *logBatch, replayed int) *logger {
+	l := &logger{srv: srv, log: log, in: in, out: make(chan *logBatch, inApplier), txns: replayed}
+	l.draw()
+	return l
+}
+
+// draw picks the points at which the next snapshot is due, at random in the upper half of the
+// limits, so that the servers of an ensemble do not all write snapshots at once.
+func (l *logger) draw() {
+	half := max(l.srv.cfg.SnapCount/2, 1)
+	l.snapTxns = half + rand.IntN(half)
+	l.snapBytes = 0
+	if kb := l.srv.cfg.SnapSizeLimitKB; kb > 0 {
+		half := max(kb<<10/2, 1)
+		l.snapBytes = half + rand.Int64N(half)
+	}
+}
+
+// run is the logger goroutine. It ends when in is closed, and then closes out.
+func (l *logger) run() {
+	defer close(l.out)
+	for b := range l.in {
+		if b.txns > 0 && !l.persist(b) {
+			return
+		}
+		l.out <- b
+	}
+}
+
+// persist makes the batch durable. It returns false if the server stops before a full disk had
+// room: then nothing of the batch was promised to anybody. Any other failure ends the process: what
+// is on the disk is unknown (design guarantee 9).
+func (l *logger) persist(b *logBatch) bool {
+	l.srv.logStalled.Store(l.srv.clock.now())
+	defer l.srv.logStalled.Store(0)
+	for waited := false; ; waited = true {
+		err := l.log.Append(b.framed, b.first, b.last)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, vfs.ErrNoSpace) {
+			l.srv.fatal("appending to the log", err)
+			return false
+		}
+		if !waited {
+			l.srv.log.Error("disk is full: writes wait until there is room", zap.Error(err), zap.Stringer("zxid", b.first))
+		}
+		l.srv.guard.markFull()
+		select {
+		case <-l.srv.stopping:
+			return false
+		case <-time.After(retryAfter):
+		}
+	}
+	if l.srv.cfg.ForceSync {
+		if err := l.log.Sync(); err != nil {
+			l.srv.fatal("syncing the log", err)
+			return false
+		}
+	}
+	l.txns += b.txns
+	l.srv.metrics.batch(b)
+	if l.txns > l.snapTxns || l.snapBytes > 0 && l.log.Size() > l.snapBytes {
+		l.rollOver(b.last)
+	}
+	return true
+}
+
+// rollOver begins a new log file and asks for a snapshot.
+func (l *logger) rollOver(last proto.Zxid) {
+	if err := l.log.Roll(); err != nil {
+		if errors.Is(err, vfs.ErrNoSpace) {
+			return // the present file goes on
+		}
+		l.srv.fatal("rolling the log", err)
+		return
+	}
+	l.txns = 0
+	l.draw()
+	l.srv.snapshotter.request()
+	l.srv.log.Debug("rolled the log", zap.Stringer("zxid", last))
+}

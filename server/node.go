@@ -1,0 +1,131 @@
+package server
+
+import (
+	"sync"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal"
+)
+
+// node turns requests into txns. Its goroutine owns the Preparer and the zxid counter; it takes
+// whatever has arrived while it was busy, prepares all of it under one hold of the read lock, and
+// goes on gathering as long as the logger is busy with the batch before.
+type node struct {
+	srv      *Server
+	preparer *datatree.Preparer
+	last     proto.Zxid // newest zxid that was handed out
+	inbox    *inbox[*batch]
+	out      chan *logBatch // to the logger
+	done     chan struct{}  // closed when the goroutine has ended
+}
+
+func newNode(srv *Server, preparer *datatree.Preparer, last proto.Zxid) *node {
+	return &node{
+		srv: srv, preparer: preparer, last: last, inbox: newInbox[*batch](),
+		out: make(chan *logBatch, 1), done: make(chan struct{}),
+	}
+}
+
+// submit hands a batch over and reports false if the server has stopped. The node owns it then.
+func (n *node) submit(b *batch) bool { return n.inbox.put(b) }
+
+// run is the node goroutine. It ends when the inbox is closed and empty, and then closes out.
+func (n *node) run() {
+	defer close(n.done)
+	defer close(n.out)
+	var batches []*batch
+	var closed bool
+	work := n.srv.logBatches.get()
+	for !closed || !work.empty() {
+		switch {
+		case work.full() || closed:
+			n.out <- work
+			work = n.srv.logBatches.get()
+			continue
+		case work.empty():
+			<-n.inbox.wake
+		default:
+			select {
+			case n.out <- work:
+				work = n.srv.logBatches.get()
+				continue
+			case <-n.inbox.wake:
+			}
+		}
+		batches, closed = n.inbox.take(batches)
+		n.prepare(work, batches)
+	}
+}
+
+// prepare turns batches into txns and appends them to work.
+func (n *node) prepare(work *logBatch, batches []*batch) {
+	now := n.srv.clock.wallMs()
+	diskFull := n.srv.guard.full()
+	n.srv.store.mu.RLock()
+	for _, b := range batches {
+		for i := range b.requests {
+			n.prepareOne(work, b, &b.requests[i], now, diskFull)
+		}
+	}
+	n.srv.store.mu.RUnlock()
+	for _, b := range batches {
+		n.srv.batches.put(b)
+	}
+}
+
+func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskFull bool) {
+	it := item{conn: r.conn, session: r.session, received: b.received, xid: r.xid, op: r.op}
+	switch {
+	case r.session != nil && r.session.closing.Load() && !(r.op == proto.OpCloseSession && r.conn == nil):
+		// What a session sends after its end has begun is never answered. Source: server-semantics 7.4.
+		it.drop = true
+	case diskFull && r.conn != nil && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession:
+		it.err = proto.ErrNotReadOnly
+		n.srv.metrics.refusedDiskFull.Inc()
+	default:
+		n.propose(work, b, r, now, &it)
+	}
+	work.items = append(work.items, it)
+}
+
+// propose prepares r as the next txn.
+func (n *node) propose(work *logBatch, b *batch, r *request, now int64, it *item) {
+	req := datatree.Request{Cxid: r.xid, Op: r.op, Body: r.body.of(b.buf), Identities: r.ids}
+	if r.session != nil {
+		req.Session = r.session.id
+	}
+	start := len(work.framed)
+	framed := wal.BeginRecord(work.framed)
+	payload := len(framed)
+	framed, err, ok := n.preparer.Prepare(framed, &req, n.last+1, now)
+	if !ok {
+		work.framed, it.err = framed[:start], err
+		return
+	}
+	n.last++
+	it.payload = span{int32(payload), int32(len(framed) - payload)}
+	work.framed = wal.EndRecord(framed, start)
+	if work.txns == 0 {
+		work.first = n.last
+	}
+	work.last = n.last
+	work.txns++
+	if r.op == proto.OpCloseSession && r.session != nil {
+		r.session.closing.Store(true)
+	}
+}
+
+// pool keeps values for reuse that are emptied when they are put back.
+type pool[T interface{ reset() }] struct{ p sync.Pool }
+
+func newPool[T interface{ reset() }](make func() T) *pool[T] {
+	return &pool[T]{p: sync.Pool{New: func() any { return make() }}}
+}
+
+func (p *pool[T]) get() T { return p.p.Get().(T) }
+
+func (p *pool[T]) put(v T) {
+	v.reset()
+	p.p.Put(v)
+}

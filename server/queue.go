@@ -1,0 +1,85 @@
+package server
+
+import "github.com/seed94657493/warren/proto"
+
+// waitQueue is the requests of one connection that cannot be answered yet: writes in flight and
+// everything the client sent behind them. Guarded by conn.mu.
+//
+// Invariant: the first entry is a write in flight. What stands behind it runs when the applier
+// has answered it, so that a session's requests take effect and are answered in order.
+type waitQueue struct {
+	entries []queued
+	head    int    // entries before it are done
+	buf     []byte // bodies of reads and finished replies; offsets of entries point into it
+	used    int32  // buf before it belongs to entries that are done
+	writes  int    // entries that are writes
+}
+
+// maxQueued is how many requests may wait behind a connection's write before its socket is no
+// longer read. With requests of the largest size it bounds what their replies may take.
+const maxQueued = 256
+
+type queuedKind uint8
+
+const (
+	queuedWrite queuedKind = iota // waits for its txn
+	queuedRead                    // body is the request's
+	queuedReply                   // body is a whole frame to send
+	queuedEnd                     // as queuedReply, and then the connection ends
+)
+
+type queued struct {
+	body span
+	xid  int32
+	op   proto.OpCode
+	kind queuedKind
+}
+
+func (q *waitQueue) len() int { return len(q.entries) - q.head }
+
+func (q *waitQueue) push(e queued, body []byte) {
+	e.body = span{int32(len(q.buf)), int32(len(body))}
+	q.buf = append(q.buf, body...)
+	q.entries = append(q.entries, e)
+	if e.kind == queuedWrite {
+		q.writes++
+	}
+}
+
+// pop removes the first entry. The body that front returned for it stays valid until the next push.
+func (q *waitQueue) pop() {
+	e := &q.entries[q.head]
+	if e.kind == queuedWrite {
+		q.writes--
+	}
+	q.used = e.body.off + e.body.n
+	q.head++
+	switch {
+	case q.head == len(q.entries):
+		q.entries, q.head = q.entries[:0], 0
+		if cap(q.buf) > outputKept {
+			q.buf = nil
+		}
+		q.buf, q.used = q.buf[:0], 0
+	case q.head >= 1024 && q.head > len(q.entries)/2:
+		q.compact()
+	}
+}
+
+// compact moves what still waits to the front, so that a queue that is never empty does not grow.
+func (q *waitQueue) compact() {
+	n := copy(q.entries, q.entries[q.head:])
+	q.entries, q.head = q.entries[:n], 0
+	m := copy(q.buf, q.buf[q.used:])
+	q.buf = q.buf[:m]
+	for i := range q.entries {
+		q.entries[i].body.off -= q.used
+	}
+	q.used = 0
+}
+
+// front returns the first entry and its body.
+func (q *waitQueue) front() (queued, []byte) {
+	e := q.entries[q.head]
+	return e, e.body.of(q.buf)
+}

@@ -1,0 +1,246 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+)
+
+// DataError is returned by Start when the data directories cannot be used. Its exit code is 3, as
+// ZooKeeper's.
+type DataError struct {
+	Dir string
+	Err error
+}
+
+// Error names the directory and what is wrong with it.
+func (e *DataError) Error() string { return "server: data directory " + e.Dir + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DataError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code.
+func (e *DataError) ExitCode() int { return 3 }
+
+// format is the folder of a data directory that holds the files of this format generation.
+const format = "version-2"
+
+// lockFile keeps a second server away from a directory. Java ignores it.
+const lockFile = ".warren.lock"
+
+func (s *Server) snapDir() string { return filepath.Join(s.cfg.DataDir, format) }
+
+func (s *Server) logDir() string { return filepath.Join(s.cfg.DataLogDir, format) }
+
+// dirs is the folders with data, each once.
+func (s *Server) dirs() []string {
+	if s.snapDir() == s.logDir() {
+		return []string{s.snapDir()}
+	}
+	return []string{s.snapDir(), s.logDir()}
+}
+
+// recover opens the data directories and rebuilds the state: the newest snapshot that verifies,
+// and every txn after it. Source: storage section 6.
+func (s *Server) recover() error {
+	began := time.Now()
+	if err := s.openDirs(); err != nil {
+		return err
+	}
+	if err := s.openMeta(); err != nil {
+		return &DataError{s.snapDir(), err}
+	}
+	var err error
+	s.snaps, err = snapshot.NewStore(snapshot.Options{
+		FS: s.fs, Dir: s.snapDir(), Compression: snapshot.Compression(s.cfg.SnapshotCompression), Catalogue: s.meta,
+		Warn: func(name string, err error) { s.log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
+	})
+	if err != nil {
+		return &DataError{s.snapDir(), err}
+	}
+	s.wal, err = wal.Open(s.walOptions())
+	if err != nil {
+		return &DataError{s.logDir(), err}
+	}
+	state, trailer, err := s.loadSnapshot()
+	if err != nil {
+		return err
+	}
+	loaded := time.Since(began)
+	replayed, err := s.replay(state, trailer)
+	if err != nil {
+		return err
+	}
+	if n := state.DropOrphanEphemerals(); n > 0 {
+		s.log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
+	}
+	s.store = newStore(state)
+	s.log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
+		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
+		zap.Duration("snapshot_took", loaded), zap.Duration("took", time.Since(began)))
+	return nil
+}
+
+// openMeta opens meta.db, unless the server was given another store.
+func (s *Server) openMeta() error {
+	if s.meta != nil {
+		return nil
+	}
+	db, err := meta.Open(meta.Options{Dir: s.snapDir(), FS: s.fs})
+	if err != nil {
+		return err
+	}
+	if cause := db.Rebuilt(); cause != nil {
+		s.log.Warn("meta.db had to be made anew", zap.Error(cause))
+	}
+	s.meta = db
+	return nil
+}
+
+// openDirs creates, checks and locks the data directories. Source: storage section 1.3.
+func (s *Server) openDirs() error {
+	for _, dir := range s.dirs() {
+		if _, err := s.fs.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			if !s.cfg.DatadirAutocreate {
+				return &DataError{dir, errors.New("is missing, and datadir.autocreate is false")}
+			}
+			if err := s.fs.MkdirAll(dir); err != nil {
+				return &DataError{dir, err}
+			}
+		}
+		lock, err := s.fs.Lock(filepath.Join(dir, lockFile))
+		if err != nil {
+			return &DataError{dir, fmt.Errorf("%w (is another server running on it?)", err)}
+		}
+		s.locks = append(s.locks, lock)
+	}
+	if s.snapDir() == s.logDir() {
+		return nil
+	}
+	for dir, stranger := range map[string]string{s.logDir(): "snapshot.", s.snapDir(): "log."} {
+		names, err := s.fs.List(dir)
+		if err != nil {
+			return &DataError{dir, err}
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, stranger) {
+				return &DataError{dir, fmt.Errorf("holds %s: dataDir and dataLogDir are mixed up or were not moved together", name)}
+			}
+		}
+	}
+	return nil
+}
+
+// loadSnapshot returns the state of the newest snapshot that verifies, or the empty one.
+func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
+	cfg := datatree.Config{SkipACL: s.cfg.SkipACL}
+	var state *datatree.State
+	var trailer snapshot.Trailer
+	m, err := s.snaps.Newest(func(m snapshot.Meta) error {
+		loader := datatree.NewLoader(cfg)
+		t, err := s.snaps.Load(m, loader)
+		if err != nil {
+			return err
+		}
+		trailer = t
+		state, err = loader.Done(m.Zxid)
+		return err
+	})
+	switch {
+	case err == nil:
+		s.log.Info("loaded snapshot", zap.String("file", m.Name), zap.Stringer("zxid", m.Zxid))
+		return state, trailer, nil
+	case !errors.Is(err, snapshot.ErrNone):
+		return nil, trailer, &DataError{s.snapDir(), fmt.Errorf("no snapshot can be loaded: %w", err)}
+	}
+	state = datatree.NewState(cfg)
+	logs, err := s.wal.Files()
+	if err != nil {
+		return nil, trailer, &DataError{s.logDir(), err}
+	}
+	if len(logs) > 0 {
+		if !s.cfg.TrustEmptySnapshot {
+			return nil, trailer, &DataError{s.snapDir(), errors.New("no snapshot found, but there is a log: " +
+				"restore the snapshots, or set snapshot.trust.empty=true if the log is complete from the first txn")}
+		}
+		return state, trailer, nil
+	}
+	if err := s.firstSnapshot(state); err != nil {
+		return nil, trailer, &DataError{s.snapDir(), err}
+	}
+	return state, trailer, nil
+}
+
+// firstSnapshot writes snapshot.0 of an empty directory: without a snapshot beside it, a log
+// cannot be told from the rest of a lost one.
+func (s *Server) firstSnapshot(state *datatree.State) error {
+	if !s.cfg.DBAutocreate && !s.hasInitializeMarker() {
+		return errors.New("is empty, and db.autocreate is false: put a file named initialize beside version-2 to begin with an empty tree")
+	}
+	w := state.NewWalker()
+	defer w.Close()
+	_, err := s.snaps.Write(0, walkerSource{w})
+	return err
+}
+
+// hasInitializeMarker reports whether the operator has asked for an empty tree, and takes the
+// request away.
+func (s *Server) hasInitializeMarker() (found bool) {
+	for _, dir := range []string{s.cfg.DataDir, s.cfg.DataLogDir} {
+		name := filepath.Join(dir, "initialize")
+		if _, err := s.fs.Stat(name); err == nil {
+			found = true
+			if err := s.fs.Remove(name); err != nil {
+				s.log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
+			}
+		}
+	}
+	return found
+}
+
+// replay applies every txn after the snapshot. The snapshot may hold effects of txns up to
+// trailer.DigestZxid already: only from there on do the digests in the log tell something.
+func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns int, err error) {
+	exactFrom := state.LastZxid()
+	if trailer.HasDigest && trailer.DigestZxid > exactFrom {
+		exactFrom = trailer.DigestZxid
+	}
+	mismatches := 0
+	_, err = s.wal.Replay(state.LastZxid()+1, func(r *wal.Record) error {
+		_, applied, err := state.Apply(r.Payload, nil, nil, false)
+		if err != nil {
+			return fmt.Errorf("txn %v: %w", r.Zxid, err)
+		}
+		txns++
+		if applied.DigestMismatch && r.Zxid > exactFrom {
+			mismatches++
+		}
+		if r.Zxid == trailer.DigestZxid && trailer.HasDigest &&
+			trailer.DigestVersion == proto.DigestVersion && trailer.Digest != state.Digest() {
+			mismatches++
+		}
+		return nil
+	})
+	if err != nil {
+		return txns, &DataError{s.logDir(), err}
+	}
+	if mismatches > 0 {
+		s.log.Error("digest of the tree differs from the log's or the snapshot's", zap.Int("txns", mismatches))
+	}
+	if state.LastZxid() < exactFrom {
+		s.log.Warn("the snapshot is newer than the end of the log: part of the log is missing",
+			zap.Stringer("zxid", state.LastZxid()), zap.Stringer("snapshot_zxid", exactFrom))
+	}
+	return txns, nil
+}

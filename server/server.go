@@ -1,0 +1,289 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Options is what a server needs from outside besides its configuration. The zero value will do.
+type Options struct {
+	// Log receives the server's log; nil drops it.
+	Log *zap.Logger
+	// Registry receives the server's metrics; nil gives the server a registry of its own. Two
+	// servers of one process need different ones.
+	Registry *prometheus.Registry
+	// FS is where all data lives; nil is the operating system's.
+	FS vfs.FS
+	// Meta keeps the server's identity and its catalogue of snapshots; nil is meta.db in the data
+	// directory. A server on another FS than the operating system's needs one of its own.
+	Meta meta.Store
+	// Version is reported by the four-letter words.
+	Version string
+}
+
+// Server is one node. Its life is New, Start, Stop; none of them may be called twice.
+type Server struct {
+	cfg      *config.Config
+	log      *zap.Logger
+	fs       vfs.FS
+	version  string
+	registry *prometheus.Registry
+	metrics  *metrics
+	stats    *stats
+	clock    *clock
+	began    time.Time
+	enforced []string // schemes of which a connection must have authenticated one
+
+	locks []io.Closer
+	meta  meta.Store
+	snaps *snapshot.Store
+	wal   *wal.Log
+	store *store
+
+	tracker     *tracker
+	conns       *connSet
+	throttle    *tokenBucket
+	quotaLogged everySecond
+	guard       *guard
+	node        *node
+	snapshotter *snapshotter
+	batches     *pool[*batch]
+	logBatches  *pool[*logBatch]
+
+	// inProcess is how many requests were received and not answered, but for reads that are
+	// answered at once. It drives back-pressure.
+	inProcess atomic.Int64
+	// logStalled is when the logger began to write the present batch, 0 while it writes none.
+	logStalled atomic.Int64
+	// serving is true from the end of Start to the beginning of Stop.
+	serving atomic.Bool
+
+	listeners []net.Listener
+	metricsLn net.Listener
+	stopping  chan struct{} // closed when Stop begins
+	applied   chan struct{} // closed when the applier has ended
+	failed    chan error    // holds the error that ended the node
+	running   struct {
+		sync.Mutex
+		sync.WaitGroup
+		stopped bool
+	}
+}
+
+// New returns a server that does nothing yet. It does not touch the disk.
+func New(cfg *config.Config, o Options) *Server {
+	s := &Server{
+		cfg: cfg, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
+		clock: newClock(), began: time.Now(), stats: newStats(),
+		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle),
+		batches:    newPool(func() *batch { return new(batch) }),
+		logBatches: newPool(func() *logBatch { return new(logBatch) }),
+		stopping:   make(chan struct{}), applied: make(chan struct{}), failed: make(chan error, 1),
+	}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	if s.fs == nil {
+		s.fs = vfs.OS()
+	}
+	if s.version == "" {
+		s.version = "0.0.0"
+	}
+	if s.registry == nil {
+		s.registry = prometheus.NewRegistry()
+	}
+	if cfg.EnforceAuth.Enabled {
+		s.enforced = cfg.EnforceAuth.Schemes
+	}
+	return s
+}
+
+// Start recovers the state from the disk and begins to serve. When it returns without an error,
+// clients can connect. When it returns an error, nothing runs any more.
+func (s *Server) Start() (err error) {
+	defer func() {
+		if err != nil {
+			s.release()
+		}
+	}()
+	s.metrics = newMetrics(s)
+	if err := s.recover(); err != nil {
+		return err
+	}
+	s.guard = newGuard(s)
+	s.snapshotter = newSnapshotter(s)
+	s.node = newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.state.LastZxid())
+	logger := newLogger(s, s.wal, s.node.out, 0)
+	applier := newApplier(s, logger.out)
+	now := s.clock.now()
+	s.tracker = newTracker(s.cfg.TickTime, proto.ServerID(max(s.cfg.ServerID, 1)), s.clock.wallMs())
+	s.store.state.EachSession(func(id proto.SessionID, timeoutMs int32) { s.tracker.restore(id, timeoutMs, now) })
+	if err := s.listen(); err != nil {
+		return err
+	}
+	go s.node.run()
+	go logger.run()
+	go func() {
+		defer close(s.applied)
+		applier.run()
+	}()
+	s.start("clock", s.runClock)
+	s.start("snapshotter", s.snapshotter.run)
+	s.start("reaper", s.runReaper)
+	s.start("guard", s.guard.run)
+	s.serving.Store(true)
+	for _, ln := range s.listeners {
+		s.start("accept", func() { s.accept(ln) })
+	}
+	s.serveMetrics()
+	return nil
+}
+
+// prepareConfig is what of the configuration decides about txns.
+func (s *Server) prepareConfig() datatree.PrepareConfig {
+	return datatree.PrepareConfig{
+		Digest:                  s.cfg.DigestEnabled,
+		EnforceQuota:            s.cfg.EnforceQuota,
+		ExtendedTypes:           s.cfg.ExtendedTypes,
+		MaxContainerNeverUsedMs: s.cfg.Container.MaxNeverUsed.Milliseconds(),
+		Providers:               datatree.DefaultProviders,
+		ReconfigEnabled:         s.cfg.ReconfigEnabled,
+		Events:                  prepareEvents{s},
+	}
+}
+
+// Run serves until ctx is done and then stops. It returns the error that ended the node otherwise.
+func Run(ctx context.Context, cfg *config.Config, o Options) error {
+	s := New(cfg, o)
+	if err := s.Start(); err != nil {
+		return err
+	}
+	var failure error
+	select {
+	case <-ctx.Done():
+	case failure = <-s.failed:
+	}
+	s.Stop()
+	return failure
+}
+
+// Addr is the address of the plain client port, or nil if there is none.
+func (s *Server) Addr() net.Addr {
+	if len(s.listeners) == 0 {
+		return nil
+	}
+	return s.listeners[0].Addr()
+}
+
+// Stop ends the node: what was received is finished and answered, then every connection is
+// closed. Sessions live on in the data.
+func (s *Server) Stop() {
+	s.serving.Store(false)
+	close(s.stopping)
+	_ = s.snaps.Close()
+	for _, ln := range s.listeners {
+		_ = ln.Close()
+	}
+	if s.metricsLn != nil {
+		_ = s.metricsLn.Close()
+	}
+	s.node.inbox.close()
+	<-s.applied
+	s.conns.each(func(c *conn) { c.shut() })
+	s.running.Lock()
+	s.running.stopped = true
+	s.running.Unlock()
+	s.conns.waitEmpty(shutTimeout)
+	s.conns.each(func(c *conn) { c.abort() })
+	s.running.Wait()
+	s.release()
+	s.log.Info("stopped", zap.Stringer("zxid", s.store.lastZxid()))
+}
+
+// shutTimeout is how long Stop waits for clients to take their last replies.
+const shutTimeout = 500 * time.Millisecond
+
+// release gives back what recover took.
+func (s *Server) release() {
+	for _, ln := range s.listeners {
+		_ = ln.Close()
+	}
+	if s.wal != nil {
+		if err := s.wal.Close(); err != nil {
+			s.log.Warn("closing the log", zap.Error(err))
+		}
+	}
+	if s.meta != nil {
+		if err := s.meta.Close(); err != nil {
+			s.log.Warn("closing meta.db", zap.Error(err))
+		}
+	}
+	for _, l := range s.locks {
+		_ = l.Close()
+	}
+}
+
+// start runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, when
+// the server has stopped. The name is for readers.
+func (s *Server) start(_ string, fn func()) bool {
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.running.stopped {
+		return false
+	}
+	s.running.Add(1)
+	go func() {
+		defer s.running.Done()
+		fn()
+	}()
+	return true
+}
+
+// ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a
+// restart recovers what was acknowledged.
+var ErrDurability = errors.New("server: durability is gone")
+
+// fatal ends the node because of an error after which nothing may be acknowledged any more.
+func (s *Server) fatal(doing string, err error) {
+	s.serving.Store(false)
+	s.log.Error("ending: "+doing, zap.Error(err))
+	select {
+	case s.failed <- fmt.Errorf("%w: %s: %w", ErrDurability, doing, err):
+	default:
+	}
+}
+
+// clampTimeout negotiates a session timeout, in ms. Source: client-protocol section 3.3.
+func (s *Server) clampTimeout(ms int32) int32 {
+	lo, hi := s.cfg.MinSessionTimeout.Milliseconds(), s.cfg.MaxSessionTimeout.Milliseconds()
+	return int32(min(max(int64(ms), lo), hi))
+}
+
+// allows reports whether one of ids has one of perms. REQUIRES: store.mu, at least for reading.
+func (s *Server) allows(acl datatree.ACLID, perms int32, ids []datatree.Identity) bool {
+	return s.cfg.SkipACL || s.store.state.ACLs().Allows(acl, perms, ids)
+}
+
+// mode is the server's role as the four-letter words spell it.
+func (s *Server) mode() string { return "standalone" }
+
+// versionLine is the version as the four-letter words spell it.
+func (s *Server) versionLine() string { return strings.TrimSpace(s.version) }

@@ -1,0 +1,170 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap/zaptest"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// testConfig is a small standalone server in a directory of its own, on a free port.
+func testConfig(t *testing.T) *config.Config {
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	cfg.DataLogDir = cfg.DataDir
+	cfg.ClientPort = 0
+	cfg.PreAllocSizeKB = 0
+	cfg.TickTime = 200 * time.Millisecond
+	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 400*time.Millisecond, 60*time.Second
+	cfg.FourLetterWhitelist = []string{"*"}
+	cfg.MaxClientCnxns = 0
+	cfg.DiskWatermark.Bytes = 0
+	return cfg
+}
+
+// start runs a server until the test ends, or until the returned function stops it.
+func start(t *testing.T, cfg *config.Config, o server.Options) (addr string, stop func()) {
+	t.Helper()
+	if o.Log == nil {
+		o.Log = zaptest.NewLogger(t)
+	}
+	s := server.New(cfg, o)
+	require.NoError(t, s.Start())
+	stopped := false
+	stop = func() {
+		if !stopped {
+			stopped = true
+			s.Stop()
+		}
+	}
+	t.Cleanup(stop)
+	return s.Addr().String(), stop
+}
+
+func dial(t *testing.T, addr string, o wire.Options) *wire.Conn {
+	t.Helper()
+	c, err := wire.Dial(addr, o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestWritesAndReadsOfOneSession(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	path, err := c.Create("/a", []byte("x"), proto.ModePersistent)
+	require.NoError(t, err)
+	require.Equal(t, "/a", path)
+	data, stat, err := c.GetData("/a", false)
+	require.NoError(t, err)
+	require.Equal(t, "x", string(data))
+	require.EqualValues(t, 0, stat.Version)
+	stat, err = c.SetData("/a", []byte("yz"), 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stat.Version)
+	require.EqualValues(t, 2, stat.DataLength)
+	_, err = c.SetData("/a", nil, 0)
+	require.ErrorIs(t, err, proto.ErrBadVersion)
+	require.NoError(t, c.Ping())
+	require.NoError(t, c.Sync("/a"))
+	require.NoError(t, c.Delete("/a", -1))
+	_, err = c.Exists("/a", false)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+	require.NoError(t, c.CloseSession())
+}
+
+func TestRestartKeepsEverythingAndTheSession(t *testing.T) {
+	cfg := testConfig(t)
+	addr, stop := start(t, cfg, server.Options{})
+	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	for i := range 100 {
+		_, err := c.Create(fmt.Sprintf("/n%03d", i), []byte("data"), proto.ModePersistent)
+		require.NoError(t, err)
+	}
+	_, err := c.Create("/e", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	resume := c.Resume()
+	stop()
+
+	addr, _ = start(t, cfg, server.Options{})
+	c = dial(t, addr, resume)
+	require.Equal(t, resume.Session, c.Session())
+	names, _, err := c.Children2("/", false)
+	require.NoError(t, err)
+	require.Len(t, names, 102)
+	stat, err := c.Exists("/e", false)
+	require.NoError(t, err)
+	require.Equal(t, c.Session(), stat.EphemeralOwner)
+	require.NoError(t, c.CloseSession())
+	c = dial(t, addr, wire.Options{})
+	_, err = c.Exists("/e", false)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+}
+
+func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	_, err := c.Create("/q", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	var reqs []wire.Request
+	for i := range 2000 {
+		if i%3 == 0 {
+			reqs = append(reqs, wire.SetData("/q", []byte(fmt.Sprint(i)), int32(i/3)))
+		} else {
+			reqs = append(reqs, wire.GetData("/q", false))
+		}
+	}
+	for i, call := range c.SendAll(reqs) {
+		require.NoError(t, call.Wait())
+		require.NoError(t, call.Reply.Err(), "request %d", i)
+		if i%3 != 0 {
+			var resp proto.GetDataResponse
+			require.NoError(t, resp.ReadFrom(call.Reply.Body))
+			require.Equal(t, fmt.Sprint(i/3*3), string(resp.Data), "request %d reads the session's own last write", i)
+		}
+	}
+}
+
+func TestEventPrecedesReplyToTheWriteThatCausedIt(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	var order []wire.Packet
+	c := dial(t, addr, wire.Options{Observe: func(p wire.Packet) { order = append(order, p) }})
+	_, err := c.Create("/w", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, _, err = c.GetData("/w", true)
+	require.NoError(t, err)
+	stat, err := c.SetData("/w", []byte("1"), -1)
+	require.NoError(t, err)
+	c.Close()
+	<-c.Done()
+	require.Len(t, order, 4)
+	require.NotNil(t, order[2].Event)
+	require.Equal(t, proto.EventNodeDataChanged, order[2].Event.Type)
+	require.Equal(t, stat.Mzxid, order[2].Event.Zxid)
+	require.NotNil(t, order[3].Call)
+}
+
+func TestSessionExpiresAndItsEphemeralsGo(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	lost := dial(t, addr, wire.Options{TimeoutMs: 400})
+	_, err := lost.Create("/e", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	resume := lost.Resume()
+	lost.Close()
+
+	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	require.Eventually(t, func() bool {
+		_, err := c.Exists("/e", false)
+		return errors.Is(err, proto.ErrNoNode)
+	}, 5*time.Second, 20*time.Millisecond)
+	_, err = wire.Dial(addr, resume)
+	require.ErrorIs(t, err, wire.ErrRejected)
+}

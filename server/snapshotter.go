@@ -1,0 +1,139 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// snapshotter writes snapshots, one at a time, while txns go on, and removes what is superseded.
+type snapshotter struct {
+	srv  *Server
+	wake chan struct{} // holds a token when a snapshot is wanted
+}
+
+func newSnapshotter(s *Server) *snapshotter {
+	return &snapshotter{srv: s, wake: make(chan struct{}, 1)}
+}
+
+// request asks for a snapshot. While one is being written, it asks for another after it.
+func (sn *snapshotter) request() {
+	select {
+	case sn.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (sn *snapshotter) run() {
+	s := sn.srv
+	var purge <-chan time.Time
+	if s.cfg.Autopurge.PurgeInterval > 0 {
+		ticker := time.NewTicker(s.cfg.Autopurge.PurgeInterval)
+		defer ticker.Stop()
+		purge = ticker.C
+		sn.purge()
+	}
+	for {
+		select {
+		case <-s.stopping:
+			return
+		case <-purge:
+			sn.purge()
+		case <-sn.wake:
+			sn.write()
+			if purge != nil {
+				sn.purge()
+			}
+		}
+	}
+}
+
+// write takes one snapshot. A disk without room for it is no failure: the log keeps everything,
+// and the next request tries again.
+func (sn *snapshotter) write() {
+	s := sn.srv
+	began := time.Now()
+	s.store.mu.RLock()
+	w := s.store.state.NewWalker()
+	zxid := w.Zxid()
+	s.store.mu.RUnlock()
+	defer func() {
+		s.store.mu.Lock()
+		w.Close()
+		s.store.mu.Unlock()
+	}()
+	m, err := s.snaps.Write(zxid, &lockedSource{store: s.store, walker: w})
+	took := time.Since(began)
+	switch {
+	case errors.Is(err, snapshot.ErrClosed):
+		return
+	case err != nil:
+		s.metrics.snapshotErrors.Inc()
+		if errors.Is(err, vfs.ErrNoSpace) {
+			sn.purge()
+		}
+		s.log.Error("writing a snapshot", zap.Stringer("zxid", zxid), zap.Duration("took", took), zap.Error(err))
+		return
+	}
+	s.metrics.snapshotTime.Observe(took.Seconds())
+	s.stats.snapshotTime.observe(took.Milliseconds())
+	s.log.Info("wrote snapshot", zap.String("file", m.Name), zap.Int64("bytes", m.Size), zap.Duration("took", took))
+}
+
+// purge removes snapshots that are superseded and the logs that only they need. Source: storage
+// section 9.
+func (sn *snapshotter) purge() {
+	s := sn.srv
+	oldest, snaps, err := s.snaps.Prune(s.cfg.Autopurge.SnapRetainCount)
+	if err != nil {
+		s.log.Warn("purging snapshots", zap.Error(err))
+		return
+	}
+	logs, err := s.wal.Purge(oldest)
+	if err != nil {
+		s.log.Warn("purging logs", zap.Error(err))
+	}
+	if len(snaps)+len(logs) > 0 {
+		s.log.Info("purged", zap.Strings("snapshots", snaps), zap.Strings("logs", logs))
+	}
+}
+
+// sliceBytes is how much of the tree is serialised under one hold of the read lock.
+const sliceBytes = 64 << 10
+
+// lockedSource is a walker that takes the read lock for each slice.
+type lockedSource struct {
+	store  *store
+	walker *datatree.Walker
+}
+
+var _ snapshot.Source = (*lockedSource)(nil)
+
+// Next implements snapshot.Source.
+func (l *lockedSource) Next(b []byte) ([]byte, bool) {
+	l.store.mu.RLock()
+	defer l.store.mu.RUnlock()
+	return l.walker.Next(b, sliceBytes)
+}
+
+// End implements snapshot.Source.
+func (l *lockedSource) End() (proto.Zxid, int64) {
+	l.store.mu.RLock()
+	defer l.store.mu.RUnlock()
+	return l.walker.End()
+}
+
+// walkerSource is a walker over a state that nobody changes.
+type walkerSource struct{ w *datatree.Walker }
+
+// Next implements snapshot.Source.
+func (s walkerSource) Next(b []byte) ([]byte, bool) { return s.w.Next(b, 1<<20) }
+
+// End implements snapshot.Source.
+func (s walkerSource) End() (proto.Zxid, int64) { return s.w.End() }

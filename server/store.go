@@ -1,0 +1,75 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+// store is the replicated state with the watches on it, and the locks that guard them. See the
+// package doc for who may take which.
+type store struct {
+	mu      sync.RWMutex
+	state   *datatree.State   // guarded by mu
+	watches *datatree.Watches // guarded by mu and watchMu: see the package doc
+
+	watchMu sync.Mutex
+	slots   []*conn              // by WatcherID; guarded as watches
+	free    []datatree.WatcherID // guarded as watches
+
+	applied atomic.Int64 // state.LastZxid, for those who need no lock
+}
+
+func newStore(state *datatree.State) *store {
+	st := &store{state: state, watches: datatree.NewWatches(), slots: make([]*conn, 1)}
+	st.applied.Store(int64(state.LastZxid()))
+	return st
+}
+
+// lastZxid is the zxid of the newest txn that is applied.
+func (st *store) lastZxid() proto.Zxid { return proto.Zxid(st.applied.Load()) }
+
+// slot returns c's WatcherID, and 0 if the connection is gone. REQUIRES: mu or RLock, watchMu.
+func (st *store) slot(c *conn) datatree.WatcherID {
+	switch {
+	case c.unwatchable:
+		return 0
+	case c.watcher != 0:
+		return c.watcher
+	case len(st.free) > 0:
+		c.watcher = st.free[len(st.free)-1]
+		st.free = st.free[:len(st.free)-1]
+		st.slots[c.watcher] = c
+	default:
+		c.watcher = datatree.WatcherID(len(st.slots))
+		st.slots = append(st.slots, c)
+	}
+	return c.watcher
+}
+
+// watch registers a watch of c. REQUIRES: mu or RLock.
+func (st *store) watch(c *conn, kind datatree.WatchKind, path []byte) {
+	st.watchMu.Lock()
+	if id := st.slot(c); id != 0 {
+		st.watches.Add(id, kind, path)
+	}
+	st.watchMu.Unlock()
+}
+
+// unwatch removes every watch of a connection that is gone.
+func (st *store) unwatch(c *conn) {
+	st.mu.RLock()
+	defer st.mu.RUnlock()
+	st.watchMu.Lock()
+	defer st.watchMu.Unlock()
+	c.unwatchable = true
+	if c.watcher == 0 {
+		return
+	}
+	st.watches.RemoveAll(c.watcher)
+	st.slots[c.watcher] = nil
+	st.free = append(st.free, c.watcher)
+	c.watcher = 0
+}

@@ -1,0 +1,391 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+// Four-letter words: plain text over the client port. Source: operations section 2.
+
+// words is every word and how it is answered.
+var words = map[string]func(*Server, *conn, *bytes.Buffer){
+	"ruok": (*Server).wordRuok,
+	"srvr": (*Server).wordSrvr,
+	"stat": (*Server).wordStat,
+	"mntr": (*Server).wordMntr,
+	"conf": (*Server).wordConf,
+	"cons": (*Server).wordCons,
+	"isro": (*Server).wordIsro,
+	"dump": (*Server).wordDump,
+	"wchs": (*Server).wordWchs,
+	"wchc": (*Server).wordWchc,
+	"wchp": (*Server).wordWchp,
+	"srst": (*Server).wordSrst,
+	"crst": (*Server).wordCrst,
+	"dirs": (*Server).wordDirs,
+	"envi": (*Server).wordEnvi,
+}
+
+// unready is the words that are answered while the server does not serve.
+var unready = []string{"ruok", "envi", "isro"}
+
+// telnetInterrupt is what telnet sends for ^C; it only closes the connection.
+const telnetInterrupt = "\xff\xf4\xff\xfd"
+
+// wordOf returns the four-letter word that the first four bytes of a connection spell.
+func wordOf(n uint32) (string, bool) {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], n)
+	word := string(b[:])
+	_, ok := words[word]
+	return word, ok || word == telnetInterrupt
+}
+
+// answerWord answers a word and ends the connection.
+func (c *conn) answerWord(word string) {
+	var out bytes.Buffer
+	s := c.srv
+	switch {
+	case word == telnetInterrupt:
+		return
+	case !s.wordAllowed(word):
+		fmt.Fprintf(&out, "%s is not executed because it is not in the whitelist.\n", word)
+	case !s.serving.Load() && !slices.Contains(unready, word):
+		out.WriteString("This ZooKeeper instance is not currently serving requests\n")
+	default:
+		words[word](s, c, &out)
+	}
+	s.stats.sent.Add(1)
+	c.mu.Lock()
+	c.mu.out.buf = append(c.mu.out.buf, out.Bytes()...)
+	c.mu.out.closing = true
+	c.mu.Unlock()
+	c.flush()
+	c.drainInput()
+}
+
+// serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
+func (c *conn) serveWordOnly() {
+	defer c.cleanup()
+	_ = c.nc.SetReadDeadline(time.Now().Add(wordTimeout))
+	for {
+		if err := c.fill(); err != nil {
+			return
+		}
+		if n, ok := c.in.peekLength(); ok {
+			if word, ok := wordOf(n); ok {
+				c.answerWord(word)
+			}
+			return
+		}
+	}
+}
+
+// wordTimeout is how long a connection beyond the limits may take to send its word.
+const wordTimeout = time.Second
+
+func (s *Server) wordAllowed(word string) bool {
+	return word == "srvr" || word == "isro" && s.cfg.ReadOnlyMode ||
+		slices.Contains(s.cfg.FourLetterWhitelist, word) || slices.Contains(s.cfg.FourLetterWhitelist, "*")
+}
+
+func (s *Server) wordRuok(_ *conn, out *bytes.Buffer) { out.WriteString("imok") }
+
+func (s *Server) wordIsro(_ *conn, out *bytes.Buffer) {
+	if s.serving.Load() {
+		out.WriteString("rw")
+	} else {
+		out.WriteString("null")
+	}
+}
+
+func (s *Server) wordSrvr(_ *conn, out *bytes.Buffer) {
+	fmt.Fprintf(out, "Zookeeper version: %s\n", s.versionLine())
+	s.summary(out)
+}
+
+// summary writes what srvr and stat have in common.
+func (s *Server) summary(out *bytes.Buffer) {
+	least, mean, most := s.stats.latency()
+	fmt.Fprintf(out, "Latency min/avg/max: %d/%s/%d\n", least, decimal(mean), most)
+	fmt.Fprintf(out, "Received: %d\n", s.stats.received.Load())
+	fmt.Fprintf(out, "Sent: %d\n", s.packetsSent())
+	fmt.Fprintf(out, "Connections: %d\n", s.conns.len())
+	fmt.Fprintf(out, "Outstanding: %d\n", s.inProcess.Load())
+	fmt.Fprintf(out, "Zxid: %v\n", s.store.lastZxid())
+	fmt.Fprintf(out, "Mode: %s\n", s.mode())
+	s.store.mu.RLock()
+	fmt.Fprintf(out, "Node count: %d\n", s.store.state.NumNodes()+1) // ZooKeeper counts the root twice
+	s.store.mu.RUnlock()
+}
+
+// decimal prints a number as ZooKeeper does: at most four places, at least one.
+func decimal(v float64) string {
+	text := strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
+	if !strings.Contains(text, ".") {
+		text += ".0"
+	}
+	return text
+}
+
+func (s *Server) wordStat(asking *conn, out *bytes.Buffer) {
+	fmt.Fprintf(out, "Zookeeper version: %s\nClients:\n", s.versionLine())
+	for _, c := range s.sortedConns() {
+		out.WriteString(c.describe(asking, false))
+	}
+	out.WriteByte('\n')
+	s.summary(out)
+}
+
+func (s *Server) wordCons(asking *conn, out *bytes.Buffer) {
+	for _, c := range s.sortedConns() {
+		out.WriteString(c.describe(asking, true))
+	}
+	out.WriteByte('\n')
+}
+
+// sortedConns is the open connections by address.
+func (s *Server) sortedConns() []*conn {
+	var all []*conn
+	s.conns.each(func(c *conn) { all = append(all, c) })
+	slices.SortFunc(all, func(a, b *conn) int { return a.remote.Compare(b.remote) })
+	return all
+}
+
+// describe is the connection's line in stat, and in cons.
+func (c *conn) describe(asking *conn, details bool) string {
+	c.mu.Lock()
+	st, queued, pending := c.mu.stats, c.mu.queue.len(), len(c.mu.out.buf) > 0
+	c.mu.Unlock()
+	interest := 1
+	switch {
+	case c == asking:
+		interest = 0
+	case pending:
+		interest = 5
+	}
+	line := fmt.Sprintf(" /%s[%d](queued=%d,recved=%d,sent=%d", c.remote, interest, queued, st.received, st.sent)
+	if s := c.session.Load(); details && s != nil {
+		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", s.id, opWord(st.lastOp, st.answeredTotal),
+			c.established.UnixMilli(), s.timeoutMs.Load())
+		if st.lastXid >= 0 {
+			line += fmt.Sprintf(",lcxid=0x%x", st.lastXid)
+		}
+		avg := int64(0)
+		if st.answeredTotal > 0 {
+			avg = st.latencySum / st.answeredTotal
+		}
+		line += fmt.Sprintf(",lzxid=%v,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", st.lastZxid,
+			nsToMs(st.lastResponse), st.latency[latencyLast], st.latency[latencyMin], avg, st.latency[latencyMax])
+	}
+	return line + ")\n"
+}
+
+// opWord is an operation's four letters in cons.
+func opWord(op proto.OpCode, answered int64) string {
+	if answered == 0 {
+		return "SESS"
+	}
+	switch op {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		return "CREA"
+	case proto.OpDelete:
+		return "DELE"
+	case proto.OpExists:
+		return "EXIS"
+	case proto.OpGetData:
+		return "GETD"
+	case proto.OpSetData:
+		return "SETD"
+	case proto.OpGetACL:
+		return "GETA"
+	case proto.OpSetACL:
+		return "SETA"
+	case proto.OpGetChildren, proto.OpGetChildren2:
+		return "GETC"
+	case proto.OpPing:
+		return "PING"
+	case proto.OpSetWatches, proto.OpSetWatches2:
+		return "SETW"
+	case proto.OpMulti:
+		return "MULT"
+	case proto.OpSync:
+		return "SYNC"
+	}
+	return "NA"
+}
+
+func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
+	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
+	snapSize, logSize := s.dirSizes()
+	line("clientPort", portOf(s))
+	line("secureClientPort", s.cfg.SecureClientPort)
+	line("dataDir", absolute(s.snapDir()))
+	line("dataDirSize", snapSize)
+	line("dataLogDir", absolute(s.logDir()))
+	line("dataLogSize", logSize)
+	line("tickTime", s.cfg.TickTime.Milliseconds())
+	line("maxClientCnxns", s.cfg.MaxClientCnxns)
+	line("minSessionTimeout", s.cfg.MinSessionTimeout.Milliseconds())
+	line("maxSessionTimeout", s.cfg.MaxSessionTimeout.Milliseconds())
+	line("clientPortListenBacklog", s.cfg.ListenBacklog)
+	line("serverId", 0)
+}
+
+func (s *Server) wordDirs(_ *conn, out *bytes.Buffer) {
+	snapSize, logSize := s.dirSizes()
+	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", snapSize, logSize)
+}
+
+func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
+	s.tracker.dump(out, s.clock.now())
+	out.WriteString("ephemeral nodes dump:\n")
+	s.dumpEphemerals(out)
+	out.WriteString("Connections dump:\n")
+	all := s.sortedConns()
+	fmt.Fprintf(out, "Connections Sets (1)/(%d):\n", len(all))
+	fmt.Fprintf(out, "%d expire at %s:\n", len(all), time.Now().Add(s.cfg.SessionlessTimeout).Format(dumpTime))
+	for _, c := range all {
+		id := proto.SessionID(0)
+		if s := c.session.Load(); s != nil {
+			id = s.id
+		}
+		fmt.Fprintf(out, "\tip: /%s sessionId: %v\n", c.remote, id)
+	}
+}
+
+// dumpTime is how Java prints a Date.
+const dumpTime = "Mon Jan 02 15:04:05 MST 2006"
+
+func (s *Server) dumpEphemerals(out *bytes.Buffer) {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	state := s.store.state
+	owners := 0
+	var list bytes.Buffer
+	var path []byte
+	state.EachSession(func(id proto.SessionID, _ int32) {
+		first := true
+		state.EachEphemeral(id, func(n datatree.NodeID) {
+			if first {
+				fmt.Fprintf(&list, "%v:\n", id)
+				first = false
+				owners++
+			}
+			path = state.AppendPath(path[:0], n)
+			fmt.Fprintf(&list, "\t%s\n", path)
+		})
+	})
+	fmt.Fprintf(out, "Sessions with Ephemerals (%d):\n", owners)
+	out.Write(list.Bytes())
+}
+
+// dump lists the sessions by the bucket in which they expire.
+func (t *tracker) dump(out *bytes.Buffer, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var buckets []int64
+	for b := range t.mu.buckets {
+		buckets = append(buckets, b)
+	}
+	slices.Sort(buckets)
+	fmt.Fprintf(out, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(buckets), len(t.mu.sessions))
+	for _, b := range buckets {
+		at := time.Now().Add(time.Duration(b*int64(t.tick) - now))
+		fmt.Fprintf(out, "%d expire at %s:\n", len(t.mu.buckets[b]), at.Format(dumpTime))
+		var ids []proto.SessionID
+		for s := range t.mu.buckets[b] {
+			ids = append(ids, s.id)
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			fmt.Fprintf(out, "\t%v\n", id)
+		}
+	}
+}
+
+func (s *Server) wordWchs(_ *conn, out *bytes.Buffer) {
+	s.store.mu.RLock()
+	s.store.watchMu.Lock()
+	watchers, paths, total := s.store.watches.CountData()
+	s.store.watchMu.Unlock()
+	s.store.mu.RUnlock()
+	fmt.Fprintf(out, "%d connections watching %d paths\nTotal watches:%d\n", watchers, paths, total)
+}
+
+// dataWatches is the data watches as pairs of session and path.
+func (s *Server) dataWatches() (pairs []watchPair) {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	s.store.watchMu.Lock()
+	defer s.store.watchMu.Unlock()
+	s.store.watches.Each(func(id datatree.WatcherID, path []byte) {
+		if c := s.store.slots[id]; c != nil && c.session.Load() != nil {
+			pairs = append(pairs, watchPair{c.session.Load().id, string(path)})
+		}
+	})
+	return pairs
+}
+
+type watchPair struct {
+	session proto.SessionID
+	path    string
+}
+
+func (s *Server) wordWchc(_ *conn, out *bytes.Buffer) {
+	pairs := s.dataWatches()
+	slices.SortFunc(pairs, func(a, b watchPair) int {
+		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.path, b.path))
+	})
+	for i, p := range pairs {
+		if i == 0 || pairs[i-1].session != p.session {
+			fmt.Fprintf(out, "%v\n", p.session)
+		}
+		fmt.Fprintf(out, "\t%s\n", p.path)
+	}
+	out.WriteByte('\n')
+}
+
+func (s *Server) wordWchp(_ *conn, out *bytes.Buffer) {
+	pairs := s.dataWatches()
+	slices.SortFunc(pairs, func(a, b watchPair) int {
+		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.session, b.session))
+	})
+	for i, p := range pairs {
+		if i == 0 || pairs[i-1].path != p.path {
+			fmt.Fprintf(out, "%s\n", p.path)
+		}
+		fmt.Fprintf(out, "\t%v\n", p.session)
+	}
+	out.WriteByte('\n')
+}
+
+func (s *Server) wordSrst(_ *conn, out *bytes.Buffer) {
+	s.stats.reset()
+	s.conns.each(func(c *conn) {
+		c.mu.Lock()
+		c.srv.stats.sent.Add(-c.mu.stats.sent)
+		c.mu.Unlock()
+	})
+	out.WriteString("Server stats reset.\n")
+}
+
+func (s *Server) wordCrst(_ *conn, out *bytes.Buffer) {
+	s.conns.each(func(c *conn) {
+		c.mu.Lock()
+		c.srv.stats.sent.Add(c.mu.stats.sent)
+		c.mu.stats.reset(c.srv.clock.now())
+		c.mu.Unlock()
+	})
+	out.WriteString("Connection stats reset.\n")
+}
