@@ -1,0 +1,189 @@
+package meta
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var _ snapshot.Catalogue = Store(nil)
+
+// subject is a Store under test, with a way to come back after the server died.
+type subject struct {
+	Store
+	restart func(t *testing.T) Store
+	tmp     func(t *testing.T, epoch int64) // leaves a currentEpoch.tmp
+}
+
+func subjects(t *testing.T) map[string]func(t *testing.T) *subject {
+	return map[string]func(t *testing.T) *subject{
+		"mem": func(t *testing.T) *subject {
+			m := NewMem(3)
+			return &subject{Store: m,
+				restart: func(*testing.T) Store { m.Crash(); return m },
+				tmp:     func(_ *testing.T, epoch int64) { m.LeaveTmp(epoch) }}
+		},
+		"disk": func(t *testing.T) *subject {
+			dir := t.TempDir()
+			s := &subject{}
+			open := func(t *testing.T) Store {
+				db, err := Open(Options{Dir: dir, ServerID: 3, Member: true})
+				require.NoError(t, err)
+				require.NoError(t, db.Rebuilt())
+				t.Cleanup(func() { require.NoError(t, db.Close()) })
+				return db
+			}
+			s.Store = open(t)
+			s.restart = func(t *testing.T) Store { require.NoError(t, s.Close()); return open(t) }
+			s.tmp = func(t *testing.T, epoch int64) { writeFile(t, dir, "currentEpoch.tmp", epoch) }
+			return s
+		},
+	}
+}
+
+func (s *subject) again(t *testing.T) { t.Helper(); s.Store = s.restart(t) }
+
+// One set of rules for the disk and for the fake.
+func TestConformance(t *testing.T) {
+	rules := map[string]func(t *testing.T, s *subject){
+		"starts with nothing": func(t *testing.T, s *subject) {
+			require.Equal(t, Epochs{}, s.Epochs())
+			_, ok := s.Config()
+			require.False(t, ok)
+			require.Empty(t, s.Snapshots())
+			id := s.Identity()
+			require.EqualValues(t, 3, id.ServerID)
+			require.Len(t, id.Instance, 32)
+			require.Positive(t, id.CreatedMs)
+			s.again(t)
+			require.Equal(t, id, s.Identity())
+			require.Equal(t, Epochs{}, s.Epochs())
+		},
+		"epochs are durable when set": func(t *testing.T, s *subject) {
+			require.NoError(t, s.SetAccepted(5))
+			s.again(t)
+			require.Equal(t, Epochs{Accepted: 5}, s.Epochs())
+			require.NoError(t, s.SetCurrent(5))
+			s.again(t)
+			require.Equal(t, Epochs{Accepted: 5, Current: 5}, s.Epochs())
+			require.NoError(t, s.SetAccepted(0x7fffffff))
+			require.NoError(t, s.SetAccepted(0x7fffffff))
+			s.again(t)
+			require.Equal(t, Epochs{Accepted: 0x7fffffff, Current: 5}, s.Epochs())
+		},
+		"epochs never go back": func(t *testing.T, s *subject) {
+			require.ErrorIs(t, s.SetAccepted(-1), ErrEpoch)
+			require.ErrorIs(t, s.SetCurrent(1), ErrEpoch, "above accepted")
+			require.NoError(t, s.SetAccepted(5))
+			require.NoError(t, s.SetCurrent(4))
+			require.ErrorIs(t, s.SetAccepted(4), ErrEpoch)
+			require.ErrorIs(t, s.SetCurrent(3), ErrEpoch)
+			require.ErrorIs(t, s.SetCurrent(6), ErrEpoch)
+			s.again(t)
+			require.Equal(t, Epochs{Accepted: 5, Current: 4}, s.Epochs())
+		},
+		"epochs that were never set come from the database": func(t *testing.T, s *subject) {
+			e, err := s.Reconcile(proto.MakeZxid(7, 3))
+			require.NoError(t, err)
+			require.Equal(t, Epochs{Accepted: 7, Current: 7}, e)
+			s.again(t)
+			require.Equal(t, Epochs{Accepted: 7, Current: 7}, s.Epochs())
+		},
+		"a fresh member has epoch 0": func(t *testing.T, s *subject) {
+			e, err := s.Reconcile(0)
+			require.NoError(t, err)
+			require.Equal(t, Epochs{}, e)
+			s.again(t)
+			// Epoch 0 was set: a database that is ahead of it is now a contradiction.
+			_, err = s.Reconcile(proto.MakeZxid(1, 1))
+			require.ErrorIs(t, err, ErrEpoch)
+		},
+		"a database may lag behind its epochs": func(t *testing.T, s *subject) {
+			require.NoError(t, s.SetAccepted(9))
+			require.NoError(t, s.SetCurrent(8))
+			e, err := s.Reconcile(proto.MakeZxid(2, 1))
+			require.NoError(t, err)
+			require.Equal(t, Epochs{Accepted: 9, Current: 8}, e)
+		},
+		"a database ahead of currentEpoch is refused": func(t *testing.T, s *subject) {
+			require.NoError(t, s.SetAccepted(9))
+			require.NoError(t, s.SetCurrent(4))
+			_, err := s.Reconcile(proto.MakeZxid(5, 1))
+			require.ErrorIs(t, err, ErrEpoch)
+			require.ErrorContains(t, err, "currentEpoch is 4 but the last zxid is 0x500000001")
+			require.Equal(t, Epochs{Accepted: 9, Current: 4}, s.Epochs())
+		},
+		"unless currentEpoch.tmp explains it": func(t *testing.T, s *subject) {
+			require.NoError(t, s.SetAccepted(9))
+			require.NoError(t, s.SetCurrent(4))
+			s.tmp(t, 4)
+			_, err := s.Reconcile(proto.MakeZxid(5, 1))
+			require.ErrorIs(t, err, ErrEpoch, "too old")
+			s.tmp(t, 10)
+			_, err = s.Reconcile(proto.MakeZxid(5, 1))
+			require.ErrorIs(t, err, ErrEpoch, "never accepted")
+			s.tmp(t, 5)
+			e, err := s.Reconcile(proto.MakeZxid(5, 1))
+			require.NoError(t, err)
+			require.Equal(t, Epochs{Accepted: 9, Current: 5}, e)
+			s.again(t)
+			require.Equal(t, e, s.Epochs())
+		},
+		"the configuration is durable": func(t *testing.T, s *subject) {
+			c := Config{Version: 0x100000004, Text: "server.1=a:1:2:participant;3\nserver.2=b:1:2:observer;3"}
+			require.NoError(t, s.SetConfig(Config{}))
+			require.NoError(t, s.SetConfig(c))
+			s.again(t)
+			got, ok := s.Config()
+			require.True(t, ok)
+			require.Equal(t, c, got)
+		},
+		"an empty configuration is not none": func(t *testing.T, s *subject) {
+			require.NoError(t, s.SetConfig(Config{}))
+			s.again(t)
+			_, ok := s.Config()
+			require.True(t, ok)
+		},
+		"the catalogue": func(t *testing.T, s *subject) {
+			require.NoError(t, s.PutSnapshot("snapshot.5", 5, 100, 0xfffffff0))
+			require.NoError(t, s.PutSnapshot("snapshot.a.gz", 10, 200, 2))
+			require.NoError(t, s.PutSnapshot("snapshot.5", 5, 101, 0xfffffff1))
+			require.NoError(t, s.DropSnapshot("snapshot.77"))
+			s.again(t)
+			size, sum, ok := s.Snapshot("snapshot.5")
+			require.True(t, ok)
+			require.EqualValues(t, 101, size)
+			require.EqualValues(t, 0xfffffff1, sum)
+			list := s.Snapshots()
+			require.Len(t, list, 2)
+			require.Equal(t, "snapshot.a.gz", list[0].Name)
+			require.Positive(t, list[0].VerifiedMs)
+			require.NoError(t, s.DropSnapshot("snapshot.5"))
+			s.again(t)
+			_, _, ok = s.Snapshot("snapshot.5")
+			require.False(t, ok)
+			require.Len(t, s.Snapshots(), 1)
+		},
+		"nothing changes after Close": func(t *testing.T, s *subject) {
+			require.NoError(t, s.SetAccepted(1))
+			require.NoError(t, s.Close())
+			require.ErrorIs(t, s.SetAccepted(2), ErrClosed)
+			require.ErrorIs(t, s.SetCurrent(1), ErrClosed)
+			require.ErrorIs(t, s.PutSnapshot("snapshot.1", 1, 1, 1), ErrClosed)
+			require.NoError(t, s.Close())
+			s.again(t)
+			require.Equal(t, Epochs{Accepted: 1}, s.Epochs())
+		},
+	}
+	for kind, make := range subjects(t) {
+		for name, rule := range rules {
+			t.Run(kind+"/"+name, func(t *testing.T) { rule(t, make(t)) })
+		}
+	}
+}

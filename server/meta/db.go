@@ -1,0 +1,339 @@
+package meta
+
+import (
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// FileName is the name of the database in the version-2 directory.
+const FileName = "meta.db"
+
+const (
+	newFile     = "tmp." + FileName
+	damagedFile = FileName + ".damaged"
+
+	fileMax  = 64 << 20 // larger than any meta.db gets
+	openWait = time.Second
+)
+
+var (
+	recordBucket   = []byte("meta")
+	recordKey      = []byte("record")
+	snapshotBucket = []byte("snapshots")
+)
+
+// Options say where a DB is and whose it is.
+type Options struct {
+	// Dir is the version-2 directory of dataDir, on the real filesystem; it must exist.
+	Dir string
+	// FS is used for the epoch files; nil is vfs.OS().
+	FS vfs.FS
+	// ServerID is myid. 0 is a standalone server, which accepts any identity.
+	ServerID proto.ServerID
+	// Member says that the server takes part in an ensemble: its epoch files count and are kept.
+	Member bool
+}
+
+// DB is a Store on disk. Use Open.
+type DB struct {
+	ledger
+	bolt    *bbolt.DB
+	files   epochFiles
+	member  bool
+	rebuilt error
+}
+
+// Open opens the meta.db of a directory, or makes one. It returns ErrLocked, ErrWrongServer, ErrDamaged for a
+// damaged one that may not be replaced, ErrEpoch for epoch files that cannot be parsed, vfs.ErrNoSpace.
+// No other process may use the directory.
+func Open(o Options) (*DB, error) {
+	if o.FS == nil {
+		o.FS = vfs.OS()
+	}
+	d := &DB{files: epochFiles{fs: o.FS, dir: o.Dir}, member: o.Member}
+	files, err := d.readFiles()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(o.Dir, FileName)
+	rec, snapshots, err := d.open(path)
+	var damage *damageError
+	switch {
+	case errors.As(err, &damage) && o.Member && files == (fileEpochs{unset, unset}):
+		return nil, fmt.Errorf("%w: %s: %w; there are no epoch files either, so what this server has promised is unknown: "+
+			"remove %s if it may start again from its log and snapshots", ErrDamaged, path, damage.err, FileName)
+	case errors.As(err, &damage):
+		d.rebuilt = fmt.Errorf("%w: %s: %w", ErrDamaged, path, damage.err)
+		if err = os.Rename(path, filepath.Join(o.Dir, damagedFile)); err == nil {
+			rec, snapshots, err = d.create(o)
+		}
+	case errors.Is(err, iofs.ErrNotExist):
+		rec, snapshots, err = d.create(o)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("meta: open %s: %w", path, noSpace(err))
+	}
+	d.init(d, rec, snapshots)
+	if err := d.settle(o, files); err != nil {
+		d.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// Rebuilt returns why meta.db had to be made anew, or nil.
+func (d *DB) Rebuilt() error { return d.rebuilt }
+
+// fileEpochs is what the epoch files hold; unset where there is none.
+type fileEpochs struct{ accepted, current int64 }
+
+// readFiles reads the epoch files. A standalone server may have been a member once: its files count, if
+// they can be read, so that an older epoch never replaces a newer one.
+func (d *DB) readFiles() (f fileEpochs, err error) {
+	for _, file := range []struct {
+		name  string
+		epoch *int64
+	}{{acceptedFile, &f.accepted}, {currentFile, &f.current}} {
+		*file.epoch, _, err = d.files.read(file.name)
+		if err != nil && d.member {
+			return f, fmt.Errorf("%w: %w", ErrEpoch, err)
+		}
+	}
+	return f, nil
+}
+
+// settle makes meta.db and the epoch files say the same: of two epochs the larger counts.
+func (d *DB) settle(o Options, files fileEpochs) error {
+	d.mu.Lock()
+	prev := d.mu.rec
+	d.mu.Unlock()
+	if id := prev.identity.ServerID; id != 0 && o.ServerID != 0 && id != o.ServerID {
+		return fmt.Errorf("%w: %s is that of server %d, this is server %d; if the directory was copied on purpose, remove %s",
+			ErrWrongServer, filepath.Join(o.Dir, FileName), id, o.ServerID, FileName)
+	}
+	err := d.change("settle epochs", func(r *record) error {
+		if o.ServerID != 0 {
+			r.identity.ServerID = o.ServerID
+		}
+		r.accepted = max(r.accepted, files.accepted)
+		r.current = max(r.current, files.current)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	// change wrote the files that it moved; here those that a crash left behind.
+	if err := d.writeFiles(&record{accepted: files.accepted, current: files.current}, &d.mu.rec); err != nil {
+		return d.fail("settle epochs", err)
+	}
+	return nil
+}
+
+// writeFiles writes the epoch files that prev does not have as next does: for a member always, else
+// only above 0. accepted goes first: a current epoch above the accepted one is fatal.
+func (d *DB) writeFiles(prev, next *record) error {
+	for _, f := range []struct {
+		name       string
+		prev, next int64
+	}{{acceptedFile, prev.accepted, next.accepted}, {currentFile, prev.current, next.current}} {
+		if f.prev == f.next || f.next == unset || f.next == 0 && !d.member {
+			continue
+		}
+		if err := d.files.write(f.name, f.next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save implements disk.
+func (d *DB) save(prev, next *record) error {
+	err := d.update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(recordBucket).Put(recordKey, next.encode())
+	})
+	if err != nil {
+		return err
+	}
+	return noSpace(d.writeFiles(prev, next))
+}
+
+// leftover implements disk.
+func (d *DB) leftover() (int64, bool, error) { return d.files.read(currentFile + tmpSuffix) }
+
+// put implements disk.
+func (d *DB) put(name string, entry *Snapshot) error {
+	return d.update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(snapshotBucket)
+		if entry == nil {
+			return b.Delete([]byte(name))
+		}
+		return b.Put([]byte(name), entry.encode())
+	})
+}
+
+func (d *DB) close() error { return d.bolt.Close() }
+
+// update runs a transaction. bbolt panics when it meets a damaged page.
+func (d *DB) update(fn func(*bbolt.Tx) error) (err error) {
+	defer recovered(&err)()
+	return noSpace(d.bolt.Update(fn))
+}
+
+// recovered turns a panic, or a fault in the map of the file, into a damageError.
+func recovered(err *error) func() {
+	faults := debug.SetPanicOnFault(true)
+	return func() {
+		debug.SetPanicOnFault(faults)
+		if r := recover(); r != nil {
+			*err = &damageError{fmt.Errorf("%v", r)}
+		}
+	}
+}
+
+// damageError says that a file is not a meta.db that can be read.
+type damageError struct{ err error }
+
+func (e *damageError) Error() string { return "damaged: " + e.err.Error() }
+func (e *damageError) Unwrap() error { return e.err }
+
+// noSpace adds vfs.ErrNoSpace to the errors of a full disk. bbolt gives some of them on as text
+// only.
+func noSpace(err error) error {
+	if err == nil || errors.Is(err, vfs.ErrNoSpace) {
+		return err
+	}
+	for _, full := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG, bolterrors.ErrMaxSizeReached} {
+		if strings.Contains(err.Error(), full.Error()) {
+			return fmt.Errorf("%w: %w", vfs.ErrNoSpace, err)
+		}
+	}
+	return err
+}
+
+// open reads an existing file. A file that is not whole is a damageError.
+func (d *DB) open(path string) (rec record, snapshots map[string]Snapshot, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return rec, nil, err
+	}
+	if info.Size() > fileMax {
+		return rec, nil, &damageError{fmt.Errorf("%d bytes long", info.Size())}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return rec, nil, err
+	}
+	if err := checkPages(b); err != nil {
+		return rec, nil, &damageError{err}
+	}
+	if err := d.openBolt(path); err != nil {
+		return rec, nil, err
+	}
+	if rec, snapshots, err = d.read(); err != nil {
+		return rec, nil, errors.Join(&damageError{err}, d.bolt.Close())
+	}
+	return rec, snapshots, nil
+}
+
+func (d *DB) openBolt(path string) (err error) {
+	defer recovered(&err)()
+	d.bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
+		Timeout: openWait,
+		// The list of free pages is found by reading the tree: a list on disk is one more thing
+		// that can be damaged, and one more page to write.
+		NoFreelistSync: true,
+		FreelistType:   bbolt.FreelistMapType,
+		NoStatistics:   true,
+	})
+	switch {
+	case errors.Is(err, bolterrors.ErrTimeout):
+		return ErrLocked
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return &damageError{err}
+	}
+	return err
+}
+
+// read reads everything: meta.db is small, and nothing is read from it later.
+func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
+	defer recovered(&err)()
+	snapshots = map[string]Snapshot{}
+	err = d.bolt.View(func(tx *bbolt.Tx) error {
+		b, s := tx.Bucket(recordBucket), tx.Bucket(snapshotBucket)
+		if b == nil || s == nil {
+			return errors.New("a bucket is missing")
+		}
+		if err := rec.decode(b.Get(recordKey)); err != nil {
+			return err
+		}
+		return s.ForEach(func(name, v []byte) error {
+			var entry Snapshot
+			// A catalogue entry that is damaged is one that has to be verified again.
+			if err := entry.decode(v); err == nil && entry.Name == string(name) {
+				snapshots[entry.Name] = entry
+			}
+			return nil
+		})
+	})
+	return rec, snapshots, err
+}
+
+// create makes a new meta.db, which has its name only when it is whole.
+func (d *DB) create(o Options) (rec record, snapshots map[string]Snapshot, err error) {
+	tmp, path := filepath.Join(o.Dir, newFile), filepath.Join(o.Dir, FileName)
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return rec, nil, err
+	}
+	rec = newRecord(o.ServerID, time.Now())
+	if err = d.openBolt(tmp); err != nil {
+		return rec, nil, err
+	}
+	err = d.update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucket(recordBucket)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.CreateBucket(snapshotBucket); err != nil {
+			return err
+		}
+		return b.Put(recordKey, rec.encode())
+	})
+	if e := d.bolt.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err == nil {
+		err = vfs.OS().SyncDir(o.Dir)
+	}
+	if err == nil {
+		err = d.openBolt(path)
+	}
+	if err != nil {
+		return rec, nil, errors.Join(err, removeIfThere(tmp))
+	}
+	return rec, map[string]Snapshot{}, nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package meta
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func writeFile(t *testing.T, dir, name string, epoch int64) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), strconv.AppendInt(nil, epoch, 10), 0o600))
+}
+
+func readFile(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, name))
+	require.NoError(t, err)
+	return string(b)
+}
+
+func names(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func open(t *testing.T, o Options) *DB {
+	t.Helper()
+	db, err := Open(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	return db
+}
+
+func TestStandaloneHasNoEpochFiles(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir})
+	require.NoError(t, db.SetAccepted(0))
+	require.NoError(t, db.SetConfig(Config{Text: "x"}))
+	require.NoError(t, db.PutSnapshot("snapshot.0", 0, 1, 1))
+	require.NoError(t, db.Close())
+	open(t, Options{Dir: dir})
+	require.Equal(t, []string{FileName}, names(t, dir))
+}
+
+func TestEpochFilesAsJavaWritesThem(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir, Member: true})
+	_, err := db.Reconcile(0)
+	require.NoError(t, err)
+	require.Equal(t, "0", readFile(t, dir, "acceptedEpoch"))
+	require.Equal(t, "0", readFile(t, dir, "currentEpoch"))
+	require.NoError(t, db.SetAccepted(17))
+	require.Equal(t, "17", readFile(t, dir, "acceptedEpoch"))
+	require.Equal(t, "0", readFile(t, dir, "currentEpoch"))
+	require.NoError(t, db.SetCurrent(17))
+	require.Equal(t, "17", readFile(t, dir, "currentEpoch"))
+	require.Equal(t, []string{"acceptedEpoch", "currentEpoch", FileName}, names(t, dir))
+}
+
+func TestLargerEpochCounts(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir, Member: true})
+	require.NoError(t, db.SetAccepted(5))
+	require.NoError(t, db.SetCurrent(5))
+	require.NoError(t, db.Close())
+
+	// A Java server ran in between.
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "acceptedEpoch"), []byte("8\nanything"), 0o600))
+	writeFile(t, dir, "currentEpoch", 7)
+	db = open(t, Options{Dir: dir, Member: true})
+	require.Equal(t, Epochs{Accepted: 8, Current: 7}, db.Epochs())
+	require.NoError(t, db.Close())
+
+	// A crash came before the files; or somebody removed one.
+	writeFile(t, dir, "acceptedEpoch", 2)
+	require.NoError(t, os.Remove(filepath.Join(dir, "currentEpoch")))
+	db = open(t, Options{Dir: dir, Member: true})
+	require.Equal(t, Epochs{Accepted: 8, Current: 7}, db.Epochs())
+	require.Equal(t, "8", readFile(t, dir, "acceptedEpoch"))
+	require.Equal(t, "7", readFile(t, dir, "currentEpoch"))
+	require.NoError(t, db.Close())
+
+	// A standalone server does not set the clock back either.
+	writeFile(t, dir, "acceptedEpoch", 9)
+	db = open(t, Options{Dir: dir})
+	require.Equal(t, "9", readFile(t, dir, "acceptedEpoch"))
+	require.ErrorIs(t, db.SetAccepted(8), ErrEpoch)
+}
+
+func TestEpochFilesThatAreNone(t *testing.T) {
+	for _, text := range []string{"", "x", " 5", "5 ", "-1", "5.0", "99999999999999999999"} {
+		dir := t.TempDir()
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "currentEpoch"), []byte(text), 0o600))
+		_, err := Open(Options{Dir: dir, Member: true})
+		require.ErrorIs(t, err, ErrEpoch, text)
+		require.ErrorContains(t, err, "currentEpoch")
+		open(t, Options{Dir: dir}) // a standalone server does not need them
+	}
+}
+
+func TestAcceptedBelowCurrentIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	writeFile(t, dir, "acceptedEpoch", 3)
+	writeFile(t, dir, "currentEpoch", 4)
+	_, err := open(t, Options{Dir: dir, Member: true}).Reconcile(proto.MakeZxid(4, 1))
+	require.ErrorIs(t, err, ErrEpoch)
+	require.ErrorContains(t, err, "acceptedEpoch 3 is below currentEpoch 4")
+}
+
+func TestIdentity(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir})
+	first := db.Identity()
+	require.NoError(t, db.Close())
+
+	db = open(t, Options{Dir: dir, ServerID: 2, Member: true}) // a standalone server joins an ensemble
+	require.EqualValues(t, 2, db.Identity().ServerID)
+	require.Equal(t, first.Instance, db.Identity().Instance)
+	_, err := Open(Options{Dir: dir, ServerID: 2})
+	require.ErrorIs(t, err, ErrLocked)
+	require.NoError(t, db.Close())
+
+	_, err = Open(Options{Dir: dir, ServerID: 3, Member: true})
+	require.ErrorIs(t, err, ErrWrongServer)
+	require.ErrorContains(t, err, "server 2, this is server 3")
+	require.EqualValues(t, 2, open(t, Options{Dir: dir}).Identity().ServerID)
+}
+
+// fill makes a meta.db with something of everything and returns its bytes.
+func fill(t *testing.T, dir string) []byte {
+	t.Helper()
+	db := open(t, Options{Dir: dir, ServerID: 1, Member: true})
+	for i := range 6 {
+		require.NoError(t, db.PutSnapshot(fmt.Sprintf("snapshot.%d", i), proto.Zxid(i), 10, 20))
+	}
+	require.NoError(t, db.SetAccepted(6))
+	require.NoError(t, db.SetCurrent(5))
+	require.NoError(t, db.SetConfig(Config{Version: 4, Text: "server.1=a:1:2;3"}))
+	require.NoError(t, db.DropSnapshot("snapshot.0"))
+	require.NoError(t, db.Close())
+	return []byte(readFile(t, dir, FileName))
+}
+
+// Whatever byte of meta.db is damaged, the epochs hold, nothing panics, and what is given out is what
+// was put in.
+func TestDamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	good := fill(t, dir)
+	all := os.Getenv("WARREN_META_EVERY_BYTE") != ""
+	rng := rand.New(rand.NewPCG(1, 1))
+	check := func(what string, bad []byte) (rebuilt bool) {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), bad, 0o600))
+		db, err := Open(Options{Dir: dir, ServerID: 1, Member: true})
+		require.NoError(t, err, what)
+		require.Equal(t, Epochs{Accepted: 6, Current: 5}, db.Epochs(), what)
+		if c, ok := db.Config(); ok {
+			require.EqualValues(t, 4, c.Version, what)
+			require.Equal(t, "server.1=a:1:2;3", c.Text)
+		}
+		for _, s := range db.Snapshots() {
+			require.Equal(t, fmt.Sprintf("snapshot.%d", s.Zxid), s.Name, what)
+			require.EqualValues(t, 10, s.Size, what)
+			require.EqualValues(t, 20, s.Checksum, what)
+		}
+		require.NoError(t, db.SetConfig(Config{Version: 9}), what) // it can be written, too
+		require.NoError(t, db.PutSnapshot("snapshot.9", 9, 9, 9), what)
+		require.NoError(t, db.Close(), what)
+		if db.Rebuilt() != nil {
+			require.ErrorIs(t, db.Rebuilt(), ErrDamaged)
+			require.Equal(t, string(bad), readFile(t, dir, damagedFile))
+		}
+		return db.Rebuilt() != nil
+	}
+	require.False(t, check("undamaged", good))
+	rebuilt, tried := 0, 0
+	for i := range good {
+		if !all && (rng.IntN(8) > 0 || good[i] == 0 && rng.IntN(40) > 0) {
+			continue // most of the file is unused
+		}
+		bad := append([]byte{}, good...)
+		bad[i] ^= 1 << rng.IntN(8)
+		tried++
+		if check(fmt.Sprintf("byte %d", i), bad) {
+			rebuilt++
+		}
+	}
+	for n := 0; n < len(good); n += 1021 {
+		cut := check(fmt.Sprintf("cut at %d", n), good[:n])
+		require.True(t, cut || n > len(good)/2, "cut at %d of %d", n, len(good))
+	}
+	require.True(t, check("zeros", make([]byte, len(good))))
+	require.Greater(t, rebuilt, 20)
+	t.Logf("%d of %d flips made meta.db anew", rebuilt, tried)
+}
+
+func TestDamagedFileWithoutEpochFiles(t *testing.T) {
+	dir := t.TempDir()
+	good := fill(t, dir)
+	require.NoError(t, os.Remove(filepath.Join(dir, "acceptedEpoch")))
+	require.NoError(t, os.Remove(filepath.Join(dir, "currentEpoch")))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), good[:100], 0o600))
+	_, err := Open(Options{Dir: dir, ServerID: 1, Member: true})
+	require.ErrorIs(t, err, ErrDamaged)
+	require.ErrorContains(t, err, "remove meta.db")
+	require.Equal(t, string(good[:100]), readFile(t, dir, FileName))
+
+	db := open(t, Options{Dir: dir}) // a standalone server promises nothing
+	require.ErrorIs(t, db.Rebuilt(), ErrDamaged)
+	require.Equal(t, Epochs{}, db.Epochs())
+}
+
+// The power fails at every operation on the epoch files: what was promised before holds, and what was
+// being promised is there or not.
+func TestCrashInEpochFiles(t *testing.T) {
+	const seed = 7
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, seed))
+	for crash := 0; ; crash++ {
+		dir := t.TempDir()
+		mem := vfs.NewMem()
+		require.NoError(t, mem.MkdirAll(dir))
+		db, err := Open(Options{Dir: dir, FS: mem, Member: true})
+		require.NoError(t, err)
+		var at *vfs.Mem
+		n := 0
+		mem.Hook(func(op vfs.Op) error {
+			if op.Kind.Changes() {
+				if n++; n == crash {
+					at = mem.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: 50})
+					return fmt.Errorf("power lost")
+				}
+			}
+			return nil
+		})
+		said := Epochs{}
+		for epoch := int64(1); epoch <= 2 && err == nil; epoch++ {
+			if err = db.SetAccepted(epoch); err == nil {
+				said.Accepted = epoch
+				if err = db.SetCurrent(epoch); err == nil {
+					said.Current = epoch
+				}
+			}
+		}
+		if at == nil && crash > 0 {
+			require.NoError(t, err)
+			require.NoError(t, db.Close())
+			require.Greater(t, crash, 16)
+			return
+		}
+		if err != nil {
+			require.Error(t, db.SetAccepted(9), "broken for good")
+		} else {
+			at = mem
+		}
+		require.NoError(t, db.Close())
+		mem.Hook(nil)
+		check := func(file string) { // with meta.db, and with the files alone
+			again, err := Open(Options{Dir: dir, FS: at, Member: true})
+			require.NoError(t, err, file)
+			e := again.Epochs()
+			require.GreaterOrEqual(t, e.Accepted, said.Accepted, "crash %d: %s", crash, at)
+			require.GreaterOrEqual(t, e.Current, said.Current, "crash %d: %s", crash, at)
+			require.LessOrEqual(t, e.Accepted, said.Accepted+1)
+			require.LessOrEqual(t, e.Current, e.Accepted)
+			require.NoError(t, again.Close())
+		}
+		alone := filepath.Join(dir, FileName)
+		whole, err := os.ReadFile(alone)
+		require.NoError(t, err)
+		before := at.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: 100})
+		check("both")
+		at = before
+		require.NoError(t, os.Remove(alone))
+		check("files alone")
+		require.NoError(t, os.WriteFile(alone, whole, 0o600))
+	}
+}
+
+func TestFullDiskForEpochFiles(t *testing.T) {
+	for nth := range 4 {
+		dir := t.TempDir()
+		mem := vfs.NewMem()
+		require.NoError(t, mem.MkdirAll(dir))
+		db, err := Open(Options{Dir: dir, FS: mem, Member: true})
+		require.NoError(t, err)
+		require.NoError(t, db.SetAccepted(1))
+		kind := []vfs.OpKind{vfs.OpCreate, vfs.OpWrite, vfs.OpSync, vfs.OpRename}[nth]
+		mem.FailNth(kind, 0, vfs.ErrNoSpace)
+		require.ErrorIs(t, db.SetAccepted(2), vfs.ErrNoSpace)
+		require.Equal(t, Epochs{Accepted: 1}, db.Epochs())
+		require.NoError(t, db.SetConfig(Config{Version: 1}))
+		mem.Hook(nil)
+		require.NoError(t, db.SetAccepted(2))
+		require.NoError(t, db.Close())
+		require.Empty(t, mem.OpenFiles())
+		again, err := Open(Options{Dir: dir, FS: mem, Member: true})
+		require.NoError(t, err)
+		require.Equal(t, Epochs{Accepted: 2}, again.Epochs())
+		require.NoError(t, again.Close())
+	}
+}
+
+func TestMemFailure(t *testing.T) {
+	lost := fmt.Errorf("power lost")
+	for _, survives := range []bool{false, true} {
+		m := NewMem(1)
+		require.NoError(t, m.SetAccepted(1))
+		m.FailNext(lost, survives)
+		require.ErrorIs(t, m.SetAccepted(2), lost)
+		require.ErrorIs(t, m.SetAccepted(3), lost, "unknown for good")
+		require.Equal(t, Epochs{Accepted: 1}, m.Epochs())
+		m.Crash()
+		want := Epochs{Accepted: 1}
+		if survives {
+			want.Accepted = 2
+		}
+		require.Equal(t, want, m.Epochs())
+	}
+	m := NewMem(1)
+	m.FailNext(vfs.ErrNoSpace, false)
+	require.ErrorIs(t, m.SetAccepted(2), vfs.ErrNoSpace)
+	require.NoError(t, m.SetAccepted(2))
+	require.NoError(t, m.PutSnapshot("snapshot.1", 1, 1, 1))
+	m.LoseSnapshots()
+	m.Crash()
+	require.Empty(t, m.Snapshots())
+}
+
+func FuzzCheckPages(f *testing.F) {
+	dir := f.TempDir()
+	db, err := Open(Options{Dir: dir})
+	require.NoError(f, err)
+	require.NoError(f, db.PutSnapshot("snapshot.1", 1, 1, 1))
+	require.NoError(f, db.Close())
+	b, err := os.ReadFile(filepath.Join(dir, FileName))
+	require.NoError(f, err)
+	require.NoError(f, checkPages(b))
+	f.Add([]byte{0, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, flips []byte) {
+		bad := slices.Clone(b)
+		for ; len(flips) >= 4; flips = flips[4:] { // page, offset, value
+			at := int(flips[0])%(len(bad)/4096)*4096 + int(flips[1])%8*256 + int(flips[2])
+			bad[at] ^= flips[3]
+		}
+		_ = checkPages(bad)
+		if len(flips) > 0 {
+			_ = checkPages(flips)
+		}
+	})
+}
+
+func FuzzRecord(f *testing.F) {
+	rec := newRecord(1, time.Now())
+	f.Add(rec.encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var r record
+		if r.decode(b) == nil {
+			require.Equal(t, b, r.encode())
+		}
+		b = seal(b)
+		if r.decode(b) == nil {
+			var again record
+			require.NoError(t, again.decode(r.encode()))
+			require.Equal(t, r, again)
+		}
+	})
+}

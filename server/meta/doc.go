@@ -1,0 +1,33 @@
+// Package meta keeps what a server has promised and who it is: the two epochs of Zab, its
+// identity, the last committed configuration of the ensemble, and the catalogue of verified
+// snapshots. It is the only home of bbolt.
+//
+// # Where it is kept
+//
+// meta.db, a bbolt file in the version-2 directory of dataDir, beside the epoch files that ZooKeeper keeps
+// there (storage section 1.4): acceptedEpoch and currentEpoch, each the decimal text of a number. An
+// epoch is committed to meta.db first and written to its file after that; only then does the setter return.
+// So a Java server can take over the directory at any time, and meta.db can be lost without losing
+// a promise. At Open the larger of the two counts: the file, if a Java server ran meanwhile; meta.db, if a
+// crash came between the two.
+//
+// A standalone server has no epoch files and gets none unless an epoch above 0 is set.
+//
+// # What is durable when
+//
+// SetAccepted, SetCurrent, Reconcile and SetConfig are durable when they return nil. After
+// ErrNoSpace they may be called again. After any other error what is on the disk is unknown: the
+// server must stop, and every later call fails with the same error.
+//
+// # Damage
+//
+// bbolt trusts its pages: a flipped bit makes it panic, loop or read beyond its map. So Open checks the
+// file first, page by page, and the record with its checksum. A damaged meta.db is set aside as
+// meta.db.damaged and a new one begins from the epoch files and an empty catalogue (DB.Rebuilt says so), except that
+// an ensemble member without epoch files is refused: it might have promised something.
+//
+// # Tests without a disk
+//
+// bbolt maps real files, so it cannot live on vfs.Mem. Mem is the same Store in memory and
+// crashes like a disk; both pass one conformance test.
+package meta

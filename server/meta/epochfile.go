@@ -1,0 +1,86 @@
+package meta
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Names of ZooKeeper's epoch files, in the version-2 directory of dataDir.
+const (
+	acceptedFile = "acceptedEpoch"
+	currentFile  = "currentEpoch"
+	tmpSuffix    = ".tmp"
+)
+
+// epochFileMax is how much of an epoch file is read: its first line is a number.
+const epochFileMax = 4096
+
+// epochFiles reads and writes ZooKeeper's epoch files. Source: storage section 1.4.
+type epochFiles struct {
+	fs  vfs.FS
+	dir string
+}
+
+// read returns the epoch in a file; ok is false if there is no such file.
+func (e epochFiles) read(name string) (epoch int64, ok bool, err error) {
+	path := filepath.Join(e.dir, name)
+	f, err := e.fs.Open(path)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return unset, false, nil
+	}
+	if err != nil {
+		return unset, false, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, epochFileMax))
+	if err != nil {
+		return unset, false, fmt.Errorf("read %s: %w", path, err)
+	}
+	line := string(b)
+	if i := strings.IndexAny(line, "\r\n"); i >= 0 {
+		line = line[:i]
+	}
+	epoch, err = strconv.ParseInt(line, 10, 64)
+	if err != nil || epoch < 0 {
+		return unset, false, fmt.Errorf("%s does not hold an epoch but %.40q", path, line)
+	}
+	return epoch, true, nil
+}
+
+// write replaces a file in one step, durably: no newline, as the reference.
+func (e epochFiles) write(name string, epoch int64) (err error) {
+	path := filepath.Join(e.dir, name)
+	if err := e.writeTmp(path+tmpSuffix, epoch); err != nil {
+		if rmErr := e.fs.Remove(path + tmpSuffix); rmErr != nil && !errors.Is(rmErr, iofs.ErrNotExist) {
+			err = errors.Join(err, rmErr)
+		}
+		return err
+	}
+	if err := e.fs.Rename(path+tmpSuffix, path); err != nil {
+		return err
+	}
+	return e.fs.SyncDir(e.dir)
+}
+
+func (e epochFiles) writeTmp(path string, epoch int64) (err error) {
+	f, err := e.fs.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	if _, err := f.Write(strconv.AppendInt(nil, epoch, 10)); err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return f.Sync()
+}

@@ -1,0 +1,213 @@
+package meta
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// disk is where a ledger keeps its record and its catalogue.
+type disk interface {
+	// save makes next durable in place of prev.
+	save(prev, next *record) error
+	// leftover returns the epoch in currentEpoch.tmp, which an interrupted write left.
+	leftover() (epoch int64, ok bool, err error)
+	// put records entry in the catalogue, or forgets name if entry is nil.
+	put(name string, entry *Snapshot) error
+	close() error
+}
+
+// ledger is the rules of a Store over some disk: DB and Mem differ in nothing else.
+type ledger struct {
+	disk disk
+	now  func() time.Time
+	mu   struct {
+		sync.Mutex
+		rec       record // as it is durable
+		snapshots map[string]Snapshot
+		broken    error // why nothing can be changed any more
+	}
+}
+
+func (l *ledger) init(d disk, rec record, snapshots map[string]Snapshot) {
+	l.disk, l.now = d, time.Now
+	l.mu.rec, l.mu.snapshots = rec, snapshots
+}
+
+// Epochs implements Store.
+func (l *ledger) Epochs() Epochs {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.rec.epochs()
+}
+
+// SetAccepted implements Store.
+func (l *ledger) SetAccepted(epoch int64) error {
+	return l.change("set acceptedEpoch", func(r *record) error {
+		if epoch < r.epochs().Accepted {
+			return fmt.Errorf("%w: accepted %d before, not %d", ErrEpoch, r.accepted, epoch)
+		}
+		r.accepted = epoch
+		return nil
+	})
+}
+
+// SetCurrent implements Store.
+func (l *ledger) SetCurrent(epoch int64) error {
+	return l.change("set currentEpoch", func(r *record) error {
+		if e := r.epochs(); epoch < e.Current || epoch > e.Accepted {
+			return fmt.Errorf("%w: current %d and accepted %d before, not %d", ErrEpoch, e.Current, e.Accepted, epoch)
+		}
+		r.current = epoch
+		return nil
+	})
+}
+
+// SetConfig implements Store.
+func (l *ledger) SetConfig(c Config) error {
+	return l.change("set configuration", func(r *record) error {
+		r.config, r.hasConfig = c, true
+		return nil
+	})
+}
+
+// Reconcile implements Store.
+func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
+	err := l.change("reconcile epochs", func(r *record) error {
+		epoch := last.Epoch()
+		if r.current == unset {
+			r.current = epoch
+		}
+		if epoch > r.current {
+			// The crash came between a snapshot or log of the new epoch and the rename.
+			tmp, ok, err := l.disk.leftover()
+			switch {
+			case err != nil:
+				return fmt.Errorf("%w: currentEpoch is %d, the last zxid %v, and %w", ErrEpoch, r.current, last, err)
+			case !ok || tmp < epoch:
+				return fmt.Errorf("%w: currentEpoch is %d but the last zxid is %v", ErrEpoch, r.current, last)
+			}
+			r.current = tmp
+		}
+		if r.accepted == unset {
+			r.accepted = epoch
+		}
+		if r.accepted < r.current {
+			return fmt.Errorf("%w: acceptedEpoch %d is below currentEpoch %d", ErrEpoch, r.accepted, r.current)
+		}
+		return nil
+	})
+	return l.Epochs(), err
+}
+
+// change lets fn change a copy of the record and makes it durable.
+func (l *ledger) change(what string, fn func(*record) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return l.mu.broken
+	}
+	next := l.mu.rec
+	if err := fn(&next); err != nil {
+		return err
+	}
+	if next == l.mu.rec {
+		return nil
+	}
+	if err := l.disk.save(&l.mu.rec, &next); err != nil {
+		return l.fail(what, err)
+	}
+	l.mu.rec = next
+	return nil
+}
+
+// fail requires mu. A full disk has changed nothing that matters: what meta.db may hold beyond the
+// record is a promise that nobody was told.
+func (l *ledger) fail(what string, err error) error {
+	err = fmt.Errorf("meta: %s: %w", what, err)
+	if !errors.Is(err, vfs.ErrNoSpace) {
+		l.mu.broken = err
+	}
+	return err
+}
+
+// Identity implements Store.
+func (l *ledger) Identity() Identity {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.rec.identity
+}
+
+// Config implements Store.
+func (l *ledger) Config() (Config, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.rec.config, l.mu.rec.hasConfig
+}
+
+// Snapshot implements Store.
+func (l *ledger) Snapshot(name string) (size int64, checksum uint32, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, ok := l.mu.snapshots[name]
+	return s.Size, s.Checksum, ok
+}
+
+// PutSnapshot implements Store.
+func (l *ledger) PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return l.mu.broken
+	}
+	s := Snapshot{Name: name, Zxid: zxid, Size: size, Checksum: checksum, VerifiedMs: l.now().UnixMilli()}
+	if err := l.disk.put(name, &s); err != nil {
+		return l.fail("record "+name, err)
+	}
+	l.mu.snapshots[name] = s
+	return nil
+}
+
+// DropSnapshot implements Store.
+func (l *ledger) DropSnapshot(name string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken != nil {
+		return l.mu.broken
+	}
+	if _, ok := l.mu.snapshots[name]; !ok {
+		return nil
+	}
+	if err := l.disk.put(name, nil); err != nil {
+		return l.fail("forget "+name, err)
+	}
+	delete(l.mu.snapshots, name)
+	return nil
+}
+
+// Snapshots implements Store.
+func (l *ledger) Snapshots() []Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.SortedFunc(maps.Values(l.mu.snapshots), func(a, b Snapshot) int {
+		return cmp.Or(cmp.Compare(b.Zxid, a.Zxid), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// Close implements Store.
+func (l *ledger) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.broken == ErrClosed {
+		return nil
+	}
+	l.mu.broken = ErrClosed
+	return l.disk.close()
+}

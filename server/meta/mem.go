@@ -1,0 +1,116 @@
+package meta
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Mem is a Store in memory that crashes like a disk, for simulations. Use NewMem.
+type Mem struct {
+	ledger
+	d *memDisk
+}
+
+// memDisk is what of a Mem survives a crash.
+type memDisk struct {
+	mu struct {
+		sync.Mutex
+		rec       record
+		snapshots map[string]Snapshot
+		tmp       *int64 // what currentEpoch.tmp holds
+		failure   error  // of the next change
+		survives  bool   // the failing change is there after the crash
+	}
+}
+
+// NewMem returns an empty Store of the server called id, with a random identity.
+func NewMem(id proto.ServerID) *Mem {
+	m := &Mem{d: &memDisk{}}
+	m.d.mu.rec = newRecord(id, time.Now())
+	m.d.mu.snapshots = map[string]Snapshot{}
+	m.Crash()
+	return m
+}
+
+func newRecord(id proto.ServerID, now time.Time) record {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	return record{accepted: unset, current: unset, identity: Identity{
+		ServerID: id, Instance: hex.EncodeToString(b[:]), CreatedMs: now.UnixMilli()}}
+}
+
+// FailNext makes the next change fail with err, as on a disk that breaks or loses power. If it survives, it is
+// there after Crash all the same. Changes after it fail too, unless err is vfs.ErrNoSpace.
+func (m *Mem) FailNext(err error, survives bool) {
+	m.d.mu.Lock()
+	defer m.d.mu.Unlock()
+	m.d.mu.failure, m.d.mu.survives = err, survives
+}
+
+// Crash makes m what a server finds after a loss of power: what was durable, and nothing else. It
+// also undoes Close.
+func (m *Mem) Crash() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.d.mu.Lock()
+	defer m.d.mu.Unlock()
+	m.d.mu.failure = nil
+	m.init(m.d, m.d.mu.rec, maps.Clone(m.d.mu.snapshots))
+	m.mu.broken = nil
+}
+
+// LeaveTmp puts a currentEpoch.tmp there, as a crash of a Java server does.
+func (m *Mem) LeaveTmp(epoch int64) {
+	m.d.mu.Lock()
+	defer m.d.mu.Unlock()
+	m.d.mu.tmp = &epoch
+}
+
+// LoseSnapshots empties the catalogue, which is allowed to be lost.
+func (m *Mem) LoseSnapshots() {
+	m.d.mu.Lock()
+	defer m.d.mu.Unlock()
+	clear(m.d.mu.snapshots)
+}
+
+func (d *memDisk) save(_, next *record) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.mu.failure
+	if err == nil || d.mu.survives {
+		d.mu.rec = *next
+	}
+	d.mu.failure, d.mu.survives = nil, false
+	return err
+}
+
+func (d *memDisk) put(name string, entry *Snapshot) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	err := d.mu.failure
+	switch {
+	case err != nil && !d.mu.survives:
+	case entry == nil:
+		delete(d.mu.snapshots, name)
+	default:
+		d.mu.snapshots[name] = *entry
+	}
+	d.mu.failure, d.mu.survives = nil, false
+	return err
+}
+
+func (d *memDisk) leftover() (int64, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.tmp == nil {
+		return 0, false, nil
+	}
+	return *d.mu.tmp, true, nil
+}
+
+func (d *memDisk) close() error { return nil }

@@ -1,0 +1,38 @@
+package meta
+
+import (
+	"os"
+	"os/signal"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// A file that may not grow is what a full disk is to meta.db.
+func TestFullDiskForDatabase(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir})
+	info, err := os.Stat(dir + "/" + FileName)
+	require.NoError(t, err)
+
+	signal.Ignore(unix.SIGXFSZ)
+	defer signal.Reset(unix.SIGXFSZ)
+	var old unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_FSIZE, &old))
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(info.Size()), Max: old.Max}))
+	full := db.SetConfig(Config{Version: 2, Text: strings.Repeat("x", 200000)})
+	small := db.SetConfig(Config{Version: 3})
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_FSIZE, &old))
+
+	require.ErrorIs(t, full, vfs.ErrNoSpace)
+	require.NoError(t, small)
+	require.NoError(t, db.SetConfig(Config{Version: 2, Text: strings.Repeat("x", 200000)}))
+	require.NoError(t, db.Close())
+	c, ok := open(t, Options{Dir: dir}).Config()
+	require.True(t, ok)
+	require.Len(t, c.Text, 200000)
+}

@@ -1,0 +1,94 @@
+package meta
+
+import (
+	"errors"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrEpoch is returned for an epoch that contradicts what was promised, and by Reconcile for
+	// epochs that contradict the database.
+	ErrEpoch = errors.New("meta: epochs are inconsistent")
+	// ErrDamaged is returned by Open for a meta.db that cannot be read and may not be replaced.
+	ErrDamaged = errors.New("meta: meta.db is damaged")
+	// ErrWrongServer is returned by Open for a meta.db that belongs to another server.
+	ErrWrongServer = errors.New("meta: meta.db belongs to another server")
+	// ErrLocked is returned by Open if another process has meta.db open.
+	ErrLocked = errors.New("meta: meta.db is open in another process")
+	// ErrClosed is returned by calls after Close.
+	ErrClosed = errors.New("meta: closed")
+)
+
+// Epochs are the two promises of Zab. Accepted is at least Current.
+type Epochs struct {
+	Accepted int64 // of the last LEADERINFO that was accepted; 0 if none was
+	Current  int64 // of the last NEWLEADER that was acknowledged; 0 if none was
+}
+
+// Identity says which server a directory belongs to. It is made once, with meta.db.
+type Identity struct {
+	ServerID  proto.ServerID // myid; 0 for a server that was always standalone
+	Instance  string         // 32 random hex digits
+	CreatedMs int64          // wall clock, ms since 1970
+}
+
+// Config is a configuration of the ensemble, in the form of a dynamic configuration file.
+type Config struct {
+	Version proto.Zxid // zxid of the reconfig that made it
+	Text    string
+}
+
+// Snapshot is an entry of the catalogue: a snapshot file that was read completely and found good.
+type Snapshot struct {
+	Name       string
+	Zxid       proto.Zxid
+	Size       int64  // bytes of the file
+	Checksum   uint32 // CRC-32C of the file's bytes
+	VerifiedMs int64  // wall clock, ms since 1970
+}
+
+// Store is what a server keeps beside its log and its snapshots. Its methods may be called by any
+// number of goroutines. It satisfies snapshot.Catalogue.
+type Store interface {
+	// Epochs returns the epochs as they are durable.
+	Epochs() Epochs
+	// SetAccepted promises not to follow a leader of an older epoch. It returns ErrEpoch if epoch
+	// is below what was accepted before. Call it before ACKEPOCH leaves, or before a leader
+	// proposes the epoch.
+	SetAccepted(epoch int64) error
+	// SetCurrent records that the history of epoch's leader is ours. It returns ErrEpoch if epoch
+	// is below the current one or above the accepted one. Call it when that history is
+	// durable, before the ACK of NEWLEADER leaves.
+	SetCurrent(epoch int64) error
+	// Reconcile checks the epochs of an ensemble member against its database, whose last zxid is
+	// given, sets those that were never set, and returns the result. It returns ErrEpoch for
+	// contradictions that must keep the server from taking part. A standalone server does not
+	// call it. Source: storage section 1.4.
+	Reconcile(last proto.Zxid) (Epochs, error)
+
+	// Identity returns who this server is.
+	Identity() Identity
+	// Config returns the last committed configuration; ok is false if there never was one.
+	Config() (c Config, ok bool)
+	// SetConfig records the last committed configuration.
+	SetConfig(c Config) error
+
+	// Snapshot returns the size and checksum of a snapshot file when it was verified.
+	Snapshot(name string) (size int64, checksum uint32, ok bool)
+	// PutSnapshot records that a snapshot file has just been verified.
+	PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error
+	// DropSnapshot forgets a snapshot file; it is no error if it is not known.
+	DropSnapshot(name string) error
+	// Snapshots returns the catalogue, the newest zxid first.
+	Snapshots() []Snapshot
+
+	// Close releases meta.db. Later setters return ErrClosed.
+	Close() error
+}
+
+var (
+	_ Store = (*DB)(nil)
+	_ Store = (*Mem)(nil)
+)
