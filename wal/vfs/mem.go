@@ -136,7 +136,7 @@ func (m *Mem) openFile(name string, writable bool) (File, error) {
 
 // newFile requires mu.
 func (m *Mem) newFile(name string, ino *inode, writable bool) *memFile {
-	f := &memFile{m: m, name: name, ino: ino, writable: writable}
+	f := &memFile{m: m, name: name, ino: ino, writable: writable, seen: len(ino.syncs)}
 	ino.opens++
 	m.mu.open[f] = true
 	return f

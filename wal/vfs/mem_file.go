@@ -19,6 +19,7 @@ type inode struct {
 	pending []fileUpdate // what turns synced into data, in the order it happened
 	links   int          // names, 0 or 1
 	opens   int          // handles
+	syncs   []error      // that failed
 }
 
 // fileUpdate is one change that a crash may keep or lose: a block with its whole contents at that
@@ -84,6 +85,7 @@ type memFile struct {
 	ino      *inode
 	writable bool
 	closed   bool  // guarded by m.mu
+	seen     int   // how many of ino.syncs it has reported; guarded by m.mu
 	pos      int64 // of Read and Write; guarded by m.mu
 }
 
@@ -206,8 +208,8 @@ func (m *Mem) fits(ino *inode, off int64, n int) int {
 }
 
 // Sync implements File. If it is made to fail, half of the writes so far, chosen at random, are
-// durable and the others are lost for good, although they can still be read: as after a failed
-// fsync.
+// durable and the others are lost for good, although they can still be read; every handle of the
+// file that was open reports it once: as Linux does.
 func (f *memFile) Sync() error {
 	hookErr := f.m.begin(Op{Kind: OpSync, Name: f.name})
 	f.m.mu.Lock()
@@ -222,7 +224,11 @@ func (f *memFile) Sync() error {
 	}
 	f.ino.pending = f.ino.pending[:0]
 	if hookErr != nil {
-		return pathError("sync", f.name, hookErr)
+		f.ino.syncs = append(f.ino.syncs, hookErr)
+	}
+	if f.seen < len(f.ino.syncs) {
+		f.seen = len(f.ino.syncs)
+		return pathError("sync", f.name, f.ino.syncs[f.seen-1])
 	}
 	return nil
 }

@@ -1,0 +1,164 @@
+package wal
+
+import (
+	"encoding/binary"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const dir = "/version-2"
+
+func newMem(t testing.TB) *vfs.Mem {
+	t.Helper()
+	m := vfs.NewMem()
+	require.NoError(t, m.MkdirAll(dir))
+	return m
+}
+
+func newRand(t testing.TB, seed uint64) *rand.Rand {
+	t.Helper()
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// payload returns a txn with a body of size bytes that depend on its zxid.
+func payload(z proto.Zxid, size int) []byte {
+	h := proto.TxnHeader{ClientID: 7, Cxid: int32(z), Zxid: z, Time: 1_700_000_000_000, Type: proto.OpSetData}
+	b := h.AppendTo(nil)
+	for i := range size {
+		b = append(b, byte(int(z)*31+i*7+1))
+	}
+	return b
+}
+
+// batch returns the framed records of the txns first to last, with bodies of size bytes.
+func batch(first, last proto.Zxid, size int) []byte {
+	var b []byte
+	for z := first; z <= last; z++ {
+		b = AppendRecord(b, payload(z, size))
+	}
+	return b
+}
+
+// open opens and replays a log, collecting the zxids of its records.
+func open(t testing.TB, o Options, from proto.Zxid) (*Log, []proto.Zxid) {
+	t.Helper()
+	l, zxids, err := tryOpen(t, o, from)
+	require.NoError(t, err)
+	return l, zxids
+}
+
+// tryOpen checks every record that is replayed against the one that was written.
+func tryOpen(t testing.TB, o Options, from proto.Zxid) (*Log, []proto.Zxid, error) {
+	t.Helper()
+	l, err := Open(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	var zxids []proto.Zxid
+	last, err := l.Replay(from, func(r *Record) error {
+		require.Equal(t, payload(r.Zxid, len(r.Payload)-payloadMin), r.Payload)
+		zxids = append(zxids, r.Zxid)
+		return nil
+	})
+	if err != nil {
+		require.Zero(t, last)
+		l.Close()
+		return nil, nil, err
+	}
+	if n := len(zxids); n > 0 {
+		require.Equal(t, zxids[n-1], last)
+	} else {
+		require.Equal(t, max(from-1, 0), last)
+	}
+	require.Equal(t, last, l.LastZxid())
+	return l, zxids, nil
+}
+
+func add(t testing.TB, l *Log, first, last proto.Zxid, size int) {
+	t.Helper()
+	require.NoError(t, l.Append(batch(first, last, size), first, last))
+}
+
+func span(first, last proto.Zxid) []proto.Zxid {
+	var zs []proto.Zxid
+	for z := first; z <= last; z++ {
+		zs = append(zs, z)
+	}
+	return zs
+}
+
+func readFile(t testing.TB, fsys vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fsys.Open(filepath.Join(dir, name))
+	require.NoError(t, err)
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	if size > 0 {
+		n, _ := f.ReadAt(b, 0)
+		require.EqualValues(t, size, n)
+	}
+	require.NoError(t, f.Close())
+	return b
+}
+
+func writeFile(t testing.TB, fsys vfs.FS, name string, b []byte) {
+	t.Helper()
+	f, err := fsys.Create(filepath.Join(dir, name))
+	require.NoError(t, err)
+	_, err = f.Write(b)
+	require.NoError(t, err)
+	require.NoError(t, f.Sync())
+	require.NoError(t, f.Close())
+	require.NoError(t, fsys.SyncDir(dir))
+}
+
+// logFile returns the bytes of a file with the given batches.
+func logFile(parts ...[]byte) []byte {
+	b := fileHeader()
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	return b
+}
+
+func names(t testing.TB, fsys vfs.FS) []string {
+	t.Helper()
+	names, err := fsys.List(dir)
+	require.NoError(t, err)
+	return names
+}
+
+// javaReads reads a file as Apache ZooKeeper does, and fails if it would refuse: magic, then records until
+// a length of zero, an incomplete record or a wrong end byte; a checksum that does not match
+// refuses. Source: storage section 4.6.
+func javaReads(t testing.TB, b []byte) (zxids []proto.Zxid) {
+	t.Helper()
+	require.GreaterOrEqual(t, len(b), headerSize, "too short for its header")
+	require.Equal(t, uint32(proto.MagicLog), binary.BigEndian.Uint32(b), "magic")
+	for b = b[headerSize:]; len(b) >= prefixSize; {
+		sum, n := binary.BigEndian.Uint64(b), int(int32(binary.BigEndian.Uint32(b[8:])))
+		if n == 0 || n > len(b)-overhead {
+			break
+		}
+		require.Positive(t, n)
+		if b[prefixSize+n] != endByte {
+			break
+		}
+		p := b[prefixSize : prefixSize+n]
+		require.EqualValues(t, checksum(p), sum, "CRC check failed")
+		zxids = append(zxids, zxidOf(p))
+		b = b[overhead+n:]
+	}
+	return zxids
+}

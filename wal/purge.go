@@ -1,0 +1,37 @@
+package wal
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Purge removes the files that a snapshot at oldest, the oldest one kept, does not need: all before
+// the last one that begins at oldest or before. It keeps what an open Iterator has still to read. It
+// returns the names removed, oldest first, also with an error. Any goroutine may call it. Source:
+// storage section 9.
+func (l *Log) Purge(oldest proto.Zxid) (removed []string, err error) {
+	l.mu.Lock()
+	n := needed(l.mu.segments, oldest)
+	for it := range l.mu.iterators {
+		n = min(n, needed(l.mu.segments, it.first))
+	}
+	gone := slices.Clone(l.mu.segments[:n])
+	l.mu.segments = slices.Delete(l.mu.segments, 0, n)
+	l.mu.Unlock()
+	for _, s := range gone {
+		if err := l.o.FS.Remove(l.o.path(s.name)); err != nil {
+			return removed, fmt.Errorf("wal: purge: %w", err)
+		}
+		removed = append(removed, s.name)
+	}
+	if len(removed) == 0 {
+		return nil, nil
+	}
+	l.ahead.retry()
+	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {
+		return removed, fmt.Errorf("wal: purge: %w", err)
+	}
+	return removed, nil
+}

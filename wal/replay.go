@@ -1,0 +1,290 @@
+package wal
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Replay reads the log, hands every record with a zxid >= from to fn in order, and makes the log
+// ready for Append. from is the zxid after that of the snapshot that was loaded, 1 without one. It
+// returns the zxid of the last record, or from-1 if there is none.
+//
+// Files that a snapshot at from-1 does not need are not read. A torn tail is cut off and last files
+// without a record are removed; that, and all that was handed over, is durable when Replay
+// returns. It returns *Error with ErrCorrupt or ErrGap if a txn may be missing or wrong; nothing has
+// been changed then. An error of fn is returned wrapped.
+func (l *Log) Replay(from proto.Zxid, fn func(*Record) error) (last proto.Zxid, err error) {
+	if err := l.failed.Load(); err != nil {
+		return 0, *err
+	}
+	if l.replayed {
+		panic("wal: Replay called twice")
+	}
+	w := walk{o: &l.o, from: from, fn: fn, last: max(from-1, 0)}
+	if err := w.run(l.mu.segments); err != nil {
+		return 0, err
+	}
+	if err := w.repair(); err != nil {
+		return 0, l.poison(err)
+	}
+	l.mu.Lock()
+	l.mu.segments = w.segments
+	l.mu.Unlock()
+	l.base = max(from-1, 0)
+	l.last.Store(int64(w.last))
+	l.replayed = true
+	l.ahead.start()
+	return w.last, nil
+}
+
+// Report is what Verify found.
+type Report struct {
+	Files   int        // read, of those in the directory
+	Records int        // with a zxid >= from
+	First   proto.Zxid // of these
+	Last    proto.Zxid // of these, from-1 if there are none
+	// Repairs says what Replay would change, in words.
+	Repairs []string
+}
+
+// Verify does what Replay does, but changes nothing. fn may be nil.
+func Verify(o Options, from proto.Zxid, fn func(*Record) error) (Report, error) {
+	o = o.withDefaults()
+	segments, err := listSegments(&o)
+	if err != nil {
+		return Report{}, err
+	}
+	var r Report
+	w := walk{o: &o, from: from, last: max(from-1, 0), fn: func(rec *Record) error {
+		if r.Records++; r.Records == 1 {
+			r.First = rec.Zxid
+		}
+		if fn == nil {
+			return nil
+		}
+		return fn(rec)
+	}}
+	err = w.run(segments)
+	r.Files, r.Last = w.read, w.last
+	if err != nil {
+		return r, err
+	}
+	for _, s := range w.removals {
+		r.Repairs = append(r.Repairs, fmt.Sprintf("remove %s: it has no record", o.path(s.name)))
+	}
+	if s := w.tail; s != nil && w.torn == s {
+		r.Repairs = append(r.Repairs, fmt.Sprintf("cut %s at offset %d: the write after txn %v did not finish",
+			o.path(s.name), s.end, w.prev))
+	}
+	return r, nil
+}
+
+// walk reads the files of a log in order and judges them.
+type walk struct {
+	o    *Options
+	from proto.Zxid
+	fn   func(*Record) error
+
+	segments []*segment // that stay
+	removals []*segment // last files without a record
+	read     int        // files read
+	sizes    map[*segment]int64
+	buf      []byte
+
+	prev proto.Zxid // of the last record read
+	any  bool       // whether prev is one
+	last proto.Zxid // of the last record handed over
+	// tail is the last file that has a record; torn is the last file read, if it ends in the
+	// remains of a write.
+	tail, torn *segment
+	// stopFile and stopOffset are where the records of the last file before this one end.
+	stopFile   string
+	stopOffset int64
+}
+
+// run reads the files. It changes nothing on the disk.
+func (w *walk) run(segments []*segment) error {
+	w.segments = slices.Clone(segments)
+	w.sizes = map[*segment]int64{}
+	for _, s := range w.segments {
+		info, err := w.o.FS.Stat(w.o.path(s.name))
+		if err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+		if info.IsDir() {
+			return fmt.Errorf("%w: %s is a directory; move it away", ErrName, w.o.path(s.name))
+		}
+		w.sizes[s] = info.Size()
+	}
+	n := len(w.segments)
+	if n > 0 && w.sizes[w.segments[n-1]] < headerSize {
+		n--
+	}
+	first := needed(w.segments[:n], w.from)
+	for _, s := range w.segments[first:n] {
+		if err := w.file(s); err != nil {
+			return err
+		}
+		w.read++
+	}
+	for n > first && w.segments[n-1] != w.tail {
+		n--
+	}
+	w.segments, w.removals = w.segments[:n:n], w.segments[n:]
+	return nil
+}
+
+// needed returns the index of the first file that a state just before from needs: the last one
+// that begins at from or before, or the first of all. Source: storage section 4.7.
+func needed(segments []*segment, from proto.Zxid) int {
+	i, _ := slices.BinarySearchFunc(segments, from, func(s *segment, z proto.Zxid) int {
+		if s.first <= z {
+			return -1
+		}
+		return 1
+	})
+	return max(0, i-1)
+}
+
+// file reads one file.
+func (w *walk) file(s *segment) error {
+	path, size := w.o.path(s.name), w.sizes[s]
+	f, err := w.o.FS.Open(path)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	defer f.Close()
+	sc, err := newScanner(f, path, size, max(w.prev, s.first-1), w.buf)
+	if err != nil {
+		return err
+	}
+	var r Record
+	for {
+		ok, err := sc.next(&r)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if err := w.record(&r); err != nil {
+			return err
+		}
+		w.tail = s
+	}
+	torn, err := ending(f, path, sc.off, size, sc.last)
+	if err != nil {
+		return err
+	}
+	w.torn = nil
+	if torn {
+		w.torn = s
+	}
+	s.end = sc.off
+	w.stopFile, w.stopOffset, w.buf = path, sc.off, sc.buf
+	return nil
+}
+
+// record judges the zxid of a record and hands it over.
+func (w *walk) record(r *Record) error {
+	switch z := r.Zxid; {
+	case w.any && z == w.prev: // ZooKeeper logs an undecodable request under the zxid before it
+	case w.any && z < w.prev:
+		return corrupt(r.File, r.Offset, z, "the record comes after txn %v", w.prev)
+	case z <= w.from: // what is missing before it, the snapshot has
+	case w.any && w.prev >= w.from && !follows(w.prev, z):
+		reason := fmt.Sprintf("the record comes after txn %v, those in between are missing", w.prev)
+		if r.Offset == headerSize {
+			reason += fmt.Sprintf("; records end in %s at offset %d", w.stopFile, w.stopOffset)
+		}
+		return &Error{Kind: ErrCorrupt, File: r.File, Offset: r.Offset, Zxid: z, Reason: reason}
+	case !(w.any && w.prev >= w.from) && !follows(max(w.from-1, 0), z):
+		return &Error{Kind: ErrGap, File: r.File, Offset: r.Offset, Zxid: z,
+			Reason: fmt.Sprintf("it is the first record after the snapshot at %v, those in between are missing", w.from-1)}
+	}
+	w.prev, w.any = r.Zxid, true
+	if r.Zxid < w.from {
+		return nil
+	}
+	w.last = r.Zxid
+	if w.fn == nil {
+		return nil
+	}
+	if err := w.fn(r); err != nil {
+		return fmt.Errorf("wal: txn %v in %s at offset %d: %w", r.Zxid, r.File, r.Offset, err)
+	}
+	return nil
+}
+
+// repair removes what is not log and makes what was read durable: the process that wrote it may
+// have been killed before it did. A crash in between leaves a log that is repaired again.
+func (w *walk) repair() error {
+	if err := removeTemporary(w.o); err != nil {
+		return err
+	}
+	for _, s := range slices.Backward(w.removals) {
+		path := w.o.path(s.name)
+		w.o.Logger.Info("removing a transaction log without records", zap.String("file", path))
+		if err := w.o.FS.Remove(path); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+	}
+	if s := w.tail; s != nil && w.torn == s {
+		w.o.Logger.Warn("cutting off a write that did not finish", zap.String("file", w.o.path(s.name)),
+			zap.Int64("offset", s.end), zap.Stringer("zxid", w.prev))
+	}
+	for _, s := range w.segments {
+		if s.end < 0 {
+			continue
+		}
+		if err := w.settle(s, s == w.tail); err != nil {
+			return err
+		}
+	}
+	if err := w.o.FS.SyncDir(w.o.Dir); err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	return nil
+}
+
+// settle makes a file durable, after cutting off what is behind its records if cut.
+func (w *walk) settle(s *segment, cut bool) error {
+	path := w.o.path(s.name)
+	f, err := w.o.FS.OpenWrite(path)
+	if err != nil {
+		return fmt.Errorf("wal: %w", err)
+	}
+	if cut && w.sizes[s] > s.end {
+		err = f.Truncate(s.end)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("wal: repair %s: %w", path, err)
+	}
+	return nil
+}
+
+// removeTemporary removes the files that an interrupted server was preparing.
+func removeTemporary(o *Options) error {
+	names, err := o.FS.List(o.Dir)
+	if err != nil {
+		return fmt.Errorf("wal: list %s: %w", o.Dir, err)
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, tempPrefix) {
+			continue
+		}
+		if err := o.FS.Remove(o.path(name)); err != nil {
+			return fmt.Errorf("wal: %w", err)
+		}
+	}
+	return nil
+}
