@@ -60,8 +60,8 @@ func zooCfg(n *Node) string {
 	return b.String()
 }
 
-// log4j sends what Java logs to the output, which is the log of the node.
-const log4j = `log4j.rootLogger=INFO, A
+// log4j sends Java's warnings to the output, which is the log of the node.
+const log4j = `log4j.rootLogger=WARN, A
 log4j.appender.A=org.apache.log4j.ConsoleAppender
 log4j.appender.A.layout=org.apache.log4j.PatternLayout
 log4j.appender.A.layout.ConversionPattern=%d{ISO8601} %-5p [%t:%c{1}] %m%n

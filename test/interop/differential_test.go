@@ -5,7 +5,6 @@ package interop
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -20,13 +19,7 @@ var (
 	seedsFlag    = flag.Int("interop.seeds", 3, "number of differential runs")
 	requestsFlag = flag.Int("interop.requests", 1500, "requests of each differential run")
 	rightFlag    = flag.String("interop.right", "warren", "server that is compared with ZooKeeper: warren or zookeeper")
-	targetFlag   = flag.String("interop.target", "warren", "server that the client programs use: warren or zookeeper")
 )
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	os.Exit(cluster.Main(m))
-}
 
 // superDigest is super:test. Source: client-protocol 10.6.
 const superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="

@@ -1,0 +1,103 @@
+//go:build interop
+
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// startTarget starts the server that the client programs use.
+func startTarget(t *testing.T) *cluster.Node {
+	t.Helper()
+	return cluster.Start(t, cluster.Options{Kind: cluster.Kind(*target),
+		Settings: map[string]string{"extendedTypesEnabled": "true"}})
+}
+
+// runProgram runs a client program until it ends and checks that it printed exactly the OK lines.
+// When it prints RESTART the server is killed and started again, and a line is sent to it.
+func runProgram(t *testing.T, node *cluster.Node, cmd *exec.Cmd, want []string) {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	var got []string
+	var output strings.Builder
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		line := lines.Text()
+		output.WriteString(line + "\n")
+		switch {
+		case line == "RESTART":
+			node.Kill()
+			node.Start()
+			_, err := io.WriteString(stdin, "\n")
+			require.NoError(t, err)
+		case strings.HasPrefix(line, "OK "):
+			got = append(got, strings.TrimPrefix(line, "OK "))
+		}
+	}
+	err = cmd.Wait()
+	require.NoError(t, err, "%s\n%s", output.String(), stderr.String())
+	require.Equal(t, want, got, "%s\n%s", output.String(), stderr.String())
+}
+
+// programContext bounds a program.
+func programContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func run1(t *testing.T, name string, args ...string) {
+	t.Helper()
+	out, err := exec.CommandContext(programContext(t), name, args...).CombinedOutput()
+	require.NoError(t, err, "%s %s\n%s", name, strings.Join(args, " "), out)
+}
+
+// TestJavaClient compiles testdata/java against Debian's jar.
+func TestJavaClient(t *testing.T) {
+	node := startTarget(t)
+	classes := t.TempDir()
+	const jar = "/usr/share/java/zookeeper.jar"
+	run1(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Client.java"))
+	// The folder of the node has a logging configuration.
+	cmd := exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+node.Dir()+":"+jar, "Client", node.Addr())
+	runProgram(t, node, cmd, strings.Fields(`create2 getData setData exists nullData create getChildren getAllChildrenNumber
+		delete sync getConfig bigData unicode sequential ephemeral getEphemerals container ttl getACL auth setACL whoAmI
+		multi multiFailed transaction multiRead dataWatch childWatch existsWatch removeWatches persistentWatch recursiveWatch
+		resume closeSession reconnect watchesAfterReconnect close`))
+}
+
+// TestKazoo runs testdata/kazoo under the Python that Debian's kazoo is for.
+func TestKazoo(t *testing.T) {
+	node := startTarget(t)
+	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "client.py"), node.Addr())
+	runProgram(t, node, cmd, strings.Fields(`create create2 sequential makepath get set exists children sync delete acl transaction
+		failedTransaction watches lock election barrier doubleBarrier queue lockingQueue counter semaphore party childrenWatch
+		restart close`))
+}
+
+// TestCClient compiles testdata/c against libzookeeper_mt.
+func TestCClient(t *testing.T) {
+	node := startTarget(t)
+	binary := filepath.Join(t.TempDir(), "client")
+	run1(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"), "-lzookeeper_mt", "-lpthread")
+	cmd := exec.CommandContext(programContext(t), binary, node.Addr())
+	runProgram(t, node, cmd, strings.Fields(`connect create create2 ttl container get set exists children delete acl multi watches
+		removeWatches reconnect watchesAfterReconnect close`))
+}
