@@ -29,16 +29,15 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	if id := s.find(parent, hash, name); id != 0 {
 		s.adopt(id, b.acl)
 		if b.op == proto.OpCreate {
-			s.raiseCversion(parent, parentPath, b.parentCversion, h.Zxid)
+			s.raiseCversion(parent, b.parentCversion, h.Zxid)
 		}
 		return 0, proto.ErrNodeExists
 	}
 
-	s.raiseCversion(parent, parentPath, b.parentCversion, h.Zxid)
-	id := s.add(parent, parentPath, hash, b.path, name, b.data, s.acls.acquire(b.acl), &Node{
+	s.raiseCversion(parent, b.parentCversion, h.Zxid)
+	id := s.add(parent, hash, b.path, name, b.data, s.acls.acquire(b.acl), &Node{
 		Czxid: h.Zxid, Mzxid: h.Zxid, Pzxid: h.Zxid, Ctime: h.Time, Mtime: h.Time, Owner: owner,
 	})
-	s.redigest(id, b.path)
 	s.accountCreated(id, parentPath, b.path, len(b.data))
 	fire(sink, proto.EventNodeCreated, b.path, h.Zxid, s.rec(id).acl, s.rec(parent).acl)
 	return id, proto.OK
@@ -52,19 +51,15 @@ func (s *State) adopt(id NodeID, acl []proto.ACL) {
 
 // raiseCversion gives a parent the cversion and pzxid that a create brings, unless its cversion is
 // that high already: then a fuzzy snapshot has seen this create. A cversion of -1 means one more.
-func (s *State) raiseCversion(parent NodeID, path []byte, cversion int32, zxid proto.Zxid) {
-	r := s.rec(parent)
-	var old int32
-	if k := s.kinOf(r); k != nil {
-		old = k.cversion
-	}
+func (s *State) raiseCversion(parent NodeID, cversion int32, zxid proto.Zxid) {
+	old := s.Node(parent)
 	if cversion == -1 {
-		cversion = old + 1
+		cversion = old.Cversion + 1
 	}
-	if cversion <= old {
+	if cversion <= old.Cversion {
 		return
 	}
-	k := s.needKin(r, path)
+	k := s.needKin(s.rec(parent))
 	k.cversion, k.pzxid = cversion, zxid
-	s.redigest(parent, path)
+	s.digestStat(parent, &old)
 }

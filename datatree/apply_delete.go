@@ -14,7 +14,7 @@ func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCo
 	if parent == 0 {
 		return proto.ErrNoNode
 	}
-	s.raisePzxid(parent, parentPath, zxid)
+	s.raisePzxid(parent, zxid)
 	id := s.Child(parent, name)
 	if id == 0 {
 		return proto.ErrNoNode
@@ -48,17 +48,13 @@ func (s *State) deleteLeaf(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
 }
 
 // raisePzxid gives a parent the pzxid of a delete, unless it has a higher one.
-func (s *State) raisePzxid(parent NodeID, path []byte, zxid proto.Zxid) {
-	r := s.rec(parent)
-	old := r.czxid
-	if k := s.kinOf(r); k != nil {
-		old = k.pzxid
-	}
-	if zxid <= old {
+func (s *State) raisePzxid(parent NodeID, zxid proto.Zxid) {
+	old := s.Node(parent)
+	if zxid <= old.Pzxid {
 		return
 	}
-	s.needKin(r, path).pzxid = zxid
-	s.redigest(parent, path)
+	s.needKin(s.rec(parent)).pzxid = zxid
+	s.digestStat(parent, &old)
 }
 
 // applyCloseSession ends a session: it deletes the listed paths in their order, then what the

@@ -9,7 +9,7 @@ func (s *State) applySetData(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID,
 	if id == 0 {
 		return 0, proto.ErrNoNode
 	}
-	grown := s.setData(id, b.path, b.data)
+	grown := s.setData(id, b.data)
 	r := s.rec(id)
 	r.version, r.mzxid, r.mtime = b.version, h.Zxid, h.Time
 	s.redigest(id, b.path)
@@ -25,8 +25,9 @@ func (s *State) applySetACL(b *txnBody) (NodeID, proto.ErrCode) {
 		return 0, proto.ErrNoNode
 	}
 	s.adopt(id, b.acl)
+	old := s.Node(id)
 	s.rec(id).aversion = b.version
-	s.redigest(id, b.path)
+	s.digestStat(id, &old)
 	return id, proto.OK
 }
 
@@ -39,15 +40,12 @@ func (s *State) existing(path proto.Text) NodeID {
 }
 
 // setData replaces a znode's data and returns by how much it grew. The digest is the caller's.
-func (s *State) setData(id NodeID, path, data []byte) (grown int64) {
+func (s *State) setData(id NodeID, data []byte) (grown int64) {
 	r := s.rec(id)
 	_, old := s.blocks.get(r.block)
 	grown = int64(len(data)) - int64(len(old))
 	s.dataSize += grown
 	r.block = s.blocks.setData(r.block, data)
-	if k := s.kinOf(r); k != nil && !r.hidden() {
-		k.prefix = digestPrefix(path, data)
-	}
 	return grown
 }
 
@@ -63,9 +61,9 @@ func (s *State) SetConfig(text []byte, version proto.Zxid, nowMs int64) {
 			return
 		}
 		name := []byte("config")
-		id = s.add(parent, []byte("/zookeeper"), s.hashName(parent, name), []byte(path), name, text, s.acls.acquire(readList), &Node{Aversion: -1})
+		id = s.add(parent, s.hashName(parent, name), []byte(path), name, text, s.acls.acquire(readList), &Node{Aversion: -1})
 	}
-	s.setData(id, []byte(path), text)
+	s.setData(id, text)
 	r := s.rec(id)
 	r.version, r.mzxid, r.mtime = -1, version, nowMs
 }

@@ -4,26 +4,68 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+
+	"github.com/seed94657493/warren/proto"
 )
 
 // The digest of the tree, version 2: the sum, modulo 2^64, of a CRC-32 of each znode that is not
 // below /zookeeper, over path (empty for the root), data and the stored Stat in an order of its own
 // (pzxid third). Source: storage section 7.1.
 
-const statBytes = 60
+// Digest returns the digest of the tree, comparable with that of a TxnDigest of version
+// proto.DigestVersion.
+func (s *State) Digest() int64 { return s.digest }
 
-// digestPrefix returns the CRC of a path and data, which digestStat continues.
-func digestPrefix(path, data []byte) uint32 {
+// redigest computes the digest of a znode that is new or has new data, and corrects that of the
+// tree.
+func (s *State) redigest(id NodeID, path []byte) {
+	r := s.rec(id)
+	if r.hidden() {
+		return
+	}
+	_, data := s.blocks.get(r.block)
+	n := s.node(r)
+	s.digestBecomes(r, digestOf(&s.txn.stat, path, data, &n))
+}
+
+// digestStat corrects the digest of a znode and that of the tree after a change of its Stat alone.
+// It needs neither path nor data: a CRC is linear, so those of two messages of one length differ
+// by the CRC, without its initial and final complement, of their difference, in which leading
+// zeros do not count.
+func (s *State) digestStat(id NodeID, old *Node) {
+	r := s.rec(id)
+	if r.hidden() {
+		return
+	}
+	n := s.node(r)
+	diff := Node{
+		Czxid: old.Czxid ^ n.Czxid, Mzxid: old.Mzxid ^ n.Mzxid, Pzxid: old.Pzxid ^ n.Pzxid,
+		Ctime: old.Ctime ^ n.Ctime, Mtime: old.Mtime ^ n.Mtime, Owner: old.Owner ^ n.Owner,
+		Version: old.Version ^ n.Version, Cversion: old.Cversion ^ n.Cversion, Aversion: old.Aversion ^ n.Aversion,
+	}
+	putDigestStat(&s.txn.stat, &diff)
+	s.digestBecomes(r, r.digest^^crc32.Update(^uint32(0), crc32.IEEETable, s.txn.stat[:]))
+}
+
+func (s *State) digestBecomes(r *record, digest uint32) {
+	s.digest += int64(digest) - int64(r.digest)
+	r.digest = digest
+}
+
+// digestOf returns the part of the tree's digest that a znode has which is not below /zookeeper.
+// NumChildren, ACL and Digest of n do not matter; stat is scratch.
+func digestOf(stat *[proto.StatPersistedSize]byte, path, data []byte, n *Node) uint32 {
 	var crc uint32
 	if len(path) > 1 {
 		crc = crc32.ChecksumIEEE(path)
 	}
-	return crc32.Update(crc, crc32.IEEETable, data)
+	crc = crc32.Update(crc, crc32.IEEETable, data)
+	putDigestStat(stat, n)
+	return crc32.Update(crc, crc32.IEEETable, stat[:])
 }
 
-// digestStat appends the Stat to the CRC of path and data.
-func digestStat(prefix uint32, n *Node) uint32 {
-	var b [statBytes]byte
+// putDigestStat encodes the stored Stat as the digest takes it in.
+func putDigestStat(b *[proto.StatPersistedSize]byte, n *Node) {
 	binary.BigEndian.PutUint64(b[0:], uint64(n.Czxid))
 	binary.BigEndian.PutUint64(b[8:], uint64(n.Mzxid))
 	binary.BigEndian.PutUint64(b[16:], uint64(n.Pzxid))
@@ -33,49 +75,7 @@ func digestStat(prefix uint32, n *Node) uint32 {
 	binary.BigEndian.PutUint32(b[44:], uint32(n.Cversion))
 	binary.BigEndian.PutUint32(b[48:], uint32(n.Aversion))
 	binary.BigEndian.PutUint64(b[52:], uint64(n.Owner))
-	return crc32.Update(prefix, crc32.IEEETable, b[:])
-}
-
-// digestOf returns the part of the tree's digest that a znode has. NumChildren, ACL and Digest
-// of n do not matter.
-func digestOf(path, data []byte, n *Node) uint32 {
-	if digestHides(path) {
-		return 0
-	}
-	return digestStat(digestPrefix(path, data), n)
 }
 
 // digestHides reports whether a path is below /zookeeper, and so outside the digest.
 func digestHides(path []byte) bool { return bytes.HasPrefix(path, []byte("/zookeeper/")) }
-
-// digestPrefixOf returns the CRC over the path and the data of a znode, to which its digest appends
-// the Stat; 0 for a znode below /zookeeper. path is the znode's. With digestStat it tells
-// what the digest will be when the Stat changes.
-func (s *State) digestPrefixOf(id NodeID, path []byte) uint32 {
-	r := s.rec(id)
-	if r.hidden() {
-		return 0
-	}
-	if k := s.kinOf(r); k != nil {
-		return k.prefix
-	}
-	_, data := s.blocks.get(r.block)
-	return digestPrefix(path, data)
-}
-
-// redigest brings the digest of a znode and of the tree up to its present Stat. The kin's prefix
-// must be right already.
-func (s *State) redigest(id NodeID, path []byte) {
-	r := s.rec(id)
-	if r.hidden() {
-		return
-	}
-	n := s.node(r)
-	digest := digestStat(s.digestPrefixOf(id, path), &n)
-	s.digest += int64(digest) - int64(r.digest)
-	r.digest = digest
-}
-
-// Digest returns the digest of the tree, comparable with that of a TxnDigest of version
-// proto.DigestVersion.
-func (s *State) Digest() int64 { return s.digest }

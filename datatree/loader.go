@@ -80,8 +80,7 @@ func (l *Loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) 
 	if s.find(parent, hash, name) != 0 {
 		return fmt.Errorf("%w: znode %q comes twice", ErrSnapshot, path)
 	}
-	id := s.add(parent, parentPath, hash, path, name, data, l.acl(aclKey), &stat)
-	s.redigest(id, path)
+	id := s.add(parent, hash, path, name, data, l.acl(aclKey), &stat)
 	l.last = append(l.last[:0], path...)
 	l.chain = append(l.chain, loadedNode{len(path), id})
 	return nil
@@ -109,18 +108,17 @@ func (l *Loader) parent(parentPath []byte) NodeID {
 // root sets what the root has.
 func (l *Loader) root(data []byte, aclKey int64, stat *Node) error {
 	s := l.state
-	path := []byte("/")
 	if s.NumNodes() != 1 {
 		return fmt.Errorf("%w: the root comes after other znodes", ErrSnapshot)
 	}
 	s.acls.release(s.setACL(Root, l.acl(aclKey)))
 	s.disown(Root)
-	s.setData(Root, path, data)
+	s.setData(Root, data)
 	if k := s.kinOf(s.rec(Root)); k != nil {
 		k.pzxid, k.cversion = stat.Czxid, 0 // of a root that comes twice; setStat sets what differs
 	}
-	s.setStat(Root, path, stat)
-	s.redigest(Root, path)
+	s.setStat(Root, stat)
+	s.redigest(Root, nil)
 	return nil
 }
 

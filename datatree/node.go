@@ -51,13 +51,10 @@ const hiddenFlag = uint32(1) << 31
 func (r *record) hidden() bool { return r.kin&hiddenFlag != 0 }
 
 // kin is what a znode needs that has or had children, or belongs to an owner's list: 32 bytes.
-// Invariant: prefix is the CRC of path and data, so that a change of the Stat costs one CRC of 60
-// bytes however much data a parent has; it is 0 if the znode is hidden.
 type kin struct {
 	pzxid              proto.Zxid
 	cversion, children int32
 	first              NodeID // first child
-	prefix             uint32
 	ownNext, ownPrev   NodeID // neighbours in the list of the owner (see owned.go)
 }
 
@@ -86,8 +83,8 @@ func (s *State) kinOf(r *record) *kin {
 	return nil
 }
 
-// needKin returns the kin of a record, whose path is given, making it if there is none.
-func (s *State) needKin(r *record, path []byte) *kin {
+// needKin returns the kin of a record, making it if there is none.
+func (s *State) needKin(r *record) *kin {
 	if k := s.kinOf(r); k != nil {
 		return k
 	}
@@ -100,17 +97,13 @@ func (s *State) needKin(r *record, path []byte) *kin {
 	s.kins.live++
 	k := s.kins.at(i)
 	*k = kin{pzxid: r.czxid}
-	if !r.hidden() {
-		_, data := s.blocks.get(r.block)
-		k.prefix = digestPrefix(path, data)
-	}
 	r.kin |= i
 	return k
 }
 
 // link makes a znode of a name that its parent does not have yet, as the parent's last child. Stat
-// fields, ACL, owner's list and digest are the caller's to set. parentPath is "/" for the root.
-func (s *State) link(parent NodeID, parentPath []byte, hash uint32, name, data []byte) NodeID {
+// fields, ACL, owner's list and digest are the caller's to set.
+func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 	i := s.records.free
 	if i != 0 {
 		s.records.free = uint32(s.rec(NodeID(i)).next)
@@ -125,7 +118,7 @@ func (s *State) link(parent NodeID, parentPath []byte, hash uint32, name, data [
 	if p.hidden() || parent == s.system && parent != 0 {
 		r.kin = hiddenFlag
 	}
-	k := s.needKin(p, parentPath)
+	k := s.needKin(p)
 	if k.first == 0 {
 		k.first = id
 	} else {
@@ -180,29 +173,29 @@ func (s *State) find(parent NodeID, hash uint32, name []byte) NodeID {
 	if t.count == 0 {
 		return 0
 	}
-	g := t.segments[t.segmentOf(hash)]
+	groups := t.segments[t.segmentOf(hash)]
 	for i := groupOf(hash); ; i = (i + 1) & (segmentGroups - 1) {
-		tags := g.group(i)
-		for m := match(tags, tagOf(hash)); m != 0; m &= m - 1 {
-			id := g.ids[i*groupSlots+uint32(bits.TrailingZeros64(m))/8]
+		g := &groups[i]
+		for m := match(g.tags, tagOf(hash)); m != 0; m &= m - 1 {
+			id := g.ids[bits.TrailingZeros64(m)/8]
 			r := s.rec(id)
 			if r.hash == hash && r.parent == parent && bytes.Equal(s.blocks.name(r.block), name) {
 				return id
 			}
 		}
-		if matchEmpty(tags) != 0 {
+		if matchEmpty(g.tags) != 0 {
 			return 0
 		}
 	}
 }
 
-// add makes a znode with everything it has but its digest: Stat, ACL, owner's list, size. stat's
-// NumChildren, ACL and Digest do not matter; acl is counted already.
-func (s *State) add(parent NodeID, parentPath []byte, hash uint32, path, name, data []byte, acl ACLID, stat *Node) NodeID {
-	id := s.link(parent, parentPath, hash, name, data)
-	r := s.rec(id)
-	r.acl = acl
-	s.setStat(id, path, stat)
+// add makes a znode with everything it has: Stat, ACL, owner's list, digest, size. stat's NumChildren,
+// ACL and Digest do not matter; acl is counted already.
+func (s *State) add(parent NodeID, hash uint32, path, name, data []byte, acl ACLID, stat *Node) NodeID {
+	id := s.link(parent, hash, name, data)
+	s.rec(id).acl = acl
+	s.setStat(id, stat)
+	s.redigest(id, path)
 	s.dataSize += pathUnits(path) + int64(len(data))
 	if parent == Root && string(name) == "zookeeper" {
 		s.system = id
@@ -214,15 +207,15 @@ func (s *State) add(parent NodeID, parentPath []byte, hash uint32, path, name, d
 }
 
 // setStat sets the Stat of a new znode and enters it into its owner's list.
-func (s *State) setStat(id NodeID, path []byte, stat *Node) {
+func (s *State) setStat(id NodeID, stat *Node) {
 	r := s.rec(id)
 	r.czxid, r.mzxid, r.ctime, r.mtime = stat.Czxid, stat.Mzxid, stat.Ctime, stat.Mtime
 	r.owner, r.version, r.aversion = stat.Owner, stat.Version, stat.Aversion
 	if stat.Cversion != 0 || stat.Pzxid != stat.Czxid {
-		k := s.needKin(r, path)
+		k := s.needKin(r)
 		k.cversion, k.pzxid = stat.Cversion, stat.Pzxid
 	}
-	s.own(id, path)
+	s.own(id)
 }
 
 // setACL changes a znode's ACL and returns the one it had, for the caller to release.

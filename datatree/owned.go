@@ -21,19 +21,19 @@ type session struct {
 }
 
 // own puts a znode, whose owner is set, into the list of its owner, if its owner has one.
-func (s *State) own(id NodeID, path []byte) {
+func (s *State) own(id NodeID) {
 	r := s.rec(id)
 	switch {
 	case r.owner == 0:
 	case proto.IsSessionOwner(r.owner):
 		e := s.sessions[r.owner]
-		s.append(&e.ephemerals, id, path)
+		s.append(&e.ephemerals, id)
 		s.sessions[r.owner] = e
 		s.ephemerals++
 	case r.owner == proto.OwnerContainer:
-		s.append(&s.containers, id, path)
+		s.append(&s.containers, id)
 	default:
-		s.append(&s.ttls, id, path)
+		s.append(&s.ttls, id)
 	}
 }
 
@@ -58,8 +58,8 @@ func (s *State) disown(id NodeID) {
 	}
 }
 
-func (s *State) append(l *ownedList, id NodeID, path []byte) {
-	k := s.needKin(s.rec(id), path)
+func (s *State) append(l *ownedList, id NodeID) {
+	k := s.needKin(s.rec(id))
 	l.count++
 	if l.first == 0 {
 		l.first, k.ownPrev = id, id

@@ -80,7 +80,7 @@ func (s *State) recount(stats NodeID, target []byte) {
 // else of it changes.
 func (s *State) setStats(stats NodeID, used quotaLimits) {
 	s.txn.stats = appendStats(s.txn.stats[:0], used)
-	s.setData(stats, nil, s.txn.stats)
+	s.setData(stats, s.txn.stats)
 }
 
 // appendStats appends the text of a stats node.

@@ -48,7 +48,7 @@ type State struct {
 // no session, zxid 0. Source: storage section 8.1.
 func NewState(cfg Config) *State {
 	s := newBareState(cfg)
-	s.redigest(Root, []byte("/"))
+	s.redigest(Root, nil)
 	for _, n := range []struct {
 		path     string
 		acl      []proto.ACL
@@ -62,8 +62,7 @@ func NewState(cfg Config) *State {
 		path := []byte(n.path)
 		parentPath, name := splitPath(path)
 		parent := s.Lookup(parentPath)
-		id := s.add(parent, parentPath, s.hashName(parent, name), path, name, []byte{}, s.acls.acquire(n.acl), &Node{Aversion: n.aversion})
-		s.redigest(id, path)
+		s.add(parent, s.hashName(parent, name), path, name, []byte{}, s.acls.acquire(n.acl), &Node{Aversion: n.aversion})
 	}
 	return s
 }

@@ -1,9 +1,6 @@
 package datatree
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "math/bits"
 
 // table is the index of all znodes but the root by (parent, name): a directory of segments, each
 // an open-addressing table of segmentSlots slots in groups of eight, whose tags are compared
@@ -17,7 +14,7 @@ type table struct {
 	directory []uint32 // by the top depth bits of the hash: segment
 	segments  []*segment
 	info      []segmentInfo
-	spare     *segment // scratch for the next split or rebuild, or nil
+	gathered  *gathered // scratch of gather, nil before it is needed
 	depth     uint8
 	count     int
 }
@@ -36,11 +33,15 @@ const (
 	highBits = 0x8080808080808080
 )
 
-// segment holds tags and NodeIDs. A tag is tagEmpty, tagDead or seven bits of the hash. It is
-// 10,240 bytes, which is a size class of Go's allocator, and has no pointers.
-type segment struct {
-	tags [segmentSlots]uint8
-	ids  [segmentSlots]NodeID
+// segment is an open-addressing table of groups. It is 10,240 bytes, which is a size class of Go's
+// allocator, and has no pointers.
+type segment [segmentGroups]group
+
+// group is eight slots: their tags, one a byte, and their NodeIDs. A tag is tagEmpty, tagDead or
+// seven bits of the hash.
+type group struct {
+	tags uint64
+	ids  [groupSlots]NodeID
 }
 
 type segmentInfo struct {
@@ -56,9 +57,17 @@ func newSegment() *segment {
 }
 
 func (g *segment) clear() {
-	for i := 0; i < segmentSlots; i += groupSlots {
-		binary.LittleEndian.PutUint64(g.tags[i:], highBits) // tagEmpty in every byte
+	for i := range g {
+		g[i].tags = highBits // tagEmpty in every byte
 	}
+}
+
+// tag returns the tag of a slot.
+func (g *group) tag(slot int) uint8 { return uint8(g.tags >> (slot * 8)) }
+
+// setTag sets the tag of a slot.
+func (g *group) setTag(slot int, tag uint8) {
+	g.tags = g.tags&^(0xff<<(slot*8)) | uint64(tag)<<(slot*8)
 }
 
 // The bits of a 32-bit hash: the directory takes from the top, the tag the lowest seven, the
@@ -84,8 +93,6 @@ func matchEmpty(tags uint64) uint64 { return tags & highBits &^ (tags << 6) }
 // matchFree returns a word with the high bit set in every byte that is tagEmpty or tagDead.
 func matchFree(tags uint64) uint64 { return tags & highBits }
 
-func (g *segment) group(i uint32) uint64 { return binary.LittleEndian.Uint64(g.tags[i*groupSlots:]) }
-
 // insert adds a znode that is not in the table. hashOf returns the hash of a znode already there.
 func (t *table) insert(hash uint32, id NodeID, hashOf func(NodeID) uint32) {
 	if t.directory == nil {
@@ -109,14 +116,15 @@ func (t *table) insert(hash uint32, id NodeID, hashOf func(NodeID) uint32) {
 
 // add puts id into the first free slot of its probe sequence. It returns 1 if the slot was dead.
 // The caller has made sure that there is an empty slot.
-func (g *segment) add(hash uint32, id NodeID) (reusedDead uint16) {
+func (t *segment) add(hash uint32, id NodeID) (reusedDead uint16) {
 	for i := groupOf(hash); ; i = (i + 1) & (segmentGroups - 1) {
-		if free := matchFree(g.group(i)); free != 0 {
-			slot := i*groupSlots + uint32(bits.TrailingZeros64(free))/8
-			if g.tags[slot] == tagDead {
+		g := &t[i]
+		if free := matchFree(g.tags); free != 0 {
+			slot := bits.TrailingZeros64(free) / 8
+			if g.tag(slot) == tagDead {
 				reusedDead = 1
 			}
-			g.tags[slot] = tagOf(hash)
+			g.setTag(slot, tagOf(hash))
 			g.ids[slot] = id
 			return reusedDead
 		}
@@ -126,42 +134,69 @@ func (g *segment) add(hash uint32, id NodeID) (reusedDead uint16) {
 // remove takes a znode out, which must be in the table.
 func (t *table) remove(hash uint32, id NodeID) {
 	at := t.segmentOf(hash)
-	g := t.segments[at]
 	for i, n := groupOf(hash), 0; n < segmentGroups; i, n = (i+1)&(segmentGroups-1), n+1 {
-		tags := g.group(i)
-		for m := match(tags, tagOf(hash)); m != 0; m &= m - 1 {
-			slot := i*groupSlots + uint32(bits.TrailingZeros64(m))/8
-			if g.tags[slot] != tagOf(hash) || g.ids[slot] != id {
+		g := &t.segments[at][i]
+		hasEmpty := matchEmpty(g.tags) != 0
+		for m := match(g.tags, tagOf(hash)); m != 0; m &= m - 1 {
+			slot := bits.TrailingZeros64(m) / 8
+			if g.ids[slot] != id || g.tag(slot) != tagOf(hash) {
 				continue
 			}
 			// No probe has gone past a group that still has an empty slot, so the slot may
 			// become empty; otherwise it must stay in the way.
-			if matchEmpty(tags) != 0 {
-				g.tags[slot] = tagEmpty
+			if hasEmpty {
+				g.setTag(slot, tagEmpty)
 			} else {
-				g.tags[slot] = tagDead
+				g.setTag(slot, tagDead)
 				t.info[at].dead++
 			}
 			t.info[at].live--
 			t.count--
 			return
 		}
-		if matchEmpty(tags) != 0 {
+		if hasEmpty {
 			break
 		}
 	}
 	invariant("a znode to remove is in the table", false, uint64(id))
 }
 
-// rebuild drops the dead slots of a segment.
-func (t *table) rebuild(at uint32, hashOf func(NodeID) uint32) {
-	old, fresh := t.segments[at], t.scratch()
-	for slot, tag := range old.tags {
-		if tag < tagEmpty {
-			fresh.add(hashOf(old.ids[slot]), old.ids[slot])
+// gather collects the znodes of a segment and their hashes. The records are all over the memory:
+// fetching the hashes in a loop of their own lets the processor wait for many at once.
+func (t *table) gather(at uint32, hashOf func(NodeID) uint32) *gathered {
+	if t.gathered == nil {
+		t.gathered = new(gathered)
+	}
+	w := t.gathered
+	w.n = 0
+	for i := range t.segments[at] {
+		g := &t.segments[at][i]
+		for m := ^g.tags & highBits; m != 0; m &= m - 1 {
+			w.ids[w.n] = g.ids[bits.TrailingZeros64(m)/8]
+			w.n++
 		}
 	}
-	t.segments[at], t.spare = fresh, old
+	for i, id := range w.ids[:w.n] {
+		w.hashes[i] = hashOf(id)
+	}
+	return w
+}
+
+// gathered is the scratch of gather.
+type gathered struct {
+	n      int
+	ids    [segmentSlots]NodeID
+	hashes [segmentSlots]uint32
+}
+
+// rebuild drops the dead slots of a segment.
+func (t *table) rebuild(at uint32, hashOf func(NodeID) uint32) {
+	w := t.gather(at, hashOf)
+	g := t.segments[at]
+	g.clear()
+	for i, id := range w.ids[:w.n] {
+		g.add(w.hashes[i], id)
+	}
 	t.info[at].dead = 0
 }
 
@@ -172,22 +207,19 @@ func (t *table) split(hash uint32, hashOf func(NodeID) uint32) {
 	if depth == t.depth {
 		t.double()
 	}
-	old, lower, upper := t.segments[at], t.scratch(), newSegment()
+	w := t.gather(at, hashOf)
+	lower, upper := t.segments[at], newSegment()
+	lower.clear()
 	var moved uint16
-	bit := uint32(1) << (31 - depth)
-	for slot, tag := range old.tags {
-		if tag >= tagEmpty {
-			continue
-		}
-		id := old.ids[slot]
-		if h := hashOf(id); h&bit != 0 {
+	for i, id := range w.ids[:w.n] {
+		h := w.hashes[i]
+		if h<<depth>>31 != 0 {
 			upper.add(h, id)
 			moved++
 		} else {
 			lower.add(h, id)
 		}
 	}
-	t.segments[at], t.spare = lower, old
 	t.info[at] = segmentInfo{live: t.info[at].live - moved, depth: depth + 1}
 	t.segments = append(t.segments, upper)
 	t.info = append(t.info, segmentInfo{live: moved, depth: depth + 1})
@@ -198,17 +230,6 @@ func (t *table) split(hash uint32, hashOf func(NodeID) uint32) {
 	for i := first + run/2; i < first+run; i++ {
 		t.directory[i] = uint32(len(t.segments) - 1)
 	}
-}
-
-// scratch returns an empty segment that is not in the directory.
-func (t *table) scratch() *segment {
-	g := t.spare
-	t.spare = nil
-	if g == nil {
-		return newSegment()
-	}
-	g.clear()
-	return g
 }
 
 // double doubles the directory.
