@@ -11,8 +11,9 @@ import (
 // with NotReadOnly, which every client knows, while reads and sessions go on: the ends and beginnings of sessions still fit into
 // what is left. When space returns, writes are accepted again without anybody's help.
 type guard struct {
-	srv *Server
-	low atomic.Bool
+	srv     *Server
+	low     atomic.Bool
+	written int64 // by the log since it last asked for a look; owned by the logger
 }
 
 // guardInterval is how often the free space is looked at.
@@ -26,6 +27,15 @@ func newGuard(s *Server) *guard {
 
 // full reports whether writes are to be refused.
 func (g *guard) full() bool { return g.low.Load() }
+
+// wrote notes n bytes of log. A disk may fill up faster than the guard looks at it, so it looks
+// again after every sixteenth of the watermark.
+func (g *guard) wrote(n int) {
+	if g.written += int64(n); g.written > g.srv.cfg.DiskWatermark.Bytes/16 {
+		g.written = 0
+		g.check()
+	}
+}
 
 // markFull refuses writes from now until the next look at the disk finds room.
 func (g *guard) markFull() { g.low.Store(true) }

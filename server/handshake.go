@@ -90,7 +90,7 @@ func (c *conn) connect(frame []byte) error {
 		c.resumeSession(&req, timeout)
 		return nil
 	}
-	if c.srv.guard.full() {
+	if c.srv.guard.full() && c.srv.logStalled.Load() != 0 {
 		return errDiskFull
 	}
 	s := c.srv.tracker.create(timeout, c)

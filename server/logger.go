@@ -20,6 +20,8 @@ type logger struct {
 	in  <-chan *logBatch
 	out chan *logBatch // to the applier
 
+	failed bool // a batch could not be made durable
+
 	// Since the last roll: how many txns, and the points at which the next snapshot is due.
 	// Source: storage section 4.5.
 	txns      int
@@ -55,10 +57,12 @@ func (l *logger) draw() {
 func (l *logger) run() {
 	defer close(l.out)
 	for b := range l.in {
-		if b.txns > 0 && !l.persist(b) {
-			return
+		if !l.failed && (b.txns == 0 || l.persist(b)) {
+			l.out <- b
+			continue
 		}
-		l.out <- b
+		// Nothing may be acknowledged any more: what still comes is dropped.
+		l.failed = true
 	}
 }
 
@@ -93,6 +97,7 @@ func (l *logger) persist(b *logBatch) bool {
 			return false
 		}
 	}
+	l.srv.guard.wrote(len(b.framed))
 	l.txns += b.txns
 	l.srv.metrics.batch(b)
 	if l.txns > l.snapTxns || l.snapBytes > 0 && l.log.Size() > l.snapBytes {

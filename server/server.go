@@ -176,11 +176,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	if err := s.Start(); err != nil {
 		return err
 	}
-	var failure error
-	select {
-	case <-ctx.Done():
-	case failure = <-s.failed:
-	}
+	failure := s.Wait(ctx)
 	s.Stop()
 	return failure
 }
@@ -287,3 +283,14 @@ func (s *Server) mode() string { return "standalone" }
 
 // versionLine is the version as the four-letter words spell it.
 func (s *Server) versionLine() string { return strings.TrimSpace(s.version) }
+
+// Wait blocks until the node has ended by itself, and returns why, or until ctx is done, and
+// returns nil. The caller stops the server afterwards.
+func (s *Server) Wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.failed:
+		return err
+	}
+}

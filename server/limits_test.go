@@ -1,0 +1,206 @@
+package server_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestHostileFirstBytesAreClosedAndHarmNobody(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	for name, bytes := range map[string][]byte{
+		"negative length":   {0xff, 0xff, 0xff, 0xff},
+		"huge length":       {0x7f, 0xff, 0xff, 0xff},
+		"one above limit":   {0x00, 0x10, 0x00, 0x00},
+		"empty frame":       {0, 0, 0, 0},
+		"short connect":     {0, 0, 0, 4, 1, 2, 3, 4},
+		"unknown word":      []byte("abcd"),
+		"telnet interrupt":  {0xff, 0xf4, 0xff, 0xfd},
+		"connect with junk": append([]byte{0, 0, 0, 40}, make([]byte, 24)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			nc, err := net.Dial("tcp", addr)
+			require.NoError(t, err)
+			defer nc.Close()
+			_, err = nc.Write(bytes)
+			require.NoError(t, err)
+			if name == "connect with junk" {
+				_ = nc.(*net.TCPConn).CloseWrite()
+			}
+			_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+			got, err := io.ReadAll(nc)
+			require.False(t, errors.Is(err, net.ErrClosed))
+			require.Empty(t, got)
+			require.NoError(t, c.Ping())
+		})
+	}
+}
+
+func TestFrameOfExactlyTheLimitIsAccepted(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	empty := wire.Create("/big", nil, wire.OpenACL, proto.ModePersistent)
+	data := make([]byte, proto.DefaultMaxBuffer-proto.RequestHeaderSize-len(empty.Body))
+	_, err := c.Create("/big", data, proto.ModePersistent)
+	require.NoError(t, err)
+	got, _, err := c.GetData("/big", false)
+	require.NoError(t, err)
+	require.Len(t, got, len(data))
+	_, err = c.Create("/big2", append(data, 0, 0), proto.ModePersistent)
+	require.Error(t, err)
+	require.NoError(t, c.WaitClosed())
+}
+
+func TestSetWatchesMayBeLongerThanAFrame(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	var paths []string
+	for i := range 20_000 {
+		paths = append(paths, fmt.Sprintf("/%0100d", i))
+	}
+	require.NoError(t, c.SetWatches(0, nil, paths, nil))
+	out, err := wire.FourLetter(addr, "wchs", time.Second)
+	require.NoError(t, err)
+	require.Contains(t, out, "Total watches:20000")
+}
+
+func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.MaxClientCnxns = 2
+	addr, _ := start(t, cfg, server.Options{})
+	dial(t, addr, wire.Options{})
+	second := dial(t, addr, wire.Options{})
+	_, err := wire.Dial(addr, wire.Options{})
+	require.Error(t, err)
+	out, err := wire.FourLetter(addr, "ruok", time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "imok", out)
+	require.NoError(t, second.CloseSession())
+	require.Eventually(t, func() bool {
+		c, err := wire.Dial(addr, wire.Options{})
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}, 5*time.Second, 10*time.Millisecond, "the slot is free again")
+}
+
+func TestOutstandingLimitLosesNoRequest(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.GlobalOutstandingLimit = 2
+	addr, _ := start(t, cfg, server.Options{})
+	c := dial(t, addr, wire.Options{})
+	_, err := c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	var reqs []wire.Request
+	for i := range 200 {
+		reqs = append(reqs, wire.SetData("/n", nil, int32(i)))
+	}
+	for _, call := range c.SendAll(reqs) {
+		require.NoError(t, call.Wait())
+		require.NoError(t, call.Reply.Err())
+	}
+}
+
+func TestWrongPasswordHarmsNobody(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	bad := c.Resume()
+	bad.Password = make([]byte, 16)
+	_, err := wire.Dial(addr, bad)
+	require.ErrorIs(t, err, wire.ErrRejected)
+	require.NoError(t, c.Ping())
+
+	moved := dial(t, addr, c.Resume())
+	require.Equal(t, c.Session(), moved.Session())
+	require.NoError(t, c.WaitClosed())
+	require.NoError(t, moved.Ping())
+}
+
+func TestClientFromTheFutureIsClosedWithoutAnAnswer(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	_, err := wire.Dial(addr, wire.Options{LastZxid: 1 << 40})
+	require.Error(t, err)
+	require.NotErrorIs(t, err, wire.ErrRejected)
+}
+
+func TestNothingIsAnsweredBehindCloseSession(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{})
+	calls := c.SendAll([]wire.Request{
+		wire.Create("/e", nil, wire.OpenACL, proto.ModeEphemeral), wire.CloseSession(),
+		wire.Create("/late", nil, wire.OpenACL, proto.ModeEphemeral),
+	})
+	require.NoError(t, calls[0].Wait())
+	require.NoError(t, calls[1].Wait())
+	require.Error(t, calls[2].Wait())
+	other := dial(t, addr, wire.Options{})
+	names, err := other.Children("/", false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"zookeeper"}, names)
+}
+
+func TestUnknownOperationsAreAnsweredAndClosed(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	for _, op := range []proto.OpCode{99, 0, proto.OpCheck, proto.OpError, proto.OpDeleteContainer, proto.OpCreateSession} {
+		c := dial(t, addr, wire.Options{})
+		rep, err := c.Do(wire.Request{Op: op, Body: make([]byte, 16)})
+		require.NoError(t, err)
+		require.ErrorIs(t, rep.Err(), proto.ErrUnimplemented, "%v", op)
+		require.EqualValues(t, -1, rep.Header.Zxid)
+		require.NoError(t, c.WaitClosed())
+	}
+}
+
+func TestSlowReaderDoesNotHoldUpOthers(t *testing.T) {
+	addr, _ := start(t, testConfig(t), server.Options{})
+	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	_, err := c.Create("/big", make([]byte, 500<<10), proto.ModePersistent)
+	require.NoError(t, err)
+
+	slow, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer slow.Close()
+	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
+	require.NoError(t, wire.WriteFrame(slow, req.AppendTo(nil)))
+	var frames []byte
+	for range 400 {
+		get := wire.GetData("/big", true)
+		var payload []byte
+		payload = binary.BigEndian.AppendUint32(payload, 1)
+		payload = binary.BigEndian.AppendUint32(payload, uint32(get.Op))
+		frames = wire.AppendFrame(frames, append(payload, get.Body...))
+	}
+	_, err = slow.Write(frames)
+	require.NoError(t, err)
+	for range 20 {
+		_, err := c.SetData("/big", make([]byte, 500<<10), -1)
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.Ping())
+}
+
+func TestWordsOutsideTheWhitelist(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.FourLetterWhitelist = []string{"srvr"}
+	addr, _ := start(t, cfg, server.Options{})
+	out, err := wire.FourLetter(addr, "stat", time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "stat is not executed because it is not in the whitelist.\n", out)
+	out, err = wire.FourLetter(addr, "srvr", time.Second)
+	require.NoError(t, err)
+	require.Contains(t, out, "Mode: standalone\nNode count: 5\n")
+	require.True(t, strings.HasPrefix(out, "Zookeeper version: "))
+}
