@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -274,7 +275,7 @@ func (r *run) compareEnd() error {
 	}
 	var text [2]string
 	for k, s := range r.sides() {
-		dump, err := dumpTree(s.links[sessionCount].conn, s.canon, "/")
+		dump, err := dumpTree(s.links[sessionCount].conn, s.canon.stat, "/")
 		if err != nil {
 			return differ("%s: dump: %v", s.canon.side, err)
 		}
@@ -311,8 +312,8 @@ func (r *run) compareCounts() error {
 	}
 }
 
-// dumpTree renders path and everything below it, with data, ACL and Stat.
-func dumpTree(conn *wire.Conn, c *canon, path string) (string, error) {
+// dumpTree renders path and everything below it, with data, ACL and Stat as render shows it.
+func dumpTree(conn *wire.Conn, render func(*proto.Stat) string, path string) (string, error) {
 	data, stat, err := conn.GetData(path, false)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
@@ -326,10 +327,10 @@ func dumpTree(conn *wire.Conn, c *canon, path string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%q %s %s %s\n", path, buffer(data), acl(list), c.stat(&stat))
+	fmt.Fprintf(&b, "%q %s %s %s\n", path, buffer(data), acl(list), render(&stat))
 	slices.Sort(children)
 	for _, name := range children {
-		sub, err := dumpTree(conn, c, strings.TrimSuffix(path, "/")+"/"+name)
+		sub, err := dumpTree(conn, render, strings.TrimSuffix(path, "/")+"/"+name)
 		if err != nil {
 			return "", err
 		}

@@ -1,0 +1,162 @@
+//go:build interop
+
+package interop
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// TestDataDirectory hands one data directory from server to server. Each writes every kind of
+// record, ends, and the next must show exactly the same tree, the same sessions and the same
+// sequence counters.
+func TestDataDirectory(t *testing.T) {
+	for _, compression := range []string{"", "gz", "snappy"} {
+		for _, end := range []string{"stop", "kill"} {
+			t.Run(fmt.Sprintf("compression=%s,%s", compression, end), func(t *testing.T) {
+				hand(t, compression, end == "kill")
+			})
+		}
+	}
+}
+
+// hand runs the hops of one directory.
+func hand(t *testing.T, compression string, kill bool) {
+	options := settings(true)
+	options["snapCount"] = "60"
+	if compression != "" {
+		options["snapshot.compression.method"] = compression
+	}
+	other := cluster.Kind(*target)
+	hops := []cluster.Kind{other, cluster.ZooKeeper, other, cluster.ZooKeeper, other}
+	node := cluster.Start(t, cluster.Options{Kind: hops[0], Settings: options})
+	keeper, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 120_000})
+	require.NoError(t, err)
+	_, err = keeper.Create("/keeper", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	for hop := range hops {
+		writeEverything(t, node, hop)
+		before := dumpExact(t, node)
+		end(node, kill)
+		require.NotEmpty(t, snapshots(t, node.DataDir(), compression), "no snapshot was taken")
+		if hop == len(hops)-1 {
+			break
+		}
+		node = node.As(hops[hop+1])
+		node.Start()
+		after := dumpExact(t, node)
+		require.Empty(t, lineDiff(before, after), "hop %d: %v (left) to %v (right)", hop, hops[hop], hops[hop+1])
+		resume := keeper.Resume()
+		keeper.Close()
+		keeper, err = wire.Dial(node.Addr(), resume)
+		require.NoError(t, err, "hop %d: resume at %v", hop, hops[hop+1])
+	}
+	keeper.Close()
+}
+
+func end(node *cluster.Node, kill bool) {
+	if kill {
+		node.Kill()
+	} else {
+		node.Stop()
+	}
+}
+
+// snapshots returns the snapshots of a data directory that have the suffix of a compression.
+func snapshots(t *testing.T, dataDir, compression string) []string {
+	t.Helper()
+	suffix := ""
+	if compression != "" {
+		suffix = "." + compression
+	}
+	names, err := filepath.Glob(filepath.Join(dataDir, "version-2", "snapshot.*"+suffix))
+	require.NoError(t, err)
+	return slices.DeleteFunc(names, func(name string) bool {
+		info, err := os.Stat(name)
+		return err != nil || info.Size() == 0
+	})
+}
+
+// dumpExact renders the whole tree with every number of every Stat.
+func dumpExact(t *testing.T, node *cluster.Node) string {
+	t.Helper()
+	conn, err := wire.Dial(node.Addr(), wire.Options{})
+	require.NoError(t, err)
+	require.NoError(t, conn.Auth("digest", "super:test"))
+	text, err := dumpTree(conn, func(s *proto.Stat) string { return fmt.Sprintf("%+v", *s) }, "/")
+	require.NoError(t, err)
+	require.NoError(t, conn.CloseSession())
+	return text
+}
+
+// writeEverything writes every type of txn, twice the number that makes a snapshot due. All of it
+// is below a znode of its own, but for the sequence under /seq, which must go on counting.
+func writeEverything(t *testing.T, node *cluster.Node, hop int) {
+	t.Helper()
+	conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 120_000})
+	require.NoError(t, err)
+	root := fmt.Sprintf("/hop%d", hop)
+	must := func(path string, err error) string {
+		t.Helper()
+		require.NoError(t, err)
+		return path
+	}
+	if hop == 0 {
+		must(conn.Create("/seq", nil, proto.ModePersistent))
+	}
+	must(conn.Create(root, []byte{}, proto.ModePersistent))
+	for i := range 60 {
+		require.Equal(t, fmt.Sprintf("/seq/n-%010d", hop*60+i), must(conn.Create("/seq/n-", nil, proto.ModePersistentSequential)))
+		_, err := conn.SetData(root, fmt.Appendf(nil, "version %d", i+1), int32(i))
+		require.NoError(t, err)
+	}
+	for i := range 30 {
+		require.NoError(t, conn.Delete(fmt.Sprintf("/seq/n-%010d", hop*60+i), 0))
+	}
+	// Each kind of create; the create2 family has txns of its own.
+	must(conn.Create(root+"/null", nil, proto.ModePersistent))
+	_, _, err = conn.Create2(root+"/two", []byte("2"), proto.ModePersistent)
+	require.NoError(t, err)
+	_, _, err = conn.CreateContainer(root+"/container", nil)
+	require.NoError(t, err)
+	must(conn.Create(root+"/container/child", nil, proto.ModePersistent))
+	_, _, err = conn.CreateTTL(root+"/ttl", nil, proto.ModePersistentTTL, 1<<40-1)
+	require.NoError(t, err)
+	_, _, err = conn.CreateTTL(root+"/ttl-", nil, proto.ModePersistentSequentialTTL, 3_600_000)
+	require.NoError(t, err)
+	must(conn.Create(root+"/ephemeral", []byte("stays"), proto.ModeEphemeral))
+	// ACLs, quotas and a name that is not ASCII.
+	require.NoError(t, conn.Auth("digest", "bob:secret"))
+	_, err = conn.SetACL(root+"/two", wire.ACL(proto.PermAll, "auth", ""), -1)
+	require.NoError(t, err)
+	must(conn.Create("/zookeeper/quota"+root, nil, proto.ModePersistent))
+	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_limits", []byte("count=100,bytes=1000"), proto.ModePersistent))
+	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_stats", []byte("count=0,bytes=0"), proto.ModePersistent))
+	must(conn.Create(root+"/\u00e9\u4e2d", []byte("x"), proto.ModePersistent))
+	// multi, a multi that fails, and an error txn.
+	slots, err := conn.Multi(wire.Check(root, 60), wire.Create(root+"/m", nil, wire.OpenACL, 0), wire.SetData(root+"/m", []byte("m"), 0),
+		wire.Create2(root+"/m/s-", nil, wire.OpenACL, proto.ModePersistentSequential), wire.Create(root+"/gone", nil, wire.OpenACL, 0), wire.Delete(root+"/gone", 0))
+	require.NoError(t, err)
+	for _, s := range slots {
+		require.Equal(t, proto.OK, s.Err)
+	}
+	_, err = conn.Multi(wire.Create(root+"/rolled-back", nil, wire.OpenACL, 0), wire.Check(root, 0))
+	require.NoError(t, err)
+	require.ErrorIs(t, conn.Delete(root+"/none", -1), proto.ErrNoNode)
+	// A session that ends, with ephemerals, and one that stays open without a connection.
+	closing, err := wire.Dial(node.Addr(), wire.Options{})
+	require.NoError(t, err)
+	must(closing.Create(root+"/closed", nil, proto.ModeEphemeral))
+	require.NoError(t, closing.CloseSession())
+	require.NoError(t, conn.Sync("/"))
+	conn.Close()
+}
