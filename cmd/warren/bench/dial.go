@@ -1,0 +1,155 @@
+package bench
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// errExpired is returned when a server does not know the session any more.
+var errExpired = errors.New("bench: session expired")
+
+// connectTimeout bounds one attempt to reach a server and to begin or resume a session.
+const connectTimeout = 30 * time.Second
+
+// perSource is how many connections share a source address: Linux offers about 28,000 local
+// ports towards one address and port.
+const perSource = 25_000
+
+// session is what a connection needs to resume.
+type session struct {
+	id        proto.SessionID
+	password  [proto.PasswordSize]byte
+	lastZxid  proto.Zxid
+	timeoutMs int32 // negotiated
+}
+
+// dialer opens connections and sessions, spread over servers and source addresses in turn.
+type dialer struct {
+	servers   []string
+	sources   []net.IP // nil chooses by target
+	timeoutMs int32
+	// dial replaces the network, for tests.
+	dial func(ctx context.Context, server string, local net.Addr) (net.Conn, error)
+}
+
+// open opens connection number i, its attempt-th attempt, and begins a session, or resumes s if
+// it has an id. It updates s. errExpired means that s is gone; ask again with an empty one.
+func (d *dialer) open(ctx context.Context, i, attempt int, s *session) (net.Conn, error) {
+	server := d.servers[(i+attempt)%len(d.servers)]
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	nc, err := d.dial(ctx, server, d.local(server, i/len(d.servers)))
+	if err != nil {
+		return nil, fmt.Errorf("bench: connecting: %w", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetDeadline(time.Unix(1, 0)) })
+	err = d.handshake(nc, s)
+	if !stop() && err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("bench: session at %s: %w", server, err)
+	}
+	return nc, nil
+}
+
+// handshake exchanges ConnectRequest and ConnectResponse. Source: client-protocol section 3.
+func (d *dialer) handshake(nc net.Conn, s *session) error {
+	req := proto.ConnectRequest{LastZxidSeen: s.lastZxid, TimeOut: d.timeoutMs, SessionID: s.id,
+		Password: s.password[:], HasReadOnly: true}
+	b := req.AppendTo(beginFrame(nil))
+	endFrame(b, 0)
+	if _, err := nc.Write(b); err != nil {
+		return err
+	}
+	// Nothing but the response may be consumed, so no buffering reader.
+	var head [4]byte
+	if err := readFull(nc, head[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n < 36 || n > 37 {
+		return fmt.Errorf("connect response of %d bytes, want 36 or 37", n)
+	}
+	body := make([]byte, n)
+	if err := readFull(nc, body); err != nil {
+		return err
+	}
+	var resp proto.ConnectResponse
+	if err := resp.ReadFrom(body); err != nil {
+		return err
+	}
+	if resp.TimeOut <= 0 {
+		return errExpired
+	}
+	s.id, s.password, s.timeoutMs = resp.SessionID, resp.Password, resp.TimeOut
+	return nil
+}
+
+func readFull(nc net.Conn, b []byte) error {
+	for n := 0; n < len(b); {
+		k, err := nc.Read(b[n:])
+		n += k
+		if err != nil && n < len(b) {
+			return err
+		}
+	}
+	return nil
+}
+
+// local returns the source address for the nth connection to server; nil lets the kernel choose.
+func (d *dialer) local(server string, n int) net.Addr {
+	if len(d.sources) > 0 {
+		return &net.TCPAddr{IP: d.sources[n%len(d.sources)]}
+	}
+	if n < perSource {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(server)
+	if ip := net.ParseIP(host); err != nil || ip == nil || ip.To4() == nil || !ip.IsLoopback() {
+		return nil
+	}
+	k := n / perSource
+	return &net.TCPAddr{IP: net.IPv4(127, 1, byte(k>>8), byte(k))}
+}
+
+// dialTCP is the network. IP_BIND_ADDRESS_NO_PORT leaves the choice of a port to connect, which
+// may use a port again for another server.
+func dialTCP(ctx context.Context, server string, local net.Addr) (net.Conn, error) {
+	dialer := net.Dialer{LocalAddr: local, KeepAlive: -1}
+	if local != nil {
+		dialer.Control = func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) {
+				_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1)
+			})
+		}
+	}
+	return dialer.DialContext(ctx, "tcp", server)
+}
+
+// raiseFileLimit asks for n open files and returns an error that says what is missing.
+func raiseFileLimit(n int) error {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("bench: limit of open files: %w", err)
+	}
+	need := uint64(n) + 64
+	if limit.Cur >= need {
+		return nil
+	}
+	wanted := unix.Rlimit{Cur: need, Max: max(need, limit.Max)}
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &wanted) == nil {
+		return nil
+	}
+	return fmt.Errorf("bench: %d connections need %d open files, the limit is %d (ulimit -Hn)", n, need, limit.Max)
+}

@@ -1,0 +1,45 @@
+package bench
+
+// Kind is what one request of a load does. A load chooses among kinds by weight.
+type Kind uint8
+
+// The kinds of requests.
+const (
+	Get       Kind = iota // getData of a shared znode
+	Set                   // setData of a shared znode, any version
+	Create                // create of a persistent znode under the connection's own parent
+	CreateSeq             // the same with a sequence suffix chosen by the server
+	Ephemeral             // create of an ephemeral znode under the connection's own parent
+	Exists                // exists of a shared znode
+	Children              // getChildren2 of a directory of shared znodes
+	Delete                // delete of the oldest znode this connection created; creates one if it has none
+	Multi                 // one multi: create a znode, set a shared one, delete the created one
+	Sync                  // sync of a shared znode
+	Watch                 // getData of a shared znode with a watch
+	kindCount
+)
+
+var kindNames = [kindCount]string{"get", "set", "create", "seq", "ephemeral", "exists", "children", "delete",
+	"multi", "sync", "watch"}
+
+// String returns the name used in --mix and in reports.
+func (k Kind) String() string { return kindNames[k] }
+
+// IsRead reports whether servers answer the kind without replicating it.
+func (k Kind) IsRead() bool {
+	switch k {
+	case Get, Exists, Children, Watch:
+		return true
+	}
+	return false
+}
+
+// parseKind returns the kind of a name.
+func parseKind(name string) (Kind, bool) {
+	for k, n := range kindNames {
+		if n == name {
+			return Kind(k), true
+		}
+	}
+	return 0, false
+}

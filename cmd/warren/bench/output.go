@@ -1,0 +1,124 @@
+package bench
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// JSON writes the whole report.
+func (r *Report) JSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Table writes the report for people.
+func (r *Report) Table(w io.Writer) error {
+	fmt.Fprintf(w, "load %s, %s\n", r.Load, r.Parameters)
+	for _, t := range r.Targets {
+		fmt.Fprintf(w, "\n%s: %s\n", t.Name, strings.Join(t.Servers, ","))
+		for i, rows := range t.Rounds {
+			if len(t.Rounds) > 1 {
+				fmt.Fprintf(w, "round %d of %d\n", i+1, len(t.Rounds))
+			}
+			if err := writeRows(w, rows); err != nil {
+				return err
+			}
+		}
+	}
+	if len(r.Comparisons) == 0 {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s (A) against %s (B), min / median / max over %d rounds; ratio is A/B\n",
+		r.Targets[0].Name, r.Targets[1].Name, len(r.Targets[0].Rounds))
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "\tfigure\tA\tB\tratio\t")
+	for _, c := range r.Comparisons {
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t\n", c.Row, c.Figure, c.A, c.B, c.Ratio.format(ratio))
+	}
+	return tw.Flush()
+}
+
+// writeRows writes one line a row, then what only some rows have.
+func writeRows(w io.Writer, rows []*Row) error {
+	hasServers := slices.ContainsFunc(rows, func(r *Row) bool { return r.Servers != nil })
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "\toperations\top/s\tp50 us\tp99 us\tp99.9 us\tmax us\terrors\tload CPU s\t"
+	if hasServers {
+		head += "server CPU s\top/CPU s\tMiB\t"
+	}
+	fmt.Fprintln(tw, head)
+	for _, r := range rows {
+		writeRow(tw, r)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		for _, k := range r.Kinds {
+			if k.Latency != nil {
+				fmt.Fprintf(w, "  %s, %s: %s, p50 %s, p99 %s, p99.9 %s, max %s us\n", r.Name, k.Kind, number(float64(k.Operations)),
+					number(k.Latency.P50), number(k.Latency.P99), number(k.Latency.P999), number(k.Latency.Max))
+			}
+		}
+		for _, f := range r.Figures {
+			fmt.Fprintf(w, "  %s, %s: %s%s\n", r.Name, f.Name, number(f.Value), unit(f.Unit))
+		}
+		for _, code := range sortedKeys(r.Errors) {
+			fmt.Fprintf(w, "  %s, error %s: %d\n", r.Name, code, r.Errors[code])
+		}
+	}
+	return nil
+}
+
+func writeRow(w io.Writer, r *Row) {
+	var errs int64
+	for _, n := range r.Errors {
+		errs += n
+	}
+	lat := Latency{}
+	if r.Latency != nil {
+		lat = *r.Latency
+	}
+	fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%d\t%.2f\t", r.Name, r.Operations, number(r.PerSecond),
+		number(lat.P50), number(lat.P99), number(lat.P999), number(lat.Max), errs, r.LoadCPU)
+	if r.Servers != nil {
+		fmt.Fprintf(w, "%.2f\t%s\t%s\t", r.Servers.CPUSeconds, number(r.Servers.PerCPUSecond), number(r.Servers.ResidentMiB))
+	}
+	fmt.Fprintln(w)
+}
+
+func sortedKeys(m map[string]int64) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// String writes the three values.
+func (s Spread) String() string { return s.format(number) }
+
+func (s Spread) format(f func(float64) string) string {
+	return f(s.Min) + " / " + f(s.Median) + " / " + f(s.Max)
+}
+
+func ratio(v float64) string { return fmt.Sprintf("%.2f", v) }
+
+// number writes about three digits, and whole numbers above that.
+func number(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v >= 100 || v <= -100:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10 || v <= -10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.2f", v)
+}

@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Report is the result of one run.
+type Report struct {
+	Load        string         `json:"load"`
+	Started     time.Time      `json:"started"`
+	Parameters  string         `json:"parameters"`
+	Targets     []TargetReport `json:"targets"`
+	Comparisons []Comparison   `json:"comparisons,omitempty"` // if there are two targets
+}
+
+// TargetReport is what was measured of one target.
+type TargetReport struct {
+	Name    string   `json:"name"`
+	Servers []string `json:"servers"`
+	PIDs    []int    `json:"pids,omitempty"`
+	Rounds  [][]*Row `json:"rounds"` // one round unless two targets take turns
+}
+
+// Run measures a load on one target, or on two that take turns, A B A B, so that both meet the
+// same disturbances. It removes what it created also when ctx ends or a measurement fails.
+func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Report, err error) {
+	report = &Report{Load: l.Name(), Started: time.Now().UTC(), Parameters: p.describe()}
+	trials := make([]Trial, 0, len(targets))
+	defer func() {
+		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
+		defer cancel()
+		for i, t := range trials {
+			if also := t.Close(closeCtx); also != nil && err == nil {
+				err = fmt.Errorf("%s: removing what was created: %w", targets[i].Name, also)
+			}
+		}
+	}()
+	for _, t := range targets {
+		trial, err := l.Prepare(ctx, t, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", t.Name, err)
+		}
+		trials = append(trials, trial)
+		report.Targets = append(report.Targets, TargetReport{Name: t.Name, Servers: t.Servers, PIDs: t.PIDs})
+	}
+	for i, trial := range trials {
+		if p.Warmup <= 0 {
+			break
+		}
+		if err := trial.Warm(ctx, p.Warmup); err != nil {
+			return nil, fmt.Errorf("%s: warming up: %w", targets[i].Name, err)
+		}
+	}
+	rounds, window := p.rounds(trials)
+	for range rounds {
+		for i, trial := range trials {
+			rows, err := trial.Measure(ctx, window)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", targets[i].Name, err)
+			}
+			report.Targets[i].Rounds = append(report.Targets[i].Rounds, rows)
+		}
+	}
+	if len(targets) == 2 {
+		report.Comparisons = compare(report.Targets[0].Rounds, report.Targets[1].Rounds)
+	}
+	return report, nil
+}
+
+// rounds returns how often each trial is measured and for how long. One target has one round; two
+// take turns by the slice, or --rounds times if the load has an end of its own.
+func (p *Params) rounds(trials []Trial) (int, time.Duration) {
+	if len(trials) < 2 {
+		return 1, p.Duration
+	}
+	if _, ok := trials[0].(endless); !ok {
+		return p.Rounds, p.Duration
+	}
+	n := max(1, int(math.Round(float64(p.Duration)/float64(p.Slice))))
+	return n, p.Duration / time.Duration(n)
+}
+
+// describe writes the parameters that matter, as flags.
+func (p *Params) describe() string {
+	s := fmt.Sprintf("--connections %d --outstanding %d --mix %s --size %s --znodes %d --duration %s --seed %d",
+		p.Connections, p.Outstanding, p.Mix, p.Size, p.Znodes, p.Duration, p.Seed)
+	if p.Rate > 0 {
+		s += fmt.Sprintf(" --rate %g", p.Rate)
+	}
+	if p.PathLength > 0 {
+		s += fmt.Sprintf(" --path-length %d", p.PathLength)
+	}
+	return s
+}
