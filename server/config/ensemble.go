@@ -17,7 +17,7 @@ func (l *loader) readDynamicFile() {
 	text, err := readBounded(name)
 	if err != nil {
 		l.bad["members"] = true
-		l.fileProblem(name, err)
+		l.fileProblem(name, err, ExitInvalid)
 		return
 	}
 	l.c.ConfigVersion = dynamicVersion(name)
@@ -70,7 +70,7 @@ func (l *loader) readID(fallback string) {
 	}
 	if err != nil {
 		l.bad["myid"] = true
-		l.fileProblem(name, err)
+		l.fileProblem(name, err, ExitDataDir)
 		return
 	}
 	if l.c.ServerID != 0 {

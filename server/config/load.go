@@ -23,7 +23,7 @@ func Load(path string, set, env []string) (*Config, Warnings, error) {
 	} else {
 		text, err := readBounded(path)
 		if err != nil {
-			l.fileProblem(path, err)
+			l.fileProblem(path, err, ExitInvalid)
 			return nil, nil, l.problems.err()
 		}
 		l.readFile(text, path)
@@ -60,7 +60,7 @@ func Parse(r io.Reader, name string) (*Config, Warnings, error) {
 		err = errTooLarge
 	}
 	if err != nil {
-		l.fileProblem(name, err)
+		l.fileProblem(name, err, ExitInvalid)
 		return nil, nil, l.problems.err()
 	}
 	l.readFile(text, name)
@@ -136,7 +136,8 @@ func (l *loader) readCommandLine(set []string) {
 	}
 }
 
-func (l *loader) fileProblem(path string, err error) {
+// fileProblem reports a file that cannot be read.
+func (l *loader) fileProblem(path string, err error, code int) {
 	rule := "file cannot be read: " + err.Error()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -144,5 +145,5 @@ func (l *loader) fileProblem(path string, err error) {
 	case errors.Is(err, errTooLarge):
 		rule = err.Error()
 	}
-	l.problem(position{file: path}, "", "", rule, ExitInvalid)
+	l.problem(position{file: path}, "", "", rule, code)
 }

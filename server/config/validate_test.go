@@ -215,6 +215,7 @@ func TestServerID(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "myid"), 0o700))
 	_, _, err = Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\n"+three+limits), nil, nil)
 	require.ErrorContains(t, err, "myid: file cannot be read")
+	require.Equal(t, ExitDataDir, exitCode(err))
 }
 
 // The official image has one server line, myid 1 and no clientPort: it runs alone and takes the port from the line.

@@ -1,0 +1,151 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+)
+
+// serverOptions are the flags of warren server.
+type serverOptions struct {
+	config        string
+	dataDir       string
+	clientPort    uint16
+	clientAddress string
+	myID          string
+	set           []string
+	logLevel      string
+	logFormat     string
+}
+
+func newServerCommand() *cobra.Command {
+	var o serverOptions
+	cmd := &cobra.Command{
+		Use:   "server [CONFIG | CLIENT_PORT DATA_DIR [TICK_TIME [MAX_CLIENT_CNXNS]]]",
+		Short: "Run a server",
+		Long: "Run a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory. Without either, it\n" +
+			"serves on 127.0.0.1:2181 and keeps its data in ./data. Settings of the command line win over the file; for the\n" +
+			"keys that ZooKeeper treats as system properties the file wins, with a warning. SIGTERM and SIGINT stop it.",
+		Example: "  warren server\n" +
+			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
+			"  warren server 2181 /var/lib/zookeeper\n" +
+			"  warren server --data-dir /var/lib/warren --client-address 0.0.0.0 -D snapCount=50000",
+		Args: func(cmd *cobra.Command, args []string) error { return o.checkArguments(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runServer(cmd, &o, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.config, "config", "", "path of zoo.cfg")
+	flags.StringVar(&o.dataDir, "data-dir", "", "directory for snapshots and, unless dataLogDir is set, the txn log")
+	flags.Uint16Var(&o.clientPort, "client-port", 0, "port for clients, 0 for any free one")
+	flags.StringVar(&o.clientAddress, "client-address", "", "host or address to serve clients on")
+	flags.StringVar(&o.myID, "myid", "", "id of this server, if there is no file myid")
+	flags.StringArrayVarP(&o.set, "set", "D", nil, "any key of zoo.cfg, as key=value; may be repeated")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&o.logFormat, "log-format", "console", "console or json")
+	return cmd
+}
+
+// checkArguments accepts a path alone, or two to four values of the positional form, and a configuration only once.
+func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 4:
+		return &usageError{cmd, fmt.Errorf("%d arguments are too many", len(args))}
+	case len(args) > 0 && o.config != "":
+		return &usageError{cmd, errors.New("--config and arguments exclude each other")}
+	}
+	return nil
+}
+
+// load reads the configuration that the flags and arguments name.
+func (o *serverOptions) load(cmd *cobra.Command, args []string) (*config.Config, config.Warnings, error) {
+	set := o.set
+	flag := func(name, key, value string) {
+		if cmd.Flags().Changed(name) {
+			set = append(set, key+"="+value)
+		}
+	}
+	flag("data-dir", "dataDir", o.dataDir)
+	flag("client-port", "clientPort", strconv.Itoa(int(o.clientPort)))
+	flag("client-address", "clientPortAddress", o.clientAddress)
+	flag("myid", "myid", o.myID)
+	switch len(args) {
+	case 0:
+		return config.Load(o.config, set, os.Environ())
+	case 1:
+		return config.Load(args[0], set, os.Environ())
+	}
+	return config.LoadArguments(args, set, os.Environ())
+}
+
+// runServer serves until a signal arrives.
+func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
+	log, err := newLogger(o.logLevel, o.logFormat, cmd.ErrOrStderr())
+	if err != nil {
+		return &usageError{cmd, err}
+	}
+	defer func() { _ = log.Sync() }() // a terminal cannot be synced
+
+	cfg, warnings, err := o.load(cmd, args)
+	for _, w := range warnings {
+		log.Warn("configuration", zap.Stringer("warning", w))
+	}
+	if err == nil {
+		err = checkSupported(cfg, log)
+	}
+	if err != nil {
+		return startFailed(err, log)
+	}
+	limitMemory(log)
+
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+
+	if err := serve(ctx, cfg, log, cmd.OutOrStdout()); err != nil {
+		return startFailed(err, log)
+	}
+	return nil
+}
+
+// serve runs one server until ctx is done, and says on out when clients can connect.
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer) error {
+	b := thisBuild()
+	log.Info("starting", zap.String("version", b.version), zap.String("commit", b.commit), zap.String("config", cfg.File),
+		zap.String("data_dir", cfg.DataDir), zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
+	ready := func(addr string) {
+		fmt.Fprintf(out, "warren %s serves clients on %s, data in %s\n", b.version, addr, cfg.DataDir)
+	}
+	return server.Run(ctx, cfg, server.Options{
+		Log:      log.WithOptions(whenListening(ready)),
+		Registry: prometheus.NewRegistry(),
+		Version:  b.zookeeperVersion(),
+	})
+}
+
+// startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard error,
+// before it. Source: operations.md section 1.3.
+func startFailed(err error, log *zap.Logger) error {
+	sentence := "Unexpected exception, exiting abnormally"
+	switch exitCode(err) {
+	case exitUsage:
+		sentence = "Invalid config, exiting abnormally"
+	case exitDataDir:
+		sentence = "Unable to access datadir, exiting abnormally"
+	}
+	log.Error(sentence, zap.Error(err))
+	return fmt.Errorf("%s\n%w", sentence, err)
+}

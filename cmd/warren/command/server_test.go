@@ -1,0 +1,171 @@
+package command
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// running is a server that runs inside of the test.
+type running struct {
+	ready string // the line that says it serves
+	addr  string
+	code  chan int
+	log   *syncBuffer
+}
+
+// startServer runs warren server with args and returns when it says that it serves.
+func startServer(t *testing.T, args ...string) *running {
+	t.Helper()
+	r := &running{code: make(chan int, 1), log: new(syncBuffer)}
+	read, write := io.Pipe()
+	go func() {
+		r.code <- Main(append([]string{"server"}, args...), write, r.log)
+		write.Close()
+	}()
+	line, err := bufio.NewReader(read).ReadString('\n')
+	require.NoError(t, err, "the server ended: %s", r.log)
+	r.ready = line
+	r.addr = regexp.MustCompile(`serves clients on ([^ ,]+)`).FindStringSubmatch(line)[1]
+	return r
+}
+
+// stop sends sig to this process and returns the exit code of the server.
+func (r *running) stop(t *testing.T, sig syscall.Signal) int {
+	t.Helper()
+	require.NoError(t, syscall.Kill(os.Getpid(), sig))
+	select {
+	case code := <-r.code:
+		return code
+	case <-time.After(10 * time.Second):
+		t.Fatalf("the server does not stop: %s", r.log)
+		return -1
+	}
+}
+
+// word asks the server a four-letter word.
+func word(t *testing.T, addr, word string) string {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, 5*time.Second)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(5*time.Second)))
+	_, err = io.WriteString(conn, word)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	return string(answer)
+}
+
+// syncBuffer is a bytes.Buffer for several goroutines.
+type syncBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func TestServerServesAndStops(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		dir := t.TempDir()
+		r := startServer(t, "--data-dir", dir, "--client-port", "0", "-D", "admin.serverPort=0", "-Dtick"+"Time=500")
+		require.Regexp(t, `^warren \S+ serves clients on 127\.0\.0\.1:\d+, data in `+regexp.QuoteMeta(dir)+"\n$", r.ready)
+		answer := word(t, r.addr, "srvr")
+		require.Contains(t, answer, "Mode: standalone")
+		require.Regexp(t, `Zookeeper version: \d+\.\d+\.\d+-[0-9a-f]{40}, built on `, answer)
+
+		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP), "must not end it")
+		require.Contains(t, word(t, r.addr, "srvr"), "Mode: standalone")
+
+		require.Equal(t, 0, r.stop(t, sig), r.log)
+		require.Contains(t, r.log.String(), "INFO\tstopped")
+		require.FileExists(t, filepath.Join(dir, "version-2", ".warren.lock"))
+	}
+}
+
+func TestServerFromFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "zoo.cfg")
+	require.NoError(t, os.WriteFile(file, []byte("dataDir="+dir+"\nclientPort=0\nclientPortAddress=127.0.0.1\n"+
+		"4lw.commands.whitelist=ruok\nfoo=1\nadmin.serverPort=0\n"), 0o600))
+	r := startServer(t, file, "--log-format", "json", "--log-level", "warn")
+	require.Equal(t, "imok", word(t, r.addr, "ruok"))
+	require.Equal(t, 0, r.stop(t, syscall.SIGTERM))
+	log := r.log.String()
+	require.Contains(t, log, `"warning":"`+file+`:5: foo: key is not known and has no effect"`)
+	require.NotContains(t, log, `"level":"info"`)
+}
+
+func TestServerFromArguments(t *testing.T) {
+	dir := t.TempDir()
+	r := startServer(t, "0", dir, "500", "7", "-D", "admin.serverPort=0", "--client-address", "127.0.0.1")
+	require.Contains(t, word(t, r.addr, "srvr"), "Mode: standalone")
+	require.Equal(t, 0, r.stop(t, syscall.SIGTERM))
+}
+
+func TestServerDoesNotStart(t *testing.T) {
+	dir := t.TempDir()
+	write := func(text string) string {
+		f, err := os.CreateTemp(dir, "zoo*.cfg")
+		require.NoError(t, err)
+		defer f.Close()
+		_, err = f.WriteString(strings.ReplaceAll(text, "DIR", dir))
+		require.NoError(t, err)
+		return f.Name()
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte("1"), 0o600))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	ensemble := "initLimit=1\nsyncLimit=1\nserver.1=a:1:2\nserver.2=b:1:2\n"
+
+	for name, tt := range map[string]struct {
+		args []string
+		code int
+		errs []string
+	}{
+		"no such file":     {[]string{filepath.Join(dir, "none")}, 2, []string{"Invalid config, exiting abnormally", "none file is missing"}},
+		"two problems":     {[]string{write("tickTime=x\nclientPort=0")}, 2, []string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
+		"own id unknown":   {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")}, 1, []string{"My id 1 not in the peer list"}},
+		"ensemble":         {[]string{write("dataDir=DIR\n" + ensemble)}, 2, []string{"standalone servers only"}},
+		"TLS":              {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=a.pem\n")}, 2, []string{"does not serve TLS"}},
+		"SASL":             {[]string{write("dataDir=DIR\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"no scheme sasl"}},
+		"data dir no dir":  {[]string{"--data-dir", file, "--client-port", "0"}, 3, []string{"Unable to access datadir, exiting abnormally"}},
+		"port taken":       {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14, []string{"cannot listen on 127.0.0.1:" + port}},
+		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},
+		"-D without value": {[]string{"-D", "=x"}, 2, []string{"does not have the form key=value"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := run(append([]string{"server"}, tt.args...)...)
+			require.Equal(t, tt.code, code, errs)
+			require.Empty(t, out)
+			for _, e := range tt.errs {
+				require.Contains(t, errs, e)
+			}
+		})
+	}
+}
