@@ -17,6 +17,9 @@ import (
 func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
+	if s.isClosed() {
+		return Meta{}, ErrClosed
+	}
 	name := FileName(zxid, s.o.Compression)
 	tmp := tmpPrefix + name
 	wrote, err := s.writeFile(tmp, src)
@@ -86,11 +89,18 @@ func (s *Store) pace(start time.Time, written int64) error {
 			s.wait(early, s.closed)
 		}
 	}
+	if s.isClosed() {
+		return ErrClosed
+	}
+	return nil
+}
+
+func (s *Store) isClosed() bool {
 	select {
 	case <-s.closed:
-		return ErrClosed
+		return true
 	default:
-		return nil
+		return false
 	}
 }
 

@@ -1,0 +1,310 @@
+package snapshot
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+const crashSeed = 20260101
+
+// eachCrash runs do against a disk made by start and takes the power away before each operation that changes
+// anything, several times with different luck for what was not synced; after does the judging.
+func eachCrash(t *testing.T, start func() *vfs.Mem, do func(*vfs.Mem), after func(t *testing.T, left *vfs.Mem, done bool)) {
+	t.Logf("seed %d", crashSeed)
+	rng := rand.New(rand.NewPCG(crashSeed, 1))
+	total := 0
+	for crash := 1; ; crash++ {
+		fs := start()
+		var left []*vfs.Mem
+		n := 0
+		fs.Hook(func(op vfs.Op) error {
+			if op.Kind.Changes() {
+				if n++; n == crash {
+					for _, percent := range []int{0, 30, 70, 100} {
+						left = append(left, fs.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: percent}))
+					}
+				}
+			}
+			return nil
+		})
+		do(fs)
+		done := n < crash
+		if done {
+			left = append(left, fs.CrashClone(rng, vfs.CrashOptions{}))
+		}
+		for _, disk := range left {
+			after(t, disk, done)
+		}
+		if done {
+			require.Greater(t, total, 3)
+			return
+		}
+		total++
+	}
+}
+
+// stored returns the zxids of the snapshots that load, newest first, and requires that every listed
+// one does.
+func stored(t *testing.T, fs vfs.FS) (zxids []proto.Zxid, digests []int64) {
+	t.Helper()
+	s := newStore(t, fs, Plain)
+	metas, err := s.List()
+	require.NoError(t, err)
+	for _, m := range metas {
+		trailer, err := s.Load(m, Discard)
+		require.NoError(t, err)
+		zxids, digests = append(zxids, m.Zxid), append(digests, trailer.Digest)
+	}
+	names, err := fs.List(dir)
+	require.NoError(t, err)
+	require.Len(t, names, len(metas), "nothing else is there: %v", names)
+	return zxids, digests
+}
+
+// Whenever the power fails during a Write, the snapshots before it are whole, and the new one is
+// whole or not there.
+func TestCrashDuringWrite(t *testing.T) {
+	for _, c := range compressions {
+		for _, replace := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/replace=%v", c.testName(), replace), func(t *testing.T) {
+				old, next := sample(300), sample(500)
+				old.digest, next.digest = 1, 2
+				zxid := proto.Zxid(6)
+				if replace {
+					zxid = 5
+				}
+				start := func() *vfs.Mem {
+					fs := newDir(t)
+					_, err := newStore(t, fs, c).Write(5, old.source())
+					require.NoError(t, err)
+					return fs
+				}
+				do := func(fs *vfs.Mem) {
+					s, err := NewStore(Options{FS: fs, Dir: dir, Compression: c, SyncBytes: 10000})
+					require.NoError(t, err)
+					_, err = s.Write(zxid, next.source())
+					require.NoError(t, err)
+				}
+				eachCrash(t, start, do, func(t *testing.T, left *vfs.Mem, done bool) {
+					zxids, digests := stored(t, left)
+					switch {
+					case replace:
+						require.Equal(t, []proto.Zxid{5}, zxids)
+						require.True(t, digests[0] == 2 || digests[0] == 1 && !done)
+					case done || len(zxids) == 2:
+						require.Equal(t, []proto.Zxid{6, 5}, zxids)
+						require.Equal(t, []int64{2, 1}, digests)
+					default:
+						require.Equal(t, []proto.Zxid{5}, zxids)
+						require.Equal(t, []int64{1}, digests)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Whenever the power fails during a Prune, the snapshots to be kept are there.
+func TestCrashDuringPrune(t *testing.T) {
+	start := func() *vfs.Mem {
+		fs := newDir(t)
+		for zxid := proto.Zxid(1); zxid <= 7; zxid++ {
+			_, err := newStore(t, fs, Plain).Write(zxid, sample(int(zxid)).source())
+			require.NoError(t, err)
+		}
+		return fs
+	}
+	do := func(fs *vfs.Mem) {
+		oldest, removed, err := newStore(t, fs, Plain).Prune(3)
+		require.NoError(t, err)
+		require.EqualValues(t, 5, oldest)
+		require.Equal(t, []string{"snapshot.1", "snapshot.2", "snapshot.3", "snapshot.4"}, removed)
+	}
+	eachCrash(t, start, do, func(t *testing.T, left *vfs.Mem, done bool) {
+		zxids, _ := stored(t, left)
+		require.GreaterOrEqual(t, len(zxids), 3)
+		require.Equal(t, []proto.Zxid{7, 6, 5}, zxids[:3])
+		require.True(t, !done || len(zxids) == 3)
+	})
+}
+
+// Whatever operation finds the disk full or broken, Write says so, and leaves what was there and
+// nothing else.
+func TestWriteFailsCleanly(t *testing.T) {
+	broken := errors.New("input/output error")
+	for _, c := range compressions {
+		for _, cause := range []error{vfs.ErrNoSpace, broken, &vfs.ShortWrite{N: 7, Err: vfs.ErrNoSpace}} {
+			failed := 0
+			for nth := 0; ; nth++ {
+				fs := newDir(t)
+				old := sample(3)
+				s := newStore(t, fs, c)
+				s.o.SyncBytes = 5000
+				_, err := s.Write(5, old.source())
+				require.NoError(t, err)
+				n := -1
+				var at vfs.Op
+				fs.Hook(func(op vfs.Op) error {
+					_, short := cause.(*vfs.ShortWrite)
+					if short && op.Kind != vfs.OpWrite || op.Kind == vfs.OpRemove || op.Kind == vfs.OpSyncDir {
+						return nil
+					}
+					if n++; n == nth {
+						at = op
+						return cause
+					}
+					return nil
+				})
+				_, err = s.Write(5, sample(900).source())
+				fs.Hook(nil)
+				if n < nth {
+					require.NoError(t, err)
+					break
+				}
+				failed++
+				require.Error(t, err, at)
+				if cause == broken {
+					require.ErrorIs(t, err, broken, at)
+				} else {
+					require.ErrorIs(t, err, vfs.ErrNoSpace, at)
+				}
+				require.ErrorContains(t, err, "snapshot: write snapshot.5")
+				var got state
+				metas, err := s.List()
+				require.NoError(t, err)
+				require.Len(t, metas, 1)
+				_, err = s.Load(metas[0], &got)
+				require.NoError(t, err)
+				old.same(t, &got)
+				names, err := fs.List(dir)
+				require.NoError(t, err)
+				require.Len(t, names, 1, "%v after %v", names, at)
+				require.Empty(t, fs.OpenFiles())
+			}
+			require.Positive(t, failed)
+		}
+	}
+}
+
+// A disk with a given number of bytes left, for every interesting number.
+func TestFullDisk(t *testing.T) {
+	want := sample(200)
+	size := int64(len(write(t, want, Plain)))
+	for room := int64(0); room < size; room += 512 {
+		fs := newDir(t)
+		fs.SetCapacity(room)
+		if room == 0 {
+			fs.SetCapacity(1)
+		}
+		s := newStore(t, fs, Plain)
+		_, err := s.Write(1, want.source())
+		require.ErrorIs(t, err, vfs.ErrNoSpace)
+		names, err := fs.List(dir)
+		require.NoError(t, err)
+		require.Empty(t, names)
+		require.Zero(t, fs.Used())
+		fs.SetCapacity(0)
+		_, err = s.Write(1, want.source())
+		require.NoError(t, err)
+	}
+}
+
+// Bytes that the disk did not keep as they were written never get a name.
+func TestReadBackFindsWhatTheDiskLost(t *testing.T) {
+	for _, c := range compressions {
+		for _, where := range []int64{0, 100, 200} {
+			fs := newDir(t)
+			flipped := false
+			fs.Hook(func(op vfs.Op) error {
+				if op.Kind == vfs.OpOpen && !flipped {
+					flipped = true
+					return fs.Flip(op.Name, where, 4)
+				}
+				return nil
+			})
+			_, err := newStore(t, fs, c).Write(1, sample(40).source())
+			require.True(t, flipped)
+			require.ErrorIs(t, err, ErrCorrupt)
+			fs.Hook(nil)
+			names, err := fs.List(dir)
+			require.NoError(t, err)
+			require.Empty(t, names)
+		}
+	}
+	// Also where the format itself has no checksum: the time in the header of a gzip file.
+	fs := newDir(t)
+	fs.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpOpen {
+			fs.Hook(nil)
+			return fs.Flip(op.Name, 5, 1)
+		}
+		return nil
+	})
+	_, err := newStore(t, fs, Gzip).Write(1, sample(4).source())
+	require.ErrorIs(t, err, ErrCorrupt)
+	require.ErrorContains(t, err, "read back")
+}
+
+func TestSyncsWhileWriting(t *testing.T) {
+	fs := newDir(t)
+	syncs := 0
+	var largest, since int64
+	fs.Hook(func(op vfs.Op) error {
+		switch op.Kind {
+		case vfs.OpSync:
+			syncs++
+			since = 0
+		case vfs.OpWrite:
+			since += int64(op.Len)
+			largest = max(largest, since)
+		}
+		return nil
+	})
+	s, err := NewStore(Options{FS: fs, Dir: dir, SyncBytes: 1 << 20})
+	require.NoError(t, err)
+	m, err := s.Write(1, sample(60000).source())
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, int64(syncs), m.Size/(2<<20))
+	require.Less(t, largest, int64(2<<20), "bytes that one sync has to write")
+}
+
+func TestBandwidth(t *testing.T) {
+	fs := newDir(t)
+	s, err := NewStore(Options{FS: fs, Dir: dir, BytesPerSecond: 1 << 20})
+	require.NoError(t, err)
+	clock := time.Unix(0, 0)
+	s.now = func() time.Time { return clock }
+	s.wait = func(d time.Duration, _ <-chan struct{}) { clock = clock.Add(d) }
+	m, err := s.Write(1, sample(60000).source())
+	require.NoError(t, err)
+	seconds := clock.Sub(time.Unix(0, 0)).Seconds()
+	require.InDelta(t, float64(m.Size)/(1<<20), seconds, 0.5)
+}
+
+func TestCloseStopsWrite(t *testing.T) {
+	fs := newDir(t)
+	s, err := NewStore(Options{FS: fs, Dir: dir, BytesPerSecond: 1})
+	require.NoError(t, err)
+	src := sample(60000).source()
+	started := make(chan struct{})
+	result := make(chan error)
+	s.wait = func(d time.Duration, stop <-chan struct{}) { close(started); wait(d, stop) }
+	go func() { _, err := s.Write(1, src); result <- err }()
+	<-started
+	require.NoError(t, s.Close())
+	require.ErrorIs(t, <-result, ErrClosed)
+	require.NoError(t, s.Close())
+	_, err = s.Write(2, sample(1).source())
+	require.ErrorIs(t, err, ErrClosed)
+	names, err := fs.List(dir)
+	require.NoError(t, err)
+	require.Empty(t, names)
+}

@@ -1,0 +1,136 @@
+package snapshot
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// A file that loads is one that, written again, loads to the same.
+func fuzzLoad(t *testing.T, b []byte, c Compression) {
+	fs := vfs.NewMem()
+	require.NoError(t, fs.MkdirAll(dir))
+	name := FileName(1, c)
+	put(t, fs, name, b)
+	var got state
+	trailer, err := Load(fs, dir+"/"+name, &got)
+	require.Empty(t, fs.OpenFiles())
+	if err != nil {
+		require.ErrorIs(t, err, ErrCorrupt)
+		return
+	}
+	got.lastZxid, got.digest = trailer.DigestZxid, trailer.Digest
+	s := newStore(t, fs, Plain)
+	m, err := s.Write(2, got.source())
+	if err != nil {
+		require.ErrorIs(t, err, errNoParent)
+		return
+	}
+	var again state
+	_, err = s.Load(m, &again)
+	require.NoError(t, err)
+	got.same(t, &again)
+}
+
+// seeds returns whole files of every kind.
+func seeds(f *testing.F, c Compression) (files [][]byte) {
+	for _, path := range []string{"zookeeper-3.8/11-tiny/version-2/snapshot.5", "zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9"} {
+		b, err := os.ReadFile(fixtures + path)
+		require.NoError(f, err)
+		var packedBytes bytes.Buffer
+		z := packed(&packedBytes, c)
+		_, err = z.Write(b)
+		require.NoError(f, err)
+		require.NoError(f, z.Close())
+		files = append(files, packedBytes.Bytes())
+	}
+	return append(files, write(f, sample(9), c))
+}
+
+func FuzzLoadPlain(f *testing.F) {
+	for _, b := range seeds(f, Plain) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { fuzzLoad(t, b, Plain) })
+}
+
+// Bodies that are well sealed, so that the fuzzer gets past the seals.
+func FuzzLoadSealed(f *testing.F) {
+	f.Add(bodyOf(sample(9)), []byte{}, false)
+	f.Add(bodyOf(sample(0)), proto.AppendInt64(nil, 4), true)
+	f.Fuzz(func(t *testing.T, body, section []byte, twice bool) {
+		sections := [][]byte{section}
+		if twice {
+			sections = append(sections, proto.AppendInt64(nil, 7))
+		} else if len(section) == 0 {
+			sections = nil
+		}
+		fuzzLoad(t, raw(body, sections...), Plain)
+	})
+}
+
+func FuzzLoadGzip(f *testing.F) {
+	for _, b := range seeds(f, Gzip) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { fuzzLoad(t, b, Gzip) })
+}
+
+func FuzzLoadSnappy(f *testing.F) {
+	for _, b := range seeds(f, Snappy) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) { fuzzLoad(t, b, Snappy) })
+}
+
+func FuzzReadStream(f *testing.F) {
+	f.Add(bodyOf(sample(0)))
+	f.Add(append(bodyOf(sample(9)), "BenWasHere"...))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var got state
+		r := bytes.NewReader(b)
+		if err := ReadStream(r, &got); err != nil {
+			require.ErrorIs(t, err, ErrCorrupt)
+			return
+		}
+		var again bytes.Buffer
+		require.NoError(t, WriteStream(&again, got.source()))
+		var same state
+		require.NoError(t, ReadStream(&again, &same))
+		got.same(t, &same)
+		rest, err := io.ReadAll(r)
+		require.NoError(t, err)
+		require.Len(t, rest, r.Len()+len(rest))
+	})
+}
+
+// A small file that unpacks to a lot is read in little memory, and what it unpacks to is refused.
+func TestDecompressionBomb(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: 2, Dbid: -1}
+	_, err := z.Write(append(header.AppendTo(nil), 0x04, 0, 0, 0)) // 64 M sessions
+	require.NoError(t, err)
+	for range 256 {
+		_, err = z.Write(make([]byte, 1<<20))
+		require.NoError(t, err)
+	}
+	require.NoError(t, z.Close())
+	require.Less(t, b.Len(), 1<<20)
+	fs := newDir(t)
+	put(t, fs, "snapshot.1.gz", b.Bytes())
+	got := testing.Benchmark(func(bench *testing.B) {
+		for bench.Loop() {
+			_, err := Load(fs, dir+"/snapshot.1.gz", Discard)
+			require.ErrorIs(bench, err, ErrCorrupt)
+		}
+	})
+	require.Less(t, got.AllocedBytesPerOp(), int64(8<<20))
+}

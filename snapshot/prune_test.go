@@ -1,0 +1,174 @@
+package snapshot
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// catalogue is a Catalogue in memory.
+type catalogue struct {
+	entries map[string]sums
+	err     error
+}
+
+func (c *catalogue) Snapshot(name string) (int64, uint32, bool) {
+	e, ok := c.entries[name]
+	return e.size, e.crc, ok
+}
+
+func (c *catalogue) PutSnapshot(name string, _ proto.Zxid, size int64, sum uint32) error {
+	if c.err == nil {
+		c.entries[name] = sums{size, sum}
+	}
+	return c.err
+}
+
+func (c *catalogue) DropSnapshot(name string) error {
+	if c.err == nil {
+		delete(c.entries, name)
+	}
+	return c.err
+}
+
+func pruneStore(t *testing.T, zxids ...proto.Zxid) (*Store, *vfs.Mem, *catalogue, *[]string) {
+	t.Helper()
+	fs := newDir(t)
+	c := &catalogue{entries: map[string]sums{}}
+	var warned []string
+	s, err := NewStore(Options{FS: fs, Dir: dir, Catalogue: c,
+		Warn: func(name string, err error) { warned = append(warned, name+": "+err.Error()) }})
+	require.NoError(t, err)
+	for _, zxid := range zxids {
+		_, err := s.Write(zxid, sample(4).source())
+		require.NoError(t, err)
+	}
+	return s, fs, c, &warned
+}
+
+func listed(t *testing.T, fs vfs.FS) []string {
+	t.Helper()
+	names, err := fs.List(dir)
+	require.NoError(t, err)
+	return names
+}
+
+// The example of storage section 9.
+func TestPrune(t *testing.T) {
+	s, fs, c, _ := pruneStore(t, 0x100, 0x200, 0x300, 0x400)
+	oldest, removed, err := s.Prune(3)
+	require.NoError(t, err)
+	require.EqualValues(t, 0x200, oldest)
+	require.Equal(t, []string{"snapshot.100"}, removed)
+	require.Equal(t, []string{"snapshot.200", "snapshot.300", "snapshot.400"}, listed(t, fs))
+	require.NotContains(t, c.entries, "snapshot.100")
+
+	oldest, removed, err = s.Prune(5)
+	require.NoError(t, err)
+	require.EqualValues(t, 0x200, oldest)
+	require.Empty(t, removed)
+
+	_, _, err = s.Prune(0)
+	require.ErrorContains(t, err, "cannot keep 0")
+}
+
+func TestPruneRemovesOldestFirstAndOnlySnapshots(t *testing.T) {
+	s, fs, _, _ := pruneStore(t, 0x2, 0x10, 0xf0, 0x100)
+	for _, name := range []string{"snapshot.3", "snapshot.4.gz", "snapshot.5.tmp", "snapshot.xyz",
+		"snapshot.ffffffffffffffff", "snapshot.200", "log.1", "currentEpoch"} {
+		put(t, fs, name, []byte("not a snapshot"))
+	}
+	oldest, removed, err := s.Prune(1)
+	require.NoError(t, err)
+	require.EqualValues(t, 0x100, oldest)
+	require.Equal(t, []string{"snapshot.2", "snapshot.3", "snapshot.4.gz", "snapshot.10", "snapshot.f0"}, removed)
+	require.Equal(t, []string{"currentEpoch", "log.1", "snapshot.100", "snapshot.200", "snapshot.5.tmp",
+		"snapshot.ffffffffffffffff", "snapshot.xyz"}, listed(t, fs))
+}
+
+// A damaged snapshot does not count, however new it is.
+func TestPruneCountsOnlyWhatVerifies(t *testing.T) {
+	s, fs, c, warned := pruneStore(t, 1, 2, 3, 4, 5)
+	require.NoError(t, fs.Flip(dir+"/snapshot.5", 50, 1))
+	require.NoError(t, fs.Flip(dir+"/snapshot.3", 50, 1))
+	clear(c.entries) // a server that has lost its meta.db
+	oldest, removed, err := s.Prune(2)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, oldest)
+	require.Equal(t, []string{"snapshot.1"}, removed)
+	require.Len(t, *warned, 2)
+	require.Contains(t, c.entries, "snapshot.4")
+	require.Contains(t, c.entries, "snapshot.2")
+
+	for _, name := range []string{"snapshot.2", "snapshot.4"} {
+		require.NoError(t, fs.Flip(dir+"/"+name, 50, 1))
+		delete(c.entries, name)
+	}
+	_, removed, err = s.Prune(1)
+	require.ErrorIs(t, err, ErrNone)
+	require.Empty(t, removed)
+	require.Len(t, listed(t, fs), 4)
+}
+
+// What is in the catalogue is not read again, unless its size is another.
+func TestPruneTrustsTheCatalogue(t *testing.T) {
+	s, fs, c, _ := pruneStore(t, 1, 2, 3)
+	opens := func() (n int) {
+		var whole int64
+		fs.Hook(func(op vfs.Op) error {
+			if op.Kind == vfs.OpRead && op.Len > 100 {
+				whole++
+			}
+			return nil
+		})
+		_, _, err := s.Prune(3)
+		require.NoError(t, err)
+		fs.Hook(nil)
+		return int(whole)
+	}
+	require.Zero(t, opens())
+	c.entries["snapshot.2"] = sums{size: 1}
+	require.Positive(t, opens())
+	require.Zero(t, opens())
+
+	metas, err := s.List()
+	require.NoError(t, err)
+	for _, m := range metas {
+		require.True(t, m.Verified)
+		require.Equal(t, c.entries[m.Name], sums{m.Size, m.Checksum})
+	}
+}
+
+// A catalogue that cannot be written costs nothing but a warning.
+func TestCatalogueFailure(t *testing.T) {
+	s, fs, c, warned := pruneStore(t)
+	c.err = errors.New("disk full")
+	for zxid := proto.Zxid(1); zxid < 3; zxid++ {
+		m, err := s.Write(zxid, sample(3).source())
+		require.NoError(t, err)
+		_, err = s.Load(m, Discard)
+		require.NoError(t, err)
+		require.NoError(t, s.Verify(m))
+	}
+	_, removed, err := s.Prune(1)
+	require.NoError(t, err)
+	require.Len(t, removed, 1)
+	require.Equal(t, []string{"snapshot.2"}, listed(t, fs))
+	require.Contains(t, *warned, "snapshot.1: disk full")
+}
+
+func TestPruneFails(t *testing.T) {
+	s, fs, _, _ := pruneStore(t, 1, 2, 3, 4)
+	broken := errors.New("input/output error")
+	fs.FailNth(vfs.OpRemove, 1, broken)
+	oldest, removed, err := s.Prune(1)
+	require.ErrorIs(t, err, broken)
+	require.EqualValues(t, 4, oldest)
+	require.Equal(t, []string{"snapshot.1"}, removed)
+	fs.Hook(nil)
+	require.Equal(t, []string{"snapshot.2", "snapshot.3", "snapshot.4"}, listed(t, fs))
+}
