@@ -84,15 +84,20 @@ func listSegments(o *Options) ([]*segment, error) {
 		byZxid[first] = name
 		segments = append(segments, &segment{name: name, first: first, end: -1})
 	}
+	slices.SortFunc(segments, func(a, b *segment) int { return cmpZxid(a.first, b.first) })
+	// A copy may hold what no file holds. If that is txns before or between the files, Replay finds
+	// them missing; behind the last file it could not.
+	newest := proto.Zxid(-1)
+	if n := len(segments); n > 0 {
+		newest = segments[n-1].first
+	}
 	for _, name := range inexact {
-		first, _, _ := FileZxid(name)
-		if byZxid[first] == "" {
+		if first, _, _ := FileZxid(name); first > newest {
 			return nil, fmt.Errorf("%w: ZooKeeper would read %s in %s as a log, but %s does not exist; "+
 				"rename it to that, or move it away", ErrName, name, o.Dir, fileName(first))
 		}
-		o.Logger.Warn("ignoring a copy of a transaction log", zap.String("file", filepath.Join(o.Dir, name)))
+		o.Logger.Warn("ignoring a copy of a transaction log", zap.String("file", o.path(name)))
 	}
-	slices.SortFunc(segments, func(a, b *segment) int { return cmpZxid(a.first, b.first) })
 	return segments, nil
 }
 
