@@ -58,6 +58,14 @@ var allowances = []allowance{
 		},
 	},
 	{
+		name:   "checkWatches and other connections",
+		reason: "while a recursive watch exists, 3.8 finds any connection's watch on the path and this one's above it",
+		source: "client-protocol 9.6 and 18 (the watch must be at exactly that path of this connection)",
+		match: func(left, right *wire.Call) bool {
+			return left.Request.Op == proto.OpCheckWatches && codes(left, right, proto.OK, proto.ErrNoWatcher)
+		},
+	},
+	{
 		name:   "create2 in a multi",
 		reason: "3.8 answers a create2 slot with the path alone; since 3.9 it has the Stat",
 		source: "client-protocol 6.3 and 17",

@@ -5,6 +5,8 @@ package interop
 import (
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -62,6 +64,7 @@ type pair struct {
 	opened      int            // sessions so far, on either side
 	allowed     map[string]int // how often each allowance was used
 	events      int            // events compared
+	traceTo     io.Writer      // where every burst and what the left side answered is written, or nil
 	warren      bool           // the right side is Warren: allowances hold, notifications have zxids
 }
 
@@ -73,6 +76,12 @@ func newPair(left, right *cluster.Node, sessions int) *pair {
 		p.right.links = append(p.right.links, &link{})
 	}
 	return p
+}
+
+func (p *pair) trace(format string, args ...any) {
+	if p.traceTo != nil {
+		fmt.Fprintf(p.traceTo, format+"\n", args...)
+	}
 }
 
 func (p *pair) sides() []*side { return []*side{p.left, p.right} }
@@ -126,9 +135,13 @@ type burst struct {
 	raw     []byte // instead of reqs: bytes that are no requests
 	closes  bool   // the server must close the connection after it
 	ends    bool   // it holds a closeSession: the order of events is not specified
-	catchUp bool   // it holds setWatches: events may have zxid -1
 	// each, if set, makes reqs for one side, where they depend on its zxids.
 	each func(*side) []wire.Request
+}
+
+// holds reports whether the burst has a request of one of the operations.
+func (b *burst) holds(ops ...proto.OpCode) bool {
+	return slices.ContainsFunc(b.reqs, func(r wire.Request) bool { return slices.Contains(ops, r.Op) })
 }
 
 // run sends a burst to both sides, waits until everything it causes has arrived and compares.
@@ -210,6 +223,7 @@ func (p *pair) compare(b *burst) error {
 			sortEvents(l)
 			sortEvents(r)
 		}
+		p.trace("session %d received\n%s", i, p.left.canon.transcript(l))
 		if err := p.compareStreams(i, b, l, r); err != nil {
 			return err
 		}
@@ -259,7 +273,7 @@ func (p *pair) checkEventZxid(i int, b *burst, packet wire.Packet) error {
 		return nil
 	}
 	z := packet.Event.Zxid
-	if z == -1 && b.catchUp && i == b.session {
+	if z == -1 && i == b.session && b.holds(proto.OpSetWatches, proto.OpSetWatches2) {
 		return nil
 	}
 	if text := p.right.canon.zxid(z); z <= 0 || strings.HasSuffix(text, "+") {
@@ -340,6 +354,10 @@ func describe(b *burst) string {
 	}
 	var list []string
 	for _, r := range b.reqs {
+		if len(r.Body) > 300 {
+			list = append(list, fmt.Sprintf("%v xid=%d body of %d bytes %x...", r.Op, r.Xid, len(r.Body), r.Body[:300]))
+			continue
+		}
 		list = append(list, describeRequest(r))
 	}
 	return fmt.Sprintf("session %d: %s", b.session, strings.Join(list, "; "))
