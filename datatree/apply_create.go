@@ -38,6 +38,7 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	id := s.add(parent, hash, b.path, name, b.data, s.acls.acquire(b.acl), &Node{
 		Czxid: h.Zxid, Mzxid: h.Zxid, Pzxid: h.Zxid, Ctime: h.Time, Mtime: h.Time, Owner: owner,
 	})
+	s.table.insert(hash, id, s.hashOfFn)
 	s.accountCreated(id, parentPath, b.path, len(b.data))
 	fire(sink, proto.EventNodeCreated, b.path, h.Zxid, s.rec(id).acl, s.rec(parent).acl)
 	return id, proto.OK

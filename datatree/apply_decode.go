@@ -17,7 +17,7 @@ type txnScratch struct {
 	hasError bool // multi holds an error: it failed
 	path     []byte
 	stats    []byte // text of a stats node of a quota
-	stat     [proto.StatPersistedSize]byte
+	digestIn digestScratch
 }
 
 // txnBody is the body of a txn of any type but multi; fields that the type does not have are zero.

@@ -61,7 +61,7 @@ func (s *State) SetConfig(text []byte, version proto.Zxid, nowMs int64) {
 			return
 		}
 		name := []byte("config")
-		id = s.add(parent, s.hashName(parent, name), []byte(path), name, text, s.acls.acquire(readList), &Node{Aversion: -1})
+		id = s.addIndexed(parent, []byte(path), name, text, readList, &Node{Aversion: -1})
 	}
 	s.setData(id, text)
 	r := s.rec(id)

@@ -25,7 +25,7 @@ func (s *State) redigest(id NodeID, path []byte) {
 	}
 	_, data := s.blocks.get(r.block)
 	n := s.node(r)
-	s.digestBecomes(r, digestOf(&s.txn.stat, path, data, &n))
+	s.digestBecomes(r, digestOf(&s.txn.digestIn, path, data, &n))
 }
 
 // digestStat corrects the digest of a znode and that of the tree after a change of its Stat alone.
@@ -43,8 +43,10 @@ func (s *State) digestStat(id NodeID, old *Node) {
 		Ctime: old.Ctime ^ n.Ctime, Mtime: old.Mtime ^ n.Mtime, Owner: old.Owner ^ n.Owner,
 		Version: old.Version ^ n.Version, Cversion: old.Cversion ^ n.Cversion, Aversion: old.Aversion ^ n.Aversion,
 	}
-	putDigestStat(&s.txn.stat, &diff)
-	s.digestBecomes(r, r.digest^^crc32.Update(^uint32(0), crc32.IEEETable, s.txn.stat[:]))
+	scratch := s.txn.digestIn[:digestAlign]
+	clear(scratch[:digestAlign-proto.StatPersistedSize])
+	putDigestStat(scratch[digestAlign-proto.StatPersistedSize:], &diff)
+	s.digestBecomes(r, r.digest^^crc32.Update(^uint32(0), crc32.IEEETable, scratch))
 }
 
 func (s *State) digestBecomes(r *record, digest uint32) {
@@ -52,20 +54,33 @@ func (s *State) digestBecomes(r *record, digest uint32) {
 	r.digest = digest
 }
 
+// digestScratch is memory for what a CRC is computed of. The CRC of one piece of memory is several
+// times as fast as that of three, and of a multiple of digestAlign bytes faster still, so small
+// znodes are put together first.
+type digestScratch [1024]byte
+
+const digestAlign = 64
+
 // digestOf returns the part of the tree's digest that a znode has which is not below /zookeeper.
-// NumChildren, ACL and Digest of n do not matter; stat is scratch.
-func digestOf(stat *[proto.StatPersistedSize]byte, path, data []byte, n *Node) uint32 {
-	var crc uint32
-	if len(path) > 1 {
-		crc = crc32.ChecksumIEEE(path)
+// NumChildren, ACL and Digest of n do not matter.
+func digestOf(scratch *digestScratch, path, data []byte, n *Node) uint32 {
+	if len(path) == 1 {
+		path = nil
 	}
-	crc = crc32.Update(crc, crc32.IEEETable, data)
+	if size := len(path) + len(data) + proto.StatPersistedSize; size <= len(scratch) {
+		copy(scratch[copy(scratch[:], path):], data)
+		putDigestStat(scratch[size-proto.StatPersistedSize:size], n)
+		return crc32.ChecksumIEEE(scratch[:size])
+	}
+	crc := crc32.Update(crc32.ChecksumIEEE(path), crc32.IEEETable, data)
+	stat := scratch[:proto.StatPersistedSize]
 	putDigestStat(stat, n)
-	return crc32.Update(crc, crc32.IEEETable, stat[:])
+	return crc32.Update(crc, crc32.IEEETable, stat)
 }
 
 // putDigestStat encodes the stored Stat as the digest takes it in.
-func putDigestStat(b *[proto.StatPersistedSize]byte, n *Node) {
+func putDigestStat(b []byte, n *Node) {
+	_ = b[proto.StatPersistedSize-1]
 	binary.BigEndian.PutUint64(b[0:], uint64(n.Czxid))
 	binary.BigEndian.PutUint64(b[8:], uint64(n.Mzxid))
 	binary.BigEndian.PutUint64(b[16:], uint64(n.Pzxid))

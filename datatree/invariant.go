@@ -34,7 +34,7 @@ func (s *State) check() {
 		n := s.node(r)
 		digestWant := uint32(0)
 		if !digestHides(path) {
-			digestWant = digestOf(&s.txn.stat, path, s.Data(id), &n)
+			digestWant = digestOf(&s.txn.digestIn, path, s.Data(id), &n)
 		}
 		invariant("a digest is that of path, data and Stat", r.digest == digestWant, uint64(id))
 		invariant("a znode is hidden if it is below /zookeeper", r.hidden() == digestHides(path), uint64(id))

@@ -15,11 +15,16 @@ type Loader struct {
 	state   *State
 	acls    map[int64]ACLID // each entry is one user
 	missing int
+	hasRoot bool
 
 	// The last znode and its ancestors, as far as known: znodes come in the order of a walk, so the
 	// parent of the next one is among them.
 	last  []byte
 	chain []loadedNode
+
+	// indexed is the first znode that is not in the table: the table is built at the end, or when
+	// a parent must be looked up because the znodes come in another order.
+	indexed NodeID
 }
 
 // loadedNode is a prefix of Loader.last and the znode of that path.
@@ -33,7 +38,7 @@ var ErrSnapshot = errors.New("datatree: snapshot")
 
 // NewLoader returns a Loader of an empty State.
 func NewLoader(cfg Config) *Loader {
-	return &Loader{state: newBareState(cfg), acls: map[int64]ACLID{}}
+	return &Loader{state: newBareState(cfg), acls: map[int64]ACLID{}, indexed: Root + 1}
 }
 
 // Session adds a session to the session table.
@@ -72,25 +77,24 @@ func (l *Loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) 
 		return fmt.Errorf("%w: malformed path %q", ErrSnapshot, path)
 	}
 	s := l.state
-	parent := l.parent(parentPath)
+	parent, err := l.parent(parentPath)
+	if err != nil {
+		return err
+	}
 	if parent == 0 {
 		return fmt.Errorf("%w: znode %q comes without its parent", ErrSnapshot, path)
 	}
-	hash := s.hashName(parent, name)
-	if s.find(parent, hash, name) != 0 {
-		return fmt.Errorf("%w: znode %q comes twice", ErrSnapshot, path)
-	}
-	id := s.add(parent, hash, path, name, data, l.acl(aclKey), &stat)
+	id := s.add(parent, s.hashName(parent, name), path, name, data, l.acl(aclKey), &stat)
 	l.last = append(l.last[:0], path...)
 	l.chain = append(l.chain, loadedNode{len(path), id})
 	return nil
 }
 
-// parent returns the znode of parentPath and leaves it as the last of the chain.
-func (l *Loader) parent(parentPath []byte) NodeID {
+// parent returns the znode of parentPath, 0 if there is none, and leaves it as the last of the chain.
+func (l *Loader) parent(parentPath []byte) (NodeID, error) {
 	if len(parentPath) == 1 {
 		l.chain = l.chain[:0]
-		return Root
+		return Root, nil
 	}
 	n := len(l.chain)
 	for n > 0 && l.chain[n-1].pathLen > len(parentPath) {
@@ -98,25 +102,44 @@ func (l *Loader) parent(parentPath []byte) NodeID {
 	}
 	if n > 0 && l.chain[n-1].pathLen == len(parentPath) && bytes.Equal(l.last[:len(parentPath)], parentPath) {
 		l.chain = l.chain[:n]
-		return l.chain[n-1].id
+		return l.chain[n-1].id, nil
+	}
+	if err := l.index(); err != nil {
+		return 0, err
 	}
 	id := l.state.Lookup(parentPath)
 	l.chain = append(l.chain[:0], loadedNode{len(parentPath), id})
-	return id
+	return id, nil
+}
+
+// index enters into the table what is not in it yet.
+func (l *Loader) index() error {
+	s := l.state
+	first := l.indexed
+	l.indexed = NodeID(s.records.next)
+	if s.table.count == 0 {
+		return s.buildTable()
+	}
+	for id := first; uint32(id) < s.records.next; id++ {
+		r := s.rec(id)
+		name := s.blocks.name(r.block)
+		if s.find(r.parent, r.hash, name) != 0 {
+			return fmt.Errorf("%w: znode %q comes twice", ErrSnapshot, s.AppendPath(nil, id))
+		}
+		s.table.insert(r.hash, id, s.hashOfFn)
+	}
+	return nil
 }
 
 // root sets what the root has.
 func (l *Loader) root(data []byte, aclKey int64, stat *Node) error {
 	s := l.state
-	if s.NumNodes() != 1 {
+	if l.hasRoot || s.NumNodes() != 1 {
 		return fmt.Errorf("%w: the root comes after other znodes", ErrSnapshot)
 	}
+	l.hasRoot = true
 	s.acls.release(s.setACL(Root, l.acl(aclKey)))
-	s.disown(Root)
 	s.setData(Root, data)
-	if k := s.kinOf(s.rec(Root)); k != nil {
-		k.pzxid, k.cversion = stat.Czxid, 0 // of a root that comes twice; setStat sets what differs
-	}
 	s.setStat(Root, stat)
 	s.redigest(Root, nil)
 	return nil
@@ -146,10 +169,13 @@ func (l *Loader) Done(zxid proto.Zxid) (*State, error) {
 	if s == nil {
 		return nil, fmt.Errorf("%w: loaded already", ErrSnapshot)
 	}
-	l.state = nil
 	for _, id := range l.acls {
 		s.acls.release(id)
 	}
+	if err := l.index(); err != nil {
+		return nil, err
+	}
+	l.state = nil
 	s.lastZxid = zxid
 	s.recountQuotas()
 	return s, nil

@@ -2,6 +2,7 @@ package datatree
 
 import (
 	"bytes"
+	"encoding/binary"
 	"hash/maphash"
 	"math/bits"
 
@@ -102,7 +103,7 @@ func (s *State) needKin(r *record) *kin {
 }
 
 // link makes a znode of a name that its parent does not have yet, as the parent's last child. Stat
-// fields, ACL, owner's list and digest are the caller's to set.
+// fields, ACL, owner's list, digest and entry in the table are the caller's to set.
 func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 	i := s.records.free
 	if i != 0 {
@@ -128,7 +129,6 @@ func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 		first.prev = id
 	}
 	k.children++
-	s.table.insert(hash, id, s.hashOfFn)
 	return id
 }
 
@@ -189,8 +189,8 @@ func (s *State) find(parent NodeID, hash uint32, name []byte) NodeID {
 	}
 }
 
-// add makes a znode with everything it has: Stat, ACL, owner's list, digest, size. stat's NumChildren,
-// ACL and Digest do not matter; acl is counted already.
+// add makes a znode with everything it has but its entry in the table: Stat, ACL, owner's list,
+// digest, size. stat's NumChildren, ACL and Digest do not matter; acl is counted already.
 func (s *State) add(parent NodeID, hash uint32, path, name, data []byte, acl ACLID, stat *Node) NodeID {
 	id := s.link(parent, hash, name, data)
 	s.rec(id).acl = acl
@@ -260,8 +260,12 @@ func splitPath(path []byte) (parent, name []byte) {
 
 // pathUnits returns the length of a path in UTF-16 units.
 func pathUnits(path []byte) int64 {
-	n := int64(0)
-	for _, c := range path {
+	ascii := path
+	for len(ascii) >= 8 && binary.LittleEndian.Uint64(ascii)&highBits == 0 {
+		ascii = ascii[8:]
+	}
+	n := int64(len(path) - len(ascii))
+	for _, c := range ascii {
 		if c&0xc0 != 0x80 {
 			n++ // not a continuation byte
 		}

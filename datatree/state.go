@@ -62,9 +62,17 @@ func NewState(cfg Config) *State {
 		path := []byte(n.path)
 		parentPath, name := splitPath(path)
 		parent := s.Lookup(parentPath)
-		s.add(parent, s.hashName(parent, name), path, name, []byte{}, s.acls.acquire(n.acl), &Node{Aversion: n.aversion})
+		s.addIndexed(parent, path, name, []byte{}, n.acl, &Node{Aversion: n.aversion})
 	}
 	return s
+}
+
+// addIndexed is add for the system znodes.
+func (s *State) addIndexed(parent NodeID, path, name, data []byte, acl []proto.ACL, stat *Node) NodeID {
+	hash := s.hashName(parent, name)
+	id := s.add(parent, hash, path, name, data, s.acls.acquire(acl), stat)
+	s.table.insert(hash, id, s.hashOfFn)
+	return id
 }
 
 // newBareState returns a state that has nothing but a root.

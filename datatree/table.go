@@ -109,14 +109,15 @@ func (t *table) insert(hash uint32, id NodeID, hashOf func(NodeID) uint32) {
 		}
 		at = t.segmentOf(hash)
 	}
-	t.info[at].dead -= t.segments[at].add(hash, id)
+	_, reusedDead := t.segments[at].add(hash, id)
+	t.info[at].dead -= reusedDead
 	t.info[at].live++
 	t.count++
 }
 
-// add puts id into the first free slot of its probe sequence. It returns 1 if the slot was dead.
-// The caller has made sure that there is an empty slot.
-func (t *segment) add(hash uint32, id NodeID) (reusedDead uint16) {
+// add puts id into the first free slot of its probe sequence. It returns the slot, and 1 if it was
+// dead. The caller has made sure that there is an empty slot.
+func (t *segment) add(hash uint32, id NodeID) (at uint32, reusedDead uint16) {
 	for i := groupOf(hash); ; i = (i + 1) & (segmentGroups - 1) {
 		g := &t[i]
 		if free := matchFree(g.tags); free != 0 {
@@ -126,7 +127,7 @@ func (t *segment) add(hash uint32, id NodeID) (reusedDead uint16) {
 			}
 			g.setTag(slot, tagOf(hash))
 			g.ids[slot] = id
-			return reusedDead
+			return i*groupSlots + uint32(slot), reusedDead
 		}
 	}
 }
