@@ -59,7 +59,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServerCommand(), newVersionCommand())
+	root.AddCommand(newServerCommand(), newBenchCommand(), newVersionCommand())
 	return root
 }
 

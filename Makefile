@@ -1,0 +1,65 @@
+# Targets are thin: what has logic is a Go program, a test or a script in .ci.
+
+GO      ?= go
+PKG     ?= ./...
+TIME    ?= 10s
+BENCH   ?= .
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
+DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
+
+command := github.com/seed94657493/warren/cmd/warren/command
+ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
+
+.PHONY: help build run test race check fuzz cluster interop bench generate verify-generate lint fmt cover clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## bin/warren, one static binary
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(ldflags)' -o bin/warren ./cmd/warren
+
+run: build ## a server on 127.0.0.1:2181 with its data in ./data
+	exec bin/warren server
+
+test: ## every test, with costly assertions on
+	$(GO) test -tags invariants $(PKG)
+
+race: ## every test under the race detector
+	$(GO) test -race -tags invariants $(PKG)
+
+check: lint verify-generate test ## what must be green to commit
+
+fuzz: ## every fuzz target for TIME each
+	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)
+
+cluster: ## servers as processes: crashes, restarts, full disks
+	$(GO) test -tags invariants -count=1 -v ./test/cluster/...
+
+interop: ## Apache ZooKeeper and its clients against us; needs the packages that test/interop names
+	$(GO) test -tags 'invariants interop' -count=1 -v ./test/interop/...
+
+bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
+
+generate: ## write the generated files of proto
+	$(GO) run ./proto/gen
+
+verify-generate: ## fail if they are stale
+	$(GO) test -count=1 -run '^TestGeneratedFilesAreUpToDate$$' ./test/arch
+
+lint: ## gofmt, go vet, staticcheck, house rules
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
+	$(GO) vet -tags 'invariants interop' ./...
+	$(GO) tool staticcheck -tags 'invariants interop' ./...
+	$(GO) test ./test/arch
+
+fmt: ## gofmt and sort imports
+	$(GO) tool goimports -w -local github.com/seed94657493/warren $$(git ls-files '*.go')
+
+cover: ## test coverage by package
+	$(GO) test -tags invariants -coverprofile=cover.out $(PKG)
+	$(GO) tool cover -func=cover.out | tail -n 1
+
+clean: ## remove what make built
+	rm -rf bin cover.out

@@ -1,0 +1,132 @@
+package arch
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// layer is what one folder, with all below it that has no layer of its own, may import, and why.
+type layer struct {
+	ours   []string // folders of this module
+	others []string // modules and packages of others; a standard library package needs no entry
+	tests  []string // what only its tests may import besides, ours or others'
+	why    string
+}
+
+// layers is the import map of docs/DESIGN.md. What is not here is refused.
+var layers = map[string]layer{
+	"proto": {why: "the records are the ground that everybody stands on"},
+	"zab":   {ours: []string{"proto"}, why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
+	"datatree": {ours: []string{"proto"},
+		tests: []string{"github.com/klauspost/compress"}, // snapshots of ZooKeeper's, compressed by it
+		why:   "the replicated state must depend on nothing that differs between servers"},
+	"wal/vfs": {others: []string{"golang.org/x/sys"}, why: "the filesystem knows bytes, not records"},
+	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},
+	"snapshot": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
+		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
+	"server": {
+		ours:   []string{"proto", "zab", "datatree", "wal", "wal/vfs", "snapshot", "server"},
+		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys", "golang.org/x/sync"},
+		why:    "the server is where everything meets; clients and tools stay outside",
+	},
+	"server/config": {why: "configuration is read by all parts of a server, so it may know none of them"},
+	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
+		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
+		why:   "the only home of bbolt"},
+	"client":  {ours: []string{"proto"}, others: []string{"go.uber.org/zap"}, why: "a program that uses the client must not carry a server"},
+	"recipes": {ours: []string{"client", "proto"}, why: "recipes use the client API only, so that every one of them could be written outside"},
+	"cmd": {
+		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree", "proto", "cmd"},
+		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
+			"golang.org/x/sync", "github.com/HdrHistogram/hdrhistogram-go"},
+		why: "a command turns flags into calls; agreement is the server's affair",
+	},
+}
+
+// testOnly are the modules that only tests may import, besides what their package may.
+var testOnly = []string{
+	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/go-zookeeper/zk",
+}
+
+// layerOf returns the layer of a folder: its own, or that of the nearest folder above it.
+func layerOf(folder string) (string, bool) {
+	for ; folder != "."; folder = path.Dir(folder) {
+		if _, ok := layers[folder]; ok {
+			return folder, true
+		}
+	}
+	return "", false
+}
+
+func TestImports(t *testing.T) {
+	for _, f := range files(t) {
+		if f.in("test") {
+			continue // tests that need more than one package may import anything
+		}
+		name, ok := layerOf(f.folder)
+		if !ok {
+			t.Errorf("%s: folder %s is not in the import map: say there what it may import and why", f.name, f.folder)
+			continue
+		}
+		for _, imported := range slices.Sorted(maps.Keys(f.imports())) {
+			if !mayImport(f, name, imported) {
+				t.Errorf("%s imports %s, which %s must not: %s", f.name, imported, name, layers[name].why)
+			}
+		}
+	}
+}
+
+// mayImport reports whether a file of the named layer may import a package.
+func mayImport(f *file, name, imported string) bool {
+	l := layers[name]
+	if f.isTest() && under(imported, l.tests) {
+		return true
+	}
+	if target, ours := strings.CutPrefix(imported, module+"/"); ours {
+		if target == name || strings.HasPrefix(target, name+"/") && !isLayer(target) {
+			return true
+		}
+		if f.isTest() && (target == f.folder || strings.HasPrefix(target, "test/")) {
+			return true // a test outside of the package, and the helpers under test
+		}
+		target, _ = layerOf(target)
+		return slices.Contains(l.ours, target) || name == "server" && strings.HasPrefix(target, "server/")
+	}
+	if !strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") {
+		return true // standard library; the purity tests look closer
+	}
+	allowed := l.others
+	if f.isTest() {
+		allowed = append(slices.Clone(allowed), testOnly...)
+	}
+	return under(imported, allowed)
+}
+
+// under reports whether a package is one of the given ones or below one.
+func under(imported string, parents []string) bool {
+	return slices.ContainsFunc(parents, func(p string) bool { return imported == p || strings.HasPrefix(imported, p+"/") })
+}
+
+func isLayer(folder string) bool {
+	_, ok := layers[folder]
+	return ok
+}
+
+// Every folder that is promised in the map exists, so that the map cannot rot. Folders that are planned may be missing.
+func TestImportMapIsCurrent(t *testing.T) {
+	planned := []string{"zab", "client", "recipes"}
+	exists := map[string]bool{}
+	for _, f := range files(t) {
+		for folder := f.folder; folder != "."; folder = path.Dir(folder) {
+			exists[folder] = true
+		}
+	}
+	for folder := range layers {
+		if !exists[folder] && !slices.Contains(planned, folder) {
+			t.Errorf("%s is in the import map and has no Go file", folder)
+		}
+	}
+}
