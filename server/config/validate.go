@@ -114,7 +114,7 @@ func (v *validation) validateServer() {
 }
 
 // digestAlgs are the names of hashes that Java and we know, upper case.
-var digestAlgs = []string{"MD5", "SHA1", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512", "SHA3-256", "SHA3-512"}
+var digestAlgs = []string{"MD5", "SHA", "SHA1", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512", "SHA3-256", "SHA3-512"}
 
 // validateAuth checks the schemes. Source: operations.md sections 8.1 and 8.4.
 func (v *validation) validateAuth() {

@@ -108,12 +108,13 @@ func TestServerFromFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(file, []byte("dataDir="+dir+"\nclientPort=0\nclientPortAddress=127.0.0.1\n"+
-		"4lw.commands.whitelist=ruok\nfoo=1\nadmin.serverPort=0\n"), 0o600))
+		"4lw.commands.whitelist=ruok\nfoo=1\nflushDelay=5\naudit.enable=true\nadmin.serverPort=0\n"), 0o600))
 	r := startServer(t, file, "--log-format", "json", "--log-level", "warn")
 	require.Equal(t, "imok", word(t, r.addr, "ruok"))
 	require.Equal(t, 0, r.stop(t, syscall.SIGTERM))
 	log := r.log.String()
 	require.Contains(t, log, `"warning":"`+file+`:5: foo: key is not known and has no effect"`)
+	require.Contains(t, log, `"keys":["audit.enable","flushDelay"]`)
 	require.NotContains(t, log, `"level":"info"`)
 }
 
@@ -154,6 +155,7 @@ func TestServerDoesNotStart(t *testing.T) {
 		"ensemble":         {[]string{write("dataDir=DIR\n" + ensemble)}, 2, []string{"standalone servers only"}},
 		"TLS":              {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=a.pem\n")}, 2, []string{"does not serve TLS"}},
 		"SASL":             {[]string{write("dataDir=DIR\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"no scheme sasl"}},
+		"digests":          {[]string{write("dataDir=DIR\nDigestAuthenticationProvider.digestAlg=SHA-256\n")}, 2, []string{"with SHA1 only"}},
 		"data dir no dir":  {[]string{"--data-dir", file, "--client-port", "0"}, 3, []string{"Unable to access datadir, exiting abnormally"}},
 		"port taken":       {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14, []string{"cannot listen on 127.0.0.1:" + port}},
 		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},
