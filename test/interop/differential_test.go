@@ -358,11 +358,11 @@ func counts(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
+	var list []string
 	for line := range strings.Lines(mntr) {
 		for _, name := range []string{"zk_znode_count", "zk_ephemerals_count", "zk_num_alive_connections", "zk_global_sessions"} {
 			if strings.HasPrefix(line, name+"\t") {
-				b.WriteString(line)
+				list = append(list, line)
 			}
 		}
 	}
@@ -370,7 +370,8 @@ func counts(addr string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return b.String() + wchs, nil
+	slices.Sort(list)
+	return strings.Join(list, "") + wchs, nil
 }
 
 // lineDiff returns the lines that only one side has.

@@ -371,7 +371,7 @@ func (g *generator) setACL() wire.Request {
 // mangled returns a request whose body is cut short or has impossible lengths.
 func (g *generator) mangled() wire.Request {
 	r := pick(g, g.read(false), g.write(false, false), wire.Multi(g.write(false, true)), wire.MultiRead(wire.GetData("/o", false)),
-		wire.SetWatches(0, []string{"/o"}, nil, nil), wire.AddWatch("/o", 0), wire.CheckWatches("/o", 3), wire.SetACL("/o/a", wire.OpenACL, -1),
+		wire.SetWatches(0, []string{"/o"}, nil, nil), wire.AddWatch("/o/a", proto.AddWatchPersistentRecursive), wire.CheckWatches("/o", 3), wire.SetACL("/o/a", wire.OpenACL, -1),
 		wire.Sync("/o"), wire.Reconfig("", "", "", -1))
 	switch g.rand.IntN(3) {
 	case 0:

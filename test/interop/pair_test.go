@@ -102,7 +102,7 @@ func (p *pair) dial(i int, options func(*side) wire.Options) (refused bool, err 
 	for k, s := range p.sides() {
 		l := &link{}
 		o := options(s)
-		o.Observe, o.Reply = l.observe, 30*time.Second
+		o.Observe, o.Reply = l.observe, 15*time.Second
 		conn, err := wire.Dial(s.node.Addr(), o)
 		switch {
 		case err == nil:
