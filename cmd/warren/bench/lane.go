@@ -127,6 +127,10 @@ func (l *lane) call(ctx context.Context, op proto.OpCode, body func([]byte) []by
 	for {
 		frame, err := l.rd.read()
 		if err != nil {
+			l.drop() // the reply may still come, to whoever asks next
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
 			return header, nil, fmt.Errorf("bench: %s: %w", op, err)
 		}
 		if err := header.ReadFrom(frame); err != nil {

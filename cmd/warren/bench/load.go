@@ -17,6 +17,8 @@ type Load interface {
 	Summary() string
 	// Defaults changes the parameters that are this load's own.
 	Defaults(p *Params)
+	// Flags lists the flags of Params that have an effect on this load.
+	Flags() []string
 	// Prepare opens the sessions and creates the znodes that Measure needs. What it has created
 	// when it fails it removes.
 	Prepare(ctx context.Context, t *Target, p Params) (Trial, error)
@@ -32,6 +34,9 @@ type Trial interface {
 	// Close removes the znodes and ends the sessions.
 	Close(ctx context.Context) error
 }
+
+// everyFlag lists the flags that have an effect on every load.
+var everyFlag = []string{"connections", "timeout", "source"}
 
 // endless is implemented by a Trial whose Measure runs for as long as it is told, so that two
 // targets can take turns by the slice.

@@ -20,6 +20,11 @@ func (connectionsLoad) Defaults(p *Params) {
 	p.Connections, p.Warmup, p.Timeout = 1000, 0, 60*time.Second
 }
 
+// Flags implements Load.
+func (connectionsLoad) Flags() []string {
+	return append([]string{"duration", "rounds"}, everyFlag...)
+}
+
 // Prepare implements Load.
 func (connectionsLoad) Prepare(_ context.Context, t *Target, p Params) (Trial, error) {
 	d, err := newDialer(t, p)

@@ -21,6 +21,11 @@ func (fanoutLoad) Defaults(p *Params) {
 	p.Connections, p.Znodes, p.Rounds, p.Warmup, p.Timeout = 1000, 1, 10, 0, 60*time.Second
 }
 
+// Flags implements Load.
+func (fanoutLoad) Flags() []string {
+	return append([]string{"size", "rounds", "warmup", "keep"}, everyFlag...)
+}
+
 // Prepare implements Load.
 func (fanoutLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	p.Znodes = 1
@@ -162,6 +167,9 @@ func (l *lane) awaitEvent(ctx context.Context) error {
 	for {
 		frame, err := l.rd.read()
 		if err != nil {
+			if ctx.Err() != nil {
+				err = ctx.Err()
+			}
 			return err
 		}
 		var h proto.ReplyHeader

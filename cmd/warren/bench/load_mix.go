@@ -15,6 +15,11 @@ func (l mixLoad) Name() string       { return l.name }
 func (l mixLoad) Summary() string    { return l.summary }
 func (l mixLoad) Defaults(p *Params) { l.defaults(p) }
 
+// Flags implements Load.
+func (mixLoad) Flags() []string {
+	return append([]string{"outstanding", "mix", "size", "znodes", "path-length", "duration", "warmup", "rate", "slice", "seed", "keep"}, everyFlag...)
+}
+
 // Prepare implements Load.
 func (l mixLoad) Prepare(ctx context.Context, t *Target, p Params) (Trial, error) {
 	s, err := newStage(ctx, t, p, true, p.Mix.creates())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,7 +22,7 @@ const nothingEnv = "WARREN_BENCH_NOTHING"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(nothingEnv) == "" {
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -4,7 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // Report is the result of one run.
@@ -27,7 +31,7 @@ type TargetReport struct {
 // Run measures a load on one target, or on two that take turns, A B A B, so that both meet the
 // same disturbances. It removes what it created also when ctx ends or a measurement fails.
 func Run(ctx context.Context, l Load, p Params, targets ...*Target) (report *Report, err error) {
-	report = &Report{Load: l.Name(), Started: time.Now().UTC(), Parameters: p.describe()}
+	report = &Report{Load: l.Name(), Started: time.Now().UTC(), Parameters: p.describe(l)}
 	trials := make([]Trial, 0, len(targets))
 	defer func() {
 		closeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
@@ -83,15 +87,15 @@ func (p *Params) rounds(trials []Trial) (int, time.Duration) {
 	return n, p.Duration / time.Duration(n)
 }
 
-// describe writes the parameters that matter, as flags.
-func (p *Params) describe() string {
-	s := fmt.Sprintf("--connections %d --outstanding %d --mix %s --size %s --znodes %d --duration %s --seed %d",
-		p.Connections, p.Outstanding, p.Mix, p.Size, p.Znodes, p.Duration, p.Seed)
-	if p.Rate > 0 {
-		s += fmt.Sprintf(" --rate %g", p.Rate)
-	}
-	if p.PathLength > 0 {
-		s += fmt.Sprintf(" --path-length %d", p.PathLength)
-	}
-	return s
+// describe writes the parameters that have an effect on l, as flags.
+func (p *Params) describe(l Load) string {
+	var words []string
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	p.Register(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(l.Flags(), f.Name) && f.Value.String() != "[]" {
+			words = append(words, "--"+f.Name+" "+f.Value.String())
+		}
+	})
+	return strings.Join(words, " ")
 }

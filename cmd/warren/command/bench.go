@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -123,6 +124,10 @@ func benchParams(cmd *cobra.Command, l bench.Load) (bench.Params, error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		target := own.Lookup(f.Name)
 		if target == nil {
+			return
+		}
+		if !slices.Contains(l.Flags(), f.Name) {
+			errs = append(errs, fmt.Errorf("bench: --%s has no effect on %s", f.Name, l.Name()))
 			return
 		}
 		if list, ok := f.Value.(pflag.SliceValue); ok {

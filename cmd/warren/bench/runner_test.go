@@ -1,0 +1,219 @@
+package bench
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// small returns a load's defaults cut down to a test.
+func small(l Load) Params {
+	p := DefaultsOf(l)
+	p.Connections = min(p.Connections, 8)
+	p.Outstanding = min(p.Outstanding, 16)
+	p.Znodes = min(p.Znodes, 150)
+	p.Duration, p.Warmup, p.Slice = 100*time.Millisecond, 10*time.Millisecond, 50*time.Millisecond
+	p.Rounds, p.Step = 2, 100
+	return p
+}
+
+// TestEveryLoad runs every load against the model: no errors, a result, and nothing left behind.
+func TestEveryLoad(t *testing.T) {
+	for _, l := range loads {
+		t.Run(l.Name(), func(t *testing.T) {
+			m := newModel()
+			s := newFakeServer(t, m.respond)
+			p := small(l)
+			report, err := Run(t.Context(), l, p, &Target{Name: "A", Servers: []string{s.addr()}})
+			require.NoError(t, err)
+			require.Len(t, report.Targets[0].Rounds, 1)
+			rows := report.Targets[0].Rounds[0]
+			require.NotEmpty(t, rows)
+			for _, r := range rows {
+				require.Empty(t, r.Errors, r.Name)
+				require.Positive(t, r.Seconds, r.Name)
+				if r.Name == "hold sessions" {
+					continue
+				}
+				require.Positive(t, r.Operations, r.Name)
+				require.Positive(t, r.PerSecond, r.Name)
+				require.LessOrEqual(t, r.Latency.P50, r.Latency.P99, r.Name)
+				require.LessOrEqual(t, r.Latency.P999, r.Latency.Max, r.Name)
+			}
+			require.Empty(t, m.left())
+			require.GreaterOrEqual(t, m.count(proto.OpCloseSession), p.Connections)
+		})
+	}
+}
+
+func TestKeepLeavesTheZnodes(t *testing.T) {
+	m := newModel()
+	s := newFakeServer(t, m.respond)
+	l, err := Find("fill")
+	require.NoError(t, err)
+	p := small(l)
+	p.Keep, p.PathLength, p.Size = true, 50, Size{3, 3}
+	_, err = Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
+	require.NoError(t, err)
+	var znodes int
+	for _, path := range m.left() {
+		if strings.Count(path, "/") == 3 {
+			require.Len(t, path, 50)
+			require.Len(t, m.nodes[path], 3)
+			znodes++
+		}
+	}
+	require.Equal(t, p.Znodes, znodes)
+}
+
+func TestMixSendsWhatItSays(t *testing.T) {
+	m := newModel()
+	s := newFakeServer(t, m.respond)
+	l, err := Find("mixed")
+	require.NoError(t, err)
+	p := small(l)
+	p.Mix = mustMix("get=2,set=1,create=1,seq=1,ephemeral=1,exists=1,children=1,delete=1,multi=1,sync=1,watch=1")
+	report, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
+	require.NoError(t, err)
+	row := report.Targets[0].Rounds[0][0]
+	require.Len(t, row.Kinds, int(kindCount))
+	for _, k := range row.Kinds {
+		require.Positive(t, k.Operations, k.Kind)
+		if k.Kind != "get" {
+			require.InDelta(t, float64(row.Operations)/12, float64(k.Operations), float64(row.Operations)/24+10, k.Kind)
+		}
+	}
+	require.Empty(t, row.Errors)
+	require.Empty(t, m.left())
+}
+
+func TestErrorsAreCountedByCode(t *testing.T) {
+	m := newModel()
+	s := newFakeServer(t, func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
+		if op == proto.OpSetData {
+			return nil, proto.ErrBadVersion
+		}
+		return m.respond(c, op, body)
+	})
+	l, err := Find("mixed")
+	require.NoError(t, err)
+	report, err := Run(t.Context(), l, small(l), &Target{Servers: []string{s.addr()}})
+	require.NoError(t, err)
+	row := report.Targets[0].Rounds[0][0]
+	require.Len(t, row.Errors, 1)
+	require.Positive(t, row.Errors["BadVersion"])
+}
+
+// TestTwoTargetsTakeTurns checks the order A B A B and the comparison.
+func TestTwoTargetsTakeTurns(t *testing.T) {
+	var targets []*Target
+	for _, name := range []string{"A", "B"} {
+		s := newFakeServer(t, newModel().respond)
+		targets = append(targets, &Target{Name: name, Servers: []string{s.addr()}})
+	}
+	l, err := Find("get")
+	require.NoError(t, err)
+	p := small(l)
+	p.Duration = 4 * p.Slice
+	report, err := Run(t.Context(), l, p, targets...)
+	require.NoError(t, err)
+	require.Len(t, report.Targets, 2)
+	require.Len(t, report.Targets[0].Rounds, 4)
+	require.Len(t, report.Targets[1].Rounds, 4)
+	require.NotEmpty(t, report.Comparisons)
+	c := report.Comparisons[0]
+	require.Equal(t, "operations/s", c.Figure)
+	require.LessOrEqual(t, c.Ratio.Min, c.Ratio.Median)
+	require.LessOrEqual(t, c.Ratio.Median, c.Ratio.Max)
+	for i, rows := range report.Targets[0].Rounds {
+		require.InDelta(t, p.Slice.Seconds(), rows[0].Seconds, 0.5, "round %d", i)
+	}
+}
+
+// TestInterruptCleansUp ends a run in the middle.
+func TestInterruptCleansUp(t *testing.T) {
+	m := newModel()
+	s := newFakeServer(t, m.respond)
+	for name, op := range map[string]proto.OpCode{"mixed": proto.OpGetData, "create": proto.OpCreate,
+		"paper": proto.OpSetData, "watch-fanout": proto.OpGetData, "reconnect-storm": proto.OpSetWatches} {
+		l, err := Find(name)
+		require.NoError(t, err)
+		p := small(l)
+		p.Duration, p.Rounds = time.Hour, 1_000_000
+		ctx, cancel := context.WithCancel(t.Context())
+		going := m.after(op, 500)
+		go func() {
+			<-going
+			cancel()
+		}()
+		_, err = Run(ctx, l, p, &Target{Servers: []string{s.addr()}})
+		require.ErrorIs(t, err, context.Canceled, name)
+		require.Empty(t, m.left(), name)
+	}
+}
+
+func TestSetUpFailureCleansUp(t *testing.T) {
+	m := newModel()
+	creates := 0
+	s := newFakeServer(t, func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
+		m.mu.Lock()
+		if op == proto.OpCreate {
+			creates++
+		}
+		full := op == proto.OpCreate && creates > 50
+		m.mu.Unlock()
+		if full {
+			return nil, proto.ErrQuotaExceeded
+		}
+		return m.respond(c, op, body)
+	})
+	l, err := Find("get")
+	require.NoError(t, err)
+	_, err = Run(t.Context(), l, small(l), &Target{Servers: []string{s.addr()}})
+	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	require.Empty(t, m.left())
+}
+
+func TestNoServer(t *testing.T) {
+	s := newFakeServer(t, newModel().respond)
+	addr := s.addr()
+	s.close()
+	l, err := Find("get")
+	require.NoError(t, err)
+	_, err = Run(t.Context(), l, small(l), &Target{Name: "A", Servers: []string{addr}})
+	require.ErrorContains(t, err, "connection refused")
+}
+
+// TestConnectionLossIsSurvived drops all connections during a measurement: what was in flight is
+// an error, the sessions resume, the load goes on.
+func TestConnectionLossIsSurvived(t *testing.T) {
+	m := newModel()
+	s := newFakeServer(t, m.respond)
+	l, err := Find("mixed")
+	require.NoError(t, err)
+	p := small(l)
+	p.Duration, p.Warmup = 600*time.Millisecond, 0
+	running := m.after(proto.OpGetData, 1000)
+	var report *Report
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		report, err = Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
+		done <- err
+	}()
+	<-running
+	s.dropAll()
+	require.NoError(t, <-done)
+	row := report.Targets[0].Rounds[0][0]
+	require.Positive(t, row.Operations)
+	for code := range row.Errors {
+		require.Equal(t, "ConnectionLoss", code)
+	}
+	require.EqualValues(t, p.Connections, s.resumed.Load())
+	require.Empty(t, m.left())
+}
