@@ -17,7 +17,7 @@ import (
 
 var (
 	crashSeed = flag.Uint64("wal.seed", 1, "seed of the first schedule of the crash tests")
-	crashRuns = flag.Int("wal.runs", 4, "schedules of each crash test")
+	crashRuns = flag.Int("wal.runs", 2, "schedules of each crash test")
 )
 
 // oracle knows what a replay may yield at this moment.
@@ -283,7 +283,7 @@ func TestEveryFailure(t *testing.T) {
 			for _, prealloc := range []int64{0, 3000} {
 				for n := 0; ; n++ {
 					if !failOnce(t, n, prealloc, failure) {
-						require.Greater(t, n, 50)
+						require.Greater(t, n, 30)
 						break
 					}
 				}
@@ -325,7 +325,7 @@ func failOnce(t *testing.T, n int, prealloc int64, failure func(op vfs.Op) error
 		}
 		return err
 	}}
-	err := s.run(60)
+	err := s.run(40)
 	if err == nil {
 		require.Nil(t, l.failed.Load(), "seed %d, operation %d", seed, n)
 	}

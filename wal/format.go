@@ -3,7 +3,6 @@ package wal
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 	"strconv"
 	"strings"
 
@@ -19,7 +18,6 @@ const (
 	endByte      = 0x42                // 'B'
 	payloadMin   = proto.TxnHeaderSize // a txn without a body
 	filePrefix   = "log."
-	filePrefix0  = "log"
 	tempPrefix   = "tmp.log."
 	tempNext     = tempPrefix + "next"
 	tempNew      = tempPrefix + "new"
@@ -33,9 +31,6 @@ const MaxPayload = 2_097_150
 
 // payloadMax bounds what is read; what is left of the file bounds it further.
 const payloadMax = 1 << 30
-
-// checksum is the checksum of a payload.
-func checksum(payload []byte) uint32 { return adler32.Checksum(payload) }
 
 // BeginRecord appends room for the checksum and the length of a record; the payload is to be
 // appended next.
@@ -84,7 +79,7 @@ func fileName(first proto.Zxid) string {
 // ok is false for all other files. Source: storage section 1.2.
 func FileZxid(name string) (first proto.Zxid, exact, ok bool) {
 	parts := strings.Split(name, ".")
-	if len(parts) < 2 || parts[0] != filePrefix0 {
+	if len(parts) < 2 || parts[0]+"." != filePrefix {
 		return 0, false, false
 	}
 	v, err := strconv.ParseInt(parts[1], 16, 64)
