@@ -29,7 +29,7 @@ var layers = map[string]layer{
 		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
 	"server": {
 		ours:   []string{"proto", "zab", "datatree", "wal", "wal/vfs", "snapshot", "server"},
-		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys", "golang.org/x/sync"},
+		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		why:    "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/config": {why: "configuration is read by all parts of a server, so it may know none of them"},
@@ -41,7 +41,7 @@ var layers = map[string]layer{
 	"cmd": {
 		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
-			"golang.org/x/sync", "github.com/HdrHistogram/hdrhistogram-go"},
+			"github.com/HdrHistogram/hdrhistogram-go"},
 		why: "a command turns flags into calls; agreement is the server's affair",
 	},
 }

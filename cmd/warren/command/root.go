@@ -6,7 +6,7 @@
 //	1   unexpected error; or a configuration that names what does not exist
 //	2   invalid invocation or configuration
 //	3   a data directory cannot be used
-//	10  the log or a snapshot could not be written
+//	10  the log could not be written
 //	14  a port cannot be bound
 //
 // They are ZooKeeper's. An error chooses its own by a method ExitCode. Source: operations.md section 1.3.
