@@ -29,7 +29,8 @@ type Walker struct {
 	denyKey  ACLID
 	known    []uint64 // set of the ACLIDs in acls
 
-	written int // of the sessions or acls in this phase
+	counted bool // the count of this phase's sessions or acls is written
+	written int  // of them
 	cursor  NodeID
 	closed  bool
 }
@@ -97,8 +98,8 @@ func (s *State) NewWalker() *Walker {
 // Zxid returns the zxid the snapshot is named for: replay must begin after it.
 func (w *Walker) Zxid() proto.Zxid { return w.zxid }
 
-// Next appends about budget bytes, whole records only and at least one, and reports whether that
-// was all. The caller holds the read lock.
+// Next appends about budget bytes, whole records only, and reports whether that was all. It may
+// append nothing when it has left out many znodes. The caller holds the read lock.
 func (w *Walker) Next(b []byte, budget int) (out []byte, done bool) {
 	invariant("a closed walker is not used", !w.closed, uint64(w.zxid))
 	limit := len(b) + max(budget, 1)
@@ -115,8 +116,9 @@ func (w *Walker) Next(b []byte, budget int) (out []byte, done bool) {
 }
 
 func (w *Walker) nextSessions(b []byte, limit int) []byte {
-	if w.written == 0 {
+	if !w.counted {
 		b = proto.AppendInt32(b, int32(len(w.sessions)))
+		w.counted = true
 	}
 	for w.written < len(w.sessions) && len(b) < limit {
 		e := w.sessions[w.written]
@@ -124,7 +126,7 @@ func (w *Walker) nextSessions(b []byte, limit int) []byte {
 		w.written++
 	}
 	if w.written == len(w.sessions) {
-		w.phase, w.written, w.sessions = walkACLs, 0, nil
+		w.phase, w.counted, w.written, w.sessions = walkACLs, false, 0, nil
 	}
 	return b
 }
@@ -133,8 +135,9 @@ func (w *Walker) nextACLs(b []byte, limit int) []byte {
 	if len(b) >= limit {
 		return b
 	}
-	if w.written == 0 {
+	if !w.counted {
 		b = proto.AppendInt32(b, int32(len(w.acls)))
+		w.counted = true
 	}
 	for w.written < len(w.acls) && len(b) < limit {
 		e := w.acls[w.written]
