@@ -239,7 +239,6 @@ func TestSinkRefuses(t *testing.T) {
 }
 
 type refuser struct {
-	discard
 	kind string
 	err  error
 }

@@ -24,9 +24,10 @@
 //     parent. Until then it is called tmp.snapshot.<zxid>, which neither this package nor a Java
 //     server takes for a snapshot; what a crash leaves of those, NewStore removes.
 //  2. An existing snapshot is never opened for writing. One of the same zxid is replaced by rename.
-//  3. A Write that fails, for want of room or otherwise, leaves nothing behind.
-//  4. Prune removes only what is older than the oldest of the newest keep snapshots that verify, the oldest
-//     first, so that a crash half way leaves a shorter tail of old ones and never a gap.
+//  3. A Write that fails, for want of room or otherwise, leaves nothing behind. Only if the last step,
+//     making the name durable, fails, the whole file may be there or not.
+//  4. Prune removes only what is older than the oldest of the newest keep snapshots that verify,
+//     the oldest first.
 //  5. A damaged file is refused with its name, the offset and what is wrong there (ErrCorrupt).
 //     No file makes a reader panic, or allocate more than a few MiB beyond the longest field that
 //     is really there.

@@ -117,16 +117,11 @@ func sample(n int) *state {
 		{9, []proto.ACL{}},
 	}
 	s.nodes = append(s.nodes, node{path: []byte{}, data: []byte{}, acl: -1})
-	parents := []string{"", "/app", "/app/sub", "/z"}
+	top := []string{"/a", "/app", "/app/sub", "/z"}
 	for i := range n {
-		path := parents[min(i, len(parents)-1)]
-		if i < len(parents) {
-			path = parents[i]
-		} else {
-			path = fmt.Sprintf("/z/node-%08d", i)
-		}
-		if path == "" {
-			path = "/a"
+		path := fmt.Sprintf("/z/node-%08d", i)
+		if i < len(top) {
+			path = top[i]
 		}
 		nd := node{path: []byte(path), acl: []int64{-1, 1, 7, 9}[i%4], stat: proto.StatPersisted{
 			Czxid: proto.Zxid(i), Mzxid: proto.Zxid(2 * i), Ctime: 1795240434424, Mtime: int64(i), Version: int32(-i),
