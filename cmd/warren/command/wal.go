@@ -1,0 +1,252 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func newWALCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "wal",
+		Short: "Look into transaction logs, ours and ZooKeeper's",
+		Long: "The commands read the files log.* of a data directory and change nothing. They may be used while a server\n" +
+			"runs: of its last file they see what it has written so far.",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newWALDumpCommand(), newWALVerifyCommand())
+	return cmd
+}
+
+// zxidFlag is a flag that holds a zxid, decimal or hex with 0x.
+type zxidFlag struct{ zxid proto.Zxid }
+
+func (f *zxidFlag) String() string { return f.zxid.String() }
+func (f *zxidFlag) Type() string   { return "zxid" }
+
+func (f *zxidFlag) Set(s string) error {
+	v, err := strconv.ParseInt(s, 0, 64)
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a zxid such as 0x100000002", s)
+	}
+	f.zxid = proto.Zxid(v)
+	return nil
+}
+
+// checkWALArguments refuses a wrong number of arguments and an unknown output.
+func checkWALArguments(cmd *cobra.Command, args []string, output string) error {
+	switch {
+	case len(args) == 0:
+		return &usageError{cmd, errors.New("which file or directory?")}
+	case len(args) > 1:
+		return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
+	case output != "simple" && output != "json":
+		return &usageError{cmd, fmt.Errorf("--output %q is neither simple nor json", output)}
+	}
+	return nil
+}
+
+func newWALDumpCommand() *cobra.Command {
+	var output string
+	from, to := zxidFlag{}, zxidFlag{math.MaxInt64}
+	cmd := &cobra.Command{
+		Use:   "dump FILE|DIR",
+		Short: "Print every txn, one a line",
+		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one a line. The exit\n" +
+			"code is 1 if a file is damaged; what can be read before the damage is printed.",
+		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := walFiles(vfs.OS(), args[0])
+			if err != nil {
+				return err
+			}
+			p := newTxnPrinter(cmd.OutOrStdout(), output)
+			for _, file := range files {
+				_, err := wal.Scan(vfs.OS(), file, func(r *wal.Record) error {
+					if r.Zxid < from.zxid || r.Zxid > to.zxid {
+						return nil
+					}
+					return p.print(r)
+				})
+				if err != nil {
+					return errors.Join(err, p.flush())
+				}
+			}
+			return p.flush()
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object a line")
+	cmd.Flags().Var(&from, "from", "first txn to print")
+	cmd.Flags().Var(&to, "to", "last txn to print")
+	return cmd
+}
+
+// walDir returns the directory that holds the logs of a data directory: dir or its version-2.
+func walDir(fsys vfs.FS, dir string) (string, []string, error) {
+	names, err := wal.Names(fsys, dir)
+	if err != nil || len(names) > 0 {
+		return dir, names, err
+	}
+	sub := filepath.Join(dir, "version-2")
+	names, err = wal.Names(fsys, sub)
+	if errors.Is(err, fs.ErrNotExist) {
+		return dir, nil, nil
+	}
+	return sub, names, err
+}
+
+// walFiles returns path itself, or the log files in it.
+func walFiles(fsys vfs.FS, path string) ([]string, error) {
+	info, err := fsys.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	dir, names, err := walDir(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%s: no log files", path)
+	}
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names, nil
+}
+
+func newWALVerifyCommand() *cobra.Command {
+	var output, dataDir string
+	var from zxidFlag
+	cmd := &cobra.Command{
+		Use:   "verify DIR",
+		Short: "Check the log as a server does when it starts",
+		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest snapshot, and\n" +
+			"then the older files, which a server needs only if that snapshot cannot be loaded. Nothing is changed; what a\n" +
+			"server would repair by itself is listed. The exit code is 1 if it would refuse to start, or a file is damaged.",
+		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, names, err := walDir(vfs.OS(), args[0])
+			if err != nil {
+				return err
+			}
+			v := walVerdict{Dir: dir, Snapshot: "none"}
+			if !cmd.Flags().Changed("from") {
+				if dataDir == "" {
+					dataDir = dir
+				}
+				if from.zxid, err = v.findSnapshot(dataDir); err != nil {
+					return err
+				}
+			}
+			v.verify(names, from.zxid)
+			if err := v.print(cmd.OutOrStdout(), output); err != nil {
+				return err
+			}
+			if n := len(v.Problems); n > 0 {
+				return fmt.Errorf("%s: the log has %d problems", dir, n)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	cmd.Flags().StringVar(&dataDir, "dataDir", "", "where the snapshots are, if not in DIR")
+	cmd.Flags().Var(&from, "from", "first txn that is needed, instead of that after the newest snapshot")
+	return cmd
+}
+
+// walVerdict is the outcome of verify.
+type walVerdict struct {
+	Dir      string        `json:"dir"`
+	Snapshot string        `json:"snapshot"` // zxid or "none"
+	Files    []walFileLine `json:"files"`
+	First    string        `json:"first,omitempty"` // of the txns that a server would replay
+	Last     string        `json:"last"`
+	Replayed int           `json:"replayed"`
+	Repairs  []string      `json:"repairs"`
+	Problems []walProblem  `json:"problems"`
+}
+
+type walFileLine struct {
+	Name    string `json:"name"`
+	Records int    `json:"txns"`
+	First   string `json:"first"`
+	Last    string `json:"last"`
+	Size    int64  `json:"size"`
+	Padding int64  `json:"padding"`
+}
+
+type walProblem struct {
+	File   string `json:"file,omitempty"`
+	Offset int64  `json:"offset"`
+	Zxid   string `json:"zxid,omitempty"`
+	Error  string `json:"error"`
+	Remedy string `json:"remedy,omitempty"`
+	Needed bool   `json:"needed"` // a server needs the file to start
+}
+
+// findSnapshot returns the first txn after the newest snapshot in dir, 1 without one.
+func (v *walVerdict) findSnapshot(dir string) (proto.Zxid, error) {
+	for _, d := range []string{dir, filepath.Join(dir, "version-2")} {
+		list, err := snapshot.List(vfs.OS(), d)
+		if errors.Is(err, fs.ErrNotExist) && d != dir {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		if len(list) > 0 {
+			v.Snapshot = list[0].Zxid.String()
+			return list[0].Zxid + 1, nil
+		}
+	}
+	return 1, nil
+}
+
+// verify checks what a server reads, and then each of the other files alone.
+func (v *walVerdict) verify(names []string, from proto.Zxid) {
+	needed := wal.Needed(names, from)
+	report, err := wal.Verify(wal.Options{FS: vfs.OS(), Dir: v.Dir}, from, nil)
+	v.Replayed, v.Last, v.Repairs = report.Records, report.Last.String(), report.Repairs
+	if report.Records > 0 {
+		v.First = report.First.String()
+	}
+	if err != nil {
+		v.problem(err, true)
+	}
+	for i, name := range names {
+		path := filepath.Join(v.Dir, name)
+		isNeeded := i >= len(names)-len(needed)
+		sum, err := wal.Scan(vfs.OS(), path, func(*wal.Record) error { return nil })
+		v.Files = append(v.Files, walFileLine{name, sum.Records, sum.First.String(), sum.Last.String(), sum.Size, sum.Size - sum.End})
+		if err != nil && !isNeeded {
+			v.problem(err, false)
+		}
+	}
+}
+
+func (v *walVerdict) problem(err error, needed bool) {
+	p := walProblem{Error: err.Error(), Needed: needed}
+	var e *wal.Error
+	if errors.As(err, &e) {
+		p = walProblem{File: e.File, Offset: e.Offset, Zxid: e.Zxid.String(), Error: e.Kind.Error() + ": " + e.Reason,
+			Remedy: e.Remedy(), Needed: needed}
+	}
+	if !slices.Contains(v.Problems, p) {
+		v.Problems = append(v.Problems, p)
+	}
+}

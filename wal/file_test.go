@@ -1,0 +1,50 @@
+package wal
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+func TestScan(t *testing.T) {
+	m := newMem(t)
+	whole := logFile(batch(3, 5, 9))
+	for name, c := range map[string]struct {
+		file []byte
+		want FileSummary
+		err  error
+	}{
+		"whole":   {whole, FileSummary{3, 3, 5, int64(len(whole)), int64(len(whole)), false}, nil},
+		"padded":  {join(whole, pad(50)), FileSummary{3, 3, 5, int64(len(whole) + 50), int64(len(whole)), false}, nil},
+		"torn":    {join(whole, []byte{0, 0, 0, 0, 7}), FileSummary{3, 3, 5, int64(len(whole) + 5), int64(len(whole)), true}, nil},
+		"gap":     {logFile(batch(3, 3, 0), batch(9, 9, 0)), FileSummary{2, 3, 9, headerSize + 2*recordMin, headerSize + 2*recordMin, false}, nil},
+		"damaged": {with(whole, len(whole)-2, 0), FileSummary{2, 3, 4, int64(len(whole)), headerSize + 2*(recordMin+9), false}, ErrCorrupt},
+		"empty":   {nil, FileSummary{}, ErrCorrupt},
+	} {
+		writeFile(t, m, "any", c.file)
+		records := 0
+		got, err := Scan(m, dir+"/any", func(r *Record) error { records++; return nil })
+		require.ErrorIs(t, err, c.err, name)
+		require.Equal(t, c.want, got, name)
+		require.Equal(t, c.want.Records, records)
+	}
+	_, err := Scan(m, dir+"/any2", nil)
+	require.True(t, isNotExist(err))
+	require.Empty(t, m.OpenFiles())
+}
+
+func TestNeeded(t *testing.T) {
+	m := newMem(t)
+	for _, name := range []string{"log.9", "log.a1", "log.20", "log.20.bak", "snapshot.1"} {
+		writeFile(t, m, name, nil)
+	}
+	names, err := Names(m, dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"log.9", "log.20", "log.a1"}, names)
+	for from, first := range map[proto.Zxid]int{1: 0, 9: 0, 0x1f: 0, 0x20: 1, 0xa0: 1, 0xa1: 2, 0xffff: 2} {
+		require.Equal(t, names[first:], Needed(names, from), "%v", from)
+	}
+	require.Empty(t, Needed(nil, 1))
+}
