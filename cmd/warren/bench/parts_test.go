@@ -172,6 +172,56 @@ func TestFrameReader(t *testing.T) {
 	require.LessOrEqual(t, len(f.buf), initialBuffer)
 }
 
+// FuzzFrameReader splits any bytes, in reads of any size: the frames and what is left are the
+// input, and the buffer stays within twice of it.
+func FuzzFrameReader(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 1, 'a', 0, 0, 0, 0}, uint8(1))
+	f.Add(append([]byte{0, 0, 1, 0}, make([]byte, 300)...), uint8(7))
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff}, uint8(3))
+	f.Fuzz(func(t *testing.T, in []byte, chunk uint8) {
+		rd := newFrameReader(&chunked{in, int(chunk) + 1})
+		var seen int
+		for {
+			frame, err := rd.read()
+			if err != nil {
+				break
+			}
+			if string(frame) != string(in[seen+4:seen+4+len(frame)]) {
+				t.Fatalf("frame at %d differs", seen)
+			}
+			seen += 4 + len(frame)
+		}
+		if len(rd.buf) > max(initialBuffer, 2*len(in)) {
+			t.Fatalf("%d bytes of buffer for %d of input", len(rd.buf), len(in))
+		}
+	})
+}
+
+// chunked returns at most n bytes a Read.
+type chunked struct {
+	b []byte
+	n int
+}
+
+func (c *chunked) Read(p []byte) (int, error) {
+	if len(c.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), c.n)], c.b)
+	c.b = c.b[n:]
+	return n, nil
+}
+
+// TestDescribeIsWhatOneWouldType: the parameters of a report are flags that the load has.
+func TestDescribeIsWhatOneWouldType(t *testing.T) {
+	l, err := Find("fill")
+	require.NoError(t, err)
+	p := DefaultsOf(l)
+	p.Sources, p.Keep = []string{"127.0.0.1", "127.0.0.2"}, true
+	require.Equal(t, "--connections=4 --keep=true --outstanding=200 --path-length=0 --rounds=10 --seed=1 --size=100 "+
+		"--source=127.0.0.1,127.0.0.2 --timeout=30s --znodes=100000", p.describe(l))
+}
+
 func TestReadProcess(t *testing.T) {
 	dir := t.TempDir()
 	for pid, name := range map[int]string{7: "java", 8: "a b) (c"} {

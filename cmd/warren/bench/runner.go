@@ -93,8 +93,9 @@ func (p *Params) describe(l Load) string {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	p.Register(flags)
 	flags.VisitAll(func(f *pflag.Flag) {
-		if slices.Contains(l.Flags(), f.Name) && f.Value.String() != "[]" {
-			words = append(words, "--"+f.Name+" "+f.Value.String())
+		value := strings.Trim(f.Value.String(), "[]")
+		if slices.Contains(l.Flags(), f.Name) && value != "" && value != "false" {
+			words = append(words, "--"+f.Name+"="+value)
 		}
 	})
 	return strings.Join(words, " ")
