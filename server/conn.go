@@ -154,12 +154,18 @@ func (c *conn) frames() (more bool, err error) {
 		if len(rest)-4 < int(n) {
 			return false, nil
 		}
+		if c.srv.throttled() && !c.ended {
+			return true, nil
+		}
 		if n < proto.RequestHeaderSize {
 			return false, errShortFrame
 		}
 		frame := rest[4 : 4+n]
 		xid := int32(binary.BigEndian.Uint32(frame))
 		op := proto.OpCode(binary.BigEndian.Uint32(frame[4:]))
+		if classOf(op) == classWrite && !c.srv.large.reserve(int(n)) {
+			return false, errLargeBudget
+		}
 		if !c.request(xid, op, frame[proto.RequestHeaderSize:]) {
 			return true, nil
 		}
@@ -380,7 +386,7 @@ func (c *conn) waitForRoom() bool {
 			return false
 		}
 		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.cfg.GlobalOutstandingLimit
-	})
+	}) && c.srv.waitThrottle()
 }
 
 // wait blocks the reader until ready, which is called under conn.mu, or until the connection is

@@ -12,6 +12,7 @@ import (
 // what is left. When space returns, writes are accepted again without anybody's help.
 type guard struct {
 	srv     *Server
+	dirs    []string
 	low     atomic.Bool
 	written int64 // by the log since it last asked for a look; owned by the logger
 }
@@ -20,7 +21,7 @@ type guard struct {
 const guardInterval = 500 * time.Millisecond
 
 func newGuard(s *Server) *guard {
-	g := &guard{srv: s}
+	g := &guard{srv: s, dirs: s.dirs()}
 	g.check()
 	return g
 }
@@ -56,7 +57,7 @@ func (g *guard) run() {
 // check looks at the free space and changes the state accordingly.
 func (g *guard) check() {
 	low := false
-	for _, dir := range g.srv.dirs() {
+	for _, dir := range g.dirs {
 		free, total, err := g.srv.fs.Free(dir)
 		if err != nil {
 			g.srv.log.Warn("asking for free disk space", zap.String("file", dir), zap.Error(err))
@@ -73,7 +74,7 @@ func (g *guard) check() {
 	if was := g.low.Swap(low); was != low {
 		if low {
 			g.srv.log.Error("disk is almost full: refusing writes; free space on the data directories and they are accepted again",
-				zap.Strings("dirs", g.srv.dirs()))
+				zap.Strings("dirs", g.dirs))
 		} else {
 			g.srv.log.Info("disk has room again: accepting writes")
 		}

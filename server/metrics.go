@@ -34,6 +34,7 @@ type metrics struct {
 	containersDeleted  *counter
 	fsyncSlow          *counter
 	quotaExceeded      *counter
+	throttledOps       *counter
 	refusedDiskFull    *counter
 
 	walBytes      prometheus.Counter
@@ -80,6 +81,7 @@ func newMetrics(s *Server) *metrics {
 	m.containersDeleted = add("container_deletion_count", "Deletions of containers and TTL znodes that were begun.")
 	m.fsyncSlow = add("fsync_threshold_exceed_count", "Syncs of the log above fsync.warningthresholdms.")
 	m.quotaExceeded = add("quota_exceeded_error_count", "Writes refused because of a hard quota.")
+	m.throttledOps = add("throttled_ops", "Writes answered ThrottledOp because they waited too long.")
 	m.refusedDiskFull = add("write_refused_disk_full_count", "Writes refused because the disk is almost full.")
 	m.summaries = []namedSummary{
 		{"readlatency", "Latency of reads, ms.", &s.stats.readLatency, true},

@@ -16,8 +16,9 @@ type node struct {
 	preparer *datatree.Preparer
 	last     proto.Zxid // newest zxid that was handed out
 	inbox    *inbox[*batch]
-	out      chan *logBatch // to the logger
-	done     chan struct{}  // closed when the goroutine has ended
+	out      chan *logBatch   // to the logger
+	req      datatree.Request // the one that is being prepared
+	done     chan struct{}    // closed when the goroutine has ended
 }
 
 func newNode(srv *Server, preparer *datatree.Preparer, last proto.Zxid) *node {
@@ -83,22 +84,35 @@ func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskF
 	case diskFull && r.conn != nil && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession:
 		it.err = proto.ErrNotReadOnly
 		n.srv.metrics.refusedDiskFull.Inc()
+	case n.waitedTooLong(b, r):
+		it.err = proto.ErrThrottledOp
+		n.srv.metrics.throttledOps.Inc()
 	default:
 		n.propose(work, b, r, now, &it)
+	}
+	if r.conn != nil {
+		n.srv.large.release(int(r.body.n) + proto.RequestHeaderSize)
 	}
 	work.items = append(work.items, it)
 }
 
+// waitedTooLong reports whether a request waited longer than throttled_op_wait_time allows.
+func (n *node) waitedTooLong(b *batch, r *request) bool {
+	limit := n.srv.cfg.ThrottledOpWaitTime
+	return limit > 0 && r.conn != nil && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession &&
+		n.srv.clock.now()-b.received > int64(limit)
+}
+
 // propose prepares r as the next txn.
 func (n *node) propose(work *logBatch, b *batch, r *request, now int64, it *item) {
-	req := datatree.Request{Cxid: r.xid, Op: r.op, Body: r.body.of(b.buf), Identities: r.ids}
+	n.req = datatree.Request{Cxid: r.xid, Op: r.op, Body: r.body.of(b.buf), Identities: r.ids}
 	if r.session != nil {
-		req.Session = r.session.id
+		n.req.Session = r.session.id
 	}
 	start := len(work.framed)
 	framed := wal.BeginRecord(work.framed)
 	payload := len(framed)
-	framed, err, ok := n.preparer.Prepare(framed, &req, n.last+1, now)
+	framed, err, ok := n.preparer.Prepare(framed, &n.req, n.last+1, now)
 	if !ok {
 		work.framed, it.err = framed[:start], err
 		return

@@ -62,6 +62,7 @@ type Server struct {
 	conns       *connSet
 	throttle    *tokenBucket
 	quotaLogged everySecond
+	large       largeBudget
 	guard       *guard
 	node        *node
 	snapshotter *snapshotter
@@ -98,6 +99,7 @@ func New(cfg *config.Config, o Options) *Server {
 		logBatches: newPool(func() *logBatch { return new(logBatch) }),
 		stopping:   make(chan struct{}), applied: make(chan struct{}), failed: make(chan error, 1),
 	}
+	s.large.threshold, s.large.max = cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}

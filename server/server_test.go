@@ -16,7 +16,7 @@ import (
 )
 
 // testConfig is a small standalone server in a directory of its own, on a free port.
-func testConfig(t *testing.T) *config.Config {
+func testConfig(t testing.TB) *config.Config {
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
 	cfg.DataLogDir = cfg.DataDir

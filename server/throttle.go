@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed94657493/warren/server/config"
@@ -89,4 +90,51 @@ func (b *tokenBucket) dropProbability() float64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.drop
+}
+
+// throttled reports whether so many requests are in the pipeline that no further one is taken
+// from a socket. Off unless configured. Source: server-semantics section 6.3.
+func (s *Server) throttled() bool {
+	limit := s.cfg.RequestThrottle.MaxRequests
+	return limit > 0 && int(s.inProcess.Load()) >= limit
+}
+
+// waitThrottle waits until the pipeline takes requests again, and returns false when the server
+// stops.
+func (s *Server) waitThrottle() bool {
+	for s.throttled() {
+		select {
+		case <-s.stopping:
+			return false
+		case <-time.After(max(s.cfg.RequestThrottle.StallTime/10, time.Millisecond)):
+		}
+	}
+	return true
+}
+
+// largeBudget bounds the bytes of large writes in flight. Off unless configured. Source:
+// server-semantics section 6.3.
+type largeBudget struct {
+	threshold int64 // requests above it count; negative is off
+	max       int64
+	used      atomic.Int64
+}
+
+// reserve takes n bytes if that is a large request, and reports false if there are not so many.
+func (l *largeBudget) reserve(n int) bool {
+	if l.threshold < 0 || int64(n) <= l.threshold {
+		return true
+	}
+	if l.used.Add(int64(n)) > l.max {
+		l.used.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+// release gives back what reserve took for a request of n bytes.
+func (l *largeBudget) release(n int) {
+	if l.threshold >= 0 && int64(n) > l.threshold {
+		l.used.Add(-int64(n))
+	}
 }
