@@ -295,7 +295,7 @@ func TestEveryFailure(t *testing.T) {
 // failOnce runs a schedule whose operation n on the disk fails. It returns false if there were not
 // so many.
 func failOnce(t *testing.T, n int, prealloc int64, failure func(op vfs.Op) error) bool {
-	const seed = 3
+	seed := *crashSeed + 2
 	rng := rand.New(rand.NewPCG(seed, uint64(prealloc)))
 	m := newMem(t)
 	l, _ := open(t, Options{FS: m, Dir: dir, PreallocSize: prealloc}, 1)

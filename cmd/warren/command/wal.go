@@ -22,7 +22,7 @@ func newWALCommand() *cobra.Command {
 		Use:   "wal",
 		Short: "Look into transaction logs, ours and ZooKeeper's",
 		Long: "The commands read the files log.* of a data directory and change nothing. They may be used while a server\n" +
-			"runs: of its last file they see what it has written so far.",
+			"runs: of its last file they see what it has written so far, which may end in the middle of a txn.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
