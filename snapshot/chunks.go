@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	chunkBytes = 1 << 20 // how much is read and summed at a time
+	chunkBytes = 256 << 10 // how much is read and summed at a time
 	chunkMin   = 4 << 10
 	chunkCount = 3 // one with the parser, one ready, one being filled
 )

@@ -75,7 +75,7 @@ func TestCrashDuringWrite(t *testing.T) {
 	for _, c := range compressions {
 		for _, replace := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/replace=%v", c.testName(), replace), func(t *testing.T) {
-				old, next := sample(300), sample(500)
+				old, next := sample(100), sample(300)
 				old.digest, next.digest = 1, 2
 				zxid := proto.Zxid(6)
 				if replace {
@@ -163,7 +163,7 @@ func TestWriteFailsCleanly(t *testing.T) {
 					}
 					return nil
 				})
-				_, err = s.Write(5, sample(900).source())
+				_, err = s.Write(5, sample(300).source())
 				fs.Hook(nil)
 				if n < nth {
 					require.NoError(t, err)
