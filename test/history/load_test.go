@@ -1,0 +1,253 @@
+package history
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+var (
+	seedFlag   = flag.Uint64("history.seed", 0, "seed of the load; 0 draws one")
+	burstsFlag = flag.Int("history.bursts", 150, "bursts of each client before the kill, and as many after it")
+	targetFlag = flag.String("history.target", "warren", "server: warren or zookeeper")
+)
+
+const clientCount = 4
+
+// load is a run of several clients against one server that dies once.
+type load struct {
+	recorder *Recorder
+	node     *cluster.Node
+	up       chan struct{} // closed when the server serves again
+	half     sync.WaitGroup
+}
+
+// client is one session.
+type client struct {
+	*load
+	number   int
+	rand     *rand.Rand
+	session  *Session
+	serial   int
+	versions map[string]int32 // of the registers, as last seen
+	mine     []string         // its ephemerals
+	failed   error
+}
+
+// TestHistory records clients that write, read and watch the same znodes, with a SIGKILL in the
+// middle, and judges what they saw. Then it spoils the history in every way it knows: each must be
+// noticed, or the judges prove nothing.
+func TestHistory(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	fmt.Printf("SEED=%d (go test ./test/history -run TestHistory -history.seed=%d -history.bursts=%d)\n", seed, seed, *burstsFlag)
+	node := cluster.Start(t, cluster.Options{Kind: cluster.Kind(*targetFlag)})
+	h := record(t, node, seed)
+	breaches := judge(h)
+	if len(breaches) > 0 {
+		name := filepath.Join(node.Dir(), "history.json")
+		require.NoError(t, h.WriteFile(name))
+		t.Fatalf("%d breaches; the history is in %s\n%s", len(breaches), name, strings.Join(breaches[:min(20, len(breaches))], "\n"))
+	}
+	if node.Kind() == cluster.Warren {
+		spoil(t, h, seed)
+	}
+}
+
+// record runs the clients and returns what they saw.
+func record(t *testing.T, node *cluster.Node, seed uint64) *History {
+	t.Helper()
+	l := &load{recorder: NewRecorder(), node: node, up: make(chan struct{})}
+	first, err := l.recorder.Dial(-1, node.Addr(), wire.Options{})
+	require.NoError(t, err)
+	finish(t, first, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0))
+	var wg sync.WaitGroup
+	var clients []*client
+	l.half.Add(clientCount)
+	for i := range clientCount {
+		c := &client{load: l, number: i, rand: rand.New(rand.NewPCG(seed, uint64(i))), versions: map[string]int32{}}
+		c.session, c.failed = l.recorder.Dial(i, node.Addr(), wire.Options{TimeoutMs: 30_000})
+		require.NoError(t, c.failed)
+		clients = append(clients, c)
+		wg.Go(c.run)
+	}
+	l.half.Wait()
+	node.Kill()
+	node.Start()
+	close(l.up)
+	wg.Wait()
+	for i, c := range clients {
+		require.NoError(t, c.failed, "client %d", i)
+	}
+	// Half of the sessions end; whoever looks later must see that.
+	for _, c := range clients[:clientCount/2] {
+		finish(t, c.session, wire.CloseSession())
+	}
+	resume := first.Resume()
+	first.Close()
+	last, err := l.recorder.Dial(-1, node.Addr(), resume)
+	require.NoError(t, err)
+	for _, c := range clients {
+		for _, path := range c.mine {
+			finish(t, last, wire.Exists(path, false))
+		}
+	}
+	for i := range registers {
+		finish(t, last, wire.Sync("/"), wire.GetData(register0(i), false))
+	}
+	finish(t, last, wire.CloseSession())
+	for _, c := range clients {
+		c.session.Close()
+	}
+	last.Close()
+	return l.recorder.History()
+}
+
+// finish sends requests and waits; the answers are for the judges.
+func finish(t *testing.T, s *Session, reqs ...wire.Request) {
+	t.Helper()
+	for _, call := range s.SendAll(reqs...) {
+		require.NoError(t, call.Wait())
+	}
+}
+
+const registers = 4
+
+func register0(i int) string { return fmt.Sprintf("/reg/r%d", i) }
+
+// run is the life of a client: bursts, and a resume when the server dies, which it does as soon as
+// every client has done half of them.
+func (c *client) run() {
+	half := sync.OnceFunc(c.half.Done)
+	defer half()
+	for n := 0; n < 2**burstsFlag && c.failed == nil; n++ {
+		if n == *burstsFlag {
+			half()
+		}
+		if err := c.burst(); err != nil {
+			half()
+			c.failed = c.again(err)
+		}
+	}
+	// A client that was done before the server died still has to continue its session.
+	<-c.up
+	if c.failed != nil {
+		return
+	}
+	if err := c.session.SendAll(wire.Ping())[0].Wait(); err != nil {
+		c.failed = c.again(err)
+	}
+}
+
+// again continues the session when the server is back.
+func (c *client) again(err error) error {
+	var v *wire.Violation
+	if errors.As(err, &v) {
+		return err
+	}
+	<-c.up
+	<-c.session.Done()
+	c.versions = map[string]int32{}
+	c.session, err = c.recorder.Dial(c.number, c.node.Addr(), c.session.Resume())
+	return err
+}
+
+// burst sends up to three requests at once and waits for them.
+func (c *client) burst() error {
+	var reqs []wire.Request
+	for range 1 + c.rand.IntN(3) {
+		reqs = append(reqs, c.requests()...)
+	}
+	var failed error
+	for _, call := range c.session.SendAll(reqs...) {
+		if err := call.Wait(); err != nil {
+			failed = err
+			continue
+		}
+		c.learn(call)
+	}
+	return failed
+}
+
+func (c *client) requests() []wire.Request {
+	c.serial++
+	path := register0(c.rand.IntN(registers))
+	data := fmt.Appendf(nil, "%d-%d", c.number, c.serial)
+	version := int32(-1)
+	if c.rand.IntN(3) > 0 {
+		version = c.versions[path]
+	}
+	watch := c.rand.IntN(2) == 0
+	switch c.rand.IntN(12) {
+	case 0, 1:
+		return []wire.Request{wire.Create(path, data, wire.OpenACL, 0)}
+	case 2:
+		return []wire.Request{wire.Delete(path, version)}
+	case 3, 4:
+		return []wire.Request{wire.SetData(path, data, version)}
+	case 5, 6:
+		return []wire.Request{wire.Sync(path), wire.GetData(path, watch)}
+	case 7:
+		return []wire.Request{wire.GetData(path, watch)}
+	case 8:
+		return []wire.Request{wire.Exists(path, watch)}
+	case 9:
+		return []wire.Request{wire.GetChildren("/reg", watch)}
+	case 10:
+		own := fmt.Sprintf("/eph/c%d-%d", c.number, c.serial)
+		c.mine = append(c.mine, own)
+		return []wire.Request{wire.Create(own, data, wire.OpenACL, proto.ModeEphemeral)}
+	}
+	if len(c.mine) == 0 {
+		return []wire.Request{wire.Ping()}
+	}
+	own := c.mine[c.rand.IntN(len(c.mine))]
+	if c.rand.IntN(4) == 0 {
+		return []wire.Request{wire.Delete(own, -1)}
+	}
+	return []wire.Request{wire.Exists(own, watch)}
+}
+
+// learn keeps the versions that replies show.
+func (c *client) learn(call *wire.Call) {
+	if call.Reply.Header.Err != proto.OK {
+		return
+	}
+	r := proto.NewReader(call.Request.Body)
+	switch v := call.Reply.Value.(type) {
+	case *proto.StatResponse:
+		c.versions[r.Text().String()] = v.Stat.Version
+	case *proto.GetDataResponse:
+		c.versions[r.Text().String()] = v.Stat.Version
+	case *proto.CreateResponse:
+		c.versions[v.Path.String()] = 0
+	}
+}
+
+// spoil applies every mutation to copies of a history that is right.
+func spoil(t *testing.T, h *History, seed uint64) {
+	t.Helper()
+	text, err := json.Marshal(h)
+	require.NoError(t, err)
+	for name, mutate := range mutations {
+		bad := &History{}
+		require.NoError(t, json.Unmarshal(text, bad))
+		require.True(t, mutate(rand.New(rand.NewPCG(seed, 0)), bad), "%s: no place", name)
+		require.NotEmpty(t, judge(bad), "%s was not noticed", name)
+	}
+}

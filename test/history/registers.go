@@ -1,0 +1,114 @@
+package history
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// register is the state of one znode.
+type register struct {
+	exists  bool
+	version int32
+	data    string
+}
+
+// registerModel is a znode with conditional writes. Input and output of an operation are the
+// Operation itself. An unknown operation takes effect with whatever answer it would have had; one
+// that had none is linearized after everything else, where nobody sees it.
+var registerModel = porcupine.Model{
+	Init: func() any { return register{} },
+	Step: func(state, input, _ any) (bool, any) {
+		s, o := state.(register), input.(*Operation)
+		next, code := s.step(o)
+		if !o.Known() {
+			return true, next
+		}
+		if code != o.Err {
+			return false, s
+		}
+		if o.OK() && !s.matches(next, o) {
+			return false, s
+		}
+		return true, next
+	},
+	DescribeOperation: func(input, _ any) string { return input.(*Operation).String() },
+}
+
+// step returns the state after o and the code it must have.
+func (s register) step(o *Operation) (register, proto.ErrCode) {
+	if o.Op == proto.OpCreate {
+		if s.exists {
+			return s, proto.ErrNodeExists
+		}
+		return register{exists: true, data: o.Data}, proto.OK
+	}
+	switch {
+	case !s.exists:
+		return s, proto.ErrNoNode
+	case o.IsRead():
+		return s, proto.OK
+	case o.Version != -1 && o.Version != s.version:
+		return s, proto.ErrBadVersion
+	case o.Op == proto.OpDelete:
+		return register{}, proto.OK
+	}
+	return register{exists: true, version: s.version + 1, data: o.Data}, proto.OK
+}
+
+// matches compares what a successful answer shows with the states before and after it.
+func (s register) matches(next register, o *Operation) bool {
+	switch o.Op {
+	case proto.OpGetData:
+		return o.Stat.Version == s.version && o.Data == s.data
+	case proto.OpExists:
+		return o.Stat.Version == s.version
+	case proto.OpSetData:
+		return o.Stat.Version == next.version
+	}
+	return true
+}
+
+// CheckRegisters judges every path by itself. Reads count only behind a sync: others may be old.
+// It stops after timeout, which is a breach of its own.
+func CheckRegisters(h *History, timeout time.Duration) []string {
+	paths := map[string][]porcupine.Operation{}
+	for _, o := range h.Operations() {
+		// Ephemerals also end with their session, which is no operation on the path.
+		if !o.IsWrite() && !(o.IsRead() && o.Synced && o.Known()) || isEphemeralPath(h, o.Path) {
+			continue
+		}
+		paths[o.Path] = append(paths[o.Path], porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Output: o, Return: o.Return})
+	}
+	deadline := time.Now().Add(timeout)
+	var breaches []string
+	for path, ops := range paths {
+		switch porcupine.CheckOperationsTimeout(registerModel, ops, max(time.Millisecond, time.Until(deadline))) {
+		case porcupine.Illegal:
+			breaches = append(breaches, fmt.Sprintf("%s: %d operations are not linearizable", path, len(ops)))
+		case porcupine.Unknown:
+			breaches = append(breaches, fmt.Sprintf("%s: not decided within %v", path, timeout))
+		}
+	}
+	return breaches
+}
+
+// isEphemeralPath reports whether path was ever created as an ephemeral.
+func isEphemeralPath(h *History, path string) bool {
+	for _, c := range h.Connections {
+		for _, item := range c.Items {
+			if o := item.Operation; o != nil && o.Op == proto.OpCreate && o.Path == path && o.Mode.IsEphemeral() {
+				return true
+			}
+		}
+		for _, o := range c.Unknown {
+			if o.Op == proto.OpCreate && o.Path == path && o.Mode.IsEphemeral() {
+				return true
+			}
+		}
+	}
+	return false
+}
