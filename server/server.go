@@ -178,6 +178,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	if err := s.Start(); err != nil {
 		return err
 	}
+	s.start("collector", s.tuneCollector)
 	failure := s.Wait(ctx)
 	s.Stop()
 	return failure
