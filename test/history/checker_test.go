@@ -20,12 +20,16 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 const judgeTimeout = 60 * time.Second
 
 // judge runs every checker.
-func judge(h *History, expired ...proto.SessionID) []string {
+func judge(h *History) []string {
+	return append(judgeStreams(h), CheckRegisters(h, judgeTimeout)...)
+}
+
+// judgeStreams runs the checkers that do not search.
+func judgeStreams(h *History) []string {
 	var all []string
-	all = append(all, CheckRegisters(h, judgeTimeout)...)
 	all = append(all, CheckSessions(h)...)
 	all = append(all, CheckWatches(h)...)
-	return append(all, CheckEphemerals(h, expired...)...)
+	return append(all, CheckEphemerals(h)...)
 }
 
 // script writes a history by hand: one connection after the other, each item an arrival. Time
@@ -265,6 +269,29 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 		require.Empty(t, judge(&s.h), "seen %v", seen)
 	}
+}
+
+// TestUnknownDelete: an ephemeral that an unanswered delete may have ended is not missed when its
+// session closes, and an expired session's may be gone.
+func TestUnknownDelete(t *testing.T) {
+	s := &script{}
+	s.connection(1)
+	s.add(ephemeral("/e", 1))
+	gone := remove("/e", 0)
+	gone.Call, gone.Return, gone.Client = s.now, Infinity, 1
+	s.current().Unknown = []*Operation{&gone}
+	s.connection(1)
+	s.add(watched(missing("/e", 3)))
+	s.add(Operation{Op: proto.OpCloseSession, Zxid: 4})
+	require.Empty(t, judge(&s.h))
+
+	s = &script{}
+	s.connection(1)
+	s.add(ephemeral("/e", 1))
+	s.connection(2)
+	s.add(missing("/e", 3))
+	require.NotEmpty(t, CheckEphemerals(&s.h))
+	require.Empty(t, CheckEphemerals(&s.h, 101))
 }
 
 // mutations are changes that make any history that offers a place for them wrong. Each returns

@@ -248,6 +248,8 @@ func spoil(t *testing.T, h *History, seed uint64) {
 		bad := &History{}
 		require.NoError(t, json.Unmarshal(text, bad))
 		require.True(t, mutate(rand.New(rand.NewPCG(seed, 0)), bad), "%s: no place", name)
-		require.NotEmpty(t, judge(bad), "%s was not noticed", name)
+		if len(judgeStreams(bad)) == 0 {
+			require.NotEmpty(t, CheckRegisters(bad, judgeTimeout), "%s was not noticed", name)
+		}
 	}
 }

@@ -21,7 +21,7 @@ func CheckWatches(h *History) []string {
 		}
 	}
 	for _, l := range lifetimes(h, nil) {
-		if l.closed {
+		if l.closed && !l.maybe {
 			gone := &Operation{Client: l.create.Client, Op: proto.OpDelete, Path: l.create.Path, Zxid: l.end}
 			k.writes[gone.Path] = append(k.writes[gone.Path], gone)
 			k.children[parent(gone.Path)] = append(k.children[parent(gone.Path)], gone)
