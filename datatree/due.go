@@ -7,8 +7,8 @@ import "github.com/seed94657493/warren/proto"
 // that); a TTL znode without children whose data was set longer than its ttl ago. It stops when
 // yield returns false. A path is valid during the call.
 //
-// It looks at every container and TTL znode, about 50 million a second when they lie in order. It
-// may run concurrently with reads. Source: server-semantics section 5.10.
+// It looks at every container and TTL znode, so a million of them hold the lock for a while. It may
+// run concurrently with reads. Source: server-semantics section 5.10.
 func (s *State) EachDue(nowMs, maxNeverUsedMs int64, yield func(path []byte) bool) {
 	var path []byte
 	more := true

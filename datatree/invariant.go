@@ -41,7 +41,7 @@ func (s *State) check() {
 		digest += int64(r.digest)
 		size += pathUnits(path) + int64(len(s.Data(id)))
 		users[r.acl]++
-		if proto.IsSessionOwner(r.owner) {
+		if proto.IsSessionOwner(r.owner) && id != Root {
 			ephemerals++
 		}
 	}

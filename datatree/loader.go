@@ -76,6 +76,9 @@ func (l *Loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) 
 	if len(name) == 0 {
 		return fmt.Errorf("%w: malformed path %q", ErrSnapshot, path)
 	}
+	if !l.hasRoot {
+		return fmt.Errorf("%w: znode %q comes before the root", ErrSnapshot, path)
+	}
 	s := l.state
 	parent, err := l.parent(parentPath)
 	if err != nil {
@@ -134,8 +137,8 @@ func (l *Loader) index() error {
 // root sets what the root has.
 func (l *Loader) root(data []byte, aclKey int64, stat *Node) error {
 	s := l.state
-	if l.hasRoot || s.NumNodes() != 1 {
-		return fmt.Errorf("%w: the root comes after other znodes", ErrSnapshot)
+	if l.hasRoot {
+		return fmt.Errorf("%w: the root comes twice", ErrSnapshot)
 	}
 	l.hasRoot = true
 	s.acls.release(s.setACL(Root, l.acl(aclKey)))
@@ -162,8 +165,8 @@ func (l *Loader) acl(key int64) ACLID {
 // super may use them.
 func (l *Loader) MissingACLs() int { return l.missing }
 
-// Done returns the State, which has applied every txn up to zxid as far as a fuzzy snapshot can
-// say. What is stored nowhere has been rebuilt: the stats of quotas, ACL counts, the digest.
+// Done returns the State, or an error if a znode came twice or there was no root. The State has
+// applied every txn up to zxid as far as a fuzzy snapshot can say. What is stored nowhere has been rebuilt: the stats of quotas, ACL counts, the digest.
 func (l *Loader) Done(zxid proto.Zxid) (*State, error) {
 	s := l.state
 	if s == nil {
@@ -171,6 +174,9 @@ func (l *Loader) Done(zxid proto.Zxid) (*State, error) {
 	}
 	for _, id := range l.acls {
 		s.acls.release(id)
+	}
+	if !l.hasRoot {
+		return nil, fmt.Errorf("%w: no root", ErrSnapshot)
 	}
 	if err := l.index(); err != nil {
 		return nil, err

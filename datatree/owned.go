@@ -20,11 +20,12 @@ type session struct {
 	inTable    bool
 }
 
-// own puts a znode, whose owner is set, into the list of its owner, if its owner has one.
+// own puts a znode, whose owner is set, into the list of its owner, if its owner has one. The root
+// is in no list, whatever a snapshot says of its owner: it never ends.
 func (s *State) own(id NodeID) {
 	r := s.rec(id)
 	switch {
-	case r.owner == 0:
+	case r.owner == 0 || id == Root:
 	case proto.IsSessionOwner(r.owner):
 		e := s.sessions[r.owner]
 		s.append(&e.ephemerals, id)
@@ -41,7 +42,7 @@ func (s *State) own(id NodeID) {
 func (s *State) disown(id NodeID) {
 	r := s.rec(id)
 	switch {
-	case r.owner == 0:
+	case r.owner == 0 || id == Root:
 	case proto.IsSessionOwner(r.owner):
 		e := s.sessions[r.owner]
 		s.take(&e.ephemerals, id)

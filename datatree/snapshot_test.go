@@ -244,7 +244,7 @@ func TestLoader(t *testing.T) {
 		return l.Done(5)
 	}
 	for _, paths := range [][]string{
-		{"", "/a/b"}, {"", "/a", "/a"}, {"", "/a", "/a/b", "/c", "/a/b"}, {"", "a"}, {"", "/a/"}, {"", "//a"}, {"", ""},
+		{}, {"/a"}, {"", "/a/b"}, {"", "/a", "/a"}, {"", "/a", "/a/b", "/c", "/a/b"}, {"", "a"}, {"", "/a/"}, {"", "//a"}, {"", ""},
 		{"", "/a", ""}, {"", "/a", "/b", "/c", "/a/x", "/b/x", "/a/x", "/c/x"}, {"", "/ab", "/a/b"},
 	} {
 		_, err := load(paths...)
@@ -264,11 +264,18 @@ func TestLoader(t *testing.T) {
 	require.Equal(t, "version=0", x.data("/zookeeper/config"))
 	require.Equal(t, int32(-1), x.node("/zookeeper/config").Version)
 	s.check()
-	empty, err := load()
-	require.NoError(t, err)
-	require.Equal(t, 1, empty.NumNodes())
-
 	l := NewLoader(Config{})
+	require.NoError(t, l.Node(nil, nil, -1, &proto.StatPersisted{EphemeralOwner: 7}))
+	odd, err := l.Done(1)
+	require.NoError(t, err)
+	require.Zero(t, odd.DropOrphanEphemerals(), "the root is nobody's")
+	odd.check()
+	root, err := load("")
+	require.NoError(t, err)
+	require.Equal(t, 1, root.NumNodes())
+	root.check()
+
+	l = NewLoader(Config{})
 	require.ErrorIs(t, l.ACL(3, nil), ErrSnapshot)
 	require.NoError(t, l.ACL(-1, denyList))
 	require.NoError(t, l.ACL(4, readList))

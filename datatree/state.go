@@ -121,11 +121,6 @@ func (s *State) Child(parent NodeID, name []byte) NodeID {
 	return s.find(parent, s.hashName(parent, name), name)
 }
 
-// has reports whether id is a znode.
-func (s *State) has(id NodeID) bool {
-	return id != 0 && uint32(id) < s.records.next && s.rec(id).prev != 0
-}
-
 // Node returns a znode's Stat as stored. id must exist.
 func (s *State) Node(id NodeID) Node { return s.node(s.rec(id)) }
 
@@ -226,6 +221,12 @@ func (s *State) NumEphemerals() int { return s.ephemerals }
 // DataSize returns the sum of the lengths of all paths (in UTF-16 units) and data, in bytes, as
 // ZooKeeper estimates it. Source: server-semantics section 5.7.
 func (s *State) DataSize() int64 { return s.dataSize }
+
+// MemoryBytes returns the memory that znodes take: records, names, data and their index. ACL lists
+// and sessions are not counted.
+func (s *State) MemoryBytes() int64 {
+	return int64(s.records.bytes(recordSize)) + int64(s.kins.bytes(kinSize)) + s.blocks.bytes() + s.table.bytes()
+}
 
 // Session returns the timeout of a session in the session table.
 func (s *State) Session(id proto.SessionID) (timeoutMs int32, ok bool) {

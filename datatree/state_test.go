@@ -2,6 +2,7 @@ package datatree
 
 import (
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 
@@ -35,6 +36,9 @@ func TestNewState(t *testing.T) {
 		require.Empty(t, s.Data(id), c.path)
 		require.Equal(t, c.path, string(s.AppendPath(nil, id)))
 	}
+	require.Less(t, s.MemoryBytes(), int64(512<<10), "an empty tree is small")
+	require.Equal(t, uintptr(recordSize), unsafe.Sizeof(record{}))
+	require.Equal(t, uintptr(kinSize), unsafe.Sizeof(kin{}))
 	require.Equal(t, Root, s.Lookup(nil))
 	for _, path := range []string{"zookeeper", "//", "/zookeeper/", "//zookeeper", "/zookeeper//quota", "/none", "/zookeeper/quota/x"} {
 		require.Zero(t, s.Lookup([]byte(path)), path)
