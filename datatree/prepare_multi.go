@@ -101,7 +101,7 @@ func createOpInMulti(op proto.OpCode, mode proto.CreateMode) proto.OpCode {
 	switch {
 	case mode == proto.ModeContainer:
 		return proto.OpCreateContainer
-	case op == proto.OpCreateTTL && mode.Valid() && !mode.IsTTL():
+	case op == proto.OpCreateTTL && !mode.IsTTL():
 		return proto.OpCreate
 	}
 	return op

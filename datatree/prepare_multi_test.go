@@ -137,7 +137,9 @@ func TestMultiSeesWhatIsOutstanding(t *testing.T) {
 func TestFailedMultiMakesNoEphemerals(t *testing.T) {
 	l := newPipeline(t, nil)
 	l.must(proto.OK, proto.OpCreate, create("/e1", 1))
+	before := l.p.image()
 	l.multi(new(multiOf).add(proto.OpCreate, create("/e2", 1)).add(proto.OpDelete, del("/none", -1)))
+	require.Equal(t, before, l.p.image())
 	require.Equal(t, []string{"/e1"}, l.closes())
 	l.applyAll()
 }

@@ -136,8 +136,8 @@ func TestUnknownAndLocalSessions(t *testing.T) {
 func TestCloseSessionListIsCapped(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		l := newPipeline(t, nil)
-		const count = 6000
-		name := strings.Repeat("x", 300)
+		const count = 2000
+		name := strings.Repeat("x", 900)
 		for i := range count {
 			l.must(proto.OK, proto.OpCreate, create(fmt.Sprintf("/%s%d", name, i), proto.ModeEphemeral))
 		}
@@ -146,7 +146,7 @@ func TestCloseSessionListIsCapped(t *testing.T) {
 		}
 		listed := l.closes()
 		require.Less(t, len(l.last()), 1<<20+1)
-		require.Greater(t, len(l.last()), 1<<20-400)
+		require.Greater(t, len(l.last()), 1<<20-1000)
 		require.Less(t, len(listed), count)
 		l.as(otherSession).must(proto.OK, proto.OpCreate, create(fmt.Sprintf("/%s%d", name, count-1), 0))
 		l.applyAll()

@@ -79,7 +79,6 @@ func (p *Preparer) loadTree(t *target, id NodeID) {
 // store makes the target's future part of the overlay and of the predicted digest.
 func (p *Preparer) store(t *target) {
 	p.digest += int64(t.digest) - int64(t.before)
-	t.before = t.digest
 	t.slot = p.overlay.store(t.path, t.hash, t.slot, p.zxid, &t.future, t.acl)
 }
 
