@@ -75,9 +75,9 @@ func TestVersion(t *testing.T) {
 
 // What parsers of ZooKeeper's version line look for.
 func TestZooKeeperVersion(t *testing.T) {
-	shape := regexp.MustCompile(`^\d+\.\d+\.\d+-[0-9a-f]{40}, built on \d{4}-\d\d-\d\d \d\d:\d\d UTC$`)
+	shape := regexp.MustCompile(`^\d+\.\d+\.\d+-[0-9a-f]{40}, built on \d\d/\d\d/\d{4} \d\d:\d\d UTC$`)
 	require.Regexp(t, shape, build{}.zookeeperVersion())
 	b := build{commit: strings.Repeat("ab", 20), date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))}
-	require.Equal(t, "3.9.4-"+b.commit+", built on 2026-01-02 02:04 UTC", b.zookeeperVersion())
+	require.Equal(t, "3.9.4-"+b.commit+", built on 01/02/2026 02:04 UTC", b.zookeeperVersion())
 	require.Regexp(t, shape, thisBuild().zookeeperVersion())
 }

@@ -47,13 +47,14 @@ func thisBuild() build {
 }
 
 // zookeeperVersion is the line that srvr and others print, in the shape that parsers of ZooKeeper's look for:
-// x.y.z-<40 hexadecimal digits>, built on YYYY-MM-DD HH:MM UTC. Source: operations.md section 0.
+// x.y.z-<40 hexadecimal digits>, built on MM/DD/YYYY HH:MM UTC. The date is spelled as releases before 3.6 did, because
+// go-zookeeper knows no other form. Source: client-protocol section 2.3.
 func (b build) zookeeperVersion() string {
 	date := b.date
 	if date.IsZero() {
 		date = time.Unix(0, 0)
 	}
-	return fmt.Sprintf("%s-%s, built on %s UTC", compatible, cmp.Or(b.commit, strings.Repeat("0", 40)), date.UTC().Format("2006-01-02 15:04"))
+	return fmt.Sprintf("%s-%s, built on %s UTC", compatible, cmp.Or(b.commit, strings.Repeat("0", 40)), date.UTC().Format("01/02/2006 15:04"))
 }
 
 func newVersionCommand() *cobra.Command {
