@@ -150,6 +150,21 @@ func TestFailedSyncOfZerosPoisonsTheLog(t *testing.T) {
 	require.ErrorIs(t, l.Close(), errDisk)
 }
 
+// TestSyncOfZerosDoesNotHideAFailure checks that the logger is told of a failed write-back even if the
+// background goroutine was told first.
+func TestSyncOfZerosDoesNotHideAFailure(t *testing.T) {
+	errDisk := errors.New("disk")
+	m := newMem(t)
+	o := Options{FS: m, Dir: dir, PreallocSize: 1}.withDefaults()
+	x, err := newExtent(&o, tempNew)
+	require.NoError(t, err)
+	m.FailNth(vfs.OpSync, 0, errDisk)
+	require.ErrorIs(t, x.spare.Sync(), errDisk)
+	require.ErrorIs(t, x.file.Sync(), errDisk)
+	x.discard(&o)
+	require.Empty(t, m.OpenFiles())
+}
+
 func TestUseBeforeReplayPanics(t *testing.T) {
 	l, err := Open(Options{FS: newMem(t), Dir: dir})
 	require.NoError(t, err)

@@ -67,6 +67,31 @@ func TestEmptyTailIsUsedRenamedOrRemoved(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftOfARefusedAppend lets half of a large batch reach blocks that exist, and blocks
+// that do not, and then appends a small one: only zeros may follow it.
+func TestNothingIsLeftOfARefusedAppend(t *testing.T) {
+	for _, size := range []int{5_000, zeroChunkMin - 3_000, 100_000} {
+		m := newMem(t)
+		l, _ := open(t, Options{FS: m, Dir: dir, PreallocSize: zeroChunkMin}, 1)
+		add(t, l, 1, 1, 700)
+		await(t, "blocks ahead", func() bool { return l.Room() >= zeroChunkMin })
+		m.Hook(func(op vfs.Op) error {
+			if op.Kind == vfs.OpWrite && op.Len > size {
+				return &vfs.ShortWrite{N: op.Len - 100, Err: vfs.ErrNoSpace}
+			}
+			return nil
+		})
+		require.ErrorIs(t, l.Append(batch(2, 2, size), 2, 2), vfs.ErrNoSpace)
+		m.Hook(nil)
+		add(t, l, 2, 2, 9)
+		want := logFile(batch(1, 1, 700), batch(2, 2, 9))
+		got := readFile(t, m, "log.1")
+		require.Equal(t, want, got[:len(want)])
+		require.True(t, isZero(got[len(want):]), "size %d", size)
+		require.NoError(t, l.Close())
+	}
+}
+
 // TestDamageFarBehind checks that a record is found behind megabytes of zeros, wherever it lies in
 // the window that is searched, and that zeros alone are no record.
 func TestDamageFarBehind(t *testing.T) {
