@@ -72,7 +72,8 @@ func TestBlocksModel(t *testing.T) {
 		case len(refs) == 0 || r.Intn(5) < 2 && step < 15000:
 			c := content{random(r.Intn(60)), data()}
 			ref := b.put(c.name, c.data)
-			require.NotContains(t, model, ref)
+			_, isTaken := model[ref]
+			require.False(t, isTaken)
 			model[ref] = c
 			refs = append(refs, ref)
 		case r.Intn(3) == 0 || step >= 15000:
@@ -87,7 +88,8 @@ func TestBlocksModel(t *testing.T) {
 			delete(model, refs[i])
 			c.data = data()
 			refs[i] = b.setData(refs[i], c.data)
-			require.NotContains(t, model, refs[i])
+			_, isTaken := model[refs[i]]
+			require.False(t, isTaken)
 			model[refs[i]] = c
 		}
 		if step%500 == 0 {
@@ -180,7 +182,9 @@ func TestTableModel(t *testing.T) {
 		}
 		if step%10000 == 0 {
 			for id := NodeID(2); id < next; id++ {
-				require.Equal(t, live[id], has(id))
+				if live[id] != has(id) {
+					t.Fatalf("znode %d: live is %v", id, live[id])
+				}
 			}
 		}
 	}
