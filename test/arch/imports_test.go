@@ -21,7 +21,7 @@ var layers = map[string]layer{
 	"proto": {why: "the records are the ground that everybody stands on"},
 	"zab":   {ours: []string{"proto"}, why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
 	"datatree": {ours: []string{"proto"},
-		tests: []string{"github.com/klauspost/compress"}, // snapshots of ZooKeeper's, compressed by it
+		tests: []string{"github.com/klauspost/compress", "golang.org/x/sys"}, // snapshots that ZooKeeper has compressed; CPU time
 		why:   "the replicated state must depend on nothing that differs between servers"},
 	"wal/vfs": {others: []string{"golang.org/x/sys"}, why: "the filesystem knows bytes, not records"},
 	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},

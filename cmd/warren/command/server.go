@@ -126,14 +126,17 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	b := thisBuild()
 	log.Info("starting", zap.String("version", b.version), zap.String("commit", b.commit), zap.String("config", cfg.File),
 		zap.String("data_dir", cfg.DataDir), zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
-	ready := func(addr string) {
-		fmt.Fprintf(out, "warren %s serves clients on %s, data in %s\n", b.version, addr, cfg.DataDir)
+	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.zookeeperVersion()})
+	if err := srv.Start(); err != nil {
+		return err
 	}
-	return server.Run(ctx, cfg, server.Options{
-		Log:      log.WithOptions(whenListening(ready)),
-		Registry: prometheus.NewRegistry(),
-		Version:  b.zookeeperVersion(),
-	})
+	defer srv.Stop()
+	addr := "no port"
+	if a := srv.Addr(); a != nil {
+		addr = a.String()
+	}
+	fmt.Fprintf(out, "warren %s serves clients on %s, data in %s\n", b.version, addr, cfg.DataDir)
+	return srv.Wait(ctx)
 }
 
 // startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard error,
