@@ -160,8 +160,8 @@ func TestTableModel(t *testing.T) {
 	live := map[NodeID]bool{}
 	var ids []NodeID
 	next := NodeID(2)
-	for step := range 120000 {
-		growing := step/30000%2 == 0
+	for step := range 48000 {
+		growing := step/12000%2 == 0
 		if len(ids) == 0 || growing && r.Intn(4) > 0 || !growing && r.Intn(4) == 0 {
 			id := next
 			next++
