@@ -108,7 +108,7 @@ func record(t *testing.T, node *cluster.Node, seed uint64) *History {
 		}
 	}
 	for i := range registers {
-		finish(t, last, wire.Sync("/"), wire.GetData(register0(i), false))
+		finish(t, last, wire.Sync("/"), wire.GetData(registerPath(i), false))
 	}
 	finish(t, last, wire.CloseSession())
 	for _, c := range clients {
@@ -128,7 +128,7 @@ func finish(t *testing.T, s *Session, reqs ...wire.Request) {
 
 const registers = 4
 
-func register0(i int) string { return fmt.Sprintf("/reg/r%d", i) }
+func registerPath(i int) string { return fmt.Sprintf("/reg/r%d", i) }
 
 // run is the life of a client: bursts, and a resume when the server dies, which it does as soon as
 // every client has done half of them.
@@ -186,7 +186,7 @@ func (c *client) burst() error {
 
 func (c *client) requests() []wire.Request {
 	c.serial++
-	path := register0(c.rand.IntN(registers))
+	path := registerPath(c.rand.IntN(registers))
 	data := fmt.Appendf(nil, "%d-%d", c.number, c.serial)
 	version := int32(-1)
 	if c.rand.IntN(3) > 0 {

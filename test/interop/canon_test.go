@@ -183,7 +183,7 @@ func wrote(call *wire.Call) bool {
 	return true
 }
 
-// failedMulti is a multi whose slots were rolled back, which has a zxid but no effect.
+// reply renders one reply. A rejected write may have a zxid of its own or not: only its place counts.
 func (c *canon) reply(call *wire.Call) string {
 	h := call.Reply.Header
 	z := c.floor(h.Zxid)

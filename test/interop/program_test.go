@@ -63,7 +63,7 @@ func programContext(t *testing.T) context.Context {
 	return ctx
 }
 
-func run1(t *testing.T, name string, args ...string) {
+func compile(t *testing.T, name string, args ...string) {
 	t.Helper()
 	out, err := exec.CommandContext(programContext(t), name, args...).CombinedOutput()
 	require.NoError(t, err, "%s %s\n%s", name, strings.Join(args, " "), out)
@@ -74,7 +74,7 @@ func TestJavaClient(t *testing.T) {
 	node := startTarget(t)
 	classes := t.TempDir()
 	const jar = "/usr/share/java/zookeeper.jar"
-	run1(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Client.java"))
+	compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Client.java"))
 	// The folder of the node has a logging configuration.
 	cmd := exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+node.Dir()+":"+jar, "Client", node.Addr())
 	runProgram(t, node, cmd, strings.Fields(`create2 getData setData exists nullData create getChildren getAllChildrenNumber
@@ -96,7 +96,7 @@ func TestKazoo(t *testing.T) {
 func TestCClient(t *testing.T) {
 	node := startTarget(t)
 	binary := filepath.Join(t.TempDir(), "client")
-	run1(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"), "-lzookeeper_mt", "-lpthread")
+	compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"), "-lzookeeper_mt", "-lpthread")
 	cmd := exec.CommandContext(programContext(t), binary, node.Addr())
 	runProgram(t, node, cmd, strings.Fields(`connect create create2 ttl container get set exists children delete acl multi watches
 		removeWatches reconnect watchesAfterReconnect close`))
