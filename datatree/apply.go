@@ -16,6 +16,17 @@ import (
 // is tolerated, because replay over a fuzzy snapshot meets its own effects. It must run alone.
 // Source: server-semantics section 5, storage section 6.4.
 func (s *State) Apply(payload []byte, sink Sink, reply []byte, wantReply bool) ([]byte, Applied, error) {
+	return s.apply(payload, sink, reply, wantReply, nil)
+}
+
+// ApplyCreate2 is Apply, with a reply, for a multi in which the operations at the ascending
+// indexes create2 were create2: the txn has them as create, whose body is the same, because
+// servers before 3.9 drop the rest of a multi at a create2. See Preparer.Create2.
+func (s *State) ApplyCreate2(payload []byte, sink Sink, reply []byte, create2 []int32) ([]byte, Applied, error) {
+	return s.apply(payload, sink, reply, true, create2)
+}
+
+func (s *State) apply(payload []byte, sink Sink, reply []byte, wantReply bool, create2 []int32) ([]byte, Applied, error) {
 	var a Applied
 	r := proto.NewReader(payload)
 	a.Header.Decode(&r)
@@ -29,7 +40,7 @@ func (s *State) Apply(payload []byte, sink Sink, reply []byte, wantReply bool) (
 	digest, hasDigest := t.digest(a.Header.Type, &r)
 
 	if a.Header.Type == proto.OpMulti {
-		reply = s.applyMulti(&a.Header, sink, reply, wantReply)
+		reply = s.applyMulti(&a.Header, sink, reply, wantReply, create2)
 	} else {
 		var id NodeID
 		id, a.Err = s.applyBody(&a.Header, &t.body, sink)
@@ -65,7 +76,7 @@ func (s *State) applyBody(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, pr
 
 // applyMulti applies the bodies of a multi one after another, each on its own; or none if one of
 // them is an error. It appends the slots of the reply. Source: server-semantics section 4.4.
-func (s *State) applyMulti(h *proto.TxnHeader, sink Sink, reply []byte, wantReply bool) []byte {
+func (s *State) applyMulti(h *proto.TxnHeader, sink Sink, reply []byte, wantReply bool, create2 []int32) []byte {
 	t := &s.txn
 	failed, past := t.hasError, false
 	for i := range t.multi.Txns {
@@ -74,6 +85,9 @@ func (s *State) applyMulti(h *proto.TxnHeader, sink Sink, reply []byte, wantRepl
 		b := &t.body
 		if !failed {
 			id, code := s.applyBody(h, b, sink)
+			if len(create2) > 0 && int(create2[0]) == i {
+				b.op, create2 = proto.OpCreate2, create2[1:]
+			}
 			if wantReply && code == proto.OK {
 				reply = proto.AppendMultiResult(reply, resultOp(b.op))
 				reply = s.appendResult(reply, b, id)

@@ -92,6 +92,8 @@ type Preparer struct {
 	nowMs int64
 	start int // where its payload begins
 
+	create2 []int32 // operations of a multi that were create2; see Create2
+
 	// Scratch of one operation, kept so that nothing is allocated.
 	fixup        fixup
 	path         []byte
@@ -134,6 +136,7 @@ func (p *Preparer) Prepare(b []byte, req *Request, zxid proto.Zxid, nowMs int64)
 		panic(fmt.Sprintf("datatree: prepare of zxid %v after %v, applied %v", zxid, p.last, p.state.LastZxid()))
 	}
 	p.req, p.zxid, p.nowMs, p.start = req, zxid, nowMs, len(b)
+	p.create2 = p.create2[:0]
 	header := proto.TxnHeader{ClientID: req.Session, Cxid: req.Cxid, Zxid: zxid, Time: nowMs, Type: req.Op}
 	out = header.AppendTo(b)
 	out, err, ok = p.appendBody(out)

@@ -30,6 +30,7 @@ func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 				require.NoError(t, h.ReadFrom(payload))
 				if req, ok := requestOf(t, h, payload[proto.TxnHeaderSize:]); ok {
 					got, code, ok := p.Prepare(nil, &req, h.Zxid, h.Time)
+					restoreCreate2(t, got, p.Create2())
 					require.True(t, ok)
 					require.Equal(t, proto.OK, code, "%s: %v at %v", dir, h.Type, h.Zxid)
 					if h.Type == proto.OpCloseSession {
@@ -49,6 +50,21 @@ func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 		proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpCreateSession, proto.OpCloseSession} {
 		require.NotZero(t, prepared[op], "no fixture has %v", op)
 	}
+}
+
+// restoreCreate2 writes create2 back into a multi where it was asked for: ZooKeeper has logged it so
+// since 3.9, we log create, which older servers can read too.
+func restoreCreate2(t *testing.T, payload []byte, create2 []int32) {
+	if len(create2) == 0 {
+		return
+	}
+	var txn proto.MultiTxn
+	require.NoError(t, txn.ReadFrom(payload[proto.TxnHeaderSize:]))
+	for _, i := range create2 {
+		require.Equal(t, proto.OpCreate, txn.Txns[i].Type)
+		txn.Txns[i].Type = proto.OpCreate2
+	}
+	copy(payload[proto.TxnHeaderSize:], txn.AppendTo(nil))
 }
 
 // readLog returns the payloads of a log of ZooKeeper. Source: storage section 4.1.

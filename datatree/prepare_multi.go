@@ -30,11 +30,16 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 		if err != proto.OK {
 			p.overlay.rollback()
 			p.digest = digest
+			p.create2 = p.create2[:0]
 			b = appendSubError(b[:start], err)
 			for range count - i - 1 {
 				b = appendSubError(b, proto.ErrRuntimeInconsistency)
 			}
 			return b, proto.OK, true
+		}
+		if op == proto.OpCreate2 {
+			op = proto.OpCreate
+			p.create2 = append(p.create2, int32(i))
 		}
 		binary.BigEndian.PutUint32(b[start:], uint32(op))
 		binary.BigEndian.PutUint32(b[start+4:], uint32(len(b)-start-8))
@@ -42,6 +47,11 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 	p.overlay.commit()
 	return b, proto.OK, true
 }
+
+// Create2 returns, after a multi has been prepared, which of its operations are to be answered as
+// create2, by index. They are creates in the txn: a server before 3.9 that reads a create2 inside
+// a multi drops it and everything behind it. It is valid until the next Prepare.
+func (p *Preparer) Create2() []int32 { return p.create2 }
 
 // countMulti decodes all operations and returns how many there are; ok is false if one is
 // malformed or may not be in a multi, or if the end is missing.

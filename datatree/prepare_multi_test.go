@@ -152,7 +152,7 @@ func TestKindsInsideMulti(t *testing.T) {
 		owner    proto.SessionID
 	}{
 		{proto.OpCreate, proto.OpCreate, 0, 0},
-		{proto.OpCreate2, proto.OpCreate2, 1, testSession},
+		{proto.OpCreate2, proto.OpCreate, 1, testSession}, // see Preparer.Create2
 		{proto.OpCreate, proto.OpCreateContainer, 4, proto.OwnerContainer},
 		{proto.OpCreate2, proto.OpCreateContainer, 4, proto.OwnerContainer},
 		{proto.OpCreateContainer, proto.OpCreateContainer, 4, proto.OwnerContainer},
@@ -176,6 +176,7 @@ func TestKindsInsideMulti(t *testing.T) {
 		codes, types := l.slots()
 		require.Equal(t, []proto.ErrCode{0}, codes, "%v mode %d", c.op, c.mode)
 		require.Equal(t, []proto.OpCode{c.want}, types, "%v mode %d", c.op, c.mode)
+		require.Equal(t, c.op == proto.OpCreate2 && c.mode == 1, len(l.p.Create2()) == 1, "%v mode %d", c.op, c.mode)
 		l.applyAll()
 		require.Equal(t, c.owner, l.s.Node(l.s.Lookup([]byte("/n"))).Owner, "%v mode %d", c.op, c.mode)
 	}

@@ -52,7 +52,7 @@ func (a *applier) apply(b *logBatch) {
 			a.answerWithout(it)
 			continue
 		}
-		a.applyOne(it, it.payload.of(b.framed), now)
+		a.applyOne(it, it.payload.of(b.framed), b.create2[it.create2.off:it.create2.off+it.create2.n], now)
 	}
 	st.applied.Store(int64(st.state.LastZxid()))
 	st.mu.Unlock()
@@ -62,9 +62,16 @@ func (a *applier) apply(b *logBatch) {
 
 // applyOne applies one txn, under the write lock, and answers who asked for it. Events go out
 // before the reply.
-func (a *applier) applyOne(it *item, payload []byte, now int64) {
+func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64) {
 	a.event = a.event[:0]
-	body, applied, err := a.srv.store.state.Apply(payload, a, a.body[:0], it.conn != nil)
+	var body []byte
+	var applied datatree.Applied
+	var err error
+	if len(create2) > 0 {
+		body, applied, err = a.srv.store.state.ApplyCreate2(payload, a, a.body[:0], create2)
+	} else {
+		body, applied, err = a.srv.store.state.Apply(payload, a, a.body[:0], it.conn != nil)
+	}
 	if err != nil {
 		// The payload is what our own Preparer wrote, and is durable: to go on would be to diverge.
 		a.srv.fatal("applying a txn", err)

@@ -16,9 +16,7 @@ func (c *conn) auth(xid int32, body []byte) {
 	var req proto.AuthPacket
 	if req.ReadFrom(body) != nil {
 		c.srv.log.Debug("undecodable auth packet", zap.Stringer("client_addr", c.remote))
-		c.ended = true
-		c.lockQueue()
-		c.mu.out.closing = true
+		c.last(nil)
 		return
 	}
 	ids, ok := c.srv.authenticate(c, req.Scheme.String(), req.Auth)
@@ -62,9 +60,7 @@ func (s *Server) authenticate(c *conn, scheme string, credentials []byte) ([]dat
 func (c *conn) sasl(xid int32, body []byte) {
 	var req proto.GetSASLRequest
 	if req.ReadFrom(body) != nil {
-		c.ended = true
-		c.lockQueue()
-		c.mu.out.closing = true
+		c.last(nil)
 		return
 	}
 	frame := beginReply(nil)

@@ -120,6 +120,10 @@ func (n *node) propose(work *logBatch, b *batch, r *request, now int64, it *item
 	n.last++
 	it.payload = span{int32(payload), int32(len(framed) - payload)}
 	work.framed = wal.EndRecord(framed, start)
+	if create2 := n.preparer.Create2(); len(create2) > 0 {
+		it.create2 = span{int32(len(work.create2)), int32(len(create2))}
+		work.create2 = append(work.create2, create2...)
+	}
 	if work.txns == 0 {
 		work.first = n.last
 	}

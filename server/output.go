@@ -61,6 +61,8 @@ type output struct {
 	writing bool   // somebody is in flush or drain
 	closing bool   // end the connection when everything is written
 	dead    bool   // the socket is closed: output is dropped
+
+	finished bool // finish was called
 }
 
 // flush writes what is to be sent as far as the socket takes it now.
@@ -88,10 +90,13 @@ func (c *conn) flush() {
 		c.mu.Lock()
 		c.written(buf)
 	}
+	if c.mu.out.closing && !c.mu.out.writing && !c.mu.out.dead {
+		c.finish()
+	}
 	c.mu.Unlock()
 }
 
-// written takes back a buffer that is written, and ends the connection if it was the last one.
+// written takes back a buffer that is written.
 // REQUIRES: c.mu.
 func (c *conn) written(buf []byte) {
 	c.mu.out.writing = false
@@ -99,9 +104,6 @@ func (c *conn) written(buf []byte) {
 		c.mu.out.spare = buf[:0]
 	}
 	c.wakeReader()
-	if c.mu.out.closing && len(c.mu.out.buf) == 0 && !c.mu.out.dead {
-		c.finish()
-	}
 }
 
 // drain writes rest, the end of buf, and everything that is added meanwhile, as long as the
@@ -120,6 +122,9 @@ func (c *conn) drain(rest, buf []byte) {
 		c.mu.Lock()
 		c.written(buf)
 		if len(c.mu.out.buf) == 0 || c.mu.out.dead {
+			if c.mu.out.closing && !c.mu.out.dead {
+				c.finish()
+			}
 			c.mu.Unlock()
 			return
 		}
@@ -165,7 +170,13 @@ func (c *conn) tryWrite(fd uintptr) bool {
 
 // finish ends the connection so that what was written still arrives: the write side now, the
 // read side when the reader has seen the client's end or its deadline.
+//
+// REQUIRES: c.mu.
 func (c *conn) finish() {
+	if c.mu.out.finished {
+		return
+	}
+	c.mu.out.finished = true
 	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTimeout))
 	if t, ok := c.nc.(interface{ CloseWrite() error }); ok {
 		_ = t.CloseWrite()

@@ -49,6 +49,7 @@ type item struct {
 	session  *session
 	received int64
 	payload  span // of logBatch.framed; n is 0 if the request did not become a txn
+	create2  span // of logBatch.create2, for a multi
 	xid      int32
 	op       proto.OpCode
 	err      proto.ErrCode // what to answer when there is no payload
@@ -60,6 +61,7 @@ type item struct {
 type logBatch struct {
 	framed      []byte // records as the log writes them
 	items       []item
+	create2     []int32    // indexes of operations of multis that are answered as create2
 	first, last proto.Zxid // of the txns; 0 if there are none
 	txns        int
 }
@@ -72,7 +74,7 @@ func (b *logBatch) full() bool {
 
 func (b *logBatch) reset() {
 	clear(b.items)
-	b.items = b.items[:0]
+	b.items, b.create2 = b.items[:0], b.create2[:0]
 	if cap(b.framed) > 4*maxBatchBytes {
 		b.framed = nil
 	}

@@ -58,7 +58,8 @@ type write struct {
 	cxid    int32
 	err     proto.ErrCode
 	payload []byte
-	by      *conn // nil: the server's own
+	create2 []int32 // operations of a multi that were create2
+	by      *conn   // nil: the server's own
 }
 
 type payload struct {
@@ -140,6 +141,7 @@ func (w *world) write(c *conn, session proto.SessionID, op proto.OpCode, body []
 		differ("prepare lost what was in the buffer")
 	}
 	wr.err, wr.payload = err, bytes.Clone(out[len(prefix):])
+	wr.create2 = slices.Clone(w.preparer.Create2())
 	wr.request = model.Request{
 		Session: session, Op: op, Body: bytes.Clone(body), Identities: modelIDs(request.Identities), Zxid: zxid, TimeMs: w.now,
 	}
@@ -169,7 +171,7 @@ func (w *world) apply() {
 	w.checkPayload(&wr)
 
 	w.events = nil
-	reply, applied, err := w.state.Apply(wr.payload, w, nil, true)
+	reply, applied, err := w.state.ApplyCreate2(wr.payload, w, nil, wr.create2)
 	if err != nil {
 		differ("apply: %v", err)
 	}
