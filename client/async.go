@@ -1,0 +1,162 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Async starts operations without waiting for their answers, so that thousands may be outstanding from one goroutine. They are sent and
+// answered in the order of the calls. A call blocks only while there is no connection or no room (WithMaxOutstanding); its context
+// bounds that, not the answer.
+type Async struct{ c *Client }
+
+// Async returns the operations of c in their asynchronous form.
+func (c *Client) Async() Async { return Async{c} }
+
+// Future is the outcome of an operation that was started. Its methods may be called concurrently and any number of times.
+type Future[T any] struct {
+	cl   *call
+	err  error // set if the operation was not started
+	read func(*call) (T, error)
+}
+
+var closedDone = func() chan struct{} {
+	ch := make(chan struct{})
+	close(ch)
+	return ch
+}()
+
+// Done returns a channel that is closed when the answer is there.
+func (f Future[T]) Done() <-chan struct{} {
+	if f.err != nil {
+		return closedDone
+	}
+	return f.cl.done
+}
+
+// Wait waits for the answer. If ctx ends first the operation goes on, and Wait may be called again.
+func (f Future[T]) Wait(ctx context.Context) (result T, err error) {
+	if f.err != nil {
+		return result, f.err
+	}
+	select {
+	case <-f.cl.done:
+	case <-ctx.Done():
+		return result, &Error{Op: f.cl.op.String(), Path: f.cl.path, MayHaveApplied: f.cl.op.IsWrite(), Err: ctx.Err()}
+	}
+	if f.cl.err != nil {
+		return result, &Error{Op: f.cl.op.String(), Path: f.cl.path, MayHaveApplied: f.cl.mayHave, Err: f.cl.err}
+	}
+	return f.read(f.cl)
+}
+
+// start pushes a call whose results are kept.
+func start[T any](ctx context.Context, c *Client, cl *call, err error, read func(*call) (T, error)) Future[T] {
+	if err != nil {
+		return Future[T]{err: err}
+	}
+	kept := &call{op: cl.op, chroot: cl.chroot, path: cl.path, data: cl.data, version: cl.version, mode: cl.mode, ttlMs: cl.ttlMs,
+		acl: cl.acl, kept: true, done: make(chan struct{})}
+	cl.release()
+	h := &c.cfg.hooks
+	if h.Start != nil {
+		ctx = h.Start(ctx, kept.op.String(), kept.path)
+	}
+	if h.End != nil {
+		began := time.Now()
+		kept.after = func() {
+			r := OpResult{Op: kept.op.String(), Path: kept.path, Took: time.Since(began), Zxid: kept.zxid}
+			if kept.err != nil {
+				r.Err = &Error{Op: r.Op, Path: r.Path, MayHaveApplied: kept.mayHave, Err: kept.err}
+			}
+			h.End(ctx, r)
+		}
+	}
+	if err := c.send(ctx, kept); err != nil {
+		if h.End != nil {
+			h.End(ctx, OpResult{Op: kept.op.String(), Path: kept.path, Err: err})
+		}
+		return Future[T]{err: err}
+	}
+	return Future[T]{cl: kept, read: read}
+}
+
+// NodeData is what Get returns.
+type NodeData struct {
+	Data []byte
+	Stat Stat
+}
+
+// NodeChildren is what Children returns.
+type NodeChildren struct {
+	Names []string
+	Stat  Stat
+}
+
+// Created is what CreateStat returns.
+type Created struct {
+	Path string
+	Stat Stat
+}
+
+func readData(cl *call) (NodeData, error)         { return NodeData{cl.body, cl.stat}, nil }
+func readChildren(cl *call) (NodeChildren, error) { return NodeChildren{cl.names, cl.stat}, nil }
+func readCreated(cl *call) (Created, error)       { return Created{cl.created, cl.stat}, nil }
+func readStat(cl *call) (Stat, error)             { return cl.stat, nil }
+func readNothing(*call) (struct{}, error)         { return struct{}{}, nil }
+
+// Get is Client.Get.
+func (a Async) Get(ctx context.Context, path string) Future[NodeData] {
+	cl, err := a.c.pathCall(proto.OpGetData, path)
+	return start(ctx, a.c, cl, err, readData)
+}
+
+// Exists is Client.Exists; a znode that is absent is the error ErrNoNode.
+func (a Async) Exists(ctx context.Context, path string) Future[Stat] {
+	cl, err := a.c.pathCall(proto.OpExists, path)
+	return start(ctx, a.c, cl, err, readStat)
+}
+
+// Children is Client.Children.
+func (a Async) Children(ctx context.Context, path string) Future[NodeChildren] {
+	cl, err := a.c.pathCall(proto.OpGetChildren2, path)
+	return start(ctx, a.c, cl, err, readChildren)
+}
+
+// Create is Client.CreateStat.
+func (a Async) Create(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) Future[Created] {
+	cl, err := a.c.createCall(path, data, mode, options)
+	return start(ctx, a.c, cl, err, readCreated)
+}
+
+// Set is Client.Set.
+func (a Async) Set(ctx context.Context, path string, data []byte, version int32) Future[Stat] {
+	cl, err := a.c.pathCall(proto.OpSetData, path)
+	if err == nil {
+		cl.data, cl.version = data, version
+	}
+	return start(ctx, a.c, cl, err, readStat)
+}
+
+// Delete is Client.Delete.
+func (a Async) Delete(ctx context.Context, path string, version int32) Future[struct{}] {
+	cl, err := a.c.pathCall(proto.OpDelete, path)
+	if err == nil {
+		cl.version = version
+	}
+	return start(ctx, a.c, cl, err, readNothing)
+}
+
+// Sync is Client.Sync.
+func (a Async) Sync(ctx context.Context, path string) Future[struct{}] {
+	cl, err := a.c.pathCall(proto.OpSync, path)
+	return start(ctx, a.c, cl, err, readNothing)
+}
+
+// Commit is Client.Commit. The Txn must not be changed before the answer.
+func (a Async) Commit(ctx context.Context, t *Txn) Future[[]TxnResult] {
+	cl, err := a.c.txnCall(t)
+	return start(ctx, a.c, cl, err, func(cl *call) ([]TxnResult, error) { return a.c.readTxn(t, cl.body) })
+}

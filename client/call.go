@@ -1,0 +1,199 @@
+package client
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// The life of a call. Whoever moves it away from waiting decides who disposes of it: the goroutine that completes a call
+// after abandoned, the caller after completed.
+const (
+	callWaiting int32 = iota
+	callCompleted
+	callAbandoned
+)
+
+// call is one request and its reply. The caller fills the first part and owns the call until it is pushed; then the connection owns
+// it until done is signalled.
+type call struct {
+	op      proto.OpCode
+	chroot  string
+	path    string
+	data    []byte // read only while the call is pushed
+	version int32  // expected version, type of a watcher, or mode of addWatch
+	mode    Mode
+	ttlMs   int64
+	acl     []ACL
+	watch   *Watch // registered in the watchSet, set if the reply allows it
+	after   func() // hook of a Future, called when the reply is there
+
+	xid   int32
+	state atomic.Int32
+	done  chan struct{} // capacity 1: one token for a pooled call; closed for a Future's
+	kept  bool          // by a Future: never pooled, done is closed
+
+	// The reply.
+	err     error // cause of the failure, not yet an Error
+	mayHave bool  // see Error.MayHaveApplied
+	zxid    Zxid
+	stat    Stat
+	body    []byte // data of the znode, or the raw body of a multi
+	created string
+	names   []string
+	acls    []ACL
+	count   int32
+}
+
+var callPool = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+func (c *Client) newCall(op proto.OpCode, path string) *call {
+	cl := callPool.Get().(*call)
+	cl.op, cl.path, cl.chroot = op, path, c.chroot
+	return cl
+}
+
+// release returns a call whose results have been read to the pool.
+func (cl *call) release() {
+	if cl.kept {
+		return
+	}
+	done := cl.done
+	*cl = call{done: done}
+	callPool.Put(cl)
+}
+
+// finish signals whoever waits.
+func (cl *call) finish() {
+	if cl.kept {
+		if cl.after != nil {
+			cl.after()
+		}
+		close(cl.done)
+		return
+	}
+	cl.done <- struct{}{}
+}
+
+// appendTo appends the record of the request, which depends on the operation. Source: client-protocol section 5.2.
+func (cl *call) appendTo(b []byte) []byte {
+	switch cl.op {
+	case proto.OpMulti, proto.OpMultiRead, proto.OpReconfig:
+		return append(b, cl.data...)
+	case proto.OpWhoAmI, proto.OpCloseSession:
+		return b
+	}
+	b = appendPath(b, cl.chroot, cl.path)
+	switch cl.op {
+	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		b = proto.AppendBuffer(b, cl.data)
+		b = appendACL(b, cl.acl)
+		b = proto.AppendInt32(b, int32(cl.mode))
+		if cl.op == proto.OpCreateTTL {
+			b = proto.AppendInt64(b, cl.ttlMs)
+		}
+	case proto.OpSetData:
+		b = proto.AppendBuffer(b, cl.data)
+		b = proto.AppendInt32(b, cl.version)
+	case proto.OpSetACL:
+		b = appendACL(b, cl.acl)
+		b = proto.AppendInt32(b, cl.version)
+	case proto.OpDelete, proto.OpCheck, proto.OpCheckWatches, proto.OpRemoveWatches, proto.OpAddWatch:
+		b = proto.AppendInt32(b, cl.version)
+	case proto.OpExists, proto.OpGetData, proto.OpGetChildren2:
+		b = proto.AppendBool(b, cl.watch != nil)
+	}
+	return b
+}
+
+// decode reads the body of a successful reply. Nothing of the result aliases b. Source: client-protocol section 5.3.
+func (cl *call) decode(b []byte) error {
+	r := proto.NewReader(b)
+	switch cl.op {
+	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		cl.created = cl.createdPath(r.Text())
+		cl.stat.Decode(&r)
+	case proto.OpExists, proto.OpSetData, proto.OpSetACL:
+		cl.stat.Decode(&r)
+	case proto.OpGetData, proto.OpReconfig:
+		cl.body = bytes.Clone(r.Buffer())
+		cl.stat.Decode(&r)
+	case proto.OpGetChildren2:
+		cl.names = readNames(&r)
+		cl.stat.Decode(&r)
+	case proto.OpGetEphemerals:
+		cl.names = readNames(&r)
+		for i, name := range cl.names {
+			cl.names[i] = stripChroot(cl.chroot, name)
+		}
+	case proto.OpGetACL:
+		cl.acls = readACL(&r)
+		cl.stat.Decode(&r)
+	case proto.OpGetAllChildrenNumber:
+		cl.count = r.Int32()
+	case proto.OpMulti, proto.OpMultiRead, proto.OpWhoAmI:
+		cl.body = bytes.Clone(b)
+	}
+	return r.Err()
+}
+
+// createdPath returns the path of the reply as the caller knows it, without allocating if it is the one that was asked for.
+func (cl *call) createdPath(t proto.Text) string {
+	if cl.chroot == "" && string(t) == cl.path {
+		return cl.path
+	}
+	return stripChroot(cl.chroot, string(t))
+}
+
+// readNames decodes a vector of strings into two allocations: the strings share one.
+func readNames(r *proto.Reader) []string {
+	n := r.Count(4)
+	if n <= 0 {
+		return nil
+	}
+	scan := *r
+	size := 0
+	for range n {
+		size += len(scan.Text())
+	}
+	if scan.Err() != nil {
+		*r = scan
+		return nil
+	}
+	all := make([]byte, 0, size)
+	names := make([]string, n)
+	ends := *r
+	for range n {
+		all = append(all, r.Text()...)
+	}
+	shared := string(all)
+	for i := range names {
+		k := len(ends.Text())
+		names[i], shared = shared[:k], shared[k:]
+	}
+	return names
+}
+
+func appendACL(b []byte, acl []ACL) []byte {
+	b = proto.AppendInt32(b, int32(len(acl)))
+	for i := range acl {
+		b = proto.AppendInt32(b, acl[i].Perms)
+		b = proto.AppendString(b, acl[i].Scheme)
+		b = proto.AppendString(b, acl[i].ID)
+	}
+	return b
+}
+
+func readACL(r *proto.Reader) []ACL {
+	n := r.Count(12)
+	if n <= 0 {
+		return nil
+	}
+	acl := make([]ACL, n)
+	for i := range acl {
+		acl[i] = ACL{Perms: r.Int32(), Scheme: r.Text().String(), ID: r.Text().String()}
+	}
+	return acl
+}

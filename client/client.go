@@ -1,0 +1,277 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// closeWait bounds how long Close waits for the server to end the session.
+const closeWait = time.Second
+
+// Client is one session with an ensemble, over as many connections as it takes. All methods may be called concurrently.
+type Client struct {
+	cfg     config
+	chroot  string
+	watches *watchSet
+	s       *session
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	closing sync.Once
+	life    func() context.Context // ends with the client; for work that outlives its caller
+}
+
+// New returns a client that connects in the background. The connect string is ZooKeeper's: "host:port,host:port/chroot", in which a
+// missing port is 2181. Operations wait for the first connection as long as their context allows. The client must be closed.
+func New(connect string, options ...Option) (*Client, error) {
+	names, chroot, err := parseConnect(connect)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{cfg: defaultConfig(), chroot: chroot}
+	for _, o := range options {
+		o(&c.cfg)
+	}
+	if err := c.cfg.validate(); err != nil {
+		return nil, err
+	}
+	c.watches = newWatchSet(chroot)
+	c.watches.remove, c.watches.onFire = c.removeQuietly, c.cfg.hooks.Event
+	s := &session{cfg: &c.cfg, watches: c.watches, hosts: newHosts(names, c.cfg.resolve), connectTimeout: c.cfg.connectTimeout,
+		credentials: append([]credential(nil), c.cfg.credentials...)}
+	if s.connectTimeout == 0 {
+		s.connectTimeout = max(c.cfg.sessionTimeout/time.Duration(len(names)), time.Second)
+	}
+	if c.cfg.renew != nil {
+		s.rebuild = func(ctx context.Context) {
+			if err := c.cfg.renew(ctx, c); err != nil {
+				c.cfg.log.Error("renewal of the session failed", "error", err)
+			}
+		}
+	}
+	first := &standing{StateChange: StateChange{State: Connecting, At: time.Now()}, session: 1, changed: make(chan struct{})}
+	if r := c.cfg.resume; r != nil {
+		s.id, s.password, s.seenRW = r.SessionID, r.Password, true
+		s.zxid.Store(int64(r.Zxid))
+		first.SessionID = r.SessionID
+	}
+	s.now.Store(first)
+	c.s = s
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.life = func() context.Context { return ctx }
+	c.running.Go(func() { s.run(ctx) })
+	return c, nil
+}
+
+// Dial is New followed by WaitConnected. Without a connection there is no client.
+func Dial(ctx context.Context, connect string, options ...Option) (*Client, error) {
+	c, err := New(connect, options...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.WaitConnected(ctx); err != nil {
+		c.stop(false)
+		return nil, &Error{Op: "connect", Path: connect, Err: err}
+	}
+	return c, nil
+}
+
+// Close ends the session, so that its ephemerals are deleted, and returns when nothing of the client is left running. It waits up
+// to a second for the server; an error says that the session may live until its timeout. The second Close does nothing.
+func (c *Client) Close() error { return c.stop(true) }
+
+// Detach closes the client but leaves the session to whoever resumes it in time (WithResume).
+func (c *Client) Detach() Resume {
+	_ = c.stop(false)
+	return Resume{SessionID: c.s.id, Password: c.s.password, Zxid: Zxid(c.s.zxid.Load())}
+}
+
+func (c *Client) stop(endSession bool) (err error) {
+	c.closing.Do(func() {
+		c.s.mu.Lock()
+		old := c.s.now.Load()
+		c.s.publishLocked(standing{StateChange: StateChange{State: Closed, SessionID: old.SessionID, Timeout: old.Timeout}, session: old.session, final: ErrClosed})
+		c.s.mu.Unlock()
+		if endSession {
+			err = c.endSession(old)
+		}
+		c.cancel()
+		c.running.Wait()
+		c.watches.close(ErrClosed)
+	})
+	return err
+}
+
+// endSession sends closeSession over the connection that there was.
+func (c *Client) endSession(old *standing) error {
+	fail := func(err error) error { return &Error{Op: "closeSession", MayHaveApplied: true, Err: err} }
+	switch {
+	case old.SessionID == 0 || old.final != nil:
+		return nil
+	case old.conn == nil:
+		return fail(ErrConnectionLoss)
+	}
+	cl := c.newCall(proto.OpCloseSession, "")
+	cl.chroot = ""
+	if room, err := old.conn.push(cl); room != nil || err != nil {
+		cl.release()
+		return fail(ErrConnectionLoss)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	err := c.wait(ctx, cl, "")
+	if err == nil {
+		cl.release()
+	}
+	return err
+}
+
+// start runs work that outlives its caller; Close waits for it. It does nothing on a client that is over: the session goroutine is
+// counted until final is set, so that the count cannot rise again after Close has seen it fall to zero.
+func (c *Client) start(work func(ctx context.Context)) {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.now.Load().final == nil {
+		c.running.Go(func() { work(c.life()) })
+	}
+}
+
+// Session returns id and negotiated timeout of the session; both are 0 before the first connection.
+func (c *Client) Session() (SessionID, time.Duration) {
+	st := c.State()
+	return st.SessionID, st.Timeout
+}
+
+// LastZxid returns the newest zxid that the session has seen.
+func (c *Client) LastZxid() Zxid { return Zxid(c.s.zxid.Load()) }
+
+// AddAuth adds an identity to the session, on this connection and all that follow. ErrAuthFailed means that the server refused it; the
+// server also ends the connection then, but not the session.
+func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error {
+	fail := func(err error) error { return &Error{Op: proto.OpAuth.String(), Path: scheme, Err: err} }
+	st := c.s.now.Load()
+	for {
+		if st.final != nil {
+			return fail(st.final)
+		}
+		if st.conn != nil {
+			a := &authCall{credential: credential{scheme, append([]byte{}, auth...)}, done: make(chan error, 1)}
+			if err := st.conn.pushAuth(a); err == nil {
+				select {
+				case err := <-a.done:
+					if err != nil {
+						return fail(err)
+					}
+					return nil
+				case <-ctx.Done():
+					return fail(ctx.Err())
+				}
+			}
+		}
+		select {
+		case <-st.changed:
+			st = st.next
+		case <-ctx.Done():
+			return fail(ctx.Err())
+		}
+	}
+}
+
+// do runs one operation to its end. If it returns nil the caller reads the results and releases the call; after an error the call is gone.
+func (c *Client) do(ctx context.Context, cl *call) error {
+	if c.cfg.hooks.isOn() {
+		return c.doHooked(ctx, cl)
+	}
+	path := cl.path
+	if err := c.send(ctx, cl); err != nil {
+		return err
+	}
+	return c.wait(ctx, cl, path)
+}
+
+func (c *Client) doHooked(ctx context.Context, cl *call) error {
+	op, path := cl.op.String(), cl.path
+	if c.cfg.hooks.Start != nil {
+		ctx = c.cfg.hooks.Start(ctx, op, path)
+	}
+	began := time.Now()
+	err := c.send(ctx, cl)
+	if err == nil {
+		err = c.wait(ctx, cl, path)
+	}
+	if c.cfg.hooks.End != nil {
+		r := OpResult{Op: op, Path: path, Took: time.Since(began), Err: err}
+		if err == nil {
+			r.Zxid = cl.zxid
+		}
+		c.cfg.hooks.End(ctx, r)
+	}
+	return err
+}
+
+// send pushes a call on the connection, and waits for one, and for room on it, as long as ctx allows. After an error the call is gone.
+func (c *Client) send(ctx context.Context, cl *call) error {
+	st := c.s.now.Load()
+	err := ctx.Err()
+	for session := st.session; err == nil; {
+		switch {
+		case st.final != nil:
+			err = st.final
+			continue
+		case st.session != session:
+			err = ErrSessionExpired
+			continue
+		}
+		var room <-chan struct{}
+		if st.conn != nil {
+			var refused error
+			if room, refused = st.conn.push(cl); room == nil && refused == nil {
+				return nil
+			} else if errors.Is(refused, ErrTooLarge) {
+				err = refused
+				continue
+			}
+		}
+		select {
+		case <-room: // of the connection, alive or not
+		case <-st.changed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		st = c.s.now.Load()
+	}
+	failed := &Error{Op: cl.op.String(), Path: cl.path, Err: err}
+	if cl.watch != nil {
+		c.watches.drop(cl.watch, false)
+	}
+	cl.release()
+	return failed
+}
+
+// wait waits for the reply of a call that was pushed. See do for who owns the call after it.
+func (c *Client) wait(ctx context.Context, cl *call, path string) error {
+	op := cl.op
+	select {
+	case <-cl.done:
+	case <-ctx.Done():
+		if cl.state.CompareAndSwap(callWaiting, callAbandoned) {
+			return &Error{Op: op.String(), Path: path, MayHaveApplied: op.IsWrite(), Err: ctx.Err()}
+		}
+		<-cl.done
+	}
+	if cl.err == nil {
+		return nil
+	}
+	err := &Error{Op: op.String(), Path: path, MayHaveApplied: cl.mayHave, Err: cl.err}
+	cl.release()
+	return err
+}
+
+// invalid makes the error of a request that is not sent.
+func invalid(op proto.OpCode, path string, err error) error {
+	return &Error{Op: op.String(), Path: path, Err: err}
+}

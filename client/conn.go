@@ -1,0 +1,251 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+const (
+	outputBytesMax  = 8 << 20   // encoded requests that may wait for the socket
+	outputBytesKept = 256 << 10 // a larger buffer is given up once it is written
+)
+
+// errMoved ends a connection because a better server was found.
+var errMoved = errors.New("client: moving to a server with quorum")
+
+// conn is one connection of a session, from its greeting to its end. Two goroutines serve it: the reader (run) and the writer. A
+// call is pushed by its caller, handed to the socket by the writer together with all others that wait, and completed by the reader.
+type conn struct {
+	nc       net.Conn
+	addr     string
+	in       frames
+	cfg      *config
+	watches  *watchSet
+	zxid     *atomic.Int64 // newest zxid of the session
+	onAuth   func(*authCall, proto.ErrCode) error
+	heard    atomic.Int64 // unix nanoseconds of the last bytes read
+	timeout  time.Duration
+	rearming int // setWatches without an answer; owned by the reader
+
+	wake chan struct{} // capacity 1: out is not empty
+	gone chan struct{} // closed when the connection is dead
+
+	mu      sync.Mutex
+	out     []byte        // frames for the socket
+	pending ring          // calls without an answer, in the order of their xids
+	sent    int           // how many of them, from the head, the socket has been given
+	auths   []*authCall   // auth packets without an answer
+	xid     int32         // of the last call
+	err     error         // why the connection is dead
+	room    chan struct{} // closed when a full conn has room again; nil if nobody waits
+}
+
+// authCall is an auth packet without an answer; done is nil for those that the client repeats on every connection.
+type authCall struct {
+	credential
+	done chan error
+}
+
+func newConn(nc net.Conn, in frames, addr string, timeout time.Duration, cfg *config) *conn {
+	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, timeout: timeout, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	cn.in.src = (*deadlineReader)(cn)
+	return cn
+}
+
+// push queues a call. If the connection is dead it returns its error and the call was not taken; if it is full, a channel
+// that is closed when it may have room. Invariant: xids are pushed, written and answered in one order.
+func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
+	cn.mu.Lock()
+	if cn.err != nil {
+		cn.mu.Unlock()
+		return nil, cn.err
+	}
+	if cn.pending.n >= cn.cfg.outstandingMax || len(cn.out) > outputBytesMax {
+		if cn.room == nil {
+			cn.room = make(chan struct{})
+		}
+		room = cn.room
+		cn.mu.Unlock()
+		return room, nil
+	}
+	err = cn.add(cl)
+	cn.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	cn.signal()
+	return nil, nil
+}
+
+// pushQuietly queues a call that nobody waits for, whatever the number of those outstanding.
+func (cn *conn) pushQuietly(cl *call) {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	if cn.err != nil || cn.add(cl) != nil {
+		cl.release()
+		return
+	}
+	cn.signal()
+}
+
+// add encodes a call. REQUIRES: mu, and that the connection lives.
+func (cn *conn) add(cl *call) error {
+	start := len(cn.out)
+	cn.xid++
+	if cn.xid <= 0 {
+		cn.xid = 1
+	}
+	b := beginFrame(cn.out)
+	b = proto.AppendInt32(b, cn.xid)
+	b = proto.AppendInt32(b, int32(cl.op))
+	b = cl.appendTo(b)
+	if size := len(b) - start - 4; size > cn.cfg.requestMax {
+		cn.xid--
+		cn.out = b[:start]
+		return fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, size, cn.cfg.requestMax)
+	}
+	cn.out = endFrame(b, start)
+	cl.xid = cn.xid
+	cl.data = nil
+	cn.pending.push(cl)
+	return nil
+}
+
+func (cn *conn) signal() {
+	select {
+	case cn.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pushAuth queues an auth packet, which is answered by its special xid.
+func (cn *conn) pushAuth(a *authCall) error {
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	if cn.err != nil {
+		return cn.err
+	}
+	packet := proto.AuthPacket{Scheme: proto.Text(a.scheme), Auth: a.auth}
+	start := len(cn.out)
+	b := beginFrame(cn.out)
+	b = proto.AppendInt32(b, proto.XidAuth)
+	b = proto.AppendInt32(b, int32(proto.OpAuth))
+	cn.out = endFrame(packet.AppendTo(b), start)
+	cn.auths = append(cn.auths, a)
+	cn.signal()
+	return nil
+}
+
+// queue appends whole frames without a call behind them. REQUIRES: no goroutine of the connection runs yet.
+func (cn *conn) queue(frames []byte) {
+	cn.out = append(cn.out, frames...)
+	cn.signal()
+}
+
+// fail ends the connection. The first cause counts.
+func (cn *conn) fail(err error) {
+	cn.mu.Lock()
+	if cn.err == nil {
+		cn.err = err
+		close(cn.gone)
+		_ = cn.nc.Close()
+	}
+	if cn.room != nil {
+		close(cn.room)
+		cn.room = nil
+	}
+	cn.mu.Unlock()
+}
+
+// run serves the connection until it dies, then fails every call that it still holds, and returns why.
+func (cn *conn) run() error {
+	var writer sync.WaitGroup
+	writer.Go(cn.write)
+	cn.fail(cn.read())
+	writer.Wait()
+	cn.drain()
+	return cn.err
+}
+
+// drain fails all calls. What the socket was given may have happened. Nothing is pushed any more, since err is set.
+func (cn *conn) drain() {
+	for {
+		cn.mu.Lock()
+		cl, isSent := cn.pending.pop(), cn.sent > 0
+		cn.sent--
+		auths := cn.auths
+		cn.auths = nil
+		cn.mu.Unlock()
+		for _, a := range auths {
+			if a.done != nil {
+				a.done <- ErrConnectionLoss
+			}
+		}
+		if cl == nil {
+			return
+		}
+		cl.mayHave = isSent && cl.op.IsWrite()
+		cn.complete(cl, ErrConnectionLoss)
+	}
+}
+
+// write hands everything that waits to the socket in one write, and sends a heartbeat when a third of the session timeout
+// has passed without one.
+func (cn *conn) write() {
+	every := cn.timeout / 3
+	timer := time.NewTimer(every)
+	defer timer.Stop()
+	last := time.Now()
+	var spare []byte
+	for {
+		select {
+		case <-cn.gone:
+			return
+		case <-timer.C:
+			if idle := time.Since(last); idle < every {
+				timer.Reset(every - idle)
+				continue
+			}
+			timer.Reset(every)
+			cn.ping()
+		case <-cn.wake:
+			// Callers that are about to push get their turn first, so that one write carries the requests of all.
+			runtime.Gosched()
+		}
+		cn.mu.Lock()
+		batch := cn.out
+		cn.out = spare[:0]
+		cn.sent = cn.pending.n
+		cn.mu.Unlock()
+		if len(batch) == 0 {
+			spare = batch
+			continue
+		}
+		last = time.Now()
+		_ = cn.nc.SetWriteDeadline(last.Add(2 * every))
+		if _, err := cn.nc.Write(batch); err != nil {
+			cn.fail(fmt.Errorf("client: write to %s: %w", cn.addr, err))
+			return
+		}
+		if spare = batch; cap(spare) > outputBytesKept {
+			spare = nil
+		}
+	}
+}
+
+func (cn *conn) ping() {
+	cn.mu.Lock()
+	start := len(cn.out)
+	b := beginFrame(cn.out)
+	b = proto.AppendInt32(b, proto.XidPing)
+	b = proto.AppendInt32(b, int32(proto.OpPing))
+	cn.out = endFrame(b, start)
+	cn.mu.Unlock()
+}

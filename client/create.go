@@ -1,0 +1,89 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// CreateOption refines a create.
+type CreateOption func(*call)
+
+// WithACL sets who may do what with the znode, overriding OpenACL.
+func WithACL(acl ...ACL) CreateOption { return func(cl *call) { cl.acl = acl } }
+
+// WithTTL sets how long the znode lives without children and without being written: 1 ms to about 34 years. It is required by, and only
+// allowed with, PersistentTTL and PersistentSequentialTTL, which the server must have enabled (extendedTypesEnabled).
+func WithTTL(d time.Duration) CreateOption { return func(cl *call) { cl.ttlMs = d.Milliseconds() } }
+
+// openACL is what a create without an ACL sends; it is never written.
+var openACL = OpenACL()
+
+// Create makes a znode and returns its path, which for sequential modes has a suffix of ten digits. Errors: ErrNodeExists, ErrNoNode (no
+// parent), ErrNoChildrenForEphemerals, ErrNoAuth, ErrInvalidACL, ErrBadArguments, ErrQuotaExceeded.
+func (c *Client) Create(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
+	created, _, err := c.CreateStat(ctx, path, data, mode, options...)
+	return created, err
+}
+
+// CreateStat is Create that also returns the znode's Stat, whose Czxid is a fencing token.
+func (c *Client) CreateStat(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, Stat, error) {
+	cl, err := c.createCall(path, data, mode, options)
+	if err != nil {
+		return "", Stat{}, err
+	}
+	if err := c.do(ctx, cl); err != nil {
+		return "", Stat{}, err
+	}
+	created, stat := cl.created, cl.stat
+	cl.release()
+	return created, stat, nil
+}
+
+func (c *Client) createCall(path string, data []byte, mode Mode, options []CreateOption) (*call, error) {
+	cl := c.newCall(proto.OpCreate2, path)
+	cl.data, cl.mode, cl.acl = data, mode, openACL
+	for _, o := range options {
+		o(cl)
+	}
+	err := checkCreate(cl)
+	if err != nil {
+		cl.release()
+		return nil, invalid(proto.OpCreate2, path, err)
+	}
+	return cl, nil
+}
+
+// checkCreate validates a create and chooses its operation. Source: client-protocol section 8.2.
+func checkCreate(cl *call) error {
+	switch {
+	case !cl.mode.Valid():
+		return fmt.Errorf("mode %d: %w", cl.mode, ErrBadArguments)
+	case cl.mode.IsTTL() && (cl.ttlMs < 1 || cl.ttlMs > proto.MaxTTL):
+		return fmt.Errorf("time to live of %d ms: %w", cl.ttlMs, ErrBadArguments)
+	case !cl.mode.IsTTL() && cl.ttlMs != 0:
+		return fmt.Errorf("time to live for a mode without: %w", ErrBadArguments)
+	case cl.mode.IsTTL():
+		cl.op = proto.OpCreateTTL
+	case cl.mode == Container:
+		cl.op = proto.OpCreateContainer
+	}
+	return checkPath(cl.path, cl.mode.IsSequential())
+}
+
+// CreateAll creates a persistent znode and those of its ancestors that are missing, and succeeds if they exist already.
+func (c *Client) CreateAll(ctx context.Context, path string, options ...CreateOption) error {
+	_, err := c.Create(ctx, path, nil, Persistent, options...)
+	if isCode(err, ErrNoNode) && path != "/" {
+		if err := c.CreateAll(ctx, parentOf(path), options...); err != nil {
+			return err
+		}
+		_, err = c.Create(ctx, path, nil, Persistent, options...)
+	}
+	if isCode(err, ErrNodeExists) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,96 @@
+package client
+
+import (
+	"context"
+	"errors"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// The errors of a server, and ErrConnectionLoss, which is the client's own. They are values of proto.ErrCode and found by errors.Is in
+// every error that an operation returns.
+const (
+	ErrConnectionLoss          = proto.ErrConnectionLoss
+	ErrMarshalling             = proto.ErrMarshallingError
+	ErrUnimplemented           = proto.ErrUnimplemented
+	ErrBadArguments            = proto.ErrBadArguments
+	ErrNewConfigNoQuorum       = proto.ErrNewConfigNoQuorum
+	ErrReconfigInProgress      = proto.ErrReconfigInProgress
+	ErrReconfigDisabled        = proto.ErrReconfigDisabled
+	ErrRuntimeInconsistency    = proto.ErrRuntimeInconsistency
+	ErrNoNode                  = proto.ErrNoNode
+	ErrNoAuth                  = proto.ErrNoAuth
+	ErrBadVersion              = proto.ErrBadVersion
+	ErrNoChildrenForEphemerals = proto.ErrNoChildrenForEphemerals
+	ErrNodeExists              = proto.ErrNodeExists
+	ErrNotEmpty                = proto.ErrNotEmpty
+	ErrSessionExpired          = proto.ErrSessionExpired
+	ErrInvalidACL              = proto.ErrInvalidACL
+	ErrAuthFailed              = proto.ErrAuthFailed
+	ErrNotReadOnly             = proto.ErrNotReadOnly
+	ErrEphemeralOnLocalSession = proto.ErrEphemeralOnLocalSession
+	ErrNoWatcher               = proto.ErrNoWatcher
+	ErrQuotaExceeded           = proto.ErrQuotaExceeded
+	ErrThrottled               = proto.ErrThrottledOp
+	ErrAuthRequired            = proto.ErrSessionClosedRequireAuth
+)
+
+// Errors of the client's own.
+var (
+	// ErrClosed is returned for every operation of a client that was closed.
+	ErrClosed = errors.New("client: closed")
+	// ErrTooLarge is returned for a request that a server would answer by cutting the connection. See WithMaxRequest.
+	ErrTooLarge = errors.New("client: request is too large")
+	// ErrProtocol is returned when a server sends what the protocol does not allow; the connection is given up.
+	ErrProtocol = errors.New("client: server broke the protocol")
+	// ErrCacheFull is returned by a Cache whose subtree needs more memory than it may use.
+	ErrCacheFull = errors.New("client: subtree is larger than the cache may be")
+)
+
+// Error is the error of an operation: what failed, on what, and whether it may have happened all the same.
+type Error struct {
+	// Op is the operation's name in the protocol, such as "create2" or "getData".
+	Op string
+	// Path is the znode, as the caller named it.
+	Path string
+	// MayHaveApplied is true if a write was handed to the network and its answer is not known: the connection was lost or the caller
+	// stopped waiting. It is false for reads, for writes that never left, and for whatever the server answered.
+	MayHaveApplied bool
+	// Err is the cause: a code of the server, ErrConnectionLoss, ErrClosed, or the error of a context.
+	Err error
+}
+
+// Error returns operation, path and cause.
+func (e *Error) Error() string {
+	s := "client: " + e.Op
+	if e.Path != "" {
+		s += " " + e.Path
+	}
+	s += ": " + e.Err.Error()
+	if e.MayHaveApplied {
+		s += " (may have been applied)"
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// MayHaveApplied reports whether err leaves open if the write that it belongs to has happened.
+func MayHaveApplied(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.MayHaveApplied
+}
+
+// SafeToRetry reports whether the operation that returned err certainly had no effect and may succeed if it is called again: the
+// connection was lost before it left or it was a read, or the server was too busy. It is false for writes that may
+// have happened; CreateProtected shows how to find that out.
+func SafeToRetry(err error) bool {
+	if err == nil || MayHaveApplied(err) {
+		return false
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	return errors.Is(err, ErrConnectionLoss) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrReconfigInProgress)
+}

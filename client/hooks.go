@@ -1,0 +1,30 @@
+package client
+
+import (
+	"context"
+	"time"
+)
+
+// Hooks observe a client, to count, to measure and to trace. Nil functions cost nothing. All of them may be called concurrently and must return
+// fast; State and Event are called by the goroutine that reads from the server and must not call the client.
+type Hooks struct {
+	// Start is called before an operation and returns the context that it goes on with: a place to begin a span.
+	Start func(ctx context.Context, op, path string) context.Context
+	// End is called after every operation with the context that Start returned.
+	End func(ctx context.Context, r OpResult)
+	// State is called when the session changes.
+	State func(StateChange)
+	// Event is called for every watch event that the server sends, whoever receives it.
+	Event func(Event)
+}
+
+// OpResult describes a finished operation.
+type OpResult struct {
+	Op   string        // name in the protocol, such as "getData"
+	Path string        // the znode
+	Took time.Duration // from the call to the answer
+	Zxid Zxid          // of the reply; 0 if none came
+	Err  error         // nil or *Error
+}
+
+func (h *Hooks) isOn() bool { return h.Start != nil || h.End != nil }

@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Option changes how a client works.
+type Option func(*config)
+
+type credential struct {
+	scheme string
+	auth   []byte
+}
+
+type config struct {
+	sessionTimeout time.Duration
+	connectTimeout time.Duration
+	backoffMin     time.Duration
+	backoffMax     time.Duration
+	outstandingMax int
+	requestMax     int
+	replyMax       int
+	watchQueue     int
+	readOnly       bool
+	dial           func(ctx context.Context, network, addr string) (net.Conn, error)
+	resolve        func(ctx context.Context, host string) ([]string, error)
+	tls            *tls.Config
+	credentials    []credential
+	sasl           SASL
+	renew          func(ctx context.Context, c *Client) error
+	resume         *Resume
+	log            *slog.Logger
+	hooks          Hooks
+}
+
+func defaultConfig() config {
+	return config{
+		sessionTimeout: 10 * time.Second,
+		backoffMin:     20 * time.Millisecond,
+		backoffMax:     time.Second,
+		outstandingMax: 16384,
+		requestMax:     proto.DefaultMaxBuffer,
+		replyMax:       64 << 20,
+		watchQueue:     256,
+		dial:           (&net.Dialer{}).DialContext,
+		resolve:        net.DefaultResolver.LookupHost,
+		log:            slog.New(slog.DiscardHandler),
+	}
+}
+
+func (c *config) validate() error {
+	for _, rule := range []struct {
+		ok   bool
+		text string
+	}{
+		{c.sessionTimeout >= time.Millisecond, "session timeout must be at least 1 ms"},
+		{c.sessionTimeout <= 1<<31*time.Millisecond-time.Millisecond, "session timeout must fit 31 bits of milliseconds"},
+		{c.connectTimeout >= 0, "connect timeout must not be negative"},
+		{c.backoffMin >= 0 && c.backoffMin <= c.backoffMax, "backoff must grow from a minimum to a maximum"},
+		{c.outstandingMax >= 1, "at least one request must be allowed outstanding"},
+		{c.requestMax >= 1024, "requests of 1024 bytes must be allowed"},
+		{c.replyMax >= 1024, "replies of 1024 bytes must be allowed"},
+		{c.watchQueue >= 1, "a watch must be able to hold one event"},
+		{c.dial != nil && c.log != nil, "dialer and logger must not be nil"},
+	} {
+		if !rule.ok {
+			return fmt.Errorf("client: %s", rule.text)
+		}
+	}
+	return nil
+}
+
+// WithSessionTimeout asks for a session that outlives a silence of d, overriding the default 10 s. The server clamps it (ZooKeeper's
+// minSessionTimeout and maxSessionTimeout, by default 2 and 20 ticks); Client.Session tells the result. The client sends a heartbeat
+// after a third of it and looks for another server after two thirds.
+func WithSessionTimeout(d time.Duration) Option { return func(c *config) { c.sessionTimeout = d } }
+
+// WithConnectTimeout bounds dialling and greeting one address, overriding the default: the session timeout divided by the number of
+// servers, and at least 1 s.
+func WithConnectTimeout(d time.Duration) Option { return func(c *config) { c.connectTimeout = d } }
+
+// WithBackoff sets the pause between two passes over all servers: random, up to a limit that doubles from min to max with every
+// pass, overriding 20 ms and 1 s. The randomness spreads the clients of a server that died.
+func WithBackoff(min, max time.Duration) Option {
+	return func(c *config) { c.backoffMin, c.backoffMax = min, max }
+}
+
+// WithMaxOutstanding bounds the requests that wait for an answer, overriding the default 16384. At the limit operations wait for
+// room, as long as their context allows.
+func WithMaxOutstanding(n int) Option { return func(c *config) { c.outstandingMax = n } }
+
+// WithMaxRequest sets the largest request in bytes, overriding the default 1048575. It should be the servers' jute.maxbuffer: a server
+// cuts the connection when a request is larger, so the client refuses it with ErrTooLarge.
+func WithMaxRequest(n int) Option { return func(c *config) { c.requestMax = n } }
+
+// WithMaxReply sets the largest reply in bytes, overriding the default 64 MiB. A larger one costs the connection.
+func WithMaxReply(n int) Option { return func(c *config) { c.replyMax = n } }
+
+// WithWatchQueue sets how many events a persistent watch holds for its receiver, overriding the default 256. One more is a
+// WatchOverflow.
+func WithWatchQueue(n int) Option { return func(c *config) { c.watchQueue = n } }
+
+// WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server the client
+// looks for a better one, and moves to it.
+func WithReadOnly() Option { return func(c *config) { c.readOnly = true } }
+
+// WithDialer replaces net.Dialer. It gets addresses as the resolver returned them; without one (WithResolver) names as in the connect string.
+func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
+	return func(c *config) { c.dial, c.resolve = dial, nil }
+}
+
+// WithResolver replaces the lookup of host names, which is done anew for every connection. Give it after WithDialer, which turns
+// the lookup off.
+func WithResolver(lookup func(ctx context.Context, host string) ([]string, error)) Option {
+	return func(c *config) { c.resolve = lookup }
+}
+
+// WithTLS encrypts connections. An empty ServerName is set to the host name of the connect string.
+func WithTLS(t *tls.Config) Option { return func(c *config) { c.tls = t } }
+
+// WithAuth adds an identity to every connection before anything else is sent, for example "digest" and "user:password". A server that
+// refuses it ends the client in the state AuthFailed.
+func WithAuth(scheme string, auth []byte) Option {
+	return func(c *config) { c.credentials = append(c.credentials, credential{scheme, append([]byte{}, auth...)}) }
+}
+
+// WithSASL authenticates every connection by a SASL mechanism before anything else is sent. See DigestMD5.
+func WithSASL(s SASL) Option { return func(c *config) { c.sasl = s } }
+
+// WithRenewal makes the client open a new session after one has expired, overriding the default, which is to end. Rebuild is called in
+// its own goroutine for every new session but the first, with a context that ends with that session: it recreates ephemerals.
+// Operations that were waiting fail with ErrSessionExpired; persistent watches report WatchLost and are set again.
+func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
+	return func(c *config) { c.renew = rebuild }
+}
+
+// WithResume takes over a session, as Client.Resume of another client described it.
+func WithResume(r Resume) Option { return func(c *config) { c.resume = &r } }
+
+// WithLogger sets where the client logs changes of the session, overriding the default: nowhere. Data and credentials are never logged.
+func WithLogger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
+
+// WithHooks sets functions that observe every operation. See Hooks.
+func WithHooks(h Hooks) Option { return func(c *config) { c.hooks = h } }

@@ -1,0 +1,164 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// deadlineReader reads the socket of a conn and gives up after two thirds of the session timeout without a byte.
+type deadlineReader conn
+
+func (d *deadlineReader) Read(b []byte) (int, error) {
+	// Moving the deadline costs more than reading the clock, so it is moved in steps of a thirtieth of the timeout.
+	now := time.Now()
+	if last := time.Unix(0, d.heard.Load()); now.Sub(last) > d.timeout/30 {
+		d.heard.Store(now.UnixNano())
+		if err := d.nc.SetReadDeadline(now.Add(2 * d.timeout / 3)); err != nil {
+			return 0, err
+		}
+	}
+	n, err := d.nc.Read(b)
+	return n, err
+}
+
+// read handles frames until the connection ends.
+func (cn *conn) read() error {
+	for {
+		frame, err := cn.in.next()
+		if err == nil {
+			err = cn.handle(frame)
+		}
+		if err != nil {
+			return fmt.Errorf("client: read from %s: %w", cn.addr, err)
+		}
+	}
+}
+
+// handle does what one frame of the server asks for. An error ends the connection.
+func (cn *conn) handle(frame []byte) error {
+	var h proto.ReplyHeader
+	if err := h.ReadFrom(frame); err != nil {
+		return fmt.Errorf("%w: reply header: %w", ErrProtocol, err)
+	}
+	body := frame[proto.ReplyHeaderSize:]
+	switch h.Xid {
+	case proto.XidNotification:
+		return cn.notify(&h, body)
+	case proto.XidPing:
+		if h.Err != proto.OK {
+			return h.Err // a server that insists on authentication
+		}
+		return nil
+	case proto.XidAuth:
+		return cn.authReply(&h)
+	case proto.XidSetWatches:
+		return cn.rearmReply(&h)
+	}
+	return cn.reply(&h, body)
+}
+
+func (cn *conn) notify(h *proto.ReplyHeader, body []byte) error {
+	var e proto.WatcherEvent
+	if err := e.ReadFrom(body); err != nil {
+		return fmt.Errorf("%w: watch event: %w", ErrProtocol, err)
+	}
+	if e.Type < proto.EventNodeCreated || e.Type > proto.EventNodeChildrenChanged {
+		return nil // of no watch; a newer server may know more
+	}
+	cn.watches.fire(EventType(e.Type), e.Path, h.Zxid)
+	return nil
+}
+
+func (cn *conn) authReply(h *proto.ReplyHeader) error {
+	cn.mu.Lock()
+	if len(cn.auths) == 0 {
+		cn.mu.Unlock()
+		return fmt.Errorf("%w: reply to an auth packet that was not sent", ErrProtocol)
+	}
+	a := cn.auths[0]
+	cn.auths = cn.auths[1:]
+	cn.mu.Unlock()
+	return cn.onAuth(a, h.Err)
+}
+
+func (cn *conn) rearmReply(h *proto.ReplyHeader) error {
+	if cn.rearming == 0 {
+		return fmt.Errorf("%w: reply to setWatches that was not sent", ErrProtocol)
+	}
+	cn.rearming--
+	switch {
+	case errors.Is(h.Err, proto.ErrUnimplemented):
+		cn.watches.losePersistent(h.Err) // the server is older than the one before
+		return h.Err
+	case h.Err != proto.OK:
+		return fmt.Errorf("client: set watches again: %w", h.Err)
+	case cn.rearming == 0:
+		cn.watches.rearmed()
+	}
+	return nil
+}
+
+func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
+	cn.mu.Lock()
+	cl := cn.pending.pop()
+	if cl != nil && cn.sent > 0 {
+		cn.sent--
+	}
+	if cn.room != nil && cn.pending.n <= cn.cfg.outstandingMax/2 && len(cn.out) <= outputBytesMax/2 {
+		close(cn.room)
+		cn.room = nil
+	}
+	cn.mu.Unlock()
+	if cl == nil {
+		return fmt.Errorf("%w: reply with xid %d to no request", ErrProtocol, h.Xid)
+	}
+	if cl.xid != h.Xid {
+		err := fmt.Errorf("%w: reply with xid %d where %d is next", ErrProtocol, h.Xid, cl.xid)
+		cl.mayHave = cl.op.IsWrite()
+		cn.complete(cl, ErrConnectionLoss)
+		return err
+	}
+	if int64(h.Zxid) > cn.zxid.Load() {
+		cn.zxid.Store(int64(h.Zxid)) // only the reader of the one live connection stores
+	}
+	cl.zxid = h.Zxid
+	if h.Err != proto.OK {
+		cn.complete(cl, h.Err)
+		return nil
+	}
+	if err := cl.decode(body); err != nil {
+		err = fmt.Errorf("%w: reply to %v: %w", ErrProtocol, cl.op, err)
+		cl.mayHave = cl.op.IsWrite()
+		cn.complete(cl, err)
+		return err
+	}
+	cn.complete(cl, nil)
+	return nil
+}
+
+// complete gives a call its outcome. A watch is set before its caller learns of it and before the next event is read, so that
+// none of its events is missed and no earlier one is taken for its own.
+func (cn *conn) complete(cl *call, err error) {
+	cl.err = err
+	if !cl.state.CompareAndSwap(callWaiting, callCompleted) {
+		if cl.watch != nil {
+			cn.watches.drop(cl.watch, err == nil)
+		}
+		cl.release()
+		return
+	}
+	if w := cl.watch; w != nil {
+		switch {
+		case err == nil:
+			cn.watches.activate(w)
+		case cl.op == proto.OpExists && err == error(proto.ErrNoNode):
+			cn.watches.activateAs(w, watchExist)
+		default:
+			cn.watches.drop(w, false)
+		}
+	}
+	cl.finish()
+}

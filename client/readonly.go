@@ -1,0 +1,68 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net"
+	"time"
+)
+
+const (
+	seekMin = 100 * time.Millisecond
+	seekMax = 30 * time.Second
+)
+
+// seekQuorum looks for a server with quorum while cn is connected to one without, asks each by the word isro, and ends the connection
+// when one says rw: it is the next that the session tries. Source: client-protocol section 2.3.
+func (s *session) seekQuorum(ctx context.Context, cn *conn) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	names := append([]string(nil), s.hosts.names...) // never written after the first shuffle
+	wait := seekMin
+	for i := 0; ; i++ {
+		timer := time.NewTimer(wait)
+		select {
+		case <-cn.gone:
+			timer.Stop()
+			return
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		addr := names[i%len(names)]
+		if s.isReadWrite(ctx, addr) {
+			s.better.Store(&addr)
+			cn.fail(errMoved)
+			return
+		}
+		wait = min(2*wait, seekMax)
+	}
+}
+
+// isReadWrite asks one server. Any trouble means no.
+func (s *session) isReadWrite(ctx context.Context, addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	nc, err := s.cfg.dial(ctx, "tcp", addr)
+	if err != nil {
+		return false
+	}
+	defer nc.Close()
+	stop := context.AfterFunc(ctx, func() { _ = nc.Close() })
+	defer stop()
+	if s.cfg.tls != nil {
+		secure, err := secured(ctx, nc, s.cfg.tls, host)
+		if err != nil {
+			return false
+		}
+		nc = secure
+	}
+	if _, err := io.WriteString(nc, "isro"); err != nil {
+		return false
+	}
+	var answer [2]byte
+	_, err = io.ReadFull(nc, answer[:])
+	return err == nil && string(answer[:]) == "rw"
+}

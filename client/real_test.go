@@ -1,0 +1,239 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// servers returns the connect strings of real servers to test against: WARREN_TEST_SERVERS, separated by spaces. They must have
+// extendedTypesEnabled. Without it the fake server alone is used.
+func servers() []string { return strings.Fields(os.Getenv("WARREN_TEST_SERVERS")) }
+
+// eachServer runs a test against the fake server and every real one, in a chroot that is removed afterwards.
+func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
+	t.Helper()
+	t.Run("fake", func(t *testing.T) { f(t, newFake(t).addr()) })
+	for _, server := range servers() {
+		t.Run(server, func(t *testing.T) {
+			root := dial(t, server)
+			base := fmt.Sprintf("/client-test-%x", time.Now().UnixNano())
+			ctx := within(t, 30*time.Second)
+			_, err := root.Create(ctx, base, nil, Persistent)
+			require.NoError(t, err)
+			t.Cleanup(func() { removeTree(t, server, base) })
+			f(t, server+base)
+		})
+	}
+}
+
+// removeTree deletes a subtree after the test, whose context is over by then.
+func removeTree(t *testing.T, server, path string) {
+	c, err := New(server)
+	require.NoError(t, err)
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var remove func(path string)
+	remove = func(path string) {
+		names, _, err := c.Children(ctx, path)
+		if errors.Is(err, ErrNoNode) {
+			return
+		}
+		require.NoError(t, err)
+		for _, name := range names {
+			remove(childOf(path, name))
+		}
+		if err := c.Delete(ctx, path, AnyVersion); !errors.Is(err, ErrNoNode) {
+			require.NoError(t, err)
+		}
+	}
+	remove(path)
+}
+
+func TestOperations(t *testing.T) {
+	eachServer(t, func(t *testing.T, connect string) {
+		c := dial(t, connect)
+		ctx := within(t, 30*time.Second)
+
+		path, stat, err := c.CreateStat(ctx, "/a", []byte("one"), Persistent)
+		require.NoError(t, err)
+		require.Equal(t, "/a", path)
+		require.Equal(t, stat.Czxid, stat.Mzxid)
+		require.EqualValues(t, 3, stat.DataLength)
+
+		_, err = c.Create(ctx, "/a", nil, Persistent)
+		require.ErrorIs(t, err, ErrNodeExists)
+		require.False(t, MayHaveApplied(err))
+		require.Contains(t, err.Error(), "create2 /a")
+
+		data, got, err := c.Get(ctx, "/a")
+		require.NoError(t, err)
+		require.Equal(t, "one", string(data))
+		require.Equal(t, stat, got)
+
+		set, err := c.Set(ctx, "/a", []byte("two!"), 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, set.Version)
+		_, err = c.Set(ctx, "/a", nil, 0)
+		require.ErrorIs(t, err, ErrBadVersion)
+
+		seq, err := c.Create(ctx, "/a/s-", nil, EphemeralSequential)
+		require.NoError(t, err)
+		require.Equal(t, "/a/s-0000000000", seq)
+		names, st, err := c.Children(ctx, "/a")
+		require.NoError(t, err)
+		require.Equal(t, []string{"s-0000000000"}, names)
+		require.EqualValues(t, 1, st.NumChildren)
+
+		est, exists, err := c.Exists(ctx, seq)
+		require.NoError(t, err)
+		require.True(t, exists)
+		id, timeout := c.Session()
+		require.Equal(t, id, SessionID(est.EphemeralOwner))
+		require.Positive(t, timeout)
+		_, exists, err = c.Exists(ctx, "/nothing")
+		require.NoError(t, err)
+		require.False(t, exists)
+
+		require.NoError(t, c.Sync(ctx, "/"))
+		require.ErrorIs(t, c.Delete(ctx, "/a", AnyVersion), ErrNotEmpty)
+		require.NoError(t, c.Delete(ctx, seq, AnyVersion))
+		require.NoError(t, c.Delete(ctx, "/a", 1))
+		_, _, err = c.Get(ctx, "/a")
+		require.ErrorIs(t, err, ErrNoNode)
+		require.NoError(t, c.CreateAll(ctx, "/x/y/z"))
+		require.NoError(t, c.CreateAll(ctx, "/x/y/z"))
+		require.GreaterOrEqual(t, c.LastZxid(), stat.Czxid)
+	})
+}
+
+func TestTxn(t *testing.T) {
+	eachServer(t, func(t *testing.T, connect string) {
+		c := dial(t, connect)
+		ctx := within(t, 30*time.Second)
+		txn := new(Txn).Create("/m", []byte("1"), Persistent).Check("/m", 0).Set("/m", []byte("2"), 0).
+			Create("/m/s", nil, PersistentSequential).Create("/m/t", nil, Persistent).Delete("/m/t", 0)
+		results, err := c.Commit(ctx, txn)
+		require.NoError(t, err)
+		require.Len(t, results, 6)
+		require.Equal(t, "/m", results[0].Path)
+		require.EqualValues(t, 1, results[2].Stat.Version)
+		require.Equal(t, "/m/s0000000000", results[3].Path)
+
+		_, err = c.Commit(ctx, new(Txn).Set("/m", nil, AnyVersion).Delete("/none", AnyVersion).Set("/m", nil, AnyVersion))
+		require.ErrorIs(t, err, ErrNoNode)
+		var refused *TxnError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, 1, refused.Index)
+		require.Equal(t, "/none", refused.Path)
+		data, _, err := c.Get(ctx, "/m")
+		require.NoError(t, err)
+		require.Equal(t, "2", string(data))
+
+		_, err = c.Commit(ctx, new(Txn).Create("no-slash", nil, Persistent))
+		require.ErrorIs(t, err, ErrBadArguments)
+	})
+}
+
+// What only real servers do.
+func TestRealOnly(t *testing.T) {
+	for _, server := range servers() {
+		t.Run(server, func(t *testing.T) {
+			c := dial(t, server+fmt.Sprintf("/real-%x", time.Now().UnixNano()))
+			t.Cleanup(func() { removeTree(t, server, c.chroot) })
+			ctx := within(t, 30*time.Second)
+			require.NoError(t, dial(t, server).CreateAll(ctx, c.chroot))
+
+			_, err := c.Create(ctx, "/ttl", nil, PersistentTTL, WithTTL(time.Hour))
+			require.NoError(t, err)
+			_, err = c.Create(ctx, "/ttl-", nil, PersistentSequentialTTL, WithTTL(time.Hour))
+			require.NoError(t, err)
+			_, err = c.Create(ctx, "/box", []byte{}, Container)
+			require.NoError(t, err)
+			data, _, err := c.Get(ctx, "/box")
+			require.NoError(t, err)
+			require.NotNil(t, data)
+			require.Empty(t, data)
+
+			_, err = c.Commit(ctx, new(Txn).Create("/box2", nil, Container).Create("/ttl2", nil, PersistentTTL, WithTTL(time.Minute)))
+			require.NoError(t, err)
+
+			require.NoError(t, c.AddAuth(ctx, "digest", []byte("bob:secret")))
+			_, err = c.Create(ctx, "/mine", nil, Ephemeral, WithACL(CreatorACL()...))
+			require.NoError(t, err)
+			acl, st, err := c.GetACL(ctx, "/mine")
+			require.NoError(t, err)
+			require.Equal(t, []ACL{{PermAll, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="}}, acl)
+			_, err = c.SetACL(ctx, "/mine", ReadACL(), st.Aversion)
+			require.NoError(t, err)
+			_, err = c.Set(ctx, "/mine", nil, AnyVersion)
+			require.ErrorIs(t, err, ErrNoAuth)
+
+			mine, err := c.Ephemerals(ctx, "/")
+			require.NoError(t, err)
+			require.Equal(t, []string{"/mine"}, mine)
+			n, err := c.CountDescendants(ctx, "/")
+			require.NoError(t, err)
+			require.Equal(t, 6, n)
+			who, err := c.WhoAmI(ctx)
+			require.NoError(t, err)
+			require.Contains(t, who, Identity{"digest", "bob"})
+
+			got, err := c.Read(ctx, new(Reads).Get("/box").Children("/").Get("/none"))
+			require.NoError(t, err)
+			require.Len(t, got[1].Children, 6)
+			require.ErrorIs(t, got[2].Err, ErrNoNode)
+
+			_, _, err = c.Config(ctx)
+			require.NoError(t, err)
+			_, _, err = c.Reconfig(ctx, Reconfig{FromVersion: AnyConfig})
+			require.Error(t, err)
+			require.False(t, MayHaveApplied(err))
+
+			err = c.AddAuth(ctx, "nonsense", nil)
+			require.ErrorIs(t, err, ErrAuthFailed)
+			_, _, err = c.Get(ctx, "/box") // on a new connection, with the old identities
+			if err != nil {
+				require.ErrorIs(t, err, ErrConnectionLoss)
+				_, _, err = c.Get(ctx, "/box")
+			}
+			require.NoError(t, err)
+			who, err = c.WhoAmI(ctx)
+			require.NoError(t, err)
+			require.Contains(t, who, Identity{"digest", "bob"})
+
+			has, err := c.HasWatch(ctx, "/box", proto.WatcherAny)
+			require.NoError(t, err)
+			require.False(t, has)
+		})
+	}
+}
+
+func TestSASLReal(t *testing.T) {
+	for _, server := range strings.Fields(os.Getenv("WARREN_TEST_SASL")) {
+		t.Run(server, func(t *testing.T) { testSASL(t, server) })
+	}
+}
+
+// testSASL needs a server with DIGEST-MD5, user bob, password bobsecret.
+func testSASL(t *testing.T, server string) {
+	c := dial(t, server, WithSASL(DigestMD5("bob", "bobsecret")))
+	who, err := c.WhoAmI(within(t, 10*time.Second))
+	require.NoError(t, err)
+	require.Contains(t, who, Identity{"sasl", "bob"})
+
+	bad, err := New(server, WithSASL(DigestMD5("bob", "wrong")))
+	require.NoError(t, err)
+	defer bad.Close()
+	require.ErrorIs(t, bad.WaitConnected(within(t, 10*time.Second)), ErrAuthFailed)
+	require.Equal(t, AuthFailed, bad.State().State)
+}

@@ -1,0 +1,63 @@
+package client
+
+import "github.com/seed94657493/warren/proto"
+
+// rearmBytes is how large a setWatches request may grow before the next one is begun: the servers' jute.maxbuffer must not be
+// reached, however many watches there are. Source: client-protocol section 9.5.
+const rearmBytes = 128 << 10
+
+// rearm returns the frames that set all active watches on a new connection, and how many there are. seen is the newest zxid of the
+// session: the server reports what one-shot watches have missed since.
+func (s *watchSet) rearm(seen Zxid) (frames []byte, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var lists [watchRecursive + 1][]proto.Text
+	size := 0
+	flush := func() {
+		frames = appendSetWatches(frames, seen, &lists)
+		n++
+		size = 0
+		for i := range lists {
+			lists[i] = lists[i][:0]
+		}
+	}
+	for path, watches := range s.paths {
+		var has [watchRecursive + 1]bool
+		for _, w := range watches {
+			if !w.isActive || has[w.kind] {
+				continue
+			}
+			has[w.kind] = true
+			if size += 4 + len(path); size > rearmBytes && size > 4+len(path) {
+				flush()
+				size = 4 + len(path)
+			}
+			lists[w.kind] = append(lists[w.kind], proto.Text(path))
+		}
+	}
+	if size > 0 {
+		flush()
+	}
+	return frames, n
+}
+
+// appendSetWatches appends setWatches, or setWatches2 if there are persistent watches, which older servers do not know.
+func appendSetWatches(b []byte, seen Zxid, lists *[watchRecursive + 1][]proto.Text) []byte {
+	for i := range lists {
+		if lists[i] == nil {
+			lists[i] = []proto.Text{} // a null vector is refused
+		}
+	}
+	start := len(b)
+	b = beginFrame(b)
+	b = proto.AppendInt32(b, proto.XidSetWatches)
+	if len(lists[watchPersistent])+len(lists[watchRecursive]) == 0 {
+		b = proto.AppendInt32(b, int32(proto.OpSetWatches))
+		r := proto.SetWatches{RelativeZxid: seen, DataWatches: lists[watchData], ExistWatches: lists[watchExist], ChildWatches: lists[watchChild]}
+		return endFrame(r.AppendTo(b), start)
+	}
+	b = proto.AppendInt32(b, int32(proto.OpSetWatches2))
+	r := proto.SetWatches2{RelativeZxid: seen, DataWatches: lists[watchData], ExistWatches: lists[watchExist], ChildWatches: lists[watchChild],
+		PersistentWatches: lists[watchPersistent], PersistentRecursiveWatches: lists[watchRecursive]}
+	return endFrame(r.AppendTo(b), start)
+}

@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+)
+
+const (
+	retryMin = 5 * time.Millisecond
+	retryMax = time.Second
+)
+
+// Retry calls f again while its error is SafeToRetry, with random pauses that grow to a second, until ctx ends. Operations wait for
+// a connection by themselves, so f fails only when one is lost in the middle. The last error of f is returned.
+func Retry(ctx context.Context, f func(ctx context.Context) error) error {
+	for limit := retryMin; ; limit = min(2*limit, retryMax) {
+		err := f(ctx)
+		if !SafeToRetry(err) || pause(ctx, limit) != nil {
+			return err
+		}
+	}
+}
+
+// CreateProtected is Create that finds out what happened when the connection is lost before the answer: it marks the name with a fresh id,
+// as Curator does (_c_<uuid>-name), and looks for it. It returns the path that the znode has. If ctx ends while the outcome is
+// unknown, the znode is searched for and deleted in the background.
+func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
+	parent, name := parentOf(path), path[strings.LastIndexByte(path, '/')+1:]
+	id := "_c_" + newUUID() + "-"
+	marked := childOf(parent, id+name)
+	for limit := retryMin; ; limit = min(2*limit, retryMax) {
+		created, err := c.Create(ctx, marked, data, mode, options...)
+		isUnknown := MayHaveApplied(err)
+		if err == nil || !isUnknown && !SafeToRetry(err) {
+			return created, err
+		}
+		if isUnknown {
+			found, lookErr := c.findMarked(ctx, parent, id, mode)
+			switch {
+			case lookErr == nil && found != "":
+				return found, nil
+			case lookErr != nil:
+				c.start(func(ctx context.Context) { c.deleteMarked(ctx, parent, id) })
+				return "", err
+			}
+		}
+		if pause(ctx, limit) != nil {
+			return "", err
+		}
+	}
+}
+
+// findMarked looks for a child whose name begins with id, "" if there is none. What an expired session has left is deleted. The sync
+// makes the answer final: a request of an earlier connection that was not applied by then never will be, because the leader
+// refuses it once the session has moved.
+func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (found string, err error) {
+	err = Retry(ctx, func(ctx context.Context) error {
+		if err := c.Sync(ctx, parent); err != nil {
+			return err
+		}
+		names, _, err := c.Children(ctx, parent)
+		if err != nil {
+			return err
+		}
+		found = ""
+		for _, name := range names {
+			if !strings.HasPrefix(name, id) {
+				continue
+			}
+			path := childOf(parent, name)
+			stat, exists, err := c.Exists(ctx, path)
+			if err != nil {
+				return err
+			}
+			session, _ := c.Session()
+			if exists && (!mode.IsEphemeral() || SessionID(stat.EphemeralOwner) == session) {
+				found = path
+				return nil
+			}
+			if exists {
+				if err := c.Delete(ctx, path, AnyVersion); err != nil && !errors.Is(err, ErrNoNode) {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// deleteMarked deletes what a create with an unknown outcome may have left.
+func (c *Client) deleteMarked(ctx context.Context, parent, id string) {
+	found, err := c.findMarked(ctx, parent, id, Persistent)
+	if err == nil && found != "" {
+		err = c.deleteSurely(ctx, found)
+	}
+	if err != nil {
+		c.cfg.log.Warn("znode of an abandoned create may be left", "path", parent, "id", id, "error", err)
+	}
+}
+
+// DeleteSurely deletes a znode of any version and does not give up: lost connections are waited out, and what is left when ctx ends is
+// done in the background, as long as the client lives. A znode that is gone is a success.
+func (c *Client) DeleteSurely(ctx context.Context, path string) error {
+	err := c.deleteSurely(ctx, path)
+	if err != nil && ctx.Err() != nil {
+		c.start(func(ctx context.Context) {
+			if err := c.deleteSurely(ctx, path); err != nil {
+				c.cfg.log.Warn("znode could not be deleted", "path", path, "error", err)
+			}
+		})
+	}
+	return err
+}
+
+func (c *Client) deleteSurely(ctx context.Context, path string) error {
+	for limit := retryMin; ; limit = min(2*limit, retryMax) {
+		err := c.Delete(ctx, path, AnyVersion)
+		switch {
+		case err == nil || errors.Is(err, ErrNoNode):
+			return nil
+		case !SafeToRetry(err) && !(MayHaveApplied(err) && errors.Is(err, ErrConnectionLoss)):
+			return err
+		}
+		if pause(ctx, limit) != nil {
+			return err
+		}
+	}
+}
+
+// newUUID returns a random UUID in its canonical form.
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	s := hex.EncodeToString(b[:])
+	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
+}

@@ -1,0 +1,288 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// session keeps one session alive over many connections, and after its expiry a new one if renewal is on. One goroutine, run, owns
+// the fields up to mu; it is also the reader of the connection.
+type session struct {
+	cfg            *config
+	watches        *watchSet
+	hosts          *hosts
+	connectTimeout time.Duration
+	rebuild        func(ctx context.Context) // WithRenewal, bound to the client; may be nil
+
+	id       SessionID
+	password [proto.PasswordSize]byte
+	timeout  time.Duration
+	seenRW   bool // the session was made by a server with quorum, so it can be resumed
+	renewing context.CancelFunc
+	helpers  sync.WaitGroup // goroutines of a session: rebuild, search for a server with quorum
+
+	zxid atomic.Int64 // newest zxid seen; written by the reader
+	now  atomic.Pointer[standing]
+	// better is a server with quorum, found while connected to one without; written by seekQuorum.
+	better atomic.Pointer[string]
+
+	mu          sync.Mutex
+	credentials []credential // repeated on every connection
+	lostTimer   *time.Timer
+}
+
+// publish makes a new standing, unless the last one is final. REQUIRES: mu is not held.
+func (s *session) publish(next standing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.publishLocked(next)
+}
+
+func (s *session) publishLocked(next standing) bool {
+	last := s.now.Load()
+	if last.final != nil {
+		return false
+	}
+	next.At = time.Now()
+	next.changed = make(chan struct{})
+	last.next = &next
+	s.now.Store(&next)
+	close(last.changed)
+	level := s.cfg.log.Info
+	if next.Err != nil {
+		level = s.cfg.log.Warn
+	}
+	level("session state changed", "state", next.State.String(), "session_id", next.SessionID.String(), "server", next.Server, "error", next.Err)
+	if s.cfg.hooks.State != nil {
+		s.cfg.hooks.State(next.StateChange)
+	}
+	return true
+}
+
+// run is the life of the client: connect, serve, and again, until ctx ends, the session expires or its credentials are refused.
+func (s *session) run(ctx context.Context) {
+	defer s.helpers.Wait()
+	for session := 1; s.now.Load().final == nil; {
+		g, err := s.connect(ctx)
+		var refused *authError
+		switch {
+		case err == nil:
+			err = s.serve(ctx, g, session)
+			if errors.As(err, &refused) {
+				s.end(AuthFailed, refused)
+				return
+			}
+		case errors.Is(err, errRejected):
+			if !s.expire(session) {
+				return
+			}
+			session++
+		case errors.As(err, &refused):
+			s.end(AuthFailed, refused)
+			return
+		default:
+			s.end(Closed, ErrClosed)
+			return
+		}
+	}
+}
+
+// connect tries servers until one accepts the session. It returns errRejected, an authError, or the error of ctx.
+func (s *session) connect(ctx context.Context) (*greeted, error) {
+	limit := s.cfg.backoffMin
+	for {
+		e, isLast, err := s.hosts.pick(ctx)
+		var g *greeted
+		if err == nil {
+			g, err = s.greet(ctx, e)
+		}
+		var refused *authError
+		switch {
+		case err == nil:
+			return g, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errRejected), errors.As(err, &refused):
+			return nil, err
+		}
+		s.cfg.log.Debug("server did not accept the session", "server", e.addr, "error", err)
+		if !isLast {
+			continue
+		}
+		if err := pause(ctx, limit); err != nil {
+			return nil, err
+		}
+		limit = min(2*limit, s.cfg.backoffMax)
+	}
+}
+
+// pause waits for a random time of at most limit.
+func pause(ctx context.Context, limit time.Duration) error {
+	if limit <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(rand.N(limit) + 1)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// serve runs one connection to its end and returns why it ended.
+func (s *session) serve(ctx context.Context, g *greeted, session int) error {
+	s.timeout = time.Duration(g.resp.TimeOut) * time.Millisecond
+	s.password = g.resp.Password
+	s.seenRW = s.seenRW || !g.resp.ReadOnly
+	cn := newConn(g.nc, g.in, g.addr, s.timeout, s.cfg)
+	cn.watches, cn.zxid, cn.onAuth = s.watches, &s.zxid, s.authReply
+	cn.heard.Store(time.Now().UnixNano())
+
+	s.mu.Lock()
+	for _, c := range s.credentials {
+		_ = cn.pushAuth(&authCall{credential: c})
+	}
+	s.mu.Unlock()
+	rearm, n := s.watches.rearm(Zxid(s.zxid.Load()))
+	cn.rearming = n
+	cn.queue(rearm)
+
+	state := Connected
+	if g.resp.ReadOnly {
+		state = ConnectedReadOnly
+	}
+	id := g.resp.SessionID
+	isNew := id != s.id
+	s.id = id
+	s.connected(cn, standing{StateChange: StateChange{State: state, SessionID: id, Timeout: s.timeout, Server: g.addr}, session: session, conn: cn})
+	if isNew && session > 1 && s.rebuild != nil {
+		s.renew(ctx)
+	}
+	if state == ConnectedReadOnly {
+		s.helpers.Go(func() { s.seekQuorum(ctx, cn) })
+	}
+	stop := context.AfterFunc(ctx, func() { cn.fail(ErrClosed) })
+	err := cn.run()
+	stop()
+	if better := s.better.Swap(nil); better != nil {
+		s.hosts.front = *better
+	}
+	s.disconnected(cn, session, err)
+	return err
+}
+
+func (s *session) connected(cn *conn, st standing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lostTimer != nil {
+		s.lostTimer.Stop()
+		s.lostTimer = nil
+	}
+	if !s.publishLocked(st) {
+		cn.fail(ErrClosed) // Close came first and saw no connection
+	}
+}
+
+// disconnected says so, and that the session is lost if no server is found in time.
+func (s *session) disconnected(cn *conn, session int, err error) {
+	if !s.seenRW {
+		s.id, s.password = 0, [proto.PasswordSize]byte{} // a session of a read-only server cannot be resumed elsewhere
+	}
+	silence := time.Since(time.Unix(0, cn.heard.Load()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.now.Load().StateChange
+	st := standing{StateChange: StateChange{State: Disconnected, SessionID: old.SessionID, Timeout: s.timeout, Err: err}, session: session}
+	if !s.publishLocked(st) {
+		return
+	}
+	here := s.now.Load()
+	s.lostTimer = time.AfterFunc(max(s.timeout-silence, 0), func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.now.Load() != here {
+			return
+		}
+		lost := st
+		lost.State, lost.Err = Lost, fmt.Errorf("client: nothing heard of session %v for %v", old.SessionID, s.timeout)
+		s.publishLocked(lost)
+	})
+}
+
+// expire ends the session for good and reports whether a new one is to be made.
+func (s *session) expire(session int) bool {
+	id := s.id
+	s.id, s.password, s.seenRW = 0, [proto.PasswordSize]byte{}, false
+	if s.renewing != nil {
+		s.renewing()
+	}
+	st := standing{StateChange: StateChange{State: Expired, SessionID: id, Err: ErrSessionExpired}, session: session}
+	if s.rebuild == nil {
+		st.final = ErrSessionExpired
+		s.publish(st)
+		s.watches.close(ErrSessionExpired)
+		return false
+	}
+	s.publish(st)
+	s.watches.sessionLost(ErrSessionExpired)
+	s.publish(standing{StateChange: StateChange{State: Connecting}, session: session + 1})
+	return true
+}
+
+// renew rebuilds what the expired session held, in a goroutine that ends with the new session.
+func (s *session) renew(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.renewing = cancel
+	s.helpers.Go(func() {
+		defer cancel()
+		s.rebuild(ctx)
+	})
+}
+
+// end publishes the last standing and ends all watches.
+func (s *session) end(state State, err error) {
+	old := s.now.Load()
+	if s.renewing != nil {
+		s.renewing()
+	}
+	st := standing{StateChange: StateChange{State: state, SessionID: old.SessionID, Timeout: old.Timeout, Err: err}, session: old.session, final: err}
+	if state == AuthFailed {
+		st.final = fmt.Errorf("%w: %w", ErrAuthFailed, err)
+	}
+	s.mu.Lock()
+	if s.lostTimer != nil {
+		s.lostTimer.Stop()
+	}
+	s.publishLocked(st)
+	final := s.now.Load().final
+	s.mu.Unlock()
+	s.watches.close(final)
+}
+
+// authReply is called by the reader for every answer to an auth packet. A refusal of credentials that the client was made with is final.
+func (s *session) authReply(a *authCall, code proto.ErrCode) error {
+	if a.done == nil {
+		if code == proto.OK {
+			return nil
+		}
+		return &authError{fmt.Errorf("client: scheme %s: %w", a.scheme, code)}
+	}
+	if code != proto.OK {
+		a.done <- code
+		return nil
+	}
+	s.mu.Lock()
+	s.credentials = append(s.credentials, a.credential)
+	s.mu.Unlock()
+	a.done <- nil
+	return nil
+}

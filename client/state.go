@@ -1,0 +1,92 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// StateChange is the state of the session from some moment on.
+type StateChange struct {
+	State     State
+	SessionID SessionID     // 0 before the first connection
+	Timeout   time.Duration // negotiated session timeout
+	Server    string        // address of the server, "" without one
+	At        time.Time     // when it began
+	Err       error         // why, for the states that are bad news
+}
+
+// standing is what holds for operations from one StateChange to the next. Standings form a list, so that who follows them misses none
+// however slow; nothing but its followers keeps an old one alive.
+type standing struct {
+	StateChange
+	session int           // how many sessions the client has had
+	conn    *conn         // nil unless connected
+	final   error         // why there will be no other standing
+	changed chan struct{} // closed when next is set
+	next    *standing
+}
+
+// State returns the current state of the session.
+func (c *Client) State() StateChange { return c.s.now.Load().StateChange }
+
+// States ranges over the states of the session, from the current one, until the last one or the end of ctx. None is left out.
+func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
+	return func(yield func(StateChange) bool) {
+		st := c.s.now.Load()
+		for yield(st.StateChange) && st.final == nil {
+			select {
+			case <-st.changed:
+				st = st.next
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// WaitConnected waits until the session is served. It returns the error of ctx, or why the session will never be.
+func (c *Client) WaitConnected(ctx context.Context) error {
+	st := c.s.now.Load()
+	for !st.State.IsConnected() {
+		if st.final != nil {
+			return st.final
+		}
+		select {
+		case <-st.changed:
+			st = st.next
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// WhileHeld returns a context that ends when the session may no longer hold what it held: at the latest when nothing was heard of a
+// server for the session timeout, and at once if strict is true and the connection is lost. Its cause is the session's error.
+// The caller must call cancel. Recipes that grant exclusive access hand this context to the holder.
+func (c *Client) WhileHeld(ctx context.Context, strict bool) (held context.Context, cancel context.CancelFunc) {
+	held, end := context.WithCancelCause(ctx)
+	session := c.s.now.Load().session
+	go c.follow(held, end, session, strict)
+	return held, func() { end(context.Canceled) }
+}
+
+// follow ends a held context when its session is in doubt.
+func (c *Client) follow(held context.Context, end context.CancelCauseFunc, session int, strict bool) {
+	for st := c.s.now.Load(); ; st = st.next {
+		switch {
+		case st.session != session, st.State == Expired, st.final != nil, st.State == Lost:
+			end(ErrSessionExpired)
+			return
+		case strict && st.State == Disconnected:
+			end(ErrConnectionLoss)
+			return
+		}
+		select {
+		case <-held.Done():
+			return
+		case <-st.changed:
+		}
+	}
+}

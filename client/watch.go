@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"iter"
+)
+
+type watchKind uint8
+
+const (
+	watchData       watchKind = iota // getData, and exists on a znode that exists: one-shot
+	watchExist                       // exists on an absent znode: one-shot
+	watchChild                       // getChildren: one-shot
+	watchPersistent                  // addWatch mode 0
+	watchRecursive                   // addWatch mode 1
+)
+
+func (k watchKind) isOneShot() bool { return k <= watchChild }
+
+// takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source: client-protocol section 9.4.
+func (k watchKind) takes(t EventType) bool {
+	switch k {
+	case watchData, watchExist:
+		return t != NodeChildrenChanged
+	case watchChild:
+		return t == NodeChildrenChanged || t == NodeDeleted
+	case watchRecursive:
+		return t != NodeChildrenChanged
+	}
+	return true
+}
+
+// Watch is one registration for events. Its events wait in a bounded queue until they are received from C, by Next or by All; when the
+// queue is full, WatchOverflow takes the place of those that follow until it is received.
+//
+// A one-shot watch delivers one event and is over. A persistent one goes on until its context ends, Close is called or the session
+// is lost. Both survive reconnects. All methods may be called concurrently.
+type Watch struct {
+	set      *watchSet
+	path     string // as the server knows it
+	kind     watchKind
+	queue    *eventQueue
+	isShared bool // the queue belongs to many watches and stays open
+
+	// Guarded by set.mu.
+	isActive bool // the server has it
+	isOver   bool
+	stop     func() bool // unties a persistent watch from its context
+}
+
+// eventQueue is where the events of a watch wait. Guarded by watchSet.mu for sending and closing.
+// Invariant: at most limit events, one WatchOverflow and one final event are in ch, so that sending never blocks.
+type eventQueue struct {
+	ch         chan Event
+	limit      int
+	overflowed bool // a WatchOverflow is in ch
+	err        error
+}
+
+func newEventQueue(limit int) *eventQueue {
+	return &eventQueue{ch: make(chan Event, limit+2), limit: limit}
+}
+
+// put adds an event, or says once that it could not.
+func (q *eventQueue) put(e Event) {
+	if q.overflowed {
+		if len(q.ch) > 0 {
+			return // who receives the WatchOverflow will read what e reports
+		}
+		q.overflowed = false
+	}
+	if len(q.ch) >= q.limit {
+		q.overflowed = true
+		e = Event{Type: WatchOverflow, Path: e.Path, Zxid: e.Zxid}
+	}
+	q.ch <- e
+}
+
+// C returns the channel of events. It is closed after the last one.
+func (w *Watch) C() <-chan Event { return w.queue.ch }
+
+// Path returns the watched path.
+func (w *Watch) Path() string { return stripChroot(w.set.chroot, w.path) }
+
+// Next waits for the next event. It returns false when the watch is over or ctx ends.
+func (w *Watch) Next(ctx context.Context) (Event, bool) {
+	select {
+	case e, ok := <-w.queue.ch:
+		return e, ok
+	default:
+	}
+	select {
+	case e, ok := <-w.queue.ch:
+		return e, ok
+	case <-ctx.Done():
+		return Event{}, false
+	}
+}
+
+// All ranges over the events until the watch is over or ctx ends, and closes the watch when the loop is left.
+func (w *Watch) All(ctx context.Context) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		defer w.Close()
+		for {
+			e, ok := w.Next(ctx)
+			if !ok || !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Err returns why the watch is over, nil if it is not, has fired, or was closed by its owner.
+func (w *Watch) Err() error {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	return w.queue.err
+}
+
+// Close ends the watch. The server is told, without waiting for it, if no other watch is left on the path.
+func (w *Watch) Close() { w.set.drop(w, true) }

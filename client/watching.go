@@ -1,0 +1,201 @@
+package client
+
+import (
+	"context"
+	"iter"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// WatchMode is how much of the tree a persistent watch covers.
+type WatchMode int32
+
+// The modes of persistent watches.
+const (
+	// WatchNode reports what happens to the znode and that its list of children changes.
+	WatchNode = WatchMode(proto.AddWatchPersistent)
+	// WatchSubtree reports what happens to the znode and to everything below it; it never reports NodeChildrenChanged.
+	WatchSubtree = WatchMode(proto.AddWatchPersistentRecursive)
+)
+
+// watchCall prepares a read that sets a one-shot watch.
+func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, queue *eventQueue) (*call, error) {
+	cl, err := c.pathCall(op, path)
+	if err != nil {
+		return nil, err
+	}
+	isShared := queue != nil
+	if !isShared {
+		queue = newEventQueue(1)
+	}
+	cl.watch = c.watches.add(path, kind, queue, isShared)
+	return cl, nil
+}
+
+// GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch.
+func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
+	cl, err := c.watchCall(proto.OpGetData, path, watchData, nil)
+	if err != nil {
+		return nil, Stat{}, nil, err
+	}
+	w := cl.watch
+	data, stat, err := c.doData(ctx, cl)
+	if err != nil {
+		return nil, Stat{}, nil, err
+	}
+	return data, stat, w, nil
+}
+
+// ExistsW is Exists that also sets a one-shot watch, on the znode or on its creation. Ctx bounds the call, not the watch.
+func (c *Client) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
+	cl, err := c.watchCall(proto.OpExists, path, watchData, nil)
+	if err != nil {
+		return Stat{}, false, nil, err
+	}
+	w := cl.watch
+	stat, err := c.doStat(ctx, cl)
+	switch {
+	case isCode(err, ErrNoNode):
+		return Stat{}, false, w, nil
+	case err != nil:
+		return Stat{}, false, nil, err
+	}
+	return stat, true, w, nil
+}
+
+// ChildrenW is Children that also sets a one-shot watch on the list of children. Ctx bounds the call, not the watch.
+func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
+	cl, err := c.watchCall(proto.OpGetChildren2, path, watchChild, nil)
+	if err != nil {
+		return nil, Stat{}, nil, err
+	}
+	w := cl.watch
+	if err := c.do(ctx, cl); err != nil {
+		return nil, Stat{}, nil, err
+	}
+	names, stat := cl.names, cl.stat
+	cl.release()
+	return names, stat, w, nil
+}
+
+// Watch sets a persistent watch, which need not exist as a znode. It lives until ctx ends or Close is called. Errors: ErrUnimplemented from
+// servers before 3.6, which also cut the connection.
+func (c *Client) Watch(ctx context.Context, path string, mode WatchMode) (*Watch, error) {
+	return c.watchWith(ctx, path, mode, newEventQueue(c.cfg.watchQueue))
+}
+
+func (c *Client) watchWith(ctx context.Context, path string, mode WatchMode, queue *eventQueue) (*Watch, error) {
+	cl, err := c.pathCall(proto.OpAddWatch, path)
+	if err != nil {
+		return nil, err
+	}
+	kind := watchPersistent
+	if mode == WatchSubtree {
+		kind = watchRecursive
+	}
+	cl.version = int32(mode)
+	w := c.watches.add(path, kind, queue, false)
+	cl.watch = w
+	if err := c.doEmpty(ctx, cl); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { c.watches.drop(w, true) })
+	c.watches.tie(w, stop)
+	return w, nil
+}
+
+// removeQuietly asks the server to forget the watches of a path, given as the server knows it, without waiting. Without a connection
+// there is nothing to forget.
+func (c *Client) removeQuietly(path string) {
+	st := c.s.now.Load()
+	if st.conn == nil {
+		return
+	}
+	cl := c.newCall(proto.OpRemoveWatches, path)
+	cl.chroot, cl.version = "", int32(proto.WatcherAny)
+	cl.state.Store(callAbandoned)
+	st.conn.pushQuietly(cl)
+}
+
+// HasWatch asks the server whether this connection has a watch on the path.
+func (c *Client) HasWatch(ctx context.Context, path string, t proto.WatcherType) (bool, error) {
+	cl, err := c.pathCall(proto.OpCheckWatches, path)
+	if err != nil {
+		return false, err
+	}
+	cl.version = int32(t)
+	err = c.doEmpty(ctx, cl)
+	if isCode(err, ErrNoWatcher) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RemoveWatches removes all watches of a type from a path, on the server and here, where they end without an event. Watch.Close is
+// the way to end a single one. Errors: ErrNoWatcher.
+func (c *Client) RemoveWatches(ctx context.Context, path string, t proto.WatcherType) error {
+	cl, err := c.pathCall(proto.OpRemoveWatches, path)
+	if err != nil {
+		return err
+	}
+	cl.version = int32(t)
+	if err := c.doEmpty(ctx, cl); err != nil {
+		return err
+	}
+	c.watches.lose(path, t)
+	return nil
+}
+
+// Node is a znode at one moment.
+type Node struct {
+	Path   string
+	Data   []byte
+	Stat   Stat
+	Exists bool
+}
+
+// Follow ranges over the states of a znode: the current one, then every later one that is seen, whether it exists or not. States that
+// follow each other quickly may be left out, the last one never is. The range ends with an error, or when ctx ends.
+func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error] {
+	return func(yield func(Node, error) bool) {
+		for {
+			n, w, err := c.look(ctx, path)
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(Node{Path: path}, err)
+				}
+				return
+			}
+			if !yield(n, nil) {
+				w.Close()
+				return
+			}
+			if _, ok := w.Next(ctx); !ok && ctx.Err() != nil {
+				w.Close()
+				return
+			}
+		}
+	}
+}
+
+// look reads a znode, present or not, and watches it. Lost connections are waited out.
+func (c *Client) look(ctx context.Context, path string) (Node, *Watch, error) {
+	for {
+		data, stat, w, err := c.GetW(ctx, path)
+		if err == nil {
+			return Node{path, data, stat, true}, w, nil
+		}
+		if isCode(err, ErrNoNode) {
+			var exists bool
+			if _, exists, w, err = c.ExistsW(ctx, path); err == nil && !exists {
+				return Node{Path: path}, w, nil
+			} else if err == nil {
+				w.Close() // created in between
+				continue
+			}
+		}
+		if !SafeToRetry(err) {
+			return Node{}, nil, err
+		}
+	}
+}

@@ -1,0 +1,275 @@
+package client
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// watchSet holds the watches of a client by path. The reader of the connection delivers events; callers add and drop. Lock order:
+// watchSet.mu -> conn.mu.
+//
+// A watch is added before its request is pushed and becomes active with the reply. So a path without any watch, active or not, can be
+// removed from the server under mu: a request that sets a new one is pushed later than the removal.
+type watchSet struct {
+	chroot string
+	remove func(path string) // queues removeWatches(any), or does nothing without a connection; called under mu
+	onFire func(Event)       // hook, may be nil
+
+	mu        sync.Mutex
+	paths     map[string][]*Watch
+	recursive int   // active recursive watches
+	err       error // why no watch can be added any more
+}
+
+func newWatchSet(chroot string) *watchSet {
+	return &watchSet{chroot: chroot, paths: map[string][]*Watch{}}
+}
+
+// add registers a watch that the server does not have yet. path is the caller's.
+func (s *watchSet) add(path string, kind watchKind, queue *eventQueue, isShared bool) *Watch {
+	w := &Watch{set: s, path: joinChroot(s.chroot, path), kind: kind, queue: queue, isShared: isShared}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		s.end(w, s.err)
+		return w
+	}
+	s.paths[w.path] = append(s.paths[w.path], w)
+	return w
+}
+
+// tie lets the watch untie itself from its context when it ends.
+func (s *watchSet) tie(w *Watch, stop func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.stop = stop
+	if w.isOver {
+		stop()
+	}
+}
+
+// activate marks that the server has the watch. It may be over already.
+func (s *watchSet) activate(w *Watch) { s.activateAs(w, w.kind) }
+
+// activateAs is activate for a watch whose kind is known only now. Source: client-protocol section 9.5: on a reconnect the lists
+// of exists watches and of data watches mean different things.
+func (s *watchSet) activateAs(w *Watch, kind watchKind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.kind = kind
+	switch {
+	case w.isActive:
+	case w.isOver: // its owner left between the request and the reply
+		s.forget(w.path)
+	default:
+		w.isActive = true
+		if kind == watchRecursive {
+			s.recursive++
+		}
+	}
+}
+
+// drop ends a watch without an event; onServer asks to remove it there too if it was the last of its path.
+func (s *watchSet) drop(w *Watch, onServer bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !w.isOver {
+		s.unlink(w)
+		s.end(w, nil)
+	}
+	if onServer {
+		s.forget(w.path)
+	}
+}
+
+// forget removes a path from the server if nobody watches it. REQUIRES: mu.
+func (s *watchSet) forget(path string) {
+	if len(s.paths[path]) == 0 && s.err == nil {
+		s.remove(path)
+	}
+}
+
+// unlink takes a watch out of the maps. REQUIRES: mu.
+func (s *watchSet) unlink(w *Watch) {
+	list := s.paths[w.path]
+	for i := range list {
+		if list[i] == w {
+			list[i] = list[len(list)-1]
+			list[len(list)-1] = nil
+			list = list[:len(list)-1]
+			break
+		}
+	}
+	if len(list) == 0 {
+		delete(s.paths, w.path)
+	} else {
+		s.paths[w.path] = list
+	}
+	if w.isActive && w.kind == watchRecursive {
+		s.recursive--
+	}
+}
+
+// end closes the queue of a watch, after a last event if there is a reason. REQUIRES: mu.
+func (s *watchSet) end(w *Watch, err error) {
+	w.isOver, w.isActive = true, false
+	if w.stop != nil {
+		w.stop()
+	}
+	if w.isShared {
+		if err != nil {
+			w.queue.put(Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err})
+		}
+		return
+	}
+	if err != nil {
+		w.queue.err = err
+		w.queue.ch <- Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err}
+	}
+	close(w.queue.ch)
+}
+
+// fire delivers an event of the server to the watches that it concerns: those at the path, and the recursive ones above it.
+func (s *watchSet) fire(t EventType, path []byte, zxid Zxid) {
+	s.mu.Lock()
+	list := s.paths[string(path)]
+	if len(list) == 0 && s.recursive == 0 && s.onFire == nil {
+		s.mu.Unlock()
+		return
+	}
+	full := string(path)
+	e := Event{Type: t, Path: stripChroot(s.chroot, full), Zxid: zxid}
+	for i := 0; i < len(list); {
+		w := list[i]
+		if !w.isActive || !w.kind.takes(t) {
+			i++
+			continue
+		}
+		w.queue.put(e)
+		if !w.kind.isOneShot() {
+			i++
+			continue
+		}
+		s.unlink(w) // moves the last watch to i
+		s.end(w, nil)
+		list = s.paths[full]
+	}
+	if s.recursive > 0 && t != NodeChildrenChanged {
+		s.fireAbove(full, e)
+	}
+	s.mu.Unlock()
+	if s.onFire != nil {
+		s.onFire(e)
+	}
+}
+
+// fireAbove delivers an event to the recursive watches on the ancestors of path. REQUIRES: mu.
+func (s *watchSet) fireAbove(path string, e Event) {
+	for path != "/" {
+		path = path[:max(strings.LastIndexByte(path, '/'), 0)]
+		if path == "" {
+			path = "/"
+		}
+		for _, w := range s.paths[path] {
+			if w.isActive && w.kind == watchRecursive {
+				w.queue.put(e)
+			}
+		}
+	}
+}
+
+// rearmed tells the persistent watches that a new connection has them again.
+func (s *watchSet) rearmed() {
+	s.eachPersistent(func(w *Watch) {
+		w.queue.put(Event{Type: WatchRearmed, Path: stripChroot(s.chroot, w.path), Zxid: -1})
+	})
+}
+
+// losePersistent ends the persistent watches: the server does not know them.
+func (s *watchSet) losePersistent(err error) {
+	s.eachPersistent(func(w *Watch) {
+		s.unlink(w)
+		s.end(w, err)
+	})
+}
+
+func (s *watchSet) eachPersistent(f func(*Watch)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.active() {
+		if !w.kind.isOneShot() {
+			f(w)
+		}
+	}
+}
+
+// active returns the watches that the server has, in no order. REQUIRES: mu.
+func (s *watchSet) active() (all []*Watch) {
+	for _, list := range s.paths {
+		for _, w := range list {
+			if w.isActive {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+// sessionLost ends the one-shot watches and tells the persistent ones about the gap; they stay active and are set in the new session.
+func (s *watchSet) sessionLost(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.active() {
+		if w.kind.isOneShot() {
+			s.unlink(w)
+			s.end(w, err)
+			continue
+		}
+		w.queue.put(Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err})
+	}
+}
+
+// close ends all watches and refuses new ones.
+func (s *watchSet) close(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+	for path, list := range s.paths {
+		delete(s.paths, path)
+		for _, w := range list {
+			s.end(w, err)
+		}
+	}
+	s.recursive = 0
+}
+
+// lose ends the watches of a path that an operator took from the server.
+func (s *watchSet) lose(path string, t proto.WatcherType) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path = joinChroot(s.chroot, path)
+	for _, w := range append([]*Watch(nil), s.paths[path]...) {
+		if w.isActive && w.kind.isOf(t) {
+			s.unlink(w)
+			s.end(w, nil)
+		}
+	}
+}
+
+func (k watchKind) isOf(t proto.WatcherType) bool {
+	switch t {
+	case proto.WatcherAny:
+		return true
+	case proto.WatcherData:
+		return k == watchData || k == watchExist
+	case proto.WatcherChildren:
+		return k == watchChild
+	case proto.WatcherPersistent:
+		return k == watchPersistent
+	case proto.WatcherPersistentRecursive:
+		return k == watchRecursive
+	}
+	return false
+}
