@@ -21,7 +21,7 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	if len(name) == 0 {
 		return 0, proto.ErrNoNode
 	}
-	parent := s.Lookup(parentPath)
+	parent := s.txn.finder.parent(s, parentPath)
 	if parent == 0 {
 		return 0, proto.ErrNoNode
 	}

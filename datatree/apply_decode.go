@@ -15,6 +15,7 @@ type txnScratch struct {
 	body     txnBody
 	multi    proto.MultiTxn
 	hasError bool // multi holds an error: it failed
+	finder   finder
 	path     []byte
 	stats    []byte // text of a stats node of a quota
 	digestIn digestScratch

@@ -10,7 +10,7 @@ func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCo
 	if len(name) == 0 {
 		return proto.ErrNoNode
 	}
-	parent := s.Lookup(parentPath)
+	parent := s.txn.finder.parent(s, parentPath)
 	if parent == 0 {
 		return proto.ErrNoNode
 	}

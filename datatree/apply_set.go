@@ -36,7 +36,7 @@ func (s *State) existing(path proto.Text) NodeID {
 	if path == nil {
 		return 0
 	}
-	return s.Lookup(path)
+	return s.txn.finder.lookup(s, path)
 }
 
 // setData replaces a znode's data and returns by how much it grew. The digest is the caller's.

@@ -135,6 +135,7 @@ func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 // unlink takes a znode without children out of the tree and frees its memory. ACL, owner's list and
 // digest are the caller's.
 func (s *State) unlink(id NodeID) {
+	s.removals++
 	r := s.rec(id)
 	invariant("the root stays", r.parent != 0, uint64(id))
 	k := s.kinOf(s.rec(r.parent))

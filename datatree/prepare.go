@@ -81,6 +81,7 @@ type Preparer struct {
 	state   *State
 	cfg     PrepareConfig
 	overlay overlay
+	finder  finder // in the applied tree
 	opened  sessions
 
 	last   proto.Zxid // newest txn prepared, 0 for none

@@ -27,7 +27,7 @@ func (p *Preparer) load(t *target, path []byte) {
 		p.loadSlot(t)
 		return
 	}
-	p.loadTree(t, p.state.Lookup(t.path))
+	p.loadTree(t, p.finder.lookup(p.state, t.path))
 }
 
 // loadChild is load for the child called name of a parent that was just loaded and exists. In the

@@ -36,6 +36,7 @@ type State struct {
 
 	lastZxid proto.Zxid
 	digest   int64
+	removals uint64 // znodes removed so far; see finder
 	dataSize int64
 
 	walkers  walkers

@@ -27,6 +27,7 @@ type logger struct {
 	txns      int
 	snapTxns  int
 	snapBytes int64
+	rolled    int64 // when, ns on the server's clock
 }
 
 // inApplier is how many durable batches may wait for the applier.
@@ -36,7 +37,7 @@ const inApplier = 8
 const retryAfter = 100 * time.Millisecond
 
 func newLogger(srv *Server, log *wal.Log, in <-chan *logBatch, replayed int) *logger {
-	l := &logger{srv: srv, log: log, in: in, out: make(chan *logBatch, inApplier), txns: replayed}
+	l := &logger{srv: srv, log: log, in: in, out: make(chan *logBatch, inApplier), txns: replayed, rolled: srv.clock.now()}
 	l.draw()
 	return l
 }
@@ -100,10 +101,29 @@ func (l *logger) persist(b *logBatch) bool {
 	l.srv.guard.wrote(len(b.framed))
 	l.txns += b.txns
 	l.srv.metrics.batch(b)
-	if l.txns > l.snapTxns || l.snapBytes > 0 && l.log.Size() > l.snapBytes {
+	if l.snapshotDue() {
 		l.rollOver(b.last)
 	}
 	return true
+}
+
+// Bounds of how often snapshots are written when txns come very fast.
+const (
+	// snapshotPause is the least time between two snapshots: the syncs of a snapshot hold up those
+	// of the log, and to replay what is logged meanwhile takes less time than it took to log it.
+	snapshotPause = 3 * time.Second
+	// snapshotBacklog bounds that replay: after so many times snapCount the pause no longer counts.
+	snapshotBacklog = 20
+)
+
+// snapshotDue reports whether the log has grown enough, in txns or bytes, to begin a new file and
+// a snapshot.
+func (l *logger) snapshotDue() bool {
+	if l.snapBytes > 0 && l.log.Size() > l.snapBytes {
+		return true
+	}
+	return l.txns > l.snapTxns &&
+		(l.srv.clock.now()-l.rolled >= int64(snapshotPause) || l.txns > snapshotBacklog*l.snapTxns)
 }
 
 // rollOver begins a new log file and asks for a snapshot.
@@ -115,7 +135,7 @@ func (l *logger) rollOver(last proto.Zxid) {
 		l.srv.fatal("rolling the log", err)
 		return
 	}
-	l.txns = 0
+	l.txns, l.rolled = 0, l.srv.clock.now()
 	l.draw()
 	l.srv.snapshotter.request()
 	l.srv.log.Debug("rolled the log", zap.Stringer("zxid", last))

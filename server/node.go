@@ -24,7 +24,7 @@ type node struct {
 func newNode(srv *Server, preparer *datatree.Preparer, last proto.Zxid) *node {
 	return &node{
 		srv: srv, preparer: preparer, last: last, inbox: newInbox[*batch](),
-		out: make(chan *logBatch, 1), done: make(chan struct{}),
+		out: make(chan *logBatch), done: make(chan struct{}),
 	}
 }
 
