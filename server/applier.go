@@ -14,7 +14,7 @@ type applier struct {
 	in    <-chan *logBatch
 	body  []byte  // reply body of the txn that is being applied
 	dirty []*conn // connections with new output
-	freed []*conn // connections of sessions that have ended
+	freed []*conn // connections to close: their sessions have ended, or they take no events
 
 	// The event that is being delivered, encoded once for all its watchers.
 	event     []byte
@@ -123,18 +123,18 @@ func (a *applier) answerWithout(it *item) {
 	if c == nil {
 		return
 	}
-	if it.drop {
+	switch {
+	case it.op == proto.OpCreateSession: // it waits in no queue
+		a.srv.inProcess.Add(-1)
+		a.freed = append(a.freed, c)
+	case it.drop:
 		c.mu.Lock()
 		a.advance(c)
 		c.mu.Unlock()
-		c.abort()
-		return
+		a.freed = append(a.freed, c)
+	default:
+		a.answer(it, a.srv.store.state.LastZxid(), it.err, nil, it.received)
 	}
-	if it.op == proto.OpCreateSession {
-		c.abort()
-		return
-	}
-	a.answer(it, a.srv.store.state.LastZxid(), it.err, nil, it.received)
 }
 
 // advance takes the write that was answered off the connection's queue and runs what follows it,

@@ -122,8 +122,11 @@ func (c *conn) process() bool {
 			return true
 		}
 		more, err := c.frames()
+		accepted := c.submit()
 		c.unlock()
-		c.submit()
+		if !accepted {
+			c.abort()
+		}
 		c.account()
 		c.flush()
 		if err != nil {
@@ -285,6 +288,10 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 // write queues a write and adds it to the batch for the node goroutine.
 func (c *conn) write(xid int32, op proto.OpCode, body []byte) {
 	c.lockQueue()
+	if c.mu.out.dead {
+		c.srv.large.release(len(body) + proto.RequestHeaderSize)
+		return
+	}
 	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, nil)
 	if c.work == nil {
 		c.work = c.srv.batches.get()
@@ -348,17 +355,20 @@ func (c *conn) unlock() {
 	c.mode = lockNone
 }
 
-// submit hands the writes decoded so far to the node goroutine.
-func (c *conn) submit() {
+// submit hands the writes decoded so far to the node goroutine and reports false if it takes
+// none any more. Since write the connection's lock has not been given up: once abort has returned,
+// nothing of the connection is submitted, and what the client sends on its next connection
+// cannot be overtaken.
+//
+// REQUIRES: c.mu if there are writes.
+func (c *conn) submit() bool {
 	if c.work == nil {
-		return
+		return true
 	}
 	w := c.work
 	c.work = nil
 	c.srv.inProcess.Add(int64(len(w.requests)))
-	if !c.srv.node.submit(w) {
-		c.abort()
-	}
+	return c.srv.node.submit(w)
 }
 
 // account adds what was received to the statistics, and keeps the session alive.
@@ -366,10 +376,12 @@ func (c *conn) account() {
 	if c.packets == 0 {
 		return
 	}
-	if s := c.session.Load(); s != nil {
-		s.touch(c.received)
-	}
+	// The session is as young as this moment, not as the socket read: between the two the process may
+	// have been suspended and every session postponed.
 	now := c.srv.clock.now()
+	if s := c.session.Load(); s != nil {
+		s.touch(now)
+	}
 	c.srv.stats.received.Add(c.packets)
 	c.srv.stats.readLatency.observeN(nsToMs(now-c.received), c.executed)
 	c.mu.Lock()

@@ -36,7 +36,6 @@ func (c *conn) handshake() bool {
 		}
 		return false
 	}
-	_ = c.nc.SetReadDeadline(time.Time{})
 	return !c.ended || c.drainInput()
 }
 
@@ -138,6 +137,7 @@ func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 		if old != nil {
 			old.abort()
 		}
+		_ = c.nc.SetReadDeadline(time.Time{})
 		resp.TimeOut, resp.SessionID, resp.Password = timeout, s.id, passwd
 		c.session.Store(s)
 	}

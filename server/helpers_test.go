@@ -1,0 +1,108 @@
+package server
+
+import (
+	"encoding/binary"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memConfig is a small standalone server whose data lives in memory.
+func memConfig() *config.Config {
+	cfg := config.Default()
+	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
+	cfg.ClientPort, cfg.ClientPortAddress = 0, "127.0.0.1"
+	cfg.PreAllocSizeKB = 0
+	cfg.TickTime = 200 * time.Millisecond
+	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 400*time.Millisecond, 60*time.Second
+	cfg.FourLetterWhitelist = []string{"*"}
+	cfg.MaxClientCnxns = 0
+	cfg.DiskWatermark.Bytes, cfg.DiskWatermark.Percent = 0, 0
+	return cfg
+}
+
+// serveMem runs a server on a filesystem in memory until the test ends.
+func serveMem(t testing.TB, cfg *config.Config, log *zap.Logger) *Server {
+	t.Helper()
+	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1), Log: log, Version: testVersion})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Stop)
+	return s
+}
+
+const testVersion = "0.1.0-abcdef, built on 11/21/2026 14:00 UTC"
+
+func dialWire(t testing.TB, s *Server, o wire.Options) *wire.Conn {
+	t.Helper()
+	if o.TimeoutMs == 0 {
+		o.TimeoutMs = 60_000
+	}
+	c, err := wire.Dial(s.Addr().String(), o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// dialRaw opens a socket that speaks for itself.
+func dialRaw(t testing.TB, s *Server) *net.TCPConn {
+	t.Helper()
+	nc, err := net.Dial("tcp", s.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = nc.Close() })
+	return nc.(*net.TCPConn)
+}
+
+// hello performs the handshake on a raw socket.
+func hello(t testing.TB, nc net.Conn, o wire.Options) {
+	t.Helper()
+	req := wire.ConnectRequest(o)
+	require.NoError(t, wire.WriteFrame(nc, req.AppendTo(nil)))
+	_, err := wire.ReadFrame(nc)
+	require.NoError(t, err)
+}
+
+// frame is a request as it goes over the wire.
+func frame(b []byte, xid int32, req wire.Request) []byte {
+	payload := binary.BigEndian.AppendUint32(nil, uint32(xid))
+	payload = binary.BigEndian.AppendUint32(payload, uint32(req.Op))
+	return wire.AppendFrame(b, append(payload, req.Body...))
+}
+
+// tcpPair is the two ends of a connection over loopback.
+func tcpPair(t testing.TB) (client, server net.Conn) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	client, err = net.Dial("tcp", ln.Addr().String())
+	require.NoError(t, err)
+	server, err = ln.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close(); _ = server.Close() })
+	return client, server
+}
+
+// eventually waits for a fact that another goroutine makes true.
+func eventually(t testing.TB, fact func() bool, msg string) {
+	t.Helper()
+	require.Eventually(t, fact, 5*time.Second, time.Millisecond, msg)
+}
+
+// onlyConn is the one connection that is open.
+func onlyConn(t testing.TB, s *Server) (only *conn) {
+	t.Helper()
+	s.conns.each(func(c *conn) { only = c })
+	require.NotNil(t, only)
+	return only
+}

@@ -1,0 +1,71 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	nc := dialRaw(t, s)
+	hello(t, nc, wire.Options{Session: 0x1234, TimeoutMs: 10_000})
+	// The client stays, and sends nothing: the server has to end it by itself.
+	eventually(t, func() bool { return s.conns.len() == 0 }, "the connection of a rejected client is gone")
+}
+
+func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	_, nc := tcpPair(t)
+	c := newConn(s, nc)
+	sess := s.tracker.create(1000, c)
+	sess.closing.Store(true) // by the clock, before the node has seen the request
+	b := s.batches.get()
+	b.add(request{conn: c, session: sess, op: proto.OpCreateSession}, make([]byte, 4))
+	s.inProcess.Add(1)
+	require.True(t, s.node.submit(b))
+	eventually(t, func() bool { return s.inProcess.Load() == 0 }, "the request is accounted for")
+	eventually(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.mu.out.dead }, "the connection is closed")
+	require.Nil(t, c.session.Load())
+	// The server is alive, and the end of the session removes it.
+	s.closeSession(sess)
+	eventually(t, func() bool { return s.tracker.count() == 0 }, "the session is forgotten")
+	require.NoError(t, dialWire(t, s, wire.Options{}).Ping())
+}
+
+func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	_, nc := tcpPair(t)
+	c := newConn(s, nc)
+	sess := s.tracker.create(1000, c)
+	c.session.Store(sess)
+	c.in.acquire()
+	b := frame(nil, 1, wire.Create("/late", nil, wire.OpenACL, proto.ModePersistent))
+	c.in.w = copy(c.in.buf, b)
+	c.abort() // what resume does to the connection that served the session so far
+	c.process()
+	require.Zero(t, s.inProcess.Load())
+	require.NoError(t, dialWire(t, s, wire.Options{}).Sync("/"))
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	require.Zero(t, s.store.state.Lookup([]byte("/late")))
+}
+
+func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	_, nc := tcpPair(t)
+	c := newConn(s, nc)
+	c.received = s.clock.now() // then the process is suspended, and the clock postpones
+	sess := s.tracker.create(1000, c)
+	c.session.Store(sess)
+	time.Sleep(time.Millisecond) // let the monotonic clock move
+	postponed := s.clock.now()
+	s.tracker.postpone(postponed)
+	c.packets = 1
+	c.account()
+	require.GreaterOrEqual(t, sess.heard.Load(), postponed)
+}
