@@ -166,11 +166,8 @@ func (c *conn) frames() (more bool, err error) {
 		frame := rest[4 : 4+n]
 		xid := int32(binary.BigEndian.Uint32(frame))
 		op := proto.OpCode(binary.BigEndian.Uint32(frame[4:]))
-		if classOf(op) == classWrite && !c.srv.large.reserve(int(n)) {
-			return false, errLargeBudget
-		}
-		if !c.request(xid, op, frame[proto.RequestHeaderSize:]) {
-			return true, nil
+		if done, err := c.request(xid, op, frame[proto.RequestHeaderSize:]); err != nil || !done {
+			return true, err
 		}
 		c.in.r += 4 + int(n)
 		c.packets++
@@ -203,28 +200,31 @@ func (c *conn) checkLength(n uint32) error {
 const setWatchesLimit = 256 << 20
 
 // request handles one request. It returns false, and has done nothing, if the request has to
-// wait for room.
-func (c *conn) request(xid int32, op proto.OpCode, body []byte) bool {
+// wait for room. An error ends the connection.
+func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	if len(c.srv.enforced) > 0 && op != proto.OpAuth && op != proto.OpSasl && !c.authenticated() {
 		c.last(appendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
-		return true
+		return true, nil
 	}
 	switch classOf(op) {
 	case classRead:
-		return c.read(xid, op, body)
+		return c.read(xid, op, body), nil
 	case classWrite:
-		c.write(xid, op, body)
-		if op == proto.OpCloseSession {
-			c.ended = true
+		return c.write(xid, op, body)
+	case classAuth, classSASL:
+		c.lockQueue()
+		if c.mu.queue.full() || len(c.mu.out.buf) >= outputPause {
+			return false, nil
 		}
-	case classAuth:
-		c.auth(xid, body)
-	case classSASL:
-		c.sasl(xid, body)
+		if op == proto.OpAuth {
+			c.auth(xid, body)
+		} else {
+			c.sasl(xid, body)
+		}
 	default:
 		c.last(appendHeaderReply(nil, xid, -1, proto.ErrUnimplemented))
 	}
-	return true
+	return true, nil
 }
 
 type opClass uint8
@@ -263,7 +263,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 		c.lockRead()
 	}
 	if c.mu.queue.len() > 0 {
-		if c.mu.queue.len() >= maxQueued {
+		if c.mu.queue.full() || len(c.mu.out.buf) >= outputPause {
 			return false
 		}
 		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op}, body)
@@ -285,12 +285,17 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 	return true
 }
 
-// write queues a write and adds it to the batch for the node goroutine.
-func (c *conn) write(xid int32, op proto.OpCode, body []byte) {
+// write queues a write and adds it to the batch for the node goroutine. It returns false if it
+// has to wait until the client has taken some of its replies.
+func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.lockQueue()
-	if c.mu.out.dead {
-		c.srv.large.release(len(body) + proto.RequestHeaderSize)
-		return
+	switch {
+	case c.mu.out.dead:
+		return true, nil
+	case len(c.mu.out.buf) >= outputPause:
+		return false, nil
+	case !c.srv.large.reserve(len(body) + proto.RequestHeaderSize):
+		return false, errLargeBudget
 	}
 	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, nil)
 	if c.work == nil {
@@ -298,6 +303,8 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) {
 		c.work.received = c.received
 	}
 	c.work.add(request{conn: c, session: c.session.Load(), ids: *c.ids.Load(), xid: xid, op: op}, body)
+	c.ended = op == proto.OpCloseSession
+	return true, nil
 }
 
 // overloaded reports whether the connection should stop being read until some of its requests
@@ -394,7 +401,7 @@ func (c *conn) account() {
 // are few enough, to go on. It returns false if the connection is over.
 func (c *conn) waitForRoom() bool {
 	return c.wait(func() bool {
-		if len(c.mu.out.buf) >= outputPause || c.mu.queue.len() >= maxQueued {
+		if len(c.mu.out.buf) >= outputPause || c.mu.queue.full() {
 			return false
 		}
 		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.cfg.GlobalOutstandingLimit

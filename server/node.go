@@ -37,10 +37,18 @@ func (n *node) run() {
 	defer close(n.out)
 	var batches []*batch
 	var closed bool
+	prepared := 0 // of batches
 	work := n.srv.logBatches.get()
-	for !closed || !work.empty() {
+	for !closed || prepared < len(batches) || !work.empty() {
 		switch {
-		case work.full() || closed:
+		case work.full():
+			n.out <- work
+			work = n.srv.logBatches.get()
+			continue
+		case prepared < len(batches):
+			prepared += n.prepare(work, batches[prepared:])
+			continue
+		case closed:
 			n.out <- work
 			work = n.srv.logBatches.get()
 			continue
@@ -55,24 +63,29 @@ func (n *node) run() {
 			}
 		}
 		batches, closed = n.inbox.take(batches)
-		n.prepare(work, batches)
+		prepared = 0
 	}
 }
 
-// prepare turns batches into txns and appends them to work.
-func (n *node) prepare(work *logBatch, batches []*batch) {
+// prepare turns batches into txns and appends them to work until that is full. It returns how many
+// batches it has finished, at least one: spans are 32 bits wide, and however much has arrived, what is
+// written at once stays small.
+func (n *node) prepare(work *logBatch, batches []*batch) (done int) {
 	now := n.srv.clock.wallMs()
 	diskFull := n.srv.guard.full()
 	n.srv.store.mu.RLock()
-	for _, b := range batches {
+	for done < len(batches) && !work.full() {
+		b := batches[done]
 		for i := range b.requests {
 			n.prepareOne(work, b, &b.requests[i], now, diskFull)
 		}
+		done++
 	}
 	n.srv.store.mu.RUnlock()
-	for _, b := range batches {
+	for _, b := range batches[:done] {
 		n.srv.batches.put(b)
 	}
+	return done
 }
 
 func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskFull bool) {
@@ -90,7 +103,7 @@ func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskF
 	default:
 		n.propose(work, b, r, now, &it)
 	}
-	if r.conn != nil {
+	if r.conn != nil && r.op != proto.OpCreateSession {
 		n.srv.large.release(int(r.body.n) + proto.RequestHeaderSize)
 	}
 	work.items = append(work.items, it)

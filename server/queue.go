@@ -15,9 +15,14 @@ type waitQueue struct {
 	writes  int    // entries that are writes
 }
 
-// maxQueued is how many requests may wait behind a connection's write before its socket is no
-// longer read. With requests of the largest size it bounds what their replies may take.
-const maxQueued = 256
+// Bounds of what waits behind a connection's write before its socket is no longer read.
+const (
+	// maxQueued is how many requests may wait. With znodes of the largest size it bounds what their
+	// replies may take.
+	maxQueued = 256
+	// maxQueuedBytes is how much their bodies may take, but for the last one.
+	maxQueuedBytes = 2 << 20
+)
 
 type queuedKind uint8
 
@@ -37,6 +42,11 @@ type queued struct {
 
 func (q *waitQueue) len() int { return len(q.entries) - q.head }
 
+// full reports whether nothing but writes may be pushed any more.
+func (q *waitQueue) full() bool {
+	return q.len() >= maxQueued || len(q.buf)-int(q.used) >= maxQueuedBytes
+}
+
 func (q *waitQueue) push(e queued, body []byte) {
 	e.body = span{int32(len(q.buf)), int32(len(body))}
 	q.buf = append(q.buf, body...)
@@ -46,7 +56,7 @@ func (q *waitQueue) push(e queued, body []byte) {
 	}
 }
 
-// pop removes the first entry. The body that front returned for it stays valid until the next push.
+// pop removes the first entry. What front returned for it is not valid any more.
 func (q *waitQueue) pop() {
 	e := &q.entries[q.head]
 	if e.kind == queuedWrite {
@@ -61,7 +71,7 @@ func (q *waitQueue) pop() {
 			q.buf = nil
 		}
 		q.buf, q.used = q.buf[:0], 0
-	case q.head >= 1024 && q.head > len(q.entries)/2:
+	case q.head >= 1024 && q.head > len(q.entries)/2, q.used >= maxQueuedBytes && int(q.used) > len(q.buf)/2:
 		q.compact()
 	}
 }
@@ -70,8 +80,11 @@ func (q *waitQueue) pop() {
 func (q *waitQueue) compact() {
 	n := copy(q.entries, q.entries[q.head:])
 	q.entries, q.head = q.entries[:n], 0
-	m := copy(q.buf, q.buf[q.used:])
-	q.buf = q.buf[:m]
+	if rest := q.buf[q.used:]; cap(q.buf) > 4*maxQueuedBytes && len(rest) <= maxQueuedBytes {
+		q.buf = append([]byte(nil), rest...)
+	} else {
+		q.buf = q.buf[:copy(q.buf, rest)]
+	}
 	for i := range q.entries {
 		q.entries[i].body.off -= q.used
 	}

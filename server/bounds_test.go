@@ -1,0 +1,131 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	other := dialWire(t, s, wire.Options{})
+	_, err := other.Create("/big", make([]byte, 100<<10), proto.ModePersistent)
+	require.NoError(t, err)
+	nc := dialRaw(t, s)
+	require.NoError(t, nc.SetReadBuffer(4096))
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	// Every burst is one write and reads behind it, which the applier answers.
+	burst := frame(nil, 1, wire.SetData("/zookeeper/config", nil, 77))
+	const reads = 50
+	for range reads {
+		burst = frame(burst, 2, wire.GetData("/big", false))
+	}
+	most := 0
+	for range 30 {
+		_, err := nc.Write(burst)
+		require.NoError(t, err)
+		for range 3 {
+			require.NoError(t, other.Sync("/"))
+			_, err = other.SetData("/", nil, -1)
+			require.NoError(t, err)
+		}
+		s.conns.each(func(c *conn) {
+			c.mu.Lock()
+			most = max(most, len(c.mu.out.buf))
+			c.mu.Unlock()
+		})
+	}
+	require.Less(t, most, outputPause+2*reads*(101<<10), "the server stops serving a client that takes nothing")
+}
+
+func TestRequestsWaitForRoom(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	_, nc := tcpPair(t)
+	c := newConn(s, nc)
+	c.session.Store(&session{id: 1})
+	c.mu.out.buf = make([]byte, outputPause)
+	auth := (&proto.AuthPacket{Scheme: proto.Text("ip")}).AppendTo(nil)
+	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpPing, proto.OpAuth, proto.OpSasl} {
+		done, err := c.request(1, op, auth)
+		c.unlock()
+		require.NoError(t, err)
+		require.False(t, done, "%v", op)
+	}
+	require.Nil(t, c.work)
+	// Bodies that wait behind a write are bounded too.
+	c.mu.out.buf = nil
+	c.mu.queue.push(queued{kind: queuedWrite}, nil)
+	body := make([]byte, 1<<20)
+	n := 0
+	for ; n < maxQueued; n++ {
+		done, err := c.request(1, proto.OpExists, body)
+		require.NoError(t, err)
+		if !done {
+			break
+		}
+	}
+	c.unlock()
+	s.inProcess.Store(0)
+	require.LessOrEqual(t, n, maxQueuedBytes>>20+1)
+}
+
+func TestBodiesThatWaitedAreForgottenWhileOthersWait(t *testing.T) {
+	var q waitQueue
+	body := make([]byte, 1<<20)
+	q.push(queued{kind: queuedWrite}, nil)
+	for range 300 {
+		q.push(queued{kind: queuedRead}, body)
+		q.push(queued{kind: queuedWrite}, nil)
+		q.pop()
+		q.pop()
+		require.LessOrEqual(t, cap(q.buf), 16<<20)
+	}
+}
+
+func TestBatchesForTheLogAreBounded(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	sess := &session{id: dialWire(t, s, wire.Options{}).Session()}
+	n := newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.lastZxid())
+	body := wire.Create("/n", make([]byte, 1<<20), wire.OpenACL, proto.ModePersistentSequential).Body
+	for range 40 {
+		b := s.batches.get()
+		b.add(request{session: sess, op: proto.OpCreate}, body)
+		require.True(t, n.submit(b))
+	}
+	n.inbox.close()
+	go n.run()
+	txns := 0
+	for b := range n.out {
+		require.LessOrEqual(t, len(b.framed), maxBatchBytes+2<<20)
+		txns += b.txns
+	}
+	require.Equal(t, 40, txns)
+}
+
+func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
+	cfg := memConfig()
+	cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes = 5, 10_000
+	cfg.EnforceAuth.Enabled, cfg.EnforceAuth.Schemes = true, []string{"digest"}
+	s := serveMem(t, cfg, nil)
+	for range 5 {
+		c := dialWire(t, s, wire.Options{})
+		rep, err := c.Do(wire.Create("/n", make([]byte, 4000), wire.OpenACL, proto.ModePersistent))
+		require.NoError(t, err)
+		require.ErrorIs(t, rep.Err(), proto.ErrSessionClosedRequireAuth)
+		require.NoError(t, c.WaitClosed())
+		require.Zero(t, s.large.used.Load())
+	}
+	c := dialWire(t, s, wire.Options{})
+	require.NoError(t, c.Auth("digest", "a:b"))
+	_, err := c.Create("/n", make([]byte, 4000), proto.ModePersistent)
+	require.NoError(t, err)
+	require.Zero(t, s.large.used.Load())
+	_, err = c.Create("/m", make([]byte, 20_000), proto.ModePersistent)
+	require.Error(t, err)
+	require.NoError(t, c.WaitClosed())
+	require.Zero(t, s.large.used.Load())
+}
