@@ -107,23 +107,30 @@ func (l *logger) persist(b *logBatch) bool {
 	return true
 }
 
-// Bounds of how often snapshots are written when txns come very fast.
+// Bounds of how often snapshots are written when txns come fast or the tree is large. To replay
+// what is logged meanwhile takes far less time than to log it or to write a snapshot.
 const (
-	// snapshotPause is the least time between two snapshots: the syncs of a snapshot hold up those
-	// of the log, and to replay what is logged meanwhile takes less time than it took to log it.
+	// snapshotPause is the least time between two snapshots: their syncs hold up those of the log.
 	snapshotPause = 3 * time.Second
-	// snapshotBacklog bounds that replay: after so many times snapCount the pause no longer counts.
+	// snapshotShare is how much log there must be for a snapshot, as a share of the snapshot's
+	// size: a tree of gigabytes is not written anew for every few megabytes of txns.
+	snapshotShare = 1.0 / 16
+	// snapshotBacklog bounds the replay: after so many times snapCount neither counts any more.
 	snapshotBacklog = 20
 )
 
 // snapshotDue reports whether the log has grown enough, in txns or bytes, to begin a new file and
 // a snapshot.
 func (l *logger) snapshotDue() bool {
-	if l.snapBytes > 0 && l.log.Size() > l.snapBytes {
+	size := l.log.Size()
+	switch {
+	case l.snapBytes > 0 && size > l.snapBytes, l.txns > snapshotBacklog*l.snapTxns:
 		return true
+	case l.txns <= l.snapTxns:
+		return false
 	}
-	return l.txns > l.snapTxns &&
-		(l.srv.clock.now()-l.rolled >= int64(snapshotPause) || l.txns > snapshotBacklog*l.snapTxns)
+	return l.srv.clock.now()-l.rolled >= int64(snapshotPause) &&
+		float64(size) >= snapshotShare*float64(l.srv.snapshotter.size.Load())
 }
 
 // rollOver begins a new log file and asks for a snapshot.

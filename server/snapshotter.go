@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -16,10 +17,15 @@ import (
 type snapshotter struct {
 	srv  *Server
 	wake chan struct{} // holds a token when a snapshot is wanted
+	size atomic.Int64  // of the newest snapshot, in bytes
 }
 
 func newSnapshotter(s *Server) *snapshotter {
-	return &snapshotter{srv: s, wake: make(chan struct{}, 1)}
+	sn := &snapshotter{srv: s, wake: make(chan struct{}, 1)}
+	if all, err := s.snaps.List(); err == nil && len(all) > 0 {
+		sn.size.Store(all[0].Size)
+	}
+	return sn
 }
 
 // request asks for a snapshot. While one is being written, it asks for another after it.
@@ -81,6 +87,7 @@ func (sn *snapshotter) write() {
 		s.log.Error("writing a snapshot", zap.Stringer("zxid", zxid), zap.Duration("took", took), zap.Error(err))
 		return
 	}
+	sn.size.Store(m.Size)
 	s.metrics.snapshotTime.Observe(took.Seconds())
 	s.stats.snapshotTime.observe(took.Milliseconds())
 	s.log.Info("wrote snapshot", zap.String("file", m.Name), zap.Int64("bytes", m.Size), zap.Duration("took", took))
