@@ -130,14 +130,16 @@ func (c *Client) endSession(old *standing) error {
 	return err
 }
 
-// start runs work that outlives its caller; Close waits for it. It does nothing on a client that is over: the session goroutine is
+// start runs work that outlives its caller; Close waits for it. It returns false on a client that is over: the session goroutine is
 // counted until final is set, so that the count cannot rise again after Close has seen it fall to zero.
-func (c *Client) start(work func(ctx context.Context)) {
+func (c *Client) start(work func(ctx context.Context)) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
-	if c.s.now.Load().final == nil {
-		c.running.Go(func() { work(c.life()) })
+	if c.s.now.Load().final != nil {
+		return false
 	}
+	c.running.Go(func() { work(c.life()) })
+	return true
 }
 
 // Session returns id and negotiated timeout of the session; both are 0 before the first connection.

@@ -53,7 +53,8 @@ type Watch struct {
 type eventQueue struct {
 	ch         chan Event
 	limit      int
-	overflowed bool // a WatchOverflow is in ch
+	overflowed bool // a WatchOverflow is in ch, or was the last to be received
+	closed     bool
 	err        error
 }
 
@@ -74,6 +75,16 @@ func (q *eventQueue) put(e Event) {
 		e = Event{Type: WatchOverflow, Path: e.Path, Zxid: e.Zxid}
 	}
 	q.ch <- e
+}
+
+// overflow makes the receiver read everything again.
+func (q *eventQueue) overflow(set *watchSet, path string) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	if !q.overflowed && !q.closed && len(q.ch) <= q.limit {
+		q.overflowed = true
+		q.ch <- Event{Type: WatchOverflow, Path: path, Zxid: -1}
+	}
 }
 
 // C returns the channel of events. It is closed after the last one.

@@ -81,10 +81,11 @@ func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, Stat, *W
 // Watch sets a persistent watch, which need not exist as a znode. It lives until ctx ends or Close is called. Errors: ErrUnimplemented from
 // servers before 3.6, which also cut the connection.
 func (c *Client) Watch(ctx context.Context, path string, mode WatchMode) (*Watch, error) {
-	return c.watchWith(ctx, path, mode, newEventQueue(c.cfg.watchQueue))
+	return c.watchFor(ctx, ctx, path, mode, newEventQueue(c.cfg.watchQueue))
 }
 
-func (c *Client) watchWith(ctx context.Context, path string, mode WatchMode, queue *eventQueue) (*Watch, error) {
+// watchFor sets a persistent watch that lives as long as the context life. Ctx bounds the call.
+func (c *Client) watchFor(ctx, life context.Context, path string, mode WatchMode, queue *eventQueue) (*Watch, error) {
 	cl, err := c.pathCall(proto.OpAddWatch, path)
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (c *Client) watchWith(ctx context.Context, path string, mode WatchMode, que
 	if err := c.doEmpty(ctx, cl); err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { c.watches.drop(w, true) })
+	stop := context.AfterFunc(life, func() { c.watches.drop(w, true) })
 	c.watches.tie(w, stop)
 	return w, nil
 }

@@ -128,6 +128,7 @@ func (s *watchSet) end(w *Watch, err error) {
 		w.queue.err = err
 		w.queue.ch <- Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err}
 	}
+	w.queue.closed = true
 	close(w.queue.ch)
 }
 

@@ -1,0 +1,286 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+)
+
+// CacheOption changes how a Cache works.
+type CacheOption func(*Cache)
+
+// WithCacheBytes bounds the memory of a cache, overriding the default 256 MiB: the bytes of paths and data, and 200 a znode for the
+// rest. A subtree that needs more ends the cache with ErrCacheFull.
+func WithCacheBytes(n int) CacheOption { return func(k *Cache) { k.bytesMax = n } }
+
+const (
+	cacheBytesDefault = 256 << 20
+	cacheNodeBytes    = 200 // of maps and a Node
+	cacheWindow       = 256 // reads outstanding
+	cacheEvents       = 4096
+)
+
+// Cache is a copy of a subtree that follows the ensemble. What it shows of a znode never goes back in time, a znode is never
+// shown without its parent, and what a View sees does not change while it looks. The Stat of a znode is as of its data: counts and versions of
+// children are not kept up to date, Children is. Znodes that may not be read are left out.
+//
+// It rests on one recursive watch, or with servers before 3.6 on two one-shot watches a znode, and reads again whatever
+// may have been missed while disconnected. All methods may be called concurrently.
+type Cache struct {
+	c        *Client
+	root     string
+	bytesMax int
+	queue    *eventQueue
+	isOld    bool   // the server knows no persistent watches
+	watch    *Watch // recursive; nil if isOld
+	watched  map[string]*cacheWatches
+	cancel   context.CancelFunc
+	done     chan struct{}
+
+	mu      sync.RWMutex
+	nodes   map[string]*cacheNode
+	bytes   int
+	changes *changeLink // newest, not filled yet
+	err     error       // why the cache is over
+}
+
+type cacheNode struct {
+	Node
+	children map[string]struct{}
+}
+
+// Change is one difference between what the cache showed before and after.
+type Change struct {
+	Type EventType // NodeCreated, NodeDataChanged or NodeDeleted
+	Node Node      // as it is now; of a deleted znode as it was
+}
+
+// changeLink is a list that followers walk; only they keep old links alive.
+type changeLink struct {
+	change Change
+	next   *changeLink
+	ready  chan struct{} // closed when change and next are set, or the cache is over
+}
+
+// NewCache returns the copy of the subtree at root once it is complete. A root that does not exist is an empty cache. It must be closed.
+func (c *Client) NewCache(ctx context.Context, root string, options ...CacheOption) (*Cache, error) {
+	if err := checkPath(root, false); err != nil {
+		return nil, &Error{Op: "cache", Path: root, Err: err}
+	}
+	k := &Cache{c: c, root: root, bytesMax: cacheBytesDefault, nodes: map[string]*cacheNode{}, watched: map[string]*cacheWatches{},
+		done: make(chan struct{}), changes: &changeLink{ready: make(chan struct{})}}
+	for _, o := range options {
+		o(k)
+	}
+	if err := k.open(ctx); err != nil {
+		k.stopWatching()
+		return nil, err
+	}
+	life, cancel := context.WithCancel(c.life())
+	k.cancel = cancel
+	isStarted := c.start(func(context.Context) {
+		defer close(k.done)
+		defer cancel()
+		k.end(k.run(life))
+	})
+	if !isStarted {
+		cancel()
+		k.stopWatching()
+		return nil, &Error{Op: "cache", Path: root, Err: ErrClosed}
+	}
+	return k, nil
+}
+
+// open sets the watch and fills the cache.
+func (k *Cache) open(ctx context.Context) error {
+	err := Retry(ctx, func(ctx context.Context) (err error) {
+		// The watch outlives the call, so its context is the client's. A watch that could not be set has closed its queue.
+		k.queue = newEventQueue(cacheEvents)
+		k.watch, err = k.c.watchFor(ctx, k.c.life(), k.root, WatchSubtree, k.queue)
+		return err
+	})
+	if errors.Is(err, ErrUnimplemented) {
+		k.isOld, k.queue, err = true, newEventQueue(cacheEvents), nil
+	}
+	if err != nil {
+		return err
+	}
+	return Retry(ctx, k.resync)
+}
+
+// Close ends the cache and waits for its goroutine. What it shows stays.
+func (k *Cache) Close() {
+	k.cancel()
+	<-k.done
+}
+
+// Done returns a channel that is closed when the cache follows no more; Err says why.
+func (k *Cache) Done() <-chan struct{} { return k.done }
+
+// Err returns why the cache is over: ErrCacheFull, ErrSessionExpired, ErrClosed; nil while it is not.
+func (k *Cache) Err() error {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.err
+}
+
+func (k *Cache) end(err error) {
+	k.stopWatching()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.err = err
+	close(k.changes.ready) // with next nil: the end
+}
+
+// Get returns a znode of the subtree. Data must not be changed.
+func (k *Cache) Get(path string) (Node, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return View{k}.Get(path)
+}
+
+// Children returns the names of the children of a znode, in no order.
+func (k *Cache) Children(path string) []string {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return View{k}.Children(path)
+}
+
+// Len returns how many znodes there are.
+func (k *Cache) Len() int {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return len(k.nodes)
+}
+
+// View calls f with the cache held still. F must be quick and must not call the Cache itself.
+func (k *Cache) View(f func(View)) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	f(View{k})
+}
+
+// View is a Cache that does not change. It is valid during the call of Cache.View.
+type View struct{ k *Cache }
+
+// Get is Cache.Get.
+func (v View) Get(path string) (Node, bool) {
+	n := v.k.nodes[path]
+	if n == nil {
+		return Node{}, false
+	}
+	return n.Node, true
+}
+
+// Children is Cache.Children.
+func (v View) Children(path string) []string {
+	n := v.k.nodes[path]
+	if n == nil {
+		return nil
+	}
+	names := make([]string, 0, len(n.children))
+	for name := range n.children {
+		names = append(names, name)
+	}
+	return names
+}
+
+// All ranges over the znodes in no order.
+func (v View) All() iter.Seq[Node] {
+	return func(yield func(Node) bool) {
+		for _, n := range v.k.nodes {
+			if !yield(n.Node) {
+				return
+			}
+		}
+	}
+}
+
+// Changes ranges over all znodes as created, then over every later change, until ctx ends or the cache is over. None is
+// left out, and applying them in order gives the contents of the cache; states of a znode that follow each other quickly may be one change.
+func (k *Cache) Changes(ctx context.Context) iter.Seq[Change] {
+	return func(yield func(Change) bool) {
+		k.mu.RLock()
+		link := k.changes
+		first := make([]Node, 0, len(k.nodes))
+		for _, n := range k.nodes {
+			first = append(first, n.Node)
+		}
+		k.mu.RUnlock()
+		sortParentsFirst(first)
+		for _, n := range first {
+			if !yield(Change{NodeCreated, n}) {
+				return
+			}
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-link.ready:
+			}
+			if link.next == nil || !yield(link.change) {
+				return
+			}
+			link = link.next
+		}
+	}
+}
+
+// publish appends a change. REQUIRES: mu.
+func (k *Cache) publish(t EventType, n Node) {
+	link := k.changes
+	link.change = Change{t, n}
+	link.next = &changeLink{ready: make(chan struct{})}
+	k.changes = link.next
+	close(link.ready)
+}
+
+// put shows a znode. A parent that is not shown means that it was deleted meanwhile: the znode is left out. REQUIRES: mu.
+func (k *Cache) put(n Node) error {
+	old := k.nodes[n.Path]
+	switch {
+	case old == nil:
+		if n.Path != k.root {
+			parent := k.nodes[parentOf(n.Path)]
+			if parent == nil {
+				return nil
+			}
+			parent.children[nameOf(n.Path)] = struct{}{}
+		}
+		k.nodes[n.Path] = &cacheNode{Node: n, children: map[string]struct{}{}}
+		k.bytes += cacheNodeBytes + len(n.Path) + len(n.Data)
+		k.publish(NodeCreated, n)
+	case old.Stat.Czxid > n.Stat.Czxid, old.Stat.Mzxid > n.Stat.Mzxid:
+		return nil // older than what is shown
+	case old.Stat.Czxid != n.Stat.Czxid || old.Stat.Mzxid != n.Stat.Mzxid:
+		k.bytes += len(n.Data) - len(old.Data)
+		old.Node = n
+		k.publish(NodeDataChanged, n)
+	default:
+		old.Stat = n.Stat // counts of children, versions of the ACL
+	}
+	if k.bytes > k.bytesMax {
+		return fmt.Errorf("%w: more than %d bytes below %s", ErrCacheFull, k.bytesMax, k.root)
+	}
+	return nil
+}
+
+// remove hides a znode and everything below it, children first. REQUIRES: mu.
+func (k *Cache) remove(path string) {
+	n := k.nodes[path]
+	if n == nil {
+		return
+	}
+	for name := range n.children {
+		k.remove(childOf(path, name))
+	}
+	delete(k.nodes, path)
+	if parent := k.nodes[parentOf(path)]; parent != nil && path != k.root {
+		delete(parent.children, nameOf(path))
+	}
+	k.bytes -= cacheNodeBytes + len(path) + len(n.Data)
+	k.publish(NodeDeleted, n.Node)
+}

@@ -1,0 +1,173 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestCacheFollowsSubtree(t *testing.T) {
+	eachServer(t, func(t *testing.T, connect string) {
+		r := seeded(t)
+		c, direct := dial(t, connect), dial(t, connect)
+		ctx := within(t, 30*time.Second)
+		require.NoError(t, direct.CreateAll(ctx, "/tree"))
+		for range 50 {
+			randomTreeChange(t, ctx, direct, r)
+		}
+		k, err := c.NewCache(ctx, "/tree")
+		require.NoError(t, err)
+		defer k.Close()
+		require.False(t, k.isOld)
+		for range 10 {
+			for range 20 {
+				randomTreeChange(t, ctx, direct, r)
+			}
+			requireSameTree(t, ctx, direct, k, "/tree")
+		}
+		requireFeed(t, k)
+	})
+}
+
+// requireFeed asserts that the changes of a quiet cache, applied in order, give what it shows.
+func requireFeed(t *testing.T, k *Cache) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	got := map[string]string{}
+	for ch := range k.Changes(ctx) {
+		if ch.Type == NodeDeleted {
+			delete(got, ch.Node.Path)
+		} else {
+			got[ch.Node.Path] = string(ch.Node.Data)
+		}
+	}
+	k.View(func(v View) {
+		require.Len(t, got, k.lenLocked())
+		for n := range v.All() {
+			require.Equal(t, string(n.Data), got[n.Path])
+		}
+	})
+}
+
+func (k *Cache) lenLocked() int { return len(k.nodes) }
+
+func TestCacheOnOldServer(t *testing.T) {
+	r := seeded(t)
+	f := newFake(t)
+	f.isOld = true
+	c, direct := dial(t, f.addr()), dial(t, f.addr())
+	ctx := within(t, 30*time.Second)
+	k, err := c.NewCache(ctx, "/tree") // which does not exist yet
+	require.NoError(t, err)
+	defer k.Close()
+	require.True(t, k.isOld)
+	require.Zero(t, k.Len())
+	_, err = direct.Create(ctx, "/tree", nil, Persistent)
+	require.NoError(t, err)
+	for i := range 20 {
+		for range 10 {
+			randomTreeChange(t, ctx, direct, r)
+		}
+		if i%5 == 4 {
+			f.cutAll()
+		}
+		require.NoError(t, Retry(ctx, func(ctx context.Context) error { return direct.Sync(ctx, "/") }))
+		requireSameTree(t, ctx, direct, k, "/tree")
+	}
+	requireFeed(t, k)
+}
+
+func TestCacheChangesTellEverything(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
+	k, err := c.NewCache(ctx, "/tree")
+	require.NoError(t, err)
+	changes := make(chan Change)
+	life, stop := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ch := range k.Changes(life) {
+			changes <- ch
+		}
+	}()
+	want := func(typ EventType, path string) {
+		t.Helper()
+		select {
+		case ch := <-changes:
+			require.Equal(t, typ, ch.Type)
+			require.Equal(t, path, ch.Node.Path)
+		case <-ctx.Done():
+			require.FailNow(t, "no change")
+		}
+	}
+	want(NodeCreated, "/tree")
+	want(NodeCreated, "/tree/a")
+	_, err = c.Set(ctx, "/tree/a", []byte("x"), AnyVersion)
+	require.NoError(t, err)
+	want(NodeDataChanged, "/tree/a")
+	require.NoError(t, c.Delete(ctx, "/tree/a", AnyVersion))
+	want(NodeDeleted, "/tree/a")
+	k.Close() // ends the range
+	<-done
+	stop()
+	require.ErrorIs(t, k.Err(), ErrClosed)
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	require.NoError(t, c.CreateAll(ctx, "/tree"))
+	_, err := c.NewCache(ctx, "/tree", WithCacheBytes(100))
+	require.ErrorIs(t, err, ErrCacheFull)
+	k, err := c.NewCache(ctx, "/tree", WithCacheBytes(1000))
+	require.NoError(t, err)
+	_, err = c.Set(ctx, "/tree", make([]byte, 2000), AnyVersion)
+	require.NoError(t, err)
+	<-k.Done()
+	require.ErrorIs(t, k.Err(), ErrCacheFull)
+	k.Close()
+	c.watches.mu.Lock()
+	defer c.watches.mu.Unlock()
+	require.Empty(t, c.watches.paths)
+}
+
+func TestCacheEndsWithSession(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	k, err := c.NewCache(ctx, "/")
+	require.NoError(t, err)
+	f.expireAll()
+	<-k.Done()
+	require.ErrorIs(t, k.Err(), ErrSessionExpired)
+}
+
+func TestCacheOutlivesRenewedSession(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithRenewal(func(context.Context, *Client) error { return nil }))
+	direct := dial(t, f.addr(), WithRenewal(func(context.Context, *Client) error { return nil }))
+	ctx := within(t, 20*time.Second)
+	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
+	k, err := c.NewCache(ctx, "/tree")
+	require.NoError(t, err)
+	defer k.Close()
+	for range 5 {
+		f.expireAll()
+		for {
+			_, err := direct.Create(ctx, "/tree/b-", nil, PersistentSequential)
+			if err == nil {
+				break
+			}
+			require.True(t, errors.Is(err, ErrSessionExpired) || errors.Is(err, ErrConnectionLoss), "%v", err)
+		}
+		requireSameTree(t, ctx, direct, k, "/tree")
+	}
+}

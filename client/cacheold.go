@@ -1,0 +1,153 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// cacheWatches are the one-shot watches of one znode in a cache over a server without persistent watches. All feed one queue.
+type cacheWatches struct {
+	data, children *Watch
+}
+
+func (w *cacheWatches) close() {
+	for _, watch := range []*Watch{w.data, w.children} {
+		if watch != nil {
+			watch.Close()
+		}
+	}
+}
+
+// refreshAll reads the whole subtree and watches every znode.
+func (k *Cache) refreshAll(ctx context.Context) error {
+	k.mu.RLock()
+	dirty := map[string]bool{k.root: true}
+	for path := range k.nodes {
+		dirty[path] = true
+	}
+	k.mu.RUnlock()
+	return k.refresh(ctx, dirty)
+}
+
+// refresh reads znodes and their lists of children again, watching both, and goes on with children that are new.
+func (k *Cache) refresh(ctx context.Context, dirty map[string]bool) error {
+	paths := make([]string, 0, len(dirty))
+	for path := range dirty {
+		paths = append(paths, path)
+	}
+	slices.SortFunc(paths, byDepth)
+	for i := 0; i < len(paths); i++ {
+		added, err := k.refreshNode(ctx, paths[i])
+		if err != nil {
+			return err
+		}
+		paths = append(paths, added...)
+	}
+	return nil
+}
+
+// refreshNode brings one znode up to date and returns its new children. The watches are set before anything is shown, so that a
+// later change is an event.
+func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, err error) {
+	w := k.watched[path]
+	if w == nil {
+		w = &cacheWatches{}
+		k.watched[path] = w
+	}
+	forget := func() {
+		w.close()
+		delete(k.watched, path)
+	}
+	node, err := k.getWatched(ctx, path, w)
+	if err := k.show(node, err); err != nil {
+		forget()
+		return nil, err
+	}
+	if err != nil {
+		return nil, k.awaitNode(ctx, path, w, forget)
+	}
+	names, err := k.listWatched(ctx, path, w)
+	switch {
+	case errors.Is(err, ErrNoNode), errors.Is(err, ErrNoAuth):
+		return nil, nil // the data watch reports the deletion
+	case err != nil:
+		return nil, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := k.nodes[path]
+	if n == nil {
+		return nil, nil
+	}
+	now := make(map[string]bool, len(names))
+	for _, name := range names {
+		now[name] = true
+		if _, ok := n.children[name]; !ok {
+			added = append(added, childOf(path, strings.Clone(name)))
+		}
+	}
+	for name := range n.children {
+		if !now[name] {
+			k.remove(childOf(path, name))
+		}
+	}
+	return added, nil
+}
+
+// awaitNode is for a znode that is not there. The root is waited for by a watch on its creation; all others are reported by their parent.
+func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, forget func()) error {
+	if path != k.root {
+		forget()
+		return nil
+	}
+	w.close()
+	cl, err := k.c.watchCall(proto.OpExists, path, watchData, k.queue)
+	if err != nil {
+		return err
+	}
+	w.data, w.children = cl.watch, nil
+	_, err = k.c.doStat(ctx, cl)
+	switch {
+	case err == nil: // created in between
+		return k.refresh(ctx, map[string]bool{path: true})
+	case errors.Is(err, ErrNoNode):
+		return nil
+	}
+	return err
+}
+
+func (k *Cache) getWatched(ctx context.Context, path string, w *cacheWatches) (Node, error) {
+	cl, err := k.c.watchCall(proto.OpGetData, path, watchData, k.queue)
+	if err != nil {
+		return Node{Path: path}, err
+	}
+	old := w.data
+	w.data = cl.watch
+	if old != nil {
+		old.Close() // after the new one was added, so that the server keeps its registration
+	}
+	data, stat, err := k.c.doData(ctx, cl)
+	return Node{path, data, stat, err == nil}, err
+}
+
+func (k *Cache) listWatched(ctx context.Context, path string, w *cacheWatches) ([]string, error) {
+	cl, err := k.c.watchCall(proto.OpGetChildren2, path, watchChild, k.queue)
+	if err != nil {
+		return nil, err
+	}
+	old := w.children
+	w.children = cl.watch
+	if old != nil {
+		old.Close()
+	}
+	if err := k.c.do(ctx, cl); err != nil {
+		return nil, err
+	}
+	names := cl.names
+	cl.release()
+	return names, nil
+}

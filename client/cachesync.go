@@ -1,0 +1,208 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// run follows the watch until ctx ends or the watch is lost. Events are taken in batches: whatever changed is read again, all
+// reads of a batch outstanding together. A read is sent after its event was received, so it shows that event or something later; what happens
+// after the read comes as another event, in a later batch.
+func (k *Cache) run(ctx context.Context) error {
+	for {
+		batch, err := k.collect(ctx)
+		if err == nil {
+			err = k.follow(ctx, batch)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return ErrClosed
+		case SafeToRetry(err), errors.Is(err, ErrSessionExpired) && k.c.s.rebuild != nil:
+			k.queue.overflow(k.c.watches, k.root) // read everything again, on the next connection
+		default:
+			return err
+		}
+	}
+}
+
+// collect waits for an event and takes all that are there.
+func (k *Cache) collect(ctx context.Context) (batch []Event, err error) {
+	select {
+	case e, ok := <-k.queue.ch:
+		if !ok {
+			return nil, ErrClosed
+		}
+		batch = append(batch, e)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	for len(batch) < cacheEvents {
+		select {
+		case e, ok := <-k.queue.ch:
+			if !ok {
+				return batch, nil
+			}
+			batch = append(batch, e)
+		default:
+			return batch, nil
+		}
+	}
+	return batch, nil
+}
+
+// follow brings the cache up to date with a batch of events.
+func (k *Cache) follow(ctx context.Context, batch []Event) error {
+	dirty := map[string]bool{}
+	for _, e := range batch {
+		switch e.Type {
+		case WatchLost:
+			return k.recover(ctx, e.Err)
+		case WatchRearmed, WatchOverflow:
+			return k.resync(ctx) // covers every event of the batch
+		}
+		dirty[e.Path] = true
+	}
+	if k.isOld {
+		return k.refresh(ctx, dirty)
+	}
+	paths := make([]string, 0, len(dirty))
+	for path := range dirty {
+		paths = append(paths, path)
+	}
+	return k.load(ctx, paths)
+}
+
+// recover goes on after the watch was lost, if that is possible: in a new session, or with the watches that an older server knows.
+func (k *Cache) recover(ctx context.Context, why error) error {
+	switch {
+	case errors.Is(why, ErrSessionExpired) && k.c.s.rebuild != nil:
+	case errors.Is(why, ErrUnimplemented):
+		k.isOld, k.watch, k.queue = true, nil, newEventQueue(cacheEvents)
+	default:
+		return why
+	}
+	return k.resync(ctx)
+}
+
+// load reads znodes again and shows what they are. Parents are shown before their children.
+func (k *Cache) load(ctx context.Context, paths []string) error {
+	slices.SortFunc(paths, byDepth)
+	for len(paths) > 0 {
+		part := paths[:min(len(paths), cacheWindow)]
+		paths = paths[len(part):]
+		reads := make([]Future[NodeData], len(part))
+		for i, path := range part {
+			reads[i] = k.c.Async().Get(ctx, path)
+		}
+		for i, path := range part {
+			got, err := reads[i].Wait(ctx)
+			if err := k.show(Node{path, got.Data, got.Stat, true}, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// show applies the outcome of one read.
+func (k *Cache) show(n Node, err error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case err == nil:
+		return k.put(n)
+	case errors.Is(err, ErrNoNode), errors.Is(err, ErrNoAuth):
+		k.remove(n.Path)
+		return nil
+	}
+	return err
+}
+
+// resync reads the whole subtree again, level by level: the children of every znode, and the data of those that are new or changed.
+// Afterwards everything that was not found is hidden.
+func (k *Cache) resync(ctx context.Context) error {
+	if k.isOld {
+		return k.refreshAll(ctx)
+	}
+	found := map[string]bool{}
+	for level := []string{k.root}; len(level) > 0; {
+		below, stale, err := k.listLevel(ctx, level, found)
+		if err == nil {
+			err = k.load(ctx, stale)
+		}
+		if err != nil {
+			return err
+		}
+		level = below
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var gone []string
+	for path := range k.nodes {
+		if !found[path] {
+			gone = append(gone, path)
+		}
+	}
+	for _, path := range gone {
+		k.remove(path)
+	}
+	return nil
+}
+
+// listLevel lists the children of the znodes of a level. It returns their paths, and which of the level are not shown as they are.
+func (k *Cache) listLevel(ctx context.Context, level []string, found map[string]bool) (below, stale []string, err error) {
+	for len(level) > 0 {
+		part := level[:min(len(level), cacheWindow)]
+		level = level[len(part):]
+		lists := make([]Future[NodeChildren], len(part))
+		for i, path := range part {
+			lists[i] = k.c.Async().Children(ctx, path)
+		}
+		for i, path := range part {
+			got, err := lists[i].Wait(ctx)
+			switch {
+			case errors.Is(err, ErrNoNode), errors.Is(err, ErrNoAuth):
+				continue
+			case err != nil:
+				return nil, nil, err
+			}
+			found[path] = true
+			if n, ok := k.Get(path); !ok || n.Stat.Mzxid != got.Stat.Mzxid || n.Stat.Czxid != got.Stat.Czxid {
+				stale = append(stale, path)
+			}
+			for _, name := range got.Names {
+				below = append(below, childOf(path, strings.Clone(name)))
+			}
+			if len(below)*cacheNodeBytes > k.bytesMax {
+				return nil, nil, fmt.Errorf("%w: %d znodes on one level below %s", ErrCacheFull, len(below), k.root)
+			}
+		}
+	}
+	return below, stale, nil
+}
+
+// byDepth orders parents before children.
+func byDepth(a, b string) int {
+	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+func sortParentsFirst(nodes []Node) {
+	slices.SortFunc(nodes, func(a, b Node) int { return byDepth(a.Path, b.Path) })
+}
+
+func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// stopWatching takes the watches of the cache from the server.
+func (k *Cache) stopWatching() {
+	if k.watch != nil {
+		k.watch.Close()
+	}
+	for _, w := range k.watched {
+		w.close()
+	}
+}

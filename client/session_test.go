@@ -1,0 +1,310 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// states follows the states of a client; the returned function waits for the next one.
+func states(t *testing.T, c *Client) func() StateChange {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ch := make(chan StateChange)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for st := range c.States(ctx) {
+			select {
+			case ch <- st:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return func() StateChange {
+		select {
+		case st := <-ch:
+			return st
+		case <-time.After(10 * time.Second):
+			require.FailNow(t, "no change of state")
+			return StateChange{}
+		}
+	}
+}
+
+// until skips states up to the wanted one.
+func until(t *testing.T, next func() StateChange, want State) StateChange {
+	t.Helper()
+	for {
+		if st := next(); st.State == want {
+			return st
+		}
+	}
+}
+
+func TestSessionSurvivesConnection(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	turn := states(t, c)
+	id, _ := c.Session()
+	require.Equal(t, Connected, turn().State)
+	ctx := within(t, 10*time.Second)
+	_, err := c.Create(ctx, "/e", nil, Ephemeral)
+	require.NoError(t, err)
+	for range 3 {
+		f.cutAll()
+		require.Equal(t, Disconnected, turn().State)
+		st := turn()
+		require.Equal(t, Connected, st.State)
+		require.Equal(t, id, st.SessionID)
+	}
+	_, exists, err := c.Exists(ctx, "/e")
+	require.NoError(t, err)
+	require.True(t, exists)
+	require.NoError(t, c.Close())
+	require.Equal(t, Closed, until(t, turn, Closed).State)
+	_, _, err = c.Get(ctx, "/e")
+	require.ErrorIs(t, err, ErrClosed)
+	f.with(func() { require.NotContains(t, f.tree, "/e") })
+}
+
+func TestExpiryIsFinal(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	turn := states(t, c)
+	ctx := within(t, 10*time.Second)
+	_, exists, w, err := c.ExistsW(ctx, "/x")
+	require.NoError(t, err)
+	require.False(t, exists)
+	p, err := c.Watch(ctx, "/", WatchSubtree)
+	require.NoError(t, err)
+	f.expireAll()
+	require.ErrorIs(t, until(t, turn, Expired).Err, ErrSessionExpired)
+	require.ErrorIs(t, c.WaitConnected(ctx), ErrSessionExpired)
+	_, _, err = c.Get(ctx, "/")
+	require.ErrorIs(t, err, ErrSessionExpired)
+	require.False(t, MayHaveApplied(err))
+	for _, w := range []*Watch{w, p} {
+		e := next(t, w)
+		require.Equal(t, WatchLost, e.Type)
+		require.ErrorIs(t, e.Err, ErrSessionExpired)
+		_, ok := w.Next(ctx)
+		require.False(t, ok)
+		require.ErrorIs(t, w.Err(), ErrSessionExpired)
+	}
+}
+
+func TestRenewalRebuildsEphemerals(t *testing.T) {
+	f := newFake(t)
+	rebuilt := make(chan error, 1)
+	c := dial(t, f.addr(), WithRenewal(func(ctx context.Context, c *Client) error {
+		_, err := c.Create(ctx, "/e", nil, Ephemeral)
+		rebuilt <- err
+		return err
+	}))
+	turn := states(t, c)
+	ctx := within(t, 10*time.Second)
+	_, err := c.Create(ctx, "/e", nil, Ephemeral)
+	require.NoError(t, err)
+	p, err := c.Watch(ctx, "/", WatchSubtree)
+	require.NoError(t, err)
+	held, cancel := c.WhileHeld(ctx, false)
+	defer cancel()
+	before, _ := c.Session()
+	f.expireAll()
+	until(t, turn, Expired)
+	require.NotEqual(t, before, until(t, turn, Connected).SessionID)
+	require.NoError(t, <-rebuilt)
+	<-held.Done()
+	require.ErrorIs(t, context.Cause(held), ErrSessionExpired)
+	// The watch shows the gap, and lives on in the new session. (What it saw of the expiry depends on who was faster.)
+	types := []EventType{}
+	for e := range p.All(ctx) {
+		types = append(types, e.Type)
+		if e.Type == NodeCreated {
+			break
+		}
+	}
+	lost, armed := slices.Index(types, WatchLost), slices.Index(types, WatchRearmed)
+	require.True(t, 0 <= lost && lost < armed, "events %v", types)
+}
+
+func TestCallsInFlightSayWhatMayHaveHappened(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	cut := func(op proto.OpCode) {
+		f.with(func() { f.onRequest = func(got proto.OpCode, _ int) bool { return got != op } })
+	}
+	cut(proto.OpSetData)
+	_, err := c.Set(ctx, "/", nil, AnyVersion)
+	require.ErrorIs(t, err, ErrConnectionLoss)
+	require.True(t, MayHaveApplied(err))
+	require.False(t, SafeToRetry(err))
+	require.ErrorContains(t, err, "may have been applied")
+
+	cut(proto.OpGetData)
+	_, _, err = c.Get(ctx, "/")
+	require.ErrorIs(t, err, ErrConnectionLoss)
+	require.False(t, MayHaveApplied(err))
+	require.True(t, SafeToRetry(err))
+
+	// Retry gets over it.
+	var cuts atomic.Int32
+	f.with(func() {
+		f.onRequest = func(op proto.OpCode, _ int) bool { return op != proto.OpGetData || cuts.Add(1) > 3 }
+	})
+	require.NoError(t, Retry(ctx, func(ctx context.Context) error {
+		_, _, err := c.Get(ctx, "/")
+		return err
+	}))
+	require.EqualValues(t, 4, cuts.Load())
+}
+
+func TestCancelledCallLeavesOrder(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	_, err := c.Create(ctx, "/a", []byte("a"), Persistent)
+	require.NoError(t, err)
+	f.mu.Lock() // the server does not answer
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	_, _, err = c.Get(short, "/")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	_, err = c.Set(short, "/", nil, AnyVersion)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	f.mu.Unlock()
+	data, _, err := c.Get(ctx, "/a")
+	require.NoError(t, err)
+	require.Equal(t, "a", string(data))
+}
+
+func TestOutstandingIsBounded(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithMaxOutstanding(4))
+	ctx := within(t, 10*time.Second)
+	f.mu.Lock()
+	var first []Future[NodeData]
+	for range 4 {
+		first = append(first, c.Async().Get(ctx, "/"))
+	}
+	short, cancel := context.WithTimeout(ctx, 5*time.Millisecond)
+	defer cancel()
+	_, err := c.Async().Get(short, "/").Wait(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.False(t, MayHaveApplied(err))
+	f.mu.Unlock()
+	for range 100 {
+		first = append(first, c.Async().Get(ctx, "/"))
+	}
+	for _, fu := range first {
+		_, err := fu.Wait(ctx)
+		require.NoError(t, err)
+	}
+}
+
+func TestLargeRequestIsRefusedHere(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithMaxRequest(2048))
+	ctx := within(t, 10*time.Second)
+	_, err := c.Set(ctx, "/", make([]byte, 3000), AnyVersion)
+	require.ErrorIs(t, err, ErrTooLarge)
+	require.False(t, MayHaveApplied(err))
+	_, _, err = c.Get(ctx, "/")
+	require.NoError(t, err)
+}
+
+func TestBadCredentialsAreFinal(t *testing.T) {
+	f := newFake(t)
+	f.badScheme = "bad"
+	c, err := New(f.addr(), WithAuth("bad", []byte("x")))
+	require.NoError(t, err)
+	defer c.Close()
+	until(t, states(t, c), AuthFailed)
+	_, _, err = c.Get(within(t, 10*time.Second), "/")
+	require.ErrorIs(t, err, ErrAuthFailed)
+}
+
+func TestReadOnlySessionMovesToQuorum(t *testing.T) {
+	ro, rw := newFake(t), newFake(t)
+	ro.isReadOnly = true
+	rw.zxid = 100
+	hidden := rw.addr()
+	_ = rw.listener.Close() // no server with quorum yet
+	c := dial(t, ro.addr()+","+hidden, WithReadOnly())
+	turn := states(t, c)
+	require.Equal(t, ConnectedReadOnly, turn().State)
+	ctx := within(t, 20*time.Second)
+	_, err := c.Set(ctx, "/", nil, AnyVersion)
+	require.ErrorIs(t, err, ErrNotReadOnly)
+	_, _, w, err := c.GetW(ctx, "/")
+	require.NoError(t, err)
+	rw.listen(hidden)
+	st := until(t, turn, Connected)
+	require.Equal(t, hidden, st.Server)
+	_, err = c.Set(ctx, "/", nil, AnyVersion)
+	require.NoError(t, err)
+	require.Equal(t, NodeDataChanged, next(t, w).Type)
+}
+
+func TestDetachedSessionIsResumed(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	_, err := c.Create(ctx, "/e", nil, Ephemeral)
+	require.NoError(t, err)
+	r := c.Detach()
+	d := dial(t, f.addr(), WithResume(r))
+	id, _ := d.Session()
+	require.Equal(t, r.SessionID, id)
+	_, exists, err := d.Exists(ctx, "/e")
+	require.NoError(t, err)
+	require.True(t, exists)
+}
+
+func TestLostComesBeforeTheVerdict(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithSessionTimeout(300*time.Millisecond), WithBackoff(time.Millisecond, 5*time.Millisecond))
+	turn := states(t, c)
+	addr := f.addr()
+	held, cancel := c.WhileHeld(t.Context(), true)
+	defer cancel()
+	_ = f.listener.Close()
+	f.cutAll()
+	require.Equal(t, Disconnected, until(t, turn, Disconnected).State)
+	<-held.Done()
+	require.True(t, errors.Is(context.Cause(held), ErrConnectionLoss) || errors.Is(context.Cause(held), ErrSessionExpired))
+	require.Equal(t, Lost, turn().State)
+	f.listen(addr)
+	require.Equal(t, Connected, turn().State) // nobody had declared it dead
+}
+
+func TestHeartbeatKeepsConnection(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithSessionTimeout(600*time.Millisecond))
+	pings := make(chan struct{}, 100)
+	f.with(func() {
+		f.onRequest = func(op proto.OpCode, _ int) bool {
+			if op == proto.OpPing {
+				pings <- struct{}{}
+			}
+			return true
+		}
+	})
+	for range 3 {
+		<-pings
+	}
+	require.Equal(t, Connected, c.State().State)
+	f.with(func() { require.Equal(t, 1, f.accepted) })
+}
+
+// next2 is next for tests whose own next follows states.
