@@ -29,12 +29,12 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	if id := s.find(parent, hash, name); id != 0 {
 		s.adopt(id, b.acl)
 		if b.op == proto.OpCreate {
-			s.raiseCversion(parent, b.parentCversion, h.Zxid)
+			s.raiseCversion(parent, b, h.Zxid)
 		}
 		return 0, proto.ErrNodeExists
 	}
 
-	s.raiseCversion(parent, b.parentCversion, h.Zxid)
+	s.raiseCversion(parent, b, h.Zxid)
 	id := s.add(parent, hash, b.path, name, b.data, s.acls.acquire(b.acl), &Node{
 		Czxid: h.Zxid, Mzxid: h.Zxid, Pzxid: h.Zxid, Ctime: h.Time, Mtime: h.Time, Owner: owner,
 	})
@@ -51,10 +51,11 @@ func (s *State) adopt(id NodeID, acl []proto.ACL) {
 }
 
 // raiseCversion gives a parent the cversion and pzxid that a create brings, unless its cversion is
-// that high already: then a fuzzy snapshot has seen this create. A cversion of -1 means one more.
-func (s *State) raiseCversion(parent NodeID, cversion int32, zxid proto.Zxid) {
+// that high already: then a fuzzy snapshot has seen this create.
+func (s *State) raiseCversion(parent NodeID, b *txnBody, zxid proto.Zxid) {
 	old := s.Node(parent)
-	if cversion == -1 {
+	cversion := b.parentCversion
+	if b.countsUp {
 		cversion = old.Cversion + 1
 	}
 	if cversion <= old.Cversion {

@@ -30,6 +30,7 @@ type txnBody struct {
 	acl            []proto.ACL
 	owner          bool // create: the session owns the znode
 	parentCversion int32
+	countsUp       bool // create before 3.4: parentCversion is one more than the parent has
 	ttl            int64
 	version        int32 // setData: of the data; setACL: of the ACL; check: unused
 	err            proto.ErrCode
@@ -86,11 +87,11 @@ func (b *txnBody) decode(op proto.OpCode, r *proto.Reader) error {
 	case proto.OpCreateContainer:
 		c := &b.container
 		c.Decode(r)
-		b.path, b.data, b.acl, b.parentCversion, b.owner = c.Path, c.Data, c.Acl, c.ParentCVersion, false
+		b.path, b.data, b.acl, b.parentCversion, b.owner, b.countsUp = c.Path, c.Data, c.Acl, c.ParentCVersion, false, false
 	case proto.OpCreateTTL:
 		c := &b.createTTL
 		c.Decode(r)
-		b.path, b.data, b.acl, b.parentCversion, b.owner = c.Path, c.Data, c.Acl, c.ParentCVersion, false
+		b.path, b.data, b.acl, b.parentCversion, b.owner, b.countsUp = c.Path, c.Data, c.Acl, c.ParentCVersion, false, false
 		b.ttl = c.Ttl
 	case proto.OpDelete, proto.OpDeleteContainer:
 		var d proto.DeleteTxn
@@ -126,13 +127,14 @@ func (b *txnBody) decodeCreate(op proto.OpCode, r *proto.Reader) {
 	c := &b.create
 	c.Decode(r)
 	b.path, b.data, b.acl, b.owner, b.parentCversion = c.Path, c.Data, c.Acl, c.Ephemeral, c.ParentCVersion
+	b.countsUp = false
 	if r.Err() == nil || op != proto.OpCreate {
 		return
 	}
 	*r = again
 	v0 := &b.createV0
 	v0.Decode(r)
-	b.path, b.data, b.acl, b.owner, b.parentCversion = v0.Path, v0.Data, v0.Acl, v0.Ephemeral, -1
+	b.path, b.data, b.acl, b.owner, b.countsUp = v0.Path, v0.Data, v0.Acl, v0.Ephemeral, true
 }
 
 // decodeCloseSession decodes the body of closeSession, which older servers leave empty, followed by

@@ -21,7 +21,7 @@ type snap struct {
 
 func (w *world) beginSnapshot() {
 	if len(w.snaps) < 3 {
-		w.snaps = append(w.snaps, &snap{walker: w.state.NewWalker(), budget: 64 << w.rand.IntN(8)})
+		w.snaps = append(w.snaps, &snap{walker: w.state.NewWalker(), budget: 1 << w.rand.IntN(12)})
 		w.log("     snapshot at %v", w.state.LastZxid())
 	}
 }
@@ -150,7 +150,7 @@ func (w *world) loadExtremes(cfg datatree.Config) *datatree.State {
 		stat proto.StatPersisted
 	}{
 		{"/a", proto.StatPersisted{Cversion: math.MaxInt32 - 2, Version: math.MaxInt32 - 1, Aversion: -3}},
-		{"/b", proto.StatPersisted{Cversion: 5, Version: -3, Aversion: math.MaxInt32}},
+		{"/b", proto.StatPersisted{Cversion: -5, Version: -3, Aversion: math.MaxInt32}},
 		{"/c", proto.StatPersisted{Cversion: math.MaxInt32, Version: math.MinInt32, Aversion: -1}},
 		{"/c/x", proto.StatPersisted{Cversion: math.MinInt32, EphemeralOwner: proto.OwnerContainer, Version: -1}},
 		{"/c/y", proto.StatPersisted{EphemeralOwner: proto.TTLOwner(5), Mtime: w.now}},
