@@ -10,11 +10,13 @@ import (
 // applier applies durable txns to the state, fires watches and answers. It is the only writer of
 // the state, and holds the write lock once for each batch.
 type applier struct {
-	srv   *Server
-	in    <-chan *logBatch
-	body  []byte  // reply body of the txn that is being applied
-	dirty []*conn // connections with new output
-	freed []*conn // connections to close: their sessions have ended, or they take no events
+	srv  *Server
+	in   <-chan *logBatch
+	body []byte // reply body of the txn that is being applied
+	// failed is set by a txn that could not be applied: nothing after it is, and nothing is answered.
+	failed bool
+	dirty  []*conn // connections with new output
+	freed  []*conn // connections to close: their sessions have ended, or they take no events
 
 	// The event that is being delivered, encoded once for all its watchers.
 	event     []byte
@@ -47,6 +49,9 @@ func (a *applier) apply(b *logBatch) {
 	now := a.srv.clock.now()
 	st.mu.Lock()
 	for i := range b.items {
+		if a.failed {
+			break
+		}
 		it := &b.items[i]
 		if it.payload.n == 0 {
 			a.answerWithout(it)
@@ -74,6 +79,7 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	}
 	if err != nil {
 		// The payload is what our own Preparer wrote, and is durable: to go on would be to diverge.
+		a.failed = true
 		a.srv.fatal("applying a txn", err)
 		return
 	}
@@ -101,7 +107,7 @@ func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []by
 	c := it.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.mu.out.dead {
+	if c.mu.out.open() {
 		start := len(c.mu.out.buf)
 		b := beginReply(c.mu.out.buf)
 		if err == proto.OK {
@@ -148,12 +154,12 @@ func (a *applier) advance(c *conn) {
 		if e.kind == queuedWrite {
 			break
 		}
-		if !c.mu.out.dead {
+		if c.mu.out.open() {
 			if e.kind == queuedRead {
 				c.mu.out.buf = a.srv.execute(c, e.xid, e.op, body, c.mu.out.buf)
 			} else {
 				c.mu.out.buf = append(c.mu.out.buf, body...)
-				c.mu.out.closing = c.mu.out.closing || e.kind == queuedEnd
+				c.mu.out.closing = e.kind == queuedEnd
 			}
 			c.mu.stats.sent++
 		}
@@ -183,8 +189,10 @@ func (a *applier) established(it *item) {
 	}
 	c.session.Store(it.session)
 	c.mu.Lock()
-	c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
-	c.mu.stats.sent++
+	if c.mu.out.open() {
+		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
+		c.mu.stats.sent++
+	}
 	c.wakeReader()
 	a.mark(c)
 	c.mu.Unlock()
@@ -219,7 +227,7 @@ func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.mu.out.dead:
+	case !c.mu.out.open():
 	case len(c.mu.out.buf) > outputLimit:
 		a.freed = append(a.freed, c)
 	default:

@@ -270,7 +270,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 		c.srv.inProcess.Add(1)
 		return true
 	}
-	if c.mu.out.dead {
+	if !c.mu.out.open() {
 		return true
 	}
 	if len(c.mu.out.buf) >= outputPause {
@@ -319,6 +319,9 @@ func (c *conn) answer(frame []byte, kind queuedKind) {
 	if c.mu.queue.len() > 0 {
 		c.mu.queue.push(queued{kind: kind}, frame)
 		c.srv.inProcess.Add(1)
+		return
+	}
+	if !c.mu.out.open() {
 		return
 	}
 	c.mu.out.buf = append(c.mu.out.buf, frame...)

@@ -70,7 +70,9 @@ func (s *Server) admit(nc net.Conn) {
 	reserved, err := s.conns.add(c)
 	if err != nil {
 		s.metrics.connectionRejected.Inc()
-		s.log.Warn("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
+		if s.refusalLogged.allow() { // there may be thousands in a second; the metric counts them
+			s.log.Warn("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
+		}
 		s.reject(nc)
 		return
 	}

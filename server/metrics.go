@@ -193,6 +193,6 @@ func (s *Server) serveMetrics() {
 	s.metricsLn = ln
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	s.start("metrics", func() { _ = web.Serve(ln) })
+	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	s.start("metrics", func() { _ = s.web.Serve(ln) })
 }

@@ -65,10 +65,13 @@ type output struct {
 	finished bool // finish was called
 }
 
+// open reports whether something may be added: nothing follows what the connection ends with. REQUIRES: conn.mu.
+func (o *output) open() bool { return !o.dead && !o.closing }
+
 // flush writes what is to be sent as far as the socket takes it now.
 func (c *conn) flush() {
 	c.mu.Lock()
-	for !c.mu.out.writing && !c.mu.out.dead {
+	for !c.mu.out.writing && !c.mu.out.dead && !c.mu.out.finished {
 		buf := c.mu.out.buf
 		if len(buf) == 0 {
 			break
@@ -177,6 +180,7 @@ func (c *conn) finish() {
 		return
 	}
 	c.mu.out.finished = true
+	c.wakeReader()
 	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTimeout))
 	if t, ok := c.nc.(interface{ CloseWrite() error }); ok {
 		_ = t.CloseWrite()

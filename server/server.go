@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,12 +63,14 @@ type Server struct {
 	conns       *connSet
 	throttle    *tokenBucket
 	quotaLogged everySecond
-	large       largeBudget
-	guard       *guard
-	node        *node
-	snapshotter *snapshotter
-	batches     *pool[*batch]
-	logBatches  *pool[*logBatch]
+	// refusalLogged lets one refused connection a second into the log.
+	refusalLogged everySecond
+	large         largeBudget
+	guard         *guard
+	node          *node
+	snapshotter   *snapshotter
+	batches       *pool[*batch]
+	logBatches    *pool[*logBatch]
 
 	// inProcess is how many requests were received and not answered, but for reads that are
 	// answered at once. It drives back-pressure.
@@ -79,6 +82,7 @@ type Server struct {
 
 	listeners []net.Listener
 	metricsLn net.Listener
+	web       *http.Server  // serves metricsLn
 	stopping  chan struct{} // closed when Stop begins
 	applied   chan struct{} // closed when the applier has ended
 	failed    chan error    // holds the error that ended the node
@@ -201,8 +205,8 @@ func (s *Server) Stop() {
 	for _, ln := range s.listeners {
 		_ = ln.Close()
 	}
-	if s.metricsLn != nil {
-		_ = s.metricsLn.Close()
+	if s.web != nil {
+		_ = s.web.Close()
 	}
 	s.node.inbox.close()
 	<-s.applied

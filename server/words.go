@@ -71,7 +71,10 @@ func (c *conn) answerWord(word string) {
 	c.mu.out.closing = true
 	c.mu.Unlock()
 	c.flush()
-	c.drainInput()
+	// The client may have closed its side long ago: its end must not cut the answer off.
+	if c.wait(func() bool { return c.mu.out.finished }) {
+		c.drainInput()
+	}
 }
 
 // serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
