@@ -30,6 +30,7 @@ type fake struct {
 	isReadOnly bool
 	badScheme  string                                 // of auth that is refused
 	onRequest  func(op proto.OpCode, n int) (ok bool) // n counts requests of the connection; false cuts it before the answer
+	loseReply  func(op proto.OpCode) bool             // true cuts the connection instead of the answer
 	rearms     []proto.OpCode                         // setWatches and setWatches2 that came
 	closed     bool
 }
@@ -241,6 +242,9 @@ func (c *fakeConn) handle(frame []byte) bool {
 	reply, code := c.execute(h.Type, body)
 	if f.isReadOnly && h.Type.IsWrite() {
 		f.zxid, code = before, proto.ErrNotReadOnly
+	}
+	if f.loseReply != nil && f.loseReply(h.Type) {
+		return false
 	}
 	if code != proto.OK {
 		reply = nil

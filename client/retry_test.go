@@ -1,0 +1,113 @@
+package client
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Every create is applied, and its first answers are lost: one znode comes of it all the same.
+func TestProtectedCreateMakesOneZnode(t *testing.T) {
+	for _, mode := range []Mode{Persistent, EphemeralSequential} {
+		f := newFake(t)
+		c := dial(t, f.addr(), WithBackoff(0, 0))
+		ctx := within(t, 20*time.Second)
+		var losses atomic.Int32
+		f.with(func() {
+			f.loseReply = func(op proto.OpCode) bool { return op == proto.OpCreate2 && losses.Add(1) <= 2 }
+		})
+		path, err := c.CreateProtected(ctx, "/lock-", []byte("me"), mode)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(path, "/_c_"), path)
+		require.Contains(t, path, "-lock-")
+		names, _, err := c.Children(ctx, "/")
+		require.NoError(t, err)
+		require.Equal(t, []string{path[1:]}, names)
+		require.EqualValues(t, 1, losses.Load())
+	}
+}
+
+// The request itself is lost: it is sent again.
+func TestProtectedCreateRetries(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithBackoff(0, 0))
+	var cuts atomic.Int32
+	f.with(func() {
+		f.onRequest = func(op proto.OpCode, _ int) bool { return op != proto.OpCreate2 || cuts.Add(1) > 2 }
+	})
+	ctx := within(t, 20*time.Second)
+	_, err := c.CreateProtected(ctx, "/a", nil, Persistent)
+	require.NoError(t, err)
+	names, _, err := c.Children(ctx, "/")
+	require.NoError(t, err)
+	require.Len(t, names, 1)
+	_, err = c.CreateProtected(ctx, "/none/a", nil, Persistent)
+	require.ErrorIs(t, err, ErrNoNode)
+}
+
+// A caller that leaves while the outcome is unknown leaves nothing behind.
+func TestAbandonedProtectedCreateIsCleanedUp(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithBackoff(0, 0))
+	ctx, cancel := context.WithCancel(within(t, 20*time.Second))
+	f.with(func() {
+		f.loseReply = func(op proto.OpCode) bool {
+			if op == proto.OpCreate2 {
+				cancel()
+			}
+			return op == proto.OpCreate2
+		}
+	})
+	_, err := c.CreateProtected(ctx, "/a", nil, Ephemeral)
+	require.Error(t, err)
+	require.True(t, MayHaveApplied(err))
+	require.Eventually(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.tree) == 1
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestDeleteSurely(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithBackoff(0, 0))
+	ctx := within(t, 20*time.Second)
+	require.NoError(t, c.CreateAll(ctx, "/a"))
+	var losses atomic.Int32
+	f.with(func() { f.loseReply = func(op proto.OpCode) bool { return op == proto.OpDelete && losses.Add(1) <= 2 } })
+	require.NoError(t, c.DeleteSurely(ctx, "/a"))
+	require.NoError(t, c.DeleteSurely(ctx, "/a"))
+
+	// With a context that is over, the client goes on in the background.
+	require.NoError(t, c.CreateAll(ctx, "/b"))
+	over, cancel := context.WithCancel(ctx)
+	cancel()
+	require.ErrorIs(t, c.DeleteSurely(over, "/b"), context.Canceled)
+	require.Eventually(t, func() bool {
+		_, exists, err := c.Exists(ctx, "/b")
+		return err == nil && !exists
+	}, 10*time.Second, time.Millisecond)
+}
+
+func TestSafeToRetry(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		safe bool
+	}{
+		{nil, false},
+		{&Error{Err: ErrConnectionLoss}, true},
+		{&Error{Err: ErrConnectionLoss, MayHaveApplied: true}, false},
+		{&Error{Err: ErrThrottled}, true},
+		{&Error{Err: ErrNoNode}, false},
+		{&Error{Err: context.Canceled}, false},
+		{&Error{Err: ErrSessionExpired}, false},
+	} {
+		require.Equal(t, c.safe, SafeToRetry(c.err), "%v", c.err)
+	}
+}

@@ -1,0 +1,246 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+func TestOneShotWatches(t *testing.T) {
+	eachServer(t, func(t *testing.T, connect string) {
+		c := dial(t, connect)
+		ctx := within(t, 20*time.Second)
+		_, exists, created, err := c.ExistsW(ctx, "/w")
+		require.NoError(t, err)
+		require.False(t, exists)
+		_, err = c.Create(ctx, "/w", nil, Persistent)
+		require.NoError(t, err)
+		// The event is there before the reply to the write that caused it.
+		e := <-created.C()
+		require.Equal(t, NodeCreated, e.Type)
+		require.Equal(t, "/w", e.Path)
+		_, ok := <-created.C()
+		require.False(t, ok)
+
+		_, _, data, err := c.GetW(ctx, "/w")
+		require.NoError(t, err)
+		_, _, children, err := c.ChildrenW(ctx, "/w")
+		require.NoError(t, err)
+		_, err = c.Create(ctx, "/w/c", nil, Persistent)
+		require.NoError(t, err)
+		require.Equal(t, NodeChildrenChanged, next(t, children).Type)
+		_, err = c.Set(ctx, "/w", []byte("x"), AnyVersion)
+		require.NoError(t, err)
+		require.Equal(t, NodeDataChanged, next(t, data).Type)
+		require.NoError(t, data.Err())
+
+		_, _, _, err = c.GetW(ctx, "/none")
+		require.ErrorIs(t, err, ErrNoNode)
+		c.watches.mu.Lock()
+		require.Empty(t, c.watches.paths)
+		c.watches.mu.Unlock()
+	})
+}
+
+func TestPersistentWatches(t *testing.T) {
+	eachServer(t, func(t *testing.T, connect string) {
+		c := dial(t, connect)
+		ctx := within(t, 20*time.Second)
+		life, stop := context.WithCancel(ctx)
+		node, err := c.Watch(life, "/p", WatchNode)
+		require.NoError(t, err)
+		tree, err := c.Watch(ctx, "/", WatchSubtree)
+		require.NoError(t, err)
+		_, err = c.Create(ctx, "/p", nil, Persistent)
+		require.NoError(t, err)
+		_, err = c.Create(ctx, "/p/q", nil, Persistent)
+		require.NoError(t, err)
+		require.NoError(t, c.Delete(ctx, "/p/q", AnyVersion))
+		want := func(w *Watch, types ...EventType) {
+			t.Helper()
+			for _, typ := range types {
+				require.Equal(t, typ, next(t, w).Type)
+			}
+			require.Empty(t, w.C())
+		}
+		want(node, NodeCreated, NodeChildrenChanged, NodeChildrenChanged)
+		want(tree, NodeCreated, NodeCreated, NodeDeleted)
+
+		// The context closes the watch, here and on the server.
+		has, err := c.HasWatch(ctx, "/p", proto.WatcherAny)
+		require.NoError(t, err)
+		require.True(t, has)
+		stop()
+		_, ok := node.Next(ctx)
+		require.False(t, ok)
+		require.NoError(t, node.Err())
+		has, err = c.HasWatch(ctx, "/p", proto.WatcherAny)
+		require.NoError(t, err)
+		require.False(t, has)
+
+		require.NoError(t, c.RemoveWatches(ctx, "/", proto.WatcherAny))
+		_, ok = tree.Next(ctx)
+		require.False(t, ok)
+		require.ErrorIs(t, c.RemoveWatches(ctx, "/", proto.WatcherAny), ErrNoWatcher)
+	})
+}
+
+func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
+	f := newFake(t)
+	addr := f.addr()
+	c := dial(t, addr, WithBackoff(time.Millisecond, time.Millisecond))
+	ctx := within(t, 20*time.Second)
+	for _, p := range []string{"/data", "/same", "/child", "/gone"} {
+		_, err := c.Create(ctx, p, nil, Persistent)
+		require.NoError(t, err)
+	}
+	_, _, data, err := c.GetW(ctx, "/data")
+	require.NoError(t, err)
+	_, _, same, err := c.GetW(ctx, "/same")
+	require.NoError(t, err)
+	_, _, child, err := c.ChildrenW(ctx, "/child")
+	require.NoError(t, err)
+	_, _, gone, err := c.GetW(ctx, "/gone")
+	require.NoError(t, err)
+	_, _, created, err := c.ExistsW(ctx, "/new")
+	require.NoError(t, err)
+	tree, err := c.Watch(ctx, "/", WatchSubtree)
+	require.NoError(t, err)
+
+	turn := states(t, c)
+	_ = f.listener.Close()
+	f.cutAll()
+	until(t, turn, Disconnected)
+	f.listen("127.0.0.1:0")
+	direct := dial(t, f.addr())
+	_, err = direct.Set(ctx, "/data", nil, AnyVersion)
+	require.NoError(t, err)
+	_, err = direct.Create(ctx, "/child/c", nil, Persistent)
+	require.NoError(t, err)
+	require.NoError(t, direct.Delete(ctx, "/gone", AnyVersion))
+	_, err = direct.Create(ctx, "/new", nil, Persistent)
+	require.NoError(t, err)
+	second := f.listener
+	f.listen(addr)
+	defer second.Close()
+
+	require.Equal(t, NodeDataChanged, next(t, data).Type)
+	require.Equal(t, NodeChildrenChanged, next(t, child).Type)
+	require.Equal(t, NodeDeleted, next(t, gone).Type)
+	require.Equal(t, NodeCreated, next(t, created).Type)
+	for { // the recursive watch may be shown what the others caught up on
+		if e := next(t, tree); e.Type == WatchRearmed {
+			break
+		}
+	}
+	_, err = direct.Set(ctx, "/same", nil, AnyVersion)
+	require.NoError(t, err)
+	require.Equal(t, NodeDataChanged, next(t, same).Type)
+	require.Equal(t, "/same", next(t, tree).Path)
+	f.with(func() { require.Equal(t, []proto.OpCode{proto.OpSetWatches2}, f.rearms) })
+}
+
+func TestOverflowIsSaid(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr(), WithWatchQueue(3))
+	ctx := within(t, 20*time.Second)
+	w, err := c.Watch(ctx, "/", WatchSubtree)
+	require.NoError(t, err)
+	set := func(n int) {
+		for range n {
+			_, err := c.Set(ctx, "/", nil, AnyVersion)
+			require.NoError(t, err)
+		}
+	}
+	set(10)
+	for _, want := range []EventType{NodeDataChanged, NodeDataChanged, NodeDataChanged, WatchOverflow} {
+		require.Equal(t, want, next(t, w).Type)
+	}
+	require.Empty(t, w.C())
+	set(1)
+	require.Equal(t, NodeDataChanged, next(t, w).Type)
+	// The last event has its place even in a full queue.
+	set(10)
+	require.NoError(t, c.Close())
+	var last Event
+	for e := range w.C() {
+		last = e
+	}
+	require.Equal(t, WatchLost, last.Type)
+	require.ErrorIs(t, w.Err(), ErrClosed)
+}
+
+func TestEventsOfOneRangeEndWithBreak(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 20*time.Second)
+	w, err := c.Watch(ctx, "/", WatchNode)
+	require.NoError(t, err)
+	_, err = c.Set(ctx, "/", nil, AnyVersion)
+	require.NoError(t, err)
+	for e := range w.All(ctx) {
+		require.Equal(t, NodeDataChanged, e.Type)
+		break
+	}
+	has, err := c.HasWatch(ctx, "/", proto.WatcherAny)
+	require.NoError(t, err)
+	require.False(t, has)
+}
+
+// Thousands of watches are set again in requests of about 128 KiB, none of which a server refuses.
+func TestRearmIsSplit(t *testing.T) {
+	s := newWatchSet("/root")
+	want := map[string]bool{}
+	for i := range 3000 {
+		path := fmt.Sprintf("/%05d/%s", i, strings.Repeat("x", 100+i%50))
+		w := s.add(path, watchKind(i%5), newEventQueue(1), false)
+		if i%7 != 0 { // the others have no answer yet
+			s.activate(w)
+			want["/root"+path] = true
+		}
+	}
+	b, n := s.rearm(77)
+	require.Greater(t, n, 2)
+	in := newFrames(strings.NewReader(string(b)), rearmBytes+4096)
+	got := map[string]bool{}
+	for range n {
+		frame, err := in.next()
+		require.NoError(t, err)
+		var h proto.RequestHeader
+		require.NoError(t, h.ReadFrom(frame))
+		require.Equal(t, proto.RequestHeader{Xid: proto.XidSetWatches, Type: proto.OpSetWatches2}, h)
+		var r proto.SetWatches2
+		require.NoError(t, r.ReadFrom(frame[proto.RequestHeaderSize:]))
+		require.EqualValues(t, 77, r.RelativeZxid)
+		for _, list := range [][]proto.Text{r.DataWatches, r.ExistWatches, r.ChildWatches, r.PersistentWatches, r.PersistentRecursiveWatches} {
+			require.NotNil(t, list, "a null vector is refused")
+			for _, p := range list {
+				require.False(t, got[p.String()])
+				got[p.String()] = true
+			}
+		}
+	}
+	require.Equal(t, want, got)
+}
+
+func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 20*time.Second)
+	w, err := c.Watch(ctx, "/", WatchNode)
+	require.NoError(t, err)
+	f.with(func() { f.isOld = true })
+	f.cutAll()
+	e := next(t, w)
+	require.Equal(t, WatchLost, e.Type)
+	require.ErrorIs(t, e.Err, ErrUnimplemented)
+	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
+	_, err = c.Watch(ctx, "/", WatchNode)
+	require.ErrorIs(t, err, ErrUnimplemented)
+}
