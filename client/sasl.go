@@ -66,20 +66,20 @@ func (d *digestMD5) respond(challenge []byte) ([]byte, bool, error) {
 	}
 	cnonce := d.cnonce()
 	var response string
-	response, d.rspauth = digestResponse(d.user, d.password, realm, nonce, cnonce)
+	response, d.rspauth = digestResponse(d.user, d.password, realm, nonce, cnonce, digestURI)
 	token := fmt.Sprintf(`charset=utf-8,username=%s,realm=%s,nonce=%s,nc=00000001,cnonce=%s,digest-uri=%s,maxbuf=65536,response=%s,qop=auth`,
 		quote(d.user), quote(realm), quote(nonce), quote(cnonce), quote(digestURI), response)
 	return []byte(token), false, nil
 }
 
 // digestResponse computes what either side proves to the other.
-func digestResponse(user, password, realm, nonce, cnonce string) (response, rspauth string) {
+func digestResponse(user, password, realm, nonce, cnonce, uri string) (response, rspauth string) {
 	secret := md5.Sum([]byte(user + ":" + realm + ":" + password))
 	a1 := hexMD5(string(secret[:]) + ":" + nonce + ":" + cnonce)
 	proof := func(a2 string) string {
 		return hexMD5(a1 + ":" + nonce + ":00000001:" + cnonce + ":auth:" + hexMD5(a2))
 	}
-	return proof("AUTHENTICATE:" + digestURI), proof(":" + digestURI)
+	return proof("AUTHENTICATE:" + uri), proof(":" + uri)
 }
 
 func hexMD5(s string) string {

@@ -1,0 +1,248 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+func TestCheckPath(t *testing.T) {
+	for _, path := range []string{"/", "/a", "/a/b", "/...", "/.a", "/a.", "/..a", "/a b", "/\u00a0", "/\u2028", "/\ufeff", "/\uffef", "/\u00e9/\u4e16"} {
+		require.NoError(t, checkPath(path, false), "%q", path)
+	}
+	for _, path := range []string{"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/./b", "/a/..", "/\x00", "/a\x1f", "/\x7f", "/\u0085",
+		"/\ue000", "/\uf8ff", "/\ufff0", "/\uffff", "/\U0001f600", "/a\xff", "/\xc3("} {
+		require.ErrorIs(t, checkPath(path, false), ErrBadArguments, "%q", path)
+	}
+	for _, path := range []string{"/", "/a/", "/a/..", "/."} {
+		require.NoError(t, checkPath(path, true), "%q", path)
+	}
+	require.ErrorIs(t, checkPath("/a//b", true), ErrBadArguments)
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = checkPath("/some/path/of/a/znode", false) }))
+}
+
+func TestChroot(t *testing.T) {
+	for _, c := range []struct{ chroot, path, full string }{
+		{"", "/", "/"}, {"", "/a", "/a"}, {"/r", "/", "/r"}, {"/r", "/a/b", "/r/a/b"},
+	} {
+		require.Equal(t, c.full, joinChroot(c.chroot, c.path))
+		require.Equal(t, c.path, stripChroot(c.chroot, c.full))
+		require.Equal(t, proto.AppendString(nil, c.full), appendPath(nil, c.chroot, c.path))
+	}
+	require.Equal(t, "/rest", stripChroot("/r", "/rest"))
+	require.Equal(t, "/", parentOf("/a"))
+	require.Equal(t, "/", parentOf("/"))
+	require.Equal(t, "/a", parentOf("/a/b"))
+}
+
+func TestParseConnect(t *testing.T) {
+	for _, c := range []struct {
+		in, names, chroot string
+	}{
+		{"a", "a:2181", ""},
+		{"a:1,b", "a:1 b:2181", ""},
+		{" a:1 , b:2 ,", "a:1 b:2", ""},
+		{"a:1,b:2/x/y", "a:1 b:2", "/x/y"},
+		{"a/", "a:2181", ""},
+		{"[::1]:5,[fe80::1]", "[::1]:5 [fe80::1]:2181", ""},
+	} {
+		names, chroot, err := parseConnect(c.in)
+		require.NoError(t, err, c.in)
+		require.Equal(t, c.names, strings.Join(names, " "), c.in)
+		require.Equal(t, c.chroot, chroot)
+	}
+	for _, in := range []string{"", ",", "/x", "a:1/x/", "a:1//x", ":1", "a:1:2", "a:"} {
+		_, _, err := parseConnect(in)
+		require.Error(t, err, in)
+	}
+	_, err := New("")
+	require.Error(t, err)
+	_, err = New("a", WithMaxOutstanding(0))
+	require.ErrorContains(t, err, "outstanding")
+}
+
+func TestHostsAreResolvedAnewEachTime(t *testing.T) {
+	lookups := map[string]int{}
+	h := newHosts([]string{"a:1", "b:2", "10.0.0.1:3"}, func(_ context.Context, host string) ([]string, error) {
+		lookups[host]++
+		if host == "b" && lookups[host] == 1 {
+			return nil, errors.New("no such host")
+		}
+		return []string{host + "-x", host + "-y"}, nil
+	})
+	for pass := range 2 {
+		got := map[endpoint]bool{}
+		failed := 0
+		for isLast := false; !isLast; {
+			var e endpoint
+			var err error
+			e, isLast, err = h.pick(t.Context())
+			if err != nil {
+				failed++
+				continue
+			}
+			got[e] = true
+		}
+		want := map[endpoint]bool{{"a-x:1", "a"}: true, {"a-y:1", "a"}: true, {"10.0.0.1:3", "10.0.0.1"}: true}
+		if pass == 1 {
+			want[endpoint{"b-x:2", "b"}], want[endpoint{"b-y:2", "b"}] = true, true
+		}
+		require.Equal(t, want, got)
+		require.Equal(t, 1-pass, failed)
+	}
+	require.Equal(t, map[string]int{"a": 2, "b": 2}, lookups)
+}
+
+func TestFrames(t *testing.T) {
+	var stream []byte
+	var want [][]byte
+	for _, n := range []int{0, 1, 5, inputBytes - 4, inputBytes, 3 * inputBytes, 7, 2 << 20, 9} {
+		frame := bytes.Repeat([]byte{byte(n)}, n)
+		want = append(want, frame)
+		stream = proto.AppendBuffer(stream, frame)
+	}
+	for name, src := range map[string]io.Reader{
+		"whole":   bytes.NewReader(stream),
+		"halves":  iotest.HalfReader(bytes.NewReader(stream)),
+		"withEOF": iotest.DataErrReader(bytes.NewReader(stream)),
+	} {
+		f := newFrames(src, 4<<20)
+		for i := range want {
+			got, err := f.next()
+			require.NoError(t, err, name)
+			require.True(t, bytes.Equal(want[i], got), "%s: frame %d", name, i)
+		}
+		_, err := f.next()
+		require.ErrorIs(t, err, io.EOF, name)
+	}
+	f := newFrames(bytes.NewReader([]byte{0, 0, 1, 0, 1}), 1<<20)
+	_, err := f.next()
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	for _, hostile := range []string{"7fffffff", "ffffffff", "00100001"} {
+		b, _ := hex.DecodeString(hostile)
+		f := newFrames(bytes.NewReader(b), 1<<20)
+		_, err := f.next()
+		require.ErrorIs(t, err, ErrProtocol)
+	}
+	// The length of a frame that does not come costs no memory.
+	f = newFrames(bytes.NewReader([]byte{3, 0, 0, 0}), 64<<20)
+	_, err = f.next()
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	require.LessOrEqual(t, len(f.buf), inputBytes)
+}
+
+func TestRingKeepsOrder(t *testing.T) {
+	r := seeded(t)
+	var q ring
+	in, out := int32(0), int32(0)
+	for range 10000 {
+		if r.IntN(2) == 0 {
+			in++
+			q.push(&call{xid: in})
+		} else if cl := q.pop(); cl != nil {
+			out++
+			require.Equal(t, out, cl.xid)
+		} else {
+			require.Equal(t, in, out)
+		}
+		require.EqualValues(t, in-out, q.n)
+	}
+}
+
+// The exchange that a ZooKeeper server had with a client. Source: client-protocol V45, whose response has wrong digits: its rspauth,
+// the RFC and a live server agree with this one.
+func TestDigestMD5(t *testing.T) {
+	challenge := `realm="zk-sasl-md5",nonce="xY0JK+LWOCa7Z/F6jPF4yOocCYg72asBt7q3WyTn",charset=utf-8,algorithm=md5-sess`
+	answer := `charset=utf-8,username="bob",realm="zk-sasl-md5",nonce="xY0JK+LWOCa7Z/F6jPF4yOocCYg72asBt7q3WyTn",nc=00000001,cnonce="OA6MG9tEQGm2hh",digest-uri="zookeeper/zk-sasl-md5",maxbuf=65536,response=012aef8213e214786fd066c5923ccfb9,qop=auth`
+	x := &digestMD5{user: "bob", password: "bobsecret", cnonce: func() string { return "OA6MG9tEQGm2hh" }}
+	token, isLast, err := x.Next(nil)
+	require.NoError(t, err)
+	require.NotNil(t, token)
+	require.Empty(t, token)
+	require.False(t, isLast)
+	token, isLast, err = x.Next([]byte(challenge))
+	require.NoError(t, err)
+	require.False(t, isLast)
+	require.Equal(t, answer, string(token))
+	token, isLast, err = x.Next([]byte("rspauth=da86919f214d86dd35224ea179331f9f"))
+	require.NoError(t, err)
+	require.True(t, isLast)
+	require.Nil(t, token)
+
+	// The example of RFC 2831, section 4.
+	response, rspauth := digestResponse("chris", "secret", "elwood.innosoft.com", "OA6MG9tEQGm2hh", "OA6MHXh6VqTrRk", "imap/elwood.innosoft.com")
+	require.Equal(t, "d388dad90d4bbd760a152321f2143af7", response)
+	require.Equal(t, "ea40f60335c427b5527b84dbabcdfffd", rspauth)
+
+	liar := &digestMD5{user: "bob", password: "bobsecret", cnonce: randomText}
+	_, _, _ = liar.Next(nil)
+	_, _, err = liar.Next([]byte(challenge))
+	require.NoError(t, err)
+	_, _, err = liar.Next([]byte("rspauth=da86919f214d86dd35224ea179331f9f"))
+	require.Error(t, err)
+
+	for _, bad := range []string{"", "x", `nonce="a`, `nonce="a",algorithm=md5`, `nonce="a",nonce="b",algorithm=md5-sess`, `nonce="a",algorithm=md5-sess,qop="auth-conf"`} {
+		x := &digestMD5{user: "u", cnonce: randomText}
+		_, _, _ = x.Next(nil)
+		_, _, err := x.Next([]byte(bad))
+		require.Error(t, err, bad)
+	}
+	fields, err := parseDigest(`a="x\"y\\z" , b=1,,qop="auth,auth-int"`)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a": `x"y\z`, "b": "1", "qop": "auth,auth-int"}, fields)
+	require.Equal(t, `"x\"y\\z"`, quote(`x"y\z`))
+}
+
+// Requests as the bytes that a reference server was sent. Source: client-protocol sections 16.4, 16.5 and 16.7.
+func TestGoldenRequests(t *testing.T) {
+	multi := new(Txn).Check("/v1", 1).Create("/v1/m", nil, Persistent).Set("/v1/m", []byte("1"), 0).Delete("/v1/m", 1)
+	c := &Client{}
+	mcall, err := c.txnCall(multi)
+	require.NoError(t, err)
+	for _, g := range []struct {
+		xid  int32
+		cl   *call
+		want string
+	}{
+		{10, &call{op: proto.OpSetData, path: "/v1", data: []byte("hello")},
+			"0000001c 0000000a 00000005 00000003 2f7631 00000005 68656c6c6f 00000000"},
+		{15, &call{op: proto.OpSetACL, path: "/v1", acl: OpenACL(), version: -1},
+			"0000002e 0000000f 00000007 00000003 2f7631 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 ffffffff"},
+		{0x19, &call{op: proto.OpAddWatch, path: "/v1", version: 1}, "00000013 00000019 0000006a 00000003 2f7631 00000001"},
+		{0x1a, &call{op: proto.OpCheckWatches, path: "/v1", version: 3}, "00000013 0000001a 00000011 00000003 2f7631 00000003"},
+		{0x1b, &call{op: proto.OpRemoveWatches, chroot: "/v1", path: "/", version: 3}, "00000013 0000001b 00000012 00000003 2f7631 00000003"},
+		{0x1e, &call{op: proto.OpCloseSession}, "00000008 0000001e fffffff5"},
+		// V28 with create2 (0f) instead of create (01).
+		{0x13, mcall, `0000008b 00000013 0000000e 0000000d 00 ffffffff 00000003 2f7631 00000001 0000000f 00 ffffffff 00000005 2f76312f6d
+			ffffffff 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 00000000 00000005 00 ffffffff 00000005 2f76312f6d 00000001 31
+			00000000 00000002 00 ffffffff 00000005 2f76312f6d 00000001 ffffffff 01 ffffffff`},
+	} {
+		cfg := defaultConfig()
+		cn := &conn{cfg: &cfg, xid: g.xid - 1}
+		require.NoError(t, cn.add(g.cl))
+		want, err := hex.DecodeString(strings.Join(strings.Fields(g.want), ""))
+		require.NoError(t, err)
+		require.Equal(t, hex.EncodeToString(want), hex.EncodeToString(cn.out), "%v", g.cl.op)
+	}
+}
+
+func TestNames(t *testing.T) {
+	for n := range EventType(5) {
+		require.NotEmpty(t, n.String())
+	}
+	for s := Connecting; s <= Closed; s++ {
+		require.NotContains(t, s.String(), "(")
+	}
+	require.Equal(t, "state(99)", State(99).String())
+	require.Equal(t, "WatchLost /a (client: closed)", Event{Type: WatchLost, Path: "/a", Err: ErrClosed}.String())
+	require.Equal(t, "NodeDeleted /a 0x5", Event{Type: NodeDeleted, Path: "/a", Zxid: 5}.String())
+}
