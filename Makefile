@@ -36,8 +36,9 @@ fuzz: ## every fuzz target for TIME each
 cluster: ## servers as processes: crashes, restarts, full disks
 	$(GO) test -tags invariants -count=1 -v ./test/cluster/...
 
-interop: ## Apache ZooKeeper and its clients against us; needs the packages that test/interop names
-	$(GO) test -tags 'invariants interop' -count=1 -v ./test/interop/...
+interop: ## Apache ZooKeeper and its clients against us, and 100 crashes; needs the packages that test/interop names
+	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... -interop.seeds=50 -interop.requests=2000
+	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
