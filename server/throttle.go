@@ -24,6 +24,7 @@ type tokenBucket struct {
 		frozen time.Time
 	}
 	random func() float64
+	now    func() time.Time
 }
 
 func newTokenBucket(cfg config.ConnectionThrottle) *tokenBucket {
@@ -34,7 +35,8 @@ func newTokenBucket(cfg config.ConnectionThrottle) *tokenBucket {
 		b.fill *= cfg.GlobalSessionWeight
 	}
 	b.mu.tokens = b.max
-	b.mu.filled = time.Now()
+	b.now = time.Now
+	b.mu.filled = b.now()
 	return b
 }
 
@@ -47,16 +49,13 @@ func (b *tokenBucket) take(isNew bool) bool {
 	if isNew {
 		need = b.create
 	}
-	now := time.Now()
+	now := b.now()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if gone := now.Sub(b.mu.filled); b.cfg.FillTime > 0 && gone > b.cfg.FillTime {
-		// A long silence fills the bucket to the brim; it must not overflow.
-		fills := int64(gone / b.cfg.FillTime)
-		if fills > int64(b.max) {
-			fills = int64(b.max)
-		}
-		b.mu.tokens = min(b.max, b.mu.tokens+int(fills)*b.fill)
+		// A long silence fills the bucket to the brim: ZOOKEEPER-4933 is what an overflow here does.
+		refill := float64(gone) * float64(b.fill) / float64(b.cfg.FillTime)
+		b.mu.tokens += int(min(refill, float64(b.max-b.mu.tokens)))
 		b.mu.filled = now
 	}
 	if b.cfg.FreezeTime >= 0 && !b.survives(now) {
@@ -74,10 +73,10 @@ func (b *tokenBucket) survives(now time.Time) bool {
 	if now.Sub(b.mu.frozen) >= b.cfg.FreezeTime {
 		used := b.max - b.mu.tokens
 		switch {
-		case b.mu.tokens == 0:
+		case b.mu.tokens == 0 && b.mu.drop < 1:
 			b.mu.drop = min(1, b.mu.drop+b.cfg.DropIncrease)
 			b.mu.frozen = now
-		case float64(used) <= b.cfg.DecreaseRatio*float64(b.max):
+		case b.mu.drop > 0 && float64(used) <= b.cfg.DecreaseRatio*float64(b.max):
 			b.mu.drop = max(0, b.mu.drop-b.cfg.DropDecrease)
 			b.mu.frozen = now
 		}

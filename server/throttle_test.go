@@ -1,0 +1,84 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+)
+
+// bucketAt is a bucket whose clock and luck the test moves.
+func bucketAt(cfg config.ConnectionThrottle) (b *tokenBucket, advance func(time.Duration), luck *float64) {
+	b = newTokenBucket(cfg)
+	now := b.mu.filled
+	b.now = func() time.Time { return now }
+	luck = new(float64)
+	b.random = func() float64 { return *luck }
+	return b, func(d time.Duration) { now = now.Add(d) }, luck
+}
+
+// takes counts how many new sessions the bucket admits out of n.
+func takes(b *tokenBucket, isNew bool, n int) (admitted int) {
+	for range n {
+		if b.take(isNew) {
+			admitted++
+		}
+	}
+	return admitted
+}
+
+func TestTokensAreRefilledInProportionToTime(t *testing.T) {
+	for name, tc := range map[string]struct {
+		tokens, fill int
+		per, gone    time.Duration
+		want         int
+	}{
+		"nothing yet":            {10, 1, time.Second, time.Second, 0},
+		"one":                    {10, 1, time.Second, time.Second + 1, 1},
+		"fractions of fill time": {100, 10, time.Second, 1500 * time.Millisecond, 15},
+		"to the brim":            {10, 3, time.Second, time.Hour, 10},
+		// ZOOKEEPER-4933: elapsed times count overflowed, and everything was refused.
+		"no overflow": {100, 1 << 30, time.Nanosecond, 100 * 24 * time.Hour, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, advance, _ := bucketAt(config.ConnectionThrottle{Tokens: tc.tokens, FillCount: tc.fill, FillTime: tc.per, FreezeTime: -1})
+			require.Equal(t, tc.tokens, takes(b, true, tc.tokens+5))
+			advance(tc.gone)
+			require.Equal(t, tc.want, takes(b, true, tc.tokens+5))
+		})
+	}
+}
+
+func TestThrottleIsOffWithoutTokens(t *testing.T) {
+	b, _, _ := bucketAt(config.ConnectionThrottle{FreezeTime: -1})
+	require.Equal(t, 1000, takes(b, true, 1000))
+}
+
+func TestSessionsCostTheirWeight(t *testing.T) {
+	cfg := config.ConnectionThrottle{Tokens: 4, FillCount: 1, FillTime: time.Second, FreezeTime: -1,
+		WeightEnabled: true, GlobalSessionWeight: 3, RenewSessionWeight: 2}
+	b, advance, _ := bucketAt(cfg) // 12 tokens
+	require.Equal(t, 6, takes(b, false, 10))
+	advance(2 * time.Second) // 6 more
+	require.Equal(t, 2, takes(b, true, 10))
+}
+
+func TestConnectionsAreDroppedAtRandomWhenTheBucketIsEmpty(t *testing.T) {
+	b, advance, luck := bucketAt(config.ConnectionThrottle{Tokens: 2, FillCount: 2, FillTime: time.Second,
+		FreezeTime: 100 * time.Millisecond, DropIncrease: 0.5, DropDecrease: 0.25, DecreaseRatio: 0.5})
+	*luck = 0.6
+	require.Equal(t, 2, takes(b, true, 2))
+	require.Zero(t, b.dropProbability())
+	require.Zero(t, takes(b, true, 5), "empty")
+	require.Equal(t, 0.5, b.dropProbability(), "nothing is changed more often than FreezeTime")
+	advance(2 * time.Second)
+	require.True(t, b.take(true), "0.6 survives; the bucket is full, so the probability falls")
+	require.Equal(t, 0.25, b.dropProbability())
+	*luck = 0.2
+	require.False(t, b.take(true), "0.2 is dropped although there is a token")
+	advance(200 * time.Millisecond)
+	require.True(t, b.take(true))
+	require.Zero(t, b.dropProbability(), "half used is still within DecreaseRatio")
+}
