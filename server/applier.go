@@ -91,7 +91,7 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	}
 	switch it.op {
 	case proto.OpCreateSession:
-		a.established(it)
+		a.established(it, applied.Header.Zxid)
 		return
 	case proto.OpCloseSession:
 		a.sessionEnded(it, applied.Header.ClientID)
@@ -157,11 +157,12 @@ func (a *applier) advance(c *conn) {
 		if c.mu.out.open() {
 			if e.kind == queuedRead {
 				c.mu.out.buf = a.srv.execute(c, e.xid, e.op, body, c.mu.out.buf)
+				c.mu.stats.replied(e.op, e.xid, a.srv.store.state.LastZxid())
 			} else {
 				c.mu.out.buf = append(c.mu.out.buf, body...)
 				c.mu.out.closing = e.kind == queuedEnd
+				c.mu.stats.sent++
 			}
-			c.mu.stats.sent++
 		}
 		q.pop()
 		done++
@@ -180,7 +181,7 @@ func (a *applier) mark(c *conn) {
 }
 
 // established tells the client that its session exists.
-func (a *applier) established(it *item) {
+func (a *applier) established(it *item, zxid proto.Zxid) {
 	a.srv.inProcess.Add(-1)
 	c := it.conn
 	resp := proto.ConnectResponse{
@@ -191,7 +192,7 @@ func (a *applier) established(it *item) {
 	c.mu.Lock()
 	if c.mu.out.open() {
 		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
-		c.mu.stats.sent++
+		c.mu.stats.replied(proto.OpCreateSession, 0, zxid)
 	}
 	c.wakeReader()
 	a.mark(c)

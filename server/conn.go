@@ -277,7 +277,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 		return false
 	}
 	c.mu.out.buf = c.srv.execute(c, xid, op, body, c.mu.out.buf)
-	c.mu.stats.sent++
+	c.mu.stats.replied(op, xid, c.srv.store.state.LastZxid())
 	c.executed++
 	if c.reads++; c.reads >= readsPerLock {
 		c.unlock()

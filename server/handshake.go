@@ -50,7 +50,6 @@ func (c *conn) firstFrame() ([]byte, error) {
 			continue
 		}
 		if word, ok := wordOf(n); ok {
-			c.packets++
 			c.srv.stats.received.Add(1)
 			c.answerWord(word)
 			return nil, nil

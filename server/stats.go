@@ -187,10 +187,18 @@ func (cs *connStats) account(packets, executed, took, now int64) {
 	}
 }
 
+// replied notes a reply. A negative xid, such as a ping's, does not hide that of the client's last request.
+func (cs *connStats) replied(op proto.OpCode, xid int32, zxid proto.Zxid) {
+	cs.sent++
+	cs.lastOp, cs.lastZxid = op, zxid
+	if xid >= 0 {
+		cs.lastXid = xid
+	}
+}
+
 // answered notes the reply to a write.
 func (cs *connStats) answered(it *item, zxid proto.Zxid, now int64) {
-	cs.sent++
-	cs.lastOp, cs.lastXid, cs.lastZxid = it.op, it.xid, zxid
+	cs.replied(it.op, it.xid, zxid)
 	cs.observe(nsToMs(now-it.received), 1, now)
 }
 

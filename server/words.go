@@ -55,6 +55,9 @@ func wordOf(n uint32) (string, bool) {
 func (c *conn) answerWord(word string) {
 	var out bytes.Buffer
 	s := c.srv
+	c.mu.Lock()
+	c.mu.stats.received++
+	c.mu.Unlock()
 	switch {
 	case word == telnetInterrupt:
 		return
