@@ -84,6 +84,9 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 		return
 	}
 	a.body = body
+	if a.srv.cfg.DigestEnabled {
+		a.srv.digests.note(applied.Header.Zxid, a.srv.store.state.Digest())
+	}
 	if applied.DigestMismatch {
 		a.srv.metrics.digestMismatches.Inc()
 		a.srv.log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"net/netip"
 	"slices"
 
 	"go.uber.org/zap"
@@ -19,7 +20,7 @@ func (c *conn) auth(xid int32, body []byte) {
 		c.last(nil)
 		return
 	}
-	ids, ok := c.srv.authenticate(c, req.Scheme.String(), req.Auth)
+	ids, ok := c.srv.authenticate(c.remote.Addr(), req.Scheme.String(), req.Auth)
 	if !ok {
 		c.srv.metrics.authFailed.Inc()
 		c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote), zap.String("scheme", req.Scheme.String()))
@@ -36,8 +37,8 @@ func (c *conn) auth(xid int32, body []byte) {
 	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), queuedReply)
 }
 
-// authenticate returns the identities that the credentials prove.
-func (s *Server) authenticate(c *conn, scheme string, credentials []byte) ([]datatree.Identity, bool) {
+// authenticate returns the identities that the credentials of a client at remote prove.
+func (s *Server) authenticate(remote netip.Addr, scheme string, credentials []byte) ([]datatree.Identity, bool) {
 	switch scheme {
 	case datatree.SchemeDigest:
 		if credentials == nil || !s.cfg.DigestAuth {
@@ -50,7 +51,7 @@ func (s *Server) authenticate(c *conn, scheme string, credentials []byte) ([]dat
 		}
 		return ids, true
 	case datatree.SchemeIP:
-		return []datatree.Identity{datatree.NewIPIdentity(c.remote.Addr())}, true
+		return []datatree.Identity{datatree.NewIPIdentity(remote)}, true
 	}
 	return nil, false
 }

@@ -36,6 +36,7 @@ type metrics struct {
 	quotaExceeded      *counter
 	throttledOps       *counter
 	refusedDiskFull    *counter
+	snapshotRefused    *counter
 
 	walBytes      prometheus.Counter
 	walTxns       prometheus.Counter
@@ -83,6 +84,7 @@ func newMetrics(s *Server) *metrics {
 	m.quotaExceeded = add("quota_exceeded_error_count", "Writes refused because of a hard quota.")
 	m.throttledOps = add("throttled_ops", "Writes answered ThrottledOp because they waited too long.")
 	m.refusedDiskFull = add("write_refused_disk_full_count", "Writes refused because the disk is almost full.")
+	m.snapshotRefused = add("snapshot_rate_limited_count", "Snapshots refused to the admin command because the last one was too recent.")
 	m.summaries = []namedSummary{
 		{"readlatency", "Latency of reads, ms.", &s.stats.readLatency, true},
 		{"updatelatency", "Latency of writes, ms.", &s.stats.writeLatency, true},
@@ -176,13 +178,24 @@ func (s *Server) walOptions() wal.Options {
 	return wal.Options{FS: s.fs, Dir: s.logDir(), PreallocSize: s.cfg.PreAllocSizeKB << 10, Logger: s.log, Events: s.metrics}
 }
 
+// exportRuntime adds the metrics of the Go runtime and of the process, if anybody can ask for them here.
+func (s *Server) exportRuntime() {
+	if s.cfg.Metrics.ExportRuntimeInfo && (s.cfg.AdminAddress() != "" || s.cfg.Metrics.ClassName == config.PrometheusProvider) {
+		// A registry of the caller's may have them already, which is as good.
+		_ = s.registry.Register(collectors.NewGoCollector())
+		_ = s.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+}
+
+// metricsHandler serves the metrics, on the port of the exporter and on that of the admin server.
+func (s *Server) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})
+}
+
 // serveMetrics opens the port of the metrics exporter, if one is configured.
 func (s *Server) serveMetrics() {
 	if s.cfg.Metrics.ClassName != config.PrometheusProvider {
 		return
-	}
-	if s.cfg.Metrics.ExportRuntimeInfo {
-		s.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 	addr := net.JoinHostPort(s.cfg.Metrics.Host, strconv.Itoa(s.cfg.Metrics.Port))
 	ln, err := net.Listen("tcp", addr)
@@ -192,7 +205,7 @@ func (s *Server) serveMetrics() {
 	}
 	s.metricsLn = ln
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET /metrics", s.metricsHandler())
 	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
 	s.start("metrics", func() { _ = s.web.Serve(ln) })
 }

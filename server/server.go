@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
@@ -63,14 +64,17 @@ type Server struct {
 	conns       *connSet
 	throttle    *tokenBucket
 	quotaLogged everySecond
+	large       largeBudget
+	guard       *guard
+	node        *node
+	snapshotter *snapshotter
+	digests     digestLog
+	traceMask   atomic.Int64 // of stmk; it has no effect
+	batches     *pool[*batch]
+	logBatches  *pool[*logBatch]
+
 	// refusalLogged lets one refused connection a second into the log.
 	refusalLogged everySecond
-	large         largeBudget
-	guard         *guard
-	node          *node
-	snapshotter   *snapshotter
-	batches       *pool[*batch]
-	logBatches    *pool[*logBatch]
 
 	// inProcess is how many requests were received and not answered, but for reads that are
 	// answered at once. It drives back-pressure.
@@ -82,6 +86,8 @@ type Server struct {
 
 	listeners []net.Listener
 	metricsLn net.Listener
+	admin     *admin.Server // nil if there is none
+	adminAddr net.Addr      // where it listens
 	web       *http.Server  // serves metricsLn
 	stopping  chan struct{} // closed when Stop begins
 	applied   chan struct{} // closed when the applier has ended
@@ -103,6 +109,7 @@ func New(cfg *config.Config, o Options) *Server {
 		logBatches: newPool(func() *logBatch { return new(logBatch) }),
 		stopping:   make(chan struct{}), applied: make(chan struct{}), failed: make(chan error, 1),
 	}
+	s.traceMask.Store(traceMaskDefault)
 	s.large.threshold, s.large.max = cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes
 	if s.log == nil {
 		s.log = zap.NewNop()
@@ -131,6 +138,10 @@ func (s *Server) Start() (err error) {
 		}
 	}()
 	s.metrics = newMetrics(s)
+	s.exportRuntime()
+	if err := s.startAdmin(); err != nil {
+		return err
+	}
 	if err := s.recover(); err != nil {
 		return err
 	}
@@ -160,6 +171,7 @@ func (s *Server) Start() (err error) {
 		s.start("accept", func() { s.accept(ln) })
 	}
 	s.serveMetrics()
+	s.warnOpenSnapshots()
 	return nil
 }
 
@@ -210,6 +222,7 @@ func (s *Server) Stop() {
 	}
 	s.node.inbox.close()
 	<-s.applied
+	s.stopAdmin()
 	s.conns.each(func(c *conn) { c.shut() })
 	s.running.Lock()
 	s.running.stopped = true
@@ -226,6 +239,7 @@ const shutTimeout = 500 * time.Millisecond
 
 // release gives back what recover took.
 func (s *Server) release() {
+	s.stopAdmin()
 	for _, ln := range s.listeners {
 		_ = ln.Close()
 	}

@@ -27,6 +27,7 @@ func testConfig(t testing.TB) *config.Config {
 	cfg.FourLetterWhitelist = []string{"*"}
 	cfg.MaxClientCnxns = 0
 	cfg.DiskWatermark.Bytes = 0
+	cfg.Admin.Enabled = false
 	return cfg
 }
 

@@ -18,10 +18,12 @@ type snapshotter struct {
 	srv  *Server
 	wake chan struct{} // holds a token when a snapshot is wanted
 	size atomic.Int64  // of the newest snapshot, in bytes
+	// orders are snapshots that somebody waits for. Who takes an order answers it.
+	orders chan chan<- delivery
 }
 
 func newSnapshotter(s *Server) *snapshotter {
-	sn := &snapshotter{srv: s, wake: make(chan struct{}, 1)}
+	sn := &snapshotter{srv: s, wake: make(chan struct{}, 1), orders: make(chan chan<- delivery)}
 	if all, err := s.snaps.List(); err == nil && len(all) > 0 {
 		sn.size.Store(all[0].Size)
 	}
@@ -51,8 +53,10 @@ func (sn *snapshotter) run() {
 			return
 		case <-purge:
 			sn.purge()
+		case o := <-sn.orders:
+			o <- sn.deliver()
 		case <-sn.wake:
-			sn.write()
+			_, _ = sn.write() // it says itself what went wrong
 			if purge != nil {
 				sn.purge()
 			}
@@ -62,7 +66,7 @@ func (sn *snapshotter) run() {
 
 // write takes one snapshot. A disk without room for it is no failure: the log keeps everything,
 // and the next request tries again.
-func (sn *snapshotter) write() {
+func (sn *snapshotter) write() (snapshot.Meta, error) {
 	s := sn.srv
 	began := time.Now()
 	s.store.mu.RLock()
@@ -78,19 +82,20 @@ func (sn *snapshotter) write() {
 	took := time.Since(began)
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
-		return
+		return m, err
 	case err != nil:
 		s.metrics.snapshotErrors.Inc()
 		if errors.Is(err, vfs.ErrNoSpace) {
 			sn.purge()
 		}
 		s.log.Error("writing a snapshot", zap.Stringer("zxid", zxid), zap.Duration("took", took), zap.Error(err))
-		return
+		return m, err
 	}
 	sn.size.Store(m.Size)
 	s.metrics.snapshotTime.Observe(took.Seconds())
 	s.stats.snapshotTime.observe(took.Milliseconds())
 	s.log.Info("wrote snapshot", zap.String("file", m.Name), zap.Int64("bytes", m.Size), zap.Duration("took", took))
+	return m, nil
 }
 
 // purge removes snapshots that are superseded and the logs that only they need. Source: storage

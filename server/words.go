@@ -377,21 +377,31 @@ func (s *Server) wordWchp(_ *conn, out *bytes.Buffer) {
 }
 
 func (s *Server) wordSrst(_ *conn, out *bytes.Buffer) {
+	s.resetStats()
+	out.WriteString("Server stats reset.\n")
+}
+
+// resetStats is srst.
+func (s *Server) resetStats() {
 	s.stats.reset()
 	s.conns.each(func(c *conn) {
 		c.mu.Lock()
 		c.srv.stats.sent.Add(-c.mu.stats.sent)
 		c.mu.Unlock()
 	})
-	out.WriteString("Server stats reset.\n")
 }
 
 func (s *Server) wordCrst(_ *conn, out *bytes.Buffer) {
+	s.resetConnections()
+	out.WriteString("Connection stats reset.\n")
+}
+
+// resetConnections is crst.
+func (s *Server) resetConnections() {
 	s.conns.each(func(c *conn) {
 		c.mu.Lock()
 		c.srv.stats.sent.Add(c.mu.stats.sent)
 		c.mu.stats.reset(c.srv.clock.now())
 		c.mu.Unlock()
 	})
-	out.WriteString("Connection stats reset.\n")
 }

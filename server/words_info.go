@@ -60,14 +60,18 @@ func absolute(path string) string {
 }
 
 func (s *Server) wordEnvi(_ *conn, out *bytes.Buffer) {
+	out.WriteString("Environment:\n")
+	s.environment(func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) })
+}
+
+// environment is the lines of envi.
+func (s *Server) environment(line func(key string, value any)) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	host, _ := os.Hostname()
 	home, _ := os.UserHomeDir()
 	wd, _ := os.Getwd()
 	limit := debug.SetMemoryLimit(-1)
-	out.WriteString("Environment:\n")
-	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
 	line("zookeeper.version", s.versionLine())
 	line("host.name", host)
 	for _, key := range []string{"version", "vendor", "home", "class.path", "library.path", "compiler"} {
@@ -131,7 +135,11 @@ type gauge struct {
 }
 
 func (s *Server) wordMntr(_ *conn, out *bytes.Buffer) {
-	line := func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) }
+	s.monitor(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
+}
+
+// monitor is the lines of mntr, without their prefix.
+func (s *Server) monitor(line func(key, value string)) {
 	line("version", s.versionLine())
 	line("server_state", s.mode())
 	for _, g := range s.gauges() {

@@ -28,6 +28,8 @@ type Admin struct {
 	SnapshotEnabled bool
 	// RestoreEnabled offers the command restore. Key admin.restore.enabled; default true.
 	RestoreEnabled bool
+	// PProf serves the profiles of the Go runtime at /debug/pprof/. Key warren.pprof; default false. Warren's own.
+	PProf bool
 }
 
 // The metrics providers that metricsProvider.className can name.

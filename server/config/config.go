@@ -33,6 +33,8 @@ type Config struct {
 
 	// origins remembers where each setting came from, by canonical key, so that Validate can say it.
 	origins map[string]position
+	// values remembers how each setting was written, by the same key.
+	values map[string]string
 }
 
 // Storage is what changes the bytes on disk and when they become durable. Source: storage.md section 15.

@@ -69,6 +69,7 @@ func base() *Config {
 		},
 		Audit:   Audit{File: "zookeeper_audit.log"},
 		origins: map[string]position{},
+		values:  map[string]string{},
 	}
 }
 

@@ -51,7 +51,7 @@ func TestEveryKeyIsHandled(t *testing.T) {
 					require.NotContains(t, w.Text, "not known")
 				}
 				c := *l.c
-				c.File, c.Text, c.origins = "", nil, fresh.origins
+				c.File, c.Text, c.origins, c.values = "", nil, fresh.origins, fresh.values
 				changed := !reflect.DeepEqual(&c, fresh)
 				switch k.class {
 				case "set":

@@ -108,7 +108,7 @@ func (l *loader) applySetting(s setting) {
 	if a == nil {
 		return
 	}
-	l.c.origins[s.name()] = a.pos
+	l.c.origins[s.name()], l.c.values[s.name()] = a.pos, a.value
 	warning, err := s.parse(a.value)
 	if err != nil {
 		value := a.value
@@ -170,6 +170,7 @@ func (l *loader) applyFree(at [sources]*assignment, key string, families []famil
 	for _, f := range families {
 		if suffix, ok := strings.CutPrefix(key, f.prefix); ok {
 			a := l.winner(f.kind, at)
+			l.c.values[key] = a.value
 			warning, err := f.add(suffix, a.value)
 			if err != nil {
 				l.problem(a.pos, a.written, a.value, err.Error(), ExitInvalid)

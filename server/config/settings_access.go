@@ -104,6 +104,7 @@ func (a *Admin) settings() []setting {
 		propertyKey(longMillis(&a.RateLimiterInterval, 0), "admin.rateLimiterIntervalInMS"),
 		propertyKey(lax(&a.SnapshotEnabled), "admin.snapshot.enabled"),
 		propertyKey(lax(&a.RestoreEnabled), "admin.restore.enabled"),
+		nativeKey(strict(&a.PProf, "warren.pprof"), "warren.pprof"),
 	}
 }
 

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/server/admin"
+)
+
+// AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.
+type AdminError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *AdminError) Error() string {
+	return "server: admin server cannot start on " + e.Addr + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *AdminError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code.
+func (e *AdminError) ExitCode() int { return 4 }
+
+var errAdminTLS = errors.New("admin.forceHttps, admin.portUnification and admin.needClientAuth need TLS, which this version does not serve")
+
+// startAdmin opens the port of the admin server, if it is wanted. It runs before the data is loaded, so that /readyz can
+// say that the server is not ready yet. A port that nobody asked for, the default, may be taken: then there is none.
+func (s *Server) startAdmin() error {
+	addr := s.cfg.AdminAddress()
+	if addr == "" {
+		return nil
+	}
+	if s.cfg.Admin.ForceHTTPS || s.cfg.Admin.PortUnification || s.cfg.Admin.NeedClientAuth {
+		return &AdminError{addr, errAdminTLS}
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		if s.cfg.Given("admin.serverPort") {
+			return &AdminError{addr, err}
+		}
+		s.log.Error("there is no admin server; set admin.serverPort, or admin.enableServer=false", zap.String("addr", addr), zap.Error(err))
+		return nil
+	}
+	s.admin = admin.New(admin.Options{
+		Node: adminNode{s}, Log: s.log, CommandURL: s.cfg.Admin.CommandURL, IdleTimeout: s.cfg.Admin.IdleTimeout,
+		Metrics: s.metricsHandler(), PProf: s.cfg.Admin.PProf,
+		SnapshotEnabled: s.cfg.Admin.SnapshotEnabled, SnapshotInterval: s.cfg.Admin.RateLimiterInterval,
+		ForwardedFor: s.cfg.IPUseXForwardedFor,
+	})
+	s.adminAddr = ln.Addr()
+	s.log.Info("listening for admin commands", zap.Stringer("addr", ln.Addr()), zap.String("url", s.cfg.Admin.CommandURL))
+	s.start("admin", func() {
+		if err := s.admin.Serve(ln); err != nil {
+			s.log.Error("the admin server has ended", zap.Error(err))
+		}
+	})
+	return nil
+}
+
+// AdminAddr is the address of the admin server, or nil if there is none.
+func (s *Server) AdminAddr() net.Addr { return s.adminAddr }
+
+// stopAdmin ends the admin server. It may be called again.
+func (s *Server) stopAdmin() {
+	if s.admin == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shutTimeout)
+	defer cancel()
+	s.admin.Close(ctx)
+}
+
+// warnOpenSnapshots says that the whole tree can be fetched by everybody who reaches the admin port. Source: operations
+// section 3.3.
+func (s *Server) warnOpenSnapshots() {
+	if s.admin == nil || !s.cfg.Admin.SnapshotEnabled {
+		return
+	}
+	if tcp, ok := s.adminAddr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return
+	}
+	if s.ownsRoot([]datatree.Identity{}) {
+		s.log.Warn("the root's ACL is open, so everybody who reaches the admin port can fetch a snapshot: set an ACL on /, "+
+			"bind admin.serverAddress to a loopback address, or set admin.snapshot.enabled=false", zap.Stringer("addr", s.adminAddr))
+	}
+}
+
+// ownsRoot reports whether ids together have every permission on the root.
+func (s *Server) ownsRoot(ids []datatree.Identity) bool {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	acl := s.store.state.Node(datatree.Root).ACL
+	for _, perm := range everyPerm {
+		if !s.allows(acl, perm, ids) {
+			return false
+		}
+	}
+	return true
+}
+
+// identities returns who the credentials of an admin command prove their sender to be.
+func (s *Server) identities(c admin.Credentials) ([]datatree.Identity, bool) {
+	switch {
+	case c.Scheme == datatree.SchemeIP && (c.Auth != "" || c.Remote == netip.Addr{}):
+		return nil, false
+	case c.Scheme == datatree.SchemeDigest && !isUserAndPassword(c.Auth):
+		return nil, false
+	}
+	return s.authenticate(c.Remote, c.Scheme, []byte(c.Auth))
+}

@@ -1,0 +1,41 @@
+package admin
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// errNoCredentials is ZooKeeper's text for a request without the header Authorization.
+var errNoCredentials = errors.New("Auth info is missing for the command")
+
+// authorize checks the header Authorization, which is "<scheme> <auth>" with the auth in plain text, and
+// returns the status of a refusal. Source: operations section 3.3.
+func (s *Server) authorize(r *http.Request) (status int, err error) {
+	header := strings.TrimSpace(r.Header.Get("Authorization"))
+	if header == "" {
+		return http.StatusUnauthorized, errNoCredentials
+	}
+	scheme, auth, _ := strings.Cut(header, " ")
+	err = s.o.Node.Authorize(Credentials{Scheme: scheme, Auth: strings.TrimSpace(auth), Remote: s.remote(r)})
+	switch {
+	case err == nil:
+		return http.StatusOK, nil
+	case errors.Is(err, ErrNotAuthorized):
+		return http.StatusForbidden, ErrNotAuthorized
+	}
+	return http.StatusUnauthorized, ErrNotAuthenticated
+}
+
+// remote is the address of the client, or of the one that a proxy names if proxies are believed. It is the
+// zero Addr if that is no address.
+func (s *Server) remote(r *http.Request) netip.Addr {
+	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" && s.o.ForwardedFor {
+		first, _, _ := strings.Cut(forwarded, ",")
+		addr, _ := netip.ParseAddr(strings.TrimSpace(first))
+		return addr.Unmap()
+	}
+	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return addr.Addr().Unmap()
+}

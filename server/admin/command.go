@@ -1,0 +1,149 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+)
+
+// command is one entry of the table. Source: operations section 3.4.
+type command struct {
+	name    string
+	aliases []string
+	post    bool // it is asked with POST, the others with GET
+	offline bool // it needs no serving server
+	auth    bool // it needs every permission on the root
+	run     func(*Server, *http.Request) answer
+}
+
+// table returns the commands by every name they have, and their primary names in order.
+func table() (byName map[string]*command, names []string) {
+	byName = map[string]*command{}
+	for _, c := range []*command{
+		{name: "configuration", aliases: []string{"conf", "config"}, run: configuration},
+		{name: "connection_stat_reset", aliases: []string{"crst"}, run: connectionStatReset},
+		{name: "connections", aliases: []string{"cons"}, run: connections},
+		{name: "dirs", run: dirs},
+		{name: "dump", run: dump},
+		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: environment},
+		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: getTraceMask},
+		{name: "hash", run: hash},
+		{name: "initial_configuration", aliases: []string{"icfg"}, run: initialConfiguration},
+		{name: "is_read_only", aliases: []string{"isro"}, run: isReadOnly},
+		{name: "last_snapshot", aliases: []string{"lsnp"}, run: lastSnapshot},
+		{name: "leader", aliases: []string{"lead"}, run: leader},
+		{name: "monitor", aliases: []string{"mntr"}, offline: true, run: monitor},
+		{name: "observer_connection_stat_reset", aliases: []string{"orst"}, run: observerStatReset},
+		{name: "observers", aliases: []string{"obsr"}, run: observers},
+		{name: "restore", aliases: []string{"rest"}, post: true, auth: true, run: restore},
+		{name: "ruok", run: ruok},
+		{name: "server_stats", aliases: []string{"srvr"}, run: serverStats},
+		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
+		{name: "snapshot", aliases: []string{"snap"}, auth: true, run: snapshot},
+		{name: "stat_reset", aliases: []string{"srst"}, run: statReset},
+		{name: "stats", aliases: []string{"stat"}, run: stats},
+		{name: "system_properties", aliases: []string{"sysp"}, offline: true, run: systemProperties},
+		{name: "voting_view", run: votingView},
+		{name: "watch_summary", aliases: []string{"wchs"}, run: watchSummary},
+		{name: "watches", aliases: []string{"wchc"}, run: watches},
+		{name: "watches_by_path", aliases: []string{"wchp"}, run: watchesByPath},
+		{name: "zabstate", offline: true, run: zabState},
+	} {
+		names = append(names, c.name)
+		for _, name := range append(c.aliases, c.name) {
+			if byName[name] != nil {
+				panic("admin: two commands are called " + name)
+			}
+			byName[name] = c
+		}
+	}
+	slices.Sort(names)
+	return byName, names
+}
+
+// notServing is the error of commands that need a server. Source: operations section 2.2.
+const notServing = "This ZooKeeper instance is not currently serving requests"
+
+// command runs the command that the client calls by name. Checks are in ZooKeeper's order.
+func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
+	c := s.commands[name]
+	if !isGet(r) && r.Method != http.MethodPost {
+		methodNotAllowed(w, allowed(c))
+		return
+	}
+	if c == nil {
+		s.send(w, http.StatusOK, outcome(name, "Unknown command: "+name))
+		return
+	}
+	if c.post != (r.Method == http.MethodPost) {
+		methodNotAllowed(w, allowed(c))
+		return
+	}
+	if !c.offline && !s.o.Node.Serving() {
+		s.send(w, http.StatusOK, outcome(name, notServing))
+		return
+	}
+	if c.auth {
+		if status, err := s.authorize(r); err != nil {
+			s.o.Log.Warn("command refused", zap.String("command", c.name), zap.String("client_addr", r.RemoteAddr), zap.Error(err))
+			s.send(w, status, outcome(name, err.Error()))
+			return
+		}
+	}
+	a, ok := s.gather(c, r)
+	if !ok {
+		return // the client has gone
+	}
+	if a.snapshot != nil {
+		defer a.snapshot.Body.Close()
+		announce(w, a.snapshot)
+	}
+	if a.stream {
+		s.stream(w, a.snapshot)
+		return
+	}
+	text, err := a.encode(c.name)
+	if err != nil {
+		s.o.Log.Error("encoding an answer", zap.String("command", c.name), zap.Error(err))
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	s.send(w, a.status, text)
+}
+
+// gather runs a command when no more than commandsMax run. It returns false if the client did not wait. Snapshots
+// take long and are limited otherwise, so they are not counted.
+func (s *Server) gather(c *command, r *http.Request) (answer, bool) {
+	if c.auth {
+		return c.run(s, r), true
+	}
+	select {
+	case s.running <- struct{}{}:
+	case <-r.Context().Done():
+		return answer{}, false
+	}
+	defer func() { <-s.running }()
+	return c.run(s, r), true
+}
+
+// allowed is the header Allow for a command; unknown ones are asked with GET.
+func allowed(c *command) string {
+	if c != nil && c.post {
+		return allowPost
+	}
+	return allowGet
+}
+
+// argument is the first value of a query parameter.
+func argument(r *http.Request, name string) (string, bool) {
+	values, ok := r.URL.Query()[name]
+	if !ok {
+		return "", false
+	}
+	return strings.TrimSpace(values[0]), true
+}

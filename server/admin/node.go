@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+)
+
+// Node is the server that the commands are about. Its methods are called by many goroutines at once. Those
+// of the second group are called only after Serving has returned true; the server may stop meanwhile, and they
+// must then still return something.
+type Node interface {
+	// Serving reports whether clients are served.
+	Serving() bool
+	// Version is the version line of srvr.
+	Version() string
+	// Environment is what envi prints, in its order.
+	Environment() []Property
+	// SystemProperties is the settings in force, by the names of Java's system properties, secrets masked.
+	SystemProperties() []Property
+	// TraceMask is the mask of stmk; it is kept and has no other effect.
+	TraceMask() int64
+	// SetTraceMask replaces it.
+	SetTraceMask(mask int64)
+	// Monitor is what mntr prints, without the prefix zk_; while the server does not serve, what can be said
+	// of the process.
+	Monitor() []Number
+	// Ensemble is the server's place in its ensemble; nil for a standalone server, and for one that has lost
+	// the quorum.
+	Ensemble() *Ensemble
+
+	// ReadOnly reports whether only read-only clients are served.
+	ReadOnly() bool
+	// Configuration is what conf prints.
+	Configuration() Configuration
+	// ConfigurationText is zoo.cfg as it was read, secrets masked.
+	ConfigurationText() string
+	// Connections is the clients of the plain and of the TLS port, by address.
+	Connections() (plain, secure []Connection)
+	// ResetConnections is crst.
+	ResetConnections()
+	// Stats is what srvr prints.
+	Stats() Stats
+	// ResetStats is srst.
+	ResetStats()
+	// Directories is what dirs prints.
+	Directories() Directories
+	// Sessions is what dump prints of sessions.
+	Sessions() Sessions
+	// Watches is the data watches, each once.
+	Watches() []Watch
+	// WatchSummary counts them.
+	WatchSummary() WatchSummary
+	// Digests is the digests of the tree that are retained, the oldest first.
+	Digests() []Digest
+	// LastSnapshot is the newest snapshot.
+	LastSnapshot() LastSnapshot
+	// ResetObservers resets the statistics of the connections to observers.
+	ResetObservers()
+	// Authorize returns nil if the credentials belong to somebody who has every permission on the root,
+	// ErrNotAuthenticated or ErrNotAuthorized otherwise.
+	Authorize(c Credentials) error
+	// Snapshot writes a snapshot and opens it. It gives up when ctx is done.
+	Snapshot(ctx context.Context) (*Snapshot, error)
+	// SnapshotRefused counts a snapshot that the rate limit has refused.
+	SnapshotRefused()
+}
+
+// What Authorize returns. Their texts are ZooKeeper's. Source: operations section 3.3.
+var (
+	ErrNotAuthenticated = errors.New("Not authenticated")
+	ErrNotAuthorized    = errors.New("Not authorized")
+)
+
+// Credentials is the header Authorization, cut at its first blank, and who sent it.
+type Credentials struct {
+	Scheme string
+	Auth   string
+	Remote netip.Addr
+}
+
+// Snapshot is a snapshot file that is complete and durable.
+type Snapshot struct {
+	Zxid int64 // in its name
+	Size int64 // bytes in the file
+	Body io.ReadCloser
+}
+
+// Property is a name with its value.
+type Property struct{ Name, Value string }
+
+// Number is one line of mntr.
+type Number struct {
+	Name  string
+	Value string // decimal digits as JSON writes them, unless Text is set
+	Text  bool   // the value is not a number
+}

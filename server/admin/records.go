@@ -1,0 +1,203 @@
+package admin
+
+// The records in this file are answers, or parts of them, as JSON shows them. Names and order of the keys are
+// ZooKeeper's. Source: operations section 3.4.
+
+// Configuration is the answer of configuration.
+type Configuration struct {
+	ClientPort        int    `json:"client_port"`
+	DataDir           string `json:"data_dir"`
+	DataLogDir        string `json:"data_log_dir"`
+	TickTimeMs        int64  `json:"tick_time"`
+	MaxClientCnxns    int    `json:"max_client_cnxns"`
+	MinSessionTimeout int64  `json:"min_session_timeout"`
+	MaxSessionTimeout int64  `json:"max_session_timeout"`
+	ServerID          int64  `json:"server_id"`
+	ListenBacklog     int    `json:"client_port_listen_backlog"`
+	*Membership
+}
+
+// Membership is what configuration says of a member of an ensemble besides.
+type Membership struct {
+	InitLimit    int `json:"init_limit"`
+	SyncLimit    int `json:"sync_limit"`
+	ElectionAlg  int `json:"election_alg"`
+	ElectionPort int `json:"election_port"`
+	QuorumPort   int `json:"quorum_port"`
+	PeerType     int `json:"peer_type"`
+}
+
+// Connection is one client connection.
+type Connection struct {
+	Remote      string `json:"remote_socket_address"`
+	Interest    int    `json:"interest_ops"`
+	Outstanding int    `json:"outstanding_requests"`
+	Received    int64  `json:"packets_received"`
+	Sent        int64  `json:"packets_sent"`
+	*BoundSession
+}
+
+// BoundSession is what is said of a connection that serves a session. Latencies are ms, Established is ms
+// since 1970, LastResponse ms since an arbitrary moment.
+type BoundSession struct {
+	ID            int64  `json:"session_id"`
+	LastOperation string `json:"last_operation"`
+	Established   int64  `json:"established"`
+	TimeoutMs     int32  `json:"session_timeout"`
+	LastCxid      int32  `json:"last_cxid"`
+	LastZxid      int64  `json:"last_zxid"`
+	LastResponse  int64  `json:"last_response_time"`
+	LastLatency   int64  `json:"last_latency"`
+	MinLatency    int64  `json:"min_latency"`
+	AvgLatency    int64  `json:"avg_latency"`
+	MaxLatency    int64  `json:"max_latency"`
+}
+
+// Directories is the answer of dirs, in bytes.
+type Directories struct {
+	Data int64 `json:"datadir_size"`
+	Log  int64 `json:"logdir_size"`
+}
+
+// Sessions is the answer of dump. Expiry is in ms since an arbitrary moment.
+type Sessions struct {
+	Expiry     map[int64][]int64  `json:"expiry_time_to_session_ids"`
+	Ephemerals map[int64][]string `json:"session_id_to_ephemeral_paths"`
+}
+
+// Watch is one session that watches one path.
+type Watch struct {
+	Session int64
+	Path    string
+}
+
+// WatchSummary is the answer of watch_summary.
+type WatchSummary struct {
+	Connections int `json:"num_connections"`
+	Paths       int `json:"num_paths"`
+	Total       int `json:"num_total_watches"`
+}
+
+// Digest is the digest of the tree at a zxid.
+type Digest struct {
+	Zxid    int64 `json:"zxid"`
+	Digest  int64 `json:"digest"`
+	Version int32 `json:"digest_version"`
+}
+
+// LastSnapshot is the answer of last_snapshot: the zxid in hex digits, and the time in s since 1970. Without
+// a snapshot it is NoSnapshot.
+type LastSnapshot struct {
+	Zxid      string `json:"zxid"`
+	Timestamp int64  `json:"timestamp"`
+}
+
+// NoSnapshot is what last_snapshot says before the first.
+var NoSnapshot = LastSnapshot{Zxid: "ffffffffffffffff", Timestamp: -1}
+
+// Sizes is the last, least and largest size of something in bytes; NoSizes before the first.
+type Sizes struct {
+	Last int64 `json:"last_buffer_size"`
+	Min  int64 `json:"min_buffer_size"`
+	Max  int64 `json:"max_buffer_size"`
+}
+
+// NoSizes is Sizes before anything was measured.
+var NoSizes = Sizes{-1, -1, -1}
+
+// Stats is what server_stats and stats say, but for the version and the connections.
+type Stats struct {
+	Server    ServerStats
+	Responses Sizes
+	Proposals *Sizes // of a leader
+	Znodes    int
+}
+
+// ServerStats is the part server_stats of the answer of the same name. Latencies and Uptime are ms.
+type ServerStats struct {
+	Sent             int64   `json:"packets_sent"`
+	Received         int64   `json:"packets_received"`
+	SlowSyncs        int64   `json:"fsync_threshold_exceed_count"`
+	Responses        Sizes   `json:"client_response_stats"`
+	ProviderNull     bool    `json:"provider_null"`
+	Uptime           int64   `json:"uptime"`
+	State            string  `json:"server_state"`
+	Outstanding      int64   `json:"outstanding_requests"`
+	MinLatency       int64   `json:"min_latency"`
+	AvgLatency       Decimal `json:"avg_latency"`
+	MaxLatency       int64   `json:"max_latency"`
+	DataDirSize      int64   `json:"data_dir_size"`
+	LogDirSize       int64   `json:"log_dir_size"`
+	LastZxid         int64   `json:"last_processed_zxid"`
+	Connections      int     `json:"num_alive_client_connections"`
+	AuthFailed       int64   `json:"auth_failed_count"`
+	NonMTLSRemote    int     `json:"non_mtlsremote_conn_count"`
+	NonMTLSLocalConn int     `json:"non_mtlslocal_conn_count"`
+}
+
+// Ensemble is a member's place in its ensemble.
+type Ensemble struct {
+	Leader    Leader
+	Voters    map[string]Member // by server id
+	Observers Observers
+	Zab       ZabState
+}
+
+// Leader is the answer of leader.
+type Leader struct {
+	IsLeader bool   `json:"is_leader"`
+	ID       int64  `json:"leader_id"`
+	IP       string `json:"leader_ip"`
+}
+
+// Member is one server of the configuration.
+type Member struct {
+	ServerAddresses   []string `json:"server_addresses"`
+	ElectionAddresses []string `json:"election_addresses"`
+	ClientAddress     string   `json:"client_address"`
+	LearnerType       string   `json:"learner_type"`
+}
+
+// Observers is the answer of observers.
+type Observers struct {
+	Synced    int        `json:"synced_observers"`
+	Observers []Observer `json:"observers"`
+}
+
+// Observer is one observer that learns from this server.
+type Observer struct {
+	Remote           string `json:"remote_socket_address"`
+	ID               int64  `json:"sid"`
+	Established      int64  `json:"established"`
+	QueuedPackets    int    `json:"queued_packets"`
+	QueuedBytes      int64  `json:"queued_packets_size"`
+	Received         int64  `json:"packets_received"`
+	Sent             int64  `json:"packets_sent"`
+	Requests         int    `json:"requests"`
+	LastProposedZxid string `json:"last_zxid"`
+}
+
+// ZabState is the answer of zabstate.
+type ZabState struct {
+	*ZabMember
+	Voting bool `json:"voting"`
+	// Phase is election, discovery, synchronization or broadcast; empty for a standalone server.
+	Phase string `json:"zabstate"`
+}
+
+// Addresses is the addresses of one server for one purpose.
+type Addresses struct {
+	All []string `json:"all_addresses"`
+}
+
+// ZabMember is what zabstate says of a member of an ensemble besides.
+type ZabMember struct {
+	ID              int64     `json:"myid"`
+	IsLeader        bool      `json:"is_leader"`
+	QuorumAddress   Addresses `json:"quorum_address"`
+	ElectionAddress Addresses `json:"election_address"`
+	ClientAddress   string    `json:"client_address"`
+	LastZxid        string    `json:"last_zxid"`
+	Epoch           int64     `json:"zab_epoch"`
+	Counter         int64     `json:"zab_counter"`
+}

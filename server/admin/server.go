@@ -1,0 +1,197 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"html"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Options says what an admin server offers.
+type Options struct {
+	// Node is the server that the commands are about.
+	Node Node
+	// Log receives what goes wrong; nil drops it.
+	Log *zap.Logger
+	// CommandURL is the prefix of the commands, with a slash at its begin and none at its end; empty is /commands.
+	CommandURL string
+	// IdleTimeout closes connections without a request; 0 is 30 s.
+	IdleTimeout time.Duration
+	// Metrics is served at /metrics, unless it is nil.
+	Metrics http.Handler
+	// PProf serves Go's profiles at /debug/pprof/.
+	PProf bool
+	// SnapshotEnabled offers the command snapshot.
+	SnapshotEnabled bool
+	// SnapshotLacksZxid says that snapshots have no last zxid section: the command snapshot then fails, as ZooKeeper's does.
+	SnapshotLacksZxid bool
+	// SnapshotInterval is the least time between two of them; 0 is no limit.
+	SnapshotInterval time.Duration
+	// ForwardedFor believes the header X-Forwarded-For about who a client is.
+	ForwardedFor bool
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+}
+
+// Server answers requests. Its methods may be called by any number of goroutines.
+type Server struct {
+	o         Options
+	http      *http.Server
+	commands  map[string]*command // by name and alias
+	names     []string            // of the commands, sorted
+	running   chan struct{}       // a token for each command that gathers its answer
+	snapshots interval
+}
+
+// New returns a server that listens nowhere yet.
+func New(o Options) *Server {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.CommandURL == "" {
+		o.CommandURL = "/commands"
+	}
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = 30 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{o: o, running: make(chan struct{}, commandsMax), snapshots: interval{every: o.SnapshotInterval}}
+	s.commands, s.names = table()
+	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for levels that do not exist
+	s.http = &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: requestTimeout,
+		ReadTimeout:       requestTimeout,
+		IdleTimeout:       o.IdleTimeout,
+		MaxHeaderBytes:    headerBytesMax,
+		ErrorLog:          errorLog,
+	}
+	return s
+}
+
+// Serve answers requests on ln until Close. It returns nil after Close, and what went wrong otherwise.
+func (s *Server) Serve(ln net.Listener) error {
+	err := s.http.Serve(limit(ln, connectionsMax))
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// Close ends Serve. Requests that are being answered have until ctx is done; then their connections are cut.
+func (s *Server) Close(ctx context.Context) {
+	if s.http.Shutdown(ctx) != nil {
+		_ = s.http.Close()
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Body == http.NoBody {
+		// All of the request is here: requestTimeout must not end a command that takes longer than that.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
+	if r.Method == http.MethodTrace {
+		http.Error(w, "TRACE is refused", http.StatusForbidden)
+		return
+	}
+	if name, ok := strings.CutPrefix(r.URL.Path, s.o.CommandURL); ok && (name == "" || name[0] == '/') {
+		if name = strings.TrimPrefix(name, "/"); name == "" {
+			s.list(w, r)
+		} else {
+			s.command(w, r, name)
+		}
+		return
+	}
+	switch path := r.URL.Path; {
+	case path == "/metrics" && s.o.Metrics != nil:
+		s.get(w, r, s.o.Metrics.ServeHTTP)
+	case path == "/healthz":
+		s.get(w, r, func(w http.ResponseWriter, _ *http.Request) { sendText(w, http.StatusOK, "ok\n") })
+	case path == "/readyz":
+		s.get(w, r, s.ready)
+	case s.o.PProf && strings.HasPrefix(path, "/debug/pprof/"):
+		profile(w, r)
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// get runs serve for the methods GET and HEAD, within answerTimeout, and refuses others.
+func (s *Server) get(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+	if !isGet(r) {
+		methodNotAllowed(w, allowGet)
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
+	serve(w, r)
+}
+
+// Values of the header Allow.
+const (
+	allowGet  = "GET, HEAD"
+	allowPost = "POST"
+)
+
+func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+func methodNotAllowed(w http.ResponseWriter, allow string) {
+	w.Header().Set("Allow", allow)
+	http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+}
+
+func sendText(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text))
+}
+
+// ready says by its status whether clients are served, which the command ruok does not.
+func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
+	if s.o.Node.Serving() {
+		sendText(w, http.StatusOK, "ok\n")
+		return
+	}
+	sendText(w, http.StatusServiceUnavailable, notServing+"\n")
+}
+
+// list names the commands. Source: operations section 3.2.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	s.get(w, r, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		var page strings.Builder
+		for _, name := range s.names {
+			page.WriteString(`<a href="` + html.EscapeString(s.o.CommandURL) + "/" + name + `">` + name + "</a>\n<br/>\n")
+		}
+		_, _ = w.Write([]byte(page.String()))
+	})
+}
+
+// profile serves Go's profiles. It sets no deadline: a profile takes as long as was asked for.
+func profile(w http.ResponseWriter, r *http.Request) {
+	if !isGet(r) {
+		methodNotAllowed(w, allowGet)
+		return
+	}
+	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
+	case "cmdline":
+		pprof.Cmdline(w, r)
+	case "profile":
+		pprof.Profile(w, r)
+	case "symbol":
+		pprof.Symbol(w, r)
+	case "trace":
+		pprof.Trace(w, r)
+	default:
+		pprof.Index(w, r)
+	}
+}

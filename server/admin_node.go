@@ -1,0 +1,229 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
+)
+
+// adminNode is a Server as the admin commands see it. What the interface asks of a serving server touches fields that
+// Start has set before serving became true; they stay until the end of the process.
+type adminNode struct{ *Server }
+
+var _ admin.Node = adminNode{}
+
+// traceMaskDefault is ZooKeeper's: requests, server packets, sessions and warnings. Source: operations section 7.2.
+const traceMaskDefault = 306
+
+// everyPerm is the permissions one by one.
+var everyPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto.PermDelete, proto.PermAdmin}
+
+func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
+
+func (n adminNode) Serving() bool           { return n.serving.Load() }
+func (n adminNode) Version() string         { return n.versionLine() }
+func (n adminNode) TraceMask() int64        { return n.traceMask.Load() }
+func (n adminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
+func (n adminNode) ReadOnly() bool          { return false }
+
+// Ensemble implements admin.Node: a standalone server is in none.
+func (n adminNode) Ensemble() *admin.Ensemble { return nil }
+
+// ResetObservers implements admin.Node: a standalone server has none.
+func (n adminNode) ResetObservers() {}
+
+func (n adminNode) Environment() (all []admin.Property) {
+	n.environment(func(key string, value any) { all = append(all, admin.Property{Name: key, Value: fmt.Sprint(value)}) })
+	return all
+}
+
+func (n adminNode) SystemProperties() (all []admin.Property) {
+	wd, _ := os.Getwd()
+	all = append(all, admin.Property{Name: "os.arch", Value: runtime.GOARCH}, admin.Property{Name: "os.name", Value: runtime.GOOS},
+		admin.Property{Name: "user.dir", Value: wd})
+	for _, p := range n.cfg.Properties() {
+		all = append(all, admin.Property(p))
+	}
+	return all
+}
+
+func (n adminNode) Monitor() (all []admin.Number) {
+	line := func(key, value string) {
+		text := key == "version" || strings.HasSuffix(key, "_state")
+		all = append(all, admin.Number{Name: key, Value: value, Text: text})
+	}
+	if n.Serving() {
+		n.monitor(line)
+		return all
+	}
+	open, most := fileDescriptors()
+	line("version", n.versionLine())
+	line("server_state", n.mode())
+	line("uptime", strconv.FormatInt(time.Since(n.began).Milliseconds(), 10))
+	line("open_file_descriptor_count", strconv.FormatInt(open, 10))
+	line("max_file_descriptor_count", strconv.FormatInt(most, 10))
+	return all
+}
+
+func (n adminNode) Configuration() admin.Configuration {
+	return admin.Configuration{
+		ClientPort: portOf(n.Server), DataDir: absolute(n.snapDir()), DataLogDir: absolute(n.logDir()),
+		TickTimeMs: n.cfg.TickTime.Milliseconds(), MaxClientCnxns: n.cfg.MaxClientCnxns,
+		MinSessionTimeout: n.cfg.MinSessionTimeout.Milliseconds(), MaxSessionTimeout: n.cfg.MaxSessionTimeout.Milliseconds(),
+		ListenBacklog: n.cfg.ListenBacklog,
+	}
+}
+
+func (n adminNode) ConfigurationText() string { return n.cfg.MaskedText() }
+
+// Connections implements admin.Node. There is no TLS port.
+func (n adminNode) Connections() (plain, secure []admin.Connection) {
+	for _, c := range n.sortedConns() {
+		plain = append(plain, c.facts())
+	}
+	return plain, nil
+}
+
+// facts is the connection as the command connections shows it.
+func (c *conn) facts() admin.Connection {
+	c.mu.Lock()
+	st, queued, pending := c.mu.stats, c.mu.queue.len(), len(c.mu.out.buf) > 0
+	c.mu.Unlock()
+	f := admin.Connection{Remote: c.remote.String(), Interest: 1, Outstanding: queued, Received: st.received, Sent: st.sent}
+	if pending {
+		f.Interest = 5
+	}
+	s := c.session.Load()
+	if s == nil {
+		return f
+	}
+	f.BoundSession = &admin.BoundSession{
+		ID: int64(s.id), LastOperation: opWord(st.lastOp, st.answeredTotal), Established: c.established.UnixMilli(),
+		TimeoutMs: s.timeoutMs.Load(), LastCxid: st.lastXid, LastZxid: int64(st.lastZxid), LastResponse: nsToMs(st.lastResponse),
+		LastLatency: st.latency[latencyLast], MinLatency: st.latency[latencyMin],
+		AvgLatency: st.latencySum / max(st.answeredTotal, 1), MaxLatency: st.latency[latencyMax],
+	}
+	return f
+}
+
+func (n adminNode) ResetConnections() { n.resetConnections() }
+
+func (n adminNode) ResetStats() { n.resetStats() }
+
+func (n adminNode) Stats() admin.Stats {
+	least, mean, most := n.stats.latency()
+	snaps, logs := n.dirSizes()
+	n.store.mu.RLock()
+	znodes := n.store.state.NumNodes() + 1 // ZooKeeper counts the root twice
+	n.store.mu.RUnlock()
+	return admin.Stats{
+		Server: admin.ServerStats{
+			Sent: n.packetsSent(), Received: n.stats.received.Load(), SlowSyncs: n.metrics.fsyncSlow.value.Load(),
+			Responses: admin.NoSizes, Uptime: time.Since(n.began).Milliseconds(), State: n.mode(),
+			Outstanding: n.inProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
+			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.store.lastZxid()), Connections: n.conns.len(),
+			AuthFailed: n.metrics.authFailed.value.Load(),
+		},
+		Responses: admin.NoSizes, Znodes: znodes,
+	}
+}
+
+func (n adminNode) Directories() admin.Directories {
+	snaps, logs := n.dirSizes()
+	return admin.Directories{Data: snaps, Log: logs}
+}
+
+func (n adminNode) Sessions() admin.Sessions {
+	d := admin.Sessions{Expiry: n.tracker.expiries(), Ephemerals: map[int64][]string{}}
+	n.store.mu.RLock()
+	defer n.store.mu.RUnlock()
+	state := n.store.state
+	state.EachSession(func(id proto.SessionID, _ int32) {
+		state.EachEphemeral(id, func(node datatree.NodeID) {
+			d.Ephemerals[int64(id)] = append(d.Ephemerals[int64(id)], string(state.AppendPath(nil, node)))
+		})
+	})
+	return d
+}
+
+// expiries is the sessions by the time, in ms on the server's clock, at which they may expire.
+func (t *tracker) expiries() map[int64][]int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[int64][]int64{}
+	for bucket, sessions := range t.mu.buckets {
+		at := nsToMs(bucket * int64(t.tick))
+		for s := range sessions {
+			all[at] = append(all[at], int64(s.id))
+		}
+	}
+	return all
+}
+
+func (n adminNode) Watches() []admin.Watch {
+	pairs := n.dataWatches()
+	all := make([]admin.Watch, len(pairs))
+	for i, p := range pairs {
+		all[i] = admin.Watch{Session: int64(p.session), Path: p.path}
+	}
+	return all
+}
+
+func (n adminNode) WatchSummary() admin.WatchSummary {
+	n.store.mu.RLock()
+	defer n.store.mu.RUnlock()
+	n.store.watchMu.Lock()
+	defer n.store.watchMu.Unlock()
+	watchers, paths, total := n.store.watches.CountData()
+	return admin.WatchSummary{Connections: watchers, Paths: paths, Total: total}
+}
+
+func (n adminNode) Digests() (all []admin.Digest) {
+	for _, d := range n.digests.list() {
+		all = append(all, admin.Digest{Zxid: int64(d.zxid), Digest: d.digest, Version: proto.DigestVersion})
+	}
+	return all
+}
+
+func (n adminNode) LastSnapshot() admin.LastSnapshot {
+	all, err := n.snaps.List()
+	if err != nil || len(all) == 0 {
+		return admin.NoSnapshot
+	}
+	last := admin.LastSnapshot{Zxid: strconv.FormatUint(uint64(all[0].Zxid), 16), Timestamp: -1}
+	if info, err := n.fs.Stat(filepath.Join(n.snapDir(), all[0].Name)); err == nil {
+		last.Timestamp = info.ModTime().Unix()
+	}
+	return last
+}
+
+func (n adminNode) Authorize(c admin.Credentials) error {
+	ids, ok := n.identities(c)
+	switch {
+	case !ok:
+		n.metrics.authFailed.Inc()
+		return admin.ErrNotAuthenticated
+	case !n.ownsRoot(ids):
+		return admin.ErrNotAuthorized
+	}
+	return nil
+}
+
+func (n adminNode) Snapshot(ctx context.Context) (*admin.Snapshot, error) {
+	d := n.snapshotter.order(ctx)
+	if d.err != nil {
+		return nil, d.err
+	}
+	return &admin.Snapshot{Zxid: int64(d.meta.Zxid), Size: d.meta.Size, Body: d.file}, nil
+}
+
+func (n adminNode) SnapshotRefused() { n.metrics.snapshotRefused.Inc() }

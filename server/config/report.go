@@ -1,0 +1,110 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// What an operator may be shown of a Config: by whom a setting was made, and what it is, without passwords.
+
+// Given reports whether somebody has made the setting, rather than left it at its default. The key is the first of its
+// names, without the prefix "zookeeper.".
+func (c *Config) Given(key string) bool {
+	_, given := c.origins[key]
+	return given
+}
+
+// Property is a setting as a Java server would have it as a system property.
+type Property struct{ Name, Value string }
+
+// hidden stands for the value of a secret.
+const hidden = "***"
+
+// Properties returns the settings that were made and that a Java server keeps as system properties, sorted by name. Values
+// are as they were written, secrets are hidden.
+func (c *Config) Properties() []Property {
+	var all []Property
+	add := func(k kind, key, value string) {
+		if k == passthrough {
+			key = "zookeeper." + key
+		}
+		all = append(all, Property{key, value})
+	}
+	for _, s := range c.settings() {
+		value, given := c.values[s.name()]
+		if !given || s.kind == native {
+			continue
+		}
+		if s.secret {
+			value = hidden
+		}
+		add(s.kind, s.name(), value)
+	}
+	for _, f := range c.families() {
+		for key, value := range c.values {
+			if strings.HasPrefix(key, f.prefix) {
+				add(f.kind, key, value)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Property) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// MaskedText returns Text with the values of secrets replaced by stars, and line ends by LF. A key counts as secret if it
+// sets one, or if its name speaks of a password.
+func (c *Config) MaskedText() string {
+	text := decodeText(c.Text)
+	secrets := c.secretLines(text)
+	var b strings.Builder
+	r := lineReader{rest: text}
+	for r.rest != "" {
+		line := r.natural()
+		key, secret := secrets[r.line]
+		switch {
+		case !secret:
+			b.WriteString(line)
+		case key == "":
+			continue // goes on with the value of the line before
+		default:
+			b.WriteString(key + "=" + hidden)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// secretLines returns the key of each natural line that belongs to a secret, and "" for lines that continue one.
+func (c *Config) secretLines(text string) map[int]string {
+	keys := map[string]bool{}
+	for _, s := range c.settings() {
+		for _, key := range s.keys {
+			keys[key] = s.secret
+		}
+	}
+	lines := map[int]string{}
+	for r := (lineReader{rest: text}); ; {
+		raw, first, ok := r.next()
+		if !ok {
+			return lines
+		}
+		written, _ := splitProperty(raw)
+		key, err := unescape(written)
+		if err != nil {
+			key = written
+		}
+		if secret, known := keys[strings.TrimPrefix(trim(key), "zookeeper.")]; !secret && (known || !soundsSecret(key)) {
+			continue
+		}
+		for n := first + 1; n <= r.line; n++ {
+			lines[n] = ""
+		}
+		lines[first] = written
+	}
+}
+
+// soundsSecret is for keys that nobody here knows, such as those of Java's own.
+func soundsSecret(key string) bool {
+	key = strings.ToLower(key)
+	return strings.Contains(key, "password") || strings.Contains(key, "secret") || strings.Contains(key, "superdigest")
+}
