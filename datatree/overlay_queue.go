@@ -28,8 +28,6 @@ func (q *queue[T]) pop() { q.head++ }
 // truncate drops the newest elements until the next one to be added is number tail.
 func (q *queue[T]) truncate(tail uint64) { q.tail = tail }
 
-func (q *queue[T]) reset() { q.head, q.tail = 0, 0 }
-
 func (q *queue[T]) grow() {
 	bigger := queue[T]{ring: make([]T, max(64, 2*len(q.ring))), head: q.head, tail: q.tail}
 	for i := q.head; i != q.tail; i++ {

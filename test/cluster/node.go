@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -247,8 +246,8 @@ func (n *Node) logTail() string {
 func (n *Node) cleanup() {
 	n.Kill()
 	if n.t.Failed() {
-		n.t.Log(fmt.Sprintf("%v on %v: files are kept in %s (data in %s); its log ends with\n%s",
-			n.Kind(), n.Addr(), n.dir, n.dataDir, n.logTail()))
+		n.t.Logf("%v on %v: files are kept in %s (data in %s); its log ends with\n%s",
+			n.Kind(), n.Addr(), n.dir, n.dataDir, n.logTail())
 		return
 	}
 	os.RemoveAll(n.dir)
