@@ -47,7 +47,7 @@ func parseConnect(s string) (names []string, chroot string, err error) {
 				return nil, "", fmt.Errorf("client: server %q of connect string: %w", name, err)
 			}
 		}
-		if host == "" || port == "" {
+		if _, _, err := net.SplitHostPort(net.JoinHostPort(host, port)); err != nil || host == "" || port == "" {
 			return nil, "", fmt.Errorf("client: server %q of connect string has no host or no port", name)
 		}
 		names = append(names, net.JoinHostPort(host, port))

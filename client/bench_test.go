@@ -1,0 +1,151 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gozk "github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+// benchServers are the fake and the real servers.
+func benchServers(b *testing.B) []string {
+	return append([]string{"stub"}, servers()...)
+}
+
+// Get and Set through this client and through go-zookeeper, with 1, 16 and 1000 goroutines on one connection. The stub answers the same bytes
+// to every request, so that it measures the clients alone.
+//
+//	WARREN_TEST_SERVERS=host:port go test -run xxx -bench Clients -benchmem ./client
+func BenchmarkClients(b *testing.B) {
+	for _, server := range benchServers(b) {
+		addr := server
+		if server == "stub" {
+			addr = newStub(b)
+		}
+		for _, op := range []string{"get", "set"} {
+			for _, outstanding := range []int{1, 16, 1000} {
+				name := fmt.Sprintf("%s/%s/%d", server, op, outstanding)
+				b.Run(name+"/warren", func(b *testing.B) { benchWarren(b, addr, op, outstanding) })
+				b.Run(name+"/go-zookeeper", func(b *testing.B) { benchGoZK(b, addr, op, outstanding) })
+			}
+		}
+	}
+}
+
+const benchPath = "/client-bench"
+
+// together runs f b.N times in all from n goroutines.
+func together(b *testing.B, n int, f func() error) {
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	var all sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range n {
+		all.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := f(); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	b.StopTimer()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+}
+
+func benchWarren(b *testing.B, addr, op string, outstanding int) {
+	ctx := context.Background()
+	c, err := Dial(ctx, addr)
+	require.NoError(b, err)
+	defer c.Close()
+	data := make([]byte, 128)
+	require.NoError(b, c.CreateAll(ctx, benchPath))
+	_, err = c.Set(ctx, benchPath, data, AnyVersion)
+	require.NoError(b, err)
+	if op == "get" {
+		together(b, outstanding, func() error { _, _, err := c.Get(ctx, benchPath); return err })
+	} else {
+		together(b, outstanding, func() error { _, err := c.Set(ctx, benchPath, data, AnyVersion); return err })
+	}
+}
+
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+func benchGoZK(b *testing.B, addr, op string, outstanding int) {
+	c, _, err := gozk.Connect([]string{addr}, 10*time.Second, gozk.WithLogger(quiet{}))
+	require.NoError(b, err)
+	defer c.Close()
+	data := make([]byte, 128)
+	_, err = c.Create(benchPath, data, 0, gozk.WorldACL(gozk.PermAll))
+	if err != nil {
+		require.ErrorIs(b, err, gozk.ErrNodeExists)
+	}
+	_, err = c.Set(benchPath, data, -1)
+	require.NoError(b, err)
+	if op == "get" {
+		together(b, outstanding, func() error { _, _, err := c.Get(benchPath); return err })
+	} else {
+		together(b, outstanding, func() error { _, err := c.Set(benchPath, data, -1); return err })
+	}
+}
+
+// One goroutine with a window of 1000 futures.
+func BenchmarkAsync(b *testing.B) {
+	ctx := context.Background()
+	c, err := Dial(ctx, newStub(b))
+	require.NoError(b, err)
+	defer c.Close()
+	b.ReportAllocs()
+	window := make([]Future[NodeData], 1000)
+	for i := range window {
+		window[i] = c.Async().Get(ctx, benchPath)
+	}
+	i := 0
+	for b.Loop() {
+		f := &window[i%len(window)]
+		if _, err := f.Wait(ctx); err != nil {
+			b.Fatal(err)
+		}
+		*f = c.Async().Get(ctx, benchPath)
+		i++
+	}
+	for _, f := range window {
+		_, _ = f.Wait(ctx)
+	}
+}
+
+// What operations allocate, the stub's share left out.
+func TestAllocations(t *testing.T) {
+	if raceEnabled {
+		return // the detector allocates
+	}
+	ctx := t.Context()
+	c := dial(t, newStub(t))
+	data := make([]byte, 128)
+	for _, c := range []struct {
+		name string
+		most float64
+		f    func() error
+	}{
+		{"get", 1, func() error { _, _, err := c.Get(ctx, benchPath); return err }}, // the data
+		{"set", 0, func() error { _, err := c.Set(ctx, benchPath, data, AnyVersion); return err }},
+		{"exists", 0, func() error { _, _, err := c.Exists(ctx, benchPath); return err }},
+		{"create", 0, func() error { _, err := c.Create(ctx, benchPath, data, Persistent); return err }},
+		{"delete", 0, func() error { return c.Delete(ctx, benchPath, AnyVersion) }},
+		{"children", 3, func() error { _, _, err := c.Children(ctx, benchPath); return err }}, // the names, their bytes twice
+	} {
+		require.NoError(t, c.f())
+		got := testing.AllocsPerRun(200, func() { _ = c.f() })
+		require.LessOrEqual(t, got, c.most, c.name)
+	}
+}

@@ -1,0 +1,134 @@
+package client
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// pipeServer serves one end of a pipe: it accepts the session, tells of every ping and answers it if it is awake.
+func pipeServer(nc net.Conn, timeout time.Duration, isAwake func() bool, onPing func()) {
+	defer nc.Close()
+	if _, err := readFrame(nc); err != nil {
+		return
+	}
+	resp := proto.ConnectResponse{TimeOut: int32(timeout.Milliseconds()), SessionID: 7, HasReadOnly: true}
+	if _, err := nc.Write(endFrame(resp.AppendTo(beginFrame(nil)), 0)); err != nil {
+		return
+	}
+	for {
+		frame, err := readFrame(nc)
+		if err != nil {
+			return
+		}
+		var h proto.RequestHeader
+		_ = h.ReadFrom(frame)
+		if h.Type == proto.OpPing {
+			onPing()
+			h.Xid = proto.XidPing
+		}
+		if !isAwake() {
+			continue
+		}
+		reply := proto.ReplyHeader{Xid: h.Xid, Zxid: 1}
+		if _, err := nc.Write(endFrame(reply.AppendTo(beginFrame(nil)), 0)); err != nil {
+			return
+		}
+	}
+}
+
+// A heartbeat after a third of the timeout in which nothing was sent; another server after two thirds in which nothing was heard.
+func TestHeartbeatAndSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 9 * time.Second
+		began := time.Now()
+		var dialled []string
+		var pings, dials []time.Duration
+		isAwake := true
+		var mu sync.Mutex
+		read := func(f func()) { mu.Lock(); defer mu.Unlock(); f() }
+		c, err := New("a:1,b:1", WithSessionTimeout(timeout), WithBackoff(0, 0),
+			WithDialer(func(_ context.Context, _, addr string) (net.Conn, error) {
+				near, far := net.Pipe()
+				mu.Lock()
+				defer mu.Unlock()
+				dialled, dials = append(dialled, addr), append(dials, time.Since(began))
+				isFirst := len(dialled) == 1
+				go pipeServer(far, timeout, func() (awake bool) { read(func() { awake = isAwake || !isFirst }); return }, func() {
+					if isFirst {
+						read(func() { pings = append(pings, time.Since(began)) })
+					}
+				})
+				return near, nil
+			}))
+		require.NoError(t, err)
+		require.NoError(t, c.WaitConnected(t.Context()))
+		time.Sleep(4 * time.Second) // of the bubble's clock: a ping at 3 s was answered
+		require.NoError(t, c.Sync(t.Context(), "/"))
+		synctest.Wait()
+		read(func() { require.Equal(t, []time.Duration{3 * time.Second}, pings) })
+		time.Sleep(2900 * time.Millisecond) // 6.9 s: silence since 4 s is no reason yet, the sync was a sign of life
+		synctest.Wait()
+		read(func() { require.Len(t, pings, 1) })
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		read(func() { require.Equal(t, []time.Duration{3 * time.Second, 7 * time.Second}, pings); isAwake = false })
+		time.Sleep(5800 * time.Millisecond) // 12.9 s: the last bytes came at 7 s
+		synctest.Wait()
+		read(func() { require.Len(t, dialled, 1) })
+		require.Equal(t, Connected, c.State().State)
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		read(func() {
+			require.Len(t, dialled, 2)
+			require.NotEqual(t, dialled[0], dialled[1])
+			require.Equal(t, 13*time.Second, dials[1])
+		})
+		require.Equal(t, Connected, c.State().State)
+		require.NoError(t, c.Close())
+	})
+}
+
+// Without any server the session is Lost when nothing was heard for its timeout, and the client goes on looking, but not in a hurry.
+func TestLostAfterTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 6 * time.Second
+		var dials atomic.Int32
+		var far atomic.Pointer[net.Conn]
+		c, err := New("a:1", WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
+			if dials.Add(1) > 1 {
+				return nil, net.ErrClosed
+			}
+			near, server := net.Pipe()
+			far.Store(&server)
+			go pipeServer(server, timeout, func() bool { return true }, func() {})
+			return near, nil
+		}))
+		require.NoError(t, err)
+		require.NoError(t, c.WaitConnected(t.Context()))
+		held, cancel := c.WhileHeld(t.Context(), false)
+		defer cancel()
+		_ = (*far.Load()).Close()
+		synctest.Wait()
+		require.Equal(t, Disconnected, c.State().State)
+		time.Sleep(5900 * time.Millisecond)
+		require.Equal(t, Disconnected, c.State().State)
+		require.NoError(t, held.Err())
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.Equal(t, Lost, c.State().State)
+		require.ErrorIs(t, context.Cause(held), ErrSessionExpired)
+		require.Less(t, dials.Load(), int32(60))
+		time.Sleep(time.Minute)
+		require.Equal(t, Lost, c.State().State)
+		require.Error(t, c.Close()) // nobody could be told
+	})
+}

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"log/slog"
+	"math/big"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// certificate makes a certificate for a host, and a pool that trusts it.
+func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	conf := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, conf, conf, key.Public(), key)
+	require.NoError(t, err)
+	cert, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+func TestTLS(t *testing.T) {
+	cert, pool := certificate(t, "zk.test")
+	f := newFake(t)
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	secure := tls.NewListener(inner, &tls.Config{Certificates: []tls.Certificate{cert}})
+	defer secure.Close()
+	f.running.Go(func() {
+		for {
+			nc, err := secure.Accept()
+			if err != nil {
+				return
+			}
+			f.running.Go(func() { f.serve(nc) })
+		}
+	})
+	_, port, _ := net.SplitHostPort(inner.Addr().String())
+	lookup := WithResolver(func(_ context.Context, host string) ([]string, error) {
+		require.Contains(t, []string{"zk.test", "other.test"}, host)
+		return []string{"127.0.0.1"}, nil
+	})
+	c := dial(t, "zk.test:"+port, lookup, WithTLS(&tls.Config{RootCAs: pool}))
+	_, _, err = c.Get(within(t, 10*time.Second), "/")
+	require.NoError(t, err)
+
+	// The certificate must be that of the name in the connect string.
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = Dial(ctx, "other.test:"+port, lookup, WithTLS(&tls.Config{RootCAs: pool}))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+type traceKey struct{}
+
+// Hooks see every operation, its context, and nothing is logged that is secret.
+func TestHooksAndLog(t *testing.T) {
+	f := newFake(t)
+	var mu sync.Mutex
+	var ops []OpResult
+	var traced int
+	var seen []State
+	var events []Event
+	var log strings.Builder
+	hooks := Hooks{
+		Start: func(ctx context.Context, op, path string) context.Context {
+			return context.WithValue(ctx, traceKey{}, op)
+		},
+		End: func(ctx context.Context, r OpResult) {
+			mu.Lock()
+			defer mu.Unlock()
+			ops = append(ops, r)
+			if ctx.Value(traceKey{}) == r.Op {
+				traced++
+			}
+		},
+		State: func(st StateChange) { mu.Lock(); defer mu.Unlock(); seen = append(seen, st.State) },
+		Event: func(e Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) },
+	}
+	c := dial(t, f.addr(), WithHooks(hooks), WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+		WithAuth("digest", []byte("bob:topsecret")))
+	ctx := within(t, 10*time.Second)
+	_, err := c.Create(ctx, "/a", []byte("hidden data"), Persistent)
+	require.NoError(t, err)
+	_, _, _, err = c.GetW(ctx, "/a")
+	require.NoError(t, err)
+	_, err = c.Async().Set(ctx, "/a", nil, 9).Wait(ctx)
+	require.ErrorIs(t, err, ErrBadVersion)
+	_, err = c.Set(ctx, "/a", nil, 0)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	mu.Lock()
+	defer mu.Unlock()
+	var names []string
+	for _, r := range ops {
+		names = append(names, r.Op)
+		require.Equal(t, "/a", r.Path)
+		require.Positive(t, r.Took)
+		require.Positive(t, r.Zxid)
+	}
+	require.Equal(t, []string{"create2", "getData", "setData", "setData"}, names)
+	require.Equal(t, len(ops), traced)
+	require.ErrorIs(t, ops[2].Err, ErrBadVersion)
+	require.Equal(t, []State{Connected, Closed}, seen)
+	require.Len(t, events, 1)
+	require.Contains(t, log.String(), "session state changed")
+	require.NotContains(t, log.String(), "secret")
+	require.NotContains(t, log.String(), "hidden")
+}
