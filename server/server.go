@@ -222,13 +222,13 @@ func (s *Server) Stop() {
 	}
 	s.node.inbox.close()
 	<-s.applied
-	s.stopAdmin()
 	s.conns.each(func(c *conn) { c.shut() })
 	s.running.Lock()
 	s.running.stopped = true
 	s.running.Unlock()
 	s.conns.waitEmpty(shutTimeout)
 	s.conns.each(func(c *conn) { c.abort() })
+	s.stopAdmin()
 	s.running.Wait()
 	s.release()
 	s.log.Info("stopped", zap.Stringer("zxid", s.store.lastZxid()))

@@ -1,0 +1,221 @@
+package admin
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serveOn runs a server on a port of 127.0.0.1 until the test ends.
+func serveOn(t *testing.T, s *Server) (addr string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		s.Close(ctx)
+		require.NoError(t, <-ended)
+	})
+	return ln.Addr().String()
+}
+
+// say sends text on a new connection and returns the status line of the answer, empty if there is none.
+func say(t *testing.T, addr, text string) (status string, took time.Duration) {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer nc.Close()
+	began := time.Now()
+	_, _ = io.WriteString(nc, text) // the server may have closed its end before all of it was sent
+	require.NoError(t, nc.SetReadDeadline(began.Add(20*time.Second)))
+	status, _ = bufio.NewReader(nc).ReadString('\n')
+	return strings.TrimSpace(status), time.Since(began)
+}
+
+const get = "GET /commands/ruok HTTP/1.1\r\nHost: x\r\n"
+
+func TestRequestsBeyondTheLimitsAreRefused(t *testing.T) {
+	addr := serveOn(t, New(Options{Node: &fakeNode{}}))
+	for name, c := range map[string]struct{ request, status string }{
+		"usual":            {get + "\r\n", "HTTP/1.1 200 OK"},
+		"old":              {"GET /commands/ruok HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK"},
+		"large header":     {get + "A: " + strings.Repeat("a", headerBytesMax+8<<10) + "\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
+		"many headers":     {get + strings.Repeat("Abcdefg: 12345678\r\n", 3000) + "\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
+		"large path":       {"GET /" + strings.Repeat("a", headerBytesMax+8<<10) + " HTTP/1.1\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
+		"no http":          {"\x00\x00\x00\x2c\x00\x00\x00\x00\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		"two hosts":        {get + "Host: y\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		"two lengths":      {get + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		"body of a GET":    {get + "Content-Length: 3\r\n\r\nabc", "HTTP/1.1 200 OK"},
+		"bad escape":       {"GET /commands/%zz HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 400 Bad Request"},
+		"bad query":        {"GET /commands/stmk?traceMask=%zz&;=1 HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
+		"climbing path":    {"GET /commands/../healthz HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
+		"control in name":  {"GET /commands/%00%0d%0a HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
+		"not text in name": {"GET /commands/%ff%fe HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
+	} {
+		status, _ := say(t, addr, c.request)
+		require.Equal(t, c.status, status, name)
+	}
+}
+
+// A client that sends its request slowly, or only announces a body, is cut off; others are served meanwhile.
+func TestSlowClientsAreCutOff(t *testing.T) {
+	addr := serveOn(t, New(Options{Node: &fakeNode{}}))
+	slow := map[string]string{
+		"half a header":           get,
+		"nothing":                 "",
+		"a body that never comes": "POST /commands/restore HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
+	}
+	type outcome struct {
+		name string
+		took time.Duration
+	}
+	ended := make(chan outcome)
+	for name, text := range slow {
+		go func() {
+			nc, err := net.Dial("tcp", addr)
+			if err != nil {
+				ended <- outcome{name + ": " + err.Error(), time.Hour}
+				return
+			}
+			defer nc.Close()
+			began := time.Now()
+			_, _ = io.WriteString(nc, text)
+			_ = nc.SetReadDeadline(began.Add(30 * time.Second))
+			_, _ = io.Copy(io.Discard, nc) // ends when the server closes
+			ended <- outcome{name, time.Since(began)}
+		}()
+	}
+	status, took := say(t, addr, get+"\r\n")
+	require.Equal(t, "HTTP/1.1 200 OK", status)
+	require.Less(t, took, requestTimeout)
+	for range slow {
+		o := <-ended
+		require.Less(t, o.took, requestTimeout+5*time.Second, o.name)
+	}
+}
+
+// Connections beyond the limit wait until others end.
+func TestConnectionsBeyondTheLimitWait(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ln := limit(inner, 2)
+	var client, server []net.Conn
+	for range 2 {
+		c, err := net.Dial("tcp", inner.Addr().String())
+		require.NoError(t, err)
+		s, err := ln.Accept()
+		require.NoError(t, err)
+		client, server = append(client, c), append(server, s)
+	}
+	defer func() {
+		for _, c := range append(client, server...) {
+			_ = c.Close()
+		}
+	}()
+	third, err := net.Dial("tcp", inner.Addr().String())
+	require.NoError(t, err)
+	defer third.Close()
+	accepted := make(chan net.Conn)
+	go func() {
+		c, err := ln.Accept()
+		if err == nil {
+			accepted <- c
+		}
+		close(accepted)
+	}()
+	select {
+	case <-accepted:
+		t.Fatal("a third connection was accepted")
+	case <-time.After(20 * time.Millisecond): // nothing tells that an Accept waits
+	}
+	require.NoError(t, server[0].Close())
+	_ = server[0].Close() // again: gives back one place, not two
+	c := <-accepted
+	require.NotNil(t, c)
+	require.NoError(t, c.Close())
+	require.Len(t, ln.tokens, 1)
+	require.NoError(t, ln.Close())
+	_ = ln.Close() // again
+	_, err = ln.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestCloseEndsAnAcceptThatWaits(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ln := limit(inner, 0) // there is never room
+	ended := make(chan error, 1)
+	go func() {
+		_, err := ln.Accept()
+		ended <- err
+	}()
+	require.NoError(t, ln.Close())
+	require.ErrorIs(t, <-ended, net.ErrClosed)
+}
+
+// No more than commandsMax commands run at once, a client that goes away does not run later, and snapshots are not held up.
+func TestCommandsRunAFewAtATime(t *testing.T) {
+	node := &fakeNode{blocked: make(chan struct{}), entered: make(chan struct{}, 2*commandsMax)}
+	s := New(Options{Node: node, SnapshotEnabled: true})
+	done := make(chan int, commandsMax)
+	for range commandsMax {
+		go func() {
+			resp, _ := ask(t, s, "GET", "/commands/dirs")
+			done <- resp.StatusCode
+		}()
+		<-node.entered
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, ok := s.gather(s.commands["dirs"], must(http.NewRequestWithContext(ctx, "GET", "/", nil)))
+	require.False(t, ok)
+	require.Empty(t, node.entered)
+	resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", "ip")
+	require.Equal(t, 200, resp.StatusCode)
+	resp, _ = ask(t, s, "GET", "/readyz")
+	require.Equal(t, 200, resp.StatusCode)
+	close(node.blocked)
+	for range commandsMax {
+		require.Equal(t, 200, <-done)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(fmt.Sprint("admin: ", err))
+	}
+	return v
+}
+
+// A snapshot may take longer than a request may take to arrive.
+func TestSlowSnapshotIsNotCutOff(t *testing.T) {
+	waited := make(chan error, 1)
+	node := &fakeNode{snapshot: func(ctx context.Context) (*Snapshot, error) {
+		select {
+		case <-ctx.Done():
+			waited <- ctx.Err()
+		case <-time.After(300 * time.Millisecond): // stands for a large tree
+			waited <- nil
+		}
+		return fileOf("x"), nil
+	}}
+	s := New(Options{Node: node, SnapshotEnabled: true})
+	s.http.ReadTimeout, s.http.ReadHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
+	status, _ := say(t, serveOn(t, s), "GET /commands/snapshot HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n")
+	require.Equal(t, "HTTP/1.1 200 OK", status)
+	require.NoError(t, <-waited)
+}

@@ -1,0 +1,244 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestListNamesTheCommandsInOrder(t *testing.T) {
+	s := New(Options{Node: &fakeNode{}, CommandURL: "/zk"})
+	for _, url := range []string{"/zk", "/zk/"} {
+		resp, body := ask(t, s, "GET", url)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.True(t, strings.HasPrefix(body, "<a href=\"/zk/configuration\">configuration</a>\n<br/>\n"+
+			"<a href=\"/zk/connection_stat_reset\">connection_stat_reset</a>\n<br/>\n"), body)
+		require.Equal(t, 28, strings.Count(body, "<br/>"))
+	}
+	require.True(t, slices.IsSorted(s.names))
+}
+
+func TestMethodsAndPaths(t *testing.T) {
+	s := New(Options{Node: &fakeNode{}, SnapshotEnabled: true})
+	for _, c := range []struct {
+		method, url string
+		status      int
+		allow       string
+	}{
+		{"GET", "/commands/ruok", 200, ""},
+		{"HEAD", "/commands/ruok", 200, ""},
+		{"POST", "/commands/ruok", 405, "GET, HEAD"},
+		{"PUT", "/commands/ruok", 405, "GET, HEAD"},
+		{"DELETE", "/commands/restore", 405, "POST"},
+		{"PUT", "/commands/none", 405, "GET, HEAD"},
+		{"POST", "/commands/none", 200, ""},
+		{"TRACE", "/commands/ruok", 403, ""},
+		{"TRACE", "/metrics", 403, ""},
+		{"GET", "/commands/restore", 405, "POST"},
+		{"HEAD", "/commands/restore", 405, "POST"},
+		{"POST", "/commands/restore", 401, ""},
+		{"POST", "/commands", 405, "GET, HEAD"},
+		{"GET", "/", 404, ""},
+		{"GET", "/command", 404, ""},
+		{"GET", "/commandsx", 404, ""},
+		{"GET", "/commandsx/ruok", 404, ""},
+		{"GET", "/metrics", 404, ""},
+		{"GET", "/debug/pprof/", 404, ""},
+		{"GET", "/healthz", 200, ""},
+		{"POST", "/healthz", 405, "GET, HEAD"},
+	} {
+		resp, _ := ask(t, s, c.method, c.url)
+		require.Equal(t, c.status, resp.StatusCode, "%s %s", c.method, c.url)
+		require.Equal(t, c.allow, resp.Header.Get("Allow"), "%s %s", c.method, c.url)
+	}
+}
+
+func TestExtrasAreServedIfTheyAreThere(t *testing.T) {
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("znode_count 5\n")) })
+	s := New(Options{Node: &fakeNode{}, Metrics: metrics, PProf: true})
+	_, body := ask(t, s, "GET", "/metrics")
+	require.Equal(t, "znode_count 5\n", body)
+	for url, want := range map[string]string{
+		"/debug/pprof/": "goroutine", "/debug/pprof/cmdline": "test", "/debug/pprof/heap?debug=1": "heap profile",
+		"/debug/pprof/symbol": "num_symbols", "/debug/pprof/trace?seconds=0.001": "go 1.", "/debug/pprof/profile?seconds=1": "",
+	} {
+		resp, body := ask(t, s, "GET", url)
+		require.Equal(t, http.StatusOK, resp.StatusCode, url)
+		require.Contains(t, body, want)
+	}
+	resp, _ := ask(t, s, "POST", "/debug/pprof/cmdline")
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+}
+
+// While the server does not serve, only the commands that can do without it are executed, and probes can tell.
+func TestNotServing(t *testing.T) {
+	s := New(Options{Node: &fakeNode{down: true}, SnapshotEnabled: true})
+	for name, c := range s.commands {
+		method := "GET"
+		if c.post {
+			method = "POST"
+		}
+		resp, body := ask(t, s, method, "/commands/"+name, "Authorization", "ip")
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		if slices.Contains([]string{"environment", "get_trace_mask", "set_trace_mask", "system_properties", "zabstate", "monitor"}, c.name) {
+			require.NotContains(t, body, notServing, name)
+		} else {
+			require.Equal(t, "{\n  \"command\" : \""+name+"\",\n  \"error\" : \""+notServing+"\"\n}", body)
+		}
+	}
+	resp, _ := ask(t, s, "GET", "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	resp, _ = ask(t, s, "GET", "/healthz")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+}
+
+func TestAuthorization(t *testing.T) {
+	var got []Credentials
+	node := &fakeNode{authorize: func(c Credentials) error {
+		got = append(got, c)
+		switch c.Scheme {
+		case "ip":
+			return nil
+		case "digest":
+			return ErrNotAuthorized
+		}
+		return errors.New("no such scheme") // anything else is no authentication
+	}}
+	s := New(Options{Node: node, SnapshotEnabled: true})
+	for header, want := range map[string]struct {
+		status int
+		text   string
+	}{
+		"":             {401, "Auth info is missing for the command"},
+		"   ":          {401, "Auth info is missing for the command"},
+		"digest u:p q": {403, "Not authorized"},
+		"basic dTpw":   {401, "Not authenticated"},
+		"ip":           {200, ""},
+	} {
+		resp, body := ask(t, s, "GET", "/commands/snap?streaming=false", "Authorization", header)
+		require.Equal(t, want.status, resp.StatusCode, header)
+		if want.text != "" {
+			require.Equal(t, "{\n  \"command\" : \"snap\",\n  \"error\" : \""+want.text+"\"\n}", body)
+		}
+	}
+	remote := netip.MustParseAddr("192.0.2.1") // httptest's
+	require.ElementsMatch(t, []Credentials{{"digest", "u:p q", remote}, {"basic", "dTpw", remote}, {"ip", "", remote}}, got)
+
+	got = nil
+	ask(t, s, "GET", "/commands/snap", "Authorization", "ip", "X-Forwarded-For", "10.1.2.3, 10.9.9.9")
+	require.Equal(t, remote, got[0].Remote, "a header that anybody can send is not believed by default")
+	s = New(Options{Node: node, SnapshotEnabled: true, ForwardedFor: true})
+	for header, want := range map[string]netip.Addr{
+		"10.1.2.3, 10.9.9.9": netip.MustParseAddr("10.1.2.3"), "::ffff:10.1.2.3": netip.MustParseAddr("10.1.2.3"), "junk": {}, "": remote,
+	} {
+		got = nil
+		ask(t, s, "GET", "/commands/snap", "Authorization", "ip", "X-Forwarded-For", header)
+		require.Equal(t, want, got[0].Remote, header)
+	}
+}
+
+func TestSnapshotStreams(t *testing.T) {
+	large := strings.Repeat("0123456789abcdef", 3*pieceBytes/16+5)
+	closed := false
+	node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) {
+		f := fileOf(large)
+		f.Body = closer{f.Body, &closed}
+		return f, nil
+	}}
+	s := New(Options{Node: node, SnapshotEnabled: true})
+	resp, body := ask(t, s, "GET", "/commands/snapshot?streaming=TRUE", "Authorization", "ip")
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, large, body)
+	require.Equal(t, "application/octet-stream", resp.Header.Get("Content-Type"))
+	require.Equal(t, []string{"0x100000003"}, resp.Header["last_zxid"])
+	require.True(t, closed)
+
+	closed = false
+	resp, _ = ask(t, s, "GET", "/commands/snapshot?streaming=no", "Authorization", "ip")
+	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+	require.Equal(t, []string{"0x100000003"}, resp.Header["last_zxid"])
+	require.True(t, closed)
+}
+
+type closer struct {
+	io.Reader
+	closed *bool
+}
+
+func (c closer) Close() error { *c.closed = true; return nil }
+
+func TestSnapshotRefusals(t *testing.T) {
+	refusal := "{\n  \"command\" : \"snapshot\",\n  \"error\" : null\n}"
+	for name, c := range map[string]struct {
+		options Options
+		status  int
+	}{
+		"disabled":   {Options{Node: &fakeNode{}}, 503},
+		"lacks zxid": {Options{Node: &fakeNode{}, SnapshotEnabled: true, SnapshotLacksZxid: true}, 500},
+		"disk": {Options{Node: &fakeNode{snapshot: func(context.Context) (*Snapshot, error) { return nil, errDisk }},
+			SnapshotEnabled: true}, 500},
+	} {
+		resp, body := ask(t, New(c.options), "GET", "/commands/snapshot", "Authorization", "ip")
+		require.Equal(t, c.status, resp.StatusCode, name)
+		require.Equal(t, refusal, body, name)
+	}
+	resp, _ := ask(t, New(Options{Node: &fakeNode{}}), "POST", "/commands/restore", "Authorization", "ip")
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+}
+
+func TestSnapshotRateLimit(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	node := &fakeNode{authorize: func(c Credentials) error {
+		if c.Scheme != "ip" {
+			return ErrNotAuthorized
+		}
+		return nil
+	}}
+	s := New(Options{Node: node, SnapshotEnabled: true, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
+	status := func(scheme string) int {
+		resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", scheme)
+		return resp.StatusCode
+	}
+	require.Equal(t, 403, status("digest"), "a refused client does not use up the turn")
+	require.Equal(t, 200, status("ip"))
+	require.Equal(t, 429, status("ip"))
+	now = now.Add(time.Minute - 1)
+	require.Equal(t, 429, status("ip"))
+	require.Equal(t, 2, node.refused)
+	now = now.Add(1)
+	require.Equal(t, 200, status("ip"))
+
+	unlimited := interval{}
+	require.True(t, unlimited.allow(now))
+	require.True(t, unlimited.allow(now))
+}
+
+// A file that ends early, or cannot be read, must not look like a whole snapshot to the client.
+func TestSnapshotThatCannotBeReadBreaksTheConnection(t *testing.T) {
+	node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) {
+		f := fileOf("short")
+		f.Size = 10 * pieceBytes
+		return f, nil
+	}}
+	h := httptest.NewServer(New(Options{Node: node, SnapshotEnabled: true}))
+	defer h.Close()
+	r, err := http.NewRequest("GET", h.URL+"/commands/snapshot", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "ip")
+	resp, err := h.Client().Do(r)
+	if err == nil {
+		_, err = io.Copy(&bytes.Buffer{}, resp.Body)
+		resp.Body.Close()
+	}
+	require.Error(t, err)
+}
