@@ -1,0 +1,62 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// checks holds what the checkers have to remember.
+type checks struct {
+	order    []zab.Txn // all that was ever served by anyone, in order
+	said     map[proto.Zxid]string
+	leaders  map[int64]proto.ServerID // by epoch
+	newest   int64                    // newest established epoch
+	adopted  []zab.Txn                // the history that its leader began with
+	ackedLen int
+}
+
+func (c *checks) init(*Sim) {
+	c.said, c.leaders = map[proto.Zxid]string{}, map[int64]proto.ServerID{}
+}
+
+// describe is a message in a trace.
+func describe(m *zab.Message) string {
+	link := ""
+	if m.Link != 0 {
+		link = fmt.Sprintf(" link %d", m.Link)
+	}
+	switch m.Type {
+	case zab.Notification:
+		return fmt.Sprintf("%v %v for %d (%d, %v) round %d", m.Type, m.State, m.Vote.Leader, m.Vote.Epoch, m.Vote.Zxid, m.Round)
+	case zab.Proposal, zab.Inform:
+		return fmt.Sprintf("%v %v..%v%s", m.Type, m.Txns[0].Zxid, m.Txns[len(m.Txns)-1].Zxid, link)
+	case zab.HandOver:
+		return fmt.Sprintf("%v to %d%s", m.Type, m.Leader, link)
+	}
+	return fmt.Sprintf("%v epoch %d zxid %v%s", m.Type, m.Epoch, m.Zxid, link)
+}
+
+// established is called when a leader has its quorum.
+func (s *Sim) established(n *node) {
+	s.checkLeadership(n)
+	s.checkPrimaryIntegrity(n)
+	s.Stats.Epochs++
+}
+
+// served is called after every input while a server serves: what it has applied must fit the global order.
+func (s *Sim) served(n *node) {
+	for ; n.verified < len(n.state); n.verified++ {
+		t := n.state[n.verified]
+		if n.verified < len(s.order) {
+			s.checkAgreement(n, s.order[n.verified], t)
+			continue
+		}
+		s.checkIntegrity(n, t)
+		s.checkPrimaryOrder(n, t)
+		s.checkLate(n, t)
+		s.checkCommitted(n, n.verified, t)
+		s.order = append(s.order, t)
+	}
+}

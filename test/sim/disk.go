@@ -1,0 +1,216 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// disk is what survives a crash. history holds every txn of the database in order; the first snapLen of them are also in a
+// snapshot, and those before logFrom are only there, because the log was purged.
+type disk struct {
+	n        *node
+	history  []zab.Txn
+	snapLen  int
+	logFrom  int
+	accepted int64
+	current  int64
+	exists   bool // the database was initialised
+
+	queue  []write
+	busy   bool
+	full   bool  // nothing can be written
+	slowBy int64 // time units more for each write
+}
+
+// write is a Persist with what is needed to do it.
+type write struct {
+	p       zab.Persist
+	life    int
+	replace []zab.Txn // the history that Install leads to
+}
+
+// Locate fulfils zab.History.
+func (d *disk) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
+	i := len(upTo(d.history, z))
+	if i < len(d.history) {
+		next = d.history[i].Zxid
+	}
+	switch {
+	case i > d.logFrom:
+		return d.history[i-1].Zxid, next, true
+	case i == 0 && d.logFrom == 0:
+		return 0, next, true
+	}
+	return 0, 0, false
+}
+
+// write queues a write. Memory follows at once where the core says so.
+func (d *disk) write(p zab.Persist, n *node) {
+	w := write{p: p, life: n.life}
+	w.p.Append = slices.Clone(p.Append)
+	if p.Truncate && lastOf(n.state) > p.Last {
+		n.state = upTo(n.state, p.Last)
+		n.verified = min(n.verified, len(n.state))
+	}
+	if p.Install != nil {
+		e := n.end(p.Install.Link)
+		if e == nil || !e.hasLoaded {
+			d.n.s.fail("Install", "server %d is to install a snapshot from link %d, which has brought none", n.id, p.Install.Link)
+		}
+		replace := e.loaded[:len(e.loaded):len(e.loaded)]
+		for _, t := range p.Install.Txns {
+			if t.Zxid > lastOf(replace) {
+				replace = append(replace, t)
+			}
+		}
+		if lastOf(replace) != p.Install.Last {
+			d.n.s.fail("Install", "server %d: the snapshot and its txns end at %v, not at %v", n.id, lastOf(replace), p.Install.Last)
+		}
+		w.replace = replace
+		n.state, n.verified = replace[:len(replace):len(replace)], 0
+	}
+	d.queue = append(d.queue, w)
+	d.next()
+}
+
+// next begins the oldest write.
+func (d *disk) next() {
+	if d.busy || len(d.queue) == 0 || d.full {
+		return
+	}
+	d.busy = true
+	s, life := d.n.s, d.n.life
+	s.after(s.between(20, 200)+d.slowBy, func() {
+		if !d.n.up || d.n.life != life {
+			return
+		}
+		d.busy = false
+		// One fsync covers all appends that have queued up meanwhile.
+		seq := d.queue[0].p.Seq
+		d.do(&d.queue[0], steps)
+		d.queue = d.queue[1:]
+		for len(d.queue) > 0 && onlyAppends(&d.queue[0].p) {
+			seq = d.queue[0].p.Seq
+			d.do(&d.queue[0], steps)
+			d.queue = d.queue[1:]
+		}
+		d.check()
+		d.n.core.Persisted(seq)
+		d.next()
+		d.n.drain()
+	})
+}
+
+func onlyAppends(p *zab.Persist) bool {
+	return !p.Truncate && p.Install == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 && !p.Initialize
+}
+
+// steps is the number of parts of a write that have an fsync of their own.
+const steps = 5
+
+// do makes the first k parts of a write durable; of the next one, a crash may keep some.
+func (d *disk) do(w *write, k int) {
+	s := d.n.s
+	partial := func(n int) int {
+		if k >= steps {
+			return n
+		}
+		return s.rng.IntN(n + 1)
+	}
+	for part := 0; part <= k && part < steps; part++ {
+		whole := part < k
+		switch part {
+		case 0:
+			if w.p.Truncate {
+				keep := len(upTo(d.history, w.p.Last))
+				if keep < d.snapLen {
+					s.fail("Snapshots", "server %d truncates to %v below its snapshot of %d txns", d.n.id, w.p.Last, d.snapLen)
+				}
+				if !whole {
+					keep += s.rng.IntN(len(d.history) - keep + 1)
+				}
+				d.history = d.history[:keep:keep] // parts of it are still read elsewhere
+			}
+		case 1:
+			if w.p.Install != nil && (whole || s.chance(2)) {
+				d.history = w.replace[:len(w.replace):len(w.replace)]
+				d.snapLen, d.logFrom = len(w.replace), len(w.replace)
+				d.exists = true
+			}
+		case 2:
+			txns := w.p.Append
+			if !whole {
+				txns = txns[:partial(len(txns))]
+			}
+			d.history = append(d.history, txns...)
+		case 3:
+			if w.p.AcceptedEpoch >= 0 && (whole || s.chance(2)) {
+				d.accepted = w.p.AcceptedEpoch
+			}
+		case 4:
+			if w.p.CurrentEpoch >= 0 && (whole || s.chance(2)) {
+				d.current = w.p.CurrentEpoch
+			}
+			if w.p.Initialize && (whole || s.chance(2)) {
+				d.exists = true
+			}
+		}
+	}
+}
+
+// crash keeps any prefix of the oldest write; those behind it were not begun.
+func (d *disk) crash() {
+	if d.busy && len(d.queue) > 0 {
+		d.do(&d.queue[0], d.n.s.rng.IntN(steps))
+	}
+	d.queue, d.busy = nil, false
+	d.full, d.slowBy = false, 0
+}
+
+// recover is what a host does at its start: a torn tail is gone already.
+func (d *disk) recover() { d.check() }
+
+// check asserts what holds for the durable history whenever no write is in progress.
+func (d *disk) check() {
+	s := d.n.s
+	if d.current > d.accepted {
+		s.fail("Epochs", "server %d: currentEpoch %d is above acceptedEpoch %d", d.n.id, d.current, d.accepted)
+	}
+	if len(d.history) > 1 {
+		a, b := d.history[len(d.history)-2].Zxid, d.history[len(d.history)-1].Zxid
+		if !follows(a, b) {
+			s.fail("LogContiguity", "server %d: log has %v after %v", d.n.id, b, a)
+		}
+	}
+}
+
+// follows is the rule of the log, written down a second time.
+func follows(a, b proto.Zxid) bool {
+	if a.Epoch() == b.Epoch() {
+		return b.Counter() == a.Counter()+1
+	}
+	return b.Epoch() > a.Epoch() && b.Counter() == 1
+}
+
+// snapshot covers the first n txns and sometimes purges the log below.
+func (d *disk) snapshot(n int) {
+	s := d.n.s
+	if n > len(d.history) {
+		s.fail("Snapshots", "server %d: the state of %d txns is ahead of the log of %d", d.n.id, n, len(d.history))
+	}
+	if n <= d.snapLen {
+		return
+	}
+	d.snapLen = n
+	if s.chance(2) {
+		d.logFrom = max(d.logFrom, n-s.rng.IntN(20))
+	}
+}
+
+// wipe loses everything.
+func (d *disk) wipe() {
+	*d = disk{n: d.n}
+	d.n.state, d.n.verified = nil, 0
+}

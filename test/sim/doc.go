@@ -1,0 +1,26 @@
+// Package sim runs an ensemble of zab cores in one goroutine, with a simulated network, simulated disks and a simulated clock, and
+// searches for schedules of crashes, partitions and slow disks under which a promise of Zab is broken.
+//
+// Everything is drawn from one seed and happens in one queue ordered by time and sequence, so a seed replays a run exactly. A
+// failure ends with the command that replays it:
+//
+//	go test ./test/sim -run TestSim -sim.seed=N -sim.steps=M
+//
+// # The world
+//
+//   - Network (network.go): connections are FIFO. They are delayed, stalled in one direction or both, half closed and cut; nothing is
+//     reordered or lost inside one. The election channel keeps the newest message while it is stalled, and may repeat an old one
+//     after a restart, as Java's does.
+//   - Disk (disk.go): a write becomes durable part by part, each behind its own fsync. A crash keeps the parts that were done and
+//     any prefix of the part in progress. Disks are slow, full for a while, fail for ever, or are lost.
+//   - Clock: every server ticks at its own speed.
+//   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
+//
+// A node (node.go) is the host of a core: it fulfils the duties of the zab package in the plainest way.
+//
+// # What is checked
+//
+// Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go, primary_integrity.go,
+// leadership.go, durability.go, promises.go, stream.go, linearizable_sync.go, convergence.go. The first six are the properties
+// of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
+package sim

@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Commit safety: when a txn is first delivered, a quorum of the voters has it on the disk.
+func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
+	if s.Stats.Wipes > 0 {
+		return // a lost disk was part of the quorum once
+	}
+	var have []proto.ServerID
+	for _, o := range s.nodes {
+		if h := o.disk.history; i < len(h) && h[i].Zxid == t.Zxid && string(h[i].Payload) == string(t.Payload) {
+			have = append(have, o.id)
+		}
+	}
+	if !s.quorum.Decides(have...) {
+		s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)
+	}
+}
+
+// Memory is never ahead of the disk.
+func (s *Sim) checkMemory(n *node, t zab.Txn) {
+	i := len(n.state)
+	if i >= len(n.disk.history) || n.disk.history[i].Zxid != t.Zxid {
+		s.fail("Memory", "server %d delivers %v, which its disk does not have", n.id, t.Zxid)
+	}
+}
+
+// Durability: every write that was acknowledged is in the global order, and at the end on every server.
+func (s *Sim) checkAcked() {
+	at := map[proto.Zxid]string{}
+	for _, t := range s.order {
+		at[t.Zxid] = string(t.Payload)
+	}
+	for _, t := range s.load.ackedAt {
+		if at[t.Zxid] != string(t.Payload) {
+			s.fail("Durability", "the write %x was acknowledged at %v, where %x is now", t.Payload, t.Zxid, at[t.Zxid])
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package sim
+
+import (
+	"github.com/seed94657493/warren/proto"
+)
+
+// faults is what goes wrong in a run. Which kinds, and how often, is drawn from the seed, so that some runs see a single kind
+// again and again.
+type faults struct {
+	every   int64 // time units between two faults, at most
+	weights [faultKinds]int
+	healed  bool
+	wiped   int
+}
+
+const (
+	faultCrash = iota
+	faultCrashLeader
+	faultCrashAll
+	faultCut
+	faultStallOneWay
+	faultPartition
+	faultSlowDisk
+	faultFullDisk
+	faultDiskError
+	faultSlowNode
+	faultSlowNet
+	faultWipe
+	faultHandOver
+	faultSnapshot
+	faultKinds
+)
+
+func (f *faults) init(s *Sim) {
+	f.every = s.between(3_000, 40_000)
+	for i := range f.weights {
+		if s.chance(2) {
+			f.weights[i] = 1 + s.rng.IntN(4)
+		}
+	}
+	f.weights[faultSnapshot] += 2
+	f.weights[faultWipe] = min(f.weights[faultWipe], s.rng.IntN(2))
+}
+
+func (f *faults) start(s *Sim) {
+	var next func()
+	next = func() {
+		if f.healed {
+			return
+		}
+		f.one(s)
+		s.after(s.between(f.every/10, f.every), next)
+	}
+	s.after(s.between(5000, 20_000), next)
+}
+
+// one lets one thing go wrong.
+func (f *faults) one(s *Sim) {
+	total := 0
+	for _, w := range f.weights {
+		total += w
+	}
+	pick := s.rng.IntN(total)
+	kind := 0
+	for pick >= f.weights[kind] {
+		pick -= f.weights[kind]
+		kind++
+	}
+	n := s.nodes[s.rng.IntN(len(s.nodes))]
+	long := s.between(500, 60_000)
+	switch kind {
+	case faultCrash:
+		f.crash(s, n, long)
+	case faultCrashLeader:
+		for _, o := range s.nodes {
+			if o.up && o.status.State == 2 {
+				n = o
+			}
+		}
+		f.crash(s, n, long)
+	case faultCrashAll:
+		for _, o := range s.nodes {
+			f.crash(s, o, s.between(500, 20_000))
+		}
+	case faultCut:
+		if len(n.ends) > 0 {
+			s.tracef("cut a connection of %d", n.id)
+			s.net.cut(n.ends[s.rng.IntN(len(n.ends))])
+		}
+	case faultStallOneWay:
+		m := s.nodes[s.rng.IntN(len(s.nodes))]
+		if m != n {
+			f.stall(s, n.id, m.id, long)
+		}
+	case faultPartition:
+		side := map[proto.ServerID]bool{}
+		for _, o := range s.nodes {
+			side[o.id] = s.chance(2)
+		}
+		for _, a := range s.nodes {
+			for _, b := range s.nodes {
+				if side[a.id] != side[b.id] {
+					f.stall(s, a.id, b.id, long)
+				}
+			}
+		}
+	case faultSlowDisk:
+		n.disk.slowBy = s.between(100, 5000)
+		f.later(s, long, func() { n.disk.slowBy = 0 })
+	case faultFullDisk:
+		n.disk.full = true
+		f.later(s, long, func() { n.disk.full = false; n.disk.next() })
+	case faultDiskError:
+		if n.disk.busy { // a failed fsync ends the process
+			s.Stats.DiskErrors++
+			f.crash(s, n, long)
+		}
+	case faultSlowNode:
+		n.slow = s.between(2, 20)
+		f.later(s, long, func() { n.slow = 1 })
+	case faultSlowNet:
+		s.net.slow = s.between(50, 1500)
+		f.later(s, long, func() { s.net.slow = 0 })
+	case faultWipe:
+		f.wipe(s, n)
+	case faultHandOver:
+		if n.up {
+			s.tracef("%d is to hand over", n.id)
+			s.Stats.HandOvers++
+			n.core.HandOver(s.chance(2))
+			n.drain()
+			f.later(s, long, n.start)
+		}
+	case faultSnapshot:
+		n.snapshot()
+	}
+}
+
+// later undoes a fault, if healing has not done it before.
+func (f *faults) later(s *Sim, after int64, do func()) {
+	s.after(after, func() {
+		if !f.healed {
+			do()
+		}
+	})
+}
+
+func (f *faults) crash(s *Sim, n *node, down int64) {
+	if n.up {
+		n.crash()
+		f.later(s, down, n.start)
+	}
+}
+
+func (f *faults) stall(s *Sim, a, b proto.ServerID, long int64) {
+	s.tracef("stall %d -> %d", a, b)
+	s.net.stall(a, b, true)
+	f.later(s, long, func() { s.net.stall(a, b, false) })
+}
+
+// wipe loses the disk of one voter, once: with a second one gone nothing could be promised.
+func (f *faults) wipe(s *Sim, n *node) {
+	if f.wiped > 0 || n.observer || len(s.quorum.Voters()) < 3 {
+		return
+	}
+	f.wiped++
+	s.Stats.Wipes++
+	s.tracef("wipe %d", n.id)
+	n.crash()
+	n.disk.wipe()
+	f.later(s, s.between(500, 20_000), n.start)
+}
+
+// heal ends all faults.
+func (s *Sim) heal() {
+	s.tracef("heal")
+	f := &s.faults
+	f.healed = true
+	s.load.stopped = true
+	s.net.slow = 0
+	for _, a := range s.nodes {
+		a.slow = 1
+		a.disk.slowBy, a.disk.full = 0, false
+		a.disk.next()
+		for _, b := range s.nodes {
+			if s.net.stalled[[2]proto.ServerID{a.id, b.id}] {
+				s.net.stall(a.id, b.id, false)
+			}
+		}
+	}
+	for _, n := range s.nodes {
+		n.start()
+	}
+}

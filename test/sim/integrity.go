@@ -1,0 +1,22 @@
+package sim
+
+import "github.com/seed94657493/warren/zab"
+
+// broadcasts notes that a leader has taken a txn from a client.
+func (s *Sim) broadcasts(n *node, t zab.Txn) {
+	if _, before := s.said[t.Zxid]; before && s.leaders[t.Zxid.Epoch()] != n.id {
+		s.fail("Leadership", "server %d proposes %v, which another leader has proposed", n.id, t.Zxid)
+	}
+	s.said[t.Zxid] = string(t.Payload)
+}
+
+// Integrity: only what a leader has broadcast is delivered, with the content it had. The barrier of R7 has its own content.
+func (s *Sim) checkIntegrity(n *node, t zab.Txn) {
+	said, ok := s.said[t.Zxid]
+	if !ok && t.Zxid.Counter() == 1 {
+		return // a barrier, which the core asks for by itself
+	}
+	if !ok || said != string(t.Payload) {
+		s.fail("Integrity", "server %d delivers %v %x, which no leader has broadcast", n.id, t.Zxid, t.Payload)
+	}
+}

@@ -1,0 +1,32 @@
+package sim
+
+import "github.com/seed94657493/warren/zab"
+
+// Primary integrity and leader completeness: a leader begins with a history that has all that was ever delivered of earlier
+// epochs; and nothing of an earlier epoch is delivered later that it did not have.
+func (s *Sim) checkPrimaryIntegrity(n *node) {
+	history := n.disk.history
+	if len(history) < len(s.order) {
+		s.fail("PrimaryIntegrity", "leader %d of epoch %d has %d txns, but %d were delivered, the last %v", n.id, n.status.Epoch, len(history),
+			len(s.order), lastOf(s.order))
+	}
+	for i := range s.order {
+		if history[i].Zxid != s.order[i].Zxid || string(history[i].Payload) != string(s.order[i].Payload) {
+			s.fail("PrimaryIntegrity", "leader %d of epoch %d has %v where %v was delivered", n.id, n.status.Epoch, history[i].Zxid, s.order[i].Zxid)
+		}
+	}
+	if n.status.Epoch > s.newest {
+		s.newest, s.adopted = n.status.Epoch, history[:len(history):len(history)]
+	}
+}
+
+// checkLate looks at a txn that is about to join the global order.
+func (s *Sim) checkLate(n *node, t zab.Txn) {
+	if t.Zxid.Epoch() >= s.newest {
+		return
+	}
+	i := len(s.order)
+	if i >= len(s.adopted) || s.adopted[i].Zxid != t.Zxid || string(s.adopted[i].Payload) != string(t.Payload) {
+		s.fail("PrimaryIntegrity", "server %d delivers %v, which the leader of epoch %d does not have", n.id, t.Zxid, s.newest)
+	}
+}

@@ -1,0 +1,54 @@
+package sim
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Promises: whatever a message claims to be durable is on the disk when the core hands the message out. Source:
+// quorum-protocol 15.3.
+func (s *Sim) checkPromise(n *node, m *zab.Message) {
+	d := &n.disk
+	switch m.Type {
+	case zab.LeaderInfo:
+		if d.accepted != m.Epoch {
+			s.fail("Promises", "D1: server %d sends LEADERINFO of epoch %d, but has accepted %d durably", n.id, m.Epoch, d.accepted)
+		}
+	case zab.AckEpoch:
+		if m.Epoch != -1 && (m.Epoch != d.current || m.Zxid != lastOf(d.history)) {
+			s.fail("Promises", "D2: server %d sends ACKEPOCH (%d, %v), but has (%d, %v)", n.id, m.Epoch, m.Zxid, d.current, lastOf(d.history))
+		}
+		if e := n.end(m.Link); e != nil && d.accepted < e.peer.watcher.epoch {
+			s.fail("Promises", "D2: server %d promises epoch %d, but has accepted %d durably", n.id, e.peer.watcher.epoch, d.accepted)
+		}
+	case zab.Ack:
+		switch {
+		case m.Zxid.Counter() == 0:
+			if d.current != m.Zxid.Epoch() {
+				s.fail("Promises", "D6: server %d acknowledges NEWLEADER of epoch %d, but its currentEpoch is %d", n.id, m.Zxid.Epoch(), d.current)
+			}
+			if e := n.end(m.Link); e != nil && lastOf(d.history) < e.peer.watcher.history {
+				s.fail("Promises", "D5: server %d acknowledges NEWLEADER with %v, but the history ends at %v", n.id, lastOf(d.history), e.peer.watcher.history)
+			}
+		case lastOf(d.history) < m.Zxid:
+			s.fail("Promises", "D8: server %d acknowledges %v, but has %v durably", n.id, m.Zxid, lastOf(d.history))
+		}
+	case zab.Notification:
+		s.checkVote(n, m)
+	}
+}
+
+// checkVote: a server that stands for itself says what is on its disk, and nothing is still being written.
+func (s *Sim) checkVote(n *node, m *zab.Message) {
+	d := &n.disk
+	if m.State != zab.Looking || m.Vote.Leader != n.id || m.Vote.Zxid == -1 {
+		return
+	}
+	last := proto.Zxid(0)
+	if len(d.history) > 0 {
+		last = lastOf(d.history)
+	}
+	if m.Vote.Zxid != last || m.Vote.Epoch != d.current {
+		s.fail("Promises", "D3: server %d votes (%d, %v) for itself, but has (%d, %v)", n.id, m.Vote.Epoch, m.Vote.Zxid, d.current, last)
+	}
+}

@@ -1,0 +1,199 @@
+package sim
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Options describe a run. All that is not given is drawn from the seed.
+type Options struct {
+	Seed      uint64
+	Steps     int // events before the ensemble is healed
+	Voters    int // 0: 1, 3 or 5
+	Observers int // -1: drawn
+	Quiet     bool
+	// Configure, if not nil, changes the configuration of each core.
+	Configure func(zab.Config) zab.Config
+}
+
+// Violation is a broken promise: what, and by which event.
+type Violation struct {
+	Checker string
+	Text    string
+}
+
+func (v *Violation) Error() string { return v.Checker + ": " + v.Text }
+
+// Sim is one run. It is not for concurrent use.
+type Sim struct {
+	opts  Options
+	rng   *rand.Rand
+	now   int64
+	seq   uint64
+	queue events
+	steps int
+
+	nodes  []*node
+	quorum *zab.Quorum
+	timing zab.Timing
+	limits zab.Limits
+	net    network
+	faults faults
+	load   load
+
+	checks
+	Trace []string // if tracing
+	trace bool
+	Stats Stats
+}
+
+// Stats counts what a run has seen, so that a test can tell that it has seen enough.
+type Stats struct {
+	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Syncs, DiskErrors int
+	HealedAfter                                                                                                                   int64 // time units until convergence
+}
+
+type event struct {
+	at  int64
+	seq uint64
+	do  func()
+}
+
+type events []event
+
+func (q events) Len() int { return len(q) }
+func (q events) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].seq < q[j].seq
+}
+func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *events) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *events) Pop() any {
+	old := *q
+	e := old[len(old)-1]
+	old[len(old)-1] = event{}
+	*q = old[:len(old)-1]
+	return e
+}
+
+// New builds an ensemble that has not started.
+func New(o Options) *Sim {
+	s := &Sim{opts: o, rng: rand.New(rand.NewPCG(o.Seed, 0x77617272656e))}
+	if s.opts.Voters == 0 {
+		s.opts.Voters = []int{3, 3, 3, 5, 5, 1}[s.rng.IntN(6)]
+	}
+	if s.opts.Observers < 0 {
+		s.opts.Observers = s.rng.IntN(3) / 2
+	}
+	s.timing = zab.Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 10, DialPause: 1, DialAttempts: 5}
+	s.limits = zab.Limits{WindowTxns: 5 + s.rng.IntN(60), WindowBytes: 1 << 20, InFlight: 200, LinksMax: 100, CounterMax: 0xffffffff}
+	if s.chance(4) {
+		s.limits.CounterMax = uint32(20 + s.rng.IntN(100))
+	}
+	blank := s.chance(2)
+	var voters []proto.ServerID
+	for i := range s.opts.Voters {
+		voters = append(voters, proto.ServerID(i+1))
+	}
+	q, err := zab.Majority(voters...)
+	if s.opts.Voters == 5 && s.chance(4) {
+		q, err = zab.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}}, map[proto.ServerID]int64{2: 2})
+	}
+	if err != nil {
+		panic(err)
+	}
+	s.quorum = q
+	plain := s.chance(3)
+	for i := range s.opts.Voters + s.opts.Observers {
+		n := &node{s: s, id: proto.ServerID(i + 1), observer: i >= s.opts.Voters, plain: plain && s.chance(2)}
+		n.disk.n = n
+		n.disk.exists = !blank
+		s.nodes = append(s.nodes, n)
+	}
+	s.net.init(s)
+	s.faults.init(s)
+	s.checks.init(s)
+	return s
+}
+
+func (s *Sim) chance(oneIn int) bool { return s.rng.IntN(oneIn) == 0 }
+
+// between draws a number from [from, to].
+func (s *Sim) between(from, to int64) int64 { return from + s.rng.Int64N(to-from+1) }
+
+// after queues an event.
+func (s *Sim) after(delay int64, do func()) { s.at(s.now+delay, do) }
+
+func (s *Sim) at(at int64, do func()) {
+	s.seq++
+	heap.Push(&s.queue, event{at, s.seq, do})
+}
+
+func (s *Sim) node(id proto.ServerID) *node { return s.nodes[id-1] }
+
+// fail reports a broken promise by panicking with a Violation, which Run returns.
+func (s *Sim) fail(checker, format string, args ...any) {
+	panic(&Violation{checker, fmt.Sprintf(format, args...)})
+}
+
+func (s *Sim) tracef(format string, args ...any) {
+	if s.trace {
+		s.Trace = append(s.Trace, fmt.Sprintf("%7d ", s.now)+fmt.Sprintf(format, args...))
+	}
+}
+
+// step runs the next event.
+func (s *Sim) step() {
+	e := heap.Pop(&s.queue).(event)
+	s.now = e.at
+	s.steps++
+	e.do()
+}
+
+// guard turns a panic of a checker, of a core or of the disk model into a Violation.
+func (s *Sim) guard(do func()) (v *Violation) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *Violation:
+			v = r
+		case string:
+			v = &Violation{"Assertion", r}
+		default:
+			panic(r)
+		}
+	}()
+	do()
+	return nil
+}
+
+// Run starts all servers, lets faults and clients act for Steps events, heals everything and waits until the ensemble has
+// converged. It returns the first broken promise.
+func (s *Sim) Run() *Violation {
+	return s.guard(func() {
+		for _, n := range s.nodes {
+			n := n
+			s.after(s.between(0, 3000), func() { n.start() })
+		}
+		s.load.start(s)
+		s.faults.start(s)
+		for s.steps < s.opts.Steps && len(s.queue) > 0 {
+			s.step()
+		}
+		s.heal()
+		s.converge()
+		s.Stats.Steps = s.steps
+	})
+}
+
+// alive returns the servers that run, in order.
+func (s *Sim) alive() []*node {
+	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.up })
+}
+
+// Tracing makes the run keep what happens in Trace.
+func (s *Sim) Tracing() *Sim { s.trace = true; return s }

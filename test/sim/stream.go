@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// stream watches what a leader sends on one connection. Source: quorum-protocol 15.2 stream exactness, 14.3 R3, R5, R6.
+type stream struct {
+	epoch     int64
+	history   proto.Zxid // last proposal before NEWLEADER
+	synced    bool       // DIFF, TRUNC or SNAP was sent
+	newLeader bool
+	upToDate  bool
+	open      []proto.Zxid // proposals without their COMMIT
+	last      proto.Zxid   // last proposal
+}
+
+func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
+	bad := func(format string, args ...any) { s.fail("Stream", format, args...) }
+	switch m.Type {
+	case zab.LeaderInfo:
+		w.epoch = m.Epoch
+	case zab.Diff, zab.Trunc, zab.Snap:
+		if w.synced {
+			bad("server %d sends %v twice", e.n.id, m.Type)
+		}
+		w.synced = true
+		s.countSync(m.Type)
+	case zab.Proposal, zab.Commit, zab.Inform:
+		if !w.synced {
+			bad("server %d sends %v before DIFF, TRUNC or SNAP", e.n.id, m.Type)
+		}
+		if w.newLeader && !w.upToDate {
+			bad("R5: server %d sends %v between NEWLEADER and UPTODATE", e.n.id, m.Type)
+		}
+		w.order(bad, e, m)
+	case zab.NewLeader:
+		if !w.synced || w.newLeader {
+			bad("server %d sends NEWLEADER out of turn", e.n.id)
+		}
+		w.newLeader, w.history = true, w.last
+	case zab.UpToDate:
+		if !w.newLeader || w.upToDate {
+			bad("server %d sends UPTODATE out of turn", e.n.id)
+		}
+		w.upToDate = true
+	}
+}
+
+// order: proposals follow each other, and each COMMIT is that of the oldest proposal (or, between Warren servers, of one that
+// was sent).
+func (w *stream) order(bad func(string, ...any), e *end, m *zab.Message) {
+	plain := e.n.plain || e.peer.n.plain
+	if plain && len(m.Txns) > 1 {
+		bad("server %d sends %d txns in one message to a peer that is not Warren", e.n.id, len(m.Txns))
+	}
+	for _, t := range m.Txns {
+		if w.last != 0 && !follows(w.last, t.Zxid) {
+			bad("R3: server %d sends %v after %v", e.n.id, t.Zxid, w.last)
+		}
+		w.last = t.Zxid
+		if m.Type == zab.Proposal {
+			w.open = append(w.open, t.Zxid)
+		}
+	}
+	if m.Type != zab.Commit {
+		return
+	}
+	i := 0
+	for i < len(w.open) && w.open[i] != m.Zxid {
+		i++
+	}
+	if i == len(w.open) || plain && i > 0 {
+		bad("R3: server %d commits %v, open are %v", e.n.id, m.Zxid, w.open)
+	}
+	w.open = w.open[i+1:]
+}
+
+func (s *Sim) countSync(t zab.Type) {
+	switch t {
+	case zab.Diff:
+		s.Stats.Diffs++
+	case zab.Trunc:
+		s.Stats.Truncs++
+	}
+}

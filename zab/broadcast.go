@@ -1,0 +1,189 @@
+package zab
+
+import (
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// NextZxid returns the zxid that the next proposal must have. It is meaningful only while Status says that this server leads
+// and serves.
+func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
+
+// Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They are committed
+// when Deliver returns them; if the leadership ends before, nobody knows yet whether they will be. The payloads must not be
+// changed afterwards. Errors: ErrNotLeading, ErrBusy, ErrEpochExhausted.
+func (c *Core) Propose(txns ...Txn) error {
+	ld := &c.ld
+	switch {
+	case c.role != Leading || ld.stage != leaderServing || ld.handing || c.status.Stopped || c.status.Fatal != nil:
+		return ErrNotLeading
+	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight:
+		return ErrBusy
+	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax) && !c.weak(CounterWraps):
+		// A new epoch begins: hand over to whoever is best, which may be this server again. Source: quorum-protocol 1.4.
+		c.HandOver(false)
+		return ErrEpochExhausted
+	}
+	for _, t := range txns {
+		c.offer(t)
+	}
+	return nil
+}
+
+func (c *Core) inFlight() int { return len(c.window.txns) - c.window.above(c.committed) }
+
+// offer makes t the next proposal. Take hands it to the log and to the learners.
+func (c *Core) offer(t Txn) {
+	if !c.weak(CounterWraps) {
+		c.checkProposal(t.Zxid)
+	}
+	c.ld.proposed = t.Zxid
+	c.window.add(t)
+}
+
+// countAcks commits, in order, every proposal that a quorum has made durable.
+func (c *Core) countAcks() {
+	ld := &c.ld
+	n := len(c.cfg.Quorum.voters)
+	best := c.committed
+	for i := range n {
+		z := ld.acked[i]
+		if z <= best || z > ld.proposed {
+			continue
+		}
+		var s voterSet
+		for j := range n {
+			if ld.acked[j] >= z {
+				s = s.with(j)
+			}
+		}
+		if c.cfg.Quorum.decides(s) {
+			best = z
+		}
+	}
+	c.committed = best
+	if ld.stage == leaderBarrier && best.Counter() > 0 {
+		ld.stage = leaderServing
+		c.status.Serving = true
+	}
+}
+
+// stream sends every learner that is up to date what is new.
+func (c *Core) stream() {
+	for _, l := range c.links {
+		if l.stage == linkUpToDate || c.weak(TrafficBeforeUpToDate) && (l.stage == linkSyncing || l.stage == linkSynced) {
+			c.streamTo(l)
+		}
+	}
+}
+
+// streamTo sends a learner the proposals and commits that it lacks, or INFORM to an observer.
+func (c *Core) streamTo(l *link) {
+	if !l.observer {
+		c.propose(l, c.window.last())
+		c.commitTo(l)
+		return
+	}
+	for _, t := range batches(c.window.between(l.sent, c.committed), l.warren) {
+		c.send(Message{Type: Inform, To: l.peer, Link: l.id, Txns: t})
+		l.sent = t[len(t)-1].Zxid
+	}
+}
+
+// propose sends a learner the proposals up to upTo.
+func (c *Core) propose(l *link, upTo proto.Zxid) {
+	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
+		c.send(Message{Type: Proposal, To: l.peer, Link: l.id, Txns: t})
+		l.sent = t[len(t)-1].Zxid
+	}
+}
+
+// commitTo sends a learner the commits of what it was sent.
+func (c *Core) commitTo(l *link) {
+	upTo := min(c.committed, l.sent)
+	if upTo <= l.committed {
+		return
+	}
+	txns := c.window.between(l.committed, upTo)
+	if len(txns) == 0 {
+		return
+	}
+	if l.warren {
+		txns = txns[len(txns)-1:]
+	}
+	for i := range txns {
+		c.send(Message{Type: Commit, To: l.peer, Link: l.id, Zxid: txns[i].Zxid})
+	}
+	l.committed = txns[len(txns)-1].Zxid
+}
+
+// keep returns the zxid up to which the window may be trimmed without missing anything that a learner is still to be sent.
+func (ld *leader) keep(c *Core) proto.Zxid {
+	keep := c.top()
+	for _, l := range c.links {
+		if l.stage < linkSyncing {
+			continue
+		}
+		keep = min(keep, l.sent)
+		if !l.observer {
+			keep = min(keep, l.committed)
+		}
+	}
+	return keep
+}
+
+// tickLeader sends pings, closes silent links and gives up without a quorum. Source: quorum-protocol 10.1.
+func (c *Core) tickLeader() {
+	ld := &c.ld
+	t := &c.cfg.Timing
+	if ld.stage < leaderBarrier && c.now-ld.since > int64(ld.limit) {
+		c.stepDown("no quorum in %v of epoch %d within %d ticks", c.phase, ld.epoch, ld.limit)
+		return
+	}
+	if c.tickHandOver() {
+		return
+	}
+	initLimit, syncLimit := int64(t.InitLimit*t.TickTime), int64(t.SyncLimit*t.TickTime)
+	ping := c.now%int64(t.TickTime/2) == 0
+	for _, l := range slices.Backward(c.links) {
+		limit := initLimit
+		if l.stage == linkUpToDate {
+			limit = syncLimit
+		}
+		if c.now-l.heard > limit || ping && c.lags(l, syncLimit) {
+			c.closeLink(l)
+			continue
+		}
+		if ping && l.stage >= linkSyncing {
+			c.pingTo(l)
+		}
+	}
+	if c.now%int64(t.TickTime) == 0 && ld.stage >= leaderBarrier {
+		followers := voterSet(0).with(c.self)
+		for _, l := range c.links {
+			if l.voter >= 0 && l.stage >= linkSynced {
+				followers = followers.with(l.voter)
+			}
+		}
+		if !c.cfg.Quorum.decides(followers) {
+			c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
+		}
+	}
+}
+
+func (c *Core) pingTo(l *link) {
+	c.send(Message{Type: Ping, To: l.peer, Link: l.id, Zxid: c.ld.proposed})
+	if l.stage == linkUpToDate {
+		l.pings++ // before that, a learner ignores it
+	}
+}
+
+// lags reports whether a proposal was sent to a voter syncLimit ago and is not acknowledged.
+func (c *Core) lags(l *link, syncLimit int64) bool {
+	if l.stage != linkUpToDate || l.observer || l.acked >= l.mark || l.mark.Epoch() != c.ld.epoch {
+		l.mark, l.marked = l.sent, c.now
+		return false
+	}
+	return c.now-l.marked > syncLimit
+}

@@ -1,0 +1,123 @@
+package zab
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Config is what a core knows at its start. It is not changed by the core and must not be changed by the host afterwards.
+type Config struct {
+	ID        proto.ServerID
+	Quorum    *Quorum
+	Observers []proto.ServerID
+
+	// Epochs and Last are durable: as read from the disk after a torn tail was cut. Last is the zxid of the last txn in the log,
+	// or of the snapshot if that is newer; 0 for an empty database. All of it has been applied to the state, provisionally:
+	// nothing may be served and no snapshot be written before Status.Serving.
+	Epochs Epochs
+	Last   proto.Zxid
+
+	// Window is the newest part of the log, without a gap, ending at Last; it may be empty. Before is the zxid that precedes
+	// it, Last if it is empty.
+	Window []Txn
+	Before proto.Zxid
+
+	// Blank says that the database is missing though it may have existed: this server has perhaps promised and acknowledged what
+	// it does not know any more. It takes no part in elections until it has synchronised with a leader that was elected
+	// without it, or until every other voter says that it has nothing either. Source: quorum-protocol 14.3 R16.
+	Blank bool
+
+	History History
+	Rand    *rand.Rand // the only source of chance; owned by the core
+	Timing  Timing
+	Limits  Limits
+
+	// Text and Version are the committed configuration of the ensemble as notifications and NEWLEADER carry it.
+	Text    []byte
+	Version int64
+
+	// Barrier makes the txn without effect that a leader proposes first when it has followers which are not Warren, to prove
+	// that their history is on the disk; nil for none. Source: quorum-protocol 14.3 R7.
+	Barrier func(proto.Zxid) []byte
+
+	sabotage
+}
+
+// Timing is in calls of Core.Tick ("ticks" below); a tick of 10 ms is a good choice. ZooKeeper's own tick is TickTime of them.
+type Timing struct {
+	TickTime     int // ticks in ZooKeeper's tickTime
+	InitLimit    int // in units of TickTime, as in zoo.cfg
+	SyncLimit    int // in units of TickTime, as in zoo.cfg
+	FinalizeWait int // ticks to wait for a better vote once a quorum agrees; ZooKeeper's is 200 ms
+	ResendMin    int // ticks between repeated notifications, doubling; ZooKeeper's is 200 ms
+	ResendMax    int // up to this many; ZooKeeper's is 60 s
+	DialPause    int // ticks between attempts to connect to the leader
+	DialAttempts int
+}
+
+// DefaultTiming is ZooKeeper's default for a tick of 10 ms: tickTime 2 s, initLimit 10, syncLimit 5. FinalizeWait is shorter than
+// ZooKeeper's, which only makes a worse choice of leader more likely, never an unsafe one.
+func DefaultTiming() Timing {
+	return Timing{TickTime: 200, InitLimit: 10, SyncLimit: 5, FinalizeWait: 4, ResendMin: 20, ResendMax: 6000, DialPause: 2, DialAttempts: 50}
+}
+
+// Limits bound memory.
+type Limits struct {
+	WindowTxns  int    // committed txns kept to bring learners up to date; ZooKeeper's commitLogCount
+	WindowBytes int    // and their bytes
+	InFlight    int    // proposals that are not committed yet: above it Propose answers ErrBusy
+	LinksMax    int    // connections of learners
+	CounterMax  uint32 // the counter that is never proposed: 0xffffffff, less only to try what happens there
+}
+
+// DefaultLimits returns the limits that suit a server with a gigabyte of memory.
+func DefaultLimits() Limits {
+	return Limits{WindowTxns: 5000, WindowBytes: 64 << 20, InFlight: 50_000, LinksMax: 1000, CounterMax: counterMax}
+}
+
+// validate returns the first rule that the configuration breaks.
+func (c *Config) validate() error {
+	t, l := c.Timing, c.Limits
+	switch {
+	case c.Quorum == nil:
+		return fmt.Errorf("zab: Quorum is missing")
+	case c.ID < 0:
+		return fmt.Errorf("zab: server id %d is negative", c.ID)
+	case c.History == nil || c.Rand == nil:
+		return fmt.Errorf("zab: History or Rand is missing")
+	case c.Quorum.index(c.ID) < 0 && !slices.Contains(c.Observers, c.ID):
+		return fmt.Errorf("zab: server %d is not in the ensemble", c.ID)
+	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 || t.ResendMax < t.ResendMin ||
+		t.DialPause < 1 || t.DialAttempts < 1:
+		return fmt.Errorf("zab: Timing %+v: TickTime is at least 2, the others 1, ResendMax at least ResendMin", t)
+	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.CounterMax < 2:
+		return fmt.Errorf("zab: Limits %+v: all are at least 1, CounterMax 2", l)
+	case c.Epochs.Accepted < c.Epochs.Current:
+		return fmt.Errorf("zab: acceptedEpoch %d is below currentEpoch %d", c.Epochs.Accepted, c.Epochs.Current)
+	case c.Epochs.Current < 0 || c.Last < 0:
+		return fmt.Errorf("zab: currentEpoch %d or last zxid %v is negative", c.Epochs.Current, c.Last)
+	case c.Last.Epoch() > c.Epochs.Accepted:
+		return fmt.Errorf("zab: the last txn %v is of an epoch above acceptedEpoch %d: the epochs are not of this log", c.Last, c.Epochs.Accepted)
+	case c.Blank && (c.Last != 0 || c.Epochs.Current != 0):
+		return fmt.Errorf("zab: a blank server has no txn and no currentEpoch, but %v and %d are given", c.Last, c.Epochs.Current)
+	}
+	for _, id := range c.Observers {
+		if c.Quorum.index(id) >= 0 {
+			return fmt.Errorf("zab: server %d is a voter and an observer", id)
+		}
+	}
+	last := c.Before
+	for _, txn := range c.Window {
+		if !succeeds(last, txn.Zxid) {
+			return fmt.Errorf("zab: the log has %v after %v", txn.Zxid, last)
+		}
+		last = txn.Zxid
+	}
+	if last != c.Last {
+		return fmt.Errorf("zab: the window ends at %v, the log at %v", last, c.Last)
+	}
+	return nil
+}

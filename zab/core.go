@@ -1,0 +1,322 @@
+package zab
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Errors of Propose.
+var (
+	// ErrNotLeading is returned when this server does not lead a quorum, or hands its leadership over.
+	ErrNotLeading = errors.New("zab: not leading")
+	// ErrBusy is returned when Limits.InFlight proposals wait for their quorum. The same txns may be proposed again later.
+	ErrBusy = errors.New("zab: too many proposals in flight")
+	// ErrEpochExhausted is returned when the counter has reached its end: this leader stops and a new epoch begins.
+	ErrEpochExhausted = errors.New("zab: the counter of the epoch is exhausted")
+)
+
+// Core agrees with its peers on an order of txns. It is a function of its inputs: no goroutine, clock, socket or file. It must
+// not be used concurrently. The duties of the host are in the package documentation.
+type Core struct {
+	cfg   Config
+	self  int              // index among the voters, -1 for an observer
+	peers []proto.ServerID // voters but this server, ascending
+
+	out    Output
+	writes writes
+	flight []flight // handed out, oldest first
+	stable stable
+
+	// What has been handed out, durable or not.
+	epochs    Epochs
+	last      proto.Zxid // end of the log
+	committed proto.Zxid // all up to here may be delivered; (epoch, 0) when only the leader's history is
+	delivered proto.Zxid
+	window    window // ends at last, or above it with txns that Take has not handed out yet
+	blank     bool
+	wantsAll  bool // the next leader is asked for a snapshot: what is here cannot be brought in line
+
+	now      int64 // ticks since the start
+	nextLink LinkID
+	links    []*link // accepted connections, by number
+
+	vote   Vote  // result of the last election, as told to others
+	round  int64 // logicalclock, and below the round of vote
+	voteAt int64
+
+	// The role. step, tick and settle change with it, and only in the become functions.
+	role   State
+	phase  Phase
+	status Status
+	step   func(*Message)
+	tick   func()
+	settle func()
+	el     election
+	ln     learner
+	ld     leader
+}
+
+// New returns a core that looks for a leader. Call Take at once.
+func New(cfg Config) (*Core, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	c := &Core{cfg: cfg, self: cfg.Quorum.index(cfg.ID), epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, committed: 0, blank: cfg.Blank}
+	for _, id := range cfg.Quorum.voters {
+		if id != cfg.ID {
+			c.peers = append(c.peers, id)
+		}
+	}
+	c.window.reset(cfg.Before)
+	for _, t := range cfg.Window {
+		c.window.add(t)
+	}
+	c.stable = stable{epochs: c.epochs, last: c.last, weak: c.weakness()}
+	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
+	c.nextLink = 1
+	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch above currentEpoch. Such a history is
+	// a prefix, with at least one txn of that epoch k, of one that began with all that the leader of k adopted; so this server
+	// stands where any follower of k stands that has logged this far, and may say so.
+	if k := c.last.Epoch(); k > c.epochs.Current {
+		c.persistCurrent(k)
+	}
+	c.becomeLooking("start")
+	return c, nil
+}
+
+// Step gives the core a message of a peer. For a message of a link, m.Link is the number under which this server knows it;
+// messages of links that are closed or unknown are refused. m may be changed by the caller afterwards, what it points to may not.
+func (c *Core) Step(m Message) {
+	if c.status.Stopped || c.status.Fatal != nil {
+		return
+	}
+	switch m.Type {
+	case Notification:
+		c.notified(&m)
+	case Probe, ProbeReply:
+		c.probed(&m)
+	case FollowerInfo, ObserverInfo:
+		if l := c.linkOf(&m); l != nil {
+			l.heard = c.now
+			c.learnerInfo(l, &m)
+		}
+	default:
+		c.step(&m)
+	}
+}
+
+// Tick tells the core that one tick of Timing has passed.
+func (c *Core) Tick() {
+	c.now++
+	if c.status.Stopped || c.status.Fatal != nil {
+		return
+	}
+	c.tick()
+}
+
+// Persisted tells the core that the write seq and all before it are durable.
+func (c *Core) Persisted(seq Seq) {
+	n := 0
+	for n < len(c.flight) && c.flight[n].seq <= seq {
+		c.stable.seq, c.stable.last, c.stable.epochs = c.flight[n].seq, c.flight[n].last, c.flight[n].epochs
+		n++
+	}
+	c.flight = slices.Delete(c.flight, 0, n)
+	if c.stable.seq < seq {
+		violated("write %d is reported durable, but only %d were asked for", seq, c.writes.seq)
+	}
+	if c.role == Looking && len(c.flight) == 0 {
+		c.drained()
+	}
+}
+
+// Take returns what the host has to do. Its slices are valid until the next call of a method, except those of txns, which
+// never change.
+func (c *Core) Take() Output {
+	if !c.status.Stopped && c.status.Fatal == nil {
+		c.settle()
+	}
+	c.appendTail()
+	if c.role == Leading {
+		c.stream()
+	}
+	c.deliver()
+	c.trim()
+	c.check()
+	out := c.out
+	out.Persist = c.writes.jobs
+	c.status.State, c.status.Phase = c.role, c.phase
+	out.Status = c.status
+	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0], c.out.Close[:0], c.out.Synced[:0]
+	c.out.Deliver = nil
+	c.writes.jobs = c.writes.jobs[:0]
+	return out
+}
+
+// Status returns how things stood at the last Take.
+func (c *Core) Status() Status { return c.status }
+
+// send gives a message that promises nothing to the host.
+func (c *Core) send(m Message) {
+	switch m.Type {
+	case LeaderInfo, AckEpoch, Ack:
+		violated("%v is a promise and was sent without what makes it true", m.Type)
+	}
+	c.put(m)
+}
+
+// promise gives a promise to the host: it was made by stable, so it holds.
+func (c *Core) promise(link LinkID, to proto.ServerID, p promise) {
+	p.message.Link, p.message.To = link, to
+	c.put(p.message)
+}
+
+func (c *Core) put(m Message) {
+	m.From = c.cfg.ID
+	c.out.Send = append(c.out.Send, m)
+}
+
+// appendTail asks for the txns of the window that have not been handed out to be logged.
+func (c *Core) appendTail() {
+	last := c.window.last()
+	if last == c.last {
+		return
+	}
+	w := &c.writes
+	job := w.job(rankAppend)
+	if len(job.Append) == 0 {
+		w.from = c.last
+	}
+	c.last = last
+	job.Append = c.window.between(w.from, last)
+	c.flying(job)
+}
+
+// flying notes what will be stable once the job is.
+func (c *Core) flying(job *Persist) {
+	f := flight{seq: job.Seq, last: c.last, epochs: c.epochs}
+	if n := len(c.flight); n > 0 && c.flight[n-1].seq == job.Seq {
+		c.flight[n-1] = f
+		return
+	}
+	c.flight = append(c.flight, f)
+}
+
+// persistAccepted asks for acceptedEpoch to be raised.
+func (c *Core) persistAccepted(e int64) {
+	if e < c.epochs.Accepted || e >= epochMax {
+		violated("acceptedEpoch from %d to %d", c.epochs.Accepted, e)
+	}
+	c.epochs.Accepted = e
+	job := c.writes.job(rankEpochs)
+	job.AcceptedEpoch = e
+	c.flying(job)
+}
+
+// persistCurrent asks for currentEpoch to be raised, after all that was asked for before.
+func (c *Core) persistCurrent(e int64) {
+	if e < c.epochs.Current || e > c.epochs.Accepted {
+		violated("currentEpoch from %d to %d with acceptedEpoch %d", c.epochs.Current, e, c.epochs.Accepted)
+	}
+	c.epochs.Current = e
+	job := c.writes.job(rankEpochs)
+	job.CurrentEpoch = e
+	c.flying(job)
+}
+
+// truncate asks for the log to be cut after z.
+func (c *Core) truncate(z proto.Zxid) {
+	if z > c.last {
+		violated("TRUNC to %v, but the log ends at %v", z, c.last)
+	}
+	c.window.cut(z)
+	job := c.writes.job(rankTruncate)
+	job.Truncate, job.Last = true, z
+	if !c.weak(TruncKeepsMemory) {
+		c.last = z
+		c.stable.last = min(c.stable.last, z)
+		c.delivered = min(c.delivered, z)
+	} else {
+		c.window.reset(c.last)
+	}
+	c.flying(job)
+}
+
+// deliver hands out what is committed and durable here, once the role says that the history is that of a quorum.
+func (c *Core) deliver() {
+	if !c.status.Serving && !(c.role == Leading && c.ld.stage == leaderBarrier) {
+		return
+	}
+	upTo := min(c.committed, c.stable.last)
+	if c.weak(DeliverBeforeDurable) || c.weak(EpochBeforeDurable) {
+		upTo = min(c.committed, c.window.last())
+	}
+	if upTo <= c.delivered {
+		return
+	}
+	txns := c.window.between(c.delivered, upTo)
+	if len(txns) == 0 {
+		return
+	}
+	c.checkDeliver(txns)
+	c.delivered = txns[len(txns)-1].Zxid
+	c.out.Deliver = txns
+}
+
+// trim keeps the window within its limits, but for what is still to be delivered or streamed.
+func (c *Core) trim() {
+	keep := min(c.delivered, c.last)
+	if c.role == Leading {
+		keep = min(keep, c.ld.keep(c))
+	}
+	c.window.trim(c.cfg.Limits.WindowTxns, c.cfg.Limits.WindowBytes, keep)
+}
+
+// fatal stops the core: the process must end.
+func (c *Core) fatal(err error) {
+	c.status.Fatal = err
+	c.status.Serving = false
+}
+
+// role changes.
+
+func (c *Core) enter(role State, phase Phase) {
+	allowed := false
+	switch role {
+	case Looking:
+		allowed = true
+	case Leading, Following, Observing:
+		allowed = c.role == Looking
+	}
+	if !allowed {
+		violated("transition %v -> %v", c.role, role)
+	}
+	if role == Leading && c.self < 0 {
+		violated("observer %d leads", c.cfg.ID)
+	}
+	if role == Following && c.self < 0 || role == Observing && c.self >= 0 {
+		violated("server %d is %v, but its place in the ensemble is another", c.cfg.ID, role)
+	}
+	c.role, c.phase = role, phase
+	c.status.Serving = false
+	c.status.Epoch = 0
+	c.status.Leader = -1
+}
+
+func (c *Core) weak(w Weakness) bool { return c.cfg.sabotage.weak(w) }
+
+// weakness returns the weaknesses asked for: none in builds without the tag weak.
+func (c *Core) weakness() (all Weakness) {
+	for w := Weakness(1); w <= CounterWraps; w <<= 1 {
+		if c.weak(w) {
+			all |= w
+		}
+	}
+	return all
+}
+
+// describe is a text for Status.Reason.
+func describe(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -1,0 +1,344 @@
+package zab
+
+import (
+	"math"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// election is the state of fast leader election. Source: quorum-protocol 3.
+type election struct {
+	running  bool    // false while earlier writes are not durable yet: until then there is nothing true to say
+	own      Vote    // what this server stands for
+	proposal Vote    // what it votes for
+	recv     []entry // by voter: votes of this round
+	out      []entry // by voter: votes of servers that have a leader
+	waiting  []Message
+	settling bool // a quorum agrees; waiting for a better vote
+	settle   int  // ticks of that
+	resend   int  // ticks until the vote is repeated
+	interval int  // ticks between repetitions
+	nonce    uint64
+	empty    voterSet // voters that have answered the probe: they have nothing
+
+	designated proto.ServerID // leads next without an election; -1 for nobody
+}
+
+// entry is a vote that was received.
+type entry struct {
+	present bool
+	state   State
+	vote    Vote
+	round   int64
+	version int32
+}
+
+// better reports whether a server should change its vote from cur to v. Source: quorum-protocol 3.4.
+func (c *Core) better(v, cur Vote) bool {
+	if i := c.cfg.Quorum.index(v.Leader); i >= 0 && !c.cfg.Quorum.weighs(i) {
+		return false
+	}
+	if v.Epoch != cur.Epoch {
+		return v.Epoch > cur.Epoch
+	}
+	if v.Zxid != cur.Zxid {
+		return v.Zxid > cur.Zxid
+	}
+	return v.Leader > cur.Leader
+}
+
+// same reports whether two votes are for the same leadership. Source: quorum-protocol 3.5.
+func same(a, b *entry) bool {
+	if a.state == Looking || b.state == Looking {
+		return a.vote == b.vote && a.round == b.round
+	}
+	if (a.version > 0) != (b.version > 0) {
+		return a.vote.Leader == b.vote.Leader
+	}
+	return a.vote.Leader == b.vote.Leader && a.vote.Epoch == b.vote.Epoch
+}
+
+// backers returns the voters in set whose vote is the same as e.
+func backers(set []entry, e *entry) (s voterSet) {
+	for i := range set {
+		if set[i].present && same(&set[i], e) {
+			s = s.with(i)
+		}
+	}
+	return s
+}
+
+// becomeLooking ends whatever this server was and starts an election as soon as all that was written is durable.
+func (c *Core) becomeLooking(reason string) { c.lookFor(-1, reason) }
+
+// lookFor is becomeLooking, but if designated is a server it leads next without an election.
+func (c *Core) lookFor(designated proto.ServerID, reason string) {
+	c.shutdown()
+	c.enter(Looking, Election)
+	c.status.Reason = reason
+	c.window.cut(c.last) // what was not handed out was neither sent nor logged
+	c.step, c.tick, c.settle = c.stepLooking, c.tickLooking, func() {}
+	n := len(c.cfg.Quorum.voters)
+	c.el = election{recv: make([]entry, n), out: make([]entry, n), designated: designated}
+	if len(c.flight) == 0 && len(c.writes.jobs) == 0 || c.weak(VoteBeforeDrain) {
+		c.drained()
+	}
+}
+
+// drained begins the election: the log is what it will be. Source: quorum-protocol 10.4, B7.
+func (c *Core) drained() {
+	e := &c.el
+	if e.running || c.status.Stopped {
+		return
+	}
+	e.running = true
+	if e.designated >= 0 {
+		c.elected(Vote{Leader: e.designated, Zxid: c.stable.last, Epoch: c.stable.epochs.Current}, c.round)
+		return
+	}
+	e.own = Vote{Leader: math.MinInt64, Zxid: math.MinInt64, Epoch: math.MinInt64}
+	if c.self >= 0 {
+		e.own = c.stable.vote(c.cfg.ID)
+		if c.weak(VoteBeforeDrain) {
+			e.own = Vote{Leader: c.cfg.ID, Zxid: c.last, Epoch: c.epochs.Current}
+		}
+		if c.blank && !c.weak(BlankCounts) {
+			e.own.Zxid = -1
+		}
+	}
+	c.round++
+	e.proposal = e.own
+	e.interval = c.cfg.Timing.ResendMin
+	e.resend = e.interval
+	if c.blank {
+		e.nonce = c.cfg.Rand.Uint64()
+		c.probe()
+		if !e.running {
+			return // the ensemble is new, and this server has to note that first
+		}
+	}
+	waiting := e.waiting
+	e.waiting = nil
+	c.broadcastVote()
+	for i := range waiting {
+		if c.role == Looking && c.el.running {
+			c.notified(&waiting[i])
+		}
+	}
+}
+
+// stepLooking: on links, a server without a leader hears nothing that concerns it.
+func (c *Core) stepLooking(*Message) {}
+
+func (c *Core) tickLooking() {
+	e := &c.el
+	c.tickLinks()
+	if !e.running {
+		return
+	}
+	if e.settling {
+		if e.settle++; e.settle >= c.cfg.Timing.FinalizeWait {
+			c.elected(e.proposal, c.round)
+			return
+		}
+	}
+	if e.resend--; e.resend > 0 {
+		return
+	}
+	e.interval = min(2*e.interval, c.cfg.Timing.ResendMax)
+	e.resend = e.interval
+	if c.blank {
+		c.probe()
+	}
+	c.broadcastVote()
+}
+
+// notification is what this server says now.
+func (c *Core) notification(to proto.ServerID) Message {
+	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.cfg.Text, Vote: c.vote, Round: c.voteAt}
+	if c.role == Looking {
+		m.Vote, m.Round = c.el.proposal, c.round
+	}
+	return m
+}
+
+// broadcastVote tells all voters the proposal, this server included.
+func (c *Core) broadcastVote() {
+	for _, id := range c.peers {
+		c.send(c.notification(id))
+	}
+	if c.self >= 0 {
+		m := c.notification(c.cfg.ID)
+		m.From = c.cfg.ID
+		c.consider(&m, c.self)
+	}
+}
+
+// PeerUp tells the core that the election channel to a peer was connected anew, so that what was said before may be lost.
+func (c *Core) PeerUp(id proto.ServerID) {
+	if c.role == Looking && c.el.running && c.cfg.Quorum.index(id) >= 0 && id != c.cfg.ID {
+		c.send(c.notification(id))
+	}
+}
+
+// notified is the receive dispatcher, in every state. Source: quorum-protocol 3.3.
+func (c *Core) notified(m *Message) {
+	i := c.cfg.Quorum.index(m.From)
+	if i < 0 {
+		if c.role != Looking || c.el.running {
+			answer := c.notification(m.From)
+			answer.Round = c.round
+			c.send(answer)
+		}
+		return
+	}
+	if m.State < Looking || m.State > Observing || m.From == c.cfg.ID {
+		return
+	}
+	if c.role != Looking {
+		if m.State == Looking {
+			c.send(c.notification(m.From))
+		}
+		return
+	}
+	if !c.el.running {
+		c.stash(m)
+		return
+	}
+	if m.State == Looking && m.Round < c.round {
+		c.send(c.notification(m.From))
+	}
+	c.consider(m, i)
+}
+
+// stash keeps the newest notification of each voter until the election begins.
+func (c *Core) stash(m *Message) {
+	for i := range c.el.waiting {
+		if c.el.waiting[i].From == m.From {
+			c.el.waiting[i] = *m
+			return
+		}
+	}
+	c.el.waiting = append(c.el.waiting, *m)
+}
+
+// consider is one turn of the election loop with the notification of voter i. Source: quorum-protocol 3.6.
+func (c *Core) consider(m *Message, i int) {
+	if c.cfg.Quorum.index(m.Vote.Leader) < 0 {
+		return
+	}
+	switch m.State {
+	case Looking:
+		c.considerLooking(m, i)
+	case Following, Leading:
+		c.considerEstablished(m, i)
+	}
+}
+
+func (c *Core) considerLooking(m *Message, i int) {
+	e := &c.el
+	if e.own.Zxid == -1 || m.Vote.Zxid == -1 {
+		return // one of the two may have lost its disk
+	}
+	if e.settling && i != c.self {
+		if !c.better(m.Vote, e.proposal) && !(m.Round == c.round && m.Vote == e.proposal) {
+			return
+		}
+		if m.Round < c.round {
+			return
+		}
+		if m.Vote != e.proposal {
+			e.settling = false
+		}
+	}
+	changed := false
+	switch {
+	case m.Round > c.round:
+		c.round = m.Round
+		clear(e.recv)
+		e.settling = false
+		e.proposal = e.own
+		if c.better(m.Vote, e.own) {
+			e.proposal = m.Vote
+		}
+		changed = true
+	case m.Round < c.round:
+		return
+	case c.better(m.Vote, e.proposal):
+		e.proposal = m.Vote
+		changed = true
+	}
+	e.recv[i] = entry{present: true, state: m.State, vote: m.Vote, round: m.Round}
+	if changed {
+		c.broadcastVote() // considers the own vote, and so counts again
+		if c.self >= 0 {
+			return
+		}
+	}
+	c.count()
+}
+
+// count looks whether a quorum votes as this server does. If all do there is no better vote to wait for.
+func (c *Core) count() {
+	e := &c.el
+	set := backers(e.recv, &entry{state: Looking, vote: e.proposal, round: c.round})
+	if !c.cfg.Quorum.decides(set) {
+		return
+	}
+	if set == c.cfg.Quorum.all() {
+		c.elected(e.proposal, c.round)
+		return
+	}
+	if !e.settling {
+		e.settling, e.settle = true, 0
+	}
+}
+
+// considerEstablished follows a leader that a quorum has already.
+func (c *Core) considerEstablished(m *Message, i int) {
+	e := &c.el
+	got := entry{present: true, state: m.State, vote: m.Vote, round: m.Round}
+	if m.Round == c.round {
+		e.recv[i] = got
+		e.recv[i].version = 0
+		counted := got
+		counted.version = m.Version
+		if c.cfg.Quorum.decides(backers(e.recv, &counted)) && c.leaderAlive(e.recv, m.Vote.Leader, m.Round) {
+			c.elected(m.Vote, m.Round)
+			return
+		}
+	}
+	got.version = m.Version
+	e.out[i] = got
+	if c.cfg.Quorum.decides(backers(e.out, &got)) && c.leaderAlive(e.out, m.Vote.Leader, m.Round) {
+		c.round = m.Round
+		c.elected(m.Vote, m.Round)
+	}
+}
+
+// leaderAlive reports whether the leader itself says that it leads.
+func (c *Core) leaderAlive(set []entry, leader proto.ServerID, round int64) bool {
+	if leader == c.cfg.ID {
+		return c.round == round
+	}
+	i := c.cfg.Quorum.index(leader)
+	return i >= 0 && set[i].present && set[i].state == Leading
+}
+
+// elected ends the election.
+func (c *Core) elected(v Vote, round int64) {
+	if v.Leader == c.cfg.ID && c.blank && !c.weak(BlankCounts) {
+		return // others still believe in what this server was before it lost its disk
+	}
+	c.vote, c.voteAt = v, round
+	limit := c.cfg.Timing.InitLimit * c.cfg.Timing.TickTime
+	if c.el.designated >= 0 {
+		limit = c.cfg.Timing.TickTime // the others follow at once, or not at all
+	}
+	c.el = election{}
+	if v.Leader == c.cfg.ID {
+		c.becomeLeading(limit)
+		return
+	}
+	c.becomeLearner(v.Leader)
+}

@@ -1,0 +1,84 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// HandOver ends the leadership of this server without an election: no more proposals are taken; when all are committed, the
+// follower with the most of them leads next, by agreement among the Warren servers. Java servers see their leader close. With
+// stop, or if this server does not lead, it takes no part in anything afterwards. Status.Stopped tells when it is over, and
+// the host must then send what is left and may end the process.
+func (c *Core) HandOver(stop bool) {
+	ld := &c.ld
+	if c.role == Leading && ld.stage >= leaderBarrier {
+		if !ld.handing {
+			ld.handing, ld.handedAt = true, c.now
+		}
+		ld.stopping = ld.stopping || stop
+		return
+	}
+	if stop {
+		c.stop("stopped")
+	}
+}
+
+// tryHandOver names the next leader once everything proposed is committed and known to it.
+func (c *Core) tryHandOver() {
+	ld := &c.ld
+	if !ld.handing || c.committed < c.window.last() {
+		return
+	}
+	var nominee *link
+	able := voterSet(0)
+	if !ld.stopping {
+		able = able.with(c.self)
+	}
+	for _, l := range c.links {
+		if l.voter < 0 || l.stage != linkUpToDate || !l.warren {
+			continue
+		}
+		able = able.with(l.voter)
+		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.cfg.Quorum.weighs(l.voter) && (nominee == nil || l.peer > nominee.peer) {
+			nominee = l
+		}
+	}
+	if !c.cfg.Quorum.decides(able) || nominee == nil && ld.stopping {
+		return
+	}
+	next := c.cfg.ID // with a new epoch
+	if nominee != nil {
+		next = nominee.peer
+	}
+	for _, l := range c.links {
+		if l.stage != linkUpToDate || !l.warren {
+			continue
+		}
+		c.streamTo(l)
+		c.send(Message{Type: HandOver, To: l.peer, Link: l.id, Leader: next})
+	}
+	c.endLeadership(next)
+}
+
+// tickHandOver gives the search for a follower that has everything up after a tickTime. It reports whether the role has ended.
+func (c *Core) tickHandOver() bool {
+	if !c.ld.handing || c.now-c.ld.handedAt <= int64(c.cfg.Timing.TickTime) {
+		return false
+	}
+	c.endLeadership(-1)
+	return true
+}
+
+func (c *Core) endLeadership(next proto.ServerID) {
+	if c.ld.stopping {
+		c.stop("handed over")
+		return
+	}
+	c.lookFor(next, "handed over")
+}
+
+// stop ends all participation.
+func (c *Core) stop(reason string) {
+	c.status.Stopped = true
+	c.becomeLooking(reason)
+	for len(c.links) > 0 {
+		c.closeLink(c.links[len(c.links)-1])
+	}
+}

@@ -1,0 +1,5 @@
+//go:build invariants || race
+
+package zab
+
+func (c *Core) checkCostly() { c.checkWindow() }

@@ -1,0 +1,230 @@
+package zab
+
+import (
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// leaderStage is how far a leader has come.
+type leaderStage uint8
+
+const (
+	leaderCollecting leaderStage = iota // FOLLOWERINFO of a quorum is awaited
+	leaderPromising                     // the epoch is fixed; LEADERINFO leaves when acceptedEpoch is durable; ACKEPOCH awaited
+	leaderSyncing                       // the history is decided; ACK of NEWLEADER of a quorum is awaited
+	leaderBarrier                       // the epoch is established, but not all followers are known to have its history
+	leaderServing                       // writes are accepted
+)
+
+// leader is the state of a server that leads or tries to.
+type leader struct {
+	stage      leaderStage
+	epoch      int64
+	connecting voterSet // voters that have said their acceptedEpoch
+	electing   voterSet // voters that have promised the epoch
+	synced     voterSet // voters that have acknowledged NEWLEADER
+	summary    Vote     // what this server had when it was elected
+	since      int64    // tick at which the stage began
+	limit      int      // ticks for each stage before serving
+
+	proposed proto.Zxid            // last proposal; (epoch, 0) before the first
+	acked    [votersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
+
+	handing  bool // no more proposals: the leadership is handed over, or ends
+	stopping bool // and this server takes part in nothing after it
+	handedAt int64
+
+	syncs []syncRequest
+}
+
+// becomeLeading begins discovery. All that this server has, committed or not, is the history that it will lead with.
+func (c *Core) becomeLeading(limit int) {
+	c.enter(Leading, Discovery)
+	c.status.Leader = c.cfg.ID
+	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
+	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID)}
+	if c.raiseEpoch(c.epochs.Accepted) {
+		c.ld.connecting = c.ld.connecting.with(c.self)
+		for _, l := range append([]*link(nil), c.links...) {
+			if l.stage == linkWaiting && c.role == Leading {
+				c.offerEpoch(l)
+			}
+		}
+		c.fixEpoch()
+	}
+}
+
+// stepDown gives the leadership up.
+func (c *Core) stepDown(format string, args ...any) { c.becomeLooking(describe(format, args...)) }
+
+// raiseEpoch makes the epoch larger than one that somebody has accepted.
+func (c *Core) raiseEpoch(accepted int64) bool {
+	if accepted < c.ld.epoch {
+		return true
+	}
+	if accepted+1 >= epochMax {
+		c.fatal(fmt.Errorf("zab: epochs are exhausted: acceptedEpoch is %d", accepted))
+		return false
+	}
+	c.ld.epoch = accepted + 1
+	return true
+}
+
+// offerEpoch takes the acceptedEpoch of a learner. Source: quorum-protocol 5.2 step 2.
+func (c *Core) offerEpoch(l *link) {
+	ld := &c.ld
+	if ld.stage == leaderCollecting {
+		if !c.raiseEpoch(l.accepted) {
+			return
+		}
+		if l.voter >= 0 {
+			ld.connecting = ld.connecting.with(l.voter)
+		}
+		c.fixEpoch()
+	}
+}
+
+// fixEpoch decides the epoch once a quorum has said what it has accepted.
+func (c *Core) fixEpoch() {
+	ld := &c.ld
+	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) || !c.cfg.Quorum.decides(ld.connecting) {
+		return
+	}
+	ld.stage, ld.since = leaderPromising, c.now
+	c.phase = Synchronization
+	c.status.Epoch = ld.epoch
+	c.persistAccepted(ld.epoch)
+}
+
+// settleLeader does what has become possible by what is durable now.
+func (c *Core) settleLeader() {
+	ld := &c.ld
+	if ld.stage >= leaderPromising && (c.stable.epochs.Accepted == ld.epoch || c.weak(EpochBeforeDurable)) {
+		ld.electing = ld.electing.with(c.self)
+		for _, l := range c.links {
+			if l.stage == linkWaiting {
+				c.promise(l.id, l.peer, c.stable.leaderInfo(ld.epoch))
+				l.stage = linkInvited
+			}
+		}
+		c.decideHistory()
+	}
+	if ld.stage == leaderSyncing && c.stable.epochs.Current == ld.epoch && !ld.synced.has(c.self) {
+		if c.stable.last < ld.summary.Zxid {
+			violated("the leader counts itself for history up to %v, but %v is durable", ld.summary.Zxid, c.stable.last)
+		}
+		ld.synced = ld.synced.with(c.self)
+		c.establish()
+	}
+	if ld.stage >= leaderBarrier {
+		own := c.stable.last
+		if c.weak(OwnAckBeforeDurable) {
+			own = c.window.last()
+		}
+		if own.Epoch() == ld.epoch {
+			ld.acked[c.self] = own
+		}
+		c.countAcks()
+		c.answerSyncs()
+		c.tryHandOver()
+	}
+}
+
+func (c *Core) stepLeader(m *Message) {
+	l := c.linkOf(m)
+	if l == nil {
+		return
+	}
+	l.heard = c.now
+	switch m.Type {
+	case AckEpoch:
+		c.ackEpoch(l, m)
+	case Ack:
+		c.ack(l, m)
+	case Ping:
+		l.pongs = min(l.pongs+1, l.pings)
+	default:
+		c.closeLink(l)
+	}
+}
+
+// ackEpoch takes a learner's promise. A voter that has more than this server shows that another one should lead. Java lets it
+// pass once a quorum has promised; here it is refused until the epoch is established, because a server that lost its disk may
+// have promised in an earlier life and learned of commits since. Source: quorum-protocol 5.2 step 4.
+func (c *Core) ackEpoch(l *link, m *Message) {
+	ld := &c.ld
+	if l.stage != linkInvited || m.Zxid < 0 {
+		c.closeLink(l)
+		return
+	}
+	l.ackEpoch, l.position = m.Epoch, m.Zxid
+	l.stage = linkPromised
+	if ld.stage < leaderBarrier && m.Epoch != -1 && l.voter >= 0 {
+		if m.Epoch > ld.summary.Epoch || m.Epoch == ld.summary.Epoch && m.Zxid > ld.summary.Zxid {
+			c.refuse(l)
+			return
+		}
+		ld.electing = ld.electing.with(l.voter)
+	}
+	c.decideHistory()
+	if c.role == Leading && ld.stage >= leaderSyncing && l.stage == linkPromised {
+		c.startSync(l)
+	}
+}
+
+// refuse closes the link of a voter that has more than this server, and gives up if nobody is left to lead.
+func (c *Core) refuse(l *link) {
+	epoch, zxid, peer := l.ackEpoch, l.position, l.peer
+	c.closeLink(l)
+	rest := voterSet(0).with(c.self)
+	for _, other := range c.links {
+		if other.voter >= 0 {
+			rest = rest.with(other.voter)
+		}
+	}
+	if !c.cfg.Quorum.decides(rest) {
+		c.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, c.ld.summary.Epoch, c.ld.summary.Zxid)
+	}
+}
+
+// decideHistory begins synchronization once a quorum has promised the epoch.
+func (c *Core) decideHistory() {
+	ld := &c.ld
+	if ld.stage != leaderPromising || !ld.electing.has(c.self) || !c.cfg.Quorum.decides(ld.electing) {
+		return
+	}
+	ld.stage, ld.since = leaderSyncing, c.now
+	c.persistCurrent(ld.epoch)
+	for _, l := range append([]*link(nil), c.links...) {
+		if l.stage == linkPromised {
+			c.startSync(l)
+		}
+	}
+}
+
+// establish begins broadcast once a quorum has adopted the history. Source: quorum-protocol 6.6.
+func (c *Core) establish() {
+	ld := &c.ld
+	if ld.stage != leaderSyncing || !ld.synced.has(c.self) || !c.cfg.Quorum.decides(ld.synced) {
+		return
+	}
+	ld.stage, ld.since = leaderServing, c.now
+	ld.proposed = proto.MakeZxid(ld.epoch, 0)
+	c.committed = max(c.last, ld.proposed)
+	c.vote.Epoch = ld.epoch
+	c.phase = Broadcast
+	java := false
+	for _, l := range c.links {
+		java = java || l.voter >= 0 && !l.warren
+		if l.stage == linkSynced {
+			c.upToDateTo(l)
+		}
+	}
+	if java && c.cfg.Barrier != nil {
+		ld.stage = leaderBarrier
+		c.offer(Txn{Zxid: ld.proposed + 1, Payload: c.cfg.Barrier(ld.proposed + 1)})
+		return
+	}
+	c.status.Serving = true
+}

@@ -1,0 +1,213 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// plan is how a learner is brought in line.
+type plan struct {
+	op     Type       // Diff, Trunc or Snap
+	zxid   proto.Zxid // of that message
+	base   proto.Zxid // where the learner stands after it
+	replay proto.Zxid // txns in (base, replay] come from the log on disk; base if none do
+}
+
+// plan decides between DIFF, TRUNC and SNAP for a learner whose last zxid is p. It is the table of quorum-protocol 6.3, but
+// TRUNC crosses into another epoch only if this server knows that the learner has the txn that it is told to keep.
+func (c *Core) plan(p proto.Zxid) plan {
+	w := &c.window
+	top := c.top()
+	switch {
+	case p == top:
+		return plan{op: Diff, zxid: p, base: p, replay: p}
+	case p > top && p.Counter() != 0:
+		// What was proposed but is not committed is cut and sent again, because the learner must hear its COMMIT.
+		if p.Epoch() == top.Epoch() || p <= w.last() && w.holds(p) || c.weak(TruncAcrossEpochs) {
+			return plan{op: Trunc, zxid: top, base: top, replay: top}
+		}
+	case p >= w.before && p < top:
+		i := w.above(p)
+		at := w.before
+		if i > 0 {
+			at = w.txns[i-1].Zxid
+		}
+		return c.planAt(p, at, w.txns[i].Zxid, at)
+	case p < w.before:
+		at, next, ok := c.cfg.History.Locate(p)
+		if ok && next != 0 && at <= p && p < next && next <= w.before {
+			return c.planAt(p, at, next, w.before)
+		}
+	}
+	return c.whole()
+}
+
+// whole is the plan to send everything.
+func (c *Core) whole() plan {
+	return plan{op: Snap, zxid: c.delivered, base: c.delivered, replay: c.delivered}
+}
+
+// top returns the last txn that a learner may take for committed. Until the epoch is established that is all this server has:
+// the learner acts on it after UPTODATE only.
+func (c *Core) top() proto.Zxid {
+	if c.ld.stage < leaderBarrier {
+		return c.window.last()
+	}
+	if i := c.window.above(c.committed); i > 0 {
+		return c.window.txns[i-1].Zxid
+	}
+	return c.window.before
+}
+
+// planAt decides for a learner at p, where the history has at, the last txn not above p, and next, the first above it.
+func (c *Core) planAt(p, at, next, replay proto.Zxid) plan {
+	switch {
+	case at == p:
+		return plan{op: Diff, zxid: c.top(), base: p, replay: max(p, replay)}
+	case p.Counter() == 0 && next.Counter() == 1:
+		return plan{op: Diff, zxid: c.top(), base: p, replay: max(p, replay)}
+	case next.Epoch() == p.Epoch() && at.Epoch() == p.Epoch():
+		return plan{op: Trunc, zxid: at, base: at, replay: max(at, replay)}
+	}
+	return c.whole()
+}
+
+// startSync begins to send a learner all that it lacks. Source: quorum-protocol 6.4.
+func (c *Core) startSync(l *link) {
+	pl := c.plan(l.position)
+	if l.ackEpoch == -1 && l.position == 0 && c.top() != 0 {
+		pl = c.whole() // the learner has asked for it, or has nothing
+	}
+	l.base = pl.base
+	if l.voter >= 0 && c.ld.acked[l.voter] > l.base && !c.weak(TruncUncommitted) {
+		// What the learner is about to cut, or has lost, must not be counted as durable there.
+		c.ld.acked[l.voter] = l.base
+	}
+	c.send(Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid})
+	if pl.op == Snap && !c.weak(NewLeaderBeforeSnap) {
+		l.stage = linkStreaming
+		return
+	}
+	c.sendHistory(l, pl.replay)
+}
+
+// Streamed tells the core of the leader that the whole state which was asked for by SNAP has been given to the link, and that it
+// holds no effect of a txn above upTo. Only now may NEWLEADER follow: the learner's state is consistent once it has all up to
+// there. Source: quorum-protocol 6.4, B12.
+func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
+	i := c.linkIndex(id)
+	if i < 0 || c.links[i].stage != linkStreaming || c.role != Leading {
+		return
+	}
+	if upTo > c.window.last() {
+		violated("the snapshot for server %d has %v, but the history ends at %v", c.links[i].peer, upTo, c.window.last())
+	}
+	c.links[i].heard = c.now
+	c.sendHistory(c.links[i], max(c.links[i].base, c.window.before))
+}
+
+// sendHistory sends what follows DIFF, TRUNC or SNAP: first txns of the log on disk up to replay, then those of the window, and
+// NEWLEADER. What is proposed or committed from now on is held back until UPTODATE was sent, because some Java followers do not
+// survive it before (R5).
+func (c *Core) sendHistory(l *link, replay proto.Zxid) {
+	if replay > l.base {
+		c.send(Message{Type: Replay, To: l.peer, Link: l.id, After: l.base, Zxid: replay})
+	}
+	l.sent, l.committed = replay, replay
+	for _, t := range batches(c.window.between(l.sent, c.top()), l.warren) {
+		c.send(Message{Type: Proposal, To: l.peer, Link: l.id, Txns: t})
+		c.send(Message{Type: Commit, To: l.peer, Link: l.id, Zxid: t[len(t)-1].Zxid})
+		l.sent = t[len(t)-1].Zxid
+		l.committed = l.sent
+	}
+	if !l.observer {
+		c.propose(l, c.window.last())
+	}
+	c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.ld.epoch, Zxid: proto.MakeZxid(c.ld.epoch, 0), Config: c.cfg.Text})
+	l.stage = linkSyncing
+	l.mark, l.marked = l.sent, c.now
+}
+
+// batches yields txns in the portions in which a peer understands them.
+func batches(txns []Txn, warren bool) func(yield func(int, []Txn) bool) {
+	return func(yield func(int, []Txn) bool) {
+		portion := 1
+		if warren {
+			portion = batchTxnsMax
+		}
+		for i := 0; len(txns) > 0; i++ {
+			n := min(portion, len(txns))
+			if !yield(i, txns[:n:n]) {
+				return
+			}
+			txns = txns[n:]
+		}
+	}
+}
+
+// batchTxnsMax bounds the txns of one message between Warren servers.
+const batchTxnsMax = 1000
+
+// upToDateTo lets a learner serve and begins its live traffic.
+func (c *Core) upToDateTo(l *link) {
+	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1})
+	l.stage = linkUpToDate
+}
+
+// ack takes ACK. Source: quorum-protocol 6.6, 7.2.
+func (c *Core) ack(l *link, m *Message) {
+	ld := &c.ld
+	switch {
+	case l.stage == linkSyncing:
+		if m.Zxid != proto.MakeZxid(ld.epoch, 0) && !c.weak(AnyAckCounts) {
+			return // an early ACK of the history: not what is awaited (R4)
+		}
+		c.ackNewLeader(l)
+	case l.stage == linkUpToDate && m.Zxid.Counter() != 0:
+		c.ackProposal(l, m.Zxid)
+	case l.stage == linkUpToDate, l.stage == linkSynced:
+		// of UPTODATE, or an early one
+	default:
+		c.closeLink(l)
+	}
+}
+
+func (c *Core) ackNewLeader(l *link) {
+	ld := &c.ld
+	l.stage = linkSynced
+	// A Warren learner has made durable all that came before NEWLEADER. Of others only the committed part is certain; what was
+	// still open they acknowledge one by one.
+	l.acked = max(l.base, l.committed)
+	if l.warren {
+		l.acked = max(l.acked, l.sent)
+	}
+	if l.voter >= 0 {
+		ld.synced = ld.synced.with(l.voter)
+		c.note(l)
+	}
+	if ld.stage >= leaderBarrier {
+		c.upToDateTo(l)
+	} else {
+		c.establish()
+	}
+}
+
+// ackProposal notes that a learner has a proposal. An ACK of a Warren server covers all before it; others send one for each, in
+// order.
+func (c *Core) ackProposal(l *link, z proto.Zxid) {
+	if z <= l.acked {
+		return
+	}
+	if z > l.sent || !l.warren && !succeeds(l.acked, z) {
+		c.closeLink(l)
+		return
+	}
+	l.acked = z
+	if l.voter >= 0 {
+		c.note(l)
+	}
+}
+
+// note counts what a voter has of this epoch.
+func (c *Core) note(l *link) {
+	if l.acked.Epoch() == c.ld.epoch {
+		c.ld.acked[l.voter] = max(c.ld.acked[l.voter], l.acked)
+	}
+}

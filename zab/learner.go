@@ -1,0 +1,216 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// lnStage is how far a learner has come with its leader.
+type lnStage uint8
+
+const (
+	lnPause    lnStage = iota // waiting before the next attempt to connect
+	lnDialing                 // connecting
+	lnInfo                    // FOLLOWERINFO was sent
+	lnPromise                 // LEADERINFO was received; ACKEPOCH leaves when acceptedEpoch is durable
+	lnPromised                // ACKEPOCH was sent
+	lnSyncing                 // DIFF, TRUNC or SNAP was received
+	lnAdopting                // NEWLEADER was received; its ACK leaves when history and currentEpoch are durable
+	lnAdopted                 // the ACK was sent
+	lnUpToDate                // UPTODATE was received
+)
+
+// learner is the state of a server that follows or observes.
+type learner struct {
+	leader   proto.ServerID
+	link     LinkID
+	stage    lnStage
+	warren   bool  // the leader understands cumulative ACKs
+	epoch    int64 // of LEADERINFO
+	repeated bool  // the epoch had been promised before
+	askedAll bool  // a snapshot was asked for
+	attempts int   // to connect
+	pause    int   // ticks until the next one
+	heard    int64 // tick of the last message
+
+	sync      Type       // Diff, Trunc or Snap
+	snap      proto.Zxid // of SNAP
+	pending   window     // txns received in synchronization, not yet in the history of this server
+	committed proto.Zxid // all up to here is committed, if the leader is
+	history   proto.Zxid // end of the history at NEWLEADER
+	acked     proto.Zxid // proposals up to here were acknowledged
+}
+
+// becomeLearner follows or observes the leader that was elected.
+func (c *Core) becomeLearner(leader proto.ServerID) {
+	role := Following
+	if c.self < 0 {
+		role = Observing
+	}
+	c.enter(role, Discovery)
+	c.status.Leader = leader
+	c.step, c.tick, c.settle = c.stepLearner, c.tickLearner, c.settleLearner
+	c.ln = learner{leader: leader, heard: c.now}
+	c.dial()
+}
+
+func (c *Core) dial() {
+	c.ln.attempts++
+	c.ln.stage = lnDialing
+	c.ln.link = c.nextLink
+	c.nextLink++
+	c.out.Dial = append(c.out.Dial, Dial{Link: c.ln.link, Peer: c.ln.leader})
+}
+
+// connected sends the first message.
+func (c *Core) connected() {
+	c.ln.stage = lnInfo
+	c.ln.heard = c.now
+	t := FollowerInfo
+	if c.role == Observing {
+		t = ObserverInfo
+	}
+	// acceptedEpoch is durable: nothing was in flight when the election began.
+	c.send(Message{Type: t, To: c.ln.leader, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
+		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: c.cfg.Version, Warren: true, Blank: c.blank && !c.weak(BlankCounts)})
+}
+
+func (c *Core) disconnected() {
+	ln := &c.ln
+	if ln.stage == lnDialing && ln.attempts < c.cfg.Timing.DialAttempts {
+		ln.stage, ln.link, ln.pause = lnPause, 0, c.cfg.Timing.DialPause
+		return
+	}
+	ln.link = 0
+	c.leave("the connection to leader %d ended", ln.leader)
+}
+
+// leave ends the connection to the leader and looks for one again. Txns that were received in synchronization and not adopted are
+// forgotten: they are in the leader's log. Source: quorum-protocol 6.8 S1.
+func (c *Core) leave(format string, args ...any) {
+	if c.weak(SnapshotInMemory) && c.ln.stage == lnSyncing && c.ln.sync == Snap {
+		c.last, c.stable.last, c.delivered = c.ln.snap, c.ln.snap, c.ln.snap
+		c.window.reset(c.ln.snap)
+	}
+	c.becomeLooking(describe(format, args...))
+}
+
+func (c *Core) tickLearner() {
+	c.tickLinks()
+	ln := &c.ln
+	t := &c.cfg.Timing
+	if ln.stage == lnPause {
+		if ln.pause--; ln.pause <= 0 {
+			c.dial()
+		}
+	}
+	limit := t.InitLimit * t.TickTime
+	if ln.stage >= lnAdopted {
+		limit = t.SyncLimit * t.TickTime
+	}
+	if c.now-ln.heard > int64(limit) {
+		c.leave("leader %d was not heard for %d ticks", ln.leader, limit)
+	}
+}
+
+// stepLearner takes a message of the leader. Messages of older connections are refused.
+func (c *Core) stepLearner(m *Message) {
+	ln := &c.ln
+	if (m.Link != ln.link || m.Link == 0) && !c.weak(OldLinks) || ln.stage < lnInfo {
+		return
+	}
+	ln.heard = c.now
+	switch m.Type {
+	case LeaderInfo:
+		c.leaderInfo(m)
+	case Diff, Trunc, Snap:
+		c.syncBegins(m)
+	case Proposal:
+		c.proposed(m)
+	case Commit:
+		c.commit(m)
+	case Inform:
+		c.inform(m)
+	case NewLeader:
+		c.newLeader(m)
+	case UpToDate:
+		c.upToDate(m)
+	case Ping:
+		if ln.stage == lnUpToDate {
+			c.send(Message{Type: Ping, To: ln.leader, Link: ln.link, Zxid: m.Zxid})
+		}
+	case HandOver:
+		c.follow(m)
+	case SyncReply:
+		// The host has seen it on the wire; to the agreement it means nothing.
+	default:
+		c.leave("leader %d sent %v", ln.leader, m.Type)
+	}
+}
+
+// leaderInfo promises the epoch, unless a later one was promised. Source: quorum-protocol 5.4.
+func (c *Core) leaderInfo(m *Message) {
+	ln := &c.ln
+	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
+		c.leave("leader %d offers epoch %d, but %d was accepted", ln.leader, m.Epoch, c.epochs.Accepted)
+		return
+	}
+	ln.epoch, ln.warren = m.Epoch, m.Warren
+	ln.repeated = m.Epoch == c.epochs.Accepted && !c.weak(EpochPromisedTwice)
+	if m.Epoch > c.epochs.Accepted {
+		c.persistAccepted(m.Epoch)
+	}
+	ln.stage = lnPromise
+	c.phase = Synchronization
+	c.status.Epoch = m.Epoch
+}
+
+// settleLearner sends the promises that have become true.
+func (c *Core) settleLearner() {
+	ln := &c.ln
+	switch ln.stage {
+	case lnPromise:
+		if c.stable.epochs.Accepted == ln.epoch || c.weak(EpochBeforeDurable) {
+			if c.wantsAll || c.blank && !c.weak(BlankCounts) {
+				c.wantsAll, ln.askedAll = false, true
+				c.promise(ln.link, ln.leader, c.stable.ackEpochWithNothing(ln.epoch))
+			} else {
+				c.promise(ln.link, ln.leader, c.stable.ackEpoch(ln.epoch, ln.repeated))
+			}
+			ln.stage = lnPromised
+		}
+	case lnAdopting:
+		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history || c.weak(AckBeforeHistory) {
+			c.promise(ln.link, ln.leader, c.stable.ackNewLeader(ln.epoch, ln.history))
+			ln.stage = lnAdopted
+		}
+	case lnUpToDate:
+		c.acknowledge()
+	}
+}
+
+// acknowledge tells the leader what has become durable: one ACK for all to a Warren leader, one for each txn to others.
+func (c *Core) acknowledge() {
+	ln := &c.ln
+	upTo := c.stable.last
+	if c.weak(AckBeforeDurable) {
+		upTo = c.window.last()
+	}
+	if c.role != Following || upTo <= ln.acked {
+		return
+	}
+	if ln.warren {
+		c.promise(ln.link, ln.leader, c.stable.ack(upTo))
+	} else {
+		for _, t := range c.window.between(ln.acked, upTo) {
+			c.promise(ln.link, ln.leader, c.stable.ack(t.Zxid))
+		}
+	}
+	ln.acked = upTo
+}
+
+// follow obeys a leader that hands over.
+func (c *Core) follow(m *Message) {
+	if c.ln.stage != lnUpToDate || c.cfg.Quorum.index(m.Leader) < 0 {
+		c.leave("leader %d hands over to %d before synchronization has ended", c.ln.leader, m.Leader)
+		return
+	}
+	c.lookFor(m.Leader, describe("leader hands over to %d", m.Leader))
+}

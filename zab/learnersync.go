@@ -1,0 +1,262 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// anyZxid is what precedes the first proposal after a snapshot: it may lie anywhere up to the zxid after the snapshot's.
+const anyZxid proto.Zxid = -1
+
+// syncBegins takes DIFF, TRUNC or SNAP. Source: quorum-protocol 6.8 S1, S2.
+func (c *Core) syncBegins(m *Message) {
+	ln := &c.ln
+	if ln.stage != lnPromised {
+		c.leave("leader %d sent %v out of turn", ln.leader, m.Type)
+		return
+	}
+	ln.stage = lnSyncing
+	ln.sync = m.Type
+	if ln.askedAll && m.Type != Snap && c.last != 0 {
+		c.leave("leader %d sent %v where a snapshot was asked for", ln.leader, m.Type)
+		return
+	}
+	switch m.Type {
+	case Trunc:
+		if !c.truncateTo(m.Zxid) {
+			return
+		}
+	case Snap:
+		if m.Zxid < 0 {
+			c.leave("leader %d sent a snapshot at %v", ln.leader, m.Zxid)
+			return
+		}
+		ln.snap = m.Zxid
+		ln.pending.reset(anyZxid)
+		ln.committed = m.Zxid
+		return
+	}
+	ln.pending.reset(c.last)
+	ln.committed = c.last
+}
+
+// truncateTo cuts the log after z. If z itself is not in the log the histories part below it: then the log is cut at the last
+// txn before z, and a new connection finds out what is to be done. Source: quorum-protocol 6.8 S2, B14.
+func (c *Core) truncateTo(z proto.Zxid) bool {
+	if z > c.last || z < 0 {
+		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.leader, z, c.last)
+		return false
+	}
+	at := z
+	if !c.window.holds(z) && !c.weak(TruncBlindly) {
+		var ok bool
+		if at, _, ok = c.cfg.History.Locate(z); !ok {
+			c.wantsAll = true
+			c.leave("leader %d truncates to %v, which is below the log", c.ln.leader, z)
+			return false
+		}
+	}
+	c.truncate(at)
+	if at != z {
+		c.leave("leader %d truncates to %v, but the log has %v before it", c.ln.leader, z, at)
+		return false
+	}
+	return true
+}
+
+// proposed takes PROPOSAL. Source: quorum-protocol 6.8 S3, 7.3.
+func (c *Core) proposed(m *Message) {
+	ln := &c.ln
+	if ln.stage == lnUpToDate && c.role == Observing {
+		return // an observer hears INFORM; Java ignores it as well
+	}
+	for _, t := range m.Txns {
+		if !c.receive(t) {
+			return
+		}
+	}
+}
+
+// receive appends one txn to the history, or to what will be the history.
+func (c *Core) receive(t Txn) bool {
+	ln := &c.ln
+	switch {
+	case ln.stage == lnSyncing:
+		if ln.pending.before == anyZxid && len(ln.pending.txns) == 0 {
+			if t.Zxid > ln.snap && !succeeds(ln.snap, t.Zxid) {
+				c.gap(ln.snap, t.Zxid)
+				return false
+			}
+			ln.pending.before = t.Zxid - 1
+			ln.pending.push(t)
+			return true
+		}
+		if !succeeds(ln.pending.last(), t.Zxid) {
+			c.gap(ln.pending.last(), t.Zxid)
+			return false
+		}
+		ln.pending.push(t)
+	case ln.stage >= lnAdopting:
+		if last := c.window.last(); !succeeds(last, t.Zxid) {
+			if c.weak(RepeatedZxid) && t.Zxid == last && len(c.window.txns) > 0 {
+				return true
+			}
+			c.gap(last, t.Zxid)
+			return false
+		}
+		c.window.add(t)
+	default:
+		c.leave("leader %d sent a proposal before synchronization", ln.leader)
+		return false
+	}
+	return true
+}
+
+// gap ends the connection to a leader whose proposals do not follow each other. In synchronization the next one is asked for a
+// snapshot; a live leader that repeats or skips zxids is just left. Source: quorum-protocol 6.8 S3, R17.
+func (c *Core) gap(last, next proto.Zxid) {
+	if c.ln.stage == lnSyncing {
+		c.wantsAll = true
+	}
+	c.leave("leader %d proposes %v after %v", c.ln.leader, next, last)
+}
+
+// commit takes COMMIT, which names the oldest proposal that is not committed (from a Warren leader: the newest of several).
+func (c *Core) commit(m *Message) {
+	ln := &c.ln
+	if ln.stage == lnUpToDate && c.role == Observing {
+		return
+	}
+	w := &c.window
+	switch {
+	case ln.stage == lnSyncing:
+		w = &ln.pending
+	case ln.stage < lnAdopting:
+		c.leave("leader %d sent a commit before synchronization", ln.leader)
+		return
+	}
+	if !c.committable(w, m.Zxid) {
+		c.leave("leader %d commits %v after %v", ln.leader, m.Zxid, ln.committed)
+		return
+	}
+	ln.committed = max(ln.committed, m.Zxid)
+	if ln.stage == lnUpToDate {
+		c.committed = ln.committed
+	}
+}
+
+// committable reports whether z is a proposal that was received and not committed, and for a leader that is not Warren the
+// oldest of them. After SNAP, commits of what the snapshot holds are legal.
+func (c *Core) committable(w *window, z proto.Zxid) bool {
+	ln := &c.ln
+	if ln.stage == lnSyncing && ln.sync == Snap && z <= ln.snap {
+		return len(w.txns) > 0 && w.holds(z)
+	}
+	i := w.above(ln.committed)
+	j := w.above(z)
+	if j <= i || w.txns[j-1].Zxid != z {
+		return false
+	}
+	return ln.warren || j == i+1
+}
+
+// inform takes INFORM: proposal and commit in one. An old leader may have sent the proposal already.
+func (c *Core) inform(m *Message) {
+	ln := &c.ln
+	if c.role != Observing || ln.stage < lnSyncing {
+		c.leave("leader %d sent INFORM to a server that is %v", ln.leader, c.role)
+		return
+	}
+	w := &c.window
+	if ln.stage == lnSyncing {
+		w = &ln.pending
+	}
+	for _, t := range m.Txns {
+		if i := w.above(ln.committed); !(i < len(w.txns) && w.txns[i].Zxid == t.Zxid) && !c.receive(t) {
+			return
+		}
+		ln.committed = max(ln.committed, t.Zxid)
+	}
+	if ln.stage == lnUpToDate {
+		c.committed = ln.committed
+	}
+}
+
+// newLeader adopts the history of the leader: all of it is to be durable, then currentEpoch, and then it is acknowledged. The
+// order is that of Persist. Source: quorum-protocol 6.8 S5.
+func (c *Core) newLeader(m *Message) {
+	ln := &c.ln
+	if ln.stage != lnSyncing || m.Epoch != ln.epoch {
+		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.leader, ln.epoch, m.Epoch)
+		return
+	}
+	if c.weak(EpochBeforeHistory) {
+		c.persistCurrent(ln.epoch)
+		c.writes.seq++ // a write of its own
+		c.writes.jobs = append(c.writes.jobs, Persist{Seq: c.writes.seq, AcceptedEpoch: -1, CurrentEpoch: -1})
+	}
+	if ln.sync == Snap {
+		if !c.install() {
+			return
+		}
+	} else {
+		if c.weak(WindowHole) {
+			c.window.reset(ln.pending.before)
+		}
+		for _, t := range ln.pending.txns {
+			c.window.add(t)
+		}
+	}
+	ln.pending = window{}
+	c.appendTail()
+	if ln.epoch > c.epochs.Current {
+		c.persistCurrent(ln.epoch)
+	}
+	ln.history = c.last
+	ln.stage = lnAdopting
+	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0)) // history needs no ACK of its own; proposals of this epoch do
+}
+
+// install replaces the database by the snapshot with what was committed on top of it.
+func (c *Core) install() bool {
+	ln := &c.ln
+	done := ln.pending.between(anyZxid, ln.committed)
+	rest := ln.pending.between(ln.committed, ln.pending.last())
+	last := ln.snap
+	if n := len(done); n > 0 {
+		last = max(last, done[n-1].Zxid)
+	}
+	if len(rest) > 0 && !succeeds(last, rest[0].Zxid) {
+		c.wantsAll = true
+		c.leave("leader %d sent %v uncommitted on a snapshot at %v", ln.leader, rest[0].Zxid, last)
+		return false
+	}
+	job := c.writes.job(rankInstall)
+	job.Install = &Install{Link: ln.link, Txns: done, Last: last}
+	c.last, c.delivered, ln.committed = last, last, last
+	c.stable.last = min(c.stable.last, last)
+	c.window.reset(last)
+	c.flying(job)
+	for _, t := range rest {
+		c.window.add(t)
+	}
+	return true
+}
+
+// upToDate lets this server serve. Source: quorum-protocol 6.8 S7.
+func (c *Core) upToDate(*Message) {
+	ln := &c.ln
+	if ln.stage != lnAdopted {
+		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.leader)
+		return
+	}
+	ln.stage = lnUpToDate
+	c.promise(ln.link, ln.leader, c.stable.ackNewLeader(ln.epoch, ln.history))
+	if c.blank {
+		// Everything is here and durable. From the next connection on this server counts again.
+		c.initialize()
+		c.leave("synchronised with leader %d after the loss of the disk", ln.leader)
+		return
+	}
+	c.committed = ln.committed
+	c.vote.Epoch = ln.epoch
+	c.phase = Broadcast
+	c.status.Serving = true
+}

@@ -1,0 +1,184 @@
+package zab
+
+import (
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// linkStage is how far an accepted connection has come.
+type linkStage uint8
+
+const (
+	linkNew       linkStage = iota // nothing was received
+	linkWaiting                    // FOLLOWERINFO was received, LEADERINFO not sent
+	linkInvited                    // LEADERINFO was sent
+	linkPromised                   // ACKEPOCH was received; the epoch is not decided yet
+	linkStreaming                  // SNAP was sent; the host reports the end of its stream
+	linkSyncing                    // the history and NEWLEADER were sent
+	linkSynced                     // NEWLEADER was acknowledged; UPTODATE is held until the epoch is established
+	linkUpToDate                   // UPTODATE was sent; live traffic
+)
+
+// link is one accepted connection: a learner, as its leader sees it.
+type link struct {
+	id       LinkID
+	peer     proto.ServerID
+	voter    int // index among the voters, -1 if its word does not count
+	observer bool
+	warren   bool
+	stage    linkStage
+	accepted int64      // its acceptedEpoch
+	position proto.Zxid // its last zxid, as ACKEPOCH said
+	ackEpoch int64      // its currentEpoch or -1, as ACKEPOCH said
+
+	sent      proto.Zxid // proposals up to here were sent (an observer: INFORM)
+	committed proto.Zxid // commits up to here were sent
+	base      proto.Zxid // where DIFF, TRUNC or SNAP put it: durable once NEWLEADER is acknowledged
+	acked     proto.Zxid // proposals up to here are durable there
+
+	opened int64 // tick
+	heard  int64 // tick of the last message
+	mark   proto.Zxid
+	marked int64 // tick at which mark had been sent
+
+	pings, pongs uint64 // sent and answered
+}
+
+// Accept tells the core that a learner has connected and returns the number of the connection, or 0 if it must be closed. It may
+// be called in any role: the other side may know before this server that it is to lead.
+func (c *Core) Accept() LinkID {
+	if c.self < 0 || c.status.Stopped || c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
+		return 0
+	}
+	l := &link{id: c.nextLink, peer: -1, voter: -1, opened: c.now, heard: c.now}
+	c.nextLink++
+	c.links = append(c.links, l)
+	return l.id
+}
+
+// LinkUp tells the core that a connection it had asked for stands.
+func (c *Core) LinkUp(id LinkID) {
+	if id != 0 && id == c.ln.link && c.ln.stage == lnDialing {
+		c.connected()
+	}
+}
+
+// LinkDown tells the core that a connection was closed, or could not be made. What was sent on it may or may not have arrived.
+func (c *Core) LinkDown(id LinkID) {
+	if id == 0 || c.status.Stopped || c.status.Fatal != nil {
+		return
+	}
+	if id == c.ln.link {
+		c.disconnected()
+		return
+	}
+	if i := c.linkIndex(id); i >= 0 {
+		c.dropLink(i)
+	}
+}
+
+// Heard tells the core that something which is none of its messages has arrived on a link: the peer is alive.
+func (c *Core) Heard(id LinkID) {
+	if id != 0 && id == c.ln.link {
+		c.ln.heard = c.now
+		return
+	}
+	if i := c.linkIndex(id); i >= 0 {
+		c.links[i].heard = c.now
+	}
+}
+
+func (c *Core) linkIndex(id LinkID) int {
+	i, ok := slices.BinarySearchFunc(c.links, id, func(l *link, id LinkID) int { return int(int64(l.id) - int64(id)) })
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// linkOf returns the accepted link that a message came on. Messages of links that are closed are refused here.
+func (c *Core) linkOf(m *Message) *link {
+	i := c.linkIndex(m.Link)
+	if i < 0 {
+		if !c.weak(OldLinks) {
+			return nil
+		}
+		for _, l := range c.links {
+			if l.peer == m.From {
+				return l
+			}
+		}
+		return nil
+	}
+	return c.links[i]
+}
+
+// closeLink closes an accepted link.
+func (c *Core) closeLink(l *link) {
+	if i := c.linkIndex(l.id); i >= 0 {
+		c.out.Close = append(c.out.Close, l.id)
+		c.dropLink(i)
+	}
+}
+
+func (c *Core) dropLink(i int) {
+	c.links = slices.Delete(c.links, i, i+1)
+}
+
+// learnerInfo takes the first message of a learner. A server that does not lead keeps it for a while: it may just not know yet.
+func (c *Core) learnerInfo(l *link, m *Message) {
+	if l.stage != linkNew {
+		c.closeLink(l)
+		return
+	}
+	if m.ConfigVersion > c.cfg.Version || m.Epoch < 0 || m.Epoch >= epochMax-1 {
+		c.closeLink(l) // it is ahead of this server, or talks nonsense
+		return
+	}
+	for i := len(c.links) - 1; i >= 0 && m.From >= 0; i-- {
+		if old := c.links[i]; old != l && old.peer == m.From {
+			c.closeLink(old) // the newer connection of a server counts
+		}
+	}
+	l.peer, l.accepted, l.warren, l.observer = m.From, m.Epoch, m.Warren, m.Type == ObserverInfo
+	if !l.observer && (!m.Blank || c.weak(BlankCounts)) {
+		l.voter = c.cfg.Quorum.index(m.From)
+	}
+	l.stage = linkWaiting
+	if c.role != Leading {
+		return
+	}
+	c.offerEpoch(l)
+	if l.voter >= 0 && c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch {
+		// It has promised a later epoch, so it cannot follow this one, and would stay outside until the next election.
+		if c.ld.stage >= leaderBarrier {
+			c.HandOver(false)
+		} else {
+			c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, c.ld.epoch)
+		}
+	}
+}
+
+// tickLinks closes links that have waited in vain for this server to lead.
+func (c *Core) tickLinks() {
+	for i := len(c.links) - 1; i >= 0; i-- {
+		if l := c.links[i]; c.now-l.opened > int64(c.cfg.Timing.TickTime) {
+			c.closeLink(l)
+		}
+	}
+}
+
+// shutdown closes every link of the role that ends.
+func (c *Core) shutdown() {
+	if c.ln.link != 0 {
+		c.out.Close = append(c.out.Close, c.ln.link)
+	}
+	c.ln = learner{}
+	if c.role == Leading {
+		for len(c.links) > 0 {
+			c.closeLink(c.links[len(c.links)-1])
+		}
+	}
+	c.ld = leader{}
+}

@@ -1,0 +1,125 @@
+package zab
+
+import (
+	"strconv"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// LinkID is the incarnation number of one connection between a learner and a leader, or 0 for the election channel. Each server
+// numbers the connections it knows by itself; a number is never used twice while the process lives.
+type LinkID uint64
+
+// Txn is one txn with its place in the order. Payload is what the log stores and what PROPOSAL carries; the core neither reads
+// nor changes it.
+type Txn struct {
+	Zxid    proto.Zxid
+	Payload []byte
+}
+
+// State is what a server says of itself in a notification. The values are those of the wire. Source: quorum-protocol 1.1.
+type State int32
+
+// The states.
+const (
+	Looking   State = 0
+	Following State = 1
+	Leading   State = 2
+	Observing State = 3
+)
+
+// String returns the state in ZooKeeper's capitals.
+func (s State) String() string {
+	switch s {
+	case Looking:
+		return "LOOKING"
+	case Following:
+		return "FOLLOWING"
+	case Leading:
+		return "LEADING"
+	case Observing:
+		return "OBSERVING"
+	}
+	return "state(" + strconv.Itoa(int(s)) + ")"
+}
+
+// Type is the kind of a Message.
+type Type uint8
+
+// The messages. All but the last group are ZooKeeper's; to a peer that is not flagged as Warren each of them is one packet of
+// the name. Source: quorum-protocol 3.1 and 4.
+const (
+	Notification Type = iota + 1 // a vote, on the election channel
+
+	FollowerInfo // learner: first message; Epoch is acceptedEpoch
+	ObserverInfo // the same from an observer
+	LeaderInfo   // leader: the new Epoch
+	AckEpoch     // learner: promise not to follow an older epoch; Epoch is currentEpoch or -1, Zxid the last durable one
+	Diff         // leader: what is missing follows; Zxid is informational
+	Trunc        // leader: cut the log after Zxid
+	Snap         // leader: a whole state follows that holds at least all up to Zxid. Learner: it has been loaded
+	Proposal     // leader: Txns offered in order
+	Commit       // leader: the proposal at Zxid is committed (and, between Warren servers, all before)
+	Inform       // leader to observer: Txns are committed
+	NewLeader    // leader: end of the history; Epoch
+	UpToDate     // leader: the learner may serve
+	Ack          // learner: Zxid is durable, or (epoch, 0) for NewLeader and UpToDate
+	Ping         // both: Zxid is the last proposed one
+	SyncReply    // leader: answer to a forwarded sync
+
+	Replay     // never on the wire: the host of the leader sends Proposal and Commit for each txn in (After, Zxid] of its log
+	HandOver   // Warren leader: it stops; Leader shall follow it without an election
+	Probe      // Warren, election channel: what do you have? Nonce
+	ProbeReply // Warren, election channel: Zxid, Epoch is acceptedEpoch, Nonce repeated
+)
+
+var typeNames = [...]string{
+	Notification: "NOTIFICATION", FollowerInfo: "FOLLOWERINFO", ObserverInfo: "OBSERVERINFO", LeaderInfo: "LEADERINFO", AckEpoch: "ACKEPOCH",
+	Diff: "DIFF", Trunc: "TRUNC", Snap: "SNAP", Proposal: "PROPOSAL", Commit: "COMMIT", Inform: "INFORM", NewLeader: "NEWLEADER",
+	UpToDate: "UPTODATE", Ack: "ACK", Ping: "PING", SyncReply: "SYNC", Replay: "REPLAY", HandOver: "HANDOVER", Probe: "PROBE",
+	ProbeReply: "PROBEREPLY",
+}
+
+// String returns the name as the protocol writes it.
+func (t Type) String() string {
+	if t >= Notification && int(t) < len(typeNames) {
+		return typeNames[t]
+	}
+	return "type(" + strconv.Itoa(int(t)) + ")"
+}
+
+// Vote says who should lead and why: the epoch and the last txn of that server. Source: quorum-protocol 3.4.
+type Vote struct {
+	Leader proto.ServerID
+	Zxid   proto.Zxid // last logged txn of Leader; -1 if its database may be missing
+	Epoch  int64      // currentEpoch of Leader (peerEpoch on the wire)
+}
+
+// Message is what one server tells another. It is a value; Txns and Config are shared and must not be changed by anyone.
+//
+// Which fields a type uses is said at the type. Unused fields are zero.
+type Message struct {
+	Type Type
+	From proto.ServerID
+	To   proto.ServerID
+	Link LinkID // the sender's number in Output.Send, the receiver's in Step
+
+	Zxid  proto.Zxid
+	After proto.Zxid // Replay
+	Epoch int64
+	Txns  []Txn
+
+	State   State // Notification: of the sender
+	Vote    Vote  // Notification
+	Round   int64 // Notification: electionEpoch, the sender's logical clock
+	Version int32 // Notification: format version, 0 for old peers; 2 in what the core sends
+
+	Config        []byte // Notification, NewLeader: text of the ensemble's configuration
+	ConfigVersion int64  // FollowerInfo, ObserverInfo: version of the sender's committed configuration
+
+	Leader proto.ServerID // HandOver
+	Nonce  uint64         // Probe, ProbeReply
+	Token  uint64         // SyncReply: as given to Core.Sync
+	Warren bool           // FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs
+	Blank  bool           // FollowerInfo: the sender lost its disk and counts for nothing until it has synchronised
+}

@@ -1,0 +1,107 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// Seq numbers the writes that the core asks for, from 1.
+type Seq uint64
+
+// Output is what the host must do after it has given the core some input. Source: doc.go, the duties of the host.
+type Output struct {
+	// Persist is to be made durable, in this order, together with everything that earlier Outputs asked for.
+	Persist []Persist
+	// Send may leave at once, in this order for each link. No promise is among them before what it promises is durable: the core
+	// holds it back until Persisted.
+	Send []Message
+	// Deliver holds committed txns, durable here, in zxid order without gaps: apply them to the served state.
+	Deliver []Txn
+	// Dial asks for connections to a leader's quorum port. The host answers each with LinkUp or LinkDown.
+	Dial []Dial
+	// Close names links to be closed when what was sent on them before has left. The core hears nothing more from them.
+	Close []LinkID
+	// Synced holds the tokens of the Sync calls of this server itself that are answered: reads after them are up to date.
+	Synced []uint64
+	// Status is how things stand after the input.
+	Status Status
+}
+
+// Persist is one write. The parts are made durable one after the other in the order of the fields: the epochs must never be on
+// the disk before the history above them. Source: quorum-protocol 6.8 S2, S5.
+type Persist struct {
+	Seq Seq
+
+	// Truncate: discard every txn above Last in the log and every snapshot that may hold one; if the state in memory holds one,
+	// load it again.
+	Truncate bool
+	Last     proto.Zxid
+
+	// Install, if not nil, replaces the whole database.
+	Install *Install
+
+	// Append is to be added to the log. The slice and the payloads are shared: read only.
+	Append []Txn
+
+	// AcceptedEpoch and CurrentEpoch are to be stored if not -1.
+	AcceptedEpoch int64
+	CurrentEpoch  int64
+
+	// Initialize: this server takes part in a new ensemble. Remember that the database exists though it is empty.
+	Initialize bool
+}
+
+// Install says how a received state becomes the database: take what was loaded from the SNAP on Link, apply Txns in order (some of
+// them may be in it already), write it as a snapshot at Last, fsync, switch to it atomically and discard the old log, whose
+// tail may be alien. Served reads see it from then on. Source: quorum-protocol 6.8 S5, B5, B15.
+type Install struct {
+	Link LinkID
+	Txns []Txn
+	Last proto.Zxid
+}
+
+// Dial asks for a connection to the quorum port of Peer, to be known as Link.
+type Dial struct {
+	Link LinkID
+	Peer proto.ServerID
+}
+
+// Phase is where in the protocol a server stands. Source: quorum-protocol 1.1.
+type Phase uint8
+
+// The phases.
+const (
+	Election Phase = iota
+	Discovery
+	Synchronization
+	Broadcast
+)
+
+// String returns the name in ZooKeeper's capitals.
+func (p Phase) String() string {
+	return [...]string{"ELECTION", "DISCOVERY", "SYNCHRONIZATION", "BROADCAST"}[p]
+}
+
+// Status is what the host may tell about a core.
+type Status struct {
+	State   State
+	Phase   Phase
+	Leader  proto.ServerID // the leader that is followed, or this server; -1 while looking
+	Epoch   int64          // of that leader; 0 before it is known
+	Serving bool           // clients may be accepted: the state reflects what a quorum agreed on
+	Stopped bool           // handed over; the server takes part in nothing any more
+	Fatal   error          // not nil: the process must stop; nothing was promised that does not hold
+	Reason  string         // why the last role ended
+}
+
+// Epochs are the two numbers a server keeps for ever. Current <= Accepted. Source: quorum-protocol 1.3.
+type Epochs struct {
+	Accepted int64 // highest epoch promised to a leader
+	Current  int64 // epoch of the last leader whose history was adopted
+}
+
+// History answers questions about the durable log of this server.
+type History interface {
+	// Locate finds the place of z: at is the largest zxid <= z and next the smallest > z in the log. ok is false if the log does
+	// not reach down to z, if it is not verified to be without a gap from at to its end, or if reading from there is too
+	// costly; false is always safe. It is called by the core and must not take long: it reads one segment at most. next is 0
+	// if at is the last. Source: quorum-protocol 6.3 rule 4, B15.
+	Locate(z proto.Zxid) (at, next proto.Zxid, ok bool)
+}

@@ -1,0 +1,147 @@
+package zab
+
+import (
+	"fmt"
+	"maps"
+	"math/bits"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// votersMax bounds the number of voters, so that a set of them is one word.
+const votersMax = 64
+
+// voterSet is a set of voters: bit i is the i-th smallest id.
+type voterSet uint64
+
+func (s voterSet) with(i int) voterSet { return s | 1<<i }
+func (s voterSet) has(i int) bool      { return s&(1<<i) != 0 }
+
+// Quorum says which sets of voters decide. Any two quorums intersect. It does not change after it was made, so it may be used
+// concurrently. Source: quorum-protocol 12.4.
+type Quorum struct {
+	voters []proto.ServerID // sorted
+	groups []group          // nil: majority of the voters
+	weight []int64          // by voter, nil: majority
+}
+
+// group is a group of hierarchical quorums whose weight is not 0.
+type group struct {
+	members voterSet
+	half    int64 // a quorum of the group weighs more than this
+}
+
+// Majority returns the quorum system in which more than half of the voters decide.
+func Majority(voters ...proto.ServerID) (*Quorum, error) {
+	q := &Quorum{voters: slices.Clone(voters)}
+	return q, q.init()
+}
+
+// Hierarchical returns the quorum system in which more than half of the groups decide, each by more than half of its weight.
+// Every voter is in exactly one group; a weight that is not given is 1; groups of weight 0 do not count.
+func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]int64) (*Quorum, error) {
+	q := &Quorum{groups: []group{}}
+	for _, gid := range slices.Sorted(maps.Keys(groups)) {
+		q.voters = append(q.voters, groups[gid]...)
+	}
+	if err := q.init(); err != nil {
+		return nil, err
+	}
+	q.weight = make([]int64, len(q.voters))
+	for i, id := range q.voters {
+		w, ok := weights[id]
+		if !ok {
+			w = 1
+		}
+		if w < 0 || w > 1<<32 {
+			return nil, fmt.Errorf("zab: weight.%d=%d is not between 0 and 2^32", id, w)
+		}
+		q.weight[i] = w
+	}
+	for id := range weights {
+		if q.index(id) < 0 {
+			return nil, fmt.Errorf("zab: weight.%d is given, but server %d is in no group", id, id)
+		}
+	}
+	for _, gid := range slices.Sorted(maps.Keys(groups)) {
+		var g group
+		var total int64
+		for _, id := range groups[gid] {
+			i := q.index(id)
+			g.members = g.members.with(i)
+			total += q.weight[i]
+		}
+		if total > 0 {
+			g.half = total / 2
+			q.groups = append(q.groups, g)
+		}
+	}
+	if len(q.groups) == 0 {
+		return nil, fmt.Errorf("zab: no group has a weight above 0, so nobody can decide")
+	}
+	return q, nil
+}
+
+func (q *Quorum) init() error {
+	slices.Sort(q.voters)
+	if len(q.voters) == 0 {
+		return fmt.Errorf("zab: an ensemble needs a voter")
+	}
+	if len(q.voters) > votersMax {
+		return fmt.Errorf("zab: %d voters, at most %d are supported", len(q.voters), votersMax)
+	}
+	for i := 1; i < len(q.voters); i++ {
+		if q.voters[i] == q.voters[i-1] {
+			return fmt.Errorf("zab: server %d is there twice", q.voters[i])
+		}
+	}
+	return nil
+}
+
+// Voters returns the ids of the voters in ascending order. Read only.
+func (q *Quorum) Voters() []proto.ServerID { return q.voters }
+
+// index returns the place of id among the voters, or -1.
+func (q *Quorum) index(id proto.ServerID) int {
+	i, ok := slices.BinarySearch(q.voters, id)
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+// all returns the set of all voters.
+func (q *Quorum) all() voterSet { return voterSet(1)<<(len(q.voters)-1)<<1 - 1 }
+
+// weighs reports whether the voter may be elected: weight-0 servers may not.
+func (q *Quorum) weighs(i int) bool { return q.weight == nil || q.weight[i] > 0 }
+
+// decides reports whether s is a quorum.
+func (q *Quorum) decides(s voterSet) bool {
+	if q.groups == nil {
+		return bits.OnesCount64(uint64(s)) > len(q.voters)/2
+	}
+	won := 0
+	for _, g := range q.groups {
+		var sum int64
+		for in := uint64(s & g.members); in != 0; in &= in - 1 {
+			sum += q.weight[bits.TrailingZeros64(in)]
+		}
+		if sum > g.half {
+			won++
+		}
+	}
+	return won > len(q.groups)/2
+}
+
+// Decides reports whether the given servers contain a quorum; ids that are not voters do not count.
+func (q *Quorum) Decides(ids ...proto.ServerID) bool {
+	var s voterSet
+	for _, id := range ids {
+		if i := q.index(id); i >= 0 {
+			s = s.with(i)
+		}
+	}
+	return q.decides(s)
+}

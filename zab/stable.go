@@ -1,0 +1,121 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// stable is what is on the disk of this server, as reported by the host. Persisted is its only writer (Truncate lowers it when
+// it is asked for).
+//
+// A promise is a message that claims durability: LEADERINFO, ACKEPOCH, ACK, and a vote. Promises are made by methods of stable
+// and by nothing else, and each method refuses a claim that the disk does not support. So a promise cannot leave before what it
+// promises is durable, in whatever order the code runs. Source: quorum-protocol 15.3, D1 to D9.
+type stable struct {
+	epochs Epochs
+	last   proto.Zxid
+	seq    Seq // all writes up to this one are done
+	weak   Weakness
+}
+
+// promise is a message that claims durability. Only the methods of stable make one.
+type promise struct{ message Message }
+
+// flight is a write that was asked for and is not reported yet, with what will be stable after it.
+type flight struct {
+	seq    Seq
+	last   proto.Zxid
+	epochs Epochs
+}
+
+// leaderInfo is the leader's promise that it alone uses the epoch (D1).
+func (s *stable) leaderInfo(epoch int64) promise {
+	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
+		violated("LEADERINFO of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
+	}
+	return promise{Message{Type: LeaderInfo, Epoch: epoch, Zxid: proto.MakeZxid(epoch, 0), Warren: true}}
+}
+
+// ackEpoch is the learner's promise not to follow an older epoch, and what it has (D2). Repeated says that the epoch had been
+// promised before this connection, so the answer must not count.
+func (s *stable) ackEpoch(epoch int64, repeated bool) promise {
+	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
+		violated("ACKEPOCH of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
+	}
+	current := s.epochs.Current
+	if repeated {
+		current = -1
+	}
+	return promise{Message{Type: AckEpoch, Epoch: current, Zxid: s.last}}
+}
+
+// ackEpochWithNothing is the answer of a learner that cannot use its history, or has lost it: it does not count and asks for a
+// snapshot. Source: quorum-protocol 5.5.
+func (s *stable) ackEpochWithNothing(epoch int64) promise {
+	p := s.ackEpoch(epoch, true)
+	p.message.Zxid = 0
+	return p
+}
+
+// ackNewLeader promises that the history of the leader of the epoch is durable, and then its epoch (D6).
+func (s *stable) ackNewLeader(epoch int64, history proto.Zxid) promise {
+	if s.weak&AckBeforeHistory == 0 {
+		if s.epochs.Current != epoch {
+			violated("ACK of NEWLEADER of epoch %d, but currentEpoch is durably %d", epoch, s.epochs.Current)
+		}
+		if s.last < history {
+			violated("ACK of NEWLEADER of epoch %d, but the log is durable up to %v only and not %v", epoch, s.last, history)
+		}
+	}
+	return promise{Message{Type: Ack, Zxid: proto.MakeZxid(epoch, 0)}}
+}
+
+// ack promises that the log is durable through z (D8).
+func (s *stable) ack(z proto.Zxid) promise {
+	if s.last < z && s.weak&AckBeforeDurable == 0 {
+		violated("ACK of %v, but the log is durable up to %v", z, s.last)
+	}
+	return promise{Message{Type: Ack, Zxid: z}}
+}
+
+// vote is what this server stands for in an election (D3). It must not be asked while anything is in flight.
+func (s *stable) vote(id proto.ServerID) Vote {
+	return Vote{Leader: id, Zxid: s.last, Epoch: s.epochs.Current}
+}
+
+// writes collects what is to be persisted, in an order in which no part can be durable before an earlier one.
+type writes struct {
+	seq  Seq
+	jobs []Persist
+	// Of the last job: whether it may still take an Append or a change of epochs, and where its Append begins.
+	from proto.Zxid
+}
+
+// job returns the last write of this output if a part of the given rank may still join it, or a new one.
+func (w *writes) job(rank int) *Persist {
+	if n := len(w.jobs); n > 0 && w.jobs[n-1].rank() <= rank {
+		return &w.jobs[n-1]
+	}
+	w.seq++
+	w.jobs = append(w.jobs, Persist{Seq: w.seq, AcceptedEpoch: -1, CurrentEpoch: -1})
+	return &w.jobs[len(w.jobs)-1]
+}
+
+// The parts of a Persist in the order in which they are made durable.
+const (
+	rankTruncate = iota + 1
+	rankInstall
+	rankAppend
+	rankEpochs
+)
+
+func (p *Persist) rank() int {
+	switch {
+	case p.AcceptedEpoch >= 0, p.CurrentEpoch >= 0, p.Initialize:
+		return rankEpochs
+	case len(p.Append) > 0:
+		return rankAppend
+	case p.Install != nil:
+		return rankInstall + 1 // a second one is a new write
+	case p.Truncate:
+		return rankTruncate + 1
+	}
+	return 0
+}

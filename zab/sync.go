@@ -1,0 +1,77 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// syncRequest is a sync that is not answered yet.
+type syncRequest struct {
+	link  LinkID // 0: of this server itself
+	token uint64
+	after proto.Zxid // to be answered after the commit of this
+	asked []pingMark // nil until the pings have been sent
+}
+
+// pingMark is a ping that a voter has to answer.
+type pingMark struct {
+	voter int
+	link  LinkID
+	ping  uint64
+}
+
+// Sync asks for an answer after which the reads of the learner on the link (0: of this server) reflect every write that was
+// acknowledged before this call. The answer is a SyncReply with the token, or the token in Output.Synced, which counts once the
+// txns of that Output are applied. Besides waiting for what is in flight, as Java does, the leader makes sure that it still
+// leads: a quorum must answer a ping that was sent after this call. There is no answer if the leadership ends before.
+// Source: quorum-protocol 8.3; design, guarantee 5.
+func (c *Core) Sync(id LinkID, token uint64) error {
+	if c.role != Leading || c.ld.stage != leaderServing || c.status.Stopped {
+		return ErrNotLeading
+	}
+	c.ld.syncs = append(c.ld.syncs, syncRequest{link: id, token: token, after: c.ld.proposed})
+	return nil
+}
+
+// answerSyncs sends one round of pings for all new requests and answers, in order, those whose conditions hold.
+func (c *Core) answerSyncs() {
+	ld := &c.ld
+	if n := len(ld.syncs); n > 0 && ld.syncs[n-1].asked == nil {
+		asked := []pingMark{}
+		for _, l := range c.links {
+			if l.voter >= 0 && l.stage == linkUpToDate {
+				c.pingTo(l)
+				asked = append(asked, pingMark{l.voter, l.id, l.pings})
+			}
+		}
+		for i := n - 1; i >= 0 && ld.syncs[i].asked == nil; i-- {
+			ld.syncs[i].asked = asked
+		}
+	}
+	for len(ld.syncs) > 0 && c.answerable(&ld.syncs[0]) {
+		r := ld.syncs[0]
+		ld.syncs = ld.syncs[1:]
+		if r.link == 0 {
+			c.out.Synced = append(c.out.Synced, r.token)
+			continue
+		}
+		i := c.linkIndex(r.link)
+		if i < 0 || c.links[i].stage != linkUpToDate {
+			continue
+		}
+		l := c.links[i]
+		c.streamTo(l) // the answer follows the commits that it waited for
+		c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: r.token})
+	}
+}
+
+// answerable reports whether all that was proposed before the request is committed, and a quorum still follows.
+func (c *Core) answerable(r *syncRequest) bool {
+	if c.committed < r.after || r.link == 0 && r.after.Counter() != 0 && c.stable.last < r.after {
+		return false
+	}
+	alive := voterSet(0).with(c.self)
+	for _, m := range r.asked {
+		if i := c.linkIndex(m.link); i >= 0 && c.links[i].pongs >= m.ping {
+			alive = alive.with(m.voter)
+		}
+	}
+	return c.cfg.Quorum.decides(alive)
+}

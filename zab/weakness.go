@@ -1,0 +1,31 @@
+package zab
+
+// Weakness is a known defect of ZooKeeper's implementations, or a step left out of Zab, that the core is built to exclude. Under
+// the build tag weak a Config can ask for one of them, which is how the tests show that they would notice. Source:
+// quorum-protocol 6.9 and 15.3.
+type Weakness uint32
+
+// The weaknesses, each with the identifier that the specification gives it.
+const (
+	AckBeforeHistory      Weakness = 1 << iota // B1, B2, D6: NEWLEADER is acknowledged before the history is durable
+	EpochBeforeHistory                         // B3, D5: currentEpoch is written before the history
+	TrafficBeforeUpToDate                      // B4, R5: live traffic between NEWLEADER and UPTODATE
+	SnapshotInMemory                           // B5: a snapshot that was only loaded counts as the database
+	AnyAckCounts                               // B6, R4: any ACK is taken for that of NEWLEADER
+	VoteBeforeDrain                            // B7, D3: the election begins while the log is still being written
+	TruncKeepsMemory                           // B9: the zxid before TRUNC is still reported after it
+	WindowHole                                 // B10: synchronised txns are missing from the window
+	DeliverBeforeDurable                       // B11: a txn is applied before the own log has it
+	NewLeaderBeforeSnap                        // B12: NEWLEADER leaves before the snapshot
+	TruncBlindly                               // B14: TRUNC to a txn that is not in the log is obeyed
+	RepeatedZxid                               // B16, R17: a proposal that repeats a zxid is logged
+	EpochBeforeDurable                         // D1, D2: LEADERINFO and ACKEPOCH leave before acceptedEpoch is durable
+	OwnAckBeforeDurable                        // D9: the leader counts itself before its log has the txn
+	AckBeforeDurable                           // D8: a proposal is acknowledged before it is durable
+	EpochPromisedTwice                         // 5.1: an epoch that was promised before is promised again
+	BlankCounts                                // R16: a server that lost its disk helps to elect
+	TruncUncommitted                           // 6.3 rule 2: what is acknowledged but not committed is truncated
+	TruncAcrossEpochs                          // 6.3 rule 2: TRUNC to a txn of another epoch than the learner's last
+	OldLinks                                   // 15.5.9: messages of a closed connection are obeyed
+	CounterWraps                               // 1.4: the counter runs into the next epoch
+)
