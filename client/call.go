@@ -28,6 +28,7 @@ type call struct {
 	ttlMs   int64
 	acl     []ACL
 	watch   *Watch // registered in the watchSet, set if the reply allows it
+	pool    *sync.Pool
 	after   func() // hook of a Future, called when the reply is there
 
 	xid   int32
@@ -47,10 +48,12 @@ type call struct {
 	count   int32
 }
 
-var callPool = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
-
+// newCall takes a call from the pool. The pool is the client's own, because channels must not wander between synctest bubbles.
 func (c *Client) newCall(op proto.OpCode, path string) *call {
-	cl := callPool.Get().(*call)
+	cl, ok := c.calls.Get().(*call)
+	if !ok {
+		cl = &call{done: make(chan struct{}, 1), pool: &c.calls}
+	}
 	cl.op, cl.path, cl.chroot = op, path, c.chroot
 	return cl
 }
@@ -60,9 +63,9 @@ func (cl *call) release() {
 	if cl.kept {
 		return
 	}
-	done := cl.done
-	*cl = call{done: done}
-	callPool.Put(cl)
+	done, pool := cl.done, cl.pool
+	*cl = call{done: done, pool: pool}
+	pool.Put(cl)
 }
 
 // finish signals whoever waits.
@@ -124,10 +127,7 @@ func (cl *call) decode(b []byte) error {
 		cl.names = readNames(&r)
 		cl.stat.Decode(&r)
 	case proto.OpGetEphemerals:
-		cl.names = readNames(&r)
-		for i, name := range cl.names {
-			cl.names[i] = stripChroot(cl.chroot, name)
-		}
+		cl.names = belowChroot(cl.chroot, readNames(&r))
 	case proto.OpGetACL:
 		cl.acls = readACL(&r)
 		cl.stat.Decode(&r)

@@ -19,6 +19,7 @@ type Client struct {
 	watches *watchSet
 	s       *session
 	cancel  context.CancelFunc
+	calls   sync.Pool // of *call
 	running sync.WaitGroup
 	closing sync.Once
 	life    func() context.Context // ends with the client; for work that outlives its caller

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -17,6 +18,10 @@ type Option func(*config)
 type credential struct {
 	scheme string
 	auth   []byte
+}
+
+func (c credential) equal(d credential) bool {
+	return c.scheme == d.scheme && bytes.Equal(c.auth, d.auth)
 }
 
 type config struct {
@@ -86,8 +91,8 @@ func WithSessionTimeout(d time.Duration) Option { return func(c *config) { c.ses
 // servers, and at least 1 s.
 func WithConnectTimeout(d time.Duration) Option { return func(c *config) { c.connectTimeout = d } }
 
-// WithBackoff sets the pause between two passes over all servers: random, up to a limit that doubles from min to max with every
-// pass, overriding 20 ms and 1 s. The randomness spreads the clients of a server that died.
+// WithBackoff sets the pause after a lost connection and between two passes over all servers: random, up to a limit that doubles
+// from min to max while nothing lasts, overriding 20 ms and 1 s. The randomness spreads the clients of a server that died.
 func WithBackoff(min, max time.Duration) Option {
 	return func(c *config) { c.backoffMin, c.backoffMax = min, max }
 }
@@ -108,7 +113,7 @@ func WithMaxReply(n int) Option { return func(c *config) { c.replyMax = n } }
 func WithWatchQueue(n int) Option { return func(c *config) { c.watchQueue = n } }
 
 // WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server the client
-// looks for a better one, and moves to it.
+// looks for a better one, and moves to it. A session that no server with quorum has seen gets a new id when it moves.
 func WithReadOnly() Option { return func(c *config) { c.readOnly = true } }
 
 // WithDialer replaces net.Dialer. It gets addresses as the resolver returned them; without one (WithResolver) names as in the connect string.

@@ -86,6 +86,20 @@ func stripChroot(chroot, path string) string {
 	return path
 }
 
+// belowChroot keeps the paths of a server that are in the chroot, as the caller knows them.
+func belowChroot(chroot string, paths []string) []string {
+	if chroot == "" {
+		return paths
+	}
+	kept := paths[:0]
+	for _, path := range paths {
+		if stripped := stripChroot(chroot, path); len(stripped) < len(path) {
+			kept = append(kept, stripped)
+		}
+	}
+	return kept
+}
+
 // parentOf returns the path of the parent; of / it is /.
 func parentOf(path string) string {
 	if i := strings.LastIndexByte(path, '/'); i > 0 {

@@ -143,9 +143,10 @@ func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
 // none of its events is missed and no earlier one is taken for its own.
 func (cn *conn) complete(cl *call, err error) {
 	cl.err = err
+	isAwaited := cl.op == proto.OpExists && err == error(proto.ErrNoNode) // the watch is set on the creation
 	if !cl.state.CompareAndSwap(callWaiting, callCompleted) {
 		if cl.watch != nil {
-			cn.watches.drop(cl.watch, err == nil)
+			cn.watches.drop(cl.watch, err == nil || isAwaited)
 		}
 		cl.release()
 		return
@@ -154,7 +155,7 @@ func (cn *conn) complete(cl *call, err error) {
 		switch {
 		case err == nil:
 			cn.watches.activate(w)
-		case cl.op == proto.OpExists && err == error(proto.ErrNoNode):
+		case isAwaited:
 			cn.watches.activateAs(w, watchExist)
 		default:
 			cn.watches.drop(w, false)

@@ -1,12 +1,15 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/seed94657493/warren/proto"
 )
 
 const (
@@ -29,6 +32,9 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 // as Curator does (_c_<uuid>-name), and looks for it. It returns the path that the znode has. If ctx ends while the outcome is
 // unknown, the znode is searched for and deleted in the background.
 func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
+	if err := checkPath(path, mode.IsSequential()); err != nil || path == "/" && !mode.IsSequential() {
+		return "", invalid(proto.OpCreate2, path, cmp.Or(err, error(ErrBadArguments)))
+	}
 	parent, name := parentOf(path), path[strings.LastIndexByte(path, '/')+1:]
 	id := "_c_" + newUUID() + "-"
 	marked := childOf(parent, id+name)

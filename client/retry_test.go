@@ -49,6 +49,10 @@ func TestProtectedCreateRetries(t *testing.T) {
 	require.Len(t, names, 1)
 	_, err = c.CreateProtected(ctx, "/none/a", nil, Persistent)
 	require.ErrorIs(t, err, ErrNoNode)
+	for _, path := range []string{"", "/", "a", "/a/"} {
+		_, err = c.CreateProtected(ctx, path, nil, Persistent)
+		require.ErrorIs(t, err, ErrBadArguments, path)
+	}
 }
 
 // A caller that leaves while the outcome is unknown leaves nothing behind.

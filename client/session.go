@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,16 +70,24 @@ func (s *session) publishLocked(next standing) bool {
 // run is the life of the client: connect, serve, and again, until ctx ends, the session expires or its credentials are refused.
 func (s *session) run(ctx context.Context) {
 	defer s.helpers.Wait()
+	limit := s.cfg.backoffMin
 	for session := 1; s.now.Load().final == nil; {
 		g, err := s.connect(ctx)
 		var refused *authError
 		switch {
 		case err == nil:
+			began := time.Now()
 			err = s.serve(ctx, g, session)
 			if errors.As(err, &refused) {
 				s.end(AuthFailed, refused)
 				return
 			}
+			// The clients of a server that died do not come to the next one all at once, and a server that cuts
+			// connections as soon as it has them is not asked ever faster.
+			if limit = min(2*limit, s.cfg.backoffMax); time.Since(began) > s.timeout/3 {
+				limit = s.cfg.backoffMin
+			}
+			_ = pause(ctx, limit)
 		case errors.Is(err, errRejected):
 			if !s.expire(session) {
 				return
@@ -281,7 +290,9 @@ func (s *session) authReply(a *authCall, code proto.ErrCode) error {
 		return nil
 	}
 	s.mu.Lock()
-	s.credentials = append(s.credentials, a.credential)
+	if !slices.ContainsFunc(s.credentials, a.equal) {
+		s.credentials = append(s.credentials, a.credential)
+	}
 	s.mu.Unlock()
 	a.done <- nil
 	return nil

@@ -38,6 +38,7 @@ func TestChroot(t *testing.T) {
 		require.Equal(t, c.path, stripChroot(c.chroot, c.full))
 		require.Equal(t, proto.AppendString(nil, c.full), appendPath(nil, c.chroot, c.path))
 	}
+	require.Equal(t, []string{"/a", "/"}, belowChroot("/r", []string{"/r/a", "/rest", "/r", "/x"}))
 	require.Equal(t, "/rest", stripChroot("/r", "/rest"))
 	require.Equal(t, "/", parentOf("/a"))
 	require.Equal(t, "/", parentOf("/"))
