@@ -95,10 +95,6 @@ func (s *Server) Close(ctx context.Context) {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Body == http.NoBody {
-		// All of the request is here: requestTimeout must not end a command that takes longer than that.
-		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	}
 	r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
 	if r.Method == http.MethodTrace {
 		http.Error(w, "TRACE is refused", http.StatusForbidden)
