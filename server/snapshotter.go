@@ -78,7 +78,7 @@ func (sn *snapshotter) write() (snapshot.Meta, error) {
 		w.Close()
 		s.store.mu.Unlock()
 	}()
-	m, err := s.snaps.Write(zxid, &lockedSource{store: s.store, walker: w})
+	m, err := s.snaps.Write(zxid, &lockedSource{store: s.store, walker: w, since: time.Now()})
 	took := time.Since(began)
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
@@ -117,21 +117,36 @@ func (sn *snapshotter) purge() {
 }
 
 // sliceBytes is how much of the tree is serialised under one hold of the read lock.
-const sliceBytes = 64 << 10
+const sliceBytes = 32 << 10
 
-// lockedSource is a walker that takes the read lock for each slice.
+// restBytes is how much of a snapshot is written before its writer rests.
+const restBytes = 256 << 10
+
+// lockedSource is a walker that takes the read lock for each slice, and rests as long as it works,
+// so that clients keep the better half of every core.
 type lockedSource struct {
 	store  *store
 	walker *datatree.Walker
+	since  time.Time // when it last rested
+	bytes  int       // since then
 }
+
+// restMost bounds one rest: a disk that is slow is not to make the snapshot slower still.
+const restMost = 20 * time.Millisecond
 
 var _ snapshot.Source = (*lockedSource)(nil)
 
 // Next implements snapshot.Source.
 func (l *lockedSource) Next(b []byte) ([]byte, bool) {
+	if l.bytes >= restBytes {
+		time.Sleep(min(time.Since(l.since), restMost))
+		l.bytes, l.since = 0, time.Now()
+	}
 	l.store.mu.RLock()
 	defer l.store.mu.RUnlock()
-	return l.walker.Next(b, sliceBytes)
+	out, done := l.walker.Next(b, sliceBytes)
+	l.bytes += len(out) - len(b)
+	return out, done
 }
 
 // End implements snapshot.Source.
