@@ -4,31 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"log"
 	"time"
 
 	"github.com/seed94657493/warren/client"
 )
 
+// connect returns a client of a server that lives as long as the example.
+func connect(ctx context.Context) (c *client.Client, stop func()) {
+	server, stopServer := client.StartFake() // in a program: "zk1:2181,zk2:2181,zk3:2181/app"
+	c, err := client.Dial(ctx, server, client.WithSessionTimeout(15*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return c, func() { _ = c.Close(); stopServer() }
+}
+
 func ExampleDial() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	c, err := client.Dial(ctx, "zk1:2181,zk2:2181,zk3:2181/app", client.WithSessionTimeout(15*time.Second), client.WithLogger(slog.Default()))
-	if err != nil {
-		slog.Error("no ensemble", "error", err)
-		return
-	}
-	defer c.Close()
-	data, stat, err := c.Get(ctx, "/settings")
-	switch {
-	case errors.Is(err, client.ErrNoNode):
+	c, stop := connect(ctx)
+	defer stop()
+	if _, _, err := c.Get(ctx, "/settings"); errors.Is(err, client.ErrNoNode) {
 		fmt.Println("no settings yet")
-	case err == nil:
-		fmt.Println(string(data), stat.Version)
 	}
+	path, err := c.Create(ctx, "/settings", []byte("debug=1"), client.Persistent)
+	fmt.Println(path, err)
+	data, stat, err := c.Get(ctx, "/settings")
+	fmt.Println(string(data), stat.Version, err)
+	// Output:
+	// no settings yet
+	// /settings <nil>
+	// debug=1 0 <nil>
 }
 
-// An operation says whether it may have happened.
+// An error says what failed, on what, and whether it may have happened all the same.
 func ExampleError() {
 	err := error(&client.Error{Op: "setData", Path: "/counter", MayHaveApplied: true, Err: client.ErrConnectionLoss})
 	fmt.Println(errors.Is(err, client.ErrConnectionLoss), client.MayHaveApplied(err), client.SafeToRetry(err))
@@ -36,59 +46,105 @@ func ExampleError() {
 }
 
 func ExampleClient_Commit() {
-	move := func(ctx context.Context, c *client.Client, version int32) error {
-		txn := new(client.Txn).Check("/owner", version).Create("/tasks/done/7", nil, client.Persistent).Delete("/tasks/open/7", client.AnyVersion)
-		_, err := c.Commit(ctx, txn)
-		var refused *client.TxnError
-		if errors.As(err, &refused) {
-			fmt.Println("refused by", refused.Path)
-		}
-		return err
+	ctx := context.Background()
+	c, stop := connect(ctx)
+	defer stop()
+	_, err := c.Commit(ctx, new(client.Txn).Create("/owner", nil, client.Persistent).Create("/task", nil, client.Persistent))
+	fmt.Println(err)
+	_, err = c.Commit(ctx, new(client.Txn).Check("/owner", 7).Delete("/task", client.AnyVersion))
+	var refused *client.TxnError
+	if errors.As(err, &refused) {
+		fmt.Println(refused.Index, refused.Path, errors.Is(err, client.ErrBadVersion))
 	}
-	_ = move
+	// Output:
+	// <nil>
+	// 0 /owner true
 }
 
 // Follow shows every state of a znode that is seen, whatever happens to the connection.
 func ExampleClient_Follow() {
-	follow := func(ctx context.Context, c *client.Client) error {
-		for node, err := range c.Follow(ctx, "/settings") {
-			if err != nil {
-				return err
-			}
-			fmt.Println(node.Exists, string(node.Data))
+	ctx := context.Background()
+	c, stop := connect(ctx)
+	defer stop()
+	for node, err := range c.Follow(ctx, "/settings") {
+		if err != nil {
+			log.Fatal(err)
 		}
-		return nil
+		fmt.Printf("%v %q\n", node.Exists, node.Data)
+		if node.Exists {
+			break
+		}
+		if _, err := c.Create(ctx, "/settings", []byte("debug=1"), client.Persistent); err != nil {
+			log.Fatal(err)
+		}
 	}
-	_ = follow
+	// Output:
+	// false ""
+	// true "debug=1"
+}
+
+func ExampleClient_Watch() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, stop := connect(ctx)
+	defer stop()
+	w, err := c.Watch(ctx, "/", client.WatchSubtree)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := c.CreateAll(ctx, "/a/b"); err != nil {
+		log.Fatal(err)
+	}
+	for e := range w.All(ctx) {
+		fmt.Println(e.Type, e.Path)
+		if e.Path == "/a/b" {
+			break // closes the watch
+		}
+	}
+	// Output:
+	// NodeCreated /a
+	// NodeCreated /a/b
 }
 
 func ExampleClient_Async() {
-	load := func(ctx context.Context, c *client.Client, paths []string) error {
-		var reads []client.Future[client.NodeData]
-		for _, path := range paths {
-			reads = append(reads, c.Async().Get(ctx, path))
-		}
-		for _, read := range reads {
-			if _, err := read.Wait(ctx); err != nil {
-				return err
-			}
-		}
-		return nil
+	ctx := context.Background()
+	c, stop := connect(ctx)
+	defer stop()
+	var creates []client.Future[client.Created]
+	for range 3 {
+		creates = append(creates, c.Async().Create(ctx, "/n-", nil, client.PersistentSequential))
 	}
-	_ = load
+	for _, f := range creates {
+		created, err := f.Wait(ctx)
+		fmt.Println(created.Path, err)
+	}
+	// Output:
+	// /n-0000000000 <nil>
+	// /n-0000000001 <nil>
+	// /n-0000000002 <nil>
 }
 
 func ExampleClient_NewCache() {
-	serve := func(ctx context.Context, c *client.Client) error {
-		cache, err := c.NewCache(ctx, "/services")
-		if err != nil {
-			return err
-		}
-		defer cache.Close()
-		for change := range cache.Changes(ctx) {
-			fmt.Println(change.Type, change.Node.Path)
-		}
-		return cache.Err()
+	ctx := context.Background()
+	c, stop := connect(ctx)
+	defer stop()
+	if err := c.CreateAll(ctx, "/services/web"); err != nil {
+		log.Fatal(err)
 	}
-	_ = serve
+	cache, err := c.NewCache(ctx, "/services")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer cache.Close()
+	fmt.Println(cache.Children("/services"))
+	for change := range cache.Changes(ctx) {
+		fmt.Println(change.Type, change.Node.Path)
+		if change.Node.Path == "/services/web" {
+			break
+		}
+	}
+	// Output:
+	// [web]
+	// NodeCreated /services
+	// NodeCreated /services/web
 }

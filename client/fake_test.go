@@ -7,15 +7,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/proto"
 )
 
 // fake is a server of the client protocol on loopback: a tree, sessions that live until expire is called, and watches with the
 // semantics of client-protocol section 9. It fails on request.
 type fake struct {
-	t        *testing.T
 	listener net.Listener
 	running  sync.WaitGroup
 
@@ -46,17 +43,30 @@ type fakeConn struct {
 	below   map[string]bool // recursive
 }
 
-func newFake(t *testing.T) *fake {
-	f := &fake{t: t, nextID: 0x100, zxid: 1, sessions: map[proto.SessionID]bool{}, conns: map[*fakeConn]bool{}}
+func newFake(t testing.TB) *fake {
+	f := startFake()
+	t.Cleanup(f.stop)
+	return f
+}
+
+// StartFake starts a fake for examples.
+func StartFake() (addr string, stop func()) {
+	f := startFake()
+	return f.addr(), f.stop
+}
+
+func startFake() *fake {
+	f := &fake{nextID: 0x100, zxid: 1, sessions: map[proto.SessionID]bool{}, conns: map[*fakeConn]bool{}}
 	f.tree = newFakeTree()
 	f.listen("127.0.0.1:0")
-	t.Cleanup(f.stop)
 	return f
 }
 
 func (f *fake) listen(addr string) {
 	l, err := net.Listen("tcp", addr)
-	require.NoError(f.t, err)
+	if err != nil {
+		panic(err)
+	}
 	f.listener = l
 	f.running.Go(func() {
 		for {
@@ -94,15 +104,21 @@ func (f *fake) cutAll() {
 func (f *fake) expireAll() {
 	f.mu.Lock()
 	for id := range f.sessions {
-		f.endSession(id)
+		f.endSession(id, nil)
 	}
 	f.mu.Unlock()
 	f.cutAll()
 }
 
-func (f *fake) endSession(id proto.SessionID) {
+// endSession deletes a session with its ephemerals and closes its connections but one.
+func (f *fake) endSession(id proto.SessionID, except *fakeConn) {
 	delete(f.sessions, id)
 	f.zxid++
+	for c := range f.conns {
+		if c.session == id && c != except {
+			_ = c.nc.Close()
+		}
+	}
 	for path, n := range f.tree {
 		if n.stat.EphemeralOwner == id {
 			f.tree.remove(path, f.zxid)
@@ -234,7 +250,7 @@ func (c *fakeConn) handle(frame []byte) bool {
 		c.send(proto.ReplyHeader{Xid: h.Xid}, nil)
 		return true
 	case proto.OpCloseSession:
-		f.endSession(c.session)
+		f.endSession(c.session, c)
 		c.send(proto.ReplyHeader{Xid: h.Xid, Zxid: f.zxid}, nil)
 		return false
 	}

@@ -144,6 +144,47 @@ func TestTxn(t *testing.T) {
 	})
 }
 
+// A session that another client resumes and closes is expired for the first, with all that it held; a renewing client goes on.
+func TestExpiryByServer(t *testing.T) {
+	eachServer(t, func(t *testing.T, connect string) {
+		rebuilt := make(chan error, 10)
+		c := dial(t, connect, WithBackoff(time.Millisecond, 10*time.Millisecond), WithRenewal(func(ctx context.Context, c *Client) error {
+			_, err := c.Create(ctx, "/mine", nil, Ephemeral)
+			rebuilt <- err
+			return err
+		}))
+		ctx := within(t, 30*time.Second)
+		_, err := c.Create(ctx, "/mine", nil, Ephemeral)
+		require.NoError(t, err)
+		tree, err := c.Watch(ctx, "/", WatchSubtree)
+		require.NoError(t, err)
+		turn := states(t, c)
+		id, _ := c.Session()
+		thief := Resume{SessionID: id, Password: proto.SessionPassword(id)}
+		for len(rebuilt) == 0 { // the two take the connection from each other until one says the last word
+			if other, err := Dial(ctx, connect, WithResume(thief)); err == nil {
+				_ = other.Close()
+			} else {
+				require.ErrorIs(t, err, ErrSessionExpired)
+			}
+		}
+		require.ErrorIs(t, until(t, turn, Expired).Err, ErrSessionExpired)
+		require.NoError(t, <-rebuilt)
+		stat, exists, err := c.Exists(ctx, "/mine")
+		require.NoError(t, err)
+		require.True(t, exists)
+		now, _ := c.Session()
+		require.NotEqual(t, id, now)
+		require.Equal(t, now, SessionID(stat.EphemeralOwner))
+		for {
+			if e := next(t, tree); e.Type == WatchLost {
+				require.ErrorIs(t, e.Err, ErrSessionExpired)
+				break
+			}
+		}
+	})
+}
+
 // What only real servers do.
 func TestRealOnly(t *testing.T) {
 	for _, server := range servers() {
