@@ -20,7 +20,7 @@
 // Every operation takes a context first and waits as long as it allows: for a connection, for room among the outstanding requests, for
 // the answer. No goroutine is made for it. Requests of one goroutine are answered in the order of its calls; those in flight when a connection
 // is lost all fail with ErrConnectionLoss. Error.MayHaveApplied then says whether a write may have happened. Nothing is sent twice
-// unless Retry, CreateProtected or Guarantee is asked to. Async starts operations without waiting.
+// unless Retry, CreateProtected or DeleteSurely is asked to. Async starts operations without waiting.
 //
 // # Watches
 //
@@ -31,7 +31,7 @@
 // # Inside
 //
 // Three layers: package proto is the codec; conn is one connection, a reader and a writer goroutine around a queue of calls; session keeps
-// connections coming. The methods of Client are the fourth, thin one. Who owns what:
+// connections coming, and the methods of Client are thin on top of it. Who owns what:
 //
 //	session goroutine   session's fields up to mu, hosts; it is the reader of the connection, and completes calls
 //	writer goroutine    the socket's output; one write for all requests that wait
