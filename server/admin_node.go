@@ -93,7 +93,7 @@ func (n adminNode) Connections() (plain, secure []admin.Connection) {
 	return plain, nil
 }
 
-// facts is the connection as the command connections shows it.
+// facts is the connection as the command connections shows it, and as cons and stat do.
 func (c *conn) facts() admin.Connection {
 	c.mu.Lock()
 	st, queued, pending := c.mu.stats, c.mu.queue.len(), len(c.mu.out.buf) > 0

@@ -170,29 +170,18 @@ func (s *Server) sortedConns() []*conn {
 
 // describe is the connection's line in stat, and in cons.
 func (c *conn) describe(asking *conn, details bool) string {
-	c.mu.Lock()
-	st, queued, pending := c.mu.stats, c.mu.queue.len(), len(c.mu.out.buf) > 0
-	c.mu.Unlock()
-	interest := 1
-	switch {
-	case c == asking:
-		interest = 0
-	case pending:
-		interest = 5
+	f := c.facts()
+	if c == asking {
+		f.Interest = 0
 	}
-	line := fmt.Sprintf(" /%s[%d](queued=%d,recved=%d,sent=%d", c.remote, interest, queued, st.received, st.sent)
-	if s := c.session.Load(); details && s != nil {
-		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", s.id, opWord(st.lastOp, st.answeredTotal),
-			c.established.UnixMilli(), s.timeoutMs.Load())
-		if st.lastXid >= 0 {
-			line += fmt.Sprintf(",lcxid=0x%x", st.lastXid)
+	line := fmt.Sprintf(" /%s[%d](queued=%d,recved=%d,sent=%d", f.Remote, f.Interest, f.Outstanding, f.Received, f.Sent)
+	if s := f.BoundSession; details && s != nil {
+		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", proto.SessionID(s.ID), s.LastOperation, s.Established, s.TimeoutMs)
+		if s.LastCxid >= 0 {
+			line += fmt.Sprintf(",lcxid=0x%x", s.LastCxid)
 		}
-		avg := int64(0)
-		if st.answeredTotal > 0 {
-			avg = st.latencySum / st.answeredTotal
-		}
-		line += fmt.Sprintf(",lzxid=%v,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", st.lastZxid,
-			nsToMs(st.lastResponse), st.latency[latencyLast], st.latency[latencyMin], avg, st.latency[latencyMax])
+		line += fmt.Sprintf(",lzxid=%v,lresp=%d,llat=%d,minlat=%d,avglat=%d,maxlat=%d", proto.Zxid(s.LastZxid),
+			s.LastResponse, s.LastLatency, s.MinLatency, s.AvgLatency, s.MaxLatency)
 	}
 	return line + ")\n"
 }

@@ -3,6 +3,7 @@ package admin
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -218,4 +221,38 @@ func TestSlowSnapshotIsNotCutOff(t *testing.T) {
 	status, _ := say(t, serveOn(t, s), "GET /commands/snapshot HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n")
 	require.Equal(t, "HTTP/1.1 200 OK", status)
 	require.NoError(t, <-waited)
+}
+
+// A client that asks and asks and never reads is cut off, whatever it asks for.
+func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
+	large := strings.Repeat("x", 32<<20)
+	node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) { return fileOf(large), nil }}
+	s := New(Options{Node: node, SnapshotEnabled: true})
+	s.patience = 100 * time.Millisecond
+	addr := serveOn(t, s)
+	for _, path := range []string{"/commands/stats", "/commands", "/none", "/commands/snapshot"} {
+		nc, err := net.Dial("tcp", addr)
+		require.NoError(t, err)
+		require.NoError(t, nc.(*net.TCPConn).SetReadBuffer(4096))
+		require.NoError(t, nc.SetWriteDeadline(time.Now().Add(20*time.Second)))
+		request := []byte(strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n", 1000))
+		for err == nil {
+			_, err = nc.Write(request)
+		}
+		var timeout net.Error
+		require.False(t, errors.As(err, &timeout) && timeout.Timeout(), "%s: the server still holds the connection: %v", path, err)
+		require.NoError(t, nc.Close())
+	}
+}
+
+// However often somebody is refused, the log has one line a second of it.
+func TestRefusalsDoNotFillTheLog(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	s := New(Options{Node: &fakeNode{}, Log: zap.New(core)})
+	for range 100 {
+		ask(t, s, "GET", "/commands/snapshot")
+		ask(t, s, "GET", "/commands/snapshot", "Authorization", "ip")
+	}
+	require.Less(t, logs.Len(), 10)
+	require.NotZero(t, logs.Len())
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"time"
 
 	"go.uber.org/zap"
 )
@@ -55,9 +54,9 @@ func outcome(command, text string) []byte {
 	return lay(nil, append(b, '}'))
 }
 
-// send writes an answer in JSON. The client has answerTimeout to take it.
+// send writes an answer in JSON.
 func (s *Server) send(w http.ResponseWriter, status int, text []byte) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // not every writer has one
+	s.extend(w) // the command may have taken long
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
@@ -68,7 +67,6 @@ func (s *Server) send(w http.ResponseWriter, status int, text []byte) {
 func (s *Server) stream(w http.ResponseWriter, snap *Snapshot) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(snap.Size, 10))
-	control := http.NewResponseController(w)
 	piece := make([]byte, pieceBytes)
 	for sent := int64(0); sent < snap.Size; {
 		n, err := io.ReadFull(snap.Body, piece[:min(int64(len(piece)), snap.Size-sent)])
@@ -76,7 +74,7 @@ func (s *Server) stream(w http.ResponseWriter, snap *Snapshot) {
 			s.o.Log.Error("reading a snapshot for a client", zap.Int64("offset", sent), zap.Error(err))
 			panic(http.ErrAbortHandler) // the client must not take it for a whole one
 		}
-		_ = control.SetWriteDeadline(time.Now().Add(answerTimeout))
+		s.extend(w)
 		if _, err := w.Write(piece[:n]); err != nil {
 			s.o.Log.Info("client did not take the snapshot", zap.Int64("offset", sent), zap.Error(err))
 			return

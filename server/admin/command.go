@@ -87,7 +87,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	if c.auth {
 		if status, err := s.authorize(r); err != nil {
-			s.o.Log.Warn("command refused", zap.String("command", c.name), zap.String("client_addr", r.RemoteAddr), zap.Error(err))
+			s.logRefusal("command refused", r, zap.String("command", c.name), zap.Error(err))
 			s.send(w, status, outcome(name, err.Error()))
 			return
 		}

@@ -46,7 +46,9 @@ type Server struct {
 	commands  map[string]*command // by name and alias
 	names     []string            // of the commands, sorted
 	running   chan struct{}       // a token for each command that gathers its answer
+	patience  time.Duration       // answerTimeout
 	snapshots interval
+	refusals  interval // of refusals that are logged
 }
 
 // New returns a server that listens nowhere yet.
@@ -63,7 +65,8 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, running: make(chan struct{}, commandsMax), snapshots: interval{every: o.SnapshotInterval}}
+	s := &Server{o: o, running: make(chan struct{}, commandsMax), patience: answerTimeout,
+		snapshots: interval{every: o.SnapshotInterval}, refusals: interval{every: time.Second}}
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for levels that do not exist
 	s.http = &http.Server{
@@ -95,6 +98,7 @@ func (s *Server) Close(ctx context.Context) {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.extend(w)
 	r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
 	if r.Method == http.MethodTrace {
 		http.Error(w, "TRACE is refused", http.StatusForbidden)
@@ -110,11 +114,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path := r.URL.Path; {
 	case path == "/metrics" && s.o.Metrics != nil:
-		s.get(w, r, s.o.Metrics.ServeHTTP)
+		onlyGet(w, r, s.o.Metrics.ServeHTTP)
 	case path == "/healthz":
-		s.get(w, r, func(w http.ResponseWriter, _ *http.Request) { sendText(w, http.StatusOK, "ok\n") })
+		onlyGet(w, r, func(w http.ResponseWriter, _ *http.Request) { sendText(w, http.StatusOK, "ok\n") })
 	case path == "/readyz":
-		s.get(w, r, s.ready)
+		onlyGet(w, r, s.ready)
 	case s.o.PProf && strings.HasPrefix(path, "/debug/pprof/"):
 		profile(w, r)
 	default:
@@ -122,13 +126,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// get runs serve for the methods GET and HEAD, within answerTimeout, and refuses others.
-func (s *Server) get(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
+// extend gives the client answerTimeout from now to take what is written to w. Every answer begins with it: a client that
+// does not read must not keep its connection.
+func (s *Server) extend(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience)) // not every writer has one
+}
+
+// onlyGet runs serve for the methods GET and HEAD, and refuses others.
+func onlyGet(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 	if !isGet(r) {
 		methodNotAllowed(w, allowGet)
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 	serve(w, r)
 }
 
@@ -162,7 +171,7 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 
 // list names the commands. Source: operations section 3.2.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
-	s.get(w, r, func(w http.ResponseWriter, _ *http.Request) {
+	onlyGet(w, r, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		var page strings.Builder
 		for _, name := range s.names {
@@ -172,12 +181,13 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// profile serves Go's profiles. It sets no deadline: a profile takes as long as was asked for.
+// profile serves Go's profiles. It has no deadline: a profile takes as long as was asked for.
 func profile(w http.ResponseWriter, r *http.Request) {
 	if !isGet(r) {
 		methodNotAllowed(w, allowGet)
 		return
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
 	case "cmdline":
 		pprof.Cmdline(w, r)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -13,15 +14,14 @@ import (
 func snapshot(s *Server, r *http.Request) answer {
 	switch {
 	case !s.o.SnapshotEnabled:
-		s.o.Log.Warn("Snapshot command is disabled", zap.String("client_addr", r.RemoteAddr))
+		s.logRefusal("Snapshot command is disabled", r)
 		return answer{status: http.StatusServiceUnavailable}
 	case s.o.SnapshotLacksZxid:
-		s.o.Log.Warn("the command snapshot needs serializeLastProcessedZxid.enabled", zap.String("client_addr", r.RemoteAddr))
+		s.logRefusal("the command snapshot needs serializeLastProcessedZxid.enabled", r)
 		return answer{status: http.StatusInternalServerError}
 	case !s.snapshots.allow(s.o.Now()):
 		s.o.Node.SnapshotRefused()
-		s.o.Log.Warn("the command snapshot is asked too often: admin.rateLimiterIntervalInMS",
-			zap.String("client_addr", r.RemoteAddr), zap.Duration("interval", s.snapshots.every))
+		s.logRefusal("the command snapshot is asked too often: admin.rateLimiterIntervalInMS", r, zap.Duration("interval", s.snapshots.every))
 		return answer{status: http.StatusTooManyRequests}
 	}
 	snap, err := s.o.Node.Snapshot(r.Context())
@@ -42,6 +42,13 @@ func announce(w http.ResponseWriter, snap *Snapshot) {
 // restore answers as where admin.restore.enabled is false: this server does not replace its state while it
 // serves. A snapshot is restored by starting a server on it.
 func restore(s *Server, r *http.Request) answer {
-	s.o.Log.Warn("Restore command is disabled: this server cannot restore while it runs", zap.String("client_addr", r.RemoteAddr))
+	s.logRefusal("Restore command is disabled: this server cannot restore while it runs", r)
 	return answer{status: http.StatusServiceUnavailable}
+}
+
+// logRefusal logs why a client was refused, one of them a second: anybody can ask.
+func (s *Server) logRefusal(why string, r *http.Request, facts ...zap.Field) {
+	if s.refusals.allow(time.Now()) {
+		s.o.Log.Warn(why, append(facts, zap.String("client_addr", r.RemoteAddr))...)
+	}
 }
