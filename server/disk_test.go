@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -138,15 +139,17 @@ func TestBoundPortIsAnErrorWithItsExitCode(t *testing.T) {
 func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.SnapCount = 100
-	addr, stop := start(t, cfg, server.Options{})
+	fs := vfs.NewMem()
+	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
+	addr, stop := start(t, cfg, memOptions(t, fs))
 	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
 	_, err := c.Create("/n", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	version := int32(0)
 	snapshots := func() []string {
-		names, err := filepath.Glob(filepath.Join(cfg.DataDir, "version-2", "snapshot.*"))
+		names, err := fs.List(filepath.Join(cfg.DataDir, "version-2"))
 		require.NoError(t, err)
-		return names
+		return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "snapshot.") })
 	}
 	require.Eventually(t, func() bool {
 		for range 50 {
@@ -154,12 +157,12 @@ func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 			require.NoError(t, err)
 			version++
 		}
-		_, err := vfs.OS().Stat(filepath.Join(cfg.DataDir, "version-2", "snapshot.0"))
+		_, err := fs.Stat(filepath.Join(cfg.DataDir, "version-2", "snapshot.0"))
 		return err != nil && len(snapshots()) >= 3
 	}, 20*time.Second, time.Millisecond)
 	stop()
 	require.LessOrEqual(t, len(snapshots()), 4)
-	addr, _ = start(t, cfg, server.Options{})
+	addr, _ = start(t, cfg, memOptions(t, fs))
 	c = dial(t, addr, wire.Options{})
 	data, stat, err := c.GetData("/n", false)
 	require.NoError(t, err)

@@ -1,9 +1,13 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
@@ -71,4 +76,116 @@ func TestRefusedConnectionsDoNotFloodTheLog(t *testing.T) {
 		_ = nc.Close()
 	}
 	require.LessOrEqual(t, logs.FilterMessage("refusing connection").Len(), 5)
+}
+
+// stopsSoon fails the test if Stop waits for what may never come.
+func stopsSoon(t *testing.T, s *Server) {
+	t.Helper()
+	began := time.Now()
+	s.Stop()
+	require.Less(t, time.Since(began), 5*time.Second)
+	require.Zero(t, s.conns.len())
+}
+
+func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
+	fs := vfs.NewMem()
+	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	fs.SetCapacity(fs.Used() + 10)
+	call := c.Send(wire.Create("/lost", make([]byte, 4096), wire.OpenACL, proto.ModePersistent))
+	eventually(t, func() bool { return s.logStalled.Load() != 0 && s.guard.full() }, "the log waits")
+	waiting := dialRaw(t, s) // its session cannot be created any more
+	req := wire.ConnectRequest(wire.Options{TimeoutMs: 10_000})
+	require.NoError(t, wire.WriteFrame(waiting, req.AppendTo(nil)))
+	stopsSoon(t, s)
+	require.Error(t, call.Wait(), "nothing that is not durable is acknowledged")
+
+	fs.SetCapacity(64 << 20)
+	s = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	defer s.Stop()
+	require.NotZero(t, s.store.state.Lookup([]byte("/kept")))
+	require.Zero(t, s.store.state.Lookup([]byte("/lost")))
+}
+
+func TestStopWithAClientThatTakesNothing(t *testing.T) {
+	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	_, err := dialWire(t, s, wire.Options{}).Create("/big", make([]byte, 900<<10), proto.ModePersistent)
+	require.NoError(t, err)
+	nc := dialRaw(t, s)
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	var b []byte
+	for range 200 {
+		b = frame(b, 1, wire.GetData("/big", false))
+	}
+	_, err = nc.Write(b)
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		stuck := false
+		s.conns.each(func(c *conn) {
+			c.mu.Lock()
+			stuck = stuck || c.mu.waiting && c.mu.out.writing
+			c.mu.Unlock()
+		})
+		return stuck
+	}, "the reader waits for the drain")
+	stopsSoon(t, s)
+}
+
+func TestStopWhileASnapshotIsWrittenAndClientsCome(t *testing.T) {
+	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	c := dialWire(t, s, wire.Options{})
+	var reqs []wire.Request
+	for i := range 2000 {
+		reqs = append(reqs, wire.Create(fmt.Sprintf("/n%04d", i), make([]byte, 1000), wire.OpenACL, proto.ModePersistent))
+	}
+	calls := c.SendAll(reqs)
+	require.NoError(t, calls[len(calls)-1].Wait())
+	s.snapshotter.request()
+	var dialers sync.WaitGroup
+	addr := s.Addr().String()
+	for range 8 {
+		dialers.Go(func() {
+			for {
+				c, err := wire.Dial(addr, wire.Options{Reply: time.Second})
+				if err != nil {
+					return
+				}
+				c.Close()
+			}
+		})
+	}
+	stopsSoon(t, s)
+	dialers.Wait()
+}
+
+func TestStartThatFailsGivesEverythingBack(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	fs := vfs.NewMem()
+	cfg := memConfig()
+	cfg.ClientPort = taken.Addr().(*net.TCPAddr).Port
+	var bind *BindError
+	require.ErrorAs(t, New(cfg, Options{FS: fs, Meta: meta.NewMem(1)}).Start(), &bind)
+
+	eio := errors.New("input/output error")
+	fs.Hook(func(op vfs.Op) error {
+		if strings.Contains(op.Name, "snapshot.") {
+			return eio
+		}
+		return nil
+	})
+	var data *DataError
+	require.ErrorAs(t, New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start(), &data)
+	fs.Hook(nil)
+
+	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start(), "locks and files were given back")
+	s.Stop()
 }
