@@ -21,20 +21,37 @@ func (c *conn) auth(xid int32, body []byte) {
 		return
 	}
 	ids, ok := c.srv.authenticate(c.remote.Addr(), req.Scheme.String(), req.Auth)
-	if !ok {
-		c.srv.metrics.authFailed.Inc()
-		c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote), zap.String("scheme", req.Scheme.String()))
-		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
-		return
-	}
 	have := *c.ids.Load()
 	for _, id := range ids {
 		if !slices.Contains(have, id) {
 			have = append(slices.Clip(have), id)
 		}
 	}
+	if !ok || tooMany(have) {
+		c.srv.metrics.authFailed.Inc()
+		scheme := req.Scheme[:min(len(req.Scheme), 32)] // the client chose it, and its length
+		c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote), zap.ByteString("scheme", scheme),
+			zap.Int("identities", len(have)))
+		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
+		return
+	}
 	c.ids.Store(&have)
 	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), queuedReply)
+}
+
+// Bounds of the identities of one connection. ZooKeeper has none, but nobody has so many: they are kept as
+// long as the connection lives, and looked through for every access.
+const (
+	maxIdentities    = 1024
+	maxIdentityBytes = 1 << 20
+)
+
+func tooMany(ids []datatree.Identity) bool {
+	bytes := 0
+	for _, id := range ids {
+		bytes += len(id.ID)
+	}
+	return len(ids) > maxIdentities || bytes > maxIdentityBytes
 }
 
 // authenticate returns the identities that the credentials of a client at remote prove.

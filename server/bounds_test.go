@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -128,4 +129,23 @@ func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
 	require.Error(t, err)
 	require.NoError(t, c.WaitClosed())
 	require.Zero(t, s.large.used.Load())
+}
+
+func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	for name, size := range map[string]int{"many": 10, "large": 200 << 10} {
+		t.Run(name, func(t *testing.T) {
+			c := dialWire(t, s, wire.Options{})
+			n := 0
+			for ; n < 2*maxIdentities; n++ {
+				if err := c.Auth("digest", fmt.Sprintf("%0*d:p", size, n)); err != nil {
+					require.ErrorIs(t, err, proto.ErrAuthFailed)
+					break
+				}
+				require.NoError(t, c.Auth("digest", fmt.Sprintf("%0*d:p", size, n)), "the same again costs nothing")
+			}
+			require.NoError(t, c.WaitClosed())
+			require.Equal(t, min(maxIdentities-1, maxIdentityBytes/size), n)
+		})
+	}
 }
