@@ -6,6 +6,7 @@
 //	1   unexpected error; or a configuration that names what does not exist
 //	2   invalid invocation or configuration
 //	3   a data directory cannot be used
+//	4   the admin server cannot be started on the port that was asked for
 //	10  the log could not be written
 //	14  a port cannot be bound
 //
