@@ -32,7 +32,8 @@ func (g *guard) full() bool { return g.low.Load() }
 // wrote notes n bytes of log. A disk may fill up faster than the guard looks at it, so it looks
 // again after every sixteenth of the watermark.
 func (g *guard) wrote(n int) {
-	if g.written += int64(n); g.written > g.srv.cfg.DiskWatermark.Bytes/16 {
+	g.written += int64(n)
+	if limit := g.srv.cfg.DiskWatermark.Bytes / 16; limit > 0 && g.written > limit {
 		g.written = 0
 		g.check()
 	}

@@ -98,11 +98,3 @@ func eventually(t testing.TB, fact func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, fact, 5*time.Second, time.Millisecond, msg)
 }
-
-// onlyConn is the one connection that is open.
-func onlyConn(t testing.TB, s *Server) (only *conn) {
-	t.Helper()
-	s.conns.each(func(c *conn) { only = c })
-	require.NotNil(t, only)
-	return only
-}

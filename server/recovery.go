@@ -85,7 +85,7 @@ func (s *Server) recover() error {
 	if n := state.DropOrphanEphemerals(); n > 0 {
 		s.log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
 	}
-	s.store = newStore(state)
+	s.store, s.replayed = newStore(state), replayed
 	s.log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
 		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
 		zap.Duration("snapshot_took", loaded), zap.Duration("took", time.Since(began)))

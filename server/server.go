@@ -54,11 +54,12 @@ type Server struct {
 	began    time.Time
 	enforced []string // schemes of which a connection must have authenticated one
 
-	locks []io.Closer
-	meta  meta.Store
-	snaps *snapshot.Store
-	wal   *wal.Log
-	store *store
+	locks    []io.Closer
+	meta     meta.Store
+	snaps    *snapshot.Store
+	wal      *wal.Log
+	replayed int // txns replayed by recover
+	store    *store
 
 	tracker     *tracker
 	conns       *connSet
@@ -148,7 +149,7 @@ func (s *Server) Start() (err error) {
 	s.guard = newGuard(s)
 	s.snapshotter = newSnapshotter(s)
 	s.node = newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.state.LastZxid())
-	logger := newLogger(s, s.wal, s.node.out, 0)
+	logger := newLogger(s, s.wal, s.node.out, s.replayed)
 	applier := newApplier(s, logger.out)
 	now := s.clock.now()
 	s.tracker = newTracker(s.cfg.TickTime, proto.ServerID(max(s.cfg.ServerID, 1)), s.clock.wallMs())

@@ -21,9 +21,6 @@ type answer struct {
 	stream   bool
 }
 
-// refused is an answer without fields that says why only in the key error.
-func refused(status int, text string) answer { return answer{status: status, failure: text} }
-
 // encode returns the whole answer of a command. Source: operations section 3.2.
 func (a answer) encode(command string) ([]byte, error) {
 	text := []byte{'{'}

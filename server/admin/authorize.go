@@ -8,6 +8,8 @@ import (
 )
 
 // errNoCredentials is ZooKeeper's text for a request without the header Authorization.
+//
+//lint:ignore ST1005 the text is ZooKeeper's
 var errNoCredentials = errors.New("Auth info is missing for the command")
 
 // authorize checks the header Authorization, which is "<scheme> <auth>" with the auth in plain text, and

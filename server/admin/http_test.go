@@ -160,13 +160,13 @@ func TestSnapshotStreams(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Equal(t, large, body)
 	require.Equal(t, "application/octet-stream", resp.Header.Get("Content-Type"))
-	require.Equal(t, []string{"0x100000003"}, resp.Header["last_zxid"])
+	require.Equal(t, []string{"0x100000003"}, resp.Header[lastZxidHeader])
 	require.True(t, closed)
 
 	closed = false
 	resp, _ = ask(t, s, "GET", "/commands/snapshot?streaming=no", "Authorization", "ip")
 	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
-	require.Equal(t, []string{"0x100000003"}, resp.Header["last_zxid"])
+	require.Equal(t, []string{"0x100000003"}, resp.Header[lastZxidHeader])
 	require.True(t, closed)
 }
 

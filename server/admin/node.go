@@ -69,8 +69,10 @@ type Node interface {
 
 // What Authorize returns. Their texts are ZooKeeper's. Source: operations section 3.3.
 var (
+	//lint:ignore ST1005 the text is ZooKeeper's
 	ErrNotAuthenticated = errors.New("Not authenticated")
-	ErrNotAuthorized    = errors.New("Not authorized")
+	//lint:ignore ST1005 the text is ZooKeeper's
+	ErrNotAuthorized = errors.New("Not authorized")
 )
 
 // Credentials is the header Authorization, cut at its first blank, and who sent it.

@@ -35,7 +35,7 @@ func snapshot(s *Server, r *http.Request) answer {
 
 // announce puts what a snapshot is into the headers, spelled as ZooKeeper does.
 func announce(w http.ResponseWriter, snap *Snapshot) {
-	w.Header()["last_zxid"] = []string{"0x" + strconv.FormatUint(uint64(snap.Zxid), 16)}
+	w.Header()[lastZxidHeader] = []string{"0x" + strconv.FormatUint(uint64(snap.Zxid), 16)}
 	w.Header()["snapshot_size"] = []string{strconv.FormatInt(snap.Size, 10)}
 }
 
@@ -52,3 +52,7 @@ func (s *Server) logRefusal(why string, r *http.Request, facts ...zap.Field) {
 		s.o.Log.Warn(why, append(facts, zap.String("client_addr", r.RemoteAddr))...)
 	}
 }
+
+// lastZxidHeader is ZooKeeper's name of the header with a snapshot's zxid, sent in just this form:
+// net/http would send Last_zxid.
+var lastZxidHeader = "last_zxid"
