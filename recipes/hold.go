@@ -1,0 +1,172 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// revokeMessage is the data by which a holder is asked to let go. Source: Curator's Revoker.
+const revokeMessage = "__REVOKE__"
+
+// Hold is possession: of a lock, of a permit of a semaphore, of leadership. It rests on an ephemeral znode.
+//
+// The possession is exclusive as long as its holder acts only while Context lives. That cannot be perfect: a process that is paused
+// between the check and the act finds out too late. What must not be harmed therefore checks Token: it remembers the
+// largest one it has seen and refuses smaller ones. All methods may be called concurrently.
+type Hold struct {
+	line    *line
+	path    string
+	token   client.Zxid
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	revoked chan struct{}
+	watched sync.WaitGroup // the goroutine that watches the own znode
+
+	release sync.Once
+	err     error // of the release
+}
+
+// Context ends when the possession can no longer be trusted: after Release, when the connection is lost (or, with UntilExpiry, the
+// session may be), and when somebody deletes the znode. Its cause says which. It has the values of the context that the Hold was
+// acquired with, but not its end.
+func (h *Hold) Context() context.Context { return h.ctx }
+
+// Token is the fencing token: the zxid of the txn that created the znode. Among conflicting Holds of a recipe a later one
+// has a larger token, whatever servers and sessions came and went.
+func (h *Hold) Token() client.Zxid { return h.token }
+
+// Path is the znode that the possession rests on.
+func (h *Hold) Path() string { return h.path }
+
+// Revoked is closed when somebody asks the holder to release (see Revoke). Nothing else happens: to heed it is the holder's part.
+func (h *Hold) Revoked() <-chan struct{} { return h.revoked }
+
+// Release gives up the possession. Context has ended when it begins. If ctx ends first, the deletion goes on in the background. A
+// possession that was lost already is a success; a second call returns what the first did.
+func (h *Hold) Release(ctx context.Context) error {
+	h.release.Do(func() {
+		h.end(ErrReleased)
+		h.watched.Wait() // the watch is closed, so that the deletion is no event for ourselves
+		h.err = h.line.leave(ctx, h.path)
+	})
+	return h.err
+}
+
+// Revoke asks the holder whose znode is at path to release, in the way of Curator. It is a request, no more. Errors: ErrNoNode of
+// package client if the holder is gone already.
+func Revoke(ctx context.Context, c *client.Client, path string) error {
+	return again(ctx, func(ctx context.Context) error {
+		_, err := c.Set(ctx, path, []byte(revokeMessage), client.AnyVersion)
+		return err
+	})
+}
+
+// possess makes a Hold of a znode that nothing blocks. The order matters: the context is tied to the session first and the znode is seen
+// afterwards, owned by that session; whatever happens to the session later ends the context.
+func (l *line) possess(ctx context.Context, path string) (*Hold, error) {
+	for {
+		held, stop := l.c.WhileHeld(context.WithoutCancel(ctx), l.isStrict)
+		session, _ := l.c.Session()
+		data, stat, w, err := l.c.GetW(ctx, path)
+		switch {
+		case err == nil && client.SessionID(stat.EphemeralOwner) != session:
+			w.Close()
+			stop()
+			return nil, ErrLost
+		case err == nil && held.Err() == nil:
+			h := &Hold{line: l, path: path, token: stat.Czxid, revoked: make(chan struct{})}
+			h.ctx, h.end = context.WithCancelCause(held)
+			h.watched.Go(func() {
+				defer stop()
+				h.attend(string(data) == revokeMessage, w)
+			})
+			return h, nil
+		case err == nil: // the connection was lost in between
+			w.Close()
+		case errors.Is(err, client.ErrNoNode):
+			err = ErrLost
+		}
+		stop()
+		if err != nil && !client.SafeToRetry(err) {
+			return nil, err
+		}
+	}
+}
+
+// attend ends the hold when its znode is deleted, and passes on a request to release.
+func (h *Hold) attend(isRevoked bool, w *client.Watch) {
+	isSaid := false
+	for {
+		if isRevoked && !isSaid {
+			isSaid = true
+			close(h.revoked)
+		}
+		if err := awaitEvent(h.ctx, w); err != nil {
+			h.end(err)
+			return
+		}
+		var data []byte
+		err := client.Retry(h.ctx, func(ctx context.Context) (err error) {
+			data, _, w, err = h.line.c.GetW(ctx, h.path)
+			return err
+		})
+		if errors.Is(err, client.ErrNoNode) {
+			err = ErrLost
+		}
+		if err != nil {
+			h.end(err)
+			return
+		}
+		isRevoked = string(data) == revokeMessage
+	}
+}
+
+// acquire joins the line, waits until nothing blocks and takes possession. On any error nothing is left in the line.
+func (l *line) acquire(ctx context.Context, marker string, blocks blocker, isTry bool) (*Hold, error) {
+	path, err := l.join(ctx, marker)
+	if err != nil {
+		return nil, err
+	}
+	var h *Hold
+	if err = l.await(ctx, path, blocks, isTry); err == nil {
+		h, err = l.possess(ctx, path)
+	}
+	if err != nil {
+		_ = l.leave(ctx, path) // goes on in the background if ctx has ended; what fails for good ends with the session
+		return nil, err
+	}
+	return h, nil
+}
+
+// Contender is one participant in a line, in the order of the line.
+type Contender struct {
+	Path  string
+	Data  []byte
+	Token client.Zxid // fencing token of the participant, now or when its turn comes
+}
+
+// contenders reads who is in the line. Those that leave while it is read are left out.
+func (l *line) contenders(ctx context.Context) ([]Contender, error) {
+	line, err := l.places(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []Contender
+	for _, p := range line {
+		path := childOf(l.parent, p.name)
+		err := client.Retry(ctx, func(ctx context.Context) error {
+			data, stat, err := l.c.Get(ctx, path)
+			if err == nil {
+				all = append(all, Contender{path, data, stat.Czxid})
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, client.ErrNoNode) {
+			return nil, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,149 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// line is an order of ephemeral sequential znodes under one parent: who is in it, and in which order they came.
+type line struct {
+	c       *client.Client
+	parent  string
+	markers []string // what the names of the line contain before the number; the same counter serves all
+	options
+}
+
+// place is one znode of a line.
+type place struct {
+	name   string
+	marker string
+	seq    int32
+}
+
+// join adds a znode at the end and returns its path. Missing parents are created.
+func (l *line) join(ctx context.Context, marker string) (string, error) {
+	for {
+		path, err := l.c.CreateProtected(ctx, childOf(l.parent, marker), l.data, client.EphemeralSequential, client.WithACL(l.acl...))
+		if !errors.Is(err, client.ErrNoNode) {
+			return path, err
+		}
+		if err := l.ensure(ctx, l.c, l.parent); err != nil {
+			return "", err
+		}
+	}
+}
+
+// leave deletes a znode of this session. It is not stopped by the end of ctx, and content if the session is over.
+func (l *line) leave(ctx context.Context, path string) error {
+	if err := l.c.DeleteSurely(ctx, path); err != nil && !isGone(err) {
+		return err
+	}
+	return nil
+}
+
+// places returns the line in order. A parent that does not exist is an empty line.
+func (l *line) places(ctx context.Context) ([]place, error) {
+	var names []string
+	err := client.Retry(ctx, func(ctx context.Context) (err error) {
+		names, _, err = l.c.Children(ctx, l.parent)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return order(names, l.markers), nil
+}
+
+// order picks the names that contain one of the markers followed by a number, and sorts them by the number: prefixes are random. The
+// counter is a signed 32-bit value that wraps, so numbers are compared by their distance. Those of a line are never 2^31 apart unless
+// a znode stays in it for that many others. Source: operations section 9.1.3.
+func order(names, markers []string) []place {
+	var line []place
+	for _, name := range names {
+		for _, marker := range markers {
+			i := strings.LastIndex(name, marker)
+			if i < 0 {
+				continue
+			}
+			if seq, err := strconv.ParseInt(name[i+len(marker):], 10, 32); err == nil {
+				line = append(line, place{name, marker, int32(seq)})
+				break
+			}
+		}
+	}
+	slices.SortFunc(line, func(a, b place) int { return int(a.seq - b.seq) })
+	return line
+}
+
+// blocker tells which place the i-th has to wait for, -1 if none.
+type blocker func(line []place, i int) int
+
+// predecessor is the blocker of an exclusive line.
+func predecessor(_ []place, i int) int { return i - 1 }
+
+// await waits until nothing blocks the znode at path. Each wait is for one other znode only, so that a release wakes one. It is watched
+// by a getData, not by an exists, whose watch would stay on the server for ever if the znode was gone already. Every read of
+// this session shows at least what came before the own znode, and a deletion at most late, so a stale server delays and never
+// misleads. Errors: ErrLost if the own znode is gone, ErrBusy if isTry and there is a wait.
+func (l *line) await(ctx context.Context, path string, blocks blocker, isTry bool) error {
+	own := path[strings.LastIndexByte(path, '/')+1:]
+	for {
+		line, err := l.places(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(line, func(p place) bool { return p.name == own })
+		if i < 0 {
+			return ErrLost
+		}
+		j := blocks(line, i)
+		switch {
+		case j < 0:
+			return nil
+		case isTry:
+			return ErrBusy
+		}
+		if err := awaitChange(ctx, l.c, childOf(l.parent, line[j].name)); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitChange waits until something happens to a znode, and not at all if it does not exist.
+func awaitChange(ctx context.Context, c *client.Client, path string) error {
+	var w *client.Watch
+	err := client.Retry(ctx, func(ctx context.Context) (err error) {
+		_, _, w, err = c.GetW(ctx, path)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return awaitEvent(ctx, w)
+}
+
+// awaitEvent waits for the event of a one-shot watch.
+func awaitEvent(ctx context.Context, w *client.Watch) error {
+	defer w.Close()
+	e, ok := w.Next(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !ok && w.Err() != nil:
+		return w.Err()
+	case !ok:
+		return client.ErrClosed
+	}
+	return e.Err
+}

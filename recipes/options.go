@@ -1,0 +1,72 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// Option changes how a recipe works.
+type Option func(*options)
+
+type options struct {
+	acl      []client.ACL
+	data     []byte
+	isStrict bool
+}
+
+func newOptions(given []Option) options {
+	o := options{acl: client.OpenACL(), isStrict: true}
+	for _, f := range given {
+		f(&o)
+	}
+	return o
+}
+
+// WithACL sets the ACL of every znode that a recipe creates, parents included, overriding the default, which is open to everybody.
+// All participants need read, create and delete on the parent.
+func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl } }
+
+// WithData sets the data of a participant's znode, overriding the default, which is none. Others see it as Contender.Data.
+func WithData(data []byte) Option { return func(o *options) { o.data = data } }
+
+// UntilExpiry lets a Hold survive the loss of its connection for as long as its session may, overriding the default, which ends it at
+// once. It trades safety for calm: the holder then relies on its clock, and on not being paused, to stop in time.
+func UntilExpiry() Option { return func(o *options) { o.isStrict = false } }
+
+// ensure creates a znode and its missing ancestors as containers, which the servers remove some time after their last child. It
+// succeeds if the znode exists.
+func (o *options) ensure(ctx context.Context, c *client.Client, path string) error {
+	return again(ctx, func(ctx context.Context) error {
+		for {
+			_, err := c.Create(ctx, path, nil, client.Container, client.WithACL(o.acl...))
+			switch {
+			case errors.Is(err, client.ErrNodeExists):
+				return nil
+			case !errors.Is(err, client.ErrNoNode) || parentOf(path) == "/":
+				return err
+			}
+			if err := o.ensure(ctx, c, parentOf(path)); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// parentOf returns the path of the parent, "/" for a znode at the top.
+func parentOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+// childOf returns the path of a child.
+func childOf(parent, name string) string {
+	if parent == "/" {
+		return parent + name
+	}
+	return parent + "/" + name
+}
