@@ -25,6 +25,7 @@ type Core struct {
 	self  int              // index among the voters, -1 for an observer
 	peers []proto.ServerID // voters but this server, ascending
 
+	in     Message // what Step was given, here so that it does not escape
 	out    Output
 	writes writes
 	flight []flight // handed out, oldest first
@@ -93,18 +94,19 @@ func (c *Core) Step(m Message) {
 	if c.status.Stopped || c.status.Fatal != nil {
 		return
 	}
+	c.in = m
 	switch m.Type {
 	case Notification:
-		c.notified(&m)
+		c.notified(&c.in)
 	case Probe, ProbeReply:
-		c.probed(&m)
+		c.probed(&c.in)
 	case FollowerInfo, ObserverInfo:
-		if l := c.linkOf(&m); l != nil {
+		if l := c.linkOf(&c.in); l != nil {
 			l.heard = c.now
-			c.learnerInfo(l, &m)
+			c.learnerInfo(l, &c.in)
 		}
 	default:
-		c.step(&m)
+		c.step(&c.in)
 	}
 }
 

@@ -18,7 +18,7 @@ func (c *Core) plan(p proto.Zxid) plan {
 	switch {
 	case p == top:
 		return plan{op: Diff, zxid: p, base: p, replay: p}
-	case p > top && p.Counter() != 0:
+	case p > top && p.Counter() != 0 && top != 0: // Java cannot cut everything: it keeps a record when the target is none
 		// What was proposed but is not committed is cut and sent again, because the learner must hear its COMMIT.
 		if p.Epoch() == top.Epoch() || p <= w.last() && w.holds(p) || c.weak(TruncAcrossEpochs) {
 			return plan{op: Trunc, zxid: top, base: top, replay: top}

@@ -189,8 +189,6 @@ func (c *Core) newLeader(m *Message) {
 	}
 	if c.weak(EpochBeforeHistory) {
 		c.persistCurrent(ln.epoch)
-		c.writes.seq++ // a write of its own
-		c.writes.jobs = append(c.writes.jobs, Persist{Seq: c.writes.seq, AcceptedEpoch: -1, CurrentEpoch: -1})
 	}
 	if ln.sync == Snap {
 		if !c.install() {

@@ -151,7 +151,9 @@ func (d *disk) do(w *write, k int) {
 			}
 		case 4:
 			if w.p.CurrentEpoch >= 0 && (whole || s.chance(2)) {
+				s.checkAdopted(d.n, w.p.CurrentEpoch)
 				d.current = w.p.CurrentEpoch
+				d.exists = true
 			}
 			if w.p.Initialize && (whole || s.chance(2)) {
 				d.exists = true

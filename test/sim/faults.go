@@ -2,6 +2,7 @@ package sim
 
 import (
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
 )
 
 // faults is what goes wrong in a run. Which kinds, and how often, is drawn from the seed, so that some runs see a single kind
@@ -11,6 +12,7 @@ type faults struct {
 	weights [faultKinds]int
 	healed  bool
 	wiped   int
+	edges   int // one in so many control messages is followed by a fault at its receiver or sender; 0 none
 }
 
 const (
@@ -33,6 +35,9 @@ const (
 
 func (f *faults) init(s *Sim) {
 	f.every = s.between(3_000, 40_000)
+	if s.chance(2) {
+		f.edges = 3 + s.rng.IntN(60)
+	}
 	for i := range f.weights {
 		if s.chance(2) {
 			f.weights[i] = 1 + s.rng.IntN(4)
@@ -136,6 +141,39 @@ func (f *faults) one(s *Sim) {
 	}
 }
 
+// edge lets something go wrong right after a message that moves a server to the next step of the protocol, because that is where
+// order matters. Source: quorum-protocol 15.5.1 and 15.5.2.
+func (f *faults) edge(s *Sim, from, to *end, m *zab.Message) {
+	switch m.Type {
+	case zab.Proposal, zab.Commit, zab.Inform, zab.Ping, zab.SyncReply:
+		return
+	case zab.Ack:
+		if m.Zxid.Counter() != 0 {
+			return
+		}
+	}
+	oneIn := f.edges
+	if m.Type == zab.Trunc || m.Type == zab.Snap {
+		oneIn = (f.edges + 7) / 8 // seldom, and worth it
+	}
+	if f.healed || f.edges == 0 || !s.chance(oneIn) {
+		return
+	}
+	switch s.rng.IntN(5) {
+	case 0:
+		s.after(s.between(0, 150), func() { f.crash(s, to.n, s.between(100, 20_000)) })
+	case 1:
+		s.after(s.between(0, 150), func() { f.crash(s, from.n, s.between(100, 20_000)) })
+	case 2:
+		s.net.cut(to)
+	case 3:
+		f.stall(s, from.n.id, to.n.id, s.between(100, 5000))
+	case 4:
+		to.n.disk.slowBy = s.between(100, 3000)
+		f.later(s, s.between(500, 10_000), func() { to.n.disk.slowBy = 0 })
+	}
+}
+
 // later undoes a fault, if healing has not done it before.
 func (f *faults) later(s *Sim, after int64, do func()) {
 	s.after(after, func() {
@@ -146,7 +184,7 @@ func (f *faults) later(s *Sim, after int64, do func()) {
 }
 
 func (f *faults) crash(s *Sim, n *node, down int64) {
-	if n.up {
+	if n.up && !f.healed {
 		n.crash()
 		f.later(s, down, n.start)
 	}
@@ -162,6 +200,11 @@ func (f *faults) stall(s *Sim, a, b proto.ServerID, long int64) {
 func (f *faults) wipe(s *Sim, n *node) {
 	if f.wiped > 0 || n.observer || len(s.quorum.Voters()) < 3 {
 		return
+	}
+	for _, o := range s.nodes {
+		if !o.observer && !o.disk.exists {
+			return // it has never had the data, so this would be the second loss
+		}
 	}
 	f.wiped++
 	s.Stats.Wipes++

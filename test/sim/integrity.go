@@ -7,6 +7,9 @@ func (s *Sim) broadcasts(n *node, t zab.Txn) {
 	if _, before := s.said[t.Zxid]; before && s.leaders[t.Zxid.Epoch()] != n.id {
 		s.fail("Leadership", "server %d proposes %v, which another leader has proposed", n.id, t.Zxid)
 	}
+	if t.Zxid.Counter() >= s.limits.CounterMax {
+		s.fail("Counter", "server %d proposes %v: the counter ends at %#x", n.id, t.Zxid, s.limits.CounterMax)
+	}
 	s.said[t.Zxid] = string(t.Payload)
 }
 

@@ -1,10 +1,21 @@
 package sim
 
-// Leadership: an epoch has at most one leader.
+import "github.com/seed94657493/warren/proto"
+
+// Leadership: an epoch has at most one leader, and that has a quorum which has durably adopted its history.
 func (s *Sim) checkLeadership(n *node) {
 	e := n.status.Epoch
 	if other, ok := s.leaders[e]; ok {
 		s.fail("Leadership", "server %d is established in epoch %d, which server %d was before", n.id, e, other)
 	}
 	s.leaders[e] = n.id
+	var adopted []proto.ServerID
+	for _, o := range s.nodes {
+		if o.disk.current >= e {
+			adopted = append(adopted, o.id)
+		}
+	}
+	if !s.quorum.Decides(adopted...) && s.Stats.Wipes == 0 {
+		s.fail("Leadership", "server %d is established in epoch %d, which only %v have adopted", n.id, e, adopted)
+	}
 }

@@ -14,6 +14,7 @@ type end struct {
 	id      zab.LinkID
 	peer    *end // the other side
 	dead    bool // this side hears nothing more: closed by it, or reported down to it
+	silent  bool // what is on its way from this side is lost
 	lastAt  int64
 	waiting []func() // what is sent while the direction is stalled
 
@@ -83,13 +84,20 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 	e.watcher.sent(s, e, &m)
 	w.queue(e, func() {
 		to := e.peer
-		if to.dead || !to.n.up || to.n.life != to.life {
+		if !to.n.up || to.n.life != to.life {
+			return
+		}
+		m.Link = to.id
+		if to.dead { // a host may hand over late what had been read before the end; the core is to refuse it
+			if s.chance(2) {
+				to.n.core.Step(m)
+				to.n.drain()
+			}
 			return
 		}
 		if do != nil {
 			do(to)
 		}
-		m.Link = to.id
 		switch m.Type {
 		case zab.Commit:
 			to.lastCommit = m.Zxid
@@ -100,6 +108,16 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 		}
 		to.n.core.Step(m)
 		to.n.drain()
+		if m.Type == zab.NewLeader && to.n.plain && !to.dead && e.watcher.diffed > 0 {
+			// Java followers of some versions acknowledge the txns of DIFF, and before NEWLEADER (B2, B6).
+			w.queue(to, func() {
+				if !e.dead && e.n.up && e.n.life == e.life {
+					e.n.core.Step(zab.Message{Type: zab.Ack, From: to.n.id, To: e.n.id, Link: e.id, Zxid: e.watcher.diffed})
+					e.n.drain()
+				}
+			})
+		}
+		s.faults.edge(s, e, to, &m)
 	})
 }
 
@@ -111,7 +129,11 @@ func (w *network) queue(e *end, do func()) {
 		return
 	}
 	e.lastAt = max(e.lastAt, s.now+w.delay(s))
-	s.at(e.lastAt, do)
+	s.at(e.lastAt, func() {
+		if !e.silent {
+			do()
+		}
+	})
 }
 
 // replay does the duty of a leader: PROPOSAL and COMMIT for each txn of the log, or the end of the connection.
@@ -230,10 +252,10 @@ func (w *network) cut(e *end) {
 			continue
 		}
 		if s.chance(4) {
-			side.waiting = append(side.waiting, func() {}) // half closed: this direction is silent for ever
+			side.silent = true // half closed: the other side hears nothing for ever, and this one does not know
 			continue
 		}
-		side := side
+		side.silent = s.chance(2)
 		s.after(s.between(1, 300), func() { w.down(side) })
 	}
 }

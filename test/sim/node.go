@@ -24,6 +24,9 @@ type node struct {
 	period int64 // time units between ticks
 	slow   int64 // factor of that, while stalled
 
+	promised   int64          // newest epoch that it promised to somebody
+	promisedTo proto.ServerID // and to whom
+
 	state    []zab.Txn // applied
 	verified int       // of state, compared with the global order
 	ends     []*end    // open connections, by number
@@ -154,6 +157,9 @@ func (n *node) drain() {
 	n.retryDeferred()
 	if out.Status.Stopped {
 		n.crash()
+		if s.faults.healed {
+			s.after(s.between(100, 2000), n.start)
+		}
 	}
 }
 

@@ -14,9 +14,18 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 		if d.accepted != m.Epoch {
 			s.fail("Promises", "D1: server %d sends LEADERINFO of epoch %d, but has accepted %d durably", n.id, m.Epoch, d.accepted)
 		}
+		s.checkOnce(n, m.Epoch, n.id)
 	case zab.AckEpoch:
 		if m.Epoch != -1 && (m.Epoch != d.current || m.Zxid != lastOf(d.history)) {
 			s.fail("Promises", "D2: server %d sends ACKEPOCH (%d, %v), but has (%d, %v)", n.id, m.Epoch, m.Zxid, d.current, lastOf(d.history))
+		}
+		if m.Epoch != -1 {
+			if !d.exists {
+				s.fail("Promises", "R16: server %d promises an epoch, but it has lost its disk", n.id)
+			}
+			if e := n.end(m.Link); e != nil {
+				s.checkOnce(n, e.peer.watcher.epoch, m.To)
+			}
 		}
 		if e := n.end(m.Link); e != nil && d.accepted < e.peer.watcher.epoch {
 			s.fail("Promises", "D2: server %d promises epoch %d, but has accepted %d durably", n.id, e.peer.watcher.epoch, d.accepted)
@@ -35,6 +44,24 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 		}
 	case zab.Notification:
 		s.checkVote(n, m)
+	}
+}
+
+// checkOnce: an epoch is promised to one leader only.
+func (s *Sim) checkOnce(n *node, epoch int64, to proto.ServerID) {
+	if epoch < n.promised || epoch == n.promised && to != n.promisedTo {
+		s.fail("Promises", "server %d promises epoch %d to %d, but has promised %d to %d", n.id, epoch, to, n.promised, n.promisedTo)
+	}
+	n.promised, n.promisedTo = epoch, to
+}
+
+// checkAdopted: currentEpoch is written after the history of its leader.
+func (s *Sim) checkAdopted(n *node, epoch int64) {
+	for _, e := range n.ends {
+		if e.peer != nil && e.peer.watcher.newLeader && e.peer.watcher.epoch == epoch && lastOf(n.disk.history) < e.peer.watcher.history {
+			s.fail("Promises", "D5: server %d writes currentEpoch %d with a log up to %v, but the history ends at %v", n.id, epoch,
+				lastOf(n.disk.history), e.peer.watcher.history)
+		}
 	}
 }
 

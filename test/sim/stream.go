@@ -14,6 +14,7 @@ type stream struct {
 	upToDate  bool
 	open      []proto.Zxid // proposals without their COMMIT
 	last      proto.Zxid   // last proposal
+	diffed    proto.Zxid   // last committed txn before NEWLEADER
 }
 
 func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
@@ -75,6 +76,9 @@ func (w *stream) order(bad func(string, ...any), e *end, m *zab.Message) {
 		bad("R3: server %d commits %v, open are %v", e.n.id, m.Zxid, w.open)
 	}
 	w.open = w.open[i+1:]
+	if !w.newLeader {
+		w.diffed = m.Zxid
+	}
 }
 
 func (s *Sim) countSync(t zab.Type) {

@@ -1,0 +1,143 @@
+package zab
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// FuzzCore plays a hostile or broken world to one core: any message, on any link, in any order, between ticks and answers of the
+// host. Whatever comes, the core must not panic, and what it promises must be durable. Input from the network costs its sender
+// the connection at most.
+func FuzzCore(f *testing.F) {
+	for seed := range uint64(40) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		data := make([]byte, 600)
+		for i := range data {
+			data[i] = byte(rng.UintN(256))
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { survive(t, data) })
+}
+
+// TestCoreSurvivesAnything is the same with random bytes.
+func TestCoreSurvivesAnything(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 4))
+	for range 3000 {
+		data := make([]byte, 100+rng.IntN(1500))
+		for i := range data {
+			data[i] = byte(rng.UintN(256))
+		}
+		survive(t, data)
+	}
+}
+
+func survive(t *testing.T, data []byte) {
+	q, err := Majority(1, 2, 3)
+	require.NoError(t, err)
+	byteAt := func() byte {
+		if len(data) == 0 {
+			return 0
+		}
+		b := data[0]
+		data = data[1:]
+		return b
+	}
+	timing := Timing{TickTime: 4, InitLimit: 3, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 8, DialPause: 1, DialAttempts: 2}
+	limits := Limits{WindowTxns: 4, WindowBytes: 100, InFlight: 10, LinksMax: 4, CounterMax: 20}
+	first := byteAt()
+	cfg := Config{ID: 2, Quorum: q, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits, Blank: first&1 == 1}
+	if first&2 == 2 {
+		cfg.ID, cfg.Observers = 4, []proto.ServerID{4}
+	}
+	if !cfg.Blank && first&4 == 4 {
+		cfg.Window = txns("1.1-6")
+		cfg.Last, cfg.Epochs = cfg.Window[5].Zxid, Epochs{Accepted: 1, Current: 1}
+	}
+	c, err := New(cfg)
+	require.NoError(t, err)
+	switch first >> 3 & 7 { // most runs begin deep in the protocol
+	case 1, 2:
+		c = leading(t, true)
+	case 3:
+		c = leading(t, false)
+	case 4, 5, 6, 7:
+		join := following("1.1-6", "LEADERINFO link=1 from=3 epoch=4", "DIFF link=1 from=3 zxid=1.6", "NEWLEADER link=1 from=3 epoch=4", "UPTODATE link=1 from=3")
+		if first>>3&7 == 5 {
+			join = append(join[:5], "SNAP link=1 from=3 zxid=1.9")
+		}
+		if first>>3&7 == 6 {
+			join = append(join[:6], "PROPOSAL link=1 from=3 txns=2.1")
+		}
+		s := &script{configure: func(c Config) Config { return c }}
+		for _, line := range join {
+			s.run(strings.Fields(line))
+		}
+		require.False(t, s.over)
+		c = s.core
+	}
+	var seq Seq
+	zxid := func() proto.Zxid {
+		b := byteAt()
+		return proto.MakeZxid(int64(b&3), uint32(b>>2)&15) - proto.Zxid(b>>7)
+	}
+	links := []LinkID{0, 1, 2, 3}
+	for len(data) > 0 {
+		switch op := byteAt(); op % 16 {
+		case 0:
+			c.Tick()
+		case 1, 2:
+			if seq > 0 {
+				c.Persisted(seq)
+			}
+		case 3:
+			if id := c.Accept(); id != 0 {
+				links = append(links, id)
+			}
+		case 4:
+			c.LinkUp(links[int(byteAt())%len(links)])
+		case 5:
+			c.LinkDown(links[int(byteAt())%len(links)])
+		case 6:
+			z := c.NextZxid()
+			_ = c.Propose(Txn{Zxid: z}, Txn{Zxid: z + 1})
+		case 7:
+			_ = c.Sync(links[int(byteAt())%len(links)], 1)
+		case 8:
+			if op>>4 == 0 {
+				c.HandOver(op>>7 == 1)
+			}
+			c.PeerUp(proto.ServerID(op>>4) % 5)
+		case 9:
+			c.Streamed(links[int(byteAt())%len(links)], min(zxid(), c.window.last()))
+		default:
+			m := Message{Type: Type(byteAt()) % (ProbeReply + 3), From: proto.ServerID(byteAt() % 5), Link: links[int(byteAt())%len(links)], Zxid: zxid(),
+				Epoch: int64(byteAt()%6) - 1, State: State(byteAt() % 5), Round: int64(byteAt() % 4), Version: int32(byteAt() % 3),
+				Vote:   Vote{Leader: proto.ServerID(byteAt() % 5), Zxid: zxid(), Epoch: int64(byteAt()%4) - 1},
+				Leader: proto.ServerID(byteAt() % 5), Warren: op&16 == 0, Blank: op&32 == 32}
+			for z, n := zxid(), byteAt()%4; n > 0; n-- {
+				m.Txns = append(m.Txns, Txn{Zxid: z})
+				z++
+			}
+			c.Step(m)
+		}
+		out := c.Take()
+		if n := len(out.Persist); n > 0 {
+			seq = out.Persist[n-1].Seq
+		}
+		for _, d := range out.Dial {
+			links = append(links, d.Link)
+			c.LinkUp(d.Link)
+		}
+		if len(links) > 8 {
+			links = links[len(links)-8:]
+		}
+	}
+}

@@ -1,0 +1,112 @@
+package zab
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// naive is the rule of quorums written down a second time, with maps and lists.
+func naive(groups map[int64][]proto.ServerID, weights map[proto.ServerID]int64, in map[proto.ServerID]bool) bool {
+	counted, won := 0, 0
+	for _, members := range groups {
+		var total, have int64
+		for _, id := range members {
+			w, ok := weights[id]
+			if !ok {
+				w = 1
+			}
+			total += w
+			if in[id] {
+				have += w
+			}
+		}
+		if total == 0 {
+			continue
+		}
+		counted++
+		if have > total/2 {
+			won++
+		}
+	}
+	return won > counted/2
+}
+
+func TestQuorumAgainstNaive(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range 3000 {
+		n := 1 + rng.IntN(9)
+		var voters []proto.ServerID
+		groups, weights := map[int64][]proto.ServerID{}, map[proto.ServerID]int64{}
+		for i := range n {
+			id := proto.ServerID(i*7 + 1)
+			voters = append(voters, id)
+			g := int64(rng.IntN(3))
+			groups[g] = append(groups[g], id)
+			if rng.IntN(2) == 0 {
+				weights[id] = int64(rng.IntN(4))
+			}
+		}
+		majority, err := Majority(voters...)
+		require.NoError(t, err)
+		hierarchical, err := Hierarchical(groups, weights)
+		var total int64
+		for _, id := range voters {
+			if w, ok := weights[id]; !ok || w > 0 {
+				total++
+			}
+		}
+		if total == 0 {
+			require.Error(t, err)
+			continue
+		}
+		require.NoError(t, err)
+		for range 20 {
+			in := map[proto.ServerID]bool{1000: true} // not a voter
+			ids := []proto.ServerID{1000}
+			for _, id := range voters {
+				if rng.IntN(2) == 0 {
+					in[id] = true
+					ids = append(ids, id)
+				}
+			}
+			require.Equal(t, len(in)-1 > n/2, majority.Decides(ids...))
+			require.Equal(t, naive(groups, weights, in), hierarchical.Decides(ids...), "groups %v weights %v set %v", groups, weights, ids)
+		}
+	}
+}
+
+// Any two quorums intersect: that is all that safety asks of them.
+func TestQuorumsIntersect(t *testing.T) {
+	q, err := Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}}, map[proto.ServerID]int64{1: 2, 7: 0})
+	require.NoError(t, err)
+	for s := range voterSet(1) << 7 {
+		require.False(t, q.decides(s) && q.decides(q.all()&^s), "%b and its complement both decide", s)
+	}
+}
+
+func TestQuorumRefuses(t *testing.T) {
+	for name, try := range map[string]func() (*Quorum, error){
+		"nobody":     func() (*Quorum, error) { return Majority() },
+		"twice":      func() (*Quorum, error) { return Majority(1, 2, 1) },
+		"two groups": func() (*Quorum, error) { return Hierarchical(map[int64][]proto.ServerID{1: {1}, 2: {1}}, nil) },
+		"weight below 0": func() (*Quorum, error) {
+			return Hierarchical(map[int64][]proto.ServerID{1: {1}}, map[proto.ServerID]int64{1: -1})
+		},
+		"only weight 0": func() (*Quorum, error) {
+			return Hierarchical(map[int64][]proto.ServerID{1: {1}}, map[proto.ServerID]int64{1: 0})
+		},
+		"weight of nobody": func() (*Quorum, error) {
+			return Hierarchical(map[int64][]proto.ServerID{1: {1}}, map[proto.ServerID]int64{2: 1})
+		},
+		"too many": func() (*Quorum, error) { return Majority(make([]proto.ServerID, votersMax+1)...) },
+	} {
+		_, err := try()
+		require.Error(t, err, name)
+	}
+}

@@ -1,0 +1,374 @@
+package zab
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the transcripts of testdata/*.txt anew; commit only a difference that you understand")
+
+// TestScripts plays the scripts of testdata. Each is a sequence of inputs to one core, with everything that the core does below
+// each of them. The language is that of script.command. Zxids are written epoch.counter, in decimal.
+func TestScripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	require.NoError(t, err)
+	closed, err := filepath.Glob("testdata/weakness/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	require.Len(t, closed, len(weaknesses), "a script for every weakness")
+	for _, file := range append(files, closed...) {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			got := play(string(text), func(c Config) Config { return c })
+			if *rewrite {
+				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+				return
+			}
+			require.Equal(t, string(text), got, "go test ./zab -run TestScripts -rewrite writes what the core does now")
+		})
+	}
+}
+
+// weaknesses names the script of each known defect: testdata/weakness/NAME.txt shows the right behaviour, and under the tag weak
+// TestScriptsSeeWeakness shows that the defect would change it.
+var weaknesses = map[string]Weakness{
+	"AckBeforeHistory": AckBeforeHistory, "EpochBeforeHistory": EpochBeforeHistory, "TrafficBeforeUpToDate": TrafficBeforeUpToDate,
+	"SnapshotInMemory": SnapshotInMemory, "AnyAckCounts": AnyAckCounts, "VoteBeforeDrain": VoteBeforeDrain, "TruncKeepsMemory": TruncKeepsMemory,
+	"WindowHole": WindowHole, "DeliverBeforeDurable": DeliverBeforeDurable, "NewLeaderBeforeSnap": NewLeaderBeforeSnap, "TruncBlindly": TruncBlindly,
+	"RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable, "OwnAckBeforeDurable": OwnAckBeforeDurable,
+	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts,
+	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
+}
+
+// play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with two spaces.
+func play(text string, configure func(Config) Config) string {
+	s := &script{configure: configure}
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		if strings.HasPrefix(line, "  ") {
+			continue
+		}
+		fmt.Fprintln(&s.out, line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		s.run(strings.Fields(line))
+	}
+	return s.out.String()
+}
+
+// script is one core and the state of its host.
+type script struct {
+	out       strings.Builder
+	configure func(Config) Config
+	core      *Core
+	status    Status
+	log       []Txn // durable, for Locate
+	from      proto.Zxid
+	over      bool
+	seq       Seq
+}
+
+func (s *script) printf(format string, args ...any) { fmt.Fprintf(&s.out, "  "+format+"\n", args...) }
+
+// run executes one command and prints what follows from it. A violated invariant ends the script.
+func (s *script) run(words []string) {
+	if s.over {
+		return
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			s.printf("panic: %v", r)
+			s.over = true
+		}
+	}()
+	s.command(words[0], arguments(words[1:]))
+	s.take()
+}
+
+type args map[string]string
+
+func arguments(words []string) args {
+	a := args{}
+	for i, w := range words {
+		if k, v, ok := strings.Cut(w, "="); ok {
+			a[k] = v
+		} else {
+			a[strconv.Itoa(i)] = w
+			a[w] = "yes"
+		}
+	}
+	return a
+}
+
+func (a args) int(k string) int64 {
+	n, err := strconv.ParseInt(a[k], 10, 64)
+	if a[k] != "" && err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (a args) zxid(k string) proto.Zxid { return parseZxid(a[k]) }
+
+func parseZxid(text string) proto.Zxid {
+	if text == "" {
+		return 0
+	}
+	e, c, ok := strings.Cut(text, ".")
+	epoch, err := strconv.ParseInt(e, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	if !ok {
+		return proto.Zxid(epoch)
+	}
+	counter, err := strconv.ParseUint(c, 10, 32)
+	if err != nil {
+		panic(err)
+	}
+	return proto.MakeZxid(epoch, uint32(counter))
+}
+
+// txns parses a list of ranges within an epoch: 1.1-6,2.1-5.
+func txns(text string) (all []Txn) {
+	if text == "" {
+		return nil
+	}
+	for _, part := range strings.Split(text, ",") {
+		from, to, ranged := strings.Cut(part, "-")
+		z := parseZxid(from)
+		end := z
+		if ranged {
+			end = parseZxid(strconv.FormatInt(z.Epoch(), 10) + "." + to)
+		}
+		for ; z <= end; z++ {
+			all = append(all, Txn{Zxid: z, Payload: []byte{byte(z)}})
+		}
+	}
+	return all
+}
+
+func ids(text string) (all []proto.ServerID) {
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(w)
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, proto.ServerID(n))
+	}
+	return all
+}
+
+// Locate fulfils History for the log of the script, of which `from` on is on the disk.
+func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
+	for _, t := range s.log {
+		if t.Zxid <= z {
+			at = t.Zxid
+		} else if next == 0 {
+			next = t.Zxid
+		}
+	}
+	return at, next, at >= s.from
+}
+
+// command is the language: one input each.
+func (s *script) command(name string, a args) {
+	switch name {
+	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier]
+		s.create(a)
+	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2]
+		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, State: State(a.int("state")), Round: a.int("round"), Version: 2,
+			Vote: Vote{Leader: proto.ServerID(a.int("leader")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")}}
+		if a["version"] != "" {
+			m.Version = int32(a.int("version"))
+		}
+		s.core.Step(m)
+	case "probe": // probe from=1 nonce=7
+		s.core.Step(Message{Type: Probe, From: proto.ServerID(a.int("from")), Nonce: uint64(a.int("nonce"))})
+	case "empty": // empty from=1: answers the probe of this run
+		s.core.Step(Message{Type: ProbeReply, From: proto.ServerID(a.int("from")), Nonce: s.core.el.nonce + uint64(a.int("off")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")})
+	case "accept":
+		s.printf("link %d", s.core.Accept())
+	case "up":
+		s.core.LinkUp(LinkID(a.int("link")))
+	case "down":
+		s.core.LinkDown(LinkID(a.int("link")))
+	case "streamed":
+		s.core.Streamed(LinkID(a.int("link")), a.zxid("zxid"))
+	case "persisted": // persisted [upto=3]: all that was asked for, or up to a number
+		seq := s.seq
+		if a["upto"] != "" {
+			seq = Seq(a.int("upto"))
+		}
+		s.core.Persisted(seq)
+	case "tick": // tick 5
+		for range max(1, a.int("0")) {
+			s.core.Tick()
+		}
+	case "propose": // propose 3
+		var all []Txn
+		z := s.core.NextZxid()
+		for i := range a.int("0") {
+			all = append(all, Txn{Zxid: z + proto.Zxid(i), Payload: []byte{byte(i)}})
+		}
+		if err := s.core.Propose(all...); err != nil {
+			s.printf("error: %v", err)
+		}
+	case "sync": // sync link=1 token=7
+		if err := s.core.Sync(LinkID(a.int("link")), uint64(a.int("token"))); err != nil {
+			s.printf("error: %v", err)
+		}
+	case "handover":
+		s.core.HandOver(a["stop"] != "")
+	default: // PROPOSAL link=1 from=3 txns=1.1-3
+		for t := Notification; int(t) < len(typeNames); t++ {
+			if t.String() == name {
+				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"),
+					Epoch: a.int("epoch"), Txns: txns(a["txns"]), Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
+					ConfigVersion: a.int("version")})
+				return
+			}
+		}
+		panic("no such command: " + name)
+	}
+}
+
+func (s *script) create(a args) {
+	q, err := Majority(ids(a["voters"])...)
+	if err != nil {
+		panic(err)
+	}
+	s.log, s.from = txns(a["log"]), a.zxid("purged")
+	window := s.log
+	if a["window"] != "" {
+		window = window[len(window)-int(a.int("window")):]
+	}
+	before := proto.Zxid(0)
+	if k := len(s.log) - len(window); k > 0 {
+		before = s.log[k-1].Zxid
+	}
+	last := before
+	if len(window) > 0 {
+		last = window[len(window)-1].Zxid
+	}
+	timing := Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 2, ResendMin: 4, ResendMax: 100, DialPause: 1, DialAttempts: 3}
+	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, CounterMax: counterMax}
+	if a["counter"] != "" {
+		limits.CounterMax = uint32(a.int("counter"))
+	}
+	cfg := Config{ID: proto.ServerID(a.int("id")), Quorum: q, Observers: ids(a["observers"]), Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last,
+		Window: window, Before: before, Blank: a["blank"] != "", History: s, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits}
+	if a["barrier"] != "" {
+		cfg.Barrier = func(proto.Zxid) []byte { return []byte("barrier") }
+	}
+	core, err := New(s.configure(cfg))
+	if err != nil {
+		panic(err)
+	}
+	s.core, s.status = core, Status{}
+}
+
+func z(v proto.Zxid) string {
+	if v < 0 {
+		return strconv.FormatInt(int64(v), 10)
+	}
+	return fmt.Sprintf("%d.%d", v.Epoch(), v.Counter())
+}
+
+// take prints the Output.
+func (s *script) take() {
+	out := s.core.Take()
+	for _, p := range out.Persist {
+		s.printf("%s", persistText(&p))
+		s.seq = p.Seq
+	}
+	for i := range out.Send {
+		s.printf("send %s", messageText(&out.Send[i]))
+	}
+	if n := len(out.Deliver); n > 0 {
+		s.printf("deliver %s..%s", z(out.Deliver[0].Zxid), z(out.Deliver[n-1].Zxid))
+	}
+	for _, d := range out.Dial {
+		s.printf("dial %d as link %d", d.Peer, d.Link)
+	}
+	for _, l := range out.Close {
+		s.printf("close link %d", l)
+	}
+	for _, token := range out.Synced {
+		s.printf("synced %d", token)
+	}
+	st := out.Status
+	if st != s.status {
+		s.printf("is %v %v, leader %d, epoch %d, serving %v%s", st.State, st.Phase, st.Leader, st.Epoch, st.Serving, map[bool]string{true: ", stopped"}[st.Stopped])
+		if st.Reason != s.status.Reason {
+			s.printf("because: %s", st.Reason)
+		}
+	}
+	s.status = st
+}
+
+func persistText(p *Persist) string {
+	text := fmt.Sprintf("persist %d:", p.Seq)
+	if p.Truncate {
+		text += " truncate to " + z(p.Last)
+	}
+	if p.Install != nil {
+		text += fmt.Sprintf(" install link %d + %d txns at %s", p.Install.Link, len(p.Install.Txns), z(p.Install.Last))
+	}
+	if n := len(p.Append); n > 0 {
+		text += fmt.Sprintf(" append %s..%s", z(p.Append[0].Zxid), z(p.Append[n-1].Zxid))
+	}
+	if p.AcceptedEpoch >= 0 {
+		text += fmt.Sprintf(" acceptedEpoch %d", p.AcceptedEpoch)
+	}
+	if p.CurrentEpoch >= 0 {
+		text += fmt.Sprintf(" currentEpoch %d", p.CurrentEpoch)
+	}
+	if p.Initialize {
+		text += " initialize"
+	}
+	return text
+}
+
+func messageText(m *Message) string {
+	text := fmt.Sprintf("%v to %d", m.Type, m.To)
+	if m.Link != 0 {
+		text += fmt.Sprintf(" link %d", m.Link)
+	}
+	switch m.Type {
+	case Notification:
+		return text + fmt.Sprintf(": %v, votes %d (epoch %d, %s), round %d", m.State, m.Vote.Leader, m.Vote.Epoch, z(m.Vote.Zxid), m.Round)
+	case Proposal, Inform:
+		return text + fmt.Sprintf(": %s..%s", z(m.Txns[0].Zxid), z(m.Txns[len(m.Txns)-1].Zxid))
+	case FollowerInfo, ObserverInfo, LeaderInfo, NewLeader:
+		text += fmt.Sprintf(": epoch %d", m.Epoch)
+		if m.Blank {
+			text += " blank"
+		}
+		return text
+	case AckEpoch:
+		return text + fmt.Sprintf(": currentEpoch %d, %s", m.Epoch, z(m.Zxid))
+	case ProbeReply:
+		return text + fmt.Sprintf(": acceptedEpoch %d, %s, nonce %d", m.Epoch, z(m.Zxid), m.Nonce)
+	case Replay:
+		return text + fmt.Sprintf(": after %s up to %s", z(m.After), z(m.Zxid))
+	case HandOver:
+		return text + fmt.Sprintf(": next is %d", m.Leader)
+	case SyncReply:
+		return text + fmt.Sprintf(": token %d", m.Token)
+	case Probe, UpToDate:
+		return text
+	}
+	return text + ": " + z(m.Zxid)
+}
