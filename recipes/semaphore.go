@@ -1,0 +1,122 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed94657493/warren/client"
+)
+
+const leaseMarker = "lease-"
+
+// Semaphore admits a limited number of holders.
+//
+//	/path/locks/_c_<uuid>-lock-0000000012      who may ask for the next permit; one at a time watches the leases
+//	/path/leases/_c_<uuid>-lease-0000000009    a permit that is held
+//
+// Guarantee: at most limit Holds have a living Context, if all participants use the same limit; permits are granted in the order in which
+// they were asked for, and tokens grow in that order. It breaks as Mutex's does. A release wakes at most one. The layout is that
+// of Curator's InterProcessSemaphoreV2. A Semaphore has no state and may be used concurrently. Source: operations section 9.2.
+type Semaphore struct {
+	lock   line
+	leases line
+	limit  int
+}
+
+// NewSemaphore returns the semaphore at a path. It panics if limit is below one. The option WithData is about leases.
+func NewSemaphore(c *client.Client, path string, limit int, options ...Option) *Semaphore {
+	if limit < 1 {
+		panic(fmt.Sprintf("recipes: semaphore of %d permits at %s", limit, path))
+	}
+	o := newOptions(options)
+	lockOptions := o
+	lockOptions.data, lockOptions.isStrict = nil, false
+	return &Semaphore{
+		lock:   line{c, childOf(path, "locks"), []string{lockMarker}, lockOptions},
+		leases: line{c, childOf(path, "leases"), []string{leaseMarker}, o},
+		limit:  limit,
+	}
+}
+
+// Acquire waits until a permit is granted or ctx ends, and leaves no znode behind if it fails.
+func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) { return s.acquire(ctx, false) }
+
+// TryAcquire is Acquire that returns ErrBusy instead of waiting. It is also busy while somebody else is being granted a permit.
+func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) { return s.acquire(ctx, true) }
+
+func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
+	turn, err := s.lock.acquire(ctx, lockMarker, predecessor, isTry)
+	if err != nil {
+		return nil, err
+	}
+	// If the turn is lost on the way, somebody else may count at the same time. That is harmless: a lease is
+	// granted if it is among the first limit ones, which the order of znodes decides, not the turn.
+	h, err := s.lease(ctx, isTry)
+	if releaseErr := turn.Release(ctx); err == nil && releaseErr != nil {
+		_ = h.Release(ctx)
+		return nil, releaseErr
+	}
+	return h, err
+}
+
+// lease joins the leases and waits until it is among the first of them. While it waits it is the only one that watches.
+func (s *Semaphore) lease(ctx context.Context, isTry bool) (*Hold, error) {
+	path, err := s.leases.join(ctx, leaseMarker)
+	if err != nil {
+		return nil, err
+	}
+	var h *Hold
+	if err = s.awaitRoom(ctx, path, isTry); err == nil {
+		h, err = s.leases.possess(ctx, path)
+	}
+	if err != nil {
+		_ = s.leases.leave(ctx, path) // goes on in the background if ctx has ended
+		return nil, err
+	}
+	return h, nil
+}
+
+func (s *Semaphore) awaitRoom(ctx context.Context, path string, isTry bool) error {
+	for {
+		var names []string
+		var w *client.Watch
+		err := client.Retry(ctx, func(ctx context.Context) (err error) {
+			names, _, w, err = s.leases.c.ChildrenW(ctx, s.leases.parent)
+			return err
+		})
+		if errors.Is(err, client.ErrNoNode) {
+			return ErrLost
+		}
+		if err != nil {
+			return err
+		}
+		rank, isIn := 0, false
+		for _, p := range order(names, s.leases.markers) {
+			if isIn = childOf(s.leases.parent, p.name) == path; isIn {
+				break
+			}
+			rank++
+		}
+		switch {
+		case !isIn:
+			err = ErrLost
+		case rank < s.limit:
+			w.Close()
+			return nil
+		case isTry:
+			err = ErrBusy
+		default:
+			err = awaitEvent(ctx, w)
+		}
+		if err != nil {
+			w.Close()
+			return err
+		}
+	}
+}
+
+// Holders returns who has a permit, or is next to have one, in the order of grants.
+func (s *Semaphore) Holders(ctx context.Context) ([]Contender, error) {
+	return s.leases.contenders(ctx)
+}
