@@ -37,7 +37,9 @@ var layers = map[string]layer{
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
 	"client":  {ours: []string{"proto"}, others: []string{"go.uber.org/zap"}, why: "a program that uses the client must not carry a server"},
-	"recipes": {ours: []string{"client", "proto"}, why: "recipes use the client API only, so that every one of them could be written outside"},
+	"recipes": {ours: []string{"client", "proto"},
+		tests: []string{module + "/server", "go.uber.org/zap"}, // a server in the test's own process
+		why:   "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
 		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
