@@ -1,0 +1,140 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// Group is the membership of the paper: who is there.
+//
+//	/path/node-1    ephemeral znode of member node-1, with the data that it joined with
+//	/path/node-2
+//
+// Guarantee: a list of members is what a server had seen at one moment. A member that died is listed until its session expires, and a
+// member that is cut off without knowing how it is listed. So membership is no exclusion, and no basis of decisions that all must
+// agree on: use an Election for these. Two members with one name are one: the second takes the place when the first goes. The layout
+// is that of Curator's GroupMember. A Group has no state and may be used concurrently. Source: the paper's section 2.4.
+type Group struct {
+	c       *client.Client
+	path    string
+	options []Option
+}
+
+// NewGroup returns the group at a path.
+func NewGroup(c *client.Client, path string, options ...Option) *Group {
+	return &Group{c, path, options}
+}
+
+// Join waits until the member is listed, or ctx ends. It stays listed until the node is closed; Set changes its data.
+func (g *Group) Join(ctx context.Context, name string, data []byte) (*PersistentNode, error) {
+	if name == "" || strings.Contains(name, "/") {
+		return nil, client.ErrBadArguments
+	}
+	n := NewPersistentNode(g.c, childOf(g.path, name), data, g.options...)
+	if err := n.AwaitCreated(ctx); err != nil {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = n.Close(leaving) // what is left of it goes with the session
+		return nil, err
+	}
+	return n, nil
+}
+
+// Member is one of a group.
+type Member struct {
+	Name string
+	Data []byte
+}
+
+// Members returns the members sorted by name. A group that does not exist has none.
+func (g *Group) Members(ctx context.Context) ([]Member, error) {
+	var names []string
+	err := client.Retry(ctx, func(ctx context.Context) (err error) {
+		names, _, err = g.c.Children(ctx, g.path)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil
+	}
+	slices.Sort(names)
+	var members []Member
+	for _, name := range names {
+		if err != nil {
+			return nil, err
+		}
+		err = client.Retry(ctx, func(ctx context.Context) error {
+			data, _, err := g.c.Get(ctx, childOf(g.path, name))
+			if err == nil {
+				members = append(members, Member{strings.Clone(name), data})
+			}
+			return err
+		})
+		if errors.Is(err, client.ErrNoNode) {
+			err = nil // left in between
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
+// Follow ranges over the list of members: the current one, then a new one whenever somebody has come, gone or changed its data. Lists that
+// follow each other quickly may be left out, the last never is. It ends with an error, or silently when ctx ends. It rests on one
+// persistent watch, which servers have since 3.6.
+func (g *Group) Follow(ctx context.Context) iter.Seq2[[]Member, error] {
+	return func(yield func([]Member, error) bool) {
+		var w *client.Watch
+		err := client.Retry(ctx, func(ctx context.Context) (err error) {
+			w, err = g.c.Watch(ctx, g.path, client.WatchSubtree)
+			return err
+		})
+		if err == nil {
+			defer w.Close()
+			err = g.follow(ctx, w, yield)
+		}
+		if err != nil && ctx.Err() == nil {
+			yield(nil, err)
+		}
+	}
+}
+
+// follow reads the members whenever the watch has reported something. Nil means that the receiver has had enough.
+func (g *Group) follow(ctx context.Context, w *client.Watch, yield func([]Member, error) bool) error {
+	for {
+		members, err := g.Members(ctx)
+		if err != nil {
+			return err
+		}
+		if !yield(members, nil) {
+			return nil
+		}
+		e, ok := w.Next(ctx)
+		for more := ok; more; { // one reading serves all that has happened
+			select {
+			case next, isOpen := <-w.C():
+				if more = isOpen; isOpen {
+					e = next
+				}
+			default:
+				more = false
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case e.Err != nil:
+			return e.Err
+		case !ok && w.Err() != nil:
+			return w.Err()
+		case !ok:
+			return client.ErrClosed
+		}
+	}
+}

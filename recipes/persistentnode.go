@@ -1,0 +1,174 @@
+package recipes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// PersistentNode keeps an ephemeral znode in being: it is created again when somebody deletes it and, if the client opens new sessions
+// (client.WithRenewal), after its session has expired.
+//
+//	/path    ephemeral, with the data that Set gave it last
+//
+// Guarantee: while the session lives and servers answer, the znode exists with the wanted data, but for the moments after a deletion. It
+// is not exclusive: a znode of another session at the path is left alone, and replaced when it goes; that is what a process meets
+// that was restarted within its session timeout. Without renewal the expiry of the session ends it; Err tells. Curator's
+// PersistentNode has the same layout. All methods may be called concurrently. Source: operations section 9.2.
+type PersistentNode struct {
+	c    *client.Client
+	path string
+	options
+	stop    context.CancelFunc
+	changed chan struct{} // holds a token when data may have changed
+	created chan struct{} // closed after the first creation
+	done    chan struct{} // closed when the goroutine is gone
+	err     error         // why it went; set before done is closed
+
+	mu   sync.Mutex
+	want []byte
+}
+
+// NewPersistentNode begins to keep a znode. Its missing parents are created. It must be closed.
+func NewPersistentNode(c *client.Client, path string, data []byte, options ...Option) *PersistentNode {
+	ctx, stop := context.WithCancel(context.Background())
+	n := &PersistentNode{
+		c: c, path: path, options: newOptions(options), stop: stop, want: bytes.Clone(data),
+		changed: make(chan struct{}, 1), created: make(chan struct{}), done: make(chan struct{}),
+	}
+	go n.run(ctx)
+	return n
+}
+
+// Path returns the path of the znode.
+func (n *PersistentNode) Path() string { return n.path }
+
+// AwaitCreated waits until the znode was created for the first time by this session, ctx ends, or it never will be.
+func (n *PersistentNode) AwaitCreated(ctx context.Context) error {
+	select {
+	case <-n.created:
+		return nil
+	case <-n.done:
+		return n.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Set changes the data that the znode should have. It does not wait.
+func (n *PersistentNode) Set(data []byte) {
+	n.mu.Lock()
+	n.want = bytes.Clone(data)
+	n.mu.Unlock()
+	select {
+	case n.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Done returns a channel that is closed when the znode is kept no more; Err says why.
+func (n *PersistentNode) Done() <-chan struct{} { return n.done }
+
+// Err returns why the znode is kept no more, nil while it is and after Close.
+func (n *PersistentNode) Err() error {
+	select {
+	case <-n.done:
+		if errors.Is(n.err, context.Canceled) {
+			return nil
+		}
+		return n.err
+	default:
+		return nil
+	}
+}
+
+// Close stops keeping the znode and deletes it if it belongs to this session. If ctx ends first the znode may stay until the session
+// ends, and the error says so.
+func (n *PersistentNode) Close(ctx context.Context) error {
+	n.stop()
+	<-n.done
+	session, _ := n.c.Session()
+	var stat client.Stat
+	var exists bool
+	err := client.Retry(ctx, func(ctx context.Context) error { // the sync settles a create that was given up
+		err := n.c.Sync(ctx, n.path)
+		if err == nil {
+			stat, exists, err = n.c.Exists(ctx, n.path)
+		}
+		return err
+	})
+	if err == nil && exists && client.SessionID(stat.EphemeralOwner) != session {
+		return nil
+	}
+	if err == nil && exists {
+		err = n.c.DeleteSurely(ctx, n.path)
+	}
+	if isGone(err) {
+		return nil
+	}
+	return err
+}
+
+func (n *PersistentNode) run(ctx context.Context) {
+	defer close(n.done)
+	for {
+		err := client.Retry(ctx, n.keep)
+		if ctx.Err() != nil {
+			n.err = ctx.Err()
+			return
+		}
+		if errors.Is(err, client.ErrSessionExpired) || isUnknown(err) {
+			err = n.c.WaitConnected(ctx) // ends with an error if there will be no other session
+		}
+		if err != nil {
+			n.err = err
+			return
+		}
+	}
+}
+
+// keep does what the znode needs now, or waits for the next change of it or of what it should be.
+func (n *PersistentNode) keep(ctx context.Context) error {
+	n.mu.Lock()
+	want := n.want
+	n.mu.Unlock()
+	data, stat, w, err := n.c.GetW(ctx, n.path)
+	if errors.Is(err, client.ErrNoNode) {
+		_, err = n.c.Create(ctx, n.path, want, client.Ephemeral, client.WithACL(n.acl...))
+		switch {
+		case errors.Is(err, client.ErrNoNode):
+			return n.ensure(ctx, n.c, parentOf(n.path))
+		case errors.Is(err, client.ErrNodeExists):
+			return nil
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if session, _ := n.c.Session(); client.SessionID(stat.EphemeralOwner) == session {
+		if !bytes.Equal(data, want) {
+			_, err := n.c.Set(ctx, n.path, want, stat.Version)
+			if err != nil && !errors.Is(err, client.ErrNoNode) && !errors.Is(err, client.ErrBadVersion) {
+				return err
+			}
+			return nil
+		}
+		select {
+		case <-n.created:
+		default:
+			close(n.created)
+		}
+	}
+	select {
+	case e := <-w.C():
+		return e.Err
+	case <-n.changed:
+	case <-ctx.Done():
+	}
+	return nil
+}
