@@ -141,6 +141,16 @@ func (c *Core) tickLeader() {
 		c.stepDown("no quorum in %v of epoch %d within %d ticks", c.phase, ld.epoch, ld.limit)
 		return
 	}
+	if ld.stage == leaderPromising || ld.stage == leaderSyncing {
+		// A follower that left in the middle finds no quorum that follows, and cannot come back; so a new election is
+		// quicker than to wait for the end of the limit.
+		if c.cfg.Quorum.decides(c.connected()) {
+			ld.together = c.now
+		} else if c.now-ld.together > int64(t.TickTime) {
+			c.stepDown("the quorum in %v of epoch %d is gone", c.phase, ld.epoch)
+			return
+		}
+	}
 	if c.tickHandOver() {
 		return
 	}
@@ -170,6 +180,17 @@ func (c *Core) tickLeader() {
 			c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
 		}
 	}
+}
+
+// connected returns the voters with a link, and this server.
+func (c *Core) connected() voterSet {
+	s := voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if l.voter >= 0 && l.stage >= linkWaiting {
+			s = s.with(l.voter)
+		}
+	}
+	return s
 }
 
 func (c *Core) pingTo(l *link) {

@@ -23,7 +23,7 @@ func (c *Core) HandOver(stop bool) {
 // tryHandOver names the next leader once everything proposed is committed and known to it.
 func (c *Core) tryHandOver() {
 	ld := &c.ld
-	if !ld.handing || c.committed < c.window.last() {
+	if !ld.handing || c.committed < c.window.last() || c.stable.last < c.window.last() {
 		return
 	}
 	var nominee *link
@@ -54,6 +54,7 @@ func (c *Core) tryHandOver() {
 		c.streamTo(l)
 		c.send(Message{Type: HandOver, To: l.peer, Link: l.id, Leader: next})
 	}
+	c.deliver() // the clients of this server hear of all of it
 	c.endLeadership(next)
 }
 

@@ -40,22 +40,6 @@ func (c *Core) check() {
 	c.checkCostly()
 }
 
-// checkWindow asserts that the window is contiguous. It is linear, so it runs under the tags invariants and race only.
-func (c *Core) checkWindow() {
-	last := c.window.before
-	bytes := 0
-	for _, t := range c.window.txns {
-		if !succeeds(last, t.Zxid) {
-			violated("window: %v follows %v", t.Zxid, last)
-		}
-		last = t.Zxid
-		bytes += len(t.Payload)
-	}
-	if bytes != c.window.bytes {
-		violated("window: %d bytes are counted as %d", bytes, c.window.bytes)
-	}
-}
-
 // checkDeliver asserts that txns continue what was delivered and are durable here: memory is never ahead of the disk.
 func (c *Core) checkDeliver(txns []Txn) {
 	last := c.delivered

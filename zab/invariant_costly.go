@@ -2,4 +2,18 @@
 
 package zab
 
-func (c *Core) checkCostly() { c.checkWindow() }
+// checkCostly asserts that the window is contiguous. It is linear, so it runs under the tags invariants and race only.
+func (c *Core) checkCostly() {
+	last := c.window.before
+	bytes := 0
+	for _, t := range c.window.txns {
+		if !succeeds(last, t.Zxid) {
+			violated("window: %v follows %v", t.Zxid, last)
+		}
+		last = t.Zxid
+		bytes += len(t.Payload)
+	}
+	if bytes != c.window.bytes {
+		violated("window: %d bytes are counted as %d", bytes, c.window.bytes)
+	}
+}

@@ -27,6 +27,7 @@ type leader struct {
 	summary    Vote     // what this server had when it was elected
 	since      int64    // tick at which the stage began
 	limit      int      // ticks for each stage before serving
+	together   int64    // tick at which a quorum was last connected
 
 	proposed proto.Zxid            // last proposal; (epoch, 0) before the first
 	acked    [votersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
@@ -91,7 +92,7 @@ func (c *Core) fixEpoch() {
 	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) || !c.cfg.Quorum.decides(ld.connecting) {
 		return
 	}
-	ld.stage, ld.since = leaderPromising, c.now
+	ld.stage, ld.since, ld.together = leaderPromising, c.now, c.now
 	c.phase = Synchronization
 	c.status.Epoch = ld.epoch
 	c.persistAccepted(ld.epoch)
@@ -177,13 +178,7 @@ func (c *Core) ackEpoch(l *link, m *Message) {
 func (c *Core) refuse(l *link) {
 	epoch, zxid, peer := l.ackEpoch, l.position, l.peer
 	c.closeLink(l)
-	rest := voterSet(0).with(c.self)
-	for _, other := range c.links {
-		if other.voter >= 0 {
-			rest = rest.with(other.voter)
-		}
-	}
-	if !c.cfg.Quorum.decides(rest) {
+	if !c.cfg.Quorum.decides(c.connected()) {
 		c.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, c.ld.summary.Epoch, c.ld.summary.Zxid)
 	}
 }

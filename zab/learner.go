@@ -59,8 +59,8 @@ func (c *Core) dial() {
 	c.out.Dial = append(c.out.Dial, Dial{Link: c.ln.link, Peer: c.ln.leader})
 }
 
-// connected sends the first message.
-func (c *Core) connected() {
+// introduce sends the first message.
+func (c *Core) introduce() {
 	c.ln.stage = lnInfo
 	c.ln.heard = c.now
 	t := FollowerInfo

@@ -60,7 +60,7 @@ func (c *Core) Accept() LinkID {
 // LinkUp tells the core that a connection it had asked for stands.
 func (c *Core) LinkUp(id LinkID) {
 	if id != 0 && id == c.ln.link && c.ln.stage == lnDialing {
-		c.connected()
+		c.introduce()
 	}
 }
 
@@ -149,6 +149,9 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	if c.role != Leading {
 		return
 	}
+	if i := c.cfg.Quorum.index(m.From); m.Blank && i >= 0 && !c.weak(BlankCounts) {
+		c.ld.forget(i)
+	}
 	c.offerEpoch(l)
 	if l.voter >= 0 && c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch {
 		// It has promised a later epoch, so it cannot follow this one, and would stay outside until the next election.
@@ -158,6 +161,14 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 			c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, c.ld.epoch)
 		}
 	}
+}
+
+// forget takes back all that was counted for a voter: it has lost its disk.
+func (ld *leader) forget(i int) {
+	ld.connecting &^= 1 << i
+	ld.electing &^= 1 << i
+	ld.synced &^= 1 << i
+	ld.acked[i] = 0
 }
 
 // tickLinks closes links that have waited in vain for this server to lead.

@@ -9,12 +9,11 @@ import (
 
 // checks holds what the checkers have to remember.
 type checks struct {
-	order    []zab.Txn // all that was ever served by anyone, in order
-	said     map[proto.Zxid]string
-	leaders  map[int64]proto.ServerID // by epoch
-	newest   int64                    // newest established epoch
-	adopted  []zab.Txn                // the history that its leader began with
-	ackedLen int
+	order   []zab.Txn // all that was ever served by anyone, in order
+	said    map[proto.Zxid]string
+	leaders map[int64]proto.ServerID // by epoch
+	newest  int64                    // newest established epoch
+	adopted []zab.Txn                // the history that its leader began with
 }
 
 func (c *checks) init(*Sim) {

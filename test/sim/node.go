@@ -75,7 +75,7 @@ func (n *node) start() {
 	window = window[:len(window):len(window)]
 	before := lastOf(d.history[:len(d.history)-len(window)])
 	cfg := zab.Config{ID: n.id, Quorum: s.quorum, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
-		Window: window, Before: before, Blank: !d.exists, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
+		Window: window, Before: before, Blank: !d.exists && len(d.history) == 0, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
 		Timing: s.timing, Limits: s.limits}
 	for _, o := range s.nodes {
 		if o.observer {
@@ -133,11 +133,11 @@ func (n *node) drain() {
 	if out.Status.Fatal != nil {
 		s.fail("Fatal", "server %d: %v", n.id, out.Status.Fatal)
 	}
-	n.changed(out.Status)
 	for _, p := range out.Persist {
 		n.disk.write(p, n)
 	}
 	n.apply(out.Deliver)
+	n.changed(out.Status)
 	for i := range out.Send {
 		s.checkPromise(n, &out.Send[i])
 		s.net.send(n, out.Send[i])

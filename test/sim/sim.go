@@ -4,7 +4,6 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
@@ -13,10 +12,10 @@ import (
 // Options describe a run. All that is not given is drawn from the seed.
 type Options struct {
 	Seed      uint64
-	Steps     int // events before the ensemble is healed
-	Voters    int // 0: 1, 3 or 5
-	Observers int // -1: drawn
-	Quiet     bool
+	Steps     int  // events before the ensemble is healed
+	Voters    int  // 0: 1, 3 or 5
+	Observers int  // -1: drawn
+	Calm      bool // no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	// Configure, if not nil, changes the configuration of each core.
 	Configure func(zab.Config) zab.Config
 }
@@ -94,7 +93,10 @@ func New(o Options) *Sim {
 	if s.chance(4) {
 		s.limits.CounterMax = uint32(20 + s.rng.IntN(100))
 	}
-	blank := s.chance(2)
+	blank := s.chance(2) && !o.Calm
+	if o.Calm {
+		s.limits.CounterMax = 0xffffffff
+	}
 	var voters []proto.ServerID
 	for i := range s.opts.Voters {
 		voters = append(voters, proto.ServerID(i+1))
@@ -107,7 +109,7 @@ func New(o Options) *Sim {
 		panic(err)
 	}
 	s.quorum = q
-	plain := s.chance(3)
+	plain := s.chance(3) && !o.Calm
 	for i := range s.opts.Voters + s.opts.Observers {
 		n := &node{s: s, id: proto.ServerID(i + 1), observer: i >= s.opts.Voters, plain: plain && s.chance(2)}
 		n.disk.n = n
@@ -116,6 +118,9 @@ func New(o Options) *Sim {
 	}
 	s.net.init(s)
 	s.faults.init(s)
+	if o.Calm {
+		s.faults.edges = 0
+	}
 	s.checks.init(s)
 	return s
 }
@@ -180,6 +185,10 @@ func (s *Sim) Run() *Violation {
 			s.after(s.between(0, 3000), func() { n.start() })
 		}
 		s.load.start(s)
+		if s.opts.Calm {
+			s.load.stopped = true
+			return
+		}
 		s.faults.start(s)
 		for s.steps < s.opts.Steps && len(s.queue) > 0 {
 			s.step()
@@ -188,11 +197,6 @@ func (s *Sim) Run() *Violation {
 		s.converge()
 		s.Stats.Steps = s.steps
 	})
-}
-
-// alive returns the servers that run, in order.
-func (s *Sim) alive() []*node {
-	return slices.DeleteFunc(slices.Clone(s.nodes), func(n *node) bool { return !n.up })
 }
 
 // Tracing makes the run keep what happens in Trace.

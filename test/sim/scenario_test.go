@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/zab"
+)
+
+// calm is an ensemble without faults in which the test lets things go wrong, once it serves.
+func calm(t *testing.T, seed uint64, voters, observers int) *Sim {
+	t.Helper()
+	s := New(Options{Seed: seed, Calm: true, Voters: voters, Observers: observers}).Tracing()
+	require.Nil(t, s.Run())
+	s.until(t, "an ensemble", func() bool { return s.united() != nil })
+	return s
+}
+
+// until runs the simulation until ok holds.
+func (s *Sim) until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	limit := s.now + 1_000_000
+	v := s.guard(func() {
+		for !ok() && s.now < limit {
+			s.step()
+		}
+	})
+	require.Nil(t, v, "%s: %v", what, v)
+	require.Less(t, s.now, limit, "%s: %s", what, s.standing())
+}
+
+// write has a txn acknowledged.
+func (s *Sim) written(t *testing.T) {
+	t.Helper()
+	acked := s.Stats.Acked
+	s.until(t, "an acknowledgement", func() bool {
+		if s.Stats.Acked > acked {
+			return true
+		}
+		for _, n := range s.nodes {
+			if len(s.load.pending) == 0 { // none, or lost with its leader
+				s.load.write(s, n, 1)
+			}
+		}
+		return false
+	})
+}
+
+// A seed is the whole truth: two runs of it do the same.
+func TestSameSeedSameRun(t *testing.T) {
+	for seed := uint64(1); seed <= 5; seed++ {
+		a := New(Options{Seed: seed, Steps: 3000, Observers: -1}).Tracing()
+		b := New(Options{Seed: seed, Steps: 3000, Observers: -1}).Tracing()
+		require.Equal(t, a.Run(), b.Run())
+		require.Equal(t, strings.Join(a.Trace, "\n"), strings.Join(b.Trace, "\n"))
+		require.NotEmpty(t, a.Trace)
+	}
+}
+
+// A leader that stops is succeeded at once: with 1 tick of 10 ms and messages of up to 0.6 ms, the next write is acknowledged far within
+// the 50 ms that the design allows, and no tick passes that an election would need.
+func TestHandOverIsImmediate(t *testing.T) {
+	longest := int64(0)
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 1)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		leader, acked := s.united(), s.Stats.Acked
+		s.load.write(s, leader, 3) // still in flight
+		begin := s.now
+		leader.core.HandOver(true)
+		leader.drain()
+		s.until(t, "the end of the old leader", func() bool { return !leader.up })
+		require.Equal(t, acked+3, s.Stats.Acked, "what was in flight is acknowledged before it goes")
+		s.written(t)
+		took := s.now - begin
+		longest = max(longest, took)
+		require.Less(t, took, int64(5000), "seed %d: 5000 units are 50 ms; a tick is 1000", seed)
+	}
+	t.Logf("at most %.1f ms", float64(longest)/100)
+}
+
+// A leader that dies is succeeded after an election.
+func TestLeaderDies(t *testing.T) {
+	longest := int64(0)
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 0)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		begin := s.now
+		s.united().crash()
+		s.written(t)
+		longest = max(longest, s.now-begin)
+		require.Less(t, s.now-begin, int64(15_000), "seed %d: 15000 units are 150 ms", seed)
+	}
+	t.Logf("at most %.1f ms", float64(longest)/100)
+}
+
+// All servers lose power right after UPTODATE: what was acknowledged is there afterwards. Source: quorum-protocol 15.5.3.
+func TestAllDieAfterUpToDate(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 0)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.united().crash()
+		up := 0
+		s.until(t, "UPTODATE", func() bool {
+			for _, n := range s.nodes {
+				if n.up && n.status.State == zab.Following && n.status.Serving && n.status.Leader != 0 {
+					up = int(n.id)
+					return n.status.Epoch > 1
+				}
+			}
+			return false
+		})
+		require.NotZero(t, up)
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		for _, n := range s.nodes {
+			n.start()
+		}
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// A leader that is cut off from its followers in one direction only gives up, and the others elect. When the ways are open again it
+// follows, and what it had proposed alone is gone. Source: quorum-protocol 15.5.4, 15.5.5, 15.5.9.
+func TestLeaderCutOff(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 0)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		old := s.united()
+		for _, n := range s.nodes {
+			if n != old {
+				s.net.stall(old.id, n.id, true)
+			}
+		}
+		s.load.write(s, old, 3) // nobody hears of these
+		s.until(t, "another leader", func() bool {
+			for _, n := range s.nodes {
+				if n != old && n.status.State == zab.Leading && n.status.Serving {
+					return true
+				}
+			}
+			return false
+		})
+		s.written(t)
+		for _, n := range s.nodes {
+			s.net.stall(old.id, n.id, false)
+		}
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// A server whose disk was lost joins again, is brought up to date, and then counts. Source: quorum-protocol 14.3 R16.
+func TestDiskLost(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 0)
+		for range 5 {
+			s.written(t)
+		}
+		lost := s.nodes[seed%3]
+		lost.crash()
+		lost.disk.wipe()
+		s.Stats.Wipes++
+		lost.start()
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil && lost.disk.exists })
+		other := s.nodes[(seed+1)%3]
+		other.crash() // now the one that was lost is needed
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// The counter of an epoch ends: the next one begins without an election. Source: quorum-protocol 1.4, 15.5.10.
+func TestCounterEnds(t *testing.T) {
+	s := New(Options{Seed: 1, Calm: true, Voters: 3, Observers: 0}).Tracing()
+	s.limits.CounterMax = 6
+	require.Nil(t, s.Run())
+	s.until(t, "an ensemble", func() bool { return s.united() != nil })
+	begin := s.Stats.Epochs
+	for range 30 {
+		s.written(t)
+	}
+	require.GreaterOrEqual(t, s.Stats.Epochs-begin, 4)
+	require.Len(t, s.load.ackedAt, 30)
+}
