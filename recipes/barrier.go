@@ -1,0 +1,64 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// Barrier holds processes back while its znode exists. It is one znode, as in Curator's DistributedBarrier.
+//
+// Guarantee: Wait returns only after its server has seen the barrier gone. The znode is persistent: it outlives whoever set it, and
+// everybody waits until somebody removes it. A Barrier has no state and may be used concurrently. Source: operations section 9.2.
+type Barrier struct {
+	c    *client.Client
+	path string
+	options
+}
+
+// NewBarrier returns the barrier at a path.
+func NewBarrier(c *client.Client, path string, options ...Option) *Barrier {
+	return &Barrier{c, path, newOptions(options)}
+}
+
+// Set makes everybody wait from now on. A barrier that is set already is a success.
+func (b *Barrier) Set(ctx context.Context) error {
+	return again(ctx, func(ctx context.Context) error {
+		for {
+			_, err := b.c.Create(ctx, b.path, b.data, client.Persistent, client.WithACL(b.acl...))
+			switch {
+			case errors.Is(err, client.ErrNodeExists):
+				return nil
+			case !errors.Is(err, client.ErrNoNode):
+				return err
+			}
+			if err := b.ensure(ctx, b.c, parentOf(b.path)); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// Remove lets everybody go on. A barrier that is not set is a success. If ctx ends first, it is removed in the background.
+func (b *Barrier) Remove(ctx context.Context) error { return b.c.DeleteSurely(ctx, b.path) }
+
+// Wait waits until the barrier is not set, or ctx ends. It asks the server to catch up first, so that a barrier that was set before
+// the call is not overlooked.
+func (b *Barrier) Wait(ctx context.Context) error {
+	err := client.Retry(ctx, func(ctx context.Context) error { return b.c.Sync(ctx, b.path) })
+	for err == nil {
+		var w *client.Watch
+		err = client.Retry(ctx, func(ctx context.Context) (err error) {
+			_, _, w, err = b.c.GetW(ctx, b.path)
+			return err
+		})
+		if errors.Is(err, client.ErrNoNode) {
+			return nil
+		}
+		if err == nil {
+			err = awaitEvent(ctx, w)
+		}
+	}
+	return err
+}
