@@ -240,8 +240,10 @@ func (c *Core) considerLooking(m *Message, i int) {
 	if e.own.Zxid == -1 || m.Vote.Zxid == -1 {
 		return // one of the two may have lost its disk
 	}
+	// A vote for this server with a history that it does not have any more comes from before a restart. It must not be repeated.
+	stale := m.Vote.Leader == c.cfg.ID && m.Vote != e.own
 	if e.settling && i != c.self {
-		if !c.better(m.Vote, e.proposal) && !(m.Round == c.round && m.Vote == e.proposal) {
+		if (stale || !c.better(m.Vote, e.proposal)) && !(m.Round == c.round && m.Vote == e.proposal) {
 			return
 		}
 		if m.Round < c.round {
@@ -258,13 +260,13 @@ func (c *Core) considerLooking(m *Message, i int) {
 		clear(e.recv)
 		e.settling = false
 		e.proposal = e.own
-		if c.better(m.Vote, e.own) {
+		if !stale && c.better(m.Vote, e.own) {
 			e.proposal = m.Vote
 		}
 		changed = true
 	case m.Round < c.round:
 		return
-	case c.better(m.Vote, e.proposal):
+	case !stale && c.better(m.Vote, e.proposal):
 		e.proposal = m.Vote
 		changed = true
 	}

@@ -68,7 +68,7 @@ func (n *node) start() {
 	d.recover()
 	n.state = d.history[:len(d.history):len(d.history)]
 	n.verified = 0
-	window := d.history[max(0, len(d.history)-s.limits.WindowTxns):]
+	window := d.history[max(d.logFrom, len(d.history)-s.limits.WindowTxns):]
 	if len(window) > 0 && s.chance(3) {
 		window = window[s.rng.IntN(len(window)):]
 	}
