@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,8 +61,27 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// rootOf returns a path of the test's own, below a parent that does not exist.
-func rootOf(t testing.TB) string { return path.Join("/", t.Name()) + "/r" }
+var (
+	rootsMu sync.Mutex
+	roots   = map[string]string{} // by name of the running test
+	runs    int
+)
+
+// rootOf returns a path of this run of the test, below a parent that does not exist.
+func rootOf(t testing.TB) string {
+	rootsMu.Lock()
+	defer rootsMu.Unlock()
+	if roots[t.Name()] == "" {
+		runs++
+		roots[t.Name()] = fmt.Sprintf("/%s-%d/r", t.Name(), runs)
+		t.Cleanup(func() {
+			rootsMu.Lock()
+			defer rootsMu.Unlock()
+			delete(roots, t.Name())
+		})
+	}
+	return roots[t.Name()]
+}
 
 func dial(t testing.TB, options ...client.Option) *client.Client {
 	t.Helper()
@@ -137,7 +155,7 @@ type link struct {
 	listener net.Listener
 	running  sync.WaitGroup
 	isCut    atomic.Bool
-	replies  atomic.Int64 // 1 if the next answer is to be lost
+	replies  atomic.Int64 // n if the n-th answer from now is to be lost, 0 if none
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -200,7 +218,7 @@ func (k *link) forward(dst, src net.Conn, isAnswer bool) {
 		if err != nil {
 			break
 		}
-		if isAnswer && k.replies.CompareAndSwap(1, 0) {
+		if isAnswer && k.replies.Load() > 0 && k.replies.Add(-1) == 0 {
 			break
 		}
 		if _, err := io.Writer(dst).Write(buf[:n]); err != nil {
@@ -214,5 +232,5 @@ func (k *link) forward(dst, src net.Conn, isAnswer bool) {
 	k.mu.Unlock()
 }
 
-// loseReply cuts the connection instead of passing on the next answer.
-func (k *link) loseReply() { k.replies.Store(1) }
+// loseReply cuts the connection instead of passing on the n-th answer from now.
+func (k *link) loseReply(n int64) { k.replies.Store(n) }

@@ -263,7 +263,7 @@ func TestMutexFindsItsZnodeWhenTheAnswerIsLost(t *testing.T) {
 	k, root := newLink(t), rootOf(t)
 	c := dialAt(t, k.addr())
 	require.NoError(t, dial(t).CreateAll(within(t), root))
-	k.loseReply()
+	k.loseReply(1)
 	h, err := recipes.NewMutex(c, root).Lock(within(t))
 	require.NoError(t, err)
 	require.Len(t, names(t, c, root), 1)
