@@ -12,12 +12,12 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Errors of Number.
+// Errors about the data of a znode.
 var (
 	// ErrOverflow is returned by Add if the result does not fit. Nothing has changed then.
 	ErrOverflow = errors.New("recipes: number overflows")
-	// ErrFormat says that a znode does not hold a number of the right width.
-	ErrFormat = errors.New("recipes: znode does not hold such a number")
+	// ErrFormat says that a znode does not hold what the recipe keeps there.
+	ErrFormat = errors.New("recipes: malformed data")
 )
 
 // Number is a number that everybody sees and may change: the data of one znode, big-endian. A znode that does not exist is 0, and

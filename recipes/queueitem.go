@@ -1,0 +1,48 @@
+package recipes
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// The data of a batch: a version, then for each item a mark, its length and its bytes, then an end mark. Source: Curator's ItemSerializer;
+// operations section 9.2.
+const (
+	itemsVersion = 0x00010001
+	itemMark     = 1
+	itemsEnd     = 2
+)
+
+func encodeItems(items [][]byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, itemsVersion)
+	for _, item := range items {
+		b = append(b, itemMark)
+		b = binary.BigEndian.AppendUint32(b, uint32(len(item)))
+		b = append(b, item...)
+	}
+	return append(b, itemsEnd)
+}
+
+// decodeItems returns the items of a batch, which alias b.
+func decodeItems(b []byte) ([][]byte, error) {
+	if len(b) < 4 || binary.BigEndian.Uint32(b) != itemsVersion {
+		return nil, fmt.Errorf("%w: no version of queue items", ErrFormat)
+	}
+	var items [][]byte
+	for at := 4; at < len(b); {
+		switch mark := b[at]; {
+		case mark == itemsEnd && at == len(b)-1:
+			return items, nil
+		case mark != itemMark || len(b)-at < 5:
+			return nil, fmt.Errorf("%w: no queue item at offset %d", ErrFormat, at)
+		}
+		n := int64(binary.BigEndian.Uint32(b[at+1:]))
+		at += 5
+		if n > int64(len(b)-at) {
+			return nil, fmt.Errorf("%w: queue item of %d bytes at offset %d of %d", ErrFormat, n, at, len(b))
+		}
+		items = append(items, b[at:at+int(n)])
+		at += int(n)
+	}
+	return nil, fmt.Errorf("%w: no end of queue items", ErrFormat)
+}
