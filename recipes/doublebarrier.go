@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed94657493/warren/client"
 )
@@ -158,6 +159,10 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 		}
 		if err != nil {
 			return err
+		}
+		isInside := slices.Contains(names, b.own[strings.LastIndexByte(b.own, '/')+1:])
+		if !isInside && !slices.Contains(names, readyName) {
+			return nil // somebody saw everybody gone; who is there now has entered again
 		}
 		names = b.others(names)
 		if len(names) == 0 {
