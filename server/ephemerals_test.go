@@ -1,0 +1,53 @@
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// The txn that closes a session is the server's own: what it lists may be longer than any frame, and a
+// restart reads it back.
+func TestClosingASessionWith100000Ephemerals(t *testing.T) {
+	const ephemerals, burst = 100_000, 1000
+	cfg := testConfig(t)
+	addr, stop := start(t, cfg, server.Options{})
+	owner := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	for i := 0; i < ephemerals; i += burst {
+		var reqs []wire.Request
+		for k := range burst {
+			reqs = append(reqs, wire.Create(fmt.Sprintf("/ephemeral-with-a-long-name-%08d", i+k), nil, wire.OpenACL, proto.ModeEphemeral))
+		}
+		for _, call := range owner.SendAll(reqs) {
+			require.NoError(t, call.Wait())
+			require.NoError(t, call.Reply.Err())
+		}
+	}
+	other := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	n, err := other.AllChildrenNumber("/")
+	require.NoError(t, err)
+	require.EqualValues(t, ephemerals+3, n)
+	require.NoError(t, owner.CloseSession())
+	n, err = other.AllChildrenNumber("/")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+	other.Close()
+	stop()
+
+	addr, _ = start(t, cfg, server.Options{})
+	c := dial(t, addr, wire.Options{})
+	n, err = c.AllChildrenNumber("/")
+	require.NoError(t, err)
+	require.EqualValues(t, 3, n)
+	require.Eventually(t, func() bool {
+		_, err := wire.Dial(addr, wire.Options{Session: owner.Session(), Password: owner.Password()})
+		return errors.Is(err, wire.ErrRejected)
+	}, 5*time.Second, 10*time.Millisecond)
+}
