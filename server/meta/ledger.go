@@ -85,8 +85,9 @@ func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
 		if r.current == unset {
 			r.current = epoch
 		}
-		if epoch > r.current {
-			// The crash came between a snapshot or log of the new epoch and the rename.
+		if epoch > r.current && !(r.accepted != unset && epoch <= r.accepted) {
+			// The crash came between a snapshot or log of the new epoch and the rename. If the epoch was accepted, the
+			// server has logged a part of its history and not yet adopted the rest: then the agreement decides.
 			tmp, ok, err := l.disk.leftover()
 			switch {
 			case err != nil:

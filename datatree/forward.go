@@ -1,0 +1,46 @@
+package datatree
+
+import "github.com/seed94657493/warren/proto"
+
+// AppendErrorTxn appends the txn of a request that was refused before it was prepared: a leader owes every forwarded
+// request a txn, because the server that forwarded it waits for one. h is the header that the request's txn would have.
+// Source: quorum-protocol 8.2, 9.4.
+func AppendErrorTxn(b []byte, h proto.TxnHeader, err proto.ErrCode) []byte {
+	h.Type = proto.OpError
+	return proto.AppendInt32(h.AppendTo(b), int32(err))
+}
+
+// Create2Slots appends to slots which operations of the multi request body are to be answered as create2, by index. A
+// server that has forwarded the request needs them for ApplyCreate2, as the txn does not have them: see
+// Preparer.Create2. It appends nothing more at the first operation that is malformed.
+func Create2Slots(slots []int32, body []byte) []int32 {
+	var p Preparer // only its scratch is used
+	ops := proto.NewMultiReader(body)
+	for i := int32(0); ; i++ {
+		header, more := ops.Next()
+		if !more {
+			return slots
+		}
+		switch header.Type {
+		case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+			c := p.decodeCreate(&ops.R, header.Type)
+			if ops.R.Err() == nil && createOpInMulti(header.Type, c.mode) == proto.OpCreate2 {
+				slots = append(slots, i)
+			}
+		case proto.OpDelete:
+			var del proto.DeleteRequest
+			del.Decode(&ops.R)
+		case proto.OpSetData:
+			var set proto.SetDataRequest
+			set.Decode(&ops.R)
+		case proto.OpCheck:
+			var check proto.CheckVersionRequest
+			check.Decode(&ops.R)
+		default:
+			return slots
+		}
+		if ops.R.Err() != nil {
+			return slots
+		}
+	}
+}
