@@ -105,7 +105,7 @@ func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, for
 		return nil
 	}
 	w.close()
-	cl, err := k.c.watchCall(proto.OpExists, path, watchData, k.queue)
+	cl, err := k.c.watchCall(proto.OpExists, path, watchData, []Receiver{k.queue})
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, for
 }
 
 func (k *Cache) getWatched(ctx context.Context, path string, w *cacheWatches) (Node, error) {
-	cl, err := k.c.watchCall(proto.OpGetData, path, watchData, k.queue)
+	cl, err := k.c.watchCall(proto.OpGetData, path, watchData, []Receiver{k.queue})
 	if err != nil {
 		return Node{Path: path}, err
 	}
@@ -135,7 +135,7 @@ func (k *Cache) getWatched(ctx context.Context, path string, w *cacheWatches) (N
 }
 
 func (k *Cache) listWatched(ctx context.Context, path string, w *cacheWatches) ([]string, error) {
-	cl, err := k.c.watchCall(proto.OpGetChildren2, path, watchChild, k.queue)
+	cl, err := k.c.watchCall(proto.OpGetChildren2, path, watchChild, []Receiver{k.queue})
 	if err != nil {
 		return nil, err
 	}

@@ -19,17 +19,18 @@ const (
 // call is one request and its reply. The caller fills the first part and owns the call until it is pushed; then the connection owns
 // it until done is signalled.
 type call struct {
-	op      proto.OpCode
-	chroot  string
-	path    string
-	data    []byte // read only while the call is pushed
-	version int32  // expected version, type of a watcher, or mode of addWatch
-	mode    Mode
-	ttlMs   int64
-	acl     []ACL
-	watch   *Watch // registered in the watchSet, set if the reply allows it
-	pool    *sync.Pool
-	after   func() // hook of a Future, called when the reply is there
+	op         proto.OpCode
+	chroot     string
+	path       string
+	data       []byte // read only while the call is pushed
+	version    int32  // expected version, type of a watcher, or mode of addWatch
+	mode       Mode
+	ttlMs      int64
+	acl        []ACL
+	protection string // of CreateProtected
+	watch      *Watch // registered in the watchSet, set if the reply allows it
+	pool       *sync.Pool
+	after      func() // hook of a Future, called when the reply is there
 
 	xid   int32
 	state atomic.Int32

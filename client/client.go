@@ -43,6 +43,7 @@ func New(connect string, options ...Option) (*Client, error) {
 	c.watches.remove, c.watches.onFire = c.removeQuietly, c.cfg.hooks.Event
 	s := &session{cfg: &c.cfg, watches: c.watches, hosts: newHosts(names, c.cfg.resolve), connectTimeout: c.cfg.connectTimeout,
 		credentials: append([]credential(nil), c.cfg.credentials...)}
+	s.hosts.source = c.cfg.source
 	if s.connectTimeout == 0 {
 		s.connectTimeout = max(c.cfg.sessionTimeout/time.Duration(len(names)), time.Second)
 	}

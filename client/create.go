@@ -18,6 +18,10 @@ func WithACL(acl ...ACL) CreateOption { return func(cl *call) { cl.acl = acl } }
 // allowed with, PersistentTTL and PersistentSequentialTTL, which the server must have enabled (extendedTypesEnabled).
 func WithTTL(d time.Duration) CreateOption { return func(cl *call) { cl.ttlMs = d.Milliseconds() } }
 
+// WithProtectionID sets the id by which CreateProtected knows its znode again, overriding a random UUID. It must be different for every
+// znode, not empty, and hold no slash.
+func WithProtectionID(id string) CreateOption { return func(cl *call) { cl.protection = id } }
+
 // openACL is what a create without an ACL sends; it is never written.
 var openACL = OpenACL()
 

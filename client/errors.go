@@ -11,6 +11,17 @@ import (
 // every error that an operation returns.
 const (
 	ErrConnectionLoss          = proto.ErrConnectionLoss
+	ErrSystemError             = proto.ErrSystemError
+	ErrDataInconsistency       = proto.ErrDataInconsistency
+	ErrOperationTimeout        = proto.ErrOperationTimeout
+	ErrInvalidState            = proto.ErrInvalidState
+	ErrUnknownSession          = proto.ErrUnknownSession
+	ErrAPIError                = proto.ErrAPIError
+	ErrInvalidCallback         = proto.ErrInvalidCallback
+	ErrClosing                 = proto.ErrClosing
+	ErrNothing                 = proto.ErrNothing
+	ErrSessionMoved            = proto.ErrSessionMoved
+	ErrRequestTimeout          = proto.ErrRequestTimeout
 	ErrMarshalling             = proto.ErrMarshallingError
 	ErrUnimplemented           = proto.ErrUnimplemented
 	ErrBadArguments            = proto.ErrBadArguments

@@ -14,7 +14,8 @@ type Hooks struct {
 	End func(ctx context.Context, r OpResult)
 	// State is called when the session changes.
 	State func(StateChange)
-	// Event is called for every watch event that the server sends, whoever receives it.
+	// Event is called for every watch event that the server sends, whoever receives it, and with WatchLost for every path and kind of watch
+	// that ends with its session or client.
 	Event func(Event)
 }
 

@@ -16,9 +16,10 @@ type hosts struct {
 	names   []string // host:port, shuffled
 	next    int      // index in names
 	resolve func(ctx context.Context, host string) ([]string, error)
-	addrs   []string // addresses of current that have not been tried
-	current string   // host:port whose addresses these are
-	front   string   // a server to try before all others, "" if none
+	addrs   []string                                           // addresses of current that have not been tried
+	current string                                             // host:port whose addresses these are
+	front   string                                             // a server to try before all others, "" if none
+	source  func(ctx context.Context) (addr string, err error) // WithServerSource; replaces the walk
 }
 
 // endpoint is a place to dial: the address, and the name that its certificate must bear.
@@ -68,6 +69,14 @@ func (h *hosts) pick(ctx context.Context) (e endpoint, isLast bool, err error) {
 	if h.front != "" {
 		addr := h.front
 		h.front = ""
+		host, _, _ := net.SplitHostPort(addr)
+		return endpoint{addr, host}, false, nil
+	}
+	if h.source != nil {
+		addr, err := h.source(ctx)
+		if err != nil {
+			return endpoint{}, true, fmt.Errorf("client: find a server: %w", err)
+		}
 		host, _, _ := net.SplitHostPort(addr)
 		return endpoint{addr, host}, false, nil
 	}

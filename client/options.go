@@ -36,6 +36,7 @@ type config struct {
 	readOnly       bool
 	dial           func(ctx context.Context, network, addr string) (net.Conn, error)
 	resolve        func(ctx context.Context, host string) ([]string, error)
+	source         func(ctx context.Context) (addr string, err error)
 	tls            *tls.Config
 	credentials    []credential
 	sasl           SASL
@@ -127,6 +128,13 @@ func WithResolver(lookup func(ctx context.Context, host string) ([]string, error
 	return func(c *config) { c.resolve = lookup }
 }
 
+// WithServerSource replaces the walk through the servers of the connect string: next is called before every dial and returns the address
+// to dial. It paces the attempts itself, by waiting as long as ctx allows; only its own errors are followed by a pause
+// (WithBackoff). The search of WithReadOnly goes through the connect string all the same.
+func WithServerSource(next func(ctx context.Context) (addr string, err error)) Option {
+	return func(c *config) { c.source = next }
+}
+
 // WithTLS encrypts connections. An empty ServerName is set to the host name of the connect string.
 func WithTLS(t *tls.Config) Option { return func(c *config) { c.tls = t } }
 
@@ -146,7 +154,7 @@ func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
 	return func(c *config) { c.renew = rebuild }
 }
 
-// WithResume takes over a session, as Client.Resume of another client described it.
+// WithResume takes over a session, as Client.Detach of another client described it.
 func WithResume(r Resume) Option { return func(c *config) { c.resume = &r } }
 
 // WithLogger sets where the client logs changes of the session, overriding the default: nowhere. Data and credentials are never logged.

@@ -21,9 +21,9 @@ func (s *watchSet) rearm(seen Zxid) (frames []byte, n int) {
 			lists[i] = lists[i][:0]
 		}
 	}
-	for path, watches := range s.paths {
+	for path, first := range s.paths {
 		var has [watchRecursive + 1]bool
-		for _, w := range watches {
+		for w := first; w != nil; w = w.next {
 			if !w.isActive || has[w.kind] {
 				continue
 			}

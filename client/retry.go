@@ -32,11 +32,15 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 // as Curator does (_c_<uuid>-name), and looks for it. It returns the path that the znode has. If ctx ends while the outcome is
 // unknown, the znode is searched for and deleted in the background.
 func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
-	if err := checkPath(path, mode.IsSequential()); err != nil || path == "/" && !mode.IsSequential() {
+	var asked call
+	for _, o := range options {
+		o(&asked)
+	}
+	if err := checkPath(path, mode.IsSequential()); err != nil || path == "/" && !mode.IsSequential() || strings.Contains(asked.protection, "/") {
 		return "", invalid(proto.OpCreate2, path, cmp.Or(err, error(ErrBadArguments)))
 	}
 	parent, name := parentOf(path), path[strings.LastIndexByte(path, '/')+1:]
-	id := "_c_" + newUUID() + "-"
+	id := "_c_" + cmp.Or(asked.protection, newUUID()) + "-"
 	marked := childOf(parent, id+name)
 	for limit := retryMin; ; limit = min(2*limit, retryMax) {
 		created, err := c.Create(ctx, marked, data, mode, options...)

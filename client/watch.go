@@ -36,16 +36,24 @@ func (k watchKind) takes(t EventType) bool {
 // A one-shot watch delivers one event and is over. A persistent one goes on until its context ends, Close is called or the session
 // is lost. Both survive reconnects. All methods may be called concurrently.
 type Watch struct {
-	set      *watchSet
-	path     string // as the server knows it
-	kind     watchKind
-	queue    *eventQueue
-	isShared bool // the queue belongs to many watches and stays open
+	set  *watchSet
+	path string   // as the server knows it
+	to   Receiver // an eventQueue, unless the caller has a Receiver
 
 	// Guarded by set.mu.
+	next     *Watch      // of the same path
+	stop     func() bool // unties a persistent watch from its context
+	kind     watchKind
+	isShared bool // to belongs to others too and stays open
 	isActive bool // the server has it
 	isOver   bool
-	stop     func() bool // unties a persistent watch from its context
+}
+
+// Receiver takes the events of one-shot watches in place of their channels: of many watches in one place, or into a channel of
+// the caller's own kind. The last event of a watch whose session or client ends is WatchLost.
+type Receiver interface {
+	// Receive is called by the goroutine that reads from the server, under a lock of the client: it must neither block nor call the client.
+	Receive(e Event)
 }
 
 // eventQueue is where the events of a watch wait. Guarded by watchSet.mu for sending and closing.
@@ -62,8 +70,11 @@ func newEventQueue(limit int) *eventQueue {
 	return &eventQueue{ch: make(chan Event, limit+2), limit: limit}
 }
 
-// put adds an event, or says once that it could not.
-func (q *eventQueue) put(e Event) {
+// newSingleQueue is for a watch with one event in its life.
+func newSingleQueue() *eventQueue { return &eventQueue{ch: make(chan Event, 1), limit: 1} }
+
+// Receive adds an event, or says once that it could not.
+func (q *eventQueue) Receive(e Event) {
 	if q.overflowed {
 		if len(q.ch) > 0 {
 			return // who receives the WatchOverflow will read what e reports
@@ -87,21 +98,27 @@ func (q *eventQueue) overflow(set *watchSet, path string) {
 	}
 }
 
-// C returns the channel of events. It is closed after the last one.
-func (w *Watch) C() <-chan Event { return w.queue.ch }
+// C returns the channel of events. It is closed after the last one. It is nil if the events go to a Receiver.
+func (w *Watch) C() <-chan Event {
+	if q, ok := w.to.(*eventQueue); ok {
+		return q.ch
+	}
+	return nil
+}
 
 // Path returns the watched path.
 func (w *Watch) Path() string { return stripChroot(w.set.chroot, w.path) }
 
 // Next waits for the next event. It returns false when the watch is over or ctx ends.
 func (w *Watch) Next(ctx context.Context) (Event, bool) {
+	ch := w.C()
 	select {
-	case e, ok := <-w.queue.ch:
+	case e, ok := <-ch:
 		return e, ok
 	default:
 	}
 	select {
-	case e, ok := <-w.queue.ch:
+	case e, ok := <-ch:
 		return e, ok
 	case <-ctx.Done():
 		return Event{}, false
@@ -125,7 +142,10 @@ func (w *Watch) All(ctx context.Context) iter.Seq[Event] {
 func (w *Watch) Err() error {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
-	return w.queue.err
+	if q, ok := w.to.(*eventQueue); ok {
+		return q.err
+	}
+	return nil
 }
 
 // Close ends the watch. The server is told, without waiting for it, if no other watch is left on the path.

@@ -19,22 +19,23 @@ const (
 )
 
 // watchCall prepares a read that sets a one-shot watch.
-func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, queue *eventQueue) (*call, error) {
+func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Receiver) (*call, error) {
 	cl, err := c.pathCall(op, path)
 	if err != nil {
 		return nil, err
 	}
-	isShared := queue != nil
-	if !isShared {
-		queue = newEventQueue(1)
+	if len(to) > 0 {
+		cl.watch = c.watches.add(path, kind, to[0], true)
+	} else {
+		cl.watch = c.watches.add(path, kind, newSingleQueue(), false)
 	}
-	cl.watch = c.watches.add(path, kind, queue, isShared)
 	return cl, nil
 }
 
-// GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch.
-func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, error) {
-	cl, err := c.watchCall(proto.OpGetData, path, watchData, nil)
+// GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch. If a Receiver is given it gets the
+// event, and the Watch has no channel; the same holds for ExistsW and ChildrenW.
+func (c *Client) GetW(ctx context.Context, path string, to ...Receiver) ([]byte, Stat, *Watch, error) {
+	cl, err := c.watchCall(proto.OpGetData, path, watchData, to)
 	if err != nil {
 		return nil, Stat{}, nil, err
 	}
@@ -47,8 +48,8 @@ func (c *Client) GetW(ctx context.Context, path string) ([]byte, Stat, *Watch, e
 }
 
 // ExistsW is Exists that also sets a one-shot watch, on the znode or on its creation. Ctx bounds the call, not the watch.
-func (c *Client) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, error) {
-	cl, err := c.watchCall(proto.OpExists, path, watchData, nil)
+func (c *Client) ExistsW(ctx context.Context, path string, to ...Receiver) (Stat, bool, *Watch, error) {
+	cl, err := c.watchCall(proto.OpExists, path, watchData, to)
 	if err != nil {
 		return Stat{}, false, nil, err
 	}
@@ -64,8 +65,8 @@ func (c *Client) ExistsW(ctx context.Context, path string) (Stat, bool, *Watch, 
 }
 
 // ChildrenW is Children that also sets a one-shot watch on the list of children. Ctx bounds the call, not the watch.
-func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, Stat, *Watch, error) {
-	cl, err := c.watchCall(proto.OpGetChildren2, path, watchChild, nil)
+func (c *Client) ChildrenW(ctx context.Context, path string, to ...Receiver) ([]string, Stat, *Watch, error) {
+	cl, err := c.watchCall(proto.OpGetChildren2, path, watchChild, to)
 	if err != nil {
 		return nil, Stat{}, nil, err
 	}

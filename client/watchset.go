@@ -15,28 +15,29 @@ import (
 type watchSet struct {
 	chroot string
 	remove func(path string) // queues removeWatches(any), or does nothing without a connection; called under mu
-	onFire func(Event)       // hook, may be nil
+	onFire func(Event)       // hook, may be nil; called without mu
 
 	mu        sync.Mutex
-	paths     map[string][]*Watch
-	recursive int   // active recursive watches
-	err       error // why no watch can be added any more
+	paths     map[string]*Watch // a list by Watch.next
+	recursive int               // active recursive watches
+	err       error             // why no watch can be added any more
 }
 
 func newWatchSet(chroot string) *watchSet {
-	return &watchSet{chroot: chroot, paths: map[string][]*Watch{}}
+	return &watchSet{chroot: chroot, paths: map[string]*Watch{}}
 }
 
 // add registers a watch that the server does not have yet. path is the caller's.
-func (s *watchSet) add(path string, kind watchKind, queue *eventQueue, isShared bool) *Watch {
-	w := &Watch{set: s, path: joinChroot(s.chroot, path), kind: kind, queue: queue, isShared: isShared}
+func (s *watchSet) add(path string, kind watchKind, to Receiver, isShared bool) *Watch {
+	w := &Watch{set: s, path: joinChroot(s.chroot, path), kind: kind, to: to, isShared: isShared}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err != nil {
 		s.end(w, s.err)
 		return w
 	}
-	s.paths[w.path] = append(s.paths[w.path], w)
+	w.next = s.paths[w.path]
+	s.paths[w.path] = w
 	return w
 }
 
@@ -86,27 +87,25 @@ func (s *watchSet) drop(w *Watch, onServer bool) {
 
 // forget removes a path from the server if nobody watches it. REQUIRES: mu.
 func (s *watchSet) forget(path string) {
-	if len(s.paths[path]) == 0 && s.err == nil {
+	if s.paths[path] == nil && s.err == nil {
 		s.remove(path)
 	}
 }
 
 // unlink takes a watch out of the maps. REQUIRES: mu.
 func (s *watchSet) unlink(w *Watch) {
-	list := s.paths[w.path]
-	for i := range list {
-		if list[i] == w {
-			list[i] = list[len(list)-1]
-			list[len(list)-1] = nil
-			list = list[:len(list)-1]
-			break
+	switch first := s.paths[w.path]; {
+	case first != w:
+		for first.next != w {
+			first = first.next
 		}
-	}
-	if len(list) == 0 {
+		first.next = w.next
+	case w.next == nil:
 		delete(s.paths, w.path)
-	} else {
-		s.paths[w.path] = list
+	default:
+		s.paths[w.path] = w.next
 	}
+	w.next = nil
 	if w.isActive && w.kind == watchRecursive {
 		s.recursive--
 	}
@@ -120,42 +119,47 @@ func (s *watchSet) end(w *Watch, err error) {
 	}
 	if w.isShared {
 		if err != nil {
-			w.queue.put(Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err})
+			w.to.Receive(s.lost(w.path, err))
 		}
 		return
 	}
+	q := w.to.(*eventQueue) // what is not shared is the watch's own
 	if err != nil {
-		w.queue.err = err
-		w.queue.ch <- Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err}
+		q.err = err
+		q.ch <- s.lost(w.path, err)
 	}
-	w.queue.closed = true
-	close(w.queue.ch)
+	q.closed = true
+	close(q.ch)
+}
+
+// lost is the event of a watch that could not be kept.
+func (s *watchSet) lost(path string, err error) Event {
+	return Event{Type: WatchLost, Path: stripChroot(s.chroot, path), Zxid: -1, Err: err}
 }
 
 // fire delivers an event of the server to the watches that it concerns: those at the path, and the recursive ones above it.
 func (s *watchSet) fire(t EventType, path []byte, zxid Zxid) {
 	s.mu.Lock()
-	list := s.paths[string(path)]
-	if len(list) == 0 && s.recursive == 0 && s.onFire == nil {
+	first := s.paths[string(path)]
+	if first == nil && s.recursive == 0 && s.onFire == nil {
 		s.mu.Unlock()
 		return
 	}
 	full := string(path)
+	if first != nil {
+		full = first.path
+	}
 	e := Event{Type: t, Path: stripChroot(s.chroot, full), Zxid: zxid}
-	for i := 0; i < len(list); {
-		w := list[i]
-		if !w.isActive || !w.kind.takes(t) {
-			i++
-			continue
+	for w := first; w != nil; {
+		next := w.next
+		if w.isActive && w.kind.takes(t) {
+			w.to.Receive(e)
+			if w.kind.isOneShot() {
+				s.unlink(w)
+				s.end(w, nil)
+			}
 		}
-		w.queue.put(e)
-		if !w.kind.isOneShot() {
-			i++
-			continue
-		}
-		s.unlink(w) // moves the last watch to i
-		s.end(w, nil)
-		list = s.paths[full]
+		w = next
 	}
 	if s.recursive > 0 && t != NodeChildrenChanged {
 		s.fireAbove(full, e)
@@ -173,9 +177,9 @@ func (s *watchSet) fireAbove(path string, e Event) {
 		if path == "" {
 			path = "/"
 		}
-		for _, w := range s.paths[path] {
+		for w := s.paths[path]; w != nil; w = w.next {
 			if w.isActive && w.kind == watchRecursive {
-				w.queue.put(e)
+				w.to.Receive(e)
 			}
 		}
 	}
@@ -184,7 +188,7 @@ func (s *watchSet) fireAbove(path string, e Event) {
 // rearmed tells the persistent watches that a new connection has them again.
 func (s *watchSet) rearmed() {
 	s.eachPersistent(func(w *Watch) {
-		w.queue.put(Event{Type: WatchRearmed, Path: stripChroot(s.chroot, w.path), Zxid: -1})
+		w.to.Receive(Event{Type: WatchRearmed, Path: stripChroot(s.chroot, w.path), Zxid: -1})
 	})
 }
 
@@ -208,8 +212,8 @@ func (s *watchSet) eachPersistent(f func(*Watch)) {
 
 // active returns the watches that the server has, in no order. REQUIRES: mu.
 func (s *watchSet) active() (all []*Watch) {
-	for _, list := range s.paths {
-		for _, w := range list {
+	for _, first := range s.paths {
+		for w := first; w != nil; w = w.next {
 			if w.isActive {
 				all = append(all, w)
 			}
@@ -221,29 +225,51 @@ func (s *watchSet) active() (all []*Watch) {
 // sessionLost ends the one-shot watches and tells the persistent ones about the gap; they stay active and are set in the new session.
 func (s *watchSet) sessionLost(err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, w := range s.active() {
+	lost := s.active()
+	for _, w := range lost {
 		if w.kind.isOneShot() {
 			s.unlink(w)
 			s.end(w, err)
 			continue
 		}
-		w.queue.put(Event{Type: WatchLost, Path: stripChroot(s.chroot, w.path), Zxid: -1, Err: err})
+		w.to.Receive(s.lost(w.path, err))
 	}
+	s.mu.Unlock()
+	s.reportLost(lost, err)
 }
 
 // close ends all watches and refuses new ones.
 func (s *watchSet) close(err error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.err = err
-	for path, list := range s.paths {
+	lost := s.active()
+	for path, w := range s.paths {
 		delete(s.paths, path)
-		for _, w := range list {
+		for ; w != nil; w = w.next {
 			s.end(w, err)
 		}
 	}
 	s.recursive = 0
+	s.mu.Unlock()
+	s.reportLost(lost, err)
+}
+
+// reportLost tells the hook about watches that the server had, one event for each path and kind.
+func (s *watchSet) reportLost(lost []*Watch, err error) {
+	if s.onFire == nil {
+		return
+	}
+	type place struct {
+		path string
+		kind watchKind
+	}
+	said := make(map[place]bool, len(lost))
+	for _, w := range lost {
+		if at := (place{w.path, w.kind}); !said[at] {
+			said[at] = true
+			s.onFire(s.lost(w.path, err))
+		}
+	}
 }
 
 // lose ends the watches of a path that an operator took from the server.
@@ -251,11 +277,13 @@ func (s *watchSet) lose(path string, t proto.WatcherType) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path = joinChroot(s.chroot, path)
-	for _, w := range append([]*Watch(nil), s.paths[path]...) {
+	for w := s.paths[path]; w != nil; {
+		next := w.next
 		if w.isActive && w.kind.isOf(t) {
 			s.unlink(w)
 			s.end(w, nil)
 		}
+		w = next
 	}
 }
 

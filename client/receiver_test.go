@@ -1,0 +1,124 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// receivedEvents is a Receiver that many watches share.
+type receivedEvents chan Event
+
+func (r receivedEvents) Receive(e Event) { r <- e }
+
+func TestReceiverTakesTheEventsOfManyWatches(t *testing.T) {
+	f := newFake(t)
+	reported := make(chan Event, 16)
+	c := dial(t, f.addr(), WithHooks(Hooks{Event: func(e Event) { reported <- e }}))
+	ctx := within(t, 10*time.Second)
+	_, err := c.Create(ctx, "/a", nil, Persistent)
+	require.NoError(t, err)
+	to := make(receivedEvents, 16)
+	_, _, first, err := c.GetW(ctx, "/a", to)
+	require.NoError(t, err)
+	require.Nil(t, first.C())
+	require.NoError(t, first.Err())
+	_, _, _, err = c.ExistsW(ctx, "/a", to)
+	require.NoError(t, err)
+	_, _, _, err = c.ExistsW(ctx, "/b", to)
+	require.NoError(t, err)
+	_, _, closed, err := c.ChildrenW(ctx, "/a", to)
+	require.NoError(t, err)
+	closed.Close()
+
+	_, err = c.Set(ctx, "/a", nil, AnyVersion)
+	require.NoError(t, err)
+	require.Equal(t, NodeDataChanged, (<-to).Type, "one of GetW")
+	require.Equal(t, NodeDataChanged, (<-to).Type, "one of ExistsW")
+	require.Equal(t, NodeDataChanged, (<-reported).Type, "the hook hears of a change once")
+
+	_, _, _, err = c.ChildrenW(ctx, "/a", to)
+	require.NoError(t, err)
+	require.NoError(t, c.Close())
+	want := map[string]bool{"/a": true, "/b": true}
+	for range want {
+		e := <-to
+		require.Equal(t, WatchLost, e.Type)
+		require.ErrorIs(t, e.Err, ErrClosed)
+		require.True(t, want[e.Path])
+		require.Equal(t, WatchLost, (<-reported).Type)
+	}
+	require.Empty(t, to, "a watch that was closed by its owner is silent")
+	require.Empty(t, reported)
+}
+
+// A server source decides where every dial goes, and its errors are waited out.
+func TestServerSource(t *testing.T) {
+	f := newFake(t)
+	var asked atomic.Int64
+	c := dial(t, "nowhere:1", WithBackoff(0, 0), WithServerSource(func(context.Context) (string, error) {
+		switch asked.Add(1) {
+		case 1:
+			return "", errors.New("no server is known yet")
+		case 2:
+			return "127.0.0.1:1", nil // nobody listens
+		}
+		return f.addr(), nil
+	}))
+	require.EqualValues(t, 3, asked.Load())
+	require.Equal(t, f.addr(), c.State().Server)
+}
+
+func TestProtectionID(t *testing.T) {
+	c := dial(t, newFake(t).addr())
+	ctx := within(t, 10*time.Second)
+	path, err := c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("mine"))
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(path, "/_c_mine-lock-"), path)
+	_, err = c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("../mine"))
+	require.ErrorIs(t, err, ErrBadArguments)
+}
+
+// Every code of a server has a name here, so that nobody needs package proto to ask for it.
+func TestEveryCodeOfAServerHasAName(t *testing.T) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
+	require.NoError(t, err)
+	named := map[string]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok {
+			if x, ok := s.X.(*ast.Ident); ok && x.Name == "proto" {
+				named[s.Sel.Name] = true
+			}
+		}
+		return true
+	})
+	generated, err := parser.ParseFile(token.NewFileSet(), "../proto/errors_gen.go", nil, 0)
+	require.NoError(t, err)
+	codes := 0
+	for _, d := range generated.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			name := s.(*ast.ValueSpec).Names[0].Name
+			if strings.HasPrefix(name, "Err") {
+				codes++
+				require.True(t, named[name], "proto.%s", name)
+			}
+		}
+	}
+	require.Greater(t, codes, 30)
+	wrapped := &Error{Op: "multi", Err: &TxnError{Err: proto.ErrSessionMoved}}
+	require.ErrorIs(t, wrapped, ErrSessionMoved)
+}
