@@ -77,3 +77,12 @@ type Audit struct {
 	// ImplClass is the Java class of the logger. Key audit.impl.class; it is accepted and has no effect.
 	ImplClass string
 }
+
+// Log is what the server says about itself. Warren's own.
+type Log struct {
+	// Level is the least level that is written: debug, info, warn or error. Key warren.logLevel; default info. It is read
+	// again when the process gets SIGHUP.
+	Level string
+	// Format is "console" or "json". Key warren.logFormat; default console.
+	Format string
+}

@@ -30,6 +30,8 @@ type Config struct {
 	Metrics Metrics
 	// Audit is the audit log.
 	Audit Audit
+	// Log is the log of the server.
+	Log Log
 
 	// origins remembers where each setting came from, by canonical key, so that Validate can say it.
 	origins map[string]position

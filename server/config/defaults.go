@@ -68,6 +68,7 @@ func base() *Config {
 			SummaryRotateInterval: time.Minute,
 		},
 		Audit:   Audit{File: "zookeeper_audit.log"},
+		Log:     Log{Level: "info", Format: "console"},
 		origins: map[string]position{},
 		values:  map[string]string{},
 	}

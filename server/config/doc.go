@@ -7,10 +7,14 @@
 //
 // # Where a setting comes from
 //
-// Highest first: the command line (-D key=value), the environment (-Dkey=value tokens of JVMFLAGS and
-// SERVER_JVMFLAGS), the file, the default. One exception, which is ZooKeeper's own: for a key that
-// ZooKeeper passes through as a system property, a line of the file beats a -D; a warning names both. Every key
-// may be written with and without the "zookeeper." prefix, everywhere.
+// Highest first: the command line (-D key=value), the environment (WARREN_ and the key in capitals, see EnvName), what
+// ZooKeeper's scripts read (-Dkey=value tokens of JVMFLAGS and SERVER_JVMFLAGS, the level in ZOO_LOG4J_PROP), the file, the
+// default. One exception, which is ZooKeeper's own: for a key that ZooKeeper passes through as a system property, a line
+// of the file beats all of them; a warning names both. Every key may be written with and without the "zookeeper." prefix,
+// everywhere but in the names of variables.
+//
+// The variables ZOO_SERVERS, ZOO_DATA_DIR and so on of the official container image are not settings: as there, they make the
+// file, if there is none. See Image.
 //
 // # What the keys are bound to
 //
@@ -22,5 +26,7 @@
 //
 // A Config is built once and then only read; readers need no lock. The package holds no state, starts
 // no goroutine and reads no file but the ones it is asked for: the static file, the dynamic file that it
-// names, and myid.
+// names, and myid. It writes only what Image is told to write.
 package config
+
+//go:generate go test . -run ^TestReference$ -update

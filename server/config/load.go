@@ -13,22 +13,35 @@ import (
 // Load reads the static file at path and the files it names, and lays the settings of the command line and of the environment
 // over it. With an empty path it starts from the embedded defaults of Default.
 //
-// set holds key=value strings, as given with -D. env is the environment as os.Environ returns it; of it, the -D tokens of
-// SERVER_JVMFLAGS and JVMFLAGS count, and ZOO_MY_ID if there is no myid file. On an error, which is always
-// Problems, the Config is nil, but the warnings are not. Source: operations.md section 1.1.
+// set holds key=value strings, as given with -D. env is the environment as os.Environ returns it; of it, the variables of
+// EnvName count, the -D tokens of SERVER_JVMFLAGS and JVMFLAGS, the log level of ZOO_LOG4J_PROP, and ZOO_MY_ID if there is no
+// myid file. On an error, which is always Problems, the Config is nil, but the warnings are not. Source: operations.md section 1.1.
 func Load(path string, set, env []string) (*Config, Warnings, error) {
-	l := newLoader(base())
-	if path == "" {
-		l = newLoader(embedded())
-	} else {
-		text, err := readBounded(path)
-		if err != nil {
-			l.fileProblem(path, err, ExitInvalid)
-			return nil, nil, l.problems.err()
-		}
-		l.readFile(text, path)
-		l.warn(position{file: path}, "", relativeWarning(path))
+	l, err := open(path)
+	if err != nil {
+		return nil, nil, err
 	}
+	return l.layOver(set, env)
+}
+
+// open returns a loader that has read the static file at path, or starts from the embedded defaults without one.
+func open(path string) (*loader, error) {
+	if path == "" {
+		return newLoader(embedded()), nil
+	}
+	l := newLoader(base())
+	text, err := readBounded(path)
+	if err != nil {
+		l.fileProblem(path, err, ExitInvalid)
+		return nil, l.problems
+	}
+	l.readFile(text, path)
+	l.warn(position{file: path}, "", relativeWarning(path))
+	return l, nil
+}
+
+// layOver takes environment and command line, and finishes.
+func (l *loader) layOver(set, env []string) (*Config, Warnings, error) {
 	l.readEnvironment(env)
 	l.readCommandLine(set)
 	return l.finish(envValue(env, "ZOO_MY_ID"), true)
@@ -46,9 +59,7 @@ func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 	for i, arg := range args {
 		l.assign(fromFile, names[i], trim(arg), position{file: "argument " + fmt.Sprint(i+1)})
 	}
-	l.readEnvironment(env)
-	l.readCommandLine(set)
-	return l.finish(envValue(env, "ZOO_MY_ID"), true)
+	return l.layOver(set, env)
 }
 
 // Parse reads a static file from r and checks it. It opens no file: members in a dynamic file and the server id in myid
@@ -91,36 +102,14 @@ func relativeWarning(path string) string {
 	return path + " is relative. Prepend ./ to indicate that you're sure!"
 }
 
-// envValue returns the value of name in env, "" if it is not there.
-func envValue(env []string, name string) string {
-	value := ""
-	for _, e := range env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
 func (l *loader) readFile(text []byte, name string) {
 	l.c.File, l.c.Text = name, text
 	entries, problems := parseProperties(text, name)
 	l.problems = append(l.problems, problems...)
 	for _, e := range entries {
 		l.assign(fromFile, e.key, e.value, position{name, e.line})
-	}
-}
-
-// readEnvironment takes the -D tokens of the variables that zkServer.sh hands to Java; later tokens win, as there.
-func (l *loader) readEnvironment(env []string) {
-	for _, name := range []string{"SERVER_JVMFLAGS", "JVMFLAGS"} {
-		for _, token := range strings.Fields(envValue(env, name)) {
-			if d, ok := strings.CutPrefix(token, "-D"); ok && d != "" {
-				key, value, _ := strings.Cut(d, "=")
-				l.assign(fromEnvironment, trim(key), trim(value), position{file: name})
-			} else {
-				l.withoutEffect = append(l.withoutEffect, token)
-			}
+		if strings.Contains(e.value, " #") || strings.Contains(e.value, "\t#") {
+			l.warn(position{name, e.line}, e.key, "there are no comments behind a value: the # is a part of it")
 		}
 	}
 }

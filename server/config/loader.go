@@ -11,8 +11,9 @@ import (
 type source uint8
 
 const (
-	fromFile source = iota
-	fromEnvironment
+	fromFile        source = iota
+	fromJava               // -D tokens of JVMFLAGS and SERVER_JVMFLAGS, and what ZooKeeper's scripts read
+	fromEnvironment        // WARREN_ variables
 	fromCommandLine
 	sources
 )
@@ -124,9 +125,9 @@ func (l *loader) applySetting(s setting) {
 // winner chooses between the sources of one setting, and warns if the loser said something else. Source: operations.md
 // section 1.1.
 func (l *loader) winner(k kind, at [sources]*assignment) *assignment {
-	order := []source{fromCommandLine, fromEnvironment, fromFile}
+	order := []source{fromCommandLine, fromEnvironment, fromJava, fromFile}
 	if k == passthrough {
-		order = []source{fromFile, fromCommandLine, fromEnvironment}
+		order = []source{fromFile, fromCommandLine, fromEnvironment, fromJava}
 	}
 	var won *assignment
 	for _, src := range order {

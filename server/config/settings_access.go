@@ -198,3 +198,10 @@ func auditClass(field *string) parser {
 		return "", nil
 	}}
 }
+
+func (l *Log) settings() []setting {
+	return []setting{
+		nativeKey(choice(&l.Level, "info", "debug", "warn", "error"), "warren.logLevel"),
+		nativeKey(choice(&l.Format, "console", "json"), "warren.logFormat"),
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -36,8 +37,10 @@ func newServerCommand() *cobra.Command {
 		Use:   "server [CONFIG | CLIENT_PORT DATA_DIR [TICK_TIME [MAX_CLIENT_CNXNS]]]",
 		Short: "Run a server",
 		Long: "Run a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory. Without either, it\n" +
-			"serves on 127.0.0.1:2181 and keeps its data in ./data. Settings of the command line win over the file; for the\n" +
-			"keys that ZooKeeper treats as system properties the file wins, with a warning. SIGTERM and SIGINT stop it.",
+			"serves on 127.0.0.1:2181 and keeps its data in ./data; or, with the variables of ZooKeeper's container image\n" +
+			"(ZOO_SERVERS, ZOO_DATA_DIR...), writes zoo.cfg and myid as that image does and starts with them. Settings of the\n" +
+			"command line win over variables WARREN_*, and both over the file; for the keys that ZooKeeper treats as system\n" +
+			"properties the file wins, with a warning. SIGTERM and SIGINT stop it; at SIGHUP it reads warren.logLevel again.",
 		Example: "  warren server\n" +
 			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren server 2181 /var/lib/zookeeper\n" +
@@ -70,7 +73,18 @@ func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error 
 
 // load reads the configuration that the flags and arguments name.
 func (o *serverOptions) load(cmd *cobra.Command, args []string) (*config.Config, config.Warnings, error) {
-	set := o.set
+	set := slices.Clone(o.set)
+	if cmd.Flags().Changed("log-level") {
+		set = append(set, "warren.logLevel="+o.logLevel)
+	}
+	if cmd.Flags().Changed("log-format") {
+		set = append(set, "warren.logFormat="+o.logFormat)
+	}
+	return o.loadWith(cmd, args, set)
+}
+
+// loadWith is load with these settings of -D.
+func (o *serverOptions) loadWith(cmd *cobra.Command, args, set []string) (*config.Config, config.Warnings, error) {
 	flag := func(name, key, value string) {
 		if cmd.Flags().Changed(name) {
 			set = append(set, key+"="+value)
@@ -80,24 +94,31 @@ func (o *serverOptions) load(cmd *cobra.Command, args []string) (*config.Config,
 	flag("client-port", "clientPort", strconv.Itoa(int(o.clientPort)))
 	flag("client-address", "clientPortAddress", o.clientAddress)
 	flag("myid", "myid", o.myID)
-	switch len(args) {
-	case 0:
-		return config.Load(o.config, set, os.Environ())
-	case 1:
-		return config.Load(args[0], set, os.Environ())
+	if len(args) > 1 {
+		return config.LoadArguments(args, set, os.Environ())
 	}
-	return config.LoadArguments(args, set, os.Environ())
+	file := o.config
+	if len(args) == 1 {
+		file = args[0]
+	}
+	if image := config.NewImage(os.Environ()); image.File != "" && (file == "" || file == image.File) {
+		return image.Load(set, os.Environ())
+	}
+	return config.Load(file, set, os.Environ())
 }
 
 // runServer serves until a signal arrives.
 func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
+	var level zap.AtomicLevel
 	log, err := newLogger(o.logLevel, o.logFormat, cmd.ErrOrStderr())
 	if err != nil {
 		return &usageError{cmd, err}
 	}
-	defer func() { _ = log.Sync() }() // a terminal cannot be synced
-
 	cfg, warnings, err := o.load(cmd, args)
+	if err == nil {
+		log, level, err = newAdjustableLogger(cfg.Log.Level, cfg.Log.Format, cmd.ErrOrStderr())
+	}
+	defer func() { _ = log.Sync() }() // a terminal cannot be synced
 	for _, w := range warnings {
 		log.Warn("configuration", zap.Stringer("warning", w))
 	}
@@ -112,8 +133,7 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
+	defer o.reloadAtHangup(cmd, args, log, level)()
 
 	if err := serve(ctx, cfg, log, cmd.OutOrStdout()); err != nil {
 		return startFailed(err, log)

@@ -1,0 +1,127 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/server/config"
+)
+
+func newConfigCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Look into configuration files",
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newConfigCheckCommand())
+	return cmd
+}
+
+func newConfigCheckCommand() *cobra.Command {
+	var (
+		output string
+		set    []string
+	)
+	cmd := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Report every problem of a zoo.cfg, and what ZooKeeper would read otherwise",
+		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, and reports every\n" +
+			"problem, with line and rule; every warning; and every place where ZooKeeper reads the file otherwise. The exit code\n" +
+			"is that of a server that starts with it: 0, 1 or 2. Nothing is changed and nothing is started.",
+		Args: func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := config.Check(args[0], set, os.Environ())
+			if err := printConfigReport(cmd.OutOrStdout(), output, args[0], r); err != nil {
+				return err
+			}
+			if n := len(r.Problems); n > 0 {
+				return &configInvalid{args[0], r.Problems}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	cmd.Flags().StringArrayVarP(&set, "set", "D", nil, "any key of zoo.cfg, as key=value, as for warren server")
+	return cmd
+}
+
+// checkFileArgument refuses a wrong number of arguments and an unknown output.
+func checkFileArgument(cmd *cobra.Command, args []string, output string) error {
+	switch {
+	case len(args) == 0:
+		return &usageError{cmd, errors.New("which file?")}
+	case len(args) > 1:
+		return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
+	}
+	return checkOutput(cmd, output)
+}
+
+// checkOutput refuses an unknown output.
+func checkOutput(cmd *cobra.Command, output string) error {
+	if output != "simple" && output != "json" {
+		return &usageError{cmd, fmt.Errorf("--output %q is neither simple nor json", output)}
+	}
+	return nil
+}
+
+// configInvalid is a file with problems, which have been printed.
+type configInvalid struct {
+	file     string
+	problems config.Problems
+}
+
+func (e *configInvalid) Error() string {
+	return fmt.Sprintf("%s: a server would not start: problems: %d", e.file, len(e.problems))
+}
+
+// ExitCode is that of the server.
+func (e *configInvalid) ExitCode() int { return e.problems.ExitCode() }
+
+// finding is a problem, a warning or a difference as it is printed.
+type finding struct {
+	Kind  string `json:"kind"`
+	File  string `json:"file,omitempty"`
+	Line  int    `json:"line,omitempty"`
+	Key   string `json:"key,omitempty"`
+	Value string `json:"value,omitempty"`
+	Rule  string `json:"rule"`
+	text  string
+}
+
+func printConfigReport(w io.Writer, output, file string, r config.Report) error {
+	findings := []finding{}
+	for _, p := range r.Problems {
+		findings = append(findings, finding{"problem", p.File, p.Line, p.Key, p.Value, p.Rule, p.Error()})
+	}
+	for _, x := range r.Warnings {
+		findings = append(findings, finding{"warning", x.File, x.Line, x.Key, "", x.Text, x.String()})
+	}
+	for _, x := range r.Differences {
+		findings = append(findings, finding{"difference", x.File, x.Line, x.Key, "", x.Text, x.String()})
+	}
+	if output == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(map[string]any{"file": file, "ok": len(r.Problems) == 0, "findings": findings})
+	}
+	for _, f := range findings {
+		if _, err := fmt.Fprintf(w, "%-10s  %s\n", f.Kind, f.text); err != nil {
+			return err
+		}
+	}
+	if len(r.Problems) > 0 {
+		return nil
+	}
+	role := "standalone"
+	if r.Config.Distributed() {
+		role = fmt.Sprintf("server %d of an ensemble of %d", r.Config.ServerID, len(r.Config.Members))
+	}
+	_, err := fmt.Fprintf(w, "ok          %s: %s, data in %s\n", file, role, r.Config.DataDir)
+	return err
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// imageDefaults are the variables of the official container image and what its Dockerfile and its entry point make of those
+// that are not set. Source: operations.md section 11.1.
+var imageDefaults = map[string]string{
+	"ZOO_CONF_DIR": "/conf", "ZOO_DATA_DIR": "/data", "ZOO_DATA_LOG_DIR": "/datalog",
+	"ZOO_TICK_TIME": "2000", "ZOO_INIT_LIMIT": "5", "ZOO_SYNC_LIMIT": "2",
+	"ZOO_AUTOPURGE_SNAPRETAINCOUNT": "3", "ZOO_AUTOPURGE_PURGEINTERVAL": "0",
+	"ZOO_MAX_CLIENT_CNXNS": "60", "ZOO_STANDALONE_ENABLED": "true", "ZOO_ADMINSERVER_ENABLED": "true",
+	"ZOO_SERVERS": "server.1=localhost:2888:3888;2181", "ZOO_4LW_COMMANDS_WHITELIST": "", "ZOO_CFG_EXTRA": "",
+}
+
+// imageLines are the keys that the entry point writes, in its order, and the variables they come from.
+var imageLines = [][2]string{
+	{"dataDir", "ZOO_DATA_DIR"}, {"dataLogDir", "ZOO_DATA_LOG_DIR"},
+	{"tickTime", "ZOO_TICK_TIME"}, {"initLimit", "ZOO_INIT_LIMIT"}, {"syncLimit", "ZOO_SYNC_LIMIT"},
+	{"autopurge.snapRetainCount", "ZOO_AUTOPURGE_SNAPRETAINCOUNT"}, {"autopurge.purgeInterval", "ZOO_AUTOPURGE_PURGEINTERVAL"},
+	{"maxClientCnxns", "ZOO_MAX_CLIENT_CNXNS"}, {"standaloneEnabled", "ZOO_STANDALONE_ENABLED"},
+	{"admin.enableServer", "ZOO_ADMINSERVER_ENABLED"},
+}
+
+// Image is the environment of the official container image, whose entry point makes zoo.cfg and myid of it before it starts
+// the server. The zero value is no image. Source: operations.md section 11.1.
+type Image struct {
+	// File is where zoo.cfg is, or is to be written: ZOO_CONF_DIR/zoo.cfg. Empty if there is no image.
+	File string
+	// Text is what the entry point writes there, if there is no file.
+	Text string
+	// MyIDFile is where the id of the server is to be written, and MyID what, if there is no file.
+	MyIDFile, MyID string
+}
+
+// NewImage reads the image's variables in env. There is an image if any of imageDefaults is set; ZOO_MY_ID alone is not enough,
+// since it also counts without one.
+func NewImage(env []string) Image {
+	set := false
+	values := map[string]string{}
+	for name, value := range imageDefaults {
+		values[name] = value
+		if given := envValue(env, name); given != "" {
+			values[name], set = given, true
+		}
+	}
+	if !set {
+		return Image{}
+	}
+	var b strings.Builder
+	for _, line := range imageLines {
+		fmt.Fprintf(&b, "%s=%s\n", line[0], values[line[1]])
+	}
+	for _, server := range strings.Fields(values["ZOO_SERVERS"]) {
+		b.WriteString(server + "\n")
+	}
+	if words := values["ZOO_4LW_COMMANDS_WHITELIST"]; words != "" {
+		fmt.Fprintf(&b, "4lw.commands.whitelist=%s\n", words)
+	}
+	for _, entry := range strings.Fields(values["ZOO_CFG_EXTRA"]) {
+		b.WriteString(entry + "\n")
+	}
+	id := envValue(env, "ZOO_MY_ID")
+	if id == "" {
+		id = "1"
+	}
+	return Image{
+		File: filepath.Join(values["ZOO_CONF_DIR"], "zoo.cfg"), Text: b.String(),
+		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: id,
+	}
+}
+
+// Write writes zoo.cfg and myid where they are missing, as the entry point does, and returns the names of those it wrote.
+// Existing files are never touched. Warren's own: missing directories are made, and a file is complete under its name.
+func (i Image) Write() (written []string, err error) {
+	for _, f := range []struct{ name, text string }{{i.File, i.Text}, {i.MyIDFile, i.MyID + "\n"}} {
+		_, err := os.Stat(f.name)
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return written, fmt.Errorf("config: %w", err)
+		}
+		if err := writeNew(f.name, f.text); err != nil {
+			return written, fmt.Errorf("config: %w", err)
+		}
+		written = append(written, f.name)
+	}
+	return written, nil
+}
+
+// Load writes what is missing, and loads the configuration as Load does. Where the file system is read-only, the text counts
+// as if it had been written, with a warning.
+func (i Image) Load(set, env []string) (*Config, Warnings, error) {
+	_, failed := i.Write()
+	l, err := open(i.File)
+	if err != nil && failed != nil {
+		l = newLoader(base())
+		l.readFile([]byte(i.Text), i.File)
+		err = nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if failed != nil {
+		l.warn(position{file: i.File}, "", "the variables of the image count, but could not be written: "+failed.Error())
+	}
+	l.readEnvironment(env)
+	l.readCommandLine(set)
+	return l.finish(i.MyID, true)
+}
+
+// writeNew writes a file that does not exist, by way of a temporary one.
+func writeNew(name, text string) error {
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename, which is as it should be
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}

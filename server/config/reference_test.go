@@ -1,0 +1,189 @@
+package config
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// -update writes docs/CONFIGURATION.md: go test ./server/config -run TestReference -update.
+var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
+
+const referenceFile = "../../docs/CONFIGURATION.md"
+
+const referenceHead = "# Configuration\n\n" +
+	"Every setting of a server. This page is written by the code that reads the settings: `go generate ./server/config`.\n\n" +
+	"## Where a setting comes from\n\n" +
+	"| first that gives it | form |\n| --- | --- |\n" +
+	"| the command line | `-D key=value`, `--set key=value`, or a flag such as `--data-dir` |\n" +
+	"| the environment | `WARREN_KEY=value`, the name in the tables below; `WARREN_SERVER_1=...` for `server.1` |\n" +
+	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in `ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL` |\n" +
+	"| the file | `key=value` in `zoo.cfg` |\n| the default | |\n\n" +
+	"One exception, which is ZooKeeper's own: for the keys of kind *property*, a line of the file beats all the others, and a\n" +
+	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Keys that nobody knows, options of a JVM\n" +
+	"such as `-Xmx1g`, and keys that only tune a JVM are accepted, with one warning.\n\n" +
+	"| kind | ZooKeeper reads it |\n| --- | --- |\n" +
+	"| file | from `zoo.cfg` only |\n" +
+	"| property | as the system property `zookeeper.KEY`, from `zoo.cfg` or `-D` |\n" +
+	"| bare | as the system property `KEY`, from `-D` only; Warren reads it from the file too |\n" +
+	"| Warren | not at all |\n\n" +
+	"`warren config check FILE` reports every problem of a file with line and rule, and where ZooKeeper would read it otherwise.\n\n" +
+	"## The container image\n\n" +
+	"With any of the variables of the official image, `warren server` without a file does what the image's entry point does: it\n" +
+	"writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they do not exist, and starts with that file.\n\n" +
+	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
+
+const referenceTail = "## While the server runs\n\n" +
+	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once. Certificates are read again too, if TLS\n" +
+	"is on. Everything else needs a restart.\n\n"
+
+// TestReference compares docs/CONFIGURATION.md with the settings.
+func TestReference(t *testing.T) {
+	text := reference(t)
+	if *update {
+		require.NoError(t, os.WriteFile(referenceFile, []byte(text), 0o644))
+	}
+	got, err := os.ReadFile(referenceFile)
+	require.NoError(t, err)
+	want, have := strings.Split(text, "\n"), strings.Split(string(got), "\n")
+	for i := range min(len(want), len(have)) {
+		require.Equal(t, want[i], have[i], "line %d: run go generate ./server/config", i+1)
+	}
+	require.Len(t, have, len(want), "run go generate ./server/config")
+}
+
+func reference(t *testing.T) string {
+	var b strings.Builder
+	b.WriteString(referenceHead)
+	for _, line := range imageLines {
+		fmt.Fprintf(&b, "| `%s` | `%s` | `%s=` |\n", line[1], imageDefaults[line[1]], line[0])
+	}
+	fmt.Fprintf(&b, "| `ZOO_SERVERS` | `%s` | one line a word |\n", imageDefaults["ZOO_SERVERS"])
+	b.WriteString("| `ZOO_4LW_COMMANDS_WHITELIST` | | `4lw.commands.whitelist=` |\n| `ZOO_CFG_EXTRA` | | one line a word |\n")
+	fmt.Fprintf(&b, "| `ZOO_CONF_DIR` | `%s` | |\n| `ZOO_MY_ID` | `1` | `myid` |\n\n", imageDefaults["ZOO_CONF_DIR"])
+	b.WriteString(referenceTail)
+
+	values := map[string]string{}
+	for _, k := range listedKeys(t) {
+		values[k.key] = k.value
+	}
+	docs := fieldDocs(t)
+	c := base()
+	for _, area := range []struct {
+		title string
+		list  []setting
+	}{
+		{"Storage", c.Storage.settings()}, {"Sessions", c.Sessions.settings()}, {"Clients", c.Clients.settings()},
+		{"Limits", c.Limits.settings()}, {"Ensemble", c.Quorum.settings()}, {"Security", c.Security.settings()},
+		{"Admin server", c.Admin.settings()}, {"Metrics", c.Metrics.settings()}, {"Audit", c.Audit.settings()}, {"Log", c.Log.settings()},
+	} {
+		fmt.Fprintf(&b, "## %s\n\n| key | variable | kind | meaning |\n| --- | --- | --- | --- |\n", area.title)
+		for _, s := range area.list {
+			meaning := docs[fieldOf(s.name(), values[s.name()])]
+			if s.name() == "electionAlg" {
+				meaning = "The election algorithm; 3 is the only one."
+			}
+			if l := applied(s.name(), values[s.name()]); meaning == "" && len(l.problems) > 0 {
+				meaning = "Refused: " + l.problems[0].Rule + "."
+			} else if meaning == "" && len(l.warnings) > 0 {
+				meaning = "No effect: " + l.warnings[0].Text + "."
+			}
+			require.NotEmpty(t, meaning, s.name())
+			if others := s.keys[1:]; len(others) > 0 {
+				meaning += " Also written `" + strings.Join(others, "`, `") + "`."
+			}
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.name(), EnvName(s.name()), kindName(s), strings.ReplaceAll(meaning, "|", `\|`))
+		}
+		b.WriteByte('\n')
+	}
+	b.WriteString("Besides: `server.N`, `group.N`, `weight.N` as in ZooKeeper; `authProvider.N`, `superUser.N`.\n\n" +
+		"## Accepted without effect\n\nThey tune the inside of a Java server:")
+	for i, key := range slices.Sorted(slices.Values(withoutEffect)) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " `%s`", key)
+	}
+	b.WriteString(".\n")
+	return b.String()
+}
+
+func kindName(s setting) string {
+	switch {
+	case ours(s.name()):
+		return "Warren"
+	case s.kind == passthrough:
+		return "property"
+	case s.kind == bare:
+		return "bare"
+	}
+	return "file"
+}
+
+// fieldOf returns the dotted name of the field that a key changes.
+func fieldOf(key, value string) string {
+	before, after := fields(base()), fields(applied(key, value).c)
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range after {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		if name != "File" && name != "Text" && before[name] != after[name] {
+			return name
+		}
+	}
+	return ""
+}
+
+// fieldDocs returns the comment of every field of Config by its dotted name, after those of the structs that it is in.
+func fieldDocs(t *testing.T) map[string]string {
+	comments := map[string]string{} // by type.field
+	names, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	for _, name := range names {
+		file, err := goparser.ParseFile(token.NewFileSet(), name, nil, goparser.ParseComments)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			if s, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range s.Fields.List {
+					for _, id := range f.Names {
+						comments[spec.Name.Name+"."+id.Name] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+					}
+				}
+			}
+			return true
+		})
+	}
+	docs := map[string]string{}
+	var walk func(name, doc string, typ reflect.Type)
+	walk = func(name, doc string, typ reflect.Type) {
+		if typ.Kind() != reflect.Struct {
+			docs[name] = doc
+			return
+		}
+		for i := range typ.NumField() {
+			if f := typ.Field(i); f.IsExported() {
+				own := strings.TrimSpace(doc + " " + comments[typ.Name()+"."+f.Name])
+				walk(strings.TrimPrefix(name+"."+f.Name, "."), own, f.Type)
+			}
+		}
+	}
+	walk("", "", reflect.TypeFor[Config]())
+	return docs
+}
