@@ -36,7 +36,8 @@ var layers = map[string]layer{
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
-	"client": {ours: []string{"proto"}, others: []string{"go.uber.org/zap"}, why: "a program that uses the client must not carry a server"},
+	"server/peers": {ours: []string{"proto", "zab"}, others: []string{"go.uber.org/zap"}, why: "the wire between servers carries txns and snapshots without looking into them"},
+	"client":       {ours: []string{"proto"}, others: []string{"go.uber.org/zap"}, why: "a program that uses the client must not carry a server"},
 	"recipes": {ours: []string{"client", "proto"},
 		tests: []string{module + "/server", "go.uber.org/zap"}, // a server in the test's own process
 		why:   "recipes use the client API only, so that every one of them could be written outside"},

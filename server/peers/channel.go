@@ -1,0 +1,286 @@
+package peers
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// channel is the way to one other server for the messages of elections: at most one connection, and of each kind of message the
+// newest that was not sent yet. What was sent is never repeated: PeerUp lets the core say what holds now.
+type channel struct {
+	e         *election
+	peer      proto.ServerID
+	addresses []string // to dial; none of an anonymous observer
+
+	ring chan struct{} // capacity 1: ends a pause between attempts
+	mu   struct {
+		sync.Mutex
+		slots   [3]slot // notification, probe, probe reply
+		conn    net.Conn
+		wake    *sync.Cond // conn or slots have changed
+		dialing bool
+		stopped bool
+		next    time.Time     // no attempt to connect before
+		pause   time.Duration // to the attempt after that
+	}
+}
+
+// slot holds the frame of one kind of message. Its memory is used again.
+type slot struct {
+	frame []byte // empty if there is none
+	at    time.Time
+}
+
+func newChannel(e *election, peer proto.ServerID, addresses []string) *channel {
+	c := &channel{e: e, peer: peer, addresses: addresses, ring: make(chan struct{}, 1)}
+	c.mu.wake = sync.NewCond(&c.mu)
+	return c
+}
+
+// send replaces what waits of the same kind, and connects if that is necessary. It does not block.
+func (c *channel) send(m *zab.Message) {
+	kind := 0
+	switch m.Type {
+	case zab.Notification:
+		if len(m.Config) > c.e.p.cfg.Limits.ConfigTextMax {
+			return
+		}
+	case zab.Probe:
+		kind = 1
+	case zab.ProbeReply:
+		kind = 2
+	default:
+		return
+	}
+	c.mu.Lock()
+	s := &c.mu.slots[kind]
+	s.frame = appendElection(s.frame[:0], m)
+	s.at = time.Now()
+	connected := c.mu.conn != nil
+	c.mu.wake.Broadcast()
+	c.mu.Unlock()
+	if !connected {
+		c.dial(false)
+	}
+}
+
+// waiting reports whether something is to be sent. REQUIRES: c.mu.
+func (c *channel) waiting() bool {
+	for i := range c.mu.slots {
+		if len(c.mu.slots[i].frame) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// dial connects in the background unless that is under way; with now, without waiting for the end of a pause.
+func (c *channel) dial(now bool) {
+	if len(c.addresses) == 0 {
+		return
+	}
+	c.mu.Lock()
+	start := !c.mu.dialing && !c.mu.stopped
+	c.mu.dialing = c.mu.dialing || start
+	c.mu.Unlock()
+	switch {
+	case start:
+		if !c.e.p.start(func() { c.connect(now) }) {
+			c.stop()
+		}
+	case now:
+		select {
+		case c.ring <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// connect tries to connect as long as something is to be sent; if the other side has asked for it, at once.
+func (c *channel) connect(asked bool) {
+	for {
+		c.mu.Lock()
+		if c.mu.stopped || c.mu.conn != nil || !asked && !c.waiting() {
+			c.mu.dialing = false
+			c.mu.Unlock()
+			return
+		}
+		pause := time.Until(c.mu.next)
+		c.mu.Unlock()
+		if pause > 0 && !asked {
+			asked = c.rest(pause)
+			continue
+		}
+		asked = false
+		c.postpone()
+		nc, err := c.introduce()
+		if err != nil {
+			c.e.p.stats.dialFailures.Add(1)
+			c.e.p.log.Debug("connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Error(err))
+		}
+		if nc != nil {
+			c.mu.Lock()
+			c.mu.dialing = false
+			c.mu.Unlock()
+			c.talk(nc)
+			return
+		}
+	}
+}
+
+// rest waits, and reports whether the other side has asked for a connection meanwhile.
+func (c *channel) rest(pause time.Duration) (asked bool) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.ring:
+		return true
+	case <-c.e.p.ctx.Done():
+	}
+	return false
+}
+
+// postpone sets the time of the next attempt, each time later. A connection that lasts takes that back.
+func (c *channel) postpone() {
+	t := &c.e.p.cfg.Timeouts
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.pause = min(max(2*c.mu.pause, t.RedialMin), t.RedialMax)
+	pause := c.mu.pause
+	if c.peer > c.e.p.cfg.ID {
+		pause = max(pause, t.CallBack) // to ask again earlier would end the connection that is on its way
+	}
+	c.mu.next = time.Now().Add(pause)
+}
+
+// introduce connects and says who this server is. If the other one has the larger id, it is for it to keep the connection: then
+// this one is closed, and nil returned.
+func (c *channel) introduce() (net.Conn, error) {
+	p := c.e.p
+	nc, err := p.dialAny(p.ctx, c.addresses)
+	if err != nil {
+		return nil, err
+	}
+	if !p.track(nc) {
+		return nil, errStopped
+	}
+	_ = nc.SetWriteDeadline(time.Now().Add(p.cfg.Timeouts.Greeting))
+	if _, err = nc.Write(c.e.greeting); err != nil || c.peer > p.cfg.ID {
+		p.untrack(nc)
+		return nil, err
+	}
+	_ = nc.SetWriteDeadline(time.Time{})
+	return nc, nil
+}
+
+// replace makes nc, or nothing, the connection of the channel and closes the one before.
+func (c *channel) replace(nc net.Conn) {
+	c.mu.Lock()
+	old := c.mu.conn
+	if c.mu.stopped && nc != nil {
+		old, nc = nc, nil
+	}
+	c.mu.conn = nc
+	if nc != nil {
+		// What has waited for long for a connection may not be true any more. PeerUp asks for what is.
+		for i := range c.mu.slots {
+			if s := &c.mu.slots[i]; time.Since(s.at) > c.e.p.cfg.Timeouts.Stale {
+				s.frame = s.frame[:0]
+			}
+		}
+	}
+	c.mu.wake.Broadcast()
+	c.mu.Unlock()
+	if old != nil {
+		_ = old.Close()
+	}
+}
+
+// talk uses nc as the connection of the channel until it ends.
+func (c *channel) talk(nc net.Conn) {
+	p := c.e.p
+	defer p.untrack(nc)
+	c.replace(nc)
+	if !p.start(func() { c.write(nc) }) {
+		c.hangUp(nc)
+		return
+	}
+	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)), zap.Stringer("peer_addr", nc.RemoteAddr()))
+	since := time.Now()
+	p.cfg.Handler.PeerUp(c.peer)
+	err := c.e.listen(nc, c.peer)
+	if time.Since(since) > p.cfg.Timeouts.RedialMax {
+		c.mu.Lock()
+		c.mu.pause = 0
+		c.mu.next = time.Now().Add(p.cfg.Timeouts.RedialMin)
+		c.mu.Unlock()
+	}
+	if errors.Is(err, ErrFrame) {
+		p.stats.refused.Add(1)
+	}
+	p.log.Debug("election channel ended", zap.Int64("peer_id", int64(c.peer)), zap.Error(err))
+	c.hangUp(nc)
+}
+
+// hangUp ends nc. If something is to be sent, a new connection is made.
+func (c *channel) hangUp(nc net.Conn) {
+	_ = nc.Close()
+	c.mu.Lock()
+	if c.mu.conn == nc {
+		c.mu.conn = nil
+	}
+	again := c.mu.conn == nil && c.waiting()
+	c.mu.wake.Broadcast()
+	c.mu.Unlock()
+	if again {
+		c.dial(false)
+	}
+}
+
+// write sends what waits as long as nc is the connection of the channel.
+func (c *channel) write(nc net.Conn) {
+	var out []byte
+	for {
+		c.mu.Lock()
+		for c.mu.conn == nc && !c.waiting() {
+			c.mu.wake.Wait()
+		}
+		if c.mu.conn != nc {
+			c.mu.Unlock()
+			return
+		}
+		out = out[:0]
+		frames := 0
+		for i := range c.mu.slots {
+			if s := &c.mu.slots[i]; len(s.frame) > 0 {
+				out = append(out, s.frame...)
+				s.frame = s.frame[:0]
+				frames++
+			}
+		}
+		c.mu.Unlock()
+		_ = nc.SetWriteDeadline(time.Now().Add(c.e.p.cfg.Timeouts.Write))
+		if _, err := nc.Write(out); err != nil {
+			_ = nc.Close() // the reader sees it
+			return
+		}
+		c.e.p.stats.framesOut.Add(uint64(frames))
+	}
+}
+
+// stop ends the channel for ever.
+func (c *channel) stop() {
+	c.mu.Lock()
+	c.mu.stopped = true
+	c.mu.dialing = false
+	c.mu.Unlock()
+	c.replace(nil)
+}

@@ -1,0 +1,175 @@
+package peers
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// election is the election channels of this server. Two servers keep one connection, opened by the one with the larger id; the other
+// one asks for it by connecting, saying who it is, and hanging up. Source: quorum-protocol 2.
+type election struct {
+	p        *Peers
+	greeting []byte
+	lobby    lobby
+	members  map[proto.ServerID]*channel // fixed
+
+	mu struct {
+		sync.Mutex
+		anonymous map[proto.ServerID]*channel // observers without an id, by the number they got
+		last      proto.ServerID              // of those numbers
+	}
+}
+
+func newElection(p *Peers) *election {
+	e := &election{p: p, members: map[proto.ServerID]*channel{}}
+	e.lobby.max = p.cfg.Limits.StrangersMax
+	e.mu.anonymous = map[proto.ServerID]*channel{}
+	for i := range p.cfg.Members {
+		m := &p.cfg.Members[i]
+		if m.ID == p.cfg.ID {
+			e.greeting = appendGreeting(nil, m.ID, m.Election)
+			continue
+		}
+		e.members[m.ID] = newChannel(e, m.ID, m.Election)
+	}
+	return e
+}
+
+// find returns the channel of a server, or nil if it has none.
+func (e *election) find(id proto.ServerID) *channel {
+	if id >= 0 {
+		return e.members[id]
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.anonymous[id]
+}
+
+// send puts m into the channel of m.To.
+func (e *election) send(m *zab.Message) {
+	if c := e.find(m.To); c != nil {
+		c.send(m)
+		return
+	}
+	e.p.stats.unknown.Add(1)
+}
+
+// serve handles a connection that somebody has opened.
+func (e *election) serve(nc net.Conn) {
+	e.lobby.enter(nc)
+	_ = nc.SetDeadline(time.Now().Add(e.p.cfg.Timeouts.Greeting))
+	id, err := readGreeting(nc)
+	if !e.lobby.leave(nc) || err != nil {
+		e.p.refuse(nc, "election", err)
+		return
+	}
+	_ = nc.SetDeadline(time.Time{})
+	if id == anonymousID {
+		e.serveAnonymous(nc)
+		return
+	}
+	c := e.members[id]
+	switch {
+	case id == e.p.cfg.ID:
+		e.p.refuse(nc, "election", fmt.Errorf("peers: server %d says that it is this server", id))
+	case c == nil:
+		e.p.refuse(nc, "election", fmt.Errorf("peers: server %d is not in the ensemble", id))
+	case id < e.p.cfg.ID:
+		// It has no connection, or it would not ask; so one that still seems to stand is dead.
+		e.p.untrack(nc)
+		c.replace(nil)
+		c.dial(true)
+	default:
+		c.talk(nc)
+	}
+}
+
+// serveAnonymous gives an observer without an id a number of its own while it is connected.
+func (e *election) serveAnonymous(nc net.Conn) {
+	e.mu.Lock()
+	if len(e.mu.anonymous) >= e.p.cfg.Limits.AnonymousMax {
+		e.mu.Unlock()
+		e.p.refuse(nc, "election", fmt.Errorf("peers: more than %d observers without an id", e.p.cfg.Limits.AnonymousMax))
+		return
+	}
+	e.mu.last--
+	id := e.mu.last
+	c := newChannel(e, id, nil)
+	e.mu.anonymous[id] = c
+	e.mu.Unlock()
+	c.talk(nc)
+	e.mu.Lock()
+	delete(e.mu.anonymous, id)
+	e.mu.Unlock()
+}
+
+// listen reads the frames of one connection until it ends.
+func (e *election) listen(nc net.Conn, from proto.ServerID) error {
+	r := bufio.NewReaderSize(nc, 4<<10)
+	var frame []byte
+	for {
+		var head [4]byte
+		if _, err := io.ReadFull(r, head[:]); err != nil {
+			return err
+		}
+		size := int32(binary.BigEndian.Uint32(head[:]))
+		if size <= 0 || size > frameMax {
+			return fmt.Errorf("%w: length %d, allowed are 1 to %d", ErrFrame, size, frameMax)
+		}
+		var err error
+		if frame, err = readGrowing(r, frame, int(size)); err != nil {
+			return err
+		}
+		e.p.stats.framesIn.Add(1)
+		var m zab.Message
+		ok, err := decodeElection(frame, &m)
+		if err != nil {
+			e.p.log.Debug("dropping election frame", zap.Int64("peer_id", int64(from)), zap.Error(err))
+		}
+		if ok {
+			m.From, m.To = from, e.p.cfg.ID
+			e.p.cfg.Handler.Election(m)
+		}
+	}
+}
+
+// readGrowing reads n bytes into b, whose memory grows with what arrives.
+func readGrowing(r io.Reader, b []byte, n int) ([]byte, error) {
+	b = b[:0]
+	for len(b) < n {
+		if len(b) == cap(b) {
+			b = append(b, make([]byte, min(n-len(b), max(4<<10, len(b))))...)[:len(b)]
+		}
+		m, err := io.ReadFull(r, b[len(b):min(n, cap(b))])
+		b = b[:len(b)+m]
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// stop ends all channels.
+func (e *election) stop() {
+	for _, c := range e.members {
+		c.stop()
+	}
+	e.mu.Lock()
+	anonymous := slices.Collect(maps.Values(e.mu.anonymous))
+	e.mu.Unlock()
+	for _, c := range anonymous {
+		c.stop()
+	}
+}

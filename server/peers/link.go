@@ -1,0 +1,205 @@
+package peers
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Link is one connection between a learner and its leader. All methods may be called by any number of goroutines, and do not
+// block. What is sent on a link that has ended is dropped.
+type Link struct {
+	ID      zab.LinkID
+	Peer    proto.ServerID // below 0: an observer without an id
+	Dialled bool           // this server is the learner
+
+	p      *Peers
+	cancel context.CancelFunc // of dialling
+	nc     net.Conn           // set before the handler knows the link
+	since  time.Time
+	stats  linkStats
+
+	wake chan struct{} // capacity 1: the writer has something to do
+	done chan struct{} // closed when the writer has ended
+	mu   struct {
+		sync.Mutex
+		state  linkState
+		queue  []piece
+		size   int   // bytes in queue and in the writer's hands
+		busy   bool  // the writer will look at the queue again by itself
+		reason error // why it was aborted
+		drain  *time.Timer
+	}
+}
+
+// piece is a part of the output: bytes, or what writes them.
+type piece struct {
+	bytes  []byte
+	stream func(io.Writer) error
+}
+
+type linkState uint8
+
+const (
+	linkOpen    linkState = iota
+	linkClosing           // nothing more is accepted; what waits is sent
+	linkDead              // the socket is closed
+)
+
+// Errors of links.
+var (
+	// ErrSlow is the reason of a link whose peer takes less than is sent to it.
+	ErrSlow    = errors.New("peers: the peer is too slow: what waits for it is above the limit")
+	errStopped = errors.New("peers: stopped")
+)
+
+func newLink(p *Peers, id zab.LinkID, peer proto.ServerID) *Link {
+	return &Link{ID: id, Peer: peer, p: p, wake: make(chan struct{}, 1), done: make(chan struct{}), since: time.Now()}
+}
+
+// Send queues the packets of m. They leave with the next Flush, or before. For Snap use SendSnapshot, for Replay Stream.
+func (l *Link) Send(m *zab.Message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.tail(); q != nil {
+		n := len(q.bytes)
+		q.bytes = AppendMessage(q.bytes, m)
+		l.queued(len(q.bytes)-n, max(len(m.Txns), 1))
+	}
+}
+
+// SendPacket queues p. It leaves with the next Flush, or before.
+func (l *Link) SendPacket(p *Packet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if q := l.tail(); q != nil {
+		n := len(q.bytes)
+		q.bytes = p.AppendTo(q.bytes)
+		l.queued(len(q.bytes)-n, 1)
+	}
+}
+
+// tail returns the piece that bytes are appended to, or nil if the link takes no more. REQUIRES: l.mu.
+func (l *Link) tail() *piece {
+	if l.mu.state != linkOpen {
+		return nil
+	}
+	n := len(l.mu.queue)
+	if n == 0 || l.mu.queue[n-1].stream != nil {
+		if n < cap(l.mu.queue) {
+			l.mu.queue = l.mu.queue[:n+1] // with the buffer that was there
+			l.mu.queue[n].bytes, l.mu.queue[n].stream = l.mu.queue[n].bytes[:0], nil
+		} else {
+			l.mu.queue = append(l.mu.queue, piece{})
+		}
+		n++
+	}
+	return &l.mu.queue[n-1]
+}
+
+// queued counts what was appended. REQUIRES: l.mu.
+func (l *Link) queued(size, packets int) {
+	l.mu.size += size
+	l.stats.packetsOut.Add(uint64(packets))
+	if l.mu.size > l.p.cfg.Limits.QueueMax {
+		l.kill(ErrSlow)
+	}
+}
+
+// Stream lets write produce a part of the output, in its turn: after what was sent before, and before what is sent after. It runs
+// in a goroutine of the link and ends early, with an error of w, when the link does; an error of write aborts the link. Small
+// writes are gathered. If the link takes no more, write is not called.
+func (l *Link) Stream(write func(w io.Writer) error) {
+	l.mu.Lock()
+	if l.mu.state == linkOpen {
+		l.mu.queue = append(l.mu.queue, piece{stream: write})
+	}
+	l.mu.Unlock()
+	l.Flush()
+}
+
+// SendSnapshot queues SNAP at zxid and lets body write the state that follows it, as Stream does. The signature behind it is
+// added.
+func (l *Link) SendSnapshot(zxid proto.Zxid, body func(w io.Writer) error) {
+	l.stats.packetsOut.Add(1)
+	l.Stream(func(w io.Writer) error {
+		if _, err := w.Write(appendPlain(nil, proto.PacketSnap, zxid)); err != nil {
+			return err
+		}
+		if err := body(w); err != nil {
+			return err
+		}
+		_, err := w.Write(appendSignature(nil))
+		return err
+	})
+}
+
+// Flush makes the writer send what was queued. It costs little if there is nothing.
+func (l *Link) Flush() {
+	l.mu.Lock()
+	wake := len(l.mu.queue) > 0 && !l.mu.busy
+	l.mu.busy = l.mu.busy || wake
+	l.mu.Unlock()
+	if wake {
+		l.signal()
+	}
+}
+
+func (l *Link) signal() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the link when what was sent before has left, or when Timeouts.Drain has passed. What arrives from now on is not given
+// to the handler any more.
+func (l *Link) Close() {
+	l.mu.Lock()
+	if l.mu.state == linkOpen {
+		l.mu.state = linkClosing
+		if l.nc == nil {
+			l.kill(net.ErrClosed) // dialling
+		} else {
+			l.mu.drain = time.AfterFunc(l.p.cfg.Timeouts.Drain, func() { l.abort(os.ErrDeadlineExceeded) })
+		}
+	}
+	l.mu.Unlock()
+	l.signal()
+}
+
+// Abort ends the link at once.
+func (l *Link) Abort() { l.abort(net.ErrClosed) }
+
+func (l *Link) abort(reason error) {
+	l.mu.Lock()
+	l.kill(reason)
+	l.mu.Unlock()
+}
+
+// kill closes the socket. The reader sees it and cleans up. REQUIRES: l.mu.
+func (l *Link) kill(reason error) {
+	if l.mu.state == linkDead {
+		return
+	}
+	l.mu.state = linkDead
+	l.mu.reason = reason
+	l.mu.queue = nil
+	if l.mu.drain != nil {
+		l.mu.drain.Stop()
+	}
+	if l.cancel != nil {
+		l.cancel()
+	}
+	if l.nc != nil {
+		_ = l.nc.Close()
+	}
+	l.signal()
+}

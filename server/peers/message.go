@@ -1,0 +1,221 @@
+package peers
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The trailer says that the sender is Warren. It stands behind the fields of LearnerInfo and behind the version in LEADERINFO:
+// servers in Java read a prefix of that data and never see it.
+const (
+	trailerMagic = 0x5772726e // "Wrrn"
+	trailerSize  = 5          // magic, flags
+	flagBlank    = 1          // the sender has lost its disk; other bits are ignored
+
+	learnerInfoSize = 20 // server id, protocol version, configuration version
+	leaderInfoSize  = 4  // protocol version
+)
+
+// AppendMessage appends the packets that say m to a peer: one, but for PROPOSAL and INFORM one for each txn. Notification, Probe
+// and ProbeReply are for Peers.SendElection, and Replay is for Link.Stream: nothing is appended for them, nor for Snap, whose body has
+// to follow (Link.SendSnapshot). A Ping is one without data: a learner's answer, with the sessions it has touched, is the
+// host's to make.
+func AppendMessage(b []byte, m *zab.Message) []byte {
+	switch m.Type {
+	case zab.FollowerInfo:
+		return appendLearnerInfo(b, proto.PacketFollowerInfo, m)
+	case zab.ObserverInfo:
+		return appendLearnerInfo(b, proto.PacketObserverInfo, m)
+	case zab.LeaderInfo:
+		size := leaderInfoSize
+		if m.Warren {
+			size += trailerSize
+		}
+		b = proto.AppendInt32(appendHead(b, proto.PacketLeaderInfo, m.Zxid), int32(size))
+		b = proto.AppendInt32(b, proto.LearnerProtocolVersion)
+		return proto.AppendInt32(appendTrailer(b, m), -1)
+	case zab.AckEpoch:
+		b = proto.AppendInt32(appendHead(b, proto.PacketAckEpoch, m.Zxid), 4)
+		return proto.AppendInt32(proto.AppendInt32(b, int32(m.Epoch)), -1)
+	case zab.Proposal:
+		return appendTxns(b, proto.PacketProposal, m.Txns)
+	case zab.Inform:
+		return appendTxns(b, proto.PacketInform, m.Txns)
+	case zab.NewLeader:
+		return appendData(b, proto.PacketNewLeader, m.Zxid, m.Config)
+	case zab.HandOver:
+		b = proto.AppendInt32(appendHead(b, PacketHandOver, m.Zxid), 8)
+		return proto.AppendInt32(proto.AppendInt64(b, int64(m.Leader)), -1)
+	case zab.Diff, zab.Trunc, zab.Commit, zab.UpToDate, zab.Ack, zab.Ping, zab.SyncReply:
+		return appendPlain(b, plainTypes[m.Type], m.Zxid)
+	}
+	return b
+}
+
+// plainTypes are the packets that say everything with their zxid.
+var plainTypes = [...]proto.PacketType{zab.Diff: proto.PacketDiff, zab.Trunc: proto.PacketTrunc, zab.Commit: proto.PacketCommit,
+	zab.UpToDate: proto.PacketUpToDate, zab.Ack: proto.PacketAck, zab.Ping: proto.PacketPing, zab.SyncReply: proto.PacketSync}
+
+// AppendTxn appends PROPOSAL of one txn, as Replay needs it; AppendCommit its COMMIT.
+func AppendTxn(b []byte, z proto.Zxid, payload []byte) []byte {
+	return appendData(b, proto.PacketProposal, z, payload)
+}
+
+// AppendCommit appends COMMIT.
+func AppendCommit(b []byte, z proto.Zxid) []byte { return appendPlain(b, proto.PacketCommit, z) }
+
+func appendTxns(b []byte, t proto.PacketType, txns []zab.Txn) []byte {
+	for i := range txns {
+		b = appendData(b, t, txns[i].Zxid, txns[i].Payload)
+	}
+	return b
+}
+
+func appendLearnerInfo(b []byte, t proto.PacketType, m *zab.Message) []byte {
+	size := learnerInfoSize
+	if m.Warren {
+		size += trailerSize
+	}
+	b = proto.AppendInt32(appendHead(b, t, m.Zxid), int32(size))
+	info := proto.LearnerInfo{ServerID: m.From, ProtocolVersion: proto.LearnerProtocolVersion, ConfigVersion: m.ConfigVersion}
+	return proto.AppendInt32(appendTrailer(info.AppendTo(b), m), -1)
+}
+
+func appendTrailer(b []byte, m *zab.Message) []byte {
+	if !m.Warren {
+		return b
+	}
+	flags := byte(0)
+	if m.Blank {
+		flags |= flagBlank
+	}
+	return append(binary.BigEndian.AppendUint32(b, trailerMagic), flags)
+}
+
+// trailer reads the trailer that stands behind the first size bytes of data, if there is one.
+func trailer(data []byte, size int) (warren, blank bool) {
+	if len(data) < size+trailerSize || binary.BigEndian.Uint32(data[size:]) != trailerMagic {
+		return false, false
+	}
+	return true, data[size+4]&flagBlank != 0
+}
+
+// MessageOf makes a message for the core of the packets at the front of batch, which came on l, and returns how many it is made
+// of: consecutive PROPOSALs, or INFORMs, are one message. ok is false, and n 1, for a packet that is the host's alone: REQUEST,
+// REVALIDATE, COMMITANDACTIVATE, INFORMANDACTIVATE and unknown ones (the core should hear of them by Core.Heard). PING and SYNC
+// are the core's and the host's: the one hears that the peer lives, the other has the touched sessions in the packet's Data, or
+// a client that waits.
+//
+// It allocates once for each run of txns. batch must not be empty.
+func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
+	p := &batch[0]
+	*m = zab.Message{From: l.Peer, To: l.p.cfg.ID, Link: l.ID, Zxid: p.Zxid}
+	switch p.Type {
+	case proto.PacketFollowerInfo, proto.PacketObserverInfo:
+		m.Type = zab.FollowerInfo
+		if p.Type == proto.PacketObserverInfo {
+			m.Type = zab.ObserverInfo
+		}
+		m.Epoch = p.Zxid.Epoch()
+		if len(p.Data) >= learnerInfoSize {
+			m.ConfigVersion = int64(binary.BigEndian.Uint64(p.Data[12:]))
+		}
+		m.Warren, m.Blank = trailer(p.Data, learnerInfoSize)
+	case proto.PacketLeaderInfo:
+		m.Type, m.Epoch = zab.LeaderInfo, p.Zxid.Epoch()
+		m.Warren, _ = trailer(p.Data, leaderInfoSize)
+	case proto.PacketAckEpoch:
+		m.Type, m.Epoch = zab.AckEpoch, int64(int32(binary.BigEndian.Uint32(p.Data)))
+	case proto.PacketDiff:
+		m.Type = zab.Diff
+	case proto.PacketTrunc:
+		m.Type = zab.Trunc
+	case proto.PacketSnap:
+		m.Type = zab.Snap
+	case proto.PacketProposal, proto.PacketInform:
+		m.Type = zab.Proposal
+		if p.Type == proto.PacketInform {
+			m.Type = zab.Inform
+		}
+		m.Zxid, m.Txns = 0, txnsOf(batch)
+		return len(m.Txns), true
+	case proto.PacketCommit:
+		m.Type = zab.Commit
+	case proto.PacketNewLeader:
+		m.Type, m.Epoch, m.Config = zab.NewLeader, p.Zxid.Epoch(), p.Data
+	case proto.PacketUpToDate:
+		m.Type = zab.UpToDate
+	case proto.PacketAck:
+		m.Type = zab.Ack
+	case proto.PacketPing:
+		m.Type = zab.Ping
+	case proto.PacketSync:
+		m.Type = zab.SyncReply
+	case PacketHandOver:
+		m.Type, m.Leader = zab.HandOver, proto.ServerID(binary.BigEndian.Uint64(p.Data))
+	default:
+		return 1, false
+	}
+	return 1, true
+}
+
+// txnsOf returns the txns of the packets at the front of batch that have the type of the first.
+func txnsOf(batch []Packet) []zab.Txn {
+	n := 1
+	for n < len(batch) && batch[n].Type == batch[0].Type {
+		n++
+	}
+	txns := make([]zab.Txn, n)
+	for i := range txns {
+		txns[i] = zab.Txn{Zxid: batch[i].Zxid, Payload: batch[i].Data}
+	}
+	return txns
+}
+
+// dataMin is how many bytes of data a packet has at least.
+func dataMin(t proto.PacketType) int {
+	switch t {
+	case proto.PacketProposal, proto.PacketInform:
+		return proto.TxnHeaderSize
+	case proto.PacketInformAndActivate:
+		return 8 + proto.TxnHeaderSize
+	case proto.PacketCommitAndActivate, PacketHandOver:
+		return 8
+	case proto.PacketLeaderInfo, proto.PacketAckEpoch:
+		return 4
+	case proto.PacketRequest:
+		return 16
+	case proto.PacketRevalidate:
+		return 9
+	}
+	return 0
+}
+
+// check refuses packets whose data is not that of their type, so that nobody behind has to look again. The zxid of a txn must be
+// that of its packet, because one of the two ends up in the log and the other in the promises.
+func (p *Packet) check() error {
+	if len(p.Data) < dataMin(p.Type) {
+		return fmt.Errorf("%w: %v at %v has data of %d bytes, expected are %d", ErrPacket, p.Type, p.Zxid, len(p.Data), dataMin(p.Type))
+	}
+	header := p.Data
+	switch p.Type {
+	case proto.PacketInformAndActivate:
+		header = p.Data[8:]
+		fallthrough
+	case proto.PacketProposal, proto.PacketInform:
+		if z := proto.Zxid(binary.BigEndian.Uint64(header[12:])); z != p.Zxid {
+			return fmt.Errorf("%w: %v at %v has the txn %v", ErrPacket, p.Type, p.Zxid, z)
+		}
+	case proto.PacketPing:
+		if len(p.Data)%sessionTouchSize != 0 {
+			return fmt.Errorf("%w: PING has data of %d bytes, which are no touched sessions", ErrPacket, len(p.Data))
+		}
+	}
+	return nil
+}
+
+// sessionTouchSize is the size of one touched session in the answer to PING: id and timeout. Source: quorum-protocol 8.5.
+const sessionTouchSize = 12

@@ -1,0 +1,141 @@
+package peers
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Packet is one QuorumPacket: type, zxid, data and the identities of a forwarded request. Source: quorum-protocol 4.
+type Packet struct {
+	Type     proto.PacketType
+	Zxid     proto.Zxid
+	Data     []byte // nil is null
+	Authinfo []byte // the vector of identities as it is encoded, with its count; nil is null
+}
+
+// PacketHandOver is HANDOVER: a leader names the one that shall follow it. Data: long server id. It is Warren's own and never sent to
+// who has not said that it is Warren.
+const PacketHandOver proto.PacketType = 0x57720001
+
+// Bounds of a packet, besides Limits.DataMax.
+const (
+	packetHead    = 16      // type, zxid, length of data
+	packetMin     = 20      // with null data and null authinfo
+	authinfoMax   = 1 << 20 // bytes of all identities
+	identitiesMax = 1024
+)
+
+// ErrPacket is wrapped by every error that says that bytes are no packet.
+var ErrPacket = errors.New("peers: no quorum packet")
+
+// decode reads the packet at the front of b, which it aliases, and returns how many bytes it has. 0 means that b does not hold
+// all of it yet. A length above the limits is an error as soon as it is visible.
+func (p *Packet) decode(b []byte, dataMax int) (n int, err error) {
+	if len(b) < packetHead {
+		return 0, nil
+	}
+	size := int(int32(binary.BigEndian.Uint32(b[12:])))
+	if size < -1 || size > dataMax {
+		return 0, fmt.Errorf("%w: %v has data of %d bytes, allowed are %d", ErrPacket, typeOf(b), size, dataMax)
+	}
+	end := packetHead + max(size, 0)
+	if len(b) < end+4 {
+		return 0, nil
+	}
+	n, err = identitiesEnd(b, end)
+	if n == 0 || err != nil {
+		return 0, err
+	}
+	*p = Packet{Type: typeOf(b), Zxid: proto.Zxid(binary.BigEndian.Uint64(b[4:]))}
+	switch {
+	case size == 0:
+		p.Data = empty
+	case size > 0:
+		p.Data = b[packetHead:end:end]
+	}
+	if n > end+4 || b[end] == 0 {
+		p.Authinfo = b[end:n:n]
+	}
+	return n, nil
+}
+
+// empty is data of length 0. It is no part of what was received, so that it keeps none of it alive.
+var empty = []byte{}
+
+func typeOf(b []byte) proto.PacketType { return proto.PacketType(binary.BigEndian.Uint32(b)) }
+
+// identitiesEnd returns where the vector that starts at off ends, or 0 if b ends before.
+func identitiesEnd(b []byte, off int) (int, error) {
+	start := off
+	count := int(int32(binary.BigEndian.Uint32(b[off:])))
+	off += 4
+	if count < -1 || count > identitiesMax {
+		return 0, fmt.Errorf("%w: %v has %d identities, allowed are %d", ErrPacket, typeOf(b), count, identitiesMax)
+	}
+	for range 2 * count { // scheme and id of each
+		if len(b) < off+4 {
+			return 0, nil
+		}
+		size := int(int32(binary.BigEndian.Uint32(b[off:])))
+		off += 4 + max(size, 0)
+		if size < -1 || off-start > authinfoMax {
+			return 0, fmt.Errorf("%w: %v has an identity of %d bytes, allowed are %d for all", ErrPacket, typeOf(b), size, authinfoMax)
+		}
+	}
+	if len(b) < off {
+		return 0, nil
+	}
+	return off, nil
+}
+
+// AppendTo appends the encoding of p.
+func (p *Packet) AppendTo(b []byte) []byte {
+	b = appendHead(b, p.Type, p.Zxid)
+	b = proto.AppendBuffer(b, p.Data)
+	if p.Authinfo == nil {
+		return proto.AppendInt32(b, -1)
+	}
+	return append(b, p.Authinfo...)
+}
+
+// Identities decodes Authinfo; nil if it is null.
+func (p *Packet) Identities() ([]proto.ID, error) {
+	if p.Authinfo == nil {
+		return nil, nil
+	}
+	r := proto.NewReader(p.Authinfo)
+	ids := make([]proto.ID, max(r.Count(8), 0))
+	for i := range ids {
+		ids[i].Decode(&r)
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%w: identities: %w", ErrPacket, err)
+	}
+	return ids, nil
+}
+
+// AppendIdentities appends ids as Packet.Authinfo holds them.
+func AppendIdentities(b []byte, ids []proto.ID) []byte {
+	b = proto.AppendInt32(b, int32(len(ids)))
+	for i := range ids {
+		b = ids[i].AppendTo(b)
+	}
+	return b
+}
+
+func appendHead(b []byte, t proto.PacketType, z proto.Zxid) []byte {
+	return proto.AppendInt64(proto.AppendInt32(b, int32(t)), int64(z))
+}
+
+// appendPlain appends a packet with null authinfo and null data.
+func appendPlain(b []byte, t proto.PacketType, z proto.Zxid) []byte {
+	return proto.AppendInt32(proto.AppendInt32(appendHead(b, t, z), -1), -1)
+}
+
+// appendData appends a packet with null authinfo.
+func appendData(b []byte, t proto.PacketType, z proto.Zxid, data []byte) []byte {
+	return proto.AppendInt32(proto.AppendBuffer(appendHead(b, t, z), data), -1)
+}

@@ -1,0 +1,173 @@
+package peers
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// firstPacketMax bounds the data with which a learner introduces itself.
+const firstPacketMax = 1 << 10
+
+func (p *Peers) newInput(nc net.Conn) *input {
+	return &input{r: nc, size: p.cfg.Limits.ChunkMin, max: p.cfg.Limits.ChunkMax, limit: p.cfg.Limits.DataMax}
+}
+
+// admit handles a connection that somebody has opened to the learner port.
+func (p *Peers) admit(nc net.Conn) {
+	p.lobby.enter(nc)
+	_ = nc.SetReadDeadline(time.Now().Add(p.cfg.Timeouts.FirstPacket))
+	in := p.newInput(nc)
+	in.limit = firstPacketMax
+	first, err := in.next(make([]Packet, 0, 1))
+	var peer proto.ServerID
+	if err == nil {
+		peer, err = p.introduced(&first[0])
+	}
+	if !p.lobby.leave(nc) || err != nil {
+		p.refuse(nc, "learner", err)
+		return
+	}
+	_ = nc.SetReadDeadline(time.Time{})
+	in.limit = p.cfg.Limits.DataMax
+	id := p.cfg.Handler.Accept()
+	if id == 0 {
+		p.untrack(nc)
+		return
+	}
+	l := newLink(p, id, peer)
+	l.nc = nc
+	if !p.adopt(l) {
+		p.untrack(nc)
+		p.cfg.Handler.Closed(id)
+		return
+	}
+	l.stats.packetsIn.Add(1)
+	p.cfg.Handler.Packets(l, first)
+	l.serve(in)
+}
+
+// introduced returns who has sent a first packet. Observers may have no id: they get a number below 0. Source: quorum-protocol
+// 2.1, 4.
+func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
+	observer := first.Type == proto.PacketObserverInfo
+	if !observer && first.Type != proto.PacketFollowerInfo {
+		return 0, fmt.Errorf("%w: a learner begins with %v", ErrPacket, first.Type)
+	}
+	id := anonymousID
+	if len(first.Data) >= 8 {
+		r := proto.NewReader(first.Data)
+		id = proto.ServerID(r.Int64())
+	}
+	switch {
+	case p.member(id) != nil && id != p.cfg.ID:
+		return id, nil
+	case observer && (id == anonymousID || id == -1):
+		return proto.ServerID(p.anonymous.Add(-1)), nil
+	}
+	return 0, fmt.Errorf("peers: learner %d is not in the ensemble", id)
+}
+
+// connect makes the connection of a link that was asked for.
+func (p *Peers) connect(l *Link, dial func() (net.Conn, error)) {
+	nc, err := dial()
+	if err != nil {
+		p.stats.dialFailures.Add(1)
+		p.log.Debug("connecting to leader", zap.Int64("peer_id", int64(l.Peer)), zap.Error(err))
+		p.forget(l)
+		return
+	}
+	l.mu.Lock()
+	dead := l.mu.state == linkDead
+	if !dead {
+		l.nc = nc
+	}
+	l.mu.Unlock()
+	if dead || !p.start(l.write) {
+		_ = nc.Close()
+		p.forget(l)
+		return
+	}
+	p.cfg.Handler.Connected(l)
+	l.serve(p.newInput(nc))
+}
+
+// serve reads the link until it ends, and then cleans up.
+func (l *Link) serve(in *input) {
+	err := l.read(in)
+	l.mu.Lock()
+	l.kill(err)
+	reason := l.mu.reason
+	l.mu.Unlock()
+	<-l.done
+	l.p.log.Debug("link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)), zap.Error(reason))
+	l.p.forget(l)
+}
+
+// read gives what arrives to the handler.
+func (l *Link) read(in *input) error {
+	batch := make([]Packet, 0, l.p.cfg.Limits.BatchMax)
+	for {
+		var err error
+		batch, err = in.next(batch[:0])
+		l.stats.packetsIn.Add(uint64(len(batch)))
+		l.stats.bytesIn.Store(in.bytes)
+		if l.ended() {
+			_, _ = io.Copy(io.Discard, in.r)
+			return net.ErrClosed
+		}
+		if n := len(batch); n > 0 {
+			if l.Dialled && batch[n-1].Type == proto.PacketSnap {
+				if n > 1 {
+					l.p.cfg.Handler.Packets(l, batch[:n-1])
+				}
+				if err := l.load(in, batch[n-1].Zxid); err != nil {
+					return err
+				}
+				l.stats.bytesIn.Store(in.bytes)
+				batch = append(batch[:0], batch[n-1])
+			}
+			l.p.cfg.Handler.Packets(l, batch)
+		}
+		clear(batch) // so that nothing of it is kept alive
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ended reports whether what arrives is not wanted any more.
+func (l *Link) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.state != linkOpen
+}
+
+// load lets the handler read the body of a snapshot, and checks that it has read all of it.
+func (l *Link) load(in *input, zxid proto.Zxid) error {
+	if err := l.p.cfg.Handler.Snapshot(l, zxid, body{l, in}); err != nil {
+		return fmt.Errorf("peers: snapshot at %v from server %d: %w", zxid, l.Peer, err)
+	}
+	return in.checkSignature()
+}
+
+// body is what follows SNAP. It ends when the link does.
+type body struct {
+	l  *Link
+	in *input
+}
+
+// Read reads what has arrived, or waits for it.
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	b.l.stats.bytesIn.Store(b.in.bytes)
+	if err == nil && b.l.ended() {
+		return 0, net.ErrClosed
+	}
+	return n, err
+}

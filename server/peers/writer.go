@@ -1,0 +1,93 @@
+package peers
+
+import (
+	"bufio"
+	"time"
+)
+
+const (
+	// pieceKept is the largest output buffer that a link keeps for reuse.
+	pieceKept = 1 << 20
+	// writeMax is how much is written under one deadline: a peer that takes this much within Timeouts.Write is alive.
+	writeMax = 256 << 10
+	// streamBuffer gathers the small writes of a stream.
+	streamBuffer = 64 << 10
+)
+
+// write is the writer: it sends what is queued, all that is there with one write, until the link ends.
+func (l *Link) write() {
+	defer close(l.done)
+	var taken []piece
+	for {
+		l.mu.Lock()
+		switch {
+		case l.mu.state == linkDead:
+			l.mu.Unlock()
+			return
+		case len(l.mu.queue) == 0 && l.mu.state == linkClosing:
+			l.finish()
+			l.mu.Unlock()
+			return
+		case len(l.mu.queue) == 0:
+			l.mu.busy = false
+			l.mu.Unlock()
+			<-l.wake
+			continue
+		}
+		l.mu.busy = true
+		taken, l.mu.queue = l.mu.queue, taken[:0]
+		l.mu.Unlock()
+		for i := range taken {
+			if err := l.put(&taken[i]); err != nil {
+				l.abort(err)
+				return
+			}
+		}
+	}
+}
+
+// put writes one piece and leaves it ready for reuse.
+func (l *Link) put(p *piece) error {
+	if p.stream != nil {
+		stream := p.stream
+		*p = piece{}
+		w := bufio.NewWriterSize(socket{l}, streamBuffer)
+		if err := stream(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	}
+	n, err := socket{l}.Write(p.bytes)
+	l.mu.Lock()
+	l.mu.size -= n
+	l.mu.Unlock()
+	if cap(p.bytes) > pieceKept {
+		p.bytes = nil
+	}
+	return err
+}
+
+// finish ends the output of a link that is closed. The input is read to its end, so that it does not turn the end into a reset
+// which destroys what is on its way. REQUIRES: l.mu.
+func (l *Link) finish() {
+	l.mu.drain.Reset(l.p.cfg.Timeouts.Drain)
+	if t, ok := l.nc.(interface{ CloseWrite() error }); ok && t.CloseWrite() == nil {
+		return
+	}
+	l.kill(nil)
+}
+
+// socket writes to the connection of a link, each part with its own deadline.
+type socket struct{ l *Link }
+
+// Write writes all of b.
+func (s socket) Write(b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var m int
+		_ = s.l.nc.SetWriteDeadline(time.Now().Add(s.l.p.cfg.Timeouts.Write))
+		m, err = s.l.nc.Write(b[n:min(len(b), n+writeMax)])
+		n += m
+		s.l.stats.bytesOut.Add(uint64(m))
+	}
+	return n, err
+}
