@@ -127,7 +127,7 @@ func (n adminNode) Stats() admin.Stats {
 	n.store.mu.RUnlock()
 	return admin.Stats{
 		Server: admin.ServerStats{
-			Sent: n.packetsSent(), Received: n.stats.received.Load(), SlowSyncs: n.metrics.fsyncSlow.value.Load(),
+			Sent: n.packetsSent(), Received: n.stats.received.Load(), SlowSyncs: n.metrics.slowSyncs.value.Load(),
 			Responses: admin.NoSizes, Uptime: time.Since(n.began).Milliseconds(), State: n.mode(),
 			Outstanding: n.inProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
 			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.store.lastZxid()), Connections: n.conns.len(),

@@ -23,6 +23,7 @@ type applier struct {
 	eventType proto.EventType
 	eventPath []byte
 	zxid      proto.Zxid
+	fired     fired // watches, by this txn
 	deliverFn func(datatree.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
 
@@ -117,6 +118,7 @@ func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []by
 			b = append(b, body...)
 		}
 		endReply(b, start, it.xid, zxid, err)
+		c.mu.stats.responded(len(b) - start)
 		c.mu.out.buf = b
 		c.mu.stats.answered(it, zxid, now)
 		if it.op == proto.OpCloseSession {
@@ -216,10 +218,12 @@ func (a *applier) Changed(ch datatree.Change) {
 	a.zxid = ch.Zxid
 	a.event = a.event[:0]
 	a.srv.store.watches.Fire(ch, a.deliverFn)
+	a.srv.metrics.fire(&a.fired)
 }
 
 // deliver adds one event to one connection's output, unless it may not read the znode.
 func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
+	a.fired.add(t)
 	c := a.srv.store.slots[id]
 	if c == nil || !a.srv.allows(acl, proto.PermRead, *c.ids.Load()) {
 		return
@@ -236,7 +240,7 @@ func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte,
 		a.freed = append(a.freed, c)
 	default:
 		c.mu.out.buf = append(c.mu.out.buf, a.event...)
-		c.mu.stats.sent++
+		c.mu.stats.told(len(a.event))
 		a.mark(c)
 	}
 }

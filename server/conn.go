@@ -108,6 +108,7 @@ func (c *conn) serve() {
 	}
 	for c.process() {
 		if err := c.fill(); err != nil {
+			c.srv.metrics.lost(c, err)
 			return
 		}
 		c.received = c.srv.clock.now()
@@ -295,6 +296,7 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	case len(c.mu.out.buf) >= outputPause:
 		return false, nil
 	case !c.srv.large.reserve(len(body) + proto.RequestHeaderSize):
+		c.srv.metrics.largeRejected.Inc()
 		return false, errLargeBudget
 	}
 	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, nil)
@@ -393,6 +395,7 @@ func (c *conn) account() {
 		s.touch(now)
 	}
 	c.srv.stats.received.Add(c.packets)
+	c.srv.stats.took(&c.in)
 	c.srv.stats.readLatency.observeN(nsToMs(now-c.received), c.executed)
 	c.mu.Lock()
 	c.mu.stats.account(c.packets, c.executed, now-c.received, now)
@@ -444,6 +447,7 @@ func (c *conn) wakeReader() {
 // cleanup ends the connection: nothing of it stays but requests that are already in flight.
 func (c *conn) cleanup() {
 	c.abort()
+	c.srv.stats.took(&c.in)
 	c.in.free()
 	c.srv.store.unwatch(c)
 	if s := c.session.Load(); s != nil {

@@ -14,7 +14,7 @@ type prepareEvents struct{ srv *Server }
 // logged.
 func (e prepareEvents) QuotaExceeded(path []byte, hard bool) {
 	if hard {
-		e.srv.metrics.quotaExceeded.Inc()
+		e.srv.metrics.quotaExceeded.of(namespace(path)).Inc()
 	}
 	if e.srv.quotaLogged.allow() {
 		e.srv.log.Warn("quota exceeded", zap.ByteString("path", path), zap.Bool("refused", hard))

@@ -31,6 +31,7 @@ func (c *conn) handshake() bool {
 		err = c.connect(frame)
 	}
 	if err != nil {
+		c.srv.metrics.refused(err)
 		if !errors.Is(err, io.EOF) {
 			c.srv.log.Debug("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
 		}
@@ -76,6 +77,7 @@ func (c *conn) connect(frame []byte) error {
 	if err := req.ReadFrom(frame); err != nil {
 		return errBadConnect
 	}
+	c.srv.metrics.connect()
 	if !c.srv.throttle.take(req.SessionID == 0) {
 		c.srv.metrics.connectionRejected.Inc()
 		return errNoTokens
@@ -108,7 +110,6 @@ func (c *conn) connect(frame []byte) error {
 		return io.EOF
 	}
 	c.account()
-	c.srv.metrics.connectionRequests.Inc()
 	return nil
 }
 

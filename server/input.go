@@ -14,6 +14,7 @@ type input struct {
 	r, w int
 	rest []byte // the start of a frame, kept while there is no buffer
 	err  error  // of the last read, set by tryRead
+	got  int64  // bytes read since the last account
 }
 
 // inputBuffer is the size of one socket read.
@@ -29,6 +30,7 @@ func (c *conn) fill() error {
 		in.acquire()
 		n, err := c.nc.Read(in.buf[in.w:])
 		in.w += n
+		in.got += int64(n)
 		if n > 0 {
 			return nil
 		}
@@ -59,6 +61,7 @@ func (c *conn) tryRead(fd uintptr) bool {
 			in.err = io.EOF
 		default:
 			in.w += n
+			in.got += int64(n)
 		}
 		return true
 	}

@@ -76,6 +76,7 @@ func (s *Server) admit(nc net.Conn) {
 		s.reject(nc)
 		return
 	}
+	s.metrics.admitted(c)
 	serve := c.serve
 	if reserved {
 		serve = c.serveWordOnly

@@ -1,163 +1,139 @@
 package server
 
 import (
+	"errors"
 	"net"
-	"net/http"
-	"strconv"
+	"os"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/wal"
 )
 
 // metrics is the server's metrics: those that ZooKeeper has under its names, ours beside them
-// with the prefix warren_. mntr prints the same numbers.
+// with the prefix warren_. mntr prints ZooKeeper's. What counts a thing that this server does not do is left out,
+// so that nobody takes a constant for a measurement.
 type metrics struct {
-	srv       *Server
-	counters  []*counter
-	summaries []namedSummary
+	srv    *Server
+	quorum *quorumStats
 
-	connectionRejected *counter
 	connectionRequests *counter
+	connectionRejected *counter
+	connectionDropped  *counter
 	revalidateCount    *counter
-	authFailed         *counter
+	sessionless        *counter
 	staleSessions      *counter
+	notRunning         *counter
 	digestMismatches   *counter
-	snapshotErrors     *counter
-	containersDeleted  *counter
-	fsyncSlow          *counter
-	quotaExceeded      *counter
+	unrecoverable      *counter
 	throttledOps       *counter
-	refusedDiskFull    *counter
+	throttleWaits      *counter
+	throttleTime       *summary
+	tokenDeficit       *summary
+	largeRejected      *counter
+	quotaExceeded      *counterSet
+	snapshotErrors     *counter
 	snapshotRefused    *counter
+	restoreErrors      *counter
+	restoreRefused     *counter
+	restoreTime        *summary
+	watchers           [4]*summary // by the type of the event, less one
+	pauses             *pauses
 
-	walBytes      prometheus.Counter
-	walTxns       prometheus.Counter
-	walSync       prometheus.Histogram
-	snapshotTime  prometheus.Histogram
-	queueLength   *prometheus.Desc
-	requestsTotal *prometheus.Desc
-	gaugeDescs    map[string]*prometheus.Desc
-	summaryDescs  map[string]*prometheus.Desc
-	counterDescs  map[string]*prometheus.Desc
-}
+	// TLS. Whoever accepts TLS connections adds to them.
+	tlsFailed     *counter     // handshakes that failed
+	tlsExceeded   *counter     // connections closed because of netty.server.outstandingHandshake.limit
+	tlsUnfinished atomic.Int64 // handshakes that have begun and not ended
+	insecureAdmin *counter     // admin connections without TLS on a port that has it
 
-// counter is a number that only goes up, under one of ZooKeeper's names.
-type counter struct {
-	name, help string
-	value      atomic.Int64
-}
+	// Shown elsewhere than among the counters.
+	authFailed  counter
+	slowSyncs   counter
+	plainLocal  counter // connections without TLS from this host
+	plainRemote counter // and from others
 
-// Inc adds one.
-func (c *counter) Inc() { c.value.Add(1) }
-
-// namedSummary is a summary under one of ZooKeeper's names.
-type namedSummary struct {
-	name, help string
-	of         *summary
-	quantiles  bool // ZooKeeper prints quantiles of it
+	walBytes          prometheus.Counter
+	walTxns           prometheus.Counter
+	walSync           prometheus.Histogram
+	snapshotTime      prometheus.Histogram
+	containersDeleted prometheus.Counter
+	refusedDiskFull   prometheus.Counter
+	queueLength       *prometheus.Desc
+	requestsTotal     *prometheus.Desc
+	slowSyncsTotal    *prometheus.Desc
 }
 
 func newMetrics(s *Server) *metrics {
-	m := &metrics{srv: s}
-	add := func(name, help string) *counter {
-		c := &counter{name: name, help: help}
-		m.counters = append(m.counters, c)
-		return c
+	c := &s.stats.catalog
+	m := &metrics{
+		srv:    s,
+		quorum: newQuorumStats(c),
+
+		connectionRequests: c.counter("connection_request_count", "Requests to begin or resume a session."),
+		connectionRejected: c.counter("connection_rejected", "Connections refused because of a limit."),
+		connectionDropped:  c.counter("connection_drop_count", "Connections that clients ended without closing the session."),
+		revalidateCount:    c.counter("connection_revalidate_count", "Attempts to resume a session."),
+		sessionless:        c.counter("sessionless_connections_expired", "Connections closed because they never asked for a session."),
+		staleSessions:      c.counter("stale_sessions_expired", "Sessions expired."),
+		notRunning:         c.counter("cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving."),
+		digestMismatches:   c.counter("digest_mismatches_count", "Txns after which the tree's digest was not the expected one: an alarm."),
+		unrecoverable:      c.counter("unrecoverable_error_count", "Errors that end the server."),
+		throttledOps:       c.counter("throttled_ops", "Writes answered ThrottledOp because they waited too long."),
+		throttleWaits:      c.counter("request_throttle_wait_count", "Times a connection was held back by request_throttle_max_requests."),
+		throttleTime:       c.advanced("request_throttle_queue_time_ms", "Time that a connection was held back, ms."),
+		tokenDeficit:       c.basic("connection_token_deficit", "Tokens missing in the connection throttle when a session is asked for."),
+		largeRejected:      c.counter("large_requests_rejected", "Requests refused because of largeRequestMaxBytes."),
+		quotaExceeded:      c.counterSet("quota_exceeded_error_per_namespace", "Writes refused because of a hard quota, by the first element of the path."),
+		snapshotErrors:     c.counter("snapshot_error_count", "Snapshots that could not be written."),
+		snapshotRefused:    c.counter("snapshot_rate_limited_count", "Snapshots refused to the admin command because the last one was too recent."),
+		restoreErrors:      c.counter("restore_error_count", "Snapshots that the admin command could not restore."),
+		restoreRefused:     c.counter("restore_rate_limited_count", "Restores refused to the admin command because the last one was too recent."),
+		restoreTime:        c.basic("restore_time", "Time to restore a snapshot by the admin command, ms."),
+		tlsFailed:          c.counter("unsuccessful_handshake", "TLS handshakes of clients that failed."),
+		tlsExceeded:        c.counter("tls_handshake_exceeded", "Connections closed because too many TLS handshakes had begun."),
+		insecureAdmin:      c.counter("insecure_admin_count", "Connections without TLS to an admin port that offers it."),
+
+		pauses: &pauses{of: c.advanced("jvm_pause_time_ms", "Pauses of all goroutines for the garbage collector, ms.")},
+
+		walBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_bytes_total", Help: "Bytes appended to the log."}),
+		walTxns:  prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_txns_total", Help: "Txns appended to the log."}),
+		walSync: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "warren_wal_fsync_seconds", Help: "Time of one sync of the log; if it grows, the disk limits writes.",
+			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 16),
+		}),
+		snapshotTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "warren_snapshot_write_seconds", Help: "Time to write and verify one snapshot.",
+			Buckets: prometheus.ExponentialBuckets(1e-3, 4, 10),
+		}),
+		containersDeleted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "warren_server_containers_deleted_total", Help: "Deletions of containers and TTL znodes that were begun."}),
+		refusedDiskFull: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "warren_server_writes_refused_total", Help: "Writes refused because the disk is almost full: make room."}),
+		queueLength:    prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
+		requestsTotal:  prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
+		slowSyncsTotal: prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
 	}
-	m.connectionRejected = add("connection_rejected", "Connections refused because of a limit.")
-	m.connectionRequests = add("connection_request_count", "Sessions begun.")
-	m.revalidateCount = add("connection_revalidate_count", "Attempts to resume a session.")
-	m.authFailed = add("auth_failed_count", "Credentials refused.")
-	m.staleSessions = add("stale_sessions_expired", "Sessions expired.")
-	m.digestMismatches = add("digest_mismatches_count", "Txns after which the tree's digest was not the expected one: an alarm.")
-	m.snapshotErrors = add("snapshot_error_count", "Snapshots that could not be written.")
-	m.containersDeleted = add("container_deletion_count", "Deletions of containers and TTL znodes that were begun.")
-	m.fsyncSlow = add("fsync_threshold_exceed_count", "Syncs of the log above fsync.warningthresholdms.")
-	m.quotaExceeded = add("quota_exceeded_error_count", "Writes refused because of a hard quota.")
-	m.throttledOps = add("throttled_ops", "Writes answered ThrottledOp because they waited too long.")
-	m.refusedDiskFull = add("write_refused_disk_full_count", "Writes refused because the disk is almost full.")
-	m.snapshotRefused = add("snapshot_rate_limited_count", "Snapshots refused to the admin command because the last one was too recent.")
-	m.summaries = []namedSummary{
-		{"readlatency", "Latency of reads, ms.", &s.stats.readLatency, true},
-		{"updatelatency", "Latency of writes, ms.", &s.stats.writeLatency, true},
-		{"fsynctime", "Time of one sync of the log, ms.", &s.stats.fsyncTime, false},
-		{"snapshottime", "Time to write a snapshot, ms.", &s.stats.snapshotTime, false},
-		{"sync_processor_batch_size", "Txns made durable by one sync.", &s.stats.batchTxns, false},
+	for i, kind := range []string{"created", "deleted", "changed", "children"} {
+		m.watchers[i] = c.basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
-	m.walBytes = prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_bytes_total", Help: "Bytes appended to the log."})
-	m.walTxns = prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_txns_total", Help: "Txns appended to the log."})
-	m.walSync = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "warren_wal_fsync_seconds", Help: "Time of one sync of the log; if it grows, the disk limits writes.",
-		Buckets: prometheus.ExponentialBuckets(50e-6, 2, 16),
-	})
-	m.snapshotTime = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "warren_snapshot_write_seconds", Help: "Time to write and verify one snapshot.",
-		Buckets: prometheus.ExponentialBuckets(1e-3, 4, 10),
-	})
-	m.queueLength = prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil)
-	m.requestsTotal = prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil)
-	m.describe()
-	s.registry.MustRegister(m, m.walBytes, m.walTxns, m.walSync, m.snapshotTime)
+	s.registry.MustRegister(m, m.walBytes, m.walTxns, m.walSync, m.snapshotTime, m.containersDeleted, m.refusedDiskFull)
 	return m
-}
-
-// describe prepares the descriptions of the metrics that Collect computes.
-func (m *metrics) describe() {
-	m.gaugeDescs, m.summaryDescs, m.counterDescs = map[string]*prometheus.Desc{}, map[string]*prometheus.Desc{}, map[string]*prometheus.Desc{}
-	for _, c := range m.counters {
-		m.counterDescs[c.name] = prometheus.NewDesc(c.name, c.help, nil, nil)
-	}
-	for _, s := range m.summaries {
-		m.summaryDescs[s.name] = prometheus.NewDesc(s.name, s.help, nil, nil)
-	}
-}
-
-// Describe implements prometheus.Collector. The set is described by what Collect returns.
-func (m *metrics) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements prometheus.Collector.
-func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	if !m.srv.serving.Load() {
-		return
-	}
-	for _, g := range m.srv.gauges() {
-		d := m.gaugeDescs[g.name]
-		if d == nil {
-			d = prometheus.NewDesc(g.name, g.help, nil, nil)
-		}
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, g.value)
-	}
-	for _, c := range m.counters {
-		ch <- prometheus.MustNewConstMetric(m.counterDescs[c.name], prometheus.CounterValue, float64(c.value.Load()))
-	}
-	for _, s := range m.summaries {
-		v := s.of.view()
-		q := map[float64]float64{0.5: v.quantile(0.5)}
-		if s.quantiles {
-			q[0.9], q[0.95], q[0.99] = v.quantile(0.9), v.quantile(0.95), v.quantile(0.99)
-		}
-		ch <- prometheus.MustNewConstSummary(m.summaryDescs[s.name], uint64(v.count), float64(v.sum), q)
-	}
-	ch <- prometheus.MustNewConstMetric(m.queueLength, prometheus.GaugeValue, float64(m.srv.inProcess.Load()))
-	for _, op := range proto.AllOps {
-		if classOf(op) == classRead {
-			ch <- prometheus.MustNewConstMetric(m.requestsTotal, prometheus.CounterValue,
-				float64(m.srv.stats.reads[opIndex(op)].Load()), op.String())
-		}
-	}
 }
 
 // batch accounts for a batch that is durable.
 func (m *metrics) batch(b *logBatch) {
 	m.walTxns.Add(float64(b.txns))
+	now := m.srv.clock.now()
+	if begun := m.srv.logStalled.Load(); begun != 0 {
+		m.srv.stats.flushTime.observe(nsToMs(now - begun))
+	}
+	if len(b.items) > 0 {
+		m.srv.stats.durableTime.observe(nsToMs(now - b.items[0].received))
+	}
 }
 
 // Appended implements wal.Events.
@@ -168,44 +144,64 @@ func (m *metrics) Synced(took time.Duration, _ int64) {
 	m.walSync.Observe(took.Seconds())
 	m.srv.stats.fsyncTime.observe(took.Milliseconds())
 	if limit := m.srv.cfg.FsyncWarningThreshold; limit > 0 && took > limit {
-		m.fsyncSlow.Inc()
+		m.slowSyncs.Inc()
 		m.srv.log.Warn("syncing the log was slow: every write waits for it", zap.Duration("took", took))
+	}
+}
+
+// admitted counts a connection without TLS.
+func (m *metrics) admitted(c *conn) {
+	if c.remote.Addr().IsLoopback() {
+		m.plainLocal.Inc()
+	} else {
+		m.plainRemote.Inc()
+	}
+}
+
+// connect accounts for a request to begin or resume a session.
+func (m *metrics) connect() {
+	m.connectionRequests.Inc()
+	m.tokenDeficit.observe(m.srv.throttle.deficit())
+}
+
+// refused counts a connection that got no session.
+func (m *metrics) refused(err error) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		m.sessionless.Inc()
+	case errors.Is(err, errNotServing):
+		m.notRunning.Inc()
+	}
+}
+
+// lost counts a connection that the client has ended, unless it had closed its session before.
+func (m *metrics) lost(c *conn, err error) {
+	if !c.ended && !errors.Is(err, net.ErrClosed) {
+		m.connectionDropped.Inc()
+	}
+}
+
+// fired is how many watches the events of one txn have fired, by the type of the event.
+type fired [4]int32
+
+// add notes one watch.
+func (f *fired) add(t proto.EventType) {
+	if i := int(t) - 1; i >= 0 && i < len(f) {
+		f[i]++
+	}
+}
+
+// fire accounts for the events of a txn, and empties f.
+func (m *metrics) fire(f *fired) {
+	for i, n := range f {
+		if n > 0 {
+			m.watchers[i].observe(int64(n))
+			f[i] = 0
+		}
 	}
 }
 
 // walOptions says where the log is and whom it tells what it does.
 func (s *Server) walOptions() wal.Options {
 	return wal.Options{FS: s.fs, Dir: s.logDir(), PreallocSize: s.cfg.PreAllocSizeKB << 10, Logger: s.log, Events: s.metrics}
-}
-
-// exportRuntime adds the metrics of the Go runtime and of the process, if anybody can ask for them here.
-func (s *Server) exportRuntime() {
-	if s.cfg.Metrics.ExportRuntimeInfo && (s.cfg.AdminAddress() != "" || s.cfg.Metrics.ClassName == config.PrometheusProvider) {
-		// A registry of the caller's may have them already, which is as good.
-		_ = s.registry.Register(collectors.NewGoCollector())
-		_ = s.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	}
-}
-
-// metricsHandler serves the metrics, on the port of the exporter and on that of the admin server.
-func (s *Server) metricsHandler() http.Handler {
-	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})
-}
-
-// serveMetrics opens the port of the metrics exporter, if one is configured.
-func (s *Server) serveMetrics() {
-	if s.cfg.Metrics.ClassName != config.PrometheusProvider {
-		return
-	}
-	addr := net.JoinHostPort(s.cfg.Metrics.Host, strconv.Itoa(s.cfg.Metrics.Port))
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		s.log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
-		return
-	}
-	s.metricsLn = ln
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", s.metricsHandler())
-	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
-	s.start("metrics", func() { _ = s.web.Serve(ln) })
 }

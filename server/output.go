@@ -78,6 +78,7 @@ func (c *conn) flush() {
 		}
 		c.mu.out.buf, c.mu.out.spare = c.mu.out.spare[:0], nil
 		c.mu.out.writing = true
+		c.srv.stats.publish(&c.mu.stats)
 		c.mu.Unlock()
 		n, err := c.writeNow(buf)
 		if err != nil {

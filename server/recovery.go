@@ -86,6 +86,7 @@ func (s *Server) recover() error {
 		s.log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
 	}
 	s.store, s.replayed = newStore(state), replayed
+	s.stats.recovered(loaded, time.Since(began), replayed)
 	s.log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
 		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
 		zap.Duration("snapshot_took", loaded), zap.Duration("took", time.Since(began)))

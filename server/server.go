@@ -283,6 +283,7 @@ var ErrDurability = errors.New("server: durability is gone")
 func (s *Server) fatal(doing string, err error) {
 	s.serving.Store(false)
 	s.log.Error("ending: "+doing, zap.Error(err))
+	s.metrics.unrecoverable.Inc()
 	select {
 	case s.failed <- fmt.Errorf("%w: %s: %w", ErrDurability, doing, err):
 	default:

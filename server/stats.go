@@ -1,23 +1,38 @@
 package server
 
 import (
-	"math/bits"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed94657493/warren/proto"
 )
 
-// stats is what the four-letter words and the metrics report of this server since it began or
-// since srst. Counters are added to once for each batch or socket read, not for each request.
+// stats is what the four-letter words and the metrics report of this server. Counters are added
+// to once for each batch or socket read, not for each request.
 type stats struct {
-	received     atomic.Int64 // frames from clients
-	sent         atomic.Int64 // frames of writes and events
-	reads        [opSlots]atomic.Int64
-	readLatency  summary // ms
-	writeLatency summary // ms
-	fsyncTime    summary // ms
-	snapshotTime summary // ms
-	batchTxns    summary // txns
+	catalog
+	received  atomic.Int64 // frames from clients since srst
+	sent      atomic.Int64 // frames of writes and events since srst
+	reads     [opSlots]atomic.Int64
+	responses sizes // of replies to requests
+
+	readLatency  *summary // ms
+	writeLatency *summary // ms
+	fsyncTime    *summary // ms
+	snapshotTime *summary // ms
+	batchTxns    *summary // txns
+	flushTime    *summary // ms
+	durableTime  *summary // ms
+	delay        *summary // ms
+	snapLoadTime *summary // ms
+	txnsLoadTime *summary // ms
+	txnsLoaded   *summary // txns
+	initTime     *summary // ms
+	prepared     *counter // requests
+	synced       *counter // txns
+	bytesIn      *counter
+	bytesOut     *counter // of replies
+	bytesEvents  *counter
 }
 
 // opSlots is the size of tables that are indexed by opIndex.
@@ -28,14 +43,29 @@ func opIndex(op proto.OpCode) int { return int(op) & (opSlots - 1) }
 
 func newStats() *stats {
 	s := &stats{}
-	for _, m := range []*summary{&s.readLatency, &s.writeLatency, &s.fsyncTime, &s.snapshotTime, &s.batchTxns} {
-		m.reset()
-	}
+	s.readLatency = s.advanced("readlatency", "Latency of reads, ms.")
+	s.writeLatency = s.advanced("updatelatency", "Latency of writes, ms.")
+	s.fsyncTime = s.basic("fsynctime", "Time of one sync of the log, ms.")
+	s.snapshotTime = s.basic("snapshottime", "Time to write a snapshot, ms.")
+	s.batchTxns = s.basic("sync_processor_batch_size", "Txns made durable by one sync.")
+	s.flushTime = s.advanced("sync_processor_queue_flush_time_ms", "Time to write and sync one batch of txns, ms.")
+	s.durableTime = s.advanced("sync_processor_queue_and_flush_time_ms", "Time from the arrival of a batch's oldest request to its end in the log, ms.")
+	s.delay = s.advanced("propagation_latency", "Time from the making of a txn, by its leader, until it is applied here, ms; of the newest of each batch.")
+	s.snapLoadTime = s.basic("startup_snap_load_time", "Time to load the snapshot at start, ms.")
+	s.txnsLoadTime = s.basic("startup_txns_load_time", "Time to replay the log at start, ms.")
+	s.txnsLoaded = s.basic("startup_txns_loaded", "Txns of the log that were replayed at start.")
+	s.initTime = s.basic("dbinittime", "Time to load the state at start, ms.")
+	s.prepared = s.counter("prep_processor_request_queued", "Writes, and begins and ends of sessions, that were prepared.")
+	s.synced = s.counter("sync_processor_request_queued", "Txns that were written to the log.")
+	s.bytesIn = s.counter("bytes_received_count", "Bytes received from clients.")
+	s.bytesOut = s.counter("response_bytes", "Bytes of replies sent to clients.")
+	s.bytesEvents = s.counter("watch_bytes", "Bytes of watch events sent to clients.")
 	return s
 }
 
 // applied accounts for a batch whose replies are ready at now.
 func (s *stats) applied(b *logBatch, now int64) {
+	s.prepared.Add(int64(len(b.items)))
 	for i := range b.items {
 		if b.items[i].conn != nil {
 			s.writeLatency.observe(nsToMs(now - b.items[i].received))
@@ -43,20 +73,45 @@ func (s *stats) applied(b *logBatch, now int64) {
 	}
 	if b.txns > 0 {
 		s.batchTxns.observe(int64(b.txns))
+		s.synced.Add(int64(b.txns))
+		if made, ok := b.newestTime(); ok {
+			s.delay.observe(max(time.Now().UnixMilli()-made, 0))
+		}
 	}
+}
+
+// newestTime is the time in the header of the batch's newest txn, in ms since 1970.
+func (b *logBatch) newestTime() (ms int64, ok bool) {
+	for i := len(b.items) - 1; i >= 0; i-- {
+		if b.items[i].payload.n == 0 {
+			continue
+		}
+		var h proto.TxnHeader
+		err := h.ReadFrom(b.items[i].payload.of(b.framed))
+		return h.Time, err == nil
+	}
+	return 0, false
+}
+
+// recovered accounts for the state that was read from the disk: its snapshot, and all of it with so many txns of the log.
+func (s *stats) recovered(snapshot, all time.Duration, txns int) {
+	s.snapLoadTime.observe(snapshot.Milliseconds())
+	s.txnsLoadTime.observe((all - snapshot).Milliseconds())
+	s.txnsLoaded.observe(int64(txns))
+	s.initTime.observe(all.Milliseconds())
 }
 
 // reset is srst.
 func (s *stats) reset() {
 	s.received.Store(0)
 	s.sent.Store(0)
-	s.readLatency.reset()
-	s.writeLatency.reset()
+	s.responses.reset()
+	s.catalog.reset()
 }
 
 // latency is the latency of all requests in ms: least, mean and most.
 func (s *stats) latency() (least int64, mean float64, most int64) {
-	r, w := s.readLatency.view(), s.writeLatency.view()
+	r, w := s.readLatency.recent(), s.writeLatency.recent()
 	n := r.count + w.count
 	if n == 0 {
 		return 0, 0, 0
@@ -70,94 +125,6 @@ func (s *stats) latency() (least int64, mean float64, most int64) {
 
 func nsToMs(ns int64) int64 { return ns / 1e6 }
 
-// summary counts values in buckets a quarter of a power of two wide, so that quantiles are within
-// an eighth of the truth. Observing is a few atomic additions; any goroutine may do it.
-type summary struct {
-	buckets     [64 * 4]atomic.Int64
-	sum         atomic.Int64
-	least, most atomic.Int64
-}
-
-// bucketOf maps a value to its bucket: values below 4 are exact.
-func bucketOf(v int64) int {
-	if v < 4 {
-		return int(max(v, 0))
-	}
-	exp := bits.Len64(uint64(v)) - 1
-	return exp*4 + int(v>>(exp-2)&3)
-}
-
-// bucketValue is the middle of a bucket.
-func bucketValue(i int) float64 {
-	if i < 8 {
-		return float64(i & 3)
-	}
-	exp, quarter := i/4, i%4
-	width := float64(int64(1) << (exp - 2))
-	return float64(int64(1)<<exp) + (float64(quarter)+0.5)*width - 0.5
-}
-
-func (m *summary) observe(v int64) { m.observeN(v, 1) }
-
-// observeN observes v n times.
-func (m *summary) observeN(v, n int64) {
-	if n == 0 {
-		return
-	}
-	m.buckets[bucketOf(v)].Add(n)
-	m.sum.Add(v * n)
-	for least := m.least.Load(); v < least && !m.least.CompareAndSwap(least, v); least = m.least.Load() {
-	}
-	for most := m.most.Load(); v > most && !m.most.CompareAndSwap(most, v); most = m.most.Load() {
-	}
-}
-
-func (m *summary) reset() {
-	for i := range m.buckets {
-		m.buckets[i].Store(0)
-	}
-	m.sum.Store(0)
-	m.least.Store(1<<63 - 1)
-	m.most.Store(0)
-}
-
-// summaryView is a summary at one moment.
-type summaryView struct {
-	counts      [64 * 4]int64
-	count, sum  int64
-	least, most int64
-}
-
-func (m *summary) view() (v summaryView) {
-	for i := range m.buckets {
-		v.counts[i] = m.buckets[i].Load()
-		v.count += v.counts[i]
-	}
-	v.sum, v.least, v.most = m.sum.Load(), m.least.Load(), m.most.Load()
-	if v.count == 0 {
-		v.least = 0
-	}
-	return v
-}
-
-func (v *summaryView) mean() float64 {
-	if v.count == 0 {
-		return 0
-	}
-	return float64(v.sum) / float64(v.count)
-}
-
-// quantile is the value below which the share q of all values lies.
-func (v *summaryView) quantile(q float64) float64 {
-	rank, seen := int64(q*float64(v.count)), int64(0)
-	for i, n := range v.counts {
-		if seen += n; n > 0 && seen > rank {
-			return min(max(bucketValue(i), float64(v.least)), float64(v.most))
-		}
-	}
-	return float64(v.most)
-}
-
 // connStats is what cons reports of one connection. Guarded by conn.mu.
 type connStats struct {
 	received, sent int64
@@ -168,6 +135,11 @@ type connStats struct {
 	latency        [3]int64
 	latencySum     int64
 	answeredTotal  int64
+
+	// Not yet published.
+	replies      sizeRange
+	bytesReplies int64
+	bytesEvents  int64
 }
 
 // Indexes into connStats.latency, in ms.
@@ -177,7 +149,9 @@ const (
 	latencyMax
 )
 
-func (cs *connStats) reset(now int64) { *cs = connStats{lastXid: -1, lastResponse: now} }
+func (cs *connStats) reset(now int64) {
+	*cs = connStats{lastXid: -1, lastResponse: now, replies: cs.replies, bytesReplies: cs.bytesReplies, bytesEvents: cs.bytesEvents}
+}
 
 // account notes packets received, of which executed were answered at once.
 func (cs *connStats) account(packets, executed, took, now int64) {
@@ -211,4 +185,36 @@ func (cs *connStats) observe(ms, n, now int64) {
 	cs.latencySum += ms * n
 	cs.answeredTotal += n
 	cs.lastResponse = now
+}
+
+// responded notes that a reply to a request is n bytes long.
+func (cs *connStats) responded(n int) {
+	cs.replies.add(int64(n))
+	cs.bytesReplies += int64(n)
+}
+
+// told notes an event of n bytes.
+func (cs *connStats) told(n int) {
+	cs.sent++
+	cs.bytesEvents += int64(n)
+}
+
+// took adds what a connection has received since the last time.
+func (s *stats) took(in *input) {
+	if in.got > 0 {
+		s.bytesIn.Add(in.got)
+		in.got = 0
+	}
+}
+
+// publish adds what a connection has sent since the last time to the server's numbers. REQUIRES: the conn's mu.
+func (s *stats) publish(cs *connStats) {
+	if cs.bytesReplies > 0 {
+		s.responses.merge(cs.replies)
+		s.bytesOut.Add(cs.bytesReplies)
+	}
+	if cs.bytesEvents > 0 {
+		s.bytesEvents.Add(cs.bytesEvents)
+	}
+	cs.replies, cs.bytesReplies, cs.bytesEvents = sizeRange{}, 0, 0
 }

@@ -35,8 +35,7 @@ func TestQuantilesAreWithinAnEighth(t *testing.T) {
 	t.Logf("SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
-		var m summary
-		m.reset()
+		m := newSummary()
 		var values []int64
 		sum := int64(0)
 		for range 1 + r.IntN(2000) {
@@ -49,7 +48,7 @@ func TestQuantilesAreWithinAnEighth(t *testing.T) {
 			sum += v * n
 		}
 		slices.Sort(values)
-		view := m.view()
+		view := m.recent()
 		require.EqualValues(t, len(values), view.count)
 		require.Equal(t, sum, view.sum)
 		require.Equal(t, values[0], view.least)
@@ -61,10 +60,9 @@ func TestQuantilesAreWithinAnEighth(t *testing.T) {
 		}
 		require.EqualValues(t, view.most, view.quantile(1))
 	}
-	var empty summary
-	empty.reset()
+	empty := newSummary()
 	empty.observeN(7, 0)
-	view := empty.view()
+	view := empty.recent()
 	require.Zero(t, view.count+view.least+view.most)
 	require.Zero(t, view.mean()+view.quantile(0.5))
 }

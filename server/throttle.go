@@ -91,6 +91,13 @@ func (b *tokenBucket) dropProbability() float64 {
 	return b.mu.drop
 }
 
+// deficit is how many tokens are missing.
+func (b *tokenBucket) deficit() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return int64(b.max - b.mu.tokens)
+}
+
 // throttled reports whether so many requests are in the pipeline that no further one is taken
 // from a socket. Off unless configured. Source: server-semantics section 6.3.
 func (s *Server) throttled() bool {
@@ -101,6 +108,12 @@ func (s *Server) throttled() bool {
 // waitThrottle waits until the pipeline takes requests again, and returns false when the server
 // stops.
 func (s *Server) waitThrottle() bool {
+	if !s.throttled() {
+		return true
+	}
+	s.metrics.throttleWaits.Inc()
+	began := s.clock.now()
+	defer func() { s.metrics.throttleTime.observe(nsToMs(s.clock.now() - began)) }()
 	for s.throttled() {
 		select {
 		case <-s.stopping:

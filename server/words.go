@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -34,10 +33,13 @@ var words = map[string]func(*Server, *conn, *bytes.Buffer){
 	"crst": (*Server).wordCrst,
 	"dirs": (*Server).wordDirs,
 	"envi": (*Server).wordEnvi,
+	"gtmk": (*Server).wordGtmk,
+	"stmk": (*Server).wordStmk,
+	"hash": (*Server).wordHash,
 }
 
 // unready is the words that are answered while the server does not serve.
-var unready = []string{"ruok", "envi", "isro"}
+var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
 
 // telnetInterrupt is what telnet sends for ^C; it only closes the connection.
 const telnetInterrupt = "\xff\xf4\xff\xfd"
@@ -64,7 +66,10 @@ func (c *conn) answerWord(word string) {
 	case !s.wordAllowed(word):
 		fmt.Fprintf(&out, "%s is not executed because it is not in the whitelist.\n", word)
 	case !s.serving.Load() && !slices.Contains(unready, word):
-		out.WriteString("This ZooKeeper instance is not currently serving requests\n")
+		out.WriteString(notServing)
+		if word != "hash" { // as ZooKeeper has it
+			out.WriteByte('\n')
+		}
 	default:
 		words[word](s, c, &out)
 	}
@@ -79,6 +84,9 @@ func (c *conn) answerWord(word string) {
 		c.drainInput()
 	}
 }
+
+// notServing is what words say of a server that does not serve.
+const notServing = "This ZooKeeper instance is not currently serving requests"
 
 // serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
 func (c *conn) serveWordOnly() {
@@ -220,23 +228,6 @@ func opWord(op proto.OpCode, answered int64) string {
 	return "NA"
 }
 
-func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
-	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
-	snapSize, logSize := s.dirSizes()
-	line("clientPort", portOf(s))
-	line("secureClientPort", s.cfg.SecureClientPort)
-	line("dataDir", absolute(s.snapDir()))
-	line("dataDirSize", snapSize)
-	line("dataLogDir", absolute(s.logDir()))
-	line("dataLogSize", logSize)
-	line("tickTime", s.cfg.TickTime.Milliseconds())
-	line("maxClientCnxns", s.cfg.MaxClientCnxns)
-	line("minSessionTimeout", s.cfg.MinSessionTimeout.Milliseconds())
-	line("maxSessionTimeout", s.cfg.MaxSessionTimeout.Milliseconds())
-	line("clientPortListenBacklog", s.cfg.ListenBacklog)
-	line("serverId", 0)
-}
-
 func (s *Server) wordDirs(_ *conn, out *bytes.Buffer) {
 	snapSize, logSize := s.dirSizes()
 	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", snapSize, logSize)
@@ -307,62 +298,6 @@ func (t *tracker) dump(out *bytes.Buffer, now int64) {
 			fmt.Fprintf(out, "\t%v\n", id)
 		}
 	}
-}
-
-func (s *Server) wordWchs(_ *conn, out *bytes.Buffer) {
-	s.store.mu.RLock()
-	s.store.watchMu.Lock()
-	watchers, paths, total := s.store.watches.CountData()
-	s.store.watchMu.Unlock()
-	s.store.mu.RUnlock()
-	fmt.Fprintf(out, "%d connections watching %d paths\nTotal watches:%d\n", watchers, paths, total)
-}
-
-// dataWatches is the data watches as pairs of session and path.
-func (s *Server) dataWatches() (pairs []watchPair) {
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
-	s.store.watchMu.Lock()
-	defer s.store.watchMu.Unlock()
-	s.store.watches.Each(func(id datatree.WatcherID, path []byte) {
-		if c := s.store.slots[id]; c != nil && c.session.Load() != nil {
-			pairs = append(pairs, watchPair{c.session.Load().id, string(path)})
-		}
-	})
-	return pairs
-}
-
-type watchPair struct {
-	session proto.SessionID
-	path    string
-}
-
-func (s *Server) wordWchc(_ *conn, out *bytes.Buffer) {
-	pairs := s.dataWatches()
-	slices.SortFunc(pairs, func(a, b watchPair) int {
-		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.path, b.path))
-	})
-	for i, p := range pairs {
-		if i == 0 || pairs[i-1].session != p.session {
-			fmt.Fprintf(out, "%v\n", p.session)
-		}
-		fmt.Fprintf(out, "\t%s\n", p.path)
-	}
-	out.WriteByte('\n')
-}
-
-func (s *Server) wordWchp(_ *conn, out *bytes.Buffer) {
-	pairs := s.dataWatches()
-	slices.SortFunc(pairs, func(a, b watchPair) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.session, b.session))
-	})
-	for i, p := range pairs {
-		if i == 0 || pairs[i-1].path != p.path {
-			fmt.Fprintf(out, "%s\n", p.path)
-		}
-		fmt.Fprintf(out, "\t%v\n", p.session)
-	}
-	out.WriteByte('\n')
 }
 
 func (s *Server) wordSrst(_ *conn, out *bytes.Buffer) {

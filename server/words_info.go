@@ -2,13 +2,13 @@ package server
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"time"
 )
 
 // packetsSent is how many frames were sent since the server began or since srst.
@@ -93,77 +93,40 @@ func (s *Server) environment(line func(key string, value any)) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%dMB", n>>20) }
 
-// gauges is the numbers that mntr prints and the metrics export, by ZooKeeper's names. Source:
-// operations sections 2.3 and 4.4.
-func (s *Server) gauges() []gauge {
-	least, mean, most := s.stats.latency()
-	openFDs, maxFDs := fileDescriptors()
-	s.store.mu.RLock()
-	state := s.store.state
-	nodes, ephemerals, size := state.NumNodes()+1, state.NumEphemerals(), state.DataSize()
-	s.store.watchMu.Lock()
-	_, _, watches := s.store.watches.Count()
-	s.store.watchMu.Unlock()
-	s.store.mu.RUnlock()
-	return []gauge{
-		{"avg_latency", mean, true, "Mean latency of all requests, ms."},
-		{"max_latency", float64(most), false, "Largest latency of a request, ms."},
-		{"min_latency", float64(least), false, "Least latency of a request, ms."},
-		{"packets_received", float64(s.stats.received.Load()), false, "Frames received from clients."},
-		{"packets_sent", float64(s.packetsSent()), false, "Frames sent to clients."},
-		{"num_alive_connections", float64(s.conns.len()), false, "Open client connections."},
-		{"outstanding_requests", float64(s.inProcess.Load()), false, "Requests received and not answered."},
-		{"uptime", float64(time.Since(s.began).Milliseconds()), false, "Time since the server began, ms."},
-		{"znode_count", float64(nodes), false, "Znodes in the tree."},
-		{"watch_count", float64(watches), false, "Watches, data and child."},
-		{"ephemerals_count", float64(ephemerals), false, "Znodes that belong to sessions."},
-		{"approximate_data_size", float64(size), false, "Bytes of all paths and data."},
-		{"global_sessions", float64(s.tracker.count()), false, "Sessions."},
-		{"local_sessions", 0, false, "Sessions that only this server knows."},
-		{"open_file_descriptor_count", float64(openFDs), false, "Open file descriptors."},
-		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
-		{"connection_drop_probability", s.throttle.dropProbability(), true, "Share of new connections that are dropped."},
+func (s *Server) wordGtmk(_ *conn, out *bytes.Buffer) { fmt.Fprint(out, s.traceMask.Load()) }
+
+// wordHash prints the digests of the tree that are retained.
+func (s *Server) wordHash(_ *conn, out *bytes.Buffer) {
+	for _, d := range s.digests.list() {
+		fmt.Fprintf(out, "%x: %d\n", int64(d.zxid), d.digest)
 	}
 }
 
-// gauge is one number that goes up and down.
-type gauge struct {
-	name    string
-	value   float64
-	decimal bool // printed with a decimal point
-	help    string
-}
-
-func (s *Server) wordMntr(_ *conn, out *bytes.Buffer) {
-	s.monitor(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
-}
-
-// monitor is the lines of mntr, without their prefix.
-func (s *Server) monitor(line func(key, value string)) {
-	line("version", s.versionLine())
-	line("server_state", s.mode())
-	for _, g := range s.gauges() {
-		if g.decimal {
-			line(g.name, decimal(g.value))
-		} else {
-			line(g.name, fmt.Sprintf("%.0f", g.value))
+// wordStmk replaces the trace mask by the eight bytes behind the word. The mask has no effect.
+func (s *Server) wordStmk(c *conn, out *bytes.Buffer) {
+	for len(c.in.bytes()) < 4+8 {
+		if c.fill() != nil {
+			return
 		}
 	}
-	for _, c := range s.metrics.counters {
-		line(c.name, fmt.Sprintf("%d", c.value.Load()))
-	}
-	for _, m := range s.metrics.summaries {
-		v := m.of.view()
-		line("avg_"+m.name, decimal(v.mean()))
-		line("min_"+m.name, fmt.Sprint(v.least))
-		line("max_"+m.name, fmt.Sprint(v.most))
-		line("cnt_"+m.name, fmt.Sprint(v.count))
-		line("sum_"+m.name, fmt.Sprint(v.sum))
-		if m.quantiles {
-			line("p50_"+m.name, fmt.Sprintf("%.0f", v.quantile(0.5)))
-			line("p95_"+m.name, fmt.Sprintf("%.0f", v.quantile(0.95)))
-			line("p99_"+m.name, fmt.Sprintf("%.0f", v.quantile(0.99)))
-			line("p999_"+m.name, fmt.Sprintf("%.0f", v.quantile(0.999)))
-		}
-	}
+	mask := int64(binary.BigEndian.Uint64(c.in.bytes()[4:]))
+	s.traceMask.Store(mask)
+	fmt.Fprint(out, mask)
+}
+
+func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
+	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
+	snapSize, logSize := s.dirSizes()
+	line("clientPort", portOf(s))
+	line("secureClientPort", s.cfg.SecureClientPort)
+	line("dataDir", absolute(s.snapDir()))
+	line("dataDirSize", snapSize)
+	line("dataLogDir", absolute(s.logDir()))
+	line("dataLogSize", logSize)
+	line("tickTime", s.cfg.TickTime.Milliseconds())
+	line("maxClientCnxns", s.cfg.MaxClientCnxns)
+	line("minSessionTimeout", s.cfg.MinSessionTimeout.Milliseconds())
+	line("maxSessionTimeout", s.cfg.MaxSessionTimeout.Milliseconds())
+	line("clientPortListenBacklog", s.cfg.ListenBacklog)
+	line("serverId", 0)
 }

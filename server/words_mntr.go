@@ -1,0 +1,91 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+)
+
+// gauges is the numbers that mntr prints and the metrics export, by ZooKeeper's names. Source:
+// operations sections 2.3 and 4.4.
+func (s *Server) gauges() []gauge {
+	least, mean, most := s.stats.latency()
+	openFDs, maxFDs := fileDescriptors()
+	s.store.mu.RLock()
+	state := s.store.state
+	nodes, ephemerals, size := state.NumNodes()+1, state.NumEphemerals(), state.DataSize()
+	s.store.watchMu.Lock()
+	_, _, watches := s.store.watches.Count()
+	s.store.watchMu.Unlock()
+	s.store.mu.RUnlock()
+	lastSize, leastSize, mostSize := s.stats.responses.view()
+	all := []gauge{
+		{"avg_latency", mean, true, "Mean latency of all requests, ms."},
+		{"max_latency", float64(most), false, "Largest latency of a request, ms."},
+		{"min_latency", float64(least), false, "Least latency of a request, ms."},
+		{"packets_received", float64(s.stats.received.Load()), false, "Frames received from clients."},
+		{"packets_sent", float64(s.packetsSent()), false, "Frames sent to clients."},
+		{"num_alive_connections", float64(s.conns.len()), false, "Open client connections."},
+		{"outstanding_requests", float64(s.inProcess.Load()), false, "Requests received and not answered."},
+		{"uptime", float64(time.Since(s.began).Milliseconds()), false, "Time since the server began, ms."},
+		{"znode_count", float64(nodes), false, "Znodes in the tree."},
+		{"watch_count", float64(watches), false, "Watches, data and child."},
+		{"ephemerals_count", float64(ephemerals), false, "Znodes that belong to sessions."},
+		{"approximate_data_size", float64(size), false, "Bytes of all paths and data."},
+		{"global_sessions", float64(s.tracker.count()), false, "Sessions."},
+		{"local_sessions", 0, false, "Sessions that only this server knows."},
+		{"open_file_descriptor_count", float64(openFDs), false, "Open file descriptors."},
+		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
+		{"connection_drop_probability", s.throttle.dropProbability(), true, "Share of new connections that are dropped."},
+		{"last_client_response_size", float64(lastSize), false, "Size of the last reply in bytes, -1 before the first."},
+		{"max_client_response_size", float64(mostSize), false, "Size of the largest reply in bytes, -1 before the first."},
+		{"min_client_response_size", float64(leastSize), false, "Size of the smallest reply in bytes, -1 before the first."},
+		{"outstanding_tls_handshake", float64(s.metrics.tlsUnfinished.Load()), false, "TLS handshakes that have begun and not ended."},
+		{"auth_failed_count", float64(s.metrics.authFailed.value.Load()), false, "Credentials refused."},
+		{"non_mtls_remote_conn_count", float64(s.metrics.plainRemote.value.Load()), false, "Connections without TLS from other hosts, ever."},
+		{"non_mtls_local_conn_count", float64(s.metrics.plainLocal.value.Load()), false, "Connections without TLS from this host, ever."},
+	}
+	return append(all, s.metrics.quorum.gauges()...)
+}
+
+// gauge is one number that goes up and down.
+type gauge struct {
+	name    string
+	value   float64
+	decimal bool // printed with a decimal point
+	help    string
+}
+
+func (s *Server) wordMntr(_ *conn, out *bytes.Buffer) {
+	s.monitor(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
+}
+
+// monitor is the lines of mntr, without their prefix.
+func (s *Server) monitor(line func(key, value string)) {
+	line("version", s.versionLine())
+	line("server_state", s.mode())
+	if r, ok := s.metrics.quorum.now(); ok {
+		line("peer_state", r.Peer)
+		if r.Observing {
+			line("observer_master_id", fmt.Sprint(r.ObserverMaster))
+		}
+	}
+	for _, g := range s.gauges() {
+		line(g.name, g.text())
+	}
+	for _, q := range s.quotas() {
+		for _, g := range q.gauges() {
+			line(plainKey(q.namespace)+"_"+g.name, g.text())
+		}
+	}
+	s.metrics.pauses.refresh()
+	s.stats.lines(line)
+}
+
+// text is the value as mntr prints it.
+func (g gauge) text() string {
+	if g.decimal {
+		return decimal(g.value)
+	}
+	return fmt.Sprintf("%.0f", g.value)
+}
