@@ -20,7 +20,8 @@ func newSnapshotCommand() *cobra.Command {
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(), newSnapshotVerifyCommand())
+	cmd.AddCommand(newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(), newSnapshotTreeCommand(), newSnapshotCompareCommand(),
+		newSnapshotVerifyCommand())
 	return cmd
 }
 
@@ -52,8 +53,24 @@ func newSnapshotDumpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dump FILE",
 		Short: "Print every session, ACL and znode",
-		Args:  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			c := o
+			if o.output == "toolkit" || o.output == "ncdu" {
+				c.output = "simple"
+			}
+			return c.check(cmd, args, 1)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch o.output {
+			case "toolkit":
+				return printToolkitDump(cmd.OutOrStdout(), args[0], withData)
+			case "ncdu":
+				tree, err := loadTree(args[0])
+				if err != nil {
+					return err
+				}
+				return tree.printNcdu(cmd.OutOrStdout())
+			}
 			p := newRecordPrinter(cmd.OutOrStdout(), o.output, withData)
 			trailer, err := snapshot.Load(vfs.OS(), args[0], p)
 			if err == nil {
@@ -62,7 +79,8 @@ func newSnapshotDumpCommand() *cobra.Command {
 			return errors.Join(err, p.flush())
 		},
 	}
-	o.addFlags(cmd)
+	cmd.Flags().StringVar(&o.output, "output", "simple",
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: as that with -json, for ncdu")
 	cmd.Flags().BoolVar(&withData, "data", false, "print the znodes' data, not only its length")
 	return cmd
 }
@@ -105,6 +123,35 @@ func newSnapshotSummaryCommand() *cobra.Command {
 		},
 	}
 	o.addFlags(cmd)
+	return cmd
+}
+
+func newSnapshotTreeCommand() *cobra.Command {
+	var depth int
+	cmd := &cobra.Command{
+		Use:   "tree FILE [PATH]",
+		Short: "Count znodes and bytes at and below each znode",
+		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and the bytes of data at and below\n" +
+			"it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				args = args[:1]
+			}
+			return (&snapshotOptions{output: "simple"}).check(cmd, args, 1)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tree, err := loadTree(args[0])
+			if err != nil {
+				return err
+			}
+			path := "/"
+			if len(args) == 2 {
+				path = args[1]
+			}
+			return tree.printRecursive(cmd.OutOrStdout(), path, depth)
+		},
+	}
+	cmd.Flags().IntVar(&depth, "depth", 2, "levels below PATH")
 	return cmd
 }
 

@@ -21,12 +21,12 @@ func newWALCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wal",
 		Short: "Look into transaction logs, ours and ZooKeeper's",
-		Long: "The commands read the files log.* of a data directory and change nothing. They may be used while a server\n" +
-			"runs: of its last file they see what it has written so far, which may end in the middle of a txn.",
+		Long: "The commands read the files log.* of a data directory, and only repair changes them. The others may be used while a\n" +
+			"server runs: of its last file they see what it has written so far, which may end in the middle of a txn.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newWALDumpCommand(), newWALVerifyCommand())
+	cmd.AddCommand(newWALDumpCommand(), newWALVerifyCommand(), newWALRepairCommand())
 	return cmd
 }
 
@@ -66,7 +66,12 @@ func newWALDumpCommand() *cobra.Command {
 		Short: "Print every txn, one a line",
 		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one a line. The exit\n" +
 			"code is 1 if a file is damaged; what can be read before the damage is printed.",
-		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if output == "toolkit" {
+				return checkWALArguments(cmd, args, "simple")
+			}
+			return checkWALArguments(cmd, args, output)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			files, err := walFiles(vfs.OS(), args[0])
 			if err != nil {
@@ -74,6 +79,7 @@ func newWALDumpCommand() *cobra.Command {
 			}
 			p := newTxnPrinter(cmd.OutOrStdout(), output)
 			for _, file := range files {
+				p.begin()
 				_, err := wal.Scan(vfs.OS(), file, func(r *wal.Record) error {
 					if r.Zxid < from.zxid || r.Zxid > to.zxid {
 						return nil
@@ -83,11 +89,12 @@ func newWALDumpCommand() *cobra.Command {
 				if err != nil {
 					return errors.Join(err, p.flush())
 				}
+				p.end()
 			}
 			return p.flush()
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object a line")
+	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object a line; toolkit: as ZooKeeper's TxnLogToolkit")
 	cmd.Flags().Var(&from, "from", "first txn to print")
 	cmd.Flags().Var(&to, "to", "last txn to print")
 	return cmd
@@ -144,7 +151,7 @@ func newWALVerifyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v := walVerdict{Dir: dir, Snapshot: "none"}
+			v := walVerdict{fs: vfs.OS(), Dir: dir, Snapshot: "none"}
 			if !cmd.Flags().Changed("from") {
 				if dataDir == "" {
 					dataDir = dir
@@ -171,6 +178,7 @@ func newWALVerifyCommand() *cobra.Command {
 
 // walVerdict is the outcome of verify.
 type walVerdict struct {
+	fs       vfs.FS
 	Dir      string        `json:"dir"`
 	Snapshot string        `json:"snapshot"` // zxid or "none"
 	Files    []walFileLine `json:"files"`
@@ -202,7 +210,7 @@ type walProblem struct {
 // findSnapshot returns the first txn after the newest snapshot in dir, 1 without one.
 func (v *walVerdict) findSnapshot(dir string) (proto.Zxid, error) {
 	for _, d := range []string{dir, filepath.Join(dir, "version-2")} {
-		list, err := snapshot.List(vfs.OS(), d)
+		list, err := snapshot.List(v.fs, d)
 		if errors.Is(err, fs.ErrNotExist) && d != dir {
 			break
 		}
@@ -220,7 +228,7 @@ func (v *walVerdict) findSnapshot(dir string) (proto.Zxid, error) {
 // verify checks what a server reads, and then each of the other files alone.
 func (v *walVerdict) verify(names []string, from proto.Zxid) {
 	needed := wal.Needed(names, from)
-	report, err := wal.Verify(wal.Options{FS: vfs.OS(), Dir: v.Dir}, from, nil)
+	report, err := wal.Verify(wal.Options{FS: v.fs, Dir: v.Dir}, from, nil)
 	v.Replayed, v.Last, v.Repairs = report.Records, report.Last.String(), report.Repairs
 	if report.Records > 0 {
 		v.First = report.First.String()
@@ -231,7 +239,7 @@ func (v *walVerdict) verify(names []string, from proto.Zxid) {
 	for i, name := range names {
 		path := filepath.Join(v.Dir, name)
 		isNeeded := i >= len(names)-len(needed)
-		sum, err := wal.Scan(vfs.OS(), path, func(*wal.Record) error { return nil })
+		sum, err := wal.Scan(v.fs, path, func(*wal.Record) error { return nil })
 		v.Files = append(v.Files, walFileLine{name, sum.Records, sum.First.String(), sum.Last.String(), sum.Size, sum.Size - sum.End})
 		if err != nil && !isNeeded {
 			v.problem(err, false)

@@ -171,20 +171,40 @@ func (t *txnRecord) simple() string {
 // txnPrinter prints txns.
 type txnPrinter struct {
 	out    *bufio.Writer
-	isJSON bool
+	output string
+	line   []byte // reused
+	txns   int    // of the file that is being printed
 }
 
 func newTxnPrinter(w io.Writer, output string) *txnPrinter {
-	return &txnPrinter{out: bufio.NewWriterSize(w, 64<<10), isJSON: output == "json"}
+	return &txnPrinter{out: bufio.NewWriterSize(w, 64<<10), output: output}
 }
 
-func (p *txnPrinter) print(r *wal.Record) error {
-	t := newTxnRecord(r)
-	if p.isJSON {
-		return json.NewEncoder(p.out).Encode(t)
+func (p *txnPrinter) print(r *wal.Record) (err error) {
+	p.txns++
+	switch p.output {
+	case "json":
+		return json.NewEncoder(p.out).Encode(newTxnRecord(r))
+	case "toolkit":
+		p.line = toolkitLine(p.line[:0], r)
+		_, err = p.out.Write(p.line)
+	default:
+		_, err = p.out.WriteString(newTxnRecord(r).simple())
 	}
-	_, err := p.out.WriteString(t.simple())
 	return err
+}
+
+// begin and end print what TxnLogToolkit says before and after a file.
+func (p *txnPrinter) begin() {
+	if p.txns = 0; p.output == "toolkit" {
+		p.out.WriteString("ZooKeeper Transactional Log File with dbid 0 txnlog format version 2\n")
+	}
+}
+
+func (p *txnPrinter) end() {
+	if p.output == "toolkit" {
+		fmt.Fprintf(p.out, "EOF reached after %d txns.\n", p.txns)
+	}
 }
 
 func (p *txnPrinter) flush() error { return p.out.Flush() }

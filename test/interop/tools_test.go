@@ -1,0 +1,134 @@
+//go:build interop
+
+package interop
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+const zookeeperJar = "/usr/share/java/zookeeper.jar"
+
+// toolOutput runs a class of ZooKeeper's jar and returns its standard output.
+func toolOutput(t *testing.T, class string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(programContext(t), "java", append([]string{"-Xmx128m", "-cp", zookeeperJar, "org.apache.zookeeper.server." + class}, args...)...)
+	return utcOutput(t, cmd)
+}
+
+// ourOutput runs our binary and returns its standard output.
+func ourOutput(t *testing.T, args ...string) string {
+	t.Helper()
+	return utcOutput(t, exec.CommandContext(programContext(t), cluster.Binary(t), args...))
+}
+
+func utcOutput(t *testing.T, cmd *exec.Cmd) string {
+	var stderr bytes.Buffer
+	cmd.Env = append(os.Environ(), "TZ=UTC", "LC_ALL=C.UTF-8")
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, "%v\n%s", cmd.Args, stderr.String())
+	return string(out)
+}
+
+func fixture(t *testing.T, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join("..", "testdata", "fixtures", "zookeeper-3.8", pattern))
+	require.NoError(t, err)
+	require.Len(t, found, 1, pattern)
+	return found[0]
+}
+
+// TestTxnLogToolkit compares dumps byte for byte, but for the name of one operation, which 3.9 spells otherwise.
+func TestTxnLogToolkit(t *testing.T) {
+	for _, log := range []string{"01*/version-2/log.1", "02*/version-2/log.35", "11*/version-2/log.6", "12*/version-2/log.1"} {
+		file := fixture(t, log)
+		want := strings.ReplaceAll(toolOutput(t, "persistence.TxnLogToolkit", "-d", file), " createTtl ", " createTTL ")
+		require.Equal(t, want, ourOutput(t, "wal", "dump", "--output", "toolkit", file), log)
+	}
+}
+
+// snapshotFixtures are plain and compressed.
+var snapshotFixtures = []string{"02*/version-2/snapshot.34", "09*/version-2/snapshot.*", "10*/version-2/snapshot.*", "11*/version-2/snapshot.5"}
+
+// TestSnapshotFormatter compares dumps znode by znode: Java prints them in the order of a hash table.
+func TestSnapshotFormatter(t *testing.T) {
+	sections := func(s string) []string {
+		parts := strings.Split(s, "----\n")
+		slices.Sort(parts)
+		return parts
+	}
+	for _, snap := range snapshotFixtures {
+		file := fixture(t, snap)
+		require.Equal(t, sections(toolOutput(t, "SnapshotFormatter", file)), sections(ourOutput(t, "snapshot", "dump", "--output", "toolkit", file)), snap)
+		require.Equal(t, sections(toolOutput(t, "SnapshotFormatter", "-d", file)),
+			sections(ourOutput(t, "snapshot", "dump", "--data", "--output", "toolkit", file)), snap)
+		require.Equal(t, ncdu(t, toolOutput(t, "SnapshotFormatter", "-json", file)), ncdu(t, ourOutput(t, "snapshot", "dump", "--output", "ncdu", file)), snap)
+	}
+}
+
+// ncdu returns the files of an export of ncdu, sorted, without what depends on the order.
+func ncdu(t *testing.T, text string) []string {
+	var export []any
+	require.NoError(t, json.Unmarshal([]byte(text), &export))
+	require.Len(t, export, 4)
+	var all []string
+	var walk func(path string, node any)
+	walk = func(path string, node any) {
+		children, isDir := node.([]any)
+		if isDir {
+			node = children[0]
+		}
+		facts := node.(map[string]any)
+		path += "/" + facts["name"].(string)
+		all = append(all, fmt.Sprint(path, facts["asize"], facts["dsize"], facts["dev"], isDir))
+		for i, c := range children {
+			if i > 0 {
+				walk(path, c)
+			}
+		}
+	}
+	walk("", export[3])
+	slices.Sort(all)
+	return all
+}
+
+// TestSnapshotComparer compares the analysis of every pair, in both directions.
+func TestSnapshotComparer(t *testing.T) {
+	seconds := regexp.MustCompile(`[0-9.]+ seconds`)
+	for _, pair := range [][2]string{{snapshotFixtures[0], "02*/version-2/snapshot.0"}, {snapshotFixtures[3], snapshotFixtures[0]}} {
+		for _, threshold := range []string{"0", "1", "30"} {
+			left, right := fixture(t, pair[0]), fixture(t, pair[1])
+			for range 2 {
+				want := toolOutput(t, "SnapshotComparer", "-l", left, "-r", right, "-b", threshold, "-n", threshold)
+				got := ourOutput(t, "snapshot", "compare", "--output", "toolkit", "-b", threshold, "-n", threshold, left, right)
+				require.Equal(t, seconds.ReplaceAllString(want, ""), seconds.ReplaceAllString(got, ""))
+				left, right = right, left
+			}
+		}
+	}
+}
+
+// TestWALRepairForZooKeeper repairs a log that 3.8 refuses, and lets 3.8 read it.
+func TestWALRepairForZooKeeper(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(fixture(t, "06-crc-mismatch-middle-record"))))
+	file := filepath.Join(dir, "version-2", "log.35")
+	require.Contains(t, toolOutput(t, "persistence.TxnLogToolkit", "-d", file), "CRC ERROR")
+	ourOutput(t, "wal", "repair", dir, "--yes", "--lose-txns")
+	out := toolOutput(t, "persistence.TxnLogToolkit", "-d", file)
+	require.NotContains(t, out, "CRC ERROR")
+	require.Contains(t, out, "EOF reached after 2 txns.")
+}
