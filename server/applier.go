@@ -58,7 +58,7 @@ func (a *applier) apply(b *logBatch) {
 			a.answerWithout(it)
 			continue
 		}
-		a.applyOne(it, it.payload.of(b.framed), b.create2[it.create2.off:it.create2.off+it.create2.n], now)
+		a.applyOne(it, b.payload(it), b.create2[it.create2.off:it.create2.off+it.create2.n], now)
 	}
 	st.applied.Store(int64(st.state.LastZxid()))
 	st.mu.Unlock()
@@ -95,7 +95,9 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	}
 	switch it.op {
 	case proto.OpCreateSession:
-		a.established(it, applied.Header.Zxid)
+		if it.conn != nil {
+			a.established(it, applied.Header.Zxid)
+		}
 		return
 	case proto.OpCloseSession:
 		a.sessionEnded(it, applied.Header.ClientID)
@@ -111,6 +113,13 @@ func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []by
 	c := it.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err == proto.ErrSessionMoved { // another server has the session: this connection must not go on
+		c.mu.out.dead = true
+		a.freed = append(a.freed, c)
+	}
+	if it.op == proto.OpSync && err == proto.OK {
+		body, err = a.syncBody(c)
+	}
 	if c.mu.out.open() {
 		start := len(c.mu.out.buf)
 		b := beginReply(c.mu.out.buf)
@@ -140,12 +149,23 @@ func (a *applier) answerWithout(it *item) {
 		a.freed = append(a.freed, c)
 	case it.drop:
 		c.mu.Lock()
+		c.mu.out.dead = true // what waits behind it is not answered either
 		a.advance(c)
 		c.mu.Unlock()
 		a.freed = append(a.freed, c)
 	default:
 		a.answer(it, a.srv.store.state.LastZxid(), it.err, nil, it.received)
 	}
+}
+
+// syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: c.mu.
+func (a *applier) syncBody(c *conn) ([]byte, proto.ErrCode) {
+	var req proto.PathRequest
+	if _, body := c.mu.queue.front(); req.ReadFrom(body) != nil {
+		return nil, proto.ErrMarshallingError
+	}
+	a.body = proto.AppendBuffer(a.body[:0], req.Path)
+	return a.body, proto.OK
 }
 
 // advance takes the write that was answered off the connection's queue and runs what follows it,

@@ -37,8 +37,12 @@ type conn struct {
 	ended    bool  // the client has said its last: input is dropped
 	received int64 // time of the last read of the socket, ns on the server's clock
 	executed int64 // reads answered at once since the last account
-	reserved bool  // admitted beyond the limits, for a four-letter word only; set before serve
-	packets  int64 // frames since the last account
+	// generation is the time of service in which the connection was let in; see member.
+	generation int64
+	// knowsReadOnly is whether the client's ConnectRequest has the readOnly byte.
+	knowsReadOnly bool
+	reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
+	packets       int64 // frames since the last account
 
 	// Owned by whoever has set mu.out.writing.
 	nowFunc func(fd uintptr) bool
@@ -55,6 +59,7 @@ type conn struct {
 		out     output
 		queue   waitQueue
 		waiting bool // the reader waits for resume
+		settled bool // it is decided whether the session that was asked for goes on
 		dirty   bool // the applier has added output and will flush it
 		stats   connStats
 	}
@@ -207,7 +212,11 @@ func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		c.last(appendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
 		return true, nil
 	}
-	switch classOf(op) {
+	class := classOf(op)
+	if op == proto.OpSync && c.srv.member != nil {
+		class = classWrite // it has its place in the order of the ensemble
+	}
+	switch class {
 	case classRead:
 		return c.read(xid, op, body), nil
 	case classWrite:
@@ -299,7 +308,11 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 		c.srv.metrics.largeRejected.Inc()
 		return false, errLargeBudget
 	}
-	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, nil)
+	var kept []byte
+	if op == proto.OpSync {
+		kept = body // the reply repeats it
+	}
+	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, kept)
 	if c.work == nil {
 		c.work = c.srv.batches.get()
 		c.work.received = c.received
@@ -380,7 +393,7 @@ func (c *conn) submit() bool {
 	w := c.work
 	c.work = nil
 	c.srv.inProcess.Add(int64(len(w.requests)))
-	return c.srv.node.submit(w)
+	return c.srv.submit(w)
 }
 
 // account adds what was received to the statistics, and keeps the session alive.

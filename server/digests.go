@@ -43,3 +43,10 @@ func (d *digestLog) list() []treeDigest {
 	defer d.mu.Unlock()
 	return append([]treeDigest(nil), d.all...)
 }
+
+// reset forgets all: the state was replaced.
+func (d *digestLog) reset() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.all = d.all[:0]
+}

@@ -61,6 +61,7 @@ func (c *conn) firstFrame() ([]byte, error) {
 		if !c.srv.serving.Load() {
 			return nil, errNotServing
 		}
+		c.generation = c.srv.generation()
 		if rest := c.in.bytes(); len(rest)-4 >= int(n) {
 			frame := rest[4 : 4+n]
 			c.in.r += 4 + int(n)
@@ -100,7 +101,7 @@ func (c *conn) connect(frame []byte) error {
 	w.received = c.received
 	w.add(request{conn: c, session: s, xid: boolXid(req.HasReadOnly), op: proto.OpCreateSession}, body[:])
 	c.srv.inProcess.Add(1)
-	if !c.srv.node.submit(w) {
+	if !c.srv.submit(w) {
 		return errNotServing
 	}
 	// The applier sets the session when the txn is applied, and sends the reply. What the client
@@ -126,30 +127,52 @@ func boolXid(hasReadOnly bool) int32 {
 // connection that serves the session now, so that a wrong one harms nobody.
 func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	c.srv.metrics.revalidateCount.Inc()
+	c.knowsReadOnly = req.HasReadOnly
 	passwd := proto.SessionPassword(req.SessionID)
-	var s *session
-	var old *conn
-	if string(passwd[:]) == string(req.Password) {
-		s, old = c.srv.tracker.resume(req.SessionID, timeout, c)
+	switch {
+	case string(passwd[:]) != string(req.Password):
+		c.resumed(nil, nil, 0)
+	case c.srv.member != nil:
+		c.srv.member.resume(&resumption{conn: c, id: req.SessionID, timeoutMs: timeout})
+		if !c.wait(func() bool { return c.mu.settled }) {
+			return
+		}
+	default:
+		s, old := c.srv.tracker.resume(req.SessionID, timeout, c)
+		c.resumed(s, old, timeout)
 	}
-	resp := proto.ConnectResponse{HasReadOnly: req.HasReadOnly}
+	c.ended = c.session.Load() == nil
+	c.account()
+}
+
+// resumption is a client that comes back with its session, and waits for the word of the leader.
+type resumption struct {
+	conn      *conn
+	id        proto.SessionID
+	timeoutMs int32
+}
+
+// resumed answers a client that has come back: with its session s, whose connection so far was old, or with nothing. Any
+// goroutine may call it, once.
+func (c *conn) resumed(s *session, old *conn, timeoutMs int32) {
+	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly}
 	if s != nil {
-		if old != nil {
+		if old != nil && old != c {
 			old.abort()
 		}
 		_ = c.nc.SetReadDeadline(time.Time{})
-		resp.TimeOut, resp.SessionID, resp.Password = timeout, s.id, passwd
+		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.id, proto.SessionPassword(s.id)
 		c.session.Store(s)
 	}
 	c.mu.Lock()
-	c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
-	c.mu.stats.sent++
-	if s == nil {
-		c.mu.out.closing = true
-		c.ended = true
+	if c.mu.out.open() {
+		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
+		c.mu.stats.sent++
+		c.mu.out.closing = s == nil
 	}
+	c.mu.settled = true
+	c.wakeReader()
 	c.mu.Unlock()
-	c.account()
 	c.flush()
 }
 

@@ -97,7 +97,7 @@ func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskF
 	case diskFull && r.conn != nil && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession:
 		it.err = proto.ErrNotReadOnly
 		n.srv.metrics.refusedDiskFull.Inc()
-	case n.waitedTooLong(b, r):
+	case r.conn != nil && n.srv.waitedTooLong(r.op, b.received):
 		it.err = proto.ErrThrottledOp
 		n.srv.metrics.throttledOps.Inc()
 	default:
@@ -109,11 +109,10 @@ func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskF
 	work.items = append(work.items, it)
 }
 
-// waitedTooLong reports whether a request waited longer than throttled_op_wait_time allows.
-func (n *node) waitedTooLong(b *batch, r *request) bool {
-	limit := n.srv.cfg.ThrottledOpWaitTime
-	return limit > 0 && r.conn != nil && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession &&
-		n.srv.clock.now()-b.received > int64(limit)
+// waitedTooLong reports whether a client's request waited longer than throttled_op_wait_time allows.
+func (s *Server) waitedTooLong(op proto.OpCode, received int64) bool {
+	limit := s.cfg.ThrottledOpWaitTime
+	return limit > 0 && op != proto.OpCloseSession && op != proto.OpCreateSession && s.clock.now()-received > int64(limit)
 }
 
 // propose prepares r as the next txn.

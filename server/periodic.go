@@ -46,7 +46,7 @@ func (s *Server) closeSession(e *session) {
 	b := s.batches.get()
 	b.received = s.clock.now()
 	b.add(request{session: e, op: proto.OpCloseSession}, nil)
-	s.node.submit(b)
+	s.submit(b)
 }
 
 // reaperSlice is how many candidates are looked up under one hold of the read lock.
@@ -63,6 +63,9 @@ func (s *Server) runReaper() {
 		case <-s.stopping:
 			return
 		case <-ticker.C:
+		}
+		if !s.decides() {
+			continue
 		}
 		for _, path := range s.due() {
 			s.deleteContainer(path)
@@ -92,6 +95,6 @@ func (s *Server) deleteContainer(path []byte) {
 	b.received = s.clock.now()
 	req := proto.PathRequest{Path: path}
 	b.add(request{op: proto.OpDeleteContainer, ids: []datatree.Identity{datatree.SuperIdentity("")}}, req.AppendTo(nil))
-	s.node.submit(b)
+	s.submit(b)
 	s.metrics.containersDeleted.Inc()
 }

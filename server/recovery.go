@@ -82,8 +82,10 @@ func (s *Server) recover() error {
 	if err != nil {
 		return err
 	}
-	if n := state.DropOrphanEphemerals(); n > 0 {
-		s.log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
+	if !s.cfg.Distributed() { // in an ensemble all servers must have the same tree: none drops what the others keep
+		if n := state.DropOrphanEphemerals(); n > 0 {
+			s.log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
+		}
 	}
 	s.store, s.replayed = newStore(state), replayed
 	s.stats.recovered(loaded, time.Since(began), replayed)
@@ -98,7 +100,11 @@ func (s *Server) openMeta() error {
 	if s.meta != nil {
 		return nil
 	}
-	db, err := meta.Open(meta.Options{Dir: s.snapDir(), FS: s.fs})
+	o := meta.Options{Dir: s.snapDir(), FS: s.fs}
+	if s.cfg.Distributed() {
+		o.Member, o.ServerID = true, proto.ServerID(s.cfg.ServerID)
+	}
+	db, err := meta.Open(o)
 	if err != nil {
 		return err
 	}
@@ -143,13 +149,10 @@ func (s *Server) openDirs() error {
 	return nil
 }
 
-// loadSnapshot returns the state of the newest snapshot that verifies, or the empty one.
-func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
-	cfg := datatree.Config{SkipACL: s.cfg.SkipACL}
-	var state *datatree.State
-	var trailer snapshot.Trailer
+// newestState loads the newest snapshot that verifies; snapshot.ErrNone if there is none.
+func (s *Server) newestState() (state *datatree.State, trailer snapshot.Trailer, err error) {
 	m, err := s.snaps.Newest(func(m snapshot.Meta) error {
-		loader := datatree.NewLoader(cfg)
+		loader := datatree.NewLoader(datatree.Config{SkipACL: s.cfg.SkipACL})
 		t, err := s.snaps.Load(m, loader)
 		if err != nil {
 			return err
@@ -158,14 +161,22 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		state, err = loader.Done(m.Zxid)
 		return err
 	})
+	if err == nil {
+		s.log.Info("loaded snapshot", zap.String("file", m.Name), zap.Stringer("zxid", m.Zxid))
+	}
+	return state, trailer, err
+}
+
+// loadSnapshot returns the state of the newest snapshot that verifies, or the empty one.
+func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
+	state, trailer, err := s.newestState()
 	switch {
 	case err == nil:
-		s.log.Info("loaded snapshot", zap.String("file", m.Name), zap.Stringer("zxid", m.Zxid))
 		return state, trailer, nil
 	case !errors.Is(err, snapshot.ErrNone):
 		return nil, trailer, &DataError{s.snapDir(), fmt.Errorf("no snapshot can be loaded: %w", err)}
 	}
-	state = datatree.NewState(cfg)
+	state = datatree.NewState(datatree.Config{SkipACL: s.cfg.SkipACL})
 	logs, err := s.wal.Files()
 	if err != nil {
 		return nil, trailer, &DataError{s.logDir(), err}
@@ -177,16 +188,43 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		}
 		return state, trailer, nil
 	}
+	if s.cfg.Distributed() && !s.hasInitializeMarker() {
+		// Whether the database is new or was lost, only the other servers know.
+		s.blank = true
+		return state, trailer, nil
+	}
 	if err := s.firstSnapshot(state); err != nil {
 		return nil, trailer, &DataError{s.snapDir(), err}
 	}
 	return state, trailer, nil
 }
 
+// replayRecords applies the txns of the running log up to last.
+func (s *Server) replayRecords(state *datatree.State, last proto.Zxid) error {
+	if state.LastZxid() >= last {
+		return nil
+	}
+	it, err := s.wal.Records(state.LastZxid() + 1)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for state.LastZxid() < last {
+		r, err := it.Next()
+		if err != nil {
+			return fmt.Errorf("server: replaying the log up to %v: %w", last, err)
+		}
+		if _, _, err := state.Apply(r.Payload, nil, nil, false); err != nil {
+			return fmt.Errorf("server: txn %v: %w", r.Zxid, err)
+		}
+	}
+	return nil
+}
+
 // firstSnapshot writes snapshot.0 of an empty directory: without a snapshot beside it, a log
 // cannot be told from the rest of a lost one.
 func (s *Server) firstSnapshot(state *datatree.State) error {
-	if !s.cfg.DBAutocreate && !s.hasInitializeMarker() {
+	if !s.cfg.Distributed() && !s.cfg.DBAutocreate && !s.hasInitializeMarker() {
 		return errors.New("is empty, and db.autocreate is false: put a file named initialize beside version-2 to begin with an empty tree")
 	}
 	w := state.NewWalker()
@@ -224,6 +262,7 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 			return fmt.Errorf("txn %v: %w", r.Zxid, err)
 		}
 		txns++
+		s.recent.add(r.Zxid, r.Payload)
 		if applied.DigestMismatch && r.Zxid > exactFrom {
 			mismatches++
 		}

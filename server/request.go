@@ -26,6 +26,7 @@ type batch struct {
 	requests []request
 	buf      []byte // the bodies
 	received int64  // when they were read, ns on the server's clock
+	taken    int    // requests that a member has looked at
 }
 
 func (b *batch) add(r request, body []byte) {
@@ -41,6 +42,7 @@ func (b *batch) reset() {
 		b.buf = nil
 	}
 	b.buf = b.buf[:0]
+	b.taken = 0
 }
 
 // item is one request after it was prepared: the txn it became, if any, and whom to answer.
@@ -48,7 +50,7 @@ type item struct {
 	conn     *conn
 	session  *session
 	received int64
-	payload  span // of logBatch.framed; n is 0 if the request did not become a txn
+	payload  span // see logBatch.payload; n is 0 if the request did not become a txn
 	create2  span // of logBatch.create2, for a multi
 	xid      int32
 	op       proto.OpCode
@@ -59,7 +61,9 @@ type item struct {
 // logBatch is what one sync makes durable: txns in zxid order and everything that has to be
 // answered between them.
 type logBatch struct {
-	framed      []byte // records as the log writes them
+	framed      []byte   // records as the log writes them
+	payloads    [][]byte // instead of framed, in an ensemble: the txns that were delivered
+	bytes       int64    // of payloads
 	items       []item
 	create2     []int32    // indexes of operations of multis that are answered as create2
 	first, last proto.Zxid // of the txns; 0 if there are none
@@ -72,8 +76,18 @@ func (b *logBatch) full() bool {
 	return len(b.framed) >= maxBatchBytes || len(b.items) >= maxBatchItems
 }
 
+// payload is the txn of an item that has one.
+func (b *logBatch) payload(it *item) []byte {
+	if len(b.payloads) > 0 {
+		return b.payloads[it.payload.off]
+	}
+	return it.payload.of(b.framed)
+}
+
 func (b *logBatch) reset() {
 	clear(b.items)
+	clear(b.payloads)
+	b.payloads, b.bytes = b.payloads[:0], 0
 	b.items, b.create2 = b.items[:0], b.create2[:0]
 	if cap(b.framed) > 4*maxBatchBytes {
 		b.framed = nil

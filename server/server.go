@@ -39,11 +39,15 @@ type Options struct {
 	Meta meta.Store
 	// Version is reported by the four-letter words.
 	Version string
+	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
+	DialPeer   func(ctx context.Context, network, address string) (net.Conn, error)
+	ListenPeer func(network, address string) (net.Listener, error)
 }
 
 // Server is one node. Its life is New, Start, Stop; none of them may be called twice.
 type Server struct {
 	cfg      *config.Config
+	options  Options
 	log      *zap.Logger
 	fs       vfs.FS
 	version  string
@@ -58,7 +62,9 @@ type Server struct {
 	meta     meta.Store
 	snaps    *snapshot.Store
 	wal      *wal.Log
-	replayed int // txns replayed by recover
+	replayed int  // txns replayed by recover
+	blank    bool // a member whose database is missing: it may be new, or was lost
+	recent   recentTxns
 	store    *store
 
 	tracker     *tracker
@@ -67,7 +73,8 @@ type Server struct {
 	quotaLogged everySecond
 	large       largeBudget
 	guard       *guard
-	node        *node
+	node        *node   // of a standalone server
+	member      *member // of a server in an ensemble; one of the two is nil
 	snapshotter *snapshotter
 	digests     digestLog
 	traceMask   atomic.Int64 // of stmk; it has no effect
@@ -92,7 +99,9 @@ type Server struct {
 	web       *http.Server  // serves metricsLn
 	stopping  chan struct{} // closed when Stop begins
 	applied   chan struct{} // closed when the applier has ended
-	failed    chan error    // holds the error that ended the node
+	handed    chan struct{} // closed when a member takes part in nothing any more
+	handOnce  sync.Once
+	failed    chan error // holds the error that ended the node
 	running   struct {
 		sync.Mutex
 		sync.WaitGroup
@@ -103,12 +112,12 @@ type Server struct {
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
 	s := &Server{
-		cfg: cfg, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
+		cfg: cfg, options: o, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
 		clock: newClock(), began: time.Now(), stats: newStats(),
 		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle),
 		batches:    newPool(func() *batch { return new(batch) }),
 		logBatches: newPool(func() *logBatch { return new(logBatch) }),
-		stopping:   make(chan struct{}), applied: make(chan struct{}), failed: make(chan error, 1),
+		stopping:   make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}), failed: make(chan error, 1),
 	}
 	s.traceMask.Store(traceMaskDefault)
 	s.large.threshold, s.large.max = cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes
@@ -124,6 +133,7 @@ func New(cfg *config.Config, o Options) *Server {
 	if s.registry == nil {
 		s.registry = prometheus.NewRegistry()
 	}
+	s.recent.on = cfg.Distributed()
 	if cfg.EnforceAuth.Enabled {
 		s.enforced = cfg.EnforceAuth.Schemes
 	}
@@ -148,32 +158,51 @@ func (s *Server) Start() (err error) {
 	}
 	s.guard = newGuard(s)
 	s.snapshotter = newSnapshotter(s)
-	s.node = newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.state.LastZxid())
-	logger := newLogger(s, s.wal, s.node.out, s.replayed)
-	applier := newApplier(s, logger.out)
 	now := s.clock.now()
 	s.tracker = newTracker(s.cfg.TickTime, proto.ServerID(max(s.cfg.ServerID, 1)), s.clock.wallMs())
-	s.store.state.EachSession(func(id proto.SessionID, timeoutMs int32) { s.tracker.restore(id, timeoutMs, now) })
 	if err := s.listen(); err != nil {
 		return err
 	}
-	go s.node.run()
-	go logger.run()
-	go func() {
-		defer close(s.applied)
-		applier.run()
-	}()
+	if s.cfg.Distributed() {
+		if err := s.startMember(); err != nil {
+			return err
+		}
+	} else {
+		s.store.state.EachSession(func(id proto.SessionID, timeoutMs int32) { s.tracker.restore(id, timeoutMs, now) })
+		s.startAlone()
+		s.serving.Store(true)
+	}
 	s.start("clock", s.runClock)
 	s.start("snapshotter", s.snapshotter.run)
 	s.start("reaper", s.runReaper)
 	s.start("guard", s.guard.run)
-	s.serving.Store(true)
 	for _, ln := range s.listeners {
 		s.start("accept", func() { s.accept(ln) })
 	}
 	s.serveMetrics()
 	s.warnOpenSnapshots()
 	return nil
+}
+
+// startAlone starts the goroutines through which the writes of a standalone server go.
+func (s *Server) startAlone() {
+	s.node = newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.state.LastZxid())
+	logger := newLogger(s, s.wal, s.node.out, s.replayed)
+	applier := newApplier(s, logger.out)
+	go s.node.run()
+	go logger.run()
+	go func() {
+		defer close(s.applied)
+		applier.run()
+	}()
+}
+
+// submit hands requests to the node goroutine and reports false if it takes none any more.
+func (s *Server) submit(b *batch) bool {
+	if s.member != nil {
+		return s.member.submit(b)
+	}
+	return s.node.submit(b)
 }
 
 // prepareConfig is what of the configuration decides about txns.
@@ -212,6 +241,9 @@ func (s *Server) Addr() net.Addr {
 // Stop ends the node: what was received is finished and answered, then every connection is
 // closed. Sessions live on in the data.
 func (s *Server) Stop() {
+	if s.member != nil {
+		s.leaveEnsemble()
+	}
 	s.serving.Store(false)
 	close(s.stopping)
 	_ = s.snaps.Close()
@@ -221,8 +253,15 @@ func (s *Server) Stop() {
 	if s.web != nil {
 		_ = s.web.Close()
 	}
-	s.node.inbox.close()
+	if s.member != nil {
+		s.member.end()
+	} else {
+		s.node.inbox.close()
+	}
 	<-s.applied
+	if s.member != nil {
+		s.member.peers.Stop()
+	}
 	s.conns.each(func(c *conn) { c.shut() })
 	s.running.Lock()
 	s.running.stopped = true
@@ -284,8 +323,13 @@ func (s *Server) fatal(doing string, err error) {
 	s.serving.Store(false)
 	s.log.Error("ending: "+doing, zap.Error(err))
 	s.metrics.unrecoverable.Inc()
+	s.fail(fmt.Errorf("%w: %s: %w", ErrDurability, doing, err))
+}
+
+// fail ends the node: Wait returns err.
+func (s *Server) fail(err error) {
 	select {
-	case s.failed <- fmt.Errorf("%w: %s: %w", ErrDurability, doing, err):
+	case s.failed <- err:
 	default:
 	}
 }
@@ -300,9 +344,6 @@ func (s *Server) clampTimeout(ms int32) int32 {
 func (s *Server) allows(acl datatree.ACLID, perms int32, ids []datatree.Identity) bool {
 	return s.cfg.SkipACL || s.store.state.ACLs().Allows(acl, perms, ids)
 }
-
-// mode is the server's role as the four-letter words spell it.
-func (s *Server) mode() string { return "standalone" }
 
 // versionLine is the version as the four-letter words spell it.
 func (s *Server) versionLine() string { return strings.TrimSpace(s.version) }

@@ -18,6 +18,8 @@ type snapshotter struct {
 	srv  *Server
 	wake chan struct{} // holds a token when a snapshot is wanted
 	size atomic.Int64  // of the newest snapshot, in bytes
+	// held is true in a member that has not served yet: what it has recovered may never have been agreed on.
+	held atomic.Bool
 	// orders are snapshots that somebody waits for. Who takes an order answers it.
 	orders chan chan<- delivery
 }
@@ -29,6 +31,15 @@ func newSnapshotter(s *Server) *snapshotter {
 	}
 	return sn
 }
+
+// allow lets snapshots be written from now on.
+func (sn *snapshotter) allow() {
+	if sn.held.Swap(false) && sn.srv.replayed > sn.srv.cfg.SnapCount {
+		sn.request() // the log has grown while nobody could write one
+	}
+}
+
+var errHeld = errors.New("server: no snapshot is written before the ensemble has agreed on the state")
 
 // request asks for a snapshot. While one is being written, it asks for another after it.
 func (sn *snapshotter) request() {
@@ -68,6 +79,9 @@ func (sn *snapshotter) run() {
 // and the next request tries again.
 func (sn *snapshotter) write() (snapshot.Meta, error) {
 	s := sn.srv
+	if sn.held.Load() {
+		return snapshot.Meta{}, errHeld
+	}
 	began := time.Now()
 	s.store.mu.RLock()
 	w := s.store.state.NewWalker()

@@ -87,7 +87,7 @@ func (b *logBatch) newestTime() (ms int64, ok bool) {
 			continue
 		}
 		var h proto.TxnHeader
-		err := h.ReadFrom(b.items[i].payload.of(b.framed))
+		err := h.ReadFrom(b.payload(&b.items[i]))
 		return h.Time, err == nil
 	}
 	return 0, false

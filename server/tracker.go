@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
 )
 
 // session is a session that this server keeps alive. Its life in the replicated state begins and
@@ -16,9 +17,17 @@ type session struct {
 	heard     atomic.Int64 // when its client was last heard of, ns on the server's clock
 	closing   atomic.Bool  // its closeSession is on its way: nothing else of it is accepted
 
-	conn   *conn // that serves it now, or nil; guarded by tracker.mu
-	bucket int64 // guarded by tracker.mu
+	conn     *conn      // that serves it now, or nil; guarded by tracker.mu
+	bucket   int64      // guarded by tracker.mu
+	owner    zab.LinkID // at a leader: whom it sends its requests to; guarded by tracker.mu
+	reported int64      // at a learner: what of heard the leader knows; guarded by tracker.mu
 }
+
+// Owners of sessions that are no links of learners.
+const (
+	ownerHere    zab.LinkID = 0
+	ownerUnknown            = ^zab.LinkID(0) // the first that asks something for the session becomes its owner
+)
 
 // touch notes that the client was heard of at now.
 func (s *session) touch(now int64) { s.heard.Store(now) }
@@ -39,6 +48,7 @@ type tracker struct {
 		buckets  map[int64]map[*session]struct{}
 		swept    int64 // buckets up to this one are empty
 		nextID   proto.SessionID
+		learns   bool // this server is a learner: its leader expires sessions
 	}
 }
 
@@ -102,7 +112,7 @@ func (t *tracker) resume(id proto.SessionID, timeoutMs int32, c *conn) (s *sessi
 	if s == nil || s.closing.Load() {
 		return nil, nil
 	}
-	old, s.conn = s.conn, c
+	old, s.conn, s.owner = s.conn, c, ownerHere
 	s.timeoutMs.Store(timeoutMs)
 	s.heard.Store(c.received)
 	t.place(s)
@@ -134,6 +144,9 @@ func (t *tracker) remove(id proto.SessionID) *conn {
 
 // place puts s into the bucket of its timeout. REQUIRES: t.mu.
 func (t *tracker) place(s *session) {
+	if t.mu.learns {
+		return
+	}
 	delete(t.mu.buckets[s.bucket], s)
 	s.bucket = max(t.bucketOf(s.heard.Load()+int64(s.timeout())), t.mu.swept+1)
 	b := t.mu.buckets[s.bucket]

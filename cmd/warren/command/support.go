@@ -18,7 +18,6 @@ func checkSupported(cfg *config.Config, log *zap.Logger) error {
 			refused = append(refused, &config.Problem{File: cfg.File, Rule: what, Code: config.ExitInvalid})
 		}
 	}
-	refuse(cfg.Distributed(), fmt.Sprintf("this version runs standalone servers only, not one of an ensemble of %d", len(cfg.Members)))
 	refuse(cfg.SecureClientPort != config.PortUnset, "secureClientPort: this version does not serve TLS")
 	refuse(cfg.ClientPortUnification, "client.portUnification: this version does not serve TLS")
 	refuse(cfg.Metrics.ClassName == config.PrometheusProvider && cfg.Metrics.HTTPSPort != config.PortUnset,

@@ -1,0 +1,234 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// startMember makes this server a member of its ensemble: it looks for a leader from now on, and serves when it has one.
+func (s *Server) startMember() error {
+	core, err := s.coreConfig()
+	if err != nil {
+		return err
+	}
+	m := &member{
+		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
+		links: map[zab.LinkID]*peers.Link{}, since: time.Now(), lookedAt: time.Now(),
+	}
+	m.received.byLink = map[zab.LinkID]*loading{}
+	m.delivered = core.Last
+	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Since: m.since})
+	s.member = m // before the core asks for the history
+	if m.core, err = zab.New(core); err != nil {
+		return &DataError{s.snapDir(), err}
+	}
+	if m.peers, err = peers.New(s.peersConfig(m)); err != nil {
+		return err
+	}
+	m.journal = newJournal(m, s.wal, s.replayed)
+	m.applier = newApplyQueue(m)
+	applier := newApplier(s, nil)
+	s.setConfig()
+	s.tracker.follow()
+	s.metrics.quorum.set(m.quorumRole)
+	s.snapshotter.held.Store(true)
+	m.peers.Start()
+	s.start("bind", func() {
+		select {
+		case err := <-m.peers.Failed():
+			s.fail(err)
+		case <-s.stopping:
+		}
+	})
+	go m.run()
+	go m.journal.run()
+	go func() {
+		defer close(s.applied)
+		applier.runQueue(m.applier)
+	}()
+	return nil
+}
+
+// coreConfig is what the agreement starts from.
+func (s *Server) coreConfig() (zab.Config, error) {
+	q := &s.cfg.Quorum
+	epochs, err := s.epochs()
+	if err != nil {
+		return zab.Config{}, &DataError{s.snapDir(), err}
+	}
+	quorum, observers, err := quorumOf(q)
+	if err != nil {
+		return zab.Config{}, err
+	}
+	limits := zab.DefaultLimits()
+	limits.WindowTxns = max(limits.WindowTxns, s.cfg.CommitLogCount)
+	last := s.store.state.LastZxid()
+	window, before := s.recent.take(last)
+	c := zab.Config{
+		ID: proto.ServerID(q.ServerID), Quorum: quorum, Observers: observers, Epochs: epochs, Last: last, Window: window, Before: before,
+		Blank: s.blank && epochs.Current == 0, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Timing: s.coreTiming(), Limits: limits, Text: s.configText(), Version: q.ConfigVersion, Barrier: barrier,
+	}
+	if c.Blank {
+		s.log.Info("the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
+	}
+	return c, nil
+}
+
+// barrier is the txn without effect that proves that the followers have logged all before it. Source: quorum-protocol 14.3 R7.
+func barrier(z proto.Zxid) []byte {
+	return datatree.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: time.Now().UnixMilli()}, proto.OK)
+}
+
+// coreTiming is the configured times in ticks of the core.
+func (s *Server) coreTiming() zab.Timing {
+	q := &s.cfg.Quorum
+	ticks := func(d time.Duration) int { return max(int(d/coreTick), 1) }
+	t := zab.DefaultTiming()
+	t.TickTime = max(ticks(s.cfg.TickTime), 2)
+	t.InitLimit, t.SyncLimit = max(q.InitLimit, 1), max(q.SyncLimit, 1)
+	t.ResendMin = ticks(q.MinNotificationInterval)
+	t.ResendMax = max(ticks(q.MaxNotificationInterval), t.ResendMin)
+	return t
+}
+
+// quorumOf is who decides.
+func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
+	var voters, observers []proto.ServerID
+	weights := map[proto.ServerID]int64{}
+	for _, m := range q.Members {
+		id := proto.ServerID(m.ID)
+		if m.Role == config.Observer {
+			observers = append(observers, id)
+			continue
+		}
+		voters = append(voters, id)
+		weights[id] = m.Weight
+	}
+	if !q.Hierarchical {
+		quorum, err := zab.Majority(voters...)
+		return quorum, observers, err
+	}
+	groups := map[int64][]proto.ServerID{}
+	for _, g := range q.Groups {
+		for _, id := range g.Members {
+			groups[g.ID] = append(groups[g.ID], proto.ServerID(id))
+		}
+	}
+	quorum, err := zab.Hierarchical(groups, weights)
+	return quorum, observers, err
+}
+
+// peersConfig is where the members are.
+func (s *Server) peersConfig(m *member) peers.Config {
+	q := &s.cfg.Quorum
+	c := peers.Config{
+		ID: m.id, Handler: memberHandler{m}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
+		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
+		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry, Dial: s.dialPeer, Listen: s.listenPeer,
+	}
+	c.Timeouts.Connect = q.CnxTimeout
+	for _, member := range q.Members {
+		p := peers.Member{ID: proto.ServerID(member.ID), Observer: member.Role == config.Observer}
+		for _, a := range member.Addresses {
+			p.Election = append(p.Election, net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
+			p.Quorum = append(p.Quorum, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)))
+		}
+		c.Members = append(c.Members, p)
+	}
+	return c
+}
+
+// configText is the configuration as notifications, NEWLEADER and /zookeeper/config carry it. Source: quorum-protocol 11.1.
+func (s *Server) configText() []byte {
+	lines := s.cfg.Quorum.Lines()
+	return []byte(strings.Join(lines, "\n") + fmt.Sprintf("\nversion=%x", s.cfg.ConfigVersion))
+}
+
+// setConfig writes the configuration into its znode, as every member does when it starts and when it has synchronised.
+func (s *Server) setConfig() {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.state.SetConfig(s.configText(), proto.Zxid(s.cfg.ConfigVersion), s.clock.wallMs())
+}
+
+// generation is the number of the present time of service; see member.
+func (s *Server) generation() int64 {
+	if s.member == nil {
+		return 0
+	}
+	return s.member.generation.Load()
+}
+
+// decides reports whether this server decides what becomes of abandoned znodes: alone, or as the leader.
+func (s *Server) decides() bool {
+	if s.member == nil {
+		return true
+	}
+	v := s.member.view.Load()
+	return v.State == zab.Leading && v.Serving
+}
+
+// handedOver tells Stop that the member takes part in nothing any more.
+func (s *Server) handedOver() { s.handOnce.Do(func() { close(s.handed) }) }
+
+// leaveEnsemble hands the leadership over, if this server has it, and waits until that is done or has taken too long.
+func (s *Server) leaveEnsemble() {
+	began := time.Now()
+	s.member.handOver()
+	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.TickTime+time.Second)
+	defer cancel()
+	select {
+	case <-s.handed:
+		s.log.Info("left the ensemble", zap.Duration("took", time.Since(began)))
+	case <-s.member.done:
+	case <-ctx.Done():
+		s.log.Warn("leaving the ensemble without having handed over", zap.Duration("took", time.Since(began)))
+	}
+}
+
+// mode is the server's role as the four-letter words spell it.
+func (s *Server) mode() string {
+	if s.member == nil {
+		return "standalone"
+	}
+	switch s.member.view.Load().State {
+	case zab.Leading:
+		return "leader"
+	case zab.Observing:
+		return "observer"
+	case zab.Following:
+		return "follower"
+	}
+	return "looking"
+}
+
+// dialPeer connects to a port of another member.
+func (s *Server) dialPeer(ctx context.Context, network, address string) (net.Conn, error) {
+	if s.options.DialPeer != nil {
+		return s.options.DialPeer(ctx, network, address)
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, address)
+}
+
+// listenPeer opens a port for other members.
+func (s *Server) listenPeer(network, address string) (net.Listener, error) {
+	if s.options.ListenPeer != nil {
+		return s.options.ListenPeer(network, address)
+	}
+	return net.Listen(network, address)
+}

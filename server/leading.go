@@ -1,0 +1,339 @@
+package server
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// leading is the role of a leader: it turns the requests of its own clients and those that learners forward into txns.
+// Owned by the node goroutine.
+//
+// Invariants: entries are in the order of their zxids, so committed txns meet them at the front; a session that has a sync
+// on its way has no other request after it in entries, so a reply never overtakes the answer to a sync.
+type leading struct {
+	m        *member
+	preparer *datatree.Preparer
+	next     proto.Zxid // of the next txn
+	entries  fifo[entry]
+	txns     []zab.Txn // prepared and not proposed
+	chunk    []byte    // where payloads are written; what was written is never changed
+	req      datatree.Request
+	refused  bool // the core takes no more proposals in this role
+
+	token   uint64 // of the last sync
+	syncs   map[uint64]syncOf
+	blocked map[proto.SessionID]*fifo[write]
+}
+
+// entry is a txn of this leader that is not committed, or an answer that has its place between txns.
+type entry struct {
+	zxid    proto.Zxid // of the txn, or of the one before
+	txn     bool
+	item    item
+	create2 []int32
+}
+
+// syncOf is who waits for a sync.
+type syncOf struct {
+	session proto.SessionID
+	item    item // of a client of this server
+	local   bool
+}
+
+// write is a request on its way to the Preparer, of a client of this server (link 0) or of a learner.
+type write struct {
+	link    zab.LinkID
+	conn    *conn
+	local   *session // of a client of this server, and of the session clock
+	session proto.SessionID
+	xid     int32
+	op      proto.OpCode
+	body    []byte
+	ids     []datatree.Identity
+	at      int64 // when it was received, ns on the server's clock
+}
+
+// Bounds of what a leader has in flight. The core's own are above them.
+const (
+	inFlightMax  = 40_000
+	payloadChunk = 256 << 10
+)
+
+func newLeading(m *member) *leading {
+	l := &leading{m: m, syncs: map[uint64]syncOf{}, blocked: map[proto.SessionID]*fifo[write]{}, next: m.core.NextZxid()}
+	s := m.srv
+	s.store.mu.RLock()
+	l.preparer = datatree.NewPreparer(s.store.state, s.prepareConfig())
+	s.tracker.lead(s.store.state, s.clock.now())
+	s.store.mu.RUnlock()
+	return l
+}
+
+// request implements role.
+func (l *leading) request(b *batch, r *request) bool {
+	if l.refused || l.entries.len() >= inFlightMax {
+		return false
+	}
+	w := write{conn: r.conn, local: r.session, xid: r.xid, op: r.op, body: r.body.of(b.buf), ids: r.ids, at: b.received}
+	if r.session != nil {
+		w.session = r.session.id
+	}
+	l.take(&w)
+	l.m.release(r)
+	return true
+}
+
+// packet implements role.
+func (l *leading) packet(link *peers.Link, p *peers.Packet) {
+	switch p.Type {
+	case proto.PacketRequest:
+		w := write{link: link.ID, at: l.m.srv.clock.now()}
+		if err := decodeForwarded(p, &w); err != nil {
+			l.m.srv.log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
+			l.m.peers.Close(link.ID)
+			return
+		}
+		l.take(&w)
+	case proto.PacketPing:
+		l.m.srv.tracker.touched(p.Data, l.m.srv.clock.now())
+	case proto.PacketRevalidate:
+		r := proto.NewReader(p.Data)
+		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
+		valid := l.m.srv.tracker.revalidate(id, timeoutMs, link.ID, l.m.srv.clock.now())
+		data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), valid)
+		link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: p.Zxid, Data: data})
+		l.m.touch(link)
+	}
+}
+
+// resume implements role: the session may go on here at once, if it exists.
+func (l *leading) resume(r *resumption) {
+	s, old := l.m.srv.tracker.resume(r.id, r.timeoutMs, r.conn)
+	r.conn.resumed(s, old, r.timeoutMs)
+}
+
+// take prepares one request, or lets it wait behind a sync of its session.
+func (l *leading) take(w *write) {
+	if q := l.blocked[w.session]; q != nil && w.session != 0 {
+		held := *w
+		held.body = append([]byte(nil), w.body...)
+		q.push(held)
+		return
+	}
+	if w.op == proto.OpSync {
+		l.sync(w)
+		return
+	}
+	l.prepare(w)
+}
+
+// sync asks the core for the answer to a sync. Source: quorum-protocol 8.3.
+func (l *leading) sync(w *write) {
+	l.flush() // what came before is proposed before
+	l.token++
+	l.syncs[l.token] = syncOf{session: w.session, item: itemOf(w), local: w.link == 0}
+	l.blocked[w.session] = &fifo[write]{}
+	l.m.again = true
+	if err := l.m.core.Sync(w.link, l.token); err != nil {
+		l.refused = true // the role ends, and with it all that is not answered
+	}
+}
+
+// synced implements role.
+func (l *leading) synced(tokens []uint64) {
+	for _, token := range tokens {
+		if s, ok := l.syncs[token]; ok && s.local {
+			l.m.answer(s.item)
+		}
+		l.unblock(token)
+	}
+}
+
+// unblock takes up what waited behind a sync.
+func (l *leading) unblock(token uint64) {
+	s, ok := l.syncs[token]
+	if !ok {
+		return
+	}
+	delete(l.syncs, token)
+	q := l.blocked[s.session]
+	delete(l.blocked, s.session)
+	for q != nil && q.len() > 0 {
+		w := *q.front()
+		q.pop()
+		if next := l.blocked[s.session]; next != nil {
+			next.push(w) // behind another sync
+			continue
+		}
+		l.take(&w)
+	}
+	l.m.again = true
+}
+
+// prepare turns a request into a txn, or into an answer that has its place between txns.
+func (l *leading) prepare(w *write) {
+	s := l.m.srv
+	it := itemOf(w)
+	code := proto.OK
+	switch {
+	case w.local != nil && w.local.closing.Load() && !(w.op == proto.OpCloseSession && w.conn == nil):
+		it.drop = true
+		l.between(it)
+		return
+	case w.op == proto.OpCreateSession || w.op == proto.OpCloseSession || w.session == 0:
+	case s.guard.full():
+		code = proto.ErrNotReadOnly
+		s.metrics.refusedDiskFull.Inc()
+	case w.conn != nil && s.waitedTooLong(w.op, w.at):
+		code = proto.ErrThrottledOp
+		s.metrics.throttledOps.Inc()
+	default:
+		code = s.tracker.check(w.session, w.link)
+	}
+	if code != proto.OK && w.link == 0 {
+		it.err = code
+		l.between(it)
+		return
+	}
+	if w.op == proto.OpCreateSession && w.link != 0 {
+		l.trackForwarded(w)
+	}
+	l.propose(w, it, code)
+}
+
+// trackForwarded begins to track a session that a learner creates.
+func (l *leading) trackForwarded(w *write) {
+	r := proto.NewReader(w.body)
+	if timeoutMs := r.Int32(); r.Err() == nil {
+		l.m.srv.tracker.track(w.session, timeoutMs, w.link, l.m.srv.clock.now())
+	}
+}
+
+// propose prepares the txn. Every forwarded request becomes one, if only an error. Source: quorum-protocol 8.2.
+func (l *leading) propose(w *write, it item, code proto.ErrCode) {
+	s := l.m.srv
+	if cap(l.chunk)-len(l.chunk) < len(w.body)+1024 {
+		l.chunk = make([]byte, 0, max(payloadChunk, 2*len(w.body)))
+	}
+	start := len(l.chunk)
+	now := s.clock.wallMs()
+	ok := false
+	if code == proto.OK {
+		l.req = datatree.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids}
+		s.store.mu.RLock()
+		l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
+		s.store.mu.RUnlock()
+	}
+	if !ok {
+		if w.link == 0 {
+			it.err = code
+			l.between(it)
+			return
+		}
+		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
+		l.chunk = datatree.AppendErrorTxn(l.chunk, header, code)
+	}
+	payload := l.chunk[start:len(l.chunk):len(l.chunk)]
+	e := entry{zxid: l.next, txn: true, item: it}
+	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.conn != nil {
+		e.create2 = append([]int32(nil), create2...)
+	}
+	l.entries.push(e)
+	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
+	l.next++
+	if w.op == proto.OpCloseSession {
+		s.tracker.closing(w.session)
+	}
+}
+
+// between puts an answer behind everything that was prepared so far.
+func (l *leading) between(it item) {
+	if l.entries.len() == 0 {
+		l.m.answer(it)
+		return
+	}
+	l.entries.push(entry{zxid: l.next - 1, item: it})
+}
+
+// flush implements role.
+func (l *leading) flush() {
+	if len(l.txns) == 0 {
+		return
+	}
+	err := l.m.core.Propose(l.txns...)
+	if err != nil {
+		// The leadership is handed over, or its epoch is exhausted; what was not taken is lost with the role, and its
+		// clients learn that the connection is.
+		if !errors.Is(err, zab.ErrNotLeading) {
+			l.m.srv.log.Warn("no more proposals in this epoch", zap.Error(err))
+		}
+		l.refused = true
+	}
+	clear(l.txns)
+	l.txns = l.txns[:0]
+	l.m.again = true
+}
+
+// deliver implements role.
+func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
+	for _, t := range txns {
+		l.answered(t.Zxid-1, out)
+		if l.entries.len() > 0 && l.entries.front().zxid == t.Zxid && l.entries.front().txn {
+			e := l.entries.front()
+			out(t, e.item, e.create2)
+			l.entries.pop()
+		} else {
+			out(t, remoteItem(t.Payload), nil) // of the history, or the core's own
+		}
+		l.answered(t.Zxid, out)
+	}
+}
+
+// answered gives out the answers that have their place up to z.
+func (l *leading) answered(z proto.Zxid, out func(zab.Txn, item, []int32)) {
+	for l.entries.len() > 0 && l.entries.front().zxid <= z && !l.entries.front().txn {
+		out(zab.Txn{}, l.entries.front().item, nil)
+		l.entries.pop()
+	}
+}
+
+// end implements role.
+func (l *leading) end() {
+	var items []item
+	lost := func(it item) {
+		if it.conn != nil {
+			it.drop = true
+			items = append(items, it)
+		}
+	}
+	for ; l.entries.len() > 0; l.entries.pop() {
+		lost(l.entries.front().item)
+	}
+	for _, s := range l.syncs {
+		lost(s.item)
+	}
+	for _, q := range l.blocked {
+		for ; q.len() > 0; q.pop() {
+			lost(itemOf(q.front()))
+		}
+	}
+	if len(items) > 0 {
+		l.m.answer(items...)
+	}
+	l.m.srv.tracker.follow()
+}
+
+// itemOf is whom to answer for a request.
+func itemOf(w *write) item {
+	it := item{session: w.local, received: w.at, xid: w.xid, op: w.op}
+	if w.link == 0 {
+		it.conn = w.conn
+	}
+	return it
+}

@@ -1,0 +1,401 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// member is this server as one of an ensemble: the host of a zab.Core. Its goroutine, the node goroutine of an ensemble,
+// owns the core, the role and the links to the other servers, and waits for nothing but its inputs: what can block is done by
+// the journal (disk), the applier (state) and the goroutines of peers (network). Source: zab/doc.go, the duties of the host.
+type member struct {
+	srv     *Server
+	id      proto.ServerID
+	core    *zab.Core
+	peers   *peers.Peers
+	journal *journal
+	applier *applyQueue
+
+	batches *inbox[*batch] // from connections, the session clock and the reaper
+	events  *inbox[event]  // from peers, the journal and the applier
+	done    chan struct{}  // closed when the goroutine has ended
+
+	// view is what others may know of the role. Stored by the node goroutine only.
+	view atomic.Pointer[roleView]
+	// generation is the number of the present time of service: it changes with every role. Connections remember the one
+	// they were accepted in. Stored by the node goroutine only.
+	generation atomic.Int64
+	// queued is the bytes that wait for the journal or the applier.
+	queued atomic.Int64
+
+	// received holds states that arrived by SNAP, by link, until they are installed or the link is gone.
+	received struct {
+		sync.Mutex
+		byLink map[zab.LinkID]*loading
+	}
+
+	// Owned by the node goroutine.
+	status   zab.Status
+	links    map[zab.LinkID]*peers.Link
+	touched  []*peers.Link // have output that is not flushed
+	waiting  []*batch      // requests that were not looked at yet
+	role     role          // what is done with requests; nil while the server does not serve
+	opening  bool          // the applier is catching up; role follows
+	since    time.Time     // when the present role began
+	lookedAt time.Time     // when the search for a leader began
+	early    []event       // what came for the role while it was opening
+	resumes  []*resumption // the same
+	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
+	committed, delivered proto.Zxid
+	stop                 bool
+	closed               bool // batches takes nothing any more
+	again                bool // the core was given input while its output was handled
+}
+
+// role is what a serving member does with requests: a leader prepares them, a learner forwards them.
+type role interface {
+	// request takes one request. It returns false, and has done nothing, if there is no room for it now.
+	request(b *batch, r *request) bool
+	// packet takes a packet that is the host's affair: REQUEST, REVALIDATE, and the data of PING and SYNC.
+	packet(l *peers.Link, p *peers.Packet)
+	// resume answers a client that comes back with its session.
+	resume(r *resumption)
+	// flush ends a turn: what request has gathered goes to the core or the leader.
+	flush()
+	// deliver appends committed txns, with whom to answer, to out.
+	deliver(txns []zab.Txn, out func(zab.Txn, item, []int32))
+	// synced says that the syncs of clients of this server with these tokens are answered.
+	synced(tokens []uint64)
+	// end gives up everything that is not answered.
+	end()
+}
+
+// roleView is how things stand with a member, for everybody.
+type roleView struct {
+	State   zab.State
+	Phase   zab.Phase
+	Leader  proto.ServerID // -1 if there is none
+	Epoch   int64
+	Serving bool
+	Since   time.Time // the beginning of the role
+}
+
+// event is one input of the node goroutine that is no client's request.
+type event struct {
+	link    *peers.Link
+	packets []peers.Packet // that came on link
+	seq     zab.Seq        // if not 0: writes up to this one are durable
+	call    func()         // anything else, to be run there
+}
+
+// coreTick is what the core is told is one tick.
+const coreTick = 10 * time.Millisecond
+
+// memberQueueMax is how many bytes may wait for the disk and the state before nothing more is read from the leader.
+const memberQueueMax = 128 << 20
+
+// handOver asks for the hand-over of what this server leads, and for its end.
+func (m *member) handOver() {
+	m.do(func() {
+		m.core.HandOver(true)
+	})
+}
+
+// do runs fn in the node goroutine, soon. It reports false if that has ended.
+func (m *member) do(fn func()) bool { return m.events.put(event{call: fn}) }
+
+// submit implements agent.
+func (m *member) submit(b *batch) bool { return m.batches.put(b) }
+
+// end makes the goroutine finish; it is no hand-over.
+func (m *member) end() { m.do(func() { m.stop = true }) }
+
+// run is the node goroutine.
+func (m *member) run() {
+	defer close(m.done)
+	ticker := time.NewTicker(coreTick)
+	defer ticker.Stop()
+	var events []event
+	var batches []*batch
+	for m.drain(); !m.stop; m.drain() {
+		select {
+		case <-ticker.C:
+			m.core.Tick()
+		case <-m.events.wake:
+		case <-m.batches.wake:
+		}
+		events, _ = m.events.take(events)
+		for i := range events {
+			m.handle(&events[i])
+		}
+		batches, _ = m.batches.take(batches)
+		m.waiting = append(m.waiting, batches...)
+		m.requests()
+	}
+	m.close("stopping")
+	m.events.close()
+	m.batches.close()
+	batches, _ = m.batches.take(nil)
+	m.waiting = append(m.waiting, batches...)
+	m.refuse()
+	m.journal.jobs.close()
+}
+
+// handle gives one event to the core and the role.
+func (m *member) handle(e *event) {
+	switch {
+	case e.call != nil:
+		e.call()
+	case e.seq != 0:
+		m.core.Persisted(e.seq)
+	default:
+		m.arrived(e.link, e.packets)
+	}
+}
+
+// arrived takes packets of a peer, in order.
+func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
+	if m.links[l.ID] != l {
+		m.links[l.ID] = l
+	}
+	for len(packets) > 0 {
+		var msg zab.Message
+		n, ok := peers.MessageOf(l, packets, &msg)
+		batch, p := packets, &packets[0]
+		packets = packets[n:]
+		switch p.Type {
+		case proto.PacketCommit, proto.PacketInform:
+			last := &batch[n-1]
+			m.committed = max(m.committed, last.Zxid)
+		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
+			m.srv.fatal("following a reconfiguration", errReconfigured)
+			return
+		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync:
+			if m.role != nil {
+				m.role.packet(l, p)
+			} else if m.opening {
+				m.early = append(m.early, event{link: l, packets: batch[:1]})
+			}
+		}
+		if ok {
+			m.core.Step(msg)
+		} else {
+			m.core.Heard(l.ID)
+		}
+	}
+}
+
+// requests gives what clients want to the role, as far as there is room.
+func (m *member) requests() {
+	switch {
+	case len(m.waiting) == 0:
+	case m.role == nil && !m.opening:
+		m.refuse()
+	case m.role != nil:
+		done := 0
+		for done < len(m.waiting) && m.take(m.waiting[done]) {
+			m.srv.batches.put(m.waiting[done])
+			done++
+		}
+		rest := copy(m.waiting, m.waiting[done:])
+		clear(m.waiting[rest:])
+		m.waiting = m.waiting[:rest]
+	}
+	if m.role != nil {
+		m.role.flush()
+	}
+}
+
+// take gives the requests of one batch to the role, and remembers how far it came.
+func (m *member) take(b *batch) bool {
+	for b.taken < len(b.requests) {
+		r := &b.requests[b.taken]
+		if r.conn != nil && r.conn.generation != m.generation.Load() {
+			m.drop(b, r)
+		} else if !m.role.request(b, r) {
+			return false
+		}
+		b.taken++
+	}
+	return true
+}
+
+// refuse drops what waits: this server serves nobody now.
+func (m *member) refuse() {
+	for _, b := range m.waiting {
+		for ; b.taken < len(b.requests); b.taken++ {
+			m.drop(b, &b.requests[b.taken])
+		}
+		m.srv.batches.put(b)
+	}
+	clear(m.waiting)
+	m.waiting = m.waiting[:0]
+}
+
+// drop ends the connection of a request that is not answered.
+func (m *member) drop(b *batch, r *request) {
+	m.release(r)
+	if r.conn != nil {
+		m.answer(item{conn: r.conn, session: r.session, received: b.received, xid: r.xid, op: r.op, drop: true})
+	}
+}
+
+// release gives back what a request has reserved.
+func (m *member) release(r *request) {
+	if r.conn != nil && r.op != proto.OpCreateSession {
+		m.srv.large.release(int(r.body.n) + proto.RequestHeaderSize)
+	}
+}
+
+// answer hands items that are no txn to the applier, in their place.
+func (m *member) answer(items ...item) {
+	b := m.srv.logBatches.get()
+	b.items = append(b.items, items...)
+	m.applier.put(b)
+}
+
+// changed notes a change of the status.
+func (m *member) changed(st zab.Status) {
+	old := m.status
+	m.status = st
+	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Epoch == st.Epoch && old.Serving == st.Serving
+	if st.Fatal != nil && old.Fatal == nil {
+		m.srv.fatal("agreement", st.Fatal)
+	}
+	if st.Stopped && !old.Stopped {
+		m.srv.handedOver()
+	}
+	if same {
+		return
+	}
+	now := time.Now()
+	if old.State != st.State {
+		m.electionEnds(old.State, st.State, now)
+		m.since = now
+	}
+	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Epoch: st.Epoch, Serving: st.Serving, Since: m.since})
+	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase), zap.Int64("leader", int64(st.Leader)),
+		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
+	if st.Reason != old.Reason && st.State == zab.Looking {
+		fields = append(fields, zap.String("reason", st.Reason))
+	}
+	m.srv.log.Info("role", fields...)
+	switch {
+	case st.Serving && !old.Serving:
+		m.open()
+	case old.Serving && !st.Serving:
+		m.close(st.Reason)
+	}
+}
+
+// electionEnds keeps the figures of elections.
+func (m *member) electionEnds(from, to zab.State, now time.Time) {
+	if from == zab.Looking {
+		took := now.Sub(m.lookedAt)
+		m.srv.metrics.quorum.electionTime.observe(took.Milliseconds())
+		m.srv.log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
+	}
+	if to == zab.Looking {
+		m.srv.metrics.quorum.looking.Inc()
+		m.lookedAt = now
+	}
+}
+
+// open begins service: as soon as the state holds all that was agreed on before, clients are accepted. Until then what
+// they ask waits.
+func (m *member) open() {
+	generation := m.generation.Add(1)
+	m.opening = true
+	state := m.status.State
+	m.applier.do(func() {
+		m.srv.setConfig()
+		m.do(func() {
+			if m.generation.Load() == generation && m.opening {
+				m.opened(state)
+			}
+		})
+	})
+}
+
+// opened is called when the state is up to date.
+func (m *member) opened(state zab.State) {
+	m.opening = false
+	serves := true
+	if state == zab.Leading {
+		m.role = newLeading(m)
+		serves = m.srv.cfg.LeaderServes
+	} else {
+		m.role = newFollowing(m)
+	}
+	m.srv.serving.Store(serves)
+	m.srv.snapshotter.allow()
+	m.delivered = max(m.delivered, m.srv.store.lastZxid())
+	early, resumes := m.early, m.resumes
+	m.early, m.resumes = nil, nil
+	for _, e := range early {
+		if m.links[e.link.ID] == e.link {
+			m.role.packet(e.link, &e.packets[0])
+		}
+	}
+	for _, r := range resumes {
+		m.resumeNow(r)
+	}
+	m.requests()
+}
+
+// resume answers a client that comes back with its session, by conn.resumed or by the end of its connection. Any goroutine may
+// call it.
+func (m *member) resume(r *resumption) {
+	if !m.do(func() { m.resumeNow(r) }) {
+		r.conn.abort()
+	}
+}
+
+func (m *member) resumeNow(r *resumption) {
+	switch {
+	case r.conn.generation != m.generation.Load():
+		r.conn.abort()
+	case m.role != nil:
+		m.role.resume(r)
+	case m.opening:
+		m.resumes = append(m.resumes, r)
+	default:
+		r.conn.abort()
+	}
+}
+
+// close ends service: nothing is answered any more, every client has to find another server. Sessions live on.
+func (m *member) close(reason string) {
+	m.generation.Add(1)
+	m.srv.serving.Store(false)
+	m.opening = false
+	if m.role != nil {
+		m.role.end()
+		m.role = nil
+	}
+	for _, r := range m.resumes {
+		r.conn.abort()
+	}
+	m.early, m.resumes = nil, nil
+	m.refuse()
+	// What was committed is still applied, and answered. Then the connections end.
+	m.applier.do(func() {
+		n := 0
+		m.srv.conns.each(func(c *conn) {
+			if c.session.Load() != nil {
+				n++
+				c.shut()
+			}
+		})
+		if n > 0 {
+			m.srv.log.Info("closed client connections", zap.Int("sessions", n), zap.String("reason", reason))
+		}
+	})
+}

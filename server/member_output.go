@@ -1,0 +1,149 @@
+package server
+
+import (
+	"errors"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+var errReconfigured = errors.New("the ensemble was reconfigured, which this version cannot follow: start it again with the new configuration")
+
+// drain does what the core asks for, until it asks for nothing more.
+func (m *member) drain() {
+	for {
+		m.again = false
+		out := m.core.Take()
+		if len(out.Send) > 0 {
+			m.send(out.Send)
+		}
+		if len(out.Persist) > 0 {
+			m.journal.submit(out.Persist)
+		}
+		if len(out.Deliver) > 0 {
+			m.deliver(out.Deliver)
+		}
+		if len(out.Synced) > 0 && m.role != nil {
+			m.role.synced(out.Synced)
+		}
+		m.changed(out.Status)
+		for _, l := range m.touched {
+			l.Flush()
+		}
+		clear(m.touched)
+		m.touched = m.touched[:0]
+		for _, d := range out.Dial {
+			m.peers.Dial(d.Link, d.Peer)
+		}
+		for _, id := range out.Close {
+			m.peers.Close(id)
+			m.forget(id)
+		}
+		if !m.again {
+			return
+		}
+	}
+}
+
+// send puts messages on their links, or on the election channel.
+func (m *member) send(messages []zab.Message) {
+	for i := range messages {
+		msg := &messages[i]
+		if msg.Link == 0 {
+			m.peers.SendElection(msg)
+			continue
+		}
+		l := m.links[msg.Link]
+		if l == nil {
+			continue // it is gone; the core will hear of it
+		}
+		switch msg.Type {
+		case zab.Replay:
+			m.replay(l, msg.After, msg.Zxid)
+		case zab.Snap:
+			m.sendSnapshot(l, msg.Zxid)
+		case zab.Ping:
+			if m.status.State == zab.Leading {
+				l.Send(msg)
+			} else {
+				l.SendPacket(m.pong(msg))
+			}
+		case zab.SyncReply:
+			l.Send(msg)
+			if lead, ok := m.role.(*leading); ok {
+				lead.unblock(msg.Token)
+			}
+		default:
+			l.Send(msg)
+		}
+		m.touch(l)
+	}
+}
+
+// pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
+func (m *member) pong(msg *zab.Message) *peers.Packet {
+	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: m.srv.tracker.appendTouched([]byte{})}
+}
+
+// touch remembers that l has output.
+func (m *member) touch(l *peers.Link) {
+	for _, t := range m.touched {
+		if t == l {
+			return
+		}
+	}
+	m.touched = append(m.touched, l)
+}
+
+// deliver hands committed txns to the applier, each with whom to answer.
+func (m *member) deliver(txns []zab.Txn) {
+	b := m.srv.logBatches.get()
+	bytes := 0
+	add := func(t zab.Txn, it item, create2 []int32) {
+		if t.Payload != nil {
+			it.payload = span{int32(len(b.payloads)), 1}
+			b.payloads = append(b.payloads, t.Payload)
+			bytes += len(t.Payload)
+			if b.txns == 0 {
+				b.first = t.Zxid
+			}
+			b.last = t.Zxid
+			b.txns++
+			if len(create2) > 0 {
+				it.create2 = span{int32(len(b.create2)), int32(len(create2))}
+				b.create2 = append(b.create2, create2...)
+			}
+		}
+		b.items = append(b.items, it)
+	}
+	if m.role != nil {
+		m.role.deliver(txns, add)
+	} else {
+		for _, t := range txns {
+			add(t, remoteItem(t.Payload), nil)
+		}
+	}
+	b.bytes = int64(bytes)
+	m.queued.Add(b.bytes)
+	m.applier.put(b)
+}
+
+// remoteItem is the item of a txn that nobody here asked for.
+func remoteItem(payload []byte) item { return item{op: txnType(payload)} }
+
+// txnType returns the type in the header of a txn; payloads have a header, which peers and the log have checked.
+func txnType(payload []byte) proto.OpCode {
+	r := proto.NewReader(payload)
+	var h proto.TxnHeader
+	h.Decode(&r)
+	return h.Type
+}
+
+// forget drops a link that is gone, and what came on it.
+func (m *member) forget(id zab.LinkID) {
+	delete(m.links, id)
+	m.received.Lock()
+	delete(m.received.byLink, id)
+	m.received.Unlock()
+}
