@@ -33,6 +33,10 @@ var layers = map[string]layer{
 		why:    "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/config": {why: "configuration is read by all parts of a server, so it may know none of them"},
+	"server/keystore": {ours: []string{"server/config", "wal/vfs"},
+		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
+		why:    "certificates are for every port, so their loader knows none of them"},
+	"server/sasl": {ours: []string{"proto"}, why: "an exchange of tokens is the same between clients and between servers"},
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
@@ -43,7 +47,7 @@ var layers = map[string]layer{
 		why:   "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
 		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree", "proto", "cmd"},
-		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys",
+		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
 			"github.com/HdrHistogram/hdrhistogram-go"},
 		why: "a command turns flags into calls; agreement is the server's affair",
 	},

@@ -1,0 +1,33 @@
+package keystore
+
+import (
+	"crypto"
+	"errors"
+
+	"software.sslmate.com/src/go-pkcs12"
+)
+
+var errPKCS12Password = errors.New("the PKCS12 file cannot be opened: wrong password?")
+
+// decodePKCS12 reads a key with its chain or, if there is none, the certificates that Java marks as trusted.
+func decodePKCS12(data []byte, password string) (*contents, error) {
+	key, leaf, rest, keyErr := pkcs12.DecodeChain(data, password)
+	if keyErr == nil {
+		signer, ok := key.(crypto.Signer)
+		if !ok {
+			return nil, errKeyKind
+		}
+		c := &contents{key: signer}
+		c.chain = append(append(c.chain, leaf), rest...)
+		c.trusted = c.chain[:1] // as Java takes it if the file is a trust store
+		return c, nil
+	}
+	if errors.Is(keyErr, pkcs12.ErrIncorrectPassword) {
+		return nil, errPKCS12Password
+	}
+	trusted, err := pkcs12.DecodeTrustStore(data, password)
+	if err != nil {
+		return nil, errors.Join(err, keyErr)
+	}
+	return &contents{trusted: trusted}, nil
+}

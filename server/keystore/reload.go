@@ -1,0 +1,83 @@
+package keystore
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// ReloadInterval is how often Watch looks at the files.
+const ReloadInterval = 5 * time.Second
+
+// Watch looks at the files every interval and loads them when one has changed, until stop is closed. Connections that exist
+// stay as they are. Files that cannot be loaded leave what there was in use, with one line in the log, and are tried again.
+func (k *Keys) Watch(interval time.Duration, stop <-chan struct{}) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			k.poll()
+		}
+	}
+}
+
+// poll loads the files if one of them has changed since they were loaded.
+func (k *Keys) poll() {
+	k.reload.Lock()
+	defer k.reload.Unlock()
+	stamps := k.stamps()
+	if stamps == k.reload.stamps {
+		return
+	}
+	m, err := k.load()
+	if err != nil {
+		if k.reload.refused != err.Error() {
+			k.reload.refused = err.Error()
+			k.log.Error("key material was changed and cannot be loaded: what there was stays in use", zap.Error(err))
+		}
+		return
+	}
+	// The stamps are older than what was read: a change in between is seen again.
+	k.reload.stamps, k.reload.refused = stamps, ""
+	k.current.Store(m)
+	k.log.Info("key material was loaded again", zap.Time("expires", k.Expires()))
+}
+
+// Reload loads the files now, changed or not. On an error what there was stays in use.
+func (k *Keys) Reload() error {
+	k.reload.Lock()
+	defer k.reload.Unlock()
+	stamps := k.stamps()
+	m, err := k.load()
+	if err != nil {
+		return err
+	}
+	k.reload.stamps, k.reload.refused = stamps, ""
+	k.current.Store(m)
+	return nil
+}
+
+// stamps tells whether a file is still the one that was read: time and size of all of them. A link that is pointed
+// elsewhere, as Kubernetes does it, shows, since the file at its end is looked at.
+func (k *Keys) stamps() string {
+	var b strings.Builder
+	for _, name := range []string{
+		k.cfg.KeyStore.Location, k.cfg.KeyStore.PasswordPath, k.cfg.TrustStore.Location, k.cfg.TrustStore.PasswordPath,
+	} {
+		if name == "" {
+			continue
+		}
+		info, err := k.fs.Stat(name)
+		if err != nil {
+			b.WriteString("missing;")
+			continue
+		}
+		fmt.Fprintf(&b, "%d %d;", info.ModTime().UnixNano(), info.Size())
+	}
+	return b.String()
+}

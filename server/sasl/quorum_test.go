@@ -1,0 +1,164 @@
+package sasl
+
+import (
+	"bytes"
+	"encoding/hex"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// meet runs both sides over a pipe.
+func meet(t *testing.T, a *QuorumAcceptor, connect func(net.Conn) error) (adm Admission, fromAcceptor, fromInitiator error) {
+	t.Helper()
+	left, right := net.Pipe()
+	deadline := time.Now().Add(5 * time.Second)
+	require.NoError(t, left.SetDeadline(deadline))
+	require.NoError(t, right.SetDeadline(deadline))
+	done := make(chan error, 1)
+	go func() {
+		err := connect(right)
+		if err != nil {
+			_ = right.Close()
+		}
+		done <- err
+	}()
+	adm, fromAcceptor = a.Accept(left)
+	if fromAcceptor != nil {
+		_ = left.Close()
+	}
+	fromInitiator = <-done
+	t.Cleanup(func() { _ = left.Close(); _ = right.Close() })
+	return adm, fromAcceptor, fromInitiator
+}
+
+func initiator(user, password string) func(net.Conn) error {
+	return (&QuorumInitiator{User: user, Password: password}).Connect
+}
+
+func TestQuorumExchange(t *testing.T) {
+	for _, required := range []bool{true, false} {
+		adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, required}, initiator("bob", "bobsecret"))
+		require.NoError(t, fromAcceptor)
+		require.NoError(t, fromInitiator)
+		require.Equal(t, "bob", adm.User)
+		require.NoError(t, adm.Failure)
+	}
+}
+
+func TestQuorumWrongPassword(t *testing.T) {
+	_, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, true}, initiator("bob", "wrong"))
+	require.ErrorIs(t, fromAcceptor, ErrAuth)
+	require.ErrorIs(t, fromInitiator, ErrAuth)
+
+	adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, false}, initiator("bob", "wrong"))
+	require.NoError(t, fromAcceptor)
+	require.ErrorIs(t, adm.Failure, ErrAuth)
+	require.Empty(t, adm.User)
+	require.ErrorIs(t, fromInitiator, ErrAuth)
+}
+
+// A peer that does not authenticate loses no byte.
+func TestQuorumWithoutAuthentication(t *testing.T) {
+	said := []byte("\x00\x00\x00\x0bhello, this is no magic")
+	silent := func(c net.Conn) error {
+		_, err := c.Write(said)
+		return err
+	}
+	_, fromAcceptor, _ := meet(t, &QuorumAcceptor{bob, true}, silent)
+	require.ErrorIs(t, fromAcceptor, ErrSilent)
+
+	left, right := net.Pipe()
+	defer left.Close()
+	go func() {
+		_ = silent(right)
+		_ = right.Close()
+	}()
+	adm, err := (&QuorumAcceptor{bob, false}).Accept(left)
+	require.NoError(t, err)
+	got, err := io.ReadAll(adm.Conn)
+	require.NoError(t, err)
+	require.Equal(t, said, got)
+	require.Empty(t, adm.User)
+}
+
+// The packets as ZooKeeper 3.8 sends them.
+func TestGoldenQuorumPackets(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, writePacket(&b, statusProgress, nil))
+	require.Equal(t, "5f2435013501edcc0000000000000000", hex.EncodeToString(b.Bytes()))
+	b.Reset()
+	require.NoError(t, writePacket(&b, statusSuccess, []byte("rspauth="+vectorRspauth)))
+	require.Equal(t, "5f2435013501edcc000000010000002872737061757468"+"3d", hex.EncodeToString(b.Bytes()[:24]))
+	status, token, err := readPacket(&b)
+	require.NoError(t, err)
+	require.Equal(t, statusSuccess, status)
+	require.Equal(t, "rspauth="+vectorRspauth, string(token))
+	require.NoError(t, writePacket(&b, statusError, nil))
+	require.Equal(t, "5f2435013501edccffffffff00000000", hex.EncodeToString(b.Bytes()))
+}
+
+func TestQuorumHostilePeers(t *testing.T) {
+	packet := func(status quorumStatus, token string) []byte {
+		var b bytes.Buffer
+		_ = writePacket(&b, status, []byte(token))
+		return b.Bytes()
+	}
+	huge, _ := hex.DecodeString("5f2435013501edcc000000007fffffff")
+	null, _ := hex.DecodeString("5f2435013501edcc00000000ffffffff")
+	for name, sent := range map[string][]byte{
+		"huge token":  huge,
+		"null token":  null,
+		"cut off":     packet(0, "")[:12],
+		"nothing":     nil,
+		"no magic":    append(packet(0, ""), []byte("0123456789abcdef")...),
+		"wrong token": append(packet(0, ""), packet(0, "x")...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err, _ := meet(t, &QuorumAcceptor{bob, true}, func(c net.Conn) error {
+				go func() { _, _ = io.Copy(io.Discard, c) }()
+				_, _ = c.Write(sent)
+				return io.EOF
+			})
+			require.Error(t, err)
+		})
+	}
+	for name, sent := range map[string][]byte{
+		"success at once":      packet(statusSuccess, ""),
+		"success for nothing":  packet(statusSuccess, `nonce="n",algorithm=md5-sess`),
+		"challenges for ever":  bytes.Repeat(packet(0, `nonce="n",algorithm=md5-sess`), 20),
+		"refusal":              packet(statusError, ""),
+		"proof without secret": append(packet(0, `nonce="n",algorithm=md5-sess`), packet(statusSuccess, "rspauth="+vectorRspauth)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			left, right := net.Pipe()
+			defer left.Close()
+			defer right.Close()
+			go func() { _, _ = io.Copy(io.Discard, right) }()
+			go func() {
+				_, _ = right.Write(sent)
+				_ = right.Close()
+			}()
+			require.Error(t, (&QuorumInitiator{User: "bob", Password: "bobsecret"}).Connect(left))
+		})
+	}
+}
+
+func FuzzPacket(f *testing.F) {
+	f.Add([]byte("\x5f\x24\x35\x01\x35\x01\xed\xcc\x00\x00\x00\x00\x00\x00\x00\x02hi"))
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		status, token, err := readPacket(bytes.NewReader(sent))
+		if err != nil {
+			return
+		}
+		var b bytes.Buffer
+		require.NoError(t, writePacket(&b, status, token))
+		require.Equal(t, sent[:b.Len()], b.Bytes())
+	})
+}

@@ -1,0 +1,88 @@
+package sasl
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The login modules that a section may name.
+const (
+	// DigestModule is the class of users with passwords.
+	DigestModule = "org.apache.zookeeper.server.auth.DigestLoginModule"
+	krb5Module   = "Krb5LoginModule"
+)
+
+// ErrNoSection is returned when a JAAS file lacks the section that is asked for.
+var ErrNoSection = errors.New("the section is missing")
+
+// Users is the names and passwords of one section. It is immutable; the zero value knows nobody.
+type Users struct{ passwords map[string]string }
+
+// Users returns the users of a section, which are its options user_<name>="<password>". Every module of the section counts.
+// It returns ErrNoSection, or an error if the section asks for something else than names and passwords.
+func (j JAAS) Users(section string) (*Users, error) {
+	modules, ok := j[section]
+	if !ok {
+		return nil, fmt.Errorf("sasl: JAAS section %s: %w", section, ErrNoSection)
+	}
+	u := &Users{passwords: map[string]string{}}
+	for _, m := range modules {
+		if err := supported(section, &m); err != nil {
+			return nil, err
+		}
+		for key, value := range m.Options {
+			if name, ok := strings.CutPrefix(key, "user_"); ok {
+				u.passwords[name] = value
+			}
+		}
+	}
+	return u, nil
+}
+
+func supported(section string, m *Module) error {
+	switch {
+	case m.Class == DigestModule:
+		return nil
+	case strings.HasSuffix(m.Class, krb5Module):
+		return fmt.Errorf("sasl: JAAS section %s: Kerberos (%s) is not supported, only %s", section, m.Class, DigestModule)
+	}
+	return fmt.Errorf("sasl: JAAS section %s: login module %s is not known", section, m.Class)
+}
+
+// With returns the users and one more, whose password is replaced if the name exists.
+func (u *Users) With(name, password string) *Users {
+	more := &Users{passwords: map[string]string{name: password}}
+	for n, p := range u.passwords {
+		if n != name {
+			more.passwords[n] = p
+		}
+	}
+	return more
+}
+
+// password returns the password of a user.
+func (u *Users) password(name string) (string, bool) {
+	p, ok := u.passwords[name]
+	return p, ok
+}
+
+// Len is how many users there are.
+func (u *Users) Len() int { return len(u.passwords) }
+
+// Credentials returns the name and password with which a section connects: its options username and password.
+func (j JAAS) Credentials(section string) (name, password string, err error) {
+	modules, ok := j[section]
+	if !ok {
+		return "", "", fmt.Errorf("sasl: JAAS section %s: %w", section, ErrNoSection)
+	}
+	for _, m := range modules {
+		if err := supported(section, &m); err != nil {
+			return "", "", err
+		}
+		if name, ok = m.Options["username"]; ok {
+			return name, m.Options["password"], nil
+		}
+	}
+	return "", "", fmt.Errorf("sasl: JAAS section %s: it has no option username", section)
+}
