@@ -48,8 +48,10 @@ func (n adminNode) Environment() (all []admin.Property) {
 
 func (n adminNode) SystemProperties() (all []admin.Property) {
 	wd, _ := os.Getwd()
+	home, _ := os.UserHomeDir()
 	all = append(all, admin.Property{Name: "os.arch", Value: runtime.GOARCH}, admin.Property{Name: "os.name", Value: runtime.GOOS},
-		admin.Property{Name: "user.dir", Value: wd})
+		admin.Property{Name: "os.version", Value: kernelVersion()}, admin.Property{Name: "user.dir", Value: wd},
+		admin.Property{Name: "user.home", Value: home}, admin.Property{Name: "user.name", Value: os.Getenv("USER")})
 	for _, p := range n.cfg.Properties() {
 		all = append(all, admin.Property(p))
 	}

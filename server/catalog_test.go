@@ -202,8 +202,8 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		"sum_node_changed_watch_count": "1", "sum_node_children_watch_count": "1", "cnt_node_created_watch_count": "0",
 		"prep_processor_request_queued": "10", "sync_processor_request_queued": "10",
 		"sum_sync_processor_batch_size": "10", "cnt_startup_snap_load_time": "1", "cnt_dbinittime": "1",
-		"min_client_response_size": "20", "unrecoverable_error_count": "0", "proposal_count": "0", "cnt_election_time": "0",
-		"watch_bytes": fmt.Sprint(len(appendEvent(nil, proto.EventNodeDataChanged, []byte("/app"), 1)) + len(appendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1))),
+		"min_client_response_size": "16", "unrecoverable_error_count": "0", "proposal_count": "0", "cnt_election_time": "0",
+		"watch_bytes": fmt.Sprint(len(appendEvent(nil, proto.EventNodeDataChanged, []byte("/app"), 1)) + len(appendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*lengthBytes),
 	} {
 		require.Equal(t, want, got[key], key)
 	}

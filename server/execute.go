@@ -49,7 +49,9 @@ func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []
 	}
 	endReply(b, start, xid, zxid, err)
 	s.stats.reads[opIndex(op)].Add(1)
-	c.mu.stats.responded(len(b) - start)
+	if op != proto.OpPing { // as ZooKeeper counts
+		c.mu.stats.responded(len(b) - start)
+	}
 	return b
 }
 

@@ -187,16 +187,20 @@ func (cs *connStats) observe(ms, n, now int64) {
 	cs.lastResponse = now
 }
 
-// responded notes that a reply to a request is n bytes long.
+// responded notes that a reply to a request is n bytes long, with its length, which ZooKeeper does not count.
 func (cs *connStats) responded(n int) {
+	n -= lengthBytes
 	cs.replies.add(int64(n))
 	cs.bytesReplies += int64(n)
 }
 
-// told notes an event of n bytes.
+// lengthBytes is the length before every frame.
+const lengthBytes = 4
+
+// told notes an event of n bytes, with its length.
 func (cs *connStats) told(n int) {
 	cs.sent++
-	cs.bytesEvents += int64(n)
+	cs.bytesEvents += int64(n - lengthBytes)
 }
 
 // took adds what a connection has received since the last time.

@@ -80,7 +80,7 @@ func (s *Server) environment(line func(key string, value any)) {
 	line("java.io.tmpdir", os.TempDir())
 	line("os.name", runtime.GOOS)
 	line("os.arch", runtime.GOARCH)
-	line("os.version", "n/a")
+	line("os.version", kernelVersion())
 	line("user.name", os.Getenv("USER"))
 	line("user.home", home)
 	line("user.dir", wd)

@@ -145,7 +145,7 @@ func (n *Node) command() *exec.Cmd {
 	for k, v := range n.options.Properties {
 		args = append(args, "-D"+k+"="+v)
 	}
-	args = append(args, "-cp", n.dir+":/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-log4j12.jar:/usr/share/java/log4j-1.2.jar",
+	args = append(args, "-cp", n.dir+":/usr/share/java/zookeeper.jar:/usr/share/java/servlet-api.jar:/usr/share/java/slf4j-log4j12.jar:/usr/share/java/log4j-1.2.jar",
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	return exec.Command("java", args...)
 }

@@ -11,6 +11,8 @@
 //     its reason and the section of the specification.
 //   - TestJavaClient, TestShell, TestKazoo and TestCClient run programs in testdata, which print
 //     an OK line for every operation they have checked.
+//   - TestSurface compares the four-letter words, the admin commands and the metrics, and TestWhitelist what is refused.
+//     What may differ is in a table too.
 //   - TestDataDirectory hands one data directory to and fro between the two servers.
 //
 // -interop.target=zookeeper runs the client programs against ZooKeeper, and

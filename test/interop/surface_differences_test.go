@@ -1,0 +1,53 @@
+//go:build interop
+
+package interop
+
+import "regexp"
+
+// surfaceDifference is what only one of ZooKeeper 3.8.0 and Warren says, and why that is intended.
+type surfaceDifference struct {
+	side   int // whose
+	what   *regexp.Regexp
+	reason string
+}
+
+// Sides of a comparison.
+const (
+	zooKeeper = iota
+	warren
+)
+
+func only(side int, what, reason string) surfaceDifference {
+	return surfaceDifference{side, regexp.MustCompile("^(?:" + what + ")$"), reason}
+}
+
+// A metric that is left out counts something that Warren has nothing like: a constant zero would be taken for a measurement.
+var surfaceDifferences = []surfaceDifference{
+	only(zooKeeper, `metric: \w+_(read|write)_per_namespace basic summary`, "would be paid for by every request"),
+	only(zooKeeper, `metric: (add_dead_watcher_stall_time|dead_watchers_\w+) .*`, "watches of a connection that ends are removed at once"),
+	only(zooKeeper, `metric: response_packet_\w+ .*`, "replies are encoded from the tree; there is no cache of them"),
+	only(zooKeeper, `metric: outstanding_changes_\w+ .*`, "what is prepared and not applied is no queue of records"),
+	only(zooKeeper, `metric: (prep_process_time|prep_processor_queue_\w+|proposal_process_time|close_session_prep_time) .*`,
+		"writes are prepared in batches, which takes microseconds: see sync_processor_queue_and_flush_time_ms for the whole way"),
+	only(zooKeeper, `metric: (sync_process_time|sync_processor_queue_size|sync_processor_queue_time_ms) .*`,
+		"the log has no queue: a batch gathers while the one before is synced"),
+	only(zooKeeper, `metric: (\w*commit_?proc\w*|commit_process_time|request_commit_queued|local_write_committed_time_ms|server_write_committed_time_ms|`+
+		`\w*final_proc_time_ms|\w*session_queue\w*) .*`,
+		"there is no commit processor: reads run in their connection's goroutine, writes are applied in batches"),
+	only(zooKeeper, `metric: (learner_request_processor_queue_size|skip_learner_request_to_next_processor_count|om_\w+) .*`,
+		"a learner forwards and an observer master serves without a queue of their own"),
+	only(zooKeeper, `metric: (stale_\w+) counter int`, "requests do not wait in a throttler in which they could become stale"),
+	only(zooKeeper, `metric: netty_queued_buffer_capacity .*`, "there is no Netty"),
+	only(zooKeeper, `metric: socket_closing_time .*`, "sockets are closed without waiting for the peer"),
+	only(zooKeeper, `metric: ensemble_auth_\w+ counter int`, "there is no provider for the scheme ensemble"),
+	only(zooKeeper, `system property: (file|line|path|native)\.\w+ string`, "the Java runtime's"),
+	only(zooKeeper, `system property: (user\.language|user\.timezone|jetty\.git\.hash) string`, "the Java runtime's"),
+	only(warren, `metric: (snapshot|restore)_\w+ .*`, "of 3.9"),
+	only(warren, `commands: (snapshot|restore)`, "of 3.9"),
+	only(warren, `(word envi|command env\w*): .*jvm\.memory\..*`, "3.10's names of os.memory.*, beside them"),
+}
+
+var whitelistDifferences = []surfaceDifference{
+	only(zooKeeper, `telnet: "telnet close is not executed because it is not in the whitelist.\\n"`, "nobody asked for an answer to ^C"),
+	only(warren, `telnet: ""`, "as above"),
+}
