@@ -44,3 +44,47 @@ func Create2Slots(slots []int32, body []byte) []int32 {
 		}
 	}
 }
+
+// CreatesEphemeral reports whether a write creates an ephemeral, alone or in a multi: then its session must be global.
+// Source: server-semantics 7.6.
+func CreatesEphemeral(op proto.OpCode, body []byte) bool {
+	var p Preparer // only its scratch is used
+	switch op {
+	case proto.OpCreate, proto.OpCreate2:
+		r := proto.NewReader(body)
+		c := p.decodeCreate(&r, op)
+		return r.Err() == nil && c.mode.IsEphemeral()
+	case proto.OpMulti:
+	default:
+		return false
+	}
+	ops := proto.NewMultiReader(body)
+	for {
+		header, more := ops.Next()
+		if !more {
+			return false
+		}
+		switch header.Type {
+		case proto.OpCreate, proto.OpCreate2:
+			if c := p.decodeCreate(&ops.R, header.Type); ops.R.Err() == nil && c.mode.IsEphemeral() {
+				return true
+			}
+		case proto.OpCreateContainer, proto.OpCreateTTL:
+			p.decodeCreate(&ops.R, header.Type)
+		case proto.OpDelete:
+			var del proto.DeleteRequest
+			del.Decode(&ops.R)
+		case proto.OpSetData:
+			var set proto.SetDataRequest
+			set.Decode(&ops.R)
+		case proto.OpCheck:
+			var check proto.CheckVersionRequest
+			check.Decode(&ops.R)
+		default:
+			return false
+		}
+		if ops.R.Err() != nil {
+			return false
+		}
+	}
+}

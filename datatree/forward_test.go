@@ -39,3 +39,18 @@ func TestErrorTxnIsApplied(t *testing.T) {
 	require.Equal(t, proto.Zxid(0x100000001), s.LastZxid())
 	require.Equal(t, before, s.Digest())
 }
+
+func TestCreatesEphemeral(t *testing.T) {
+	body := create("/a", proto.ModeEphemeral).AppendTo(nil)
+	require.True(t, CreatesEphemeral(proto.OpCreate, body))
+	require.True(t, CreatesEphemeral(proto.OpCreate2, body))
+	require.True(t, CreatesEphemeral(proto.OpCreate, create("/a", proto.ModeEphemeralSequential).AppendTo(nil)))
+	require.False(t, CreatesEphemeral(proto.OpCreate, create("/a", proto.ModePersistent).AppendTo(nil)))
+	require.False(t, CreatesEphemeral(proto.OpSetData, set("/a", "x", -1).AppendTo(nil)))
+	multi := (&multiOf{}).add(proto.OpSetData, set("/a", "x", -1)).add(proto.OpCreate2, create("/b", proto.ModeEphemeral)).AppendTo(nil)
+	require.True(t, CreatesEphemeral(proto.OpMulti, multi))
+	for n := range len(multi) - 16 {
+		_ = CreatesEphemeral(proto.OpMulti, multi[:n])
+	}
+	require.False(t, CreatesEphemeral(proto.OpMulti, (&multiOf{}).add(proto.OpCreate, create("/b", proto.ModePersistent)).AppendTo(nil)))
+}

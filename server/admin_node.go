@@ -33,7 +33,7 @@ func (n adminNode) Serving() bool           { return n.serving.Load() }
 func (n adminNode) Version() string         { return n.versionLine() }
 func (n adminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n adminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
-func (n adminNode) ReadOnly() bool          { return false }
+func (n adminNode) ReadOnly() bool          { return n.readOnly.Load() }
 
 // Ensemble implements admin.Node: a standalone server is in none.
 func (n adminNode) Ensemble() *admin.Ensemble { return nil }

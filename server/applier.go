@@ -140,6 +140,9 @@ func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []by
 // answerWithout answers a request that did not become a txn.
 func (a *applier) answerWithout(it *item) {
 	c := it.conn
+	if it.op == proto.OpCloseSession && it.err == proto.OK && !it.drop { // of a local session
+		a.sessionEnded(it, it.session.id)
+	}
 	if c == nil {
 		return
 	}

@@ -205,6 +205,9 @@ func (s *Server) mode() string {
 	if s.member == nil {
 		return "standalone"
 	}
+	if s.readOnly.Load() {
+		return "read-only"
+	}
 	switch s.member.view.Load().State {
 	case zab.Leading:
 		return "leader"

@@ -60,6 +60,10 @@ func (f *following) request(b *batch, r *request) bool {
 		return true
 	}
 	it := item{conn: r.conn, session: r.session, received: b.received, xid: r.xid, op: r.op}
+	if r.conn == nil && endsLocally(r) { // it has expired
+		f.m.answer(localEnd(r, b.received))
+		return true
+	}
 	if r.conn == nil || f.link == nil {
 		it.drop = true
 		if r.conn != nil {
@@ -78,21 +82,44 @@ func (f *following) request(b *batch, r *request) bool {
 	case s.waitedTooLong(r.op, b.received):
 		w.here, w.item.err = true, proto.ErrThrottledOp
 		s.metrics.throttledOps.Inc()
+	case endsLocally(r):
+		w.here = true
+	case mustUpgrade(r.session, r.op, body):
+		if !s.cfg.LocalSessionsUpgradingEnabled {
+			w.here, w.item.err = true, proto.ErrEphemeralOnLocalSession
+			break
+		}
+		f.upgrade(r.session)
 	}
 	f.m.release(r)
 	if !w.here {
 		f.forward(&w, r, body)
 	}
-	q := f.pending[r.session.id]
-	if q == nil {
-		q = &fifo[forwarded]{}
-		f.pending[r.session.id] = q
-	}
+	q := f.queue(r.session.id)
 	q.push(w)
 	if q.len() == 1 && w.here {
 		f.release(r.session.id, q, f.answer)
 	}
 	return true
+}
+
+// queue is what is pending of a session.
+func (f *following) queue(id proto.SessionID) *fifo[forwarded] {
+	q := f.pending[id]
+	if q == nil {
+		q = &fifo[forwarded]{}
+		f.pending[id] = q
+	}
+	return q
+}
+
+// upgrade makes a local session global, ahead of the request that needs it.
+func (f *following) upgrade(s *session) {
+	r := request{session: s, op: proto.OpCreateSession}
+	w := forwarded{item: item{op: proto.OpCreateSession}}
+	f.forward(&w, &r, proto.AppendInt32(nil, s.timeoutMs.Load()))
+	f.queue(s.id).push(w)
+	f.m.srv.tracker.makeGlobal(s.id)
 }
 
 // forward sends a request to the leader.

@@ -15,6 +15,7 @@ var (
 	errBadConnect  = errors.New("connect request cannot be decoded")
 	errClientAhead = errors.New("client has seen a newer zxid than this server: it must not go back in time")
 	errNoTokens    = errors.New("connection throttle has no token left")
+	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
 	errDiskFull    = errors.New("disk is full: no session can be created")
 )
 
@@ -87,8 +88,15 @@ func (c *conn) connect(frame []byte) error {
 		return errClientAhead
 	}
 	timeout := c.srv.clampTimeout(req.TimeOut)
+	if c.srv.readOnly.Load() && !req.ReadOnly {
+		return errReadOnly
+	}
 	if req.SessionID != 0 {
 		c.resumeSession(&req, timeout)
+		return nil
+	}
+	if c.srv.keepsLocal() {
+		c.beginLocal(&req, timeout)
 		return nil
 	}
 	if c.srv.guard.full() && c.srv.logStalled.Load() != 0 {
@@ -132,6 +140,7 @@ func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	switch {
 	case string(passwd[:]) != string(req.Password):
 		c.resumed(nil, nil, 0)
+	case c.srv.member != nil && c.resumeLocal(req.SessionID, timeout):
 	case c.srv.member != nil:
 		c.srv.member.resume(&resumption{conn: c, id: req.SessionID, timeoutMs: timeout})
 		if !c.wait(func() bool { return c.mu.settled }) {
@@ -145,6 +154,15 @@ func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	c.account()
 }
 
+// resumeLocal resumes a session that only this server knows; it reports false if there is none.
+func (c *conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
+	s, old := c.srv.tracker.resumeLocal(id, timeoutMs, c)
+	if s != nil {
+		c.resumed(s, old, timeoutMs)
+	}
+	return s != nil
+}
+
 // resumption is a client that comes back with its session, and waits for the word of the leader.
 type resumption struct {
 	conn      *conn
@@ -155,7 +173,7 @@ type resumption struct {
 // resumed answers a client that has come back: with its session s, whose connection so far was old, or with nothing. Any
 // goroutine may call it, once.
 func (c *conn) resumed(s *session, old *conn, timeoutMs int32) {
-	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly}
+	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.readOnly.Load()}
 	if s != nil {
 		if old != nil && old != c {
 			old.abort()

@@ -80,6 +80,11 @@ func (l *leading) request(b *batch, r *request) bool {
 	if l.refused || l.entries.len() >= inFlightMax {
 		return false
 	}
+	if endsLocally(r) {
+		l.m.release(r)
+		l.between(localEnd(r, b.received))
+		return true
+	}
 	w := write{conn: r.conn, local: r.session, xid: r.xid, op: r.op, body: r.body.of(b.buf), ids: r.ids, at: b.received}
 	if r.session != nil {
 		w.session = r.session.id
@@ -194,17 +199,27 @@ func (l *leading) prepare(w *write) {
 		code = proto.ErrThrottledOp
 		s.metrics.throttledOps.Inc()
 	default:
-		code = s.tracker.check(w.session, w.link)
+		code = s.tracker.check(w.session, w.link, s.cfg.LocalSessionsEnabled)
 	}
 	if code != proto.OK && w.link == 0 {
 		it.err = code
 		l.between(it)
 		return
 	}
+	if code == proto.OK && mustUpgrade(w.local, w.op, w.body) && s.cfg.LocalSessionsUpgradingEnabled {
+		l.upgrade(w)
+	}
 	if w.op == proto.OpCreateSession && w.link != 0 {
 		l.trackForwarded(w)
 	}
 	l.propose(w, it, code)
+}
+
+// upgrade makes a local session of a client of this server global, ahead of the request that needs it.
+func (l *leading) upgrade(w *write) {
+	timeout := proto.AppendInt32(nil, w.local.timeoutMs.Load())
+	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout}, item{op: proto.OpCreateSession}, proto.OK)
+	l.m.srv.tracker.makeGlobal(w.session)
 }
 
 // trackForwarded begins to track a session that a learner creates.
@@ -225,7 +240,8 @@ func (l *leading) propose(w *write, it item, code proto.ErrCode) {
 	now := s.clock.wallMs()
 	ok := false
 	if code == proto.OK {
-		l.req = datatree.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids}
+		l.req = datatree.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
+			LocalSession: s.cfg.LocalSessionsEnabled && w.session != 0 && s.tracker.isLocal(w.session)}
 		s.store.mu.RLock()
 		l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
 		s.store.mu.RUnlock()

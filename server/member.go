@@ -59,24 +59,6 @@ type member struct {
 	again                bool // the core was given input while its output was handled
 }
 
-// role is what a serving member does with requests: a leader prepares them, a learner forwards them.
-type role interface {
-	// request takes one request. It returns false, and has done nothing, if there is no room for it now.
-	request(b *batch, r *request) bool
-	// packet takes a packet that is the host's affair: REQUEST, REVALIDATE, and the data of PING and SYNC.
-	packet(l *peers.Link, p *peers.Packet)
-	// resume answers a client that comes back with its session.
-	resume(r *resumption)
-	// flush ends a turn: what request has gathered goes to the core or the leader.
-	flush()
-	// deliver appends committed txns, with whom to answer, to out.
-	deliver(txns []zab.Txn, out func(zab.Txn, item, []int32))
-	// synced says that the syncs of clients of this server with these tokens are answered.
-	synced(tokens []uint64)
-	// end gives up everything that is not answered.
-	end()
-}
-
 // roleView is how things stand with a member, for everybody.
 type roleView struct {
 	State   zab.State
@@ -126,8 +108,9 @@ func (m *member) run() {
 	var batches []*batch
 	for m.drain(); !m.stop; m.drain() {
 		select {
-		case <-ticker.C:
+		case now := <-ticker.C:
 			m.core.Tick()
+			m.maybeReadOnly(now)
 		case <-m.events.wake:
 		case <-m.batches.wake:
 		}
@@ -287,6 +270,9 @@ func (m *member) changed(st zab.Status) {
 		fields = append(fields, zap.String("reason", st.Reason))
 	}
 	m.srv.log.Info("role", fields...)
+	if st.Leader >= 0 && m.srv.readOnly.Load() {
+		m.close("a leader was found")
+	}
 	switch {
 	case st.Serving && !old.Serving:
 		m.open()
@@ -375,6 +361,7 @@ func (m *member) resumeNow(r *resumption) {
 func (m *member) close(reason string) {
 	m.generation.Add(1)
 	m.srv.serving.Store(false)
+	m.srv.readOnly.Store(false)
 	m.opening = false
 	if m.role != nil {
 		m.role.end()

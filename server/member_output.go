@@ -120,24 +120,11 @@ func (m *member) deliver(txns []zab.Txn) {
 	if m.role != nil {
 		m.role.deliver(txns, add)
 	} else {
-		for _, t := range txns {
-			add(t, remoteItem(t.Payload), nil)
-		}
+		none{}.deliver(txns, add)
 	}
 	b.bytes = int64(bytes)
 	m.queued.Add(b.bytes)
 	m.applier.put(b)
-}
-
-// remoteItem is the item of a txn that nobody here asked for.
-func remoteItem(payload []byte) item { return item{op: txnType(payload)} }
-
-// txnType returns the type in the header of a txn; payloads have a header, which peers and the log have checked.
-func txnType(payload []byte) proto.OpCode {
-	r := proto.NewReader(payload)
-	var h proto.TxnHeader
-	h.Decode(&r)
-	return h.Type
 }
 
 // forget drops a link that is gone, and what came on it.

@@ -42,6 +42,8 @@ type Options struct {
 	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
 	DialPeer   func(ctx context.Context, network, address string) (net.Conn, error)
 	ListenPeer func(network, address string) (net.Listener, error)
+	// ListenClient replaces net.Listen for the plain client port, if it is not nil.
+	ListenClient func(network, address string) (net.Listener, error)
 }
 
 // Server is one node. Its life is New, Start, Stop; none of them may be called twice.
@@ -91,6 +93,8 @@ type Server struct {
 	logStalled atomic.Int64
 	// serving is true from the end of Start to the beginning of Stop.
 	serving atomic.Bool
+	// readOnly is true while a member without a leader serves read-only clients.
+	readOnly atomic.Bool
 
 	listeners []net.Listener
 	metricsLn net.Listener
@@ -244,6 +248,11 @@ func (s *Server) Stop() {
 	if s.member != nil {
 		s.leaveEnsemble()
 	}
+	s.end()
+}
+
+// end is Stop without the hand-over.
+func (s *Server) end() {
 	s.serving.Store(false)
 	close(s.stopping)
 	_ = s.snaps.Close()

@@ -15,6 +15,7 @@ type session struct {
 	id        proto.SessionID
 	timeoutMs atomic.Int32
 	heard     atomic.Int64 // when its client was last heard of, ns on the server's clock
+	local     atomic.Bool  // only this server knows it
 	closing   atomic.Bool  // its closeSession is on its way: nothing else of it is accepted
 
 	conn     *conn      // that serves it now, or nil; guarded by tracker.mu
@@ -144,7 +145,7 @@ func (t *tracker) remove(id proto.SessionID) *conn {
 
 // place puts s into the bucket of its timeout. REQUIRES: t.mu.
 func (t *tracker) place(s *session) {
-	if t.mu.learns {
+	if t.mu.learns && !s.local.Load() {
 		return
 	}
 	delete(t.mu.buckets[s.bucket], s)

@@ -41,13 +41,15 @@ func (t *tracker) track(id proto.SessionID, timeoutMs int32, link zab.LinkID, no
 	}
 }
 
-// check says whether a request of a session may be taken from link: the session lives, and its client is there. Source:
-// quorum-protocol 8.2.
-func (t *tracker) check(id proto.SessionID, link zab.LinkID) proto.ErrCode {
+// check says whether a request of a session may be taken from link: the session lives, and its client is there. local says that
+// learners may have sessions of their own. Source: quorum-protocol 8.2, 8.7.
+func (t *tracker) check(id proto.SessionID, link zab.LinkID, local bool) proto.ErrCode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.mu.sessions[id]
 	switch {
+	case s == nil && local && link != ownerHere && byte(id>>56) != byte(t.mu.nextID>>56):
+		return proto.OK // a local session of that learner, for all that can be known here
 	case s == nil || s.closing.Load():
 		return proto.ErrSessionExpired
 	case s.owner == ownerUnknown:
@@ -110,6 +112,9 @@ func (t *tracker) appendTouched(b []byte) []byte {
 		return b
 	}
 	for id, s := range t.mu.sessions {
+		if s.local.Load() {
+			continue
+		}
 		if heard := s.heard.Load(); heard > s.reported {
 			s.reported = heard
 			b = binary.BigEndian.AppendUint64(b, uint64(id))

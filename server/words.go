@@ -116,9 +116,12 @@ func (s *Server) wordAllowed(word string) bool {
 func (s *Server) wordRuok(_ *conn, out *bytes.Buffer) { out.WriteString("imok") }
 
 func (s *Server) wordIsro(_ *conn, out *bytes.Buffer) {
-	if s.serving.Load() {
+	switch {
+	case s.readOnly.Load():
+		out.WriteString("ro")
+	case s.serving.Load():
 		out.WriteString("rw")
-	} else {
+	default:
 		out.WriteString("null")
 	}
 }
