@@ -18,7 +18,11 @@ func (s *Server) listen() error {
 		return nil
 	}
 	addr := net.JoinHostPort(s.cfg.ClientPortAddress, strconv.Itoa(s.cfg.ClientPort))
-	ln, err := net.Listen("tcp", addr)
+	listen := net.Listen
+	if s.options.ListenClient != nil {
+		listen = s.options.ListenClient
+	}
+	ln, err := listen("tcp", addr)
 	if err != nil {
 		return &BindError{Addr: addr, Err: err}
 	}

@@ -1,0 +1,82 @@
+package server
+
+import (
+	"github.com/seed94657493/warren/proto"
+)
+
+// Status is how things stand with a server at one moment.
+type Status struct {
+	// Mode is "standalone", "leader", "follower", "observer" or "looking", as the four-letter word stat shows it.
+	Mode string
+	// Leader is the id of the leader that this server follows, or is; -1 if it knows none or is standalone.
+	Leader proto.ServerID
+	// Epoch is the leader's; 0 if there is none.
+	Epoch int64
+	// Serving is true while clients are accepted.
+	Serving bool
+	// Zxid is that of the newest txn that is applied, and Digest that of the tree right after it. Two servers with the same zxid
+	// have the same digest.
+	Zxid   proto.Zxid
+	Digest int64
+	// Sessions is how many sessions the replicated state holds.
+	Sessions int
+}
+
+// Status returns how things stand. Any goroutine may call it after Start and before Stop.
+func (s *Server) Status() Status {
+	st := Status{Mode: s.mode(), Leader: -1, Serving: s.serving.Load()}
+	if s.member != nil {
+		v := s.member.view.Load()
+		st.Leader, st.Epoch = v.Leader, v.Epoch
+	}
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	st.Zxid, st.Digest, st.Sessions = s.store.state.LastZxid(), s.store.state.Digest(), s.store.state.NumSessions()
+	return st
+}
+
+// HasSession reports whether the replicated state, as far as this server has applied it, holds a session.
+func (s *Server) HasSession(id proto.SessionID) bool {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	_, ok := s.store.state.Session(id)
+	return ok
+}
+
+// ExpireSession ends a session as if its client had been silent for its timeout. It returns false, and does nothing, if
+// this server does not decide about sessions (it is no leader that serves, and not standalone) or does not know this one. The
+// session has ended when the txn is applied, which ExpireSession does not wait for.
+func (s *Server) ExpireSession(id proto.SessionID) bool {
+	if !s.decides() {
+		return false
+	}
+	e := s.tracker.expire(id)
+	if e == nil {
+		return false
+	}
+	s.closeSession(e)
+	return true
+}
+
+// expire marks a session as closing, and returns it unless that has happened before.
+func (t *tracker) expire(id proto.SessionID) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	if s == nil || t.mu.learns || s.closing.Swap(true) {
+		return nil
+	}
+	delete(t.mu.buckets[s.bucket], s)
+	s.bucket = -1
+	return s
+}
+
+// CutClients ends every client connection at once, as a network that fails does. Sessions live on.
+func (s *Server) CutClients() { s.conns.each(func(c *conn) { c.abort() }) }
+
+// Abort ends the node like Stop, but as abruptly as a process can: clients are cut off with what they wait for, and a leader
+// hands nothing over. It is for tests of what happens then.
+func (s *Server) Abort() {
+	s.CutClients()
+	s.end()
+}
