@@ -121,6 +121,8 @@ func (m *member) deliver(txns []zab.Txn) {
 		m.role.deliver(txns, add)
 	} else {
 		none{}.deliver(txns, add)
+		// What is delivered while the role opens may not be applied yet when it is open: opened must not rely on the state.
+		m.delivered = txns[len(txns)-1].Zxid
 	}
 	b.bytes = int64(bytes)
 	m.queued.Add(b.bytes)
