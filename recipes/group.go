@@ -115,26 +115,8 @@ func (g *Group) follow(ctx context.Context, w *client.Watch, yield func([]Member
 		if !yield(members, nil) {
 			return nil
 		}
-		e, ok := w.Next(ctx)
-		for more := ok; more; { // one reading serves all that has happened
-			select {
-			case next, isOpen := <-w.C():
-				if more = isOpen; isOpen {
-					e = next
-				}
-			default:
-				more = false
-			}
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case e.Err != nil:
-			return e.Err
-		case !ok && w.Err() != nil:
-			return w.Err()
-		case !ok:
-			return client.ErrClosed
+		if err := awaitNews(ctx, w); err != nil {
+			return err
 		}
 	}
 }

@@ -23,6 +23,7 @@ type Hold struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	revoked chan struct{}
+	isClaim bool           // the path may be another's after us
 	watched sync.WaitGroup // the goroutine that watches the own znode
 
 	release sync.Once
@@ -50,7 +51,11 @@ func (h *Hold) Release(ctx context.Context) error {
 	h.release.Do(func() {
 		h.end(ErrReleased)
 		h.watched.Wait() // the watch is closed, so that the deletion is no event for ourselves
-		h.err = h.line.leave(ctx, h.path)
+		if h.isClaim {
+			h.err = h.line.leaveClaim(ctx, h.path, h.token)
+		} else {
+			h.err = h.line.leave(ctx, h.path)
+		}
 	})
 	return h.err
 }
@@ -65,19 +70,20 @@ func Revoke(ctx context.Context, c *client.Client, path string) error {
 }
 
 // possess makes a Hold of a znode that nothing blocks. The order matters: the context is tied to the session first and the znode is seen
-// afterwards, owned by that session; whatever happens to the session later ends the context.
-func (l *line) possess(ctx context.Context, path string) (*Hold, error) {
+// afterwards, owned by that session; whatever happens to the session later ends the context. Claimed is the czxid of a znode that was
+// claimed, 0 for one of a line, whose name nobody else ever has.
+func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*Hold, error) {
 	for {
 		held, stop := l.c.WhileHeld(context.WithoutCancel(ctx), l.isStrict)
 		session, _ := l.c.Session()
 		data, stat, w, err := l.c.GetW(ctx, path)
 		switch {
-		case err == nil && client.SessionID(stat.EphemeralOwner) != session:
+		case err == nil && (client.SessionID(stat.EphemeralOwner) != session || claimed != 0 && claimed != stat.Czxid):
 			w.Close()
 			stop()
 			return nil, ErrLost
 		case err == nil && held.Err() == nil:
-			h := &Hold{line: l, path: path, token: stat.Czxid, revoked: make(chan struct{})}
+			h := &Hold{line: l, path: path, token: stat.Czxid, isClaim: claimed != 0, revoked: make(chan struct{})}
 			h.ctx, h.end = context.WithCancelCause(held)
 			h.watched.Go(func() {
 				defer stop()
@@ -109,10 +115,15 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 			return
 		}
 		var data []byte
+		var stat client.Stat
 		err := client.Retry(h.ctx, func(ctx context.Context) (err error) {
-			data, _, w, err = h.line.c.GetW(ctx, h.path)
+			data, stat, w, err = h.line.c.GetW(ctx, h.path)
 			return err
 		})
+		if err == nil && stat.Czxid != h.token {
+			w.Close() // another's, after ours
+			err = ErrLost
+		}
 		if errors.Is(err, client.ErrNoNode) {
 			err = ErrLost
 		}
@@ -132,7 +143,7 @@ func (l *line) acquire(ctx context.Context, marker string, blocks blocker, isTry
 	}
 	var h *Hold
 	if err = l.await(ctx, path, blocks, isTry); err == nil {
-		h, err = l.possess(ctx, path)
+		h, err = l.possess(ctx, path, 0)
 	}
 	if err != nil {
 		_ = l.leave(ctx, path) // goes on in the background if ctx has ended; what fails for good ends with the session

@@ -147,3 +147,29 @@ func awaitEvent(ctx context.Context, w *client.Watch) error {
 	}
 	return e.Err
 }
+
+// awaitNews waits for events of a persistent watch and takes all that are there: one reading serves all that has happened.
+func awaitNews(ctx context.Context, w *client.Watch) error {
+	e, ok := w.Next(ctx)
+	for more := ok; more; {
+		select {
+		case next, isOpen := <-w.C():
+			if more = isOpen; isOpen {
+				e = next
+			}
+		default:
+			more = false
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case e.Err != nil:
+		return e.Err
+	case !ok && w.Err() != nil:
+		return w.Err()
+	case !ok:
+		return client.ErrClosed
+	}
+	return nil
+}

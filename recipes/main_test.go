@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -56,7 +57,7 @@ func run(m *testing.M) int {
 // within bounds a test step.
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -90,7 +91,8 @@ func dial(t testing.TB, options ...client.Option) *client.Client {
 
 func dialAt(t testing.TB, addr string, options ...client.Option) *client.Client {
 	t.Helper()
-	c, err := client.Dial(within(t), addr, append([]client.Option{client.WithSessionTimeout(10 * time.Second)}, options...)...)
+	c, err := client.Dial(within(t), addr, append([]client.Option{client.WithSessionTimeout(10 * time.Second),
+		client.WithBackoff(time.Millisecond, 50*time.Millisecond)}, options...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -136,17 +138,31 @@ func done(t testing.TB, ch <-chan struct{}, what string) {
 	}
 }
 
-// expire ends a session behind its client's back: somebody else takes it over and closes it.
+// expire ends a session behind its client's back: somebody else takes it over and closes it. The client takes it back as soon as it can,
+// so that may need more than one try.
 func expire(t testing.TB, options ...client.Option) (c *client.Client, end func()) {
 	t.Helper()
 	first := dial(t)
 	resume := first.Detach()
-	c = dial(t, append(options, client.WithResume(resume))...)
+	var hasEnded atomic.Bool
+	hooks := client.WithHooks(client.Hooks{State: func(st client.StateChange) {
+		if st.State == client.Expired {
+			hasEnded.Store(true)
+		}
+	}})
+	c = dial(t, append(options, client.WithResume(resume), hooks)...)
 	return c, func() {
 		t.Helper()
-		other, err := client.Dial(within(t), address, client.WithResume(resume))
-		require.NoError(t, err)
-		_ = other.Close()
+		for !hasEnded.Load() {
+			other, err := client.Dial(within(t), address, client.WithResume(resume))
+			if errors.Is(err, client.ErrSessionExpired) {
+				return
+			}
+			require.NoError(t, err)
+			if other.Close() == nil {
+				return
+			}
+		}
 	}
 }
 

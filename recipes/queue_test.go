@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,21 +40,51 @@ func ExampleQueue() {
 }
 
 // Producers and consumers whose links are cut and who give batches back: every item that was put is consumed.
-func TestQueueLosesNoItem(t *testing.T) {
+func TestQueuesLoseNoItem(t *testing.T) {
+	for name, queue := range queues {
+		t.Run(name, func(t *testing.T) { loseNoItem(t, queue) })
+	}
+}
+
+type (
+	putter    = func(context.Context, ...[]byte) error
+	taker     = func(context.Context) (*recipes.Delivery, error)
+	openQueue = func(c *client.Client, root string) (put putter, take taker)
+)
+
+// queues are all that hand out batches.
+var queues = map[string]openQueue{
+	"queue": func(c *client.Client, root string) (put putter, take taker) {
+		q := recipes.NewQueue(c, root+"/items", root+"/locks")
+		return q.Put, q.Take
+	},
+	"priority": func(c *client.Client, root string) (put putter, take taker) {
+		q := recipes.NewPriorityQueue(c, root+"/items", root+"/locks")
+		return func(ctx context.Context, items ...[]byte) error { return q.Put(ctx, int32(rand.IntN(5)-2), items...) }, q.Take
+	},
+	"delay": func(c *client.Client, root string) (put putter, take taker) {
+		q := recipes.NewDelayQueue(c, root+"/items", root+"/locks")
+		return func(ctx context.Context, items ...[]byte) error {
+			return q.Put(ctx, time.Now().Add(rand.N(100*time.Millisecond)), items...)
+		}, q.Take
+	},
+}
+
+func loseNoItem(t *testing.T, queue openQueue) {
 	root := rootOf(t)
 	var mu sync.Mutex
 	put, consumed := map[string]bool{}, map[string]int{}
 	var producers, consumers sync.WaitGroup
 	for i := range 3 {
 		k := newLink(t)
-		q := recipes.NewQueue(dialAt(t, k.addr()), root+"/items", root+"/locks")
+		enqueue, _ := queue(dialAt(t, k.addr()), root)
 		producers.Go(func() {
 			for n := range 15 {
 				if n == 7 {
 					k.loseReply(1)
 				}
 				item := fmt.Sprint(i, "-", n)
-				err := q.Put(within(t), []byte(item))
+				err := enqueue(within(t), []byte(item))
 				if err != nil && !client.MayHaveApplied(err) {
 					t.Errorf("put: %v", err)
 				}
@@ -66,10 +98,10 @@ func TestQueueLosesNoItem(t *testing.T) {
 	defer cancel()
 	for i := range 3 {
 		k := newLink(t)
-		q := recipes.NewQueue(dialAt(t, k.addr()), root+"/items", root+"/locks")
+		_, take := queue(dialAt(t, k.addr()), root)
 		consumers.Go(func() {
 			for n := 0; ; n++ {
-				d, err := q.Take(ctx)
+				d, err := take(ctx)
 				if errors.Is(err, context.Canceled) {
 					return
 				}

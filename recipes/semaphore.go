@@ -68,7 +68,7 @@ func (s *Semaphore) lease(ctx context.Context, isTry bool) (*Hold, error) {
 	}
 	var h *Hold
 	if err = s.awaitRoom(ctx, path, isTry); err == nil {
-		h, err = s.leases.possess(ctx, path)
+		h, err = s.leases.possess(ctx, path, 0)
 	}
 	if err != nil {
 		_ = s.leases.leave(ctx, path) // goes on in the background if ctx has ended

@@ -1,0 +1,231 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+const itemMarker = "queue-"
+
+// batches is what the queues have in common: persistent znodes that hold items, and ephemerals of the same names that say who is at them.
+// What differs is the names.
+type batches struct {
+	items line
+	locks line
+	parse func(rest string) (entry, bool) // reads what follows the marker in a name
+}
+
+// entry is the name of one batch and what it says.
+type entry struct {
+	name string
+	key  int64 // smaller is first
+	seq  int32 // decides among those with one key
+	due  time.Time
+}
+
+func newBatches(c *client.Client, path, locks string, parse func(string) (entry, bool), options []Option) batches {
+	o := newOptions(options)
+	return batches{line{c: c, parent: path, options: o}, line{c: c, parent: locks, options: o}, parse}
+}
+
+// put adds a batch under a name to which the server adds a number.
+func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
+	data := encodeItems(items)
+	for {
+		err := client.Retry(ctx, func(ctx context.Context) error {
+			_, err := q.items.c.Create(ctx, childOf(q.items.parent, name), data, client.PersistentSequential, client.WithACL(q.items.acl...))
+			return err
+		})
+		if !errors.Is(err, client.ErrNoNode) {
+			return err
+		}
+		if err := q.items.ensure(ctx, q.items.c, q.items.parent); err != nil {
+			return err
+		}
+	}
+}
+
+// order picks the names of batches and sorts them. Numbers are compared by their distance, as in a line.
+func (q *batches) order(names []string) []entry {
+	var all []entry
+	for _, name := range names {
+		if i := strings.LastIndex(name, itemMarker); i >= 0 {
+			if e, ok := q.parse(name[i+len(itemMarker):]); ok {
+				e.name = name
+				all = append(all, e)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), int(a.seq-b.seq))
+	})
+	return all
+}
+
+func (q *batches) len(ctx context.Context) (int, error) {
+	var names []string
+	err := client.Retry(ctx, func(ctx context.Context) (err error) {
+		names, _, err = q.items.c.Children(ctx, q.items.parent)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return 0, nil
+	}
+	return len(q.order(names)), err
+}
+
+// Delivery is a batch that one consumer is at. One of Done and Release must be called.
+type Delivery struct {
+	*Hold // of the lock; Context ends when another consumer may get the batch, Release gives it back
+	Items [][]byte
+
+	queue *batches
+	item  string
+}
+
+// Done removes the batch: its items are consumed. If ctx ends first, it is removed in the background.
+func (d *Delivery) Done(ctx context.Context) error {
+	err := d.queue.items.c.DeleteSurely(ctx, d.item)
+	return errors.Join(err, d.Release(ctx))
+}
+
+// take waits for a batch that is due and that nobody is at.
+func (q *batches) take(ctx context.Context) (*Delivery, error) {
+	for {
+		free, locksWatch, itemsWatch, err := q.free(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var d *Delivery
+		var next time.Duration = math.MaxInt64
+		isTried := false
+		for _, e := range free {
+			if next = time.Until(e.due); next > 0 {
+				break // what follows is due even later
+			}
+			isTried = true
+			if d, err = q.try(ctx, e.name); d != nil || err != nil {
+				break
+			}
+		}
+		if d == nil && err == nil && !isTried {
+			err = awaitEither(ctx, locksWatch, itemsWatch, next)
+		}
+		locksWatch.Close()
+		itemsWatch.Close()
+		if d != nil || err != nil {
+			return d, err
+		}
+	}
+}
+
+// free returns the batches that nobody was at, in order, and watches for others. The locks are read first: a batch
+// whose lock and znode went in between is in neither list.
+func (q *batches) free(ctx context.Context) (free []entry, locksWatch, itemsWatch *client.Watch, err error) {
+	locked, locksWatch, err := q.list(ctx, &q.locks)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	names, itemsWatch, err := q.list(ctx, &q.items)
+	if err != nil {
+		locksWatch.Close()
+		return nil, nil, nil, err
+	}
+	isLocked := make(map[string]bool, len(locked))
+	for _, name := range locked {
+		isLocked[name] = true
+	}
+	free = slices.DeleteFunc(q.order(names), func(e entry) bool { return isLocked[e.name] })
+	return free, locksWatch, itemsWatch, nil
+}
+
+// list returns the children of a line's parent, which it creates if it is missing, and a watch on them.
+func (q *batches) list(ctx context.Context, l *line) (names []string, w *client.Watch, err error) {
+	for {
+		err = client.Retry(ctx, func(ctx context.Context) (err error) {
+			names, _, w, err = l.c.ChildrenW(ctx, l.parent)
+			return err
+		})
+		if !errors.Is(err, client.ErrNoNode) {
+			return names, w, err
+		}
+		if err := l.ensure(ctx, l.c, l.parent); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// try locks a batch and reads it. Nil without an error means that somebody was faster.
+func (q *batches) try(ctx context.Context, name string) (*Delivery, error) {
+	lock, item := childOf(q.locks.parent, name), childOf(q.items.parent, name)
+	token, err := q.locks.claim(ctx, lock, []byte(newID()))
+	if err != nil || token == 0 {
+		if errors.Is(err, client.ErrNoNode) {
+			err = nil // the parent went with its last child
+		}
+		return nil, err
+	}
+	h, err := q.locks.possessClaim(ctx, lock, token)
+	if err != nil {
+		if errors.Is(err, ErrLost) {
+			err = nil
+		}
+		return nil, err
+	}
+	items, err := q.read(ctx, item)
+	if err != nil {
+		_ = h.Release(ctx) // goes on in the background if ctx has ended
+		if errors.Is(err, client.ErrNoNode) {
+			return nil, nil // consumed by another
+		}
+		return nil, err
+	}
+	return &Delivery{Hold: h, Items: items, queue: q, item: item}, nil
+}
+
+func (q *batches) read(ctx context.Context, item string) (items [][]byte, err error) {
+	var data []byte
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		data, _, err = q.items.c.Get(ctx, item)
+		return err
+	})
+	if err == nil {
+		if items, err = decodeItems(data); err != nil {
+			err = fmt.Errorf("%s: %w", item, err)
+		}
+	}
+	return items, err
+}
+
+// awaitEither waits for the event of one of two one-shot watches, but not longer than limit.
+func awaitEither(ctx context.Context, a, b *client.Watch, limit time.Duration) error {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	var e client.Event
+	var ok bool
+	w := a
+	select {
+	case e, ok = <-a.C():
+	case e, ok = <-b.C():
+		w = b
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	switch {
+	case !ok && w.Err() != nil:
+		return w.Err()
+	case !ok:
+		return client.ErrClosed
+	}
+	return e.Err
+}

@@ -1,0 +1,117 @@
+package recipes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// claim creates an ephemeral znode whose path others want too, unless there is one, and returns its czxid, 0 if another has it. The data
+// should be unlike that of other claims of this session: by data and owner the znode is recognised if the connection is lost
+// before the answer. If ctx ends before that is settled, there is a second to undo it; after that the znode may stay as long as the
+// session. Errors: ErrNoNode if there is no parent.
+func (l *line) claim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) error {
+		_, stat, err := l.c.CreateStat(ctx, path, data, client.Ephemeral, client.WithACL(l.acl...))
+		token = stat.Czxid
+		return err
+	})
+	switch {
+	case errors.Is(err, client.ErrNodeExists):
+		return 0, nil
+	case !client.MayHaveApplied(err):
+		return token, err
+	}
+	token, err = l.findClaim(ctx, path, data)
+	if ctx.Err() == nil {
+		return token, err
+	}
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if token, _ = l.findClaim(undo, path, data); token != 0 {
+		_ = l.dropClaim(undo, path, token)
+	}
+	return 0, ctx.Err()
+}
+
+// claimBelow is claim that creates missing parents.
+func (l *line) claimBelow(ctx context.Context, path string, data []byte) (client.Zxid, error) {
+	for {
+		token, err := l.claim(ctx, path, data)
+		if !errors.Is(err, client.ErrNoNode) {
+			return token, err
+		}
+		if err := l.ensure(ctx, l.c, parentOf(path)); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// possessClaim makes a Hold of a znode that was claimed. If it fails the znode is deleted.
+func (l *line) possessClaim(ctx context.Context, path string, token client.Zxid) (*Hold, error) {
+	h, err := l.possess(ctx, path, token)
+	if err != nil {
+		_ = l.leaveClaim(ctx, path, token) // goes on in the background if ctx has ended; what fails for good ends with the session
+	}
+	return h, err
+}
+
+// findClaim returns the czxid of a znode of this session with the data, 0 if there is none. The sync settles what an earlier connection
+// may have done.
+func (l *line) findClaim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) error {
+		err := l.c.Sync(ctx, path)
+		if err != nil {
+			return err
+		}
+		found, stat, err := l.c.Get(ctx, path)
+		session, _ := l.c.Session()
+		if token = 0; err == nil && bytes.Equal(found, data) && client.SessionID(stat.EphemeralOwner) == session {
+			token = stat.Czxid
+		}
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		err = nil
+	}
+	return token, err
+}
+
+// leaveClaim deletes a claimed znode, in the background if ctx ends first. It is content if the session is over.
+func (l *line) leaveClaim(ctx context.Context, path string, token client.Zxid) error {
+	err := l.dropClaim(ctx, path, token)
+	switch {
+	case isGone(err):
+		return nil
+	case err != nil && ctx.Err() != nil:
+		go func() { _ = l.dropClaim(context.WithoutCancel(ctx), path, token) }() // ends with the client at the latest
+	}
+	return err
+}
+
+// dropClaim deletes a claimed znode. The path may be another's by now, after a deletion whose answer was lost or under a new session, so
+// each attempt looks first. Nothing can come between the look and the deletion but a deletion by force.
+func (l *line) dropClaim(ctx context.Context, path string, token client.Zxid) error {
+	isOpen := false // an earlier deletion may still be under way
+	return again(ctx, func(ctx context.Context) error {
+		if isOpen {
+			if err := l.c.Sync(ctx, path); err != nil {
+				return err
+			}
+			isOpen = false
+		}
+		stat, exists, err := l.c.Exists(ctx, path)
+		if err != nil || !exists || stat.Czxid != token {
+			return err
+		}
+		err = l.c.Delete(ctx, path, client.AnyVersion)
+		if errors.Is(err, client.ErrNoNode) {
+			return nil
+		}
+		isOpen = isUnknown(err)
+		return err
+	})
+}

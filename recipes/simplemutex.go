@@ -1,0 +1,65 @@
+package recipes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// SimpleMutex is the simple lock of the paper: whoever creates the znode has the lock, all others wait for its deletion.
+//
+//	/path    ephemeral; its data is a fresh id, a line feed, and what WithData gave
+//
+// Guarantee: at most one Hold's Context lives at a time, and tokens grow from grant to grant. It breaks as Mutex's does, and if
+// somebody writes the znode while the connection of its creator is lost, which then takes it for another's and waits until its own
+// session ends. Grants are in no order, so one may starve, and every release wakes all who wait: a herd. It is here because it needs
+// one znode, and because others use it; Mutex is better. Curator has none. A SimpleMutex has no state and may be used concurrently.
+// Source: the paper's section 2.4.
+type SimpleMutex struct {
+	line line
+	path string
+}
+
+// NewSimpleMutex returns the lock at a path. All participants must use the same path.
+func NewSimpleMutex(c *client.Client, path string, options ...Option) *SimpleMutex {
+	return &SimpleMutex{line{c: c, options: newOptions(options)}, path}
+}
+
+// Lock waits until the lock is granted or ctx ends, and leaves no znode behind if it fails.
+func (m *SimpleMutex) Lock(ctx context.Context) (*Hold, error) { return m.lock(ctx, false) }
+
+// TryLock is Lock that returns ErrBusy instead of waiting.
+func (m *SimpleMutex) TryLock(ctx context.Context) (*Hold, error) { return m.lock(ctx, true) }
+
+func (m *SimpleMutex) lock(ctx context.Context, isTry bool) (*Hold, error) {
+	for {
+		token, err := m.line.claimBelow(ctx, m.path, append([]byte(newID()+"\n"), m.line.data...))
+		switch {
+		case err != nil:
+			return nil, err
+		case token != 0:
+			return m.line.possessClaim(ctx, m.path, token)
+		case isTry:
+			return nil, ErrBusy
+		}
+		if err := awaitChange(ctx, m.line.c, m.path); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Holder returns who has the lock, and false if nobody has.
+func (m *SimpleMutex) Holder(ctx context.Context) (holder Contender, isHeld bool, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) error {
+		data, stat, err := m.line.c.Get(ctx, m.path)
+		_, data, _ = bytes.Cut(data, []byte("\n"))
+		holder = Contender{m.path, data, stat.Czxid}
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return Contender{}, false, nil
+	}
+	return holder, err == nil, err
+}
