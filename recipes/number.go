@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
-	"time"
 
 	"github.com/seed94657493/warren/client"
 )
@@ -28,11 +26,7 @@ var (
 // about it. What Get returns may be old when it arrives. It breaks if somebody deletes the znode, which begins at 0 again. Changes
 // are optimistic, so many that compete slow each other down. A Number has no state and may be used concurrently. Source:
 // operations section 9.2.
-type Number[T int32 | int64] struct {
-	c    *client.Client
-	path string
-	options
-}
+type Number[T int32 | int64] struct{ cell }
 
 // Counter is a number in the layout of Curator's SharedCount and DistributedAtomicInteger: 4 bytes.
 type Counter = Number[int32]
@@ -42,23 +36,26 @@ type AtomicLong = Number[int64]
 
 // NewCounter returns the counter at a path.
 func NewCounter(c *client.Client, path string, options ...Option) *Counter {
-	return &Counter{c, path, newOptions(options)}
+	return &Counter{cell{c, path, newOptions(options)}}
 }
 
 // NewAtomicLong returns the atomic long at a path.
 func NewAtomicLong(c *client.Client, path string, options ...Option) *AtomicLong {
-	return &AtomicLong{c, path, newOptions(options)}
+	return &AtomicLong{cell{c, path, newOptions(options)}}
 }
 
 // Get returns the number. Errors: ErrFormat.
 func (n *Number[T]) Get(ctx context.Context) (T, error) {
-	value, _, _, err := n.read(ctx)
-	return value, err
+	now, err := n.read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return n.decode(now)
 }
 
 // Add adds delta and returns the sum. Errors: ErrOverflow, ErrFormat, and one that satisfies client.MayHaveApplied.
 func (n *Number[T]) Add(ctx context.Context, delta T) (T, error) {
-	return n.change(ctx, func(value T) (T, error) {
+	return n.alter(ctx, func(value T) (T, error) {
 		sum := value + delta
 		if (sum > value) != (delta > 0) && delta != 0 {
 			return 0, fmt.Errorf("%w: %d + %d at %s", ErrOverflow, value, delta, n.path)
@@ -69,10 +66,8 @@ func (n *Number[T]) Add(ctx context.Context, delta T) (T, error) {
 
 // Set replaces the number, whatever it is. It may be repeated after a lost connection, so another change in between may be lost.
 func (n *Number[T]) Set(ctx context.Context, value T) error {
-	return again(ctx, func(ctx context.Context) error {
-		_, err := n.change(ctx, func(T) (T, error) { return value, nil })
-		return err
-	})
+	_, err := n.put(ctx, n.encode(value))
+	return err
 }
 
 // errDiffers stops a CompareAndSet.
@@ -80,7 +75,7 @@ var errDiffers = errors.New("recipes: number differs")
 
 // CompareAndSet replaces the number if it is the expected one, and reports whether it was. Errors are those of Add.
 func (n *Number[T]) CompareAndSet(ctx context.Context, expected, value T) (bool, error) {
-	_, err := n.change(ctx, func(now T) (T, error) {
+	_, err := n.alter(ctx, func(now T) (T, error) {
 		if now != expected {
 			return 0, errDiffers
 		}
@@ -98,8 +93,8 @@ func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for node, err := range n.c.Follow(ctx, n.path) {
 			var value T
-			if err == nil && node.Exists {
-				value, err = n.decode(node.Data)
+			if err == nil {
+				value, err = n.decode(content{node.Data, node.Stat, node.Exists})
 			}
 			if !yield(value, err) || err != nil {
 				return
@@ -108,64 +103,18 @@ func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// change applies f to the current value until nobody has come in between.
-func (n *Number[T]) change(ctx context.Context, f func(T) (T, error)) (T, error) {
-	for limit := time.Millisecond; ; limit = min(2*limit, 100*time.Millisecond) {
-		value, stat, exists, err := n.read(ctx)
-		if err != nil {
-			return 0, err
+// alter applies f to the current value until nobody has come in between.
+func (n *Number[T]) alter(ctx context.Context, f func(T) (T, error)) (value T, err error) {
+	_, err = n.change(ctx, func(old content) ([]byte, error) {
+		if value, err = n.decode(old); err == nil {
+			value, err = f(value)
 		}
-		value, err = f(value)
-		if err != nil {
-			return 0, err
-		}
-		err = n.write(ctx, value, stat.Version, exists)
-		switch {
-		case err == nil:
-			return value, nil
-		case errors.Is(err, client.ErrBadVersion), errors.Is(err, client.ErrNodeExists), errors.Is(err, client.ErrNoNode):
-			// Somebody else was faster. All who compete come back at different times.
-		case !client.SafeToRetry(err):
-			return 0, err
-		}
-		timer := time.NewTimer(rand.N(limit))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return 0, ctx.Err()
-		}
-	}
-}
-
-// write replaces what read has seen.
-func (n *Number[T]) write(ctx context.Context, value T, version int32, exists bool) error {
-	if exists {
-		_, err := n.c.Set(ctx, n.path, n.encode(value), version)
-		return err
-	}
-	_, err := n.c.Create(ctx, n.path, n.encode(value), client.Persistent, client.WithACL(n.acl...))
-	if errors.Is(err, client.ErrNoNode) {
-		if ensureErr := n.ensure(ctx, n.c, parentOf(n.path)); ensureErr != nil && !isUnknown(ensureErr) {
-			return ensureErr
-		}
-	}
-	return err
-}
-
-func (n *Number[T]) read(ctx context.Context) (value T, stat client.Stat, exists bool, err error) {
-	var data []byte
-	err = client.Retry(ctx, func(ctx context.Context) (err error) {
-		data, stat, err = n.c.Get(ctx, n.path)
-		return err
+		return n.encode(value), err
 	})
-	if errors.Is(err, client.ErrNoNode) {
-		return 0, stat, false, nil
+	if err != nil {
+		return 0, err
 	}
-	if err == nil {
-		value, err = n.decode(data)
-	}
-	return value, stat, true, err
+	return value, nil
 }
 
 func (n *Number[T]) encode(value T) []byte {
@@ -173,10 +122,13 @@ func (n *Number[T]) encode(value T) []byte {
 	return b
 }
 
-func (n *Number[T]) decode(data []byte) (value T, err error) {
-	if len(data) != binary.Size(value) {
-		return 0, fmt.Errorf("%w: %s has %d bytes, want %d", ErrFormat, n.path, len(data), binary.Size(value))
+func (n *Number[T]) decode(now content) (value T, err error) {
+	if !now.exists {
+		return 0, nil
 	}
-	_, err = binary.Decode(data, binary.BigEndian, &value)
+	if len(now.data) != binary.Size(value) {
+		return 0, fmt.Errorf("%w: %s has %d bytes, want %d", ErrFormat, n.path, len(now.data), binary.Size(value))
+	}
+	_, err = binary.Decode(now.data, binary.BigEndian, &value)
 	return value, err
 }

@@ -1,0 +1,89 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// cell is one znode whose data is replaced as a whole.
+type cell struct {
+	c    *client.Client
+	path string
+	options
+}
+
+// content is what a cell was seen to hold.
+type content struct {
+	data   []byte
+	stat   client.Stat
+	exists bool
+}
+
+func (n *cell) read(ctx context.Context) (old content, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		old.data, old.stat, err = n.c.Get(ctx, n.path)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return content{}, nil
+	}
+	old.exists = err == nil
+	return old, err
+}
+
+// change applies f to what the cell holds until nobody has come in between.
+func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) (client.Stat, error) {
+	for limit := time.Millisecond; ; limit = min(2*limit, 100*time.Millisecond) {
+		old, err := n.read(ctx)
+		if err != nil {
+			return client.Stat{}, err
+		}
+		data, err := f(old)
+		if err != nil {
+			return client.Stat{}, err
+		}
+		stat, err := n.write(ctx, data, old)
+		if err == nil || !isOvertaken(err) && !client.SafeToRetry(err) {
+			return stat, err
+		}
+		timer := time.NewTimer(rand.N(limit)) // all who compete come back at different times
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return client.Stat{}, ctx.Err()
+		}
+	}
+}
+
+// isOvertaken reports whether a write was refused because somebody else was faster, or because the parents are only there now.
+func isOvertaken(err error) bool {
+	return errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNodeExists) || errors.Is(err, client.ErrNoNode)
+}
+
+// write replaces what read has seen, and nothing else. Missing parents are created for the next try.
+func (n *cell) write(ctx context.Context, data []byte, old content) (client.Stat, error) {
+	if old.exists {
+		return n.c.Set(ctx, n.path, data, old.stat.Version)
+	}
+	_, stat, err := n.c.CreateStat(ctx, n.path, data, client.Persistent, client.WithACL(n.acl...))
+	if errors.Is(err, client.ErrNoNode) {
+		if ensureErr := n.ensure(ctx, n.c, parentOf(n.path)); ensureErr != nil && !isUnknown(ensureErr) {
+			return stat, ensureErr
+		}
+	}
+	return stat, err
+}
+
+// put replaces whatever the cell holds. It may be repeated after a lost connection, so another change in between may be lost.
+func (n *cell) put(ctx context.Context, data []byte) (stat client.Stat, err error) {
+	err = again(ctx, func(ctx context.Context) (err error) {
+		stat, err = n.change(ctx, func(content) ([]byte, error) { return data, nil })
+		return err
+	})
+	return stat, err
+}

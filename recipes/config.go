@@ -1,0 +1,178 @@
+package recipes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// ErrInvalid says that a configuration was refused by those who use it.
+var ErrInvalid = errors.New("recipes: invalid configuration")
+
+// Config is the configuration of the paper that fits one znode: processes read it when they start and are told when it changes.
+//
+//	/path    persistent; its data is the configuration
+//
+// Guarantee: what is invalid is never shown, and never published through Publish; a process that is connected arrives at the latest
+// configuration, though not at every one, and none goes back to an older one. A process that is cut off goes on with what it has.
+// It breaks if processes disagree about what is valid. For a configuration of many parts, see Bundle. A Config has no state and may be used
+// concurrently. Source: the paper's section 2.4.
+type Config[T any] struct {
+	cell
+	decode func(data []byte) (T, error)
+}
+
+// NewConfig returns the configuration at a path. Decode makes a value of the data, and refuses with an error what cannot be used; it must
+// not keep the data.
+func NewConfig[T any](c *client.Client, path string, decode func(data []byte) (T, error), options ...Option) *Config[T] {
+	return &Config[T]{cell{c, path, newOptions(options)}, decode}
+}
+
+// Revision is a configuration as one Publish wrote it.
+type Revision[T any] struct {
+	Value T
+	Zxid  client.Zxid // grows with every publication
+}
+
+// Publish replaces the configuration. What is invalid is refused with ErrInvalid. It may be repeated after a lost connection.
+func (g *Config[T]) Publish(ctx context.Context, data []byte) error {
+	if _, err := g.decode(data); err != nil {
+		return g.refuse(err)
+	}
+	_, err := g.put(ctx, data)
+	return err
+}
+
+func (g *Config[T]) refuse(err error) error {
+	return fmt.Errorf("%w at %s: %w", ErrInvalid, g.path, err)
+}
+
+// Read returns the configuration. Errors: ErrInvalid, and ErrNoNode of package client if there is none.
+func (g *Config[T]) Read(ctx context.Context) (Revision[T], error) {
+	now, err := g.read(ctx)
+	if err == nil && !now.exists {
+		err = &client.Error{Op: "getData", Path: g.path, Err: client.ErrNoNode}
+	}
+	if err != nil {
+		return Revision[T]{}, err
+	}
+	return g.revision(now.data, now.stat)
+}
+
+func (g *Config[T]) revision(data []byte, stat client.Stat) (Revision[T], error) {
+	value, err := g.decode(data)
+	if err != nil {
+		return Revision[T]{}, g.refuse(err)
+	}
+	return Revision[T]{value, stat.Mzxid}, nil
+}
+
+// Open waits for a valid configuration and returns a copy that follows it. It must be closed.
+func (g *Config[T]) Open(ctx context.Context) (*LiveConfig[T], error) {
+	life, stop := context.WithCancel(context.Background())
+	l := &LiveConfig[T]{config: g, stop: stop, done: make(chan struct{}), changed: make(chan struct{})}
+	go l.run(life)
+	for {
+		revision, changed := l.Current()
+		if revision.Zxid != 0 {
+			return l, nil
+		}
+		select {
+		case <-changed:
+			continue
+		case <-l.done:
+		case <-ctx.Done():
+		}
+		l.Close()
+		if err := l.Err(); err != nil {
+			return nil, err
+		}
+		return nil, errors.Join(ctx.Err(), l.Refused())
+	}
+}
+
+// LiveConfig is the latest valid configuration, kept up to date by one goroutine. All methods may be called concurrently, and none waits
+// for the network.
+type LiveConfig[T any] struct {
+	config *Config[T]
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu      sync.Mutex
+	now     Revision[T]
+	refused error // why the newest data is not used
+	err     error // why nothing is followed any more
+	changed chan struct{}
+}
+
+// Current returns the latest valid configuration, and a channel that is closed when there is a later one.
+func (l *LiveConfig[T]) Current() (revision Revision[T], changed <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now, l.changed
+}
+
+// Refused returns why the newest data is not used, an ErrInvalid, or nil if it is. A configuration that was deleted is no news: the last
+// one holds.
+func (l *LiveConfig[T]) Refused() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused
+}
+
+// Done returns a channel that is closed when the configuration is followed no more; Err says why.
+func (l *LiveConfig[T]) Done() <-chan struct{} { return l.done }
+
+// Err returns why the configuration is followed no more, nil while it is and after Close.
+func (l *LiveConfig[T]) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Close ends the copy and waits for its goroutine. What it shows stays.
+func (l *LiveConfig[T]) Close() {
+	l.stop()
+	<-l.done
+}
+
+func (l *LiveConfig[T]) run(ctx context.Context) {
+	defer close(l.done)
+	c := l.config.c
+	for {
+		var err error
+		for node, followErr := range c.Follow(ctx, l.config.path) {
+			if err = followErr; err == nil && node.Exists {
+				l.show(l.config.revision(node.Data, node.Stat))
+			}
+		}
+		if errors.Is(err, client.ErrSessionExpired) {
+			err = c.WaitConnected(ctx) // ends with an error if there will be no other session
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			l.mu.Lock()
+			l.err = err
+			l.mu.Unlock()
+			return
+		}
+	}
+}
+
+// show makes a revision the current one, unless it is refused or was shown.
+func (l *LiveConfig[T]) show(revision Revision[T], err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused = err
+	if err != nil || revision.Zxid <= l.now.Zxid {
+		return
+	}
+	l.now = revision
+	close(l.changed)
+	l.changed = make(chan struct{})
+}

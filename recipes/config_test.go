@@ -1,0 +1,154 @@
+package recipes_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+func ExampleConfig() {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	workers := recipes.NewConfig(c, "/example/workers", func(data []byte) (int, error) {
+		n, err := strconv.Atoi(string(data))
+		if err == nil && n < 1 {
+			err = errors.New("there must be a worker")
+		}
+		return n, err
+	})
+	fmt.Println(workers.Publish(ctx, []byte("4")))
+	fmt.Println(workers.Publish(ctx, []byte("0")))
+	live, err := workers.Open(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer live.Close()
+	now, changed := live.Current()
+	fmt.Println(now.Value)
+	fmt.Println(workers.Publish(ctx, []byte("8")))
+	<-changed
+	now, _ = live.Current()
+	fmt.Println(now.Value)
+	// Output:
+	// <nil>
+	// recipes: invalid configuration at /example/workers: there must be a worker
+	// 4
+	// <nil>
+	// 8
+}
+
+func numberConfig(c *client.Client, path string) *recipes.Config[int] {
+	return recipes.NewConfig(c, path, func(data []byte) (int, error) { return strconv.Atoi(string(data)) })
+}
+
+// awaitConfig waits until a copy shows a value.
+func awaitConfig(t *testing.T, l *recipes.LiveConfig[int], want int) recipes.Revision[int] {
+	t.Helper()
+	for {
+		now, changed := l.Current()
+		if now.Value == want {
+			return now
+		}
+		done(t, changed, fmt.Sprint("configuration ", want))
+	}
+}
+
+// The link is cut at every publication: the copy arrives at the latest, and never goes back.
+func TestConfigArrivesAtTheLatest(t *testing.T) {
+	root, k := rootOf(t), newLink(t)
+	publisher := numberConfig(dial(t), root)
+	require.NoError(t, publisher.Publish(within(t), []byte("0")))
+	l, err := numberConfig(dialAt(t, k.addr()), root).Open(within(t))
+	require.NoError(t, err)
+	defer l.Close()
+	var last client.Zxid
+	for i := range 6 {
+		k.cut()
+		for j := range 3 {
+			require.NoError(t, publisher.Publish(within(t), fmt.Append(nil, 10*i+j)))
+		}
+		k.heal()
+		now := awaitConfig(t, l, 10*i+2)
+		require.Greater(t, now.Zxid, last)
+		last = now.Zxid
+	}
+	require.NoError(t, l.Err())
+}
+
+func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	g := numberConfig(c, root)
+	_, err := g.Read(within(t))
+	require.ErrorIs(t, err, client.ErrNoNode)
+	require.ErrorIs(t, g.Publish(within(t), []byte("x")), recipes.ErrInvalid)
+	require.NoError(t, g.Publish(within(t), []byte("1")))
+	l, err := g.Open(within(t))
+	require.NoError(t, err)
+	defer l.Close()
+	require.NoError(t, l.Refused())
+
+	_, err = c.Set(within(t), root, []byte("broken"), -1) // by somebody who does not know better
+	require.NoError(t, err)
+	_, err = g.Read(within(t))
+	require.ErrorIs(t, err, recipes.ErrInvalid)
+	require.NoError(t, c.Delete(within(t), root, -1))
+	require.NoError(t, g.Publish(within(t), []byte("2")))
+	awaitConfig(t, l, 2)
+	require.NoError(t, l.Refused())
+	_, err = c.Set(within(t), root, []byte("broken"), -1)
+	require.NoError(t, err)
+	fresh := numberConfig(dial(t), root)
+	ctx, cancel := context.WithCancel(within(t))
+	refused := make(chan error)
+	go func() {
+		_, err := fresh.Open(ctx)
+		refused <- err
+	}()
+	_, changed := l.Current()
+	require.NoError(t, c.Sync(within(t), root))
+	now, _ := l.Current()
+	require.Equal(t, 2, now.Value, "the last valid one holds")
+	cancel()
+	require.ErrorIs(t, <-refused, context.Canceled)
+	require.NoError(t, g.Publish(within(t), []byte("3")))
+	done(t, changed, "a valid configuration")
+	awaitConfig(t, l, 3)
+}
+
+func TestConfigSurvivesExpiryWithRenewalOnly(t *testing.T) {
+	root := rootOf(t)
+	publisher := numberConfig(dial(t), root)
+	require.NoError(t, publisher.Publish(within(t), []byte("1")))
+	c, end := expire(t, client.WithRenewal(func(context.Context, *client.Client) error { return nil }))
+	l, err := numberConfig(c, root).Open(within(t))
+	require.NoError(t, err)
+	end()
+	require.NoError(t, publisher.Publish(within(t), []byte("2")))
+	awaitConfig(t, l, 2)
+	l.Close()
+	require.NoError(t, l.Err())
+
+	c, end = expire(t)
+	l, err = numberConfig(c, root).Open(within(t))
+	require.NoError(t, err)
+	end()
+	done(t, l.Done(), "the end of the copy")
+	require.ErrorIs(t, l.Err(), client.ErrSessionExpired)
+	now, _ := l.Current()
+	require.Equal(t, 2, now.Value)
+	l.Close()
+	_, err = numberConfig(c, root).Open(within(t))
+	require.ErrorIs(t, err, client.ErrSessionExpired)
+}

@@ -1,0 +1,116 @@
+package recipes
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// Names is a name service: names that stand for bytes, such as addresses.
+//
+//	/path/printer-1    persistent; what the name stands for
+//	/path/printer-2
+//
+// Guarantee: a name stands for one thing at a time, and what it stands for changes only by Rebind and Unbind. What Lookup returns may be old
+// when it arrives; Follow arrives at the latest. Names outlive the processes that bind them: for what goes with its process, see Group and
+// Discovery. A Names has no state and may be used concurrently. Source: the naming service of the ZooKeeper recipes.
+type Names struct {
+	c    *client.Client
+	path string
+	options
+}
+
+// NewNames returns the name service at a path.
+func NewNames(c *client.Client, path string, options ...Option) *Names {
+	return &Names{c, path, newOptions(options)}
+}
+
+// cell is where a name is kept. Names have no hierarchy.
+func (n *Names) cell(name string) (*cell, error) {
+	if name == "" || strings.Contains(name, "/") {
+		return nil, client.ErrBadArguments
+	}
+	return &cell{n.c, childOf(n.path, name), n.options}, nil
+}
+
+// Bind gives a name its meaning. A name that has this meaning already is a success, one that has another is ErrBusy.
+func (n *Names) Bind(ctx context.Context, name string, data []byte) error {
+	k, err := n.cell(name)
+	if err != nil {
+		return err
+	}
+	return again(ctx, func(ctx context.Context) error {
+		_, err := k.change(ctx, func(old content) ([]byte, error) {
+			switch {
+			case !old.exists:
+				return data, nil
+			case bytes.Equal(old.data, data):
+				return nil, errBound
+			}
+			return nil, ErrBusy
+		})
+		if errors.Is(err, errBound) {
+			return nil
+		}
+		return err
+	})
+}
+
+// errBound stops a Bind that has nothing to do.
+var errBound = errors.New("recipes: name is bound already")
+
+// Rebind changes what a name stands for, whatever that was. It may be repeated after a lost connection.
+func (n *Names) Rebind(ctx context.Context, name string, data []byte) error {
+	k, err := n.cell(name)
+	if err != nil {
+		return err
+	}
+	_, err = k.put(ctx, data)
+	return err
+}
+
+// Unbind frees a name. One that is free is a success. It may be repeated after a lost connection.
+func (n *Names) Unbind(ctx context.Context, name string) error {
+	k, err := n.cell(name)
+	if err != nil {
+		return err
+	}
+	return n.c.DeleteSurely(ctx, k.path)
+}
+
+// Lookup returns what a name stands for. Errors: ErrNoNode of package client if it is free.
+func (n *Names) Lookup(ctx context.Context, name string) (data []byte, err error) {
+	k, err := n.cell(name)
+	if err != nil {
+		return nil, err
+	}
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		data, _, err = n.c.Get(ctx, k.path)
+		return err
+	})
+	return data, err
+}
+
+// Follow ranges over the meanings of a name: the current one, then every later one that is seen; while the name is free it yields a Value that
+// does not exist. See SharedValue.Follow.
+func (n *Names) Follow(ctx context.Context, name string) iter.Seq2[Value, error] {
+	return NewSharedValue(n.c, childOf(n.path, name)).Follow(ctx)
+}
+
+// List returns the names that stand for something, sorted.
+func (n *Names) List(ctx context.Context) (names []string, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		names, _, err = n.c.Children(ctx, n.path)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil
+	}
+	slices.Sort(names)
+	return names, err
+}

@@ -1,0 +1,69 @@
+package recipes
+
+import (
+	"context"
+	"iter"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// Rendezvous is that of the paper: processes that do not know each other beforehand agree on a znode, one of them writes there how it is
+// to be found, and the others wait for it.
+//
+//	/path    ephemeral; what the announcer said; it is gone when the announcer is
+//
+// Guarantee: at most one announcement holds at a time, and who waits sees one that was made. It may be over when it is seen: an announcer
+// that died is announced until its session expires. It breaks if two announcers of one session say the same: they count as one. A
+// Rendezvous has no state and may be used concurrently. Source: the paper's section 2.4.
+type Rendezvous struct {
+	line line
+	path string
+}
+
+// NewRendezvous returns the rendezvous at a path.
+func NewRendezvous(c *client.Client, path string, options ...Option) *Rendezvous {
+	return &Rendezvous{line{c: c, options: newOptions(options)}, path}
+}
+
+// Meeting is an announcement.
+type Meeting struct {
+	Data  []byte
+	Token client.Zxid // grows from announcement to announcement
+}
+
+// Exists reports whether there is one.
+func (m Meeting) Exists() bool { return m.Token != 0 }
+
+// Announce says how this process is found, until the Hold is released or lost. It returns ErrBusy if somebody else has announced.
+func (r *Rendezvous) Announce(ctx context.Context, data []byte) (*Hold, error) {
+	token, err := r.line.claimBelow(ctx, r.path, data)
+	switch {
+	case err != nil:
+		return nil, err
+	case token == 0:
+		return nil, ErrBusy
+	}
+	return r.line.possessClaim(ctx, r.path, token)
+}
+
+// Await waits for an announcement, or until ctx ends.
+func (r *Rendezvous) Await(ctx context.Context) (Meeting, error) {
+	for meeting, err := range r.Follow(ctx) {
+		if err != nil || meeting.Exists() {
+			return meeting, err
+		}
+	}
+	return Meeting{}, ctx.Err()
+}
+
+// Follow ranges over the announcements: the current one, then every later one that is seen, and one that does not Exist while there
+// is none. Those that follow each other quickly may be left out, the last never is. It ends with an error, or silently when ctx ends.
+func (r *Rendezvous) Follow(ctx context.Context) iter.Seq2[Meeting, error] {
+	return func(yield func(Meeting, error) bool) {
+		for node, err := range r.line.c.Follow(ctx, r.path) {
+			if !yield(Meeting{node.Data, node.Stat.Czxid}, err) || err != nil {
+				return
+			}
+		}
+	}
+}
