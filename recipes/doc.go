@@ -16,7 +16,8 @@
 // the client lives; what the client cannot delete goes with its session.
 //
 // The connection may be lost between a create and its answer. Znodes of a line are marked with a fresh id and looked for, so that none is
-// created twice; the other writes of the package are such that doing them twice does no harm. Where that is not possible the error is handed
+// created twice; those whose name others want too are recognised by owner and data, and deleted by who has looked that they are still
+// its own; the other writes of the package are such that doing them twice does no harm. Where that is not possible the error is handed
 // out and client.MayHaveApplied tells.
 //
 // # Layout
@@ -24,5 +25,6 @@
 // Where Curator has the same recipe the znodes and their data are the same, so that Go and Java programs may share a path. Missing
 // parents are created as containers. The root of a chroot must exist.
 //
-// Goroutines: one for each Hold and one for each PersistentNode, which end with them. Nothing else runs in the background.
+// Goroutines: one for each Hold, PersistentNode, LiveConfig and Provider, which end with them, and one for each release of a claimed znode
+// whose context ended first, which ends with the client at the latest. Nothing else runs in the background.
 package recipes

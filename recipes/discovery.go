@@ -1,0 +1,169 @@
+package recipes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// Discovery is a register of services and of the instances that provide them.
+//
+//	/base/web/7f0c...    ephemeral; an instance of the service web, as JSON
+//	/base/web/91aa...
+//	/base/mail/03de...
+//
+// Guarantee: that of Group. An instance that died is listed until its session expires, and one that is listed may refuse to work: who uses
+// it tries another then (see Provider.NoteError). An instance that is cut off goes on unlisted. The layout is that of Curator's
+// x-discovery. A Discovery has no state and may be used concurrently. Source: operations section 9.2.
+type Discovery struct {
+	c    *client.Client
+	base string
+	options
+}
+
+// NewDiscovery returns the register at a path.
+func NewDiscovery(c *client.Client, base string, options ...Option) *Discovery {
+	return &Discovery{c, base, newOptions(options)}
+}
+
+func (d *Discovery) cell(name, id string) (*cell, error) {
+	if name == "" || id == "" || strings.Contains(name, "/") || strings.Contains(id, "/") {
+		return nil, client.ErrBadArguments
+	}
+	return &cell{d.c, childOf(childOf(d.base, name), id), d.options}, nil
+}
+
+// Registration is an instance that is registered.
+type Registration struct {
+	Instance Instance // with its id and time
+	cell     *cell
+	node     *PersistentNode // nil unless it is dynamic
+}
+
+// Register lists an instance and waits until it is listed. It stays so as its type says, and a dynamic one also under a new session if the
+// client opens one (client.WithRenewal). An instance of another session with the same id is waited for, if both are dynamic.
+func (d *Discovery) Register(ctx context.Context, s Instance) (*Registration, error) {
+	if s.ID == "" {
+		s.ID = newID()
+	}
+	if s.RegisteredAt.IsZero() {
+		s.RegisteredAt = time.Now()
+	}
+	s.Type = cmp.Or(s.Type, Dynamic)
+	k, err := d.cell(s.Name, s.ID)
+	if err == nil && s.Type != Dynamic && s.Type != Static && s.Type != Permanent {
+		err = client.ErrBadArguments
+	}
+	var data []byte
+	if err == nil {
+		data, err = s.encode()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &Registration{Instance: s, cell: k}
+	if s.Type != Dynamic {
+		_, err = k.put(ctx, data)
+		return r, err
+	}
+	r.node = NewPersistentNode(d.c, k.path, data, WithACL(d.acl...))
+	if err := r.node.AwaitCreated(ctx); err != nil {
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = r.node.Close(leaving) // what is left of it goes with the session
+		return nil, err
+	}
+	return r, nil
+}
+
+// Update changes what is said of the instance: all but name, id, type and time. It waits for static and permanent instances only.
+func (r *Registration) Update(ctx context.Context, s Instance) error {
+	s.Name, s.ID, s.Type, s.RegisteredAt = r.Instance.Name, r.Instance.ID, r.Instance.Type, r.Instance.RegisteredAt
+	data, err := s.encode()
+	if err != nil {
+		return err
+	}
+	if r.node != nil {
+		r.node.Set(data)
+		return nil
+	}
+	_, err = r.cell.put(ctx, data)
+	return err
+}
+
+// Err returns why a dynamic instance is listed no more, nil while it is and after Close.
+func (r *Registration) Err() error {
+	if r.node == nil {
+		return nil
+	}
+	return r.node.Err()
+}
+
+// Close takes the instance off the list, unless it is permanent.
+func (r *Registration) Close(ctx context.Context) error {
+	switch {
+	case r.node != nil:
+		return r.node.Close(ctx)
+	case r.Instance.Type == Permanent:
+		return nil
+	}
+	return r.cell.c.DeleteSurely(ctx, r.cell.path)
+}
+
+// Unregister takes an instance of any type off the list, also another's; a dynamic one comes back if its process lives. One that is not
+// listed is a success.
+func (d *Discovery) Unregister(ctx context.Context, name, id string) error {
+	k, err := d.cell(name, id)
+	if err != nil {
+		return err
+	}
+	return d.c.DeleteSurely(ctx, k.path)
+}
+
+// Services returns the names of services that have or had instances, sorted.
+func (d *Discovery) Services(ctx context.Context) ([]string, error) { return d.list(ctx, d.base) }
+
+func (d *Discovery) list(ctx context.Context, path string) (names []string, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		names, _, err = d.c.Children(ctx, path)
+		return err
+	})
+	if errors.Is(err, client.ErrNoNode) {
+		return nil, nil
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// Instances returns the instances of a service, sorted by their znodes. What is no instance is left out.
+func (d *Discovery) Instances(ctx context.Context, name string) ([]Instance, error) {
+	if name == "" || strings.Contains(name, "/") {
+		return nil, client.ErrBadArguments
+	}
+	ids, err := d.list(ctx, childOf(d.base, name))
+	if err != nil {
+		return nil, err
+	}
+	var all []Instance
+	for _, id := range ids {
+		err := client.Retry(ctx, func(ctx context.Context) error {
+			data, _, err := d.c.Get(ctx, childOf(childOf(d.base, name), id))
+			if err != nil {
+				return err
+			}
+			if s, err := decodeInstance(data); err == nil {
+				all = append(all, s)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, client.ErrNoNode) {
+			return nil, err
+		}
+	}
+	return all, nil
+}

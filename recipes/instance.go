@@ -1,0 +1,189 @@
+package recipes
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// InstanceType says how long an instance of a service is registered.
+type InstanceType string
+
+// The types of instances, as Curator has them.
+const (
+	Dynamic           InstanceType = "DYNAMIC"            // as long as its session
+	Static            InstanceType = "STATIC"             // until its Registration is closed
+	Permanent         InstanceType = "PERMANENT"          // until somebody calls Unregister
+	DynamicSequential InstanceType = "DYNAMIC_SEQUENTIAL" // as Dynamic, under a numbered znode; only read, never registered
+)
+
+// Instance is one provider of a service.
+type Instance struct {
+	Name         string          // of the service
+	ID           string          // among the instances of the service; a fresh one if it is "" at registration
+	Address      string          // host name or IP address
+	Port         int             // 0 is none
+	SSLPort      int             // 0 is none
+	Payload      json.RawMessage // anything, as JSON; Curator's own programs have a "@class" in objects
+	RegisteredAt time.Time       // in milliseconds; now if it is zero at registration
+	Type         InstanceType    // Dynamic if it is "" at registration
+	URI          URISpec         // how to make a URI; nil is none
+	Disabled     bool            // registered, and not to be used
+}
+
+// URIPart is a piece of a URISpec: text, or the name of something that stands for text.
+type URIPart struct {
+	Value    string `json:"value"`
+	Variable bool   `json:"variable"`
+}
+
+// URISpec is a pattern of a URI.
+type URISpec []URIPart
+
+// ParseURISpec reads a pattern such as "{scheme}://{address}:{port}/status". The variables are those of Instance.BuildURI; {[} and {]} stand
+// for braces. Errors: ErrFormat.
+func ParseURISpec(text string) (URISpec, error) {
+	var spec URISpec
+	for rest := text; rest != ""; {
+		before, after, hasVariable := strings.Cut(rest, "{")
+		if before != "" {
+			spec = append(spec, URIPart{before, false})
+		}
+		if !hasVariable {
+			break
+		}
+		name, after, isClosed := strings.Cut(after, "}")
+		if name = strings.TrimSpace(name); !isClosed || name == "" {
+			return nil, fmt.Errorf("%w: no variable in %q at offset %d", ErrFormat, text, len(text)-len(rest)+len(before))
+		}
+		spec, rest = append(spec, URIPart{name, true}), after
+	}
+	return spec, nil
+}
+
+// BuildURI fills the pattern of the instance. The variables are scheme (https if there is an SSL port, else http), name, id, address, port,
+// ssl-port, registration-time-utc (milliseconds since 1970), service-type (in lower case), and those that are given, which come first.
+// What is not known becomes nothing.
+func (s Instance) BuildURI(given map[string]string) string {
+	var b strings.Builder
+	for _, part := range s.URI {
+		text := part.Value
+		if part.Variable {
+			var ok bool
+			if text, ok = given[part.Value]; !ok {
+				text = s.variable(part.Value)
+			}
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+func (s Instance) variable(name string) string {
+	port := func(n int) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.Itoa(n)
+	}
+	switch name {
+	case "scheme":
+		if s.SSLPort != 0 {
+			return "https"
+		}
+		return "http"
+	case "name":
+		return s.Name
+	case "id":
+		return s.ID
+	case "address":
+		return s.Address
+	case "port":
+		return port(s.Port)
+	case "ssl-port":
+		return port(s.SSLPort)
+	case "registration-time-utc":
+		return strconv.FormatInt(s.RegisteredAt.UnixMilli(), 10)
+	case "service-type":
+		return strings.ToLower(string(s.Type))
+	case "[":
+		return "{"
+	case "]":
+		return "}"
+	}
+	return ""
+}
+
+// instanceJSON is the data of an instance's znode. Source: captured from Curator 5.4.
+type instanceJSON struct {
+	Name         string          `json:"name"`
+	ID           string          `json:"id"`
+	Address      *string         `json:"address"`
+	Port         *int            `json:"port"`
+	SSLPort      *int            `json:"sslPort"`
+	Payload      json.RawMessage `json:"payload"`
+	RegisteredAt int64           `json:"registrationTimeUTC"`
+	Type         InstanceType    `json:"serviceType"`
+	URI          *uriSpecJSON    `json:"uriSpec"`
+	Enabled      *bool           `json:"enabled,omitempty"` // Curator leaves it out unless told otherwise
+}
+
+type uriSpecJSON struct {
+	Parts URISpec `json:"parts"`
+}
+
+// encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is no JSON.
+func (s Instance) encode() ([]byte, error) {
+	j := instanceJSON{Name: s.Name, ID: s.ID, Payload: s.Payload, RegisteredAt: s.RegisteredAt.UnixMilli(), Type: s.Type}
+	if s.Address != "" {
+		j.Address = &s.Address
+	}
+	if s.Port != 0 {
+		j.Port = &s.Port
+	}
+	if s.SSLPort != 0 {
+		j.SSLPort = &s.SSLPort
+	}
+	if s.URI != nil {
+		j.URI = &uriSpecJSON{s.URI}
+	}
+	if s.Disabled {
+		j.Enabled = new(bool)
+	}
+	data, err := json.Marshal(&j)
+	if err != nil {
+		return nil, fmt.Errorf("%w: instance %s of %s: %w", ErrFormat, s.ID, s.Name, err)
+	}
+	return data, nil
+}
+
+// decodeInstance reads the data of an instance's znode. What it does not know it leaves out.
+func decodeInstance(data []byte) (Instance, error) {
+	var j instanceJSON
+	if err := json.Unmarshal(data, &j); err != nil {
+		return Instance{}, fmt.Errorf("%w: instance: %w", ErrFormat, err)
+	}
+	if j.Name == "" || j.ID == "" {
+		return Instance{}, fmt.Errorf("%w: instance without name and id", ErrFormat)
+	}
+	s := Instance{Name: j.Name, ID: j.ID, Payload: j.Payload, RegisteredAt: time.UnixMilli(j.RegisteredAt), Type: j.Type,
+		Disabled: j.Enabled != nil && !*j.Enabled}
+	if string(s.Payload) == "null" {
+		s.Payload = nil
+	}
+	if j.Address != nil {
+		s.Address = *j.Address
+	}
+	if j.Port != nil {
+		s.Port = *j.Port
+	}
+	if j.SSLPort != nil {
+		s.SSLPort = *j.SSLPort
+	}
+	if j.URI != nil {
+		s.URI = j.URI.Parts
+	}
+	return s, nil
+}

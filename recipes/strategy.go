@@ -1,0 +1,50 @@
+package recipes
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+)
+
+// Strategy chooses among the instances of a service, of which there is at least one, in the order of their znodes. It may be called
+// concurrently.
+type Strategy interface {
+	Pick(instances []Instance) Instance
+}
+
+// StrategyFunc is a function that is a Strategy.
+type StrategyFunc func(instances []Instance) Instance
+
+// Pick calls f.
+func (f StrategyFunc) Pick(instances []Instance) Instance { return f(instances) }
+
+// RoundRobin chooses one after the other.
+func RoundRobin() Strategy {
+	var n atomic.Uint64
+	return StrategyFunc(func(instances []Instance) Instance {
+		return instances[(n.Add(1)-1)%uint64(len(instances))]
+	})
+}
+
+// Random chooses any.
+func Random() Strategy {
+	return StrategyFunc(func(instances []Instance) Instance { return instances[rand.IntN(len(instances))] })
+}
+
+// Sticky stays with what another strategy has chosen as long as it is there.
+func Sticky(other Strategy) Strategy {
+	var mu sync.Mutex
+	var id string
+	return StrategyFunc(func(instances []Instance) Instance {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, s := range instances {
+			if s.ID == id {
+				return s
+			}
+		}
+		s := other.Pick(instances)
+		id = s.ID
+		return s
+	})
+}
