@@ -1,0 +1,138 @@
+package zk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto"
+)
+
+// ErrCode is an error code of a server.
+type ErrCode int32
+
+// Errors of the connection and of servers. Operations return these very values, so that they may be compared by ==.
+var (
+	// ErrConnectionClosed means that the Conn was closed, or that the connection was lost before the answer: a write may have happened.
+	ErrConnectionClosed        = named(proto.ErrConnectionLoss, "zk: connection closed")
+	ErrUnknown                 = named(proto.OK, "zk: unknown error")
+	ErrAPIError                = named(proto.ErrAPIError, "zk: api error")
+	ErrNoNode                  = named(proto.ErrNoNode, "zk: node does not exist")
+	ErrNoAuth                  = named(proto.ErrNoAuth, "zk: not authenticated")
+	ErrBadVersion              = named(proto.ErrBadVersion, "zk: version conflict")
+	ErrNoChildrenForEphemerals = named(proto.ErrNoChildrenForEphemerals, "zk: ephemeral nodes may not have children")
+	ErrNodeExists              = named(proto.ErrNodeExists, "zk: node already exists")
+	ErrNotEmpty                = named(proto.ErrNotEmpty, "zk: node has children")
+	// ErrSessionExpired means that the session ended before the operation could be sent. The Conn goes on with a new one.
+	ErrSessionExpired = named(proto.ErrSessionExpired, "zk: session has been expired by the server")
+	ErrInvalidACL     = named(proto.ErrInvalidACL, "zk: invalid ACL specified")
+	// ErrInvalidFlags is returned by a create whose flags do not fit its name.
+	ErrInvalidFlags = named(proto.OK, "zk: invalid flags specified")
+	ErrAuthFailed   = named(proto.ErrAuthFailed, "zk: client authentication failed")
+	// ErrClosing is what watches report when their Conn is closed.
+	ErrClosing          = named(proto.ErrClosing, "zk: zookeeper is closing")
+	ErrNothing          = named(proto.ErrNothing, "zk: no server responses to process")
+	ErrSessionMoved     = named(proto.ErrSessionMoved, "zk: session moved to another server, so operation is ignored")
+	ErrReconfigDisabled = named(proto.ErrReconfigDisabled, "attempts to perform a reconfiguration operation when reconfiguration feature is disabled")
+	ErrBadArguments     = named(proto.ErrBadArguments, "invalid arguments")
+)
+
+// Errors that no server sends.
+var (
+	// ErrNoServer is returned by operations that waited for a connection while all servers were tried in vain.
+	ErrNoServer = named(proto.OK, "zk: could not connect to a server")
+	// ErrInvalidPath is returned for a path that no znode can have.
+	ErrInvalidPath = named(proto.OK, "zk: invalid path")
+	// ErrDeadlock is returned by Lock.Lock if the Lock is held already.
+	ErrDeadlock = named(proto.OK, "zk: trying to acquire a lock twice")
+	// ErrNotLocked is returned by Lock.Unlock if the Lock is not held.
+	ErrNotLocked = named(proto.OK, "zk: not locked")
+	// ErrShortBuffer is returned for a request that is larger than WithMaxConnBufferSize allows.
+	ErrShortBuffer = named(proto.OK, "zk: buffer too small")
+	// ErrUnhandledFieldType and ErrPtrExpected are of go-zookeeper's encoder; nothing returns them here.
+	ErrUnhandledFieldType = named(proto.OK, "zk: unhandled field type")
+	ErrPtrExpected        = named(proto.OK, "zk: encode/decode expect a non-nil pointer to struct")
+)
+
+// namedError is an error with a name in this package.
+type namedError struct {
+	code proto.ErrCode // what errors.Is finds, OK for nothing
+	text string
+}
+
+func named(code proto.ErrCode, text string) error { return &namedError{code, text} }
+
+func (e *namedError) Error() string { return e.text }
+
+// Is reports whether target is the error of package client that e stands for.
+func (e *namedError) Is(target error) bool { return e.code != proto.OK && target == error(e.code) }
+
+// unnamedError is an answer of a server that has no name in this package.
+type unnamedError struct{ code proto.ErrCode }
+
+func (e *unnamedError) Error() string { return fmt.Sprintf("unknown error: %d", int32(e.code)) }
+func (e *unnamedError) Unwrap() error { return e.code }
+
+// errorOf returns the error that stands for a code, nil for OK.
+func errorOf(code proto.ErrCode) error {
+	switch code {
+	case proto.OK:
+		return nil
+	case proto.ErrConnectionLoss:
+		return ErrConnectionClosed
+	case proto.ErrAPIError:
+		return ErrAPIError
+	case proto.ErrNoNode:
+		return ErrNoNode
+	case proto.ErrNoAuth:
+		return ErrNoAuth
+	case proto.ErrBadVersion:
+		return ErrBadVersion
+	case proto.ErrNoChildrenForEphemerals:
+		return ErrNoChildrenForEphemerals
+	case proto.ErrNodeExists:
+		return ErrNodeExists
+	case proto.ErrNotEmpty:
+		return ErrNotEmpty
+	case proto.ErrSessionExpired:
+		return ErrSessionExpired
+	case proto.ErrInvalidACL:
+		return ErrInvalidACL
+	case proto.ErrAuthFailed:
+		return ErrAuthFailed
+	case proto.ErrClosing:
+		return ErrClosing
+	case proto.ErrNothing:
+		return ErrNothing
+	case proto.ErrSessionMoved:
+		return ErrSessionMoved
+	case proto.ErrReconfigDisabled:
+		return ErrReconfigDisabled
+	case proto.ErrBadArguments:
+		return ErrBadArguments
+	}
+	return &unnamedError{code}
+}
+
+// failure returns the error of this package for one of an operation of the client.
+func failure(err error) error {
+	if e, ok := err.(*client.Error); ok {
+		err = e.Err
+	}
+	if code, ok := err.(proto.ErrCode); ok {
+		return errorOf(code)
+	}
+	var code proto.ErrCode
+	switch {
+	case errors.Is(err, client.ErrClosed):
+		return ErrConnectionClosed
+	case errors.As(err, &code):
+		return errorOf(code)
+	case errors.Is(err, client.ErrTooLarge):
+		return ErrShortBuffer
+	case errors.Is(err, context.Canceled):
+		return ErrNoServer
+	}
+	return err
+}

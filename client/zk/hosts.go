@@ -1,0 +1,170 @@
+package zk
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// DefaultPort is the port of a server that names none.
+const DefaultPort = 2181
+
+const lookupTimeout = 3 * time.Second
+
+// HostProvider chooses the servers to dial.
+type HostProvider interface {
+	// Init is called first, with the servers of Connect, shuffled and with their ports. Its error is that of Connect.
+	Init(servers []string) error
+	// Len returns how many servers there are.
+	Len() int
+	// Next returns the address to dial. retryStart is true if all servers have had their turn since Init or Connected.
+	Next() (server string, retryStart bool)
+	// Connected is called when a server has accepted the session.
+	Connected()
+}
+
+// FormatServers returns the servers with a port each, DefaultPort for those that have none.
+func FormatServers(servers []string) []string {
+	formatted := make([]string, len(servers))
+	for i, s := range servers {
+		if formatted[i] = s; !hasPort(s) {
+			formatted[i] = net.JoinHostPort(s, strconv.Itoa(DefaultPort))
+		}
+	}
+	return formatted
+}
+
+// hasPort is false for names and addresses alone, IPv6 included.
+func hasPort(server string) bool {
+	_, _, err := net.SplitHostPort(server)
+	return err == nil || net.ParseIP(server) == nil && slices.Contains([]byte(server), ':')
+}
+
+// DNSHostProviderOption changes how a DNSHostProvider works.
+type DNSHostProviderOption interface {
+	apply(*DNSHostProvider)
+}
+
+type lookupTimeoutOption time.Duration
+
+func (o lookupTimeoutOption) apply(p *DNSHostProvider) { p.timeout = time.Duration(o) }
+
+// WithLookupTimeout bounds one lookup of all names, overriding the default 3 s.
+func WithLookupTimeout(timeout time.Duration) DNSHostProviderOption {
+	return lookupTimeoutOption(timeout)
+}
+
+// DNSHostProvider walks through all addresses of all servers in a random order. Names are looked up by Init, and again whenever a walk
+// begins: when a server is looked for after a connection was lost, and when all addresses were tried in vain. A lookup that fails leaves the
+// addresses as they are. The methods may be called concurrently.
+type DNSHostProvider struct {
+	timeout time.Duration
+	lookup  func(ctx context.Context, host string) ([]string, error) // nil for net.DefaultResolver
+
+	mu      sync.Mutex
+	servers []string // as Init got them
+	addrs   []string // at least one after Init
+	last    int      // the one that Next has returned, -1 at first
+	tried   int      // how many it has returned since Init or Connected
+	isNamed bool     // a server has a name that may be looked up again
+}
+
+// NewDNSHostProvider returns a provider for WithHostProvider. A Conn without that option makes its own.
+func NewDNSHostProvider(options ...DNSHostProviderOption) *DNSHostProvider {
+	p := &DNSHostProvider{}
+	for _, o := range options {
+		o.apply(p)
+	}
+	if p.timeout == 0 {
+		p.timeout = lookupTimeout
+	}
+	return p
+}
+
+// Init looks the servers up. An error means that one of them cannot be found.
+func (hp *DNSHostProvider) Init(servers []string) error {
+	hp.mu.Lock()
+	defer hp.mu.Unlock()
+	hp.servers = slices.Clone(servers)
+	hp.addrs, hp.last, hp.tried = nil, -1, 0
+	return hp.resolve(context.Background())
+}
+
+// resolve looks all servers up and replaces the addresses if they have changed. REQUIRES: mu.
+func (hp *DNSHostProvider) resolve(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, hp.timeout)
+	defer cancel()
+	lookup := hp.lookup
+	if lookup == nil {
+		lookup = net.DefaultResolver.LookupHost
+	}
+	var found []string
+	hp.isNamed = false
+	for _, s := range hp.servers {
+		host, port, err := net.SplitHostPort(s)
+		if err != nil {
+			return fmt.Errorf("zk: server %q: %w", s, err)
+		}
+		if net.ParseIP(host) != nil {
+			found = append(found, s)
+			continue
+		}
+		hp.isNamed = true
+		addrs, err := lookup(ctx, host)
+		if err != nil {
+			return fmt.Errorf("zk: look up server %q: %w", s, err)
+		}
+		for _, a := range addrs {
+			found = append(found, net.JoinHostPort(a, port))
+		}
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("zk: no addresses are known of the servers %q", hp.servers)
+	}
+	if slices.Equal(slices.Sorted(slices.Values(found)), slices.Sorted(slices.Values(hp.addrs))) {
+		return nil
+	}
+	rand.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+	hp.addrs, hp.last = found, -1
+	return nil
+}
+
+// Len returns how many addresses there are.
+func (hp *DNSHostProvider) Len() int {
+	hp.mu.Lock()
+	defer hp.mu.Unlock()
+	return len(hp.addrs)
+}
+
+// Next returns the next address. It may look names up, which takes no longer than the timeout of WithLookupTimeout.
+func (hp *DNSHostProvider) Next() (server string, retryStart bool) {
+	return hp.next(context.Background())
+}
+
+// next is Next whose lookup ends with ctx.
+func (hp *DNSHostProvider) next(ctx context.Context) (server string, retryStart bool) {
+	hp.mu.Lock()
+	defer hp.mu.Unlock()
+	retryStart = hp.tried >= len(hp.addrs)
+	if isAgain := hp.last >= 0; isAgain && hp.isNamed && (retryStart || hp.tried == 0) {
+		_ = hp.resolve(ctx)
+	}
+	if retryStart {
+		hp.tried = 0
+	}
+	hp.tried++
+	hp.last = (hp.last + 1) % len(hp.addrs)
+	return hp.addrs[hp.last], retryStart
+}
+
+// Connected begins a new walk.
+func (hp *DNSHostProvider) Connected() {
+	hp.mu.Lock()
+	defer hp.mu.Unlock()
+	hp.tried = 0
+}

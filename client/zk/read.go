@@ -1,0 +1,119 @@
+package zk
+
+// failed returns what an operation with a Stat returns beside its error.
+func failed(err error) (*Stat, error) {
+	if err = failure(err); err == ErrConnectionClosed {
+		return nil, err
+	}
+	return new(Stat), err
+}
+
+// Get returns the data and the Stat of a znode.
+func (c *Conn) Get(path string) ([]byte, *Stat, error) {
+	if err := checkPath(path, false); err != nil {
+		return nil, nil, err
+	}
+	data, stat, err := c.client.Get(c.wait(), path)
+	if err != nil {
+		none, err := failed(err)
+		return nil, none, err
+	}
+	return data, statOf(&stat), nil
+}
+
+// GetW is Get that also sets a watch on the data, whose one event comes through the channel.
+func (c *Conn) GetW(path string) ([]byte, *Stat, <-chan Event, error) {
+	if err := checkPath(path, false); err != nil {
+		return nil, nil, nil, err
+	}
+	ch := make(watchChannel, 1)
+	data, stat, _, err := c.client.GetW(c.wait(), path, ch)
+	if err != nil {
+		return nil, nil, nil, failure(err)
+	}
+	return data, statOf(&stat), ch, nil
+}
+
+// Exists reports whether there is a znode, and its Stat, which is zero if there is none.
+func (c *Conn) Exists(path string) (bool, *Stat, error) {
+	if err := checkPath(path, false); err != nil {
+		return false, nil, err
+	}
+	stat, exists, err := c.client.Exists(c.wait(), path)
+	if err != nil {
+		none, err := failed(err)
+		return false, none, err
+	}
+	return exists, statOf(&stat), nil
+}
+
+// ExistsW is Exists that also sets a watch, on the znode or on its creation, whose one event comes through the channel.
+func (c *Conn) ExistsW(path string) (bool, *Stat, <-chan Event, error) {
+	if err := checkPath(path, false); err != nil {
+		return false, nil, nil, err
+	}
+	ch := make(watchChannel, 1)
+	stat, exists, _, err := c.client.ExistsW(c.wait(), path, ch)
+	if err != nil {
+		return false, nil, nil, failure(err)
+	}
+	return exists, statOf(&stat), ch, nil
+}
+
+// Children returns the names of a znode's children and its Stat.
+func (c *Conn) Children(path string) ([]string, *Stat, error) {
+	if err := checkPath(path, false); err != nil {
+		return nil, nil, err
+	}
+	children, stat, err := c.client.Children(c.wait(), path)
+	if err != nil {
+		none, err := failed(err)
+		return nil, none, err
+	}
+	return notNil(children), statOf(&stat), nil
+}
+
+// ChildrenW is Children that also sets a watch on the list, whose one event comes through the channel.
+func (c *Conn) ChildrenW(path string) ([]string, *Stat, <-chan Event, error) {
+	if err := checkPath(path, false); err != nil {
+		return nil, nil, nil, err
+	}
+	ch := make(watchChannel, 1)
+	children, stat, _, err := c.client.ChildrenW(c.wait(), path, ch)
+	if err != nil {
+		return nil, nil, nil, failure(err)
+	}
+	return notNil(children), statOf(&stat), ch, nil
+}
+
+// notNil makes a list without elements one that is there.
+func notNil[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// GetACL returns the ACL of a znode and its Stat.
+func (c *Conn) GetACL(path string) ([]ACL, *Stat, error) {
+	if err := checkPath(path, false); err != nil {
+		return nil, nil, err
+	}
+	acl, stat, err := c.client.GetACL(c.wait(), path)
+	if err != nil {
+		none, err := failed(err)
+		return nil, none, err
+	}
+	return notNil(acl), statOf(&stat), nil
+}
+
+// Sync waits until the server has applied every write that was committed when Sync was called. It returns the path.
+func (c *Conn) Sync(path string) (string, error) {
+	if err := checkPath(path, false); err != nil {
+		return "", err
+	}
+	if err := c.client.Sync(c.wait(), path); err != nil {
+		return "", failure(err)
+	}
+	return path, nil
+}

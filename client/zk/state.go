@@ -1,0 +1,94 @@
+package zk
+
+// State is the state of a Conn.
+type State int32
+
+// The states of a Conn. It goes from StateConnecting to StateConnected when a server has accepted the connection, to StateHasSession when
+// it has accepted the session, and to StateDisconnected when the connection is lost.
+const (
+	StateUnknown           State = -1
+	StateDisconnected      State = 0
+	StateConnecting        State = 1
+	StateSyncConnected     State = 3 // in the events of watches
+	StateAuthFailed        State = 4 // credentials that were accepted before have been refused; the Conn is of no use any more
+	StateConnectedReadOnly State = 5
+	StateSaslAuthenticated State = 6
+	StateExpired           State = -112 // the session has expired; a new one follows
+
+	StateConnected  = State(100)
+	StateHasSession = State(101)
+)
+
+// String returns the name of the constant.
+func (s State) String() string {
+	switch s {
+	case StateUnknown:
+		return "StateUnknown"
+	case StateDisconnected:
+		return "StateDisconnected"
+	case StateConnecting:
+		return "StateConnecting"
+	case StateSyncConnected:
+		return "StateSyncConnected"
+	case StateAuthFailed:
+		return "StateAuthFailed"
+	case StateConnectedReadOnly:
+		return "StateConnectedReadOnly"
+	case StateSaslAuthenticated:
+		return "StateSaslAuthenticated"
+	case StateExpired:
+		return "StateExpired"
+	case StateConnected:
+		return "StateConnected"
+	case StateHasSession:
+		return "StateHasSession"
+	}
+	return "Unknown"
+}
+
+// EventType says what an Event reports.
+type EventType int32
+
+// The types of events.
+const (
+	EventNodeCreated         EventType = 1
+	EventNodeDeleted         EventType = 2
+	EventNodeDataChanged     EventType = 3
+	EventNodeChildrenChanged EventType = 4
+
+	// EventSession reports a State of the Conn.
+	EventSession EventType = -1
+	// EventNotWatching is the event of a watch that ended with its session (ErrSessionExpired) or Conn (ErrClosing).
+	EventNotWatching EventType = -2
+)
+
+// String returns the name of the constant.
+func (t EventType) String() string {
+	switch t {
+	case EventNodeCreated:
+		return "EventNodeCreated"
+	case EventNodeDeleted:
+		return "EventNodeDeleted"
+	case EventNodeDataChanged:
+		return "EventNodeDataChanged"
+	case EventNodeChildrenChanged:
+		return "EventNodeChildrenChanged"
+	case EventSession:
+		return "EventSession"
+	case EventNotWatching:
+		return "EventNotWatching"
+	}
+	return "Unknown"
+}
+
+// Event is a change of a watched znode, or of the state of the Conn.
+type Event struct {
+	Type   EventType
+	State  State
+	Path   string // of the znode; empty for EventSession
+	Err    error  // of EventNotWatching
+	Server string // of EventSession: the address
+}
+
+// EventCallback is called with every event, one after the other.
+type EventCallback func(Event)
