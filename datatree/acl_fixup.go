@@ -18,6 +18,7 @@ const (
 	ProviderIP
 	ProviderSASL
 	ProviderX509
+	ProviderX509Names // ids of scheme x509 may be names of another form than a subject
 )
 
 // DefaultProviders is what a server has without any setting.
@@ -34,7 +35,7 @@ func (p Providers) accepts(scheme, id []byte) bool {
 	case SchemeSASL:
 		return p&ProviderSASL != 0 && validKerberosName(id)
 	case SchemeX509:
-		return p&ProviderX509 != 0 && validDistinguishedName(id)
+		return p&ProviderX509 != 0 && (validDistinguishedName(id) || p&ProviderX509Names != 0)
 	}
 	return false
 }

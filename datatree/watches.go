@@ -64,7 +64,7 @@ func selectedModes(t proto.WatcherType) watchMode {
 // watched path beside its name, all free of pointers. What is freed is used again. There is no limit
 // on the number of watches: that is the server's.
 //
-// Watches does not lock. Has, Count, CountData and Each only read; everything else writes, also
+// Watches does not lock. Has, Count, CountData, PathsOf and Each only read; everything else writes, also
 // the registration of a watch by a read request.
 type Watches struct {
 	paths watchPaths
@@ -276,4 +276,12 @@ func hasMode(m, want watchMode) int {
 func parentPath(path []byte) []byte {
 	i := bytes.LastIndexByte(path, '/')
 	return path[:max(i, 1)]
+}
+
+// PathsOf returns how many paths a connection watches.
+func (w *Watches) PathsOf(id WatcherID) int {
+	if int(id) >= len(w.slots) {
+		return 0
+	}
+	return int(w.slots[id].entries.n)
 }

@@ -275,6 +275,7 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, []int{3, 4, 7}, []int{watchers, paths, total})
 	watchers, paths, total = l.CountData()
 	require.Equal(t, []int{2, 2, 3}, []int{watchers, paths, total})
+	require.Equal(t, []int{0, 2, 2, 1, 0}, []int{l.PathsOf(0), l.PathsOf(1), l.PathsOf(2), l.PathsOf(3), l.PathsOf(99)})
 	var pairs []string
 	l.Each(func(id WatcherID, path []byte) { pairs = append(pairs, fmt.Sprintf("%d %s", id, path)) })
 	require.ElementsMatch(t, []string{"1 /a", "2 /a", "2 /c"}, pairs)

@@ -212,6 +212,10 @@ type Limits struct {
 	// GlobalOutstandingLimit is the number of requests in progress above which busy connections are not read from; a member
 	// of an ensemble with more than two voters uses it divided by (voters - 1). Key globalOutstandingLimit; default 1000.
 	GlobalOutstandingLimit int
+	// MaxWatches is how many watches one connection may hold; 0 is unlimited. A read or addWatch that would leave one more is
+	// answered ThrottledOp, and a client that brings more from another server is not served. Key warren.maxWatches; default
+	// 1000000.
+	MaxWatches int
 	// LargeRequestMaxBytes is the sum of bytes of large requests in flight. Key largeRequestMaxBytes; default 100 MiB.
 	LargeRequestMaxBytes int64
 	// LargeRequestThreshold is the size in bytes from which a request is large; negative is off. Key

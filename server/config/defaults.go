@@ -39,12 +39,15 @@ func base() *Config {
 		Limits:   baseLimits(),
 		Quorum:   baseQuorum(),
 		Security: Security{
-			DigestAlg:       "SHA1",
-			DigestAuth:      true,
-			SSLAuthProvider: "x509",
-			TLS:             baseTLS(),
-			FIPSMode:        true,
-			SASL:            SASL{ServerSection: "Server"},
+			DigestAlg:        "SHA1",
+			DigestAuth:       true,
+			SSLAuthProvider:  "x509",
+			X509ID:           X509ID{Type: "SUBJECT", SANType: 6, Match: ".*"},
+			HandshakeLimit:   1000,
+			ClientCertReload: true,
+			TLS:              baseTLS(),
+			FIPSMode:         true,
+			SASL:             SASL{ServerSection: "Server"},
 		},
 		Admin: Admin{
 			Enabled:             true,
@@ -133,6 +136,7 @@ func baseLimits() Limits {
 	return Limits{
 		JuteMaxBuffer:          0xfffff,
 		GlobalOutstandingLimit: 1000,
+		MaxWatches:             1_000_000,
 		LargeRequestMaxBytes:   100 << 20,
 		LargeRequestThreshold:  -1,
 		RequestThrottle: RequestThrottle{
@@ -173,6 +177,7 @@ func baseQuorum() Quorum {
 		},
 	}
 	q.QuorumTLS.ClientHostnameVerification = true
+	q.SSLQuorumReloadCertFiles = true
 	return q
 }
 

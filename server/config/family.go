@@ -70,9 +70,9 @@ var withoutEffect = []string{
 	"forward_learner_requests_to_commit_processor_disabled", "follower.skipLearnerRequestToNextProcessor",
 	"commitProcessor.*",
 	"serverCnxnFactory", "nio.numSelectorThreads", "nio.numWorkerThreads", "nio.directBufferBytes", "nio.shutdownTimeout",
-	"netty.*",
+	"netty.server.earlyDropSecureConnectionHandshakes", "netty.advancedFlowControl.enabled",
 	"metricsProvider.numWorkerThreads", "metricsProvider.maxQueueSize", "metricsProvider.workerShutdownTimeoutMs",
-	"kerberos.*", "letAnySaslUserDo*",
+	"kerberos.*",
 	"jmx.*", "com.sun.management*", "java.*", "javax.*", "sun.*", "kinit*", "log4j*", "logback*",
 	"log.dir", "log.file", "root.logger", "console.threshold", "log.threshold", "log.maxfilesize", "log.maxbackupindex",
 }

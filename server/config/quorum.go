@@ -106,7 +106,8 @@ type Quorum struct {
 	SSLQuorum bool
 	// PortUnification accepts both encrypted and plain ones. Key portUnification; default false.
 	PortUnification bool
-	// SSLQuorumReloadCertFiles watches the key and trust stores. Key sslQuorumReloadCertFiles; default false.
+	// SSLQuorumReloadCertFiles loads the key and trust stores again when they change. Key sslQuorumReloadCertFiles; default
+	// true, ZooKeeper's is false.
 	SSLQuorumReloadCertFiles bool
 	// QuorumTLS is the key material of the quorum, and of the admin server. Keys ssl.quorum.*.
 	QuorumTLS TLS

@@ -40,12 +40,18 @@ type Security struct {
 	AuthProviders []AuthProvider
 	// X509SuperUser is the subject that passes every check. Key X509AuthenticationProvider.superUser; default none.
 	X509SuperUser string
-	// SSLAuthProvider is the scheme used after a TLS handshake. Key ssl.authProvider; default x509.
+	// X509ID is what of a certificate becomes the id of its client.
+	X509ID X509ID
+	// SSLAuthProvider is the scheme used after a TLS handshake. Key ssl.authProvider; default x509, the only one.
 	SSLAuthProvider string
 	// TLS is the key material for clients. Keys ssl.*.
 	TLS TLS
-	// ClientCertReload watches the key and trust stores. Key client.certReload; default false.
+	// ClientCertReload loads the key and trust stores again when they change. Key client.certReload; default true, ZooKeeper's is
+	// false: a certificate that was renewed should be used before the old one expires.
 	ClientCertReload bool
+	// HandshakeLimit is how many TLS handshakes of clients may have begun and not ended; what comes above is closed at
+	// once. Negative is no limit. Key netty.server.outstandingHandshake.limit; default 1000, ZooKeeper has none.
+	HandshakeLimit int
 	// FIPSMode refuses DIGEST-MD5 for quorum SASL, and does nothing else here. Key fips-mode; default true.
 	FIPSMode bool
 	// SASL is SASL for clients.
@@ -55,6 +61,25 @@ type Security struct {
 	// IPUseXForwardedFor makes the scheme ip of the admin server believe X-Forwarded-For. Key
 	// IPAuthenticationProvider.usexforwardedfor; default false.
 	IPUseXForwardedFor bool
+}
+
+// X509ID is what of a certificate becomes the id of its client: the subject or, as an extension that some builds of ZooKeeper
+// have, one of the alternative names. Warren's own.
+type X509ID struct {
+	// Type is SUBJECT or SAN. Key X509AuthenticationProvider.clientCertIdType; default SUBJECT.
+	Type string
+	// SANType is the kind of alternative name by its number in RFC 5280: 1 mail, 2 DNS, 6 URI, 7 address. Key
+	// X509AuthenticationProvider.clientCertIdSanMatchType; default 6.
+	SANType int
+	// Match is the regular expression that exactly one name of that kind must match as a whole. Key
+	// X509AuthenticationProvider.clientCertIdSanMatchRegex; default ".*".
+	Match string
+	// Extract is the regular expression whose match in that name is the id; empty is the whole name. Key
+	// X509AuthenticationProvider.clientCertIdSanExtractRegex; default none.
+	Extract string
+	// Group is the group of Extract that is the id, 0 for all that it matches. Key
+	// X509AuthenticationProvider.clientCertIdSanExtractMatcherGroupIndex; default 0.
+	Group int
 }
 
 // EnforceAuth closes sessions that do not authenticate with one of the schemes. Source: operations.md section 8.4.
@@ -83,6 +108,8 @@ type SASL struct {
 	ServerSection string
 	// SuperPassword is the password of the user super. Key SASLAuthenticationProvider.superPassword; default none.
 	SuperPassword Secret
+	// AnyUser is the id of ACL entries that every SASL user matches; empty for none. Key letAnySaslUserDoX; default none.
+	AnyUser string
 	// SuperUsers are principals that pass every check. Keys superUser and superUser.*.
 	SuperUsers []string
 	// RemoveHostFromPrincipal cuts the host part of a Kerberos principal. Key kerberos.removeHostFromPrincipal; default false.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -113,8 +114,11 @@ func (v *validation) validateServer() {
 	}
 }
 
-// digestAlgs are the names of hashes that Java and we know, upper case.
-var digestAlgs = []string{"MD5", "SHA", "SHA1", "SHA-1", "SHA-224", "SHA-256", "SHA-384", "SHA-512", "SHA3-256", "SHA3-512"}
+// digestAlgs are the names of hashes that Java and we know, upper case. Java knows MD2, too.
+var digestAlgs = []string{
+	"MD5", "SHA", "SHA1", "SHA-1", "SHA-224", "SHA224", "SHA-256", "SHA256", "SHA-384", "SHA384", "SHA-512", "SHA512",
+	"SHA-512/224", "SHA512/224", "SHA-512/256", "SHA512/256", "SHA3-224", "SHA3-256", "SHA3-384", "SHA3-512",
+}
 
 // validateAuth checks the schemes. Source: operations.md sections 8.1 and 8.4.
 func (v *validation) validateAuth() {
@@ -132,8 +136,31 @@ func (v *validation) validateAuth() {
 			}
 		}
 	}
+	if c.SSLAuthProvider != "x509" {
+		v.fail(ExitInvalid, fmt.Sprintf("Auth provider not found: %s", c.SSLAuthProvider), "ssl.authProvider")
+	}
+	v.validateX509ID()
 	if c.SessionRequireClientSASLAuth && !c.HasScheme("sasl") {
 		v.fail(ExitInvalid, "Authentication scheme sasl is not available.", "sessionRequireClientSASLAuth")
+	}
+}
+
+// validateX509ID checks the expressions that pick an alternative name.
+func (v *validation) validateX509ID() {
+	const prefix = "X509AuthenticationProvider.clientCertIdSan"
+	id := v.c.X509ID
+	if !slices.Contains([]int{1, 2, 6, 7}, id.SANType) {
+		v.fail(ExitInvalid, "must be 1 (mail), 2 (DNS), 6 (URI) or 7 (address)", prefix+"MatchType")
+	}
+	if _, err := regexp.Compile(id.Match); err != nil {
+		v.fail(ExitInvalid, "is no regular expression: "+err.Error(), prefix+"MatchRegex")
+	}
+	extract, err := regexp.Compile(id.Extract)
+	switch {
+	case err != nil:
+		v.fail(ExitInvalid, "is no regular expression: "+err.Error(), prefix+"ExtractRegex")
+	case id.Group > extract.NumSubexp():
+		v.fail(ExitInvalid, fmt.Sprintf("the expression has %d groups", extract.NumSubexp()), prefix+"ExtractMatcherGroupIndex")
 	}
 }
 
@@ -145,7 +172,7 @@ func (c *Config) HasScheme(scheme string) bool {
 	case "digest":
 		return c.DigestAuth
 	case "x509":
-		if c.SecureClientPort != PortUnset {
+		if c.SecureClientPort != PortUnset || c.ClientPortUnification {
 			return true
 		}
 	}
@@ -180,12 +207,20 @@ func (v *validation) validateTLS() {
 	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.HTTPSPort != PortUnset {
 		v.requireKey("metricsProvider.ssl.keyStore.", &c.Metrics.KeyStore)
 	}
+	v.refuseOCSP("ssl.", &c.TLS)
+	v.refuseOCSP("ssl.quorum.", &c.QuorumTLS)
 	v.checkFormat("ssl.keyStore.", &c.TLS.KeyStore)
 	v.checkFormat("ssl.trustStore.", &c.TLS.TrustStore)
 	v.checkFormat("ssl.quorum.keyStore.", &c.QuorumTLS.KeyStore)
 	v.checkFormat("ssl.quorum.trustStore.", &c.QuorumTLS.TrustStore)
 	v.checkFormat("metricsProvider.ssl.keyStore.", &c.Metrics.KeyStore)
 	v.checkFormat("metricsProvider.ssl.trustStore.", &c.Metrics.TrustStore)
+}
+
+func (v *validation) refuseOCSP(prefix string, t *TLS) {
+	if t.OCSP {
+		v.fail(ExitInvalid, "OCSP is not supported: set "+prefix+"crl=true, with lists in the trust store", prefix+"ocsp")
+	}
 }
 
 func (v *validation) checkFormat(prefix string, s *Store) {

@@ -128,7 +128,7 @@ func (k *Keys) serverConfig(m *material) *tls.Config {
 // is asked for.
 func (k *Keys) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	m := k.current.Load()
-	if !k.cfg.ClientHostnameVerification || m.server.ClientAuth == tls.NoClientCert {
+	if !k.checksClientHost() || m.server.ClientAuth == tls.NoClientCert {
 		return m.server, nil
 	}
 	addr := addrOf(hello.Conn)

@@ -26,10 +26,16 @@ func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, addr netip.Add
 	if err := k.verifyChain(m, cs, x509.ExtKeyUsageClientAuth); err != nil {
 		return err
 	}
-	if !k.cfg.ClientHostnameVerification {
+	if !k.checksClientHost() {
 		return nil
 	}
 	return k.verifyAddr(cs.PeerCertificates[0], addr)
+}
+
+// checksClientHost reports whether a client's certificate must be for its address. Without hostnameVerification the other
+// key means nothing, as in ZooKeeper.
+func (k *Keys) checksClientHost() bool {
+	return k.cfg.HostnameVerification && k.cfg.ClientHostnameVerification
 }
 
 // verifyServer checks the certificate of an accepting peer that was called host.
