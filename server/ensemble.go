@@ -235,3 +235,6 @@ func (s *Server) listenPeer(network, address string) (net.Listener, error) {
 	}
 	return net.Listen(network, address)
 }
+
+// Serving reports whether clients are accepted now.
+func (s *Server) Serving() bool { return s.serving.Load() }

@@ -41,7 +41,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.Execute()
-	if err != nil {
+	if err != nil && err.Error() != "" { // an exitStatus has nothing to say
 		fmt.Fprintln(stderr, "warren: "+err.Error())
 	}
 	return exitCode(err)
@@ -60,7 +60,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(), newVersionCommand())
+	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newVersionCommand())
 	return root
 }
 

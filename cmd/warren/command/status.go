@@ -1,0 +1,293 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+)
+
+// The exit codes of warren status.
+const (
+	exitDegraded = 1 // there is a leader, or a standalone server, but something is missing
+	exitNoQuorum = 2 // nobody leads: no client is served, or more than one claims to
+)
+
+// statusOptions are the flags of warren status.
+type statusOptions struct {
+	servers []string
+	config  string
+	output  string
+	timeout time.Duration
+	maxLag  int64
+}
+
+func newStatusCommand() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show the servers of an ensemble in one table",
+		Long: "Ask every server what it is, and show one table: role, epoch, zxid, how many txns it lags behind the leader, connections,\n" +
+			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers.\n\n" +
+			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it; 1 if something is\n" +
+			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
+		Example: "  warren status\n  warren status --servers a:2181,b:2181,c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.output != "table" && o.output != "json" {
+				return &usageError{cmd, fmt.Errorf("--output %q is not table or json", o.output)}
+			}
+			if err := o.addresses(cmd); err != nil {
+				return err
+			}
+			return runStatus(cmd, &o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&o.servers, "servers", "s", []string{"127.0.0.1:2181"}, "host:port of the client ports")
+	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
+	flags.StringVar(&o.output, "output", "table", "table or json")
+	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
+	return cmd
+}
+
+// addresses takes the servers from the configuration, if one is named.
+func (o *statusOptions) addresses(cmd *cobra.Command) error {
+	if o.config == "" {
+		return nil
+	}
+	if cmd.Flags().Changed("servers") {
+		return &usageError{cmd, errors.New("--servers and --config exclude each other")}
+	}
+	cfg, _, err := config.Load(o.config, nil, nil)
+	if err != nil {
+		return err
+	}
+	o.servers = nil
+	for _, m := range cfg.Members {
+		port := m.Client.Port
+		if port == config.PortUnset {
+			port = cfg.ClientPort
+		}
+		o.servers = append(o.servers, net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(port)))
+	}
+	if len(cfg.Members) == 0 {
+		host := cfg.ClientPortAddress
+		if host == "" {
+			host = "127.0.0.1"
+		}
+		o.servers = []string{net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort))}
+	}
+	return nil
+}
+
+// serverStatus is one row of the table.
+type serverStatus struct {
+	Address     string     `json:"address"`
+	Role        string     `json:"role,omitempty"` // leader, follower, observer, standalone, read-only
+	Zxid        proto.Zxid `json:"-"`
+	ZxidText    string     `json:"zxid,omitempty"`
+	Epoch       int64      `json:"epoch"`
+	Lag         *int64     `json:"lag"` // txns behind the leader; null if that cannot be told
+	Connections int64      `json:"connections"`
+	Outstanding int64      `json:"outstanding"`
+	Znodes      int64      `json:"znodes"`
+	LatencyMs   [3]float64 `json:"latency_ms"` // least, mean, most
+	Version     string     `json:"version,omitempty"`
+	Problem     string     `json:"problem,omitempty"`
+}
+
+// clusterStatus is all of it.
+type clusterStatus struct {
+	Verdict string         `json:"verdict"`
+	Servers []serverStatus `json:"servers"`
+	code    int
+}
+
+func runStatus(cmd *cobra.Command, o *statusOptions) error {
+	st := askAll(cmd.Context(), o)
+	out := cmd.OutOrStdout()
+	if o.output == "json" {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(st); err != nil {
+			return err
+		}
+	} else if err := st.table(out); err != nil {
+		return err
+	}
+	if st.code != exitOK {
+		return exitStatus(st.code)
+	}
+	return nil
+}
+
+// askAll asks all servers at the same time and judges the answers.
+func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
+	st := &clusterStatus{Servers: make([]serverStatus, len(o.servers))}
+	var all sync.WaitGroup
+	for i, address := range o.servers {
+		all.Go(func() {
+			s := &st.Servers[i]
+			s.Address = address
+			text, err := askWord(ctx, address, "srvr", o.timeout)
+			if err == nil {
+				err = s.parse(text)
+			}
+			if err != nil {
+				s.Problem = err.Error()
+			}
+		})
+	}
+	all.Wait()
+	st.judge(o.maxLag)
+	return st
+}
+
+// wordMax bounds the answer to a four-letter word, in bytes.
+const wordMax = 1 << 20
+
+// askWord sends a four-letter word and returns the answer.
+func askWord(ctx context.Context, address, word string, timeout time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer nc.Close()
+	deadline, _ := ctx.Deadline()
+	if err := nc.SetDeadline(deadline); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(nc, word); err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(nc, wordMax))
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
+}
+
+// parse reads the answer to srvr. Source: operations.md section 2.3.
+func (s *serverStatus) parse(text string) error {
+	for line := range strings.Lines(text) {
+		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if !ok {
+			continue
+		}
+		switch key {
+		case "Zookeeper version":
+			s.Version, _, _ = strings.Cut(value, ",")
+		case "Latency min/avg/max":
+			for i, part := range strings.SplitN(value, "/", 3) {
+				s.LatencyMs[i], _ = strconv.ParseFloat(part, 64)
+			}
+		case "Connections":
+			s.Connections, _ = strconv.ParseInt(value, 10, 64)
+		case "Outstanding":
+			s.Outstanding, _ = strconv.ParseInt(value, 10, 64)
+		case "Node count":
+			s.Znodes, _ = strconv.ParseInt(value, 10, 64)
+		case "Zxid":
+			z, err := strconv.ParseInt(strings.TrimPrefix(value, "0x"), 16, 64)
+			if err != nil {
+				return fmt.Errorf("answers zxid %q", value)
+			}
+			s.Zxid, s.ZxidText, s.Epoch = proto.Zxid(z), value, proto.Zxid(z).Epoch()
+		case "Mode":
+			s.Role = value
+		}
+	}
+	if s.Role == "" {
+		if strings.Contains(text, "not currently serving") {
+			return errors.New("does not serve: it has no leader, or is starting")
+		}
+		return fmt.Errorf("answers srvr with %.60q", text)
+	}
+	return nil
+}
+
+// judge fills in the lags and the verdict.
+func (st *clusterStatus) judge(maxLag int64) {
+	var leaders []*serverStatus
+	for i := range st.Servers {
+		if s := &st.Servers[i]; s.Role == "leader" || s.Role == "standalone" {
+			leaders = append(leaders, s)
+		}
+	}
+	troubled := 0
+	for i := range st.Servers {
+		s := &st.Servers[i]
+		if len(leaders) == 1 && s.Role != "" {
+			s.lagBehind(leaders[0], maxLag)
+		}
+		if s.Problem != "" {
+			troubled++
+		}
+	}
+	switch {
+	case len(leaders) == 0:
+		st.Verdict, st.code = "nobody leads: no client can write", exitNoQuorum
+	case len(leaders) > 1:
+		st.Verdict, st.code = fmt.Sprintf("%d servers say that they lead: they are not one ensemble, or a leader has been replaced this moment", len(leaders)), exitNoQuorum
+	case troubled > 0:
+		st.Verdict, st.code = fmt.Sprintf("%d of %d servers need attention", troubled, len(st.Servers)), exitDegraded
+	default:
+		st.Verdict = "healthy"
+	}
+}
+
+// lagBehind compares a server with its leader. The answers are not of one moment, so a small lag, or a negative one, means nothing.
+func (s *serverStatus) lagBehind(leader *serverStatus, maxLag int64) {
+	if s.Role == "read-only" {
+		s.Problem = "serves reads only: it has lost the quorum"
+		return
+	}
+	if s.Zxid.Epoch() != leader.Zxid.Epoch() && s.Zxid.Counter() != 0 && leader.Zxid.Counter() != 0 {
+		s.Problem = "is in another epoch than the leader"
+		return
+	}
+	lag := max(int64(leader.Zxid.Counter())-int64(s.Zxid.Counter()), 0)
+	s.Lag = &lag
+	if lag > maxLag {
+		s.Problem = fmt.Sprintf("lags %d txns behind the leader", lag)
+	}
+}
+
+// table prints the servers, and the verdict after them.
+func (st *clusterStatus) table(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tROLE\tEPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tPROBLEM")
+	for _, s := range st.Servers {
+		if s.Role == "" {
+			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, s.Problem)
+			continue
+		}
+		lag := "-"
+		if s.Lag != nil {
+			lag = strconv.FormatInt(*s.Lag, 10)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%g/%g/%g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding,
+			s.Znodes, s.LatencyMs[0], s.LatencyMs[1], s.LatencyMs[2], s.Problem)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, st.Verdict)
+	return err
+}
