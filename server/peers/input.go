@@ -84,7 +84,7 @@ func (in *input) room() {
 	if len(in.chunk)-in.to >= readMin {
 		return
 	}
-	packetMax := packetHead + in.limit + 4 + authinfoMax
+	packetMax := packetHead + in.limit + authinfoMax
 	chunk := make([]byte, max(in.size, min(2*rest, packetMax+readMin)))
 	copy(chunk, in.chunk[in.from:in.to])
 	in.chunk, in.from, in.to, in.lent = chunk, 0, rest, false

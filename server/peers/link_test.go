@@ -1,7 +1,15 @@
 package peers
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,12 +18,18 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
+// ack is a packet that can be told from others.
+func ack(n int) *zab.Message { return &zab.Message{Type: zab.Ack, Zxid: proto.Zxid(n)} }
+
 func TestLinkCarriesMessagesBothWays(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	leader, follower := w.start(3), w.start(1)
 	mine, its := follower.follow(leader)
 	require.Equal(t, proto.ServerID(1), its.Peer)
 	require.Equal(t, proto.ServerID(3), mine.Peer)
+	require.True(t, mine.Dialled)
+	require.False(t, its.Dialled)
+	require.Same(t, its, leader.peers.Link(its.ID))
 
 	its.Send(&zab.Message{Type: zab.LeaderInfo, Zxid: proto.MakeZxid(4, 0), Warren: true})
 	its.SendSnapshot(proto.MakeZxid(4, 0), func(w io.Writer) error {
@@ -30,13 +44,423 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 	require.Equal(t, Packet{Type: proto.PacketUpToDate, Zxid: -1}, got[2])
 	require.Equal(t, []string{"state"}, follower.links[mine.ID].snapshots)
 
-	mine.Send(&zab.Message{Type: zab.Ack, Zxid: proto.MakeZxid(4, 0)})
+	mine.Send(ack(1))
+	mine.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: AppendIdentities(nil, nil)})
 	mine.Flush()
-	require.Equal(t, proto.PacketAck, leader.waitPackets(its.ID, 2)[1].Type)
+	require.Equal(t, Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: []byte{0, 0, 0, 0}}, leader.waitPackets(its.ID, 3)[2])
+	in, out := mine.Stats(), its.Stats()
+	require.Equal(t, [4]uint64{3, 3, in.BytesIn, in.BytesOut}, [4]uint64{in.PacketsIn, in.PacketsOut, out.BytesOut, out.BytesIn})
+	require.Zero(t, in.QueueBytes)
+	require.Equal(t, w.member(3).Quorum[0], in.Addr)
+	require.Len(t, follower.peers.Stats().Links, 1)
+}
 
-	mine.Send(&zab.Message{Type: zab.Ack, Zxid: proto.MakeZxid(4, 1)})
-	mine.Close()
-	leader.waitPackets(its.ID, 3)
-	leader.waitClosed(its.ID)
+// Messages, streams and packets arrive in the order in which they were sent, by several goroutines each in its own order.
+func TestLinkKeepsTheOrder(t *testing.T) {
+	seed := rand.Uint64()
+	fmt.Printf("SEED=%d\n", seed)
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	const senders, each = 4, 2000
+	var wg sync.WaitGroup
+	for s := range senders {
+		r := rand.New(rand.NewPCG(seed, uint64(s)))
+		wg.Go(func() {
+			for i := range each {
+				m := ack(s<<32 | i)
+				if r.IntN(50) == 0 {
+					its.Stream(func(w io.Writer) error {
+						_, err := w.Write(AppendMessage(nil, m))
+						return err
+					})
+				} else {
+					its.Send(m)
+				}
+				if r.IntN(10) == 0 {
+					its.Flush()
+				}
+			}
+			its.Flush()
+		})
+	}
+	wg.Wait()
+	its.Flush()
+	next := [senders]int{}
+	for _, p := range follower.waitPackets(mine.ID, senders*each) {
+		s := int(p.Zxid >> 32)
+		require.Equal(t, next[s], int(p.Zxid&0xffffffff))
+		next[s]++
+	}
+}
+
+// counting counts the writes to the connections that are dialled.
+func counting(writes *atomic.Int64) func(*Config) {
+	return func(cfg *Config) {
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, network, address)
+			return &countedConn{nc, writes}, err
+		}
+	}
+}
+
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int64
+}
+
+func (c *countedConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// All that is sent before a flush leaves with one write.
+func TestOneWriteForEachFlush(t *testing.T) {
+	var writes atomic.Int64
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1, counting(&writes))
+	mine, its := follower.follow(leader)
+	before := writes.Load()
+	for flush := range 10 {
+		for i := range 100 {
+			mine.Send(ack(i))
+		}
+		require.Equal(t, before+int64(flush), writes.Load(), "written before it was flushed")
+		mine.Flush()
+		mine.Flush()
+		leader.waitPackets(its.ID, 1+100*(flush+1))
+	}
+	require.Equal(t, before+10, writes.Load())
+}
+
+func TestSendingDoesNotAllocate(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	leader.mu.Lock()
+	leader.onBatch = func(*Link, []Packet) {}
+	leader.mu.Unlock()
+	m := &zab.Message{Type: zab.Proposal, Txns: []zab.Txn{{Zxid: 1, Payload: (&proto.TxnHeader{Zxid: 1}).AppendTo(nil)}}}
+	round := func() {
+		for range 100 {
+			mine.Send(m)
+		}
+		mine.Flush()
+	}
+	round()
+	allocations := testing.AllocsPerRun(100, round)
+	require.Less(t, allocations, 50.0, "100 packets")
+	leader.waitPackets(its.ID, 100*100)
+}
+
+// Close lets everything arrive that was sent before, though the other side keeps sending; then nothing is reported any more.
+func TestCloseDrains(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	var flood sync.WaitGroup
+	flood.Go(func() {
+		for i := 0; ; i++ {
+			mine.Send(ack(i))
+			mine.Flush()
+			if follower.closedLinks() > 0 {
+				return
+			}
+		}
+	})
+	const n = 20_000
+	for i := range n {
+		its.Send(ack(i))
+	}
+	its.Close()
+	its.Send(ack(n)) // comes too late
+	its.Flush()
+	follower.waitPackets(mine.ID, n)
 	follower.waitClosed(mine.ID)
+	leader.waitClosed(its.ID)
+	flood.Wait()
+	require.Len(t, follower.links[mine.ID].packets, n)
+	require.Nil(t, leader.peers.Link(its.ID))
+	its.Close()
+	its.Abort()
+}
+
+// closedLinks counts the links that have ended.
+func (h *host) closedLinks() (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, s := range h.links {
+		n += s.closed
+	}
+	return n
+}
+
+// A link whose peer reads nothing is closed for good all the same.
+func TestCloseGivesUpOnADeafPeer(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	release := make(chan struct{})
+	mine, its := follower.follow(leader)
+	follower.mu.Lock()
+	follower.onBatch = func(*Link, []Packet) { <-release }
+	follower.mu.Unlock()
+	big := &Packet{Type: proto.PacketRequest, Data: make([]byte, 1<<20)}
+	for range 30 {
+		its.SendPacket(big)
+	}
+	its.Close()
+	leader.waitClosed(its.ID)
+	close(release)
+	follower.waitClosed(mine.ID)
+}
+
+func TestAbort(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	mine.Abort()
+	follower.waitClosed(mine.ID)
+	leader.waitClosed(its.ID)
+}
+
+// A peer that takes less than it is sent loses the link, and nothing else suffers.
+func TestSlowPeer(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader := w.start(3, func(cfg *Config) { cfg.Limits.QueueMax = 1 << 20 })
+	follower := w.start(1)
+	release := make(chan struct{})
+	mine, its := follower.follow(leader)
+	follower.mu.Lock()
+	follower.onBatch = func(*Link, []Packet) { <-release }
+	follower.mu.Unlock()
+	data := make([]byte, 64<<10)
+	for i := 0; leader.closedLinks() == 0; i++ {
+		its.SendPacket(&Packet{Type: proto.PacketRequest, Data: data})
+		its.Flush()
+		require.LessOrEqual(t, its.Stats().QueueBytes, 1<<20+70<<10)
+	}
+	its.mu.Lock()
+	require.ErrorIs(t, its.mu.reason, ErrSlow)
+	its.mu.Unlock()
+	close(release)
+	follower.waitClosed(mine.ID)
+}
+
+// While the handler of one link blocks, what was not read stays with the sender.
+func TestBackPressure(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	release := make(chan struct{})
+	mine, its := follower.follow(leader)
+	follower.mu.Lock()
+	follower.onBatch = func(*Link, []Packet) { <-release }
+	follower.mu.Unlock()
+	const n = 60
+	for range n {
+		its.SendPacket(&Packet{Type: proto.PacketRequest, Data: make([]byte, 1<<20)})
+	}
+	its.Flush()
+	follower.waitPackets(mine.ID, 1)
+	require.Greater(t, its.Stats().QueueBytes, 10<<20)
+	close(release)
+	follower.waitPackets(mine.ID, n)
+}
+
+func TestDialFails(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	follower := w.start(1, func(cfg *Config) {
+		cfg.Dial = func(ctx context.Context, _, address string) (net.Conn, error) {
+			if address == w.member(2).Quorum[0] {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return nil, errors.New("nobody is there")
+		}
+	})
+	ask := func(to proto.ServerID) zab.LinkID {
+		follower.mu.Lock()
+		id := follower.number()
+		follower.mu.Unlock()
+		follower.peers.Dial(id, to)
+		return id
+	}
+	follower.waitClosed(ask(3))
+	follower.waitClosed(ask(99))
+	id := ask(2)
+	require.NotNil(t, follower.peers.Link(id))
+	follower.peers.Close(id)
+	follower.waitClosed(id)
+	id = ask(2) // is still connecting when everything ends
+	follower.stop()
+	require.Equal(t, 1, follower.links[id].closed)
+	follower.peers.Dial(ask(2), 2)
+	require.Zero(t, follower.peers.Stats().Links)
+}
+
+// The leader refuses: the host has no number for the learner.
+func TestNotAccepted(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	leader.refuse = true
+	l := follower.dial(3)
+	l.Send(&zab.Message{Type: zab.FollowerInfo, From: 1})
+	l.Flush()
+	follower.waitClosed(l.ID)
+	require.Empty(t, leader.links)
+}
+
+// The next address is tried when one fails, and beside one that does not answer.
+func TestSeveralAddresses(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader := w.start(3)
+	good := w.members[2].Quorum[0]
+	w.members = append([]Member(nil), w.members...)
+	w.members[2].Quorum = []string{"silent:1", "dead:1", good}
+	var tried sync.Map
+	follower := w.start(1, func(cfg *Config) {
+		cfg.Timeouts.Stagger = 1
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			tried.Store(address, true)
+			switch address {
+			case "silent:1":
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case "dead:1":
+				return nil, errors.New("dead")
+			}
+			return new(net.Dialer).DialContext(ctx, network, address)
+		}
+	})
+	_, its := follower.follow(leader)
+	require.Equal(t, proto.ServerID(1), its.Peer)
+	for _, a := range w.members[2].Quorum {
+		_, ok := tried.Load(a)
+		require.True(t, ok, a)
+	}
+}
+
+// Snapshots that do not end as they should, or cannot be used, end the link, and SNAP is not reported.
+func TestSnapshotFails(t *testing.T) {
+	unusable := errors.New("unusable")
+	for name, v := range map[string]struct {
+		read func(io.Reader) error
+		body func(l *Link, w io.Writer) error
+	}{
+		"refused": {func(io.Reader) error { return unusable }, nil},
+		"reads too little": {func(r io.Reader) error {
+			_, err := io.ReadFull(r, make([]byte, 4))
+			return err
+		}, nil},
+		"cannot be made": {nil, func(*Link, io.Writer) error { return unusable }},
+		"breaks off": {nil, func(l *Link, w io.Writer) error {
+			_, _ = io.WriteString(w, "st")
+			l.Abort()
+			_, err := w.Write(make([]byte, 2*streamBuffer))
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3, 3)
+			leader, follower := w.start(3), w.start(1)
+			mine, its := follower.follow(leader)
+			if v.read != nil {
+				follower.mu.Lock()
+				follower.onStream = func(_ proto.Zxid, r io.Reader) error { return v.read(r) }
+				follower.mu.Unlock()
+			}
+			its.SendSnapshot(7, func(w io.Writer) error {
+				if v.body != nil {
+					return v.body(its, w)
+				}
+				_, err := io.WriteString(w, "state")
+				return err
+			})
+			follower.waitClosed(mine.ID)
+			leader.waitClosed(its.ID)
+			require.Empty(t, follower.links[mine.ID].packets)
+		})
+	}
+}
+
+// A snapshot that is being read ends with the link.
+func TestSnapshotEndsWithTheLink(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	reading := make(chan struct{})
+	follower.mu.Lock()
+	follower.onStream = func(_ proto.Zxid, r io.Reader) error {
+		close(reading)
+		_, err := io.Copy(io.Discard, r)
+		return err
+	}
+	follower.mu.Unlock()
+	its.SendSnapshot(7, func(w io.Writer) error {
+		for {
+			if _, err := w.Write(bytes.Repeat([]byte("x"), 1000)); err != nil {
+				return err
+			}
+		}
+	})
+	<-reading
+	mine.Close()
+	follower.waitClosed(mine.ID)
+	leader.waitClosed(its.ID)
+}
+
+// A large snapshot arrives whole.
+func TestLargeSnapshot(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	const size = 20 << 20
+	follower.mu.Lock()
+	follower.onStream = func(_ proto.Zxid, r io.Reader) error {
+		n, err := io.CopyN(io.Discard, r, size)
+		if n != size {
+			return fmt.Errorf("%d of %d: %w", n, size, err)
+		}
+		return err
+	}
+	follower.mu.Unlock()
+	its.SendSnapshot(7, func(w io.Writer) error {
+		_, err := io.CopyN(w, &endless{b: []byte("abc")}, size)
+		return err
+	})
+	its.Send(&zab.Message{Type: zab.UpToDate, Zxid: -1})
+	its.Flush()
+	require.Equal(t, proto.PacketUpToDate, follower.waitPackets(mine.ID, 2)[1].Type)
+}
+
+// Observers without an id are told apart.
+func TestAnonymousLearners(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader := w.start(3)
+	for i, first := range []Packet{
+		{Type: proto.PacketObserverInfo},
+		{Type: proto.PacketObserverInfo, Data: proto.AppendInt64(nil, -1)},
+		{Type: proto.PacketObserverInfo, Data: proto.AppendInt64(nil, int64(anonymousID))},
+	} {
+		_, err := w.connect(w.member(3).Quorum[0]).Write(first.AppendTo(nil))
+		require.NoError(t, err)
+		id := zab.LinkID(i + 1)
+		leader.wait("an observer", func() bool { return leader.links[id] != nil && len(leader.links[id].packets) > 0 })
+		require.Equal(t, proto.ServerID(-i-1), leader.links[id].link.Peer)
+	}
+}
+
+// Stop lets what was sent arrive.
+func TestStopDrains(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	mine, its := follower.follow(leader)
+	const n = 5000
+	for i := range n {
+		its.Send(ack(i))
+	}
+	leader.stop()
+	require.Equal(t, 1, leader.links[its.ID].closed)
+	require.Len(t, follower.waitPackets(mine.ID, n), n)
+	follower.waitClosed(mine.ID)
+	leader.peers.Stop()
 }

@@ -24,7 +24,7 @@ const PacketHandOver proto.PacketType = 0x57720001
 const (
 	packetHead    = 16      // type, zxid, length of data
 	packetMin     = 20      // with null data and null authinfo
-	authinfoMax   = 1 << 20 // bytes of all identities
+	authinfoMax   = 1 << 20 // bytes of all identities; Limits.DataMax if that is less
 	identitiesMax = 1024
 )
 
@@ -45,7 +45,7 @@ func (p *Packet) decode(b []byte, dataMax int) (n int, err error) {
 	if len(b) < end+4 {
 		return 0, nil
 	}
-	n, err = identitiesEnd(b, end)
+	n, err = identitiesEnd(b, end, min(authinfoMax, dataMax))
 	if n == 0 || err != nil {
 		return 0, err
 	}
@@ -67,8 +67,8 @@ var empty = []byte{}
 
 func typeOf(b []byte) proto.PacketType { return proto.PacketType(binary.BigEndian.Uint32(b)) }
 
-// identitiesEnd returns where the vector that starts at off ends, or 0 if b ends before.
-func identitiesEnd(b []byte, off int) (int, error) {
+// identitiesEnd returns where the vector of at most sizeMax bytes that starts at off ends, or 0 if b ends before.
+func identitiesEnd(b []byte, off, sizeMax int) (int, error) {
 	start := off
 	count := int(int32(binary.BigEndian.Uint32(b[off:])))
 	off += 4
@@ -81,8 +81,8 @@ func identitiesEnd(b []byte, off int) (int, error) {
 		}
 		size := int(int32(binary.BigEndian.Uint32(b[off:])))
 		off += 4 + max(size, 0)
-		if size < -1 || off-start > authinfoMax {
-			return 0, fmt.Errorf("%w: %v has an identity of %d bytes, allowed are %d for all", ErrPacket, typeOf(b), size, authinfoMax)
+		if size < -1 || off-start > sizeMax {
+			return 0, fmt.Errorf("%w: %v has an identity of %d bytes, allowed are %d for all", ErrPacket, typeOf(b), size, sizeMax)
 		}
 	}
 	if len(b) < off {

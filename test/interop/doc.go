@@ -13,6 +13,7 @@
 //     an OK line for every operation they have checked.
 //   - TestSurface compares the four-letter words, the admin commands and the metrics, and TestWhitelist what is refused.
 //     What may differ is in a table too.
+//   - TestPeersJoinJava and TestPeersLeadJava speak the quorum protocol with servers in Java, on both ports and both sides.
 //   - TestDataDirectory hands one data directory to and fro between the two servers.
 //
 // -interop.target=zookeeper runs the client programs against ZooKeeper, and
