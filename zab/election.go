@@ -240,6 +240,10 @@ func (c *Core) considerLooking(m *Message, i int) {
 	if e.own.Zxid == -1 || m.Vote.Zxid == -1 {
 		return // one of the two may have lost its disk
 	}
+	if i != c.self && m.Round == c.round && m.Vote != e.proposal && c.better(e.proposal, m.Vote) {
+		// The sender may have begun to look after this server had said its vote. Java lets it wait for the repetition.
+		c.send(c.notification(m.From))
+	}
 	// A vote for this server with a history that it does not have any more comes from before a restart. It must not be repeated.
 	stale := m.Vote.Leader == c.cfg.ID && m.Vote != e.own
 	if e.settling && i != c.self {
