@@ -29,7 +29,10 @@ func (e *AdminError) Unwrap() error { return e.Err }
 // ExitCode is the process exit code.
 func (e *AdminError) ExitCode() int { return 4 }
 
-var errAdminTLS = errors.New("admin.forceHttps, admin.portUnification and admin.needClientAuth need TLS, which this version does not serve")
+var (
+	errAdminTLS  = errors.New("admin.needClientAuth needs admin.forceHttps or admin.portUnification")
+	errAdminKeys = errors.New("admin.forceHttps and admin.portUnification need ssl.quorum.keyStore.location")
+)
 
 // startAdmin opens the port of the admin server, if it is wanted. It runs before the data is loaded, so that /readyz can
 // say that the server is not ready yet. A port that nobody asked for, the default, may be taken: then there is none.
@@ -38,8 +41,9 @@ func (s *Server) startAdmin() error {
 	if addr == "" {
 		return nil
 	}
-	if s.cfg.Admin.ForceHTTPS || s.cfg.Admin.PortUnification || s.cfg.Admin.NeedClientAuth {
-		return &AdminError{addr, errAdminTLS}
+	secure, err := s.adminTLS()
+	if err != nil {
+		return &AdminError{addr, err}
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -53,6 +57,7 @@ func (s *Server) startAdmin() error {
 		Node: adminNode{s}, Log: s.log, CommandURL: s.cfg.Admin.CommandURL, IdleTimeout: s.cfg.Admin.IdleTimeout,
 		Metrics: s.metricsHandler(), PProf: s.cfg.Admin.PProf,
 		SnapshotEnabled: s.cfg.Admin.SnapshotEnabled, SnapshotInterval: s.cfg.Admin.RateLimiterInterval,
+		RestoreEnabled: s.cfg.Admin.RestoreEnabled, TLS: secure, Plain: !s.cfg.Admin.ForceHTTPS,
 		ForwardedFor: s.cfg.IPUseXForwardedFor,
 	})
 	s.adminAddr = ln.Addr()
@@ -109,6 +114,8 @@ func (s *Server) ownsRoot(ids []datatree.Identity) bool {
 // identities returns who the credentials of an admin command prove their sender to be.
 func (s *Server) identities(c admin.Credentials) ([]datatree.Identity, bool) {
 	switch {
+	case c.Scheme == datatree.SchemeX509:
+		return s.certified(c)
 	case c.Scheme == datatree.SchemeIP && (c.Auth != "" || c.Remote == netip.Addr{}):
 		return nil, false
 	case c.Scheme == datatree.SchemeDigest && !isUserAndPassword(c.Auth):

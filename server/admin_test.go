@@ -315,20 +315,6 @@ func TestAdminPortTaken(t *testing.T) {
 	require.Contains(t, err.Error(), strconv.Itoa(port))
 }
 
-func TestAdminRefusesSettingsThatNeedTLS(t *testing.T) {
-	for _, set := range []func(*config.Admin){
-		func(a *config.Admin) { a.ForceHTTPS = true },
-		func(a *config.Admin) { a.PortUnification = true },
-		func(a *config.Admin) { a.NeedClientAuth = true },
-	} {
-		cfg := testConfig(t)
-		cfg.Admin.Enabled, cfg.Admin.Port = true, 0
-		set(&cfg.Admin)
-		var refused *server.AdminError
-		require.ErrorAs(t, server.New(cfg, server.Options{}).Start(), &refused)
-	}
-}
-
 // The admin server is off in the embedded tests' configuration and harmless when nobody is there to be asked.
 func TestAdminOff(t *testing.T) {
 	s := server.New(testConfig(t), server.Options{})

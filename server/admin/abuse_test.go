@@ -184,7 +184,7 @@ func TestCommandsRunAFewAtATime(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, ok := s.gather(s.commands["dirs"], must(http.NewRequestWithContext(ctx, "GET", "/", nil)))
+	_, ok := s.gather(s.commands["dirs"], nil, must(http.NewRequestWithContext(ctx, "GET", "/", nil)))
 	require.False(t, ok)
 	require.Empty(t, node.entered)
 	resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", "ip")

@@ -20,7 +20,11 @@ func (s *Server) authorize(r *http.Request) (status int, err error) {
 		return http.StatusUnauthorized, errNoCredentials
 	}
 	scheme, auth, _ := strings.Cut(header, " ")
-	err = s.o.Node.Authorize(Credentials{Scheme: scheme, Auth: strings.TrimSpace(auth), Remote: s.remote(r)})
+	c := Credentials{Scheme: scheme, Auth: strings.TrimSpace(auth), Remote: s.remote(r)}
+	if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+		c.Certificate = r.TLS.PeerCertificates[0]
+	}
+	err = s.o.Node.Authorize(c)
 	switch {
 	case err == nil:
 		return http.StatusOK, nil

@@ -16,6 +16,7 @@ type command struct {
 	offline bool // it needs no serving server
 	auth    bool // it needs every permission on the root
 	run     func(*Server, *http.Request) answer
+	restore func(*Server, http.ResponseWriter, *http.Request) answer // in place of run, for a command with a body
 }
 
 // table returns the commands by every name they have, and their primary names in order.
@@ -37,7 +38,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "monitor", aliases: []string{"mntr"}, offline: true, run: monitor},
 		{name: "observer_connection_stat_reset", aliases: []string{"orst"}, run: observerStatReset},
 		{name: "observers", aliases: []string{"obsr"}, run: observers},
-		{name: "restore", aliases: []string{"rest"}, post: true, auth: true, run: restore},
+		{name: "restore", aliases: []string{"rest"}, post: true, auth: true, restore: restore},
 		{name: "ruok", run: ruok},
 		{name: "server_stats", aliases: []string{"srvr"}, run: serverStats},
 		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
@@ -92,7 +93,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 			return
 		}
 	}
-	a, ok := s.gather(c, r)
+	a, ok := s.gather(c, w, r)
 	if !ok {
 		return // the client has gone
 	}
@@ -118,8 +119,11 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 
 // gather runs a command when no more than commandsMax run. It returns false if the client did not wait. Snapshots
 // take long and are limited otherwise, so they are not counted.
-func (s *Server) gather(c *command, r *http.Request) (answer, bool) {
-	if c.auth {
+func (s *Server) gather(c *command, w http.ResponseWriter, r *http.Request) (answer, bool) {
+	switch {
+	case c.restore != nil:
+		return c.restore(s, w, r), true
+	case c.auth:
 		return c.run(s, r), true
 	}
 	select {

@@ -10,7 +10,8 @@
 //
 // A command answers 200 even if it fails, as ZooKeeper's does: the outcome is in the key "error" of the
 // answer. Exceptions are wrong methods (405), refused credentials (401, 403) and the commands snapshot and
-// restore. All of it is open to everybody who reaches the port, but for those two: bind it accordingly.
+// restore. All of it is open to everybody who reaches the port, but for those two: bind it accordingly, or ask
+// for certificates (Options.TLS).
 //
 // # Contract
 //
@@ -25,6 +26,6 @@
 //
 // # State
 //
-// A Server owns the limits above and the time of the last snapshot that was asked for. Everything else is
+// A Server owns the limits above and the times of the last snapshot and the last restore that were asked for. Everything else is
 // asked of Node for each request. All methods may be called by any number of goroutines.
 package admin

@@ -16,7 +16,9 @@ type fakeNode struct {
 	resets    []string
 	authorize func(Credentials) error
 	snapshot  func(context.Context) (*Snapshot, error)
+	restore   func(io.Reader) (int64, error)
 	refused   int
+	insecure  atomic.Int64
 	blocked   chan struct{} // if not nil, Directories waits for it
 	entered   chan struct{} // if not nil, Directories says that it runs
 }
@@ -101,6 +103,14 @@ func (n *fakeNode) Snapshot(ctx context.Context) (*Snapshot, error) {
 	return n.snapshot(ctx)
 }
 func (n *fakeNode) SnapshotRefused() { n.refused++ }
+func (n *fakeNode) Restore(_ context.Context, r io.Reader) (int64, error) {
+	if n.restore == nil {
+		return 0, ErrCannotRestore
+	}
+	return n.restore(r)
+}
+func (n *fakeNode) RestoreRefused()     { n.refused++ }
+func (n *fakeNode) InsecureConnection() { n.insecure.Add(1) }
 
 func fileOf(bytes string) *Snapshot {
 	return &Snapshot{Zxid: 0x100000003, Size: int64(len(bytes)), Body: io.NopCloser(strings.NewReader(bytes))}

@@ -132,7 +132,9 @@ func TestAuthorization(t *testing.T) {
 		}
 	}
 	remote := netip.MustParseAddr("192.0.2.1") // httptest's
-	require.ElementsMatch(t, []Credentials{{"digest", "u:p q", remote}, {"basic", "dTpw", remote}, {"ip", "", remote}}, got)
+	require.ElementsMatch(t, []Credentials{
+		{Scheme: "digest", Auth: "u:p q", Remote: remote}, {Scheme: "basic", Auth: "dTpw", Remote: remote}, {Scheme: "ip", Remote: remote},
+	}, got)
 
 	got = nil
 	ask(t, s, "GET", "/commands/snap", "Authorization", "ip", "X-Forwarded-For", "10.1.2.3, 10.9.9.9")

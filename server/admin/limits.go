@@ -14,7 +14,7 @@ const (
 	commandsMax = 4
 	// headerBytesMax bounds the header of a request. net/http adds 4 KiB.
 	headerBytesMax = 16 << 10
-	// bodyBytesMax bounds the body of a request, which no command reads.
+	// bodyBytesMax bounds the body of a request that no command reads.
 	bodyBytesMax = 64 << 10
 	// requestTimeout is how long a client may take to send a request.
 	requestTimeout = 5 * time.Second

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/netip"
@@ -65,7 +66,18 @@ type Node interface {
 	Snapshot(ctx context.Context) (*Snapshot, error)
 	// SnapshotRefused counts a snapshot that the rate limit has refused.
 	SnapshotRefused()
+	// Restore replaces the state of this server by that of a snapshot file, compressed or not, and returns its last zxid. It
+	// reads all of r, and checks it, before it changes anything. It returns ErrCannotRestore, having read
+	// nothing, if this server cannot do it.
+	Restore(ctx context.Context, r io.Reader) (zxid int64, err error)
+	// RestoreRefused counts a restore that the rate limit has refused.
+	RestoreRefused()
+	// InsecureConnection counts a connection without TLS to a port that offers it.
+	InsecureConnection()
 }
+
+// ErrCannotRestore is returned by Restore.
+var ErrCannotRestore = errors.New("admin: this server cannot replace its state")
 
 // What Authorize returns. Their texts are ZooKeeper's. Source: operations section 3.3.
 var (
@@ -80,6 +92,8 @@ type Credentials struct {
 	Scheme string
 	Auth   string
 	Remote netip.Addr
+	// Certificate is the one that the client has shown and that was checked; nil without.
+	Certificate *x509.Certificate
 }
 
 // Snapshot is a snapshot file that is complete and durable.

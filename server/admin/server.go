@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"html"
 	"net"
@@ -33,6 +34,12 @@ type Options struct {
 	SnapshotLacksZxid bool
 	// SnapshotInterval is the least time between two of them; 0 is no limit.
 	SnapshotInterval time.Duration
+	// RestoreEnabled offers the command restore. The least time between two of them is SnapshotInterval too.
+	RestoreEnabled bool
+	// TLS is for the connections of clients; nil for none.
+	TLS *tls.Config
+	// Plain accepts connections without TLS on the same port. It has no meaning without TLS.
+	Plain bool
 	// ForwardedFor believes the header X-Forwarded-For about who a client is.
 	ForwardedFor bool
 	// Now is the clock; nil is the system's.
@@ -48,6 +55,7 @@ type Server struct {
 	running   chan struct{}       // a token for each command that gathers its answer
 	patience  time.Duration       // answerTimeout
 	snapshots interval
+	restores  interval
 	refusals  interval // of refusals that are logged
 }
 
@@ -66,7 +74,7 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	s := &Server{o: o, running: make(chan struct{}, commandsMax), patience: answerTimeout,
-		snapshots: interval{every: o.SnapshotInterval}, refusals: interval{every: time.Second}}
+		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}, refusals: interval{every: time.Second}}
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for levels that do not exist
 	s.http = &http.Server{
@@ -82,7 +90,14 @@ func New(o Options) *Server {
 
 // Serve answers requests on ln until Close. It returns nil after Close, and what went wrong otherwise.
 func (s *Server) Serve(ln net.Listener) error {
-	err := s.http.Serve(limit(ln, connectionsMax))
+	ln = limit(ln, connectionsMax)
+	switch {
+	case s.o.TLS != nil && s.o.Plain:
+		ln = unify(ln, s.o.TLS, s.o.Node.InsecureConnection)
+	case s.o.TLS != nil:
+		ln = tls.NewListener(ln, s.o.TLS)
+	}
+	err := s.http.Serve(ln)
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -99,7 +114,12 @@ func (s *Server) Close(ctx context.Context) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.extend(w)
-	r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
+	if r.TLS != nil {
+		w.Header().Set("Strict-Transport-Security", "max-age=86400; includeSubDomains")
+	}
+	if !s.takesBody(r) {
+		r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
+	}
 	if r.Method == http.MethodTrace {
 		http.Error(w, "TRACE is refused", http.StatusForbidden)
 		return
@@ -124,6 +144,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// takesBody reports whether a request is for a command that reads a body, however large.
+func (s *Server) takesBody(r *http.Request) bool {
+	name, ok := strings.CutPrefix(r.URL.Path, s.o.CommandURL+"/")
+	c := s.commands[name]
+	return ok && c != nil && c.post && r.Method == http.MethodPost
 }
 
 // extend gives the client answerTimeout from now to take what is written to w. Every answer begins with it: a client that

@@ -39,13 +39,6 @@ func announce(w http.ResponseWriter, snap *Snapshot) {
 	w.Header()["snapshot_size"] = []string{strconv.FormatInt(snap.Size, 10)}
 }
 
-// restore answers as where admin.restore.enabled is false: this server does not replace its state while it
-// serves. A snapshot is restored by starting a server on it.
-func restore(s *Server, r *http.Request) answer {
-	s.logRefusal("Restore command is disabled: this server cannot restore while it runs", r)
-	return answer{status: http.StatusServiceUnavailable}
-}
-
 // logRefusal logs why a client was refused, one of them a second: anybody can ask.
 func (s *Server) logRefusal(why string, r *http.Request, facts ...zap.Field) {
 	if s.refusals.allow(time.Now()) {

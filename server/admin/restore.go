@@ -1,0 +1,55 @@
+package admin
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// restore replaces the server's state by the snapshot in the body of the request. The reason of a refusal is in the log only,
+// as ZooKeeper's. Source: operations section 3.5.
+func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
+	switch {
+	case !s.o.RestoreEnabled:
+		s.logRefusal("Restore command is disabled", r)
+		return answer{status: http.StatusServiceUnavailable}
+	case s.o.SnapshotLacksZxid:
+		s.logRefusal("the command restore needs serializeLastProcessedZxid.enabled", r)
+		return answer{status: http.StatusInternalServerError}
+	case r.ContentLength == 0:
+		s.logRefusal("the command restore needs a snapshot in the body of the request", r)
+		return answer{status: http.StatusBadRequest}
+	case !s.restores.allow(s.o.Now()):
+		s.o.Node.RestoreRefused()
+		s.logRefusal("the command restore is asked too often: admin.rateLimiterIntervalInMS", r, zap.Duration("interval", s.restores.every))
+		return answer{status: http.StatusTooManyRequests}
+	}
+	zxid, err := s.o.Node.Restore(r.Context(), &patient{of: http.NewResponseController(w), r: r.Body, pieces: s.patience})
+	switch {
+	case errors.Is(err, ErrCannotRestore):
+		s.logRefusal("Restore command is refused", r, zap.Error(err))
+		return answer{status: http.StatusServiceUnavailable}
+	case err != nil:
+		s.o.Log.Error("restoring a snapshot for a client", zap.String("client_addr", r.RemoteAddr), zap.Error(err))
+		return answer{status: http.StatusInternalServerError}
+	}
+	return answer{fields: struct {
+		Zxid int64 `json:"last_zxid"`
+	}{zxid}}
+}
+
+// patient is a request's body that may take long in all, but not for any piece of it.
+type patient struct {
+	of     *http.ResponseController
+	r      io.Reader
+	pieces time.Duration
+}
+
+// Read implements io.Reader.
+func (p *patient) Read(b []byte) (int, error) {
+	_ = p.of.SetReadDeadline(time.Now().Add(p.pieces)) // not every connection has one
+	return p.r.Read(b)
+}

@@ -1,0 +1,131 @@
+package admin
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// post sends a body to a command.
+func post(t *testing.T, h http.Handler, url, auth, body string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	r.Header.Set("Authorization", auth)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	text, err := io.ReadAll(w.Result().Body)
+	require.NoError(t, err)
+	return w.Code, string(text)
+}
+
+// The statuses and answers of restore. Source: operations section 3.5.
+func TestRestoreAnswers(t *testing.T) {
+	took := func(n *string) func(io.Reader) (int64, error) {
+		return func(r io.Reader) (int64, error) {
+			b, err := io.ReadAll(r)
+			*n = string(b)
+			return 0x100000003, err
+		}
+	}
+	var got string
+	for name, c := range map[string]struct {
+		options Options
+		body    string
+		status  int
+		answer  string
+	}{
+		"disabled":   {Options{}, "x", 503, "null"},
+		"lacks zxid": {Options{RestoreEnabled: true, SnapshotLacksZxid: true}, "x", 500, "null"},
+		"no body":    {Options{RestoreEnabled: true}, "", 400, "null"},
+		"cannot":     {Options{RestoreEnabled: true, Node: &fakeNode{}}, "x", 503, "null"},
+		"corrupt": {Options{RestoreEnabled: true, Node: &fakeNode{restore: func(io.Reader) (int64, error) {
+			return 0, errors.New("no snapshot")
+		}}}, "x", 500, "null"},
+		"restored": {Options{RestoreEnabled: true, Node: &fakeNode{restore: took(&got)}}, strings.Repeat("snapshot", bodyBytesMax), 200, "4294967299"},
+	} {
+		if c.options.Node == nil {
+			c.options.Node = &fakeNode{}
+		}
+		status, body := post(t, New(c.options), "/commands/restore", "ip", c.body)
+		require.Equal(t, c.status, status, name)
+		if status == http.StatusOK {
+			require.Equal(t, "{\n  \"last_zxid\" : 4294967299,\n  \"command\" : \"restore\",\n  \"error\" : null\n}", body)
+			require.Equal(t, c.body, got, "a snapshot may be larger than other bodies")
+		} else {
+			require.Equal(t, "{\n  \"command\" : \"restore\",\n  \"error\" : null\n}", body, name)
+		}
+	}
+}
+
+// A failed restore uses up its turn, a refused client does not.
+func TestRestoreRateLimit(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	node := &fakeNode{
+		authorize: func(c Credentials) error {
+			if c.Scheme != "ip" {
+				return ErrNotAuthenticated
+			}
+			return nil
+		},
+		restore: func(io.Reader) (int64, error) { return 0, errDisk },
+	}
+	s := New(Options{Node: node, SnapshotEnabled: true, RestoreEnabled: true, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
+	status := func(auth string) int { code, _ := post(t, s, "/commands/rest", auth, "x"); return code }
+	require.Equal(t, 401, status("digest"))
+	require.Equal(t, 500, status("ip"))
+	require.Equal(t, 429, status("ip"))
+	require.Equal(t, 1, node.refused)
+	resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", "ip")
+	require.Equal(t, 200, resp.StatusCode, "the limits of the two are separate")
+	now = now.Add(time.Minute)
+	require.Equal(t, 500, status("ip"))
+}
+
+// A snapshot may take longer to arrive than a request may, as long as it goes on arriving.
+func TestSlowRestoreIsNotCutOff(t *testing.T) {
+	read := make(chan string, 1)
+	s := New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
+		b, err := io.ReadAll(r)
+		read <- string(b)
+		return 1, err
+	}}})
+	s.http.ReadTimeout, s.http.ReadHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
+	addr := serveOn(t, s)
+	body, w := io.Pipe()
+	go func() {
+		for range 4 {
+			_, _ = io.WriteString(w, "piece")
+			time.Sleep(40 * time.Millisecond) // a slow client
+		}
+		w.Close()
+	}()
+	r, err := http.NewRequest(http.MethodPost, "http://"+addr+"/commands/restore", body)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "ip")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, 200, resp.StatusCode)
+	require.Equal(t, strings.Repeat("piece", 4), <-read)
+}
+
+// A client that stops in the middle of a snapshot is cut off.
+func TestRestoreThatStopsIsCutOff(t *testing.T) {
+	failed := make(chan error, 1)
+	s := New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
+		_, err := io.ReadAll(r)
+		failed <- err
+		return 0, err
+	}}})
+	s.patience = 50 * time.Millisecond
+	status, took := say(t, serveOn(t, s), "POST /commands/restore HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\nContent-Length: 1000\r\n\r\npiece")
+	require.Error(t, <-failed)
+	require.Contains(t, []string{"HTTP/1.1 500 Internal Server Error", ""}, status)
+	require.Less(t, took, answerTimeout)
+}

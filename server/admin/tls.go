@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"crypto/tls"
+	"net"
+	"sync"
+	"time"
+)
+
+// recordHandshake is the first byte of a TLS connection; no HTTP request begins with it.
+const recordHandshake = 0x16
+
+// unified is a listener that finds out by the first byte of a connection whether it is TLS. Source: operations section 3.1.
+type unified struct {
+	net.Listener
+	tls      *tls.Config
+	insecure func()    // called for each connection without TLS
+	accepted chan peek // by the goroutine of Accept
+	closed   chan struct{}
+	once     sync.Once // of Close
+	began    sync.Once // of the goroutine that accepts
+}
+
+// peek is a connection of which the first byte is known, or why there are no more.
+type peek struct {
+	nc  net.Conn
+	err error
+}
+
+func unify(ln net.Listener, cfg *tls.Config, insecure func()) *unified {
+	return &unified{Listener: ln, tls: cfg, insecure: insecure, accepted: make(chan peek), closed: make(chan struct{})}
+}
+
+// Accept returns the next connection that has said something: a *tls.Conn if that is TLS.
+func (u *unified) Accept() (net.Conn, error) {
+	u.began.Do(func() { go u.accept() })
+	select {
+	case p := <-u.accepted:
+		return p.nc, p.err
+	case <-u.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// accept takes connections until the listener is closed. Each waits for its first byte in a goroutine of its own, which ends
+// after requestTimeout at the latest.
+func (u *unified) accept() {
+	for {
+		nc, err := u.Listener.Accept()
+		if err != nil {
+			u.hand(peek{err: err})
+			if isClosed(u.closed) {
+				return
+			}
+			continue
+		}
+		go u.look(nc)
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// look reads the first byte.
+func (u *unified) look(nc net.Conn) {
+	var first [1]byte
+	_ = nc.SetReadDeadline(time.Now().Add(requestTimeout))
+	if _, err := nc.Read(first[:]); err != nil {
+		_ = nc.Close()
+		return
+	}
+	_ = nc.SetReadDeadline(time.Time{})
+	conn := net.Conn(&peeked{Conn: nc, first: first[:]})
+	if first[0] == recordHandshake {
+		conn = tls.Server(conn, u.tls)
+	} else if u.insecure != nil {
+		u.insecure()
+	}
+	if !u.hand(peek{nc: conn}) {
+		_ = nc.Close()
+	}
+}
+
+// hand gives p to Accept, and reports false if nobody accepts any more.
+func (u *unified) hand(p peek) bool {
+	select {
+	case u.accepted <- p:
+		return true
+	case <-u.closed:
+		return false
+	}
+}
+
+// Close ends Accept.
+func (u *unified) Close() error {
+	u.once.Do(func() { close(u.closed) })
+	return u.Listener.Close()
+}
+
+// peeked is a connection whose first byte was read already.
+type peeked struct {
+	net.Conn
+	first []byte // what is left of it
+}
+
+// Read returns the first byte first. Like every connection's, it is called by one goroutine at a time.
+func (p *peeked) Read(b []byte) (int, error) {
+	if len(p.first) > 0 && len(b) > 0 {
+		n := copy(b, p.first)
+		p.first = p.first[n:]
+		return n, nil
+	}
+	return p.Conn.Read(b)
+}

@@ -1,0 +1,108 @@
+package admin
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/pki"
+)
+
+// request gets a path, and says whether it was answered.
+func request(t *testing.T, url string, cfg *tls.Config) (*http.Response, error) {
+	t.Helper()
+	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
+	resp, err := client.Get(url)
+	if err == nil {
+		resp.Body.Close()
+	}
+	return resp, err
+}
+
+// One port serves both, or TLS only; what came without TLS where it is offered is counted. Source: operations section 3.1.
+func TestTLS(t *testing.T) {
+	ca := pki.NewCA("admin")
+	own := ca.Issue(pki.Options{Hosts: []string{"localhost"}})
+	theirs := ca.Issue(pki.Options{Hosts: []string{"localhost"}})
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Cert)
+	identity := func(l *pki.Leaf) tls.Certificate {
+		return tls.Certificate{Certificate: [][]byte{l.Cert.Raw}, PrivateKey: l.Key}
+	}
+	offered := &tls.Config{Certificates: []tls.Certificate{identity(own)}, MinVersion: tls.VersionTLS12}
+	asking := offered.Clone()
+	asking.ClientAuth, asking.ClientCAs = tls.RequireAndVerifyClientCert, pool
+	trusting := &tls.Config{RootCAs: pool, ServerName: "localhost", MinVersion: tls.VersionTLS12}
+	known := trusting.Clone()
+	known.Certificates = []tls.Certificate{identity(theirs)}
+
+	for name, c := range map[string]struct {
+		cfg                          *tls.Config
+		plain                        bool
+		http, https, withCertificate bool
+	}{
+		"without":      {nil, false, true, false, false},
+		"forced":       {offered, false, false, true, true},
+		"unified":      {offered, true, true, true, true},
+		"certificates": {asking, false, false, false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := &fakeNode{}
+			addr := serveOn(t, New(Options{Node: node, TLS: c.cfg, Plain: c.plain}))
+			resp, err := request(t, "http://"+addr+"/commands/ruok", nil)
+			require.Equal(t, c.http, err == nil && resp.StatusCode == 200, "%v", err)
+			if c.http {
+				require.Empty(t, resp.Header.Get("Strict-Transport-Security"))
+			}
+			resp, err = request(t, "https://"+addr+"/commands/ruok", trusting)
+			require.Equal(t, c.https, err == nil, "%v", err)
+			if c.https {
+				require.Equal(t, "max-age=86400; includeSubDomains", resp.Header.Get("Strict-Transport-Security"))
+			}
+			_, err = request(t, "https://"+addr+"/commands/ruok", known)
+			require.Equal(t, c.withCertificate, err == nil, "%v", err)
+			require.EqualValues(t, map[bool]int64{true: 1}[c.plain], node.insecure.Load())
+		})
+	}
+}
+
+// The certificate of a client goes with its credentials.
+func TestCertificateIsACredential(t *testing.T) {
+	ca := pki.NewCA("admin")
+	own, theirs := ca.Issue(pki.Options{Hosts: []string{"localhost"}}), ca.Issue(pki.Options{})
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Cert)
+	var got *x509.Certificate
+	node := &fakeNode{authorize: func(c Credentials) error { got = c.Certificate; return ErrNotAuthorized }}
+	addr := serveOn(t, New(Options{Node: node, SnapshotEnabled: true, TLS: &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}, ClientAuth: tls.RequireAnyClientCert,
+	}}))
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		RootCAs: pool, ServerName: "localhost", Certificates: []tls.Certificate{{Certificate: [][]byte{theirs.Cert.Raw}, PrivateKey: theirs.Key}}}}}
+	r, err := http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "x509")
+	resp, err := client.Do(r)
+	require.NoError(t, err)
+	resp.Body.Close()
+	require.Equal(t, http.StatusForbidden, resp.StatusCode)
+	require.Equal(t, theirs.Cert.Raw, got.Raw)
+}
+
+// A connection that says nothing holds up nobody, and ends with the listener.
+func TestUnifiedPortDoesNotWaitForTheSilent(t *testing.T) {
+	own := pki.NewCA("admin").Issue(pki.Options{Hosts: []string{"localhost"}})
+	addr := serveOn(t, New(Options{Node: &fakeNode{}, Plain: true, TLS: &tls.Config{
+		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}}}))
+	silent, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	status, took := say(t, addr, get+"\r\n")
+	require.Equal(t, "HTTP/1.1 200 OK", status)
+	require.Less(t, took, requestTimeout)
+	require.NoError(t, silent.Close())
+}

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"crypto/tls"
+	"time"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/keystore"
+)
+
+// adminTLS is the TLS configuration of the admin server, nil if none is asked for. The files are the quorum's; whether
+// clients show certificates is a setting of its own. Source: operations section 3.1.
+func (s *Server) adminTLS() (*tls.Config, error) {
+	a := &s.cfg.Admin
+	if !a.ForceHTTPS && !a.PortUnification {
+		if a.NeedClientAuth {
+			return nil, errAdminTLS
+		}
+		return nil, nil
+	}
+	if s.cfg.QuorumTLS.KeyStore.Location == "" {
+		return nil, errAdminKeys
+	}
+	material := s.cfg.QuorumTLS
+	material.ClientHostnameVerification = false // clients of the admin server are people and scrapers, not hosts
+	material.ClientAuth = "none"
+	if a.NeedClientAuth {
+		material.ClientAuth = "need"
+	}
+	keys, err := keystore.Open(s.fs, &material, s.log)
+	if err != nil {
+		return nil, err
+	}
+	if s.cfg.SSLQuorumReloadCertFiles {
+		s.start("admin keys", func() { keys.Watch(adminKeysInterval, s.stopping) })
+	}
+	return keys.Server(), nil
+}
+
+// adminKeysInterval is how often the files of the admin server's keys are looked at.
+const adminKeysInterval = 5 * time.Second
+
+// certified returns the identity of the certificate that a client of the admin server has shown.
+func (s *Server) certified(c admin.Credentials) ([]datatree.Identity, bool) {
+	if c.Certificate == nil || !s.cfg.Admin.NeedClientAuth {
+		return nil, false
+	}
+	name := c.Certificate.Subject.String()
+	ids := []datatree.Identity{datatree.NewX509Identity(name, s.cfg.X509SuperUser)}
+	if s.cfg.X509SuperUser != "" && name == s.cfg.X509SuperUser {
+		ids = append(ids, datatree.SuperIdentity(name))
+	}
+	return ids, true
+}
+
+// InsecureConnection implements admin.Node.
+func (n adminNode) InsecureConnection() { n.metrics.insecureAdmin.Inc() }
