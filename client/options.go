@@ -73,7 +73,7 @@ func (c *config) validate() error {
 		{c.outstandingMax >= 1, "at least one request must be allowed outstanding"},
 		{c.requestMax >= 1024, "requests of 1024 bytes must be allowed"},
 		{c.replyMax >= 1024, "replies of 1024 bytes must be allowed"},
-		{c.watchQueue >= 1, "a watch must be able to hold one event"},
+		{c.watchQueue >= 1 && c.watchQueue <= 1<<30, "a watch must be able to hold one event, and at most a thousand million"},
 		{c.dial != nil && c.log != nil, "dialer and logger must not be nil"},
 	} {
 		if !rule.ok {

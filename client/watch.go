@@ -60,14 +60,14 @@ type Receiver interface {
 // Invariant: at most limit events, one WatchOverflow and one final event are in ch, so that sending never blocks.
 type eventQueue struct {
 	ch         chan Event
-	limit      int
+	err        error
+	limit      int32
 	overflowed bool // a WatchOverflow is in ch, or was the last to be received
 	closed     bool
-	err        error
 }
 
 func newEventQueue(limit int) *eventQueue {
-	return &eventQueue{ch: make(chan Event, limit+2), limit: limit}
+	return &eventQueue{ch: make(chan Event, limit+2), limit: int32(limit)}
 }
 
 // newSingleQueue is for a watch with one event in its life.
@@ -81,7 +81,7 @@ func (q *eventQueue) Receive(e Event) {
 		}
 		q.overflowed = false
 	}
-	if len(q.ch) >= q.limit {
+	if len(q.ch) >= int(q.limit) {
 		q.overflowed = true
 		e = Event{Type: WatchOverflow, Path: e.Path, Zxid: e.Zxid}
 	}
@@ -92,7 +92,7 @@ func (q *eventQueue) Receive(e Event) {
 func (q *eventQueue) overflow(set *watchSet, path string) {
 	set.mu.Lock()
 	defer set.mu.Unlock()
-	if !q.overflowed && !q.closed && len(q.ch) <= q.limit {
+	if !q.overflowed && !q.closed && len(q.ch) <= int(q.limit) {
 		q.overflowed = true
 		q.ch <- Event{Type: WatchOverflow, Path: path, Zxid: -1}
 	}
