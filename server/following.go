@@ -45,7 +45,7 @@ type answeredSync struct {
 func newFollowing(m *member) *following {
 	f := &following{m: m, pending: map[proto.SessionID]*fifo[forwarded]{}, renewed: map[proto.SessionID]*resumption{}}
 	for _, l := range m.links {
-		if l.Peer == m.status.Leader && l.Dialled {
+		if l != nil && l.Peer == m.status.Leader && l.Dialled {
 			f.link = l
 		}
 	}

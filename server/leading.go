@@ -42,8 +42,8 @@ type entry struct {
 // syncOf is who waits for a sync.
 type syncOf struct {
 	session proto.SessionID
+	link    zab.LinkID
 	item    item // of a client of this server
-	local   bool
 }
 
 // write is a request on its way to the Preparer, of a client of this server (link 0) or of a learner.
@@ -142,7 +142,7 @@ func (l *leading) take(w *write) {
 func (l *leading) sync(w *write) {
 	l.flush() // what came before is proposed before
 	l.token++
-	l.syncs[l.token] = syncOf{session: w.session, item: itemOf(w), local: w.link == 0}
+	l.syncs[l.token] = syncOf{session: w.session, link: w.link, item: itemOf(w)}
 	l.blocked[w.session] = &fifo[write]{}
 	l.m.again = true
 	if err := l.m.core.Sync(w.link, l.token); err != nil {
@@ -153,10 +153,19 @@ func (l *leading) sync(w *write) {
 // synced implements role.
 func (l *leading) synced(tokens []uint64) {
 	for _, token := range tokens {
-		if s, ok := l.syncs[token]; ok && s.local {
+		if s, ok := l.syncs[token]; ok && s.link == 0 {
 			l.m.answer(s.item)
 		}
 		l.unblock(token)
+	}
+}
+
+// gone takes up what waited behind syncs of a learner that is gone: they will not be answered.
+func (l *leading) gone(link zab.LinkID) {
+	for token, s := range l.syncs {
+		if s.link == link {
+			l.unblock(token)
+		}
 	}
 }
 
@@ -187,6 +196,8 @@ func (l *leading) prepare(w *write) {
 	it := itemOf(w)
 	code := proto.OK
 	switch {
+	case w.local != nil && w.conn == nil && !s.tracker.knows(w.local):
+		return // of an earlier leadership, in which the session seemed to have expired
 	case w.local != nil && w.local.closing.Load() && !(w.op == proto.OpCloseSession && w.conn == nil):
 		it.drop = true
 		l.between(it)

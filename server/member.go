@@ -145,9 +145,10 @@ func (m *member) handle(e *event) {
 
 // arrived takes packets of a peer, in order.
 func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
-	if m.links[l.ID] != l {
-		m.links[l.ID] = l
+	if _, open := m.links[l.ID]; !open {
+		return // it was closed meanwhile
 	}
+	m.links[l.ID] = l
 	for len(packets) > 0 {
 		var msg zab.Message
 		n, ok := peers.MessageOf(l, packets, &msg)

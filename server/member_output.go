@@ -132,6 +132,9 @@ func (m *member) deliver(txns []zab.Txn) {
 // forget drops a link that is gone, and what came on it.
 func (m *member) forget(id zab.LinkID) {
 	delete(m.links, id)
+	if lead, ok := m.role.(*leading); ok {
+		lead.gone(id)
+	}
 	m.received.Lock()
 	delete(m.received.byLink, id)
 	m.received.Unlock()

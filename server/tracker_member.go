@@ -91,6 +91,13 @@ func (t *tracker) adopt(id proto.SessionID, timeoutMs int32, c *conn) (s *sessio
 	return s, old
 }
 
+// knows reports whether s is tracked now.
+func (t *tracker) knows(s *session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.sessions[s.id] == s
+}
+
 // closing notes that the end of a session has been prepared.
 func (t *tracker) closing(id proto.SessionID) {
 	t.mu.Lock()

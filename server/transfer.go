@@ -37,7 +37,14 @@ func (h memberHandler) PeerUp(id proto.ServerID) { h.do(func() { h.core.PeerUp(i
 // Accept implements peers.Handler.
 func (h memberHandler) Accept() zab.LinkID {
 	number := make(chan zab.LinkID, 1)
-	if !h.do(func() { number <- h.core.Accept() }) {
+	accept := func() {
+		id := h.core.Accept()
+		if id != 0 {
+			h.links[id] = nil // known, and to be filled in with its first packet
+		}
+		number <- id
+	}
+	if !h.do(accept) {
 		return 0
 	}
 	select {
