@@ -1,0 +1,155 @@
+package shell
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// configResult is the configuration of the ensemble.
+type configResult struct {
+	Config string    `json:"config"`
+	Stat   *statJSON `json:"stat,omitempty"`
+	before string    // a line that text has before it
+	stat   *client.Stat
+}
+
+func (r configResult) appendText(b []byte, _ colours) []byte {
+	b = append(append(append(b, r.before...), r.Config...), '\n')
+	if r.stat != nil {
+		b = appendStat(b, r.stat)
+	}
+	return b
+}
+
+func runConfig(ctx context.Context, s *Shell, a *arguments) error {
+	data, stat, err := s.link.client.Config(ctx)
+	if err != nil {
+		return err
+	}
+	if a.has("w") {
+		if strings.Contains(s.link.servers, "/") {
+			return wrong("config -w cannot watch "+client.ConfigPath+" below a chroot", "connect without one")
+		}
+		var w *client.Watch
+		if data, stat, w, err = s.link.client.GetW(ctx, client.ConfigPath); err != nil {
+			return err
+		}
+		s.link.watches.hold(client.ConfigPath, heldData, w)
+	}
+	r := configResult{Config: string(data)}
+	if a.has("c") {
+		r.Config = clientConfig(r.Config)
+	}
+	if a.has("s") {
+		r.stat, r.Stat = &stat, newStatJSON(&stat)
+	}
+	return s.out.emit(r)
+}
+
+// clientConfig is the version and the client addresses of a configuration, in the order of the servers' ids. Source: operations.md
+// sections 1.6 and 5.5.
+func clientConfig(config string) string {
+	type server struct {
+		id      int
+		address string
+	}
+	var servers []server
+	version := ""
+	for line := range strings.Lines(config) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		if key == "version" {
+			version = value
+		}
+		id, isServer := strings.CutPrefix(key, "server.")
+		if !isServer {
+			continue
+		}
+		n, _ := strconv.Atoi(id) // an id that is no number sorts first
+		_, address, ok := strings.Cut(value, ";")
+		if !ok {
+			continue
+		}
+		if !strings.Contains(address, ":") {
+			address = net.JoinHostPort("0.0.0.0", address)
+		}
+		servers = append(servers, server{n, address})
+	}
+	slices.SortStableFunc(servers, func(x, y server) int { return cmp.Compare(x.id, y.id) })
+	addresses := make([]string, 0, len(servers))
+	for _, s := range servers {
+		addresses = append(addresses, s.address)
+	}
+	return version + " " + strings.Join(addresses, ",")
+}
+
+func runReconfig(ctx context.Context, s *Shell, a *arguments) error {
+	usage := wrong(find("reconfig").usageLine(), "")
+	isWhole, isStep := a.has("file") || a.has("members"), a.has("add") || a.has("remove")
+	switch {
+	case isWhole && isStep:
+		return wrong("Can't use -file or -members together with -add or -remove (mixing incremental and non-incremental modes is not allowed)", "")
+	case a.has("file") && a.has("members"):
+		return wrong("Can't use -file and -members together (conflicting non-incremental modes)", "")
+	case !isWhole && !isStep:
+		return usage
+	}
+	r := client.Reconfig{Join: a.flags["add"], Leave: a.flags["remove"], Members: a.flags["members"], FromVersion: client.AnyConfig}
+	if text, ok := a.flags["v"]; ok {
+		version, err := strconv.ParseInt(text, 16, 64)
+		if err != nil {
+			return wrong("-v must be followed by a long (configuration version)", "it is the hex number that `config` ends with")
+		}
+		r.FromVersion = version
+	}
+	if name, ok := a.flags["file"]; ok {
+		var err error
+		if r.Members, err = readMembers(name); err != nil {
+			return err
+		}
+	}
+	data, stat, err := s.link.client.Reconfig(ctx, r)
+	if err != nil {
+		return err
+	}
+	result := configResult{Config: string(data), before: "Committed new configuration:\n"}
+	if a.has("s") {
+		result.stat, result.Stat = &stat, newStatJSON(&stat)
+	}
+	return s.out.emit(result)
+}
+
+// configBytes bounds the file of reconfig -file.
+const configBytes = 1 << 20
+
+// readMembers returns the server lines of a dynamic configuration file as one list.
+func readMembers(name string) (string, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", wrong("Error processing "+name+": "+err.Error(), "name a file with lines like server.1=host:2888:3888;2181")
+	}
+	if info.Size() > configBytes {
+		return "", wrong(fmt.Sprintf("Error processing %s: it has %d bytes", name, info.Size()), "a dynamic configuration is smaller than a megabyte")
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return "", wrong("Error processing "+name+": "+err.Error(), "")
+	}
+	var members []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "server.") {
+			members = append(members, line)
+		}
+	}
+	if len(members) == 0 {
+		return "", wrong("Error processing "+name+": no server lines", "lines look like server.1=host:2888:3888;2181")
+	}
+	return strings.Join(members, ","), nil
+}

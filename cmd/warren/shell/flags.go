@@ -1,0 +1,140 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// flagSet says which flags a command takes: each letter, followed by a colon if it has a value, as in "sv:". A flag with a longer
+// name is written in brackets: "[file]:".
+type flagSet string
+
+// flags returns the names, and whether each takes a value.
+func (s flagSet) flags() map[string]bool {
+	known := map[string]bool{}
+	for len(s) > 0 {
+		name := string(s[:1])
+		s = s[1:]
+		if name == "[" {
+			end := strings.IndexByte(string(s), ']')
+			name, s = string(s[:end]), s[end+1:]
+		}
+		hasValue := strings.HasPrefix(string(s), ":")
+		if hasValue {
+			s = s[1:]
+		}
+		known[name] = hasValue
+	}
+	return known
+}
+
+// arguments are the words after a command's name.
+type arguments struct {
+	flags map[string]string
+	words []string // those that are not flags, in order
+}
+
+func (a *arguments) has(flag string) bool {
+	_, ok := a.flags[flag]
+	return ok
+}
+
+// word returns the i-th word, "" if there is none.
+func (a *arguments) word(i int) string {
+	if i < len(a.words) {
+		return a.words[i]
+	}
+	return ""
+}
+
+// number returns the value of a flag, or otherwise if the flag is not given.
+func (a *arguments) number(flag string, bits int, otherwise int64) (int64, error) {
+	text, ok := a.flags[flag]
+	if !ok {
+		return otherwise, nil
+	}
+	n, err := strconv.ParseInt(text, 10, bits)
+	if err != nil {
+		return 0, wrong(fmt.Sprintf("-%s argument must be an int value", flag), "give a number instead of "+strconv.Quote(text))
+	}
+	return n, nil
+}
+
+// parse reads flags wherever they stand, as Apache's commons-cli does: "-sw" is "-s -w", "-n7" is "-n 7", and after "--" there are none.
+// A value may begin with a dash unless it is a flag itself.
+func (s flagSet) parse(words []string) (*arguments, error) {
+	known := s.flags()
+	a := &arguments{flags: map[string]string{}}
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if word == "--" {
+			a.words = append(a.words, words[i+1:]...)
+			break
+		}
+		if len(word) < 2 || word[0] != '-' {
+			a.words = append(a.words, word)
+			continue
+		}
+		for rest := word[1:]; rest != ""; {
+			name := rest
+			hasValue, ok := known[name]
+			if ok {
+				rest = ""
+			} else {
+				name, rest = rest[:1], rest[1:]
+				if hasValue, ok = known[name]; !ok {
+					return nil, wrong("Unrecognized option: "+word, "")
+				}
+			}
+			value := ""
+			if hasValue {
+				value, rest = rest, ""
+				if value == "" {
+					if i+1 == len(words) || isFlag(known, words[i+1]) {
+						return nil, wrong("Missing argument for option: "+name, "")
+					}
+					i++
+					value = words[i]
+				}
+			}
+			a.flags[name] = value
+		}
+	}
+	return a, nil
+}
+
+func isFlag(known map[string]bool, word string) bool {
+	if !strings.HasPrefix(word, "-") {
+		return false
+	}
+	_, ok := known[word[1:]]
+	return ok
+}
+
+// onlyOne refuses more than one of the flags.
+func (a *arguments) onlyOne(flags ...string) error {
+	first := ""
+	for _, f := range flags {
+		switch {
+		case !a.has(f):
+		case first == "":
+			first = f
+		default:
+			return wrong(fmt.Sprintf("The option '%s' was specified but an option from this group has already been selected: '%s'", f, first), "")
+		}
+	}
+	return nil
+}
+
+// unsent is the error of a command whose context has ended before it was run.
+func (a *arguments) unsent() error {
+	path := a.word(0)
+	if !strings.HasPrefix(path, "/") {
+		path = "/"
+	}
+	return &client.Error{Op: "connect", Path: path, Err: context.Canceled}
+}

@@ -1,0 +1,100 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// changeResult is a line of watch.
+type changeResult struct {
+	Time string      `json:"time"`
+	Type string      `json:"type"`
+	Path string      `json:"path"`
+	Zxid string      `json:"zxid,omitempty"`
+	Data *dataResult `json:"data,omitempty"`
+	note string
+}
+
+func (r changeResult) appendText(b []byte, c colours) []byte {
+	b = append(b, c.dim(r.Time)...)
+	b = append(append(b, ' '), c.yellow(r.Type)...)
+	b = append(append(b, ' '), r.Path...)
+	if r.Zxid != "" {
+		b = append(append(b, ' '), c.dim(r.Zxid)...)
+	}
+	if r.note != "" {
+		b = append(append(b, ' '), c.dim("("+r.note+")")...)
+	}
+	if r.Data != nil {
+		b = append(append(b, "\n    "...), r.Data.text...)
+	}
+	return append(b, '\n')
+}
+
+// runFollow prints the changes of a subtree as they come. It outlasts lost connections, and says where changes may be missing.
+func runFollow(ctx context.Context, s *Shell, a *arguments) error {
+	path := a.word(0)
+	count, err := a.number("c", 32, 0)
+	if err == nil {
+		err = checkPath(path, false)
+	}
+	if err != nil {
+		return err
+	}
+	s.link.followed.Store(&path)
+	defer s.link.followed.Store(nil)
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w, err := s.link.client.Watch(watching, path, client.WatchSubtree)
+	if err != nil {
+		return err
+	}
+	if s.isTyped {
+		s.out.warn("watching " + path + ", Ctrl-C ends")
+	}
+	for n := int64(0); count == 0 || n < count; {
+		e, ok := w.Next(ctx)
+		if !ok {
+			break
+		}
+		r := changeResult{Time: time.Now().Format("15:04:05.000"), Type: e.Type.String(), Path: e.Path}
+		if e.Zxid > 0 {
+			r.Zxid = hexZxid(e.Zxid)
+		}
+		switch e.Type {
+		case client.WatchRearmed:
+			r.note = "connected again, changes in between may be missing"
+		case client.WatchOverflow:
+			r.note = "too many changes at once, some are missing"
+		case client.WatchLost:
+			return e.Err
+		case client.NodeCreated, client.NodeDataChanged:
+			if a.has("d") {
+				r.Data = s.dataOf(ctx, e.Path)
+			}
+			n++
+		default:
+			n++
+		}
+		if err := s.out.emit(r); err != nil {
+			return err
+		}
+	}
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		return &failure{text: "Interrupted", code: codeInterrupted, err: errInterrupted}
+	}
+	return ctx.Err()
+}
+
+// dataOf returns what a changed znode holds now, nil if it cannot be read any more.
+func (s *Shell) dataOf(ctx context.Context, path string) *dataResult {
+	data, _, err := s.link.client.Get(ctx, path)
+	if err != nil {
+		return nil
+	}
+	r := newDataResult(path, data, nil, &arguments{})
+	return &r
+}

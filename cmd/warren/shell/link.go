@@ -1,0 +1,200 @@
+package shell
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// link is the session that commands use.
+type link struct {
+	servers string
+	wait    time.Duration
+	client  *client.Client
+	watches *heldWatches
+	out     *output
+	printed *atomic.Bool // printwatches
+
+	isMuted  atomic.Bool            // events are not printed: the shell is going
+	followed atomic.Pointer[string] // subtree that a command shows itself
+	state    atomic.Int32           // client.State, as of the last event
+	excuse   atomic.Pointer[string] // why the last server did not take the session
+	life     context.Context        // ends with the link, for watches
+	end      context.CancelFunc
+	first    chan struct{} // closed after the event of the first connection was queued
+	once     sync.Once
+}
+
+// dial begins a session. It does not wait for a server.
+func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link, error) {
+	l := &link{servers: servers, wait: o.ConnectWait, watches: newHeldWatches(), out: out, printed: printed, first: make(chan struct{})}
+	options := []client.Option{
+		client.WithSessionTimeout(o.Timeout),
+		client.WithHooks(client.Hooks{State: l.stateChanged, Event: l.eventCame}),
+		client.WithLogger(slog.New(excuses{&l.excuse})),
+	}
+	if o.ReadOnly {
+		options = append(options, client.WithReadOnly())
+	}
+	if o.TLS != nil {
+		options = append(options, client.WithTLS(o.TLS.Clone()))
+	}
+	for _, a := range o.Auth {
+		options = append(options, client.WithAuth(a.Scheme, []byte(a.Auth)))
+	}
+	c, err := client.New(servers, options...)
+	if err != nil {
+		return nil, &failure{text: strings.TrimPrefix(err.Error(), "client: "), hint: "servers are given as host:port,host:port/chroot",
+			code: codeFailed, err: err, isOwn: true}
+	}
+	l.client = c
+	l.life, l.end = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// close ends the session; what it says is printed unless isQuiet.
+func (l *link) close(isQuiet bool) {
+	l.isMuted.Store(isQuiet)
+	_ = l.client.Close() // a session that could not be told ends by itself
+	l.end()
+}
+
+// stateChanged is called by the goroutines of the client.
+func (l *link) stateChanged(c client.StateChange) {
+	l.state.Store(int32(c.State))
+	if c.State == client.Disconnected && c.Err != nil {
+		excuse := c.Err.Error()
+		l.excuse.Store(&excuse)
+	}
+	if name := stateName(c.State); name != "" && l.printed.Load() && !l.isMuted.Load() {
+		l.out.post(newEvent(name, "None", "", -1))
+	}
+	if c.State.IsConnected() {
+		l.once.Do(func() { close(l.first) })
+	}
+}
+
+// eventCame is called by the client's reader, once for every event of the server.
+func (l *link) eventCame(e client.Event) {
+	if !l.printed.Load() || l.isMuted.Load() {
+		return
+	}
+	if root := l.followed.Load(); root != nil && isWithin(*root, e.Path) {
+		return
+	}
+	l.out.post(newEvent(l.stateName(), e.Type.String(), e.Path, e.Zxid))
+}
+
+func (l *link) stateName() string {
+	if name := stateName(client.State(l.state.Load())); name != "" {
+		return name
+	}
+	return stateName(client.Disconnected)
+}
+
+// isWithin reports whether path is root or below it.
+func isWithin(root, path string) bool {
+	return path == root || root == "/" || strings.HasPrefix(path, root+"/")
+}
+
+// isOver reports whether the session is no more.
+func (l *link) isOver() bool {
+	switch l.client.State().State {
+	case client.Expired, client.AuthFailed, client.Closed:
+		return true
+	}
+	return false
+}
+
+// guard waits for a connection, and returns a context that ends with ErrConnectionLoss when none was there for as long as commands wait.
+func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	lose := func() { cancel(client.ErrConnectionLoss) }
+	timer := time.AfterFunc(l.wait, lose)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for st := range l.client.States(ctx) {
+			switch {
+			case st.State.IsConnected():
+				timer.Stop()
+			case st.State == client.Disconnected, st.State == client.Connecting:
+				timer.Reset(max(l.wait-time.Since(st.At), 0))
+			case st.State == client.Expired:
+				cancel(client.ErrSessionExpired)
+			case st.State == client.AuthFailed:
+				cancel(client.ErrAuthFailed)
+			}
+		}
+	}()
+	select {
+	case <-l.first:
+	case <-ctx.Done():
+	}
+	return ctx, func() {
+		cancel(context.Canceled)
+		<-done
+		timer.Stop()
+	}
+}
+
+// watch sets a persistent watch that lives as long as the session. Ctx bounds the call.
+func (l *link) watch(ctx context.Context, path string, mode client.WatchMode) (*client.Watch, error) {
+	life, cancel := context.WithCancel(l.life)
+	stop := context.AfterFunc(ctx, cancel)
+	w, err := l.client.Watch(life, path, mode)
+	stop()
+	if err != nil {
+		cancel()
+	}
+	return w, err
+}
+
+// whyNot says why there is no connection and what to do.
+func (l *link) whyNot() string {
+	reason := "no server of " + l.servers + " has answered"
+	if excuse := l.excuse.Load(); excuse != nil {
+		reason = *excuse
+	}
+	return fmt.Sprintf("%s; check that a server runs at %s, and whether it wants TLS", reason, l.servers)
+}
+
+// excuses is a log handler that keeps the reason why the last server did not take the session.
+type excuses struct{ last *atomic.Pointer[string] }
+
+// Enabled accepts everything.
+func (e excuses) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle keeps the server and the error of a record.
+func (e excuses) Handle(_ context.Context, r slog.Record) error {
+	var server, reason string
+	r.Attrs(func(a slog.Attr) bool {
+		switch a.Key {
+		case "server":
+			server = a.Value.String()
+		case "error":
+			if err, ok := a.Value.Any().(error); ok {
+				reason = err.Error()
+			}
+		}
+		return true
+	})
+	if reason != "" {
+		if server != "" && !strings.Contains(reason, server) {
+			reason = server + ": " + reason
+		}
+		reason = strings.TrimPrefix(reason, "client: ")
+		e.last.Store(&reason)
+	}
+	return nil
+}
+
+// WithAttrs and WithGroup are not used by the client.
+func (e excuses) WithAttrs([]slog.Attr) slog.Handler { return e }
+func (e excuses) WithGroup(string) slog.Handler      { return e }

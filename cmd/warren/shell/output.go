@@ -1,0 +1,185 @@
+package shell
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// eventsMax bounds the watch events that wait for a screen that does not move. Those beyond it are counted.
+const eventsMax = 10_000
+
+// result is what a command has found. It marshals to JSON.
+type result interface {
+	appendText(b []byte, c colours) []byte
+}
+
+// onStderr marks the results that zkCli.sh prints to standard error.
+type onStderr interface{ goesToStderr() }
+
+// output is where everything is printed. Its methods may be called concurrently.
+type output struct {
+	isJSON    bool
+	hints     bool
+	colours   colours
+	errColour colours
+	wake      chan struct{} // has one element if events wait
+	done      chan struct{} // closed when the printer of events has ended
+
+	mu       sync.Mutex // of the writers; held while they write
+	out, err io.Writer
+
+	pendingMu sync.Mutex
+	pending   []result
+	dropped   int
+	closed    bool
+}
+
+func newOutput(o *Options) *output {
+	p := &output{isJSON: o.JSON, hints: o.Hints || o.JSON, out: o.Out, err: o.Err, colours: colours(o.Colours), errColour: colours(o.ErrColours),
+		wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go p.printEvents()
+	return p
+}
+
+// post queues an event. It never blocks.
+func (p *output) post(e result) {
+	p.pendingMu.Lock()
+	defer p.pendingMu.Unlock()
+	if p.closed {
+		return
+	}
+	if len(p.pending) == eventsMax {
+		p.dropped++
+		return
+	}
+	p.pending = append(p.pending, e)
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// printEvents prints events that come while no command prints anything.
+func (p *output) printEvents() {
+	defer close(p.done)
+	for range p.wake {
+		p.drain()
+	}
+}
+
+// close prints what waits and ends the printer.
+func (p *output) close() {
+	p.pendingMu.Lock()
+	p.closed = true
+	close(p.wake)
+	p.pendingMu.Unlock()
+	<-p.done
+	p.drain()
+}
+
+// drain prints the events that wait.
+func (p *output) drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainLocked()
+}
+
+// drainLocked is drain. REQUIRES: mu.
+func (p *output) drainLocked() {
+	p.pendingMu.Lock()
+	events, dropped := p.pending, p.dropped
+	p.pending, p.dropped = nil, 0
+	p.pendingMu.Unlock()
+	var b []byte
+	for _, e := range events {
+		b = p.render(b, e)
+	}
+	if dropped > 0 {
+		b = p.render(b, note{fmt.Sprintf("%d watch events were not printed: they came faster than they could be", dropped)})
+	}
+	if len(b) > 0 {
+		_, _ = p.out.Write(b) // a screen that is gone is noticed by the next result
+	}
+}
+
+func (p *output) render(b []byte, r result) []byte {
+	if !p.isJSON {
+		return r.appendText(b, p.colours)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		panic(fmt.Sprintf("shell: marshal %T: %v", r, err)) // results are structs of texts and numbers
+	}
+	return append(append(b, text...), '\n')
+}
+
+// emit prints a result, after the events that came before it.
+func (p *output) emit(r result) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainLocked()
+	w := p.out
+	if _, ok := r.(onStderr); ok && !p.isJSON {
+		w = p.err
+	}
+	if _, err := w.Write(p.render(nil, r)); err != nil {
+		return fmt.Errorf("shell: write the result: %w", err)
+	}
+	return nil
+}
+
+// warn prints a line that is no result. JSON is spared it.
+func (p *output) warn(text string) {
+	if p.isJSON {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintln(p.err, text)
+}
+
+// fail prints why a command failed.
+func (p *output) fail(f *failure) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drainLocked()
+	if p.isJSON {
+		text, _ := json.Marshal(struct {
+			Error string `json:"error"`
+			Hint  string `json:"hint,omitempty"`
+			Code  int    `json:"exitCode"`
+		}{f.text, f.hint, f.code})
+		fmt.Fprintf(p.err, "%s\n", text)
+		return
+	}
+	b := append(p.errColour.red(f.text), '\n')
+	if f.hint != "" && (p.hints || f.isOwn) {
+		b = append(append(b, p.errColour.dim("  "+f.hint)...), '\n')
+	}
+	_, _ = p.err.Write(b) // there is nobody to tell
+}
+
+// note is a result of one line.
+type note struct {
+	Text string `json:"text"`
+}
+
+func (n note) appendText(b []byte, _ colours) []byte { return append(append(b, n.Text...), '\n') }
+
+// colours says whether texts are coloured.
+type colours bool
+
+func (c colours) paint(code, text string) []byte {
+	if !c || text == "" {
+		return []byte(text)
+	}
+	return []byte("\x1b[" + code + "m" + text + "\x1b[0m")
+}
+
+func (c colours) red(text string) []byte    { return c.paint("31", text) }
+func (c colours) green(text string) []byte  { return c.paint("32", text) }
+func (c colours) yellow(text string) []byte { return c.paint("33", text) }
+func (c colours) blue(text string) []byte   { return c.paint("34", text) }
+func (c colours) dim(text string) []byte    { return c.paint("2", text) }

@@ -1,0 +1,257 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+)
+
+// Signals are what a terminal shell hears from outside. A nil channel is never heard from.
+type Signals struct {
+	Interrupt <-chan os.Signal // ends the command that runs
+	Resize    <-chan os.Signal // the terminal may have another size
+}
+
+// screen writes to a terminal: while a line is edited above that line, else as it comes.
+type screen struct {
+	file    *os.File
+	editor  *term.Terminal
+	mu      sync.Mutex
+	editing bool
+}
+
+// Write writes whole lines.
+func (sc *screen) Write(p []byte) (int, error) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	if sc.editing {
+		return sc.editor.Write(p)
+	}
+	return sc.file.Write(p)
+}
+
+func (sc *screen) setEditing(on bool) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	sc.editing = on
+}
+
+// keyboard reads a terminal in a goroutine of its own, so that waiting for a key can be given up. Ctrl-C becomes the keys that empty the
+// line and enter it.
+type keyboard struct {
+	chunks chan []byte
+	done   <-chan struct{} // the shell is to end
+	stop   chan struct{}   // nobody reads any more
+	rest   []byte
+}
+
+var errStopped = errors.New("stopped")
+
+func newKeyboard(ctx context.Context, in *os.File) *keyboard {
+	k := &keyboard{chunks: make(chan []byte), done: ctx.Done(), stop: make(chan struct{})}
+	go k.read(in)
+	return k
+}
+
+// read ends with the file, or at the first key after the shell has ended.
+func (k *keyboard) read(in *os.File) {
+	defer close(k.chunks)
+	for {
+		b := make([]byte, 256)
+		n, err := in.Read(b)
+		if n > 0 {
+			select {
+			case k.chunks <- b[:n]:
+			case <-k.stop:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+const emptyLine = "\x05\x15\r" // to the end, delete to the start, enter
+
+// Read returns keys.
+func (k *keyboard) Read(p []byte) (int, error) {
+	if len(k.rest) == 0 {
+		select {
+		case chunk, ok := <-k.chunks:
+			if !ok {
+				return 0, io.EOF
+			}
+			for _, c := range chunk {
+				if c == 3 {
+					k.rest = append(k.rest, emptyLine...)
+					continue
+				}
+				k.rest = append(k.rest, c)
+			}
+		case <-k.done:
+			return 0, errStopped
+		}
+	}
+	n := copy(p, k.rest)
+	k.rest = k.rest[n:]
+	return n, nil
+}
+
+// keysAndScreen is what the line editor works on.
+type keysAndScreen struct {
+	io.Reader
+	io.Writer
+}
+
+// Terminal runs the commands that are typed, until quit, Ctrl-D or the end of ctx, and returns the exit code of the last one. In and out
+// are the same terminal. Ctrl-C ends the command that runs, or empties the line; it does not end the shell.
+func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals) int {
+	lines, err := readLines(s.o.HistoryFile)
+	if err != nil {
+		s.out.warn(err.Error())
+	}
+	keys := newKeyboard(ctx, in)
+	defer close(keys.stop)
+	editor := term.NewTerminal(keysAndScreen{keys, out}, "")
+	editor.History = lines
+	sc := &screen{file: out, editor: editor}
+	s.out.mu.Lock()
+	s.out.out = sc
+	s.out.mu.Unlock()
+	defer func() {
+		s.out.mu.Lock()
+		s.out.out = out
+		s.out.mu.Unlock()
+	}()
+	t := &terminal{s: s, in: in, screen: sc, editor: editor, signals: signals}
+	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) { return t.tab(ctx, line, pos, key) }
+	s.isTyped = true
+	s.greet("Welcome to ZooKeeper!")
+	s.greet("JLine support is enabled")
+	stop := t.followSize()
+	defer stop()
+	for !s.isOver && ctx.Err() == nil {
+		line, err := t.readLine()
+		if err != nil {
+			break
+		}
+		t.runLine(ctx, line)
+	}
+	if err := lines.save(); err != nil {
+		s.out.warn(err.Error())
+	}
+	return s.code
+}
+
+// terminal is one run of Terminal.
+type terminal struct {
+	s       *Shell
+	in      *os.File
+	screen  *screen
+	editor  *term.Terminal
+	signals Signals
+}
+
+// followSize tells the editor how wide the terminal is, now and after every change.
+func (t *terminal) followSize() (stop func()) {
+	resize := func() {
+		if width, height, err := term.GetSize(int(t.screen.file.Fd())); err == nil && width > 0 {
+			_ = t.editor.SetSize(width, height)
+		}
+	}
+	resize()
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-t.signals.Resize:
+				resize()
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+// readLine lets one line be typed. The terminal is raw meanwhile, and as it was afterwards.
+func (t *terminal) readLine() (string, error) {
+	t.editor.SetPrompt(t.prompt())
+	fd := int(t.in.Fd())
+	cooked, err := term.MakeRaw(fd)
+	if err != nil {
+		return "", fmt.Errorf("shell: terminal: %w", err)
+	}
+	t.screen.setEditing(true)
+	line, err := t.editor.ReadLine()
+	t.screen.setEditing(false)
+	if restored := term.Restore(fd, cooked); restored != nil {
+		err = errors.Join(err, restored)
+	}
+	if err != nil {
+		fmt.Fprintln(t.screen.file) // the prompt stays behind
+	}
+	return line, err
+}
+
+// prompt is zkCli.sh's. Source: operations.md section 5.2.
+func (t *terminal) prompt() string {
+	state := promptState(t.s.link.client.State().State)
+	c := t.s.out.colours
+	shown := string(c.yellow(state))
+	if state == "CONNECTED" {
+		shown = string(c.green(state))
+	}
+	return fmt.Sprintf("[zk: %s(%s) %d] ", t.s.link.servers, shown, len(t.s.entered))
+}
+
+// runLine runs a line, which an interrupt ends.
+func (t *terminal) runLine(ctx context.Context, line string) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	for drained := false; !drained; { // of interrupts from before
+		select {
+		case <-t.signals.Interrupt:
+		default:
+			drained = true
+		}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-t.signals.Interrupt:
+			cancel(errInterrupted)
+		case <-done:
+		}
+	}()
+	t.s.Line(ctx, line)
+	close(done)
+	<-ended
+	cancel(context.Canceled)
+}
+
+// tab completes when Tab is pressed, and lists the candidates if there is nothing to add.
+func (t *terminal) tab(ctx context.Context, line string, pos int, key rune) (string, int, bool) {
+	if key != '\t' {
+		return "", 0, false
+	}
+	c := t.s.complete(ctx, line, pos)
+	if len(c.candidates) > 0 {
+		width, _, err := term.GetSize(int(t.screen.file.Fd()))
+		if err != nil || width <= 0 {
+			width = 80
+		}
+		_, _ = t.screen.Write([]byte(columns(c.candidates, width))) // what cannot be shown cannot be chosen
+	}
+	return c.line, c.pos, true
+}

@@ -1,0 +1,34 @@
+package shell
+
+import "strings"
+
+// Words splits a line at blanks. A word in '...' or "..." keeps its blanks and loses the quotes; a quote without its partner is
+// skipped, and a quote inside of a word is part of it. There is no escape. Source: operations.md section 5.2.
+func Words(line string) []string {
+	var words []string
+	for {
+		line = strings.TrimLeft(line, blanks)
+		if line == "" {
+			return words
+		}
+		if quote := line[0]; quote == '"' || quote == '\'' {
+			end := strings.IndexByte(line[1:], quote)
+			if end < 0 {
+				line = line[1:]
+				continue
+			}
+			words = append(words, line[1:1+end])
+			line = line[end+2:]
+			continue
+		}
+		end := strings.IndexAny(line, blanks)
+		if end < 0 {
+			end = len(line)
+		}
+		words = append(words, line[:end])
+		line = line[end:]
+	}
+}
+
+// blanks are Java's \s.
+const blanks = " \t\n\v\f\r"

@@ -1,0 +1,198 @@
+package shell
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto"
+)
+
+// createdResult is the path of a new znode.
+type createdResult struct {
+	Path string    `json:"path"`
+	Stat *statJSON `json:"stat"`
+}
+
+func (r createdResult) appendText(b []byte, c colours) []byte {
+	return append(append(b, c.green("Created "+r.Path)...), '\n')
+}
+
+func (createdResult) goesToStderr() {}
+
+// createMode returns the mode that flags ask for. Source: operations.md section 5.5, special messages.
+func createMode(a *arguments) (mode client.Mode, ttl time.Duration, err error) {
+	isSequential, isEphemeral := a.has("s"), a.has("e")
+	if a.has("t") {
+		ms, err := strconv.ParseInt(a.flags["t"], 10, 64)
+		switch {
+		case err != nil:
+			return 0, 0, wrong("-t argument must be a long value", "the time to live is in milliseconds")
+		case isEphemeral:
+			return 0, 0, wrong("TTLs cannot be used with Ephemeral znodes", "leave out -e or -t")
+		case a.has("c"):
+			return 0, 0, wrong("TTLs cannot be used with Container znodes", "leave out -c or -t")
+		case ms < 1 || ms > proto.MaxTTL:
+			return 0, 0, wrong(fmt.Sprintf("ttl must be positive and cannot be larger than: %d", int64(proto.MaxTTL)), "the time to live is in milliseconds")
+		}
+		ttl = time.Duration(ms) * time.Millisecond
+	}
+	switch {
+	case a.has("c") && (isSequential || isEphemeral):
+		return 0, 0, wrong("-c cannot be combined with -s or -e. Containers cannot be ephemeral or sequential.", "")
+	case a.has("c"):
+		mode = client.Container
+	case ttl > 0 && isSequential:
+		mode = client.PersistentSequentialTTL
+	case ttl > 0:
+		mode = client.PersistentTTL
+	case isSequential && isEphemeral:
+		mode = client.EphemeralSequential
+	case isSequential:
+		mode = client.PersistentSequential
+	case isEphemeral:
+		mode = client.Ephemeral
+	}
+	return mode, ttl, nil
+}
+
+func runCreate(ctx context.Context, s *Shell, a *arguments) error {
+	mode, ttl, err := createMode(a)
+	if err != nil {
+		return err
+	}
+	path := a.word(0)
+	var options []client.CreateOption
+	if ttl > 0 {
+		options = append(options, client.WithTTL(ttl))
+	}
+	if len(a.words) > 2 {
+		acl, err := parseACL(a.word(2))
+		if err != nil {
+			err.text += "KeeperErrorCode = InvalidACL\nAcl is not valid : null"
+			return err
+		}
+		options = append(options, client.WithACL(acl...))
+	}
+	if err := checkPath(path, mode.IsSequential()); err != nil {
+		return err
+	}
+	var data []byte
+	if len(a.words) > 1 {
+		data = append([]byte{}, a.word(1)...)
+	}
+	created, stat, err := s.link.client.CreateStat(ctx, path, data, mode, options...)
+	if err != nil {
+		f := s.describe(err, context.Cause(ctx))
+		if errors.Is(err, client.ErrInvalidACL) {
+			f.text = "KeeperErrorCode = InvalidACL for " + path + "\n" + f.text
+		}
+		return f
+	}
+	return s.out.emit(createdResult{created, newStatJSON(&stat)})
+}
+
+// doneResult is the answer of a command that has nothing to say in text.
+type doneResult struct {
+	Done string `json:"done"`
+	Path string `json:"path,omitempty"`
+}
+
+func (doneResult) appendText(b []byte, _ colours) []byte { return b }
+
+func runSet(ctx context.Context, s *Shell, a *arguments) error {
+	path := a.word(0)
+	version, err := a.number("v", 32, int64(client.AnyVersion))
+	if err == nil {
+		err = checkPath(path, false)
+	}
+	if err != nil {
+		return err
+	}
+	data := append([]byte{}, a.word(1)...)
+	if a.has("b") {
+		if data, err = base64.StdEncoding.DecodeString(a.word(1)); err != nil {
+			return wrong("-b data is not Base64: "+err.Error(), "use the alphabet with + and /, padded with =")
+		}
+	}
+	stat, err := s.link.client.Set(ctx, path, data, int32(version))
+	if err != nil {
+		return err
+	}
+	return s.emitChange("set", path, stat, a)
+}
+
+// emitChange prints the new Stat if it was asked for; JSON always has it.
+func (s *Shell) emitChange(done, path string, stat client.Stat, a *arguments) error {
+	if a.has("s") || s.out.isJSON {
+		return s.out.emit(newStatResult(path, stat))
+	}
+	return s.out.emit(doneResult{done, path})
+}
+
+func runDelete(ctx context.Context, s *Shell, a *arguments) error {
+	path := a.word(0)
+	if s.oldForm(a, "delete path [version]", "delete [-v version] path") {
+		a.flags["v"] = a.word(1)
+	}
+	version, err := a.number("v", 32, int64(client.AnyVersion))
+	if err == nil {
+		err = checkPath(path, false)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.link.client.Delete(ctx, path, int32(version)); err != nil {
+		return err
+	}
+	return s.out.emit(doneResult{"delete", path})
+}
+
+// batchDefault is how many znodes deleteall deletes in one multi.
+const batchDefault = 1000
+
+func runDeleteAll(ctx context.Context, s *Shell, a *arguments) error {
+	path := a.word(0)
+	batch, err := a.number("b", 32, batchDefault)
+	if err == nil {
+		err = checkPath(path, false)
+	}
+	if err != nil {
+		return err
+	}
+	batch = min(max(batch, 1), 10_000)
+	var all []string
+	err = s.walk(ctx, path, func(n walked) error {
+		all = append(all, n.path)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	failed := 0
+	for len(all) > 0 { // from the end: children before their parents
+		part := all[max(len(all)-int(batch), 0):]
+		all = all[:len(all)-len(part)]
+		txn := &client.Txn{}
+		for i := len(part) - 1; i >= 0; i-- {
+			txn.Delete(part[i], client.AnyVersion)
+		}
+		_, err := s.link.client.Commit(ctx, txn)
+		var refused *client.TxnError
+		switch {
+		case errors.As(err, &refused):
+			failed += len(part)
+		case err != nil:
+			return err
+		}
+	}
+	if failed > 0 {
+		return wrong("Failed to delete some node(s) in the subtree!", fmt.Sprintf("%d znodes are left, because one in each of their batches "+
+			"was refused: it has changed meanwhile, may not be deleted, or belongs to the system; try again, or with -b 1", failed))
+	}
+	return s.out.emit(doneResult{"deleteall", path})
+}
