@@ -14,6 +14,8 @@
 //   - TestSurface compares the four-letter words, the admin commands and the metrics, and TestWhitelist what is refused.
 //     What may differ is in a table too.
 //   - TestPeersJoinJava and TestPeersLeadJava speak the quorum protocol with servers in Java, on both ports and both sides.
+//   - TestCurator lets package recipes and a Java program with Curator 5.4 use the same locks, queues
+//     and other recipes in turns, against both servers.
 //   - TestDataDirectory hands one data directory to and fro between the two servers.
 //
 // -interop.target=zookeeper runs the client programs against ZooKeeper, and
