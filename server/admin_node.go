@@ -35,8 +35,13 @@ func (n adminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n adminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
 func (n adminNode) ReadOnly() bool          { return n.readOnly.Load() }
 
-// Ensemble implements admin.Node: a standalone server is in none.
-func (n adminNode) Ensemble() *admin.Ensemble { return nil }
+// Ensemble implements admin.Node: a standalone server is in none, and a read-only one has lost it.
+func (n adminNode) Ensemble() *admin.Ensemble {
+	if r, ok := n.metrics.quorum.now(); ok {
+		return r.Ensemble
+	}
+	return nil
+}
 
 // ResetObservers implements admin.Node: a standalone server has none.
 func (n adminNode) ResetObservers() {}

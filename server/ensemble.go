@@ -173,6 +173,18 @@ func (s *Server) generation() int64 {
 	return s.member.generation.Load()
 }
 
+// position is up to where the history that this server serves reaches: its last txn, or the beginning of its leader's epoch if
+// that has none yet. Servers in Java tell their clients of the latter as if it were a txn.
+func (s *Server) position() proto.Zxid {
+	last := s.store.lastZxid()
+	if s.member != nil {
+		if v := s.member.view.Load(); v.Serving {
+			return max(last, proto.MakeZxid(v.Epoch, 0))
+		}
+	}
+	return last
+}
+
 // decides reports whether this server decides what becomes of abandoned znodes: alone, or as the leader.
 func (s *Server) decides() bool {
 	if s.member == nil {

@@ -84,7 +84,7 @@ func (c *conn) connect(frame []byte) error {
 		c.srv.metrics.connectionRejected.Inc()
 		return errNoTokens
 	}
-	if req.LastZxidSeen > c.srv.store.lastZxid() {
+	if req.LastZxidSeen > c.srv.position() {
 		return errClientAhead
 	}
 	timeout := c.srv.clampTimeout(req.TimeOut)

@@ -108,6 +108,7 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 	case proto.PacketPing:
 		l.m.srv.tracker.touched(p.Data, l.m.srv.clock.now())
 	case proto.PacketRevalidate:
+		l.m.srv.metrics.quorum.revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
 		valid := l.m.srv.tracker.revalidate(id, timeoutMs, link.ID, l.m.srv.clock.now())
@@ -293,6 +294,12 @@ func (l *leading) flush() {
 	if len(l.txns) == 0 {
 		return
 	}
+	var sizes sizeRange
+	for i := range l.txns {
+		sizes.add(int64(len(l.txns[i].Payload)))
+	}
+	l.m.srv.metrics.quorum.proposalSize.merge(sizes)
+	l.m.srv.metrics.quorum.proposals.Add(int64(len(l.txns)))
 	err := l.m.core.Propose(l.txns...)
 	if err != nil {
 		// The leadership is handed over, or its epoch is exhausted; what was not taken is lost with the role, and its
@@ -309,6 +316,9 @@ func (l *leading) flush() {
 
 // deliver implements role.
 func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
+	q := l.m.srv.metrics.quorum
+	q.commits.Add(int64(len(txns)))
+	q.quorumAck.observe(max(l.m.srv.clock.wallMs()-txnTime(txns[len(txns)-1].Payload), 0))
 	for _, t := range txns {
 		l.answered(t.Zxid-1, out)
 		if l.entries.len() > 0 && l.entries.front().zxid == t.Zxid && l.entries.front().txn {

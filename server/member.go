@@ -29,6 +29,8 @@ type member struct {
 
 	// view is what others may know of the role. Stored by the node goroutine only.
 	view atomic.Pointer[roleView]
+	// others is what this member knows of its learners. Stored by the node goroutine only.
+	others atomic.Pointer[ensembleView]
 	// generation is the number of the present time of service: it changes with every role. Connections remember the one
 	// they were accepted in. Stored by the node goroutine only.
 	generation atomic.Int64
@@ -42,16 +44,18 @@ type member struct {
 	}
 
 	// Owned by the node goroutine.
-	status   zab.Status
-	links    map[zab.LinkID]*peers.Link
-	touched  []*peers.Link // have output that is not flushed
-	waiting  []*batch      // requests that were not looked at yet
-	role     role          // what is done with requests; nil while the server does not serve
-	opening  bool          // the applier is catching up; role follows
-	since    time.Time     // when the present role began
-	lookedAt time.Time     // when the search for a leader began
-	early    []event       // what came for the role while it was opening
-	resumes  []*resumption // the same
+	status    zab.Status
+	links     map[zab.LinkID]*peers.Link
+	touched   []*peers.Link // have output that is not flushed
+	waiting   []*batch      // requests that were not looked at yet
+	role      role          // what is done with requests; nil while the server does not serve
+	opening   bool          // the applier is catching up; role follows
+	since     time.Time     // when the present role began
+	lookedAt  time.Time     // when the search for a leader began
+	published time.Time     // when others was stored
+	lost      time.Time     // when the last service ended; zero before the first
+	early     []event       // what came for the role while it was opening
+	resumes   []*resumption // the same
 	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
 	committed, delivered proto.Zxid
 	stop                 bool
@@ -111,6 +115,7 @@ func (m *member) run() {
 		case now := <-ticker.C:
 			m.core.Tick()
 			m.maybeReadOnly(now)
+			m.publish(now)
 		case <-m.events.wake:
 		case <-m.batches.wake:
 		}
@@ -156,8 +161,10 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		packets = packets[n:]
 		switch p.Type {
 		case proto.PacketCommit, proto.PacketInform:
-			last := &batch[n-1]
-			m.committed = max(m.committed, last.Zxid)
+			m.committed = max(m.committed, batch[n-1].Zxid)
+			m.arrival(&batch[n-1], n)
+		case proto.PacketProposal:
+			m.arrival(&batch[n-1], n)
 		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
 			m.srv.fatal("following a reconfiguration", errReconfigured)
 			return
@@ -284,14 +291,33 @@ func (m *member) changed(st zab.Status) {
 
 // electionEnds keeps the figures of elections.
 func (m *member) electionEnds(from, to zab.State, now time.Time) {
+	q := m.srv.metrics.quorum
 	if from == zab.Looking {
 		took := now.Sub(m.lookedAt)
-		m.srv.metrics.quorum.electionTime.observe(took.Milliseconds())
+		q.electionTime.observe(took.Milliseconds())
 		m.srv.log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
 	}
 	if to == zab.Looking {
-		m.srv.metrics.quorum.looking.Inc()
+		q.looking.Inc()
 		m.lookedAt = now
+	}
+}
+
+// serviceBegins keeps the figures of how long it took to get here.
+func (m *member) serviceBegins(state zab.State, now time.Time) {
+	q := m.srv.metrics.quorum
+	switch state {
+	case zab.Following:
+		q.followerSyncTime.observe(now.Sub(m.since).Milliseconds())
+	case zab.Observing:
+		q.observerSyncTime.observe(now.Sub(m.since).Milliseconds())
+	}
+	if m.lost.IsZero() {
+		return
+	}
+	q.unavailableTime.observe(now.Sub(m.lost).Milliseconds())
+	if state == zab.Leading {
+		q.leaderUnavailableTime.observe(now.Sub(m.lost).Milliseconds())
 	}
 }
 
@@ -314,6 +340,7 @@ func (m *member) open() {
 // opened is called when the state is up to date.
 func (m *member) opened(state zab.State) {
 	m.opening = false
+	m.serviceBegins(state, time.Now())
 	serves := true
 	if state == zab.Leading {
 		m.role = newLeading(m)
@@ -361,6 +388,7 @@ func (m *member) resumeNow(r *resumption) {
 // close ends service: nothing is answered any more, every client has to find another server. Sessions live on.
 func (m *member) close(reason string) {
 	m.generation.Add(1)
+	m.lost = time.Now()
 	m.srv.serving.Store(false)
 	m.srv.readOnly.Store(false)
 	m.opening = false

@@ -62,6 +62,7 @@ func (m *member) send(messages []zab.Message) {
 		case zab.Replay:
 			m.replay(l, msg.After, msg.Zxid)
 		case zab.Snap:
+			m.srv.metrics.quorum.snaps.Inc()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
 			if m.status.State == zab.Leading {
@@ -69,6 +70,9 @@ func (m *member) send(messages []zab.Message) {
 			} else {
 				l.SendPacket(m.pong(msg))
 			}
+		case zab.Diff, zab.Trunc:
+			m.srv.metrics.quorum.diffs.Inc()
+			l.Send(msg)
 		case zab.SyncReply:
 			l.Send(msg)
 			if lead, ok := m.role.(*leading); ok {

@@ -1,16 +1,48 @@
 package server
 
 import (
+	"fmt"
+	"net"
+	"strconv"
 	"time"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
-// quorumRole is the role as the metrics and words show it.
+// ensembleView is what a member knows of the others at one moment. The node goroutine makes a new one now and then; anybody may
+// read it.
+type ensembleView struct {
+	learners []zab.Learner
+	syncs    int // of clients, that are not answered
+}
+
+// viewEvery is how often the figures of learners are renewed.
+const viewEvery = 250 * time.Millisecond
+
+// publish renews the figures.
+func (m *member) publish(now time.Time) {
+	if now.Sub(m.published) < viewEvery {
+		return
+	}
+	m.published = now
+	v := &ensembleView{learners: m.core.Learners(nil)}
+	if lead, ok := m.role.(*leading); ok {
+		v.syncs = len(lead.syncs)
+	}
+	m.others.Store(v)
+}
+
+// quorumRole is the role as the metrics, the words and the admin commands show it.
 func (m *member) quorumRole() quorumRole {
 	v := m.view.Load()
-	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.cfg.Voters(), Ensemble: (*admin.Ensemble)(nil)}
+	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.cfg.Voters()}
+	if m.srv.readOnly.Load() {
+		return r
+	}
 	switch v.State {
 	case zab.Leading:
 		r.Leading = true
@@ -20,20 +52,118 @@ func (m *member) quorumRole() quorumRole {
 	case zab.Observing:
 		r.Observing, r.ObserverMaster = true, int64(v.Leader)
 	}
+	if o := m.others.Load(); o != nil && r.Leading {
+		r.PendingSyncs = o.syncs
+		for _, l := range o.learners {
+			r.Learners++
+			switch {
+			case !l.Synced:
+			case l.Observer:
+				r.SyncedObservers++
+			case l.Voter:
+				r.SyncedFollowers++
+			default:
+				r.NonVoting++
+			}
+		}
+	}
+	r.Ensemble = m.ensemble(v)
 	return r
 }
 
-// peerState spells the role as zk_peer_state does. Source: operations section 4.4.
+// peerState spells the role as zk_peer_state does. Source: operations section 2.3.
 func peerState(v *roleView) string {
-	phase := map[zab.Phase]string{zab.Election: "election", zab.Discovery: "discovery", zab.Synchronization: "synchronization",
-		zab.Broadcast: "broadcast"}[v.Phase]
-	switch v.State {
-	case zab.Leading:
-		return "leading - " + phase
-	case zab.Following:
-		return "following - " + phase
-	case zab.Observing:
-		return "observing - " + phase
+	role := map[zab.State]string{zab.Leading: "leading", zab.Following: "following", zab.Observing: "observing"}[v.State]
+	if role == "" {
+		return "looking"
 	}
-	return "looking"
+	return role + " - " + phaseWord(v.Phase)
+}
+
+// phaseWord spells a phase in small letters.
+func phaseWord(p zab.Phase) string {
+	return [...]string{zab.Election: "election", zab.Discovery: "discovery", zab.Synchronization: "synchronization",
+		zab.Broadcast: "broadcast"}[p]
+}
+
+// ensemble is what the admin commands tell; nil while there is no leader.
+func (m *member) ensemble(v *roleView) *admin.Ensemble {
+	q := &m.srv.cfg.Quorum
+	e := &admin.Ensemble{Leader: admin.Leader{IsLeader: v.State == zab.Leading, ID: int64(v.Leader)}, Voters: map[string]admin.Member{}}
+	if leader := q.Member(int64(v.Leader)); leader != nil {
+		e.Leader.IP = leader.Addresses[0].Host
+	}
+	for i := range q.Members {
+		if member := &q.Members[i]; member.Role == config.Participant {
+			e.Voters[strconv.FormatInt(member.ID, 10)] = describeMember(member)
+		}
+	}
+	last := m.srv.store.lastZxid()
+	self := q.Member(int64(m.id))
+	id := describeMember(self)
+	e.Zab = admin.ZabState{Voting: self.Role == config.Participant, Phase: phaseWord(v.Phase), ZabMember: &admin.ZabMember{
+		ID: int64(m.id), IsLeader: v.State == zab.Leading, QuorumAddress: admin.Addresses{All: id.ServerAddresses},
+		ElectionAddress: admin.Addresses{All: id.ElectionAddresses}, ClientAddress: id.ClientAddress,
+		LastZxid: fmt.Sprintf("0x%x", int64(last)), Epoch: last.Epoch(), Counter: int64(last.Counter()),
+	}}
+	if o := m.others.Load(); o != nil && v.State == zab.Leading {
+		m.observers(o, &e.Observers)
+	}
+	return e
+}
+
+// observers lists the observers that learn from this leader.
+func (m *member) observers(o *ensembleView, out *admin.Observers) {
+	links := map[zab.LinkID]peers.LinkStats{}
+	for _, l := range m.peers.Stats().Links {
+		links[l.ID] = l
+	}
+	for _, l := range o.learners {
+		st, open := links[l.Link]
+		if !l.Observer || !l.Synced || !open {
+			continue
+		}
+		out.Synced++
+		out.Observers = append(out.Observers, admin.Observer{
+			Remote: st.Addr, ID: int64(l.Peer), Established: st.Since.UnixMilli(), QueuedBytes: int64(st.QueueBytes),
+			Received: int64(st.PacketsIn), Sent: int64(st.PacketsOut), LastProposedZxid: fmt.Sprintf("0x%x", int64(l.Sent)),
+		})
+	}
+}
+
+// describeMember is a server line as the admin commands show it.
+func describeMember(member *config.Member) admin.Member {
+	d := admin.Member{LearnerType: member.Role.String()}
+	for _, a := range member.Addresses {
+		d.ServerAddresses = append(d.ServerAddresses, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)))
+		d.ElectionAddresses = append(d.ElectionAddresses, net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
+	}
+	if member.Client.Port != config.PortUnset {
+		d.ClientAddress = member.Client.String()
+	}
+	return d
+}
+
+// arrival keeps the figures of a run of packets from the leader, of which p is the last.
+func (m *member) arrival(p *peers.Packet, n int) {
+	q := m.srv.metrics.quorum
+	now := m.srv.clock.wallMs()
+	switch p.Type {
+	case proto.PacketProposal:
+		q.learnerProposals.Add(int64(n))
+		q.proposalDelay.observe(max(now-txnTime(p.Data), 0))
+	case proto.PacketInform:
+		q.learnerCommits.Add(int64(n))
+		q.commitDelay.observe(max(now-txnTime(p.Data), 0))
+	case proto.PacketCommit:
+		q.learnerCommits.Add(int64(n))
+	}
+}
+
+// txnTime is the time in the header of a txn, ms since 1970.
+func txnTime(payload []byte) int64 {
+	r := proto.NewReader(payload)
+	var h proto.TxnHeader
+	h.Decode(&r)
+	return h.Time
 }

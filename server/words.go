@@ -127,7 +127,7 @@ func (s *Server) wordIsro(_ *conn, out *bytes.Buffer) {
 }
 
 func (s *Server) wordSrvr(_ *conn, out *bytes.Buffer) {
-	fmt.Fprintf(out, "Zookeeper version: %s\n", s.versionLine())
+	fmt.Fprintf(out, "Zookeeper version: %s\n%s", s.versionLine(), s.readOnlyLine())
 	s.summary(out)
 }
 
@@ -144,6 +144,18 @@ func (s *Server) summary(out *bytes.Buffer) {
 	s.store.mu.RLock()
 	fmt.Fprintf(out, "Node count: %d\n", s.store.state.NumNodes()+1) // ZooKeeper counts the root twice
 	s.store.mu.RUnlock()
+	if r, ok := s.metrics.quorum.now(); ok && r.Leading {
+		last, least, most := s.metrics.quorum.proposalSize.view()
+		fmt.Fprintf(out, "Proposal sizes last/min/max: %d/%d/%d\n", last, least, most)
+	}
+}
+
+// readOnlyLine is what srvr and stat say of a server that serves read-only clients only.
+func (s *Server) readOnlyLine() string {
+	if s.readOnly.Load() {
+		return "READ-ONLY mode; serving only read-only clients\n"
+	}
+	return ""
 }
 
 // decimal prints a number as ZooKeeper does: at most four places, at least one.
@@ -156,7 +168,7 @@ func decimal(v float64) string {
 }
 
 func (s *Server) wordStat(asking *conn, out *bytes.Buffer) {
-	fmt.Fprintf(out, "Zookeeper version: %s\nClients:\n", s.versionLine())
+	fmt.Fprintf(out, "Zookeeper version: %s\n%sClients:\n", s.versionLine(), s.readOnlyLine())
 	for _, c := range s.sortedConns() {
 		out.WriteString(c.describe(asking, false))
 	}

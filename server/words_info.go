@@ -9,6 +9,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/server/config"
 )
 
 // packetsSent is how many frames were sent since the server began or since srst.
@@ -128,5 +132,32 @@ func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
 	line("minSessionTimeout", s.cfg.MinSessionTimeout.Milliseconds())
 	line("maxSessionTimeout", s.cfg.MaxSessionTimeout.Milliseconds())
 	line("clientPortListenBacklog", s.cfg.ListenBacklog)
-	line("serverId", 0)
+	line("serverId", s.cfg.ServerID)
+	if s.member != nil {
+		s.memberConf(line, out)
+	}
+}
+
+// memberConf is what conf says of a member besides; all but the configuration of the ensemble while it is read-only.
+func (s *Server) memberConf(line func(string, any), out *bytes.Buffer) {
+	q := &s.cfg.Quorum
+	self := q.Member(int64(s.member.id))
+	line("initLimit", q.InitLimit)
+	line("syncLimit", q.SyncLimit)
+	line("electionAlg", 3)
+	line("electionPort", joinPorts(self.Addresses, func(a config.PeerAddress) int { return a.ElectionPort }))
+	line("quorumPort", joinPorts(self.Addresses, func(a config.PeerAddress) int { return a.QuorumPort }))
+	line("peerType", int(self.Role))
+	if !s.readOnly.Load() {
+		fmt.Fprintf(out, "membership: \n%s", s.configText())
+	}
+}
+
+// joinPorts lists a port of each address, as conf does.
+func joinPorts(all []config.PeerAddress, port func(config.PeerAddress) int) string {
+	var ports []string
+	for _, a := range all {
+		ports = append(ports, strconv.Itoa(port(a)))
+	}
+	return strings.Join(ports, "|")
 }

@@ -1,0 +1,28 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// Learner is a connected learner, as its leader sees it.
+type Learner struct {
+	Link     LinkID
+	Peer     proto.ServerID // below 0: it has not said who it is, or has no id
+	Observer bool
+	Voter    bool // its word counts
+	Warren   bool
+	Synced   bool       // UPTODATE was sent
+	Sent     proto.Zxid // proposals, or INFORMs, were sent up to this one
+	Acked    proto.Zxid // and are durable there up to this one; of an observer it is not known
+}
+
+// Learners appends the connected learners of this leader to all, in the order in which they came; nothing if this server does not
+// lead.
+func (c *Core) Learners(all []Learner) []Learner {
+	if c.role != Leading {
+		return all
+	}
+	for _, l := range c.links {
+		all = append(all, Learner{Link: l.id, Peer: l.peer, Observer: l.observer, Voter: l.voter >= 0, Warren: l.warren,
+			Synced: l.stage == linkUpToDate, Sent: l.sent, Acked: l.acked})
+	}
+	return all
+}
