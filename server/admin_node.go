@@ -126,7 +126,19 @@ func (n adminNode) ResetConnections() { n.resetConnections() }
 
 func (n adminNode) ResetStats() { n.resetStats() }
 
+// sizesOf is sizes as the admin commands show them.
+func sizesOf(s *sizes) admin.Sizes {
+	last, least, most := s.view()
+	return admin.Sizes{Last: last, Min: least, Max: most}
+}
+
 func (n adminNode) Stats() admin.Stats {
+	responses := sizesOf(&n.stats.responses)
+	var proposals *admin.Sizes
+	if role, ok := n.metrics.quorum.now(); ok && role.Leading {
+		of := sizesOf(&n.metrics.quorum.proposalSize)
+		proposals = &of
+	}
 	least, mean, most := n.stats.latency()
 	snaps, logs := n.dirSizes()
 	n.store.mu.RLock()
@@ -135,12 +147,13 @@ func (n adminNode) Stats() admin.Stats {
 	return admin.Stats{
 		Server: admin.ServerStats{
 			Sent: n.packetsSent(), Received: n.stats.received.Load(), SlowSyncs: n.metrics.slowSyncs.value.Load(),
-			Responses: admin.NoSizes, Uptime: time.Since(n.began).Milliseconds(), State: n.mode(),
+			Responses: responses, Uptime: time.Since(n.began).Milliseconds(), State: n.mode(),
 			Outstanding: n.inProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
 			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.store.lastZxid()), Connections: n.conns.len(),
-			AuthFailed: n.metrics.authFailed.value.Load(),
+			AuthFailed: n.metrics.authFailed.value.Load(), NonMTLSRemote: n.metrics.plainRemote.value.Load(),
+			NonMTLSLocalConn: n.metrics.plainLocal.value.Load(),
 		},
-		Responses: admin.NoSizes, Znodes: znodes,
+		Responses: responses, Proposals: proposals, Znodes: znodes,
 	}
 }
 

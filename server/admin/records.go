@@ -131,8 +131,8 @@ type ServerStats struct {
 	LastZxid         int64   `json:"last_processed_zxid"`
 	Connections      int     `json:"num_alive_client_connections"`
 	AuthFailed       int64   `json:"auth_failed_count"`
-	NonMTLSRemote    int     `json:"non_mtlsremote_conn_count"`
-	NonMTLSLocalConn int     `json:"non_mtlslocal_conn_count"`
+	NonMTLSRemote    int64   `json:"non_mtlsremote_conn_count"`
+	NonMTLSLocalConn int64   `json:"non_mtlslocal_conn_count"`
 }
 
 // Ensemble is a member's place in its ensemble.
