@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -35,40 +37,37 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// HasSession reports whether the replicated state, as far as this server has applied it, holds a session.
-func (s *Server) HasSession(id proto.SessionID) bool {
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
-	_, ok := s.store.state.Session(id)
-	return ok
-}
+// ErrNotLeading is returned by what only a leader that serves, or a standalone server, can do.
+var ErrNotLeading = errors.New("server: this server does not lead")
 
-// ExpireSession ends a session as if its client had been silent for its timeout. It returns false, and does nothing, if
-// this server does not decide about sessions (it is no leader that serves, and not standalone) or does not know this one. The
-// session has ended when the txn is applied, which ExpireSession does not wait for.
-func (s *Server) ExpireSession(id proto.SessionID) bool {
+// ExpireSession ends a session as if its client had been silent for its timeout. The session has ended when the txn is applied:
+// until then ExpireSession returns nil, however often it is called, and from then on proto.ErrSessionExpired, as for a session that
+// never was. It returns ErrNotLeading if this server does not decide about sessions.
+func (s *Server) ExpireSession(id proto.SessionID) error {
 	if !s.decides() {
-		return false
+		return ErrNotLeading
 	}
-	e := s.tracker.expire(id)
-	if e == nil {
-		return false
+	e, first := s.tracker.expire(id)
+	switch {
+	case e == nil:
+		return proto.ErrSessionExpired
+	case first:
+		s.closeSession(e)
 	}
-	s.closeSession(e)
-	return true
+	return nil
 }
 
-// expire marks a session as closing, and returns it unless that has happened before.
-func (t *tracker) expire(id proto.SessionID) *session {
+// expire returns a session if there is one, and marks it as closing. first is false if it was marked before.
+func (t *tracker) expire(id proto.SessionID) (s *session, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
-	if s == nil || t.mu.learns || s.closing.Swap(true) {
-		return nil
+	s = t.mu.sessions[id]
+	if s == nil || s.closing.Swap(true) {
+		return s, false
 	}
 	delete(t.mu.buckets[s.bucket], s)
 	s.bucket = -1
-	return s
+	return s, true
 }
 
 // CutClients ends every client connection at once, as a network that fails does. Sessions live on.

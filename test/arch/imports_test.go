@@ -38,6 +38,9 @@ var layers = map[string]layer{
 		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
 		why:    "certificates are for every port, so their loader knows none of them"},
 	"server/sasl": {ours: []string{"proto"}, why: "an exchange of tokens is the same between clients and between servers"},
+	"server/embed": {ours: []string{"server", "server/config", "server/meta", "wal/vfs", "proto"}, others: []string{"go.uber.org/zap"},
+		tests: []string{module + "/client"}, // whose sessions must survive what it does to servers
+		why:   "servers in a test's own process are started by what a program would start them by"},
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},

@@ -1,0 +1,78 @@
+package embed
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// conn is one end of a connection between two servers.
+type conn struct {
+	in, out       *stream
+	local, remote net.Addr
+	closed        func()
+	once          sync.Once
+}
+
+var _ net.Conn = (*conn)(nil)
+
+// Read implements net.Conn.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.in.read(b)
+	return n, c.wrap("read", err)
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.out.write(b)
+	return n, c.wrap("write", err)
+}
+
+// wrap names the connection in an error, except io.EOF.
+func (c *conn) wrap(op string, err error) error {
+	if err == nil || op == "read" && isEnd(err) {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
+}
+
+// Close implements net.Conn: what was written still arrives.
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		c.out.seal()
+		c.in.leave()
+		c.closed()
+	})
+	return nil
+}
+
+// CloseWrite is the end of what is written, as of a TCP connection.
+func (c *conn) CloseWrite() error {
+	c.out.seal()
+	return nil
+}
+
+// LocalAddr implements net.Conn.
+func (c *conn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements net.Conn.
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
+
+// SetDeadline implements net.Conn.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.in.readBy(t)
+	c.out.writeBy(t)
+	return nil
+}
+
+// SetReadDeadline implements net.Conn.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.in.readBy(t)
+	return nil
+}
+
+// SetWriteDeadline implements net.Conn.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.out.writeBy(t)
+	return nil
+}

@@ -1,0 +1,307 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestServersServeAtOnce(t *testing.T) {
+	for _, run := range []struct {
+		servers int
+		goal    time.Duration
+	}{{1, 10 * time.Millisecond}, {3, 50 * time.Millisecond}, {5, 50 * time.Millisecond}} {
+		best := time.Hour
+		for range 5 {
+			began := time.Now()
+			e := Start(t, Options{Servers: run.servers})
+			best = min(best, time.Since(began))
+			e.Close()
+		}
+		t.Logf("%d servers serve after %v, the best of 5", run.servers, best)
+		require.Less(t, best, 10*run.goal, "on a machine that is busy and checks for races")
+	}
+}
+
+func TestEveryServerServesTheSameTree(t *testing.T) {
+	for _, o := range []Options{{}, {Servers: 2}, {Servers: 3, Observers: 2}, {Servers: 1, Observers: 1}} {
+		t.Run(fmt.Sprintf("%d+%d", o.Servers, o.Observers), func(t *testing.T) {
+			e := Start(t, o)
+			for _, id := range e.IDs() {
+				create(t, dial(t, e, id, wire.Options{}), fmt.Sprintf("/n%d", id))
+			}
+			require.NoError(t, e.WaitEqual(within(t)))
+			for _, id := range e.IDs() {
+				c := dial(t, e, id, wire.Options{})
+				require.NoError(t, c.Sync("/"))
+				names, err := c.Children("/", false)
+				require.NoError(t, err)
+				require.Len(t, names, len(e.IDs())+1)
+			}
+		})
+	}
+}
+
+// A standalone server and an ensemble on a directory keep their data over the life of the Ensemble.
+func TestDirectoryKeepsData(t *testing.T) {
+	for _, servers := range []int{1, 3} {
+		o := Options{Servers: servers, Dir: t.TempDir(), Configure: func(_ int, c *config.Config) {
+			c.PreAllocSizeKB, c.DiskWatermark.Bytes = 64, 0
+		}}
+		e := Start(t, o)
+		require.Nil(t, e.Disk(1))
+		create(t, dial(t, e, 1, wire.Options{}), "/kept")
+		require.Error(t, e.Wipe(1), "data of the operating system's filesystem is not touched")
+		e.Close()
+		e = Start(t, o)
+		_, err := dial(t, e, 1, wire.Options{}).Exists("/kept", false)
+		require.NoError(t, err)
+		e.Close()
+	}
+}
+
+func TestLeaderIsReplaced(t *testing.T) {
+	for name, end := range map[string]func(*Ensemble, int){
+		"stop": (*Ensemble).Stop, "kill": (*Ensemble).Kill, "power loss": (*Ensemble).PowerLoss, "isolate": (*Ensemble).Isolate,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Start(t, Options{Servers: 3})
+			old, other := leader(t, e)
+			create(t, dial(t, e, other, wire.Options{}), "/before")
+			began := time.Now()
+			end(e, old)
+			rest := others(e, old)
+			require.NoError(t, poll(within(t), "a new leader", func() (bool, error) { l := e.leads(); return l != 0 && l != old, nil }))
+			require.NoError(t, e.WaitServing(within(t), rest...))
+			t.Logf("the others serve after %v", time.Since(began))
+			create(t, dial(t, e, other, wire.Options{}), "/after")
+			e.Heal()
+			require.NoError(t, e.Start(old))
+			require.NoError(t, e.WaitEqual(within(t)))
+			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+			for _, path := range []string{"/before", "/after"} {
+				_, err := dial(t, e, old, wire.Options{}).Exists(path, false)
+				require.NoError(t, err)
+			}
+		})
+	}
+}
+
+func others(e *Ensemble, id int) (rest []int) {
+	for _, n := range e.IDs() {
+		if n != id {
+			rest = append(rest, n)
+		}
+	}
+	return rest
+}
+
+func TestWipedServerLearnsEverythingAgain(t *testing.T) {
+	e := Start(t, Options{Servers: 3})
+	for _, id := range e.IDs() {
+		create(t, dial(t, e, id, wire.Options{}), fmt.Sprintf("/n%d", id))
+		e.Kill(id)
+		require.NoError(t, e.Wipe(id))
+		require.NoError(t, e.Start(id))
+		require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	}
+	require.NoError(t, e.WaitEqual(within(t)))
+	names, err := dial(t, e, 1, wire.Options{}).Children("/", false)
+	require.NoError(t, err)
+	require.Len(t, names, 4)
+	require.Error(t, e.Wipe(1), "a server that runs needs its disk")
+}
+
+func TestWholeEnsembleComesBack(t *testing.T) {
+	for name, end := range map[string]func(*Ensemble, int){
+		"stop": (*Ensemble).Stop, "kill": (*Ensemble).Kill, "power loss": (*Ensemble).PowerLoss,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Start(t, Options{Servers: 3, Observers: 1})
+			c := dial(t, e, 2, wire.Options{TimeoutMs: 30_000})
+			for i := range 50 {
+				create(t, c, fmt.Sprintf("/n%02d", i))
+			}
+			_, err := c.Create("/mine", nil, proto.ModeEphemeral)
+			require.NoError(t, err)
+			resume := c.Resume()
+			for _, id := range e.IDs() {
+				end(e, id)
+			}
+			for _, id := range e.IDs() {
+				require.NoError(t, e.Start(id))
+			}
+			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+			require.NoError(t, e.WaitEqual(within(t)))
+			again := dial(t, e, 3, resume)
+			names, err := again.Children("/", false)
+			require.NoError(t, err)
+			require.Len(t, names, 52)
+			stat, err := again.Exists("/mine", false)
+			require.NoError(t, err)
+			require.Equal(t, again.Session(), stat.EphemeralOwner)
+		})
+	}
+}
+
+func TestPartition(t *testing.T) {
+	e := Start(t, Options{Servers: 5})
+	e.Partition([]int{1, 2}, []int{3, 4, 5})
+	require.NoError(t, poll(within(t), "the minority to give up", func() (bool, error) {
+		return !e.Server(1).Status().Serving && !e.Server(2).Status().Serving, nil
+	}))
+	require.NoError(t, e.WaitServing(within(t), 3, 4, 5))
+	create(t, dial(t, e, 4, wire.Options{}), "/major")
+	e.Heal()
+	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+func TestOneWay(t *testing.T) {
+	for _, direction := range []string{"from", "to"} {
+		t.Run(direction+" the leader", func(t *testing.T) {
+			e := Start(t, Options{Servers: 3})
+			leads, follows := leader(t, e)
+			if direction == "from" {
+				e.OneWay(leads, follows)
+			} else {
+				e.OneWay(follows, leads)
+			}
+			require.NoError(t, poll(within(t), "the follower to lose its leader", func() (bool, error) {
+				return !e.Server(follows).Status().Serving, nil
+			}))
+			// Whoever leads now, a majority reaches each other: writes go on.
+			ctx := within(t)
+			require.NoError(t, client.Retry(ctx, func(ctx context.Context) error {
+				id, err := e.Leader(ctx)
+				if err != nil {
+					return err
+				}
+				c, err := client.Dial(ctx, e.Addr(id))
+				if err != nil {
+					return err
+				}
+				defer c.Close()
+				_, err = c.Create(ctx, "/n", nil, client.Persistent)
+				return err
+			}))
+			e.Heal()
+			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+			require.NoError(t, e.WaitEqual(within(t)))
+		})
+	}
+}
+
+func TestDelay(t *testing.T) {
+	e := Start(t, Options{Servers: 3})
+	leads, follows := leader(t, e)
+	c := dial(t, e, follows, wire.Options{})
+	const delay = 60 * time.Millisecond
+	e.Delay(leads, follows, delay)
+	began := time.Now()
+	create(t, c, "/n")
+	require.GreaterOrEqual(t, time.Since(began), delay)
+	e.Heal()
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+func TestClientsAreRefused(t *testing.T) {
+	e := Start(t, Options{})
+	c := dial(t, e, 1, wire.Options{})
+	e.RefuseClients(1)
+	<-c.Done()
+	_, err := wire.Dial(e.Addr(1), wire.Options{})
+	require.Error(t, err)
+	e.Heal()
+	again := dial(t, e, 1, c.Resume())
+	e.CutClients(1)
+	<-again.Done()
+	require.Equal(t, c.Session(), dial(t, e, 1, c.Resume()).Session())
+}
+
+func TestExpireSession(t *testing.T) {
+	for _, o := range []Options{{}, {Servers: 3, Observers: 1}} {
+		t.Run(fmt.Sprintf("%d+%d", o.Servers, o.Observers), func(t *testing.T) {
+			e := Start(t, o)
+			for _, id := range e.IDs() {
+				c := dial(t, e, id, wire.Options{TimeoutMs: 60_000})
+				_, err := c.Create("/mine", nil, proto.ModeEphemeral)
+				require.NoError(t, err)
+				require.NoError(t, e.ExpireSession(within(t), c.Session()))
+				<-c.Done()
+				_, err = wire.Dial(e.Addr(id), c.Resume())
+				require.ErrorIs(t, err, wire.ErrRejected)
+				other := dial(t, e, 1, wire.Options{})
+				require.NoError(t, other.Sync("/"))
+				_, err = other.Exists("/mine", false)
+				require.ErrorIs(t, err, proto.ErrNoNode)
+				require.ErrorIs(t, e.ExpireSession(within(t), c.Session()), proto.ErrSessionExpired)
+			}
+		})
+	}
+}
+
+// Clients find a server again at the address that it had, and are sent away at once while it is down.
+func TestAddressStays(t *testing.T) {
+	e := Start(t, Options{})
+	c := dial(t, e, 1, wire.Options{TimeoutMs: 30_000})
+	for _, end := range []func(int){e.Stop, e.Kill, e.PowerLoss} {
+		end(1)
+		end(1) // what is down stays down
+		require.Nil(t, e.Server(1))
+		_, err := wire.Dial(e.Addr(1), wire.Options{})
+		require.Error(t, err)
+		require.NoError(t, e.Start(1))
+		require.NoError(t, e.Start(1))
+		require.Equal(t, c.Session(), dial(t, e, 1, c.Resume()).Session())
+	}
+	require.NoError(t, e.Restart(1))
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	for _, o := range []Options{{Servers: -1}, {Servers: 150, Observers: 100}, {TickTime: time.Millisecond}} {
+		_, err := New(o)
+		require.ErrorContains(t, err, "embed: ")
+	}
+	_, err := New(Options{Servers: 3, Configure: func(_ int, c *config.Config) {
+		c.TrustEmptySnapshot, c.DBAutocreate, c.DatadirAutocreate = false, false, false
+	}})
+	require.ErrorContains(t, err, "starting server 1")
+	require.Panics(t, func() { Start(t, Options{}).Kill(2) })
+}
+
+// A server that does not get everything it asked the disk for after it was killed must not acknowledge it.
+func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
+	for _, end := range []func(*Ensemble, int){(*Ensemble).Kill, (*Ensemble).PowerLoss} {
+		e := Start(t, Options{})
+		for round := range 5 {
+			c := dial(t, e, 1, wire.Options{})
+			var reqs []wire.Request
+			for i := range 60 {
+				reqs = append(reqs, wire.Create(fmt.Sprintf("/n%d-%03d", round, i), nil, wire.OpenACL, proto.ModePersistent))
+			}
+			calls := c.SendAll(reqs)
+			require.NoError(t, calls[round].Wait())
+			end(e, 1)
+			<-c.Done()
+			acknowledged := 0
+			for acknowledged < len(calls) && calls[acknowledged].Wait() == nil {
+				acknowledged++
+			}
+			require.NoError(t, e.Start(1))
+			c = dial(t, e, 1, wire.Options{})
+			for i := range acknowledged {
+				_, err := c.Exists(fmt.Sprintf("/n%d-%03d", round, i), false)
+				require.NoError(t, err, "%d of %d", i, acknowledged)
+			}
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package embed
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// within returns a context for what must not take long.
+func within(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// dial opens a session at a server.
+func dial(t testing.TB, e *Ensemble, id int, o wire.Options) *wire.Conn {
+	t.Helper()
+	c, err := wire.Dial(e.Addr(id), o)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// create makes a persistent znode.
+func create(t testing.TB, c *wire.Conn, path string) {
+	t.Helper()
+	_, err := c.Create(path, []byte(path), proto.ModePersistent)
+	require.NoError(t, err)
+}
+
+// leader is the id of the leader, and of another server.
+func leader(t testing.TB, e *Ensemble) (leads, follows int) {
+	t.Helper()
+	leads, err := e.Leader(within(t))
+	require.NoError(t, err)
+	return leads, leads%e.options.Servers + 1
+}

@@ -1,0 +1,149 @@
+package embed
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// member is one server and what outlives it.
+type member struct {
+	ensemble *Ensemble
+	id       int
+	door     *door
+	cfg      *config.Config
+
+	mu      sync.Mutex // one thing is done to a server at a time
+	disk    *disk      // nil if it is a directory
+	host    *host
+	running atomic.Pointer[server.Server] // changed under mu
+}
+
+// prepare makes what a member needs for its first start. Its place on the network is taken, so that who starts a little earlier
+// waits for it.
+func (m *member) prepare(clients map[int]int) {
+	m.cfg = m.ensemble.options.config(m.id, clients)
+	if m.ensemble.options.Dir == "" {
+		m.disk = newDisk(m.id)
+	}
+	m.host = m.ensemble.network.plug(m.id)
+}
+
+// status is how things stand, if the server runs.
+func (m *member) status() (st server.Status, up bool) {
+	s := m.running.Load()
+	if s == nil {
+		return st, false
+	}
+	return s.Status(), true
+}
+
+// start brings the server up. It does nothing if it runs.
+func (m *member) start() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running.Load() != nil {
+		return nil
+	}
+	first := m.host != nil
+	if !first {
+		m.host = m.ensemble.network.plug(m.id)
+	}
+	o := server.Options{
+		Log: m.ensemble.options.Log.Named(strconv.Itoa(m.id)), Version: "embedded",
+		DialPeer: m.host.dial, ListenPeer: m.host.listen, ListenClient: m.door.listen,
+	}
+	fs := vfs.OS()
+	if m.disk != nil {
+		fs, o.Meta = m.disk.mem, m.disk.mount()
+	}
+	o.FS = fs
+	var err error
+	if first {
+		err = found(fs, m.cfg.DataDir)
+	}
+	s := server.New(m.cfg, o)
+	if err == nil {
+		err = s.Start()
+	}
+	if err != nil {
+		m.host.unplug()
+		m.host = nil
+		return fmt.Errorf("embed: starting server %d: %w", m.id, err)
+	}
+	m.running.Store(s)
+	return nil
+}
+
+// stop ends the server as an operator does.
+func (m *member) stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.running.Load()
+	if s == nil {
+		return
+	}
+	s.Stop()
+	m.ended()
+}
+
+// ended notes that the server is down. REQUIRES: m.mu.
+func (m *member) ended() {
+	m.running.Store(nil)
+	m.host.unplug()
+	m.host = nil
+}
+
+// What a disk keeps of what was not synced, in percent, when a process is killed.
+const unsyncedAll = 100
+
+// kill ends the server abruptly. It is cut off first, then its disk is taken away: what it does after that nobody sees.
+func (m *member) kill(unsyncedPercent int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.running.Load()
+	if s == nil {
+		if m.host != nil { // it was never started
+			m.host.unplug()
+			m.host = nil
+		}
+		return
+	}
+	m.host.unplug()
+	s.CutClients()
+	if m.disk != nil {
+		m.disk.detach()
+	}
+	s.Abort()
+	if m.disk != nil {
+		m.disk.crash(m.ensemble.draw(), unsyncedPercent)
+	}
+	m.ended()
+}
+
+// wipe empties the disk.
+func (m *member) wipe() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.running.Load() != nil:
+		return fmt.Errorf("embed: wiping server %d: it runs", m.id)
+	case m.disk == nil:
+		return fmt.Errorf("embed: wiping server %d: its data is in %s, which is not touched", m.id, m.cfg.DataDir)
+	}
+	m.disk = newDisk(m.id)
+	return nil
+}
+
+// draw returns a source of chance of its own.
+func (e *Ensemble) draw() *rand.Rand {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return rand.New(rand.NewPCG(e.rand.Uint64(), 0))
+}
