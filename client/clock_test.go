@@ -97,6 +97,29 @@ func TestHeartbeatAndSilence(t *testing.T) {
 	})
 }
 
+// A server that is silent from the start is given up like one that was heard.
+func TestSilenceFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 9 * time.Second
+		var dials atomic.Int32
+		c, err := New("a:1,b:1", WithSessionTimeout(timeout), WithBackoff(0, 0),
+			WithDialer(func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				isFirst := dials.Add(1) == 1
+				go pipeServer(far, timeout, func() bool { return !isFirst }, func() {})
+				return near, nil
+			}))
+		require.NoError(t, err)
+		require.NoError(t, c.WaitConnected(t.Context()))
+		time.Sleep(5900 * time.Millisecond)
+		require.EqualValues(t, 1, dials.Load())
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		require.EqualValues(t, 2, dials.Load())
+		require.NoError(t, c.Close())
+	})
+}
+
 // Without any server the session is Lost when nothing was heard for its timeout, and the client goes on looking, but not in a hurry.
 func TestLostAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -154,7 +154,9 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.seenRW = s.seenRW || !g.resp.ReadOnly
 	cn := newConn(g.nc, g.in, g.addr, s.timeout, s.cfg)
 	cn.watches, cn.zxid, cn.onAuth = s.watches, &s.zxid, s.authReply
-	cn.heard.Store(time.Now().UnixNano())
+	now := time.Now()
+	cn.heard.Store(now.UnixNano())
+	_ = g.nc.SetReadDeadline(now.Add(2 * s.timeout / 3)) // a server may be silent from the start; the reader moves it
 
 	s.mu.Lock()
 	for _, c := range s.credentials {
@@ -206,23 +208,23 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 	if !s.seenRW {
 		s.id, s.password = 0, [proto.PasswordSize]byte{} // a session of a read-only server cannot be resumed elsewhere
 	}
-	silence := time.Since(time.Unix(0, cn.heard.Load()))
+	silence, timeout := time.Since(time.Unix(0, cn.heard.Load())), s.timeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.now.Load().StateChange
-	st := standing{StateChange: StateChange{State: Disconnected, SessionID: old.SessionID, Timeout: s.timeout, Err: err}, session: session}
+	st := standing{StateChange: StateChange{State: Disconnected, SessionID: old.SessionID, Timeout: timeout, Err: err}, session: session}
 	if !s.publishLocked(st) {
 		return
 	}
 	here := s.now.Load()
-	s.lostTimer = time.AfterFunc(max(s.timeout-silence, 0), func() {
+	s.lostTimer = time.AfterFunc(max(timeout-silence, 0), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.now.Load() != here {
 			return
 		}
 		lost := st
-		lost.State, lost.Err = Lost, fmt.Errorf("client: nothing heard of session %v for %v", old.SessionID, s.timeout)
+		lost.State, lost.Err = Lost, fmt.Errorf("client: nothing heard of session %v for %v", old.SessionID, timeout)
 		s.publishLocked(lost)
 	})
 }
