@@ -45,7 +45,9 @@ var layers = map[string]layer{
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
 	"server/peers": {ours: []string{"proto", "zab"}, others: []string{"go.uber.org/zap"}, why: "the wire between servers carries txns and snapshots without looking into them"},
-	"client":       {ours: []string{"proto"}, others: []string{"go.uber.org/zap"}, why: "a program that uses the client must not carry a server"},
+	"client": {ours: []string{"proto"}, others: []string{"go.uber.org/zap"},
+		tests: []string{module + "/server"}, // a server in the test's own process
+		why:   "a program that uses the client must not carry a server"},
 	"recipes": {ours: []string{"client", "proto"},
 		tests: []string{module + "/server", "go.uber.org/zap"}, // a server in the test's own process
 		why:   "recipes use the client API only, so that every one of them could be written outside"},
