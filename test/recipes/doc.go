@@ -1,0 +1,17 @@
+// Package recipes judges the locks of the package of that name by what their users see.
+//
+// Many sessions want the same lock, each through a Path of its own to the server, on which a seeded nemesis cuts connections,
+// loses answers and stops the traffic for longer than the session lasts; some sessions are ended by force, and some holders are paused
+// for longer than that and go on as if nothing had happened. What is recorded:
+//
+//   - Grant: a lock was granted, with its fencing token.
+//   - Use: the holder looked at the Context of its Hold and it was alive.
+//   - End: at any time after its last Use the lock was free again.
+//
+// Judge tells whether there is an order of these, each between its call and its return, in which nobody is granted the lock before
+// the End of the last one, and tokens grow. A Use after another's Grant makes that impossible. A Register refuses old tokens; no
+// update of it may be lost, whatever happens, without any trust in clocks.
+//
+// A program that is stopped finds out too late that its Hold is over, and a busy machine stops programs. Pulse measures for how long
+// this one was; a Use during such a stop does not count.
+package recipes
