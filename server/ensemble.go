@@ -29,6 +29,8 @@ func (s *Server) startMember() error {
 		links: map[zab.LinkID]*peers.Link{}, since: time.Now(), lookedAt: time.Now(),
 	}
 	m.received.byLink = map[zab.LinkID]*loading{}
+	m.lost = m.since
+	s.metrics.quorum.looking.Inc()
 	m.delivered = core.Last
 	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Since: m.since})
 	s.member = m // before the core asks for the history

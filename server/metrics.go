@@ -131,10 +131,16 @@ func (m *metrics) batch(b *logBatch) {
 	if begun := m.srv.logStalled.Load(); begun != 0 {
 		m.srv.stats.flushTime.observe(nsToMs(now - begun))
 	}
+	if m.srv.member != nil && b.txns > 0 { // this server's acknowledgement leaves
+		m.quorum.proposalAck.observe(max(m.srv.clock.wallMs()-txnTime(b.framed[recordPrefix:]), 0))
+	}
 	if len(b.items) > 0 {
 		m.srv.stats.durableTime.observe(nsToMs(now - b.items[0].received))
 	}
 }
+
+// recordPrefix is how many bytes of a framed record precede its payload.
+var recordPrefix = len(wal.BeginRecord(nil))
 
 // Appended implements wal.Events.
 func (m *metrics) Appended(bytes int) { m.walBytes.Add(float64(bytes)) }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -246,73 +245,6 @@ func opWord(op proto.OpCode, answered int64) string {
 func (s *Server) wordDirs(_ *conn, out *bytes.Buffer) {
 	snapSize, logSize := s.dirSizes()
 	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", snapSize, logSize)
-}
-
-func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
-	s.tracker.dump(out, s.clock.now())
-	out.WriteString("ephemeral nodes dump:\n")
-	s.dumpEphemerals(out)
-	out.WriteString("Connections dump:\n")
-	all := s.sortedConns()
-	fmt.Fprintf(out, "Connections Sets (1)/(%d):\n", len(all))
-	fmt.Fprintf(out, "%d expire at %s:\n", len(all), time.Now().Add(s.cfg.SessionlessTimeout).Format(dumpTime))
-	for _, c := range all {
-		id := proto.SessionID(0)
-		if s := c.session.Load(); s != nil {
-			id = s.id
-		}
-		fmt.Fprintf(out, "\tip: /%s sessionId: %v\n", c.remote, id)
-	}
-}
-
-// dumpTime is how Java prints a Date.
-const dumpTime = "Mon Jan 02 15:04:05 MST 2006"
-
-func (s *Server) dumpEphemerals(out *bytes.Buffer) {
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
-	state := s.store.state
-	owners := 0
-	var list bytes.Buffer
-	var path []byte
-	state.EachSession(func(id proto.SessionID, _ int32) {
-		first := true
-		state.EachEphemeral(id, func(n datatree.NodeID) {
-			if first {
-				fmt.Fprintf(&list, "%v:\n", id)
-				first = false
-				owners++
-			}
-			path = state.AppendPath(path[:0], n)
-			fmt.Fprintf(&list, "\t%s\n", path)
-		})
-	})
-	fmt.Fprintf(out, "Sessions with Ephemerals (%d):\n", owners)
-	out.Write(list.Bytes())
-}
-
-// dump lists the sessions by the bucket in which they expire.
-func (t *tracker) dump(out *bytes.Buffer, now int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var buckets []int64
-	for b := range t.mu.buckets {
-		buckets = append(buckets, b)
-	}
-	slices.Sort(buckets)
-	fmt.Fprintf(out, "SessionTracker dump:\nSession Sets (%d)/(%d):\n", len(buckets), len(t.mu.sessions))
-	for _, b := range buckets {
-		at := time.Now().Add(time.Duration(b*int64(t.tick) - now))
-		fmt.Fprintf(out, "%d expire at %s:\n", len(t.mu.buckets[b]), at.Format(dumpTime))
-		var ids []proto.SessionID
-		for s := range t.mu.buckets[b] {
-			ids = append(ids, s.id)
-		}
-		slices.Sort(ids)
-		for _, id := range ids {
-			fmt.Fprintf(out, "\t%v\n", id)
-		}
-	}
 }
 
 func (s *Server) wordSrst(_ *conn, out *bytes.Buffer) {

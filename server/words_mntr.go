@@ -13,7 +13,7 @@ func (s *Server) gauges() []gauge {
 	openFDs, maxFDs := fileDescriptors()
 	s.store.mu.RLock()
 	state := s.store.state
-	nodes, ephemerals, size := state.NumNodes()+1, state.NumEphemerals(), state.DataSize()
+	nodes, ephemerals, size, sessions := state.NumNodes()+1, state.NumEphemerals(), state.DataSize(), state.NumSessions()
 	s.store.watchMu.Lock()
 	_, _, watches := s.store.watches.Count()
 	s.store.watchMu.Unlock()
@@ -32,8 +32,8 @@ func (s *Server) gauges() []gauge {
 		{"watch_count", float64(watches), false, "Watches, data and child."},
 		{"ephemerals_count", float64(ephemerals), false, "Znodes that belong to sessions."},
 		{"approximate_data_size", float64(size), false, "Bytes of all paths and data."},
-		{"global_sessions", float64(s.tracker.count()), false, "Sessions."},
-		{"local_sessions", 0, false, "Sessions that only this server knows."},
+		{"global_sessions", float64(sessions), false, "Sessions of the ensemble."},
+		{"local_sessions", float64(s.tracker.locals()), false, "Sessions that only this server knows."},
 		{"open_file_descriptor_count", float64(openFDs), false, "Open file descriptors."},
 		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
 		{"connection_drop_probability", s.throttle.dropProbability(), true, "Share of new connections that are dropped."},
@@ -46,6 +46,18 @@ func (s *Server) gauges() []gauge {
 		{"non_mtls_local_conn_count", float64(s.metrics.plainLocal.value.Load()), false, "Connections without TLS from this host, ever."},
 	}
 	return append(all, s.metrics.quorum.gauges()...)
+}
+
+// locals is how many sessions only this server knows.
+func (t *tracker) locals() (n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.mu.sessions {
+		if s.local.Load() {
+			n++
+		}
+	}
+	return n
 }
 
 // gauge is one number that goes up and down.

@@ -11,7 +11,7 @@
 //     its reason and the section of the specification.
 //   - TestJavaClient, TestShell, TestKazoo and TestCClient run programs in testdata, which print
 //     an OK line for every operation they have checked.
-//   - TestSurface compares the four-letter words, the admin commands and the metrics, and TestWhitelist what is refused.
+//   - TestSurface and TestEnsembleSurface compare the four-letter words, the admin commands and the metrics, TestWhitelist what is refused.
 //     What may differ is in a table too.
 //   - TestPeersJoinJava and TestPeersLeadJava speak the quorum protocol with servers in Java, on both ports and both sides.
 //   - TestCurator lets package recipes and a Java program with Curator 5.4 use the same locks, queues

@@ -132,6 +132,11 @@ var equalValues = regexp.MustCompile(`^(server_state|ephemerals_count|znode_coun
 	`stale_sessions_expired|watch_bytes|response_bytes|` +
 	`(min|max)_client_response_size|(cnt|sum)_node_\w+_watch_count|cnt_(readlatency|updatelatency|propagation_latency)|proposal_count)$`)
 
+// Values that must not stay 0 in an ensemble if they do not in ZooKeeper's.
+var happens = regexp.MustCompile(`^(looking_count|(proposal|commit|diff|snap|revalidate)_count|learner_\w+_received_count|quorum_size|learners|synced_\w+|` +
+	`leader_uptime|\w+_proposal_size|cnt_(election_time|\w+_sync_time|\w*unavailable_time|inflight_\w+|quorum_ack_latency|proposal_\w+latency|` +
+	`commit_propagation_latency|\d+_ack_latency|propagation_latency|fsynctime|updatelatency|readlatency))$`)
+
 var summaryPart = regexp.MustCompile(`^(avg|min|max|cnt|sum|p50|p95|p99|p999)_(.+)$`)
 
 // monitor is mntr or monitor as lines of key=value: metrics with their kind, from the shape of their lines.
@@ -149,8 +154,13 @@ func (f *facts) monitor(side int, where, text string) {
 		} else {
 			f.add(side, "metric", key+" "+f.kind(key, value))
 		}
-		if equalValues.MatchString(key) {
-			f.add(side, "value in "+where, key+"="+value)
+		switch {
+		case where == "mntr" || where == "monitor":
+			if equalValues.MatchString(key) {
+				f.add(side, "value in "+where, key+"="+value)
+			}
+		case happens.MatchString(key) && strings.Trim(value, "-0.") != "":
+			f.add(side, where, key+" is not 0")
 		}
 	}
 	for name, lines := range parts {

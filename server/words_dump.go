@@ -1,0 +1,117 @@
+package server
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
+	s.dumpSessions(out)
+	out.WriteString("ephemeral nodes dump:\n")
+	s.dumpEphemerals(out)
+	out.WriteString("Connections dump:\n")
+	all := s.sortedConns()
+	fmt.Fprintf(out, "Connections Sets (1)/(%d):\n", len(all))
+	fmt.Fprintf(out, "%d expire at %s:\n", len(all), time.Now().Add(s.cfg.SessionlessTimeout).Format(dumpTime))
+	for _, c := range all {
+		id := proto.SessionID(0)
+		if s := c.session.Load(); s != nil {
+			id = s.id
+		}
+		fmt.Fprintf(out, "\tip: /%s sessionId: %v\n", c.remote, id)
+	}
+}
+
+// dumpTime is how Java prints a Date.
+const dumpTime = "Mon Jan 02 15:04:05 MST 2006"
+
+func (s *Server) dumpEphemerals(out *bytes.Buffer) {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	state := s.store.state
+	owners := 0
+	var list bytes.Buffer
+	var path []byte
+	state.EachSession(func(id proto.SessionID, _ int32) {
+		first := true
+		state.EachEphemeral(id, func(n datatree.NodeID) {
+			if first {
+				fmt.Fprintf(&list, "%v:\n", id)
+				first = false
+				owners++
+			}
+			path = state.AppendPath(path[:0], n)
+			fmt.Fprintf(&list, "\t%s\n", path)
+		})
+	})
+	fmt.Fprintf(out, "Sessions with Ephemerals (%d):\n", owners)
+	out.Write(list.Bytes())
+}
+
+// dumpSessions lists the sessions: who expires them does so with the time, a learner those of the ensemble with their
+// timeouts. With local sessions, those of this server come first. Source: operations section 2.3.
+func (s *Server) dumpSessions(out *bytes.Buffer) {
+	out.WriteString("SessionTracker dump:\n")
+	now, decides := s.clock.now(), s.decides()
+	if s.member != nil && s.cfg.LocalSessionsEnabled {
+		s.tracker.dump(out, "Local ", now, func(one *session) bool { return one.local.Load() })
+		if decides {
+			s.tracker.dump(out, "Global ", now, func(one *session) bool { return !one.local.Load() })
+		}
+	} else if decides {
+		s.tracker.dump(out, "", now, func(*session) bool { return true })
+	}
+	if !decides {
+		s.dumpGlobal(out)
+	}
+}
+
+// dumpGlobal lists the sessions of the ensemble.
+func (s *Server) dumpGlobal(out *bytes.Buffer) {
+	type one struct {
+		id        proto.SessionID
+		timeoutMs int32
+	}
+	var all []one
+	s.store.mu.RLock()
+	s.store.state.EachSession(func(id proto.SessionID, timeoutMs int32) { all = append(all, one{id, timeoutMs}) })
+	s.store.mu.RUnlock()
+	slices.SortFunc(all, func(a, b one) int { return cmp.Compare(a.id, b.id) })
+	fmt.Fprintf(out, "Global Sessions(%d):\n", len(all))
+	for _, e := range all {
+		fmt.Fprintf(out, "%v\t%dms\n", e.id, e.timeoutMs)
+	}
+}
+
+// dump lists some of the sessions by the bucket in which they expire.
+func (t *tracker) dump(out *bytes.Buffer, kind string, now int64, wanted func(*session) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	byBucket := map[int64][]proto.SessionID{}
+	sessions := 0
+	for bucket, all := range t.mu.buckets {
+		for s := range all {
+			if wanted(s) {
+				byBucket[bucket] = append(byBucket[bucket], s.id)
+				sessions++
+			}
+		}
+	}
+	fmt.Fprintf(out, "%sSession Sets (%d)/(%d):\n", kind, len(byBucket), sessions)
+	for _, bucket := range slices.Sorted(maps.Keys(byBucket)) {
+		ids := byBucket[bucket]
+		at := time.Now().Add(time.Duration(bucket*int64(t.tick) - now))
+		fmt.Fprintf(out, "%d expire at %s:\n", len(ids), at.Format(dumpTime))
+		slices.Sort(ids)
+		for _, id := range ids {
+			fmt.Fprintf(out, "\t%v\n", id)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+//go:build interop
+
+package interop
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// operateEnsemble starts three servers and returns them by their role: the leader first.
+func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
+	t.Helper()
+	var options []cluster.Options
+	var all []*operated
+	for range 3 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		addr := ln.Addr().String()
+		_, port, err := net.SplitHostPort(addr)
+		require.NoError(t, err)
+		require.NoError(t, ln.Close())
+		all = append(all, &operated{admin: addr})
+		options = append(options, cluster.Options{Kind: kind, Settings: map[string]string{
+			"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port}})
+	}
+	nodes := cluster.Ensemble(t, options...)
+	for i, n := range nodes {
+		all[i].Node = n
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
+	}
+	var leader *operated
+	var followers []*operated
+	for _, o := range all {
+		switch mode := o.word(t, "srvr"); {
+		case strings.Contains(mode, "Mode: leader"):
+			leader = o
+		case strings.Contains(mode, "Mode: follower"):
+			followers = append(followers, o)
+		}
+	}
+	require.NotNil(t, leader)
+	require.Len(t, followers, 2)
+	return append([]*operated{leader}, followers...)
+}
+
+// TestEnsembleSurface compares what a leader, a follower, and a server without a quorum say.
+func TestEnsembleSurface(t *testing.T) {
+	f := newFacts(t)
+	for side, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
+		all := operateEnsemble(t, kind)
+		require.Eventually(t, func() bool { return strings.Contains(all[0].word(t, "mntr"), "zk_synced_followers\t2\n") }, 20*time.Second, 50*time.Millisecond)
+		c, err := wire.Dial(all[1].Addr(), wire.Options{TimeoutMs: 30_000})
+		require.NoError(t, err)
+		for i := range 5 {
+			_, err := c.Create(fmt.Sprintf("/n%d", i), nil, proto.ModeEphemeral)
+			require.NoError(t, err)
+		}
+		require.NoError(t, c.Sync("/"))
+		for i, role := range []string{"leader", "follower"} {
+			f.member(side, role+" ", all[i])
+		}
+		c.Close()
+		for _, o := range all[1:] {
+			o.Kill()
+		}
+		f.alone(side, all[0])
+	}
+	f.compare(ensembleDifferences)
+}
+
+// member asks a server that serves.
+func (f *facts) member(side int, role string, o *operated) {
+	for _, w := range strings.Fields("conf dirs dump envi gtmk isro ruok srvr wchs") {
+		f.text(side, role+"word "+w, o.word(f.t, w))
+	}
+	f.monitor(side, role+"mntr", strings.ReplaceAll(strings.ReplaceAll("\n"+o.word(f.t, "mntr"), "\nzk_", "\n"), "\t", "="))
+	for _, c := range strings.Fields("configuration dump is_read_only leader observers server_stats voting_view watch_summary zabstate") {
+		resp, body := o.get(f.t, "/commands/"+c)
+		f.json(side, role+"command "+c, fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type")), body)
+	}
+}
+
+// alone asks a server that has lost its quorum.
+func (f *facts) alone(side int, o *operated) {
+	require.Eventually(f.t, func() bool { return strings.Contains(o.word(f.t, "srvr"), "not currently serving") }, time.Minute, 50*time.Millisecond)
+	for _, w := range strings.Fields("conf cons crst dirs dump gtmk hash isro mntr ruok srst srvr stat wchc wchp wchs") {
+		f.exact(side, "alone: word "+w, o.word(f.t, w))
+	}
+	f.text(side, "alone: word envi", o.word(f.t, "envi"))
+	for _, c := range strings.Fields("configuration connections dirs dump get_trace_mask hash is_read_only leader observers ruok server_stats stats voting_view watches zabstate") {
+		resp, body := o.get(f.t, "/commands/"+c)
+		f.json(side, "alone: command "+c, fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type")), body)
+	}
+}
