@@ -20,8 +20,16 @@ import (
 
 var (
 	chaosSeed = flag.Uint64("client.seed", 0, "seed of the tests with random faults; 0 draws one")
-	chaosCuts = flag.Int("client.cuts", 1000, "connections that the fault proxy cuts; thousands take minutes on a busy machine")
+	chaosCuts = flag.Int("client.cuts", cutsDefault(), "connections that the fault proxy cuts; thousands take minutes on a busy machine")
 )
+
+// cutsDefault is fewer where everything takes longer.
+func cutsDefault() int {
+	if raceEnabled {
+		return 300
+	}
+	return 1000
+}
 
 // seeded returns a source of randomness whose seed is printed.
 func seeded(t *testing.T) *rand.Rand {
@@ -108,16 +116,36 @@ func (p *faultProxy) forward(dst, src net.Conn, limit int64) {
 // Watches of every kind and a cache follow a tree that changes while their connection is cut thousands of times. Each must end up with
 // the last state, and nothing may be left behind.
 func TestNoWatchIsLostOverThousandsOfReconnects(t *testing.T) {
+	t.Run("fake", func(t *testing.T) {
+		f := newFake(t)
+		chaos(t, f.addr(), "")
+		f.with(func() {
+			for conn := range f.conns {
+				require.Empty(t, conn.persist)
+				require.Empty(t, conn.below)
+				require.LessOrEqual(t, len(conn.data)+len(conn.child), 3, "one-shot watches of abandoned calls")
+			}
+		})
+	})
+	t.Run("warren", func(t *testing.T) {
+		const chroot = "/chaos"
+		require.NoError(t, dial(t, embedded).CreateAll(t.Context(), chroot))
+		chaos(t, embedded, chroot)
+		removeTree(t, embedded, chroot)
+	})
+}
+
+// chaos lets the watches follow a tree below a chroot of a server.
+func chaos(t *testing.T, addr, chroot string) {
 	r := seeded(t)
-	f := newFake(t)
-	direct := dial(t, f.addr())
+	direct := dial(t, addr+chroot)
 	ctx := within(t, 5*time.Minute)
 	for _, path := range []string{"/n", "/list", "/tree"} {
 		_, err := direct.Create(ctx, path, number(0), Persistent)
 		require.NoError(t, err)
 	}
-	p := newFaultProxy(t, f.addr(), r)
-	c, err := New(p.addr(), WithBackoff(0, 0))
+	p := newFaultProxy(t, addr, r)
+	c, err := New(p.addr()+chroot, WithBackoff(0, 0))
 	require.NoError(t, err)
 	defer c.Close()
 
@@ -229,13 +257,6 @@ func TestNoWatchIsLostOverThousandsOfReconnects(t *testing.T) {
 	require.Zero(t, c.watches.recursive)
 	c.watches.mu.Unlock()
 	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
-	f.with(func() {
-		for conn := range f.conns {
-			require.Empty(t, conn.persist)
-			require.Empty(t, conn.below)
-			require.LessOrEqual(t, len(conn.data)+len(conn.child), 3, "one-shot watches of abandoned calls")
-		}
-	})
 }
 
 func number(n int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(n)) }

@@ -2,14 +2,48 @@ package client
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/server"
+	serverconfig "github.com/seed94657493/warren/server/config"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// embedded is the address of a Warren server in this process, for the tests that are not content with a fake.
+var embedded string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "client")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	cfg := serverconfig.Default()
+	cfg.DataDir, cfg.DataLogDir = dir, dir
+	cfg.ClientPort, cfg.PreAllocSizeKB, cfg.MaxClientCnxns, cfg.DiskWatermark.Bytes = 0, 0, 0, 0
+	cfg.Admin.Enabled = false
+	cfg.ExtendedTypes = true
+	cfg.FourLetterWhitelist = []string{"*"}
+	s := server.New(cfg, server.Options{})
+	if err := s.Start(); err != nil {
+		panic(err)
+	}
+	embedded = s.Addr().String()
+	code := m.Run()
+	s.Stop()
+	if err := goleak.Find(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return code
+}
 
 // within returns a context for a test step.
 func within(t *testing.T, d time.Duration) context.Context {

@@ -14,9 +14,11 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// servers returns the connect strings of real servers to test against: WARREN_TEST_SERVERS, separated by spaces. They must have
-// extendedTypesEnabled. Without it the fake server alone is used.
-func servers() []string { return strings.Fields(os.Getenv("WARREN_TEST_SERVERS")) }
+// servers returns the connect strings of real servers to test against: the one in this process, and those of WARREN_TEST_SERVERS,
+// separated by spaces, which must have extendedTypesEnabled.
+func servers() []string {
+	return append([]string{embedded}, strings.Fields(os.Getenv("WARREN_TEST_SERVERS"))...)
+}
 
 // eachServer runs a test against the fake server and every real one, in a chroot that is removed afterwards.
 func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
