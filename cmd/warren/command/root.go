@@ -60,7 +60,8 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newVersionCommand())
+	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
+		newBackupCommand(), newRestoreCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newVersionCommand())
 	return root
 }
 

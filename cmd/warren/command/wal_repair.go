@@ -176,14 +176,17 @@ func (r *walRepair) findAfter(names []string, after proto.Zxid) error {
 func (r *walRepair) lastBefore(names []string) (last proto.Zxid, err error) {
 	last = r.base
 	for _, name := range names {
-		_, err = wal.Scan(r.fs, filepath.Join(r.dir, name), func(rec *wal.Record) error {
+		_, err := wal.Scan(r.fs, filepath.Join(r.dir, name), func(rec *wal.Record) error {
 			if name != r.file || rec.Offset < r.offset {
 				last = max(last, rec.Zxid)
 			}
 			return nil
 		})
-		if name == r.file {
+		switch {
+		case name == r.file:
 			return last, nil // an error is why we are here
+		case err != nil && last > r.base:
+			return 0, err // an older file is not needed, but this one is
 		}
 	}
 	return last, nil

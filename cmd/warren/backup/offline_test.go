@@ -1,0 +1,389 @@
+package backup
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+const fixtures = "../../../test/testdata/fixtures/zookeeper-3.8/"
+
+// put writes a file, durably.
+func put(t testing.TB, fs vfs.FS, name string, data []byte) {
+	t.Helper()
+	require.NoError(t, fs.MkdirAll(filepath.Dir(name)))
+	f, err := fs.Create(name)
+	require.NoError(t, err)
+	_, err = f.Write(data)
+	require.NoError(t, errors.Join(err, f.Sync(), f.Close(), fs.SyncDir(filepath.Dir(name))))
+}
+
+func get(t testing.TB, fs vfs.FS, name string) []byte {
+	t.Helper()
+	f, err := fs.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(t, err)
+	return b
+}
+
+// memFixture puts the files of a fixture into /s of a filesystem in memory: those that are named, or all.
+func memFixture(t testing.TB, fixture string, names ...string) (*vfs.Mem, Source) {
+	t.Helper()
+	mem := vfs.NewMem()
+	dir := filepath.Join(fixtures, fixture, "version-2")
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, f := range files {
+		if len(names) > 0 && !slices.Contains(names, f.Name()) {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, f.Name()))
+		require.NoError(t, err)
+		put(t, mem, "/s/"+f.Name(), b)
+	}
+	return mem, Source{FS: mem, SnapDir: "/s", LogDir: "/s"}
+}
+
+// cutAfter returns the bytes of a log up to the end of a txn, and some zeros.
+func cutAfter(t testing.TB, fs vfs.FS, name string, last proto.Zxid) []byte {
+	t.Helper()
+	end := int64(0)
+	_, err := wal.Scan(fs, name, func(r *wal.Record) error {
+		if r.Zxid <= last {
+			end = r.Offset + 13 + int64(len(r.Payload))
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	return append(slices.Clone(get(t, fs, name)[:end]), make([]byte, 64)...)
+}
+
+func add(t testing.TB, fs vfs.FS, src Source, o Options) (Outcome, error) {
+	t.Helper()
+	b, err := Open(fs, "/b")
+	require.NoError(t, err)
+	return b.Add(src, o)
+}
+
+func verify(t testing.TB, fs vfs.FS) Verdict {
+	t.Helper()
+	b, err := Open(fs, "/b")
+	require.NoError(t, err)
+	return b.Verify()
+}
+
+// TestIncrements lets a log grow between runs.
+func TestIncrements(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	whole := get(t, mem, "/s/log.35")
+	put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
+	out, err := add(t, mem, src, Options{Now: func() time.Time { return time.UnixMilli(5) }})
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x37), out.Last)
+	require.Equal(t, []string{"snapshot.34", "log.35"}, []string{out.Added[0].File, out.Added[1].File})
+	require.Equal(t, 3, out.Added[1].Txns)
+	require.Equal(t, time.UnixMilli(5).UTC(), out.Added[0].Taken)
+	require.NotZero(t, out.Added[1].DigestZxid)
+
+	out, err = add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Empty(t, out.Added, "nothing is new")
+
+	put(t, mem, "/s/log.35", whole)
+	out, err = add(t, mem, src, Options{Limit: 0x3b})
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x3b), out.Last)
+	out, err = add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"log.3c"}, []string{out.Added[0].File})
+
+	v := verify(t, mem)
+	require.Empty(t, v.Problems)
+	require.Len(t, v.Ranges, 1)
+	require.Equal(t, proto.Zxid(0x3e), v.Ranges[0].To)
+	require.Equal(t, 10, v.Ranges[0].Compared)
+}
+
+// TestHistories refuses what does not continue the backup.
+func TestHistories(t *testing.T) {
+	t.Run("the log was cut and went on otherwise", func(t *testing.T) {
+		mem, src := memFixture(t, "02-snapshot-and-log")
+		_, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x3a))
+		_, err = add(t, mem, src, Options{})
+		require.ErrorIs(t, err, ErrDiverged)
+	})
+	t.Run("another server has another txn there", func(t *testing.T) {
+		mem, src := memFixture(t, "11-tiny", "log.1", "snapshot.0")
+		_, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		other, otherSrc := memFixture(t, "02-snapshot-and-log", "log.1", "snapshot.0")
+		put(t, mem, "/o/log.1", get(t, other, "/s/log.1"))
+		otherSrc.FS, otherSrc.LogDir, otherSrc.SnapDir = mem, "/o", "/o"
+		_, err = add(t, mem, otherSrc, Options{})
+		require.ErrorIs(t, err, ErrDiverged)
+		require.ErrorContains(t, err, "0x5")
+	})
+	t.Run("the log was purged", func(t *testing.T) {
+		mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.0", "log.1")
+		put(t, mem, "/s/log.1", cutAfter(t, mem, "/s/log.1", 0x20))
+		_, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		later, _ := memFixture(t, "02-snapshot-and-log", "snapshot.34", "log.35")
+		for _, name := range []string{"snapshot.34", "log.35"} {
+			put(t, mem, "/s/"+name, get(t, later, "/s/"+name))
+		}
+		require.NoError(t, errors.Join(mem.Remove("/s/log.1"), mem.Remove("/s/snapshot.0")))
+		out, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		require.Len(t, out.Warnings, 1)
+		require.Contains(t, out.Warnings[0], "does not go back to 0x20")
+		v := verify(t, mem)
+		require.Empty(t, v.Problems)
+		require.Equal(t, []proto.Zxid{0, 0x20, 0x34, 0x3e}, []proto.Zxid{v.Ranges[0].From, v.Ranges[0].To, v.Ranges[1].From, v.Ranges[1].To})
+		b, err := Open(mem, "/b")
+		require.NoError(t, err)
+		to := Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}
+		_, err = b.Restore(to, Target{Zxid: 0x22})
+		require.Error(t, err)
+		for i, z := range []proto.Zxid{0x20, 0x34, 0x3e} {
+			to.SnapDir = "/r" + string(rune('0'+i))
+			r, err := b.Restore(to, Target{Zxid: z})
+			require.NoError(t, err)
+			require.Equal(t, z, r.Zxid)
+		}
+	})
+	t.Run("no snapshot", func(t *testing.T) {
+		mem, src := memFixture(t, "01-log-only", "log.1")
+		_, err := add(t, mem, src, Options{})
+		require.ErrorContains(t, err, "no snapshot")
+	})
+	t.Run("the end of a fuzzy snapshot is missing", func(t *testing.T) {
+		mem, src := memFixture(t, "12-fuzzy-recreate")
+		put(t, mem, "/s/log.1", cutAfter(t, mem, "/s/log.1", 0x4))
+		b := &Backup{fs: mem, dir: "/b"}
+		b.Manifest.Format = formatVersion
+		out, err := b.Add(src, Options{})
+		if err == nil { // files of 3.8 do not say how far they reach
+			require.Equal(t, Zxid(0x4), out.Added[0].Exact)
+		} else {
+			require.ErrorIs(t, err, ErrGap)
+		}
+	})
+}
+
+// TestTornAndDamagedSources: a torn end is left out, damage is refused, a damaged newest snapshot is passed over.
+func TestTornAndDamagedSources(t *testing.T) {
+	for fixture, want := range map[string]proto.Zxid{"03-torn-tail-zeros": 0x3d, "04-torn-tail-truncated": 0x3d, "08-corrupt-newest-snapshot": 0x3e,
+		"09-gzip": 0x40, "10-snappy": 0, "07-fuzzy-snapshot": 0x3e, "12-fuzzy-recreate": 0} {
+		mem, src := memFixture(t, fixture)
+		out, err := add(t, mem, src, Options{})
+		require.NoError(t, err, fixture)
+		if want > 0 {
+			require.Equal(t, want, out.Last, fixture)
+		}
+		v := verify(t, mem)
+		require.Empty(t, v.Problems, fixture)
+		require.Equal(t, out.Last, v.Ranges[0].To)
+	}
+	for _, fixture := range []string{"05-crc-mismatch-last-record", "06-crc-mismatch-middle-record"} {
+		mem, src := memFixture(t, fixture)
+		_, err := add(t, mem, src, Options{})
+		require.ErrorIs(t, err, wal.ErrCorrupt, fixture)
+		b, err := Open(mem, "/b")
+		require.NoError(t, err)
+		require.Empty(t, b.Manifest.Entries)
+	}
+}
+
+// TestFlippedBits flips a bit of every file of a backup, in many places: Verify names the file, and what needs it is not restored.
+func TestFlippedBits(t *testing.T) {
+	const seed = 5
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x3e))
+	_, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	for _, name := range []string{"snapshot.34", "log.35", manifestName} {
+		good := get(t, mem, "/b/"+name)
+		for range 60 {
+			at, bit := rng.Int64N(int64(len(good))), byte(1)<<rng.IntN(8)
+			require.NoError(t, mem.Flip("/b/"+name, at, bit))
+			b, err := Open(mem, "/b")
+			if name == manifestName {
+				require.ErrorIs(t, err, ErrManifest, "byte %d", at)
+			} else {
+				require.NoError(t, err)
+				v := b.Verify()
+				require.NotEmpty(t, v.Problems, "%s byte %d", name, at)
+				require.ErrorContains(t, v.Problems[0], name)
+				_, err = b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
+				require.ErrorContains(t, err, name)
+			}
+			require.NoError(t, mem.Flip("/b/"+name, at, bit))
+		}
+	}
+	names, err := mem.List("/r")
+	require.True(t, err != nil || len(names) == 0, "nothing was restored: %v", names)
+	require.NoError(t, mem.Remove("/b/log.35"))
+	require.NotEmpty(t, verify(t, mem).Problems)
+}
+
+// TestCrash takes the power away at every change of a run that continues a backup, and of a restore. What is left is the
+// backup before or after the run, and the next run completes it; a restore leaves all or nothing.
+func TestCrash(t *testing.T) {
+	const seed = 11
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	start := func() (*vfs.Mem, Source) {
+		mem, src := memFixture(t, "02-snapshot-and-log")
+		whole := get(t, mem, "/s/log.35")
+		put(t, mem, "/s/log.35", cutAfter(t, mem, "/s/log.35", 0x37))
+		_, err := add(t, mem, src, Options{})
+		require.NoError(t, err)
+		put(t, mem, "/s/log.35", whole)
+		return mem, src
+	}
+	crashed := errors.New("crash")
+	points := 0
+	for n := 0; ; n++ {
+		mem, src := start()
+		changes := 0
+		mem.Hook(func(op vfs.Op) error {
+			if op.Kind.Changes() {
+				if changes++; changes > n {
+					return crashed
+				}
+			}
+			return nil
+		})
+		b, err := Open(mem, "/b")
+		require.NoError(t, err)
+		_, err = b.Add(src, Options{Full: true})
+		if err == nil {
+			_, err = b.Restore(Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}, Target{})
+		}
+		if changes <= n {
+			require.NoError(t, err)
+			points = n
+			break
+		}
+		for _, percent := range []int{0, 50, 100} {
+			left := mem.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: percent})
+			v := verify(t, left)
+			require.Empty(t, v.Problems, "crash at change %d", n)
+			require.Contains(t, []proto.Zxid{0x37, 0x3e}, v.Ranges[len(v.Ranges)-1].To)
+			if names, err := left.List("/r"); err == nil && slices.ContainsFunc(names, func(s string) bool { return strings.HasPrefix(s, "snapshot.") }) {
+				require.Contains(t, names, "snapshot.3e")
+				require.NotNil(t, get(t, left, "/r/snapshot.3e"))
+			}
+			src := Source{FS: left, SnapDir: "/s", LogDir: "/s"}
+			_, err := add(t, left, src, Options{})
+			require.NoError(t, err, "crash at change %d", n)
+			v = verify(t, left)
+			require.Empty(t, v.Problems)
+			require.Equal(t, proto.Zxid(0x3e), v.Ranges[len(v.Ranges)-1].To)
+			names, err := left.List("/b")
+			require.NoError(t, err)
+			for _, name := range names {
+				require.False(t, strings.HasPrefix(name, tmpPrefix), name)
+			}
+		}
+		require.Empty(t, mem.OpenFiles(), "crash at change %d", n)
+	}
+	require.Greater(t, points, 15)
+}
+
+// A full disk loses nothing and leaves nothing.
+func TestFullDisk(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	mem.SetCapacity(mem.Used() + 4096)
+	_, err := add(t, mem, src, Options{})
+	require.ErrorIs(t, err, vfs.ErrNoSpace)
+	mem.SetCapacity(0)
+	_, err = add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Empty(t, verify(t, mem).Problems)
+}
+
+// Two runs do not write into one backup.
+func TestLocked(t *testing.T) {
+	mem, src := memFixture(t, "11-tiny")
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	lock, err := b.lock()
+	require.NoError(t, err)
+	_, err = b.Add(src, Options{})
+	require.ErrorIs(t, err, vfs.ErrLocked)
+	require.NoError(t, lock.Close())
+}
+
+func FuzzManifest(f *testing.F) {
+	mem, src := memFixture(f, "02-snapshot-and-log")
+	_, err := add(f, mem, src, Options{})
+	require.NoError(f, err)
+	f.Add(get(f, mem, "/b/"+manifestName))
+	f.Add([]byte("{}\nsha256 ca3d163bab055381827226140568f3bef7eaac187cebd76878e0b63e9e442356\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := parseManifest(b)
+		if err != nil {
+			require.ErrorIs(t, err, ErrManifest)
+			return
+		}
+		again, err := m.encode()
+		require.NoError(t, err)
+		same, err := parseManifest(again)
+		require.NoError(t, err)
+		require.Equal(t, m, same)
+	})
+}
+
+// A manifest with a good checksum may still contradict itself.
+func TestManifestRules(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	_, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	for name, spoil := range map[string]func(m *Manifest){
+		"format 2":       func(m *Manifest) { m.Format = 2 },
+		"kind":           func(m *Manifest) { m.Entries[0].Kind = "x" },
+		"no name":        func(m *Manifest) { m.Entries[0].File = "../snapshot.34" },
+		"comes twice":    func(m *Manifest) { m.Entries = append(m.Entries, m.Entries[0]) },
+		"no checksum":    func(m *Manifest) { m.Entries[1].SHA256 = "ab" },
+		"do not fit":     func(m *Manifest) { m.Entries[1].First = 3 },
+		"has txns":       func(m *Manifest) { m.Entries[1].Txns = 0 },
+		"exact from":     func(m *Manifest) { m.Entries[0].Exact = 1 },
+		"is no name":     func(m *Manifest) { m.Entries[1].File = "snapshot.35" },
+		"are more than ": func(m *Manifest) { m.Entries = make([]Entry, entriesMax+1) },
+	} {
+		m := b.Manifest
+		m.Entries = slices.Clone(m.Entries)
+		spoil(&m)
+		text, err := m.encode()
+		require.NoError(t, err)
+		_, err = parseManifest(text)
+		require.ErrorIs(t, err, ErrManifest, name)
+		require.ErrorContains(t, err, name)
+	}
+	_, err = parseManifest([]byte("{}"))
+	require.ErrorContains(t, err, "does not end with a checksum")
+}

@@ -1,0 +1,174 @@
+package backup
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal"
+)
+
+// segment is the txns that one run adds, on their way into a file.
+type segment struct {
+	a       *addition
+	after   *Entry     // the log that ends with last, nil if a snapshot does
+	started proto.Zxid // where the backup ends
+	last    proto.Zxid // of what was taken
+	met     bool       // the txn `started` was seen in the source, and is the same
+	earlier bool       // a txn before it was
+	failed  error      // of taking a txn
+
+	w     *fileWriter
+	buf   []byte
+	entry Entry
+	tail  []byte // payload of the last txn
+}
+
+// addLog copies every txn after last. after is the log entry that ends with last.
+func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
+	names, err := wal.Names(a.src.FS, a.src.LogDir)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	s := &segment{a: a, after: after, started: last, last: last}
+	defer func() {
+		if err != nil && s.w != nil {
+			s.w.f.Close()
+		}
+	}()
+	for _, name := range wal.Needed(names, last) { // also that of the txn last itself, to compare
+		if err := s.take(name); err != nil {
+			return err
+		}
+	}
+	if after != nil && !s.met && s.last == last {
+		return s.diverged()
+	}
+	return s.end()
+}
+
+// take copies from one file. A server may append to it and cut its preallocated end while it is read, so that what looks like
+// damage may be none: it is believed if it is found twice in the same file of the same size.
+func (s *segment) take(name string) error {
+	path := filepath.Join(s.a.src.LogDir, name)
+	for seen := ""; ; {
+		_, err := wal.Scan(s.a.src.FS, path, func(r *wal.Record) error {
+			s.failed = s.record(r)
+			return s.failed
+		})
+		switch {
+		case err == nil:
+			return nil
+		case s.failed != nil:
+			return s.failed
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("%w: %s was removed: %w", ErrGap, name, err)
+		}
+		now := err.Error()
+		if info, err := s.a.src.FS.Stat(path); err == nil {
+			now = fmt.Sprint(info.Size(), now)
+		}
+		if now == seen {
+			return fmt.Errorf("backup: %w", err)
+		}
+		seen = now
+	}
+}
+
+// record takes one txn, if it is new.
+func (s *segment) record(r *wal.Record) error {
+	switch {
+	case r.Zxid == s.started:
+		if s.after != nil && fingerprint(r.Payload) != s.after.LastSum {
+			return fmt.Errorf("%w: txn %v is not the one that the backup ends with", ErrDiverged, r.Zxid)
+		}
+		s.met = true
+		return nil
+	case r.Zxid < s.started:
+		s.earlier = true
+		return nil
+	case r.Zxid <= s.last || s.a.limit > 0 && r.Zxid > s.a.limit:
+		return nil
+	case s.after != nil && !s.met && s.earlier:
+		return s.diverged()
+	case !follows(s.last, r.Zxid) || s.after != nil && !s.met:
+		return fmt.Errorf("%w: the log of the source goes on with %v after %v", ErrGap, r.Zxid, s.last)
+	}
+	return s.append(r)
+}
+
+func (s *segment) diverged() error {
+	return fmt.Errorf("%w: it does not have txn %v, with which the backup ends; begin a backup in another directory", ErrDiverged, s.started)
+}
+
+// follows reports whether a txn may come right after another. Source: storage section 4.8.
+func follows(last, next proto.Zxid) bool {
+	return next == last+1 || next.Epoch() > last.Epoch() && next.Counter() <= 1
+}
+
+func fingerprint(payload []byte) string {
+	sum := sha256.Sum256(payload)
+	return hex.EncodeToString(sum[:])
+}
+
+// logHeader is what every log file begins with. Source: storage section 4.1.
+func logHeader() []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(proto.MagicLog))
+	b = binary.BigEndian.AppendUint32(b, 2)
+	return binary.BigEndian.AppendUint64(b, 0)
+}
+
+// flushBytes is how much is collected before it is written.
+const flushBytes = 1 << 20
+
+func (s *segment) append(r *wal.Record) (err error) {
+	var h proto.TxnHeader
+	in := proto.NewReader(r.Payload)
+	if h.Decode(&in); in.Err() != nil {
+		return fmt.Errorf("backup: txn %v: %w", r.Zxid, in.Err())
+	}
+	if s.w == nil {
+		s.entry = Entry{Kind: KindLog, File: fmt.Sprintf("log.%x", uint64(r.Zxid)), First: Zxid(r.Zxid), FirstTime: h.Time, Taken: s.a.taken}
+		if s.w, err = s.a.create(s.entry.File); err != nil {
+			return err
+		}
+		s.buf = logHeader()
+	}
+	s.last = r.Zxid
+	s.tail = append(s.tail[:0], r.Payload...)
+	s.entry.Last, s.entry.LastTime = Zxid(r.Zxid), h.Time
+	s.entry.Txns++
+	s.buf = wal.AppendRecord(s.buf, r.Payload)
+	if len(s.buf) >= flushBytes {
+		return s.flush()
+	}
+	return nil
+}
+
+func (s *segment) flush() error {
+	_, err := s.w.Write(s.buf)
+	s.buf = s.buf[:0]
+	return err
+}
+
+// end completes the file.
+func (s *segment) end() error {
+	if s.w == nil {
+		return nil
+	}
+	if err := errors.Join(s.flush(), s.w.done()); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	s.entry.Bytes, s.entry.SHA256 = s.w.bytes, hex.EncodeToString(s.w.sum.Sum(nil))
+	s.entry.LastSum = fingerprint(s.tail)
+	if d, ok := txnDigest(s.tail); ok {
+		s.entry.Digest, s.entry.DigestZxid = d, s.entry.Last
+	}
+	_, err := s.a.keep(s.entry, s.w)
+	return err
+}

@@ -1,0 +1,119 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestBackupAndRestore goes through the life of a backup on the command line.
+func TestBackupAndRestore(t *testing.T) {
+	data := copyFixture(t, "02-snapshot-and-log")
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, out, errs := run("backup", "create", dir, data, "--until", "0x38")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "snapshot.34: snapshot, ")
+	require.Contains(t, out, "log.35: 4 txns, 0x35 to 0x38, 2026-11-21T05:41:28.")
+	require.Contains(t, out, dir+" ends with txn 0x38\n")
+
+	code, out, errs = run("backup", "create", dir, data+"/version-2", "--output", "json")
+	require.Zero(t, code, errs)
+	require.True(t, json.Valid([]byte(out)))
+	require.Contains(t, out, `"last":"0x3e"`)
+
+	code, out, _ = run("backup", "list", dir)
+	require.Zero(t, code)
+	require.Contains(t, out, "log.39: 6 txns")
+	code, out, _ = run("backup", "list", dir, "--output", "json")
+	require.Zero(t, code)
+	require.Contains(t, out, `"lastSum"`)
+
+	code, out, errs = run("backup", "verify", dir)
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^from snapshot.34: txns 0x34 to 0x3e of 2026-11-21T05:41:28.\d+Z, 34 znodes, digest -?\d+, 10 digests compared\nok\n$`, out)
+
+	to := t.TempDir()
+	code, out, errs = run("restore", dir, to, "--zxid", "0x3a")
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^restored txn 0x3a of 2026-.*: snapshot.3a, \d+ znodes, 2 sessions, digest -?\d+, 6 digests compared\n$`, out)
+	code, out, _ = run("snapshot", "verify", to)
+	require.Zero(t, code, out)
+
+	code, _, errs = run("restore", dir, to)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "--force sets it aside")
+	code, _, errs = run("restore", dir, to, "--force", "--zxid", "0x99")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no txn 0x99")
+	require.FileExists(t, to+"/version-2/snapshot.3a", "what cannot be restored moves nothing")
+	code, out, errs = run("restore", dir, to, "--force", "--output", "json")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, `"zxid":"0x3e"`)
+	require.FileExists(t, to+"/version-2/snapshot.3e")
+	aside, err := filepath.Glob(to + "/version-2.before-restore-*/snapshot.3a")
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+
+	// A server runs on it; while it does, nothing is set aside.
+	r := startServer(t, "--data-dir", to, "--client-port", "0", "-D", "admin.enableServer=false")
+	require.Contains(t, word(t, r.addr, "srvr"), "Zxid: 0x")
+	code, _, errs = run("restore", dir, to, "--force")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "stop the server first")
+	require.Zero(t, r.stop(t, syscall.SIGTERM))
+
+	require.NoError(t, os.Truncate(dir+"/log.35", 100))
+	code, out, errs = run("backup", "verify", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "PROBLEM: log.35: has 100 bytes")
+	require.Contains(t, errs, "problems")
+	code, out, _ = run("backup", "verify", dir, "--output", "json")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, `"ok":false`)
+}
+
+func TestBackupByConfigAndTime(t *testing.T) {
+	data := copyFixture(t, "02-snapshot-and-log")
+	logs := t.TempDir()
+	require.NoError(t, os.Mkdir(logs+"/version-2", 0o755))
+	for _, name := range []string{"log.1", "log.35"} {
+		require.NoError(t, os.Rename(data+"/version-2/"+name, logs+"/version-2/"+name))
+	}
+	cfg := filepath.Join(t.TempDir(), "zoo.cfg")
+	require.NoError(t, os.WriteFile(cfg, []byte("dataDir="+data+"\ndataLogDir="+logs+"\nclientPort=1\n"), 0o600))
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, out, errs := run("backup", "create", dir, "--config", cfg)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ends with txn 0x3e")
+	to := t.TempDir()
+	code, out, errs = run("restore", dir, to, "--dataLogDir", t.TempDir(), "--time", "2026-11-21T06:00:00Z")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "restored txn 0x3e")
+	code, _, errs = run("restore", dir, t.TempDir(), "--time", "1000")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "nothing to restore")
+}
+
+func TestBackupUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"backup", "create"}, {"backup", "create", "a"}, {"backup", "create", "a", "b", "c"}, {"backup", "create", "a", "b", "--admin", "x"},
+		{"backup", "create", "a", "b", "--output", "xml"}, {"backup", "verify"}, {"restore", "a"}, {"restore", "a", "b", "--zxid", "0"},
+		{"restore", "a", "b", "--zxid", "1", "--time", "5"}, {"restore", "a", "b", "--time", "noon"}, {"restore", "a", "b", "--time", "-5"},
+	} {
+		code, _, errs := run(args...)
+		require.Equal(t, 2, code, "%v: %s", args, errs)
+	}
+	for _, args := range [][]string{{"backup", "list", t.TempDir()}, {"restore", t.TempDir(), t.TempDir()},
+		{"backup", "create", t.TempDir(), t.TempDir()}, {"backup", "create", t.TempDir(), "--config", "/none"},
+		{"backup", "create", t.TempDir(), "--admin", "http://127.0.0.1:1/commands"}, {"backup", "create", t.TempDir(), "--admin", "x", "--auth-file", "/none"}} {
+		code, _, errs := run(args...)
+		require.NotZero(t, code, "%v: %s", args, errs)
+	}
+	code, out, _ := run("backup")
+	require.Zero(t, code)
+	require.Contains(t, out, "verify")
+}

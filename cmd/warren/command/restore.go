@@ -1,0 +1,151 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/backup"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// restoreOptions are the flags of warren restore.
+type restoreOptions struct {
+	output     string
+	dataLogDir string
+	zxid       zxidFlag
+	at         timeFlag
+	force      bool
+}
+
+func newRestoreCommand() *cobra.Command {
+	var o restoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore BACKUP DATA_DIR",
+		Short: "Bring a moment of a backup back into an empty data directory",
+		Long: "Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
+			"it as one snapshot into DATA_DIR, which must hold no data. Checksums are compared before, digests of the tree after\n" +
+			"every txn, and what was written is read back. With --force, data that is there is kept in a folder\n" +
+			"version-2.before-restore-<time> beside.\n\n" +
+			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into the data directory\n" +
+			"of each of them (their files myid stay), and start them. Sessions are those of that moment; they expire if their\n" +
+			"clients do not come back.",
+		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
+			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z",
+		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
+	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the server's log is to be, if not in DATA_DIR: it must be empty too")
+	flags.Var(&o.zxid, "zxid", "last txn to restore")
+	flags.Var(&o.at, "time", "time up to which to restore: 2026-11-21T14:00:00Z, or ms since 1970")
+	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
+	return cmd
+}
+
+// timeFlag is a flag that holds a moment, in ms since 1970.
+type timeFlag struct{ ms int64 }
+
+func (f *timeFlag) String() string {
+	if f.ms == 0 {
+		return ""
+	}
+	return clock(f.ms)
+}
+
+func (f *timeFlag) Type() string { return "time" }
+
+func (f *timeFlag) Set(s string) error {
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		f.ms = t.UnixMilli()
+	} else if f.ms, err = strconv.ParseInt(s, 10, 64); err != nil {
+		return fmt.Errorf("%q is no time such as 2026-11-21T14:00:00Z", s)
+	}
+	if f.ms <= 0 {
+		return fmt.Errorf("%q is not after 1970", s)
+	}
+	return nil
+}
+
+func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) != 2:
+		return &usageError{cmd, errors.New("a backup and a data directory are needed")}
+	case cmd.Flags().Changed("zxid") && o.at.ms > 0:
+		return &usageError{cmd, errors.New("--zxid and --time exclude each other")}
+	case cmd.Flags().Changed("zxid") && o.zxid.zxid == 0:
+		return &usageError{cmd, errors.New("--zxid 0 is the empty tree")}
+	}
+	return checkOutput(cmd, o.output)
+}
+
+func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
+	b, err := openBackup(args[0])
+	if err != nil {
+		return err
+	}
+	dataLogDir := args[1]
+	if o.dataLogDir != "" {
+		dataLogDir = o.dataLogDir
+	}
+	to := backup.Destination{FS: vfs.OS(), SnapDir: formatDir(args[1]), LogDir: formatDir(dataLogDir)}
+	target := backup.Target{Zxid: o.zxid.zxid, TimeMs: o.at.ms}
+	r, err := b.Restore(to, target)
+	if errors.Is(err, backup.ErrNotEmpty) && o.force {
+		if err := o.setAside(cmd, b, target, to); err != nil {
+			return err
+		}
+		r, err = b.Restore(to, target)
+	}
+	if errors.Is(err, backup.ErrNotEmpty) {
+		return fmt.Errorf("%w: --force sets it aside", err)
+	}
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,
+			"sessions": r.Sessions, "digest": r.Digest, "digestsCompared": r.Compared, "snapshot": r.Snapshot})
+	}
+	at := ""
+	if r.TimeMs > 0 {
+		at = " of " + clock(r.TimeMs)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored txn %v%s into %s: %s, %d znodes, %d sessions, digest %d, %d digests compared\n",
+		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Sessions, r.Digest, r.Compared)
+	return err
+}
+
+// setAside renames the folders that hold data, after making sure that the target can be restored and no server runs on them.
+func (o *restoreOptions) setAside(cmd *cobra.Command, b *backup.Backup, target backup.Target, to backup.Destination) error {
+	if err := b.Check(target); err != nil {
+		return err
+	}
+	suffix := ".before-restore-" + time.Now().UTC().Format("20060102T150405.000")
+	dirs := []string{to.SnapDir}
+	if to.LogDir != to.SnapDir {
+		dirs = append(dirs, to.LogDir)
+	}
+	for _, dir := range dirs {
+		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		lock, err := vfs.OS().Lock(dir + "/.warren.lock")
+		if err != nil {
+			return fmt.Errorf("%s: %w: stop the server first", dir, err)
+		}
+		err = errors.Join(os.Rename(dir, dir+suffix), lock.Close())
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s is now %s\n", dir, dir+suffix)
+	}
+	return nil
+}
