@@ -14,8 +14,9 @@ import (
 // leading is the role of a leader: it turns the requests of its own clients and those that learners forward into txns.
 // Owned by the node goroutine.
 //
-// Invariants: entries are in the order of their zxids, so committed txns meet them at the front; a session that has a sync
-// on its way has no other request after it in entries, so a reply never overtakes the answer to a sync.
+// Invariants: entries are in the order of their zxids, so committed txns meet them at the front. The syncs of one learner
+// are asked for in the order in which they came, because their answers have no name on the wire. A session that waits for a
+// sync has no later request in entries, so no answer overtakes that to a sync.
 type leading struct {
 	m        *member
 	preparer *datatree.Preparer
@@ -26,9 +27,10 @@ type leading struct {
 	req      datatree.Request
 	refused  bool // the core takes no more proposals in this role
 
-	token   uint64 // of the last sync
-	syncs   map[uint64]syncOf
-	blocked map[proto.SessionID]*fifo[write]
+	token uint64                                // of the last sync
+	syncs map[uint64]proto.SessionID            // that were asked for, by token
+	held  map[proto.SessionID]*fifo[write]      // of sessions that wait for a sync: the sync, and what came behind it
+	order map[zab.LinkID]*fifo[proto.SessionID] // whose syncs of a learner are to be asked for next
 }
 
 // entry is a txn of this leader that is not committed, or an answer that has its place between txns.
@@ -37,13 +39,6 @@ type entry struct {
 	txn     bool
 	item    item
 	create2 []int32
-}
-
-// syncOf is who waits for a sync.
-type syncOf struct {
-	session proto.SessionID
-	link    zab.LinkID
-	item    item // of a client of this server
 }
 
 // write is a request on its way to the Preparer, of a client of this server (link 0) or of a learner.
@@ -56,7 +51,8 @@ type write struct {
 	op      proto.OpCode
 	body    []byte
 	ids     []datatree.Identity
-	at      int64 // when it was received, ns on the server's clock
+	at      int64  // when it was received, ns on the server's clock
+	token   uint64 // of a sync that was asked for
 }
 
 // Bounds of what a leader has in flight. The core's own are above them.
@@ -66,7 +62,8 @@ const (
 )
 
 func newLeading(m *member) *leading {
-	l := &leading{m: m, syncs: map[uint64]syncOf{}, blocked: map[proto.SessionID]*fifo[write]{}, next: m.core.NextZxid()}
+	l := &leading{m: m, syncs: map[uint64]proto.SessionID{}, held: map[proto.SessionID]*fifo[write]{},
+		order: map[zab.LinkID]*fifo[proto.SessionID]{}, next: m.core.NextZxid()}
 	s := m.srv
 	s.store.mu.RLock()
 	l.preparer = datatree.NewPreparer(s.store.state, s.prepareConfig())
@@ -126,69 +123,115 @@ func (l *leading) resume(r *resumption) {
 
 // take prepares one request, or lets it wait behind a sync of its session.
 func (l *leading) take(w *write) {
-	if q := l.blocked[w.session]; q != nil && w.session != 0 {
-		held := *w
-		held.body = append([]byte(nil), w.body...)
-		q.push(held)
+	q := l.held[w.session]
+	if q == nil && w.op != proto.OpSync {
+		l.prepare(w)
 		return
 	}
-	if w.op == proto.OpSync {
-		l.sync(w)
+	if q == nil {
+		q = &fifo[write]{}
+		l.held[w.session] = q
+	}
+	kept := *w
+	kept.body = append([]byte(nil), w.body...)
+	q.push(kept)
+	if w.op != proto.OpSync {
 		return
 	}
-	l.prepare(w)
+	if w.link != 0 {
+		o := l.order[w.link]
+		if o == nil {
+			o = &fifo[proto.SessionID]{}
+			l.order[w.link] = o
+		}
+		o.push(w.session)
+	}
+	l.ask(w.link, w.session)
 }
 
-// sync asks the core for the answer to a sync. Source: quorum-protocol 8.3.
-func (l *leading) sync(w *write) {
+// ask asks the core for the syncs of a link that are next: those of a learner in their order, that of a client of this server
+// alone. Source: quorum-protocol 8.3.
+func (l *leading) ask(link zab.LinkID, session proto.SessionID) {
+	if link == 0 {
+		l.askFirst(link, session)
+		return
+	}
+	for o := l.order[link]; o != nil && o.len() > 0 && l.askFirst(link, *o.front()); {
+		o.pop()
+	}
+}
+
+// askFirst asks for the sync of a session if that is what the session waits for. It reports false if it is not yet.
+func (l *leading) askFirst(link zab.LinkID, session proto.SessionID) bool {
+	q := l.held[session]
+	if q == nil || q.front().op != proto.OpSync || q.front().link != link || q.front().token != 0 {
+		return false
+	}
 	l.flush() // what came before is proposed before
 	l.token++
-	l.syncs[l.token] = syncOf{session: w.session, link: w.link, item: itemOf(w)}
-	l.blocked[w.session] = &fifo[write]{}
+	q.front().token = l.token
+	l.syncs[l.token] = session
 	l.m.again = true
-	if err := l.m.core.Sync(w.link, l.token); err != nil {
+	if err := l.m.core.Sync(link, l.token); err != nil {
 		l.refused = true // the role ends, and with it all that is not answered
 	}
+	return true
 }
 
 // synced implements role.
 func (l *leading) synced(tokens []uint64) {
 	for _, token := range tokens {
-		if s, ok := l.syncs[token]; ok && s.link == 0 {
-			l.m.answer(s.item)
-		}
-		l.unblock(token)
-	}
-}
-
-// gone takes up what waited behind syncs of a learner that is gone: they will not be answered.
-func (l *leading) gone(link zab.LinkID) {
-	for token, s := range l.syncs {
-		if s.link == link {
-			l.unblock(token)
+		if session, ok := l.syncs[token]; ok {
+			l.m.answer(itemOf(l.held[session].front()))
+			l.answeredSync(token)
 		}
 	}
 }
 
-// unblock takes up what waited behind a sync.
-func (l *leading) unblock(token uint64) {
-	s, ok := l.syncs[token]
+// answeredSync takes up what waited behind a sync.
+func (l *leading) answeredSync(token uint64) {
+	session, ok := l.syncs[token]
 	if !ok {
 		return
 	}
 	delete(l.syncs, token)
-	q := l.blocked[s.session]
-	delete(l.blocked, s.session)
-	for q != nil && q.len() > 0 {
+	l.held[session].pop()
+	l.advance(session)
+}
+
+// advance prepares what a session held back, up to the next sync.
+func (l *leading) advance(session proto.SessionID) {
+	q := l.held[session]
+	for q.len() > 0 && q.front().op != proto.OpSync {
 		w := *q.front()
 		q.pop()
-		if next := l.blocked[s.session]; next != nil {
-			next.push(w) // behind another sync
-			continue
-		}
-		l.take(&w)
+		l.prepare(&w)
 	}
 	l.m.again = true
+	if q.len() == 0 {
+		delete(l.held, session)
+		return
+	}
+	l.ask(q.front().link, session)
+}
+
+// gone forgets the syncs of a learner that is gone, and takes up what waited behind them.
+func (l *leading) gone(link zab.LinkID) {
+	delete(l.order, link)
+	for session, q := range l.held {
+		var rest fifo[write]
+		for ; q.len() > 0; q.pop() {
+			if w := q.front(); w.op != proto.OpSync || w.link != link {
+				rest.push(*w)
+			} else if w.token != 0 {
+				delete(l.syncs, w.token)
+			}
+		}
+		*q = rest
+		if q.len() == 0 || q.front().token == 0 {
+			l.advance(session)
+		}
+	}
 }
 
 // prepare turns a request into a txn, or into an answer that has its place between txns.
@@ -352,10 +395,7 @@ func (l *leading) end() {
 	for ; l.entries.len() > 0; l.entries.pop() {
 		lost(l.entries.front().item)
 	}
-	for _, s := range l.syncs {
-		lost(s.item)
-	}
-	for _, q := range l.blocked {
+	for _, q := range l.held {
 		for ; q.len() > 0; q.pop() {
 			lost(itemOf(q.front()))
 		}

@@ -28,6 +28,9 @@ func (m *member) drain() {
 			m.role.synced(out.Synced)
 		}
 		m.changed(out.Status)
+		if m.role != nil {
+			m.role.flush()
+		}
 		for _, l := range m.touched {
 			l.Flush()
 		}
@@ -76,7 +79,7 @@ func (m *member) send(messages []zab.Message) {
 		case zab.SyncReply:
 			l.Send(msg)
 			if lead, ok := m.role.(*leading); ok {
-				lead.unblock(msg.Token)
+				lead.answeredSync(msg.Token)
 			}
 		default:
 			l.Send(msg)

@@ -33,6 +33,19 @@ type Options struct {
 	Env []string
 	// Dir is a data directory to use; "" is a new one.
 	Dir string
+	// Host is the address to listen on, default 127.0.0.1.
+	Host string
+	// Namespace is a network namespace in which the process runs, which takes root; "" is the test's own.
+	Namespace string
+	// Observer makes a member of an ensemble an observer.
+	Observer bool
+}
+
+func (o *Options) host() string {
+	if o.Host == "" {
+		return "127.0.0.1"
+	}
+	return o.Host
 }
 
 // zooCfg returns the text of zoo.cfg. Syncs stay on: they are what crash tests are about.
@@ -46,11 +59,15 @@ func zooCfg(n *Node) string {
 		"admin.enableServer":      "false",
 		"dataDir":                 n.dataDir,
 		"clientPort":              strconv.Itoa(n.port),
-		"clientPortAddress":       "127.0.0.1",
+		"clientPortAddress":       n.options.host(),
 		"autopurge.purgeInterval": "0",
 	}
 	for _, m := range n.members {
-		settings["server."+strconv.Itoa(m.id)] = fmt.Sprintf("127.0.0.1:%d:%d", m.peerPort, m.electionPort)
+		line := fmt.Sprintf("%s:%d:%d", m.host, m.peerPort, m.electionPort)
+		if m.observer {
+			line += ":observer"
+		}
+		settings["server."+strconv.Itoa(m.id)] = line
 	}
 	maps.Copy(settings, n.options.Settings)
 	var b strings.Builder

@@ -34,7 +34,11 @@ type Node struct {
 	log    *os.File
 }
 
-type member struct{ id, peerPort, electionPort int }
+type member struct {
+	id, peerPort, electionPort int
+	host                       string
+	observer                   bool
+}
 
 // New returns a node that is not started. It is killed when the test ends.
 func New(t testing.TB, o Options) *Node {
@@ -68,7 +72,7 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 	var nodes []*Node
 	var members []member
 	for i := range o {
-		members = append(members, member{i + 1, freePort(t), freePort(t)})
+		members = append(members, member{i + 1, freePort(t), freePort(t), o[i].host(), o[i].Observer})
 	}
 	for i := range o {
 		n := New(t, o[i])
@@ -79,7 +83,33 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 }
 
 // Addr returns the client address.
-func (n *Node) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(n.port)) }
+func (n *Node) Addr() string { return net.JoinHostPort(n.options.host(), strconv.Itoa(n.port)) }
+
+// ID returns the server id, 0 alone.
+func (n *Node) ID() int { return n.id }
+
+// Log returns all that the process has written.
+func (n *Node) Log() string {
+	text, err := os.ReadFile(n.logPath())
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Wipe removes what the node has on its disk. It must have ended.
+func (n *Node) Wipe() {
+	n.t.Helper()
+	if n.running() {
+		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
+	}
+	if err := os.RemoveAll(filepath.Join(n.dataDir, "version-2")); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// Running reports whether the process is there.
+func (n *Node) Running() bool { return n.running() }
 
 // Kind returns which server this is.
 func (n *Node) Kind() Kind { return n.options.Kind }
@@ -137,7 +167,7 @@ func (n *Node) Launch() {
 func (n *Node) command() *exec.Cmd {
 	cfg := filepath.Join(n.dir, "zoo.cfg")
 	if n.options.Kind == Warren {
-		cmd := exec.Command(Binary(n.t), "server", "--config", cfg)
+		cmd := n.inNamespace(Binary(n.t), "server", "--config", cfg)
 		cmd.Env = append(os.Environ(), n.options.Env...)
 		return cmd
 	}
@@ -147,7 +177,15 @@ func (n *Node) command() *exec.Cmd {
 	}
 	args = append(args, "-cp", n.dir+":/usr/share/java/zookeeper.jar:/usr/share/java/servlet-api.jar:/usr/share/java/slf4j-log4j12.jar:/usr/share/java/log4j-1.2.jar",
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
-	return exec.Command("java", args...)
+	return n.inNamespace("java", args...)
+}
+
+// inNamespace is a command that runs in the node's network namespace, if it has one.
+func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {
+	if n.options.Namespace == "" {
+		return exec.Command(name, args...)
+	}
+	return exec.Command("ip", append([]string{"netns", "exec", n.options.Namespace, name}, args...)...)
 }
 
 // WaitServing returns when srvr answers with a mode.

@@ -1,0 +1,186 @@
+package ensemble
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/history"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+var (
+	seedFlag    = flag.Uint64("ensemble.seed", 0, "seed of the faults and of the load; 0 draws one")
+	roundsFlag  = flag.Int("ensemble.rounds", 8, "faults of each run")
+	serversFlag = flag.Int("ensemble.servers", 3, "servers that vote")
+	clientsFlag = flag.Int("ensemble.clients", 5, "clients")
+	faultsFlag  = flag.String("ensemble.faults", "", "kinds of faults, separated by commas; all by default")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(cluster.Main(m))
+}
+
+// chaos is one run.
+type chaos struct {
+	t      *testing.T
+	rand   *rand.Rand
+	fabric *fabric // nil: no networks can be cut
+	nodes  []*cluster.Node
+	voters int
+	began  time.Time
+}
+
+// TestChaos lets clients work on an ensemble while one thing after the other happens to it, and judges what they saw: no acknowledged
+// write is lost, writes are linearizable, sessions never see time go back and live on, watches are kept across moves, ephemerals are
+// exact, and all servers agree in the end.
+func TestChaos(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	fmt.Printf("SEED=%d (go test ./test/ensemble -run TestChaos -ensemble.seed=%d -ensemble.rounds=%d -ensemble.servers=%d -ensemble.faults=%q)\n",
+		seed, seed, *roundsFlag, *serversFlag, *faultsFlag)
+	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), voters: *serversFlag, began: time.Now()}
+	c.start()
+	h := c.run(seed)
+	c.judge(h)
+}
+
+// start brings up the voters and one observer.
+func (c *chaos) start() {
+	c.t.Helper()
+	n := c.voters + 1
+	c.fabric = newFabric(c.t, n)
+	var o []cluster.Options
+	for i := 1; i <= n; i++ {
+		one := cluster.Options{Observer: i == n, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4",
+			"maxSessionTimeout": "60000", "snapCount": "2000"}}
+		if c.fabric != nil {
+			one.Host, one.Namespace = c.fabric.addr(i), c.fabric.namespace(i)
+		}
+		o = append(o, one)
+	}
+	c.nodes = cluster.Ensemble(c.t, o...)
+	for _, node := range c.nodes {
+		node.Launch()
+	}
+	for _, node := range c.nodes {
+		node.WaitServing()
+	}
+}
+
+// run works and breaks things, and returns what the clients saw.
+func (c *chaos) run(seed uint64) *history.History {
+	recorder := history.NewRecorder()
+	first := &client{number: -1, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, 99))}
+	require.NoError(c.t, first.open())
+	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0))
+
+	var stop atomic.Bool
+	var clients []*client
+	var wg sync.WaitGroup
+	for i := range *clientsFlag {
+		one := &client{number: i, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, uint64(100+i))), stop: &stop}
+		require.NoError(c.t, one.open())
+		clients = append(clients, one)
+		wg.Go(one.run)
+	}
+	for range *roundsFlag {
+		c.sleep(100, 600)
+		c.fault()
+	}
+	c.sleep(300, 600)
+	stop.Store(true)
+	wg.Wait()
+	acked, moves := 0, 0
+	for _, one := range clients {
+		require.NoError(c.t, one.failed)
+		acked += one.acked
+		moves += one.moves
+	}
+	c.logf("%d requests answered, %d moves", acked, moves)
+	return c.lookBack(first, clients)
+}
+
+// lookBack ends half of the sessions and reads everything once more.
+func (c *chaos) lookBack(first *client, clients []*client) *history.History {
+	for _, one := range clients[:len(clients)/2] {
+		c.settled(one)
+		c.finish(one.session, wire.CloseSession())
+	}
+	require.NoError(c.t, first.move(nil))
+	for _, one := range clients {
+		for _, path := range one.mine {
+			c.finish(first.session, wire.Exists(path, false))
+		}
+	}
+	for i := range registers {
+		c.finish(first.session, wire.Sync("/"), wire.GetData(registerPath(i), false))
+	}
+	c.same()
+	c.finish(first.session, wire.CloseSession())
+	for _, one := range clients {
+		one.session.Close()
+	}
+	first.session.Close()
+	return first.recorder.History()
+}
+
+// settled makes sure that a client has a connection that works.
+func (c *chaos) settled(one *client) {
+	c.t.Helper()
+	for range 5 {
+		err := one.session.SendAll(wire.Ping())[0].Wait()
+		if err == nil {
+			return
+		}
+		require.NoError(c.t, one.move(err))
+	}
+	c.t.Fatal("no connection lasts")
+}
+
+func (c *chaos) finish(s *history.Session, reqs ...wire.Request) {
+	c.t.Helper()
+	for _, call := range s.SendAll(reqs...) {
+		require.NoError(c.t, call.Wait())
+	}
+}
+
+const judgeTimeout = 60 * time.Second
+
+// judge prints every breach; the history and the files of the servers are kept then.
+func (c *chaos) judge(h *history.History) {
+	c.t.Helper()
+	began := time.Now()
+	breaches := history.CheckSessions(h)
+	breaches = append(breaches, history.CheckWatches(h)...)
+	breaches = append(breaches, history.CheckEphemerals(h)...)
+	breaches = append(breaches, history.CheckRegisters(h, judgeTimeout)...)
+	c.logf("%d operations judged in %v", len(h.Operations()), time.Since(began).Round(time.Millisecond))
+	if len(breaches) > 0 {
+		name := filepath.Join(c.nodes[0].Dir(), "history.json")
+		require.NoError(c.t, h.WriteFile(name))
+		c.t.Fatalf("%d breaches; the history is in %s\n%s", len(breaches), name, strings.Join(breaches[:min(20, len(breaches))], "\n"))
+	}
+}
+
+func (c *chaos) logf(format string, args ...any) {
+	c.t.Logf("%8s %s", time.Since(c.began).Round(time.Millisecond), fmt.Sprintf(format, args...))
+}
+
+// sleep lets time pass, in ms.
+func (c *chaos) sleep(from, to int) {
+	time.Sleep(time.Duration(from+c.rand.IntN(to-from)) * time.Millisecond)
+}
