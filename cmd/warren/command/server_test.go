@@ -142,7 +142,6 @@ func TestServerDoesNotStart(t *testing.T) {
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	ensemble := "initLimit=1\nsyncLimit=1\nserver.1=a:1:2\nserver.2=b:1:2\n"
 
 	for name, tt := range map[string]struct {
 		args []string
@@ -152,7 +151,6 @@ func TestServerDoesNotStart(t *testing.T) {
 		"no such file":     {[]string{filepath.Join(dir, "none")}, 2, []string{"Invalid config, exiting abnormally", "none file is missing"}},
 		"two problems":     {[]string{write("tickTime=x\nclientPort=0")}, 2, []string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
 		"own id unknown":   {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")}, 1, []string{"My id 1 not in the peer list"}},
-		"ensemble":         {[]string{write("dataDir=DIR\n" + ensemble)}, 2, []string{"standalone servers only"}},
 		"TLS":              {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=a.pem\n")}, 2, []string{"does not serve TLS"}},
 		"SASL":             {[]string{write("dataDir=DIR\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"no scheme sasl"}},
 		"digests":          {[]string{write("dataDir=DIR\nDigestAuthenticationProvider.digestAlg=SHA-256\n")}, 2, []string{"with SHA1 only"}},
