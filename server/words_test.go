@@ -1,6 +1,9 @@
 package server
 
 import (
+	"bytes"
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -153,7 +156,8 @@ func TestWordsBeforeAndAfterServing(t *testing.T) {
 	s.serving.Store(false)
 	defer s.serving.Store(true)
 	const not = "This ZooKeeper instance is not currently serving requests\n"
-	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not} {
+	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not, "gtmk": "306",
+		"stmk\x00\x00\x00\x00\x00\x00\x00\x06": "6", "hash": strings.TrimSuffix(not, "\n")} {
 		require.Equal(t, want, word(t, s, w), w)
 	}
 	_, err := wire.Dial(s.Addr().String(), wire.Options{})
@@ -197,6 +201,62 @@ func TestWordsInPiecesAndWithTrailingBytes(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "imok", string(got[:n]), pieces)
 	}
+}
+
+// TestTraceMask sets the mask in one piece and in several; a client that ends in between gets no answer and changes nothing.
+func TestTraceMask(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	require.Equal(t, "306", word(t, s, "gtmk"))
+	require.Equal(t, "-2", word(t, s, "stmk\xff\xff\xff\xff\xff\xff\xff\xfe"))
+	require.Equal(t, "-2", word(t, s, "gtmk"))
+	nc := dialRaw(t, s)
+	for _, piece := range []string{"stm", "k\x00\x00", "\x00\x00\x00\x00", "\x01\x02\n"} {
+		_, err := nc.Write([]byte(piece))
+		require.NoError(t, err)
+	}
+	got, err := io.ReadAll(nc)
+	require.NoError(t, err)
+	require.Equal(t, "258", string(got))
+	half := dialRaw(t, s)
+	_, err = half.Write([]byte("stmk\x00\x00"))
+	require.NoError(t, err)
+	require.NoError(t, half.CloseWrite())
+	got, err = io.ReadAll(half)
+	require.NoError(t, err)
+	require.Empty(t, got)
+	require.Equal(t, "258", word(t, s, "gtmk"))
+}
+
+// TestHashListsDigests compares the word with the digests of the tree at every 128th zxid.
+func TestHashListsDigests(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	require.Empty(t, word(t, s, "hash"))
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/a", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	var want string
+	for zxid := proto.Zxid(3); zxid <= 300; zxid++ {
+		_, err := c.SetData("/a", []byte{byte(zxid)}, -1)
+		require.NoError(t, err)
+		if zxid%128 == 0 {
+			s.store.mu.RLock()
+			want += fmt.Sprintf("%x: %d\n", int64(zxid), s.store.state.Digest())
+			s.store.mu.RUnlock()
+		}
+	}
+	require.Equal(t, want, word(t, s, "hash"))
+	require.Len(t, strings.Split(want, "\n"), 3)
+}
+
+func TestDumpOfALearnerListsTheSessionsOfTheEnsemble(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	a, b := dialWire(t, s, wire.Options{TimeoutMs: 20_000}), dialWire(t, s, wire.Options{TimeoutMs: 30_000})
+	var out bytes.Buffer
+	s.dumpGlobal(&out)
+	require.Equal(t, fmt.Sprintf("Global Sessions(2):\n%v\t20000ms\n%v\t30000ms\n", a.Session(), b.Session()), out.String())
+	out.Reset()
+	s.tracker.dump(&out, "Local ", s.clock.now(), func(one *session) bool { return one.id == b.Session() })
+	requireLines(t, out.String(), `Local Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`, "\t"+b.Session().String())
 }
 
 func TestDecimal(t *testing.T) {
