@@ -119,13 +119,8 @@ func (s *Shell) exportTo(ctx context.Context, w io.Writer, r *exportResult, with
 // exported returns a znode as the document has it, nil for an ephemeral.
 func (s *Shell) exported(ctx context.Context, n walked, root string, withACLs bool) (*documentZnode, error) {
 	z := &documentZnode{Path: relative(root, n.path)}
-	kind, ttl := kindOf(n.stat.EphemeralOwner)
-	switch kind {
-	case kindEphemeral:
+	if kindOf(&n.stat) == kindEphemeral {
 		return nil, nil
-	case kindPersistent:
-	default:
-		z.Kind, z.TTL = kind, ttl
 	}
 	data, _, err := s.link.client.Get(ctx, n.path)
 	if err != nil {

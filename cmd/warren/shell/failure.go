@@ -27,6 +27,7 @@ type failure struct {
 	code  int    // exit code
 	err   error  // cause; may be nil
 	isOwn bool   // the hint is no less important than the text: it is always printed
+	onOut bool   // the text goes to standard output, where zkCli.sh has it
 }
 
 func (f *failure) Error() string { return f.text }
@@ -83,7 +84,7 @@ func (s *Shell) describe(err, cause error) *failure {
 }
 
 func notConnected() *failure {
-	return &failure{text: "Not connected", hint: "`connect host:port` opens a session", code: codeFailed, err: client.ErrClosed}
+	return &failure{text: "Not connected", hint: "`connect host:port` opens a session", code: codeFailed, err: client.ErrClosed, onOut: true}
 }
 
 // errorText is what zkCli.sh says to an error of the server. Source: operations.md section 5.4.

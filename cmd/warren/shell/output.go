@@ -155,6 +155,10 @@ func (p *output) fail(f *failure) {
 		return
 	}
 	b := append(p.errColour.red(f.text), '\n')
+	if f.onOut {
+		_, _ = p.out.Write(append(p.colours.red(f.text), '\n'))
+		b = nil
+	}
 	if f.hint != "" && (p.hints || f.isOwn) {
 		b = append(append(b, p.errColour.dim("  "+f.hint)...), '\n')
 	}

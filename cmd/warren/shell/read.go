@@ -98,19 +98,7 @@ func runGet(ctx context.Context, s *Shell, a *arguments) error {
 	if err := checkPath(path, false); err != nil {
 		return err
 	}
-	var (
-		data []byte
-		stat client.Stat
-		err  error
-	)
-	if isWatched {
-		var w *client.Watch
-		if data, stat, w, err = s.link.client.GetW(ctx, path); err == nil {
-			s.link.watches.hold(path, heldData, w)
-		}
-	} else {
-		data, stat, err = s.link.client.Get(ctx, path)
-	}
+	data, stat, err := s.read(ctx, path, isWatched)
 	if err != nil {
 		return err
 	}
@@ -119,6 +107,18 @@ func runGet(ctx context.Context, s *Shell, a *arguments) error {
 		shown = nil
 	}
 	return s.out.emit(newDataResult(path, data, shown, a))
+}
+
+// read returns the data of a znode, and watches it if asked to.
+func (s *Shell) read(ctx context.Context, path string, isWatched bool) ([]byte, client.Stat, error) {
+	if !isWatched {
+		return s.link.client.Get(ctx, path)
+	}
+	data, stat, w, err := s.link.client.GetW(ctx, path)
+	if err == nil {
+		s.link.watches.hold(path, heldData, w)
+	}
+	return data, stat, err
 }
 
 // statResult is a Stat.
@@ -235,8 +235,9 @@ func (s *Shell) children(ctx context.Context, path string, isWatched bool) (name
 
 // listBelow prints the paths of a subtree in zkCli.sh's order: a znode's children, then what is below each of them.
 func (s *Shell) listBelow(ctx context.Context, root string, isWatched bool) error {
-	if _, _, err := s.link.client.Get(ctx, root); err != nil {
-		return err // also what may be listed but not read is refused, as zkCli.sh does
+	// As in zkCli.sh, the root is read too: it is refused if it may be listed only, and it gets a data watch besides.
+	if _, _, err := s.read(ctx, root, isWatched); err != nil {
+		return err
 	}
 	if err := s.out.emit(pathResult{root}); err != nil {
 		return err

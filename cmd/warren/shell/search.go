@@ -25,8 +25,8 @@ func runFind(ctx context.Context, s *Shell, a *arguments) error {
 		}
 	}
 	kind, hasKind := a.flags["k"]
-	if kinds := []string{kindPersistent, kindEphemeral, kindContainer, kindTTL}; hasKind && !slices.Contains(kinds, kind) {
-		return wrong("-k "+kind+" is not a kind of znodes", "kinds are persistent, ephemeral, container and ttl")
+	if kinds := []string{kindPersistent, kindEphemeral}; hasKind && !slices.Contains(kinds, kind) {
+		return wrong("-k "+kind+" is not a kind of znodes", "kinds are persistent and ephemeral; servers do not tell containers and TTL znodes from persistent ones")
 	}
 	return s.walk(ctx, root, func(n walked) error {
 		if hasGlob {
@@ -34,7 +34,7 @@ func runFind(ctx context.Context, s *Shell, a *arguments) error {
 				return nil
 			}
 		}
-		if has, _ := kindOf(n.stat.EphemeralOwner); hasKind && has != kind {
+		if hasKind && kindOf(&n.stat) != kind {
 			return nil
 		}
 		if data != nil {

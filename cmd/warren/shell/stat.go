@@ -59,20 +59,16 @@ func newStatJSON(st *client.Stat) *statJSON {
 
 func hexZxid(z client.Zxid) string { return fmt.Sprintf("0x%x", uint64(z)) }
 
-// kindOf returns what kind of znode an owner field means, and for TTL znodes the milliseconds. Source: client-protocol section 8.2.
-func kindOf(owner client.SessionID) (kind string, ttlMs int64) {
-	switch {
-	case owner == 0:
-		return kindPersistent, 0
-	case uint64(owner) == 1<<63:
-		return kindContainer, 0
-	case uint64(owner)>>40 == 0xff0000:
-		return kindTTL, int64(owner & (1<<40 - 1))
+// kindOf returns what kind of znode has such a Stat. Servers show containers and TTL znodes as persistent. Source: client-protocol
+// section 7.
+func kindOf(st *client.Stat) string {
+	if st.EphemeralOwner != 0 {
+		return kindEphemeral
 	}
-	return kindEphemeral, 0
+	return kindPersistent
 }
 
-// The kinds of znodes, as find and export name them.
+// The kinds of znodes, as find and the format of exports name them.
 const (
 	kindPersistent = "persistent"
 	kindEphemeral  = "ephemeral"

@@ -1,0 +1,169 @@
+package shell
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An import makes what was exported: data, null data, bytes that are no text, ACLs.
+func TestExportRoundTrip(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/empty ''", "/null", "/text 'a \u00fc \"quoted\"'", "/deep", "/deep/er", "/deep/er/still x")
+	x.must("create "+root+"/bytes", "set -b "+root+"/bytes /wD+", "create -e "+root+"/gone", "addauth digest bob:secret",
+		"create "+root+"/private p auth::cdrwa", "create "+root+"/mixed m world:anyone:r,digest:bob:fyVmFCwVbTJYrznoSu1koqYEYF0=:cdwa")
+	dir := t.TempDir()
+	first, second := filepath.Join(dir, "first.json"), filepath.Join(dir, "second.json")
+	x.err.take()
+	x.must("export " + root + " " + first)
+	require.Equal(t, "Exported 10 znodes of "+root+" to "+first+", without 1 ephemeral\n", lastErr(x, "export "+root+" "+first))
+
+	x.must("import " + first + " " + root + "-copy")
+	require.Equal(t, x.must("getAcl "+root+"/mixed"), x.must("getAcl "+root+"-copy/mixed"))
+	require.Equal(t, "/wD+\n", x.must("get -b "+root+"-copy/bytes"))
+	require.Equal(t, "null\n", x.must("get "+root+"-copy/null"))
+	require.Equal(t, "\n", x.must("get "+root+"-copy/empty"))
+	x.must("export " + root + "-copy " + second)
+	require.Equal(t, strings.Replace(text(t, first), `"root":"`+root+`"`, "", 1), strings.Replace(text(t, second), `"root":"`+root+`-copy"`, "", 1))
+
+	// To standard output, the same.
+	require.Equal(t, text(t, first), x.must("export "+root))
+	require.NotContains(t, x.must("export -a "+root), `"acl"`)
+
+	// Who may not see the hashes of an ACL cannot export it.
+	stranger := quiet(t)
+	_, errs, code := stranger.do("export " + root)
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, errs, "Insufficient permission : "+root)
+}
+
+func lastErr(x *tried, line string) string {
+	x.t.Helper()
+	_, errs, code := x.do(line)
+	require.Zero(x.t, code, errs)
+	return errs
+}
+
+func text(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(b)
+}
+
+func TestImportIsAllOrNothing(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a 1", "/b 2")
+	file := filepath.Join(t.TempDir(), "export.json")
+	x.must("export " + root + " " + file)
+
+	_, errs, code := x.do("import " + file)
+	require.Equal(t, codeFailed, code)
+	require.Equal(t, "Node already exists: "+root+"\n", errs)
+	_, errs, code = x.do("import " + file + " /none/here")
+	require.Equal(t, codeFailed, code)
+	require.Equal(t, "Node does not exist: /none\n", errs)
+
+	x.must("set "+root+"/a changed", "delete "+root+"/b")
+	require.Equal(t, "Would import "+file+" to "+root+": 1 created, 2 changed\n", lastErr(x, "import -n -o "+file))
+	require.Equal(t, "changed\n", x.must("get "+root+"/a"))
+	require.Equal(t, "Imported "+file+" to "+root+": 1 created, 2 changed\n", lastErr(x, "import -o "+file))
+	require.Equal(t, "1\n", x.must("get "+root+"/a"))
+	require.Equal(t, "2\n", x.must("get "+root+"/b"))
+
+	// An ACL that the server refuses, at the end: nothing is there.
+	write := func(znodes string) {
+		require.NoError(t, os.WriteFile(file, []byte(`{"warrenExport":1,"root":"`+root+`-bad","znodes":[`+znodes+`]}`), 0o600))
+	}
+	write(`{"path":""},{"path":"/a"},{"path":"/b","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}`)
+	_, errs, code = x.do("import " + file)
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, errs, "Acl is not valid : "+root+"-bad/b\n  nothing was changed;")
+	_, _, code = x.do("stat " + root + "-bad")
+	require.Equal(t, codeFailed, code)
+
+	// An ACL of the import that locks out the import itself; -l sets it last.
+	write(`{"path":"","acl":[{"scheme":"world","id":"anyone","perms":"r"}]},{"path":"/a","data":"x"}`)
+	_, errs, code = x.do("import " + file)
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, errs, "-l sets ACLs last")
+	x.must("import -l " + file)
+	require.Equal(t, "'world,'anyone\n: r\n", x.must("getAcl "+root+"-bad"))
+	require.Equal(t, "x\n", x.must("get "+root+"-bad/a"))
+
+	write(`{"path":"","kind":"container"},{"path":"/t","kind":"ttl","ttl":60000}`)
+	x.must("import " + file + " " + root + "-kinds")
+}
+
+// More than one multi: what was done before the failure is said.
+func TestImportInParts(t *testing.T) {
+	x := quiet(t)
+	root := x.tree()
+	file := filepath.Join(t.TempDir(), "export.json")
+	var b strings.Builder
+	b.WriteString(`{"warrenExport":1,"root":"` + root + `/in","znodes":[{"path":""}`)
+	for i := range 1500 {
+		fmt.Fprintf(&b, `,{"path":"/n%04d"}`, i)
+	}
+	whole := b.String() + "]}"
+	require.NoError(t, os.WriteFile(file, []byte(b.String()+`,{"path":"/z","acl":[{"scheme":"unheard","id":"of","perms":"r"}]}]}`), 0o600))
+	_, errs, code := x.do("import " + file)
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, errs, "1000 of 1502 znodes were imported, up to "+root+"/in/n0998; repeat with -o to go on")
+	require.Equal(t, "999\n", x.must("getAllChildrenNumber "+root+"/in"))
+	require.NoError(t, os.WriteFile(file, []byte(whole), 0o600))
+	require.Contains(t, lastErr(x, "import -o "+file), "501 created, 1000 changed")
+}
+
+func TestReadDocument(t *testing.T) {
+	for znodes, want := range map[string]string{
+		`{"path":"a"}`:                                    "Path must start with /",
+		`{"path":"/a"}`:                                   "the root is not first",
+		`{"path":""},{"path":"/a/b"}`:                     "its parent does not come before it",
+		`{"path":""},{"path":""}`:                         "twice",
+		`{"path":""},{"path":"/"}`:                        "the root is written",
+		`{"path":"","data":"","base64":""}`:               "both data and base64",
+		`{"path":"","base64":"*"}`:                        "base64: ",
+		`{"path":"","acl":[{"perms":"rx"}]}`:              `unknown permission "x"`,
+		`{"path":"","kind":"ephemeral"}`:                  `unknown kind "ephemeral"`,
+		`{"path":"","kind":"ttl"}`:                        "ttl 0 is not between",
+		`{"path":"","ttl":1}`:                             "a ttl without",
+		`{"path":"","colour":"red"}`:                      `unknown field "colour"`,
+		`{"path":""}]} x`:                                 "something follows its end",
+		`{"path":""`:                                      "offset ",
+		`{"path":""}],"znodes":[{"path":"","data":12}]} `: "cannot unmarshal",
+	} {
+		_, err := readDocument(strings.NewReader(`{"warrenExport":1,"root":"/r","znodes":[` + znodes + `]}`))
+		require.ErrorContains(t, err, want, znodes)
+	}
+	_, err := readDocument(strings.NewReader(`{"warrenExport":2,"root":"/"}`))
+	require.ErrorContains(t, err, "version 2")
+	_, err = readDocument(strings.NewReader(`{"warrenExport":1,"root":"r"}`))
+	require.ErrorContains(t, err, "root of the export")
+}
+
+func FuzzDocument(f *testing.F) {
+	f.Add([]byte(`{"warrenExport":1,"root":"/app","znodes":[{"path":"","data":"text","acl":[{"scheme":"world","id":"anyone","perms":"r"}]},{"path":"/a","base64":"/w=="},{"path":"/b","kind":"ttl","ttl":60000}]}`))
+	f.Add([]byte(`{}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := readDocument(strings.NewReader(string(data)))
+		if err != nil {
+			return
+		}
+		for i := range d.Znodes {
+			z := &d.Znodes[i]
+			require.NoError(t, checkPath(absolute(d.Root, z.Path), false))
+			content, err := z.content()
+			require.NoError(t, err)
+			again := documentZnode{Path: z.Path}
+			again.setData(content)
+			back, err := again.content()
+			require.NoError(t, err)
+			require.Equal(t, content, back)
+		}
+	})
+}

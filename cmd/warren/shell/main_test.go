@@ -1,0 +1,144 @@
+package shell
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+)
+
+var update = flag.Bool("update", false, "write the transcript of docs/SHELL.md anew")
+
+// address is the server of all tests; each has a subtree of its own, or a server.
+var address string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "shell")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	s := startServer(dir)
+	address = s.Addr().String()
+	code := m.Run()
+	s.Stop()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Println(err)
+		return 1
+	}
+	return code
+}
+
+func startServer(dir string) *server.Server {
+	cfg := config.Default()
+	cfg.DataDir, cfg.DataLogDir = dir, dir
+	cfg.ClientPort = 0
+	cfg.PreAllocSizeKB = 0
+	cfg.ExtendedTypes = true
+	cfg.MaxClientCnxns = 0
+	cfg.DiskWatermark.Bytes = 0
+	cfg.Admin.Enabled = false
+	s := server.New(cfg, server.Options{})
+	if err := s.Start(); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// buffer is a bytes.Buffer for several goroutines.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := b.b.String()
+	b.b.Reset()
+	return text
+}
+
+// tried is a Shell whose output is kept.
+type tried struct {
+	*Shell
+	t        testing.TB
+	out, err *buffer
+}
+
+func open(t testing.TB, o Options) *tried {
+	t.Helper()
+	x := &tried{t: t, out: &buffer{}, err: &buffer{}}
+	o.Out, o.Err = x.out, x.err
+	if o.Servers == "" {
+		o.Servers = address
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
+	}
+	if o.ConnectWait == 0 {
+		o.ConnectWait = 10 * time.Second
+	}
+	o.Version = "9.9.9-test"
+	s, err := New(o)
+	require.NoError(t, err)
+	x.Shell = s
+	t.Cleanup(s.Close)
+	return x
+}
+
+// quiet opens a Shell that prints results only.
+func quiet(t testing.TB) *tried { return open(t, Options{Quiet: true}) }
+
+// do runs a line and returns what it has printed and its exit code.
+func (x *tried) do(line string) (stdout, stderr string, code int) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	x.Line(ctx, line)
+	return x.out.take(), x.err.take(), x.code
+}
+
+// must runs lines that succeed, and returns what the last one has printed.
+func (x *tried) must(lines ...string) (stdout string) {
+	x.t.Helper()
+	for _, line := range lines {
+		out, errs, code := x.do(line)
+		require.Zero(x.t, code, "%s\n%s%s", line, out, errs)
+		stdout = out
+	}
+	return stdout
+}
+
+// tree makes a subtree of the test's own and returns its path.
+func (x *tried) tree(children ...string) string {
+	x.t.Helper()
+	root := "/" + strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(x.t.Name()))
+	x.must("create " + root)
+	for _, c := range children {
+		x.must("create " + root + c)
+	}
+	return root
+}

@@ -1,0 +1,372 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestOneCommand(t *testing.T) {
+	x := open(t, Options{})
+	require.Equal(t, codeOK, x.Command(t.Context(), []string{"ls", "/zookeeper"}))
+	require.Equal(t, "Connecting to "+address+"\n\nWATCHER::\n\nWatchedEvent state:SyncConnected type:None path:null zxid: -1\n[config, quota]\n", x.out.take())
+	require.Empty(t, x.err.take())
+}
+
+func TestExitCodes(t *testing.T) {
+	x := quiet(t)
+	for line, want := range map[string]int{
+		"ls /":                  codeOK,
+		"ls /none":              codeFailed,
+		"ls":                    codeFailed,
+		"ls -y /":               codeFailed,
+		"ls none":               codeFailed,
+		"set -v x /zookeeper y": codeFailed,
+		"printwatches maybe":    codeFailed,
+		"redo 99":               codeFailed,
+		"nonsense":              codeUnknown,
+		"help nonsense":         codeUnknown,
+		"help ls":               codeOK,
+		"# ls /none":            codeOK,
+	} {
+		x.code = 0
+		out, errs, code := x.do(line)
+		require.Equal(t, want, code, "%s\n%s%s", line, out, errs)
+		if want != codeOK {
+			require.NotEmpty(t, errs, line)
+		}
+	}
+}
+
+func TestScript(t *testing.T) {
+	x := quiet(t)
+	root := x.tree()
+	code := x.Script(t.Context(), strings.NewReader("create "+root+"/a 1\n\n# a comment\nget "+root+"/a\nget "+root+"/b\nls "+root+"\nquit\nls /\n"))
+	require.Equal(t, codeOK, code)
+	require.Equal(t, "1\n[a]\n", x.out.take())
+	require.Equal(t, "Created "+root+"/a\nNode does not exist: "+root+"/b\n", x.err.take())
+
+	x = quiet(t)
+	require.Equal(t, codeUnknown, x.Script(t.Context(), strings.NewReader("ls /\nnonsense")))
+	x = quiet(t)
+	require.Equal(t, codeFailed, x.Script(t.Context(), strings.NewReader(strings.Repeat("x", 2<<20))))
+	require.Contains(t, x.err.take(), "a line may have at most a megabyte")
+}
+
+// A script that waits for its next line ends with its context.
+func TestScriptIsInterrupted(t *testing.T) {
+	x := quiet(t)
+	client, far := net.Pipe()
+	defer far.Close()
+	defer client.Close()
+	interrupt := make(chan os.Signal, 1)
+	ctx, cancel := UntilInterrupt(t.Context(), interrupt)
+	defer cancel()
+	interrupt <- os.Interrupt
+	require.Equal(t, codeInterrupted, x.Script(ctx, client))
+}
+
+func TestNoServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	dead := l.Addr().String()
+	l.Close()
+	x := open(t, Options{Servers: dead, Quiet: true, ConnectWait: 50 * time.Millisecond})
+	_, errs, code := x.do("get /a")
+	require.Equal(t, codeFailed, code)
+	require.True(t, strings.HasPrefix(errs, "KeeperErrorCode = ConnectionLoss for /a\n"), errs)
+	require.Contains(t, errs, "connection refused")
+	require.Contains(t, errs, "check that a server runs at "+dead)
+	_, _, code = x.do("version")
+	require.Equal(t, codeOK, code)
+
+	for _, servers := range []string{"", "/", "h:p:q:", "h/a//b"} {
+		o := Options{Servers: servers, Timeout: time.Second, Out: &buffer{}, Err: &buffer{}}
+		_, err = New(o)
+		require.Error(t, err, servers)
+		var f *failure
+		require.True(t, errors.As(err, &f))
+	}
+}
+
+func TestConnectAndClose(t *testing.T) {
+	x := open(t, Options{})
+	x.must("ls /")
+	x.out.take()
+	x.must("close")
+	out, _, code := x.do("ls /")
+	require.Equal(t, codeFailed, code)
+	require.Equal(t, "Not connected\n", out)
+	x.must("connect " + address + "/zookeeper")
+	require.Contains(t, x.must("ls /"), "[config, quota]\n")
+	require.Contains(t, x.must("history"), "0 - ls /\n1 - close\n2 - ls /\n3 - connect")
+	require.Contains(t, x.must("redo 0"), "[config, quota]\n")
+	require.Contains(t, x.must("history"), "6 - ls /\n7 - history\n")
+	_, _, code = x.do("connect /")
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, x.must("ls /"), "[config, quota]\n") // the old session is kept
+	x.must("quit")
+	require.True(t, x.isOver)
+}
+
+func TestRedo(t *testing.T) {
+	x := quiet(t)
+	x.must("ls /zookeeper")
+	x.do("redo 7")
+	_, errs, code := x.do("redo 1")
+	require.Equal(t, codeFailed, code)
+	require.Equal(t, "No redoing redos\n", errs)
+	x.do("nonsense")
+	_, _, code = x.do("redo 3")
+	require.Equal(t, codeUnknown, code)
+}
+
+func TestWatches(t *testing.T) {
+	x := open(t, Options{})
+	root := x.tree("/a")
+	event := func(kind, path string) string {
+		return "\nWATCHER::\n\nWatchedEvent state:SyncConnected type:" + kind + " path:" + path + " zxid: "
+	}
+	x.must("get -w "+root+"/a", "get -w "+root+"/a", "ls -w "+root+"/a")
+	require.Contains(t, x.must("set "+root+"/a x"), event("NodeDataChanged", root+"/a"))
+	require.Empty(t, x.must("set "+root+"/a y"))
+	require.Contains(t, x.must("removewatches "+root+"/a"), event("ChildWatchRemoved", root+"/a")+"-1\n")
+	_, errs, code := x.do("removewatches " + root + "/a")
+	require.Equal(t, codeFailed, code)
+	require.Equal(t, "KeeperErrorCode = No such watcher for "+root+"/a\n", errs)
+
+	// One event for data and child watch together.
+	x.must("get -w "+root+"/a", "ls -w "+root+"/a")
+	require.Equal(t, 1, strings.Count(x.must("delete "+root+"/a"), "NodeDeleted"))
+
+	x.must("addWatch " + root)
+	x.must("create " + root + "/b")
+	require.Contains(t, x.must("set "+root+"/b 1"), event("NodeDataChanged", root+"/b"))
+	require.Contains(t, x.must("set "+root+"/b 2"), event("NodeDataChanged", root+"/b"))
+	x.must("printwatches off")
+	require.Empty(t, x.must("set "+root+"/b 3"))
+	require.Equal(t, "printwatches is off\n", x.must("printwatches"))
+	x.must("printwatches on")
+	require.Contains(t, x.must("removewatches "+root), event("PersistentWatchRemoved", root))
+	require.Empty(t, x.must("set "+root+"/b 4"))
+}
+
+// Whatever does not compare in a transcript, in JSON.
+func TestJSON(t *testing.T) {
+	x := open(t, Options{JSON: true, Quiet: true})
+	root := "/json"
+	decode := func(text string) (v map[string]any) {
+		t.Helper()
+		require.NoError(t, json.Unmarshal([]byte(text), &v), text)
+		require.Equal(t, 1, strings.Count(text, "\n"))
+		return v
+	}
+	require.Equal(t, root, decode(x.must("create " + root + " text"))["path"])
+	v := decode(x.must("get -s " + root))
+	require.Equal(t, "text", v["data"])
+	require.EqualValues(t, 4, v["stat"].(map[string]any)["dataLength"])
+	require.Regexp(t, "^0x[0-9a-f]+$", v["stat"].(map[string]any)["cZxid"])
+	x.must("set -b " + root + " /w==")
+	require.Equal(t, "/w==", decode(x.must("get " + root))["base64"])
+	x.must("create " + root + "/n")
+	v = decode(x.must("get " + root + "/n"))
+	require.NotContains(t, v, "data")
+	require.NotContains(t, v, "base64")
+	require.Equal(t, []any{"n"}, decode(x.must("ls " + root))["children"])
+	require.Equal(t, []any{}, decode(x.must("ls " + root + "/n"))["children"])
+	require.EqualValues(t, 1, decode(x.must("getAllChildrenNumber " + root))["count"])
+	require.Equal(t, []any{map[string]any{"scheme": "world", "id": "anyone", "perms": "cdrwa"}}, decode(x.must("getAcl " + root))["acl"])
+	require.Equal(t, root+"\n"+root+"/n\n", strings.ReplaceAll(strings.ReplaceAll(x.must("ls -R "+root), `{"path":"`, ""), `"}`, ""))
+	x.must("setquota -n 9 " + root)
+	require.EqualValues(t, 2, decode(x.must("listquota " + root))["used"].(map[string]any)["count"])
+	x.must("delquota "+root, "getEphemerals", "whoami", "config -s", "version", "sync /", "help", "history", "tree "+root, "addWatch "+root)
+	x.must("printwatches on")
+	require.Equal(t, "NodeDataChanged", decode(strings.SplitAfter(x.must("set "+root+" x"), "\n")[0])["type"])
+
+	_, errs, code := x.do("get /none")
+	require.Equal(t, codeFailed, code)
+	v = decode(errs)
+	require.Equal(t, "Node does not exist: /none", v["error"])
+	require.NotEmpty(t, v["hint"])
+	require.EqualValues(t, 1, v["exitCode"])
+}
+
+// Every error has a hint, and it is shown to people.
+func TestHints(t *testing.T) {
+	x := open(t, Options{Quiet: true, Hints: true, ErrColours: true})
+	root := x.tree()
+	x.must("create " + root + "/locked d world:anyone:r")
+	for line, want := range map[string]string{
+		"get /none":                        "see what is there with `ls /`",
+		"create " + root:                   "change its data with `set`",
+		"delete " + root:                   "`deleteall " + root + "` deletes it",
+		"set -v 9 " + root + " x":          "look at its versions with `stat " + root + "`",
+		"set " + root + "/locked x":        "`addauth digest user:password`",
+		"get -y /":                         "usage: get [-s] [-w] [-b] [-x] path",
+		"create /x d nobody":               "an ACL is scheme:id:perms",
+		"nonsense":                         "`help` lists the commands",
+		"removewatches " + root:            "they are set by get -w",
+		"reconfig -remove 3":               "reconfigEnabled",
+		"create " + root + "/q d fo:o:r":   "a scheme that the server knows",
+		"import /none.json":                "name a file that `export` has written",
+		"deleteall /zookeeper":             "belongs to the system",
+		"setquota -n 0 " + root:            "`delquota -n` removes the limit",
+		"find -g ( /":                      "RE2",
+		"find -k lock /":                   "kinds are persistent",
+		"find -n [ /":                      "globs are as in file names",
+		"reconfig -file /none":             "name a file with lines like",
+		"set -b " + root + " %%%":          "padded with =",
+		"delete -v many " + root:           "give a number",
+		"redo x":                           "`history` shows the numbers",
+		"create " + root + "/no/child":     "a parent must exist",
+		"setAcl " + root + " world:anyone": "with perms from cdrwa",
+	} {
+		_, errs, code := x.do(line)
+		require.NotZero(t, code, line)
+		require.Contains(t, errs, want, line)
+		require.Contains(t, errs, "\x1b[31m", line)
+	}
+	_, errs, code := x.do("addauth unheard of") // last: the server cuts the connection
+	require.Equal(t, codeFailed, code)
+	require.Contains(t, errs, "does not know the scheme")
+}
+
+func TestFollow(t *testing.T) {
+	x, other := quiet(t), quiet(t)
+	root := x.tree()
+	ready, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		close(ready)
+		x.Line(context.Background(), "watch -d -c 3 "+root)
+	}()
+	<-ready
+	require.Eventually(t, func() bool { return x.link.followed.Load() != nil }, 10*time.Second, time.Millisecond)
+	// The watch may be set after the first of these; three of the later ones are seen.
+	for {
+		other.must("create "+root+"/a one", "set "+root+"/a two", "delete "+root+"/a")
+		select {
+		case <-done:
+		case <-time.After(time.Millisecond):
+			continue
+		}
+		break
+	}
+	require.Equal(t, codeOK, x.code)
+	lines := x.out.take()
+	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} Node(Created|DataChanged|Deleted) `+root+`/a 0x[0-9a-f]+$`, lines)
+	require.Equal(t, 3, strings.Count(lines, " Node"))
+}
+
+func TestFollowIsInterrupted(t *testing.T) {
+	x := quiet(t)
+	interrupt := make(chan os.Signal, 1)
+	ctx, cancel := UntilInterrupt(t.Context(), interrupt)
+	defer cancel()
+	go func() { interrupt <- os.Interrupt }()
+	require.Equal(t, codeInterrupted, x.Command(ctx, []string{"watch", "/"}))
+	require.Equal(t, "Interrupted\n", x.err.take())
+}
+
+func TestFind(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a", "/a/lock-1 secret", "/a/lock-2 'nothing here'", "/b")
+	x.must("create -e "+root+"/b/lock-3 secret", "create -c "+root+"/c")
+	require.Equal(t, root+"/a/lock-1\n"+root+"/a/lock-2\n"+root+"/b/lock-3\n", x.must("find -n lock-* "+root))
+	require.Equal(t, root+"/a/lock-1\n"+root+"/b/lock-3\n", x.must("find -g ^sec "+root))
+	require.Equal(t, root+"/b/lock-3\n", x.must("find -g ^sec -k ephemeral "+root))
+	require.Equal(t, 6, strings.Count(x.must("find -k persistent "+root), "\n"))
+	require.Equal(t, 7, strings.Count(x.must("find "+root), "\n"))
+}
+
+func TestDeleteAllInBatches(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a", "/a/b", "/a/b/c", "/d", "/e")
+	x.must("deleteall -b 2 " + root)
+	_, _, code := x.do("stat " + root)
+	require.Equal(t, codeFailed, code)
+}
+
+func TestHistoryFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "state", "history")
+	h, err := readLines(file)
+	require.NoError(t, err)
+	for _, line := range []string{"ls /", "ls /", "  ", "addauth digest bob:secret", "get /a", strings.Repeat("x", lineBytesMax+1)} {
+		h.Add(line)
+	}
+	require.Equal(t, 2, h.Len())
+	require.Equal(t, "get /a", h.At(0))
+	require.NoError(t, h.save())
+
+	other, err := readLines(file)
+	require.NoError(t, err)
+	other.Add("from another shell")
+	require.NoError(t, other.save())
+	h.Add("stat /")
+	require.NoError(t, h.save())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, "ls /\nget /a\nfrom another shell\nstat /\n", string(text))
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+	for i := range 2 * linesMax {
+		h.Add(strings.Repeat("y", i%100+1))
+	}
+	require.NoError(t, h.save())
+	h, err = readLines(file)
+	require.NoError(t, err)
+	require.Equal(t, linesMax, h.Len())
+
+	_, err = readLines(filepath.Dir(file))
+	require.Error(t, err)
+	h.file, h.fresh = filepath.Join(file, "below"), 1
+	require.Error(t, h.save())
+}
+
+func TestComplete(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/apple", "/apple/x", "/apricot", "/banana")
+	x.must("create '" + root + "/with blank'")
+	complete := func(line string) string {
+		c := x.complete(t.Context(), line, len(line))
+		require.Equal(t, len(c.line), c.pos)
+		return c.line
+	}
+	for line, want := range map[string]string{
+		"":                          "",
+		"cr":                        "create ",
+		"getA":                      "getA",
+		"getAl":                     "getAllChildrenNumber ",
+		"ls " + root + "/a":         "ls " + root + "/ap",
+		"ls " + root + "/app":       "ls " + root + "/apple/",
+		"ls " + root + "/apple/":    "ls " + root + "/apple/x ",
+		"ls " + root + "/b":         "ls " + root + "/banana ",
+		"ls " + root + "/c":         "ls " + root + "/c",
+		"ls /none/x":                "ls /none/x",
+		"ls " + root + "/w":         "ls '" + root + "/with blank' ",
+		"ls '" + root + "/w":        "ls '" + root + "/with blank' ",
+		"ls \"" + root + "/b":       "ls \"" + root + "/banana\" ",
+		"get -s " + root + "/banan": "get -s " + root + "/banana ",
+	} {
+		require.Equal(t, want, complete(line), "%q", line)
+	}
+	c := x.complete(t.Context(), "ls "+root+"/ap -s", len("ls "+root+"/ap"))
+	require.Equal(t, []string{root + "/apple", root + "/apricot"}, c.candidates)
+	require.Equal(t, "apple    apricot\n", columns(c.candidates, 80))
+	require.Equal(t, "apple\napricot\n", columns(c.candidates, 5))
+	c = x.complete(t.Context(), "ls "+root+"/ban -s", len("ls "+root+"/ban"))
+	require.Equal(t, "ls "+root+"/banana  -s", c.line)
+	require.Contains(t, columns(make([]string, candidateMax+3), 80), "... and 3 more\n")
+	x.must("close")
+	require.Equal(t, "ls "+root+"/b", complete("ls "+root+"/b"))
+}

@@ -1,0 +1,139 @@
+package shell
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWords(t *testing.T) {
+	for line, want := range map[string][]string{
+		"":                       nil,
+		" \t ":                   nil,
+		"ls /":                   {"ls", "/"},
+		"  get   -s\t/a  ":       {"get", "-s", "/a"},
+		"create /a 'b  c' \"d\"": {"create", "/a", "b  c", "d"},
+		`set /a "it's"`:          {"set", "/a", "it's"},
+		`set /a 'say "x"'`:       {"set", "/a", `say "x"`},
+		`create /a ""`:           {"create", "/a", ""},
+		`get "/a`:                {"get", "/a"},
+		`a'b c'd`:                {"a'b", "c'd"},
+		`'a'b`:                   {"a", "b"},
+		"get /\u00fc":            {"get", "/\u00fc"},
+	} {
+		require.Equal(t, want, Words(line), "%q", line)
+	}
+}
+
+func FuzzWords(f *testing.F) {
+	for _, line := range []string{"", "a b", `'a' "b`, "x'y", "\t\"\"'"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		total := 0
+		for _, w := range Words(line) {
+			require.Contains(t, line, w)
+			total += len(w)
+		}
+		require.LessOrEqual(t, total, len(line))
+		if !strings.ContainsAny(line, `"'`) {
+			require.Equal(t, len(strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(blanks, r) })), len(Words(line)))
+		}
+	})
+}
+
+func TestFlags(t *testing.T) {
+	set := flagSet("sv:n:[file]:[add]:")
+	for line, want := range map[string]arguments{
+		"/a":               {map[string]string{}, []string{"/a"}},
+		"-s /a -v 3":       {map[string]string{"s": "", "v": "3"}, []string{"/a"}},
+		"/a -v -3":         {map[string]string{"v": "-3"}, []string{"/a"}},
+		"-sv3 /a":          {map[string]string{"s": "", "v": "3"}, []string{"/a"}},
+		"-n7 -- -s":        {map[string]string{"n": "7"}, []string{"-s"}},
+		"- -s":             {map[string]string{"s": ""}, []string{"-"}},
+		"-file x -add y=1": {map[string]string{"file": "x", "add": "y=1"}, nil},
+	} {
+		got, err := set.parse(Words(line))
+		require.NoError(t, err, line)
+		require.Equal(t, want, *got, line)
+	}
+	for line, want := range map[string]string{
+		"-x /a":  "Unrecognized option: -x",
+		"-sx /a": "Unrecognized option: -sx",
+		"--s":    "Unrecognized option: --s",
+		"/a -v":  "Missing argument for option: v",
+		"-v -s":  "Missing argument for option: v",
+	} {
+		_, err := set.parse(Words(line))
+		require.EqualError(t, err, want, line)
+	}
+}
+
+// The texts are those of Java's PathUtils.
+func TestCheckPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"":              "Path length must be > 0",
+		"a":             "Path must start with / character",
+		"/a/":           "Path must not end with / character",
+		"/a//b":         `Invalid path string "/a//b" caused by empty node name specified @3`,
+		"/a/./b":        `Invalid path string "/a/./b" caused by relative paths not allowed @3`,
+		"/a/..":         `Invalid path string "/a/.." caused by relative paths not allowed @4`,
+		"/a\x00":        "Invalid path string \"/a\x00\" caused by null character not allowed @2",
+		"/a\x01b":       "Invalid path string \"/a\x01b\" caused by invalid character @2",
+		"/\u00fc\u0085": "Invalid path string \"/\u00fc\u0085\" caused by invalid character @2",
+	} {
+		require.EqualError(t, checkPath(path, false), want, "%q", path)
+	}
+	for _, path := range []string{"/", "/a", "/a.b", "/...", "/a/..b", "/\u00fc/\u4e16"} {
+		require.NoError(t, checkPath(path, false), path)
+	}
+	require.NoError(t, checkPath("/a/", true))
+}
+
+func TestQuota(t *testing.T) {
+	for _, text := range []string{"count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=-1"} {
+		q, err := parseQuota([]byte(text))
+		require.NoError(t, err)
+		require.Equal(t, text, q.limits())
+	}
+	q, err := parseQuota([]byte("count=11,bytes=132"))
+	require.NoError(t, err)
+	require.Equal(t, quota{11, 132, noLimit, noLimit}, q)
+	require.Equal(t, "count=11,bytes=132", q.stats())
+	for _, text := range []string{"count", "count=x", "count=1,bytes", "count=99999999999999999999"} {
+		_, err := parseQuota([]byte(text))
+		require.ErrorContains(t, err, "is not name=number", text)
+	}
+}
+
+func FuzzQuota(f *testing.F) {
+	f.Add([]byte("count=5,bytes=100=;byteHardLimit=-1;countHardLimit=3"))
+	f.Add([]byte("count=1"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		q, err := parseQuota(data)
+		if err != nil {
+			return
+		}
+		again, err := parseQuota([]byte(q.limits()))
+		require.NoError(t, err)
+		require.Equal(t, q, again)
+	})
+}
+
+func TestHexDump(t *testing.T) {
+	require.Equal(t, strings.Join([]string{
+		"         +-------------------------------------------------+",
+		"         |  0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f |",
+		"+--------+-------------------------------------------------+----------------+",
+		"|00000000| 61 20 62 20 63                                  |a b c           |",
+		"+--------+-------------------------------------------------+----------------+"}, "\n"), string(hexDump([]byte("a b c"))))
+	require.Contains(t, string(hexDump(make([]byte, 17))), "|00000010| 00                                              |.               |")
+	require.Empty(t, hexDump(nil))
+}
+
+func TestClientConfig(t *testing.T) {
+	require.Equal(t, "100000000 0.0.0.0:2181,h:2182,[::1]:2183", clientConfig("server.2=b:2888:3888:participant;h:2182\n"+
+		"server.1=a:2888:3888:participant;2181\nserver.10=c:1:2;[::1]:2183\nserver.3=d:1:2\nversion=100000000"))
+	require.Equal(t, " ", clientConfig(""))
+}
