@@ -138,6 +138,15 @@ func TestLogger(t *testing.T) {
 	require.Contains(t, bad.text(), "connection lost")
 }
 
+// A container in a Multi is made and said to be made; go-zookeeper cannot read the answer, and reports an error.
+func TestContainerInMulti(t *testing.T) {
+	c, _ := connect(t, address)
+	box := newRoot(t, c) + "/box"
+	results, err := c.Multi(&CreateRequest{Path: box, Acl: WorldACL(PermAll), Flags: FlagContainer})
+	require.NoError(t, err)
+	require.Equal(t, []MultiResponse{{String: box}}, results)
+}
+
 // CreateTTLRequest is an operation here, and refused by a server without extended types. Client is the way to the rest.
 func TestAdditions(t *testing.T) {
 	c, _ := connect(t, address)

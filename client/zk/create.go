@@ -40,7 +40,8 @@ func (c *Conn) create(path string, data []byte, mode client.Mode, options ...cli
 	return created, nil
 }
 
-// Create makes a znode and returns its path, which has a suffix if it is sequential. A TTL is for CreateTTL.
+// Create makes a znode and returns its path, which has a suffix if it is sequential. A TTL is for CreateTTL. With FlagContainer the znode is a
+// plain persistent one, as servers have it; containers are made by CreateContainer.
 func (c *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string, error) {
 	mode, err := modeOf(flags, path)
 	switch {
@@ -48,6 +49,8 @@ func (c *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string,
 		return "", err
 	case mode.IsTTL():
 		return "", fmt.Errorf("zk: a znode with a TTL is made by CreateTTL: %w", ErrInvalidFlags)
+	case mode == client.Container:
+		mode = client.Persistent
 	}
 	return c.create(path, data, mode, client.WithACL(acl...))
 }

@@ -20,11 +20,18 @@ import (
 	"github.com/seed94657493/warren/test/gozk/theirs"
 )
 
-var rewrite = flag.Bool("rewrite", false, "copy the scenarios of theirs to ours")
+var (
+	rewrite    = flag.Bool("rewrite", false, "copy the scenarios of theirs to ours")
+	serverFlag = flag.String("gozk.server", "", "fresh server to use instead of one of our own, such as an Apache ZooKeeper with extended types "+
+		"and all four-letter words")
+)
 
 // startServer returns the address of a server that ends with the test.
 func startServer(t *testing.T) string {
 	t.Helper()
+	if *serverFlag != "" {
+		return *serverFlag
+	}
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
 	cfg.DataLogDir = cfg.DataDir
@@ -33,6 +40,7 @@ func startServer(t *testing.T) string {
 	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 200*time.Millisecond, time.Minute
 	cfg.Admin.Enabled = false
 	cfg.ExtendedTypes = true
+	cfg.Container.CheckInterval, cfg.Container.MaxPerMinute = 20*time.Millisecond, 100_000
 	cfg.FourLetterWhitelist = []string{"*"}
 	s := server.New(cfg, server.Options{Version: "3.9.1-warren, built on 01/02/2026 10:00 UTC"})
 	require.NoError(t, s.Start())

@@ -13,6 +13,7 @@ import (
 var Scenarios = []gozk.Scenario{
 	{Name: "znodes", Run: znodes},
 	{Name: "kinds", Run: kinds},
+	{Name: "boxes", Run: boxes},
 	{Name: "paths", Run: paths},
 	{Name: "absent", Run: absent},
 	{Name: "multi", Run: multi},

@@ -98,6 +98,37 @@ func kinds(w *gozk.World) {
 	w.Say("children after the session %v %s", children, name(err))
 }
 
+// boxes are containers and what is none: only CreateContainer makes a znode that goes with its last child.
+func boxes(w *gozk.World) {
+	c, _ := connect(w, w.Addr, 10*time.Second)
+	defer c.Close()
+	world := zk.WorldACL(zk.PermAll)
+	_, err := c.Create(w.Root+"/plain", nil, zk.FlagContainer, world)
+	w.Say("create %s", name(err))
+	_, err = c.CreateContainer(w.Root+"/box", nil, zk.FlagContainer, world)
+	w.Say("container %s", name(err))
+	_, err = c.CreateTTL(w.Root+"/short", nil, zk.FlagTTL, world, 10*time.Millisecond)
+	w.Say("ttl %s", name(err))
+	for _, n := range []string{"/plain", "/box"} {
+		_, err = c.Create(w.Root+n+"/child", nil, 0, world)
+		w.Say("create %s", name(err))
+		w.Say("delete %s", name(c.Delete(w.Root+n+"/child", -1)))
+	}
+	for _, n := range []string{"/box", "/short"} {
+		exists, _, gone, err := c.ExistsW(w.Root + n)
+		if exists {
+			_, _, inTime := gozk.Within(gone)
+			w.Say("gone %s, in time %v", name(err), inTime)
+		} else {
+			w.Say("gone %s, in time true", name(err))
+		}
+	}
+	for _, n := range []string{"/plain", "/box", "/short"} {
+		exists, _, err := c.Exists(w.Root + n)
+		w.Say("%s exists %v %s", n, exists, name(err))
+	}
+}
+
 // kindError tells apart what is wrong with flags, whatever the words.
 func kindError(err error) string {
 	switch {
