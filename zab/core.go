@@ -43,6 +43,7 @@ type Core struct {
 	now      int64 // ticks since the start
 	nextLink LinkID
 	links    []*link // accepted connections, by number
+	syncs    uint64  // calls of Sync
 
 	vote   Vote  // result of the last election, as told to others
 	round  int64 // logicalclock, and below the round of vote

@@ -43,6 +43,10 @@ type link struct {
 	marked int64 // tick at which mark had been sent
 
 	pings, pongs uint64 // sent and answered
+
+	// Numbers of syncs: the newest it was asked about by a ping, and the newest it has answered for.
+	asked, followed uint64
+	syncPings       []syncPing // that are not answered, oldest first
 }
 
 // Accept tells the core that a learner has connected and returns the number of the connection, or 0 if it must be closed. It may

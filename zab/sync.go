@@ -4,18 +4,14 @@ import "github.com/seed94657493/warren/proto"
 
 // syncRequest is a sync that is not answered yet.
 type syncRequest struct {
-	link  LinkID // 0: of this server itself
-	token uint64
-	after proto.Zxid // to be answered after the commit of this
-	asked []pingMark // nil until the pings have been sent
+	number uint64 // in the order of the calls
+	link   LinkID // 0: of this server itself
+	token  uint64
+	after  proto.Zxid // to be answered after the commit of this
 }
 
-// pingMark is a ping that a voter has to answer.
-type pingMark struct {
-	voter int
-	link  LinkID
-	ping  uint64
-}
+// syncPing is a ping whose answer shows that a voter followed after the sync with a number, and after those before it.
+type syncPing struct{ number, ping uint64 }
 
 // Sync asks for an answer after which the reads of the learner on the link (0: of this server) reflect every write that was
 // acknowledged before this call. The answer is a SyncReply with the token, or the token in Output.Synced, which counts once the
@@ -26,23 +22,23 @@ func (c *Core) Sync(id LinkID, token uint64) error {
 	if c.role != Leading || c.ld.stage != leaderServing || c.status.Stopped {
 		return ErrNotLeading
 	}
-	c.ld.syncs = append(c.ld.syncs, syncRequest{link: id, token: token, after: c.ld.proposed})
+	c.syncs++
+	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: id, token: token, after: c.ld.proposed})
 	return nil
 }
 
-// answerSyncs sends one round of pings for all new requests and answers, in order, those whose conditions hold.
+// answerSyncs sends one round of pings for all new requests, also to voters that have come up since, and answers, in order,
+// those whose conditions hold.
 func (c *Core) answerSyncs() {
 	ld := &c.ld
-	if n := len(ld.syncs); n > 0 && ld.syncs[n-1].asked == nil {
-		asked := []pingMark{}
+	if n := len(ld.syncs); n > 0 {
+		newest := ld.syncs[n-1].number
 		for _, l := range c.links {
-			if l.voter >= 0 && l.stage == linkUpToDate {
+			if l.voter >= 0 && l.stage == linkUpToDate && l.asked < newest {
 				c.pingTo(l)
-				asked = append(asked, pingMark{l.voter, l.id, l.pings})
+				l.asked = newest
+				l.syncPings = append(l.syncPings, syncPing{newest, l.pings})
 			}
-		}
-		for i := n - 1; i >= 0 && ld.syncs[i].asked == nil; i-- {
-			ld.syncs[i].asked = asked
 		}
 	}
 	for len(ld.syncs) > 0 && c.answerable(&ld.syncs[0]) {
@@ -68,10 +64,19 @@ func (c *Core) answerable(r *syncRequest) bool {
 		return false
 	}
 	alive := voterSet(0).with(c.self)
-	for _, m := range r.asked {
-		if i := c.linkIndex(m.link); i >= 0 && c.links[i].pongs >= m.ping {
-			alive = alive.with(m.voter)
+	for _, l := range c.links {
+		if l.voter >= 0 && l.followedAfter() >= r.number {
+			alive = alive.with(l.voter)
 		}
 	}
 	return c.cfg.Quorum.decides(alive)
+}
+
+// followedAfter is the number of the newest sync after which the learner has shown that it follows.
+func (l *link) followedAfter() uint64 {
+	for len(l.syncPings) > 0 && l.syncPings[0].ping <= l.pongs {
+		l.followed = l.syncPings[0].number
+		l.syncPings = l.syncPings[1:]
+	}
+	return l.followed
 }
