@@ -157,7 +157,7 @@ func TestWordsBeforeAndAfterServing(t *testing.T) {
 	defer s.serving.Store(true)
 	const not = "This ZooKeeper instance is not currently serving requests\n"
 	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not, "gtmk": "306",
-		"stmk\x00\x00\x00\x00\x00\x00\x00\x06": "6", "hash": strings.TrimSuffix(not, "\n")} {
+		"stmk\x00\x00\x00\x00\x00\x00\x01\x32": "306", "hash": strings.TrimSuffix(not, "\n")} {
 		require.Equal(t, want, word(t, s, w), w)
 	}
 	_, err := wire.Dial(s.Addr().String(), wire.Options{})
