@@ -24,6 +24,7 @@ type channel struct {
 		sync.Mutex
 		slots   [3]slot // notification, probe, probe reply
 		conn    net.Conn
+		since   time.Time  // when conn was made
 		wake    *sync.Cond // conn or slots have changed
 		dialing bool
 		stopped bool
@@ -188,7 +189,7 @@ func (c *channel) replace(nc net.Conn) {
 	if c.mu.stopped && nc != nil {
 		old, nc = nc, nil
 	}
-	c.mu.conn = nc
+	c.mu.conn, c.mu.since = nc, time.Now()
 	if nc != nil {
 		// What has waited for long for a connection may not be true any more. PeerUp asks for what is.
 		for i := range c.mu.slots {
@@ -204,6 +205,18 @@ func (c *channel) replace(nc net.Conn) {
 	}
 }
 
+// asked obeys a server with a smaller id that asks for a connection. It has none, or it would not ask; so one that still seems to
+// stand is dead. But one that was made just now may have crossed the question.
+func (c *channel) asked() {
+	c.mu.Lock()
+	crossed := c.mu.conn != nil && time.Since(c.mu.since) < c.e.p.cfg.Timeouts.CallBack
+	c.mu.Unlock()
+	if !crossed {
+		c.replace(nil)
+		c.dial(true)
+	}
+}
+
 // talk uses nc as the connection of the channel until it ends.
 func (c *channel) talk(nc net.Conn) {
 	p := c.e.p
@@ -214,10 +227,10 @@ func (c *channel) talk(nc net.Conn) {
 		return
 	}
 	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)), zap.Stringer("peer_addr", nc.RemoteAddr()))
-	since := time.Now()
+	began := time.Now()
 	p.cfg.Handler.PeerUp(c.peer)
 	err := c.e.listen(nc, c.peer)
-	if time.Since(since) > p.cfg.Timeouts.RedialMax {
+	if time.Since(began) > p.cfg.Timeouts.RedialMax {
 		c.mu.Lock()
 		c.mu.pause = 0
 		c.mu.next = time.Now().Add(p.cfg.Timeouts.RedialMin)

@@ -13,7 +13,7 @@
 // # Contract
 //
 // The host implements Handler. A link is FIFO in both directions, and after Closed nothing more comes of it. What is sent on a link is
-// written by a goroutine of that link after Flush, all of it with one write. Nothing that is called from outside blocks
+// written by a goroutine of that link after Flush, with one write unless it is much. Nothing that is called from outside blocks
 // on the network, except Stop.
 //
 //	p, err := peers.New(cfg)

@@ -22,7 +22,7 @@ import (
 type election struct {
 	p        *Peers
 	greeting []byte
-	lobby    lobby
+	port     port
 	members  map[proto.ServerID]*channel // fixed
 
 	mu struct {
@@ -34,7 +34,7 @@ type election struct {
 
 func newElection(p *Peers) *election {
 	e := &election{p: p, members: map[proto.ServerID]*channel{}}
-	e.lobby.max = p.cfg.Limits.StrangersMax
+	e.port = port{name: "election", lobby: lobby{max: p.cfg.Limits.StrangersMax}, serve: e.serve}
 	e.mu.anonymous = map[proto.ServerID]*channel{}
 	for i := range p.cfg.Members {
 		m := &p.cfg.Members[i]
@@ -68,11 +68,10 @@ func (e *election) send(m *zab.Message) {
 
 // serve handles a connection that somebody has opened.
 func (e *election) serve(nc net.Conn) {
-	e.lobby.enter(nc)
 	_ = nc.SetDeadline(time.Now().Add(e.p.cfg.Timeouts.Greeting))
 	id, err := readGreeting(nc)
-	if !e.lobby.leave(nc) || err != nil {
-		e.p.refuse(nc, "election", err)
+	if !e.port.lobby.leave(nc) || err != nil {
+		e.p.refuse(nc, &e.port, err)
 		return
 	}
 	_ = nc.SetDeadline(time.Time{})
@@ -83,14 +82,12 @@ func (e *election) serve(nc net.Conn) {
 	c := e.members[id]
 	switch {
 	case id == e.p.cfg.ID:
-		e.p.refuse(nc, "election", fmt.Errorf("peers: server %d says that it is this server", id))
+		e.p.refuse(nc, &e.port, fmt.Errorf("peers: server %d says that it is this server", id))
 	case c == nil:
-		e.p.refuse(nc, "election", fmt.Errorf("peers: server %d is not in the ensemble", id))
+		e.p.refuse(nc, &e.port, fmt.Errorf("peers: server %d is not in the ensemble", id))
 	case id < e.p.cfg.ID:
-		// It has no connection, or it would not ask; so one that still seems to stand is dead.
 		e.p.untrack(nc)
-		c.replace(nil)
-		c.dial(true)
+		c.asked()
 	default:
 		c.talk(nc)
 	}
@@ -101,7 +98,7 @@ func (e *election) serveAnonymous(nc net.Conn) {
 	e.mu.Lock()
 	if len(e.mu.anonymous) >= e.p.cfg.Limits.AnonymousMax {
 		e.mu.Unlock()
-		e.p.refuse(nc, "election", fmt.Errorf("peers: more than %d observers without an id", e.p.cfg.Limits.AnonymousMax))
+		e.p.refuse(nc, &e.port, fmt.Errorf("peers: more than %d observers without an id", e.p.cfg.Limits.AnonymousMax))
 		return
 	}
 	e.mu.last--

@@ -38,9 +38,6 @@ func newWorld(t *testing.T, voters, n int) *world {
 		w.members = append(w.members, Member{ID: proto.ServerID(id), Election: []string{w.port()}, Quorum: []string{w.port()}, Observer: id > voters})
 	}
 	t.Cleanup(func() {
-		for _, h := range w.hosts {
-			h.stop()
-		}
 		for _, ln := range w.ports {
 			ln.Close()
 		}
@@ -60,7 +57,7 @@ func (w *world) member(id proto.ServerID) *Member { return &w.members[id-1] }
 func testConfig(t *testing.T, id proto.ServerID, members []Member) Config {
 	timeouts := DefaultTimeouts(time.Second, 10, 5)
 	timeouts.RedialMin, timeouts.RedialMax, timeouts.CallBack = time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
-	timeouts.BindPause, timeouts.Drain = time.Millisecond, 500*time.Millisecond
+	timeouts.BindPause, timeouts.Drain = time.Millisecond, patience
 	return Config{ID: id, Members: members, Limits: DefaultLimits(), Timeouts: timeouts, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
 }
 
@@ -83,6 +80,7 @@ func (w *world) start(id proto.ServerID, configure ...func(*Config)) *host {
 	h.peers, err = New(cfg)
 	require.NoError(w.t, err)
 	w.hosts[id] = h
+	w.t.Cleanup(h.stop)
 	h.peers.Start()
 	return h
 }

@@ -41,7 +41,7 @@ func randomPackets(r *rand.Rand, n int) (packets []Packet, stream []byte) {
 		case 0, 1, 2, 3:
 			size := r.IntN(300)
 			if r.IntN(20) == 0 {
-				size = r.IntN(100_000)
+				size = r.IntN(40_000)
 			}
 			p.Type = proto.PacketProposal
 			p.Data = make([]byte, size)
@@ -66,8 +66,8 @@ func TestInputIsCutAnywhere(t *testing.T) {
 	seed := rand.Uint64()
 	fmt.Printf("SEED=%d\n", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	for round := range 60 {
-		want, stream := randomPackets(r, 1+r.IntN(400))
+	for round := range 12 {
+		want, stream := randomPackets(r, 1+r.IntN(100))
 		in := newTestInput(&pieces{stream, r, []int{3, 100, 5000, 1 << 20}[round%4]})
 		var got []Packet
 		batch := make([]Packet, 0, 1+r.IntN(64))
@@ -165,12 +165,12 @@ func (e *endless) Read(b []byte) (n int, err error) {
 func TestInputAllocations(t *testing.T) {
 	acks := newTestInput(&endless{b: appendPlain(nil, proto.PacketAck, 7)})
 	batch := make([]Packet, 0, 64)
-	require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = acks.next(batch[:0]) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = acks.next(batch[:0]) }))
 
 	txn := Packet{Type: proto.PacketProposal, Zxid: 1, Data: append((&proto.TxnHeader{Zxid: 1}).AppendTo(nil), make([]byte, 200)...)}
 	one := txn.AppendTo(nil)
 	txns := newTestInput(&endless{b: one})
-	const runs = 2000
+	const runs = 300
 	got := 0
 	allocations := testing.AllocsPerRun(runs, func() {
 		b, _ := txns.next(batch[:0])

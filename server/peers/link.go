@@ -33,7 +33,8 @@ type Link struct {
 		state  linkState
 		queue  []piece
 		size   int   // bytes in queue and in the writer's hands
-		busy   bool  // the writer will look at the queue again by itself
+		flush  bool  // the queue is to be written
+		busy   bool  // the writer will look at flush again by itself
 		reason error // why it was aborted
 		drain  *time.Timer
 	}
@@ -64,7 +65,7 @@ func newLink(p *Peers, id zab.LinkID, peer proto.ServerID) *Link {
 	return &Link{ID: id, Peer: peer, p: p, wake: make(chan struct{}, 1), done: make(chan struct{}), since: time.Now()}
 }
 
-// Send queues the packets of m. They leave with the next Flush, or before. For Snap use SendSnapshot, for Replay Stream.
+// Send queues the packets of m. They leave with the next Flush. For Snap use SendSnapshot, for Replay Stream.
 func (l *Link) Send(m *zab.Message) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +76,7 @@ func (l *Link) Send(m *zab.Message) {
 	}
 }
 
-// SendPacket queues p. It leaves with the next Flush, or before.
+// SendPacket queues p. It leaves with the next Flush.
 func (l *Link) SendPacket(p *Packet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,12 +93,15 @@ func (l *Link) tail() *piece {
 		return nil
 	}
 	n := len(l.mu.queue)
-	if n == 0 || l.mu.queue[n-1].stream != nil {
+	if n == 0 || l.mu.queue[n-1].stream != nil || len(l.mu.queue[n-1].bytes) >= writeMax {
 		if n < cap(l.mu.queue) {
 			l.mu.queue = l.mu.queue[:n+1] // with the buffer that was there
 			l.mu.queue[n].bytes, l.mu.queue[n].stream = l.mu.queue[n].bytes[:0], nil
 		} else {
 			l.mu.queue = append(l.mu.queue, piece{})
+		}
+		if n > 0 && l.mu.queue[n].bytes == nil {
+			l.mu.queue[n].bytes = make([]byte, 0, writeMax+writeMax/4) // much is waiting, and this one will be full as well
 		}
 		n++
 	}
@@ -144,7 +148,8 @@ func (l *Link) SendSnapshot(zxid proto.Zxid, body func(w io.Writer) error) {
 // Flush makes the writer send what was queued. It costs little if there is nothing.
 func (l *Link) Flush() {
 	l.mu.Lock()
-	wake := len(l.mu.queue) > 0 && !l.mu.busy
+	l.mu.flush = l.mu.flush || len(l.mu.queue) > 0
+	wake := l.mu.flush && !l.mu.busy
 	l.mu.busy = l.mu.busy || wake
 	l.mu.Unlock()
 	if wake {

@@ -28,9 +28,16 @@ func (e *BindError) Unwrap() error { return e.Err }
 // acceptPause is how long accepting rests after an error such as too many open files.
 const acceptPause = 10 * time.Millisecond
 
-// listen binds a port on the addresses of this server and gives what connects to serve. An address that cannot be bound now is
-// tried again in the background: its name may not resolve yet.
-func (p *Peers) listen(port string, addresses []string, serve func(net.Conn)) {
+// port is one of the ports of this server.
+type port struct {
+	name  string // "election" or "learner"
+	lobby lobby
+	serve func(net.Conn) // a connection that somebody has opened, and that is in the lobby
+}
+
+// listen binds a port on the addresses of this server. An address that cannot be bound now is tried again in the background: its
+// name may not resolve yet.
+func (p *Peers) listen(at *port, addresses []string) {
 	var bound []string
 	for _, address := range addresses {
 		host, number, _ := net.SplitHostPort(address)
@@ -44,25 +51,28 @@ func (p *Peers) listen(port string, addresses []string, serve func(net.Conn)) {
 		if host != "" && net.ParseIP(host) == nil {
 			p.start(func() { // resolving may take long
 				ln, err := p.cfg.Listen("tcp", address)
-				p.bind(port, address, ln, err, serve)
+				p.bind(at, address, ln, err)
 			})
 			continue
 		}
 		ln, err := p.cfg.Listen("tcp", address)
-		if !p.start(func() { p.bind(port, address, ln, err, serve) }) && err == nil {
+		if !p.start(func() { p.bind(at, address, ln, err) }) && err == nil {
 			_ = ln.Close()
 		}
 	}
 }
 
 // bind tries until the port is bound, then accepts.
-func (p *Peers) bind(port, address string, ln net.Listener, err error, serve func(net.Conn)) {
-	for attempt := 1; err != nil; {
+func (p *Peers) bind(at *port, address string, ln net.Listener, err error) {
+	attempt := 1
+	for failures := 1; err != nil; failures++ {
 		p.stats.bindFailures.Add(1)
-		p.log.Warn("binding port", zap.String("port", port), zap.String("addr", address), zap.Error(err))
+		if failures&(failures-1) == 0 { // more and more seldom
+			p.log.Warn("binding port", zap.String("port", at.name), zap.String("addr", address), zap.Int("failures", failures), zap.Error(err))
+		}
 		if !passing(err) {
 			if attempt == p.cfg.BindAttempts {
-				p.fail(&BindError{Port: port, Addr: address, Err: err})
+				p.fail(&BindError{Port: at.name, Addr: address, Err: err})
 				return
 			}
 			attempt++
@@ -75,8 +85,8 @@ func (p *Peers) bind(port, address string, ln net.Listener, err error, serve fun
 	if !p.listening(ln) {
 		return
 	}
-	p.log.Info("listening for servers", zap.String("port", port), zap.Stringer("addr", ln.Addr()))
-	p.accept(ln, serve)
+	p.log.Info("listening for servers", zap.String("port", at.name), zap.Stringer("addr", ln.Addr()))
+	p.accept(ln, at)
 }
 
 // passing reports whether binding failed because the name of this server is not, or not yet, known for its address: that is waited
@@ -87,7 +97,7 @@ func passing(err error) bool {
 }
 
 // accept takes connections until the listener is closed.
-func (p *Peers) accept(ln net.Listener, serve func(net.Conn)) {
+func (p *Peers) accept(ln net.Listener, at *port) {
 	for {
 		nc, err := ln.Accept()
 		switch {
@@ -96,7 +106,9 @@ func (p *Peers) accept(ln net.Listener, serve func(net.Conn)) {
 			if !p.track(nc) {
 				return
 			}
-			if !p.start(func() { serve(nc) }) {
+			at.lobby.enter(nc)
+			if !p.start(func() { at.serve(nc) }) {
+				at.lobby.leave(nc)
 				p.untrack(nc)
 			}
 		case errors.Is(err, net.ErrClosed):

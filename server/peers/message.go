@@ -3,6 +3,7 @@ package peers
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
@@ -68,6 +69,11 @@ func AppendTxn(b []byte, z proto.Zxid, payload []byte) []byte {
 func AppendCommit(b []byte, z proto.Zxid) []byte { return appendPlain(b, proto.PacketCommit, z) }
 
 func appendTxns(b []byte, t proto.PacketType, txns []zab.Txn) []byte {
+	size := 0
+	for i := range txns {
+		size += packetMin + len(txns[i].Payload)
+	}
+	b = slices.Grow(b, size)
 	for i := range txns {
 		b = appendData(b, t, txns[i].Zxid, txns[i].Payload)
 	}

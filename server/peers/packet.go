@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -93,6 +94,7 @@ func identitiesEnd(b []byte, off, sizeMax int) (int, error) {
 
 // AppendTo appends the encoding of p.
 func (p *Packet) AppendTo(b []byte) []byte {
+	b = slices.Grow(b, packetMin+len(p.Data)+len(p.Authinfo))
 	b = appendHead(b, p.Type, p.Zxid)
 	b = proto.AppendBuffer(b, p.Data)
 	if p.Authinfo == nil {

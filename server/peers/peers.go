@@ -20,7 +20,7 @@ type Peers struct {
 	cfg      Config
 	log      *zap.Logger
 	election *election
-	lobby    lobby // of the learner port
+	learner  port
 
 	ctx       context.Context // ends with Stop
 	cancel    context.CancelFunc
@@ -57,7 +57,7 @@ func New(cfg Config) (*Peers, error) {
 		}
 	}
 	p.cfg, p.log = cfg, cfg.Log
-	p.lobby.max = cfg.Limits.StrangersMax
+	p.learner = port{name: "learner", lobby: lobby{max: cfg.Limits.StrangersMax}, serve: p.admit}
 	p.mu.conns = map[net.Conn]struct{}{}
 	p.mu.links = map[zab.LinkID]*Link{}
 	p.election = newElection(p)
@@ -68,9 +68,9 @@ func New(cfg Config) (*Peers, error) {
 // that have an IP address and could be opened at once; others are opened later, or Failed says why not. It is called once.
 func (p *Peers) Start() {
 	self := p.member(p.cfg.ID)
-	p.listen("election", self.Election, p.election.serve)
+	p.listen(&p.election.port, self.Election)
 	if !self.Observer {
-		p.listen("learner", self.Quorum, p.admit)
+		p.listen(&p.learner, self.Quorum)
 	}
 }
 
@@ -216,9 +216,9 @@ func (p *Peers) untrack(nc net.Conn) {
 }
 
 // refuse closes the connection of somebody who is not wanted.
-func (p *Peers) refuse(nc net.Conn, port string, err error) {
+func (p *Peers) refuse(nc net.Conn, at *port, err error) {
 	p.stats.refused.Add(1)
-	p.log.Debug("refusing connection", zap.String("port", port), zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(err))
+	p.log.Debug("refusing connection", zap.String("port", at.name), zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(err))
 	p.untrack(nc)
 }
 

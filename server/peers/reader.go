@@ -20,7 +20,6 @@ func (p *Peers) newInput(nc net.Conn) *input {
 
 // admit handles a connection that somebody has opened to the learner port.
 func (p *Peers) admit(nc net.Conn) {
-	p.lobby.enter(nc)
 	_ = nc.SetReadDeadline(time.Now().Add(p.cfg.Timeouts.FirstPacket))
 	in := p.newInput(nc)
 	in.limit = firstPacketMax
@@ -29,8 +28,8 @@ func (p *Peers) admit(nc net.Conn) {
 	if err == nil {
 		peer, err = p.introduced(&first[0])
 	}
-	if !p.lobby.leave(nc) || err != nil {
-		p.refuse(nc, "learner", err)
+	if !p.learner.lobby.leave(nc) || err != nil {
+		p.refuse(nc, &p.learner, err)
 		return
 	}
 	_ = nc.SetReadDeadline(time.Time{})

@@ -6,35 +6,36 @@ import (
 )
 
 const (
-	// pieceKept is the largest output buffer that a link keeps for reuse.
-	pieceKept = 1 << 20
-	// writeMax is how much is written under one deadline: a peer that takes this much within Timeouts.Write is alive.
+	// writeMax is about how much is written at once and under one deadline: a peer that takes this much within Timeouts.Write is
+	// alive. What waits to be sent is kept in pieces of this size, so that a long queue is neither copied nor kept as a whole.
 	writeMax = 256 << 10
+	// piecesKept is how many buffers of pieces a link keeps for reuse.
+	piecesKept = 4
 	// streamBuffer gathers the small writes of a stream.
 	streamBuffer = 64 << 10
 )
 
-// write is the writer: it sends what is queued, all that is there with one write, until the link ends.
+// write is the writer: it sends what is queued, a piece with each write, until the link ends.
 func (l *Link) write() {
 	defer close(l.done)
 	var taken []piece
 	for {
 		l.mu.Lock()
-		switch {
+		switch closing := l.mu.state == linkClosing; {
 		case l.mu.state == linkDead:
 			l.mu.Unlock()
 			return
-		case len(l.mu.queue) == 0 && l.mu.state == linkClosing:
+		case closing && len(l.mu.queue) == 0:
 			l.finish()
 			l.mu.Unlock()
 			return
-		case len(l.mu.queue) == 0:
+		case !closing && !l.mu.flush:
 			l.mu.busy = false
 			l.mu.Unlock()
 			<-l.wake
 			continue
 		}
-		l.mu.busy = true
+		l.mu.busy, l.mu.flush = true, false
 		taken, l.mu.queue = l.mu.queue, taken[:0]
 		l.mu.Unlock()
 		for i := range taken {
@@ -42,11 +43,14 @@ func (l *Link) write() {
 				l.abort(err)
 				return
 			}
+			if i >= piecesKept || cap(taken[i].bytes) > 2*writeMax {
+				taken[i].bytes = nil
+			}
 		}
 	}
 }
 
-// put writes one piece and leaves it ready for reuse.
+// put writes one piece.
 func (l *Link) put(p *piece) error {
 	if p.stream != nil {
 		stream := p.stream
@@ -61,9 +65,6 @@ func (l *Link) put(p *piece) error {
 	l.mu.Lock()
 	l.mu.size -= n
 	l.mu.Unlock()
-	if cap(p.bytes) > pieceKept {
-		p.bytes = nil
-	}
 	return err
 }
 
