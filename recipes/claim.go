@@ -10,31 +10,33 @@ import (
 )
 
 // claim creates an ephemeral znode whose path others want too, unless there is one, and returns its czxid, 0 if another has it. The data
-// should be unlike that of other claims of this session: by data and owner the znode is recognised if the connection is lost
-// before the answer. If ctx ends before that is settled, there is a second to undo it; after that the znode may stay as long as the
-// session. Errors: ErrNoNode if there is no parent.
+// should be unlike that of other claims of this session: by data and owner the znode is recognised if the connection was lost before the
+// answer to one of the creates, in this call or in an earlier one. If ctx ends before that is settled, there is a second to undo it; after
+// that the znode may stay as long as the session. Errors: ErrNoNode if there is no parent.
 func (l *line) claim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
-	err = client.Retry(ctx, func(ctx context.Context) error {
+	isOpen := false // an earlier create may have happened
+	err = again(ctx, func(ctx context.Context) error {
 		_, stat, err := l.c.CreateStat(ctx, path, data, client.Ephemeral, client.WithACL(l.acl...))
 		token = stat.Czxid
+		isOpen = isOpen || client.MayHaveApplied(err)
 		return err
 	})
 	switch {
+	case err == nil:
+		return token, nil
 	case errors.Is(err, client.ErrNodeExists):
-		return 0, nil
-	case !client.MayHaveApplied(err):
-		return token, err
+		token, err = l.findClaim(ctx, path, data) // the refusal came after the create, so it shows
 	}
-	token, err = l.findClaim(ctx, path, data)
-	if ctx.Err() == nil {
-		return token, err
+	if err != nil && isOpen && !isGone(err) {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		if l.c.Sync(undo, path) == nil {
+			if token, findErr := l.findClaim(undo, path, data); findErr == nil && token != 0 {
+				_ = l.dropClaim(undo, path, token)
+			}
+		}
 	}
-	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if token, _ = l.findClaim(undo, path, data); token != 0 {
-		_ = l.dropClaim(undo, path, token)
-	}
-	return 0, ctx.Err()
+	return token, err
 }
 
 // claimBelow is claim that creates missing parents.
@@ -59,14 +61,9 @@ func (l *line) possessClaim(ctx context.Context, path string, token client.Zxid)
 	return h, err
 }
 
-// findClaim returns the czxid of a znode of this session with the data, 0 if there is none. The sync settles what an earlier connection
-// may have done.
+// findClaim returns the czxid of a znode of this session with the data, 0 if there is none.
 func (l *line) findClaim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) error {
-		err := l.c.Sync(ctx, path)
-		if err != nil {
-			return err
-		}
 		found, stat, err := l.c.Get(ctx, path)
 		session, _ := l.c.Session()
 		if token = 0; err == nil && bytes.Equal(found, data) && client.SessionID(stat.EphemeralOwner) == session {

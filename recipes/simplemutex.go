@@ -34,8 +34,9 @@ func (m *SimpleMutex) Lock(ctx context.Context) (*Hold, error) { return m.lock(c
 func (m *SimpleMutex) TryLock(ctx context.Context) (*Hold, error) { return m.lock(ctx, true) }
 
 func (m *SimpleMutex) lock(ctx context.Context, isTry bool) (*Hold, error) {
+	data := append([]byte(newID()+"\n"), m.line.data...) // the same for every try, so that a create that was given up is recognised
 	for {
-		token, err := m.line.claimBelow(ctx, m.path, append([]byte(newID()+"\n"), m.line.data...))
+		token, err := m.line.claimBelow(ctx, m.path, data)
 		switch {
 		case err != nil:
 			return nil, err

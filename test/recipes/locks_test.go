@@ -260,11 +260,12 @@ func end(ctx context.Context, session client.Resume) {
 // judge tells whether the lock has kept its promise.
 func (k *contest) judge() {
 	ops := k.history.Operations()
-	grants, uses := 0, 0
+	grants, uses, last := 0, 0, int64(0)
 	for _, o := range ops {
 		switch o.Kind {
 		case Grant:
 			grants++
+			last = max(last, o.Return)
 		case Use:
 			uses++
 		}
@@ -274,6 +275,9 @@ func (k *contest) judge() {
 	require.NoError(k, Judge(ops, time.Minute), k.name)
 	require.EqualValues(k, k.written.Load(), value, "%s: an update was lost", k.name)
 	require.Greater(k, grants, 1, k.name)
+	if patience := 20 * sessionTimeout; *duration > patience { // nobody is in the way for ever
+		require.Greater(k, time.Duration(last), *duration-patience, "%s: the last grant", k.name)
+	}
 	if !k.forced {
 		require.Positive(k, uses+int(k.skipped.Load()), k.name)
 	}
