@@ -35,6 +35,35 @@ func ExampleElection_Run() {
 	// <nil> false
 }
 
+func ExampleElection_Observe() {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	hold, err := recipes.NewLatch(c, "/example/observed", "node-7").Campaign(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for leader, err := range recipes.NewLatch(c, "/example/observed", "").Observe(ctx) { // who observes needs no id
+		if err != nil {
+			log.Fatal(err)
+		}
+		if !leader.Exists() {
+			fmt.Println("nobody leads")
+			break
+		}
+		fmt.Println(leader.ID, "leads")
+		if err := hold.Release(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// node-7 leads
+	// nobody leads
+}
+
 // Candidates lead in turns while their links are cut: never two at a time, and tokens grow.
 func TestElectionHasOneLeader(t *testing.T) {
 	root := rootOf(t)

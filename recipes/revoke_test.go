@@ -1,0 +1,78 @@
+package recipes_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+func ExampleRevoke() {
+	ctx := context.Background()
+	c, err := client.Dial(ctx, address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	lock := recipes.NewMutex(c, "/example/revocable")
+	hold, err := lock.Lock(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() { // somebody who needs the lock more
+		contenders, err := lock.Contenders(ctx)
+		if err == nil {
+			err = recipes.Revoke(ctx, c, contenders[0].Path)
+		}
+		if err != nil {
+			log.Print(err)
+		}
+	}()
+	select {
+	case <-hold.Revoked(): // finish what cannot be left half done, then let go
+		fmt.Println("asked to release:", hold.Release(ctx))
+	case <-hold.Context().Done():
+		fmt.Println("lost:", context.Cause(hold.Context()))
+	}
+	// Output:
+	// asked to release: <nil>
+}
+
+// A request that comes before the grant is heard by the holder, and one that comes while the link is cut when it is back.
+func TestRevocationIsNotMissed(t *testing.T) {
+	root, other, k := rootOf(t), dial(t), newLink(t)
+	first, err := recipes.NewMutex(other, root).Lock(within(t))
+	require.NoError(t, err)
+	c := dialAt(t, k.addr())
+	granted := make(chan *recipes.Hold)
+	lock := func() {
+		h, err := recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock(within(t))
+		if err != nil {
+			t.Errorf("lock: %v", err)
+		}
+		granted <- h
+	}
+	go lock()
+	awaitChildren(t, other, root, 2)
+	contenders, err := recipes.NewMutex(other, root).Contenders(within(t))
+	require.NoError(t, err)
+	require.NoError(t, recipes.Revoke(within(t), other, contenders[1].Path))
+	require.NoError(t, first.Release(within(t)))
+	h := <-granted
+	done(t, h.Revoked(), "the request that came early")
+	require.NoError(t, h.Release(within(t)))
+
+	go lock()
+	h = <-granted
+	k.cut()
+	require.NoError(t, recipes.Revoke(within(t), other, h.Path()))
+	k.heal()
+	done(t, h.Revoked(), "the request that came while the link was cut")
+	require.NoError(t, h.Context().Err())
+	require.NoError(t, h.Release(within(t)))
+}
