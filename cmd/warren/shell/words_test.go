@@ -137,3 +137,66 @@ func TestClientConfig(t *testing.T) {
 		"server.1=a:2888:3888:participant;2181\nserver.10=c:1:2;[::1]:2183\nserver.3=d:1:2\nversion=100000000"))
 	require.Equal(t, " ", clientConfig(""))
 }
+
+func TestParseACL(t *testing.T) {
+	acl, err := parseACL("world:anyone:cdrwa,ip:127.0.0.1:r,x509:CN=a:b:,")
+	require.Nil(t, err)
+	require.Equal(t, []aclEntry{{"world", "anyone", "cdrwa"}, {"ip", "127.0.0.1", "r"}, {"x509", "CN=a:b", ""}}, newACLEntries(acl))
+	for text, want := range map[string]string{
+		"":                             " does not have the form scheme:id:perm\n",
+		",":                            "",
+		"world:anyone":                 "world:anyone does not have the form scheme:id:perm\n",
+		"world:anyone:rx":              "Unknown perm type: x\n",
+		"world:anyone:r,,world:any:r":  " does not have the form scheme:id:perm\n",
+		"world:anyone:r,world:anyone:": "none",
+	} {
+		_, err := parseACL(text)
+		if want == "none" {
+			require.Nil(t, err)
+			continue
+		}
+		require.NotNil(t, err, text)
+		require.Equal(t, want, err.text)
+	}
+}
+
+func FuzzACL(f *testing.F) {
+	f.Add("world:anyone:cdrwa,ip:127.0.0.1:r")
+	f.Add("digest:bob:x=:")
+	f.Fuzz(func(t *testing.T, text string) {
+		acl, bad := parseACL(text)
+		if bad != nil {
+			return
+		}
+		var parts []string
+		for _, e := range newACLEntries(acl) {
+			parts = append(parts, e.Scheme+":"+e.ID+":"+e.Perms)
+		}
+		again, bad := parseACL(strings.Join(parts, ","))
+		require.Nil(t, bad)
+		require.Equal(t, acl, again)
+	})
+}
+
+func TestClientConfiguration(t *testing.T) {
+	f, err := ReadClientConfiguration("# TLS\nzookeeper.client.secure = true\nzookeeper.ssl.keyStore.location=/k.pem\nzookeeper.ssl.trustStore.location=/t.pem\n" +
+		"zookeeper.ssl.hostnameVerification=true\nzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty\n")
+	require.NoError(t, err)
+	require.Equal(t, &TLSFiles{Cert: "/k.pem", CA: "/t.pem"}, f)
+	f, err = ReadClientConfiguration("zookeeper.ssl.keyStore.location=/k.pem\n")
+	require.NoError(t, err)
+	require.Nil(t, f)
+	_, err = ReadClientConfiguration("zookeeper.ssl.hostnameVerification=false\n")
+	require.ErrorContains(t, err, "line 1")
+}
+
+func FuzzClientConfiguration(f *testing.F) {
+	f.Add("zookeeper.client.secure=true\nzookeeper.ssl.keyStore.location=/k.pem")
+	f.Fuzz(func(t *testing.T, text string) {
+		files, err := ReadClientConfiguration(text)
+		if err == nil && files != nil {
+			require.Contains(t, text, files.Cert)
+			require.Contains(t, text, files.CA)
+		}
+	})
+}

@@ -1,0 +1,104 @@
+package shell
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/pki"
+)
+
+// A shell with a certificate talks to a server that demands one.
+func TestTLS(t *testing.T) {
+	ca := pki.NewCA("ca")
+	dir := t.TempDir()
+	file := func(name string, text []byte) string {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(name, text, 0o600))
+		return name
+	}
+	caFile, clientFile := file("ca.pem", ca.PEM()), file("client.pem", ca.Issue(pki.Options{Name: "shell"}).PEM())
+	rest := []byte(nil)
+	for text, _ := os.ReadFile(clientFile); ; {
+		block, more := pem.Decode(text)
+		if block == nil {
+			break
+		}
+		if block.Type == "CERTIFICATE" {
+			rest = append(rest, pem.EncodeToMemory(block)...)
+		} else {
+			file("key.pem", pem.EncodeToMemory(block))
+		}
+		text = more
+	}
+	serverPEM := ca.Issue(pki.Options{Name: "server", Hosts: []string{"zk.test"}}).PEM()
+	cert, err := tls.X509KeyPair(serverPEM, serverPEM)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(ca.Cert)
+	front := forward(t, &tls.Config{Certificates: []tls.Certificate{cert}, ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert})
+
+	for name, files := range map[string]TLSFiles{
+		"one file":  {CA: caFile, Cert: clientFile, ServerName: "zk.test"},
+		"two files": {CA: caFile, Cert: file("cert.pem", rest), Key: filepath.Join(dir, "key.pem"), ServerName: "zk.test"},
+		"insecure":  {Cert: clientFile, Insecure: true},
+	} {
+		c, err := files.Config()
+		require.NoError(t, err, name)
+		x := open(t, Options{Servers: front, TLS: c, Quiet: true})
+		require.Equal(t, "[config, quota]\n", x.must("ls /zookeeper"), name)
+	}
+	for want, files := range map[string]TLSFiles{
+		"zk.test": {CA: caFile, Cert: clientFile, ServerName: "other.test"}, // the names that are valid
+		"certificate signed by unknown authority": {CA: file("other.pem", pki.NewCA("other").PEM()), Cert: clientFile, ServerName: "zk.test"},
+	} {
+		c, err := files.Config()
+		require.NoError(t, err)
+		x := open(t, Options{Servers: front, TLS: c, Quiet: true, ConnectWait: 300 * time.Millisecond})
+		_, errs, code := x.do("ls /")
+		require.Equal(t, codeFailed, code)
+		require.Contains(t, errs, want)
+	}
+	_, err = TLSFiles{Cert: caFile}.Config()
+	require.ErrorContains(t, err, "certificate "+caFile)
+}
+
+// forward decrypts connections and hands them on to the server of the tests.
+func forward(t *testing.T, c *tls.Config) string {
+	t.Helper()
+	l, err := tls.Listen("tcp", "127.0.0.1:0", c)
+	require.NoError(t, err)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			near, err := l.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", address)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			for _, pair := range [][2]net.Conn{{near, far}, {far, near}} {
+				running.Go(func() {
+					_, _ = io.Copy(pair[0], pair[1]) // until either side leaves
+					pair[0].Close()
+					pair[1].Close()
+				})
+			}
+		}
+	})
+	t.Cleanup(running.Wait)
+	t.Cleanup(func() { l.Close() })
+	return l.Addr().String()
+}
