@@ -25,7 +25,6 @@ type following struct {
 	renewed map[proto.SessionID]*resumption
 
 	answered fifo[answeredSync]         // syncs that wait for the txns before them
-	requests int                        // forwarded and not answered
 	scratch  struct{ data, ids []byte } // of the packet that is being made
 }
 
@@ -34,6 +33,9 @@ type forwarded struct {
 	item    item
 	create2 []int32
 	here    bool // decided here: it is answered as soon as it is the first
+	// after is what the leader had proposed when the client came to this server. What it asked for elsewhere before may still be
+	// committed, under the same xid.
+	after proto.Zxid
 }
 
 // answeredSync is a sync that the leader has answered when all up to after had been committed.
@@ -72,7 +74,7 @@ func (f *following) request(b *batch, r *request) bool {
 		return true
 	}
 	body := r.body.of(b.buf)
-	w := forwarded{item: it}
+	w := forwarded{item: it, after: r.session.after}
 	switch {
 	case r.session.closing.Load():
 		w.here, w.item.drop = true, true
@@ -157,7 +159,7 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 		id, valid := proto.SessionID(r.Int64()), r.Bool()
 		if w := f.renewed[id]; w != nil {
 			delete(f.renewed, id)
-			f.renew(w, valid)
+			f.renew(w, valid, p.Zxid)
 		}
 	case proto.PacketSync:
 		if f.syncs.len() == 0 {
@@ -185,13 +187,14 @@ func (f *following) resume(r *resumption) {
 	f.m.touch(f.link)
 }
 
-// renew answers a client that came back.
-func (f *following) renew(r *resumption, valid bool) {
+// renew answers a client that came back when the leader had proposed all up to proposed; a Java leader does not say it.
+func (f *following) renew(r *resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
 		r.conn.resumed(nil, nil, 0)
 		return
 	}
 	s, old := f.m.srv.tracker.adopt(r.id, r.timeoutMs, r.conn)
+	s.after = max(s.after, proposed)
 	r.conn.resumed(s, old, r.timeoutMs)
 }
 
@@ -210,7 +213,7 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
 		q := f.pending[h.ClientID]
-		if q == nil || q.front().item.xid != h.Cxid || q.front().here || q.front().item.op == proto.OpSync {
+		if q == nil || !q.front().became(t.Zxid, h.Cxid) {
 			out(t, item{op: h.Type}, nil)
 		} else {
 			w := q.front()
@@ -222,6 +225,11 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 			f.release(0, nil, give)
 		}
 	}
+}
+
+// became reports whether the txn with a zxid and a cxid is that of the request.
+func (w *forwarded) became(zxid proto.Zxid, cxid int32) bool {
+	return w.item.xid == cxid && zxid > w.after && !w.here && w.item.op != proto.OpSync
 }
 
 // answer gives one answer to the applier.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -25,12 +26,19 @@ type leading struct {
 	txns     []zab.Txn // prepared and not proposed
 	chunk    []byte    // where payloads are written; what was written is never changed
 	req      datatree.Request
-	refused  bool // the core takes no more proposals in this role
+	refused  bool // the core takes no more proposals in this role: what it has not taken ends with it
 
-	token uint64                                // of the last sync
-	syncs map[uint64]proto.SessionID            // that were asked for, by token
-	held  map[proto.SessionID]*fifo[write]      // of sessions that wait for a sync: the sync, and what came behind it
-	order map[zab.LinkID]*fifo[proto.SessionID] // whose syncs of a learner are to be asked for next
+	unasked []unasked                             // syncs that the core does not know yet
+	token   uint64                                // of the last sync
+	syncs   map[uint64]proto.SessionID            // that were asked for, by token
+	held    map[proto.SessionID]*fifo[write]      // of sessions that wait for a sync: the sync, and what came behind it
+	order   map[zab.LinkID]*fifo[proto.SessionID] // whose syncs of a learner are to be asked for next
+}
+
+// unasked is a sync that waits until all before it is proposed.
+type unasked struct {
+	link  zab.LinkID
+	token uint64
 }
 
 // entry is a txn of this leader that is not committed, or an answer that has its place between txns.
@@ -59,6 +67,7 @@ type write struct {
 const (
 	inFlightMax  = 40_000
 	payloadChunk = 256 << 10
+	proposeMax   = 1024
 )
 
 func newLeading(m *member) *leading {
@@ -171,11 +180,24 @@ func (l *leading) askFirst(link zab.LinkID, session proto.SessionID) bool {
 	l.token++
 	q.front().token = l.token
 	l.syncs[l.token] = session
-	l.m.again = true
-	if err := l.m.core.Sync(link, l.token); err != nil {
-		l.refused = true // the role ends, and with it all that is not answered
-	}
+	l.unasked = append(l.unasked, unasked{link, l.token})
+	l.askCore()
 	return true
+}
+
+// askCore asks the core for the syncs that it does not know, unless what came before them is not proposed: if it never will be, the
+// syncs must not be answered either.
+func (l *leading) askCore() {
+	if len(l.unasked) == 0 || len(l.txns) > 0 || l.refused {
+		return
+	}
+	for _, u := range l.unasked {
+		if _, ok := l.syncs[u.token]; ok && l.m.core.Sync(u.link, u.token) != nil {
+			l.refused = true // the role ends, and with it all that is not answered
+		}
+	}
+	l.unasked = l.unasked[:0]
+	l.m.again = true
 }
 
 // synced implements role.
@@ -334,27 +356,36 @@ func (l *leading) between(it item) {
 
 // flush implements role.
 func (l *leading) flush() {
-	if len(l.txns) == 0 {
-		return
+	for len(l.txns) > 0 && !l.refused {
+		txns := l.txns[:min(len(l.txns), proposeMax)]
+		err := l.m.core.Propose(txns...)
+		if errors.Is(err, zab.ErrBusy) {
+			return // what is in flight makes turns, and each of them tries again
+		}
+		l.m.again = true
+		if err != nil {
+			// The leadership is handed over, or its epoch is exhausted; what was not taken is lost with the role, and its
+			// clients learn that the connection is.
+			if !errors.Is(err, zab.ErrNotLeading) {
+				l.m.srv.log.Warn("no more proposals in this epoch", zap.Error(err))
+			}
+			l.refused = true
+			return
+		}
+		l.proposed(txns)
+		l.txns = slices.Delete(l.txns, 0, len(txns))
 	}
+	l.askCore()
+}
+
+// proposed counts.
+func (l *leading) proposed(txns []zab.Txn) {
 	var sizes sizeRange
-	for i := range l.txns {
-		sizes.add(int64(len(l.txns[i].Payload)))
+	for i := range txns {
+		sizes.add(int64(len(txns[i].Payload)))
 	}
 	l.m.srv.metrics.quorum.proposalSize.merge(sizes)
-	l.m.srv.metrics.quorum.proposals.Add(int64(len(l.txns)))
-	err := l.m.core.Propose(l.txns...)
-	if err != nil {
-		// The leadership is handed over, or its epoch is exhausted; what was not taken is lost with the role, and its
-		// clients learn that the connection is.
-		if !errors.Is(err, zab.ErrNotLeading) {
-			l.m.srv.log.Warn("no more proposals in this epoch", zap.Error(err))
-		}
-		l.refused = true
-	}
-	clear(l.txns)
-	l.txns = l.txns[:0]
-	l.m.again = true
+	l.m.srv.metrics.quorum.proposals.Add(int64(len(txns)))
 }
 
 // deliver implements role.

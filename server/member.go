@@ -59,7 +59,6 @@ type member struct {
 	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
 	committed, delivered proto.Zxid
 	stop                 bool
-	closed               bool // batches takes nothing any more
 	again                bool // the core was given input while its output was handled
 }
 

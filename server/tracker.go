@@ -22,6 +22,8 @@ type session struct {
 	bucket   int64      // guarded by tracker.mu
 	owner    zab.LinkID // at a leader: whom it sends its requests to; guarded by tracker.mu
 	reported int64      // at a learner: what of heard the leader knows; guarded by tracker.mu
+	// after is what the leader had proposed when the client came to this server. Owned by the node goroutine.
+	after proto.Zxid
 }
 
 // Owners of sessions that are no links of learners.
