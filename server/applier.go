@@ -73,6 +73,9 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	var body []byte
 	var applied datatree.Applied
 	var err error
+	if log := a.srv.security.audit; log != nil && it.op == proto.OpCloseSession && it.session != nil {
+		log.ended(a.srv.store, it.session.id)
+	}
 	if len(create2) > 0 {
 		body, applied, err = a.srv.store.state.ApplyCreate2(payload, a, a.body[:0], create2)
 	} else {
@@ -133,6 +136,10 @@ func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []by
 		if it.op == proto.OpCloseSession {
 			c.mu.out.closing = true
 		}
+	}
+	if log := a.srv.security.audit; log != nil {
+		_, subject := c.mu.queue.front()
+		log.answered(c, it.op, subject, err, body)
 	}
 	a.advance(c)
 }

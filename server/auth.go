@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/subtle"
 	"net/netip"
 	"slices"
 
@@ -20,23 +21,64 @@ func (c *conn) auth(xid int32, body []byte) {
 		c.last(nil)
 		return
 	}
-	ids, ok := c.srv.authenticate(c.remote.Addr(), req.Scheme.String(), req.Auth)
+	scheme := req.Scheme.String()
+	if scheme == schemeEnsemble && c.srv.cfg.HasScheme(schemeEnsemble) && !c.srv.isOurEnsemble(string(req.Auth)) {
+		c.srv.metrics.authFailed.Inc()
+		if c.srv.security.refusals.allow() {
+			c.srv.log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", c.remote))
+		}
+		c.last(nil)
+		return
+	}
+	ids, ok := c.prove(scheme, req.Auth)
+	if !ok || !c.addIdentities(ids) {
+		c.srv.metrics.authFailed.Inc()
+		if c.srv.security.refusals.allow() {
+			c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote),
+				zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose it, and its length
+				zap.Int("identities", len(*c.ids.Load())))
+		}
+		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
+		return
+	}
+	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), queuedReply)
+}
+
+// schemeEnsemble is no identity: a client says which ensemble it means to talk to, and is closed if it is another.
+const schemeEnsemble = "ensemble"
+
+// isOurEnsemble reports whether a client that names its ensemble is right here. Without configured names, and for a client
+// without one, every server is. Source: operations.md section 8.1.
+func (s *Server) isOurEnsemble(name string) bool {
+	names := s.cfg.EnsembleAuthNames
+	return len(names) == 0 || name == "" || slices.Contains(names, name)
+}
+
+// addIdentities adds to what the connection has proved to be, and reports false if that would be too much. Only the reader
+// calls it.
+func (c *conn) addIdentities(ids []datatree.Identity) bool {
 	have := *c.ids.Load()
 	for _, id := range ids {
 		if !slices.Contains(have, id) {
 			have = append(slices.Clip(have), id)
 		}
 	}
-	if !ok || tooMany(have) {
-		c.srv.metrics.authFailed.Inc()
-		scheme := req.Scheme[:min(len(req.Scheme), 32)] // the client chose it, and its length
-		c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote), zap.ByteString("scheme", scheme),
-			zap.Int("identities", len(have)))
-		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
-		return
+	if tooMany(have) {
+		return false
 	}
 	c.ids.Store(&have)
-	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), queuedReply)
+	return true
+}
+
+// prove returns the identities that an auth packet proves. That of a certificate was proved by the TLS handshake.
+func (c *conn) prove(scheme string, credentials []byte) ([]datatree.Identity, bool) {
+	switch {
+	case scheme == datatree.SchemeX509:
+		return c.certified, len(c.certified) > 0
+	case scheme == schemeEnsemble:
+		return nil, c.srv.cfg.HasScheme(schemeEnsemble)
+	}
+	return c.srv.authenticate(c.remote.Addr(), scheme, credentials)
 }
 
 // Bounds of the identities of one connection. ZooKeeper has none, but nobody has so many: they are kept as
@@ -61,9 +103,12 @@ func (s *Server) authenticate(remote netip.Addr, scheme string, credentials []by
 		if credentials == nil || !s.cfg.DigestAuth {
 			return nil, false
 		}
-		id := datatree.DigestIdentity(string(credentials))
+		id, ok := digestIdentity(s.cfg.DigestAlg, credentials)
+		if !ok {
+			return nil, false
+		}
 		ids := []datatree.Identity{id}
-		if s.cfg.SuperDigest != "" && id.ID == s.cfg.SuperDigest {
+		if s.cfg.SuperDigest != "" && subtle.ConstantTimeCompare([]byte(id.ID), []byte(s.cfg.SuperDigest)) == 1 {
 			ids = append(ids, datatree.SuperIdentity(""))
 		}
 		return ids, true
@@ -71,20 +116,6 @@ func (s *Server) authenticate(remote netip.Addr, scheme string, credentials []by
 		return []datatree.Identity{datatree.NewIPIdentity(remote)}, true
 	}
 	return nil, false
-}
-
-// sasl answers one step of a SASL exchange: without a configuration, with a null token, after
-// which the client goes on unauthenticated. Source: client-protocol section 14.1.
-func (c *conn) sasl(xid int32, body []byte) {
-	var req proto.GetSASLRequest
-	if req.ReadFrom(body) != nil {
-		c.last(nil)
-		return
-	}
-	frame := beginReply(nil)
-	frame = proto.AppendBuffer(frame, nil)
-	endReply(frame, 0, xid, 0, proto.OK)
-	c.answer(frame, queuedReply)
 }
 
 // authenticated reports whether the connection has an identity of a scheme that is enforced.

@@ -14,13 +14,15 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/sasl"
 )
 
 // conn is one client connection.
 type conn struct {
 	srv         *Server
 	nc          net.Conn
-	raw         syscall.RawConn // nil if nc is not a plain socket
+	raw         syscall.RawConn // nil if nc is not a socket
+	secure      *secureConn     // nc, as long as it may be TLS; see tls.go
 	remote      netip.AddrPort
 	established time.Time // when the socket was accepted
 
@@ -29,14 +31,16 @@ type conn struct {
 	ids     atomic.Pointer[[]datatree.Identity] // replaced as a whole when one is added
 
 	// Owned by the reader.
-	in       input
-	readFunc func(fd uintptr) bool
-	work     *batch // writes decoded since the last submit
-	mode     lockMode
-	reads    int   // executed under the present hold of store.mu
-	ended    bool  // the client has said its last: input is dropped
-	received int64 // time of the last read of the socket, ns on the server's clock
-	executed int64 // reads answered at once since the last account
+	in        input
+	readFunc  func(fd uintptr) bool
+	work      *batch // writes decoded since the last submit
+	mode      lockMode
+	reads     int                 // executed under the present hold of store.mu
+	ended     bool                // the client has said its last: input is dropped
+	received  int64               // time of the last read of the socket, ns on the server's clock
+	exchange  *sasl.DigestServer  // nil before the first SASL token
+	certified []datatree.Identity // what the client's certificate proves; set before the first frame is read
+	executed  int64               // reads answered at once since the last account
 	// generation is the time of service in which the connection was let in; see member.
 	generation int64
 	// knowsReadOnly is whether the client's ConnectRequest has the readOnly byte.
@@ -309,8 +313,11 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 		return false, errLargeBudget
 	}
 	var kept []byte
-	if op == proto.OpSync {
+	switch {
+	case op == proto.OpSync:
 		kept = body // the reply repeats it
+	case c.srv.security.audit != nil:
+		kept = auditSubject(op, body)
 	}
 	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, kept)
 	if c.work == nil {

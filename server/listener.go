@@ -11,13 +11,28 @@ import (
 	"go.uber.org/zap"
 )
 
-// listen opens the client ports.
+// listen opens the client ports, the plain one first.
 func (s *Server) listen() error {
-	if s.cfg.ClientPort < 0 {
-		s.log.Info("clientPort is not set")
+	if err := s.secure(); err != nil {
+		return err
+	}
+	speaks := speaksPlain
+	if s.cfg.ClientPortUnification {
+		speaks = speaksEither
+	}
+	if err := s.listenOn(s.cfg.ClientPortAddress, s.cfg.ClientPort, "clientPort", speaks); err != nil {
+		return err
+	}
+	return s.listenOn(s.cfg.SecureClientPortAddress, s.cfg.SecureClientPort, "secureClientPort", speaksTLS)
+}
+
+// listenOn opens one client port.
+func (s *Server) listenOn(host string, port int, key string, speaks language) error {
+	if port < 0 {
+		s.log.Info(key + " is not set")
 		return nil
 	}
-	addr := net.JoinHostPort(s.cfg.ClientPortAddress, strconv.Itoa(s.cfg.ClientPort))
+	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	listen := net.Listen
 	if s.options.ListenClient != nil {
 		listen = s.options.ListenClient
@@ -26,8 +41,36 @@ func (s *Server) listen() error {
 	if err != nil {
 		return &BindError{Addr: addr, Err: err}
 	}
-	s.listeners = append(s.listeners, ln)
-	s.log.Info("listening for clients", zap.Stringer("addr", ln.Addr()))
+	s.listeners = append(s.listeners, &clientListener{ln, speaks})
+	s.log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
+	return nil
+}
+
+// clientListener is a client port.
+type clientListener struct {
+	net.Listener
+	speaks language
+}
+
+// language is what the first byte of a connection may begin.
+type language uint8
+
+const (
+	speaksPlain language = iota
+	speaksTLS
+	speaksEither
+)
+
+// String names the language for the log.
+func (l language) String() string { return [...]string{"plain text", "TLS", "plain text and TLS"}[l] }
+
+// SecureAddr is the address of the TLS client port, or nil if there is none.
+func (s *Server) SecureAddr() net.Addr {
+	for _, ln := range s.listeners {
+		if cl, ok := ln.(*clientListener); ok && cl.speaks == speaksTLS {
+			return ln.Addr()
+		}
+	}
 	return nil
 }
 
@@ -54,11 +97,15 @@ const acceptPause = 10 * time.Millisecond
 
 // accept takes connections until the listener is closed.
 func (s *Server) accept(ln net.Listener) {
+	speaks := speaksPlain
+	if cl, ok := ln.(*clientListener); ok {
+		speaks = cl.speaks
+	}
 	for {
 		nc, err := ln.Accept()
 		switch {
 		case err == nil:
-			s.admit(nc)
+			s.admit(nc, speaks)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -69,8 +116,12 @@ func (s *Server) accept(ln net.Listener) {
 }
 
 // admit starts a reader for a connection, or closes it if there are too many.
-func (s *Server) admit(nc net.Conn) {
+func (s *Server) admit(nc net.Conn, speaks language) {
 	c := newConn(s, nc)
+	if speaks != speaksPlain && !c.guard(speaks) {
+		s.reject(nc)
+		return
+	}
 	reserved, err := s.conns.add(c)
 	if err != nil {
 		s.metrics.connectionRejected.Inc()
@@ -80,10 +131,15 @@ func (s *Server) admit(nc net.Conn) {
 		s.reject(nc)
 		return
 	}
-	s.metrics.admitted(c)
+	if speaks == speaksPlain {
+		s.metrics.admitted(c)
+	}
 	serve := c.serve
 	if reserved {
 		serve = c.serveWordOnly
+	}
+	if c.secure != nil {
+		serve = c.afterHandshake(serve)
 	}
 	if s.cfg.TCPKeepAlive {
 		if t, ok := nc.(*net.TCPConn); ok {

@@ -116,7 +116,7 @@ func (c *conn) drain(rest, buf []byte) {
 	for {
 		for len(rest) > 0 {
 			_ = c.nc.SetWriteDeadline(time.Now().Add(c.writeTimeout()))
-			n, err := c.nc.Write(rest)
+			n, err := c.nc.Write(c.portion(rest))
 			rest = rest[n:]
 			if err != nil && n == 0 {
 				c.abort()
@@ -142,7 +142,7 @@ func (c *conn) drain(rest, buf []byte) {
 // writeNow writes without waiting and returns how much the socket took. Only whoever has set
 // writing may call it.
 func (c *conn) writeNow(b []byte) (int, error) {
-	if c.raw == nil {
+	if c.raw == nil || c.secure != nil {
 		return 0, nil // not a plain socket: drain may wait for it
 	}
 	c.nowBuf, c.nowN, c.nowErr = b, 0, nil

@@ -74,6 +74,7 @@ type Server struct {
 	throttle    *tokenBucket
 	quotaLogged everySecond
 	large       largeBudget
+	security    security // TLS, SASL and the audit log of the client ports
 	guard       *guard
 	node        *node   // of a standalone server
 	member      *member // of a server in an ensemble; one of the two is nil
@@ -184,6 +185,7 @@ func (s *Server) Start() (err error) {
 		s.start("accept", func() { s.accept(ln) })
 	}
 	s.serveMetrics()
+	s.startSecurity()
 	s.warnOpenSnapshots()
 	return nil
 }
@@ -216,7 +218,7 @@ func (s *Server) prepareConfig() datatree.PrepareConfig {
 		EnforceQuota:            s.cfg.EnforceQuota,
 		ExtendedTypes:           s.cfg.ExtendedTypes,
 		MaxContainerNeverUsedMs: s.cfg.Container.MaxNeverUsed.Milliseconds(),
-		Providers:               datatree.DefaultProviders,
+		Providers:               s.providers(),
 		ReconfigEnabled:         s.cfg.ReconfigEnabled,
 		Events:                  prepareEvents{s},
 	}

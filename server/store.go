@@ -58,6 +58,14 @@ func (st *store) watch(c *conn, kind datatree.WatchKind, path []byte) {
 	st.watchMu.Unlock()
 }
 
+// ephemeralsOf returns the paths of a session's ephemeral znodes. REQUIRES: mu or RLock.
+func (st *store) ephemeralsOf(id proto.SessionID) (paths []string) {
+	st.state.EachEphemeral(id, func(node datatree.NodeID) {
+		paths = append(paths, string(st.state.AppendPath(nil, node)))
+	})
+	return paths
+}
+
 // unwatch removes every watch of a connection that is gone.
 func (st *store) unwatch(c *conn) {
 	st.mu.RLock()

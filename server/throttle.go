@@ -102,7 +102,7 @@ func (b *tokenBucket) deficit() int64 {
 // from a socket. Off unless configured. Source: server-semantics section 6.3.
 func (s *Server) throttled() bool {
 	limit := s.cfg.RequestThrottle.MaxRequests
-	return limit > 0 && int(s.inProcess.Load()) >= limit
+	return limit > 0 && int(s.inProcess.Load()) >= limit || s.security.audit.full()
 }
 
 // waitThrottle waits until the pipeline takes requests again, and returns false when the server

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bufio"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,9 @@ type Options struct {
 	Exact     bool            // send TimeoutMs as it is
 	ReadOnly  bool            // accept a read-only server
 	Legacy    bool            // omit the readOnly byte, as clients before 3.4 do
+
+	// TLS, if set, encrypts the connection.
+	TLS *tls.Config
 
 	// Reply bounds the wait for the handshake and for each Call; 0 means 20 s.
 	Reply time.Duration
@@ -98,7 +102,14 @@ func Dial(addr string, o Options) (*Conn, error) {
 	if o.Reply == 0 {
 		o.Reply = 20 * time.Second
 	}
-	nc, err := net.DialTimeout("tcp", addr, o.Reply)
+	dialer := &net.Dialer{Timeout: o.Reply}
+	var nc net.Conn
+	var err error
+	if o.TLS != nil {
+		nc, err = tls.DialWithDialer(dialer, "tcp", addr, o.TLS)
+	} else {
+		nc, err = dialer.Dial("tcp", addr)
+	}
 	if err != nil {
 		return nil, err
 	}

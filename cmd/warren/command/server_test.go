@@ -108,13 +108,13 @@ func TestServerFromFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(file, []byte("dataDir="+dir+"\nclientPort=0\nclientPortAddress=127.0.0.1\n"+
-		"4lw.commands.whitelist=ruok\nfoo=1\nflushDelay=5\naudit.enable=true\nadmin.serverPort=0\n"), 0o600))
+		"4lw.commands.whitelist=ruok\nfoo=1\nflushDelay=5\nemulate353TTLNodes=true\nadmin.serverPort=0\n"), 0o600))
 	r := startServer(t, file, "--log-format", "json", "--log-level", "warn")
 	require.Equal(t, "imok", word(t, r.addr, "ruok"))
 	require.Equal(t, 0, r.stop(t, syscall.SIGTERM))
 	log := r.log.String()
 	require.Contains(t, log, `"warning":"`+file+`:5: foo: key is not known and has no effect"`)
-	require.Contains(t, log, `"keys":["audit.enable","flushDelay"]`)
+	require.Contains(t, log, `"keys":["flushDelay","emulate353TTLNodes"]`)
 	require.NotContains(t, log, `"level":"info"`)
 }
 
@@ -148,12 +148,14 @@ func TestServerDoesNotStart(t *testing.T) {
 		code int
 		errs []string
 	}{
-		"no such file":     {[]string{filepath.Join(dir, "none")}, 2, []string{"Invalid config, exiting abnormally", "none file is missing"}},
-		"two problems":     {[]string{write("tickTime=x\nclientPort=0")}, 2, []string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
-		"own id unknown":   {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")}, 1, []string{"My id 1 not in the peer list"}},
-		"TLS":              {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=a.pem\n")}, 2, []string{"does not serve TLS"}},
-		"SASL":             {[]string{write("dataDir=DIR\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"no scheme sasl"}},
-		"digests":          {[]string{write("dataDir=DIR\nDigestAuthenticationProvider.digestAlg=SHA-256\n")}, 2, []string{"with SHA1 only"}},
+		"no such file":   {[]string{filepath.Join(dir, "none")}, 2, []string{"Invalid config, exiting abnormally", "none file is missing"}},
+		"two problems":   {[]string{write("tickTime=x\nclientPort=0")}, 2, []string{`:1: tickTime = "x": For input string`, "dataDir is not set"}},
+		"own id unknown": {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")}, 1, []string{"My id 1 not in the peer list"}},
+		"TLS":            {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 1, []string{"/none/a.pem"}},
+		"SASL": {[]string{write("dataDir=DIR\nsessionRequireClientSASLAuth=true\n" +
+			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 1, []string{"java.security.auth.login.config"}},
+		"quorum TLS": {[]string{write("dataDir=DIR\nsslQuorum=true\nssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
+			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2, []string{"does not encrypt between servers"}},
 		"data dir no dir":  {[]string{"--data-dir", file, "--client-port", "0"}, 3, []string{"Unable to access datadir, exiting abnormally"}},
 		"port taken":       {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14, []string{"cannot listen on 127.0.0.1:" + port}},
 		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},

@@ -1,9 +1,6 @@
 package command
 
 import (
-	"fmt"
-	"strings"
-
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/config"
@@ -18,16 +15,10 @@ func checkSupported(cfg *config.Config, log *zap.Logger) error {
 			refused = append(refused, &config.Problem{File: cfg.File, Rule: what, Code: config.ExitInvalid})
 		}
 	}
-	refuse(cfg.SecureClientPort != config.PortUnset, "secureClientPort: this version does not serve TLS")
-	refuse(cfg.ClientPortUnification, "client.portUnification: this version does not serve TLS")
+	refuse(cfg.Distributed() && (cfg.SSLQuorum || cfg.PortUnification), "sslQuorum, portUnification: this version does not encrypt between servers")
+	refuse(cfg.Distributed() && cfg.QuorumAuth.EnableSASL, "quorum.auth.enableSasl: this version does not authenticate between servers")
 	refuse(cfg.Metrics.ClassName == config.PrometheusProvider && cfg.Metrics.HTTPSPort != config.PortUnset,
 		"metricsProvider.httpsPort: this version does not serve TLS")
-	refuse(!isSHA1(cfg.DigestAlg), "DigestAuthenticationProvider.digestAlg: this version hashes digest ids with SHA1 only")
-	refuse(cfg.SessionRequireClientSASLAuth, "sessionRequireClientSASLAuth: this version has no SASL")
-	for _, p := range cfg.AuthProviders {
-		refuse(p.Scheme == "sasl" || p.Scheme == "x509" || p.Scheme == "ensemble",
-			fmt.Sprintf("authProvider.%s: this version has no scheme %s", p.Suffix, p.Scheme))
-	}
 	if len(refused) > 0 {
 		return refused
 	}
@@ -37,7 +28,6 @@ func checkSupported(cfg *config.Config, log *zap.Logger) error {
 			without = append(without, setting)
 		}
 	}
-	note(cfg.Audit.Enabled, "audit.enable")
 	note(cfg.ReconfigEnabled, "reconfigEnabled")
 	note(cfg.FlushDelay > 0, "flushDelay")
 	note(cfg.TxnLogSizeLimitKB > 0, "txnLogSizeLimitInKb")
@@ -49,9 +39,4 @@ func checkSupported(cfg *config.Config, log *zap.Logger) error {
 		log.Warn("settings that this version does not act on", zap.Strings("keys", without))
 	}
 	return nil
-}
-
-// isSHA1 reports whether name is one of Java's for SHA-1.
-func isSHA1(name string) bool {
-	return strings.EqualFold(name, "SHA1") || strings.EqualFold(name, "SHA-1") || strings.EqualFold(name, "SHA")
 }

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// auditLines is the audit log of a server on fs, without times; @ stands for the number of the session and ME for the user
+// that the server runs as.
+func auditLines(t testing.TB, fs vfs.FS, name string) []string {
+	t.Helper()
+	f, err := fs.Open(name)
+	require.NoError(t, err)
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	require.NoError(t, err)
+	text := string(data)
+	form := regexp.MustCompile(`(?m)^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|ERROR) audit\.Slf4jAuditLogger: `)
+	require.Len(t, form.FindAllString(text, -1), strings.Count(text, "\n"), text)
+	text = form.ReplaceAllString(text, "$1 ")
+	text = regexp.MustCompile(`session=0x[0-9a-f]+\t`).ReplaceAllString(text, "@ ")
+	text = strings.ReplaceAll(text, "user="+processUser()+"\t", "user=ME ")
+	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\t", " "), "\n"), "\n")
+}
+
+func serveAudited(t testing.TB) (*Server, *vfs.Mem) {
+	t.Helper()
+	cfg := memConfig()
+	cfg.Audit.Enabled, cfg.Audit.File = true, "/audit.log"
+	cfg.ExtendedTypes = true
+	cfg.SuperDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
+	fs := vfs.NewMem()
+	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
+	require.NoError(t, s.Start())
+	return s, fs
+}
+
+// The requests, and what ZooKeeper 3.8.0 writes about them. Where we write something else, its line or the lack of one is in the
+// comment.
+func TestAuditLog(t *testing.T) {
+	s, fs := serveAudited(t)
+	open := wire.ACL(31, "world", "anyone")
+	c := dialWire(t, s, wire.Options{})
+	for _, r := range []wire.Request{
+		wire.Create("/a0-", nil, open, 0), wire.Create("/a1-", nil, open, 1), wire.Create("/a2-", nil, open, 2), wire.Create("/a3-", nil, open, 3),
+		wire.Create2("/c2", nil, open, 0), wire.CreateContainer("/cont", nil, open), wire.CreateTTL("/ttls-", nil, open, 6, 100_000),
+		wire.Create("/a0-", nil, open, 0), wire.Create("/x/y/z", nil, open, 1), wire.Create("/badflag", nil, open, 99), wire.Create("bad", nil, open, 0),
+		wire.SetData("/a0-", []byte("x"), -1), wire.SetData("/a0-", []byte("x"), 77), wire.Delete("/a1-", -1), wire.Delete("/none", -1),
+		wire.GetData("/a0-", false), wire.Exists("/none", false), wire.Sync("/"),
+		wire.Auth("digest", []byte("bob:secret")), wire.Auth("digest", []byte("super:test")),
+		wire.SetACL("/a0-", append(open, wire.ACL(1, "auth", "")...), -1), wire.SetACL("/none", wire.ACL(19, "ip", "127.0.0.1"), -1),
+		wire.SetACL("/a0-", append(wire.ACL(0, "world", "anyone"), wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0=")...), -1),
+		wire.Multi(wire.Create("/m", nil, open, 0), wire.Create2("/m2", nil, open, 1), wire.Create("/ms-", nil, open, 2),
+			wire.Check("/m", -1), wire.SetData("/m", nil, -1), wire.Delete("/m", -1)),
+		wire.Multi(wire.SetData("/a0-", nil, -1), wire.Delete("/m", -1)),
+		wire.Multi(wire.Check("/a0-", -1)), wire.Multi(),
+		{Op: proto.OpMulti, Body: []byte{1, 2, 3}}, {Op: proto.OpCreate, Body: []byte{1, 2, 3}},
+		wire.Create("/tab\tx\ny\x01", nil, open, 0), wire.Reconfig("", "2", "", -1),
+	} {
+		_, err := c.Do(r)
+		require.NoError(t, err)
+	}
+	_, err := c.Do(wire.CloseSession())
+	require.NoError(t, err)
+	s.Stop()
+	const who, all = "@ user=127.0.0.1 ip=127.0.0.1 ", "@ user=127.0.0.1,bob,super ip=127.0.0.1 "
+	require.Equal(t, []string{
+		"INFO user=ME operation=serverStart result=success",
+		"INFO " + who + "operation=create znode=/a0- znode_type=persistent result=success",
+		"INFO " + who + "operation=create znode=/a1- znode_type=ephemeral result=success",
+		"INFO " + who + "operation=create znode=/a2-0000000002 znode_type=persistent_sequential result=success",
+		"INFO " + who + "operation=create znode=/a3-0000000003 znode_type=ephemeral_sequential result=success",
+		"INFO " + who + "operation=create znode=/c2 znode_type=persistent result=success",
+		"INFO " + who + "operation=create znode=/cont znode_type=container result=success",
+		"INFO " + who + "operation=create znode=/ttls-0000000006 znode_type=persistent_sequential_with_ttl result=success", // no line
+		"ERROR " + who + "operation=create znode=/a0- znode_type=persistent result=failure",
+		"ERROR " + who + "operation=create znode=/x/y/z znode_type=ephemeral result=failure",
+		"ERROR " + who + "operation=create znode=/badflag result=failure", // an exception
+		"ERROR " + who + "operation=create znode=bad znode_type=persistent result=failure",
+		"INFO " + who + "operation=setData znode=/a0- result=success",
+		"ERROR " + who + "operation=setData znode=/a0- result=failure",
+		"INFO " + who + "operation=delete znode=/a1- result=success",
+		"ERROR " + who + "operation=delete znode=/none result=failure",
+		"INFO " + all + "operation=setAcl znode=/a0- acl=world:anyone:cdrwa,auth::r result=success", // no comma
+		"ERROR " + all + "operation=setAcl znode=/none acl=ip:127.0.0.1:rwa result=failure",
+		"INFO " + all + "operation=setAcl znode=/a0- acl=world:anyone:,digest:bob:x:cdrwa result=success", // the hash
+		"INFO " + all + "operation=create znode=/m znode_type=persistent result=success",
+		"INFO " + all + "operation=create znode=/m2 znode_type=ephemeral result=success",
+		"INFO " + all + "operation=create znode=/ms-0000000009 znode_type=persistent_sequential result=success", // no type
+		"INFO " + all + "operation=setData znode=/m result=success",
+		"INFO " + all + "operation=delete znode=/m result=success",
+		"ERROR " + all + "operation=multiOperation result=failure",
+		"ERROR " + all + "operation=multiOperation result=failure",
+		"ERROR " + all + "operation=create result=failure",                                            // an exception
+		`ERROR ` + all + `operation=create znode=/tab\tx\ny\x01 znode_type=persistent result=failure`, // as it is
+		"ERROR " + all + "operation=reconfig result=failure",
+		"INFO @ user=ME operation=ephemeralZNodeDeletionOnSessionCloseOrExpire znode=/a3-0000000003 result=success",
+		"INFO @ user=ME operation=ephemeralZNodeDeletionOnSessionCloseOrExpire znode=/m2 result=success",
+		"INFO user=ME operation=serverStop result=invoked",
+	}, sortedEnd(auditLines(t, fs, "/audit.log")))
+}
+
+// sortedEnd puts the two ephemerals, whose order is not told, in that of their names.
+func sortedEnd(lines []string) []string {
+	if n := len(lines); n > 3 && lines[n-3] > lines[n-2] {
+		lines[n-3], lines[n-2] = lines[n-2], lines[n-3]
+	}
+	return lines
+}
+
+// Nothing is kept beside a request unless there is an audit log.
+func TestNoAuditLog(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	require.Nil(t, s.security.audit)
+	require.False(t, s.security.audit.full())
+	require.Nil(t, auditSubject(proto.OpGetData, []byte("x")))
+	require.Zero(t, testing.AllocsPerRun(100, func() { s.throttled() }))
+}
+
+func TestAuditFileIsAppendedAndRotated(t *testing.T) {
+	fs := vfs.NewMem()
+	for range 2 {
+		a := &audit{fs: fs, name: "/a", user: "me"}
+		require.NoError(t, a.open())
+		require.NoError(t, a.write([]byte("line\n")))
+		require.NoError(t, a.file.Close())
+	}
+	read := func(name string) int {
+		info, err := fs.Stat(name)
+		require.NoError(t, err)
+		return int(info.Size())
+	}
+	require.Equal(t, 10, read("/a"))
+	a := &audit{fs: fs, name: "/a"}
+	for i := range auditFiles + 3 {
+		require.NoError(t, a.write(make([]byte, auditFileBytes+i)))
+	}
+	require.NoError(t, a.write([]byte("x")))
+	require.Equal(t, 1, read("/a"))
+	for i := 1; i <= auditFiles; i++ {
+		require.Equal(t, auditFileBytes+auditFiles+3-i, read(a.backup(i)))
+	}
+	_, err := fs.Stat(a.backup(auditFiles + 1))
+	require.Error(t, err)
+	require.NoError(t, a.file.Close())
+}
+
+// Requests wait while the disk does not take lines.
+func TestAuditHoldsRequestsBack(t *testing.T) {
+	a := &audit{wake: make(chan struct{}, 1)}
+	line := func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }
+	for range auditBacklog >> 20 {
+		require.False(t, a.full())
+		a.add(line)
+	}
+	require.True(t, a.full())
+}
+
+func FuzzAuditSubject(f *testing.F) {
+	open := wire.ACL(31, "world", "anyone")
+	for _, r := range []wire.Request{
+		wire.Create("/a", []byte("d"), open, 2), wire.CreateTTL("/a", nil, open, 5, 1), wire.SetACL("/a", open, 1), wire.Delete("/a", 1),
+		wire.Multi(wire.Create("/a", nil, open, 0), wire.Check("/a", 1), wire.SetData("/a", nil, 1), wire.Delete("/a", 1)),
+	} {
+		f.Add(int32(r.Op), r.Body, []byte{0, 0, 0, 1, 'x'})
+	}
+	a := &audit{}
+	f.Fuzz(func(t *testing.T, op int32, body, reply []byte) {
+		subjects := auditSubject(proto.OpCode(op), body)
+		for rest, ok := subjects, len(subjects) > 0; ok; {
+			_, rest, ok = nextSubject(rest)
+			ok = ok && len(rest) > 0
+		}
+		for _, line := range [][]byte{
+			a.appendLine(nil, []byte("user=u"), "create", subjects, auditSuccess, reply),
+			a.appendMulti(nil, []byte("user=u"), subjects, auditSuccess, reply),
+		} {
+			require.NotContains(t, strings.TrimSuffix(strings.ReplaceAll(string(line), "\n2", "2"), "\n"), "\n")
+		}
+	})
+}

@@ -1,0 +1,424 @@
+package server
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// vault is a server with TLS, its authority and the filesystem with its files.
+type vault struct {
+	*Server
+	ca *pki.CA
+	fs *vfs.Mem
+}
+
+// tlsConfig is a server with a TLS port besides the plain one.
+func tlsConfig() *config.Config {
+	cfg := memConfig()
+	cfg.SecureClientPort, cfg.SecureClientPortAddress = 0, "127.0.0.1"
+	cfg.TLS.KeyStore.Location, cfg.TLS.TrustStore.Location = "/tls/key.pem", "/tls/trust.pem"
+	return cfg
+}
+
+// serveTLS runs a server with a certificate for 127.0.0.1.
+func serveTLS(t testing.TB, cfg *config.Config, log *zap.Logger) *vault {
+	t.Helper()
+	v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
+	v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Name: "server", Hosts: []string{"127.0.0.1"}}).PEM())
+	v.put(t, "/tls/trust.pem", v.ca.PEM())
+	v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1), Log: log, Version: testVersion})
+	require.NoError(t, v.Start())
+	t.Cleanup(v.Stop)
+	return v
+}
+
+func (v *vault) put(t testing.TB, name string, data []byte) {
+	t.Helper()
+	require.NoError(t, v.fs.MkdirAll(name[:strings.LastIndexByte(name, '/')]))
+	f, err := v.fs.Create(name)
+	require.NoError(t, err)
+	_, err = f.Write(data)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+}
+
+// client is a client's configuration with the given certificate, or with none.
+func (v *vault) client(l *pki.Leaf) *tls.Config {
+	cfg := &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
+	cfg.RootCAs.AddCert(v.ca.Cert)
+	if l != nil {
+		cert := tls.Certificate{PrivateKey: l.Key}
+		for _, x := range l.Chain {
+			cert.Certificate = append(cert.Certificate, x.Raw)
+		}
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
+	}
+	return cfg
+}
+
+func (v *vault) dial(t testing.TB, l *pki.Leaf) *wire.Conn {
+	t.Helper()
+	c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: v.client(l)})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestTLSServesAsPlainDoes(t *testing.T) {
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		v := serveTLS(t, tlsConfig(), nil)
+		cfg := v.client(v.ca.Issue(pki.Options{Name: "app"}))
+		cfg.MinVersion, cfg.MaxVersion = version, version
+		c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: cfg})
+		require.NoError(t, err)
+		defer c.Close()
+		big := make([]byte, 900_000)
+		for i := range big {
+			big[i] = byte(i * i >> 8)
+		}
+		_, err = c.Create("/a", big, 0)
+		require.NoError(t, err)
+		got, _, err := c.GetData("/a", true)
+		require.NoError(t, err)
+		require.Equal(t, big, got)
+
+		plain := dialWire(t, v.Server, wire.Options{})
+		_, err = plain.SetData("/a", nil, -1)
+		require.NoError(t, err)
+		calls := make([]wire.Request, 5000)
+		for i := range calls {
+			calls[i] = wire.GetData("/a", false)
+		}
+		for _, call := range c.SendAll(calls) {
+			require.NoError(t, call.Wait())
+		}
+		require.NoError(t, c.Ping())
+	}
+}
+
+func TestTLSIdentity(t *testing.T) {
+	cfg := tlsConfig()
+	cfg.X509SuperUser = "CN=root"
+	cfg.TLS.ClientAuth = "want"
+	v := serveTLS(t, cfg, nil)
+	app, root := v.dial(t, v.ca.Issue(pki.Options{Name: "app, the first"})), v.dial(t, v.ca.Issue(pki.Options{Name: "root"}))
+	none := v.dial(t, nil)
+	require.Equal(t, "ip:127.0.0.1 x509:CN=app\\, the first", whoAmI(t, app))
+	require.Equal(t, "ip:127.0.0.1 x509:CN=root super:", whoAmI(t, root))
+	require.Equal(t, "ip:127.0.0.1", whoAmI(t, none))
+
+	_, err := wireCreate(app, "/mine", wire.ACL(31, "auth", ""))
+	require.NoError(t, err)
+	_, err = wireCreate(app, "/named", wire.ACL(31, "x509", "CN=app\\, the first"))
+	require.NoError(t, err)
+	_, err = wireCreate(none, "/open", wire.ACL(31, "auth", ""))
+	require.ErrorContains(t, err, "-114")
+	for _, path := range []string{"/mine", "/named"} {
+		_, _, err = none.GetData(path, false)
+		require.ErrorContains(t, err, "-102")
+		_, _, err = app.GetData(path, false)
+		require.NoError(t, err)
+		_, err = root.SetData(path, nil, -1)
+		require.NoError(t, err)
+	}
+
+	// The packet of scheme x509 proves the certificate once more, and nothing without one.
+	rep, err := app.Do(wire.Auth("x509", nil))
+	require.NoError(t, err)
+	require.EqualValues(t, 0, rep.Header.Err)
+	require.Equal(t, "ip:127.0.0.1 x509:CN=app\\, the first", whoAmI(t, app))
+	rep, err = none.Do(wire.Auth("x509", []byte("CN=app")))
+	require.NoError(t, err)
+	require.EqualValues(t, -115, rep.Header.Err)
+	require.NoError(t, none.WaitClosed())
+}
+
+func TestTLSRefuses(t *testing.T) {
+	v := serveTLS(t, tlsConfig(), nil)
+	stranger := pki.NewCA("ca")
+	for name, l := range map[string]*pki.Leaf{
+		"none": nil, "of a stranger": stranger.Issue(pki.Options{Name: "app"}),
+		"expired":     v.ca.Issue(pki.Options{Name: "app", NotAfter: time.Now().Add(-time.Minute)}),
+		"of a server": v.ca.Issue(pki.Options{Name: "app", Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
+	} {
+		_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(l)})
+		require.Error(t, err, name)
+	}
+	eventually(t, func() bool { return v.metrics.tlsFailed.value.Load() == 4 }, "four handshakes failed")
+	require.Zero(t, v.metrics.tlsUnfinished.Load())
+	require.Zero(t, v.tracker.count(), "nobody got a session")
+
+	// Plain text on the TLS port gets no answer but the end.
+	nc, err := net.Dial("tcp", v.SecureAddr().String())
+	require.NoError(t, err)
+	defer nc.Close()
+	_, _ = io.WriteString(nc, "ruok")
+	_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	got, _ := io.ReadAll(nc)
+	require.NotContains(t, string(got), "imok")
+}
+
+func TestRevokedClient(t *testing.T) {
+	cfg := tlsConfig()
+	cfg.TLS.CRL = true
+	v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
+	good, bad := v.ca.Issue(pki.Options{Name: "good"}), v.ca.Issue(pki.Options{Name: "bad"})
+	v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
+	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), v.ca.Revoke(time.Now().Add(time.Hour), bad.Cert)...))
+	v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)})
+	require.NoError(t, v.Start())
+	t.Cleanup(v.Stop)
+	v.dial(t, good)
+	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(bad)})
+	require.Error(t, err)
+}
+
+func TestPortUnification(t *testing.T) {
+	cfg := tlsConfig()
+	cfg.SecureClientPort, cfg.ClientPortUnification = config.PortUnset, true
+	v := serveTLS(t, cfg, nil)
+	addr := v.Addr().String()
+	require.Nil(t, v.SecureAddr())
+	plain := dialWire(t, v.Server, wire.Options{})
+	safe, err := wire.Dial(addr, wire.Options{TimeoutMs: 60_000, TLS: v.client(v.ca.Issue(pki.Options{Name: "app"}))})
+	require.NoError(t, err)
+	defer safe.Close()
+	require.Equal(t, "ip:127.0.0.1", whoAmI(t, plain))
+	require.Equal(t, "ip:127.0.0.1 x509:CN=app", whoAmI(t, safe))
+	require.Equal(t, "imok", fourLetters(t, addr, "ruok", nil))
+	require.Equal(t, "imok", fourLetters(t, addr, "ruok", v.client(v.ca.Issue(pki.Options{Name: "probe"}))))
+	// The rest of a frame may be slow to come.
+	nc := dialRaw(t, v.Server)
+	for _, c := range []byte("srvr") {
+		_, err = nc.Write([]byte{c})
+		require.NoError(t, err)
+	}
+	got, err := io.ReadAll(nc)
+	require.NoError(t, err)
+	require.Contains(t, string(got), "Mode: standalone")
+}
+
+// fourLetters sends a word, over TLS if cfg is set, and returns the answer, which must end in an orderly way.
+func fourLetters(t testing.TB, addr, word string, cfg *tls.Config) string {
+	t.Helper()
+	nc, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer nc.Close()
+	if cfg != nil {
+		nc = tls.Client(nc, cfg)
+	}
+	_ = nc.SetDeadline(time.Now().Add(5 * time.Second))
+	_, err = io.WriteString(nc, word)
+	require.NoError(t, err)
+	got, err := io.ReadAll(nc) // without the end of TLS before that of TCP this would be an error
+	require.NoError(t, err)
+	return string(got)
+}
+
+// Certificates are replaced, and the authority with them, while clients work: no session and no request is lost.
+func TestRotationUnderLoad(t *testing.T) {
+	v := serveTLS(t, tlsConfig(), nil)
+	next := pki.NewCA("next")
+	old := v.client(v.ca.Issue(pki.Options{Name: "old"}))
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	var requests atomic.Int64
+	for i := range 8 {
+		c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: old})
+		require.NoError(t, err)
+		defer c.Close()
+		path := fmt.Sprintf("/n%d", i)
+		_, err = c.Create(path, nil, 1)
+		require.NoError(t, err)
+		wg.Go(func() {
+			for !stop.Load() {
+				if _, err := c.SetData(path, []byte("x"), -1); err != nil {
+					t.Error(err)
+					return
+				}
+				requests.Add(1)
+			}
+		})
+	}
+	before := requests.Load()
+	v.put(t, "/tls/key.pem", next.Issue(pki.Options{Name: "a server of next", Hosts: []string{"127.0.0.1"}}).PEM())
+	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), next.PEM()...))
+	require.NoError(t, v.security.keys.Reload())
+	fresh := &vault{Server: v.Server, ca: next}
+	c := fresh.dial(t, next.Issue(pki.Options{Name: "new"}))
+	require.Equal(t, "ip:127.0.0.1 x509:CN=new", whoAmI(t, c))
+	v.put(t, "/tls/trust.pem", next.PEM())
+	require.NoError(t, v.security.keys.Reload())
+	old.RootCAs.AddCert(next.Cert)
+	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: old})
+	require.Error(t, err, "the old authority is not trusted any more")
+	eventually(t, func() bool { return requests.Load() > before+200 }, "clients go on")
+	stop.Store(true)
+	wg.Wait()
+	require.Equal(t, 9, v.tracker.count())
+}
+
+// Clients that begin and do not go on are closed in time, and do not keep others out.
+func TestSlowHandshakes(t *testing.T) {
+	cfg := tlsConfig()
+	cfg.SessionlessTimeout, cfg.HandshakeLimit = 300*time.Millisecond, 4
+	v := serveTLS(t, cfg, nil)
+	var slow []net.Conn
+	for range 40 {
+		nc, err := net.Dial("tcp", v.SecureAddr().String())
+		require.NoError(t, err)
+		defer nc.Close()
+		_, _ = nc.Write([]byte{0x16, 3, 1, 2, 0, 1})
+		slow = append(slow, nc)
+	}
+	begin := time.Now()
+	v.dial(t, v.ca.Issue(pki.Options{Name: "app"}))
+	require.Less(t, time.Since(begin), 5*time.Second)
+	for _, nc := range slow {
+		_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_, err := io.ReadAll(nc)
+		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+	}
+	eventually(t, func() bool { return v.conns.len() == 1 }, "only the good one is left")
+	require.Zero(t, v.metrics.tlsExceeded.value.Load(), "a connection without a whole ClientHello takes no place")
+}
+
+// Clients that stop after their first whole message take places; who comes above the limit is closed at once.
+func TestHandshakeLimit(t *testing.T) {
+	cfg := tlsConfig()
+	cfg.HandshakeLimit = 3
+	v := serveTLS(t, cfg, nil)
+	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
+	block := make(chan struct{})
+	stalled := client.Clone()
+	stalled.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		<-block
+		return nil, io.EOF
+	}
+	var wg sync.WaitGroup
+	for range 3 {
+		nc, err := net.Dial("tcp", v.SecureAddr().String())
+		require.NoError(t, err)
+		wg.Go(func() {
+			defer nc.Close()
+			_ = tls.Client(nc, stalled).Handshake()
+		})
+	}
+	eventually(t, func() bool { return v.metrics.tlsUnfinished.Load() == 3 }, "three have begun")
+	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: client})
+	require.Error(t, err)
+	eventually(t, func() bool { return v.metrics.tlsExceeded.value.Load() == 1 }, "the fourth is counted")
+	close(block)
+	wg.Wait()
+	eventually(t, func() bool { return v.metrics.tlsUnfinished.Load() == 0 }, "their places are free")
+	v.dial(t, v.ca.Issue(pki.Options{Name: "app"}))
+}
+
+// A client that does not read, over TLS, must not hold up the applier when it is ended.
+func TestDeafTLSClient(t *testing.T) {
+	v := serveTLS(t, tlsConfig(), nil)
+	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
+	writer := dialWire(t, v.Server, wire.Options{})
+	_, err := writer.Create("/big", make([]byte, 500_000), 0)
+	require.NoError(t, err)
+	nc, err := tls.Dial("tcp", v.SecureAddr().String(), client)
+	require.NoError(t, err)
+	defer nc.Close()
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	var requests []byte
+	for i := range 50 {
+		requests = frame(requests, int32(i+1), wire.GetData("/big", true))
+	}
+	_, err = nc.Write(requests)
+	require.NoError(t, err)
+	for range 20 {
+		begin := time.Now()
+		_, err := writer.SetData("/big", make([]byte, 500_000), -1)
+		require.NoError(t, err)
+		require.Less(t, time.Since(begin), 2*time.Second)
+	}
+	begin := time.Now()
+	v.conns.each(func(c *conn) {
+		if c.secure != nil {
+			c.shut()
+			c.abort()
+		}
+	})
+	require.Less(t, time.Since(begin), time.Second)
+	_, err = writer.SetData("/big", nil, -1)
+	require.NoError(t, err)
+}
+
+// What an idle connection costs: its goroutine, what crypto/tls keeps, and no buffer of ours.
+func TestIdleTLSConnectionsAreSmall(t *testing.T) {
+	cfg := tlsConfig()
+	v := serveTLS(t, cfg, nil)
+	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
+	const n = 200
+	use := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	before := use()
+	var conns []*tls.Conn
+	for range n {
+		nc, err := tls.Dial("tcp", v.SecureAddr().String(), client)
+		require.NoError(t, err)
+		defer nc.Close()
+		hello(t, nc, wire.Options{TimeoutMs: 60_000})
+		_, err = nc.Write(frame(nil, -2, wire.Ping()))
+		require.NoError(t, err)
+		_, err = wire.ReadFrame(bufio.NewReader(nc))
+		require.NoError(t, err)
+		conns = append(conns, nc)
+	}
+	both := int(use()-before) / n
+	t.Logf("%d bytes a connection, of both ends", both)
+	require.Less(t, both, 80_000)
+	runtime.KeepAlive(conns)
+}
+
+// whoAmI is the identities of a connection, as scheme:user.
+func whoAmI(t testing.TB, c *wire.Conn) string {
+	t.Helper()
+	rep, err := c.Do(wire.WhoAmI())
+	require.NoError(t, err)
+	var all []string
+	for _, id := range rep.Value.(*proto.WhoAmIResponse).ClientInfo {
+		all = append(all, id.AuthScheme.String()+":"+id.User.String())
+	}
+	return strings.Join(all, " ")
+}
+
+// wireCreate creates an empty znode with an ACL.
+func wireCreate(c *wire.Conn, path string, acl []proto.ACL) (string, error) {
+	rep, err := c.Do(wire.Create(path, nil, acl, 0))
+	if err == nil && rep.Header.Err != proto.OK {
+		err = rep.Header.Err
+	}
+	return path, err
+}
