@@ -114,7 +114,8 @@ func WithMaxReply(n int) Option { return func(c *config) { c.replyMax = n } }
 func WithWatchQueue(n int) Option { return func(c *config) { c.watchQueue = n } }
 
 // WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server the client
-// looks for a better one, and moves to it. A session that no server with quorum has seen gets a new id when it moves.
+// looks for a better one, and moves to it. A session that no server with quorum has seen gets a new id when it moves. One that a quorum has
+// made is not served without it (ZooKeeper since 3.7), so the option is for clients that begin at a bad moment.
 func WithReadOnly() Option { return func(c *config) { c.readOnly = true } }
 
 // WithDialer replaces net.Dialer. It gets addresses as the resolver returned them; without one (WithResolver) names as in the connect string.
