@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/tls"
+	"errors"
 	"net"
 	"net/http"
 	"strconv"
@@ -12,7 +14,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/keystore"
 )
 
 // Describe implements prometheus.Collector. The set is described by what Collect returns.
@@ -59,20 +63,98 @@ func (s *Server) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})
 }
 
-// serveMetrics opens the port of the metrics exporter, if one is configured.
+// MetricsError ends the node when the metrics exporter cannot start, as it does ZooKeeper. Source: operations section 4.1.
+type MetricsError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *MetricsError) Error() string {
+	return "server: metrics cannot be exported on " + e.Addr + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *MetricsError) Unwrap() error { return e.Err }
+
+// serveMetrics opens the ports of the metrics exporter, if one is configured.
 func (s *Server) serveMetrics() {
 	if s.cfg.Metrics.ClassName != config.PrometheusProvider {
 		return
 	}
-	addr := net.JoinHostPort(s.cfg.Metrics.Host, strconv.Itoa(s.cfg.Metrics.Port))
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		s.log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
-		return
-	}
-	s.metricsLn = ln
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metricsHandler())
 	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
-	s.start("metrics", func() { _ = s.web.Serve(ln) })
+	for _, p := range s.exporterPorts() {
+		addr := net.JoinHostPort(s.cfg.Metrics.Host, strconv.Itoa(p.port))
+		ln, err := s.listenExporter(addr, p)
+		if err != nil {
+			s.log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
+			s.fail(&MetricsError{addr, err})
+			return
+		}
+		s.metricsLn = ln
+		s.start("metrics", func() { _ = s.web.Serve(ln) })
+	}
+}
+
+// exporterPort is one port of the exporter.
+type exporterPort struct {
+	port       int
+	plain, tls bool
+}
+
+// exporterPorts is what to listen on: one port for both if the two are equal. With an HTTPS port, there is HTTP only if it
+// was asked for.
+func (s *Server) exporterPorts() (all []exporterPort) {
+	m := &s.cfg.Metrics
+	switch {
+	case m.HTTPSPort == config.PortUnset:
+		return []exporterPort{{port: m.Port, plain: true}}
+	case m.HTTPSPort == m.Port:
+		return []exporterPort{{port: m.Port, plain: true, tls: true}}
+	case m.Port != config.PortUnset && s.cfg.Given("metricsProvider.httpPort"):
+		all = append(all, exporterPort{port: m.Port, plain: true})
+	}
+	return append(all, exporterPort{port: m.HTTPSPort, tls: true})
+}
+
+// listenExporter opens one port.
+func (s *Server) listenExporter(addr string, p exporterPort) (net.Listener, error) {
+	var secure *tls.Config
+	if p.tls {
+		m := &s.cfg.Metrics
+		material := config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
+			CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
+		keys, err := keystore.Open(s.fs, &material, s.log)
+		if err != nil {
+			return nil, err
+		}
+		if secure = keys.Server(); secure == nil {
+			return nil, errExporterKeys
+		}
+	}
+	ln, err := net.Listen("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.plain && p.tls:
+		return admin.Unify(ln, secure, nil), nil
+	case p.tls:
+		return tls.NewListener(ln, secure), nil
+	}
+	return ln, nil
+}
+
+var errExporterKeys = errors.New("metricsProvider.httpsPort needs metricsProvider.ssl.keyStore.location")
+
+// clientAuth is whether scrapers show certificates.
+func clientAuth(m *config.Metrics) string {
+	switch {
+	case m.NeedClientAuth:
+		return "need"
+	case m.WantClientAuth:
+		return "want"
+	}
+	return "none"
 }

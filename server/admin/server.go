@@ -93,7 +93,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	ln = limit(ln, connectionsMax)
 	switch {
 	case s.o.TLS != nil && s.o.Plain:
-		ln = unify(ln, s.o.TLS, s.o.Node.InsecureConnection)
+		ln = Unify(ln, s.o.TLS, s.o.Node.InsecureConnection)
 	case s.o.TLS != nil:
 		ln = tls.NewListener(ln, s.o.TLS)
 	}

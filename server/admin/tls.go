@@ -27,7 +27,9 @@ type peek struct {
 	err error
 }
 
-func unify(ln net.Listener, cfg *tls.Config, insecure func()) *unified {
+// Unify returns a listener of which the connections are *tls.Conn or plain, as their first byte says. insecure, unless it is
+// nil, is called for each plain one, by any goroutine. Closing it closes ln.
+func Unify(ln net.Listener, cfg *tls.Config, insecure func()) net.Listener {
 	return &unified{Listener: ln, tls: cfg, insecure: insecure, accepted: make(chan peek), closed: make(chan struct{})}
 }
 

@@ -17,8 +17,6 @@ func checkSupported(cfg *config.Config, log *zap.Logger) error {
 	}
 	refuse(cfg.Distributed() && (cfg.SSLQuorum || cfg.PortUnification), "sslQuorum, portUnification: this version does not encrypt between servers")
 	refuse(cfg.Distributed() && cfg.QuorumAuth.EnableSASL, "quorum.auth.enableSasl: this version does not authenticate between servers")
-	refuse(cfg.Metrics.ClassName == config.PrometheusProvider && cfg.Metrics.HTTPSPort != config.PortUnset,
-		"metricsProvider.httpsPort: this version does not serve TLS")
 	if len(refused) > 0 {
 		return refused
 	}

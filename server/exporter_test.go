@@ -1,0 +1,113 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/pki"
+)
+
+// With an HTTPS port there is no HTTP unless that was asked for, and equal ports are one.
+func TestExporterPorts(t *testing.T) {
+	for text, want := range map[string][]exporterPort{
+		"":                                 {{port: 7000, plain: true}},
+		"metricsProvider.httpPort=7001\n":  {{port: 7001, plain: true}},
+		"metricsProvider.httpsPort=7002\n": {{port: 7002, tls: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{port: 7001, plain: true}, {port: 7002, tls: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{port: 7001, plain: true, tls: true}},
+		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{port: 7002, tls: true}},
+	} {
+		s := New(memConfig(), Options{})
+		s.cfg = config.Default()
+		if text != "" {
+			dir := t.TempDir()
+			name := filepath.Join(dir, "zoo.cfg")
+			require.NoError(t, os.WriteFile(name, []byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text), 0o600))
+			file, err := os.Open(name)
+			require.NoError(t, err)
+			s.cfg, _, err = config.Parse(file, name)
+			require.NoError(t, err)
+			require.NoError(t, file.Close())
+		}
+		require.Equal(t, want, s.exporterPorts(), text)
+	}
+}
+
+// secureExporter is a server whose exporter has the keys of ca.
+func secureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server {
+	t.Helper()
+	dir := t.TempDir()
+	cfg := config.Default()
+	cfg.DataDir, cfg.DataLogDir = filepath.Join(dir, "data"), filepath.Join(dir, "data")
+	cfg.ClientPort, cfg.ClientPortAddress, cfg.Admin.Enabled, cfg.PreAllocSizeKB = 0, "127.0.0.1", false, 0
+	m := &cfg.Metrics
+	m.ClassName, m.Host, m.Port, m.HTTPSPort = config.PrometheusProvider, "127.0.0.1", 0, 0
+	m.KeyStore.Location, m.TrustStore.Location = filepath.Join(dir, "key.pem"), filepath.Join(dir, "trust.pem")
+	require.NoError(t, os.WriteFile(m.KeyStore.Location, ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM(), 0o600))
+	require.NoError(t, os.WriteFile(m.TrustStore.Location, ca.PEM(), 0o600))
+	set(m)
+	s := New(cfg, Options{Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func TestExporterOverTLS(t *testing.T) {
+	ca := pki.NewCA("exporter")
+	scrape := func(s *Server, scheme string, leaf *pki.Leaf) (int, error) {
+		secure := &tls.Config{RootCAs: x509.NewCertPool()}
+		secure.RootCAs.AddCert(ca.Cert)
+		if leaf != nil {
+			secure.Certificates = []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}
+		}
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
+		resp, err := client.Get(scheme + "://" + s.metricsLn.Addr().String() + "/metrics")
+		if err != nil {
+			return 0, err
+		}
+		resp.Body.Close()
+		return resp.StatusCode, nil
+	}
+	known := ca.Issue(pki.Options{Name: "scraper"})
+	s := secureExporter(t, ca, func(*config.Metrics) {})
+	code, err := scrape(s, "https", known)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
+	_, err = scrape(s, "https", nil)
+	require.Error(t, err, "certificates are asked for by default")
+	code, err = scrape(s, "http", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code, "both on one port")
+
+	s = secureExporter(t, ca, func(m *config.Metrics) { m.Port, m.NeedClientAuth = config.PortUnset, false })
+	code, err = scrape(s, "https", nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
+	code, err = scrape(s, "http", nil)
+	require.False(t, err == nil && code == http.StatusOK, "HTTPS only")
+}
+
+// An exporter that cannot start ends the node: nobody would notice that a server is not watched.
+func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	for name, set := range map[string]func(*config.Metrics){
+		"port is taken": func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset },
+		"no such file":  func(m *config.Metrics) { m.KeyStore.Location += ".missing" },
+		"no key store":  func(m *config.Metrics) { m.KeyStore.Location = "" },
+	} {
+		s := secureExporter(t, pki.NewCA("exporter"), set)
+		var refused *MetricsError
+		require.ErrorAs(t, s.Wait(t.Context()), &refused, name)
+	}
+}
