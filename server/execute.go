@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 )
@@ -67,8 +69,8 @@ func (s *Server) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, pro
 	switch op {
 	case proto.OpExists:
 		b, err = state.ReadExists(b, req.Path, ids)
-		if req.Watch && err == proto.ErrNoNode {
-			s.store.watch(c, datatree.WatchExist, req.Path)
+		if req.Watch && err == proto.ErrNoNode && !s.store.watch(c, datatree.WatchExist, req.Path, s.cfg.MaxWatches) {
+			err = proto.ErrThrottledOp
 		}
 	case proto.OpGetData:
 		b, err = state.ReadData(b, req.Path, ids)
@@ -79,8 +81,8 @@ func (s *Server) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, pro
 		kind = datatree.WatchChild
 		b, err = state.ReadChildren2(b, req.Path, ids)
 	}
-	if req.Watch && err == proto.OK {
-		s.store.watch(c, kind, req.Path)
+	if req.Watch && err == proto.OK && !s.store.watch(c, kind, req.Path, s.cfg.MaxWatches) {
+		err = proto.ErrThrottledOp
 	}
 	return b, err
 }
@@ -132,7 +134,9 @@ func (s *Server) addWatch(c *conn, body, b []byte) ([]byte, proto.ErrCode) {
 	default:
 		return b, proto.ErrMarshallingError
 	}
-	s.store.watch(c, kind, req.Path)
+	if !s.store.watch(c, kind, req.Path, s.cfg.MaxWatches) {
+		return b, proto.ErrThrottledOp
+	}
 	return proto.AppendInt32(b, 0), proto.OK
 }
 
@@ -193,6 +197,16 @@ func (s *Server) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte,
 	defer st.watchMu.Unlock()
 	id := st.slot(c)
 	if id == 0 {
+		return b
+	}
+	wanted := st.watches.PathsOf(id)
+	for _, l := range lists {
+		wanted += len(l.paths)
+	}
+	if limit := s.cfg.MaxWatches; limit > 0 && wanted > limit {
+		// An error would leave the client believing that it watches.
+		s.log.Warn("closing a connection that brings more watches than warren.maxWatches", zap.Stringer("client_addr", c.remote), zap.Int("watches", wanted))
+		c.mu.out.closing = true
 		return b
 	}
 	for _, l := range lists {

@@ -54,7 +54,7 @@ func BenchmarkFanOut(b *testing.B) {
 		b.StopTimer()
 		s.store.mu.RLock()
 		for _, w := range conns {
-			s.store.watch(w, datatree.WatchData, []byte("/hot"))
+			s.store.watch(w, datatree.WatchData, []byte("/hot"), 0)
 		}
 		s.store.mu.RUnlock()
 		events.Store(0)

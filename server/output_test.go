@@ -18,7 +18,7 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	client, nc := tcpPair(t)
 	c := newConn(s, nc)
-	s.store.watch(c, datatree.WatchPersistent, []byte("/"))
+	s.store.watch(c, datatree.WatchPersistent, []byte("/"), 0)
 	c.mu.Lock()
 	c.mu.out.buf = appendHeaderReply(nil, 7, 1, proto.OK)
 	c.mu.out.closing = true

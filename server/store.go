@@ -49,13 +49,20 @@ func (st *store) slot(c *conn) datatree.WatcherID {
 	return c.watcher
 }
 
-// watch registers a watch of c. REQUIRES: mu or RLock.
-func (st *store) watch(c *conn, kind datatree.WatchKind, path []byte) {
+// watch registers a watch of c, and reports false if c would watch more than limit paths, 0 for any number. REQUIRES: mu or
+// RLock.
+func (st *store) watch(c *conn, kind datatree.WatchKind, path []byte, limit int) bool {
 	st.watchMu.Lock()
-	if id := st.slot(c); id != 0 {
-		st.watches.Add(id, kind, path)
+	defer st.watchMu.Unlock()
+	id := st.slot(c)
+	if id == 0 {
+		return true
 	}
-	st.watchMu.Unlock()
+	if limit > 0 && st.watches.PathsOf(id) >= limit && !st.watches.Has(id, proto.WatcherAny, path) {
+		return false
+	}
+	st.watches.Add(id, kind, path)
+	return true
 }
 
 // ephemeralsOf returns the paths of a session's ephemeral znodes. REQUIRES: mu or RLock.

@@ -163,8 +163,8 @@ func isStringTag(v *asn1.RawValue) bool {
 		return false
 	}
 	switch v.Tag {
-	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String, asn1.TagGeneralString, asn1.TagBMPString, 28:
-		return true // 28 is UniversalString
+	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String, asn1.TagGeneralString, asn1.TagBMPString:
+		return true
 	}
 	return false
 }

@@ -81,6 +81,7 @@ func subjects(t testing.TB) []struct {
 		{nameOf(t, oidCN, str(asn1.TagPrintableString, "p")), "CN=p"},
 		{nameOf(t, oidCN, str(asn1.TagT61String, "t\xe9")), "CN=t\ufffd"},
 		{nameOf(t, oidCN, str(asn1.TagBMPString, "\x00b")), `CN=\00b`},
+		{nameOf(t, oidCN, str(28, "b")), "CN=#1c0162"}, // UniversalString
 		{nameOf(t, oidCN, asn1.RawValue{Tag: asn1.TagInteger, Bytes: []byte{5}}), "CN=#020105"},
 	}
 }
