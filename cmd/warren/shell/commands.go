@@ -40,6 +40,8 @@ func commands() []*command {
 	}
 	version := local("version", "", "print the version of this program", runVersion)
 	version.wordsMax, version.needsSession = 0, true
+	watch := remote("watch", "[-d] [-c count] path", "show every change in a subtree until interrupted; -d with data", "dc:", 1, runFollow)
+	watch.talks = false // not the way that others do
 	closing := local("close", "", "close the session", runClose)
 	closing.needsSession = true
 	return []*command{
@@ -77,7 +79,7 @@ func commands() []*command {
 		own(local("help", "[command]", "list the commands", runHelp)),
 		own(remote("import", "[-a] [-l] [-n] [-o] file [path]", "create the znodes of an export; -a without ACLs, -l ACLs last, -n only check, -o overwrite", "alno", 1, runImport)),
 		own(remote("tree", "[-s] [-d depth] path", "draw a subtree", "sd:", 0, runTree)),
-		own(remote("watch", "[-d] [-c count] path", "show every change in a subtree until interrupted; -d with data", "dc:", 1, runFollow)),
+		own(watch),
 	}
 }
 

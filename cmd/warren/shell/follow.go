@@ -46,12 +46,11 @@ func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	s.link.followed.Store(&path)
 	defer s.link.followed.Store(nil)
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w, err := s.link.client.Watch(watching, path, client.WatchSubtree)
+	w, err := s.beginFollow(ctx, path, a)
 	if err != nil {
 		return err
 	}
+	defer w.Close()
 	if s.isTyped {
 		s.out.warn("watching " + path + ", Ctrl-C ends")
 	}
@@ -87,6 +86,20 @@ func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 		return &failure{text: "Interrupted", code: codeInterrupted, err: errInterrupted}
 	}
 	return ctx.Err()
+}
+
+// beginFollow sets the watch. That takes a connection; what comes later waits for one as long as it takes.
+func (s *Shell) beginFollow(ctx context.Context, path string, a *arguments) (*client.Watch, error) {
+	ctx, release := s.link.guard(ctx)
+	defer release()
+	err := a.unsent()
+	if ctx.Err() == nil {
+		var w *client.Watch
+		if w, err = s.link.watch(ctx, path, client.WatchSubtree); err == nil {
+			return w, nil
+		}
+	}
+	return nil, s.describe(err, context.Cause(ctx))
 }
 
 // dataOf returns what a changed znode holds now, nil if it cannot be read any more.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/seed94657493/warren/client"
@@ -218,7 +219,7 @@ func (im *importing) setACLs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := im.s.link.client.SetACL(ctx, path, acl, client.AnyVersion); err != nil {
+		if err := im.setACL(ctx, path, acl); err != nil {
 			f := im.s.describe(err, context.Cause(ctx))
 			f.hint = "all znodes were imported, but ACLs from this one up to the root of the import were not set; " + f.hint
 			f.isOwn = true
@@ -226,4 +227,14 @@ func (im *importing) setACLs(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// setACL sets an ACL that is not set already.
+func (im *importing) setACL(ctx context.Context, path string, acl []client.ACL) error {
+	now, _, err := im.s.link.client.GetACL(ctx, path)
+	if err == nil && slices.Equal(now, acl) {
+		return nil
+	}
+	_, err = im.s.link.client.SetACL(ctx, path, acl, client.AnyVersion)
+	return err
 }

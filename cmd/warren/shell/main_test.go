@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,10 +133,18 @@ func (x *tried) must(lines ...string) (stdout string) {
 	return stdout
 }
 
+// roots counts the subtrees of tests, so that tests can be repeated.
+var roots atomic.Int32
+
+// newRoot returns a path that no other test uses.
+func newRoot(t testing.TB) string {
+	return fmt.Sprintf("/%s-%d", strings.ToLower(t.Name()), roots.Add(1))
+}
+
 // tree makes a subtree of the test's own and returns its path.
 func (x *tried) tree(children ...string) string {
 	x.t.Helper()
-	root := "/" + strings.ToLower(strings.NewReplacer("/", "-", " ", "-").Replace(x.t.Name()))
+	root := newRoot(x.t)
 	x.must("create " + root)
 	for _, c := range children {
 		x.must("create " + root + c)

@@ -162,7 +162,7 @@ func TestWatches(t *testing.T) {
 // Whatever does not compare in a transcript, in JSON.
 func TestJSON(t *testing.T) {
 	x := open(t, Options{JSON: true, Quiet: true})
-	root := "/json"
+	root := newRoot(t)
 	decode := func(text string) (v map[string]any) {
 		t.Helper()
 		require.NoError(t, json.Unmarshal([]byte(text), &v), text)
@@ -264,6 +264,43 @@ func TestFollow(t *testing.T) {
 	lines := x.out.take()
 	require.Regexp(t, `(?m)^\d\d:\d\d:\d\d\.\d{3} Node(Created|DataChanged|Deleted) `+root+`/a 0x[0-9a-f]+$`, lines)
 	require.Equal(t, 3, strings.Count(lines, " Node"))
+}
+
+// A watch outlasts a lost connection, also one that other commands would not wait for, and says that it had one.
+func TestFollowOutlastsConnections(t *testing.T) {
+	r := newRelay(t, "127.0.0.1:0")
+	x, other := open(t, Options{Servers: r.addr, Quiet: true, ConnectWait: 100 * time.Millisecond}), quiet(t)
+	root := other.tree()
+	x.must("sync /")
+	interrupt := make(chan os.Signal, 1)
+	ctx, cancel := UntilInterrupt(t.Context(), interrupt)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.Line(ctx, "watch "+root)
+	}()
+	shows := func(what string, meanwhile func()) {
+		t.Helper()
+		var shown strings.Builder
+		require.Eventually(t, func() bool {
+			meanwhile()
+			shown.WriteString(x.out.take())
+			return strings.Contains(shown.String(), what)
+		}, 15*time.Second, time.Millisecond, what)
+	}
+	change := func() { other.must("set " + root + " x") }
+	shows("NodeDataChanged "+root, change)
+	r.close()
+	lost, release := x.link.guard(t.Context())
+	<-lost.Done()
+	release()
+	newRelay(t, r.addr)
+	shows("WatchRearmed "+root+" (connected again, changes in between may be missing)", func() {})
+	shows("NodeDataChanged "+root, change)
+	interrupt <- os.Interrupt
+	<-done
+	require.Equal(t, codeInterrupted, x.code)
 }
 
 func TestFollowIsInterrupted(t *testing.T) {
