@@ -204,6 +204,7 @@ func (cn *conn) write() {
 	defer timer.Stop()
 	last := time.Now()
 	var spare []byte
+	isShared := false // more than one call was waiting for its answer at the last write
 	for {
 		select {
 		case <-cn.gone:
@@ -216,13 +217,17 @@ func (cn *conn) write() {
 			timer.Reset(every)
 			cn.ping()
 		case <-cn.wake:
-			// Callers that are about to push get their turn first, so that one write carries the requests of all.
-			runtime.Gosched()
+			// Callers that are about to push get their turn first, so that one write carries the requests of all. A single
+			// caller is not made to wait for others: to step back wakes a thread.
+			if isShared {
+				runtime.Gosched()
+			}
 		}
 		cn.mu.Lock()
 		batch := cn.out
 		cn.out = spare[:0]
 		cn.sent = cn.pending.n
+		isShared = cn.pending.n > 1
 		cn.mu.Unlock()
 		if len(batch) == 0 {
 			spare = batch
