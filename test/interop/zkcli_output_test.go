@@ -77,6 +77,15 @@ func speak(t *testing.T, stdin string, name string, args ...string) spoken {
 		}
 		said.results = append(said.results, lines[i])
 	}
+	// Siblings are deleted in the order in which the server lists them to zkCli.sh, and in that of their names by ours.
+	for i := 0; i < len(said.events); i++ {
+		j := i
+		for j < len(said.events) && strings.Contains(said.events[j], "type:NodeDeleted") {
+			j++
+		}
+		slices.Sort(said.events[i:j])
+		i = max(i, j-1)
+	}
 	return said
 }
 
