@@ -92,12 +92,16 @@ func (n adminNode) Configuration() admin.Configuration {
 
 func (n adminNode) ConfigurationText() string { return n.cfg.MaskedText() }
 
-// Connections implements admin.Node. There is no TLS port.
+// Connections implements admin.Node.
 func (n adminNode) Connections() (plain, secure []admin.Connection) {
 	for _, c := range n.sortedConns() {
-		plain = append(plain, c.facts())
+		if c.securePort {
+			secure = append(secure, c.facts())
+		} else {
+			plain = append(plain, c.facts())
+		}
 	}
-	return plain, nil
+	return plain, secure
 }
 
 // facts is the connection as the command connections shows it, and as cons and stat do.

@@ -46,12 +46,8 @@ func (s *Server) certified(c admin.Credentials) ([]datatree.Identity, bool) {
 	if c.Certificate == nil || !s.cfg.Admin.NeedClientAuth {
 		return nil, false
 	}
-	name := c.Certificate.Subject.String()
-	ids := []datatree.Identity{datatree.NewX509Identity(name, s.cfg.X509SuperUser)}
-	if s.cfg.X509SuperUser != "" && name == s.cfg.X509SuperUser {
-		ids = append(ids, datatree.SuperIdentity(name))
-	}
-	return ids, true
+	ids, err := s.security.names.identities(c.Certificate)
+	return ids, err == nil
 }
 
 // InsecureConnection implements admin.Node.

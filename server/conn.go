@@ -23,6 +23,7 @@ type conn struct {
 	nc          net.Conn
 	raw         syscall.RawConn // nil if nc is not a socket
 	secure      *secureConn     // nc, as long as it may be TLS; see tls.go
+	securePort  bool            // it came to secureClientPort; set before serve
 	remote      netip.AddrPort
 	established time.Time // when the socket was accepted
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
@@ -43,6 +44,15 @@ func scraped(t *testing.T) map[string]bool {
 	require.NoError(t, err)
 	http.DefaultClient.CloseIdleConnections()
 	names := map[string]bool{"up": true} // Prometheus' own
+	s.exportExpiry(nil)                  // as a server with TLS does
+	described := make(chan *prometheus.Desc, 1000)
+	s.registry.Describe(described)
+	close(described)
+	for d := range described {
+		if name := strings.Split(d.String(), `"`)[1]; strings.HasPrefix(name, "warren_tls_") {
+			names[name] = true
+		}
+	}
 	for line := range strings.Lines(string(body)) {
 		if name := regexp.MustCompile(`^\w+`).FindString(line); name != "" {
 			names[name] = true

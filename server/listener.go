@@ -118,6 +118,7 @@ func (s *Server) accept(ln net.Listener) {
 // admit starts a reader for a connection, or closes it if there are too many.
 func (s *Server) admit(nc net.Conn, speaks language) {
 	c := newConn(s, nc)
+	c.securePort = speaks == speaksTLS
 	if speaks != speaksPlain && !c.guard(speaks) {
 		s.reject(nc)
 		return
