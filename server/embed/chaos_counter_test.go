@@ -1,0 +1,122 @@
+package embed
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+)
+
+// counters is programs with the native client, which count together: each adds one if nobody else did since it looked. None of
+// their sessions may end.
+type counters struct {
+	*chaos
+	clients        []*client.Client
+	known, unknown atomic.Int64 // additions that were acknowledged, and that may have happened
+}
+
+const counterClients = 3
+
+// startCounters begins to count, until the faults are over.
+func (c *chaos) startCounters(wg *sync.WaitGroup) *counters {
+	n := &counters{chaos: c}
+	for i := range counterClients {
+		k, err := client.Dial(c.finish, c.e.ConnectString(), client.WithSessionTimeout(time.Minute), client.WithConnectTimeout(time.Second),
+			client.WithBackoff(0, 20*time.Millisecond))
+		require.NoError(c, err)
+		n.clients = append(n.clients, k)
+		c.Cleanup(func() { _ = k.Close() })
+		if i == 0 {
+			_, err = k.Create(c.finish, "/count", []byte("0"), client.Persistent)
+			require.NoError(c, err)
+		}
+		_, err = k.Create(c.finish, n.name(i), nil, client.Ephemeral)
+		require.NoError(c, err)
+		wg.Go(func() { n.count(i, k) })
+	}
+	wg.Go(func() { n.follow(n.clients[0]) })
+	return n
+}
+
+func (n *counters) name(i int) string { return fmt.Sprintf("/counter-%d", i) }
+
+func (n *counters) breach(format string, args ...any) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.broken = append(n.broken, fmt.Sprintf(format, args...))
+}
+
+// count adds ones.
+func (n *counters) count(i int, k *client.Client) {
+	var seen client.Stat
+	for n.over.Err() == nil {
+		ctx, cancel := context.WithTimeout(n.finish, replyTimeout)
+		data, stat, err := k.Get(ctx, "/count")
+		if err == nil {
+			if stat.Version < seen.Version {
+				n.breach("counter %d: version %d after %d", i, stat.Version, seen.Version)
+			}
+			if string(data) != strconv.Itoa(int(stat.Version)) {
+				n.breach("counter %d: %q at version %d", i, data, stat.Version)
+			}
+			seen = stat
+			stat, err = k.Set(ctx, "/count", []byte(strconv.Itoa(int(stat.Version)+1)), stat.Version)
+			switch {
+			case err == nil:
+				n.known.Add(1)
+				seen = stat
+			case client.MayHaveApplied(err):
+				n.unknown.Add(1)
+			}
+		}
+		cancel()
+		pause := time.NewTimer(time.Millisecond)
+		<-pause.C
+	}
+}
+
+// follow watches the counter grow.
+func (n *counters) follow(k *client.Client) {
+	last := int32(-1)
+	for node, err := range k.Follow(n.over, "/count") {
+		if err != nil {
+			if n.over.Err() == nil {
+				n.breach("following the counter: %v", err)
+			}
+			return
+		}
+		if node.Stat.Version < last {
+			n.breach("the counter went back from %d to %d", last, node.Stat.Version)
+		}
+		last = node.Stat.Version
+	}
+}
+
+// judge compares the counter with what was counted.
+func (n *counters) judge() {
+	for i, k := range n.clients {
+		if st := k.State(); st.State == client.Expired {
+			n.breach("counter %d: session %v has expired", i, st.SessionID)
+			continue
+		}
+		require.NoError(n, k.Sync(n.finish, "/"), "%s", n.describe())
+		_, stat, err := k.Get(n.finish, "/count")
+		require.NoError(n, err)
+		if v := int64(stat.Version); v < n.known.Load() || v > n.known.Load()+n.unknown.Load() {
+			n.breach("the counter is at %d: %d were acknowledged and %d more may have happened", v, n.known.Load(), n.unknown.Load())
+		}
+		id, _ := k.Session()
+		stat, ok, err := k.Exists(n.finish, n.name(i))
+		require.NoError(n, err)
+		if !ok || stat.EphemeralOwner != id {
+			n.breach("counter %d: session %v lives, its ephemeral is %v with owner %v", i, id, ok, stat.EphemeralOwner)
+		}
+		require.NoError(n, k.Close())
+	}
+}
