@@ -1,0 +1,121 @@
+package server_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// A client goes on at another server while its old connection lives: the old one is told so, and closed.
+func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	for _, from := range e.IDs() {
+		for _, to := range e.IDs() {
+			old := connect(t, e, from, wire.Options{})
+			_, err := old.Create("/mine", nil, proto.ModeEphemeral)
+			require.NoError(t, err)
+			c := connect(t, e, to, old.Resume())
+			require.Equal(t, old.Session(), c.Session())
+			if from == to {
+				<-old.Done()
+			} else {
+				_, err = old.SetData("/mine", []byte("late"), -1)
+				require.Error(t, err, "from %d to %d", from, to)
+				<-old.Done()
+			}
+			data, st, err := c.GetData("/mine", false)
+			require.NoError(t, err)
+			require.Empty(t, data, "what the old connection sends has no effect")
+			require.Equal(t, c.Session(), st.EphemeralOwner)
+			require.NoError(t, c.CloseSession())
+			again := connect(t, e, from, wire.Options{})
+			require.NoError(t, again.Sync("/"))
+			_, err = again.Exists("/mine", false)
+			require.ErrorIs(t, err, proto.ErrNoNode)
+		}
+	}
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// The leader decides that a client has been silent, wherever it was served, and the ephemerals go everywhere.
+func TestSilentSessionExpiresEverywhere(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, TickTime: 50 * time.Millisecond})
+	others := map[int]*wire.Conn{}
+	for _, id := range e.IDs() {
+		others[id] = connect(t, e, id, wire.Options{})
+	}
+	for _, id := range e.IDs() {
+		gone := make(chan struct{}, 1)
+		watcher := connect(t, e, id%len(e.IDs())+1, wire.Options{Observe: func(p wire.Packet) {
+			if p.Event != nil && p.Event.Type == proto.EventNodeDeleted {
+				gone <- struct{}{}
+			}
+		}})
+		c := connect(t, e, id, wire.Options{TimeoutMs: 100})
+		_, err := c.Create("/mine", nil, proto.ModeEphemeral)
+		require.NoError(t, err)
+		require.NoError(t, watcher.Sync("/"))
+		_, err = watcher.Exists("/mine", true)
+		require.NoError(t, err)
+		began := time.Now()
+		<-gone
+		require.Less(t, time.Since(began), 10*time.Second)
+		<-c.Done()
+		for _, other := range others {
+			require.NoError(t, other.Sync("/"))
+			_, err := other.Exists("/mine", false)
+			require.ErrorIs(t, err, proto.ErrNoNode)
+		}
+		_, err = wire.Dial(e.Addr(id), c.Resume())
+		require.ErrorIs(t, err, wire.ErrRejected)
+	}
+}
+
+// A session lives as long as its client is heard of by any server.
+func TestSessionIsKeptAliveByFollowers(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	var clients []*wire.Conn
+	for _, id := range e.IDs() {
+		c := connect(t, e, id, wire.Options{TimeoutMs: 1000})
+		_, err := c.Create(fmt.Sprintf("/of-%d", id), nil, proto.ModeEphemeral)
+		require.NoError(t, err)
+		clients = append(clients, c)
+	}
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	for range 10 { // two timeouts
+		<-ticker.C
+		for _, c := range clients {
+			require.NoError(t, c.Ping())
+		}
+	}
+	for i, c := range clients {
+		_, err := c.Exists(fmt.Sprintf("/of-%d", e.IDs()[i]), false)
+		require.NoError(t, err)
+	}
+}
+
+func TestUnknownSessionIsRejectedEverywhere(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	id := proto.SessionID(0x5123456789abcdef)
+	password := proto.SessionPassword(id)
+	live := connect(t, e, 1, wire.Options{})
+	for _, server := range e.IDs() {
+		_, err := wire.Dial(e.Addr(server), wire.Options{Session: id, Password: password[:]})
+		require.ErrorIs(t, err, wire.ErrRejected, "no such session")
+		_, err = wire.Dial(e.Addr(server), wire.Options{Session: live.Session()})
+		require.ErrorIs(t, err, wire.ErrRejected, "a wrong password")
+		o := live.Resume()
+		o.LastZxid = 1 << 40
+		_, err = wire.Dial(e.Addr(server), o)
+		require.Error(t, err, "the client has seen what this server has not")
+		require.NotErrorIs(t, err, wire.ErrRejected, "the session may live elsewhere")
+		require.NoError(t, live.Ping(), "nobody was harmed")
+	}
+}
