@@ -26,6 +26,7 @@ type channel struct {
 		conn    net.Conn
 		since   time.Time  // when conn was made
 		wake    *sync.Cond // conn or slots have changed
+		owed    bool       // something was sent on conn, and nothing was heard since: it may be lost
 		dialing bool
 		stopped bool
 		next    time.Time     // no attempt to connect before
@@ -72,6 +73,9 @@ func (c *channel) send(m *zab.Message) {
 	}
 }
 
+// wanted reports whether a connection is wanted: something is to be sent, or was perhaps lost. REQUIRES: c.mu.
+func (c *channel) wanted() bool { return c.mu.owed || c.waiting() }
+
 // waiting reports whether something is to be sent. REQUIRES: c.mu.
 func (c *channel) waiting() bool {
 	for i := range c.mu.slots {
@@ -104,11 +108,12 @@ func (c *channel) dial(now bool) {
 	}
 }
 
-// connect tries to connect as long as something is to be sent; if the other side has asked for it, at once.
+// connect tries to connect as long as a connection is wanted; if the other side has asked for it, at once.
 func (c *channel) connect(asked bool) {
+	first := true // of the attempts that fail one after the other
 	for {
 		c.mu.Lock()
-		if c.mu.stopped || c.mu.conn != nil || !asked && !c.waiting() {
+		if c.mu.stopped || c.mu.conn != nil || !asked && !c.wanted() {
 			c.mu.dialing = false
 			c.mu.Unlock()
 			return
@@ -124,7 +129,11 @@ func (c *channel) connect(asked bool) {
 		nc, err := c.introduce()
 		if err != nil {
 			c.e.p.stats.dialFailures.Add(1)
-			c.e.p.log.Debug("connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Error(err))
+			level := zap.DebugLevel
+			if first {
+				level, first = zap.InfoLevel, false
+			}
+			c.e.p.log.Log(level, "connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Strings("addrs", c.addresses), zap.Error(err))
 		}
 		if nc != nil {
 			c.mu.Lock()
@@ -191,6 +200,7 @@ func (c *channel) replace(nc net.Conn) {
 	}
 	c.mu.conn, c.mu.since = nc, time.Now()
 	if nc != nil {
+		c.mu.owed = false
 		// What has waited for long for a connection may not be true any more. PeerUp asks for what is.
 		for i := range c.mu.slots {
 			if s := &c.mu.slots[i]; time.Since(s.at) > c.e.p.cfg.Timeouts.Stale {
@@ -229,7 +239,7 @@ func (c *channel) talk(nc net.Conn) {
 	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)), zap.Stringer("peer_addr", nc.RemoteAddr()))
 	began := time.Now()
 	p.cfg.Handler.PeerUp(c.peer)
-	err := c.e.listen(nc, c.peer)
+	err := c.listen(nc)
 	if time.Since(began) > p.cfg.Timeouts.RedialMax {
 		c.mu.Lock()
 		c.mu.pause = 0
@@ -243,14 +253,14 @@ func (c *channel) talk(nc net.Conn) {
 	c.hangUp(nc)
 }
 
-// hangUp ends nc. If something is to be sent, a new connection is made.
+// hangUp ends nc. If one is wanted, a new connection is made: then PeerUp lets the core repeat what may be lost.
 func (c *channel) hangUp(nc net.Conn) {
 	_ = nc.Close()
 	c.mu.Lock()
 	if c.mu.conn == nc {
 		c.mu.conn = nil
 	}
-	again := c.mu.conn == nil && c.waiting()
+	again := c.mu.conn == nil && c.wanted()
 	c.mu.wake.Broadcast()
 	c.mu.Unlock()
 	if again {
@@ -279,6 +289,7 @@ func (c *channel) write(nc net.Conn) {
 				frames++
 			}
 		}
+		c.mu.owed = true
 		c.mu.Unlock()
 		_ = nc.SetWriteDeadline(time.Now().Add(c.e.p.cfg.Timeouts.Write))
 		if _, err := nc.Write(out); err != nil {

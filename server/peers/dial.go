@@ -10,11 +10,14 @@ import (
 // keepAlive lets the kernel find out about peers that are gone without a word, beside the pings of the protocol.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3}
 
-// tune sets the options of a connection between servers.
-func tune(nc net.Conn) {
+// tune sets the options of a connection between servers. What the other side does not acknowledge within Timeouts.Write ends the
+// connection, even if nobody writes more: without that, what was sent into a partition is repeated ever more seldom, and
+// arrives long after the partition has healed.
+func (p *Peers) tune(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(keepAlive)
 		_ = t.SetNoDelay(true)
+		setUserTimeout(t, p.cfg.Timeouts.Write)
 	}
 }
 
@@ -70,6 +73,6 @@ func (p *Peers) dialAny(ctx context.Context, addresses []string) (net.Conn, erro
 	if won == nil {
 		return nil, errors.Join(failures...)
 	}
-	tune(won)
+	p.tune(won)
 	return won, nil
 }

@@ -1,17 +1,12 @@
 package peers
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"slices"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
@@ -110,52 +105,6 @@ func (e *election) serveAnonymous(nc net.Conn) {
 	e.mu.Lock()
 	delete(e.mu.anonymous, id)
 	e.mu.Unlock()
-}
-
-// listen reads the frames of one connection until it ends.
-func (e *election) listen(nc net.Conn, from proto.ServerID) error {
-	r := bufio.NewReaderSize(nc, 4<<10)
-	var frame []byte
-	for {
-		var head [4]byte
-		if _, err := io.ReadFull(r, head[:]); err != nil {
-			return err
-		}
-		size := int32(binary.BigEndian.Uint32(head[:]))
-		if size <= 0 || size > frameMax {
-			return fmt.Errorf("%w: length %d, allowed are 1 to %d", ErrFrame, size, frameMax)
-		}
-		var err error
-		if frame, err = readGrowing(r, frame, int(size)); err != nil {
-			return err
-		}
-		e.p.stats.framesIn.Add(1)
-		var m zab.Message
-		ok, err := decodeElection(frame, &m)
-		if err != nil {
-			e.p.log.Debug("dropping election frame", zap.Int64("peer_id", int64(from)), zap.Error(err))
-		}
-		if ok {
-			m.From, m.To = from, e.p.cfg.ID
-			e.p.cfg.Handler.Election(m)
-		}
-	}
-}
-
-// readGrowing reads n bytes into b, whose memory grows with what arrives.
-func readGrowing(r io.Reader, b []byte, n int) ([]byte, error) {
-	b = b[:0]
-	for len(b) < n {
-		if len(b) == cap(b) {
-			b = append(b, make([]byte, min(n-len(b), max(4<<10, len(b))))...)[:len(b)]
-		}
-		m, err := io.ReadFull(r, b[len(b):min(n, cap(b))])
-		b = b[:len(b)+m]
-		if err != nil {
-			return b, err
-		}
-	}
-	return b, nil
 }
 
 // stop ends all channels.

@@ -247,7 +247,7 @@ func TestQuestionCrossesTheCall(t *testing.T) {
 	requireEnd(t, w.greet(3, 1))
 	three.peers.SendElection(vote(1, 2))
 	requireRound(t, nc, 2)
-	require.Len(t, three.up, 1)
+	three.wait("PeerUp", func() bool { return len(three.up) == 1 })
 }
 
 // A server with a larger id is asked, and not again before it could call back.
@@ -371,6 +371,42 @@ func TestElectionFrames(t *testing.T) {
 		require.NoError(t, err)
 		requireEnd(t, nc)
 	}
+}
+
+// What was sent may be lost with its connection: then there is a new one, so that the core can repeat it. Not so if the peer has
+// answered.
+func TestWhatMayBeLost(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	three := w.start(3)
+	three.peers.SendElection(vote(1, 1))
+	ln := w.ports[w.member(1).Election[0]]
+	for i := range 3 {
+		nc, err := ln.Accept()
+		require.NoError(t, err)
+		_, err = readGreeting(nc)
+		require.NoError(t, err)
+		three.wait("PeerUp", func() bool { return len(three.up) == i+1 })
+		if i > 0 {
+			three.peers.SendElection(vote(1, 1))
+		}
+		requireRound(t, nc, 1)
+		if i == 2 {
+			_, err = nc.Write(appendElection(nil, vote(3, 2)))
+			require.NoError(t, err)
+			three.heard(1, 2)
+		}
+		nc.Close()
+	}
+	c := three.peers.election.find(1)
+	require.Eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.mu.conn == nil
+	}, patience, time.Millisecond)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.False(t, c.mu.dialing)
+	require.False(t, c.wanted())
 }
 
 // A peer that accepts connections and ends them at once is not called in a tight loop.

@@ -119,11 +119,12 @@ func (l *Link) queued(size, packets int) {
 
 // Stream lets write produce a part of the output, in its turn: after what was sent before, and before what is sent after. It runs
 // in a goroutine of the link and ends early, with an error of w, when the link does; an error of write aborts the link. Small
-// writes are gathered. If the link takes no more, write is not called.
+// writes are gathered. If the link takes no more, write is not called. Until it has run it counts as streamBuffer bytes.
 func (l *Link) Stream(write func(w io.Writer) error) {
 	l.mu.Lock()
 	if l.mu.state == linkOpen {
 		l.mu.queue = append(l.mu.queue, piece{stream: write})
+		l.queued(streamBuffer, 0)
 	}
 	l.mu.Unlock()
 	l.Flush()

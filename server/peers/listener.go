@@ -102,7 +102,7 @@ func (p *Peers) accept(ln net.Listener, at *port) {
 		nc, err := ln.Accept()
 		switch {
 		case err == nil:
-			tune(nc)
+			p.tune(nc)
 			if !p.track(nc) {
 				return
 			}

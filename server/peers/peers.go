@@ -217,8 +217,11 @@ func (p *Peers) untrack(nc net.Conn) {
 
 // refuse closes the connection of somebody who is not wanted.
 func (p *Peers) refuse(nc net.Conn, at *port, err error) {
-	p.stats.refused.Add(1)
-	p.log.Debug("refusing connection", zap.String("port", at.name), zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(err))
+	level := zap.DebugLevel
+	if n := p.stats.refused.Add(1); n&(n-1) == 0 { // more and more seldom: anybody can be the cause
+		level = zap.InfoLevel
+	}
+	p.log.Log(level, "refusing connection", zap.String("port", at.name), zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(err))
 	p.untrack(nc)
 }
 

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -104,7 +105,11 @@ func (l *Link) serve(in *input) {
 	reason := l.mu.reason
 	l.mu.Unlock()
 	<-l.done
-	l.p.log.Debug("link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)), zap.Error(reason))
+	level := zap.DebugLevel
+	if errors.Is(reason, ErrPacket) || errors.Is(reason, ErrSlow) {
+		level = zap.WarnLevel
+	}
+	l.p.log.Log(level, "link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)), zap.Error(reason))
 	l.p.forget(l)
 }
 

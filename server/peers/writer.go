@@ -11,7 +11,7 @@ const (
 	writeMax = 256 << 10
 	// piecesKept is how many buffers of pieces a link keeps for reuse.
 	piecesKept = 4
-	// streamBuffer gathers the small writes of a stream.
+	// streamBuffer gathers the small writes of a stream, in bytes.
 	streamBuffer = 64 << 10
 )
 
@@ -59,13 +59,19 @@ func (l *Link) put(p *piece) error {
 		if err := stream(w); err != nil {
 			return err
 		}
+		defer l.written(streamBuffer)
 		return w.Flush()
 	}
 	n, err := socket{l}.Write(p.bytes)
-	l.mu.Lock()
-	l.mu.size -= n
-	l.mu.Unlock()
+	l.written(n)
 	return err
+}
+
+// written takes back what queued has counted.
+func (l *Link) written(size int) {
+	l.mu.Lock()
+	l.mu.size -= size
+	l.mu.Unlock()
 }
 
 // finish ends the output of a link that is closed. The input is read to its end, so that it does not turn the end into a reset
