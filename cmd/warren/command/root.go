@@ -61,7 +61,7 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
-		newBackupCommand(), newRestoreCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newVersionCommand())
+		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newVersionCommand())
 	return root
 }
 

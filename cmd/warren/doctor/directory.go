@@ -1,0 +1,297 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Directory is the data directories of one server.
+type Directory struct {
+	FS      vfs.FS
+	DataDir string
+	LogDir  string // dataLogDir; DataDir if it is the same
+	// Member says that the server takes part in an ensemble, so that it needs a file myid.
+	Member bool
+	// MaxFrameBytes is jute.maxbuffer of the clients.
+	MaxFrameBytes int64
+	// Mount returns the kind of file system that holds a path, such as ext4; nil: not looked at.
+	Mount func(path string) (kind string, err error)
+	// Measure makes the disk be measured, which writes a file.
+	Measure bool
+	// Now is the clock that measures.
+	Now func() time.Time
+}
+
+const formatFolder = "version-2"
+
+// The remedies that several checks share.
+const (
+	remedyResync = "if the other servers of the ensemble are healthy, move the version-2 directories of this server away and let it " +
+		"synchronize; otherwise warren restore from a backup, or warren wal repair, which says what it would lose"
+	remedyPurge = "set autopurge.purgeInterval, or remove old files with zkCleanup.sh"
+)
+
+// directoryCheck is one look at a directory.
+type directoryCheck struct {
+	*Directory
+	Findings
+	snapDir, logDir string
+	newest          proto.Zxid // of the newest snapshot that is whole, -1 if there is none
+	last            proto.Zxid // txn with which the log ends, -1 if that is not known
+}
+
+// Check looks at the directories.
+func (d *Directory) Check() Findings {
+	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder), logDir: filepath.Join(d.LogDir, formatFolder),
+		newest: -1, last: -1}
+	if c.exists() {
+		c.mixed()
+		c.snapshots()
+		c.log()
+		c.epochs()
+		c.strays()
+	}
+	c.identity()
+	c.place()
+	c.Findings.Sort()
+	return c.Findings
+}
+
+// exists looks whether there is anything.
+func (c *directoryCheck) exists() bool {
+	for _, dir := range []string{c.snapDir, c.logDir} {
+		if _, err := c.FS.List(dir); errors.Is(err, fs.ErrNotExist) {
+			c.add(Notice, "directory", dir, "", "does not exist: a server begins with an empty tree, or takes it from its leader")
+			return false
+		} else if err != nil {
+			c.add(Critical, "directory", dir, "let the user of the server read and write it", "cannot be read: %v", err)
+			return false
+		}
+	}
+	return true
+}
+
+// mixed looks for snapshots among logs and the other way round. Source: storage section 1.3.
+func (c *directoryCheck) mixed() {
+	if c.snapDir == c.logDir {
+		return
+	}
+	for dir, stranger := range map[string]string{c.logDir: "snapshot.", c.snapDir: "log."} {
+		names, err := c.FS.List(dir)
+		if err != nil {
+			continue
+		}
+		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, stranger) }); i >= 0 {
+			c.add(Critical, "mixed-directories", filepath.Join(dir, names[i]), "move the files log.* to dataLogDir and snapshot.* to dataDir",
+				"is in the wrong directory: the server does not start")
+		}
+	}
+}
+
+// snapshots verifies every snapshot.
+func (c *directoryCheck) snapshots() {
+	names, err := c.FS.List(c.snapDir)
+	if err != nil {
+		return
+	}
+	good, damaged := 0, 0
+	type found struct {
+		zxid proto.Zxid
+		name string
+		err  error
+	}
+	var all []found
+	for _, name := range names {
+		zxid, _, ok := snapshot.ParseName(name)
+		if !ok {
+			continue
+		}
+		_, err := snapshot.Verify(c.FS, filepath.Join(c.snapDir, name))
+		all = append(all, found{zxid, name, err})
+		if err == nil {
+			good++
+			c.newest = max(c.newest, zxid)
+		} else {
+			damaged++
+		}
+	}
+	for _, f := range all {
+		if f.err == nil {
+			continue
+		}
+		severity, remedy := Warning, "move it away; the server passes it over"
+		if f.zxid >= c.newest {
+			severity = Error
+			remedy = "move it away: the server starts from the one before, if the log reaches back to it; look for a failing disk"
+		}
+		c.add(severity, "snapshot-damaged", filepath.Join(c.snapDir, f.name), remedy, "%v", f.err)
+	}
+	logs, _ := wal.Names(c.FS, c.logDir) // log says what is wrong with them
+	if good == 0 && (len(logs) > 0 || damaged > 0) {
+		c.add(Critical, "no-snapshot", c.snapDir, remedyResync, "there is no snapshot that is whole: the server does not start")
+	}
+	if good > 20 {
+		c.add(Warning, "purge", c.snapDir, remedyPurge, "%d snapshots are kept: nobody removes old ones", good)
+	}
+	if c.newest >= 0 {
+		c.shape()
+	}
+}
+
+// log verifies what a server replays, and then the older files.
+func (c *directoryCheck) log() {
+	names, err := wal.Names(c.FS, c.logDir)
+	if err != nil {
+		c.add(Critical, "log-names", c.logDir, "keep one of the files and move the other away", "%v", err)
+		return
+	}
+	if len(names) == 0 {
+		if c.newest > 0 {
+			c.add(Notice, "log-missing", c.logDir, "if it is not meant so, as after a restore, look whether dataLogDir was moved without its files",
+				"there is no log after snapshot %v", c.newest)
+		}
+		c.last = c.newest
+		return
+	}
+	from := max(c.newest, 0) + 1
+	report, err := wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, nil)
+	var damage *wal.Error
+	switch {
+	case errors.As(err, &damage) && errors.Is(err, wal.ErrGap):
+		c.add(Critical, "log-gap", damage.File, "put the missing file back; "+remedyResync, "txns are missing before %v: %s", damage.Zxid, damage.Reason)
+	case errors.As(err, &damage):
+		c.add(Critical, "log-damaged", damage.File, remedyResync, "at offset %d, txn %v: %s", damage.Offset, damage.Zxid, damage.Reason)
+	case err != nil:
+		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", err)
+	default:
+		c.last = report.Last
+		for _, repair := range report.Repairs {
+			c.add(Warning, "log-torn", c.logDir, "none is needed: the server cuts it off when it starts; ZooKeeper may need warren wal repair", "%s", repair)
+		}
+	}
+	needed := wal.Needed(names, from)
+	for _, name := range names[:len(names)-len(needed)] {
+		if _, err := wal.Scan(c.FS, filepath.Join(c.logDir, name), func(*wal.Record) error { return nil }); err != nil {
+			c.add(Warning, "log-damaged-old", filepath.Join(c.logDir, name), "take a backup now: it is needed only if the newest snapshot is lost", "%v", err)
+		}
+	}
+	if len(names) > 100 {
+		c.add(Warning, "purge", c.logDir, remedyPurge, "%d log files are kept: nobody removes old ones", len(names))
+	}
+	if c.last >= 0 && c.newest >= 0 {
+		c.digest()
+	}
+}
+
+// epochs compares the epoch files with each other and with the log. Source: storage section 1.4.
+func (c *directoryCheck) epochs() {
+	read := func(name string) (epoch int64, ok bool) {
+		path := filepath.Join(c.snapDir, name)
+		text, err := readFile(c.FS, path, 64)
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, false
+		}
+		if err == nil {
+			line, _, _ := strings.Cut(text, "\n")
+			epoch, err = strconv.ParseInt(line, 10, 64)
+		}
+		if err != nil {
+			c.add(Critical, "epoch", path, remedyResync, "cannot be read: %v", err)
+		}
+		return epoch, err == nil
+	}
+	accepted, hasAccepted := read("acceptedEpoch")
+	current, hasCurrent := read("currentEpoch")
+	if hasCurrent && hasAccepted && current > accepted {
+		c.add(Critical, "epoch", c.snapDir, remedyResync, "currentEpoch %d is above acceptedEpoch %d: the server does not start", current, accepted)
+	}
+	if hasCurrent && c.last >= 0 && c.last.Epoch() > current {
+		c.add(Critical, "epoch", c.snapDir, remedyResync, "the log ends with %v, but currentEpoch is %d: the server does not start", c.last, current)
+	}
+	if c.Member && hasCurrent != hasAccepted {
+		c.add(Warning, "epoch", c.snapDir, "none is needed: the server makes it anew from the log", "one of currentEpoch and acceptedEpoch is missing")
+	}
+}
+
+// strays looks for what interrupted runs and tools have left. Source: storage section 1.2.
+func (c *directoryCheck) strays() {
+	dirs := []string{c.snapDir}
+	if c.logDir != c.snapDir {
+		dirs = append(dirs, c.logDir)
+	}
+	for _, dir := range dirs {
+		names, err := c.FS.List(dir)
+		if err != nil {
+			continue
+		}
+		for _, name := range names {
+			path := filepath.Join(dir, name)
+			switch {
+			case strings.HasPrefix(name, "repair."):
+				c.add(Notice, "stray-file", path, "remove it when the repair is known to be right", "was set aside by a repair")
+			case strings.HasSuffix(name, ".tmp"):
+				c.add(Notice, "stray-file", path, "remove it", "was left by an interrupted write; ZooKeeper may load a snapshot of this name")
+			case strings.HasPrefix(name, "log.") && strings.Count(name, ".") > 1:
+				c.add(Warning, "stray-file", path, "move it away", "ZooKeeper reads it as a log beside the real one")
+			}
+		}
+	}
+}
+
+// identity looks at myid. Source: operations section 1.2.
+func (c *directoryCheck) identity() {
+	path := filepath.Join(c.DataDir, "myid")
+	text, err := readFile(c.FS, path, 4096)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if c.Member {
+			c.add(Error, "myid", path, "write the N of this server's line server.N into it", "is missing: the server does not start")
+		}
+		return
+	case err != nil:
+		c.add(Error, "myid", path, "let the user of the server read it", "%v", err)
+		return
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	id, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	switch {
+	case err != nil:
+		c.add(Error, "myid", path, "write the N of this server's line server.N into it", "holds %q, which is no number", line)
+	case id < 1 || id > 255:
+		c.add(Warning, "myid", path, "choose an id from 1 to 255", "holds %d, which does not fit into session ids", id)
+	case strings.TrimSpace(line) != line:
+		c.add(Warning, "myid", path, "remove the blanks", "has blanks around the number, with which ZooKeeper does not start")
+	}
+}
+
+// readFile returns the text of a small file.
+func readFile(fsys vfs.FS, path string, most int) (string, error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	size, err := f.Size()
+	if err != nil {
+		return "", err
+	}
+	if size > int64(most) {
+		return "", fmt.Errorf("%s has %d bytes, more than %d", path, size, most)
+	}
+	b := make([]byte, size)
+	if _, err := f.ReadAt(b, 0); err != nil && size > 0 {
+		return "", err
+	}
+	return string(b), nil
+}

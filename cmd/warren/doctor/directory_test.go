@@ -1,0 +1,276 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+const fixtures = "../../../test/testdata/fixtures/zookeeper-3.8/"
+
+// put writes a file, durably.
+func put(t testing.TB, fsys vfs.FS, name string, data []byte) {
+	t.Helper()
+	require.NoError(t, fsys.MkdirAll(filepath.Dir(name)))
+	f, err := fsys.Create(name)
+	require.NoError(t, err)
+	_, err = f.Write(data)
+	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
+}
+
+// patient is a data directory in memory with the files of a fixture, which is well.
+func patient(t testing.TB, fixture string) (*vfs.Mem, *Directory) {
+	t.Helper()
+	mem := vfs.NewMem()
+	require.NoError(t, mem.MkdirAll("/d/version-2"))
+	if fixture != "" {
+		dir := os.DirFS(fixtures + fixture + "/version-2")
+		require.NoError(t, fs.WalkDir(dir, ".", func(name string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			b, err := fs.ReadFile(dir, name)
+			put(t, mem, "/d/version-2/"+name, b)
+			return err
+		}))
+	}
+	return mem, &Directory{FS: mem, DataDir: "/d", LogDir: "/d", MaxFrameBytes: 0xfffff, Now: time.Now,
+		Mount: func(string) (string, error) { return "ext4", nil }}
+}
+
+// found looks for a finding.
+func found(all Findings, severity Severity, check string) bool {
+	for _, f := range all {
+		if f.Severity == severity && f.Check == check && f.What != "" && f.Subject != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func TestHealthyDirectories(t *testing.T) {
+	for _, fixture := range []string{"02-snapshot-and-log", "09-gzip", "10-snappy", "11-tiny", "07-fuzzy-snapshot"} {
+		_, d := patient(t, fixture)
+		require.Empty(t, d.Check(), fixture)
+	}
+	_, d := patient(t, "")
+	require.Empty(t, d.Check(), "a new one")
+}
+
+func TestDirectoryChecks(t *testing.T) {
+	const v = "/d/version-2/"
+	for name, tt := range map[string]struct {
+		fixture  string
+		spoil    func(t *testing.T, mem *vfs.Mem, d *Directory)
+		severity Severity
+		check    string
+	}{
+		"torn tail, zeros":        {"03-torn-tail-zeros", nil, Warning, "log-torn"},
+		"torn tail, cut":          {"04-torn-tail-truncated", nil, Warning, "log-torn"},
+		"damaged last record":     {"05-crc-mismatch-last-record", nil, Critical, "log-damaged"},
+		"damaged record":          {"06-crc-mismatch-middle-record", nil, Critical, "log-damaged"},
+		"damaged newest snapshot": {"08-corrupt-newest-snapshot", nil, Error, "snapshot-damaged"},
+		"damaged older snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			require.NoError(t, mem.Flip(v+"snapshot.0", 40, 1))
+		}, Warning, "snapshot-damaged"},
+		"no whole snapshot": {"11-tiny", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			for _, name := range []string{"snapshot.0", "snapshot.5"} {
+				_ = mem.Remove(v + name)
+			}
+		}, Critical, "no-snapshot"},
+		"a log is missing": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"snapshot.34")))
+		}, Critical, "log-gap"},
+		"every log is missing": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"log.35")))
+		}, Notice, "log-missing"},
+		"an old log is damaged": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			require.NoError(t, mem.Flip(v+"log.1", 60, 4))
+		}, Warning, "log-damaged-old"},
+		"two logs of one name": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, v+"log.35.fixed", []byte("x"))
+		}, Warning, "stray-file"},
+		"left by a repair": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, v+"repair.log.35.900", []byte("x"))
+		}, Notice, "stray-file"},
+		"left by an interrupted write": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, v+"snapshot.40.tmp", []byte("x"))
+		}, Notice, "stray-file"},
+		"the snapshot knows more than the log": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			s := datatree.NewState(datatree.Config{})
+			writeSnapshot(t, mem, 0x3e, fuzzySource{walkerSource{s.NewWalker()}, 0x50, s.Digest()})
+		}, Error, "log-end-missing"},
+		"digest": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
+			writeSnapshot(t, mem, 0x38, fuzzySource{walkerSource{s.NewWalker()}, 0x38, s.Digest()})
+		}, Critical, "digest"},
+		"current epoch above the accepted one": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, v+"currentEpoch", []byte("3"))
+			put(t, mem, v+"acceptedEpoch", []byte("2"))
+		}, Critical, "epoch"},
+		"unreadable epoch": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, v+"currentEpoch", []byte("three"))
+		}, Critical, "epoch"},
+		"one epoch file": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			d.Member = true
+			put(t, mem, "/d/myid", []byte("1\n"))
+			put(t, mem, v+"acceptedEpoch", []byte("3"))
+		}, Warning, "epoch"},
+		"epoch below the log": {"", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			s := datatree.NewState(datatree.Config{})
+			writeSnapshot(t, mem, 0x500000000, fuzzySource{walkerSource{s.NewWalker()}, 0x500000000, s.Digest()})
+			put(t, mem, v+"currentEpoch", []byte("4"))
+			put(t, mem, v+"acceptedEpoch", []byte("4"))
+		}, Critical, "epoch"},
+		"no myid":         {"02-snapshot-and-log", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Member = true }, Error, "myid"},
+		"myid no number":  {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("one")) }, Error, "myid"},
+		"myid too large":  {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("300")) }, Warning, "myid"},
+		"myid with blank": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) { put(t, mem, "/d/myid", []byte("3 \n")) }, Warning, "myid"},
+		"mixed directories": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			d.LogDir = "/l"
+			require.NoError(t, mem.MkdirAll("/l/version-2"))
+		}, Critical, "mixed-directories"},
+		"directory missing":   {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.DataDir, d.LogDir = "/none", "/none" }, Notice, "directory"},
+		"directory no access": {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.FailNth(vfs.OpList, 0, os.ErrPermission) }, Critical, "directory"},
+		"nobody purges": {"11-tiny", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			for i := range 25 {
+				s := datatree.NewState(datatree.Config{})
+				writeSnapshot(t, mem, proto.Zxid(0x100+i), walkerSource{s.NewWalker()})
+			}
+		}, Warning, "purge"},
+		"nobody purges logs": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			b, err := os.ReadFile(fixtures + "02-snapshot-and-log/version-2/log.1")
+			require.NoError(t, err)
+			for i := range 101 {
+				put(t, mem, fmt.Sprintf("%slog.%x", v, 0x100+i), b[:16])
+			}
+			writeSnapshot(t, mem, 0x1000, treeWith(t, nil))
+		}, Warning, "purge"},
+		"huge znode": {"", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			writeSnapshot(t, mem, 5, treeWith(t, []node{{"/big", make([]byte, znodeBytesWarn+1)}}))
+		}, Warning, "huge-znode"},
+		"many children": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			d.MaxFrameBytes = 0
+			writeSnapshot(t, mem, 5, treeWith(t, children(childrenWarn+1)))
+		}, Warning, "many-children"},
+		"too many children to list": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) {
+			d.MaxFrameBytes = 1 << 10
+			writeSnapshot(t, mem, 5, treeWith(t, children(200)))
+		}, Error, "children-too-many-to-list"},
+		"disk full":      {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.SetCapacity(64 << 20) }, Error, "disk-full"},
+		"disk near full": {"", func(t *testing.T, mem *vfs.Mem, d *Directory) { d.FS = roomy{mem, 2 << 30, 100 << 30} }, Warning, "disk-full"},
+		"tmpfs":          {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("tmpfs", nil) }, Error, "file-system"},
+		"nfs":            {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("nfs4", nil) }, Warning, "file-system"},
+		"container":      {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("overlay", nil) }, Warning, "file-system"},
+		"unknown kind":   {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.Mount = mount("", os.ErrNotExist) }, Notice, "file-system"},
+		"slow disk":      {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) { slow(mem, d, 15*time.Millisecond) }, Warning, "fsync"},
+		"very slow disk": {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) { slow(mem, d, 150*time.Millisecond) }, Error, "fsync"},
+		"cannot measure": {"", func(_ *testing.T, mem *vfs.Mem, d *Directory) {
+			d.Measure = true
+			mem.FailNth(vfs.OpCreate, 0, os.ErrPermission)
+		}, Notice, "fsync"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mem, d := patient(t, tt.fixture)
+			if tt.spoil != nil {
+				tt.spoil(t, mem, d)
+			}
+			all := d.Check()
+			require.True(t, found(all, tt.severity, tt.check), "%+v", all)
+			for i := 1; i < len(all); i++ {
+				require.GreaterOrEqual(t, all[i-1].Severity, all[i].Severity, "the most urgent first")
+			}
+			require.Empty(t, mem.OpenFiles())
+		})
+	}
+}
+
+// A fast disk is nothing to speak of, and the measurement leaves nothing.
+func TestMeasure(t *testing.T) {
+	mem, d := patient(t, "")
+	slow(mem, d, time.Millisecond)
+	require.Empty(t, d.Check())
+	names, err := mem.List("/d")
+	require.NoError(t, err)
+	require.Equal(t, []string{"version-2"}, names)
+}
+
+func mount(kind string, err error) func(string) (string, error) {
+	return func(string) (string, error) { return kind, err }
+}
+
+// slow makes every sync take so long on a clock of its own.
+func slow(mem *vfs.Mem, d *Directory, took time.Duration) {
+	now := time.Unix(0, 0)
+	d.Measure, d.Now = true, func() time.Time { return now }
+	mem.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSync {
+			now = now.Add(took)
+		}
+		return nil
+	})
+}
+
+// roomy is a filesystem with another size.
+type roomy struct {
+	*vfs.Mem
+	free, total int64
+}
+
+func (r roomy) Free(string) (int64, int64, error) { return r.free, r.total, nil }
+
+type node struct {
+	path string
+	data []byte
+}
+
+func children(n int) (all []node) {
+	for i := range n {
+		all = append(all, node{fmt.Sprintf("/child-%08d", i), nil})
+	}
+	return all
+}
+
+// treeWith returns a snapshot of a tree with these znodes.
+func treeWith(t *testing.T, nodes []node) snapshot.Source {
+	l := datatree.NewLoader(datatree.Config{})
+	require.NoError(t, l.Node(nil, nil, -1, &proto.StatPersisted{}))
+	for _, n := range nodes {
+		require.NoError(t, l.Node([]byte(n.path), n.data, -1, &proto.StatPersisted{Czxid: 1}))
+	}
+	s, err := l.Done(5)
+	require.NoError(t, err)
+	return walkerSource{s.NewWalker()}
+}
+
+func writeSnapshot(t *testing.T, mem *vfs.Mem, zxid proto.Zxid, src snapshot.Source) {
+	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/d/version-2"})
+	require.NoError(t, err)
+	_, err = store.Write(zxid, src)
+	require.NoError(t, err)
+}
+
+type walkerSource struct{ w *datatree.Walker }
+
+func (s walkerSource) Next(b []byte) ([]byte, bool) { return s.w.Next(b, 1<<20) }
+func (s walkerSource) End() (proto.Zxid, int64)     { return s.w.End() }
+
+// fuzzySource says of its end what it is told.
+type fuzzySource struct {
+	walkerSource
+	zxid   proto.Zxid
+	digest int64
+}
+
+func (s fuzzySource) End() (proto.Zxid, int64) { return s.zxid, s.digest }

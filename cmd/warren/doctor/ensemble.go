@@ -1,0 +1,326 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Ensemble is servers that run.
+type Ensemble struct {
+	Servers   []string // host:port of client ports
+	AdminPort int      // where their admin servers are; 0: not asked
+	Timeout   time.Duration
+	MaxLag    int64 // txns that a follower may be behind
+	Now       func() time.Time
+}
+
+// Check asks every server at the same time and judges the answers.
+func (o *Ensemble) Check(ctx context.Context) Findings {
+	c := &ensembleCheck{Ensemble: o, all: make([]*answers, len(o.Servers))}
+	var asking sync.WaitGroup
+	for i, address := range o.Servers {
+		asking.Go(func() { c.all[i] = o.examine(ctx, address) })
+	}
+	asking.Wait()
+	c.alive()
+	c.leaders()
+	c.membership()
+	c.settings()
+	c.lag()
+	c.digests()
+	for _, a := range c.all {
+		if a.err == nil {
+			c.load(a)
+			c.certificate(a)
+		}
+	}
+	c.clocks()
+	c.Findings.Sort()
+	return c.Findings
+}
+
+type ensembleCheck struct {
+	*Ensemble
+	Findings
+	all []*answers
+}
+
+// with returns the servers of a mode.
+func (c *ensembleCheck) with(mode string) (some []*answers) {
+	for _, a := range c.all {
+		if a.err == nil && a.mode == mode {
+			some = append(some, a)
+		}
+	}
+	return some
+}
+
+func addresses(some []*answers) string {
+	names := make([]string, len(some))
+	for i, a := range some {
+		names[i] = a.address
+	}
+	return strings.Join(names, ", ")
+}
+
+// alive looks who answers and who serves.
+func (c *ensembleCheck) alive() {
+	for _, a := range c.all {
+		switch {
+		case a.err != nil:
+			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network", "does not answer: %v", a.err)
+		case a.mode == "":
+			c.add(Error, "not-serving", a.address, "look into its log: it has no quorum, or it loads its data",
+				"runs and does not serve: %s", firstLine(a.text))
+		case a.mode == "read-only":
+			c.add(Error, "read-only", a.address, "look at the network between the servers", "is cut off from the quorum and serves reads only")
+		}
+		if a.err == nil && len(a.denied) > 0 {
+			slices.Sort(a.denied)
+			c.add(Notice, "whitelist", a.address, "4lw.commands.whitelist="+strings.Join(a.denied, ","), "does not answer %s, so not everything was looked at",
+				strings.Join(a.denied, ", "))
+		}
+	}
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// leaders looks whether exactly one leads, and a quorum follows.
+func (c *ensembleCheck) leaders() {
+	leaders, alone := c.with("leader"), c.with("standalone")
+	followers, observers := c.with("follower"), c.with("observer")
+	what := strings.Join(c.Servers, ", ")
+	switch {
+	case len(leaders) > 1:
+		c.add(Critical, "several-leaders", addresses(leaders), "if they list different members, correct server.N; otherwise look which one the others "+
+			"follow, and stop the one that is cut off", "%d servers lead", len(leaders))
+	case len(leaders) == 0 && len(alone) == 0:
+		c.add(Critical, "no-quorum", what, "start the servers that are missing until more than half of the voters run", "nobody leads: no client can write")
+	case len(leaders) == 1:
+		c.quorum(leaders[0])
+	}
+	if len(alone) > 0 && len(alone)+len(leaders)+len(followers)+len(observers) > 1 {
+		c.add(Critical, "not-in-ensemble", addresses(alone), "give it the same server.N lines as the others; what was written to it stays there alone",
+			"runs alone beside others: its clients see another tree")
+	}
+}
+
+// quorum looks how many more servers may fail.
+func (c *ensembleCheck) quorum(leader *answers) {
+	size, ok1 := leader.number("quorum_size")
+	synced, ok2 := leader.number("synced_followers")
+	if !ok1 || !ok2 {
+		return
+	}
+	spare := synced + 1 - (float64(int(size)/2) + 1)
+	switch {
+	case spare < 0:
+		c.add(Critical, "no-quorum", leader.address, "start the servers that are missing", "%v of %v voters are in sync, fewer than a majority", synced+1, size)
+	case spare == 0 && size > 2:
+		c.add(Error, "no-spare", leader.address, "start the servers that are missing", "%v of %v voters are in sync: if one more fails, nobody can write", synced+1, size)
+	}
+	if pending, ok := leader.number("pending_syncs"); ok && pending > 100 {
+		c.add(Warning, "pending-syncs", leader.address, "look for a slow follower", "%v syncs are waiting", pending)
+	}
+}
+
+// membership compares the lists of servers.
+func (c *ensembleCheck) membership() {
+	lists := map[string][]*answers{}
+	for _, a := range c.all {
+		if a.err == nil && a.membership != "" {
+			lists[a.membership] = append(lists[a.membership], a)
+		}
+	}
+	if len(lists) > 1 {
+		for _, list := range slices.Sorted(maps.Keys(lists)) {
+			c.add(Error, "different-members", addresses(lists[list]), "compare server.N in their zoo.cfg, or zoo.cfg.dynamic.*, and make them the same",
+				"has another list of servers than others: %s", strings.ReplaceAll(list, "\n", " "))
+		}
+		return
+	}
+	for list := range lists {
+		n := 0
+		for line := range strings.Lines(list) {
+			if strings.HasPrefix(line, "server.") {
+				n++
+			}
+		}
+		if n > len(c.all) {
+			c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too", "the ensemble has %d servers, %d were asked", n, len(c.all))
+		}
+	}
+	ids := map[string]string{}
+	for _, a := range c.all {
+		if id := a.conf["serverId"]; id != "" && id != "0" {
+			if other := ids[id]; other != "" {
+				c.add(Critical, "same-id", a.address, "give every server an id of its own in myid", "has the id %s, like %s", id, other)
+			}
+			ids[id] = a.address
+		}
+	}
+}
+
+// alike are settings that are to be the same on every server.
+var alike = []string{"tickTime", "initLimit", "syncLimit", "minSessionTimeout", "maxSessionTimeout", "electionAlg"}
+
+// settings compares what conf says, and the versions.
+func (c *ensembleCheck) settings() {
+	for _, key := range append(slices.Clone(alike), "version") {
+		values := map[string][]*answers{}
+		for _, a := range c.all {
+			value := a.conf[key]
+			if key == "version" {
+				value, _, _ = strings.Cut(strings.TrimPrefix(firstLine(a.text), "Zookeeper version: "), ",")
+			}
+			if a.err == nil && a.mode != "" && value != "" {
+				values[value] = append(values[value], a)
+			}
+		}
+		if len(values) < 2 {
+			continue
+		}
+		var parts []string
+		for _, value := range slices.Sorted(maps.Keys(values)) {
+			parts = append(parts, fmt.Sprintf("%s on %s", value, addresses(values[value])))
+		}
+		if key == "version" {
+			c.add(Notice, "different-versions", strings.Join(c.Servers, ", "), "finish the upgrade", "%s", strings.Join(parts, "; "))
+		} else {
+			c.add(Warning, "different-settings", strings.Join(c.Servers, ", "), "make "+key+" the same in every zoo.cfg", "%s is %s", key, strings.Join(parts, "; "))
+		}
+	}
+}
+
+// lag compares zxids with the leader's. The answers are not of one moment, hence MaxLag.
+func (c *ensembleCheck) lag() {
+	leaders := c.with("leader")
+	if len(leaders) != 1 {
+		return
+	}
+	leader := leaders[0].zxid
+	for _, a := range append(c.with("follower"), c.with("observer")...) {
+		const remedy = "look at its disk, its network and its log; if it stays behind, restart it"
+		switch {
+		case a.zxid.Epoch() > leader.Epoch():
+			c.add(Warning, "lag", a.address, "ask again: there may have been an election", "is in epoch %d, after the leader's %d", a.zxid.Epoch(), leader.Epoch())
+		case a.zxid.Epoch() < leader.Epoch() && leader.Counter() > uint32(min(c.MaxLag, 1<<31)):
+			c.add(Error, "lag", a.address, remedy, "is in epoch %d, the leader in %d: it applies nothing", a.zxid.Epoch(), leader.Epoch())
+		case a.zxid.Epoch() == leader.Epoch() && int64(leader-a.zxid) > c.MaxLag:
+			c.add(Warning, "lag", a.address, remedy, "is %d txns behind the leader", int64(leader-a.zxid))
+		}
+	}
+}
+
+// digests compares the trees at the zxids of which several servers know the digest.
+func (c *ensembleCheck) digests() {
+	byZxid := map[proto.Zxid]map[string][]*answers{}
+	for _, a := range c.all {
+		for z, d := range a.digests {
+			if byZxid[z] == nil {
+				byZxid[z] = map[string][]*answers{}
+			}
+			byZxid[z][d] = append(byZxid[z][d], a)
+		}
+		if n, ok := a.number("digest_mismatches_count"); ok && n > 0 {
+			c.add(Critical, "digest", a.address, remedyResync, "has seen %v txns after which its tree was not the leader's", n)
+		}
+	}
+	for _, z := range slices.Sorted(maps.Keys(byZxid)) {
+		if len(byZxid[z]) < 2 {
+			continue
+		}
+		var parts []string
+		for _, d := range slices.Sorted(maps.Keys(byZxid[z])) {
+			parts = append(parts, fmt.Sprintf("%s on %s", d, addresses(byZxid[z][d])))
+		}
+		c.add(Critical, "digest", strings.Join(c.Servers, ", "), "the server that differs from the others has other data: "+remedyResync,
+			"the trees differ at %v: %s", z, strings.Join(parts, "; "))
+		return // all later ones differ too
+	}
+}
+
+// load looks at the numbers of one server.
+func (c *ensembleCheck) load(a *answers) {
+	open, ok1 := a.number("open_file_descriptor_count")
+	most, ok2 := a.number("max_file_descriptor_count")
+	if ok1 && ok2 && most > 0 {
+		const remedy = "raise the limit of open files (LimitNOFILE, ulimit -n) to 65536 or more"
+		if open > most*0.8 {
+			c.add(Error, "open-files", a.address, remedy, "%v of %v file descriptors are used", open, most)
+		} else if most < 4096 {
+			c.add(Warning, "open-files", a.address, remedy, "may open %v files only, each connection is one", most)
+		}
+	}
+	if limit, err := strconv.Atoi(a.conf["maxClientCnxns"]); err == nil && limit > 0 {
+		for _, host := range slices.Sorted(maps.Keys(a.perHost)) {
+			if n := a.perHost[host]; n*5 >= limit*4 {
+				c.add(Warning, "connection-limit", a.address, "look whether that client forgets to close sessions, or raise maxClientCnxns",
+					"%s has %d of at most %d connections", host, n, limit)
+			}
+		}
+	}
+	if n, ok := a.number("watch_count"); ok && n > 2e6 {
+		c.add(Warning, "many-watches", a.address, "look with wchs and wchp who leaves them; persistent recursive watches need one each", "keeps %v watches", n)
+	}
+	if n, ok := a.number("outstanding_requests"); ok && n >= 1000 {
+		c.add(Warning, "outstanding", a.address, "look at the disk of the log and at the load", "%v requests are waiting", n)
+	}
+	if ms, ok := a.number("avg_fsynctime"); ok && ms >= 10 {
+		c.add(Warning, "fsync", a.address, "give the log a disk of its own (dataLogDir), with a write cache that survives power loss", "one sync takes %v ms on average", ms)
+	}
+	if n, ok := a.number("fsync_threshold_exceed_count"); ok && n > 0 {
+		c.add(Warning, "fsync", a.address, "look what else uses the disk", "%v syncs took longer than fsync.warningthresholdms", n)
+	}
+	if n, ok := a.number("znode_count"); ok && n > znodesWarn {
+		c.add(Warning, "many-znodes", a.address, "look with warren snapshot summary at what grows", "there are %v znodes", n)
+	}
+}
+
+// certificate looks how long the certificate of the secure port lasts.
+func (c *ensembleCheck) certificate(a *answers) {
+	const remedy = "renew it; the server reads a new one without a restart if client.certReload is set"
+	switch left := a.certEnd.Sub(c.Now()); {
+	case a.certErr != nil:
+		c.add(Warning, "certificate", a.address, "look at secureClientPort and the firewall", "its certificate cannot be looked at: %v", a.certErr)
+	case a.certEnd.IsZero():
+	case left <= 0:
+		c.add(Critical, "certificate", a.address, remedy, "its certificate has expired at %s", a.certEnd.UTC().Format(time.RFC3339))
+	case left < 30*24*time.Hour:
+		c.add(Warning, "certificate", a.address, remedy, "its certificate expires at %s", a.certEnd.UTC().Format(time.RFC3339))
+	}
+}
+
+// The differences of clocks that are worth a word. The servers say the time to the second.
+const (
+	skewWarn  = 3 * time.Second
+	skewError = 30 * time.Second
+)
+
+// clocks compares every clock with ours.
+func (c *ensembleCheck) clocks() {
+	for _, a := range c.all {
+		if a.clock.IsZero() {
+			continue
+		}
+		skew := a.clock.Sub(a.asked).Truncate(time.Second)
+		const remedy = "let NTP set the clock; ctime, mtime and TTLs come from the leader's clock"
+		switch away := max(skew, -skew); {
+		case away >= skewError:
+			c.add(Error, "clock", a.address, remedy, "its clock differs from this machine's by %v", skew)
+		case away >= skewWarn:
+			c.add(Warning, "clock", a.address, remedy, "its clock differs from this machine's by %v", skew)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package doctor
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// answers is what one server said.
+type answers struct {
+	address string
+	err     error // of srvr: it could not be asked
+
+	mode   string // of srvr; empty: it does not serve
+	zxid   proto.Zxid
+	text   string
+	denied []string // words that are not in the whitelist
+
+	conf       map[string]string
+	membership string            // of conf, as it is
+	numbers    map[string]string // of mntr, without zk_
+	digests    map[proto.Zxid]string
+	perHost    map[string]int // connections of each address, of cons
+
+	clock   time.Time // of the server, zero if it is not known
+	asked   time.Time // when clock was asked, by ours
+	certEnd time.Time // of the certificate of its secure port, zero if there is none
+	certErr error
+}
+
+// wordBytesMax bounds one answer.
+const wordBytesMax = 16 << 20
+
+// ask sends one four-letter word. Source: operations section 2.1.
+func (o *Ensemble) ask(ctx context.Context, address, word string) (string, error) {
+	d := net.Dialer{Timeout: o.Timeout}
+	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(o.Timeout)); err != nil {
+		return "", err
+	}
+	if _, err := io.WriteString(conn, word); err != nil {
+		return "", err
+	}
+	b, err := io.ReadAll(io.LimitReader(conn, wordBytesMax))
+	if err != nil && len(b) == 0 {
+		return "", err
+	}
+	return string(b), nil
+}
+
+// examine asks one server everything.
+func (o *Ensemble) examine(ctx context.Context, address string) *answers {
+	a := &answers{address: address, conf: map[string]string{}, numbers: map[string]string{}, digests: map[proto.Zxid]string{}, perHost: map[string]int{}}
+	if a.text, a.err = o.ask(ctx, address, "srvr"); a.err != nil {
+		return a
+	}
+	if a.text == "" {
+		a.err = errors.New("it closed the connection without an answer: is this a client port, and a plain one?")
+		return a
+	}
+	a.parseSrvr()
+	for word, parse := range map[string]func(string){"mntr": a.parseMntr, "conf": a.parseConf, "hash": a.parseHash, "cons": a.parseCons} {
+		text, err := o.ask(ctx, address, word)
+		if err != nil || strings.Contains(text, "is not executed because it is not in the whitelist") {
+			a.denied = append(a.denied, word)
+		} else {
+			parse(text)
+		}
+	}
+	o.askClock(ctx, a)
+	o.askCertificate(ctx, a)
+	return a
+}
+
+func (a *answers) parseSrvr() {
+	for line := range strings.Lines(a.text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch key {
+		case "Mode":
+			a.mode = value
+		case "Zxid":
+			if z, err := strconv.ParseInt(value, 0, 64); err == nil {
+				a.zxid = proto.Zxid(z)
+			}
+		}
+	}
+}
+
+func (a *answers) parseMntr(text string) {
+	for line := range strings.Lines(text) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			a.numbers[strings.TrimPrefix(key, "zk_")] = value
+		}
+	}
+}
+
+func (a *answers) parseConf(text string) {
+	settings, membership, _ := strings.Cut(text, "membership:")
+	a.membership = strings.TrimSpace(membership)
+	for line := range strings.Lines(settings) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			a.conf[key] = value
+		}
+	}
+}
+
+func (a *answers) parseHash(text string) {
+	for line := range strings.Lines(text) {
+		zxid, digest, ok := strings.Cut(strings.TrimSpace(line), ": ")
+		if z, err := strconv.ParseInt(zxid, 16, 64); ok && err == nil {
+			a.digests[proto.Zxid(z)] = digest
+		}
+	}
+}
+
+var clientAddress = regexp.MustCompile(`^ /(.*):\d+\[`)
+
+func (a *answers) parseCons(text string) {
+	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
+		if m := clientAddress.FindStringSubmatch(lines.Text()); m != nil {
+			a.perHost[m[1]]++
+		}
+	}
+}
+
+// number returns a number of mntr.
+func (a *answers) number(key string) (float64, bool) {
+	v, err := strconv.ParseFloat(a.numbers[key], 64)
+	return v, err == nil
+}
+
+// askClock takes the time from the admin server, which says it in every answer, to the second.
+func (o *Ensemble) askClock(ctx context.Context, a *answers) {
+	host, _, err := net.SplitHostPort(a.address)
+	if err != nil || o.AdminPort == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	url := fmt.Sprintf("http://%s/commands/ruok", net.JoinHostPort(host, strconv.Itoa(o.AdminPort)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return // no admin server, or not on this port
+	}
+	defer resp.Body.Close()
+	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		a.clock, a.asked = at, o.Now()
+	}
+}
+
+// askCertificate looks at the certificate of the secure client port. The handshake need not succeed: the server shows its
+// certificate before it asks for ours.
+func (o *Ensemble) askCertificate(ctx context.Context, a *answers) {
+	port := a.conf["secureClientPort"]
+	host, _, err := net.SplitHostPort(a.address)
+	if n, numErr := strconv.Atoi(port); err != nil || numErr != nil || n <= 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	var seen *x509.Certificate
+	d := tls.Dialer{Config: &tls.Config{
+		InsecureSkipVerify: true, // it is looked at, not trusted
+		VerifyPeerCertificate: func(raw [][]byte, _ [][]*x509.Certificate) error {
+			if len(raw) == 0 {
+				return nil
+			}
+			seen, err = x509.ParseCertificate(raw[0])
+			return err
+		},
+	}}
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(host, port))
+	if err == nil {
+		conn.Close()
+	}
+	if seen != nil {
+		a.certEnd = seen.NotAfter
+	} else {
+		a.certErr = err
+	}
+}
