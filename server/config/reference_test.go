@@ -44,8 +44,8 @@ const referenceHead = "# Configuration\n\n" +
 	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
 
 const referenceTail = "## While the server runs\n\n" +
-	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once. Certificates are read again too, if TLS\n" +
-	"is on. Everything else needs a restart.\n\n"
+	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once, and the certificates of the client\n" +
+	"ports. `client.certReload` reads them again whenever their files change. Everything else needs a restart.\n\n"
 
 // TestReference compares docs/CONFIGURATION.md with the settings.
 func TestReference(t *testing.T) {

@@ -4,17 +4,28 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
 )
 
-// reloadAtHangup reads the configuration again at every SIGHUP, until the function that it returns is called. Of what it
-// reads only warren.logLevel counts, and it counts although --log-level was given: who sends SIGHUP has changed the file
-// since. A configuration with problems changes nothing.
-func (o *serverOptions) reloadAtHangup(cmd *cobra.Command, args []string, log *zap.Logger, level zap.AtomicLevel) (stop func()) {
+// reloader does what SIGHUP asks for: it reads the configuration again, of which only warren.logLevel counts, and the
+// certificates. The level counts although --log-level was given: who sends SIGHUP has changed the file since. A configuration
+// with problems changes nothing.
+type reloader struct {
+	load   func() (*config.Config, config.Warnings, error) // the configuration, without --log-level
+	log    *zap.Logger
+	level  zap.AtomicLevel
+	server atomic.Pointer[server.Server] // nil until it serves
+}
+
+// start waits for signals until the function that it returns is called.
+func (r *reloader) start() (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
 	var running sync.WaitGroup
@@ -24,7 +35,7 @@ func (o *serverOptions) reloadAtHangup(cmd *cobra.Command, args []string, log *z
 			case <-over:
 				return
 			case <-hangups:
-				o.reload(cmd, args, log, level)
+				r.reload()
 			}
 		}
 	})
@@ -35,21 +46,25 @@ func (o *serverOptions) reloadAtHangup(cmd *cobra.Command, args []string, log *z
 	}
 }
 
-func (o *serverOptions) reload(cmd *cobra.Command, args []string, log *zap.Logger, level zap.AtomicLevel) {
-	cfg, _, err := o.loadWith(cmd, args, o.set)
+func (r *reloader) reload() {
+	if s := r.server.Load(); s != nil {
+		if err := s.ReloadCertificates(); err != nil {
+			r.log.Error("SIGHUP: the certificates cannot be loaded, what there was stays in use", zap.Error(err))
+		}
+	}
+	cfg, _, err := r.load()
 	if err != nil {
-		log.Error("SIGHUP: the configuration cannot be used, nothing has changed", zap.Error(err))
+		r.log.Error("SIGHUP: the configuration cannot be used, nothing has changed", zap.Error(err))
 		return
 	}
 	if !cfg.Given("warren.logLevel") {
 		return
 	}
+	was := r.level.Level()
 	now, err := zapcore.ParseLevel(cfg.Log.Level)
-	if err != nil || now == level.Level() {
+	if err != nil || now == was {
 		return
 	}
-	was := level.Level()
-	level.SetLevel(now)
-	log.Log(max(now, zapcore.InfoLevel), "SIGHUP: log level changed",
-		zap.Stringer("from", was), zap.Stringer("to", now))
+	r.level.SetLevel(now)
+	r.log.Log(max(now, zapcore.InfoLevel), "SIGHUP: log level changed", zap.Stringer("from", was), zap.Stringer("to", now))
 }

@@ -1,6 +1,13 @@
 package command
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,4 +60,39 @@ func TestServerInAnImage(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "1\n", string(id))
 	require.FileExists(t, dir+"/conf/zoo.cfg")
+}
+
+// TestHangupLoadsCertificates renews the certificate of a server that runs.
+func TestHangupLoadsCertificates(t *testing.T) {
+	dir := t.TempDir()
+	store := filepath.Join(dir, "store.pem")
+	issue := func(serial int64) {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		require.NoError(t, err)
+		template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotBefore: time.Unix(0, 0), NotAfter: time.Now().Add(time.Hour)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+		require.NoError(t, err)
+		private, err := x509.MarshalPKCS8PrivateKey(key)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(store, append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...), 0o600))
+	}
+	issue(1)
+	r := startServer(t, "--data-dir", dir, "--client-port", "0", "-D", "client.portUnification=true", "-D", "ssl.clientAuth=none",
+		"-D", "ssl.keyStore.location="+store, "-D", "admin.enableServer=false")
+	serial := func() int64 {
+		conn, err := tls.Dial("tcp", r.addr, &tls.Config{InsecureSkipVerify: true}) // its number is all that matters
+		require.NoError(t, err)
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+	}
+	require.Equal(t, int64(1), serial())
+	issue(2)
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+	require.Eventually(t, func() bool { return serial() == 2 }, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, os.WriteFile(store, []byte("nonsense"), 0o600))
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), "SIGHUP: the certificates cannot be loaded") }, 10*time.Second, time.Millisecond)
+	require.Equal(t, int64(2), serial())
+	require.Zero(t, r.stop(t, syscall.SIGTERM))
 }

@@ -133,16 +133,18 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	defer o.reloadAtHangup(cmd, args, log, level)()
+	reloads := &reloader{log: log, level: level,
+		load: func() (*config.Config, config.Warnings, error) { return o.loadWith(cmd, args, slices.Clone(o.set)) }}
+	defer reloads.start()()
 
-	if err := serve(ctx, cfg, log, cmd.OutOrStdout()); err != nil {
+	if err := serve(ctx, cfg, log, cmd.OutOrStdout(), reloads); err != nil {
 		return startFailed(err, log)
 	}
 	return nil
 }
 
 // serve runs one server until ctx is done, and says on out when clients can connect.
-func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer) error {
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, reloads *reloader) error {
 	b := thisBuild()
 	log.Info("starting", zap.String("version", b.version), zap.String("commit", b.commit), zap.String("config", cfg.File),
 		zap.String("data_dir", cfg.DataDir), zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
@@ -151,6 +153,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 		return err
 	}
 	defer srv.Stop()
+	reloads.server.Store(srv)
 	addr := "no port"
 	if a := srv.Addr(); a != nil {
 		addr = a.String()
