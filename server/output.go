@@ -123,6 +123,7 @@ func (c *conn) drain(rest, buf []byte) {
 				return
 			}
 		}
+		_ = c.nc.SetWriteDeadline(time.Time{}) // it would hold for writeNow, too, when it has passed
 		c.mu.Lock()
 		c.written(buf)
 		if len(c.mu.out.buf) == 0 || c.mu.out.dead {

@@ -58,3 +58,43 @@ func TestLongAnswerReachesAClientThatHasClosedItsSide(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 2*len(paths)+1, bytes.Count(got, []byte("\n")))
 }
+
+// A client that was slow once, so that drain had to wait for it, is served on when the time it had then has passed.
+func TestSlowOnceIsNotSlowForEver(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	writer := dialWire(t, s, wire.Options{})
+	_, err := writer.Create("/big", make([]byte, 1_000_000), 0)
+	require.NoError(t, err)
+	nc := dialRaw(t, s)
+	hello(t, nc, wire.Options{TimeoutMs: 400})
+	var requests []byte
+	for i := range 20 {
+		requests = frame(requests, int32(i+1), wire.GetData("/big", false))
+	}
+	_, err = nc.Write(requests)
+	require.NoError(t, err)
+	var c *conn
+	s.conns.each(func(other *conn) {
+		if other.remote.String() == nc.LocalAddr().String() {
+			c = other
+		}
+	})
+	eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.mu.out.writing
+	}, "drain waits for the client")
+	for range 20 {
+		_, err := wire.ReadFrame(nc)
+		require.NoError(t, err)
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for range 8 {
+		<-tick.C
+		_, err = nc.Write(frame(nil, -2, wire.Ping()))
+		require.NoError(t, err)
+		_, err := wire.ReadFrame(nc)
+		require.NoError(t, err)
+	}
+}
