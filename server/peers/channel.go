@@ -19,8 +19,9 @@ type channel struct {
 	peer      proto.ServerID
 	addresses []string // to dial; none of an anonymous observer
 
-	ring chan struct{} // capacity 1: ends a pause between attempts
-	mu   struct {
+	ring    chan struct{} // capacity 1: ends a pause between attempts
+	hearing sync.Mutex    // held while the handler is given what comes, so that it hears of one connection at a time
+	mu      struct {
 		sync.Mutex
 		slots   [3]slot // notification, probe, probe reply
 		conn    net.Conn
@@ -136,6 +137,7 @@ func (c *channel) connect(asked bool) {
 			c.e.p.log.Log(level, "connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Strings("addrs", c.addresses), zap.Error(err))
 		}
 		if nc != nil {
+			c.replace(nc)
 			c.mu.Lock()
 			c.mu.dialing = false
 			c.mu.Unlock()
@@ -164,11 +166,17 @@ func (c *channel) postpone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.pause = min(max(2*c.mu.pause, t.RedialMin), t.RedialMax)
-	pause := c.mu.pause
-	if c.peer > c.e.p.cfg.ID {
-		pause = max(pause, t.CallBack) // to ask again earlier would end the connection that is on its way
+	c.mu.next = time.Now().Add(c.mu.pause)
+}
+
+// awaitCall gives a server with a larger id, which was asked, time to connect: to ask again earlier would end the connection that
+// is on its way.
+func (c *channel) awaitCall() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := time.Now().Add(c.e.p.cfg.Timeouts.CallBack); call.After(c.mu.next) {
+		c.mu.next = call
 	}
-	c.mu.next = time.Now().Add(pause)
 }
 
 // introduce connects and says who this server is. If the other one has the larger id, it is for it to keep the connection: then
@@ -183,9 +191,14 @@ func (c *channel) introduce() (net.Conn, error) {
 		return nil, errStopped
 	}
 	_ = nc.SetWriteDeadline(time.Now().Add(p.cfg.Timeouts.Greeting))
-	if _, err = nc.Write(c.e.greeting); err != nil || c.peer > p.cfg.ID {
+	if _, err = nc.Write(c.e.greeting); err != nil {
 		p.untrack(nc)
 		return nil, err
+	}
+	if c.peer > p.cfg.ID {
+		c.awaitCall()
+		p.untrack(nc)
+		return nil, nil
 	}
 	_ = nc.SetWriteDeadline(time.Time{})
 	return nc, nil
@@ -227,19 +240,17 @@ func (c *channel) asked() {
 	}
 }
 
-// talk uses nc as the connection of the channel until it ends.
+// talk uses nc, the connection of the channel, until it ends.
 func (c *channel) talk(nc net.Conn) {
 	p := c.e.p
 	defer p.untrack(nc)
-	c.replace(nc)
 	if !p.start(func() { c.write(nc) }) {
 		c.hangUp(nc)
 		return
 	}
 	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)), zap.Stringer("peer_addr", nc.RemoteAddr()))
 	began := time.Now()
-	p.cfg.Handler.PeerUp(c.peer)
-	err := c.listen(nc)
+	err := c.hear(nc)
 	if time.Since(began) > p.cfg.Timeouts.RedialMax {
 		c.mu.Lock()
 		c.mu.pause = 0
@@ -251,6 +262,20 @@ func (c *channel) talk(nc net.Conn) {
 	}
 	p.log.Debug("election channel ended", zap.Int64("peer_id", int64(c.peer)), zap.Error(err))
 	c.hangUp(nc)
+}
+
+// hear gives what comes on nc to the handler, after all that came on the connection before.
+func (c *channel) hear(nc net.Conn) error {
+	c.hearing.Lock()
+	defer c.hearing.Unlock()
+	c.mu.Lock()
+	replaced := c.mu.conn != nc
+	c.mu.Unlock()
+	if replaced {
+		return net.ErrClosed
+	}
+	c.e.p.cfg.Handler.PeerUp(c.peer)
+	return c.listen(nc)
 }
 
 // hangUp ends nc. If one is wanted, a new connection is made: then PeerUp lets the core repeat what may be lost.

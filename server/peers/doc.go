@@ -55,5 +55,6 @@
 //	writer      one per connection: the socket's output
 //
 // Locks: Peers.mu (registry of connections and links), election.mu (anonymous channels), channel.mu, Link.mu, lobby.mu. None is held
-// while another one is taken, during a call of Handler or across I/O.
+// while another one is taken, during a call of Handler or across I/O. channel.hearing is held by the reader of an election
+// connection, before all others.
 package peers

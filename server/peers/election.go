@@ -84,6 +84,7 @@ func (e *election) serve(nc net.Conn) {
 		e.p.untrack(nc)
 		c.asked()
 	default:
+		c.replace(nc)
 		c.talk(nc)
 	}
 }
@@ -101,6 +102,7 @@ func (e *election) serveAnonymous(nc net.Conn) {
 	c := newChannel(e, id, nil)
 	e.mu.anonymous[id] = c
 	e.mu.Unlock()
+	c.replace(nc)
 	c.talk(nc)
 	e.mu.Lock()
 	delete(e.mu.anonymous, id)
