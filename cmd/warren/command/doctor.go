@@ -131,7 +131,7 @@ func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doct
 		logDir = dataDir
 	}
 	d := doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame, Mount: mountKind,
-		Measure: !o.noMeasure, Now: time.Now}
+		Measure: !o.noMeasure, Settle: 100 * time.Millisecond, Now: time.Now}
 	return d.Check()
 }
 

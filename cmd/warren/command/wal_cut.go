@@ -22,6 +22,9 @@ func (r *walRepair) cut() error {
 		return fmt.Errorf("%s: %w: stop the server first", r.dir, err)
 	}
 	defer lock.Close()
+	if info, err := r.fs.Stat(filepath.Join(r.dir, r.file)); err != nil || info.Size() != r.size {
+		return fmt.Errorf("%s has changed since it was looked at, nothing is changed: %w", r.file, errors.Join(err, errChanged))
+	}
 	for _, name := range r.aside {
 		if err := r.setAside(r.snapDir, name); err != nil {
 			return err
@@ -47,6 +50,9 @@ func (r *walRepair) cut() error {
 	_, err = fmt.Fprintf(r.out, "ok: the log is whole from snapshot %v to txn %v\n", r.base, report.Last)
 	return err
 }
+
+// errChanged means that a server has written meanwhile.
+var errChanged = errors.New("its size is another")
 
 // logHeaderSize is the bytes before the first record. Source: storage section 4.1.
 const logHeaderSize = 16

@@ -29,6 +29,9 @@ type Directory struct {
 	Mount func(path string) (kind string, err error)
 	// Measure makes the disk be measured, which writes a file.
 	Measure bool
+	// Settle is how long to wait before what looks like damage of the log is looked at again: a server that is
+	// writing makes it look so. 0: it is looked at again at once.
+	Settle time.Duration
 	// Now is the clock that measures.
 	Now func() time.Time
 }
@@ -118,6 +121,9 @@ func (c *directoryCheck) snapshots() {
 			continue
 		}
 		_, err := snapshot.Verify(c.FS, filepath.Join(c.snapDir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // a server has just purged it
+		}
 		all = append(all, found{zxid, name, err})
 		if err == nil {
 			good++
@@ -165,7 +171,7 @@ func (c *directoryCheck) log() {
 		return
 	}
 	from := max(c.newest, 0) + 1
-	report, err := wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, nil)
+	report, err := c.verifyLog(from)
 	var damage *wal.Error
 	switch {
 	case errors.As(err, &damage) && errors.Is(err, wal.ErrGap):
@@ -191,6 +197,22 @@ func (c *directoryCheck) log() {
 	}
 	if c.last >= 0 && c.newest >= 0 {
 		c.digest()
+	}
+}
+
+// verifyLog believes what is wrong with the log when it has seen it twice.
+func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err error) {
+	for seen := ""; ; {
+		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, nil)
+		if err == nil && len(report.Repairs) == 0 {
+			return report, nil
+		}
+		now := fmt.Sprint(report, err)
+		if now == seen {
+			return report, err
+		}
+		seen = now
+		time.Sleep(c.Settle)
 	}
 }
 

@@ -24,6 +24,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,6 +250,43 @@ func TestRealServer(t *testing.T) {
 	require.NotEmpty(t, a.numbers["max_file_descriptor_count"])
 	require.NotEmpty(t, maps.Collect(maps.All(a.perHost)))
 	require.False(t, a.clock.IsZero())
+}
+
+// TestLiveDirectory looks at a directory while its server writes: nothing is wrong with it.
+func TestLiveDirectory(t *testing.T) {
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	cfg.DataLogDir, cfg.ClientPort, cfg.Admin.Enabled = cfg.DataDir, 0, false
+	cfg.PreAllocSizeKB, cfg.SnapCount, cfg.DiskWatermark.Bytes = 64, 10, 0
+	srv := server.New(cfg, server.Options{})
+	require.NoError(t, srv.Start())
+	defer srv.Stop()
+	c, err := wire.Dial(srv.Addr().String(), wire.Options{TimeoutMs: 60_000})
+	require.NoError(t, err)
+	defer c.Close()
+	stop, written := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				written <- nil
+				return
+			default:
+			}
+			if err := c.Send(wire.Create(fmt.Sprintf("/n-%d", i), make([]byte, 300), wire.OpenACL, proto.ModePersistent)).Wait(); err != nil {
+				written <- err
+				return
+			}
+		}
+	}()
+	for range 10 {
+		d := &Directory{FS: vfs.OS(), DataDir: cfg.DataDir, LogDir: cfg.DataDir, MaxFrameBytes: 0xfffff, Settle: 5 * time.Millisecond, Now: time.Now}
+		for _, f := range d.Check() {
+			require.Contains(t, []string{"disk-full", "purge"}, f.Check, "%+v", f) // those are the machine's
+		}
+	}
+	close(stop)
+	require.NoError(t, <-written)
 }
 
 // Severities read as they are written.

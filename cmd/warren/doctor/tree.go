@@ -3,6 +3,8 @@ package doctor
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"path/filepath"
 
 	"github.com/seed94657493/warren/datatree"
@@ -93,6 +95,9 @@ func (c *directoryCheck) shape() {
 	}
 }
 
+// errEnough ends a replay.
+var errEnough = errors.New("enough")
+
 // digest replays the log over the newest snapshot and compares digests, as a server does when it starts. Source: storage
 // section 7.3.
 func (c *directoryCheck) digest() {
@@ -119,17 +124,27 @@ func (c *directoryCheck) digest() {
 		}
 	}
 	check()
+	var refused error
 	_, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, c.newest+1, func(r *wal.Record) error {
+		if r.Zxid > c.last {
+			return errEnough // written since the log was looked at
+		}
 		_, applied, err := state.Apply(r.Payload, nil, nil, false)
+		if err != nil {
+			refused = fmt.Errorf("txn %v: %w", r.Zxid, err)
+		}
 		if applied.DigestMismatch && r.Zxid > exact && wrong == 0 {
 			wrong = r.Zxid
 		}
 		check()
 		return err
 	})
-	if err != nil {
-		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", err)
+	if refused != nil {
+		c.add(Critical, "log-damaged", c.logDir, remedyResync, "%v", refused)
 		return
+	}
+	if err != nil && state.LastZxid() < c.last {
+		return // it was whole a moment ago: a server writes to it
 	}
 	if wrong != 0 {
 		c.add(Critical, "digest", c.snapDir, "compare with the other servers; "+remedyResync,
