@@ -26,7 +26,7 @@ func (s *Server) startMember() error {
 	}
 	m := &member{
 		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
-		links: map[zab.LinkID]*peers.Link{}, since: time.Now(), lookedAt: time.Now(),
+		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(),
 	}
 	m.received.byLink = map[zab.LinkID]*loading{}
 	m.lost = m.since

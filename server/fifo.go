@@ -20,6 +20,9 @@ func (q *fifo[T]) push(v T) {
 // front returns the oldest element, valid until the next call. REQUIRES: len() > 0.
 func (q *fifo[T]) front() *T { return &q.all[q.head] }
 
+// at returns the i-th oldest element, valid until the next call. REQUIRES: i < len().
+func (q *fifo[T]) at(i int) *T { return &q.all[q.head+i] }
+
 // pop removes the oldest element. REQUIRES: len() > 0.
 func (q *fifo[T]) pop() {
 	var none T

@@ -15,9 +15,11 @@ import (
 // leading is the role of a leader: it turns the requests of its own clients and those that learners forward into txns.
 // Owned by the node goroutine.
 //
-// Invariants: entries are in the order of their zxids, so committed txns meet them at the front. The syncs of one learner
-// are asked for in the order in which they came, because their answers have no name on the wire. A session that waits for a
-// sync has no later request in entries, so no answer overtakes that to a sync.
+// Invariants: entries are in the order of their zxids, so committed txns meet them at the front. Nothing overtakes a sync
+// that must not: what a session sends behind its sync waits for the answer; and of a learner in Java everything that it sends
+// behind a sync, because it takes the commits of its requests, and SYNC, for those of the oldest that it has forwarded, whatever
+// their sessions. A Warren learner looks for the oldest of the session, but its syncs, too, are answered in their order, because
+// the answers have no name on the wire.
 type leading struct {
 	m        *member
 	preparer *datatree.Preparer
@@ -28,11 +30,17 @@ type leading struct {
 	req      datatree.Request
 	refused  bool // the core takes no more proposals in this role: what it has not taken ends with it
 
-	unasked []unasked                             // syncs that the core does not know yet
-	token   uint64                                // of the last sync
-	syncs   map[uint64]proto.SessionID            // that were asked for, by token
-	held    map[proto.SessionID]*fifo[write]      // of sessions that wait for a sync: the sync, and what came behind it
-	order   map[zab.LinkID]*fifo[proto.SessionID] // whose syncs of a learner are to be asked for next
+	unasked []unasked                    // syncs that the core does not know yet
+	token   uint64                       // of the last sync
+	syncs   map[uint64]holder            // that were asked for, by token
+	held    map[holder]*fifo[write]      // the sync that is waited for, and what came behind it
+	order   map[zab.LinkID]*fifo[holder] // whose sync of a Warren learner is to be asked for next
+}
+
+// holder is who waits for a sync: a session, or a whole learner in Java.
+type holder struct {
+	session proto.SessionID
+	link    zab.LinkID
 }
 
 // unasked is a sync that waits until all before it is proposed.
@@ -71,8 +79,8 @@ const (
 )
 
 func newLeading(m *member) *leading {
-	l := &leading{m: m, syncs: map[uint64]proto.SessionID{}, held: map[proto.SessionID]*fifo[write]{},
-		order: map[zab.LinkID]*fifo[proto.SessionID]{}, next: m.core.NextZxid()}
+	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*fifo[write]{},
+		order: map[zab.LinkID]*fifo[holder]{}, next: m.core.NextZxid()}
 	s := m.srv
 	s.store.mu.RLock()
 	l.preparer = datatree.NewPreparer(s.store.state, s.prepareConfig())
@@ -130,59 +138,65 @@ func (l *leading) resume(r *resumption) {
 	r.conn.resumed(s, old, r.timeoutMs)
 }
 
-// take prepares one request, or lets it wait behind a sync of its session.
+// take prepares one request, or lets it wait behind a sync.
 func (l *leading) take(w *write) {
-	q := l.held[w.session]
+	who := holder{session: w.session}
+	if w.link != 0 && !l.m.warren[w.link] {
+		who = holder{link: w.link}
+	}
+	q := l.held[who]
 	if q == nil && w.op != proto.OpSync {
 		l.prepare(w)
 		return
 	}
 	if q == nil {
 		q = &fifo[write]{}
-		l.held[w.session] = q
+		l.held[who] = q
 	}
 	kept := *w
 	kept.body = append([]byte(nil), w.body...)
 	q.push(kept)
-	if w.op != proto.OpSync {
-		return
-	}
-	if w.link != 0 {
+	switch {
+	case w.op != proto.OpSync:
+	case w.link == 0 || who.link != 0:
+		l.ask(who)
+	default:
 		o := l.order[w.link]
 		if o == nil {
-			o = &fifo[proto.SessionID]{}
+			o = &fifo[holder]{}
 			l.order[w.link] = o
 		}
-		o.push(w.session)
+		o.push(who)
+		l.askNext(w.link)
 	}
-	l.ask(w.link, w.session)
 }
 
-// ask asks the core for the syncs of a link that are next: those of a learner in their order, that of a client of this server
-// alone. Source: quorum-protocol 8.3.
-func (l *leading) ask(link zab.LinkID, session proto.SessionID) {
-	if link == 0 {
-		l.askFirst(link, session)
-		return
-	}
-	for o := l.order[link]; o != nil && o.len() > 0 && l.askFirst(link, *o.front()); {
+// askNext asks the core for the syncs of a Warren learner that are next in their order.
+func (l *leading) askNext(link zab.LinkID) {
+	for o := l.order[link]; o != nil && o.len() > 0 && l.ask(*o.front()); {
 		o.pop()
 	}
 }
 
-// askFirst asks for the sync of a session if that is what the session waits for. It reports false if it is not yet.
-func (l *leading) askFirst(link zab.LinkID, session proto.SessionID) bool {
-	q := l.held[session]
-	if q == nil || q.front().op != proto.OpSync || q.front().link != link || q.front().token != 0 {
-		return false
+// ask asks the core for the syncs that somebody waits for first. It reports false if there is none that was not asked for.
+// Source: quorum-protocol 8.3.
+func (l *leading) ask(who holder) (asked bool) {
+	q := l.held[who]
+	for i := 0; q != nil && i < q.len() && q.at(i).op == proto.OpSync; i++ {
+		if w := q.at(i); w.token == 0 {
+			l.flush() // what came before is proposed before
+			l.token++
+			w.token = l.token
+			l.syncs[l.token] = who
+			l.unasked = append(l.unasked, unasked{w.link, l.token})
+			asked = true
+		}
+		if who.link == 0 {
+			break // those behind it may be of other learners, whose order is another
+		}
 	}
-	l.flush() // what came before is proposed before
-	l.token++
-	q.front().token = l.token
-	l.syncs[l.token] = session
-	l.unasked = append(l.unasked, unasked{link, l.token})
 	l.askCore()
-	return true
+	return asked
 }
 
 // askCore asks the core for the syncs that it does not know, unless what came before them is not proposed: if it never will be, the
@@ -203,8 +217,8 @@ func (l *leading) askCore() {
 // synced implements role.
 func (l *leading) synced(tokens []uint64) {
 	for _, token := range tokens {
-		if session, ok := l.syncs[token]; ok {
-			l.m.answer(itemOf(l.held[session].front()))
+		if who, ok := l.syncs[token]; ok {
+			l.m.answer(itemOf(l.held[who].front()))
 			l.answeredSync(token)
 		}
 	}
@@ -212,38 +226,41 @@ func (l *leading) synced(tokens []uint64) {
 
 // answeredSync takes up what waited behind a sync.
 func (l *leading) answeredSync(token uint64) {
-	session, ok := l.syncs[token]
+	who, ok := l.syncs[token]
 	if !ok {
 		return
 	}
 	delete(l.syncs, token)
-	l.held[session].pop()
-	l.advance(session)
+	l.held[who].pop()
+	l.advance(who)
 }
 
-// advance prepares what a session held back, up to the next sync.
-func (l *leading) advance(session proto.SessionID) {
-	q := l.held[session]
+// advance prepares what was held back, up to the next sync.
+func (l *leading) advance(who holder) {
+	q := l.held[who]
 	for q.len() > 0 && q.front().op != proto.OpSync {
 		w := *q.front()
 		q.pop()
 		l.prepare(&w)
 	}
 	l.m.again = true
-	if q.len() == 0 {
-		delete(l.held, session)
-		return
+	switch {
+	case q.len() == 0:
+		delete(l.held, who)
+	case q.front().link == 0 || who.link != 0:
+		l.ask(who)
+	default:
+		l.askNext(q.front().link)
 	}
-	l.ask(q.front().link, session)
 }
 
 // gone forgets the syncs of a learner that is gone, and takes up what waited behind them.
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
-	for session, q := range l.held {
+	for who, q := range l.held {
 		var rest fifo[write]
 		for ; q.len() > 0; q.pop() {
-			if w := q.front(); w.op != proto.OpSync || w.link != link {
+			if w := q.front(); w.link != link || who.link == 0 && w.op != proto.OpSync {
 				rest.push(*w)
 			} else if w.token != 0 {
 				delete(l.syncs, w.token)
@@ -251,7 +268,7 @@ func (l *leading) gone(link zab.LinkID) {
 		}
 		*q = rest
 		if q.len() == 0 || q.front().token == 0 {
-			l.advance(session)
+			l.advance(who)
 		}
 	}
 }

@@ -46,16 +46,17 @@ type member struct {
 	// Owned by the node goroutine.
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
-	touched   []*peers.Link // have output that is not flushed
-	waiting   []*batch      // requests that were not looked at yet
-	role      role          // what is done with requests; nil while the server does not serve
-	opening   bool          // the applier is catching up; role follows
-	since     time.Time     // when the present role began
-	lookedAt  time.Time     // when the search for a leader began
-	published time.Time     // when others was stored
-	lost      time.Time     // when the last service ended; zero before the first
-	early     []event       // what came for the role while it was opening
-	resumes   []*resumption // the same
+	warren    map[zab.LinkID]bool // of learners: whether they are Warren
+	touched   []*peers.Link       // have output that is not flushed
+	waiting   []*batch            // requests that were not looked at yet
+	role      role                // what is done with requests; nil while the server does not serve
+	opening   bool                // the applier is catching up; role follows
+	since     time.Time           // when the present role began
+	lookedAt  time.Time           // when the search for a leader began
+	published time.Time           // when others was stored
+	lost      time.Time           // when the last service ended; zero before the first
+	early     []event             // what came for the role while it was opening
+	resumes   []*resumption       // the same
 	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
 	committed, delivered proto.Zxid
 	stop                 bool
@@ -173,6 +174,9 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 			} else if m.opening {
 				m.early = append(m.early, event{link: l, packets: batch[:1]})
 			}
+		}
+		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo {
+			m.warren[l.ID] = msg.Warren
 		}
 		if ok {
 			m.core.Step(msg)

@@ -139,6 +139,7 @@ func (m *member) deliver(txns []zab.Txn) {
 // forget drops a link that is gone, and what came on it.
 func (m *member) forget(id zab.LinkID) {
 	delete(m.links, id)
+	delete(m.warren, id)
 	if lead, ok := m.role.(*leading); ok {
 		lead.gone(id)
 	}

@@ -108,6 +108,15 @@ func (n *Node) Wipe() {
 	}
 }
 
+// Become makes the node a server of another kind, on its data and in its place in the ensemble. It must have ended.
+func (n *Node) Become(kind Kind) {
+	n.t.Helper()
+	if n.running() {
+		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
+	}
+	n.options.Kind = kind
+}
+
 // Running reports whether the process is there.
 func (n *Node) Running() bool { return n.running() }
 

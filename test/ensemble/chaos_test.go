@@ -54,8 +54,13 @@ func TestChaos(t *testing.T) {
 		seed, seed, *roundsFlag, *serversFlag, *faultsFlag)
 	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), voters: *serversFlag, began: time.Now()}
 	c.start()
-	h := c.run(seed)
-	c.judge(h)
+	c.judge(c.load(seed, func() {
+		for range *roundsFlag {
+			c.sleep(100, 600)
+			c.fault()
+		}
+		c.sleep(300, 600)
+	}))
 }
 
 // start brings up the voters and one observer.
@@ -81,8 +86,8 @@ func (c *chaos) start() {
 	}
 }
 
-// run works and breaks things, and returns what the clients saw.
-func (c *chaos) run(seed uint64) *history.History {
+// load lets clients work while something happens, and returns what they saw.
+func (c *chaos) load(seed uint64, something func()) *history.History {
 	recorder := history.NewRecorder()
 	first := &client{number: -1, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, 99))}
 	require.NoError(c.t, first.open())
@@ -97,11 +102,7 @@ func (c *chaos) run(seed uint64) *history.History {
 		clients = append(clients, one)
 		wg.Go(one.run)
 	}
-	for range *roundsFlag {
-		c.sleep(100, 600)
-		c.fault()
-	}
-	c.sleep(300, 600)
+	something()
 	stop.Store(true)
 	wg.Wait()
 	acked, moves := 0, 0
@@ -111,7 +112,18 @@ func (c *chaos) run(seed uint64) *history.History {
 		moves += one.moves
 	}
 	c.logf("%d requests answered, %d moves", acked, moves)
-	return c.lookBack(first, clients)
+	c.finishIfOpen(first)
+	last := &client{number: -2, nodes: c.nodes, recorder: recorder, rand: first.rand}
+	require.NoError(c.t, last.open())
+	return c.lookBack(last, clients)
+}
+
+// finishIfOpen ends the session of a client that has been idle, unless its connection is gone.
+func (c *chaos) finishIfOpen(one *client) {
+	if one.session.Err() == nil {
+		_ = one.session.SendAll(wire.CloseSession())[0].Wait() // it may be gone by now
+	}
+	one.session.Close()
 }
 
 // lookBack ends half of the sessions and reads everything once more.
@@ -120,7 +132,6 @@ func (c *chaos) lookBack(first *client, clients []*client) *history.History {
 		c.settled(one)
 		c.finish(one.session, wire.CloseSession())
 	}
-	require.NoError(c.t, first.move(nil))
 	for _, one := range clients {
 		for _, path := range one.mine {
 			c.finish(first.session, wire.Exists(path, false))

@@ -29,6 +29,7 @@ type client struct {
 	rand     *rand.Rand
 	stop     *atomic.Bool
 	session  *history.Session
+	node     *cluster.Node // that has it
 	serial   int
 	mine     []string         // its ephemerals
 	versions map[string]int32 // of the registers, as last seen
@@ -51,7 +52,7 @@ func (c *client) somewhere(o wire.Options) error {
 		s, err := c.recorder.Dial(c.number, node.Addr(), o)
 		switch {
 		case err == nil:
-			c.session, c.versions = s, map[string]int32{}
+			c.session, c.node, c.versions = s, node, map[string]int32{}
 			return nil
 		case errors.Is(err, wire.ErrRejected):
 			return fmt.Errorf("client %d: %s says that session %v has expired: %w", c.number, node.Addr(), o.Session, err)
@@ -78,7 +79,7 @@ func (c *client) run() {
 func (c *client) move(err error) error {
 	var v *wire.Violation
 	if errors.As(err, &v) {
-		return fmt.Errorf("client %d: %w", c.number, err)
+		return fmt.Errorf("client %d: server %d (%s): %w", c.number, c.node.ID(), c.node.Kind(), err)
 	}
 	c.moves++
 	c.session.Close()

@@ -2,12 +2,15 @@ package ensemble
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -23,7 +26,9 @@ func (c *chaos) same() {
 		if i == 0 {
 			want = got
 		}
-		require.Equal(c.t, want, got, "the tree of server %d differs from that of server %d", node.ID(), c.nodes[0].ID())
+		if want != got { // the whole of it is too much to print
+			c.differ(node, want, got)
+		}
 		text, err := wire.FourLetter(node.Addr(), "hash", 5*time.Second)
 		require.NoError(c.t, err)
 		for _, m := range digestLine.FindAllStringSubmatch(text, -1) {
@@ -51,22 +56,47 @@ func (c *chaos) dump(node *cluster.Node) string {
 		return err == nil
 	}, 30*time.Second, 20*time.Millisecond)
 	defer conn.Close()
+	require.NoError(c.t, conn.Auth("digest", "bob:secret")) // owns some of the znodes
 	require.NoError(c.t, conn.Sync("/"))
-	var b strings.Builder
-	var walk func(path string)
-	walk = func(path string) {
-		data, st, err := conn.GetData(path, false)
-		require.NoError(c.t, err, path)
-		if path == "/zookeeper/config" {
-			return // each server writes it by its own clock
+	lines := map[string]string{}
+	for level := []string{"/"}; len(level) > 0; {
+		var reqs []wire.Request
+		for _, path := range level {
+			reqs = append(reqs, wire.GetData(path, false), wire.GetChildren(path, false))
 		}
-		fmt.Fprintf(&b, "%s %q %+v\n", path, data, st)
-		children, err := conn.Children(path, false)
-		require.NoError(c.t, err, path)
-		for _, child := range children {
-			walk(strings.TrimSuffix(path, "/") + "/" + child)
+		calls := conn.SendAll(reqs)
+		var next []string
+		for i, path := range level {
+			require.NoError(c.t, calls[2*i].Wait(), path)
+			require.NoError(c.t, calls[2*i+1].Wait(), path)
+			require.Equal(c.t, proto.OK, calls[2*i].Reply.Header.Err, path)
+			data := calls[2*i].Reply.Value.(*proto.GetDataResponse)
+			if path != "/zookeeper/config" { // each server writes that by its own clock
+				lines[path] = fmt.Sprintf("%s %q %+v", path, data.Data, data.Stat)
+			}
+			for _, child := range calls[2*i+1].Reply.Value.(*proto.GetChildrenResponse).Children {
+				next = append(next, strings.TrimSuffix(path, "/")+"/"+child.String())
+			}
+		}
+		level = next
+	}
+	var b strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(lines)) {
+		b.WriteString(lines[path] + "\n")
+	}
+	return b.String()
+}
+
+// differ fails with the first znodes that two servers do not agree on.
+func (c *chaos) differ(node *cluster.Node, want, got string) {
+	c.t.Helper()
+	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
+	var first []string
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] && len(first) < 6 {
+			first = append(first, a[i], b[i])
 		}
 	}
-	walk("/")
-	return b.String()
+	c.t.Fatalf("the tree of server %d (%s, %d znodes) differs from that of server %d (%s, %d znodes); the first lines:\n%s",
+		node.ID(), node.Kind(), len(b)-1, c.nodes[0].ID(), c.nodes[0].Kind(), len(a)-1, strings.Join(first, "\n"))
 }

@@ -1,0 +1,244 @@
+package ensemble
+
+import (
+	"flag"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+var (
+	failoverFlag = flag.Int("ensemble.failover", 0, "rounds of TestFailover; 0 leaves it out")
+	targetFlag   = flag.String("ensemble.target", "warren", "servers of TestFailover: warren, zookeeper, or both separated by a comma")
+	figuresFlag  = flag.String("ensemble.figures", "kill,stop,sync,throughput", "what TestFailover measures")
+)
+
+// TestFailover measures what it costs when servers fail, and prints a table:
+//
+//	go test ./test/ensemble -run Failover -ensemble.failover=20 -ensemble.target=warren,zookeeper -v -timeout 60m
+//
+// A wait begins with the signal and ends with the acknowledgement of a write that was sent after the server had ended (SIGKILL), or
+// is the longest time without an acknowledgement (SIGTERM). The clients write in a loop, and go to another server by themselves: one
+// that tries the next server at once, and the client package as it is by default. An election is counted from when a server begins to
+// look for a leader to when it knows one.
+func TestFailover(t *testing.T) {
+	if *failoverFlag == 0 {
+		t.Skip("-ensemble.failover is not given")
+	}
+	var tables []*figures
+	for target := range strings.SplitSeq(*targetFlag, ",") {
+		kind := cluster.Kind(target)
+		f := &figures{head: string(kind)}
+		tables = append(tables, f)
+		t.Run(target, func(t *testing.T) {
+			for _, one := range []struct {
+				name    string
+				measure func(*testing.T, cluster.Kind, *figures)
+			}{{"kill", measureKill}, {"stop", measureStop}} {
+				if slices.Contains(strings.Split(*figuresFlag, ","), one.name) {
+					t.Run(one.name, func(t *testing.T) { one.measure(t, kind, f) })
+				}
+			}
+		})
+	}
+	fmt.Print(markdown(tables))
+}
+
+// figures are the results of one kind of server.
+type figures struct {
+	head string
+	rows []figure
+}
+
+type figure struct{ name, value string }
+
+func (f *figures) add(name, format string, args ...any) {
+	f.rows = append(f.rows, figure{name, fmt.Sprintf(format, args...)})
+}
+
+// spread adds the median, and the least and the most.
+func (f *figures) spread(name string, took []time.Duration) {
+	if len(took) == 0 {
+		return
+	}
+	took = slices.Sorted(slices.Values(took))
+	f.add(name, "%s (%s to %s)", shortly(took[len(took)/2]), shortly(took[0]), shortly(took[len(took)-1]))
+}
+
+func shortly(d time.Duration) string {
+	switch {
+	case d >= 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	case d >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 2, 64) + " s"
+	case d >= 10*time.Millisecond:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	}
+	return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) + " ms"
+}
+
+// markdown is a table with a column for each kind of server.
+func markdown(tables []*figures) string {
+	var names []string
+	values := map[string]string{}
+	for _, f := range tables {
+		for _, row := range f.rows {
+			if !slices.Contains(names, row.name) {
+				names = append(names, row.name)
+			}
+			values[f.head+row.name] = row.value
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| 3 servers |")
+	for _, f := range tables {
+		b.WriteString(" " + f.head + " |")
+	}
+	b.WriteString("\n|" + strings.Repeat(" --- |", len(tables)+1) + "\n")
+	for _, name := range names {
+		b.WriteString("| " + name + " |")
+		for _, f := range tables {
+			b.WriteString(" " + values[f.head+name] + " |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// warmUp lets the servers of an ensemble work until their code is compiled. It does not matter to ours.
+func warmUp(t *testing.T, kind cluster.Kind, nodes []*cluster.Node) {
+	t.Helper()
+	if kind == cluster.ZooKeeper {
+		load := startLoad(t, nodes)
+		time.Sleep(15 * time.Second)
+		load.end()
+	}
+}
+
+// steady is how long everything runs undisturbed between two faults.
+const steady = 700 * time.Millisecond
+
+// measureKill kills the leader again and again.
+func measureKill(t *testing.T, kind cluster.Kind, f *figures) {
+	c := plain(t, kind, 3)
+	warmUp(t, kind, c.nodes)
+	writers := startWriters(t, c.nodes)
+	waits := make([][]time.Duration, len(writers))
+	var elections []time.Duration
+	for range *failoverFlag {
+		time.Sleep(steady)
+		leader := c.certainLeader()
+		before := c.elections(leader)
+		from := time.Now()
+		leader.Kill()
+		ended := time.Now()
+		var line []string
+		for i, w := range writers {
+			took := w.waitAfter(t, ended).acked.Sub(from)
+			waits[i] = append(waits[i], took)
+			line = append(line, fmt.Sprintf("%s %s", w.name, shortly(took)))
+		}
+		c.logf("%s: SIGKILL to leader %d at %s: %s", kind, leader.ID(), from.Format("15:04:05.000"), strings.Join(line, ", "))
+		after := c.elections(leader)
+		elections = append(elections, after.since(before)...)
+		leader.Launch()
+		c.whole()
+	}
+	for i, w := range writers {
+		f.spread("leader killed until the next acknowledged write, "+w.name, waits[i])
+	}
+	f.spread("election after that, mean of two servers", elections)
+}
+
+// measureStop stops the leader with SIGTERM again and again.
+func measureStop(t *testing.T, kind cluster.Kind, f *figures) {
+	c := plain(t, kind, 3)
+	warmUp(t, kind, c.nodes)
+	writers := startWriters(t, c.nodes)
+	waits := make([][]time.Duration, len(writers))
+	for range *failoverFlag {
+		time.Sleep(steady)
+		leader := c.certainLeader()
+		from := time.Now()
+		leader.Stop()
+		ended := time.Now()
+		for i, w := range writers {
+			took := w.longestGap(from, w.waitAfter(t, ended).acked)
+			waits[i] = append(waits[i], took)
+		}
+		c.logf("%s: SIGTERM to leader %d, ended after %v: %v and %v", kind, leader.ID(), ended.Sub(from), waits[0][len(waits[0])-1], waits[1][len(waits[1])-1])
+		leader.Launch()
+		c.whole()
+	}
+	for i, w := range writers {
+		f.spread("leader stopped (SIGTERM), longest wait for an acknowledgement, "+w.name, waits[i])
+	}
+}
+
+// certainLeader waits until some server says that it leads.
+func (c *chaos) certainLeader() *cluster.Node {
+	c.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		for _, node := range c.nodes {
+			text, err := wire.FourLetter(node.Addr(), "srvr", time.Second)
+			if err == nil && strings.Contains(text, "Mode: leader") {
+				return node
+			}
+		}
+	}
+	c.t.Fatal("no leader")
+	return nil
+}
+
+// electionFigures are the metric election_time of each server, in ms.
+type electionFigures map[int]struct{ sum, count float64 }
+
+// elections reads the metric from all servers but one.
+func (c *chaos) elections(but *cluster.Node) electionFigures {
+	c.t.Helper()
+	e := electionFigures{}
+	for _, node := range c.nodes {
+		if node == but {
+			continue
+		}
+		var text string
+		require.Eventually(c.t, func() (ok bool) { // a server that does not serve does not answer
+			var err error
+			text, err = wire.FourLetter(node.Addr(), "mntr", time.Second)
+			return err == nil && strings.Contains(text, "zk_cnt_election_time")
+		}, 30*time.Second, 10*time.Millisecond)
+		e[node.ID()] = struct{ sum, count float64 }{metric(text, "zk_sum_election_time"), metric(text, "zk_cnt_election_time")}
+	}
+	return e
+}
+
+func metric(text, name string) float64 {
+	_, after, _ := strings.Cut(text, name+"\t")
+	line, _, _ := strings.Cut(after, "\n")
+	v, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// since returns the mean time of the elections since before, if there were any.
+func (e electionFigures) since(before electionFigures) []time.Duration {
+	sum, count := 0.0, 0.0
+	for id, now := range e {
+		sum += now.sum - before[id].sum
+		count += now.count - before[id].count
+	}
+	if count == 0 {
+		return nil
+	}
+	return []time.Duration{time.Duration(sum / count * float64(time.Millisecond))}
+}
