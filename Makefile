@@ -4,6 +4,9 @@ GO      ?= go
 PKG     ?= ./...
 TIME    ?= 10s
 BENCH   ?= .
+SEEDS   ?= 1000
+STEPS   ?= 10000
+FIRST   ?= 1
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -11,7 +14,7 @@ DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --f
 command := github.com/seed94657493/warren/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
-.PHONY: help build run test race check fuzz cluster interop bench generate verify-generate lint fmt cover clean
+.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +32,10 @@ race: ## every test under the race detector
 	$(GO) test -race -tags invariants $(PKG)
 
 check: lint verify-generate test ## what must be green to commit
+
+sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim$$' \
+		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
 
 fuzz: ## every fuzz target for TIME each
 	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)

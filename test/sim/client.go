@@ -20,9 +20,10 @@ type load struct {
 
 // request is a write that was proposed and not answered.
 type request struct {
-	n    *node
-	life int
-	txn  zab.Txn
+	n     *node
+	life  int
+	txn   zab.Txn
+	after proto.Zxid // the newest write that was acknowledged before this one was asked for
 }
 
 // syncCall is a sync that was not answered.
@@ -78,7 +79,7 @@ func (l *load) write(s *Sim, n *node, count int) bool {
 	}
 	for _, t := range txns {
 		s.broadcasts(n, t)
-		l.pending = append(l.pending, request{n, n.life, t})
+		l.pending = append(l.pending, request{n, n.life, t, l.acked})
 	}
 	s.tracef("%d proposes %v..%v", n.id, z, txns[count-1].Zxid)
 	n.drain()
@@ -92,6 +93,7 @@ func (l *load) delivered(n *node, t zab.Txn) {
 	}
 	for i, r := range l.pending {
 		if r.n == n && r.life == n.life && r.txn.Zxid == t.Zxid {
+			n.s.checkRealTime(r)
 			l.acked = max(l.acked, t.Zxid)
 			l.ackedAt = append(l.ackedAt, t)
 			n.s.Stats.Acked++

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
@@ -36,7 +38,22 @@ func (s *Sim) converge() {
 		}
 	}
 	s.Stats.HealedAfter = s.now - healed
+	for _, n := range s.nodes {
+		s.checkSame(n)
+	}
 	s.checkAcked()
+}
+
+// checkSame: when nothing is going on, every disk and every state holds the one history and nothing else.
+func (s *Sim) checkSame(n *node) {
+	same := func(a, b zab.Txn) bool { return a.Zxid == b.Zxid && string(a.Payload) == string(b.Payload) }
+	if !slices.EqualFunc(n.state, s.order, same) {
+		s.fail("Convergence", "server %d has applied %d txns up to %v, and there are %d up to %v", n.id, len(n.state), lastOf(n.state), len(s.order), lastOf(s.order))
+	}
+	if !slices.EqualFunc(n.disk.history, s.order, same) {
+		s.fail("Convergence", "server %d has %d txns up to %v on its disk, and there are %d up to %v", n.id, len(n.disk.history), lastOf(n.disk.history),
+			len(s.order), lastOf(s.order))
+	}
 }
 
 // united returns the leader that all servers follow and that serves, or nil.

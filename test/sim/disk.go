@@ -151,9 +151,11 @@ func (d *disk) do(w *write, k int) {
 			}
 		case 4:
 			if w.p.CurrentEpoch >= 0 && (whole || s.chance(2)) {
-				s.checkAdopted(d.n, w.p.CurrentEpoch)
-				d.current = w.p.CurrentEpoch
-				d.exists = true
+				d.exists = true // before the epoch: see recover
+				if whole || s.chance(2) {
+					s.checkAdopted(d.n, w.p.CurrentEpoch)
+					d.current = w.p.CurrentEpoch
+				}
 			}
 			if w.p.Initialize && (whole || s.chance(2)) {
 				d.exists = true
@@ -162,17 +164,29 @@ func (d *disk) do(w *write, k int) {
 	}
 }
 
-// crash keeps any prefix of the oldest write; those behind it were not begun.
+// crash keeps any prefix of the write in progress: the oldest one, with the appends behind it that go to the disk together with
+// it. What is behind those was not begun. That a recovered log is a prefix, whichever of its blocks are lost, is for the tests of wal
+// and server to show.
 func (d *disk) crash() {
 	if d.busy && len(d.queue) > 0 {
+		for len(d.queue) > 1 && onlyAppends(&d.queue[0].p) && onlyAppends(&d.queue[1].p) && d.n.s.chance(2) {
+			d.do(&d.queue[0], steps)
+			d.queue = d.queue[1:]
+		}
 		d.do(&d.queue[0], d.n.s.rng.IntN(steps))
 	}
 	d.queue, d.busy = nil, false
 	d.full, d.slowBy = false, 0
 }
 
-// recover is what a host does at its start: a torn tail is gone already.
-func (d *disk) recover() { d.check() }
+// recover is what a host does at its start: a torn tail is gone already. A log without a database is what a crash has left of the
+// first synchronization; it promises nothing, and counting on it would hide that this server may have lost its disk.
+func (d *disk) recover() {
+	if !d.exists {
+		d.history = nil
+	}
+	d.check()
+}
 
 // check asserts what holds for the durable history whenever no write is in progress.
 func (d *disk) check() {

@@ -4,7 +4,7 @@
 // Everything is drawn from one seed and happens in one queue ordered by time and sequence, so a seed replays a run exactly. A
 // failure ends with the command that replays it:
 //
-//	go test ./test/sim -run TestSim -sim.seed=N -sim.steps=M
+//	go test -tags invariants ./test/sim -v -run '^TestSim$' -sim.seed=N -sim.steps=M
 //
 // # The world
 //
@@ -12,7 +12,8 @@
 //     reordered or lost inside one. The election channel keeps the newest message while it is stalled, and may repeat an old one
 //     after a restart, as Java's does.
 //   - Disk (disk.go): a write becomes durable part by part, each behind its own fsync. A crash keeps the parts that were done and
-//     any prefix of the part in progress. Disks are slow, full for a while, fail for ever, or are lost.
+//     any prefix of the part in progress, because that is what recovery makes of whatever blocks are left (wal and server test
+//     that). Disks are slow, full for a while, fail for ever, or are lost.
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
 //
@@ -21,6 +22,6 @@
 // # What is checked
 //
 // Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go, primary_integrity.go,
-// leadership.go, durability.go, promises.go, stream.go, linearizable_sync.go, convergence.go. The first six are the properties
+// leadership.go, durability.go, promises.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
 // of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
 package sim

@@ -33,6 +33,10 @@ const (
 	faultKinds
 )
 
+// faultNames is how a report calls them.
+var faultNames = [faultKinds]string{"crash of a server", "crash of the leader", "crash of all", "connection cut or half closed", "one direction stalled",
+	"partition", "slow disk", "full disk", "failed fsync", "slow clock", "slow network", "disk lost", "hand-over", "snapshot and purge"}
+
 func (f *faults) init(s *Sim) {
 	f.every = s.between(3_000, 40_000)
 	if s.chance(2) {
@@ -71,6 +75,7 @@ func (f *faults) one(s *Sim) {
 		pick -= f.weights[kind]
 		kind++
 	}
+	s.Stats.Faults[kind]++
 	n := s.nodes[s.rng.IntN(len(s.nodes))]
 	long := s.between(500, 60_000)
 	switch kind {
@@ -159,6 +164,7 @@ func (f *faults) edge(s *Sim, from, to *end, m *zab.Message) {
 	if f.healed || f.edges == 0 || !s.chance(oneIn) {
 		return
 	}
+	s.Stats.Edges++
 	switch s.rng.IntN(5) {
 	case 0:
 		s.after(s.between(0, 150), func() { f.crash(s, to.n, s.between(100, 20_000)) })

@@ -51,12 +51,6 @@ type Sim struct {
 	Stats Stats
 }
 
-// Stats counts what a run has seen, so that a test can tell that it has seen enough.
-type Stats struct {
-	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Syncs, DiskErrors int
-	HealedAfter                                                                                                                   int64 // time units until convergence
-}
-
 type event struct {
 	at  int64
 	seq uint64
@@ -118,6 +112,8 @@ func New(o Options) *Sim {
 	}
 	s.net.init(s)
 	s.faults.init(s)
+	s.Stats.Runs[min(s.opts.Voters, len(s.Stats.Runs)-1)]++
+	s.Stats.Observers += s.opts.Observers
 	if o.Calm {
 		s.faults.edges = 0
 	}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"testing"
+	"time"
 )
 
 var (
@@ -16,7 +17,7 @@ var (
 
 // replay is the command that repeats a run.
 func replay(seed uint64, steps int) string {
-	return fmt.Sprintf("go test ./test/sim -run TestSim -sim.seed=%d -sim.steps=%d", seed, steps)
+	return fmt.Sprintf("go test -tags invariants ./test/sim -v -run '^TestSim$' -sim.seed=%d -sim.steps=%d", seed, steps)
 }
 
 // TestSim runs many seeds, or the one that is asked for.
@@ -27,39 +28,26 @@ func TestSim(t *testing.T) {
 		for _, line := range s.Trace[max(0, len(s.Trace)-*flagTrace):] {
 			t.Log(line)
 		}
-		t.Logf("%+v", s.Stats)
+		t.Logf("seed %d\n%v", *flagSeed, &s.Stats)
 		if v != nil {
 			t.Fatalf("seed %d: %v", *flagSeed, v)
 		}
 		return
 	}
+	began, failed := time.Now(), 0
 	var sum Stats
 	for i := range *flagSeeds {
 		seed := *flagFirst + uint64(i)
 		s := New(Options{Seed: seed, Steps: *flagSteps, Observers: -1})
 		if v := s.Run(); v != nil {
 			t.Errorf("SEED=%d: %v\nreplay with: %s", seed, v, replay(seed, *flagSteps))
+			failed++
 		}
-		sum.add(s.Stats)
+		sum.Add(&s.Stats)
+		if n := i + 1; n%max(*flagSeeds/20, 50) == 0 && n < *flagSeeds {
+			t.Logf("%d of %d seeds, %d failed, %d steps, %d txns acknowledged, %v", n, *flagSeeds, failed, sum.Steps, sum.Acked, time.Since(began).Round(time.Second))
+		}
 	}
-	t.Logf("%+v", sum)
-}
-
-func (a *Stats) add(b Stats) {
-	a.Steps += b.Steps
-	a.Elections += b.Elections
-	a.Epochs += b.Epochs
-	a.Delivered += b.Delivered
-	a.Acked += b.Acked
-	a.Crashes += b.Crashes
-	a.Cuts += b.Cuts
-	a.Snaps += b.Snaps
-	a.Truncs += b.Truncs
-	a.Diffs += b.Diffs
-	a.Replays += b.Replays
-	a.HandOvers += b.HandOvers
-	a.Wipes += b.Wipes
-	a.Syncs += b.Syncs
-	a.DiskErrors += b.DiskErrors
-	a.HealedAfter = max(a.HealedAfter, b.HealedAfter)
+	t.Logf("%d seeds from %d, %d steps each and convergence, %d failed, %v\n%v", *flagSeeds, *flagFirst, *flagSteps, failed,
+		time.Since(began).Round(time.Millisecond), &sum)
 }

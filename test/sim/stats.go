@@ -1,0 +1,67 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Stats counts what a run has seen, so that a test can tell that it has seen enough.
+type Stats struct {
+	Runs      [6]int // by the number of voters
+	Observers int
+
+	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Syncs, DiskErrors int
+
+	Faults      [faultKinds]int // that were drawn, by kind
+	Edges       int             // faults right after a message of synchronization
+	HealedAfter int64           // time units until convergence; of several runs, the most
+}
+
+// Add sums up what two runs have seen.
+func (a *Stats) Add(b *Stats) {
+	for i := range b.Runs {
+		a.Runs[i] += b.Runs[i]
+	}
+	for i := range b.Faults {
+		a.Faults[i] += b.Faults[i]
+	}
+	a.Observers += b.Observers
+	a.Edges += b.Edges
+	for _, c := range []struct{ to, from *int }{
+		{&a.Steps, &b.Steps}, {&a.Elections, &b.Elections}, {&a.Epochs, &b.Epochs}, {&a.Delivered, &b.Delivered}, {&a.Acked, &b.Acked},
+		{&a.Crashes, &b.Crashes}, {&a.Cuts, &b.Cuts}, {&a.Snaps, &b.Snaps}, {&a.Truncs, &b.Truncs}, {&a.Diffs, &b.Diffs}, {&a.Replays, &b.Replays},
+		{&a.HandOvers, &b.HandOvers}, {&a.Wipes, &b.Wipes}, {&a.Syncs, &b.Syncs}, {&a.DiskErrors, &b.DiskErrors},
+	} {
+		*c.to += *c.from
+	}
+	a.HealedAfter = max(a.HealedAfter, b.HealedAfter)
+}
+
+// String is a table, one figure a line.
+func (a *Stats) String() string {
+	var b strings.Builder
+	row := func(what string, n any) { fmt.Fprintf(&b, "  %-44s %12v\n", what, n) }
+	row("runs with 1, 3 and 5 voters", fmt.Sprintf("%d, %d, %d", a.Runs[1], a.Runs[3], a.Runs[5]))
+	row("observers", a.Observers)
+	row("steps", a.Steps)
+	row("elections begun", a.Elections)
+	row("epochs established", a.Epochs)
+	row("txns delivered, by all servers", a.Delivered)
+	row("writes acknowledged", a.Acked)
+	row("syncs answered", a.Syncs)
+	row("synchronized by DIFF", a.Diffs)
+	row("synchronized by TRUNC", a.Truncs)
+	row("synchronized by SNAP", a.Snaps)
+	row("with txns of the log on disk", a.Replays)
+	row("processes that crashed", a.Crashes)
+	row("of these by a failed fsync", a.DiskErrors)
+	row("disks lost", a.Wipes)
+	row("connections that broke", a.Cuts)
+	row("longest way to convergence, simulated ms", a.HealedAfter/100)
+	b.WriteString("faults drawn\n")
+	for kind, n := range a.Faults {
+		row(faultNames[kind], n)
+	}
+	row("right after a message of synchronization", a.Edges)
+	return b.String()
+}
