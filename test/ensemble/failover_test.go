@@ -18,6 +18,7 @@ import (
 var (
 	failoverFlag = flag.Int("ensemble.failover", 0, "rounds of TestFailover; 0 leaves it out")
 	targetFlag   = flag.String("ensemble.target", "warren", "servers of TestFailover: warren, zookeeper, or both separated by a comma")
+	explainFlag  = flag.Duration("ensemble.explain", 0, "print what Warren's servers logged if a kill costs more than this")
 	figuresFlag  = flag.String("ensemble.figures", "kill,stop,sync,throughput", "what TestFailover measures")
 )
 
@@ -146,16 +147,19 @@ func measureKill(t *testing.T, kind cluster.Kind, f *figures) {
 			waits[i] = append(waits[i], took)
 			line = append(line, fmt.Sprintf("%s %s", w.name, shortly(took)))
 		}
-		c.logf("%s: SIGKILL to leader %d at %s: %s", kind, leader.ID(), from.Format("15:04:05.000"), strings.Join(line, ", "))
-		after := c.elections(leader)
-		elections = append(elections, after.since(before)...)
+		if took := waits[0][len(waits[0])-1]; *explainFlag > 0 && took > *explainFlag {
+			c.explain(from, from.Add(took))
+		}
+		took := c.elections(leader).since(before)
+		elections = append(elections, took...)
+		c.logf("%s: SIGKILL to leader %d: %s; elections %v", kind, leader.ID(), strings.Join(line, ", "), took)
 		leader.Launch()
 		c.whole()
 	}
 	for i, w := range writers {
 		f.spread("leader killed until the next acknowledged write, "+w.name, waits[i])
 	}
-	f.spread("election after that, mean of two servers", elections)
+	f.spread("election after that", elections)
 }
 
 // measureStop stops the leader with SIGTERM again and again.
@@ -230,15 +234,28 @@ func metric(text, name string) float64 {
 	return v
 }
 
-// since returns the mean time of the elections since before, if there were any.
-func (e electionFigures) since(before electionFigures) []time.Duration {
-	sum, count := 0.0, 0.0
+// since returns the time of the elections since before, the mean of each server that had any.
+func (e electionFigures) since(before electionFigures) (took []time.Duration) {
 	for id, now := range e {
-		sum += now.sum - before[id].sum
-		count += now.count - before[id].count
+		if n := now.count - before[id].count; n > 0 {
+			took = append(took, time.Duration((now.sum-before[id].sum)/n*float64(time.Millisecond)))
+		}
 	}
-	if count == 0 {
-		return nil
+	return took
+}
+
+// explain prints what the servers logged between two times.
+func (c *chaos) explain(from, to time.Time) {
+	const layout = "2006-01-02T15:04:05.000Z"
+	var lines []string
+	for _, node := range c.nodes {
+		for line := range strings.Lines(node.Log()) {
+			at, _, _ := strings.Cut(line, "\t")
+			if at >= from.UTC().Format(layout) && at <= to.UTC().Format(layout) {
+				lines = append(lines, fmt.Sprintf("%s server %d %s", at, node.ID(), line[len(at):]))
+			}
+		}
 	}
-	return []time.Duration{time.Duration(sum / count * float64(time.Millisecond))}
+	slices.Sort(lines)
+	c.logf("from %s to %s:\n%s", from.UTC().Format(layout), to.UTC().Format(layout), strings.Join(lines, ""))
 }

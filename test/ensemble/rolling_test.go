@@ -53,7 +53,7 @@ func plain(t *testing.T, kind cluster.Kind, servers int) *chaos {
 	c := &chaos{t: t, rand: rand.New(rand.NewPCG(1, 0)), voters: servers, began: time.Now()}
 	var o []cluster.Options
 	for range servers {
-		o = append(o, cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000"}})
+		o = append(o, cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000", "warren.logLevel": "info"}})
 	}
 	c.nodes = cluster.Ensemble(t, o...)
 	for _, node := range c.nodes {

@@ -44,7 +44,7 @@ func (c *chaos) same() {
 }
 
 // digestLine is one line of the word hash.
-var digestLine = regexp.MustCompile(`(?m)zxid[^0-9a-z]*(\w+).*digest[^0-9a-z-]*(-?\w+)`)
+var digestLine = regexp.MustCompile(`(?m)^([0-9a-f]+): (-?\d+)$`)
 
 // dump reads the whole tree of one server, after a sync, with all that a Stat says.
 func (c *chaos) dump(node *cluster.Node) string {
