@@ -137,7 +137,11 @@ func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doct
 
 // checkConfig checks the file, and what it names.
 func (o *doctorOptions) checkConfig() (all doctor.Findings) {
-	report := config.Check(o.config, nil, os.Environ())
+	file, err := filepath.Abs(o.config)
+	if err != nil {
+		file = o.config
+	}
+	report := config.Check(file, nil, os.Environ())
 	for _, p := range report.Problems {
 		all = append(all, doctor.Finding{Severity: doctor.Error, Check: "config", Subject: o.config, What: p.Error(), Remedy: "correct it: the server does not start"})
 	}

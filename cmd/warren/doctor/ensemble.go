@@ -105,6 +105,8 @@ func (c *ensembleCheck) leaders() {
 	case len(leaders) > 1:
 		c.add(Critical, "several-leaders", addresses(leaders), "if they list different members, correct server.N; otherwise look which one the others "+
 			"follow, and stop the one that is cut off", "%d servers lead", len(leaders))
+	case len(leaders) == 0 && len(followers)+len(observers) > 0:
+		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too", "follows a leader that was not asked or did not answer")
 	case len(leaders) == 0 && len(alone) == 0:
 		c.add(Critical, "no-quorum", what, "start the servers that are missing until more than half of the voters run", "nobody leads: no client can write")
 	case len(leaders) == 1:

@@ -122,6 +122,7 @@ func TestEnsembleChecks(t *testing.T) {
 				s[i]["srvr"] = "This ZooKeeper instance is not currently serving requests\n"
 			}
 		}, nil, Critical, "no-quorum"},
+		"only followers":  {nil, func(e *Ensemble) { e.Servers = e.Servers[1:] }, Notice, "leader-not-asked"},
 		"several leaders": {func(t *testing.T, s []map[string]string) { swap(t, s[1], "srvr", "Mode: follower", "Mode: leader") }, nil, Critical, "several-leaders"},
 		"no majority": {func(t *testing.T, s []map[string]string) {
 			swap(t, s[0], "mntr", "synced_followers\t2", "synced_followers\t0")
@@ -168,6 +169,7 @@ func TestEnsembleChecks(t *testing.T) {
 			}
 			all := examined(t, s, tt.change)
 			require.True(t, found(all, tt.severity, tt.check), "%+v", all)
+			require.False(t, tt.severity == Notice && all.Worst() > Notice, "%+v", all)
 		})
 	}
 }

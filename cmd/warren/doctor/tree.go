@@ -117,10 +117,10 @@ func (c *directoryCheck) digest() {
 	}
 	exact := max(c.newest, trailer.DigestZxid)
 	var wrong proto.Zxid
-	check := func() {
-		if trailer.HasDigest && trailer.DigestVersion == proto.DigestVersion && state.LastZxid() == trailer.DigestZxid &&
+	check := func() { // ZooKeeper writes the zxid 0 where it knows no digest
+		if trailer.HasDigest && trailer.DigestZxid > 0 && trailer.DigestVersion == proto.DigestVersion && state.LastZxid() == trailer.DigestZxid &&
 			state.Digest() != trailer.Digest && wrong == 0 {
-			wrong = max(trailer.DigestZxid, 1)
+			wrong = trailer.DigestZxid
 		}
 	}
 	check()
