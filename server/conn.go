@@ -333,7 +333,7 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 // overloaded reports whether the connection should stop being read until some of its requests
 // are answered. Source: server-semantics section 6.4.
 func (c *conn) overloaded() bool {
-	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.requests) > c.srv.cfg.GlobalOutstandingLimit
+	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.requests) > c.srv.outstandingMax
 }
 
 // answer sends frame, a whole reply, after everything that waits before it.
@@ -431,7 +431,7 @@ func (c *conn) waitForRoom() bool {
 		if len(c.mu.out.buf) >= outputPause || c.mu.queue.full() {
 			return false
 		}
-		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.cfg.GlobalOutstandingLimit
+		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.outstandingMax
 	}) && c.srv.waitThrottle()
 }
 

@@ -90,6 +90,8 @@ type Server struct {
 	// inProcess is how many requests were received and not answered, but for reads that are
 	// answered at once. It drives back-pressure.
 	inProcess atomic.Int64
+	// outstandingMax is how many of them there may be before busy connections are not read from.
+	outstandingMax int
 	// logStalled is when the logger began to write the present batch, 0 while it writes none.
 	logStalled atomic.Int64
 	// serving is true from the end of Start to the beginning of Stop.
@@ -139,6 +141,10 @@ func New(cfg *config.Config, o Options) *Server {
 		s.registry = prometheus.NewRegistry()
 	}
 	s.recent.on = cfg.Distributed()
+	s.outstandingMax = cfg.GlobalOutstandingLimit
+	if n := cfg.Voters(); cfg.Distributed() && n > 2 {
+		s.outstandingMax = max(cfg.GlobalOutstandingLimit/(n-1), 1) // the leader has to bear those of all
+	}
 	if cfg.EnforceAuth.Enabled {
 		s.enforced = cfg.EnforceAuth.Schemes
 	}
