@@ -132,3 +132,20 @@ func TestWALRepairForZooKeeper(t *testing.T) {
 	require.NotContains(t, out, "CRC ERROR")
 	require.Contains(t, out, "EOF reached after 2 txns.")
 }
+
+// TestBackupOfZooKeeper backs up a running 3.8, in two steps, and looks at its data while it runs.
+func TestBackupOfZooKeeper(t *testing.T) {
+	node := cluster.Start(t, cluster.Options{Kind: cluster.ZooKeeper})
+	backup, restored := filepath.Join(t.TempDir(), "backup"), t.TempDir()
+	for i, want := range []string{"snapshot.0: snapshot", "log."} {
+		ourOutput(t, "shell", "-s", node.Addr(), "create", fmt.Sprintf("/kept-%d", i), "data")
+		require.Contains(t, ourOutput(t, "backup", "create", backup, node.DataDir()), want)
+	}
+	require.Contains(t, ourOutput(t, "backup", "verify", backup), "digests compared\nok\n")
+	require.Contains(t, ourOutput(t, "restore", backup, restored), "restored txn 0x6")
+	dump := toolOutput(t, "SnapshotFormatter", filepath.Join(restored, "version-2", "snapshot.6"))
+	require.Contains(t, dump, "----\n/kept-0\n")
+	require.Contains(t, dump, "----\n/kept-1\n")
+	require.NotContains(t, ourOutput(t, "doctor", "--no-measure", node.DataDir()), "error")
+	require.NotContains(t, ourOutput(t, "doctor", "--admin-port", "0", node.Addr()), "error")
+}
