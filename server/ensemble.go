@@ -28,7 +28,7 @@ func (s *Server) startMember() error {
 		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
 		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(),
 	}
-	m.received.byLink = map[zab.LinkID]*loading{}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
 	m.lost = m.since
 	s.metrics.quorum.looking.Inc()
 	m.delivered = core.Last

@@ -33,6 +33,9 @@ func newJournal(m *member, log *wal.Log, replayed int) *journal {
 func (j *journal) submit(writes []zab.Persist) {
 	for _, p := range writes {
 		j.m.queued.Add(bytesOf(p.Append))
+		if p.Install != nil {
+			j.m.want(p.Install.Link)
+		}
 		j.jobs.put(p)
 	}
 }
@@ -197,7 +200,7 @@ func (j *journal) truncate(last proto.Zxid) error {
 func (j *journal) install(in *zab.Install) error {
 	s := j.m.srv
 	j.m.received.Lock()
-	got := j.m.received.byLink[in.Link]
+	got := j.m.received.wanted[in.Link]
 	j.m.received.Unlock()
 	if got == nil {
 		return errors.New("the state that was received is gone")
@@ -226,6 +229,9 @@ func (j *journal) install(in *zab.Install) error {
 	s.log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last), zap.Int("znodes", got.state.NumNodes()),
 		zap.Duration("took", time.Since(got.began)))
 	j.m.applier.swap(got.state)
+	j.m.received.Lock()
+	delete(j.m.received.wanted, in.Link)
+	j.m.received.Unlock()
 	return nil
 }
 

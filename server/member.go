@@ -41,11 +41,14 @@ type member struct {
 	received struct {
 		sync.Mutex
 		byLink map[zab.LinkID]*loading
+		// wanted are those that the journal is to install, whatever becomes of the link.
+		wanted map[zab.LinkID]*loading
 	}
 
 	// Owned by the node goroutine.
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
+	orphans   []zab.LinkID        // links that are gone, and whose received states the core may have asked for
 	warren    map[zab.LinkID]bool // of learners: whether they are Warren
 	touched   []*peers.Link       // have output that is not flushed
 	waiting   []*batch            // requests that were not looked at yet

@@ -21,6 +21,7 @@ func (m *member) drain() {
 		if len(out.Persist) > 0 {
 			m.journal.submit(out.Persist)
 		}
+		m.dropOrphans()
 		if len(out.Deliver) > 0 {
 			m.deliver(out.Deliver)
 		}
@@ -143,7 +144,18 @@ func (m *member) forget(id zab.LinkID) {
 	if lead, ok := m.role.(*leading); ok {
 		lead.gone(id)
 	}
+	m.orphans = append(m.orphans, id)
+}
+
+// dropOrphans frees the states that came on links that are gone. The core has said by now which of them it wants installed.
+func (m *member) dropOrphans() {
+	if len(m.orphans) == 0 {
+		return
+	}
 	m.received.Lock()
-	delete(m.received.byLink, id)
-	m.received.Unlock()
+	defer m.received.Unlock()
+	for _, id := range m.orphans {
+		delete(m.received.byLink, id)
+	}
+	m.orphans = m.orphans[:0]
 }

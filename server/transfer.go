@@ -97,6 +97,16 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	return nil
 }
 
+// want keeps a received state until the journal has installed it: the link may end before.
+func (m *member) want(id zab.LinkID) {
+	m.received.Lock()
+	defer m.received.Unlock()
+	if got := m.received.byLink[id]; got != nil {
+		m.received.wanted[id] = got
+		delete(m.received.byLink, id)
+	}
+}
+
 // heardReader tells the core now and then that the leader lives.
 type heardReader struct {
 	r    io.Reader
