@@ -44,10 +44,12 @@
 // # Torn is not corrupt
 //
 // A write that the crash interrupted leaves a record that ends early: at the end of the file or in
-// zeros. It was never promised, so it is cut. Everything else refuses with ErrCorrupt, file and
-// offset: a checksum that does not match, an end byte that is neither 'B' nor zero, a length that
-// cannot be, and above all an early end that has a valid record behind it. A missing file between
-// the snapshot and the first record is ErrGap. Source: storage section 6.3.
+// zeros. It was never promised, so it is cut. If the power failed, later blocks of such a write may be
+// there and earlier ones not: that is cut too, at the end of the last file and where a block was never
+// written. Everything else refuses with ErrCorrupt, file and offset: a checksum that does not match,
+// an end byte that is neither 'B' nor zero, a length that cannot be, and above all an early end that
+// has a valid record behind it. A missing file between the snapshot and the first record is ErrGap.
+// Source: storage section 6.3, docs/adr/0008.
 //
 // # Zeros ahead
 //

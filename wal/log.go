@@ -157,6 +157,11 @@ func (l *Log) Append(framed []byte, first, last proto.Zxid) error {
 	if err := checkBatch(framed, l.LastZxid(), first, last); err != nil {
 		return err
 	}
+	if l.unsynced > 0 && l.unsynced+int64(len(framed)) > unsyncedMax {
+		if err := l.Sync(); err != nil {
+			return err
+		}
+	}
 	if err := l.prepareTail(first); err != nil {
 		return err
 	}
@@ -212,6 +217,10 @@ func (l *Log) undo(x *extent, n int, written int64, cause error) error {
 			return l.poison(fmt.Errorf("wal: take back an append to %s: %w", x.path, err))
 		}
 		end += int64(k)
+	}
+	// Nothing of it may come back: whatever a crash leaves behind the records is zero or part of a later Append.
+	if err := x.file.Sync(); err != nil {
+		return l.poison(fmt.Errorf("wal: take back an append to %s: %w", x.path, err))
 	}
 	return cause
 }

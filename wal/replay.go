@@ -127,8 +127,8 @@ func (w *walk) run(segments []*segment) error {
 		n--
 	}
 	first := needed(w.segments[:n], w.from)
-	for _, s := range w.segments[first:n] {
-		if err := w.file(s); err != nil {
+	for i, s := range w.segments[first:n] {
+		if err := w.file(s, first+i == len(w.segments)-1); err != nil {
 			return err
 		}
 		w.read++
@@ -152,8 +152,8 @@ func needed(segments []*segment, from proto.Zxid) int {
 	return max(0, i-1)
 }
 
-// file reads one file.
-func (w *walk) file(s *segment) error {
+// file reads one file, which may be the last of all.
+func (w *walk) file(s *segment, isLast bool) error {
 	path, size := w.o.path(s.name), w.sizes[s]
 	f, err := w.o.FS.Open(path)
 	if err != nil {
@@ -165,12 +165,9 @@ func (w *walk) file(s *segment) error {
 		return err
 	}
 	var r Record
-	for {
-		ok, err := sc.next(&r)
-		if err != nil {
-			return err
-		}
-		if !ok {
+	ok := true
+	for ok {
+		if ok, err = sc.next(&r); err != nil || !ok {
 			break
 		}
 		if err := w.record(&r); err != nil {
@@ -178,7 +175,13 @@ func (w *walk) file(s *segment) error {
 		}
 		w.tail = s
 	}
-	torn, err := ending(f, path, sc.off, size, sc.last)
+	torn := true
+	if err == nil {
+		torn, err = ending(f, path, sc.off, size, sc.last)
+	}
+	if err != nil && isLast {
+		torn, err = true, unfinished(f, path, sc.off, size, sc.last, w.from, err)
+	}
 	if err != nil {
 		return err
 	}
