@@ -1,16 +1,155 @@
 package server
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"path/filepath"
+	"time"
 
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Restore implements admin.Node. A snapshot is restored by starting the server on it: a server that runs has txns on their
-// way from the preparer to the log and to the state, and no place between them at which all three could be replaced.
-func (n adminNode) Restore(context.Context, io.Reader) (int64, error) {
-	return 0, admin.ErrCannotRestore
+// Restore implements admin.Node for a standalone server. A member of an ensemble refuses: the others would not know of it.
+func (n adminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
+	s := n.Server
+	if s.member != nil || !s.serving.Load() {
+		return 0, admin.ErrCannotRestore
+	}
+	path, err := s.receiveSnapshot(r)
+	if path != "" {
+		defer func() {
+			if err := s.fs.Remove(path); err != nil {
+				s.log.Warn("removing a snapshot that was received", zap.String("file", path), zap.Error(err))
+			}
+		}()
+	}
+	if err != nil {
+		return 0, err
+	}
+	loader := datatree.NewLoader(datatree.Config{SkipACL: s.cfg.SkipACL})
+	trailer, err := snapshot.Load(s.fs, path, loader)
+	if err != nil {
+		return 0, err
+	}
+	re := &restoration{srv: s, loader: loader, trailer: trailer, done: make(chan error, 1)}
+	b := s.batches.get()
+	b.call = re.run
+	if !s.submit(b) {
+		return 0, admin.ErrCannotRestore
+	}
+	select {
+	case err = <-re.done:
+	case <-s.applied: // the server has stopped before its turn came
+		err = errStopping
+	}
+	return int64(re.zxid), err
+}
+
+// restoreName is the file that a snapshot is received in, without the suffix that says how it is packed.
+const restoreName = "restore.tmp"
+
+// receiveSnapshot writes what a client sends to a file and returns its path, if there is one.
+func (s *Server) receiveSnapshot(r io.Reader) (path string, err error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	head, err := in.Peek(10)
+	if err != nil {
+		return "", fmt.Errorf("server: a snapshot of less than %d bytes: %w", 10, err)
+	}
+	suffix := ""
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		suffix = ".gz"
+	case bytes.HasPrefix(head, []byte("\x82SNAPPY")), bytes.HasPrefix(head, []byte("\xff\x06\x00\x00sNaPpY")):
+		suffix = ".snappy"
+	}
+	path = filepath.Join(s.snapDir(), restoreName+suffix)
+	f, err := s.fs.Create(path)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	b := make([]byte, 256<<10)
+	for off := int64(0); ; {
+		if s.guard.full() {
+			return path, fmt.Errorf("server: receiving a snapshot: %w", vfs.ErrNoSpace)
+		}
+		n, err := io.ReadFull(in, b)
+		if n > 0 {
+			if _, err := f.WriteAt(b[:n], off); err != nil {
+				return path, err
+			}
+			off += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return path, nil
+		case err != nil:
+			return path, err
+		}
+	}
+}
+
+// restoration replaces the state of a standalone server by one that was received.
+type restoration struct {
+	srv     *Server
+	loader  *datatree.Loader
+	trailer snapshot.Trailer
+	zxid    proto.Zxid
+	done    chan error
+}
+
+// run is called in the node goroutine while nothing is on its way to the log or to the state. What it makes durable first is a
+// snapshot that is newer than the whole log; after that a restart comes to the same.
+func (re *restoration) run(n *node) {
+	re.done <- re.replace(n)
+}
+
+func (re *restoration) replace(n *node) error {
+	s, began := re.srv, time.Now()
+	re.zxid = max(n.last, re.trailer.LastZxid, re.trailer.DigestZxid)
+	state, err := re.loader.Done(re.zxid)
+	if err != nil {
+		return err
+	}
+	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
+		s.log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
+	}
+	w := state.NewWalker()
+	_, err = s.snaps.Write(re.zxid, walkerSource{w})
+	w.Close()
+	if err != nil {
+		return err
+	}
+	if err := s.wal.Reset(re.zxid); err != nil {
+		s.fatal("emptying the log after a restore", err)
+		return err
+	}
+	s.store.mu.Lock()
+	s.store.state = state
+	s.store.applied.Store(int64(re.zxid))
+	s.store.mu.Unlock()
+	n.preparer, n.last = datatree.NewPreparer(state, s.prepareConfig()), re.zxid
+	s.digests.reset()
+	s.tracker.reset(false)
+	now := s.clock.now()
+	state.EachSession(func(id proto.SessionID, timeoutMs int32) { s.tracker.restore(id, timeoutMs, now) })
+	s.conns.each(func(c *conn) {
+		if c.session.Load() != nil {
+			c.abort() // it has seen another state
+		}
+	})
+	s.log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", time.Since(began)))
+	return nil
 }
 
 // RestoreRefused implements admin.Node.

@@ -46,6 +46,10 @@ func (a *applier) run() {
 }
 
 func (a *applier) apply(b *logBatch) {
+	if b.passed != nil {
+		close(b.passed)
+		return
+	}
 	st := a.srv.store
 	now := a.srv.clock.now()
 	st.mu.Lock()

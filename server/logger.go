@@ -64,6 +64,9 @@ func (l *logger) run() {
 		}
 		// Nothing may be acknowledged any more: what still comes is dropped.
 		l.failed = true
+		if b.passed != nil {
+			close(b.passed)
+		}
 	}
 }
 

@@ -45,6 +45,15 @@ func (n *node) run() {
 			n.out <- work
 			work = n.srv.logBatches.get()
 			continue
+		case prepared < len(batches) && batches[prepared].call != nil:
+			if !work.empty() {
+				n.out <- work
+				work = n.srv.logBatches.get()
+			}
+			n.alone(batches[prepared].call)
+			n.srv.batches.put(batches[prepared])
+			prepared++
+			continue
 		case prepared < len(batches):
 			prepared += n.prepare(work, batches[prepared:])
 			continue
@@ -74,7 +83,7 @@ func (n *node) prepare(work *logBatch, batches []*batch) (done int) {
 	now := n.srv.clock.wallMs()
 	diskFull := n.srv.guard.full()
 	n.srv.store.mu.RLock()
-	for done < len(batches) && !work.full() {
+	for done < len(batches) && !work.full() && batches[done].call == nil {
 		b := batches[done]
 		for i := range b.requests {
 			n.prepareOne(work, b, &b.requests[i], now, diskFull)
@@ -86,6 +95,16 @@ func (n *node) prepare(work *logBatch, batches []*batch) (done int) {
 		n.srv.batches.put(b)
 	}
 	return done
+}
+
+// alone runs call while nothing is on its way to the log or to the state.
+func (n *node) alone(call func(*node)) {
+	passed := make(chan struct{})
+	b := n.srv.logBatches.get()
+	b.passed = passed
+	n.out <- b
+	<-passed
+	call(n)
 }
 
 func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskFull bool) {

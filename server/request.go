@@ -27,6 +27,8 @@ type batch struct {
 	buf      []byte // the bodies
 	received int64  // when they were read, ns on the server's clock
 	taken    int    // requests that a member has looked at
+	// call, if not nil, is all that there is: it is run in the node goroutine of a standalone server while nothing is on its way.
+	call func(*node)
 }
 
 func (b *batch) add(r request, body []byte) {
@@ -42,7 +44,7 @@ func (b *batch) reset() {
 		b.buf = nil
 	}
 	b.buf = b.buf[:0]
-	b.taken = 0
+	b.taken, b.call = 0, nil
 }
 
 // item is one request after it was prepared: the txn it became, if any, and whom to answer.
@@ -68,6 +70,7 @@ type logBatch struct {
 	create2     []int32    // indexes of operations of multis that are answered as create2
 	first, last proto.Zxid // of the txns; 0 if there are none
 	txns        int
+	passed      chan struct{} // if not nil: closed when everything before is applied
 }
 
 func (b *logBatch) empty() bool { return len(b.items) == 0 }
@@ -93,7 +96,7 @@ func (b *logBatch) reset() {
 		b.framed = nil
 	}
 	b.framed = b.framed[:0]
-	b.first, b.last, b.txns = 0, 0, 0
+	b.first, b.last, b.txns, b.passed = 0, 0, 0, nil
 }
 
 // Bounds of what is gathered before it is passed on.
