@@ -73,7 +73,20 @@ func (k *chaosClient) pause() {
 func (k *chaosClient) begin() bool {
 	k.number = k.chaos.number()
 	k.versions = map[string]int32{}
-	return k.connect(wire.Options{TimeoutMs: 60_000, Reply: replyTimeout}) == nil
+	o := wire.Options{TimeoutMs: 60_000, Reply: replyTimeout}
+	if k.rand.IntN(5) == 0 {
+		o.TimeoutMs = 300 // may expire at any time
+	}
+	if k.connect(o) != nil {
+		return false
+	}
+	if o.TimeoutMs < 1000 {
+		k.mu.Lock()
+		k.hunted[k.id] = true
+		k.expired = append(k.expired, k.id)
+		k.mu.Unlock()
+	}
+	return true
 }
 
 // connect tries servers until one takes the session, or says that it is over.

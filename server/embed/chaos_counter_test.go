@@ -2,6 +2,7 @@ package embed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -32,16 +33,23 @@ func (c *chaos) startCounters(wg *sync.WaitGroup) *counters {
 		require.NoError(c, err)
 		n.clients = append(n.clients, k)
 		c.Cleanup(func() { _ = k.Close() })
-		if i == 0 {
-			_, err = k.Create(c.finish, "/count", []byte("0"), client.Persistent)
-			require.NoError(c, err)
-		}
-		_, err = k.Create(c.finish, n.name(i), nil, client.Ephemeral)
-		require.NoError(c, err)
+		n.make(k, "/count", []byte("0"), client.Persistent)
+		n.make(k, n.name(i), nil, client.Ephemeral)
 		wg.Go(func() { n.count(i, k) })
 	}
 	wg.Go(func() { n.follow(n.clients[0]) })
 	return n
+}
+
+// make makes sure that a znode exists.
+func (n *counters) make(k *client.Client, path string, data []byte, mode client.Mode) {
+	_, err := k.Create(n.finish, path, data, mode)
+	for errors.Is(err, client.ErrConnectionLoss) { // on a busy machine servers may lose each other at any time
+		_, err = k.Create(n.finish, path, data, mode)
+	}
+	if !errors.Is(err, client.ErrNodeExists) {
+		require.NoError(n, err)
+	}
 }
 
 func (n *counters) name(i int) string { return fmt.Sprintf("/counter-%d", i) }

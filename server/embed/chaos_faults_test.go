@@ -1,17 +1,39 @@
 package embed
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
-
-	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
+// havoc does bad things one after the other.
+type havoc struct {
+	*chaos
+	rand *rand.Rand
+}
+
+// up starts a server that is down, whatever is wrong with its disk.
+func (c *havoc) up(id int) {
+	var err error
+	for range 100 {
+		c.mend(id)
+		if err = c.e.Start(id); !errors.Is(err, vfs.ErrNoSpace) { // somebody else may fill the disk again
+			break
+		}
+	}
+	if err != nil {
+		c.mu.Lock()
+		c.broken = append(c.broken, err.Error())
+		c.mu.Unlock()
+	}
+}
+
 // fault does one bad thing, for a while.
-func (c *chaos) fault() {
+func (c *havoc) fault() {
 	type trouble struct {
 		weight int
 		do     func(id int)
@@ -20,8 +42,7 @@ func (c *chaos) fault() {
 		return func(id int) {
 			end(id)
 			c.linger(150)
-			c.mend(id)
-			require.NoError(c, c.e.Start(id))
+			c.up(id)
 			c.linger(100)
 		}
 	}
@@ -39,12 +60,13 @@ func (c *chaos) fault() {
 		"expire":         {3, c.expire},
 		"slow disk":      {2, c.slowDisk},
 		"full disk":      {2, c.fullDisk},
+		"broken disk":    {2, c.brokenDisk},
 		"all":            {1, c.all},
 		"lost isolated":  {2, func(id int) { c.e.Isolate(id); c.linger(50); down(c.e.PowerLoss)(id); c.e.Heal() }},
 		"two":            {2, c.two},
 	}
 	names := []string{"kill", "power loss", "stop", "wipe", "isolate", "one way", "partition", "delay", "cut clients", "refuse clients", "expire",
-		"slow disk", "full disk", "all", "lost isolated", "two"}
+		"slow disk", "full disk", "broken disk", "all", "lost isolated", "two"}
 	sum := 0
 	for _, name := range names {
 		sum += troubles[name].weight
@@ -72,7 +94,7 @@ func (c *chaos) note(format string, args ...any) {
 }
 
 // linger lets time pass, up to so many ms or the end of the run.
-func (c *chaos) linger(ms int) {
+func (c *havoc) linger(ms int) {
 	timer := time.NewTimer(time.Duration(c.rand.IntN(ms*1000)) * time.Microsecond)
 	defer timer.Stop()
 	select {
@@ -82,12 +104,12 @@ func (c *chaos) linger(ms int) {
 }
 
 // other is another server than id.
-func (c *chaos) other(id int) int {
+func (c *havoc) other(id int) int {
 	n := len(c.e.members)
 	return (id-1+1+c.rand.IntN(n-1))%n + 1
 }
 
-func (c *chaos) halves() [][]int {
+func (c *havoc) halves() [][]int {
 	halves := make([][]int, 2)
 	for _, id := range c.e.IDs() {
 		side := c.rand.IntN(2)
@@ -97,14 +119,18 @@ func (c *chaos) halves() [][]int {
 }
 
 // wipe takes the disk of a server. The others must have all that was acknowledged: one server of a quorum may be lost, not two.
-func (c *chaos) wipe(id int) {
+func (c *havoc) wipe(id int) {
+	c.wiping.Lock()
+	defer c.wiping.Unlock()
 	if c.e.WaitServing(c.over, c.e.IDs()...) != nil {
 		return
 	}
 	c.e.Kill(id)
-	require.NoError(c, c.e.Wipe(id))
+	if c.e.Wipe(id) != nil {
+		return // somebody else has started it
+	}
 	c.linger(50)
-	require.NoError(c, c.e.Start(id))
+	c.up(id)
 	_ = c.e.WaitServing(c.over, c.e.IDs()...)
 	if c.over.Err() != nil {
 		return
@@ -112,7 +138,7 @@ func (c *chaos) wipe(id int) {
 	c.note("wiped %d is back", id)
 }
 
-func (c *chaos) delay(id int) {
+func (c *havoc) delay(id int) {
 	for _, other := range c.e.IDs() {
 		if other != id {
 			c.e.Delay(id, other, time.Duration(c.rand.IntN(40))*time.Millisecond)
@@ -125,11 +151,11 @@ func (c *chaos) delay(id int) {
 		c.linger(100)
 	}
 	c.e.Heal()
-	require.NoError(c, c.e.Start(id))
+	c.up(id)
 }
 
 // expire ends the session of a client.
-func (c *chaos) expire(int) {
+func (c *havoc) expire(int) {
 	k := c.clients[c.rand.IntN(len(c.clients))]
 	c.mu.Lock()
 	id := k.id
@@ -146,7 +172,7 @@ func (c *chaos) expire(int) {
 	c.note("session %v: %v", id, err)
 }
 
-func (c *chaos) slowDisk(id int) {
+func (c *havoc) slowDisk(id int) {
 	pause := time.Duration(1+c.rand.IntN(30)) * time.Millisecond
 	c.e.Disk(id).Hook(func(op vfs.Op) error {
 		if op.Kind == vfs.OpSync {
@@ -158,19 +184,26 @@ func (c *chaos) slowDisk(id int) {
 	c.mend(id)
 }
 
-func (c *chaos) fullDisk(id int) {
+func (c *havoc) fullDisk(id int) {
 	d := c.e.Disk(id)
 	d.SetCapacity(d.Used() + int64(c.rand.IntN(20_000)))
 	c.linger(600)
 	if c.rand.IntN(3) == 0 {
 		c.e.Kill(id)
 	}
-	c.mend(id)
-	require.NoError(c, c.e.Start(id))
+	c.up(id)
+}
+
+// brokenDisk lets one operation of a disk fail, which ends the server.
+func (c *havoc) brokenDisk(id int) {
+	kinds := []vfs.OpKind{vfs.OpSync, vfs.OpSync, vfs.OpWrite, vfs.OpRename, vfs.OpSyncDir}
+	c.e.Disk(id).FailNth(kinds[c.rand.IntN(len(kinds))], c.rand.IntN(3), errors.New("input/output error"))
+	c.linger(300)
+	c.up(id)
 }
 
 // all ends every server.
-func (c *chaos) all(int) {
+func (c *havoc) all(int) {
 	for _, id := range c.e.IDs() {
 		switch c.rand.IntN(3) {
 		case 0:
@@ -182,14 +215,14 @@ func (c *chaos) all(int) {
 		}
 	}
 	for _, id := range c.e.IDs() {
-		require.NoError(c, c.e.Start(id))
+		c.up(id)
 		c.linger(10)
 	}
 	c.linger(300)
 }
 
 // two ends a server while another is cut off, and lets them come back in any order.
-func (c *chaos) two(id int) {
+func (c *havoc) two(id int) {
 	other := c.other(id)
 	c.e.Isolate(id)
 	c.linger(100)
@@ -198,9 +231,9 @@ func (c *chaos) two(id int) {
 	if c.rand.IntN(2) == 0 {
 		c.e.Heal()
 		c.linger(100)
-		require.NoError(c, c.e.Start(other))
+		c.up(other)
 	} else {
-		require.NoError(c, c.e.Start(other))
+		c.up(other)
 		c.linger(100)
 		c.e.Heal()
 	}

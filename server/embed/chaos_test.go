@@ -50,12 +50,13 @@ func TestChaos(t *testing.T) {
 type chaos struct {
 	*testing.T
 	seed     uint64
-	rand     *rand.Rand // of the faults
+	rand     *rand.Rand
 	e        *Ensemble
 	recorder *history.Recorder
 	log      *logBuffer
 	over     context.Context // ends with the faults
 	finish   context.Context // ends when even a client that waits for a server must give up
+	wiping   sync.Mutex      // held while a server has lost its disk: one may, two may not
 
 	mu      sync.Mutex
 	faults  []string // what was done, for the report
@@ -74,8 +75,9 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 		o.Servers = 5
 	}
 	snapCount := 50 + c.rand.IntN(1000)
+	snapshots := c.rand.IntN(4) == 0
 	o.Configure = func(_ int, cfg *config.Config) {
-		cfg.SnapCount = snapCount
+		cfg.SnapCount, cfg.ForceSnapshotSync = snapCount, snapshots
 		cfg.Autopurge.PurgeInterval = 20 * time.Millisecond
 	}
 	c.e = Start(t, o)
@@ -114,9 +116,16 @@ func (c *chaos) run() {
 		wg.Go(k.run)
 	}
 	counters := c.startCounters(&wg)
-	for c.over.Err() == nil {
-		c.fault()
+	var faults sync.WaitGroup
+	for i := range 1 + c.rand.IntN(2) {
+		h := &havoc{chaos: c, rand: rand.New(rand.NewPCG(c.seed, uint64(2+i)))}
+		faults.Go(func() {
+			for c.over.Err() == nil {
+				h.fault()
+			}
+		})
 	}
+	faults.Wait()
 	c.heal()
 	wg.Wait()
 	counters.judge()

@@ -17,7 +17,7 @@
 // can part, delay and heal it; a direction that is cut loses nothing, it delivers late, as TCP does. Data lives in memory, on
 // a filesystem that knows what a crash would leave, unless Options.Dir names a directory.
 //
-// Times are short: a tick is 100 ms, a leader that is cut off steps down after half a second, session timeouts are 200 ms at
+// Times are short: a tick is 100 ms, a leader that is cut off steps down after a second, session timeouts are 200 ms at
 // least. Options.Configure changes whatever a zoo.cfg can say.
 //
 // # Faults
@@ -26,7 +26,7 @@
 // synced is still there. PowerLoss keeps what was synced and a random part of the rest. Wipe empties the disk of a server
 // that is down. Start brings a server back. Partition, Isolate, OneWay and Delay act on the network between the servers, RefuseClients on
 // that to the clients; Heal ends all of them. ExpireSession ends a session as a silence of its client would. Disk gives the
-// filesystem, which can be slow, full or broken.
+// filesystem, which can be slow, full or broken; a server whose disk fails ends, and Server is nil then.
 //
 // # Who owns what
 //

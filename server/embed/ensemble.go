@@ -19,6 +19,7 @@ type Ensemble struct {
 	options Options
 	network *network
 	members []*member
+	watches sync.WaitGroup // one over each server that runs
 
 	mu   sync.Mutex
 	rand *rand.Rand // guarded by mu
@@ -97,6 +98,7 @@ func (e *Ensemble) Close() {
 		m.door.close()
 		return nil
 	})
+	e.watches.Wait()
 }
 
 // member returns a server by its id.

@@ -2,6 +2,7 @@ package embed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 func TestServersServeAtOnce(t *testing.T) {
@@ -303,5 +305,38 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 				require.NoError(t, err, "%d of %d", i, acknowledged)
 			}
 		}
+	}
+}
+
+// A server whose disk fails ends by itself; the others go on, and it comes back with what it has acknowledged.
+func TestBrokenDisk(t *testing.T) {
+	for _, which := range []string{"leader", "follower"} {
+		t.Run(which, func(t *testing.T) {
+			e := Start(t, Options{Servers: 3})
+			id, other := leader(t, e)
+			if which == "follower" {
+				id, other = other, id
+			}
+			c := dial(t, e, other, wire.Options{TimeoutMs: 30_000})
+			create(t, c, "/before")
+			e.Disk(id).FailNth(vfs.OpSync, 0, errors.New("input/output error"))
+			ctx := within(t)
+			n, err := client.Dial(ctx, e.ConnectString(other), client.WithSessionTimeout(10*time.Second))
+			require.NoError(t, err)
+			defer n.Close()
+			require.NoError(t, poll(ctx, "the server to end", func() (bool, error) {
+				_, err := n.Create(ctx, "/n-", nil, client.PersistentSequential)
+				if err != nil && !errors.Is(err, client.ErrConnectionLoss) {
+					return false, err
+				}
+				return e.Server(id) == nil, nil
+			}))
+			require.NoError(t, e.WaitServing(ctx))
+			require.NoError(t, e.Start(id))
+			require.NoError(t, e.WaitServing(ctx, e.IDs()...))
+			require.NoError(t, e.WaitEqual(ctx))
+			_, err = dial(t, e, id, wire.Options{}).Exists("/before", false)
+			require.NoError(t, err)
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package embed
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -23,6 +24,7 @@ type member struct {
 	disk    *disk      // nil if it is a directory
 	host    *host
 	running atomic.Pointer[server.Server] // changed under mu
+	forget  context.CancelFunc            // ends the watch over the server that runs
 }
 
 // prepare makes what a member needs for its first start. Its place on the network is taken, so that who starts a little earlier
@@ -78,7 +80,28 @@ func (m *member) start() error {
 		return fmt.Errorf("embed: starting server %d: %w", m.id, err)
 	}
 	m.running.Store(s)
+	ctx, cancel := context.WithCancel(context.Background())
+	m.forget = cancel
+	m.ensemble.watches.Go(func() {
+		if s.Wait(ctx) != nil {
+			m.failed(s)
+		}
+	})
 	return nil
+}
+
+// failed ends a server whose disk has failed, as a process ends. What such a disk holds of what was not synced is not known.
+func (m *member) failed(s *server.Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.running.Load() != s {
+		return
+	}
+	s.Stop()
+	if m.disk != nil {
+		m.disk.crash(m.ensemble.draw(), unsyncedSome)
+	}
+	m.ended()
 }
 
 // stop ends the server as an operator does.
@@ -96,6 +119,7 @@ func (m *member) stop() {
 // ended notes that the server is down. REQUIRES: m.mu.
 func (m *member) ended() {
 	m.running.Store(nil)
+	m.forget()
 	m.host.unplug()
 	m.host = nil
 }

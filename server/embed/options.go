@@ -20,7 +20,7 @@ type Options struct {
 	// Observers is how many servers follow without a vote. Their ids come after those that vote.
 	Observers int
 	// TickTime is ZooKeeper's tickTime; 0 means 100 ms. Session timeouts are at least two of it, and a leader or follower that is
-	// cut off gives up after five.
+	// cut off gives up after ten.
 	TickTime time.Duration
 	// Dir is a directory of the operating system's filesystem for the data; empty keeps it in memory, where nothing waits for a disk.
 	Dir string
@@ -42,7 +42,7 @@ const (
 // Times of an ensemble in ticks, and others that are short because nothing here is far away.
 const (
 	initLimit         = 20
-	syncLimit         = 5
+	syncLimit         = 10
 	notificationMin   = 20 * time.Millisecond
 	notificationMax   = 200 * time.Millisecond
 	sessionTimeoutMax = time.Minute
