@@ -52,7 +52,7 @@ func present(t testing.TB, c *wire.Conn, prefix string, n int) {
 // Leaders are stopped one after the other while clients write and sync as fast as they can. Package wire judges the order of
 // the answers; what was acknowledged must be there at the end.
 func TestLeadersAreStoppedUnderLoad(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	kept := make([][]string, 6)
@@ -165,7 +165,7 @@ func TestServerCatchesUp(t *testing.T) {
 		purge, always bool
 	}{{"window", 100, 100_000, false, false}, {"log", 6500, 100_000, false, false}, {"snapshot", 6500, 500, true, false}, {"snapshot always", 100, 100_000, false, true}} {
 		t.Run(run.name, func(t *testing.T) {
-			e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
+			e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
 				c.SnapCount, c.ForceSnapshotSync = run.snapCount, run.always
 				if run.purge {
 					c.Autopurge.PurgeInterval = 10 * time.Millisecond
@@ -198,7 +198,7 @@ func TestServerCatchesUp(t *testing.T) {
 
 // Snapshots are written while the servers follow, and each of them starts from one.
 func TestSnapshotsWhileFollowing(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, c *config.Config) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Configure: func(_ int, c *config.Config) {
 		c.SnapCount, c.Autopurge.PurgeInterval = 50, 10*time.Millisecond
 	}})
 	for round := range 6 {
@@ -224,7 +224,7 @@ func TestSnapshotsWhileFollowing(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	for _, which := range []string{"follower", "leader"} {
 		t.Run(which, func(t *testing.T) {
-			e := embed.Start(t, embed.Options{Servers: 3})
+			e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 			leader, follower, _ := roles(t, e)
 			id := map[string]int{"leader": leader, "follower": follower}[which]
 			c := connect(t, e, leader, wire.Options{Reply: time.Second})
@@ -263,7 +263,7 @@ func TestFullDisk(t *testing.T) {
 
 // A follower with a slow disk slows down nobody but itself.
 func TestSlowDiskOfAFollower(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 	leader, follower, _ := roles(t, e)
 	c := connect(t, e, leader, wire.Options{})
 	hold := make(chan struct{})

@@ -16,6 +16,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
+// patient is the tick of tests in which no server is cut off: on a busy machine none shall seem to be.
+const patient = 500 * time.Millisecond
+
 // within returns a context for what must not take long.
 func within(t testing.TB) context.Context {
 	t.Helper()
@@ -131,7 +134,7 @@ func answers(t *testing.T, c *wire.Conn, root string) []string {
 }
 
 func TestEveryServerAnswersTheSame(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
 	leader, follower, observer := roles(t, e)
 	want := answers(t, connect(t, e, leader, wire.Options{}), "/leader")
 	for name, id := range map[string]int{"follower": follower, "observer": observer} {
@@ -150,7 +153,7 @@ func TestEveryServerAnswersTheSame(t *testing.T) {
 
 // Requests of one client are answered in order and see what came before them, however many are on their way.
 func TestPipelinedRequestsStayInOrder(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	for _, id := range e.IDs() {
 		c := connect(t, e, id, wire.Options{})
 		path := fmt.Sprintf("/n%d", id)
@@ -185,7 +188,7 @@ func TestPipelinedRequestsStayInOrder(t *testing.T) {
 
 // After a sync every server shows what others were told is done.
 func TestSyncShowsWhatOthersWrote(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	leader, _, _ := roles(t, e)
 	writer := connect(t, e, leader, wire.Options{})
 	_, err := writer.Create("/n", nil, proto.ModePersistent)
@@ -204,7 +207,7 @@ func TestSyncShowsWhatOthersWrote(t *testing.T) {
 
 // Watches at every server fire for writes at any, in the order of the txns, and before a reply that shows the change.
 func TestWatchesFireInOrderEverywhere(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	const znodes = 200
 	writer := connect(t, e, 2, wire.Options{})
 	type watcher struct {

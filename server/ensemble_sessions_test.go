@@ -12,15 +12,28 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
+// resume goes on with a session at a server, as soon as that has applied what the client has seen.
+func resume(t *testing.T, e *embed.Ensemble, id int, o wire.Options) (c *wire.Conn) {
+	t.Helper()
+	until(t, "the session to go on", func() bool {
+		var err error
+		c, err = wire.Dial(e.Addr(id), o)
+		require.NotErrorIs(t, err, wire.ErrRejected)
+		return err == nil
+	})
+	t.Cleanup(c.Close)
+	return c
+}
+
 // A client goes on at another server while its old connection lives: the old one is told so, and closed.
 func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	for _, from := range e.IDs() {
 		for _, to := range e.IDs() {
 			old := connect(t, e, from, wire.Options{})
 			_, err := old.Create("/mine", nil, proto.ModeEphemeral)
 			require.NoError(t, err)
-			c := connect(t, e, to, old.Resume())
+			c := resume(t, e, to, old.Resume())
 			require.Equal(t, old.Session(), c.Session())
 			if from == to {
 				<-old.Done()
@@ -29,6 +42,8 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 				require.Error(t, err, "from %d to %d", from, to)
 				<-old.Done()
 			}
+			// What the old connection has asked for comes here too, as an error, under an xid that this one will use again.
+			require.NoError(t, c.Sync("/"))
 			data, st, err := c.GetData("/mine", false)
 			require.NoError(t, err)
 			require.Empty(t, data, "what the old connection sends has no effect")
@@ -79,7 +94,7 @@ func TestSilentSessionExpiresEverywhere(t *testing.T) {
 
 // A session lives as long as its client is heard of by any server.
 func TestSessionIsKeptAliveByFollowers(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	var clients []*wire.Conn
 	for _, id := range e.IDs() {
 		c := connect(t, e, id, wire.Options{TimeoutMs: 1000})
@@ -87,9 +102,9 @@ func TestSessionIsKeptAliveByFollowers(t *testing.T) {
 		require.NoError(t, err)
 		clients = append(clients, c)
 	}
-	ticker := time.NewTicker(200 * time.Millisecond)
+	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
-	for range 10 { // two timeouts
+	for range 8 { // two timeouts
 		<-ticker.C
 		for _, c := range clients {
 			require.NoError(t, c.Ping())
@@ -102,7 +117,7 @@ func TestSessionIsKeptAliveByFollowers(t *testing.T) {
 }
 
 func TestUnknownSessionIsRejectedEverywhere(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	id := proto.SessionID(0x5123456789abcdef)
 	password := proto.SessionPassword(id)
 	live := connect(t, e, 1, wire.Options{})
