@@ -218,8 +218,8 @@ func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		return true, nil
 	}
 	class := classOf(op)
-	if op == proto.OpSync && c.srv.member != nil {
-		class = classWrite // it has its place in the order of the ensemble
+	if op == proto.OpSync {
+		class = classWrite // it has its place in the order of all writes, also of those that came on other connections
 	}
 	switch class {
 	case classRead:

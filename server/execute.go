@@ -26,7 +26,7 @@ func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []
 		xid = proto.XidPing
 	case proto.OpExists, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren2:
 		b, err = s.readNode(c, op, body, b)
-	case proto.OpGetACL, proto.OpGetAllChildrenNumber, proto.OpSync:
+	case proto.OpGetACL, proto.OpGetAllChildrenNumber:
 		b, err = s.readPath(c, op, body, b)
 	case proto.OpMultiRead:
 		b, err = st.state.ReadMulti(b, body, *c.ids.Load())
@@ -93,9 +93,6 @@ func (s *Server) readPath(c *conn, op proto.OpCode, body, b []byte) ([]byte, pro
 		return b, proto.ErrMarshallingError
 	}
 	switch {
-	case op == proto.OpSync:
-		// Alone, everything this server has acknowledged is applied.
-		return proto.AppendBuffer(b, req.Path), proto.OK
 	case req.Path == nil:
 		return b, proto.ErrMarshallingError
 	case op == proto.OpGetACL:

@@ -113,6 +113,7 @@ func (n *node) prepareOne(work *logBatch, b *batch, r *request, now int64, diskF
 	case r.session != nil && r.session.closing.Load() && !(r.op == proto.OpCloseSession && r.conn == nil):
 		// What a session sends after its end has begun is never answered. Source: server-semantics 7.4.
 		it.drop = true
+	case r.op == proto.OpSync: // it has its place between txns, and is none
 	case diskFull && r.conn != nil && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession:
 		it.err = proto.ErrNotReadOnly
 		n.srv.metrics.refusedDiskFull.Inc()

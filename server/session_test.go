@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -68,4 +69,27 @@ func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	c.packets = 1
 	c.account()
 	require.GreaterOrEqual(t, sess.heard.Load(), postponed)
+}
+
+// A sync is answered behind what the session has sent on an earlier connection, also alone.
+func TestSyncIsBehindEarlierConnections(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	c := dialWire(t, s, wire.Options{})
+	for i := range 200 {
+		path := fmt.Sprintf("/n%d", i)
+		c.Send(wire.Create(path, nil, wire.OpenACL, 0)) // nobody waits for the answer
+		next := dialWire(t, s, c.Resume())
+		_, before := next.Exists(path, false)
+		require.NoError(t, next.Sync("/"))
+		_, after := next.Exists(path, false)
+		if before == nil {
+			require.NoError(t, after)
+		}
+		again, err := next.Create(path+"-", nil, proto.ModePersistentSequential)
+		require.NoError(t, err, again)
+		_, later := next.Exists(path, false)
+		require.Equal(t, after == nil, later == nil, "%s appeared behind a sync", path)
+		c.Close()
+		c = next
+	}
 }
