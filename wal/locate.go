@@ -13,9 +13,10 @@ type Place struct {
 	Rest int64      // bytes of the log from the file that holds At to its end, about
 }
 
-// Locate finds the place of z among the synced records. ok is false if the log does not reach down to z, or if that part
-// of it was not verified when the server started. It reads one file at most. Any goroutine may call it after Replay.
-// Source: quorum-protocol 6.3 rule 4.
+// Locate finds the place of z among the synced records. ok is false if the log does not reach down to z, or if it is not known
+// to be without a gap from there on. Above the state that the log continues it is: Replay and Append see to that. Below, files may
+// be left from before a snapshot was installed; there the log counts only if it holds every number of one epoch up to that
+// state. It reads one file at most. Any goroutine may call it after Replay. Source: quorum-protocol 6.3 rule 4.
 func (l *Log) Locate(z proto.Zxid) (p Place, ok bool, err error) {
 	if err := l.failed.Load(); err != nil {
 		return Place{}, false, *err
@@ -33,8 +34,13 @@ func (l *Log) Locate(z proto.Zxid) (p Place, ok bool, err error) {
 	if len(segments) == 0 || segments[i].first > z || segments[i].end <= headerSize {
 		return Place{}, false, nil
 	}
-	if err := l.scanPlace(&segments[i], z, &p); err != nil {
+	base := proto.Zxid(l.base.Load())
+	reached, err := l.scanPlace(&segments[i], z, base, &p)
+	if err != nil {
 		return Place{}, false, err
+	}
+	if p.At < base && !reached {
+		return Place{}, false, nil
 	}
 	for _, s := range segments[i+1:] {
 		if p.Next == 0 && s.end > headerSize {
@@ -46,28 +52,35 @@ func (l *Log) Locate(z proto.Zxid) (p Place, ok bool, err error) {
 	return p, p.At != 0, nil
 }
 
-// scanPlace looks for z in one file.
-func (l *Log) scanPlace(s *segment, z proto.Zxid, p *Place) error {
+// scanPlace looks for z in one file. reached says whether the file holds every txn from the one found up to base.
+func (l *Log) scanPlace(s *segment, z, base proto.Zxid, p *Place) (reached bool, err error) {
 	path := l.o.path(s.name)
 	f, err := l.o.FS.Open(path)
 	if err != nil {
-		return fmt.Errorf("wal: %w", err)
+		return false, fmt.Errorf("wal: %w", err)
 	}
 	defer f.Close()
 	sc, err := newScanner(f, path, s.end, 0, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var r Record
-	for {
+	for prev := proto.Zxid(0); ; prev = r.Zxid {
 		ok, err := sc.next(&r)
 		switch {
 		case err != nil || !ok:
-			return err
-		case r.Zxid > z:
+			return prev >= base, err
+		case r.Zxid <= z:
+			p.At = r.Zxid
+			continue
+		case p.Next == 0:
 			p.Next = r.Zxid
-			return nil
 		}
-		p.At = r.Zxid
+		switch {
+		case p.At >= base, prev >= base:
+			return true, nil
+		case r.Zxid != prev && r.Zxid != prev+1:
+			return false, nil
+		}
 	}
 }

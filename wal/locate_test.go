@@ -63,3 +63,44 @@ func TestLocateStopsAtWhatWasNotVerified(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 }
+
+// TestLocateDoesNotReachOverAGap has files from before a snapshot was installed, in front of what was logged after it.
+func TestLocateDoesNotReachOverAGap(t *testing.T) {
+	e := func(epoch int64, counter uint32) proto.Zxid { return proto.MakeZxid(epoch, counter) }
+	for name, c := range map[string]struct {
+		before   proto.Zxid // end of the old file, which begins with 1.1
+		snapshot proto.Zxid
+		first    proto.Zxid // of what is logged after it
+		z        proto.Zxid
+		ok       bool
+	}{
+		"alien txns of an epoch that has ended":  {e(1, 9), e(2, 3), e(3, 1), e(1, 7), false},
+		"a hole in one epoch":                    {e(1, 4), e(1, 8), e(1, 9), e(1, 3), false},
+		"the snapshot itself":                    {e(1, 4), e(1, 8), e(1, 9), e(1, 8), false},
+		"after the hole":                         {e(1, 4), e(1, 8), e(1, 9), e(1, 10), true},
+		"a snapshot of what is in the log":       {e(1, 9), e(1, 8), e(1, 10), e(1, 3), true},
+		"a snapshot at the end of the log":       {e(1, 9), e(1, 9), e(1, 10), e(1, 3), true},
+		"between the snapshot and the next one":  {e(1, 9), e(1, 9), e(2, 1), e(1, 30), true},
+		"above a snapshot at the end of the log": {e(1, 9), e(1, 9), e(2, 1), e(2, 2), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMem(t)
+			writeFile(t, m, fileName(e(1, 1)), logFile(batch(e(1, 1), c.before, 9)))
+			l, zxids := open(t, Options{FS: m, Dir: dir}, c.snapshot+1)
+			defer l.Close()
+			require.Equal(t, c.before < c.snapshot, l.Detached())
+			first := c.first
+			if len(zxids) == 0 || first > zxids[len(zxids)-1] {
+				add(t, l, first, first+3, 9)
+			}
+			require.NoError(t, l.Sync())
+			p, ok, err := l.Locate(c.z)
+			require.NoError(t, err)
+			require.Equal(t, c.ok, ok, "%+v", p)
+			if ok {
+				require.LessOrEqual(t, p.At, c.z)
+				require.Greater(t, p.Next, c.z)
+			}
+		})
+	}
+}

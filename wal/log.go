@@ -20,11 +20,12 @@ type Log struct {
 
 	// Owned by the logger.
 	replayed bool
-	base     proto.Zxid // the zxid of the state that the log continues
-	tail     *extent    // the file that Append writes to; nil if the next Append begins one
-	unsynced int64      // bytes appended since the last Sync
+	detached bool    // Replay found records, all below the state that it continued from
+	tail     *extent // the file that Append writes to; nil if the next Append begins one
+	unsynced int64   // bytes appended since the last Sync
 
 	ahead  *ahead                 // writes zeros in the background
+	base   atomic.Int64           // the zxid of the state that the log continues
 	last   atomic.Int64           // zxid of the last txn appended or replayed
 	size   atomic.Int64           // bytes appended since the last roll
 	active atomic.Pointer[extent] // tail, for Room

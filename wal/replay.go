@@ -36,11 +36,24 @@ func (l *Log) Replay(from proto.Zxid, fn func(*Record) error) (last proto.Zxid, 
 	l.mu.Lock()
 	l.mu.segments = w.segments
 	l.mu.Unlock()
-	l.base = max(from-1, 0)
+	l.base.Store(int64(max(from-1, 0)))
+	l.detached = w.isDetached()
 	l.last.Store(int64(w.last))
 	l.replayed = true
 	l.ahead.start()
 	return w.last, nil
+}
+
+// Detached reports whether Replay found records, but none from the zxid before from on: then nothing says that what is appended
+// from now on continues them. A crash during the installation of a snapshot leaves that, and so does ZooKeeper, which keeps its old
+// files then. Reset removes them.
+func (l *Log) Detached() bool { return l.detached }
+
+// isDetached is what Detached says. A snapshot at counter 0 is one that ZooKeeper took when an epoch had begun and nothing had
+// been logged in it: it needs no record of its own.
+func (w *walk) isDetached() bool {
+	base := w.from - 1
+	return w.any && w.prev < base && !(base.Counter() == 0 && w.prev.Epoch() < base.Epoch())
 }
 
 // Report is what Verify found.

@@ -30,6 +30,7 @@ func (l *Log) Truncate(last proto.Zxid) error {
 	if err := l.cut(segments[keep:], end); err != nil {
 		return l.poison(fmt.Errorf("wal: truncate to %v: %w", last, err))
 	}
+	l.base.Store(min(l.base.Load(), int64(last)))
 	l.last.Store(int64(last))
 	l.size.Store(0)
 	return nil
@@ -49,7 +50,8 @@ func (l *Log) Reset(last proto.Zxid) error {
 	if err := l.cut(segments, 0); err != nil {
 		return l.poison(fmt.Errorf("wal: reset to %v: %w", last, err))
 	}
-	l.base = last
+	l.base.Store(int64(last))
+	l.detached = false
 	l.last.Store(int64(last))
 	l.size.Store(0)
 	return nil
@@ -84,7 +86,7 @@ func (l *Log) locate(segments []*segment, last proto.Zxid) (file int, end int64,
 		}
 		i++
 	}
-	if last != l.base {
+	if int64(last) != l.base.Load() {
 		return 0, 0, fmt.Errorf("%w: %v", ErrNotFound, last)
 	}
 	return i, 0, nil
