@@ -31,17 +31,19 @@ func (r *recentTxns) add(z proto.Zxid, payload []byte) {
 	}
 	r.txns = append(r.txns, zab.Txn{Zxid: z, Payload: append([]byte(nil), payload...)})
 	r.bytes += len(payload)
+	if len(r.txns) > 2*recentTxnsMax || r.bytes > recentBytesMax {
+		r.shrink()
+	}
+}
+
+// shrink drops the oldest txns, and so many of them that it is seldom called: it copies the others.
+func (r *recentTxns) shrink() {
 	drop := 0
-	for len(r.txns)-drop > 2*recentTxnsMax || r.bytes > recentBytesMax {
+	for len(r.txns)-drop > recentTxnsMax || r.bytes > recentBytesMax/2 {
 		r.bytes -= len(r.txns[drop].Payload)
 		drop++
-		if len(r.txns)-drop <= recentTxnsMax && r.bytes <= recentBytesMax {
-			break
-		}
 	}
-	if drop > 0 {
-		r.txns = append([]zab.Txn(nil), r.txns[drop:]...)
-	}
+	r.txns = append([]zab.Txn(nil), r.txns[drop:]...)
 }
 
 // follows reports whether z may directly follow last. Source: quorum-protocol 15.2.
