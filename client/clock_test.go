@@ -120,6 +120,45 @@ func TestSilenceFromTheStart(t *testing.T) {
 	})
 }
 
+// A connection that lasted is followed by the next one at once, however often that happens; one that did not last is not.
+func TestPauseAfterLostConnection(t *testing.T) {
+	for _, v := range []struct {
+		lasts, pause time.Duration // of each connection, and after the last one at most
+		isPaused     bool
+	}{
+		{lasts: 1100 * time.Millisecond, pause: 20 * time.Millisecond},
+		{lasts: 10 * time.Millisecond, isPaused: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const n = 30
+			var ended time.Time
+			var longest time.Duration
+			var dials atomic.Int32
+			c, err := New("a:1,b:1", WithSessionTimeout(30*time.Second), WithDialer(func(context.Context, string, string) (net.Conn, error) {
+				if !ended.IsZero() {
+					longest = max(longest, time.Since(ended))
+				}
+				near, far := net.Pipe()
+				go pipeServer(far, 30*time.Second, func() bool { return true }, func() {})
+				if dials.Add(1) <= n {
+					time.AfterFunc(v.lasts, func() { ended = time.Now(); far.Close() })
+				}
+				return near, nil
+			}))
+			require.NoError(t, err)
+			for dials.Load() <= n {
+				time.Sleep(time.Second)
+			}
+			if v.isPaused {
+				require.Greater(t, longest, 500*time.Millisecond)
+			} else {
+				require.LessOrEqual(t, longest, v.pause+time.Millisecond)
+			}
+			require.NoError(t, c.Close())
+		})
+	}
+}
+
 // Without any server the session is Lost when nothing was heard for its timeout, and the client goes on looking, but not in a hurry.
 func TestLostAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

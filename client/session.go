@@ -84,7 +84,7 @@ func (s *session) run(ctx context.Context) {
 			}
 			// The clients of a server that died do not come to the next one all at once, and a server that cuts
 			// connections as soon as it has them is not asked ever faster.
-			if limit = min(2*limit, s.cfg.backoffMax); time.Since(began) > s.timeout/3 {
+			if limit = min(2*limit, s.cfg.backoffMax); time.Since(began) > min(s.timeout/3, s.cfg.backoffMax) {
 				limit = s.cfg.backoffMin
 			}
 			_ = pause(ctx, limit)
