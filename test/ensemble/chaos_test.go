@@ -3,6 +3,7 @@ package ensemble
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -40,19 +41,34 @@ type chaos struct {
 	nodes  []*cluster.Node
 	voters int
 	began  time.Time
+	disks  map[int]*disk // by server: those that can be filled
+	short  mortals
+}
+
+// seed begins the run's chance.
+func (c *chaos) seed(seed uint64) {
+	c.rand = rand.New(rand.NewPCG(seed, 0))
+	c.disks = map[int]*disk{}
+}
+
+// printSeed draws the seed of a run unless it is given, and says how to repeat it.
+func printSeed(t *testing.T) uint64 {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	fmt.Printf("SEED=%d (go test ./test/ensemble -run %s -ensemble.seed=%d -ensemble.rounds=%d -ensemble.servers=%d -ensemble.faults=%q)\n",
+		seed, t.Name(), seed, *roundsFlag, *serversFlag, *faultsFlag)
+	return seed
 }
 
 // TestChaos lets clients work on an ensemble while one thing after the other happens to it, and judges what they saw: no acknowledged
 // write is lost, writes are linearizable, sessions never see time go back and live on, watches are kept across moves, ephemerals are
 // exact, and all servers agree in the end.
 func TestChaos(t *testing.T) {
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
-	}
-	fmt.Printf("SEED=%d (go test ./test/ensemble -run TestChaos -ensemble.seed=%d -ensemble.rounds=%d -ensemble.servers=%d -ensemble.faults=%q)\n",
-		seed, seed, *roundsFlag, *serversFlag, *faultsFlag)
-	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), voters: *serversFlag, began: time.Now()}
+	seed := printSeed(t)
+	c := &chaos{t: t, voters: *serversFlag, began: time.Now()}
+	c.seed(seed)
 	c.start()
 	c.judge(c.load(seed, func() {
 		for range *roundsFlag {
@@ -75,8 +91,20 @@ func (c *chaos) start() {
 		if c.fabric != nil {
 			one.Host, one.Namespace = c.fabric.addr(i), c.fabric.namespace(i)
 		}
+		if c.rand.IntN(2) == 0 {
+			if d := newDisk(c.t); d != nil {
+				c.disks[i], one.Dir = d, d.dir
+				maps.Copy(one.Settings, smallDisk)
+			}
+		}
 		o = append(o, one)
 	}
+	c.launch(o)
+}
+
+// launch starts servers and waits for them.
+func (c *chaos) launch(o []cluster.Options) {
+	c.t.Helper()
 	c.nodes = cluster.Ensemble(c.t, o...)
 	for _, node := range c.nodes {
 		node.Launch()
@@ -91,7 +119,7 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 	recorder := history.NewRecorder()
 	first := &client{number: -1, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, 99))}
 	require.NoError(c.t, first.open())
-	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0))
+	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0), wire.Create("/mortal", nil, wire.OpenACL, 0))
 
 	var stop atomic.Bool
 	var clients []*client
@@ -102,6 +130,13 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 		clients = append(clients, one)
 		wg.Go(one.run)
 	}
+	var short []*mortal
+	for i := range 2 {
+		r := rand.New(rand.NewPCG(seed, uint64(500+i)))
+		m := &mortal{client: &client{number: (i + 1) * 10_000, nodes: c.nodes, recorder: recorder, rand: r, stop: &stop}, all: &c.short}
+		short = append(short, m)
+		wg.Go(m.run)
+	}
 	something()
 	stop.Store(true)
 	wg.Wait()
@@ -111,7 +146,11 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 		acked += one.acked
 		moves += one.moves
 	}
+	for _, m := range short {
+		require.NoError(c.t, m.failed)
+	}
 	c.logf("%d requests answered, %d moves", acked, moves)
+	c.short.buried(c)
 	c.finishIfOpen(first)
 	last := &client{number: -2, nodes: c.nodes, recorder: recorder, rand: first.rand}
 	require.NoError(c.t, last.open())
@@ -177,7 +216,8 @@ func (c *chaos) judge(h *history.History) {
 	began := time.Now()
 	breaches := history.CheckSessions(h)
 	breaches = append(breaches, history.CheckWatches(h)...)
-	breaches = append(breaches, history.CheckEphemerals(h)...)
+	breaches = append(breaches, history.CheckEphemerals(h, c.short.sessions...)...)
+	breaches = append(breaches, c.short.goneOnce(h)...)
 	breaches = append(breaches, history.CheckRegisters(h, judgeTimeout)...)
 	c.logf("%d operations judged in %v", len(h.Operations()), time.Since(began).Round(time.Millisecond))
 	if len(breaches) > 0 {

@@ -22,6 +22,7 @@ var faults = map[string]func(*chaos){
 	"oneway":    (*chaos).oneWay,
 	"alone":     (*chaos).leaderAlone,
 	"slow":      (*chaos).slow,
+	"full":      (*chaos).full,
 }
 
 // cuts are the faults that need a fabric.
@@ -30,7 +31,7 @@ var cuts = []string{"partition", "oneway", "alone", "slow"}
 func (c *chaos) fault() {
 	var names []string
 	for name := range faults {
-		if c.fabric == nil && slices.Contains(cuts, name) {
+		if c.fabric == nil && slices.Contains(cuts, name) || name == "full" && len(c.disks) == 0 {
 			continue
 		}
 		if *faultsFlag == "" || slices.Contains(strings.Split(*faultsFlag, ","), name) {

@@ -77,7 +77,11 @@ func (s register) matches(next register, o *Operation) bool {
 func CheckRegisters(h *History, timeout time.Duration) []string {
 	paths := map[string][]porcupine.Operation{}
 	for _, o := range h.Operations() {
-		// Ephemerals also end with their session, which is no operation on the path.
+		// Ephemerals also end with their session, which is no operation on the path. A server without room on its disk refuses
+		// writes before they are anything: reads show it if they took effect.
+		if o.IsWrite() && o.Err == proto.ErrNotReadOnly && o.Known() {
+			continue
+		}
 		if !o.IsWrite() && !(o.IsRead() && o.Synced && o.Known()) || isEphemeralPath(h, o.Path) {
 			continue
 		}
