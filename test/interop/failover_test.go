@@ -1,0 +1,157 @@
+//go:build interop
+
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// TestClientsFailOver lets the clients of others work on an ensemble of which the leader, or the server that has them, is killed or
+// stopped again and again: they go to another server by themselves and lose neither their session nor their watch.
+func TestClientsFailOver(t *testing.T) {
+	const jar = "/usr/share/java/zookeeper.jar"
+	for _, v := range []struct {
+		name    string
+		command func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd
+	}{
+		{"java", func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd {
+			classes := t.TempDir()
+			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Failover.java"))
+			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+nodes[0].Dir()+":"+jar, "Failover", connect)
+		}},
+		{"c", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
+			binary := filepath.Join(t.TempDir(), "failover")
+			compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "failover.c"), "-lzookeeper_mt", "-lpthread")
+			return exec.CommandContext(programContext(t), binary, connect)
+		}},
+		{"kazoo", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
+			return exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "failover.py"), connect)
+		}},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			nodes, connect := startThree(t)
+			failOver(t, nodes, v.command(t, nodes, connect))
+		})
+	}
+}
+
+// startThree starts an ensemble and returns its connect string.
+func startThree(t *testing.T) (nodes []*cluster.Node, connect string) {
+	t.Helper()
+	one := cluster.Options{Kind: cluster.Kind(*target)}
+	nodes = cluster.Ensemble(t, one, one, one)
+	var addrs []string
+	for _, node := range nodes {
+		node.Launch()
+		addrs = append(addrs, node.Addr())
+	}
+	for _, node := range nodes {
+		node.WaitServing()
+	}
+	return nodes, strings.Join(addrs, ",")
+}
+
+// failOver runs a program through all that happens to the servers.
+func failOver(t *testing.T, nodes []*cluster.Node, cmd *exec.Cmd) {
+	t.Helper()
+	conn, err := wire.Dial(nodes[0].Addr(), wire.Options{})
+	require.NoError(t, err)
+	_, err = conn.Create("/signal", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	require.NoError(t, conn.CloseSession())
+	conn.Close()
+
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	lines := bufio.NewScanner(stdout)
+	expect := func(want string) {
+		t.Helper()
+		if lines.Scan() && lines.Text() == "OK "+want {
+			return
+		}
+		got := lines.Text()
+		_ = cmd.Wait() // what it says matters more
+		t.Fatalf("%q instead of %q\n%s", got, "OK "+want, stderr.String())
+	}
+	expect("ready")
+	for round := range 6 {
+		node := leaderOf(t, nodes)
+		if round%3 == 2 { // a follower, which may have the client
+			node = nodes[node.ID()%len(nodes)]
+		}
+		end := node.Kill
+		if round >= 3 {
+			end = node.Stop
+		}
+		end()
+		began := time.Now()
+		signal(t, nodes, node)
+		_, err := fmt.Fprintf(stdin, "round%d\n", round)
+		require.NoError(t, err)
+		expect(fmt.Sprintf("round%d", round))
+		t.Logf("round %d: server %d ended; done after %v", round, node.ID(), time.Since(began).Round(time.Millisecond))
+		node.Start()
+	}
+	require.NoError(t, stdin.Close())
+	expect("close")
+	_, err = io.Copy(io.Discard, stdout)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait(), stderr.String())
+}
+
+// leaderOf returns the server that says that it leads.
+func leaderOf(t *testing.T, nodes []*cluster.Node) (leader *cluster.Node) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, node := range nodes {
+			if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil && strings.Contains(text, "Mode: leader") {
+				leader = node
+				return true
+			}
+		}
+		return false
+	}, 30*time.Second, 20*time.Millisecond)
+	return leader
+}
+
+// signal changes /signal by way of a server that is there.
+func signal(t *testing.T, nodes []*cluster.Node, but *cluster.Node) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		for _, node := range nodes {
+			if node == but {
+				continue
+			}
+			conn, err := wire.Dial(node.Addr(), wire.Options{Reply: 5 * time.Second})
+			if err != nil {
+				continue
+			}
+			_, err = conn.SetData("/signal", nil, -1)
+			_ = conn.CloseSession() // or it expires
+			conn.Close()
+			if err == nil {
+				return true
+			}
+		}
+		return false
+	}, 30*time.Second, 20*time.Millisecond)
+}
