@@ -79,9 +79,12 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	limits.WindowTxns = max(limits.WindowTxns, s.cfg.CommitLogCount)
 	last := s.store.state.LastZxid()
 	window, before := s.recent.take(last)
+	if s.blank {
+		epochs.Current = 0 // of a history that is not here any more
+	}
 	c := zab.Config{
 		ID: proto.ServerID(q.ServerID), Quorum: quorum, Observers: observers, Epochs: epochs, Last: last, Window: window, Before: before,
-		Blank: s.blank && epochs.Current == 0, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Blank: s.blank, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Timing: s.coreTiming(), Limits: limits, Text: s.configText(), Version: q.ConfigVersion, Barrier: barrier,
 	}
 	if c.Blank {

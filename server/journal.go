@@ -55,28 +55,33 @@ func (j *journal) run() {
 		<-j.jobs.wake
 		var closed bool
 		jobs, closed = j.jobs.take(jobs)
-		for rest := jobs; len(rest) > 0; {
-			n := appends(rest)
-			done := false
-			if n > 0 {
-				done = j.append(rest[:n])
-			} else {
-				n = 1
-				done = j.write(&rest[0])
-			}
-			for i := range rest[:n] {
-				j.m.queued.Add(-bytesOf(rest[i].Append))
-			}
-			if done && !j.failed {
-				j.m.events.put(event{seq: rest[n-1].Seq})
-			} else {
-				j.failed = true // nothing may be promised any more
-			}
-			rest = rest[n:]
-		}
+		j.do(jobs)
 		if closed {
 			return
 		}
+	}
+}
+
+// do makes writes durable, in their order, and reports them.
+func (j *journal) do(rest []zab.Persist) {
+	for len(rest) > 0 {
+		n := appends(rest)
+		done := false
+		if n > 0 {
+			done = j.append(rest[:n])
+		} else {
+			n = 1
+			done = j.write(&rest[0])
+		}
+		for i := range rest[:n] {
+			j.m.queued.Add(-bytesOf(rest[i].Append))
+		}
+		if done && !j.failed {
+			j.m.events.put(event{seq: rest[n-1].Seq})
+		} else {
+			j.failed = true // nothing may be promised any more
+		}
+		rest = rest[n:]
 	}
 }
 
@@ -137,6 +142,9 @@ func (j *journal) write(p *zab.Persist) bool {
 	if p.AcceptedEpoch >= 0 && !j.waiting("writing acceptedEpoch", func() error { return s.meta.SetAccepted(p.AcceptedEpoch) }) {
 		return false
 	}
+	if p.CurrentEpoch > 0 && !j.waiting("writing the first snapshot", j.initialize) {
+		return false // an epoch is adopted with a database only, and that begins with a snapshot: see Server.isUnfinished
+	}
 	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.meta.SetCurrent(p.CurrentEpoch) }) {
 		return false
 	}
@@ -169,14 +177,18 @@ func (j *journal) waiting(what string, fn func() error) bool {
 	}
 }
 
-// truncate cuts the log after last, removes the snapshots that hold more, and loads the state again if it does.
+// truncate removes the snapshots that hold more than last, cuts the log after it, and loads the state again if it holds more. A
+// crash in between leaves an older snapshot with a longer log: a history that this server had before.
 func (j *journal) truncate(last proto.Zxid) error {
 	s := j.m.srv
 	s.log.Info("truncating the log", zap.Stringer("from", s.wal.LastZxid()), zap.Stringer("to", last))
-	if err := s.wal.Truncate(last); err != nil {
-		return err
+	if _, err := s.snaps.AtOrBelow(last); err != nil {
+		return err // the state there could not be made again
 	}
 	if err := s.snaps.RemoveAbove(last); err != nil {
+		return err
+	}
+	if err := s.wal.Truncate(last); err != nil {
 		return err
 	}
 	s.store.mu.RLock()
@@ -196,7 +208,9 @@ func (j *journal) truncate(last proto.Zxid) error {
 	return nil
 }
 
-// install makes a received state the database. Source: zab.Install.
+// install makes a received state the database. Source: zab.Install. A crash before the old log is gone leaves the old history or, if
+// its log ends below the new snapshot, the new one; recovery then removes the rest of that log (wal.Log.Detached). Snapshots above
+// the new one, from an earlier leader that was never established, go last: until then they belong to the old history.
 func (j *journal) install(in *zab.Install) error {
 	s := j.m.srv
 	j.m.received.Lock()
@@ -223,6 +237,9 @@ func (j *journal) install(in *zab.Install) error {
 		return err
 	}
 	if err := s.wal.Reset(in.Last); err != nil {
+		return err
+	}
+	if err := s.snaps.RemoveAbove(in.Last); err != nil {
 		return err
 	}
 	j.txns = 0

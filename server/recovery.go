@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,12 @@ func (s *Server) recover() error {
 	replayed, err := s.replay(state, trailer)
 	if err != nil {
 		return err
+	}
+	if err := s.removeOldLog(state); err != nil {
+		return err
+	}
+	if !s.blank {
+		s.removeMarkers()
 	}
 	if !s.cfg.Distributed() { // in an ensemble all servers must have the same tree: none drops what the others keep
 		if n := state.DropOrphanEphemerals(); n > 0 {
@@ -182,6 +189,11 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		return nil, trailer, &DataError{s.logDir(), err}
 	}
 	if len(logs) > 0 {
+		if !s.cfg.TrustEmptySnapshot && s.isUnfinished() {
+			s.log.Warn("removing the log of a first synchronization that did not finish")
+			s.blank = true
+			return state, trailer, nil
+		}
 		if !s.cfg.TrustEmptySnapshot {
 			return nil, trailer, &DataError{s.snapDir(), errors.New("no snapshot found, but there is a log: " +
 				"restore the snapshots, or set snapshot.trust.empty=true if the log is complete from the first txn")}
@@ -197,6 +209,30 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		return nil, trailer, &DataError{s.snapDir(), err}
 	}
 	return state, trailer, nil
+}
+
+// isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it
+// has promised an epoch to that leader and adopted none. Journal.write makes the first snapshot before the first epoch is
+// adopted. Such a server may have lost its disk, so what there is of the history must not count.
+func (s *Server) isUnfinished() bool {
+	e := s.meta.Epochs()
+	return s.cfg.Distributed() && e.Accepted > 0 && e.Current == 0
+}
+
+// removeOldLog removes what a crash in the middle of an installation has left of the log of the old history: txns of which nobody
+// can say whether the state holds them must never be sent to others, nor be continued.
+func (s *Server) removeOldLog(state *datatree.State) error {
+	if !s.cfg.Distributed() || !s.wal.Detached() && !s.blank {
+		return nil
+	}
+	if logs, err := s.wal.Files(); err != nil || len(logs) == 0 {
+		return err
+	}
+	s.log.Warn("removing logs that end before the state", zap.Stringer("zxid", state.LastZxid()))
+	if err := s.wal.Reset(state.LastZxid()); err != nil {
+		return &DataError{s.logDir(), err}
+	}
+	return nil
 }
 
 // replayRecords applies the txns of the running log up to last.
@@ -233,19 +269,26 @@ func (s *Server) firstSnapshot(state *datatree.State) error {
 	return err
 }
 
-// hasInitializeMarker reports whether the operator has asked for an empty tree, and takes the
-// request away.
-func (s *Server) hasInitializeMarker() (found bool) {
+// markers is the files by which the operator asks for an empty tree.
+func (s *Server) markers() (found []string) {
 	for _, dir := range []string{s.cfg.DataDir, s.cfg.DataLogDir} {
 		name := filepath.Join(dir, "initialize")
-		if _, err := s.fs.Stat(name); err == nil {
-			found = true
-			if err := s.fs.Remove(name); err != nil {
-				s.log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
-			}
+		if _, err := s.fs.Stat(name); err == nil && !slices.Contains(found, name) {
+			found = append(found, name)
 		}
 	}
 	return found
+}
+
+func (s *Server) hasInitializeMarker() bool { return len(s.markers()) > 0 }
+
+// removeMarkers takes the request away when there is a tree, and not before: a crash must not lose it. Source: storage section 6.1.
+func (s *Server) removeMarkers() {
+	for _, name := range s.markers() {
+		if err := s.fs.Remove(name); err != nil {
+			s.log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
+		}
+	}
 }
 
 // replay applies every txn after the snapshot. The snapshot may hold effects of txns up to
@@ -257,6 +300,9 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 	}
 	mismatches := 0
 	_, err = s.wal.Replay(state.LastZxid()+1, func(r *wal.Record) error {
+		if s.blank {
+			return nil // see removeOldLog
+		}
 		_, applied, err := state.Apply(r.Payload, nil, nil, false)
 		if err != nil {
 			return fmt.Errorf("txn %v: %w", r.Zxid, err)

@@ -136,8 +136,15 @@ func (h memberHandler) Closed(id zab.LinkID) {
 // sendSnapshot sends the state as it is applied: at least up to zxid, and fuzzy above. The core hears how far it reaches.
 func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	s := m.srv
+	settled := make(chan struct{}) // a TRUNC or SNAP of an earlier leader may still have to replace the state
+	m.applier.do(func() { close(settled) })
 	l.SendSnapshot(zxid, func(w io.Writer) error {
 		began := time.Now()
+		select {
+		case <-settled:
+		case <-s.stopping:
+			return errStopping
+		}
 		if err := s.waitApplied(zxid); err != nil {
 			return err
 		}

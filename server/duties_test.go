@@ -1,0 +1,499 @@
+package server
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The tests of this file put a member's disk through crashes: the journal writes what a core could ask for, the power fails before
+// each operation on the disk and around each change of the epochs, and the server's own recovery makes of what is left what the
+// next core starts from. Source: zab/doc.go, duties 2 and 7; quorum-protocol 6.8, 15.3.
+
+var (
+	dutySeed = flag.Uint64("duty.seed", 1, "seed of the first schedule of TestEveryCrashOfTheJournal")
+	dutyRuns = flag.Int("duty.runs", 3, "schedules of TestEveryCrashOfTheJournal")
+)
+
+// promised is what a disk holds, or may be found to hold.
+type promised struct {
+	history           []zab.Txn
+	accepted, current int64
+	exists            bool // the database was there: this server may vote
+}
+
+func (p *promised) last() proto.Zxid {
+	if len(p.history) == 0 {
+		return 0
+	}
+	return p.history[len(p.history)-1].Zxid
+}
+
+// upTo is a history through z.
+func historyUpTo(h []zab.Txn, z proto.Zxid) []zab.Txn {
+	n := 0
+	for n < len(h) && h[n].Zxid <= z {
+		n++
+	}
+	return h[:n:n]
+}
+
+// stages calls yield with everything that may be found if the power fails while p is being written to a disk that holds
+// before. It returns what is there afterwards. installed is the history that p.Install leads to.
+func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(promised)) promised {
+	d := before
+	yield(d)
+	if p.Truncate {
+		kept := historyUpTo(d.history, p.Last)
+		for n := len(kept); n < len(d.history); n++ {
+			yield(promised{d.history[:n:n], d.accepted, d.current, d.exists})
+		}
+		d.history = kept
+		yield(d)
+	}
+	if p.Install != nil {
+		for n := range d.history { // a prefix of the old history, as its log is removed from its end
+			if d.history[n].Zxid > p.Install.Last {
+				yield(promised{d.history[: n+1 : n+1], d.accepted, d.current, d.exists})
+			}
+		}
+		d.history, d.exists = installed, true
+		yield(d)
+	}
+	for _, t := range p.Append {
+		d.history = append(d.history[:len(d.history):len(d.history)], t)
+		yield(d)
+	}
+	if p.AcceptedEpoch >= 0 {
+		d.accepted = p.AcceptedEpoch
+		yield(d)
+	}
+	if p.CurrentEpoch >= 0 {
+		d.exists = true
+		yield(d)
+		d.current = p.CurrentEpoch
+		yield(d)
+	}
+	if p.Initialize {
+		d.exists = true
+		yield(d)
+	}
+	return d
+}
+
+// rig is a member without its network: disk, recovery, journal. The test is its core and its applier.
+type rig struct {
+	t    testing.TB
+	rng  *rand.Rand
+	fs   *vfs.Mem
+	meta *meta.Mem
+	srv  *Server
+	m    *member
+
+	durable   promised // what was reported
+	flight    []zab.Persist
+	installed map[zab.LinkID][]zab.Txn
+	seq       zab.Seq
+	link      zab.LinkID
+	epoch     int64 // the largest that was ever used
+	committed int   // so many txns will never be truncated
+	digests   map[proto.Zxid]int64
+	crashes   int
+}
+
+// epochStore calls cut before and after each change of the epochs.
+type epochStore struct {
+	meta.Store
+	cut func(string)
+}
+
+func (e *epochStore) SetAccepted(epoch int64) error {
+	e.cut("before acceptedEpoch")
+	defer e.cut("after acceptedEpoch")
+	return e.Store.SetAccepted(epoch)
+}
+
+func (e *epochStore) SetCurrent(epoch int64) error {
+	e.cut("before currentEpoch")
+	defer e.cut("after currentEpoch")
+	return e.Store.SetCurrent(epoch)
+}
+
+func rigConfig() *config.Config {
+	cfg := memConfig()
+	cfg.ServerID = 1
+	cfg.Quorum.ServerID = 1
+	cfg.Quorum.InitLimit, cfg.Quorum.SyncLimit = 5, 5
+	for id := int64(1); id <= 3; id++ {
+		cfg.Quorum.Members = append(cfg.Quorum.Members, config.Member{ID: id, Weight: 1,
+			Addresses: []config.PeerAddress{{Host: "127.0.0.1", QuorumPort: 1, ElectionPort: 1}}})
+	}
+	return cfg
+}
+
+// recovered is a server that has read its disk, with the journal of a member, and what its core would start from.
+func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
+	s := New(rigConfig(), Options{FS: fs, Meta: store})
+	s.metrics = newMetrics(s)
+	if err := s.recover(); err != nil {
+		s.release()
+		return nil, zab.Config{}, err
+	}
+	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
+	m := &member{srv: s, id: 1, events: newInbox[event](), done: make(chan struct{})}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
+	m.view.Store(&roleView{State: zab.Looking, Leader: -1})
+	s.member = m
+	m.journal, m.applier = newJournal(m, s.wal, s.replayed), newApplyQueue(m)
+	cfg, err := s.coreConfig()
+	if err == nil {
+		_, err = zab.New(cfg)
+	}
+	if err != nil {
+		s.release()
+	}
+	return s, cfg, err
+}
+
+func newRig(t testing.TB, seed uint64) *rig {
+	t.Logf("seed %d", seed)
+	r := &rig{t: t, rng: rand.New(rand.NewPCG(seed, 77)), fs: vfs.NewMem(), meta: meta.NewMem(1), installed: map[zab.LinkID][]zab.Txn{},
+		digests: map[proto.Zxid]int64{}}
+	r.start()
+	return r
+}
+
+// start runs the process again on the same disk.
+func (r *rig) start() {
+	r.fs.Hook(nil)
+	r.meta.Crash()
+	s, cfg, err := recovered(r.fs, &epochStore{r.meta, r.cut})
+	require.NoError(r.t, err)
+	r.srv, r.m = s, s.member
+	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, "a restart")
+	r.fs.Hook(func(op vfs.Op) error {
+		if op.Kind.Changes() {
+			r.cut(op.String())
+		}
+		return nil
+	})
+}
+
+func (r *rig) stop() {
+	r.fs.Hook(nil)
+	r.srv.release()
+	require.Empty(r.t, r.fs.OpenFiles())
+}
+
+// persist hands writes to the journal, lets it do them all, and does the applier's work.
+func (r *rig) persist(writes ...zab.Persist) {
+	r.t.Helper()
+	for i := range writes {
+		r.seq++
+		writes[i].Seq = r.seq
+	}
+	r.flight = append(r.flight, writes...)
+	r.m.journal.submit(writes)
+	jobs, _ := r.m.journal.jobs.take(nil)
+	r.m.journal.do(jobs)
+	select {
+	case err := <-r.srv.failed:
+		require.NoError(r.t, err)
+	default:
+	}
+	r.reported()
+	require.Empty(r.t, r.flight, "every write is reported")
+	works, _ := r.m.applier.inbox.take(nil)
+	for _, w := range works {
+		w.call()
+	}
+}
+
+// reported takes what the journal has said to be durable.
+func (r *rig) reported() {
+	events, _ := r.m.events.take(nil)
+	for _, e := range events {
+		for len(r.flight) > 0 && r.flight[0].Seq <= e.seq {
+			r.durable = stages(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
+			r.flight = r.flight[1:]
+		}
+	}
+}
+
+func (r *rig) installedBy(p *zab.Persist) []zab.Txn {
+	if p.Install == nil {
+		return nil
+	}
+	return r.installed[p.Install.Link]
+}
+
+// cut takes the power away at this moment, with several choices of what of the unsynced blocks is there, and recovers.
+func (r *rig) cut(when string) {
+	r.reported()
+	for _, percent := range []int{0, 50, 100} {
+		if percent == 50 && r.rng.IntN(2) == 0 {
+			continue
+		}
+		disk := r.fs.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: percent})
+		r.recover(disk, cloneEpochs(r.t, r.meta), fmt.Sprintf("%s, %d %% of what was not synced", when, percent), r.rng.IntN(8) == 0)
+		r.crashes++
+	}
+}
+
+// recover starts a server on a disk after a crash, perhaps crashing again meanwhile.
+func (r *rig) recover(disk *vfs.Mem, epochs *meta.Mem, when string, again bool) {
+	if again {
+		disk.Hook(func(op vfs.Op) error {
+			if op.Kind.Changes() && r.rng.IntN(3) == 0 {
+				r.recover(disk.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: 50}), cloneEpochs(r.t, epochs), when+", and again at "+op.String(), false)
+			}
+			return nil
+		})
+	}
+	s, cfg, err := recovered(disk, epochs)
+	require.NoError(r.t, err, "%s\n%s", when, disk)
+	disk.Hook(nil)
+	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, when)
+	s.release()
+	require.Empty(r.t, disk.OpenFiles())
+}
+
+// cloneEpochs copies what of a store survives.
+func cloneEpochs(t testing.TB, m *meta.Mem) *meta.Mem {
+	c := meta.NewMem(1)
+	require.NoError(t, c.SetAccepted(m.Epochs().Accepted))
+	require.NoError(t, c.SetCurrent(m.Epochs().Current))
+	for _, s := range m.Snapshots() {
+		require.NoError(t, c.PutSnapshot(s.Name, s.Zxid, s.Size, s.Checksum))
+	}
+	return c
+}
+
+// found is what a server makes of its disk.
+type found struct {
+	last    proto.Zxid
+	digest  int64
+	epochs  zab.Epochs
+	isBlank bool
+}
+
+// requireFound checks that f is one of the things that may be found now: everything that was reported is there, and of what was not a
+// beginning, in the order of its parts.
+func (r *rig) requireFound(f found, when string) {
+	var legal []found
+	add := func(p promised) {
+		if !p.exists { // whatever is there must not count
+			p.history, p.current = nil, 0
+		}
+		legal = append(legal, found{p.last(), r.digest(p.history), zab.Epochs{Accepted: p.accepted, Current: p.current}, !p.exists})
+	}
+	d := r.durable
+	add(d)
+	for i := range r.flight {
+		d = stages(d, &r.flight[i], r.installedBy(&r.flight[i]), add)
+	}
+	if !slices.Contains(legal, f) {
+		r.t.Fatalf("%s: found %+v, which is none of %+v\nin flight: %+v", when, f, legal, r.flight)
+	}
+}
+
+// digest is that of the tree that a history makes. A zxid stands for one history, because an epoch has one leader.
+func (r *rig) digest(h []zab.Txn) int64 {
+	if len(h) == 0 {
+		return stateOf(r.t, nil).Digest()
+	}
+	z := h[len(h)-1].Zxid
+	d, ok := r.digests[z]
+	if !ok {
+		d = stateOf(r.t, h).Digest()
+		r.digests[z] = d
+	}
+	return d
+}
+
+func stateOf(t testing.TB, h []zab.Txn) *datatree.State {
+	s := datatree.NewState(datatree.Config{})
+	for _, txn := range h {
+		_, applied, err := s.Apply(txn.Payload, nil, nil, false)
+		require.NoError(t, err)
+		require.Equal(t, proto.OK, applied.Err)
+	}
+	return s
+}
+
+// txns makes n txns of an epoch that follow a history: each creates a znode, some of them large.
+func (r *rig) txns(h []zab.Txn, epoch int64, n int) []zab.Txn {
+	z := proto.MakeZxid(epoch, 0)
+	if k := len(h); k > 0 && h[k-1].Zxid.Epoch() == epoch {
+		z = h[k-1].Zxid
+	}
+	var txns []zab.Txn
+	for range n {
+		z++
+		header := proto.TxnHeader{ClientID: 1, Cxid: 1, Zxid: z, Time: 1, Type: proto.OpCreate}
+		size := r.rng.IntN(60)
+		if r.rng.IntN(5) == 0 {
+			size = r.rng.IntN(3000)
+		}
+		data := make([]byte, size)
+		for i := range data {
+			data[i] = byte(1 + (int(z)+i)%255)
+		}
+		body := proto.CreateTxn{Path: proto.Text(fmt.Sprintf("/%x", int64(z))), Data: data, Acl: openACL, ParentCVersion: int32(len(h) + len(txns) + 1)}
+		txns = append(txns, zab.Txn{Zxid: z, Payload: body.AppendTo(header.AppendTo(nil))})
+	}
+	return txns
+}
+
+var openACL = []proto.ACL{{Perms: 31, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+
+func persist() zab.Persist { return zab.Persist{AcceptedEpoch: -1, CurrentEpoch: -1} }
+
+// promise accepts the epoch of a new leader.
+func (r *rig) promise() {
+	r.epoch++
+	p := persist()
+	p.AcceptedEpoch = r.epoch
+	r.persist(p)
+}
+
+// adopt takes the history of a new leader: what TRUNC, SNAP or DIFF and NEWLEADER bring. The leader has what is committed and perhaps
+// more, and then txns of its own epochs.
+func (r *rig) adopt() {
+	if len(r.durable.history) > 0 || r.durable.exists {
+		r.promise()
+	} else if r.durable.accepted == 0 {
+		r.promise()
+	}
+	have := r.durable.history
+	keep := r.committed + r.rng.IntN(len(have)-r.committed+1)
+	epoch := r.epoch
+	p := persist()
+	p.CurrentEpoch = epoch
+	switch kind := r.rng.IntN(3); {
+	case kind == 0 && keep > 0 && r.canTruncate(have[keep-1].Zxid):
+		p.Truncate, p.Last = true, have[keep-1].Zxid
+		p.Append = r.txns(have[:keep], epoch, r.rng.IntN(3))
+	case kind == 1 || keep < len(have):
+		r.link++
+		all := append(slices.Clone(have[:keep]), r.txns(have[:keep], epoch, r.rng.IntN(6))...)
+		inState := r.rng.IntN(len(all) + 1)
+		r.m.received.byLink[r.link] = &loading{state: stateOf(r.t, all[:inState])}
+		r.installed[r.link] = all
+		p.Install = &zab.Install{Link: r.link, Txns: all[inState:]}
+		if len(all) > 0 {
+			p.Install.Last = all[len(all)-1].Zxid
+		}
+		p.Append = r.txns(all, epoch, r.rng.IntN(3))
+	default:
+		p.Append = r.txns(have, epoch, r.rng.IntN(6))
+	}
+	r.persist(p)
+	r.durable.exists = true
+	r.committed = min(r.committed, len(r.durable.history))
+}
+
+// canTruncate asks as the core does.
+func (r *rig) canTruncate(z proto.Zxid) bool {
+	at, _, ok := history{r.srv}.Locate(z)
+	return ok && at == z
+}
+
+// serve is what comes after UPTODATE: the history is committed and applied, and snapshots may be written.
+func (r *rig) serve() {
+	for range r.rng.IntN(4) {
+		var writes []zab.Persist
+		h := r.durable.history
+		for range 1 + r.rng.IntN(3) {
+			p := persist()
+			p.Append = r.txns(h, r.durable.current, 1+r.rng.IntN(4))
+			h = append(h[:len(h):len(h)], p.Append...)
+			writes = append(writes, p)
+		}
+		r.persist(writes...)
+	}
+	r.committed = r.rng.IntN(len(r.durable.history)-r.committed+1) + r.committed
+	state := r.srv.store.state
+	for _, t := range r.durable.history[:r.committed] {
+		if t.Zxid > state.LastZxid() {
+			_, _, err := state.Apply(t.Payload, nil, nil, false)
+			require.NoError(r.t, err)
+		}
+	}
+	r.committed = len(historyUpTo(r.durable.history, state.LastZxid())) // all that is applied counts as committed
+	if r.rng.IntN(2) == 0 {
+		_, err := r.srv.snapshotter.write()
+		require.NoError(r.t, err)
+		if r.rng.IntN(2) == 0 {
+			require.NoError(r.t, r.srv.wal.Roll())
+			r.srv.snapshotter.purge()
+		}
+	}
+}
+
+// TestEveryCrashOfTheJournal runs random leaders over one disk. Recovery never refuses; everything that was reported is there; of
+// what was not there is a beginning, so that no epoch is ahead of the history it stands for; and a server whose first
+// synchronization did not finish does not vote.
+func TestEveryCrashOfTheJournal(t *testing.T) {
+	crashes := 0
+	for run := range uint64(*dutyRuns) {
+		r := newRig(t, *dutySeed+run)
+		if r.rng.IntN(2) == 0 {
+			p := persist()
+			p.Initialize = true
+			r.persist(p)
+		}
+		for range 12 {
+			r.adopt()
+			if r.rng.IntN(4) > 0 {
+				r.serve()
+			}
+			if r.rng.IntN(3) == 0 {
+				r.stop()
+				r.start()
+			}
+		}
+		r.stop()
+		require.Greater(t, len(r.durable.history), 5)
+		crashes += r.crashes
+	}
+	t.Logf("%d crashes", crashes)
+}
+
+// A write that fails is never reported, and nothing behind it is written.
+func TestNothingIsReportedAfterAFailure(t *testing.T) {
+	broken := errors.New("input/output error")
+	for kind, fail := range map[string]func(r *rig){
+		"sync of the log": func(r *rig) { r.fs.FailNth(vfs.OpSync, 0, broken) },
+		"acceptedEpoch":   func(r *rig) { r.meta.FailNext(broken, false) },
+	} {
+		t.Run(kind, func(t *testing.T) {
+			r := newRig(t, 2)
+			r.adopt()
+			r.fs.Hook(nil)
+			r.srv.meta = r.meta
+			fail(r)
+			first, second := persist(), persist()
+			first.Seq, first.AcceptedEpoch, first.Append = r.seq+1, r.epoch+1, r.txns(r.durable.history, r.epoch, 1)
+			second.Seq, second.Append = r.seq+2, r.txns(append(slices.Clone(r.durable.history), first.Append...), r.epoch, 1)
+			r.m.journal.do([]zab.Persist{first, second})
+			events, _ := r.m.events.take(nil)
+			require.Empty(t, events)
+			require.ErrorIs(t, <-r.srv.failed, broken)
+			require.LessOrEqual(t, r.srv.wal.LastZxid(), first.Append[0].Zxid)
+			r.stop()
+		})
+	}
+}
