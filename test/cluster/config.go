@@ -29,6 +29,8 @@ type Options struct {
 	Settings map[string]string
 	// Properties become -D options of the JVM. Warren does not see them.
 	Properties map[string]string
+	// JVM are options of the JVM in place of those that let it start fast and stay small.
+	JVM []string
 	// Env are additional KEY=value pairs for Warren.
 	Env []string
 	// Dir is a data directory to use; "" is a new one.

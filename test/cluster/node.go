@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -181,6 +182,9 @@ func (n *Node) command() *exec.Cmd {
 		return cmd
 	}
 	args := []string{"-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"}
+	if n.options.JVM != nil {
+		args = slices.Clone(n.options.JVM)
+	}
 	for k, v := range n.options.Properties {
 		args = append(args, "-D"+k+"="+v)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -204,7 +205,21 @@ func (c *chaos) settled(one *client) {
 func (c *chaos) finish(s *history.Session, reqs ...wire.Request) {
 	c.t.Helper()
 	for _, call := range s.SendAll(reqs...) {
-		require.NoError(c.t, call.Wait())
+		err := call.Wait()
+		if err != nil {
+			c.stacks()
+		}
+		require.NoError(c.t, err)
+	}
+}
+
+// stacks ends all servers so that each writes into its log what every goroutine did.
+func (c *chaos) stacks() {
+	for _, node := range c.nodes {
+		if node.Running() {
+			_ = syscall.Kill(node.Pid(), syscall.SIGQUIT)
+			<-node.Exited()
+		}
 	}
 }
 

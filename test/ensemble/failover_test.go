@@ -43,7 +43,7 @@ func TestFailover(t *testing.T) {
 			for _, one := range []struct {
 				name    string
 				measure func(*testing.T, cluster.Kind, *figures)
-			}{{"kill", measureKill}, {"stop", measureStop}} {
+			}{{"kill", measureKill}, {"stop", measureStop}, {"sync", measureSync}, {"throughput", measureThroughput}} {
 				if slices.Contains(strings.Split(*figuresFlag, ","), one.name) {
 					t.Run(one.name, func(t *testing.T) { one.measure(t, kind, f) })
 				}
@@ -112,16 +112,6 @@ func markdown(tables []*figures) string {
 		b.WriteString("\n")
 	}
 	return b.String()
-}
-
-// warmUp lets the servers of an ensemble work until their code is compiled. It does not matter to ours.
-func warmUp(t *testing.T, kind cluster.Kind, nodes []*cluster.Node) {
-	t.Helper()
-	if kind == cluster.ZooKeeper {
-		load := startLoad(t, nodes)
-		time.Sleep(15 * time.Second)
-		load.end()
-	}
 }
 
 // steady is how long everything runs undisturbed between two faults.

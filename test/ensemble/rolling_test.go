@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -50,17 +49,21 @@ func TestRollingRestart(t *testing.T) {
 // plain brings up servers of one kind on loopback.
 func plain(t *testing.T, kind cluster.Kind, servers int) *chaos {
 	t.Helper()
-	c := &chaos{t: t, rand: rand.New(rand.NewPCG(1, 0)), voters: servers, began: time.Now()}
+	c, _ := plainWithSettings(t, kind, servers)
+	return c
+}
+
+// plainWithSettings also returns the settings of each server, which count when it is launched again.
+func plainWithSettings(t *testing.T, kind cluster.Kind, servers int) (c *chaos, settings []map[string]string) {
+	t.Helper()
+	c = &chaos{t: t, voters: servers, began: time.Now()}
+	c.seed(1)
 	var o []cluster.Options
 	for range servers {
-		o = append(o, cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000", "warren.logLevel": "info"}})
+		one := map[string]string{"maxSessionTimeout": "60000"}
+		settings = append(settings, one)
+		o = append(o, cluster.Options{Kind: kind, Settings: one, JVM: []string{"-Xmx1g"}})
 	}
-	c.nodes = cluster.Ensemble(t, o...)
-	for _, node := range c.nodes {
-		node.Launch()
-	}
-	for _, node := range c.nodes {
-		node.WaitServing()
-	}
-	return c
+	c.launch(o)
+	return c, settings
 }

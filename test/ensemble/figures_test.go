@@ -1,0 +1,171 @@
+package ensemble
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+var znodesFlag = flag.Int("ensemble.znodes", 1_000_000, "znodes of 100 bytes that a server without a disk fetches in TestFailover")
+
+// warmUp lets servers work until their code is compiled. It does not matter to ours.
+func warmUp(t *testing.T, kind cluster.Kind, nodes []*cluster.Node) {
+	t.Helper()
+	if kind == cluster.ZooKeeper {
+		load := startLoad(t, nodes)
+		time.Sleep(15 * time.Second)
+		load.end()
+	}
+}
+
+// measureSync takes the disk of a follower away and waits until it serves again.
+func measureSync(t *testing.T, kind cluster.Kind, f *figures) {
+	c := plain(t, kind, 3)
+	c.fillTree(*znodesFlag)
+	leader := c.certainLeader()
+	node := c.nodes[leader.ID()%len(c.nodes)]
+	var took []time.Duration
+	for range 3 {
+		node.Kill()
+		node.Wipe()
+		from := time.Now()
+		node.Launch()
+		node.WaitServing()
+		took = append(took, time.Since(from))
+		c.logf("%s: server %d without a disk has %d znodes after %v", kind, node.ID(), *znodesFlag, took[len(took)-1])
+	}
+	f.spread(fmt.Sprintf("server that lost its disk, %d znodes of 100 bytes, from its start until it serves", *znodesFlag), took)
+}
+
+// Of fillTree: how many creates are in a multi, and how many multis of a connection are on their way.
+const (
+	fillBatch = 200
+	fillAhead = 4
+)
+
+// fillTree creates n znodes of 100 bytes, a thousand below each parent.
+func (c *chaos) fillTree(n int) {
+	c.t.Helper()
+	began := time.Now()
+	data := make([]byte, 100)
+	var wg sync.WaitGroup
+	const conns = 4
+	errs := make([]error, conns)
+	for i := range conns {
+		wg.Go(func() {
+			conn, err := wire.Dial(c.nodes[i%len(c.nodes)].Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 60 * time.Second})
+			if err != nil {
+				errs[i] = err
+				return
+			}
+			defer conn.Close()
+			var calls []*wire.Call
+			for parent := i; parent < (n+999)/1000 && errs[i] == nil; parent += conns {
+				root := fmt.Sprintf("/fill%05d", parent)
+				calls = append(calls, conn.Send(wire.Create(root, nil, wire.OpenACL, 0)))
+				for from := 0; from < 1000; from += fillBatch {
+					var ops []wire.Request
+					for k := from; k < from+fillBatch; k++ {
+						ops = append(ops, wire.Create(fmt.Sprintf("%s/a-znode-of-a-usual-length-%04d", root, k), data, wire.OpenACL, proto.ModePersistent))
+					}
+					calls = append(calls, conn.Send(wire.Multi(ops...)))
+				}
+				for len(calls) > fillAhead && errs[i] == nil {
+					if errs[i] = calls[0].Wait(); errs[i] == nil {
+						errs[i] = calls[0].Reply.Err()
+					}
+					calls = calls[1:]
+				}
+			}
+			for _, call := range calls {
+				if errs[i] == nil {
+					errs[i] = call.Wait()
+				}
+			}
+			_ = conn.CloseSession() // or it expires
+		})
+	}
+	wg.Wait()
+	for _, err := range errs {
+		require.NoError(c.t, err)
+	}
+	c.logf("%d znodes created in %v", n, time.Since(began).Round(time.Millisecond))
+}
+
+// measureThroughput compares what two servers take when the third is well, gone, and slow.
+func measureThroughput(t *testing.T, kind cluster.Kind, f *figures) {
+	c, settings := plainWithSettings(t, kind, 3)
+	warmUp(t, kind, c.nodes)
+	leader := c.certainLeader()
+	third := c.nodes[leader.ID()%len(c.nodes)]
+	var two []*cluster.Node
+	for _, node := range c.nodes {
+		if node != third {
+			two = append(two, node)
+		}
+	}
+	measure := func(name string) {
+		rate, p50, p99 := c.rate(two)
+		c.logf("%s: %s: %.0f a second, p50 %s, p99 %s", kind, name, rate, shortly(p50), shortly(p99))
+		f.add(fmt.Sprintf("setData of %d bytes by way of two servers, %d x %d, %s", loadBytes, loadConns, loadOutstanding, name),
+			"%.0f/s, %s, %s", rate, shortly(p50), shortly(p99))
+	}
+	measure("third server well (rate, p50 and p99 of rounds)")
+	third.Kill()
+	measure("third server down")
+	c.slowLinks(third, settings[third.ID()-1])
+	third.Launch()
+	c.whole()
+	measure("third server 10 ms away each way")
+}
+
+// Of rate: how long the load runs before it counts, and how long it counts.
+const (
+	rateLead = 2 * time.Second
+	rateTime = 8 * time.Second
+)
+
+// rate is how many writes some servers take a second, and how long rounds of loadOutstanding writes take.
+func (c *chaos) rate(nodes []*cluster.Node) (perSecond float64, p50, p99 time.Duration) {
+	c.t.Helper()
+	l := startLoad(c.t, nodes)
+	time.Sleep(rateLead)
+	began, before := time.Now(), l.acked.Load()
+	time.Sleep(rateTime)
+	perSecond = float64(l.acked.Load()-before) / time.Since(began).Seconds()
+	l.end()
+	require.NoError(c.t, l.err)
+	return perSecond, l.took[len(l.took)/2], l.took[len(l.took)*99/100]
+}
+
+// slowLinks lets a server reach the others through proxies that hold everything up for 10 ms each way. It counts from its next start.
+func (c *chaos) slowLinks(node *cluster.Node, settings map[string]string) {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(node.Dir(), "zoo.cfg"))
+	require.NoError(c.t, err)
+	proxies := 0
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		parts := strings.Split(value, ":")
+		if !strings.HasPrefix(name, "server.") || name == fmt.Sprintf("server.%d", node.ID()) {
+			continue
+		}
+		for i := 1; i <= 2; i++ {
+			parts[i] = startProxy(c.t, "127.0.0.1:"+parts[i], 10*time.Millisecond)
+		}
+		settings[name] = strings.Join(parts, ":")
+		proxies++
+	}
+	require.Equal(c.t, len(c.nodes)-1, proxies)
+}
