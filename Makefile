@@ -40,11 +40,14 @@ sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of fa
 fuzz: ## every fuzz target for TIME each
 	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)
 
-cluster: ## servers as processes: crashes, restarts, full disks
+cluster: ## servers as processes: crashes, restarts, cut networks, full and lost disks; some of it takes root
 	$(GO) test -tags invariants -count=1 -v ./test/cluster/...
+	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -ensemble.rounds=30
+	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/ensemble/... -run TestChaos -ensemble.rounds=30 -ensemble.servers=5
 
-interop: ## Apache ZooKeeper and its clients against us, and 100 crashes; needs the packages that test/interop names
+interop: ## Apache ZooKeeper and its clients against us and beside us, and 100 crashes; needs the packages that test/interop names
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... -interop.seeds=50 -interop.requests=2000
+	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
