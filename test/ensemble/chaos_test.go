@@ -223,7 +223,8 @@ func (c *chaos) stacks() {
 	}
 }
 
-const judgeTimeout = 60 * time.Second
+// judgeTimeout bounds the search for an order of the writes. Thirty faults and more leave many.
+const judgeTimeout = 10 * time.Minute
 
 // judge prints every breach; the history and the files of the servers are kept then.
 func (c *chaos) judge(h *history.History) {
