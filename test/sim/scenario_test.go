@@ -193,3 +193,36 @@ func TestCounterEnds(t *testing.T) {
 	require.GreaterOrEqual(t, s.Stats.Epochs-begin, 4)
 	require.Len(t, s.load.ackedAt, 30)
 }
+
+// A leader whose only follower goes away in the middle of synchronization gives up within a tickTime or two, because that follower
+// does not come back: its election sees one server that leads, and no quorum. Source: BUGS.md.
+func TestFollowerLostInSynchronization(t *testing.T) {
+	longest := int64(0)
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 0)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		s.nodes[0].start()
+		s.nodes[1].start()
+		var link *end
+		s.until(t, "NEWLEADER", func() bool {
+			for _, n := range s.nodes[:2] {
+				for _, e := range n.ends {
+					if n.up && n.status.State == zab.Leading && n.status.Phase != zab.Broadcast && e.peer != nil && e.watcher.newLeader {
+						link = e
+					}
+				}
+			}
+			return link != nil
+		})
+		peer, begin := link.peer, s.now
+		require.Nil(t, s.guard(func() { s.net.down(link); s.net.down(peer) }))
+		s.written(t)
+		longest = max(longest, s.now-begin)
+		require.Less(t, s.now-begin, int64(25_000), "seed %d: initLimit is 40000 units", seed)
+	}
+	t.Logf("at most %.1f ms", float64(longest)/100)
+}
