@@ -120,6 +120,70 @@ func TestSilenceFromTheStart(t *testing.T) {
 	})
 }
 
+// Bytes from the server do not prove that it has heard of the session: neither events, nor answers that were long on their way.
+func TestHeldOnlyAsLongAsTheServerHasSurelyHeard(t *testing.T) {
+	const timeout = 9 * time.Second
+	for _, v := range []struct {
+		name  string
+		delay time.Duration // of the answers to pings; 0 is no answer
+		ends  time.Duration // of what is held
+	}{
+		{"events only", 0, timeout},
+		{"late answers", 5 * time.Second, 3*time.Second + timeout}, // of the pings at 3 s, 6 s and so on only the first is answered
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				near, far := net.Pipe()
+				var pings atomic.Int32
+				var mu sync.Mutex
+				write := func(h proto.ReplyHeader, body []byte) {
+					mu.Lock()
+					defer mu.Unlock()
+					_, _ = far.Write(endFrame(append(h.AppendTo(beginFrame(nil)), body...), 0))
+				}
+				isDead := func() bool { return false }
+				go pipeServer(far, timeout, isDead, func() {
+					if pings.Add(1) == 1 && v.delay > 0 {
+						time.AfterFunc(v.delay, func() { write(proto.ReplyHeader{Xid: proto.XidPing}, nil) })
+					}
+				})
+				event := (&proto.WatcherEvent{Type: proto.EventNodeDeleted, State: 3, Path: proto.Text("/a")}).AppendTo(nil)
+				isFirst := true
+				c, err := New("a:1", WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
+					if !isFirst {
+						return nil, net.ErrClosed
+					}
+					isFirst = false
+					return near, nil
+				}))
+				require.NoError(t, err)
+				require.NoError(t, c.WaitConnected(t.Context()))
+				began := time.Now()
+				held, cancel := c.WhileHeld(t.Context(), false)
+				defer cancel()
+				events, stop := context.WithCancel(t.Context())
+				defer stop()
+				go func() {
+					for tick := time.NewTicker(time.Second); ; {
+						select {
+						case <-tick.C:
+							write(proto.ReplyHeader{Xid: proto.XidNotification}, event)
+						case <-events.Done():
+							tick.Stop()
+							return
+						}
+					}
+				}()
+				<-held.Done()
+				require.Equal(t, v.ends, time.Since(began))
+				require.Equal(t, Lost, c.State().State)
+				stop()
+				require.Error(t, c.Close())
+			})
+		})
+	}
+}
+
 // A connection that lasted is followed by the next one at once, however often that happens; one that did not last is not.
 func TestPauseAfterLostConnection(t *testing.T) {
 	for _, v := range []struct {

@@ -30,9 +30,11 @@ type conn struct {
 	watches  *watchSet
 	zxid     *atomic.Int64 // newest zxid of the session
 	onAuth   func(*authCall, proto.ErrCode) error
-	heard    atomic.Int64 // unix nanoseconds of the last bytes read
+	contact  contact
 	timeout  time.Duration
-	rearming int // setWatches without an answer; owned by the reader
+	rearming int           // setWatches without an answer; owned by the reader
+	heard    time.Time     // when the deadline of the socket was moved; owned by the reader, as known
+	known    time.Duration // the contact's latest then
 
 	wake chan struct{} // capacity 1: out is not empty
 	gone chan struct{} // closed when the connection is dead
@@ -53,8 +55,8 @@ type authCall struct {
 	done chan error
 }
 
-func newConn(nc net.Conn, in frames, addr string, timeout time.Duration, cfg *config) *conn {
-	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, timeout: timeout, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.Duration, cfg *config) *conn {
+	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: contact{began: began}, timeout: timeout, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	cn.in.src = (*deadlineReader)(cn)
 	return cn
 }
@@ -223,9 +225,15 @@ func (cn *conn) write() {
 				runtime.Gosched()
 			}
 		}
+		now := time.Now() // before anything is written
 		cn.mu.Lock()
 		batch := cn.out
 		cn.out = spare[:0]
+		newest := cn.xid
+		if cn.sent == cn.pending.n {
+			newest = 0 // no call is new
+		}
+		cn.contact.writing(newest, now)
 		cn.sent = cn.pending.n
 		isShared = cn.pending.n > 1
 		cn.mu.Unlock()
@@ -233,7 +241,7 @@ func (cn *conn) write() {
 			spare = batch
 			continue
 		}
-		last = time.Now()
+		last = now
 		_ = cn.nc.SetWriteDeadline(last.Add(2 * every))
 		if _, err := cn.nc.Write(batch); err != nil {
 			cn.fail(fmt.Errorf("client: write to %s: %w", cn.addr, err))
@@ -252,5 +260,6 @@ func (cn *conn) ping() {
 	b = proto.AppendInt32(b, proto.XidPing)
 	b = proto.AppendInt32(b, int32(proto.OpPing))
 	cn.out = endFrame(b, start)
+	cn.contact.pings++
 	cn.mu.Unlock()
 }

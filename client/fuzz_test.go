@@ -38,7 +38,7 @@ func FuzzServerBytes(f *testing.F) {
 		cfg.replyMax = 1 << 20
 		near, far := net.Pipe()
 		defer far.Close()
-		cn := newConn(near, newFrames(nil, cfg.replyMax), "fuzz", time.Second, &cfg)
+		cn := newConn(near, newFrames(nil, cfg.replyMax), "fuzz", time.Now(), time.Second, &cfg)
 		cn.in.src = bytes.NewReader(stream)
 		cn.zxid = new(atomic.Int64)
 		cn.watches = newWatchSet("/r")

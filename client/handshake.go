@@ -27,6 +27,8 @@ type greeted struct {
 	in   frames
 	addr string
 	resp proto.ConnectResponse
+	// began is just before the session was offered: the server has heard of it since.
+	began time.Time
 }
 
 // greet dials one address, offers the session and authenticates by SASL. It returns errRejected if the session has expired.
@@ -57,7 +59,7 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 		}
 		nc = secure
 	}
-	g := &greeted{nc: nc, addr: e.addr, in: newFrames(nc, s.cfg.replyMax)}
+	g := &greeted{nc: nc, addr: e.addr, began: time.Now(), in: newFrames(nc, s.cfg.replyMax)}
 	asked := s.id
 	req := proto.ConnectRequest{LastZxidSeen: Zxid(s.zxid.Load()), TimeOut: int32(s.cfg.sessionTimeout.Milliseconds()),
 		SessionID: asked, Password: s.password[:], ReadOnly: s.cfg.readOnly, HasReadOnly: true}

@@ -8,20 +8,28 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// deadlineReader reads the socket of a conn and gives up after two thirds of the session timeout without a byte.
+// deadlineReader reads the socket of a conn. It gives up after two thirds of the session timeout without a byte, and when the server may not
+// have heard of the session for all of it.
 type deadlineReader conn
 
 func (d *deadlineReader) Read(b []byte) (int, error) {
 	// Moving the deadline costs more than reading the clock, so it is moved in steps of a thirtieth of the timeout.
-	now := time.Now()
-	if last := time.Unix(0, d.heard.Load()); now.Sub(last) > d.timeout/30 {
-		d.heard.Store(now.UnixNano())
-		if err := d.nc.SetReadDeadline(now.Add(2 * d.timeout / 3)); err != nil {
+	now, known := time.Now(), time.Duration(d.contact.latest.Load())
+	if step := d.timeout / 30; now.Sub(d.heard) > step || known-d.known > step {
+		if err := (*conn)(d).moveDeadline(now, known); err != nil {
 			return 0, err
 		}
 	}
-	n, err := d.nc.Read(b)
-	return n, err
+	return d.nc.Read(b)
+}
+
+func (cn *conn) moveDeadline(now time.Time, known time.Duration) error {
+	cn.heard, cn.known = now, known
+	deadline, end := now.Add(2*cn.timeout/3), cn.contact.began.Add(known+cn.timeout)
+	if end.Before(deadline) {
+		deadline = end
+	}
+	return cn.nc.SetReadDeadline(deadline)
 }
 
 // read handles frames until the connection ends.
@@ -51,6 +59,9 @@ func (cn *conn) handle(frame []byte) error {
 		if h.Err != proto.OK {
 			return h.Err // a server that insists on authentication
 		}
+		cn.mu.Lock()
+		cn.contact.ponged()
+		cn.mu.Unlock()
 		return nil
 	case proto.XidAuth:
 		return cn.authReply(&h)
@@ -107,6 +118,7 @@ func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
 	if cl != nil && cn.sent > 0 {
 		cn.sent--
 	}
+	cn.contact.answered(h.Xid)
 	if cn.room != nil && cn.pending.n <= cn.cfg.outstandingMax/2 && len(cn.out) <= outputBytesMax/2 {
 		close(cn.room)
 		cn.room = nil

@@ -152,11 +152,9 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.timeout = time.Duration(g.resp.TimeOut) * time.Millisecond
 	s.password = g.resp.Password
 	s.seenRW = s.seenRW || !g.resp.ReadOnly
-	cn := newConn(g.nc, g.in, g.addr, s.timeout, s.cfg)
+	cn := newConn(g.nc, g.in, g.addr, g.began, s.timeout, s.cfg)
 	cn.watches, cn.zxid, cn.onAuth = s.watches, &s.zxid, s.authReply
-	now := time.Now()
-	cn.heard.Store(now.UnixNano())
-	_ = g.nc.SetReadDeadline(now.Add(2 * s.timeout / 3)) // a server may be silent from the start; the reader moves it
+	_ = cn.moveDeadline(time.Now(), 0) // a server may be silent from the start; the reader moves it
 
 	s.mu.Lock()
 	for _, c := range s.credentials {
@@ -208,7 +206,7 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 	if !s.seenRW {
 		s.id, s.password = 0, [proto.PasswordSize]byte{} // a session of a read-only server cannot be resumed elsewhere
 	}
-	silence, timeout := time.Since(time.Unix(0, cn.heard.Load())), s.timeout
+	silence, timeout := cn.contact.silence(), s.timeout
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.now.Load().StateChange
@@ -224,7 +222,7 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 			return
 		}
 		lost := st
-		lost.State, lost.Err = Lost, fmt.Errorf("client: nothing heard of session %v for %v", old.SessionID, timeout)
+		lost.State, lost.Err = Lost, fmt.Errorf("client: no server has surely heard of session %v for %v", old.SessionID, timeout)
 		s.publishLocked(lost)
 	})
 }

@@ -290,7 +290,7 @@ func TestLostComesBeforeTheVerdict(t *testing.T) {
 
 func TestHeartbeatKeepsConnection(t *testing.T) {
 	f := newFake(t)
-	c := dial(t, f.addr(), WithSessionTimeout(600*time.Millisecond))
+	c := dial(t, f.addr(), WithSessionTimeout(2*time.Second))
 	pings := make(chan struct{}, 100)
 	f.with(func() {
 		f.onRequest = func(op proto.OpCode, _ int) bool {

@@ -62,9 +62,13 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 	return nil
 }
 
-// WhileHeld returns a context that ends when the session may no longer hold what it held: at the latest when nothing was heard of a
-// server for the session timeout, and at once if strict is true and the connection is lost. Its cause is the session's error.
-// The caller must call cancel. Recipes that grant exclusive access hand this context to the holder.
+// WhileHeld returns a context that ends when the session may no longer hold what it held: at once if strict is true and the connection is
+// lost, and at the latest when the session timeout has passed since a request was written that a server has answered. Its cause is the
+// session's error. The caller must call cancel. Recipes that grant exclusive access hand this context to the holder.
+//
+// A server that is cut off from its leader answers its clients for up to syncLimit ticks more, while the leader may count a session's
+// timeout from two thirds of that timeout before the end of it. A strict context ends in time if the session timeout is longer than
+// one and a half times syncLimit+1 ticks; one that is not strict may end up to syncLimit ticks too late then.
 func (c *Client) WhileHeld(ctx context.Context, strict bool) (held context.Context, cancel context.CancelFunc) {
 	held, end := context.WithCancelCause(ctx)
 	session := c.s.now.Load().session

@@ -127,7 +127,7 @@ const (
 	// Disconnected means that no server is connected; the session is alive if a server is found in time. Who holds
 	// a lock must stop here.
 	Disconnected
-	// Lost follows Disconnected when nothing was heard for the session timeout: the session has probably expired, but no
+	// Lost follows Disconnected when no server has surely heard of the session for its timeout: it has probably expired, but no
 	// server has said so. It may still become Connected, with everything it held.
 	Lost
 	// Expired means that a server has declared the session dead; its ephemerals are gone.

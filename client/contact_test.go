@@ -1,0 +1,70 @@
+package client
+
+import (
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whatever is answered in whichever way, the contact is never thought to be newer than what has been answered, nor much older.
+func TestContactIsNeverTooNew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seed := uint64(time.Now().UnixNano())
+		t.Logf("SEED=%d", seed)
+		r := rand.New(rand.NewPCG(seed, 0))
+		began := time.Now()
+		c := contact{began: began}
+		type request struct {
+			xid  int32 // 0 for a ping
+			sent time.Duration
+		}
+		var calls, pings []request // without an answer
+		xid, newest := int32(0), time.Duration(0)
+		for range 10_000 {
+			time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
+			switch r.IntN(4) {
+			case 0, 1:
+				now, last := time.Since(began), int32(0)
+				for range r.IntN(4) {
+					xid++
+					last = xid
+					calls = append(calls, request{xid, now})
+				}
+				if r.IntN(3) == 0 {
+					c.pings++
+					pings = append(pings, request{0, now})
+				}
+				c.writing(last, time.Now())
+			case 2:
+				for range r.IntN(6) {
+					if len(calls) > 0 {
+						c.answered(calls[0].xid)
+						newest = max(newest, calls[0].sent)
+						calls = calls[1:]
+					}
+				}
+			case 3:
+				if len(pings) > 0 {
+					newest = max(newest, pings[0].sent)
+					pings = pings[1:]
+				}
+				c.ponged() // also if none was sent
+			}
+			require.LessOrEqual(t, time.Duration(c.latest.Load()), newest)
+			require.Equal(t, time.Since(began)-time.Duration(c.latest.Load()), c.silence())
+		}
+		for _, call := range calls {
+			c.answered(call.xid)
+		}
+		for range pings {
+			c.ponged()
+		}
+		now := time.Now()
+		c.writing(xid+1, now)
+		c.answered(xid + 1)
+		require.Equal(t, now.Sub(began), time.Duration(c.latest.Load()), "when everything is answered the next is believed at once")
+	})
+}
