@@ -123,7 +123,7 @@ func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) 
 
 // multiReadMax bounds the reply to one multiRead, in bytes: a small request can name a large znode
 // many times.
-const multiReadMax = 128 << 20
+const multiReadMax = 16 << 20
 
 // ReadMulti answers multiRead, whose body is given: each getData and getChildren in it in a slot
 // with its own error. Anything else in it, and a reply that grows beyond multiReadMax, is

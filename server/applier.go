@@ -17,6 +17,7 @@ type applier struct {
 	failed bool
 	dirty  []*conn // connections with new output
 	freed  []*conn // connections to close: their sessions have ended, or they take no events
+	forced int     // bytes of replies to reads that were executed under the present hold of the lock
 
 	// The event that is being delivered, encoded once for all its watchers.
 	event     []byte
@@ -58,6 +59,9 @@ func (a *applier) apply(b *logBatch) {
 			break
 		}
 		it := &b.items[i]
+		if it.conn != nil && it.conn.left.Load() {
+			a.settle(it.conn)
+		}
 		if it.payload.n == 0 {
 			a.answerWithout(it)
 			continue
@@ -65,6 +69,7 @@ func (a *applier) apply(b *logBatch) {
 		a.applyOne(it, b.payload(it), b.create2[it.create2.off:it.create2.off+it.create2.n], now)
 	}
 	st.applied.Store(int64(st.state.LastZxid()))
+	a.forced = 0
 	st.mu.Unlock()
 	a.srv.stats.applied(b, now)
 	a.flush()
@@ -183,30 +188,13 @@ func (a *applier) syncBody(c *conn) ([]byte, proto.ErrCode) {
 }
 
 // advance takes the write that was answered off the connection's queue and runs what follows it,
-// up to the next write. REQUIRES: c.mu, store.mu.
+// up to the next write, if that is little: the rest it leaves to catchUp. REQUIRES: c.mu, store.mu.
 func (a *applier) advance(c *conn) {
-	q := &c.mu.queue
-	done := 1
-	q.pop()
-	for q.len() > 0 {
-		e, body := q.front()
-		if e.kind == queuedWrite {
-			break
-		}
-		if c.mu.out.open() {
-			if e.kind == queuedRead {
-				c.mu.out.buf = a.srv.execute(c, e.xid, e.op, body, c.mu.out.buf)
-				c.mu.stats.replied(e.op, e.xid, a.srv.store.state.LastZxid())
-			} else {
-				c.mu.out.buf = append(c.mu.out.buf, body...)
-				c.mu.out.closing = e.kind == queuedEnd
-				c.mu.stats.sent++
-			}
-		}
-		q.pop()
-		done++
+	c.mu.queue.pop()
+	a.srv.inProcess.Add(-1)
+	if c.runQueued(appliedShare) {
+		c.leave()
 	}
-	a.srv.inProcess.Add(-int64(done))
 	c.wakeReader()
 	a.mark(c)
 }

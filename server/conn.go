@@ -42,6 +42,7 @@ type conn struct {
 	exchange  *sasl.DigestServer  // nil before the first SASL token
 	certified []datatree.Identity // what the client's certificate proves; set before the first frame is read
 	executed  int64               // reads answered at once since the last account
+	needs     need                // what the request that could not be taken waits for
 	// generation is the time of service in which the connection was let in; see member.
 	generation int64
 	// knowsReadOnly is whether the client's ConnectRequest has the readOnly byte.
@@ -66,8 +67,13 @@ type conn struct {
 		waiting bool // the reader waits for resume
 		settled bool // it is decided whether the session that was asked for goes on
 		dirty   bool // the applier has added output and will flush it
+		helped  bool // catchUp is running
 		stats   connStats
 	}
+	// left is whether there are reads in front of the queue that the applier has left to catchUp. It is set under store.mu,
+	// held for writing, and cleared under conn.mu; see catchup.go.
+	left atomic.Bool
+
 	// resume holds a token when the reader should look again at what it waits for.
 	resume chan struct{}
 }
@@ -107,6 +113,7 @@ var (
 	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
 	errShortFrame  = errors.New("frame is shorter than a request header")
 	errNotServing  = errors.New("server is not serving")
+	errLongInput   = errors.New("frames above jute.maxbuffer take too much memory already")
 	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
 )
 
@@ -228,7 +235,7 @@ func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		return c.write(xid, op, body)
 	case classAuth, classSASL:
 		c.lockQueue()
-		if c.mu.queue.full() || len(c.mu.out.buf) >= outputPause {
+		if c.mu.queue.full() || c.left.Load() || len(c.mu.out.buf) >= outputPause {
 			return false, nil
 		}
 		if op == proto.OpAuth {
@@ -268,8 +275,20 @@ func classOf(op proto.OpCode) opClass {
 	return classUnknown
 }
 
+// need is what a request that cannot be taken yet waits for, beside room for its answer.
+type need uint8
+
+const (
+	needRoom  need = iota
+	needReads      // few reads in front of it
+	needAlone      // nothing of the connection in flight
+)
+
 // read executes a read, or queues it behind the connection's writes in flight.
 func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
+	if len(body) > longSetWatches && (op == proto.OpSetWatches || op == proto.OpSetWatches2) {
+		return c.setLongWatches(xid, op, body)
+	}
 	if c.mode == lockNone {
 		c.lockRead()
 	}
@@ -278,7 +297,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 		c.lockRead()
 	}
 	if c.mu.queue.len() > 0 {
-		if c.mu.queue.full() || len(c.mu.out.buf) >= outputPause {
+		if c.mu.queue.full() || c.left.Load() || len(c.mu.out.buf) >= outputPause {
 			return false
 		}
 		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op}, body)
@@ -294,7 +313,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 	c.mu.out.buf = c.srv.execute(c, xid, op, body, c.mu.out.buf)
 	c.mu.stats.replied(op, xid, c.srv.store.state.LastZxid())
 	c.executed++
-	if c.reads++; c.reads >= readsPerLock {
+	if c.reads++; c.reads >= readsPerLock || dear(op) {
 		c.unlock()
 	}
 	return true
@@ -308,6 +327,9 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	case c.mu.out.dead:
 		return true, nil
 	case len(c.mu.out.buf) >= outputPause:
+		return false, nil
+	case c.left.Load(), !c.mu.queue.takesWrite():
+		c.needs = needReads
 		return false, nil
 	case !c.srv.large.reserve(len(body) + proto.RequestHeaderSize):
 		c.srv.metrics.largeRejected.Inc()
@@ -427,8 +449,15 @@ func (c *conn) account() {
 // waitForRoom waits until the client has taken enough of its output, and the requests in flight
 // are few enough, to go on. It returns false if the connection is over.
 func (c *conn) waitForRoom() bool {
+	needs := c.needs
+	c.needs = needRoom
 	return c.wait(func() bool {
-		if len(c.mu.out.buf) >= outputPause || c.mu.queue.full() {
+		switch {
+		case len(c.mu.out.buf) >= outputPause, c.mu.queue.full(), c.left.Load():
+			return false
+		case needs == needReads && !c.mu.queue.takesWrite():
+			return false
+		case needs == needAlone && c.mu.queue.len() > 0:
 			return false
 		}
 		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.outstandingMax
@@ -470,6 +499,7 @@ func (c *conn) cleanup() {
 	c.abort()
 	c.srv.stats.took(&c.in)
 	c.in.free()
+	c.srv.conns.countLong(&c.in, 0)
 	c.srv.store.unwatch(c)
 	if s := c.session.Load(); s != nil {
 		c.srv.tracker.unbind(s, c)

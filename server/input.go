@@ -15,6 +15,7 @@ type input struct {
 	rest []byte // the start of a frame, kept while there is no buffer
 	err  error  // of the last read, set by tryRead
 	got  int64  // bytes read since the last account
+	long int64  // of buf, as connSet.longInput counts it
 }
 
 // inputBuffer is the size of one socket read.
@@ -26,6 +27,9 @@ var inputBuffers = sync.Pool{New: func() any { return new([inputBuffer]byte) }}
 func (c *conn) fill() error {
 	in := &c.in
 	in.makeRoom()
+	if !c.srv.conns.countLong(in, 2*(c.srv.cfg.JuteMaxBuffer+4)) {
+		return errLongInput
+	}
 	if c.raw == nil {
 		in.acquire()
 		n, err := c.nc.Read(in.buf[in.w:])

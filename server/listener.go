@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -163,7 +164,8 @@ func (s *Server) reject(nc net.Conn) {
 
 // connSet is the open connections, and the limits on them. Source: server-semantics section 11.1.
 type connSet struct {
-	maxPerAddr, maxTotal int // 0 is unlimited
+	maxPerAddr, maxTotal int          // 0 is unlimited
+	longInput            atomic.Int64 // bytes of the buffers for frames above jute.maxbuffer
 	mu                   struct {
 		sync.Mutex
 		all      map[*conn]struct{}
@@ -209,6 +211,20 @@ func (cs *connSet) add(c *conn) (reserved bool, err error) {
 	}
 	cs.mu.all[c] = struct{}{}
 	return c.reserved, nil
+}
+
+// longInputMax bounds longInput: one setWatches of the longest kind fits, in a buffer that has grown by doubling.
+const longInputMax = 512 << 20
+
+// countLong counts what the buffer of in has beyond free bytes, and reports false if that is too much with all the others.
+func (cs *connSet) countLong(in *input, free int) bool {
+	long := int64(max(0, len(in.buf)-free))
+	more := long - in.long
+	if more == 0 {
+		return true
+	}
+	in.long = long
+	return cs.longInput.Add(more) <= longInputMax || more < 0
 }
 
 // remove forgets c. It may be called again.

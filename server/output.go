@@ -108,6 +108,7 @@ func (c *conn) written(buf []byte) {
 		c.mu.out.spare = buf[:0]
 	}
 	c.wakeReader()
+	c.help()
 }
 
 // drain writes rest, the end of buf, and everything that is added meanwhile, as long as the
@@ -196,6 +197,7 @@ func (c *conn) abort() {
 	c.mu.Lock()
 	c.mu.out.dead = true
 	c.mu.out.buf, c.mu.out.spare = nil, nil
+	c.forget()
 	c.wakeReader()
 	c.mu.Unlock()
 	_ = c.nc.Close()

@@ -5,7 +5,7 @@ import "github.com/seed94657493/warren/proto"
 // waitQueue is the requests of one connection that cannot be answered yet: writes in flight and
 // everything the client sent behind them. Guarded by conn.mu.
 //
-// Invariant: the first entry is a write in flight. What stands behind it runs when the applier
+// Invariant: the first entry is a write in flight, or conn.left is set. What stands behind it runs when the applier
 // has answered it, so that a session's requests take effect and are answered in order.
 type waitQueue struct {
 	entries []queued
@@ -13,6 +13,10 @@ type waitQueue struct {
 	buf     []byte // bodies of reads and finished replies; offsets of entries point into it
 	used    int32  // buf before it belongs to entries that are done
 	writes  int    // entries that are writes
+	dear    int    // entries that are dear reads
+	// uncounted is how many entries at the front are not counted as in process any more; see conn.leave.
+	uncounted int
+	strict    bool // one of the reads has had a large reply
 }
 
 // Bounds of what waits behind a connection's write before its socket is no longer read.
@@ -22,7 +26,17 @@ const (
 	maxQueued = 256
 	// maxQueuedBytes is how much their bodies may take, but for the last one.
 	maxQueuedBytes = 2 << 20
+	// maxReadsAhead is how many reads may wait in front of a write. When the write is applied they have to be
+	// executed under the write lock, unless they have been before.
+	maxReadsAhead = 32
+	// largeReply is the size of a reply, in bytes, from which on no read of the connection may wait in front of a write.
+	largeReply = 64 << 10
 )
+
+// dear reports whether a small request of the kind may take very long, whatever it answers.
+func dear(op proto.OpCode) bool {
+	return op == proto.OpGetEphemerals || op == proto.OpMultiRead || op == proto.OpSetWatches || op == proto.OpSetWatches2
+}
 
 type queuedKind uint8
 
@@ -47,20 +61,41 @@ func (q *waitQueue) full() bool {
 	return q.len() >= maxQueued || len(q.buf)-int(q.used) >= maxQueuedBytes
 }
 
+// ahead is how many entries stand in front of the first write.
+func (q *waitQueue) ahead() int {
+	n := 0
+	for n < q.len() && q.entries[q.head+n].kind != queuedWrite {
+		n++
+	}
+	return n
+}
+
+// takesWrite reports whether a write may be pushed: little has to be done before it is applied.
+func (q *waitQueue) takesWrite() bool {
+	reads := q.len() - q.writes
+	return reads == 0 || q.dear == 0 && !q.strict && reads <= maxReadsAhead
+}
+
 func (q *waitQueue) push(e queued, body []byte) {
 	e.body = span{int32(len(q.buf)), int32(len(body))}
 	q.buf = append(q.buf, body...)
 	q.entries = append(q.entries, e)
-	if e.kind == queuedWrite {
+	switch {
+	case e.kind == queuedWrite:
 		q.writes++
+	case e.kind == queuedRead && dear(e.op):
+		q.dear++
 	}
 }
 
 // pop removes the first entry. What front returned for it is not valid any more.
 func (q *waitQueue) pop() {
 	e := &q.entries[q.head]
-	if e.kind == queuedWrite {
+	switch {
+	case e.kind == queuedWrite:
 		q.writes--
+	case e.kind == queuedRead && dear(e.op):
+		q.dear--
 	}
 	q.used = e.body.off + e.body.n
 	q.head++

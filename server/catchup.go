@@ -1,0 +1,135 @@
+package server
+
+// Reads that a client has sent behind a write are run by the applier as soon as the write is applied, since that costs the
+// least. But it holds the write lock, and what they answer waits in memory: so it runs few, and leaves the rest to a
+// goroutine that holds the read lock for a moment at a time, and rests while the client takes nothing. If the session's next write comes to
+// be applied before that is done, what stands in front of the write is run first; conn.write sees to it that that is little.
+
+// Shares of what is run under one hold of a lock, in bytes of replies.
+const (
+	// appliedShare is what the applier runs for one connection after a write.
+	appliedShare = 64 << 10
+	// caughtUpShare is what catchUp runs.
+	caughtUpShare = 256 << 10
+	// forcedShare is what may be run in front of writes until the applier lets readers in between.
+	forcedShare = 1 << 20
+)
+
+// runQueued runs what stands in the queue in front of the next write, until the replies are share long, and reports
+// whether there is more. A share below 0 has no end, and includes what is dear. REQUIRES: c.mu, store.mu.
+func (c *conn) runQueued(share int) (more bool) {
+	q := &c.mu.queue
+	start, done := len(c.mu.out.buf), 0
+	for q.len() > 0 {
+		e, body := q.front()
+		if e.kind == queuedWrite {
+			break
+		}
+		if c.mu.out.open() {
+			if share >= 0 && len(c.mu.out.buf)-start >= share {
+				more = true
+				break
+			}
+			if e.kind == queuedRead {
+				if share == appliedShare && dear(e.op) {
+					more = true
+					break
+				}
+				before := len(c.mu.out.buf)
+				c.mu.out.buf = c.srv.execute(c, e.xid, e.op, body, c.mu.out.buf)
+				c.mu.stats.replied(e.op, e.xid, c.srv.store.state.LastZxid())
+				if len(c.mu.out.buf)-before > largeReply {
+					q.strict = true
+				}
+			} else {
+				c.mu.out.buf = append(c.mu.out.buf, body...)
+				c.mu.out.closing = e.kind == queuedEnd
+				c.mu.stats.sent++
+			}
+		}
+		q.pop()
+		if q.uncounted > 0 {
+			q.uncounted--
+		} else {
+			done++
+		}
+		if share == caughtUpShare && dear(e.op) {
+			more = q.len() > 0
+			break
+		}
+	}
+	c.srv.inProcess.Add(-int64(done))
+	return more
+}
+
+// leave leaves the front of the queue to catchUp. It does not count as in process any more: it may wait for the client for
+// long, and other clients shall not. REQUIRES: c.mu, store.mu for writing.
+func (c *conn) leave() {
+	q := &c.mu.queue
+	q.uncounted = q.ahead()
+	c.srv.inProcess.Add(-int64(q.uncounted))
+	c.left.Store(true)
+	c.help()
+}
+
+// help starts catchUp if there is something for it to do. REQUIRES: c.mu.
+func (c *conn) help() {
+	if !c.left.Load() || c.mu.helped || c.mu.out.dead {
+		return
+	}
+	c.mu.helped = c.srv.start("catch up", c.catchUp)
+}
+
+// catchUp runs what the applier has left, as far as the client takes the replies. When the client has taken more, it is
+// started again.
+func (c *conn) catchUp() {
+	for more := true; more; c.flush() {
+		c.srv.store.mu.RLock()
+		c.mu.Lock()
+		switch {
+		case !c.left.Load(), len(c.mu.out.buf) >= outputPause && c.mu.out.open():
+			more, c.mu.helped = false, false
+		case !c.runQueued(caughtUpShare):
+			c.left.Store(false)
+		}
+		c.wakeReader()
+		c.mu.Unlock()
+		c.srv.store.mu.RUnlock()
+	}
+}
+
+// settle runs what was left in front of a write that is applied next. It gives the lock up for a moment if that was much, so
+// that readers do not wait for all the others of the batch.
+//
+// REQUIRES: store.mu for writing.
+func (a *applier) settle(c *conn) {
+	c.mu.Lock()
+	if c.left.Load() {
+		before := len(c.mu.out.buf)
+		c.runQueued(-1)
+		c.left.Store(false)
+		a.forced += max(0, len(c.mu.out.buf)-before)
+		c.wakeReader()
+		a.mark(c)
+	}
+	c.mu.Unlock()
+	if a.forced >= forcedShare {
+		a.forced = 0
+		st := a.srv.store
+		st.applied.Store(int64(st.state.LastZxid()))
+		st.mu.Unlock()
+		st.mu.Lock()
+	}
+}
+
+// forget drops what was left: the connection is dead. REQUIRES: c.mu, and that out is not open.
+func (c *conn) forget() {
+	if !c.left.Load() {
+		return
+	}
+	for q := &c.mu.queue; q.ahead() > 0; {
+		q.pop()
+	}
+	c.mu.queue.uncounted = 0
+	c.left.Store(false)
+}

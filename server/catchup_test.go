@@ -1,0 +1,129 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	c := dialWire(t, s, wire.Options{})
+	// Large values make the applier leave reads to catchUp, and writes overtake that: each read shows the write in front of it.
+	const size = 200 << 10
+	_, err := c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	var reqs []wire.Request
+	for i := range 40 {
+		data := make([]byte, size)
+		copy(data, fmt.Sprint(i, " "))
+		reqs = append(reqs, wire.SetData("/n", data, int32(i)))
+		for k := range 1 + i%7 {
+			if k == 3 {
+				reqs = append(reqs, wire.GetEphemerals("/"))
+			}
+			reqs = append(reqs, wire.GetData("/n", false))
+		}
+	}
+	last := -1
+	for i, call := range c.SendAll(reqs) {
+		require.NoError(t, call.Wait())
+		switch reqs[i].Op {
+		case proto.OpSetData:
+			require.NoError(t, call.Reply.Err())
+			last++
+		case proto.OpGetData:
+			var body proto.GetDataResponse
+			require.NoError(t, body.ReadFrom(call.Reply.Body))
+			require.Equal(t, int32(last+1), body.Stat.Version)
+			require.Equal(t, fmt.Sprint(last, " "), string(body.Data[:len(fmt.Sprint(last, " "))]))
+		}
+	}
+	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, 20*time.Second, time.Millisecond)
+}
+
+func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	other := dialWire(t, s, wire.Options{})
+	_, err := other.Create("/big", make([]byte, 1_000_000), proto.ModePersistent)
+	require.NoError(t, err)
+	nc := dialRaw(t, s)
+	require.NoError(t, nc.SetReadBuffer(4096))
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	b := frame(nil, 1, wire.SetData("/", nil, -1))
+	for range maxQueued - 1 {
+		b = frame(b, 2, wire.GetData("/big", false))
+	}
+	_, err = nc.Write(b)
+	require.NoError(t, err)
+	var c *conn
+	s.conns.each(func(x *conn) {
+		if x.session.Load() != nil && x.session.Load().id != other.Session() {
+			c = x
+		}
+	})
+	require.NotNil(t, c)
+	require.Eventually(t, c.left.Load, 20*time.Second, time.Millisecond)
+	for range 50 {
+		_, err = other.SetData("/", nil, -1)
+		require.NoError(t, err)
+	}
+	c.mu.Lock()
+	require.Less(t, len(c.mu.out.buf), outputPause+caughtUpShare+2<<20)
+	c.mu.Unlock()
+	require.Zero(t, s.inProcess.Load(), "what waits for the client is nothing that others wait for")
+	require.NoError(t, nc.Close())
+	require.Eventually(t, func() bool { return s.conns.len() == 1 }, 20*time.Second, time.Millisecond)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	require.Zero(t, c.mu.queue.len())
+	require.False(t, c.left.Load())
+	require.Zero(t, s.inProcess.Load())
+}
+
+func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	events := make(chan string, 10)
+	c := dialWire(t, s, wire.Options{Observe: func(p wire.Packet) {
+		if p.Event != nil {
+			events <- p.Event.Path
+		}
+	}})
+	_, err := c.Create("/there", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	paths := []string{"/there"} // it has come to be since: an event
+	for i := range 3*watchesPerLock + 5 {
+		paths = append(paths, fmt.Sprintf("/absent/of/some/length/%d", i))
+	}
+	call := c.Send(wire.Create("/before", nil, wire.OpenACL, proto.ModePersistent))
+	require.NoError(t, c.SetWatches(0, nil, paths, []string{}))
+	require.NoError(t, call.Wait())
+	require.Equal(t, "/there", <-events)
+	_, _, total := s.store.watches.Count()
+	require.Equal(t, len(paths)-1, total)
+
+	body := make([]byte, longSetWatches+1)
+	body[8] = 0x7f // so many paths cannot follow
+	rep, err := c.Do(wire.Request{Op: proto.OpSetWatches2, Body: body})
+	require.NoError(t, err)
+	require.ErrorIs(t, rep.Err(), proto.ErrMarshallingError)
+}
+
+func TestLongInputIsBoundedForTheServer(t *testing.T) {
+	cs := newConnSet(0, 0)
+	one, two := input{buf: make([]byte, longInputMax)}, input{buf: make([]byte, 4096)}
+	require.True(t, cs.countLong(&one, 0))
+	require.False(t, cs.countLong(&two, 0))
+	require.True(t, cs.countLong(&two, 4096), "a small buffer is free")
+	one.free()
+	require.True(t, cs.countLong(&one, 0))
+	require.True(t, cs.countLong(&two, 0))
+	two.free()
+	cs.countLong(&two, 0)
+	require.Zero(t, cs.longInput.Load())
+}
