@@ -1,0 +1,86 @@
+package abuse
+
+import (
+	"encoding/binary"
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// watches is what can be done with watches.
+func watches() []abuse {
+	return []abuse{
+		{name: "watches, up to the limit of a connection", memory: 1200, run: manyWatches},
+		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"}, run: manyWatches},
+		{name: "setWatches of very many paths", memory: 1500, run: longSetWatches},
+		{name: "setWatches of 256 MiB, never finished", memory: 1500, run: endlessSetWatches},
+		{name: "setWatches of empty paths", memory: 1500, run: emptySetWatches},
+	}
+}
+
+// manyWatches leaves watches on paths that do not exist, then goes.
+func manyWatches(a *attack) {
+	s := a.begin(1)
+	go a.skim(s)
+	for n, most := 0, a.size(20_000, 1_200_000); n < most; {
+		var b []byte
+		for range 1000 {
+			b = frame(b, 1, wire.Exists(fmt.Sprintf("/absent/of/a/bad/client/%d", n), true))
+			n++
+		}
+		_, err := s.Write(b)
+		require.NoError(a.t, err)
+	}
+	<-a.ctx.Done()
+}
+
+// longSetWatches brings as many watches as a connection may have, again and again.
+func longSetWatches(a *attack) {
+	var paths []string
+	for i := range a.size(50_000, 900_000) {
+		paths = append(paths, fmt.Sprintf("/absent/%d", i))
+	}
+	b := frame(nil, proto.XidSetWatches, wire.SetWatches(1, nil, paths, nil))
+	together(a.size(2, 4), func(i int) {
+		s := a.begin(i)
+		go a.skim(s)
+		a.pump(s, b)
+	})
+}
+
+// endlessSetWatches sends most of the largest frames there are.
+func endlessSetWatches(a *attack) {
+	chunk := make([]byte, 1<<20)
+	together(a.size(4, 30), func(i int) {
+		s := a.begin(i)
+		head := binary.BigEndian.AppendUint32(nil, 256<<20)
+		head = binary.BigEndian.AppendUint32(head, 0xfffffff8)
+		head = binary.BigEndian.AppendUint32(head, uint32(proto.OpSetWatches))
+		_, err := s.Write(head)
+		require.NoError(a.t, err)
+		for range a.size(8, 255) {
+			_ = s.SetWriteDeadline(time.Now().Add(5 * time.Second))
+			if _, err := s.Write(chunk); err != nil {
+				return // refused: a limit
+			}
+		}
+	})
+	<-a.ctx.Done()
+}
+
+// emptySetWatches sends lists of empty paths, which take more memory than they take on the wire.
+func emptySetWatches(a *attack) {
+	count := a.size(1<<20, 60<<20)
+	body := binary.BigEndian.AppendUint32(make([]byte, 8), uint32(count))
+	body = append(body, make([]byte, 4*count+8)...)
+	b := frame(nil, proto.XidSetWatches, wire.Request{Op: proto.OpSetWatches, Body: body})
+	together(a.size(2, 8), func(i int) {
+		s := a.begin(i)
+		_ = s.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		_, _ = s.Write(b) // the server may refuse it
+	})
+}
