@@ -12,6 +12,10 @@
 // the End of the last one, and tokens grow. A Use after another's Grant makes that impossible. A Register refuses old tokens; no
 // update of it may be lost, whatever happens, without any trust in clocks.
 //
+// The same goes on at an ensemble whose servers are killed, robbed of unsynced writes and cut off from each other, in whole or one way.
+// There JudgeShared also counts those who may share a lock; numbers, queues and barriers are compared with what was acknowledged;
+// and lockers are processes, which are killed and stopped while they hold the lock.
+//
 // A program that is stopped finds out too late that its Hold is over, and a busy machine stops programs. Pulse measures for how long
 // this one was; a Use during such a stop does not count.
 package recipes

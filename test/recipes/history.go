@@ -29,6 +29,7 @@ type Operation struct {
 	Client       int
 	Token        client.Zxid
 	Call, Return int64
+	IsShared     bool // others may have the lock at the same time, if they share it too
 }
 
 // String returns kind, client, token and times.

@@ -6,9 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Path is a network path to a server that can be cut and stopped. Its methods may be called concurrently.
+// Path is a network path to servers that can be cut and stopped. Every connection comes to another server than the one before. Its
+// methods may be called concurrently.
 type Path struct {
-	server   string
+	servers  []string
 	listener net.Listener
 	running  sync.WaitGroup
 	replies  atomic.Int64 // n if the n-th answer from now is to be lost, 0 if none
@@ -19,13 +20,13 @@ type Path struct {
 	isOver  bool
 }
 
-// NewPath returns a path to a server, on a port of its own.
-func NewPath(server string) (*Path, error) {
+// NewPath returns a path to servers, on a port of its own.
+func NewPath(servers ...string) (*Path, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Path{server: server, listener: l, conns: map[net.Conn]bool{}}
+	p := &Path{servers: servers, listener: l, conns: map[net.Conn]bool{}}
 	p.running.Go(p.accept)
 	return p, nil
 }
@@ -89,12 +90,12 @@ func (p *Path) pass() {
 }
 
 func (p *Path) accept() {
-	for {
+	for i := 0; ; i++ {
 		near, err := p.listener.Accept()
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("tcp", p.server)
+		far, err := net.Dial("tcp", p.servers[i%len(p.servers)])
 		p.mu.Lock()
 		if err != nil || p.isOver {
 			_ = near.Close()

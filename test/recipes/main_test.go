@@ -1,0 +1,75 @@
+package recipes
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+)
+
+var (
+	seedFlag = flag.Uint64("recipes.seed", 0, "seed of the nemesis and of the holders; 0 is a random one")
+	duration = flag.Duration("recipes.duration", 3*time.Second, "how long the sessions compete, in each test")
+)
+
+var address string // of the single server
+
+func TestMain(m *testing.M) {
+	if run := os.Getenv(lockerVariable); run != "" {
+		os.Exit(runLocker(run))
+	}
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "recipes")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	cfg := config.Default()
+	cfg.DataDir, cfg.DataLogDir = dir, dir
+	cfg.ClientPort = 0
+	cfg.PreAllocSizeKB = 0
+	cfg.TickTime = 100 * time.Millisecond
+	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 200*time.Millisecond, time.Minute
+	cfg.MaxClientCnxns = 0
+	cfg.DiskWatermark.Bytes = 0
+	cfg.Admin.Enabled = false
+	s := server.New(cfg, server.Options{})
+	if err := s.Start(); err != nil {
+		panic(err)
+	}
+	address = s.Addr().String()
+	code := m.Run()
+	s.Stop()
+	if err := goleak.Find(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return code
+}
+
+// alone is a single server, at which somebody ends sessions by taking them over and closing them.
+func alone() *arena {
+	return &arena{servers: []string{address}, timeout: time.Second, expire: func(ctx context.Context, session client.Resume) {
+		if other, err := client.Dial(ctx, address, client.WithResume(session)); err == nil {
+			_ = other.Close()
+		}
+	}}
+}
+
+// Nobody is granted a lock while another may trust its own, whatever the network does.
+func TestHoldsExclude(t *testing.T) { contests(t, alone(), false, seedOf(t)) }
+
+// Sessions are ended by force as well, of which their holders hear when it is over. Tokens are then what protects.
+func TestTokensFenceOffWhoeverWasTooLate(t *testing.T) { contests(t, alone(), true, seedOf(t)) }
