@@ -1,0 +1,29 @@
+package client
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/embed"
+)
+
+// The configuration of an ensemble can be read below a chroot. What the servers do not support they refuse by name, and nothing has
+// happened.
+func TestReconfigOfAnEnsemble(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3})
+	ctx := within(t, 30*time.Second)
+	c := dial(t, e.ConnectString()+"/app")
+	before, _, err := c.Config(ctx)
+	require.NoError(t, err)
+	require.Contains(t, string(before), "server.3=")
+	_, _, err = c.Reconfig(ctx, Reconfig{Leave: "3", FromVersion: AnyConfig})
+	require.Error(t, err)
+	require.ErrorIs(t, err, ErrReconfigDisabled)
+	require.False(t, MayHaveApplied(err))
+	after, _, err := c.Config(ctx)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+	require.Equal(t, Connected, c.State().State)
+}
