@@ -80,6 +80,9 @@ func (s *Server) startSecurity() {
 	if k := s.security.keys; k != nil && s.cfg.ClientCertReload {
 		s.start("keys", func() { k.Watch(keystore.ReloadInterval, s.stopping) })
 	}
+	if k := s.quorum.keys; k != nil && s.cfg.SSLQuorumReloadCertFiles {
+		s.start("quorum keys", func() { k.Watch(keystore.ReloadInterval, s.stopping) })
+	}
 	if a := s.security.audit; a != nil {
 		a.event("serverStart", auditSuccess)
 		s.start("audit", func() { a.run(s.stopping, s.applied) })

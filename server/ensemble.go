@@ -144,6 +144,7 @@ func (s *Server) peersConfig(m *member) peers.Config {
 		ID: m.id, Handler: memberHandler{m}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry, Dial: s.dialPeer, Listen: s.listenPeer,
+		Security: s.peerSecurity(),
 	}
 	c.Timeouts.Connect = q.CnxTimeout
 	for _, member := range q.Members {
@@ -234,23 +235,6 @@ func (s *Server) mode() string {
 		return "follower"
 	}
 	return "looking"
-}
-
-// dialPeer connects to a port of another member.
-func (s *Server) dialPeer(ctx context.Context, network, address string) (net.Conn, error) {
-	if s.options.DialPeer != nil {
-		return s.options.DialPeer(ctx, network, address)
-	}
-	var d net.Dialer
-	return d.DialContext(ctx, network, address)
-}
-
-// listenPeer opens a port for other members.
-func (s *Server) listenPeer(network, address string) (net.Listener, error) {
-	if s.options.ListenPeer != nil {
-		return s.options.ListenPeer(network, address)
-	}
-	return net.Listen(network, address)
 }
 
 // Serving reports whether clients are accepted now.

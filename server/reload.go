@@ -1,10 +1,20 @@
 package server
 
-// ReloadCertificates reads the certificates of the client ports again. Connections that exist stay as they are; on an
-// error what there was stays in use. Without TLS it does nothing. Any goroutine may call it after Start.
+import (
+	"errors"
+
+	"github.com/seed94657493/warren/server/keystore"
+)
+
+// ReloadCertificates reads the certificates of the client ports and of the ports between servers again. Connections that exist
+// stay as they are; on an error what there was stays in use. Without TLS it does nothing. Any goroutine may call it
+// after Start.
 func (s *Server) ReloadCertificates() error {
-	if s.security.keys == nil {
-		return nil
+	var failures []error
+	for _, keys := range []*keystore.Keys{s.security.keys, s.quorum.keys} {
+		if keys != nil {
+			failures = append(failures, keys.Reload())
+		}
 	}
-	return s.security.keys.Reload()
+	return errors.Join(failures...)
 }

@@ -44,6 +44,11 @@ func (s *Server) secure() error {
 	if err := s.loadUsers(); err != nil {
 		return err
 	}
+	if s.cfg.Distributed() {
+		if err := s.secureQuorum(); err != nil {
+			return err
+		}
+	}
 	return s.openAudit()
 }
 

@@ -75,6 +75,7 @@ type Server struct {
 	quotaLogged everySecond
 	large       largeBudget
 	security    security // TLS, SASL and the audit log of the client ports
+	quorum      quorumSecurity
 	guard       *guard
 	node        *node   // of a standalone server
 	member      *member // of a server in an ensemble; one of the two is nil

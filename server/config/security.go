@@ -52,7 +52,8 @@ type Security struct {
 	// HandshakeLimit is how many TLS handshakes of clients may have begun and not ended; what comes above is closed at
 	// once. Negative is no limit. Key netty.server.outstandingHandshake.limit; default 1000, ZooKeeper has none.
 	HandshakeLimit int
-	// FIPSMode refuses DIGEST-MD5 for quorum SASL, and does nothing else here. Key fips-mode; default true.
+	// FIPSMode refuses DIGEST-MD5 for quorum SASL if it is set, and does nothing else here. Key fips-mode; default true, which
+	// refuses nothing: configurations older than the key rely on DIGEST-MD5.
 	FIPSMode bool
 	// SASL is SASL for clients.
 	SASL SASL

@@ -32,6 +32,20 @@ func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, addr netip.Add
 	return k.verifyAddr(cs.PeerCertificates[0], addr)
 }
 
+// verifyMember checks the certificate of a connecting member as verifyClient does, but takes one for a name of its address, too.
+func (k *Keys) verifyMember(m *material, cs *tls.ConnectionState, addr netip.Addr, names func() []string) error {
+	err := k.verifyClient(m, cs, addr)
+	if !errors.Is(err, errWrongName) {
+		return err
+	}
+	for _, name := range names() {
+		if verifyName(cs.PeerCertificates[0], name) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
 // checksClientHost reports whether a client's certificate must be for its address. Without hostnameVerification the other
 // key means nothing, as in ZooKeeper.
 func (k *Keys) checksClientHost() bool {

@@ -190,17 +190,22 @@ func (c *channel) introduce() (net.Conn, error) {
 	if !p.track(nc) {
 		return nil, errStopped
 	}
-	_ = nc.SetWriteDeadline(time.Now().Add(p.cfg.Timeouts.Greeting))
-	if _, err = nc.Write(c.e.greeting); err != nil {
+	_ = nc.SetDeadline(time.Now().Add(p.cfg.Timeouts.Greeting))
+	if _, err = nc.Write(c.e.greeting); err == nil {
+		if c.peer > p.cfg.ID {
+			c.awaitCall()
+		}
+		err = p.prove(nc)
+	}
+	if err != nil {
 		p.untrack(nc)
 		return nil, err
 	}
 	if c.peer > p.cfg.ID {
-		c.awaitCall()
-		p.untrack(nc)
+		p.part(nc)
 		return nil, nil
 	}
-	_ = nc.SetWriteDeadline(time.Time{})
+	_ = nc.SetDeadline(time.Time{})
 	return nc, nil
 }
 

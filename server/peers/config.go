@@ -38,7 +38,11 @@ type Config struct {
 	// BindAttempts is how often binding a port is tried; 0 is for ever. ZooKeeper: electionPortBindRetry.
 	BindAttempts int
 
-	// Dial and Listen replace those of package net if they are not nil.
+	// Security is nothing unless it is set.
+	Security Security
+
+	// Dial and Listen replace those of package net if they are not nil. A connection of Dial may be encrypted, by the time that
+	// it is returned.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func(network, address string) (net.Listener, error)
 }
@@ -89,10 +93,10 @@ func DefaultLimits() Limits {
 
 // Timeouts bound waiting. Source: quorum-protocol 1.5.
 type Timeouts struct {
-	Connect     time.Duration // of a TCP connection; ZooKeeper: cnxTimeout
+	Connect     time.Duration // of one attempt of Config.Dial; ZooKeeper: cnxTimeout
 	Stagger     time.Duration // before the next address of a server is tried beside those that do not answer
-	Greeting    time.Duration // until the handshake of an election connection is complete; ZooKeeper: syncLimit ticks
-	FirstPacket time.Duration // until a learner has introduced itself; ZooKeeper: initLimit ticks
+	Greeting    time.Duration // until the handshake of an election connection is complete, encryption and proof included; ZooKeeper: syncLimit ticks
+	FirstPacket time.Duration // until a learner has introduced itself, the same included; ZooKeeper: initLimit ticks
 	Write       time.Duration // without progress while a peer takes nothing
 	Drain       time.Duration // for what is left to send when a link is closed, and then for the other side to see the end
 	RedialMin   time.Duration // between attempts to connect an election channel, doubling

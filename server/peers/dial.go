@@ -14,6 +14,9 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 // connection, even if nobody writes more: without that, what was sent into a partition is repeated ever more seldom, and
 // arrives long after the partition has healed.
 func (p *Peers) tune(nc net.Conn) {
+	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = over.NetConn()
+	}
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetKeepAliveConfig(keepAlive)
 		_ = t.SetNoDelay(true)

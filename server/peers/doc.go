@@ -47,6 +47,12 @@
 // from which the oldest leaves when it is full; the host never hears of him. Bytes that are no packet end their connection
 // and nothing else.
 //
+// # Security
+//
+// With Config.Security, a connection is encrypted before anything else, and whoever has opened it proves who it is: on the learner
+// port first of all, on the election port after the greeting, also if the connection ends there. All that is done by the
+// goroutine of the connection, with a deadline, and as a stranger. How it is done is the host's; see Security.
+//
 // # Who owns what
 //
 //	acceptor    one per listening port: takes connections

@@ -63,9 +63,9 @@ func (e *election) send(m *zab.Message) {
 
 // serve handles a connection that somebody has opened.
 func (e *election) serve(nc net.Conn) {
-	_ = nc.SetDeadline(time.Now().Add(e.p.cfg.Timeouts.Greeting))
-	id, err := readGreeting(nc)
-	if !e.port.lobby.leave(nc) || err != nil {
+	stranger := nc
+	nc, id, err := e.meet(nc)
+	if !e.port.lobby.leave(stranger) || err != nil {
 		e.p.refuse(nc, &e.port, err)
 		return
 	}
@@ -75,18 +75,41 @@ func (e *election) serve(nc net.Conn) {
 		return
 	}
 	c := e.members[id]
-	switch {
-	case id == e.p.cfg.ID:
-		e.p.refuse(nc, &e.port, fmt.Errorf("peers: server %d says that it is this server", id))
-	case c == nil:
-		e.p.refuse(nc, &e.port, fmt.Errorf("peers: server %d is not in the ensemble", id))
-	case id < e.p.cfg.ID:
+	if id < e.p.cfg.ID {
 		e.p.untrack(nc)
 		c.asked()
-	default:
-		c.replace(nc)
-		c.talk(nc)
+		return
 	}
+	c.replace(nc)
+	c.talk(nc)
+}
+
+// meet finds out who has opened a connection, and returns the one to go on with. A server with a smaller id has to prove who it is,
+// too, although nothing more is said.
+func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, err error) {
+	deadline := time.Now().Add(e.p.cfg.Timeouts.Greeting)
+	nc, err = e.p.encrypt(opened, deadline)
+	if err == nil {
+		id, err = readGreeting(nc)
+	}
+	if err == nil {
+		err = e.expected(id)
+	}
+	if err == nil {
+		nc, err = e.p.authenticate(nc, deadline)
+	}
+	return nc, id, err
+}
+
+// expected returns why a server with this id has nothing to say here.
+func (e *election) expected(id proto.ServerID) error {
+	switch {
+	case id == e.p.cfg.ID:
+		return fmt.Errorf("peers: server %d says that it is this server", id)
+	case id != anonymousID && e.members[id] == nil:
+		return fmt.Errorf("peers: server %d is not in the ensemble", id)
+	}
+	return nil
 }
 
 // serveAnonymous gives an observer without an id a number of its own while it is connected.

@@ -93,7 +93,7 @@ func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID) {
 		if m == nil {
 			return nil, fmt.Errorf("peers: server %d is not in the ensemble", peer)
 		}
-		return p.dialAny(ctx, m.Quorum)
+		return p.dialLearner(ctx, m.Quorum)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,6 +205,17 @@ func (p *Peers) track(nc net.Conn) bool {
 	}
 	p.mu.conns[nc] = struct{}{}
 	return true
+}
+
+// retrack notes that a connection goes on as another one. After Stop both are closed.
+func (p *Peers) retrack(from, to net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.mu.conns, from)
+	p.mu.conns[to] = struct{}{}
+	if p.mu.stopped {
+		_ = to.Close()
+	}
 }
 
 // untrack closes a connection.

@@ -21,19 +21,13 @@ func (p *Peers) newInput(nc net.Conn) *input {
 
 // admit handles a connection that somebody has opened to the learner port.
 func (p *Peers) admit(nc net.Conn) {
-	_ = nc.SetReadDeadline(time.Now().Add(p.cfg.Timeouts.FirstPacket))
-	in := p.newInput(nc)
-	in.limit = firstPacketMax
-	first, err := in.next(make([]Packet, 0, 1))
-	var peer proto.ServerID
-	if err == nil {
-		peer, err = p.introduced(&first[0])
-	}
-	if !p.learner.lobby.leave(nc) || err != nil {
+	stranger := nc
+	nc, in, first, peer, err := p.meet(nc)
+	if !p.learner.lobby.leave(stranger) || err != nil {
 		p.refuse(nc, &p.learner, err)
 		return
 	}
-	_ = nc.SetReadDeadline(time.Time{})
+	_ = nc.SetDeadline(time.Time{})
 	in.limit = p.cfg.Limits.DataMax
 	id := p.cfg.Handler.Accept()
 	if id == 0 {
@@ -50,6 +44,24 @@ func (p *Peers) admit(nc net.Conn) {
 	l.stats.packetsIn.Add(1)
 	p.cfg.Handler.Packets(l, first)
 	l.serve(in)
+}
+
+// meet finds out which learner has opened a connection, and returns the one to go on with.
+func (p *Peers) meet(opened net.Conn) (nc net.Conn, in *input, first []Packet, peer proto.ServerID, err error) {
+	deadline := time.Now().Add(p.cfg.Timeouts.FirstPacket)
+	nc, err = p.encrypt(opened, deadline)
+	if err == nil {
+		nc, err = p.authenticate(nc, deadline)
+	}
+	if err == nil {
+		in = p.newInput(nc)
+		in.limit = firstPacketMax
+		first, err = in.next(make([]Packet, 0, 1))
+	}
+	if err == nil {
+		peer, err = p.introduced(&first[0])
+	}
+	return nc, in, first, peer, err
 }
 
 // introduced returns who has sent a first packet. Observers may have no id: they get a number below 0. Source: quorum-protocol

@@ -26,8 +26,9 @@ func (l *Link) write() {
 			l.mu.Unlock()
 			return
 		case closing && len(l.mu.queue) == 0:
-			l.finish()
+			l.mu.drain.Reset(l.p.cfg.Timeouts.Drain)
 			l.mu.Unlock()
+			l.finish()
 			return
 		case !closing && !l.mu.flush:
 			l.mu.busy = false
@@ -75,13 +76,12 @@ func (l *Link) written(size int) {
 }
 
 // finish ends the output of a link that is closed. The input is read to its end, so that it does not turn the end into a reset
-// which destroys what is on its way. REQUIRES: l.mu.
+// which destroys what is on its way. To say the end may block, until the drain timer ends the link.
 func (l *Link) finish() {
-	l.mu.drain.Reset(l.p.cfg.Timeouts.Drain)
-	if t, ok := l.nc.(interface{ CloseWrite() error }); ok && t.CloseWrite() == nil {
+	if w, ok := l.nc.(halfCloser); ok && w.CloseWrite() == nil {
 		return
 	}
-	l.kill(nil)
+	l.abort(nil)
 }
 
 // socket writes to the connection of a link, each part with its own deadline.

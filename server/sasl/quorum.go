@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 )
 
 // The packets between two servers are, without a frame: magic (8 bytes), status (4), length of the token (4) and the token.
@@ -52,11 +53,16 @@ type Admission struct {
 	Failure error
 }
 
-// Accept lets a peer authenticate. On an error the peer has been told, and the caller closes the connection. It blocks
+// Accept lets a peer authenticate. A peer that has ended the connection instead is let in if it need not. On an error the peer has been told, and the caller closes the connection. It blocks
 // until the peer has sent something; the caller sets a deadline and takes it off.
 func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 	var head [8]byte
-	if _, err := io.ReadFull(c, head[:]); err != nil {
+	n, err := io.ReadFull(c, head[:])
+	switch {
+	case err == nil:
+	case n == 0 && !a.Required && !errors.Is(err, os.ErrDeadlineExceeded):
+		return Admission{Conn: c}, nil // a peer with nothing to say: on the election port it has asked to be called back
+	default:
 		return Admission{}, fmt.Errorf("sasl: first packet: %w", err)
 	}
 	pushed := &pushedConn{Conn: c, pushed: head[:]}
@@ -179,4 +185,12 @@ func (c *pushedConn) Read(b []byte) (int, error) {
 		return n, nil
 	}
 	return c.Conn.Read(b)
+}
+
+// CloseWrite says that nothing follows, if the connection can.
+func (c *pushedConn) CloseWrite() error {
+	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return errors.ErrUnsupported
 }

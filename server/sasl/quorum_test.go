@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -161,4 +162,25 @@ func FuzzPacket(f *testing.F) {
 		require.NoError(t, writePacket(&b, status, token))
 		require.Equal(t, sent[:b.Len()], b.Bytes())
 	})
+}
+
+// A peer that hangs up instead, as one on the election port does that asks to be called back, is let in if it need not
+// authenticate; one that says nothing is not.
+func TestQuorumPeerHangsUp(t *testing.T) {
+	for _, required := range []bool{true, false} {
+		left, right := net.Pipe()
+		require.NoError(t, right.Close())
+		adm, err := (&QuorumAcceptor{bob, required}).Accept(left)
+		if required {
+			require.ErrorIs(t, err, io.EOF)
+		} else {
+			require.NoError(t, err)
+			require.Equal(t, left, adm.Conn)
+		}
+		left, right = net.Pipe()
+		require.NoError(t, left.SetDeadline(time.Now().Add(time.Millisecond)))
+		_, err = (&QuorumAcceptor{bob, required}).Accept(left)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, right.Close())
+	}
 }

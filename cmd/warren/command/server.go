@@ -122,12 +122,10 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	for _, w := range warnings {
 		log.Warn("configuration", zap.Stringer("warning", w))
 	}
-	if err == nil {
-		err = checkSupported(cfg, log)
-	}
 	if err != nil {
 		return startFailed(err, log)
 	}
+	warnUnsupported(cfg, log)
 	limitMemory(log)
 
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)

@@ -154,8 +154,10 @@ func TestServerDoesNotStart(t *testing.T) {
 		"TLS":            {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 1, []string{"/none/a.pem"}},
 		"SASL": {[]string{write("dataDir=DIR\nsessionRequireClientSASLAuth=true\n" +
 			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 1, []string{"java.security.auth.login.config"}},
-		"quorum TLS": {[]string{write("dataDir=DIR\nsslQuorum=true\nssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
-			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2, []string{"does not encrypt between servers"}},
+		"quorum TLS": {[]string{write("dataDir=DIR\nclientPort=0\nsslQuorum=true\nssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
+			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 1, []string{"ssl.quorum.trustStore.location is not set"}},
+		"quorum SASL": {[]string{write("dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
+			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 1, []string{"quorum.auth.enableSasl needs a JAAS file"}},
 		"data dir no dir":  {[]string{"--data-dir", file, "--client-port", "0"}, 3, []string{"Unable to access datadir, exiting abnormally"}},
 		"port taken":       {[]string{"--data-dir", dir, "--client-port", port, "-D", "admin.serverPort=0"}, 14, []string{"cannot listen on 127.0.0.1:" + port}},
 		"positional port":  {[]string{"x", dir}, 2, []string{`argument 1: clientPort = "x"`}},

@@ -6,20 +6,8 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// checkSupported refuses a configuration whose meaning this version cannot keep, and warns of settings that it reads but
-// does not act on. A server that silently left out encryption, authentication or its ensemble would be worse than none.
-func checkSupported(cfg *config.Config, log *zap.Logger) error {
-	var refused config.Problems
-	refuse := func(when bool, what string) {
-		if when {
-			refused = append(refused, &config.Problem{File: cfg.File, Rule: what, Code: config.ExitInvalid})
-		}
-	}
-	refuse(cfg.Distributed() && (cfg.SSLQuorum || cfg.PortUnification), "sslQuorum, portUnification: this version does not encrypt between servers")
-	refuse(cfg.Distributed() && cfg.QuorumAuth.EnableSASL, "quorum.auth.enableSasl: this version does not authenticate between servers")
-	if len(refused) > 0 {
-		return refused
-	}
+// warnUnsupported warns of settings that this version reads but does not act on.
+func warnUnsupported(cfg *config.Config, log *zap.Logger) {
 	var without []string
 	note := func(when bool, setting string) {
 		if when {
@@ -36,5 +24,4 @@ func checkSupported(cfg *config.Config, log *zap.Logger) error {
 	if len(without) > 0 {
 		log.Warn("settings that this version does not act on", zap.Strings("keys", without))
 	}
-	return nil
 }

@@ -1,0 +1,59 @@
+package keystore
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/netip"
+)
+
+// Between the members of an ensemble a certificate is compared with what is known of its owner: the address at the other end of
+// the connection, or a name from the configuration that leads to it. ZooKeeper takes the name that the address leads to,
+// whose truth depends on whoever owns the address; here that needs allowReverseDnsLookup. Source: quorum-protocol 13.2.
+
+// Names returns the names in the configuration that lead to an address. It may ask the network, until ctx ends.
+type Names func(ctx context.Context, addr netip.Addr) []string
+
+// MemberServer returns the configuration of an accepting side for members of an ensemble: as Server, but a certificate may be for
+// one of the names of the member's address, too. It is nil if there is no key store.
+func (k *Keys) MemberServer(names Names) *tls.Config {
+	if k.Server() == nil {
+		return nil
+	}
+	cfg := k.base.Clone()
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		m := k.current.Load()
+		cfg := m.server.Clone()
+		tuneMember(cfg)
+		if cfg.ClientAuth != tls.NoClientCert {
+			addr, ctx := addrOf(hello.Conn), hello.Context()
+			cfg.VerifyConnection = func(cs tls.ConnectionState) error {
+				return k.verifyMember(m, &cs, addr, func() []string { return names(ctx, addr) })
+			}
+		}
+		return cfg, nil
+	}
+	return cfg
+}
+
+// MemberClient returns a configuration for a connection to a member that the configuration calls host, and that has been reached
+// at addr: as Client, but a certificate may be for the address, too.
+func (k *Keys) MemberClient(host string, addr netip.Addr) *tls.Config {
+	m := k.current.Load()
+	cfg := k.Client(host)
+	tuneMember(cfg)
+	cfg.VerifyConnection = func(cs tls.ConnectionState) error {
+		err := k.verifyServer(m, &cs, host)
+		if errors.Is(err, errWrongName) && verifyName(cs.PeerCertificates[0], addr.String()) == nil {
+			return nil
+		}
+		return err
+	}
+	return cfg
+}
+
+// tuneMember suits cfg to connections that are few and long, and carry much.
+func tuneMember(cfg *tls.Config) {
+	cfg.DynamicRecordSizingDisabled = true
+	cfg.SessionTicketsDisabled = true // what is not sent cannot come unread
+}
