@@ -1,0 +1,257 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// rig is a member without its network: disk, recovery, journal. The test is its core and its applier.
+type rig struct {
+	t    testing.TB
+	rng  *rand.Rand
+	fs   *vfs.Mem
+	meta *meta.Mem
+	srv  *Server
+	m    *member
+
+	durable   promised // what was reported
+	flight    []zab.Persist
+	installed map[zab.LinkID][]zab.Txn
+	seq       zab.Seq
+	link      zab.LinkID
+	epoch     int64 // the largest that was ever used
+	committed int   // so many txns will never be truncated
+	digests   map[proto.Zxid]int64
+	crashes   int
+}
+
+// epochStore calls cut before and after each change of the epochs.
+type epochStore struct {
+	meta.Store
+	cut func(string)
+}
+
+func (e *epochStore) SetAccepted(epoch int64) error {
+	e.cut("before acceptedEpoch")
+	defer e.cut("after acceptedEpoch")
+	return e.Store.SetAccepted(epoch)
+}
+
+func (e *epochStore) SetCurrent(epoch int64) error {
+	e.cut("before currentEpoch")
+	defer e.cut("after currentEpoch")
+	return e.Store.SetCurrent(epoch)
+}
+
+func rigConfig() *config.Config {
+	cfg := memConfig()
+	cfg.ServerID = 1
+	cfg.Quorum.ServerID = 1
+	cfg.Quorum.InitLimit, cfg.Quorum.SyncLimit = 5, 5
+	for id := int64(1); id <= 3; id++ {
+		cfg.Quorum.Members = append(cfg.Quorum.Members, config.Member{ID: id, Weight: 1,
+			Addresses: []config.PeerAddress{{Host: "127.0.0.1", QuorumPort: 1, ElectionPort: 1}}})
+	}
+	return cfg
+}
+
+// recovered is a server that has read its disk, with the journal of a member, and what its core would start from.
+func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
+	s := New(rigConfig(), Options{FS: fs, Meta: store})
+	s.metrics = newMetrics(s)
+	if err := s.recover(); err != nil {
+		s.release()
+		return nil, zab.Config{}, err
+	}
+	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
+	m := &member{srv: s, id: 1, events: newInbox[event](), done: make(chan struct{})}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
+	m.view.Store(&roleView{State: zab.Looking, Leader: -1})
+	s.member = m
+	m.journal, m.applier = newJournal(m, s.wal, s.replayed), newApplyQueue(m)
+	cfg, err := s.coreConfig()
+	if err == nil {
+		_, err = zab.New(cfg)
+	}
+	if err != nil {
+		s.release()
+	}
+	return s, cfg, err
+}
+
+func newRig(t testing.TB, seed uint64) *rig {
+	t.Logf("seed %d", seed)
+	r := &rig{t: t, rng: rand.New(rand.NewPCG(seed, 77)), fs: vfs.NewMem(), meta: meta.NewMem(1), installed: map[zab.LinkID][]zab.Txn{},
+		digests: map[proto.Zxid]int64{}}
+	r.start()
+	return r
+}
+
+// start runs the process again on the same disk.
+func (r *rig) start() {
+	r.fs.Hook(nil)
+	r.meta.Crash()
+	s, cfg, err := recovered(r.fs, &epochStore{r.meta, r.cut})
+	require.NoError(r.t, err)
+	r.srv, r.m = s, s.member
+	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, "a restart")
+	r.fs.Hook(func(op vfs.Op) error {
+		if op.Kind.Changes() {
+			r.cut(op.String())
+		}
+		return nil
+	})
+}
+
+func (r *rig) stop() {
+	r.fs.Hook(nil)
+	r.srv.release()
+	require.Empty(r.t, r.fs.OpenFiles())
+}
+
+// persist hands writes to the journal, lets it do them all, and does the applier's work.
+func (r *rig) persist(writes ...zab.Persist) {
+	r.t.Helper()
+	for i := range writes {
+		r.seq++
+		writes[i].Seq = r.seq
+	}
+	r.flight = append(r.flight, writes...)
+	r.m.journal.submit(writes)
+	jobs, _ := r.m.journal.jobs.take(nil)
+	r.m.journal.do(jobs)
+	select {
+	case err := <-r.srv.failed:
+		require.NoError(r.t, err)
+	default:
+	}
+	r.reported()
+	require.Empty(r.t, r.flight, "every write is reported")
+	works, _ := r.m.applier.inbox.take(nil)
+	for _, w := range works {
+		w.call()
+	}
+}
+
+// reported takes what the journal has said to be durable.
+func (r *rig) reported() {
+	events, _ := r.m.events.take(nil)
+	for _, e := range events {
+		for len(r.flight) > 0 && r.flight[0].Seq <= e.seq {
+			r.durable = stages(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
+			r.flight = r.flight[1:]
+		}
+	}
+}
+
+func (r *rig) installedBy(p *zab.Persist) []zab.Txn {
+	if p.Install == nil {
+		return nil
+	}
+	return r.installed[p.Install.Link]
+}
+
+// cut takes the power away at this moment, with several choices of what of the unsynced blocks is there, and recovers.
+func (r *rig) cut(when string) {
+	r.reported()
+	for _, percent := range []int{0, 50, 100} {
+		if percent == 50 && r.rng.IntN(2) == 0 {
+			continue
+		}
+		disk := r.fs.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: percent})
+		r.recover(disk, cloneEpochs(r.t, r.meta), fmt.Sprintf("%s, %d %% of what was not synced", when, percent), r.rng.IntN(8) == 0)
+		r.crashes++
+	}
+}
+
+// recover starts a server on a disk after a crash, perhaps crashing again meanwhile.
+func (r *rig) recover(disk *vfs.Mem, epochs *meta.Mem, when string, again bool) {
+	if again {
+		disk.Hook(func(op vfs.Op) error {
+			if op.Kind.Changes() && r.rng.IntN(3) == 0 {
+				r.recover(disk.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: 50}), cloneEpochs(r.t, epochs), when+", and again at "+op.String(), false)
+			}
+			return nil
+		})
+	}
+	s, cfg, err := recovered(disk, epochs)
+	require.NoError(r.t, err, "%s\n%s", when, disk)
+	disk.Hook(nil)
+	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, when)
+	s.release()
+	require.Empty(r.t, disk.OpenFiles())
+}
+
+// cloneEpochs copies what of a store survives.
+func cloneEpochs(t testing.TB, m *meta.Mem) *meta.Mem {
+	c := meta.NewMem(1)
+	require.NoError(t, c.SetAccepted(m.Epochs().Accepted))
+	require.NoError(t, c.SetCurrent(m.Epochs().Current))
+	for _, s := range m.Snapshots() {
+		require.NoError(t, c.PutSnapshot(s.Name, s.Zxid, s.Size, s.Checksum))
+	}
+	return c
+}
+
+// found is what a server makes of its disk.
+type found struct {
+	last    proto.Zxid
+	digest  int64
+	epochs  zab.Epochs
+	isBlank bool
+}
+
+// requireFound checks that f is one of the things that may be found now: everything that was reported is there, and of what was not a
+// beginning, in the order of its parts.
+func (r *rig) requireFound(f found, when string) {
+	var legal []found
+	add := func(p promised) {
+		if !p.exists { // whatever is there must not count
+			p.history, p.current = nil, 0
+		}
+		legal = append(legal, found{p.last(), r.digest(p.history), zab.Epochs{Accepted: p.accepted, Current: p.current}, !p.exists})
+	}
+	d := r.durable
+	add(d)
+	for i := range r.flight {
+		d = stages(d, &r.flight[i], r.installedBy(&r.flight[i]), add)
+	}
+	if !slices.Contains(legal, f) {
+		r.t.Fatalf("%s: found %+v, which is none of %+v\nin flight: %+v", when, f, legal, r.flight)
+	}
+}
+
+// digest is that of the tree that a history makes. A zxid stands for one history, because an epoch has one leader.
+func (r *rig) digest(h []zab.Txn) int64 {
+	if len(h) == 0 {
+		return stateOf(r.t, nil).Digest()
+	}
+	z := h[len(h)-1].Zxid
+	d, ok := r.digests[z]
+	if !ok {
+		d = stateOf(r.t, h).Digest()
+		r.digests[z] = d
+	}
+	return d
+}
+
+func stateOf(t testing.TB, h []zab.Txn) *datatree.State {
+	s := datatree.NewState(datatree.Config{})
+	for _, txn := range h {
+		_, applied, err := s.Apply(txn.Payload, nil, nil, false)
+		require.NoError(t, err)
+		require.Equal(t, proto.OK, applied.Err)
+	}
+	return s
+}
