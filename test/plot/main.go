@@ -58,7 +58,7 @@ func run(args []string, out io.Writer) error {
 		lines = append(lines, more...)
 	}
 	if len(lines) == 0 {
-		return fmt.Errorf("nothing to draw; usage: plot SERVERS=FILE ...")
+		return fmt.Errorf("nothing to draw: name results as SERVERS=FILE")
 	}
 	_, err := io.WriteString(out, draw(lines))
 	return err
