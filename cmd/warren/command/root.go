@@ -59,9 +59,9 @@ func newRootCommand() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
-		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newVersionCommand())
+		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newHealthCommand(),
+		newVersionCommand(), newManCommand(), newZkServerCommand())
 	return root
 }
 

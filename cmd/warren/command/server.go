@@ -157,6 +157,13 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 		addr = a.String()
 	}
 	fmt.Fprintf(out, "warren %s serves clients on %s, data in %s\n", b.version, addr, cfg.DataDir)
+	tell := func(state string) {
+		if err := notifyManager(state); err != nil {
+			log.Warn("the service manager was not told", zap.Error(err))
+		}
+	}
+	tell("READY=1\nSTATUS=serves clients on " + addr)
+	defer tell("STOPPING=1") // before srv.Stop
 	return srv.Wait(ctx)
 }
 

@@ -1,0 +1,100 @@
+package command
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// health runs warren health and returns the exit code and both outputs.
+func health(args ...string) (code int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	code = Main(append([]string{"health"}, args...), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// answers serves connections with one answer each, the last one again and again.
+func answers(t *testing.T, texts ...string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := 0; ; i++ {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			_, _ = io.WriteString(c, texts[min(i, len(texts)-1)])
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-over })
+	return ln.Addr().String()
+}
+
+const notServing = "This ZooKeeper instance is not currently serving requests\n"
+
+func TestHealthOfAServer(t *testing.T) {
+	r := startServer(t, "--data-dir", t.TempDir(), "--client-port", "0", "-D", "admin.enableServer=false")
+	code, out, errs := health(r.addr)
+	require.Zero(t, code, errs)
+	require.Equal(t, r.addr+": standalone\n", out)
+	require.Equal(t, exitOK, r.stop(t, syscall.SIGTERM))
+	code, out, errs = health("--timeout", "1s", r.addr)
+	require.Equal(t, exitUnexpected, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, r.addr)
+}
+
+func TestHealthByWord(t *testing.T) {
+	for name, x := range map[string]struct {
+		answers []string
+		args    []string
+		code    int
+		says    string
+	}{
+		"leader":        {[]string{"Zxid: 0x5\nMode: leader\n"}, nil, 0, ": leader"},
+		"read-only":     {[]string{"Mode: read-only\n"}, nil, 0, ": read-only"},
+		"looking":       {[]string{notServing}, nil, 1, "does not serve"},
+		"nonsense":      {[]string{"HTTP/1.1 400 Bad Request\n"}, nil, 1, "answers srvr with"},
+		"silence":       {[]string{""}, nil, 1, "answers srvr with"},
+		"after a while": {[]string{notServing, notServing, "Mode: follower\n"}, []string{"--wait", "30s"}, 0, ": follower"},
+		"never":         {[]string{notServing}, []string{"--wait", "150ms"}, 1, "does not serve"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := health(append(x.args, answers(t, x.answers...))...)
+			require.Equal(t, x.code, code)
+			require.Contains(t, out+errs, x.says)
+		})
+	}
+}
+
+func TestHealthByURL(t *testing.T) {
+	var status atomic.Int32
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
+	defer web.Close()
+	for code, exit := range map[int]int{http.StatusOK: 0, http.StatusServiceUnavailable: 1, http.StatusFound: 1, http.StatusNotFound: 1} {
+		status.Store(int32(code))
+		got, out, errs := health(web.URL + "/readyz")
+		require.Equal(t, exit, got, out+errs)
+		require.Contains(t, out+errs, http.StatusText(code))
+	}
+}
+
+func TestHealthUsage(t *testing.T) {
+	code, _, errs := health("a:1", "b:2")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, `unexpected argument "b:2"`)
+	code, _, _ = health("no-port")
+	require.Equal(t, exitUnexpected, code)
+}

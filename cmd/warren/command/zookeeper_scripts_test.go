@@ -1,0 +1,74 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestArguments(t *testing.T) {
+	for _, x := range []struct{ argv, want []string }{
+		{nil, nil},
+		{[]string{"warren"}, []string{}},
+		{[]string{"/usr/bin/warren", "server", "zoo.cfg"}, []string{"server", "zoo.cfg"}},
+		{[]string{"/usr/bin/zkServer.sh", "start-foreground"}, []string{"zkServer.sh", "start-foreground"}},
+		{[]string{"zkCli.sh", "-server", "zk:2181", "ls", "/"}, []string{"shell", "-server", "zk:2181", "ls", "/"}},
+	} {
+		require.Equal(t, x.want, Arguments(x.argv))
+	}
+}
+
+func script(args ...string) (code int, out, errs string) {
+	var stdout, stderr bytes.Buffer
+	code = Main(append([]string{"zkServer.sh"}, args...), &stdout, &stderr)
+	return code, stdout.String(), stderr.String()
+}
+
+// status finds the port in the file and prints what probes look for.
+func TestZkServerStatus(t *testing.T) {
+	dir := t.TempDir()
+	r := startServer(t, "--data-dir", dir, "--client-port", "0", "-D", "admin.enableServer=false")
+	_, port, found := bytes.Cut([]byte(r.addr), []byte(":"))
+	require.True(t, found)
+	text := "dataDir=" + dir + "\nclientPort=" + string(port) + "\nclientPortAddress=127.0.0.1\n"
+	file := filepath.Join(dir, "zoo.cfg")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+
+	code, out, errs := script("--config", dir, "status")
+	require.Zero(t, code, out+errs)
+	require.Equal(t, "Client port found: "+string(port)+". Client address: 127.0.0.1. Client SSL: false.\nMode: standalone\n", out)
+	require.Equal(t, "Using config: "+file+"\n", errs)
+
+	require.Equal(t, exitOK, r.stop(t, syscall.SIGTERM))
+	code, out, _ = script("status", file)
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, out, "Error contacting service. It is probably not running.\n")
+}
+
+func TestZkServerWords(t *testing.T) {
+	t.Setenv("ZOOCFGDIR", "/conf")
+	for _, x := range []struct {
+		args []string
+		code int
+		out  string
+	}{
+		{[]string{"print-cmd"}, exitOK, "warren server /conf/zoo.cfg\n"},
+		{[]string{"print-cmd", "b.cfg"}, exitOK, "warren server /conf/b.cfg\n"},
+		{[]string{"print-cmd", "./b.cfg"}, exitOK, "warren server ./b.cfg\n"},
+		{[]string{"--config", "/c", "print-cmd"}, exitOK, "warren server /c/zoo.cfg\n"},
+		{[]string{"print-classpath"}, exitOK, "CLASSPATH=\n"},
+		{[]string{"version"}, exitOK, "Apache ZooKeeper, version " + thisBuild().zookeeperVersion() + "\n"},
+		{[]string{"stop"}, exitUsage, ""},
+		{[]string{}, exitUsage, ""},
+		{[]string{"status", "a", "b"}, exitUsage, ""},
+		{[]string{"start-foreground", "/none/zoo.cfg"}, exitUsage, ""},
+	} {
+		code, out, errs := script(x.args...)
+		require.Equal(t, x.code, code, "%v: %s", x.args, errs)
+		require.Equal(t, x.out, out, "%v", x.args)
+	}
+}
