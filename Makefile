@@ -7,6 +7,7 @@ BENCH   ?= .
 SEEDS   ?= 1000
 STEPS   ?= 10000
 FIRST   ?= 1
+ARCHES  ?= amd64 arm64
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
@@ -14,7 +15,7 @@ DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --f
 command := github.com/seed94657493/warren/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
-.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate lint fmt cover clean
+.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate completion man release lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +60,17 @@ generate: ## write the generated files of proto
 verify-generate: ## fail if they are stale
 	$(GO) test -count=1 -run '^TestGeneratedFilesAreUpToDate$$' ./test/arch
 
+completion: build ## deploy/completion, for bash, zsh and fish
+	bin/warren completion bash > deploy/completion/warren.bash
+	bin/warren completion zsh > deploy/completion/_warren
+	bin/warren completion fish > deploy/completion/warren.fish
+
+man: build ## dist/man, the manual pages
+	bin/warren man dist/man
+
+release: ## dist: a reproducible tar.gz for linux on each of ARCHES, and SHA256SUMS
+	GO='$(GO)' VERSION='$(VERSION)' DATE='$(DATE)' LDFLAGS='$(ldflags)' .ci/release $(ARCHES)
+
 lint: ## gofmt, go vet, staticcheck, house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
 	$(GO) vet -tags 'invariants interop' ./...
@@ -73,4 +85,4 @@ cover: ## test coverage by package
 	$(GO) tool cover -func=cover.out | tail -n 1
 
 clean: ## remove what make built
-	rm -rf bin cover.out
+	rm -rf bin dist cover.out

@@ -1,0 +1,211 @@
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/seed94657493/warren/server/config"
+)
+
+// manifests are the objects of deploy/kubernetes.
+type manifests struct {
+	config     configMap
+	services   map[string]serviceSpec
+	disruption disruptionSpec
+	policy     policySpec
+	set        setSpec
+	setName    string
+}
+
+// readManifests decodes every file that kustomization.yaml names.
+func readManifests(t *testing.T) (m manifests) {
+	t.Helper()
+	var kustomization struct {
+		APIVersion string   `yaml:"apiVersion"`
+		Kind       string   `yaml:"kind"`
+		Resources  []string `yaml:"resources"`
+		Images     []struct {
+			Name    string `yaml:"name"`
+			NewName string `yaml:"newName"`
+			NewTag  string `yaml:"newTag"`
+		} `yaml:"images"`
+	}
+	decode(t, read(t, "kubernetes/kustomization.yaml"), &kustomization)
+	m.services = map[string]serviceSpec{}
+	for _, file := range kustomization.Resources {
+		for _, text := range strings.Split(read(t, "kubernetes/"+file), "\n---\n") {
+			var head struct {
+				Kind string `yaml:"kind"`
+			}
+			require.NoError(t, yaml.Unmarshal([]byte(text), &head))
+			switch head.Kind {
+			case "ConfigMap":
+				decode(t, text, &m.config)
+			case "Service":
+				service := decodeObject[serviceSpec](t, text, "v1")
+				m.services[service.Metadata.Name] = service.Spec
+			case "PodDisruptionBudget":
+				m.disruption = decodeObject[disruptionSpec](t, text, "policy/v1").Spec
+			case "NetworkPolicy":
+				m.policy = decodeObject[policySpec](t, text, "networking.k8s.io/v1").Spec
+			case "StatefulSet":
+				set := decodeObject[setSpec](t, text, "apps/v1")
+				m.set, m.setName = set.Spec, set.Metadata.Name
+			default:
+				require.Fail(t, fmt.Sprintf("%s: kind %q is unknown to this test", file, head.Kind))
+			}
+		}
+	}
+	require.Equal(t, m.set.Template.Spec.Containers[0].Image, kustomization.Images[0].Name)
+	files, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, len(kustomization.Resources)+1, "a file is not in kustomization.yaml")
+	return m
+}
+
+func decodeObject[S any](t *testing.T, text, version string) (o object[S]) {
+	t.Helper()
+	decode(t, text, &o)
+	require.Equal(t, version, o.APIVersion)
+	return o
+}
+
+// decode refuses fields that into does not know, and keys that are given twice.
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	decoder := yaml.NewDecoder(strings.NewReader(text))
+	decoder.KnownFields(true)
+	require.NoError(t, decoder.Decode(into), "%s", text)
+}
+
+// Every selector finds the servers, and every port that is named exists.
+func TestManifestsReferToEachOther(t *testing.T) {
+	m := readManifests(t)
+	labels := m.set.Template.Metadata.Labels
+	require.NotEmpty(t, labels)
+	require.Equal(t, labels, m.set.Selector.MatchLabels)
+	require.Equal(t, labels, m.disruption.Selector.MatchLabels)
+	require.Equal(t, labels, m.policy.PodSelector.MatchLabels)
+	server := m.set.Template.Spec.Containers[0]
+	ports := map[string]int{}
+	for _, p := range server.Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	require.Equal(t, map[string]int{"client": 2181, "quorum": 2888, "election": 3888, "admin": 8080}, ports)
+	for name, service := range m.services {
+		require.Equal(t, labels, service.Selector, name)
+		for _, p := range service.Ports {
+			require.Equal(t, ports[p.TargetPort], p.Port, "%s: %s", name, p.Name)
+		}
+	}
+	headless := m.services[m.set.ServiceName]
+	require.Equal(t, "None", headless.ClusterIP)
+	require.True(t, headless.PublishNotReadyAddresses, "servers become ready through each other")
+
+	claims := map[string]bool{}
+	for _, c := range m.set.VolumeClaimTemplates {
+		claims[c.Metadata.Name] = true
+	}
+	volumes := map[string]string{}
+	for _, v := range m.set.Template.Spec.Volumes {
+		volumes[v.Name] = v.ConfigMap.Name
+	}
+	for _, mount := range server.VolumeMounts {
+		_, volume := volumes[mount.Name]
+		require.True(t, volume || claims[mount.Name], mount.Name)
+	}
+	require.Equal(t, m.config.Metadata.Name, volumes["conf"])
+	for _, s := range m.set.Template.Spec.TopologySpreadConstraints {
+		require.Equal(t, labels, s.LabelSelector.MatchLabels)
+	}
+}
+
+// The configuration names each pod under the name and with the id that it will have, and every id is told to its server.
+func TestManifestsAreAnEnsemble(t *testing.T) {
+	m := readManifests(t)
+	server := m.set.Template.Spec.Containers[0]
+	env := map[string]string{}
+	for _, e := range server.Env {
+		env[e.Name] = e.Value + e.ValueFrom.FieldRef.FieldPath
+	}
+	require.Equal(t, "metadata.labels['apps.kubernetes.io/pod-index']", env["ZOO_MY_ID"])
+	require.Equal(t, []string{"warren", "server", "/conf/zoo.cfg"}, server.Command)
+
+	dir := t.TempDir()
+	mounts := map[string]string{}
+	for _, mount := range server.VolumeMounts {
+		mounts[mount.MountPath] = mount.Name
+	}
+	for ordinal := m.set.Ordinals.Start; ordinal < m.set.Ordinals.Start+m.set.Replicas; ordinal++ {
+		text := m.config.Data["zoo.cfg"]
+		for _, folder := range []string{"/datalog", "/data"} {
+			require.Contains(t, mounts, folder)
+			require.Contains(t, text, "="+folder+"\n")
+			text = strings.ReplaceAll(text, "="+folder+"\n", "="+dir+"\n")
+		}
+		file := filepath.Join(dir, "zoo.cfg")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+		report := config.Check(file, nil, []string{"ZOO_MY_ID=" + strconv.Itoa(ordinal)})
+		require.Empty(t, report.Problems)
+		require.Empty(t, report.Warnings)
+		cfg := report.Config
+		require.EqualValues(t, ordinal, cfg.ServerID)
+		require.Len(t, cfg.Members, m.set.Replicas)
+		own := cfg.Member(cfg.ServerID)
+		require.Equal(t, fmt.Sprintf("%s-%d.%s", m.setName, ordinal, m.set.ServiceName), own.Addresses[0].Host)
+		require.Equal(t, 2181, cfg.ClientPort)
+		require.True(t, cfg.QuorumListenOnAllIPs, "the own name may not resolve yet")
+	}
+	quorum := m.set.Replicas/2 + 1
+	require.LessOrEqual(t, m.disruption.MaxUnavailable, m.set.Replicas-quorum)
+	require.Equal(t, "Parallel", m.set.PodManagementPolicy, "a first server alone never becomes ready")
+}
+
+// The image's environment makes zoo.cfg of the ConfigMap the file of the image, so that ZOO_MY_ID becomes myid.
+func TestManifestsWithTheImage(t *testing.T) {
+	m := readManifests(t)
+	im := config.NewImage(append(readImage(t).env, "ZOO_MY_ID=2"))
+	require.Equal(t, m.set.Template.Spec.Containers[0].Command[2], im.File)
+	require.Equal(t, "/data/myid", im.MyIDFile)
+	require.Equal(t, "2", im.MyID)
+	require.Equal(t, readImage(t).user, fmt.Sprintf("%d:%d", m.set.Template.Spec.SecurityContext.RunAsUser, m.set.Template.Spec.SecurityContext.RunAsGroup))
+}
+
+func TestManifestsAreRestricted(t *testing.T) {
+	m := readManifests(t)
+	pod := m.set.Template.Spec
+	server := pod.Containers[0]
+	require.True(t, pod.SecurityContext.RunAsNonRoot)
+	require.Equal(t, "RuntimeDefault", pod.SecurityContext.SeccompProfile.Type)
+	require.False(t, *pod.AutomountServiceAccountToken)
+	require.False(t, *pod.EnableServiceLinks)
+	require.False(t, *server.SecurityContext.AllowPrivilegeEscalation)
+	require.True(t, server.SecurityContext.ReadOnlyRootFilesystem)
+	require.Equal(t, []string{"ALL"}, server.SecurityContext.Capabilities.Drop)
+	require.NotEmpty(t, server.Resources.Limits["memory"])
+	require.Equal(t, "Retain", m.set.Retention.WhenDeleted)
+	require.Equal(t, "Retain", m.set.Retention.WhenScaled)
+
+	for path, p := range map[string]probe{"/healthz": server.LivenessProbe, "/readyz": server.ReadinessProbe} {
+		require.Equal(t, path, p.HTTPGet.Path)
+		require.Equal(t, "admin", p.HTTPGet.Port)
+		require.Positive(t, p.PeriodSeconds*p.FailureThreshold)
+	}
+	require.Equal(t, "/healthz", server.StartupProbe.HTTPGet.Path)
+
+	for _, rule := range m.policy.Ingress {
+		for _, p := range rule.Ports {
+			if p.Port == "quorum" || p.Port == "election" {
+				require.Len(t, rule.From, 1, "port %s is for servers only", p.Port)
+				require.Equal(t, m.policy.PodSelector, rule.From[0].PodSelector)
+			}
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command"
+)
+
+// asCommand in the environment makes the test binary the command warren.
+const asCommand = "WARREN_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(command.Main(command.Arguments(os.Args), os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// read returns a file under deploy.
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "deploy", name))
+	require.NoError(t, err)
+	return string(b)
+}
