@@ -1,0 +1,67 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+)
+
+// anchor is the name by which a heading is linked to, as GitHub forms it.
+func anchor(title string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(title) {
+		switch {
+		case r == ' ':
+			b.WriteByte('-')
+		case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9':
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Links between the pages lead to files and headings that exist.
+func TestLinksLeadSomewhere(t *testing.T) {
+	checked := 0
+	for _, p := range readPages(t) {
+		file := filepath.Join("..", "..", p.name)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			target, fragment, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") {
+				continue // the network is not asked
+			}
+			checked++
+			to := file
+			if target != "" {
+				to = filepath.Join(filepath.Dir(file), target)
+			}
+			linked, err := os.ReadFile(to)
+			if info, statErr := os.Stat(to); statErr == nil && info.IsDir() {
+				err = nil
+			}
+			if err != nil {
+				t.Errorf("%s: link to %s: %v", p.name, m[1], err)
+				continue
+			}
+			found := fragment == ""
+			for _, h := range heading.FindAllStringSubmatch(string(linked), -1) {
+				found = found || anchor(h[1]) == fragment
+			}
+			if !found {
+				t.Errorf("%s: link to %s: there is no such heading", p.name, m[1])
+			}
+		}
+	}
+	require.Greater(t, checked, 30)
+}

@@ -1,0 +1,140 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command"
+)
+
+// asCommand in the environment makes the test binary the command warren.
+const asCommand = "WARREN_TEST_AS_COMMAND"
+
+// patience is how long the blocks of one page may take; on an idle machine they need a few seconds.
+const patience = 3 * time.Minute
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(command.Main(command.Arguments(os.Args), os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// tens are the ports that pages may name in blocks that run, and those that warren dev adds to them, without their last digit:
+// pages write 2181, and 218$n.
+var tens = []int{218, 318, 418, 518, 618, 808}
+
+// port finds them.
+var port = regexp.MustCompile(`\b(218|318|418|518|618|808)(\d\b|\$)`)
+
+// Blocks that are marked to run do what the page says.
+func TestPagesRun(t *testing.T) {
+	ran := 0
+	for _, p := range readPages(t) {
+		if len(p.blocks) == 0 {
+			continue
+		}
+		ran++
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			out, err := runPage(t, p)
+			require.NoError(t, err, "%s", out)
+		})
+	}
+	require.Positive(t, ran, "no page has a block that runs: is parsePage broken?")
+}
+
+// A command that fails fails the page, and its line is told.
+func TestRunPageFails(t *testing.T) {
+	out, err := runPage(t, page{name: "a.md", blocks: []block{{1, "warren version | grep -q '^warren '\n"}, {7, "warren nonsense\necho after\n"}}})
+	require.Error(t, err)
+	require.Contains(t, out, "== a.md:7")
+	require.Contains(t, out, `unknown command "nonsense"`)
+	require.NotContains(t, out, "after")
+}
+
+// runPage runs the blocks of a page and ends whatever they leave running.
+func runPage(t *testing.T, p page) (string, error) {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	bin, dir := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Symlink(self, filepath.Join(bin, "warren")))
+	var script strings.Builder
+	for _, b := range p.blocks {
+		fmt.Fprintf(&script, "echo '== %s:%d' >&2\n%s", p.name, b.at, b.text)
+	}
+	output, err := os.Create(filepath.Join(bin, "output")) // a file, so that nothing waits for background processes
+	require.NoError(t, err)
+	defer output.Close()
+
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-eu", "-c", movePorts(t, script.String()))
+	cmd.Dir = dir
+	// Under the race detector each of the many processes would sleep a second before it ends.
+	cmd.Env = append(os.Environ(), asCommand+"=1", "GORACE=atexit_sleep_ms=0", "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	err = cmd.Start()
+	if err == nil {
+		err = cmd.Wait()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // its group: what runs in the background
+	}
+	b, readErr := os.ReadFile(output.Name())
+	require.NoError(t, readErr)
+	return string(b), err
+}
+
+// movePorts writes other ports for those that pages name, at one distance from them, which are free.
+func movePorts(t *testing.T, script string) string {
+	t.Helper()
+	for range 100 {
+		distance := 2000 + rand.IntN(3000) // in tens
+		if !free(distance) {
+			continue
+		}
+		return port.ReplaceAllStringFunc(script, func(s string) string {
+			ten, err := strconv.Atoi(s[:3])
+			require.NoError(t, err)
+			return strconv.Itoa(ten+distance) + s[3:]
+		})
+	}
+	require.Fail(t, "no free ports")
+	return ""
+}
+
+// free reports whether nobody listens on the ports of the pages, or the first of them, at a distance in tens.
+func free(distance int) bool {
+	for _, ten := range tens {
+		for digit := range 4 {
+			ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa((ten+distance)*10+digit)))
+			if err != nil {
+				return false
+			}
+			ln.Close()
+		}
+	}
+	return true
+}
+
+func TestMovePorts(t *testing.T) {
+	moved := movePorts(t, "a:2181 b:218$n 21810 12181 808$n 2888")
+	m := regexp.MustCompile(`^a:(\d{4})1 b:(\d{4})\$n 21810 12181 (\d{4})\$n 2888$`).FindStringSubmatch(moved)
+	require.NotNil(t, m, moved)
+	require.Equal(t, m[1], m[2])
+}
