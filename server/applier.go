@@ -105,6 +105,15 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 		a.srv.log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",
 			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
 	}
+	if it.conn != nil && !it.became(&applied.Header) {
+		// To say that another txn's result is the answer would be worse than to say nothing: the client learns that its
+		// connection is lost, and that its request may have been applied.
+		a.srv.log.Error("a txn is not what its request became: closing the connection", zap.Stringer("zxid", applied.Header.Zxid),
+			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type), zap.Int32("cxid", applied.Header.Cxid),
+			zap.Stringer("request", it.op), zap.Int32("xid", it.xid), zap.Stringer("request_session_id", it.session.id))
+		a.lose(it)
+		it = &item{op: applied.Header.Type}
+	}
 	switch it.op {
 	case proto.OpCreateSession:
 		if it.conn != nil {
@@ -117,6 +126,25 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	if it.conn != nil {
 		a.answer(it, applied.Header.Zxid, applied.Err, body, now)
 	}
+}
+
+// lose ends the connection of a request that is not answered.
+func (a *applier) lose(it *item) {
+	c := it.conn
+	if it.op == proto.OpCreateSession { // it waits in no queue
+		a.srv.inProcess.Add(-1)
+	} else {
+		c.mu.Lock()
+		c.mu.out.dead = true // what waits behind it is not answered either
+		a.advance(c)
+		c.mu.Unlock()
+	}
+	a.freed = append(a.freed, c)
+}
+
+// became reports whether a txn is what the request became.
+func (it *item) became(h *proto.TxnHeader) bool {
+	return h.Cxid == it.xid && it.session != nil && h.ClientID == it.session.id && (h.Type == it.op || h.Type == proto.OpError)
 }
 
 // answer appends the reply to the write at the head of the connection's queue, and runs the reads
@@ -163,15 +191,8 @@ func (a *applier) answerWithout(it *item) {
 		return
 	}
 	switch {
-	case it.op == proto.OpCreateSession: // it waits in no queue
-		a.srv.inProcess.Add(-1)
-		a.freed = append(a.freed, c)
-	case it.drop:
-		c.mu.Lock()
-		c.mu.out.dead = true // what waits behind it is not answered either
-		a.advance(c)
-		c.mu.Unlock()
-		a.freed = append(a.freed, c)
+	case it.op == proto.OpCreateSession, it.drop:
+		a.lose(it)
 	default:
 		a.answer(it, a.srv.store.state.LastZxid(), it.err, nil, it.received)
 	}
