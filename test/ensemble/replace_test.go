@@ -92,6 +92,12 @@ func TestObservers(t *testing.T) {
 // newMixed brings up servers of the given kinds; a fourth is an observer.
 func newMixed(t *testing.T, kinds ...cluster.Kind) (*chaos, uint64) {
 	t.Helper()
+	return newConfigured(t, func(*cluster.Options) {}, kinds...)
+}
+
+// newConfigured does the same with options that configure may add to.
+func newConfigured(t *testing.T, configure func(*cluster.Options), kinds ...cluster.Kind) (*chaos, uint64) {
+	t.Helper()
 	seed := *seedFlag
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
@@ -105,6 +111,7 @@ func newMixed(t *testing.T, kinds ...cluster.Kind) (*chaos, uint64) {
 		if one.Observer {
 			one.Settings["peerType"] = "observer"
 		}
+		configure(&one)
 		o = append(o, one)
 	}
 	c.nodes = cluster.Ensemble(t, o...)
