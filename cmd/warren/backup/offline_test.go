@@ -189,6 +189,39 @@ func TestHistories(t *testing.T) {
 	})
 }
 
+// TestTargetInsideFuzzySnapshot asks for moments before the one at which the only snapshot is exact: there is nothing to restore, which is
+// another answer than that of a log with a hole.
+func TestTargetInsideFuzzySnapshot(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log")
+	_, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	times := map[proto.Zxid]int64{}
+	_, err = wal.Scan(mem, "/b/log.35", func(r *wal.Record) error {
+		var h proto.TxnHeader
+		in := proto.NewReader(r.Payload)
+		h.Decode(&in)
+		times[r.Zxid] = h.Time
+		return nil
+	})
+	require.NoError(t, err)
+	b.Manifest.Entries[0].Exact = 0x37 // as if txns up to there had come while it was taken
+	to := Destination{FS: mem, SnapDir: "/r", LogDir: "/r"}
+	for name, target := range map[string]Target{"a time before all": {TimeMs: 1}, "a time in between": {TimeMs: times[0x36]}, "a zxid in between": {Zxid: 0x36}} {
+		_, err = b.Restore(to, target)
+		require.ErrorIs(t, err, ErrNoTarget, name)
+		require.NotErrorIs(t, err, ErrGap, name)
+	}
+	r, err := b.Restore(to, Target{TimeMs: times[0x37]})
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, r.Zxid, proto.Zxid(0x37))
+
+	b.Manifest.Entries[0].Exact = 0x3f // beyond the log
+	_, err = b.Restore(Destination{FS: mem, SnapDir: "/r2", LogDir: "/r2"}, Target{})
+	require.ErrorIs(t, err, ErrGap)
+}
+
 // TestTornAndDamagedSources: a torn end is left out, damage is refused, a damaged newest snapshot is passed over.
 func TestTornAndDamagedSources(t *testing.T) {
 	for fixture, want := range map[string]proto.Zxid{"03-torn-tail-zeros": 0x3d, "04-torn-tail-truncated": 0x3d, "08-corrupt-newest-snapshot": 0x3e,

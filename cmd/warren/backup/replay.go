@@ -44,8 +44,8 @@ func (b *Backup) load(e *Entry) (*datatree.State, error) {
 	return loader.Done(proto.Zxid(e.Last))
 }
 
-// rebuild replays the log over a snapshot up to a target. It returns ErrGap if a txn is missing on the way, or if the target lies
-// before the moment at which the snapshot is exact.
+// rebuild replays the log over a snapshot up to a target. It returns ErrGap if a txn is missing on the way, and ErrNoTarget if the
+// target lies before the moment at which the snapshot is exact.
 func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	state, err := b.load(e)
 	if err != nil {
@@ -55,13 +55,14 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	if err = r.compare(e.Digest, proto.Zxid(e.DigestZxid)); err != nil {
 		return nil, err
 	}
+	reached := false
 	for i := range b.Manifest.Entries {
 		log := &b.Manifest.Entries[i]
 		if log.Kind != KindLog || proto.Zxid(log.Last) <= state.LastZxid() {
 			continue
 		}
 		_, err := wal.Scan(b.fs, b.path(log.File), func(rec *wal.Record) error { return r.apply(rec, target) })
-		if errors.Is(err, errStop) {
+		if reached = errors.Is(err, errStop); reached {
 			break
 		}
 		if errors.Is(err, ErrGap) && target == (Target{}) && state.LastZxid() >= proto.Zxid(e.Exact) {
@@ -71,7 +72,11 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 			return nil, fmt.Errorf("%s: %w", log.File, err)
 		}
 	}
-	if last := state.LastZxid(); last < proto.Zxid(e.Exact) {
+	switch last := state.LastZxid(); {
+	case last >= proto.Zxid(e.Exact):
+	case reached:
+		return nil, fmt.Errorf("%w: the target is no later than %v, and %s is exact only from %v", ErrNoTarget, last, e.File, e.Exact)
+	default:
 		return nil, fmt.Errorf("%w: %s may hold txns up to %v and cannot be made exact at %v", ErrGap, e.File, e.Exact, last)
 	}
 	return r, nil

@@ -35,7 +35,7 @@ type Restored struct {
 // ErrNotEmpty means that there is data where a state is to be restored to.
 var ErrNotEmpty = errors.New("backup: the destination holds data")
 
-// ErrNoTarget means that no snapshot of the backup lies before the target.
+// ErrNoTarget means that no snapshot of the backup is exact at the target or before it.
 var ErrNoTarget = errors.New("backup: nothing to restore")
 
 // Restore rebuilds the state at the target and writes it as one snapshot into an empty directory. The files that it needs are checked first, the
