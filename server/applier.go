@@ -234,7 +234,7 @@ func (a *applier) established(it *item, zxid proto.Zxid) {
 	c := it.conn
 	resp := proto.ConnectResponse{
 		TimeOut: it.session.timeoutMs.Load(), SessionID: it.session.id,
-		Password: proto.SessionPassword(it.session.id), HasReadOnly: it.xid == 1,
+		Password: proto.SessionPassword(it.session.id), HasReadOnly: c.knowsReadOnly,
 	}
 	c.session.Store(it.session)
 	c.mu.Lock()

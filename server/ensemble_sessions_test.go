@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // resume goes on with a session at a server, as soon as that has applied what the client has seen.
@@ -55,6 +56,45 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 			require.ErrorIs(t, err, proto.ErrNoNode)
 		}
 	}
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// A client that moves to a server that lags behind is told of its own requests only, whatever it has asked for elsewhere under the
+// same xids.
+func TestSessionMovesToAServerThatLags(t *testing.T) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
+	leader, lags, _ := roles(t, e)
+	held, hold := make(chan struct{}, 1), make(chan struct{})
+	e.Disk(lags).Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSync {
+			select {
+			case held <- struct{}{}:
+			default:
+			}
+			<-hold
+		}
+		return nil
+	})
+	old := connect(t, e, leader, wire.Options{})
+	_, err := old.Create("/elsewhere", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	<-held
+	moved := old.Resume()
+	moved.LastZxid = 0 // as a client whose replies were lost
+	c := resume(t, e, lags, moved)
+	done := make(chan error)
+	path := ""
+	go func() {
+		var err error
+		path, err = c.Create("/here", nil, proto.ModePersistent)
+		done <- err
+	}()
+	until(t, "the request to be with the leader", func() bool {
+		return e.Server(leader).Status().Zxid.Counter() >= old.LastZxid().Counter()+1
+	})
+	close(hold)
+	require.NoError(t, <-done)
+	require.Equal(t, "/here", path)
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 

@@ -118,7 +118,7 @@ func (f *following) queue(id proto.SessionID) *fifo[forwarded] {
 // upgrade makes a local session global, ahead of the request that needs it.
 func (f *following) upgrade(s *session) {
 	r := request{session: s, op: proto.OpCreateSession}
-	w := forwarded{item: item{op: proto.OpCreateSession}}
+	w := forwarded{item: item{session: s, op: proto.OpCreateSession}}
 	f.forward(&w, &r, proto.AppendInt32(nil, s.timeoutMs.Load()))
 	f.queue(s.id).push(w)
 	f.m.srv.tracker.makeGlobal(s.id)
@@ -187,14 +187,15 @@ func (f *following) resume(r *resumption) {
 	f.m.touch(f.link)
 }
 
-// renew answers a client that came back when the leader had proposed all up to proposed; a Java leader does not say it.
+// renew answers a client that came back when the leader had proposed all up to proposed. A Java leader does not say it, but whatever
+// it had told the client's last server to be committed came here before.
 func (f *following) renew(r *resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
 		r.conn.resumed(nil, nil, 0)
 		return
 	}
 	s, old := f.m.srv.tracker.adopt(r.id, r.timeoutMs, r.conn)
-	s.after = max(s.after, proposed)
+	s.after = max(s.after, proposed, f.m.seen)
 	r.conn.resumed(s, old, r.timeoutMs)
 }
 
@@ -213,7 +214,7 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
 		q := f.pending[h.ClientID]
-		if q == nil || !q.front().became(t.Zxid, h.Cxid) {
+		if q == nil || !q.front().became(&h) {
 			out(t, item{op: h.Type}, nil)
 		} else {
 			w := q.front()
@@ -227,9 +228,9 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 	}
 }
 
-// became reports whether the txn with a zxid and a cxid is that of the request.
-func (w *forwarded) became(zxid proto.Zxid, cxid int32) bool {
-	return w.item.xid == cxid && zxid > w.after && !w.here && w.item.op != proto.OpSync
+// became reports whether the txn with this header is that of the request.
+func (w *forwarded) became(h *proto.TxnHeader) bool {
+	return w.item.became(h) && h.Zxid > w.after && !w.here && w.item.op != proto.OpSync
 }
 
 // answer gives one answer to the applier.

@@ -102,12 +102,13 @@ func (c *conn) connect(frame []byte) error {
 	if c.srv.guard.full() && c.srv.logStalled.Load() != 0 {
 		return errDiskFull
 	}
+	c.knowsReadOnly = req.HasReadOnly
 	s := c.srv.tracker.create(timeout, c)
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeout))
 	w := c.srv.batches.get()
 	w.received = c.received
-	w.add(request{conn: c, session: s, xid: boolXid(req.HasReadOnly), op: proto.OpCreateSession}, body[:])
+	w.add(request{conn: c, session: s, op: proto.OpCreateSession}, body[:])
 	c.srv.inProcess.Add(1)
 	if !c.srv.submit(w) {
 		return errNotServing
@@ -120,15 +121,6 @@ func (c *conn) connect(frame []byte) error {
 	}
 	c.account()
 	return nil
-}
-
-// boolXid carries the only thing the reply to createSession depends on, whether the client knows
-// the readOnly byte, in the xid of the request, which createSession does not use.
-func boolXid(hasReadOnly bool) int32 {
-	if hasReadOnly {
-		return 1
-	}
-	return 0
 }
 
 // resumeSession answers a request for an existing session. The password is checked before anything is done to the

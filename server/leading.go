@@ -126,8 +126,12 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
 		valid := l.m.srv.tracker.revalidate(id, timeoutMs, link.ID, l.m.srv.clock.now())
+		proposed := p.Zxid // Java wants its own back
+		if l.m.warren[link.ID] {
+			proposed = l.next - 1
+		}
 		data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), valid)
-		link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: p.Zxid, Data: data})
+		link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: proposed, Data: data})
 		l.m.touch(link)
 	}
 }

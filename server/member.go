@@ -62,6 +62,7 @@ type member struct {
 	resumes   []*resumption       // the same
 	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
 	committed, delivered proto.Zxid
+	seen                 proto.Zxid // the newest zxid that the leader has told of, committed or not
 	stop                 bool
 	again                bool // the core was given input while its output was handled
 }
@@ -165,8 +166,10 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		switch p.Type {
 		case proto.PacketCommit, proto.PacketInform:
 			m.committed = max(m.committed, batch[n-1].Zxid)
+			m.seen = max(m.seen, batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketProposal:
+			m.seen = max(m.seen, batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
 			m.srv.fatal("following a reconfiguration", errReconfigured)
