@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -117,7 +118,10 @@ func (sn *snapshotter) write() (snapshot.Meta, error) {
 func (sn *snapshotter) purge() {
 	s := sn.srv
 	oldest, snaps, err := s.snaps.Prune(s.cfg.Autopurge.SnapRetainCount)
-	if err != nil {
+	switch {
+	case errors.Is(err, snapshot.ErrNone) && sn.hasNoFile():
+		return // a new member has none before it has synchronized
+	case err != nil:
 		s.log.Warn("purging snapshots", zap.Error(err))
 		return
 	}
@@ -128,6 +132,15 @@ func (sn *snapshotter) purge() {
 	if len(snaps)+len(logs) > 0 {
 		s.log.Info("purged", zap.Strings("snapshots", snaps), zap.Strings("logs", logs))
 	}
+}
+
+// hasNoFile reports whether there is no snapshot, not even a damaged one.
+func (sn *snapshotter) hasNoFile() bool {
+	names, err := sn.srv.fs.List(sn.srv.snapDir())
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
+		_, _, ok := snapshot.ParseName(name)
+		return ok
+	})
 }
 
 // sliceBytes is how much of the tree is serialised under one hold of the read lock.

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -20,6 +21,22 @@ type FileSummary struct {
 // file alone, not whether its records are contiguous, and changes nothing. On an error the summary
 // covers what could be read.
 func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error) {
+	return scan(fsys, path, 0, fn, nil)
+}
+
+// ScanLast is Scan of the last file of a log. from is the first txn that no snapshot has, 1 without one: damage behind
+// it that can only be of a write that was never synced is a torn end then, as Replay judges it. Source:
+// docs/adr/0008.
+func ScanLast(fsys vfs.FS, path string, from proto.Zxid, fn func(*Record) error) (FileSummary, error) {
+	first, _, _ := FileZxid(filepath.Base(path))
+	return scan(fsys, path, max(first-1, 0), fn, func(f vfs.File, sc *scanner, size int64, err error) error {
+		return unfinished(f, path, sc.off, size, sc.last, from, err)
+	})
+}
+
+// scan reads a file, of which the txns begin behind last. pardon, which may be nil, returns what of the damage at its end remains.
+func scan(fsys vfs.FS, path string, last proto.Zxid, fn func(*Record) error,
+	pardon func(f vfs.File, sc *scanner, size int64, err error) error) (FileSummary, error) {
 	var sum FileSummary
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -29,17 +46,14 @@ func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error)
 	if sum.Size, err = f.Size(); err != nil {
 		return sum, fmt.Errorf("wal: %w", err)
 	}
-	sc, err := newScanner(f, path, sum.Size, 0, nil)
+	sc, err := newScanner(f, path, sum.Size, last, nil)
 	if err != nil {
 		return sum, err
 	}
 	var r Record
 	for {
-		ok, err := sc.next(&r)
-		if err != nil {
-			return sum, err
-		}
-		if !ok {
+		var ok bool
+		if ok, err = sc.next(&r); err != nil || !ok {
 			break
 		}
 		if sum.Records++; sum.Records == 1 {
@@ -51,7 +65,13 @@ func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error)
 		}
 	}
 	sum.End = sc.off
-	sum.IsTorn, err = ending(f, path, sc.off, sum.Size, sc.last)
+	if err == nil {
+		sum.IsTorn, err = ending(f, path, sc.off, sum.Size, sc.last)
+	}
+	if err != nil && pardon != nil {
+		err = pardon(f, sc, sum.Size, err)
+		sum.IsTorn = err == nil
+	}
 	return sum, err
 }
 

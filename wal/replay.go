@@ -92,7 +92,7 @@ func Verify(o Options, from proto.Zxid, fn func(*Record) error) (Report, error) 
 		r.Repairs = append(r.Repairs, fmt.Sprintf("remove %s: it has no record", o.path(s.name)))
 	}
 	if s := w.tail; s != nil && w.torn == s {
-		r.Repairs = append(r.Repairs, fmt.Sprintf("cut %s at offset %d: the write after txn %v did not finish",
+		r.Repairs = append(r.Repairs, fmt.Sprintf("cut %s at offset %d: torn tail, the write after txn %v did not finish",
 			o.path(s.name), s.end, w.prev))
 	}
 	return r, nil

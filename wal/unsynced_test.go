@@ -39,10 +39,13 @@ func TestEverySubsetOfAnUnsyncedWrite(t *testing.T) {
 					}
 					m := newMem(t)
 					writeFile(t, m, "log.1", b)
+					sum, err := ScanLast(m, dir+"/log.1", 1, func(*Record) error { return nil })
+					require.NoError(t, err, "size %d, synced %v, blocks %b, %d ahead", size, synced, mask, ahead)
 					_, zxids, err := tryOpen(t, Options{FS: m, Dir: dir}, 1)
 					require.NoError(t, err, "size %d, synced %v, blocks %b, %d ahead", size, synced, mask, ahead)
 					require.GreaterOrEqual(t, len(zxids), int(synced))
 					require.Equal(t, span(1, proto.Zxid(len(zxids))), zxids)
+					require.Equal(t, len(zxids), sum.Records, "a scan sees what a start sees")
 					require.Empty(t, javaExtra(t, readFile(t, m, "log.1"), len(zxids)), "nothing is left behind the records")
 				}
 			}
@@ -82,6 +85,11 @@ func TestWhatWasSyncedIsNotCut(t *testing.T) {
 				writeFile(t, m, file, b)
 			}
 			_, err := Verify(Options{FS: m, Dir: dir}, c.from, nil)
+			if len(c.files) == 1 {
+				sum, scanErr := ScanLast(m, dir+"/log.1", c.from, func(*Record) error { return nil })
+				require.Equal(t, err == nil, scanErr == nil, "a scan says what a start says: %v", scanErr)
+				require.Equal(t, !c.refused, sum.IsTorn)
+			}
 			if c.refused {
 				require.ErrorIs(t, err, ErrCorrupt)
 				return

@@ -246,6 +246,29 @@ func TestTornAndDamagedSources(t *testing.T) {
 	}
 }
 
+// TestSourceTornByACrash takes a block away from the end of the last log, as a crash may from a write that was never synced: what is before
+// it is backed up. Below the end of the backup it is damage.
+func TestSourceTornByACrash(t *testing.T) {
+	mem, src := memFixture(t, "02-snapshot-and-log", "log.1", "snapshot.0")
+	b := get(t, mem, "/s/log.1")
+	whole := slices.Clone(b)
+	clear(b[2048:2560])
+	put(t, mem, "/s/log.1", b)
+	out, err := add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Positive(t, out.Last)
+	require.Less(t, out.Last, proto.Zxid(0x34))
+	require.Empty(t, verify(t, mem).Problems)
+
+	put(t, mem, "/s/log.1", whole) // it was written after all
+	out, err = add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x34), out.Last)
+	put(t, mem, "/s/log.1", b)
+	_, err = add(t, mem, src, Options{})
+	require.ErrorIs(t, err, wal.ErrCorrupt)
+}
+
 // TestFlippedBits flips a bit of every file of a backup, in many places: Verify names the file, and what needs it is not restored.
 func TestFlippedBits(t *testing.T) {
 	const seed = 5

@@ -42,7 +42,7 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 		}
 	}()
 	for _, name := range wal.Needed(names, last) { // also that of the txn last itself, to compare
-		if err := s.take(name); err != nil {
+		if err := s.take(name, name == names[len(names)-1]); err != nil {
 			return err
 		}
 	}
@@ -53,14 +53,21 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 }
 
 // take copies from one file. A server may append to it and cut its preallocated end while it is read, so that what looks like
-// damage may be none: it is believed if it is found twice in the same file of the same size.
-func (s *segment) take(name string) error {
+// damage may be none: it is believed if it is found twice in the same file of the same size. The rest of a write that was never synced, at
+// the end of the last file, is left out.
+func (s *segment) take(name string, isLast bool) error {
 	path := filepath.Join(s.a.src.LogDir, name)
+	record := func(r *wal.Record) error {
+		s.failed = s.record(r)
+		return s.failed
+	}
 	for seen := ""; ; {
-		_, err := wal.Scan(s.a.src.FS, path, func(r *wal.Record) error {
-			s.failed = s.record(r)
-			return s.failed
-		})
+		var err error
+		if isLast {
+			_, err = wal.ScanLast(s.a.src.FS, path, s.started+1, record)
+		} else {
+			_, err = wal.Scan(s.a.src.FS, path, record)
+		}
 		switch {
 		case err == nil:
 			return nil

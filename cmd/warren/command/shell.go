@@ -98,7 +98,7 @@ func newShellCommand() *cobra.Command {
 	flags.Var(&o.timeout, "timeout", "timeout of the session, in milliseconds or as 10s")
 	flags.DurationVar(&o.connectWait, "connect-wait", o.connectWait, "how long a command waits for a connection")
 	flags.BoolVar(&o.waitLong, "waitforconnection", false, "wait for a connection as long as the session's timeout")
-	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no greeting, and no watch events until `printwatches on`")
+	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no greeting, and no watch events until printwatches on is typed")
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil, "identity of the session, scheme:auth as in digest:user:password; may be repeated")
 	flags.StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings; stores must be PEM")

@@ -65,7 +65,8 @@ func newWALDumpCommand() *cobra.Command {
 		Use:   "dump FILE|DIR",
 		Short: "Print every txn, one a line",
 		Long: "Prints the txns of a log file, or of every one in a data directory or its version-2, one a line. The exit\n" +
-			"code is 1 if a file is damaged; what can be read before the damage is printed.",
+			"code is 1 if a file is damaged; what can be read before the damage is printed. A torn tail, which a crash leaves\n" +
+			"and a server cuts when it starts, is no damage: it is told on standard error.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if output == "toolkit" {
 				return checkWALArguments(cmd, args, "simple")
@@ -80,7 +81,7 @@ func newWALDumpCommand() *cobra.Command {
 			p := newTxnPrinter(cmd.OutOrStdout(), output)
 			for _, file := range files {
 				p.begin()
-				_, err := wal.Scan(vfs.OS(), file, func(r *wal.Record) error {
+				sum, err := scanLog(vfs.OS(), file, func(r *wal.Record) error {
 					if r.Zxid < from.zxid || r.Zxid > to.zxid {
 						return nil
 					}
@@ -88,6 +89,9 @@ func newWALDumpCommand() *cobra.Command {
 				})
 				if err != nil {
 					return errors.Join(err, p.flush())
+				}
+				if sum.IsTorn {
+					fmt.Fprintf(cmd.ErrOrStderr(), "warren: %s: torn tail at offset %d after txn %v, will be cut at start\n", file, sum.End, sum.Last)
 				}
 				p.end()
 			}
@@ -98,6 +102,21 @@ func newWALDumpCommand() *cobra.Command {
 	cmd.Flags().Var(&from, "from", "first txn to print")
 	cmd.Flags().Var(&to, "to", "last txn to print")
 	return cmd
+}
+
+// scanLog reads one file of a log as a server does: of the last file in its directory, the rest of a write that was never synced
+// is a torn tail, and damage in any other.
+func scanLog(fsys vfs.FS, file string, fn func(*wal.Record) error) (wal.FileSummary, error) {
+	dir := filepath.Dir(file)
+	names, err := wal.Names(fsys, dir)
+	if err != nil || len(names) == 0 || names[len(names)-1] != filepath.Base(file) {
+		return wal.Scan(fsys, file, fn) // also one whose name is no log's
+	}
+	from, err := (&walVerdict{fs: fsys}).findSnapshot(dir)
+	if err != nil {
+		return wal.FileSummary{}, err
+	}
+	return wal.ScanLast(fsys, file, from, fn)
 }
 
 // walDir returns the directory that holds the logs of a data directory: dir or its version-2.
@@ -144,7 +163,9 @@ func newWALVerifyCommand() *cobra.Command {
 		Short: "Check the log as a server does when it starts",
 		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest snapshot, and\n" +
 			"then the older files, which a server needs only if that snapshot cannot be loaded. Nothing is changed; what a\n" +
-			"server would repair by itself is listed. The exit code is 1 if it would refuse to start, or a file is damaged.",
+			"server does by itself is listed: it cuts a torn tail, the rest of a write that a crash ended before it was\n" +
+			"promised to anybody.\n\n" +
+			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file is damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir, names, err := walDir(vfs.OS(), args[0])
@@ -239,7 +260,7 @@ func (v *walVerdict) verify(names []string, from proto.Zxid) {
 	for i, name := range names {
 		path := filepath.Join(v.Dir, name)
 		isNeeded := i >= len(names)-len(needed)
-		sum, err := wal.Scan(v.fs, path, func(*wal.Record) error { return nil })
+		sum, err := scanLog(v.fs, path, func(*wal.Record) error { return nil })
 		v.Files = append(v.Files, walFileLine{name, sum.Records, sum.First.String(), sum.Last.String(), sum.Size, sum.Size - sum.End})
 		if err != nil && !isNeeded {
 			v.problem(err, false)

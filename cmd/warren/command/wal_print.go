@@ -229,7 +229,7 @@ func (v *walVerdict) print(w io.Writer, output string) error {
 		fmt.Fprintf(out, "to replay: nothing\n")
 	}
 	for _, r := range v.Repairs {
-		fmt.Fprintf(out, "a server would repair: %s\n", r)
+		fmt.Fprintf(out, "will be done at start: %s\n", r)
 	}
 	for _, p := range v.Problems {
 		kind := "a server would refuse to start"

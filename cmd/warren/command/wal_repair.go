@@ -127,8 +127,10 @@ func (r *walRepair) findDamage(names []string) error {
 // findTail looks for the end of the records in the last file.
 func (r *walRepair) findTail(names []string) error {
 	name := names[len(names)-1]
-	sum, err := wal.Scan(r.fs, filepath.Join(r.dir, name), func(*wal.Record) error { return nil })
+	sum, err := wal.ScanLast(r.fs, filepath.Join(r.dir, name), r.base+1, func(*wal.Record) error { return nil })
 	switch {
+	case err != nil && sum.Size >= logHeaderSize:
+		return err
 	case err != nil:
 		r.file, r.offset, r.isTorn, r.reason = name, 0, true, "the last file has no header"
 	case sum.IsTorn:
@@ -275,6 +277,8 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 		fmt.Fprintf(r.out, "set aside %s, which knows later txns\n", filepath.Join(r.snapDir, name))
 	}
 	switch n := len(r.lost); {
+	case n > 0 && r.isTorn:
+		fmt.Fprintf(r.out, "lost: nothing that was acknowledged; %d txns behind the gap, %v to %v, were never synced\n", n, r.lost[0], r.lost[n-1])
 	case n > 0:
 		fmt.Fprintf(r.out, "LOST: %d txns that can still be read, %v to %v, and whatever is damaged\n", n, r.lost[0], r.lost[n-1])
 	case !r.isTorn:
@@ -285,7 +289,7 @@ func (r *walRepair) run(yes, loseTxns bool) error {
 	switch {
 	case !yes:
 		return errors.New("nothing was changed: repeat with --yes, and with --lose-txns if txns are lost")
-	case (len(r.lost) > 0 || !r.isTorn) && !loseTxns:
+	case !r.isTorn && !loseTxns:
 		return errors.New("nothing was changed: txns that may have been acknowledged would be lost; --lose-txns permits it")
 	}
 	return r.cut()

@@ -3,12 +3,18 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 const walFixtures = "../../../test/testdata/fixtures/"
@@ -92,7 +98,7 @@ func TestWALVerify(t *testing.T) {
 		"02-snapshot-and-log": {0, []string{
 			"log.35: 10 txns from 0x35 to 0x3e, 65552 bytes",
 			"newest snapshot: 0x34\nto replay: 10 txns from 0x35 to 0x3e\nok\n"}},
-		"03-torn-tail-zeros": {0, []string{"a server would repair: cut ", "log.35 at offset ", "after txn 0x3d did not finish\nok\n"}},
+		"03-torn-tail-zeros": {0, []string{"will be done at start: cut ", "log.35 at offset 899: torn tail, the write after txn 0x3d did not finish\nok\n"}},
 		"06-crc-mismatch-middle-record": {1, []string{"PROBLEM: a server would refuse to start: ", "log.35 at offset ", "zxid 0x37: corrupt log: ",
 			"what to do: "}},
 		"11-tiny": {0, []string{"log.1: 5 txns from 0x1 to 0x5, 5136 bytes, 4735 of them behind the last txn\n"}},
@@ -103,6 +109,56 @@ func TestWALVerify(t *testing.T) {
 		for _, s := range c.want {
 			require.Contains(t, out, s, name)
 		}
+	}
+}
+
+// withHole returns a data directory whose only log has lost a block in the middle, as a crash may leave a write that was never
+// synced: txns stand behind it. last is the txn before it.
+func withHole(t *testing.T) (dir string, last proto.Zxid) {
+	t.Helper()
+	dir = copyFixture(t, "02-snapshot-and-log")
+	log := filepath.Join(dir, "version-2/log.1")
+	require.NoError(t, errors.Join(os.Remove(filepath.Join(dir, "version-2/snapshot.34")), os.Remove(filepath.Join(dir, "version-2/log.35"))))
+	b, err := os.ReadFile(log)
+	require.NoError(t, err)
+	clear(b[2048:2560])
+	require.NoError(t, os.WriteFile(log, b, 0o644))
+	_, err = wal.Scan(vfs.OS(), log, func(r *wal.Record) error { last = r.Zxid; return nil })
+	require.ErrorIs(t, err, wal.ErrCorrupt, "of an older file it is damage")
+	return dir, last
+}
+
+// TestWALTornByACrash: verify, dump and repair call the rest of a write that was never synced what a server calls it, and the exit code is 0.
+// The same hole below a snapshot is damage.
+func TestWALTornByACrash(t *testing.T) {
+	dir, last := withHole(t)
+	code, out, errs := runWAL("verify", dir)
+	require.Zero(t, code, out+errs)
+	require.Contains(t, out, "torn tail, the write after txn "+last.String()+" did not finish\nok\n")
+
+	for _, path := range []string{dir, filepath.Join(dir, "version-2"), filepath.Join(dir, "version-2/log.1")} {
+		code, out, errs = runWAL("dump", path)
+		require.Zero(t, code, errs)
+		require.Equal(t, int(last), strings.Count(out, "\n"))
+		require.Contains(t, errs, "log.1: torn tail at offset ")
+		require.Contains(t, errs, "will be cut at start")
+	}
+
+	code, out, errs = runWAL("repair", dir, "--yes")
+	require.Zero(t, code, out+errs)
+	require.Contains(t, out, "to txn "+last.String()+"\n")
+	code, out, _ = runWAL("verify", dir)
+	require.Zero(t, code)
+	require.Contains(t, out, fmt.Sprintf("log.1: %d txns from 0x1 to %v,", last, last))
+
+	dir, _ = withHole(t)
+	later, err := os.ReadFile(walFixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "version-2/snapshot.34"), later, 0o644))
+	for _, args := range [][]string{{"verify", dir}, {"dump", dir}, {"repair", dir, "--yes"}} {
+		code, out, errs = runWAL(args...)
+		require.Equal(t, exitUnexpected, code, "%v", args)
+		require.Contains(t, out+errs, "txn 0x")
 	}
 }
 

@@ -1,0 +1,36 @@
+package server
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed94657493/warren/snapshot"
+)
+
+// A directory without any snapshot, as a new member has it, is nothing to warn of when old ones are purged; one in which none is
+// whole is.
+func TestPurgeWithoutSnapshots(t *testing.T) {
+	core, logs := observer.New(zapcore.WarnLevel)
+	s := serveMem(t, memConfig(), zap.New(core))
+	names, err := s.fs.List(s.snapDir())
+	require.NoError(t, err)
+	for _, name := range names {
+		if _, _, ok := snapshot.ParseName(name); ok {
+			require.NoError(t, s.fs.Remove(filepath.Join(s.snapDir(), name)))
+		}
+	}
+	s.snapshotter.purge()
+	require.Empty(t, logs.FilterMessage("purging snapshots").All())
+
+	f, err := s.fs.Create(filepath.Join(s.snapDir(), "snapshot.7"))
+	require.NoError(t, err)
+	require.NoError(t, errors.Join(f.Sync(), f.Close()))
+	s.snapshotter.purge()
+	require.Equal(t, 1, logs.FilterMessage("purging snapshots").Len())
+}
