@@ -3,13 +3,14 @@ package admin
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -25,6 +26,12 @@ func serveOn(t *testing.T, s *Server) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	serve(t, s, ln)
+	return ln.Addr().String()
+}
+
+// serve runs a server on a listener until the test ends.
+func serve(t *testing.T, s *Server, ln net.Listener) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ln) }()
 	t.Cleanup(func() {
@@ -33,18 +40,22 @@ func serveOn(t *testing.T, s *Server) (addr string) {
 		s.Close(ctx)
 		require.NoError(t, <-ended)
 	})
-	return ln.Addr().String()
 }
 
 // say sends text on a new connection and returns the status line of the answer, empty if there is none.
-func say(t *testing.T, addr, text string) (status string, took time.Duration) {
+func say(t *testing.T, addr, text string) (status string) {
 	t.Helper()
 	nc, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
+	status, _ = sayTo(nc, text)
+	return status
+}
+
+// sayTo is say on a connection, which it closes, and says when the answer came.
+func sayTo(nc net.Conn, text string) (status string, took time.Duration) {
 	defer nc.Close()
 	began := time.Now()
 	_, _ = io.WriteString(nc, text) // the server may have closed its end before all of it was sent
-	require.NoError(t, nc.SetReadDeadline(began.Add(20*time.Second)))
 	status, _ = bufio.NewReader(nc).ReadString('\n')
 	return strings.TrimSpace(status), time.Since(began)
 }
@@ -69,46 +80,46 @@ func TestRequestsBeyondTheLimitsAreRefused(t *testing.T) {
 		"control in name":  {"GET /commands/%00%0d%0a HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
 		"not text in name": {"GET /commands/%ff%fe HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 OK"},
 	} {
-		status, _ := say(t, addr, c.request)
+		status := say(t, addr, c.request)
 		require.Equal(t, c.status, status, name)
 	}
 }
 
 // A client that sends its request slowly, or only announces a body, is cut off; others are served meanwhile.
 func TestSlowClientsAreCutOff(t *testing.T) {
-	addr := serveOn(t, New(Options{Node: &fakeNode{}}))
-	slow := map[string]string{
-		"half a header":           get,
-		"nothing":                 "",
-		"a body that never comes": "POST /commands/restore HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
-	}
-	type outcome struct {
-		name string
-		took time.Duration
-	}
-	ended := make(chan outcome)
-	for name, text := range slow {
-		go func() {
-			nc, err := net.Dial("tcp", addr)
-			if err != nil {
-				ended <- outcome{name + ": " + err.Error(), time.Hour}
-				return
-			}
-			defer nc.Close()
-			began := time.Now()
-			_, _ = io.WriteString(nc, text)
-			_ = nc.SetReadDeadline(began.Add(30 * time.Second))
-			_, _ = io.Copy(io.Discard, nc) // ends when the server closes
-			ended <- outcome{name, time.Since(began)}
-		}()
-	}
-	status, took := say(t, addr, get+"\r\n")
-	require.Equal(t, "HTTP/1.1 200 OK", status)
-	require.Less(t, took, requestTimeout)
-	for range slow {
-		o := <-ended
-		require.Less(t, o.took, requestTimeout+5*time.Second, o.name)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		ln := servePipes(t, New(Options{Node: &fakeNode{}}))
+		slow := map[string]string{
+			"half a header":           get,
+			"nothing":                 "",
+			"a body that never comes": "POST /commands/restore HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
+		}
+		took := map[string]time.Duration{}
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for name, text := range slow {
+			nc, err := ln.dial(t.Context())
+			require.NoError(t, err)
+			wg.Go(func() {
+				defer nc.Close()
+				began := time.Now()
+				_, _ = io.WriteString(nc, text)
+				_, _ = io.Copy(io.Discard, nc) // ends when the server closes
+				mu.Lock()
+				defer mu.Unlock()
+				took[name] = time.Since(began)
+			})
+		}
+		synctest.Wait()
+		status, waited := ln.say(t, get+"\r\n")
+		require.Equal(t, "HTTP/1.1 200 OK", status)
+		require.Zero(t, waited)
+		wg.Wait()
+		for name, d := range took {
+			require.LessOrEqual(t, d, requestTimeout+time.Second, name) // net/http may linger for half a second
+		}
+		require.Len(t, took, len(slow))
+	})
 }
 
 // Connections beyond the limit wait until others end.
@@ -206,42 +217,36 @@ func must[T any](v T, err error) T {
 
 // A snapshot may take longer than a request may take to arrive.
 func TestSlowSnapshotIsNotCutOff(t *testing.T) {
-	waited := make(chan error, 1)
-	node := &fakeNode{snapshot: func(ctx context.Context) (*Snapshot, error) {
-		select {
-		case <-ctx.Done():
-			waited <- ctx.Err()
-		case <-time.After(300 * time.Millisecond): // stands for a large tree
-			waited <- nil
-		}
-		return fileOf("x"), nil
-	}}
-	s := New(Options{Node: node, SnapshotEnabled: true})
-	s.http.ReadTimeout, s.http.ReadHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
-	status, _ := say(t, serveOn(t, s), "GET /commands/snapshot HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n")
-	require.Equal(t, "HTTP/1.1 200 OK", status)
-	require.NoError(t, <-waited)
+	synctest.Test(t, func(t *testing.T) {
+		const large = 3 * requestTimeout // to write
+		var cut error
+		node := &fakeNode{snapshot: func(ctx context.Context) (*Snapshot, error) {
+			time.Sleep(large)
+			cut = ctx.Err()
+			return fileOf("x"), nil
+		}}
+		ln := servePipes(t, New(Options{Node: node, SnapshotEnabled: true}))
+		status, took := ln.say(t, "GET /commands/snapshot HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n")
+		require.Equal(t, "HTTP/1.1 200 OK", status)
+		require.Equal(t, large, took)
+		require.NoError(t, cut)
+	})
 }
 
 // A client that asks and asks and never reads is cut off, whatever it asks for.
 func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
-	large := strings.Repeat("x", 32<<20)
-	node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) { return fileOf(large), nil }}
-	s := New(Options{Node: node, SnapshotEnabled: true})
-	s.patience = 100 * time.Millisecond
-	addr := serveOn(t, s)
 	for _, path := range []string{"/commands/stats", "/commands", "/none", "/commands/snapshot"} {
-		nc, err := net.Dial("tcp", addr)
-		require.NoError(t, err)
-		require.NoError(t, nc.(*net.TCPConn).SetReadBuffer(4096))
-		request := []byte(strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n", 1000))
-		for err == nil { // the server may be slow, but it must not stand still
-			require.NoError(t, nc.SetWriteDeadline(time.Now().Add(20*time.Second)))
-			_, err = nc.Write(request)
-		}
-		var timeout net.Error
-		require.False(t, errors.As(err, &timeout) && timeout.Timeout(), "%s: the server still holds the connection: %v", path, err)
-		require.NoError(t, nc.Close())
+		synctest.Test(t, func(t *testing.T) {
+			node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) { return fileOf(strings.Repeat("x", 4*pieceBytes)), nil }}
+			ln := servePipes(t, New(Options{Node: node, SnapshotEnabled: true}))
+			nc, err := ln.dial(t.Context())
+			require.NoError(t, err)
+			began := time.Now()
+			_, err = io.WriteString(nc, strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n", 1000))
+			require.ErrorIs(t, err, io.ErrClosedPipe)
+			require.Equal(t, answerTimeout, time.Since(began), path)
+			require.NoError(t, nc.Close())
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 		s.logRefusal("the command restore is asked too often: admin.rateLimiterIntervalInMS", r, zap.Duration("interval", s.restores.every))
 		return answer{status: http.StatusTooManyRequests}
 	}
-	zxid, err := s.o.Node.Restore(r.Context(), &patient{of: http.NewResponseController(w), r: r.Body, pieces: s.patience})
+	zxid, err := s.o.Node.Restore(r.Context(), &patient{of: http.NewResponseController(w), r: r.Body, pieces: answerTimeout})
 	switch {
 	case errors.Is(err, ErrCannotRestore):
 		s.logRefusal("Restore command is refused", r, zap.Error(err))

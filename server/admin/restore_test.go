@@ -1,12 +1,16 @@
 package admin
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -89,43 +93,38 @@ func TestRestoreRateLimit(t *testing.T) {
 
 // A snapshot may take longer to arrive than a request may, as long as it goes on arriving.
 func TestSlowRestoreIsNotCutOff(t *testing.T) {
-	read := make(chan string, 1)
-	s := New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
-		b, err := io.ReadAll(r)
-		read <- string(b)
-		return 1, err
-	}}})
-	s.http.ReadTimeout, s.http.ReadHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
-	addr := serveOn(t, s)
-	body, w := io.Pipe()
-	go func() {
-		for range 4 {
-			_, _ = io.WriteString(w, "piece")
-			time.Sleep(40 * time.Millisecond) // a slow client
-		}
-		w.Close()
-	}()
-	r, err := http.NewRequest(http.MethodPost, "http://"+addr+"/commands/restore", body)
-	require.NoError(t, err)
-	r.Header.Set("Authorization", "ip")
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
-	require.NoError(t, err)
-	resp.Body.Close()
-	require.Equal(t, 200, resp.StatusCode)
-	require.Equal(t, strings.Repeat("piece", 4), <-read)
+	synctest.Test(t, func(t *testing.T) {
+		var read string
+		ln := servePipes(t, New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
+			b, err := io.ReadAll(r)
+			read = string(b)
+			return 1, err
+		}}}))
+		r, err := http.NewRequest(http.MethodPost, "http://x/commands/restore",
+			&pieces{pause: answerTimeout - time.Nanosecond, left: []string{"a", "slow", "client"}})
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "ip")
+		transport := &http.Transport{DisableKeepAlives: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return ln.dial(ctx) }}
+		resp, err := (&http.Client{Transport: transport}).Do(r)
+		require.NoError(t, err)
+		resp.Body.Close()
+		require.Equal(t, 200, resp.StatusCode)
+		require.Equal(t, "aslowclient", read)
+	})
 }
 
 // A client that stops in the middle of a snapshot is cut off.
 func TestRestoreThatStopsIsCutOff(t *testing.T) {
-	failed := make(chan error, 1)
-	s := New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
-		_, err := io.ReadAll(r)
-		failed <- err
-		return 0, err
-	}}})
-	s.patience = 50 * time.Millisecond
-	status, took := say(t, serveOn(t, s), "POST /commands/restore HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\nContent-Length: 1000\r\n\r\npiece")
-	require.Error(t, <-failed)
-	require.Contains(t, []string{"HTTP/1.1 500 Internal Server Error", ""}, status)
-	require.Less(t, took, answerTimeout)
+	synctest.Test(t, func(t *testing.T) {
+		var failed error
+		ln := servePipes(t, New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
+			_, failed = io.ReadAll(r)
+			return 0, failed
+		}}}))
+		status, took := ln.say(t, "POST /commands/restore HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\nContent-Length: 1000\r\n\r\npiece")
+		require.ErrorIs(t, failed, os.ErrDeadlineExceeded)
+		require.Contains(t, []string{"HTTP/1.1 500 Internal Server Error", ""}, status)
+		require.Equal(t, answerTimeout, took)
+	})
 }

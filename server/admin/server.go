@@ -53,7 +53,6 @@ type Server struct {
 	commands  map[string]*command // by name and alias
 	names     []string            // of the commands, sorted
 	running   chan struct{}       // a token for each command that gathers its answer
-	patience  time.Duration       // answerTimeout
 	snapshots interval
 	restores  interval
 	refusals  interval // of refusals that are logged
@@ -73,7 +72,7 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, running: make(chan struct{}, commandsMax), patience: answerTimeout,
+	s := &Server{o: o, running: make(chan struct{}, commandsMax),
 		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}, refusals: interval{every: time.Second}}
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for levels that do not exist
@@ -156,7 +155,7 @@ func (s *Server) takesBody(r *http.Request) bool {
 // extend gives the client answerTimeout from now to take what is written to w. Every answer begins with it: a client that
 // does not read must not keep its connection.
 func (s *Server) extend(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.patience)) // not every writer has one
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // not every writer has one
 }
 
 // onlyGet runs serve for the methods GET and HEAD, and refuses others.

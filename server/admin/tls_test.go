@@ -3,9 +3,9 @@ package admin
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -97,12 +97,15 @@ func TestCertificateIsACredential(t *testing.T) {
 // A connection that says nothing holds up nobody, and ends with the listener.
 func TestUnifiedPortDoesNotWaitForTheSilent(t *testing.T) {
 	own := pki.NewCA("admin").Issue(pki.Options{Hosts: []string{"localhost"}})
-	addr := serveOn(t, New(Options{Node: &fakeNode{}, Plain: true, TLS: &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}}}))
-	silent, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	status, took := say(t, addr, get+"\r\n")
-	require.Equal(t, "HTTP/1.1 200 OK", status)
-	require.Less(t, took, requestTimeout)
-	require.NoError(t, silent.Close())
+	synctest.Test(t, func(t *testing.T) {
+		ln := servePipes(t, New(Options{Node: &fakeNode{}, Plain: true, TLS: &tls.Config{
+			Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}}}))
+		silent, err := ln.dial(t.Context())
+		require.NoError(t, err)
+		synctest.Wait()
+		status, took := ln.say(t, get+"\r\n")
+		require.Equal(t, "HTTP/1.1 200 OK", status)
+		require.Zero(t, took)
+		require.NoError(t, silent.Close())
+	})
 }
