@@ -37,17 +37,47 @@ func (k watchKind) takes(t EventType) bool {
 // is lost. Both survive reconnects. All methods may be called concurrently.
 type Watch struct {
 	set  *watchSet
-	path string   // as the server knows it
-	to   Receiver // an eventQueue, unless the caller has a Receiver
+	path string // as the server knows it
 
 	// Guarded by set.mu.
-	next     *Watch      // of the same path
-	stop     func() bool // unties a persistent watch from its context
+	to       Receiver // eventQueue of a persistent watch, single of a one-shot one that needs it, or what the caller has given
+	next     *Watch   // of the same path
 	kind     watchKind
-	isShared bool // to belongs to others too and stays open
+	isShared bool // to belongs to others too and stays open; never changes
 	isActive bool // the server has it
 	isOver   bool
 }
+
+// channel returns the watch's own channel. That of a one-shot watch is made when it is first needed: a client may have very many of
+// which few are waited for one by one. REQUIRES: set.mu, and that the events do not go to a Receiver of the caller.
+func (w *Watch) channel() chan Event {
+	switch q := w.to.(type) {
+	case *eventQueue:
+		return q.ch
+	case single:
+		return q
+	}
+	ch := make(single, 1)
+	if w.isOver {
+		close(ch)
+	}
+	w.to = ch
+	return ch
+}
+
+// receive delivers an event. REQUIRES: set.mu.
+func (w *Watch) receive(e Event) {
+	if w.to == nil {
+		w.channel()
+	}
+	w.to.Receive(e)
+}
+
+// single is the queue of a one-shot watch, which has one event in its life.
+type single chan Event
+
+// Receive adds the event.
+func (q single) Receive(e Event) { q <- e }
 
 // Receiver takes the events of one-shot watches in place of their channels: of many watches in one place, or into a channel of
 // the caller's own kind. The last event of a watch whose session or client ends is WatchLost.
@@ -60,6 +90,7 @@ type Receiver interface {
 // Invariant: at most limit events, one WatchOverflow and one final event are in ch, so that sending never blocks.
 type eventQueue struct {
 	ch         chan Event
+	stop       func() bool // unties the watch from its context; nil if it is not tied
 	err        error
 	limit      int32
 	overflowed bool // a WatchOverflow is in ch, or was the last to be received
@@ -69,9 +100,6 @@ type eventQueue struct {
 func newEventQueue(limit int) *eventQueue {
 	return &eventQueue{ch: make(chan Event, limit+2), limit: int32(limit)}
 }
-
-// newSingleQueue is for a watch with one event in its life.
-func newSingleQueue() *eventQueue { return &eventQueue{ch: make(chan Event, 1), limit: 1} }
 
 // Receive adds an event, or says once that it could not.
 func (q *eventQueue) Receive(e Event) {
@@ -100,10 +128,12 @@ func (q *eventQueue) overflow(set *watchSet, path string) {
 
 // C returns the channel of events. It is closed after the last one. It is nil if the events go to a Receiver.
 func (w *Watch) C() <-chan Event {
-	if q, ok := w.to.(*eventQueue); ok {
-		return q.ch
+	if w.isShared {
+		return nil
 	}
-	return nil
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	return w.channel()
 }
 
 // Path returns the watched path.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -243,4 +244,68 @@ func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
 	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
 	_, err = c.Watch(ctx, "/", WatchNode)
 	require.ErrorIs(t, err, ErrUnimplemented)
+}
+
+// A one-shot watch is the size of a record, and has no channel until somebody asks for one.
+func TestOneShotWatchIsSmall(t *testing.T) {
+	require.LessOrEqual(t, reflect.TypeFor[Watch]().Size(), uintptr(64))
+	s := newWatchSet("")
+	const n = 1000
+	paths := make([]string, n)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("/%d", i)
+	}
+	kept := make([]*Watch, 0, n)
+	allocs := testing.AllocsPerRun(1, func() {
+		kept = kept[:0]
+		for _, path := range paths {
+			kept = append(kept, s.add(path, watchData, nil, false))
+		}
+	})
+	require.Less(t, allocs, 1.1*n, "the watch, and a share of the map")
+	require.Nil(t, kept[0].to)
+}
+
+// Whenever the channel of a one-shot watch is asked for, it holds what it has to.
+func TestChannelOfAOneShotWatch(t *testing.T) {
+	type end struct {
+		name string
+		end  func(s *watchSet, w *Watch)
+		want []Event
+		err  error
+	}
+	for _, e := range []end{
+		{"fires", func(s *watchSet, w *Watch) { s.fire(NodeDeleted, []byte("/a"), 7) }, []Event{{NodeDeleted, "/a", 7, nil}}, nil},
+		{"closed", func(s *watchSet, w *Watch) { w.Close() }, nil, nil},
+		{"session lost", func(s *watchSet, w *Watch) { s.sessionLost(ErrSessionExpired) },
+			[]Event{{WatchLost, "/a", -1, ErrSessionExpired}}, ErrSessionExpired},
+		{"client closed", func(s *watchSet, w *Watch) { s.close(ErrClosed) }, []Event{{WatchLost, "/a", -1, ErrClosed}}, ErrClosed},
+	} {
+		for _, isEarly := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/early=%v", e.name, isEarly), func(t *testing.T) {
+				s := newWatchSet("")
+				s.remove = func(string) {}
+				w := s.add("/a", watchData, nil, false)
+				s.activate(w)
+				var early <-chan Event
+				if isEarly {
+					early = w.C()
+					require.Empty(t, early)
+				}
+				e.end(s, w)
+				if isEarly {
+					require.Equal(t, early, w.C())
+				}
+				require.Equal(t, w.C(), w.C())
+				var got []Event
+				for e := range w.C() {
+					got = append(got, e)
+				}
+				require.Equal(t, e.want, got)
+				require.Equal(t, e.err, w.Err())
+				w.Close() // again
+				require.Equal(t, e.err, w.Err())
+			})
+		}
+	}
 }

@@ -27,7 +27,7 @@ func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Re
 	if len(to) > 0 {
 		cl.watch = c.watches.add(path, kind, to[0], true)
 	} else {
-		cl.watch = c.watches.add(path, kind, newSingleQueue(), false)
+		cl.watch = c.watches.add(path, kind, nil, false)
 	}
 	return cl, nil
 }
@@ -102,7 +102,7 @@ func (c *Client) watchFor(ctx, life context.Context, path string, mode WatchMode
 		return nil, err
 	}
 	stop := context.AfterFunc(life, func() { c.watches.drop(w, true) })
-	c.watches.tie(w, stop)
+	c.watches.tie(w, queue, stop)
 	return w, nil
 }
 

@@ -27,7 +27,7 @@ func newWatchSet(chroot string) *watchSet {
 	return &watchSet{chroot: chroot, paths: map[string]*Watch{}}
 }
 
-// add registers a watch that the server does not have yet. path is the caller's.
+// add registers a watch that the server does not have yet. path is the caller's; to may be nil for a one-shot watch.
 func (s *watchSet) add(path string, kind watchKind, to Receiver, isShared bool) *Watch {
 	w := &Watch{set: s, path: joinChroot(s.chroot, path), kind: kind, to: to, isShared: isShared}
 	s.mu.Lock()
@@ -42,10 +42,10 @@ func (s *watchSet) add(path string, kind watchKind, to Receiver, isShared bool) 
 }
 
 // tie lets the watch untie itself from its context when it ends.
-func (s *watchSet) tie(w *Watch, stop func() bool) {
+func (s *watchSet) tie(w *Watch, q *eventQueue, stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w.stop = stop
+	q.stop = stop
 	if w.isOver {
 		stop()
 	}
@@ -113,23 +113,39 @@ func (s *watchSet) unlink(w *Watch) {
 
 // end closes the queue of a watch, after a last event if there is a reason. REQUIRES: mu.
 func (s *watchSet) end(w *Watch, err error) {
-	w.isOver, w.isActive = true, false
-	if w.stop != nil {
-		w.stop()
+	if err != nil {
+		s.sayLost(w, err)
 	}
+	w.isOver, w.isActive = true, false
 	if w.isShared {
-		if err != nil {
-			w.to.Receive(s.lost(w.path, err))
-		}
 		return
 	}
-	q := w.to.(*eventQueue) // what is not shared is the watch's own
-	if err != nil {
-		q.err = err
-		q.ch <- s.lost(w.path, err)
+	switch q := w.to.(type) {
+	case single:
+		close(q)
+	case *eventQueue:
+		if q.stop != nil {
+			q.stop()
+		}
+		q.closed = true
+		close(q.ch)
 	}
-	q.closed = true
-	close(q.ch)
+}
+
+// sayLost delivers the last event of a watch, and keeps its reason for Err. REQUIRES: mu.
+func (s *watchSet) sayLost(w *Watch, err error) {
+	e := s.lost(w.path, err)
+	if w.isShared {
+		w.to.Receive(e)
+		return
+	}
+	ch := w.channel()
+	ch <- e
+	if q, ok := w.to.(*eventQueue); ok {
+		q.err = err
+	} else {
+		w.to = &eventQueue{ch: ch, err: err}
+	}
 }
 
 // lost is the event of a watch that could not be kept.
@@ -153,7 +169,7 @@ func (s *watchSet) fire(t EventType, path []byte, zxid Zxid) {
 	for w := first; w != nil; {
 		next := w.next
 		if w.isActive && w.kind.takes(t) {
-			w.to.Receive(e)
+			w.receive(e)
 			if w.kind.isOneShot() {
 				s.unlink(w)
 				s.end(w, nil)
