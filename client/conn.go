@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 const (
 	outputBytesMax  = 8 << 20   // encoded requests that may wait for the socket
 	outputBytesKept = 256 << 10 // a larger buffer is given up once it is written
+	promptBytesMax  = 4 << 10   // a larger request is never written by its caller
 )
 
 // errMoved ends a connection because a better server was found.
@@ -22,6 +24,7 @@ var errMoved = errors.New("client: moving to a server with quorum")
 
 // conn is one connection of a session, from its greeting to its end. Two goroutines serve it: the reader (run) and the writer. A
 // call is pushed by its caller, handed to the socket by the writer together with all others that wait, and completed by the reader.
+// A small call that is alone on the connection is written by its caller: to wake the writer costs more than the write.
 type conn struct {
 	nc       net.Conn
 	addr     string
@@ -32,21 +35,26 @@ type conn struct {
 	onAuth   func(*authCall, proto.ErrCode) error
 	contact  contact
 	timeout  time.Duration
+	isPrompt bool          // the socket takes a few bytes without blocking while nothing is on its way
 	rearming int           // setWatches without an answer; owned by the reader
 	heard    time.Time     // when the deadline of the socket was moved; owned by the reader, as known
 	known    time.Duration // the contact's latest then
 
-	wake chan struct{} // capacity 1: out is not empty
+	wake chan struct{} // capacity 1: out is not empty, or a heartbeat is due
 	gone chan struct{} // closed when the connection is dead
 
-	mu      sync.Mutex
-	out     []byte        // frames for the socket
-	pending ring          // calls without an answer, in the order of their xids
-	sent    int           // how many of them, from the head, the socket has been given
-	auths   []*authCall   // auth packets without an answer
-	xid     int32         // of the last call
-	err     error         // why the connection is dead
-	room    chan struct{} // closed when a full conn has room again; nil if nobody waits
+	mu        sync.Mutex
+	out       []byte        // frames for the socket
+	spare     []byte        // the buffer that was written last
+	pending   ring          // calls without an answer, in the order of their xids
+	sent      int           // how many of them, from the head, the socket has been given
+	isWriting bool          // somebody is at the socket, and will look at out again
+	isShared  bool          // more than one call was waiting for its answer at the last write
+	written   time.Time     // when the last write began
+	auths     []*authCall   // auth packets without an answer
+	xid       int32         // of the last call
+	err       error         // why the connection is dead
+	room      chan struct{} // closed when a full conn has room again; nil if nobody waits
 }
 
 // authCall is an auth packet without an answer; done is nil for those that the client repeats on every connection.
@@ -58,7 +66,17 @@ type authCall struct {
 func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.Duration, cfg *config) *conn {
 	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: contact{began: began}, timeout: timeout, wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	cn.in.src = (*deadlineReader)(cn)
+	cn.isPrompt, cn.written = isTCP(nc), time.Now()
 	return cn
+}
+
+// isTCP reports whether a connection is TCP, with or without TLS. Others may block until somebody reads.
+func isTCP(nc net.Conn) bool {
+	if secure, ok := nc.(*tls.Conn); ok {
+		nc = secure.NetConn()
+	}
+	_, ok := nc.(*net.TCPConn)
+	return ok
 }
 
 // push queues a call. If the connection is dead it returns its error and the call was not taken; if it is full, a channel
@@ -77,12 +95,17 @@ func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 		cn.mu.Unlock()
 		return room, nil
 	}
-	err = cn.add(cl)
-	cn.mu.Unlock()
-	if err != nil {
+	if err = cn.add(cl); err != nil {
+		cn.mu.Unlock()
 		return nil, err
 	}
-	cn.signal()
+	isOthers := cn.isWriting
+	isMine := !isOthers && cn.isPrompt && cn.pending.n == 1 && !cn.isShared && len(cn.out) <= promptBytesMax
+	cn.isWriting = isOthers || isMine
+	cn.mu.Unlock()
+	if !isOthers && (!isMine || cn.flush()) {
+		cn.signal()
+	}
 	return nil, nil
 }
 
@@ -198,59 +221,79 @@ func (cn *conn) drain() {
 	}
 }
 
-// write hands everything that waits to the socket in one write, and sends a heartbeat when a third of the session timeout
-// has passed without one.
+// write has everything that waits handed to the socket, and sends a heartbeat when a third of the session timeout has passed without
+// a write.
 func (cn *conn) write() {
 	every := cn.timeout / 3
 	timer := time.NewTimer(every)
 	defer timer.Stop()
-	last := time.Now()
-	var spare []byte
-	isShared := false // more than one call was waiting for its answer at the last write
 	for {
 		select {
 		case <-cn.gone:
 			return
 		case <-timer.C:
-			if idle := time.Since(last); idle < every {
+			cn.mu.Lock()
+			idle := time.Since(cn.written)
+			cn.mu.Unlock()
+			if idle < every {
 				timer.Reset(every - idle)
 				continue
 			}
 			timer.Reset(every)
 			cn.ping()
 		case <-cn.wake:
-			// Callers that are about to push get their turn first, so that one write carries the requests of all. A single
-			// caller is not made to wait for others: to step back wakes a thread.
-			if isShared {
-				runtime.Gosched()
-			}
 		}
-		now := time.Now() // before anything is written
-		cn.mu.Lock()
-		batch := cn.out
-		cn.out = spare[:0]
-		newest := cn.xid
-		if cn.sent == cn.pending.n {
-			newest = 0 // no call is new
-		}
-		cn.contact.writing(newest, now)
-		cn.sent = cn.pending.n
-		isShared = cn.pending.n > 1
-		cn.mu.Unlock()
-		if len(batch) == 0 {
-			spare = batch
-			continue
-		}
-		last = now
-		_ = cn.nc.SetWriteDeadline(last.Add(2 * every))
-		if _, err := cn.nc.Write(batch); err != nil {
-			cn.fail(fmt.Errorf("client: write to %s: %w", cn.addr, err))
-			return
-		}
-		if spare = batch; cap(spare) > outputBytesKept {
-			spare = nil
+		for cn.begin() {
+			cn.flush()
 		}
 	}
+}
+
+// begin sets isWriting if something waits and nobody else is at the socket. Callers that are about to push get their turn first, so
+// that one write carries the requests of all. A single caller is not made to wait for others: to step back wakes a thread.
+func (cn *conn) begin() bool {
+	cn.mu.Lock()
+	if cn.isWriting || len(cn.out) == 0 {
+		cn.mu.Unlock()
+		return false
+	}
+	cn.isWriting = true
+	isShared := cn.isShared
+	cn.mu.Unlock()
+	if isShared {
+		runtime.Gosched()
+	}
+	return true
+}
+
+// flush hands everything that waits to the socket in one write, and reports whether something has come meanwhile.
+// REQUIRES: isWriting was set by the caller; flush takes it back, unless the connection is dead.
+func (cn *conn) flush() (more bool) {
+	now := time.Now() // before anything is written
+	cn.mu.Lock()
+	batch := cn.out
+	cn.out, cn.spare = cn.spare[:0], nil
+	newest := cn.xid
+	if cn.sent == cn.pending.n {
+		newest = 0 // no call is new
+	}
+	cn.contact.writing(newest, now)
+	cn.sent = cn.pending.n
+	cn.isShared = cn.pending.n > 1
+	cn.written = now
+	cn.mu.Unlock()
+	_ = cn.nc.SetWriteDeadline(now.Add(2 * cn.timeout / 3))
+	if _, err := cn.nc.Write(batch); err != nil {
+		cn.fail(fmt.Errorf("client: write to %s: %w", cn.addr, err))
+		return false
+	}
+	cn.mu.Lock()
+	defer cn.mu.Unlock()
+	cn.isWriting = false
+	if cap(batch) <= outputBytesKept {
+		cn.spare = batch
+	}
+	return len(cn.out) > 0
 }
 
 func (cn *conn) ping() {

@@ -34,7 +34,7 @@
 // connections coming, and the methods of Client are thin on top of it. Who owns what:
 //
 //	session goroutine   session's fields up to mu, hosts; it is the reader of the connection, and completes calls
-//	writer goroutine    the socket's output; one write for all requests that wait
+//	writer goroutine    the socket's output; one write for all requests that wait. A small request that is alone is written by its caller
 //	callers             a call until it is pushed, and after it is done
 //
 // Lock order: watchSet.mu -> session.mu -> conn.mu. None is held while waiting.
