@@ -65,7 +65,7 @@ func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	c.session.Store(sess)
 	time.Sleep(time.Millisecond) // let the monotonic clock move
 	postponed := s.clock.now()
-	s.tracker.postpone(postponed)
+	s.tracker.postpone(postponed, postponed)
 	c.packets = 1
 	c.account()
 	require.GreaterOrEqual(t, sess.heard.Load(), postponed)

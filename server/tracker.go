@@ -185,14 +185,14 @@ func (t *tracker) sweep(now int64) (expired []*session) {
 	return expired
 }
 
-// postpone gives every session its full timeout again, from now. It is for the time after this server itself
-// could not listen: its silence was ours.
-func (t *tracker) postpone(now int64) {
+// postpone lets time d, up to now, not count against any session. It is for the time in which this server itself could not
+// listen: its silence was ours. No session gets more than that, so that a busy machine puts off what must end, and not for ever.
+func (t *tracker) postpone(d, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.mu.sessions {
-		if !s.closing.Load() {
-			s.heard.Store(now)
+		if heard := s.heard.Load(); !s.closing.Load() {
+			s.heard.CompareAndSwap(heard, max(heard, min(heard+d, now))) // one that is heard of meanwhile needs nothing
 		}
 	}
 }

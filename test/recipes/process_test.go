@@ -29,8 +29,13 @@ const lockerVariable = "WARREN_TEST_LOCKER"
 const lockPath = "/locks/register"
 
 // runLocker takes the lock again and again and adds one to the register while it holds it, until the register is gone. It does not look
-// at the Context of its Hold: the register is what must tell.
+// at the Context of its Hold: the register is what must tell. It ends with its input, which is its parent's: whatever becomes of the
+// test, no locker stays behind.
 func runLocker(run string) (code int) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
 	servers, register, _ := strings.Cut(run, " ")
 	nc, err := net.Dial("tcp", register)
 	if err != nil {
@@ -181,7 +186,19 @@ type lockers struct {
 	*testing.T
 	*registry
 	environment string
-	processes   map[int]*exec.Cmd
+	processes   map[int]*locker
+}
+
+// locker is a process, and what keeps it alive.
+type locker struct {
+	*exec.Cmd
+	life io.Closer
+}
+
+// end waits for a process that was told to end.
+func (p *locker) end() {
+	_ = p.Wait() // it was killed
+	_ = p.life.Close()
 }
 
 // spawn starts one more.
@@ -189,8 +206,10 @@ func (l *lockers) spawn() {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), l.environment)
 	cmd.Stderr = os.Stderr
+	life, err := cmd.StdinPipe()
+	require.NoError(l, err)
 	require.NoError(l, cmd.Start())
-	l.processes[cmd.Process.Pid] = cmd
+	l.processes[cmd.Process.Pid] = &locker{cmd, life}
 }
 
 // kill ends one, which holds the lock or has just done so.
@@ -198,12 +217,12 @@ func (l *lockers) kill(pid int) {
 	cmd := l.processes[pid]
 	delete(l.processes, pid)
 	if l.Failed() { // show what it waits for
+		_ = cmd.Process.Signal(syscall.SIGCONT)
 		_ = cmd.Process.Signal(syscall.SIGQUIT)
-		_ = cmd.Wait()
-		return
+	} else {
+		require.NoError(l, cmd.Process.Kill())
 	}
-	require.NoError(l, cmd.Process.Kill())
-	_ = cmd.Wait() // it was killed
+	cmd.end()
 }
 
 // next waits until somebody has read, which takes a session timeout if the holder before was killed.
@@ -252,7 +271,7 @@ func TestLockersThatAreKilledAndStopped(t *testing.T) {
 	n := startTrouble(t, seed, 5000)
 	r := rand.New(rand.NewPCG(seed, 1))
 	g := newRegistry(t)
-	l := &lockers{t, g, lockerVariable + "=" + n.ConnectString() + " " + g.listener.Addr().String(), map[int]*exec.Cmd{}}
+	l := &lockers{t, g, lockerVariable + "=" + n.ConnectString() + " " + g.listener.Addr().String(), map[int]*locker{}}
 	end := sync.OnceFunc(func() {
 		for pid := range l.processes {
 			l.kill(pid)
@@ -286,6 +305,7 @@ func TestLockersThatAreKilledAndStopped(t *testing.T) {
 		next = reads + 1 + r.IntN(15)
 	}
 	end()
+	n.calm()
 	value, refused := g.Final()
 	t.Logf("%d grants, %d kills, %d stops, %d updates, %d refused; faults: %v", reads, kills, stops, value, refused, n.faults)
 	require.GreaterOrEqual(t, refused, stops)
