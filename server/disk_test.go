@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zaptest"
 
@@ -34,7 +36,17 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
 	cfg.DiskWatermark.Bytes = 256 << 10
 	fs.SetCapacity(1 << 20)
-	addr, _ := start(t, cfg, memOptions(t, fs))
+	o := memOptions(t, fs)
+	o.Registry = prometheus.NewRegistry()
+	addr, _ := start(t, cfg, o)
+	full := func() float64 {
+		families, err := o.Registry.Gather()
+		require.NoError(t, err)
+		i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_disk_full" })
+		require.GreaterOrEqual(t, i, 0)
+		return families[i].Metric[0].GetGauge().GetValue()
+	}
+	require.Zero(t, full())
 	c := dial(t, addr, wire.Options{TimeoutMs: 60_000})
 	_, err := c.Create("/kept", []byte("x"), proto.ModePersistent)
 	require.NoError(t, err)
@@ -49,6 +61,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 		}
 		require.Less(t, acknowledged, 100, "the disk must fill up")
 	}
+	require.Equal(t, 1.0, full())
 	_, _, err = c.GetData("/kept", false)
 	require.NoError(t, err)
 	require.NoError(t, c.Ping())

@@ -24,6 +24,7 @@ type following struct {
 	syncs   fifo[proto.SessionID] // whose sync the leader answers next
 	renewed map[proto.SessionID]*resumption
 
+	refuses  bool                       // the leader refuses writes, because there is no room for them: see room.go
 	answered fifo[answeredSync]         // syncs that wait for the txns before them
 	scratch  struct{ data, ids []byte } // of the packet that is being made
 }
@@ -78,7 +79,7 @@ func (f *following) request(b *batch, r *request) bool {
 	switch {
 	case r.session.closing.Load():
 		w.here, w.item.drop = true, true
-	case s.guard.full() && r.op != proto.OpCloseSession && r.op != proto.OpCreateSession && r.op != proto.OpSync:
+	case r.op != proto.OpCloseSession && r.op != proto.OpCreateSession && r.op != proto.OpSync && f.noRoom():
 		w.here, w.item.err = true, proto.ErrNotReadOnly
 		s.metrics.refusedDiskFull.Inc()
 	case s.waitedTooLong(r.op, b.received):
@@ -161,6 +162,8 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 			delete(f.renewed, id)
 			f.renew(w, valid, p.Zxid)
 		}
+	case proto.PacketPing:
+		f.refuses = saysNoRoom(p.Data)
 	case proto.PacketSync:
 		if f.syncs.len() == 0 {
 			f.m.srv.log.Warn("the leader answers a sync that nobody has asked for")

@@ -4,10 +4,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 )
 
-// guard watches the free space of the disks. Below the watermark, clients' writes are refused
+// guard watches the free space of the disks. Below the watermark, clients' writes are refused (in an ensemble: see room.go)
 // with NotReadOnly, which every client knows, while reads and sessions go on: the ends and beginnings of sessions still fit into
 // what is left. When space returns, writes are accepted again without anybody's help.
 type guard struct {
@@ -23,6 +24,14 @@ const guardInterval = 500 * time.Millisecond
 func newGuard(s *Server) *guard {
 	g := &guard{srv: s, dirs: s.dirs()}
 	g.check()
+	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "warren_server_disk_full", Help: "1 while a data directory has less free space than the watermark: make room.",
+	}, func() float64 {
+		if g.full() {
+			return 1
+		}
+		return 0
+	}))
 	return g
 }
 
@@ -41,6 +50,12 @@ func (g *guard) wrote(n int) {
 
 // markFull refuses writes from now until the next look at the disk finds room.
 func (g *guard) markFull() { g.low.Store(true) }
+
+// stuck reports whether the log waits for room.
+func (g *guard) stuck() bool {
+	since := g.srv.logStalled.Load()
+	return since != 0 && g.full() && g.srv.clock.now()-since > int64(retryAfter)
+}
 
 func (g *guard) run() {
 	ticker := time.NewTicker(guardInterval)
@@ -74,10 +89,10 @@ func (g *guard) check() {
 	}
 	if was := g.low.Swap(low); was != low {
 		if low {
-			g.srv.log.Error("disk is almost full: refusing writes; free space on the data directories and they are accepted again",
+			g.srv.log.Error("disk is almost full: refusing writes, unless enough other servers of an ensemble have room; free space on the data directories",
 				zap.Strings("dirs", g.dirs))
 		} else {
-			g.srv.log.Info("disk has room again: accepting writes")
+			g.srv.log.Info("disk has room again")
 		}
 	}
 }

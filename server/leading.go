@@ -29,6 +29,7 @@ type leading struct {
 	chunk    []byte    // where payloads are written; what was written is never changed
 	req      datatree.Request
 	refused  bool // the core takes no more proposals in this role: what it has not taken ends with it
+	refuses  bool // clients' writes, because there is no room for them: see room.go
 
 	unasked []unasked                    // syncs that the core does not know yet
 	token   uint64                       // of the last sync
@@ -121,6 +122,7 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 		l.take(&w)
 	case proto.PacketPing:
 		l.m.srv.tracker.touched(p.Data, l.m.srv.clock.now())
+		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 	case proto.PacketRevalidate:
 		l.m.srv.metrics.quorum.revalidations.Inc()
 		r := proto.NewReader(p.Data)
@@ -290,7 +292,7 @@ func (l *leading) prepare(w *write) {
 		l.between(it)
 		return
 	case w.op == proto.OpCreateSession || w.op == proto.OpCloseSession || w.session == 0:
-	case s.guard.full():
+	case l.refuses || s.guard.full():
 		code = proto.ErrNotReadOnly
 		s.metrics.refusedDiskFull.Inc()
 	case w.conn != nil && s.waitedTooLong(w.op, w.at):

@@ -49,7 +49,7 @@ type member struct {
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
 	orphans   []zab.LinkID        // links that are gone, and whose received states the core may have asked for
-	warren    map[zab.LinkID]bool // of learners: whether they are Warren
+	warren    map[zab.LinkID]bool // whether the server on a link is Warren
 	touched   []*peers.Link       // have output that is not flushed
 	waiting   []*batch            // requests that were not looked at yet
 	role      role                // what is done with requests; nil while the server does not serve
@@ -57,6 +57,7 @@ type member struct {
 	since     time.Time           // when the present role began
 	lookedAt  time.Time           // when the search for a leader began
 	published time.Time           // when others was stored
+	yielded   time.Time           // when this server last handed over for lack of room
 	lost      time.Time           // when the last service ended; zero before the first
 	early     []event             // what came for the role while it was opening
 	resumes   []*resumption       // the same
@@ -181,7 +182,7 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 				m.early = append(m.early, event{link: l, packets: batch[:1]})
 			}
 		}
-		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo {
+		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			m.warren[l.ID] = msg.Warren
 		}
 		if ok {

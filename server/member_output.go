@@ -69,10 +69,12 @@ func (m *member) send(messages []zab.Message) {
 			m.srv.metrics.quorum.snaps.Inc()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
-			if m.status.State == zab.Leading {
+			if lead, ok := m.role.(*leading); ok && lead.refuses && m.warren[l.ID] {
+				l.SendPacket(&peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: noRoom[:]})
+			} else if m.status.State == zab.Leading {
 				l.Send(msg)
 			} else {
-				l.SendPacket(m.pong(msg))
+				l.SendPacket(m.pong(msg, m.warren[l.ID]))
 			}
 		case zab.Diff, zab.Trunc:
 			m.srv.metrics.quorum.diffs.Inc()
@@ -90,8 +92,12 @@ func (m *member) send(messages []zab.Message) {
 }
 
 // pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
-func (m *member) pong(msg *zab.Message) *peers.Packet {
-	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: m.srv.tracker.appendTouched([]byte{})}
+func (m *member) pong(msg *zab.Message, warren bool) *peers.Packet {
+	data := m.srv.tracker.appendTouched([]byte{})
+	if warren && m.srv.guard.full() {
+		data = append(data, noRoom[:]...)
+	}
+	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
 // touch remembers that l has output.

@@ -23,7 +23,7 @@ type ensembleView struct {
 // viewEvery is how often the figures of learners are renewed.
 const viewEvery = 250 * time.Millisecond
 
-// publish renews the figures.
+// publish renews the figures, and what the leader knows of room.
 func (m *member) publish(now time.Time) {
 	if now.Sub(m.published) < viewEvery {
 		return
@@ -32,6 +32,7 @@ func (m *member) publish(now time.Time) {
 	v := &ensembleView{learners: m.core.Learners(nil)}
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
+		lead.takeStock(now)
 	}
 	m.others.Store(v)
 }

@@ -8,7 +8,7 @@
 // # The duties of the host
 //
 //  1. Give the core its inputs one at a time: Step for each message of a peer, Tick at a steady pace, Persisted, Propose, Sync,
-//     Accept, LinkUp, LinkDown, Heard, Streamed, PeerUp and HandOver. After one or several of them call Take and do what its
+//     Accept, LinkUp, LinkDown, Heard, Streamed, PeerUp, Unfit and HandOver. After one or several of them call Take and do what its
 //     Output says.
 //  2. Persist: make each write durable, in order; and in each the parts in the order of its fields, every part with its own
 //     fsync (of the file, and of the directory after create, rename and delete) before the next begins. Consecutive writes that
@@ -76,6 +76,6 @@
 //
 // message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is durable, and
 // promises. window.go, quorum.go: leaves. election.go, blank.go: who leads. link.go, leader.go, leadersync.go, broadcast.go,
-// sync.go, handover.go: a leader, in the order of the protocol. learner.go, learnersync.go: a follower or observer.
+// sync.go, fit.go, handover.go: a leader, in the order of the protocol. learner.go, learnersync.go: a follower or observer.
 // invariant.go: what must always hold.
 package zab

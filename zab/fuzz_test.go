@@ -115,6 +115,7 @@ func survive(t *testing.T, data []byte) {
 				c.HandOver(op>>7 == 1)
 			}
 			c.PeerUp(proto.ServerID(op>>4) % 5)
+			c.Unfit(proto.ServerID(op>>4)%5, op>>6 != 0)
 		case 9:
 			c.Streamed(links[int(byteAt())%len(links)], min(zxid(), c.window.last()))
 		default:

@@ -2,10 +2,10 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// HandOver ends the leadership of this server without an election: no more proposals are taken; when all are committed, the
-// follower with the most of them leads next, by agreement among the Warren servers. Java servers see their leader close. With
-// stop, or if this server does not lead, it takes no part in anything afterwards. Status.Stopped tells when it is over, and
-// the host must then send what is left and may end the process.
+// HandOver ends the leadership of this server without an election: no more proposals are taken; when all are committed, a
+// follower that has all of them leads next, by agreement among the Warren servers; one that is not unfit, if there is any. Java
+// servers see their leader close. With stop, or if this server does not lead, it takes no part in anything afterwards. Status.Stopped
+// tells when it is over, and the host must then send what is left and may end the process.
 func (c *Core) HandOver(stop bool) {
 	ld := &c.ld
 	if c.role == Leading && ld.stage >= leaderBarrier {
@@ -36,11 +36,14 @@ func (c *Core) tryHandOver() {
 			continue
 		}
 		able = able.with(l.voter)
-		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.cfg.Quorum.weighs(l.voter) && (nominee == nil || l.peer > nominee.peer) {
+		if !ld.stopping && ld.unfit.has(l.voter) {
+			continue // a fit one follows within a tickTime, or there is an election
+		}
+		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.cfg.Quorum.weighs(l.voter) && (nominee == nil || c.fitter(l, nominee)) {
 			nominee = l
 		}
 	}
-	if !c.cfg.Quorum.decides(able) || nominee == nil && ld.stopping {
+	if !c.cfg.Quorum.decides(able) || nominee == nil && (ld.stopping || ld.unfit.has(c.self)) {
 		return
 	}
 	next := c.cfg.ID // with a new epoch
@@ -56,6 +59,14 @@ func (c *Core) tryHandOver() {
 	}
 	c.deliver() // the clients of this server hear of all of it
 	c.endLeadership(next)
+}
+
+// fitter reports whether a is to lead rather than b, if both have everything.
+func (c *Core) fitter(a, b *link) bool {
+	if x, y := c.ld.unfit.has(a.voter), c.ld.unfit.has(b.voter); x != y {
+		return y
+	}
+	return a.peer > b.peer
 }
 
 // tickHandOver gives the search for a follower that has everything up after a tickTime. It reports whether the role has ended.

@@ -32,6 +32,8 @@ type leader struct {
 	proposed proto.Zxid            // last proposal; (epoch, 0) before the first
 	acked    [votersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
 
+	unfit voterSet // voters that should rather not lead
+
 	handing  bool // no more proposals: the leadership is handed over, or ends
 	stopping bool // and this server takes part in nothing after it
 	handedAt int64

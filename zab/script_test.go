@@ -231,6 +231,9 @@ func (s *script) command(name string, a args) {
 		}
 	case "handover":
 		s.core.HandOver(a["stop"] != "")
+	case "unfit": // unfit id=2 [no]
+		s.core.Unfit(proto.ServerID(a.int("id")), a["no"] == "")
+		s.printf("fit: quorum %v, successor %v", s.core.FitQuorum(), s.core.FitSuccessor())
 	default: // PROPOSAL link=1 from=3 txns=1.1-3
 		for t := Notification; int(t) < len(typeNames); t++ {
 			if t.String() == name {

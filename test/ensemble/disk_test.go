@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,8 +104,8 @@ func (c *chaos) full() {
 }
 
 // TestFullDisk fills the disk of a follower and then that of the leader, to the last byte, while clients work. With a full follower the
-// ensemble goes on. With a full leader writes are refused by a code that says so, or acknowledged and kept. When there is room again
-// all is as before, without a restart.
+// ensemble goes on. A full leader refuses writes by a code that says so until another server leads, and from then on the ensemble goes on.
+// When there is room again all is as before, without a restart.
 func TestFullDisk(t *testing.T) {
 	c := &chaos{t: t, voters: 3, began: time.Now()}
 	c.seed(printSeed(t))
@@ -130,64 +131,106 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// fullWriter sets one znode, in one session that moves when it has to, while a disk is full.
+type fullWriter struct {
+	path           string
+	addr           string
+	conn           *wire.Conn
+	number         int
+	acked, refused int
+	may            []string // what the znode may hold: the data of the last acknowledged write, and of later ones without an answer
+}
+
+// write makes one attempt.
+func (w *fullWriter) write(t testing.TB) {
+	t.Helper()
+	w.number++
+	data := fmt.Sprintf("%0500d", w.number)
+	_, err := w.conn.SetData(w.path, []byte(data), -1)
+	var code proto.ErrCode
+	switch {
+	case err == nil:
+		w.acked++
+		w.may = []string{data}
+	case errors.Is(err, proto.ErrNotReadOnly):
+		w.refused++
+		time.Sleep(10 * time.Millisecond)
+	case errors.As(err, &code):
+		require.NoError(t, err)
+	default: // the connection is gone with a leader
+		w.may = append(w.may, data)
+		o := w.conn.Resume()
+		o.Reply = patience
+		w.conn.Close()
+		require.Eventually(t, func() bool {
+			conn, err := wire.Dial(w.addr, o)
+			if err == nil {
+				w.conn = conn
+			}
+			return err == nil
+		}, 20*time.Second, 10*time.Millisecond)
+	}
+}
+
 // withFullDisk looks what becomes of writes while the disk of a server is full, and afterwards.
 func (c *chaos) withFullDisk(node *cluster.Node, leads bool) {
 	c.t.Helper()
-	other := c.nodes[node.ID()%c.voters]
-	conn, err := wire.Dial(other.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 5 * time.Second})
+	w := &fullWriter{path: fmt.Sprintf("/full%d", node.ID()), addr: c.nodes[node.ID()%c.voters].Addr()}
+	var err error
+	w.conn, err = wire.Dial(w.addr, wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 	require.NoError(c.t, err)
-	defer conn.Close()
-	path := fmt.Sprintf("/full%d", node.ID())
-	_, err = conn.Create(path, nil, proto.ModePersistent)
+	defer func() { w.conn.Close() }()
+	_, err = w.conn.Create(w.path, nil, proto.ModePersistent)
 	require.NoError(c.t, err)
 
 	require.NoError(c.t, c.disks[node.ID()].fill(0))
-	acked, refused := 0, 0
-	var last string
-	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); {
-		data := fmt.Sprintf("%0500d", acked+refused)
-		_, err := conn.SetData(path, []byte(data), -1)
-		switch {
-		case err == nil:
-			acked++
-			last = data
-		case errors.Is(err, proto.ErrNotReadOnly):
-			refused++
-			time.Sleep(10 * time.Millisecond)
-		default:
-			require.NoError(c.t, err, "a write while the disk of server %d is full (leader: %v)", node.ID(), leads)
-		}
+	began := time.Now()
+	for time.Since(began) < 2*time.Second {
+		w.write(c.t)
 	}
-	c.logf("the disk of server %d (leader: %v) was full: %d writes acknowledged, %d refused", node.ID(), leads, acked, refused)
 	if leads {
-		require.Positive(c.t, refused, "a leader without room refuses writes")
+		for w.refused = 0; c.certainLeader() == node; { // it logs until then, and may refuse
+			w.write(c.t)
+			require.Less(c.t, time.Since(began), 30*time.Second, "a leader without room hands over")
+		}
+		for w.acked = 0; w.acked == 0; {
+			w.write(c.t)
+			require.Less(c.t, time.Since(began), 30*time.Second, "the others are a quorum with room")
+		}
 	} else {
-		require.Positive(c.t, acked, "a follower without room does not hold up the others")
-		require.Zero(c.t, refused)
+		require.Positive(c.t, w.acked, "a follower without room does not hold up the others")
+		require.Zero(c.t, w.refused)
 	}
+	c.logf("the disk of server %d (leader: %v) was full: %d writes acknowledged, %d refused", node.ID(), leads, w.acked, w.refused)
 	require.Contains(c.t, strings.ToLower(node.Log()), "disk is", "server %d says what is wrong", node.ID())
 
 	require.NoError(c.t, c.disks[node.ID()].free())
 	require.Eventually(c.t, func() bool {
 		for _, at := range c.nodes {
-			again, err := wire.Dial(at.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 5 * time.Second})
-			if err != nil {
+			if !w.shows(at) {
 				return false
 			}
-			defer again.Close()
-			if again.Sync(path) != nil {
-				return false
-			}
-			data, _, err := again.GetData(path, false)
-			if err != nil || string(data) != last {
-				return false
-			}
-			if _, err := again.SetData(path, data, -1); err != nil {
-				return false
-			}
-			_ = again.CloseSession() // or it expires
 		}
 		return true
 	}, 20*time.Second, 50*time.Millisecond, "every server has the last acknowledged write and takes writes again")
-	require.NoError(c.t, conn.CloseSession())
+	require.NoError(c.t, w.conn.CloseSession())
+}
+
+// shows reports whether a server has what it must have, and takes writes.
+func (w *fullWriter) shows(at *cluster.Node) bool {
+	again, err := wire.Dial(at.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
+	if err != nil {
+		return false
+	}
+	defer again.Close()
+	if again.Sync(w.path) != nil {
+		return false
+	}
+	data, _, err := again.GetData(w.path, false)
+	if err != nil || !slices.Contains(w.may, string(data)) {
+		return false
+	}
+	_, err = again.SetData(w.path, data, -1)
+	_ = again.CloseSession() // or it expires
+	return err == nil
 }

@@ -137,6 +137,9 @@ func (f *faults) one(s *Sim) {
 		if n.up {
 			s.tracef("%d is to hand over", n.id)
 			s.Stats.HandOvers++
+			for _, other := range s.nodes {
+				n.core.Unfit(other.id, other.disk.full)
+			}
 			n.core.HandOver(s.chance(2))
 			n.drain()
 			f.later(s, long, n.start)

@@ -1,0 +1,125 @@
+package server_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// roomWatermark is the free space below which the servers of these tests say that they have no room.
+const roomWatermark = 1 << 20
+
+// withWatermark starts servers with a watermark on disks of any size.
+func withWatermark(t *testing.T, servers int) *embed.Ensemble {
+	t.Helper()
+	return embed.Start(t, embed.Options{TickTime: patient, Servers: servers, Observers: 1, Configure: func(_ int, c *config.Config) {
+		c.DiskWatermark.Bytes = roomWatermark
+	}})
+}
+
+// leave makes the disk of a server so small that so many bytes are free.
+func leave(e *embed.Ensemble, id int, free int64) { e.Disk(id).SetCapacity(e.Disk(id).Used() + free) }
+
+// untilAnswer sets the data of a znode at a server, with new connections if need be, until the answer is what is wanted.
+func untilAnswer(t *testing.T, e *embed.Ensemble, id int, path string, want proto.ErrCode) {
+	t.Helper()
+	until(t, want.Error(), func() bool {
+		c, err := wire.Dial(e.Addr(id), wire.Options{})
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_, err = c.SetData(path, []byte("x"), -1)
+		_ = c.CloseSession() // or it expires
+		if want == proto.OK {
+			return err == nil
+		}
+		return errors.Is(err, want)
+	})
+}
+
+// A leader without room hands over to a server that has some, and every server takes writes, the full one too: its disk is written to
+// whoever asks.
+func TestLeaderWithoutRoomHandsOver(t *testing.T) {
+	for name, free := range map[string]int64{"below the watermark": roomWatermark / 2, "not a byte": 0} {
+		t.Run(name, func(t *testing.T) {
+			e := withWatermark(t, 3)
+			full, _, _ := roles(t, e)
+			c := connect(t, e, full, wire.Options{})
+			fill(t, c, "/n", 10)
+			leave(e, full, free)
+			if free == 0 {
+				c.Send(wire.Create("/stuck", make([]byte, 1000), wire.OpenACL, proto.ModePersistent)) // its log waits for room
+			}
+			until(t, "another leader", func() bool {
+				now, err := e.Leader(within(t))
+				return err == nil && now != full
+			})
+			for _, id := range e.IDs() {
+				if id != full || free > 0 {
+					untilAnswer(t, e, id, "/n00001", proto.OK)
+				}
+			}
+			leave(e, full, 64<<20)
+			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+			untilAnswer(t, e, full, "/n00001", proto.OK)
+			require.NoError(t, e.WaitEqual(within(t)))
+		})
+	}
+}
+
+// Without room at a quorum writes are refused by all servers, those with room too. Reads and sessions go on. With room again so do
+// writes.
+func TestEnsembleWithoutRoomRefusesWrites(t *testing.T) {
+	e := withWatermark(t, 3)
+	leader, follower, observer := roles(t, e)
+	fill(t, connect(t, e, leader, wire.Options{}), "/n", 10)
+	leave(e, leader, roomWatermark/2)
+	leave(e, follower, roomWatermark/2)
+	for _, id := range e.IDs() {
+		untilAnswer(t, e, id, "/n00001", proto.ErrNotReadOnly)
+		present(t, connect(t, e, id, wire.Options{}), "/n", 10)
+	}
+	for _, id := range []int{leader, follower} {
+		leave(e, id, 64<<20)
+	}
+	for _, id := range e.IDs() {
+		untilAnswer(t, e, id, "/n00001", proto.OK)
+	}
+	leave(e, observer, roomWatermark/2) // has no say
+	untilAnswer(t, e, observer, "/n00001", proto.OK)
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// Followers that fill up beside a leader with room are heard: it refuses before they are no quorum any more.
+func TestLeaderHearsThatFollowersHaveNoRoom(t *testing.T) {
+	e := withWatermark(t, 3)
+	leader, _, _ := roles(t, e)
+	fill(t, connect(t, e, leader, wire.Options{}), "/n", 10)
+	var others []int
+	for _, id := range e.IDs() {
+		if e.Server(id).Status().Mode == "follower" {
+			others = append(others, id)
+		}
+	}
+	require.Len(t, others, 2)
+	leave(e, others[0], roomWatermark/2)
+	untilAnswer(t, e, others[0], "/n00001", proto.OK)
+	leave(e, others[1], roomWatermark/2)
+	for _, id := range e.IDs() {
+		untilAnswer(t, e, id, "/n00001", proto.ErrNotReadOnly)
+	}
+	now, err := e.Leader(within(t))
+	require.NoError(t, err)
+	require.Equal(t, leader, now)
+	leave(e, others[0], 64<<20)
+	for _, id := range e.IDs() {
+		untilAnswer(t, e, id, "/n00001", proto.OK)
+	}
+}
