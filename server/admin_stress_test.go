@@ -41,14 +41,14 @@ func TestAdminFromStartToStop(t *testing.T) {
 				addr = fmt.Sprint(entries[0].ContextMap()["addr"])
 			}
 			return addr != ""
-		}, 10*time.Second, 100*time.Microsecond)
+		}, hangGuard, 100*time.Microsecond)
 
 		stopped := make(chan struct{})
 		var askers sync.WaitGroup
 		var statuses sync.Map
 		for asker := range 4 {
 			askers.Go(func() {
-				client := http.Client{Transport: &http.Transport{DisableKeepAlives: asker%2 == 0}, Timeout: 10 * time.Second}
+				client := http.Client{Transport: &http.Transport{DisableKeepAlives: asker%2 == 0}, Timeout: hangGuard}
 				defer client.CloseIdleConnections()
 				for i := asker; ; i++ {
 					select {
@@ -77,7 +77,7 @@ func TestAdminFromStartToStop(t *testing.T) {
 		}
 		began := time.Now()
 		s.Stop()
-		require.Less(t, time.Since(began), 5*time.Second)
+		require.Less(t, time.Since(began), hangGuard)
 		close(stopped)
 		askers.Wait()
 		c.Close()

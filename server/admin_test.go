@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -122,7 +121,7 @@ func ignoreNoNode(err error) error {
 // mntr and monitor have the same keys in the same order; a number is a number.
 func TestMonitorIsMntr(t *testing.T) {
 	s, _ := withAdmin(t, nil)
-	text, err := wire.FourLetter(s.Addr().String(), "mntr", time.Second)
+	text, err := wire.FourLetter(s.Addr().String(), "mntr", hangGuard)
 	require.NoError(t, err)
 	_, body := fetch(t, s, "/commands/monitor", "")
 	var keys []string

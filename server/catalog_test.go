@@ -154,7 +154,6 @@ func TestMntrTellsTheRole(t *testing.T) {
 // TestMetricsCountWhatHappens does each thing once and looks at its number.
 func TestMetricsCountWhatHappens(t *testing.T) {
 	cfg := memConfig()
-	cfg.SessionlessTimeout = 50 * time.Millisecond
 	cfg.EnforceQuota = true
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{})
@@ -179,7 +178,12 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	_, err = c.Create("/other", nil, proto.ModePersistent)
 	require.NoError(t, err)
 
-	silent := dialRaw(t, s)
+	silent, nc := tcpPair(t)
+	s.admit(nc, speaksPlain)
+	eventually(t, func() bool { // the time it has passes, as soon as it is counted
+		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
+		return s.metrics.sessionless.value.Load() == 1
+	}, "expired")
 	_, err = silent.Read(make([]byte, 1))
 	require.Error(t, err, "closed by the server")
 	gone := dialWire(t, s, wire.Options{})

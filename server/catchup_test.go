@@ -44,7 +44,7 @@ func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
 			require.Equal(t, fmt.Sprint(last, " "), string(body.Data[:len(fmt.Sprint(last, " "))]))
 		}
 	}
-	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, hangGuard, time.Millisecond)
 }
 
 func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
@@ -68,7 +68,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 		}
 	})
 	require.NotNil(t, c)
-	require.Eventually(t, c.left.Load, 20*time.Second, time.Millisecond)
+	require.Eventually(t, c.left.Load, hangGuard, time.Millisecond)
 	for range 50 {
 		_, err = other.SetData("/", nil, -1)
 		require.NoError(t, err)
@@ -78,7 +78,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	c.mu.Unlock()
 	require.Zero(t, s.inProcess.Load(), "what waits for the client is nothing that others wait for")
 	require.NoError(t, nc.Close())
-	require.Eventually(t, func() bool { return s.conns.len() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.conns.len() == 1 }, hangGuard, time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.Zero(t, c.mu.queue.len())

@@ -72,7 +72,7 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := c.Create("/again", nil, proto.ModePersistent)
 		return err == nil
-	}, 10*time.Second, 50*time.Millisecond)
+	}, hangGuard, 50*time.Millisecond)
 	names, err := c.Children("/", false)
 	require.NoError(t, err)
 	require.Len(t, names, acknowledged+3)
@@ -172,7 +172,7 @@ func TestSnapshotsAreWrittenAndOldOnesPurgedUnderLoad(t *testing.T) {
 		}
 		_, err := fs.Stat(filepath.Join(cfg.DataDir, "version-2", "snapshot.0"))
 		return err != nil && len(snapshots()) >= 3
-	}, 20*time.Second, time.Millisecond)
+	}, hangGuard, time.Millisecond)
 	stop()
 	require.LessOrEqual(t, len(snapshots()), 4)
 	addr, _ = start(t, cfg, memOptions(t, fs))

@@ -227,8 +227,8 @@ func TestFullDisk(t *testing.T) {
 			e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 			leader, follower, _ := roles(t, e)
 			id := map[string]int{"leader": leader, "follower": follower}[which]
-			c := connect(t, e, leader, wire.Options{Reply: time.Second})
-			fill(t, c, "/before", 10)
+			c := connect(t, e, leader, wire.Options{Reply: map[string]time.Duration{"leader": time.Second}[which]})
+			fill(t, connect(t, e, leader, wire.Options{}), "/before", 10)
 			e.Disk(id).SetCapacity(e.Disk(id).Used() + 4096)
 			kept := 0
 			for i := range 60 {

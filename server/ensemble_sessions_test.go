@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -100,34 +102,38 @@ func TestSessionMovesToAServerThatLags(t *testing.T) {
 
 // The leader decides that a client has been silent, wherever it was served, and the ephemerals go everywhere.
 func TestSilentSessionExpiresEverywhere(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, TickTime: 50 * time.Millisecond})
+	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, TickTime: 50 * time.Millisecond,
+		Configure: func(_ int, c *config.Config) { c.SyncLimit = 100 }}) // the clients are silent, the servers are not
 	others := map[int]*wire.Conn{}
 	for _, id := range e.IDs() {
 		others[id] = connect(t, e, id, wire.Options{})
 	}
 	for _, id := range e.IDs() {
-		gone := make(chan struct{}, 1)
+		gone := make(chan string, 1000)
 		watcher := connect(t, e, id%len(e.IDs())+1, wire.Options{Observe: func(p wire.Packet) {
 			if p.Event != nil && p.Event.Type == proto.EventNodeDeleted {
-				gone <- struct{}{}
+				gone <- p.Event.Path
 			}
 		}})
-		c := connect(t, e, id, wire.Options{TimeoutMs: 100})
-		_, err := c.Create("/mine", nil, proto.ModeEphemeral)
-		require.NoError(t, err)
-		require.NoError(t, watcher.Sync("/"))
-		_, err = watcher.Exists("/mine", true)
-		require.NoError(t, err)
-		began := time.Now()
-		<-gone
-		require.Less(t, time.Since(began), 10*time.Second)
+		require.NoError(t, watcher.AddWatch("/", proto.AddWatchPersistentRecursive))
+		var c *wire.Conn
+		var mine string
+		for begun := false; !begun; { // on a busy machine the session may expire before it has its znode
+			c = connect(t, e, id, wire.Options{TimeoutMs: 100})
+			mine = fmt.Sprintf("/of-%d", c.Session())
+			_, err := c.Create(mine, nil, proto.ModeEphemeral)
+			begun = err == nil
+		}
+		for path := ""; path != mine; {
+			path = <-gone
+		}
 		<-c.Done()
 		for _, other := range others {
 			require.NoError(t, other.Sync("/"))
-			_, err := other.Exists("/mine", false)
+			_, err := other.Exists(mine, false)
 			require.ErrorIs(t, err, proto.ErrNoNode)
 		}
-		_, err = wire.Dial(e.Addr(id), c.Resume())
+		_, err := wire.Dial(e.Addr(id), c.Resume())
 		require.ErrorIs(t, err, wire.ErrRejected)
 	}
 }
@@ -135,25 +141,44 @@ func TestSilentSessionExpiresEverywhere(t *testing.T) {
 // A session lives as long as its client is heard of by any server.
 func TestSessionIsKeptAliveByFollowers(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
-	var clients []*wire.Conn
-	for _, id := range e.IDs() {
-		c := connect(t, e, id, wire.Options{TimeoutMs: 1000})
-		_, err := c.Create(fmt.Sprintf("/of-%d", id), nil, proto.ModeEphemeral)
-		require.NoError(t, err)
-		clients = append(clients, c)
+	for tries := 1; !keptAlive(t, e); tries++ { // this machine was too busy to ping in time
+		require.Less(t, tries, 50)
 	}
+}
+
+// keptAlive pings a session at every server for two timeouts, and then finds its ephemerals. It returns false if it pinged too seldom.
+func keptAlive(t *testing.T, e *embed.Ensemble) (inTime bool) {
+	var clients []*wire.Conn
+	begun := time.Now()
+	for _, id := range e.IDs() {
+		clients = append(clients, connect(t, e, id, wire.Options{TimeoutMs: 1000}))
+	}
+	var errs []error
+	for _, c := range clients {
+		_, err := c.Create(fmt.Sprintf("/of-%d", c.Session()), nil, proto.ModeEphemeral)
+		errs = append(errs, err)
+	}
+	longest := time.Since(begun)
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	for range 8 { // two timeouts
+		begun = time.Now()
 		<-ticker.C
 		for _, c := range clients {
-			require.NoError(t, c.Ping())
+			errs = append(errs, c.Ping())
 		}
+		longest = max(longest, time.Since(begun))
 	}
-	for i, c := range clients {
-		_, err := c.Exists(fmt.Sprintf("/of-%d", e.IDs()[i]), false)
-		require.NoError(t, err)
+	begun = time.Now()
+	for _, c := range clients {
+		_, err := c.Exists(fmt.Sprintf("/of-%d", c.Session()), false)
+		errs = append(errs, err)
 	}
+	if max(longest, time.Since(begun)) > 600*time.Millisecond {
+		return false
+	}
+	require.NoError(t, errors.Join(errs...))
+	return true
 }
 
 func TestUnknownSessionIsRejectedEverywhere(t *testing.T) {

@@ -49,5 +49,5 @@ func TestClosingASessionWith100000Ephemerals(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := wire.Dial(addr, wire.Options{Session: owner.Session(), Password: owner.Password()})
 		return errors.Is(err, wire.ErrRejected)
-	}, 5*time.Second, 10*time.Millisecond)
+	}, hangGuard, 10*time.Millisecond)
 }

@@ -94,7 +94,7 @@ func TestFramesSplitAnywhereOverASocket(t *testing.T) {
 	stream = frame(stream, proto.XidPing, wire.Request{Op: proto.OpPing})
 	for split := 1; split < len(stream); split++ {
 		nc := dialRaw(t, s)
-		_ = nc.SetDeadline(time.Now().Add(5 * time.Second))
+		_ = nc.SetDeadline(time.Now().Add(hangGuard))
 		_, err := nc.Write(stream[:split])
 		require.NoError(t, err)
 		if split%8 == 0 { // give the server time to park the first part
@@ -113,7 +113,7 @@ func TestFramesSplitAnywhereOverASocket(t *testing.T) {
 
 // dialOnce is a round trip to the server.
 func dialOnce(s *Server) error {
-	_, err := wire.FourLetter(s.Addr().String(), "ruok", 5*time.Second)
+	_, err := wire.FourLetter(s.Addr().String(), "ruok", hangGuard)
 	return err
 }
 

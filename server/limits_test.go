@@ -39,7 +39,7 @@ func TestHostileFirstBytesAreClosedAndHarmNobody(t *testing.T) {
 			if name == "connect with junk" {
 				_ = nc.(*net.TCPConn).CloseWrite()
 			}
-			_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 			got, err := io.ReadAll(nc)
 			require.False(t, errors.Is(err, net.ErrClosed))
 			require.Empty(t, got)
@@ -71,7 +71,7 @@ func TestSetWatchesMayBeLongerThanAFrame(t *testing.T) {
 		paths = append(paths, fmt.Sprintf("/%0100d", i))
 	}
 	require.NoError(t, c.SetWatches(0, nil, paths, nil))
-	out, err := wire.FourLetter(addr, "wchs", time.Second)
+	out, err := wire.FourLetter(addr, "wchs", hangGuard)
 	require.NoError(t, err)
 	require.Contains(t, out, "Total watches:20000")
 }
@@ -84,7 +84,7 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	second := dial(t, addr, wire.Options{})
 	_, err := wire.Dial(addr, wire.Options{})
 	require.Error(t, err)
-	out, err := wire.FourLetter(addr, "ruok", time.Second)
+	out, err := wire.FourLetter(addr, "ruok", hangGuard)
 	require.NoError(t, err)
 	require.Equal(t, "imok", out)
 	require.NoError(t, second.CloseSession())
@@ -94,7 +94,7 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 			c.Close()
 		}
 		return err == nil
-	}, 5*time.Second, 10*time.Millisecond, "the slot is free again")
+	}, hangGuard, 10*time.Millisecond, "the slot is free again")
 }
 
 func TestOutstandingLimitLosesNoRequest(t *testing.T) {
@@ -196,10 +196,10 @@ func TestWordsOutsideTheWhitelist(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.FourLetterWhitelist = []string{"srvr"}
 	addr, _ := start(t, cfg, server.Options{})
-	out, err := wire.FourLetter(addr, "stat", time.Second)
+	out, err := wire.FourLetter(addr, "stat", hangGuard)
 	require.NoError(t, err)
 	require.Equal(t, "stat is not executed because it is not in the whitelist.\n", out)
-	out, err = wire.FourLetter(addr, "srvr", time.Second)
+	out, err = wire.FourLetter(addr, "srvr", hangGuard)
 	require.NoError(t, err)
 	require.Contains(t, out, "Mode: standalone\nNode count: 5\n")
 	require.True(t, strings.HasPrefix(out, "Zookeeper version: "))

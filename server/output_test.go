@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -53,48 +55,56 @@ func TestLongAnswerReachesAClientThatHasClosedItsSide(t *testing.T) {
 	_, err := nc.Write([]byte("wchp"))
 	require.NoError(t, err)
 	require.NoError(t, nc.CloseWrite())
-	_ = nc.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 	got, err := io.ReadAll(nc)
 	require.NoError(t, err)
 	require.Equal(t, 2*len(paths)+1, bytes.Count(got, []byte("\n")))
 }
 
+// patientConn passes no deadline on, but keeps the last one: the time it allows passes when the test says so.
+type patientConn struct {
+	*net.TCPConn
+	set atomic.Bool // there is a deadline
+}
+
+func (p *patientConn) SetWriteDeadline(at time.Time) error {
+	p.set.Store(!at.IsZero())
+	return nil
+}
+
+// pass lets the time pass.
+func (p *patientConn) pass() {
+	if p.set.Load() {
+		_ = p.TCPConn.SetWriteDeadline(time.Now().Add(-time.Second))
+	}
+}
+
 // A client that was slow once, so that drain had to wait for it, is served on when the time it had then has passed.
 func TestSlowOnceIsNotSlowForEver(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	writer := dialWire(t, s, wire.Options{})
-	_, err := writer.Create("/big", make([]byte, 1_000_000), 0)
-	require.NoError(t, err)
-	nc := dialRaw(t, s)
-	hello(t, nc, wire.Options{TimeoutMs: 400})
-	var requests []byte
-	for i := range 20 {
-		requests = frame(requests, int32(i+1), wire.GetData("/big", false))
+	client, nc := tcpPair(t)
+	c := newConn(serveMem(t, memConfig(), nil), nc)
+	patience := &patientConn{TCPConn: nc.(*net.TCPConn)}
+	c.nc = patience
+	const large = 20 << 20
+	add := func(b []byte) {
+		c.mu.Lock()
+		c.mu.out.buf = append(c.mu.out.buf, b...)
+		c.mu.Unlock()
+		c.flush()
 	}
-	_, err = nc.Write(requests)
+	add(make([]byte, large))
+	eventually(t, patience.set.Load, "drain waits for the client")
+	_, err := io.CopyN(io.Discard, client, large)
 	require.NoError(t, err)
-	var c *conn
-	s.conns.each(func(other *conn) {
-		if other.remote.String() == nc.LocalAddr().String() {
-			c = other
-		}
-	})
 	eventually(t, func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.mu.out.writing
-	}, "drain waits for the client")
-	for range 20 {
-		_, err := wire.ReadFrame(nc)
-		require.NoError(t, err)
-	}
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for range 8 {
-		<-tick.C
-		_, err = nc.Write(frame(nil, -2, wire.Ping()))
-		require.NoError(t, err)
-		_, err := wire.ReadFrame(nc)
-		require.NoError(t, err)
-	}
+		return !c.mu.out.writing
+	}, "drain has ended")
+	patience.pass()
+	add([]byte("more"))
+	more := make([]byte, 4)
+	_, err = io.ReadFull(client, more)
+	require.NoError(t, err)
+	require.Equal(t, "more", string(more))
 }

