@@ -60,29 +60,40 @@ func lifetimes(h *History, expired []proto.SessionID) []*lifetime {
 			}
 		}
 	}
+	byPath, byOwner := map[string][]*lifetime{}, map[proto.SessionID][]*lifetime{}
+	for _, l := range list {
+		byPath[l.create.Path] = append(byPath[l.create.Path], l)
+		byOwner[l.owner] = append(byOwner[l.owner], l)
+	}
+	endable := func(o *Operation, session proto.SessionID) []*lifetime {
+		switch o.Op {
+		case proto.OpDelete:
+			return byPath[o.Path]
+		case proto.OpCloseSession:
+			return byOwner[session]
+		}
+		return nil
+	}
 	for _, c := range h.Connections {
 		for _, item := range c.Items {
 			if o := item.Operation; o != nil && o.OK() {
-				for _, l := range list {
-					l.endedBy(o, c.Session)
+				for _, l := range endable(o, c.Session) {
+					l.endedBy(o)
 				}
 			}
 		}
 		for _, o := range c.Unknown {
-			for _, l := range list {
-				if o.Op == proto.OpDelete && o.Path == l.create.Path || o.Op == proto.OpCloseSession && c.Session == l.owner {
-					l.maybe = true
-				}
+			for _, l := range endable(o, c.Session) {
+				l.maybe = true
 			}
 		}
 	}
 	return list
 }
 
-// endedBy takes o as the end if it is the first that ends l.
-func (l *lifetime) endedBy(o *Operation, session proto.SessionID) {
-	ends := o.Op == proto.OpDelete && o.Path == l.create.Path || o.Op == proto.OpCloseSession && session == l.owner
-	if ends && o.Zxid > l.create.Zxid && (l.end == 0 || o.Zxid < l.end) {
+// endedBy takes o, which deletes the znode or ends its session, as the end if it is the first after the create.
+func (l *lifetime) endedBy(o *Operation) {
+	if o.Zxid > l.create.Zxid && (l.end == 0 || o.Zxid < l.end) {
 		l.end, l.closed = o.Zxid, o.Op == proto.OpCloseSession
 	}
 }

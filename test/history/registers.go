@@ -75,6 +75,7 @@ func (s register) matches(next register, o *Operation) bool {
 // CheckRegisters judges every path by itself. Reads count only behind a sync: others may be old.
 // It stops after timeout, which is a breach of its own.
 func CheckRegisters(h *History, timeout time.Duration) []string {
+	ephemeral := ephemeralPaths(h)
 	paths := map[string][]porcupine.Operation{}
 	for _, o := range h.Operations() {
 		// Ephemerals also end with their session, which is no operation on the path. A server without room on its disk refuses
@@ -82,7 +83,7 @@ func CheckRegisters(h *History, timeout time.Duration) []string {
 		if o.IsWrite() && o.Err == proto.ErrNotReadOnly && o.Known() {
 			continue
 		}
-		if !o.IsWrite() && !(o.IsRead() && o.Synced && o.Known()) || isEphemeralPath(h, o.Path) {
+		if !o.IsWrite() && !(o.IsRead() && o.Synced && o.Known()) || ephemeral[o.Path] {
 			continue
 		}
 		paths[o.Path] = append(paths[o.Path], porcupine.Operation{ClientId: o.Client, Input: o, Call: o.Call, Output: o, Return: o.Return})
@@ -100,19 +101,23 @@ func CheckRegisters(h *History, timeout time.Duration) []string {
 	return breaches
 }
 
-// isEphemeralPath reports whether path was ever created as an ephemeral.
-func isEphemeralPath(h *History, path string) bool {
+// ephemeralPaths returns the paths that were ever created as an ephemeral.
+func ephemeralPaths(h *History) map[string]bool {
+	paths := map[string]bool{}
+	note := func(o *Operation) {
+		if o.Op == proto.OpCreate && o.Mode.IsEphemeral() {
+			paths[o.Path] = true
+		}
+	}
 	for _, c := range h.Connections {
 		for _, item := range c.Items {
-			if o := item.Operation; o != nil && o.Op == proto.OpCreate && o.Path == path && o.Mode.IsEphemeral() {
-				return true
+			if item.Operation != nil {
+				note(item.Operation)
 			}
 		}
 		for _, o := range c.Unknown {
-			if o.Op == proto.OpCreate && o.Path == path && o.Mode.IsEphemeral() {
-				return true
-			}
+			note(o)
 		}
 	}
-	return false
+	return paths
 }

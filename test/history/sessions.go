@@ -85,10 +85,10 @@ func (k *sessionChecker) operation(o *Operation) {
 // have come after that one, but never before it and unseen.
 func (k *sessionChecker) stateAt(o *Operation) {
 	var last *Operation
-	for _, w := range k.writes[o.Path] {
-		if w.Zxid <= o.Zxid {
-			last = w
-		}
+	writes := k.writes[o.Path]
+	after, _ := slices.BinarySearchFunc(writes, o.Zxid+1, func(w *Operation, z proto.Zxid) int { return cmp.Compare(w.Zxid, z) })
+	if after > 0 {
+		last = writes[after-1]
 	}
 	switch {
 	case last == nil:

@@ -1,7 +1,9 @@
 package history
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/proto"
@@ -10,7 +12,8 @@ import (
 // CheckWatches judges the one-shot watches of every connection. Watches live with a connection,
 // so each is judged alone, against the writes of all.
 func CheckWatches(h *History) []string {
-	k := watchChecker{byZxid: map[proto.Zxid][]*Operation{}, unknown: map[string]bool{}, writes: map[string][]*Operation{}, children: map[string][]*Operation{}}
+	k := watchChecker{byZxid: map[proto.Zxid][]*Operation{}, unknown: map[string]bool{}, writes: map[string][]*Operation{},
+		children: map[string][]*Operation{}, deletes: map[string][]*Operation{}}
 	for path, list := range acknowledged(h) {
 		k.writes[path] = list
 		for _, o := range list {
@@ -33,6 +36,18 @@ func CheckWatches(h *History) []string {
 			k.unknown[o.Path], k.unknown[parent(o.Path)] = true, true
 		}
 	}
+	for path, list := range k.writes {
+		for _, o := range list {
+			if o.Op == proto.OpDelete {
+				k.deletes[path] = append(k.deletes[path], o)
+			}
+		}
+	}
+	for _, lists := range []map[string][]*Operation{k.writes, k.children, k.deletes} {
+		for _, list := range lists {
+			slices.SortStableFunc(list, func(a, b *Operation) int { return cmp.Compare(a.Zxid, b.Zxid) })
+		}
+	}
 	for n, c := range h.Connections {
 		k.connection(n, c)
 	}
@@ -46,8 +61,10 @@ func parent(path string) string {
 	return "/"
 }
 
+// watchChecker is what is known of all connections. The lists are in the order of the zxids.
 type watchChecker struct {
 	writes   map[string][]*Operation // acknowledged, of the path
+	deletes  map[string][]*Operation // those of writes that are deletes
 	children map[string][]*Operation // acknowledged creates and deletes of its children
 	byZxid   map[proto.Zxid][]*Operation
 	unknown  map[string]bool // paths that may have changed without an acknowledgement
@@ -96,25 +113,26 @@ func setsWatch(o *Operation) (watchKey, bool) {
 	return watchKey{o.Op == proto.OpGetChildren, o.Path}, true
 }
 
-// firstChange is the first acknowledged write after since that the watch must report.
+// firstChange is the first acknowledged write after since that the watch must report. A child watch hears of its own znode only
+// that it was deleted.
 func (k *watchChecker) firstChange(key watchKey, since proto.Zxid) *Operation {
-	var first *Operation
-	lists := [][]*Operation{k.writes[key.path]}
-	if key.child {
-		lists = [][]*Operation{k.children[key.path], k.writes[key.path]}
+	if !key.child {
+		return firstAfter(k.writes[key.path], since)
 	}
-	for i, list := range lists {
-		for _, w := range list {
-			// A child watch hears of its own znode only that it was deleted.
-			if key.child && (len(lists) == 2 && i == 1) && w.Op != proto.OpDelete {
-				continue
-			}
-			if w.Zxid > since && (first == nil || w.Zxid < first.Zxid) {
-				first = w
-			}
-		}
+	first, deleted := firstAfter(k.children[key.path], since), firstAfter(k.deletes[key.path], since)
+	if first == nil || deleted != nil && deleted.Zxid < first.Zxid {
+		return deleted
 	}
 	return first
+}
+
+// firstAfter is the first operation with a zxid above since in a list that is sorted by it; nil if there is none.
+func firstAfter(list []*Operation, since proto.Zxid) *Operation {
+	i, _ := slices.BinarySearchFunc(list, since+1, func(o *Operation, z proto.Zxid) int { return cmp.Compare(o.Zxid, z) })
+	if i == len(list) {
+		return nil
+	}
+	return list[i]
 }
 
 // event disarms what it belongs to and must be the event of a write.
