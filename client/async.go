@@ -57,8 +57,7 @@ func start[T any](ctx context.Context, c *Client, cl *call, err error, read func
 	if err != nil {
 		return Future[T]{err: err}
 	}
-	kept := &call{op: cl.op, chroot: cl.chroot, path: cl.path, data: cl.data, version: cl.version, mode: cl.mode, ttlMs: cl.ttlMs,
-		acl: cl.acl, kept: true, done: make(chan struct{})}
+	kept := &call{request: cl.request, kept: true, done: make(chan struct{})}
 	cl.release()
 	h := &c.cfg.hooks
 	if h.Start != nil {

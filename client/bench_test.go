@@ -143,6 +143,19 @@ func TestAllocations(t *testing.T) {
 		{"create", 0, func() error { _, err := c.Create(ctx, benchPath, data, Persistent); return err }},
 		{"delete", 0, func() error { return c.Delete(ctx, benchPath, AnyVersion) }},
 		{"children", 3, func() error { _, _, err := c.Children(ctx, benchPath); return err }}, // the names, their bytes twice
+		{"multi", 4, func() error { // operations, request, reply, results
+			var txn Txn
+			_, err := c.Commit(ctx, txn.Set(benchPath, data, 0).Set(benchPath, data, 0).Set(benchPath, data, 0))
+			return err
+		}},
+		{"async get", 3, func() error { // future, its channel, the data
+			_, err := c.Async().Get(ctx, benchPath).Wait(ctx)
+			return err
+		}},
+		{"async set", 2, func() error { // future, its channel
+			_, err := c.Async().Set(ctx, benchPath, data, AnyVersion).Wait(ctx)
+			return err
+		}},
 	} {
 		require.NoError(t, c.f())
 		got := testing.AllocsPerRun(200, func() { _ = c.f() })

@@ -16,21 +16,26 @@ const (
 	callAbandoned
 )
 
-// call is one request and its reply. The caller fills the first part and owns the call until it is pushed; then the connection owns
-// it until done is signalled.
-type call struct {
+// request is what an operation asks for.
+type request struct {
 	op         proto.OpCode
+	version    int32 // expected version, type of a watcher, or mode of addWatch
 	chroot     string
 	path       string
 	data       []byte // read only while the call is pushed
-	version    int32  // expected version, type of a watcher, or mode of addWatch
 	mode       Mode
 	ttlMs      int64
 	acl        []ACL
 	protection string // of CreateProtected
-	watch      *Watch // registered in the watchSet, set if the reply allows it
-	pool       *sync.Pool
-	after      func() // hook of a Future, called when the reply is there
+}
+
+// call is one request and its reply. The caller fills the first part and owns the call until it is pushed; then the connection owns
+// it until done is signalled.
+type call struct {
+	request
+	watch *Watch // registered in the watchSet, set if the reply allows it
+	pool  *sync.Pool
+	after func() // hook of a Future, called when the reply is there
 
 	xid   int32
 	state atomic.Int32
@@ -83,31 +88,38 @@ func (cl *call) finish() {
 
 // appendTo appends the record of the request, which depends on the operation. Source: client-protocol section 5.2.
 func (cl *call) appendTo(b []byte) []byte {
+	b = cl.request.appendTo(b)
 	switch cl.op {
+	case proto.OpExists, proto.OpGetData, proto.OpGetChildren2:
+		b = proto.AppendBool(b, cl.watch != nil)
+	}
+	return b
+}
+
+func (r *request) appendTo(b []byte) []byte {
+	switch r.op {
 	case proto.OpMulti, proto.OpMultiRead, proto.OpReconfig:
-		return append(b, cl.data...)
+		return append(b, r.data...)
 	case proto.OpWhoAmI, proto.OpCloseSession:
 		return b
 	}
-	b = appendPath(b, cl.chroot, cl.path)
-	switch cl.op {
+	b = appendPath(b, r.chroot, r.path)
+	switch r.op {
 	case proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		b = proto.AppendBuffer(b, cl.data)
-		b = appendACL(b, cl.acl)
-		b = proto.AppendInt32(b, int32(cl.mode))
-		if cl.op == proto.OpCreateTTL {
-			b = proto.AppendInt64(b, cl.ttlMs)
+		b = proto.AppendBuffer(b, r.data)
+		b = appendACL(b, r.acl)
+		b = proto.AppendInt32(b, int32(r.mode))
+		if r.op == proto.OpCreateTTL {
+			b = proto.AppendInt64(b, r.ttlMs)
 		}
 	case proto.OpSetData:
-		b = proto.AppendBuffer(b, cl.data)
-		b = proto.AppendInt32(b, cl.version)
+		b = proto.AppendBuffer(b, r.data)
+		b = proto.AppendInt32(b, r.version)
 	case proto.OpSetACL:
-		b = appendACL(b, cl.acl)
-		b = proto.AppendInt32(b, cl.version)
+		b = appendACL(b, r.acl)
+		b = proto.AppendInt32(b, r.version)
 	case proto.OpDelete, proto.OpCheck, proto.OpCheckWatches, proto.OpRemoveWatches, proto.OpAddWatch:
-		b = proto.AppendInt32(b, cl.version)
-	case proto.OpExists, proto.OpGetData, proto.OpGetChildren2:
-		b = proto.AppendBool(b, cl.watch != nil)
+		b = proto.AppendInt32(b, r.version)
 	}
 	return b
 }

@@ -9,18 +9,18 @@ import (
 )
 
 // CreateOption refines a create.
-type CreateOption func(*call)
+type CreateOption func(*request)
 
 // WithACL sets who may do what with the znode, overriding OpenACL.
-func WithACL(acl ...ACL) CreateOption { return func(cl *call) { cl.acl = acl } }
+func WithACL(acl ...ACL) CreateOption { return func(r *request) { r.acl = acl } }
 
 // WithTTL sets how long the znode lives without children and without being written: 1 ms to about 34 years. It is required by, and only
 // allowed with, PersistentTTL and PersistentSequentialTTL, which the server must have enabled (extendedTypesEnabled).
-func WithTTL(d time.Duration) CreateOption { return func(cl *call) { cl.ttlMs = d.Milliseconds() } }
+func WithTTL(d time.Duration) CreateOption { return func(r *request) { r.ttlMs = d.Milliseconds() } }
 
 // WithProtectionID sets the id by which CreateProtected knows its znode again, overriding a random UUID. It must be different for every
 // znode, not empty, and hold no slash.
-func WithProtectionID(id string) CreateOption { return func(cl *call) { cl.protection = id } }
+func WithProtectionID(id string) CreateOption { return func(r *request) { r.protection = id } }
 
 // openACL is what a create without an ACL sends; it is never written.
 var openACL = OpenACL()
@@ -50,9 +50,9 @@ func (c *Client) createCall(path string, data []byte, mode Mode, options []Creat
 	cl := c.newCall(proto.OpCreate2, path)
 	cl.data, cl.mode, cl.acl = data, mode, openACL
 	for _, o := range options {
-		o(cl)
+		o(&cl.request)
 	}
-	err := checkCreate(cl)
+	err := checkCreate(&cl.request)
 	if err != nil {
 		cl.release()
 		return nil, invalid(proto.OpCreate2, path, err)
@@ -61,20 +61,20 @@ func (c *Client) createCall(path string, data []byte, mode Mode, options []Creat
 }
 
 // checkCreate validates a create and chooses its operation. Source: client-protocol section 8.2.
-func checkCreate(cl *call) error {
+func checkCreate(r *request) error {
 	switch {
-	case !cl.mode.Valid():
-		return fmt.Errorf("mode %d: %w", cl.mode, ErrBadArguments)
-	case cl.mode.IsTTL() && (cl.ttlMs < 1 || cl.ttlMs > proto.MaxTTL):
-		return fmt.Errorf("time to live of %d ms: %w", cl.ttlMs, ErrBadArguments)
-	case !cl.mode.IsTTL() && cl.ttlMs != 0:
+	case !r.mode.Valid():
+		return fmt.Errorf("mode %d: %w", r.mode, ErrBadArguments)
+	case r.mode.IsTTL() && (r.ttlMs < 1 || r.ttlMs > proto.MaxTTL):
+		return fmt.Errorf("time to live of %d ms: %w", r.ttlMs, ErrBadArguments)
+	case !r.mode.IsTTL() && r.ttlMs != 0:
 		return fmt.Errorf("time to live for a mode without: %w", ErrBadArguments)
-	case cl.mode.IsTTL():
-		cl.op = proto.OpCreateTTL
-	case cl.mode == Container:
-		cl.op = proto.OpCreateContainer
+	case r.mode.IsTTL():
+		r.op = proto.OpCreateTTL
+	case r.mode == Container:
+		r.op = proto.OpCreateContainer
 	}
-	return checkPath(cl.path, cl.mode.IsSequential())
+	return checkPath(r.path, r.mode.IsSequential())
 }
 
 // CreateAll creates a persistent znode and those of its ancestors that are missing, and succeeds if they exist already.

@@ -52,7 +52,7 @@ func FuzzServerBytes(f *testing.F) {
 		txn, reads := new(Txn).Check("/a", 1).Create("/b", nil, Persistent), new(Reads).Get("/a").Children("/")
 		var calls []*call
 		for _, op := range fuzzOps {
-			cl := &call{op: op, path: "/a", chroot: "/r", kept: true, done: make(chan struct{})}
+			cl := &call{request: request{op: op, path: "/a", chroot: "/r"}, kept: true, done: make(chan struct{})}
 			room, err := cn.push(cl)
 			require.True(t, room == nil && err == nil)
 			calls = append(calls, cl)

@@ -8,41 +8,47 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
+// txnOpBytes is about what an operation takes in a request beside its path and data; a create has an ACL.
+const txnOpBytes = 64
+
 // Txn collects writes that happen together or not at all, each of which sees the effects of those before it. The zero value is an
 // empty Txn; its methods return it, so that they chain. It may be committed again. Not for concurrent use.
 type Txn struct {
-	ops []*call
+	ops []request
 }
 
 // Check demands that a znode exists and has the version.
 func (t *Txn) Check(path string, version int32) *Txn {
-	return t.add(&call{op: proto.OpCheck, path: path, version: version})
+	return t.add(request{op: proto.OpCheck, path: path, version: version})
 }
 
 // Create adds a create.
 func (t *Txn) Create(path string, data []byte, mode Mode, options ...CreateOption) *Txn {
-	t.ops = append(t.ops, &call{op: proto.OpCreate2, path: path, data: data, mode: mode, acl: openACL})
+	t.add(request{op: proto.OpCreate2, path: path, data: data, mode: mode, acl: openACL})
 	for _, o := range options {
-		o(t.ops[len(t.ops)-1])
+		o(&t.ops[len(t.ops)-1])
 	}
 	return t
 }
 
 // Set adds a Set.
 func (t *Txn) Set(path string, data []byte, version int32) *Txn {
-	return t.add(&call{op: proto.OpSetData, path: path, data: data, version: version})
+	return t.add(request{op: proto.OpSetData, path: path, data: data, version: version})
 }
 
 // Delete adds a Delete.
 func (t *Txn) Delete(path string, version int32) *Txn {
-	return t.add(&call{op: proto.OpDelete, path: path, version: version})
+	return t.add(request{op: proto.OpDelete, path: path, version: version})
 }
 
 // Len returns how many operations there are.
 func (t *Txn) Len() int { return len(t.ops) }
 
-func (t *Txn) add(cl *call) *Txn {
-	t.ops = append(t.ops, cl)
+func (t *Txn) add(r request) *Txn {
+	if t.ops == nil {
+		t.ops = make([]request, 0, 4)
+	}
+	t.ops = append(t.ops, r)
 	return t
 }
 
@@ -83,9 +89,13 @@ func (c *Client) Commit(ctx context.Context, t *Txn) ([]TxnResult, error) {
 }
 
 func (c *Client) txnCall(t *Txn) (*call, error) {
-	var b []byte
+	size := 0
 	for i := range t.ops {
-		op := t.ops[i]
+		size += txnOpBytes + len(c.chroot) + len(t.ops[i].path) + len(t.ops[i].data)
+	}
+	b := make([]byte, 0, size)
+	for i := range t.ops {
+		op := &t.ops[i]
 		op.chroot = c.chroot
 		var err error
 		if op.op == proto.OpCreate2 || op.op == proto.OpCreateContainer || op.op == proto.OpCreateTTL {
@@ -126,7 +136,7 @@ func (c *Client) readTxn(t *Txn, body []byte) ([]TxnResult, error) {
 		if i >= len(t.ops) {
 			return fail("", true, fmt.Errorf("%w: more results than operations", ErrProtocol))
 		}
-		op := t.ops[i]
+		op := &t.ops[i]
 		switch h.Type {
 		case proto.OpCreate:
 			results[i].Path = stripChroot(c.chroot, m.R.Text().String())

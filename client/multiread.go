@@ -12,18 +12,18 @@ import (
 // Reads collects reads that travel together. They are no snapshot: each sees the state at its turn. The zero value is empty; methods
 // return it, so that they chain. Servers since 3.6.
 type Reads struct {
-	ops []*call
+	ops []request
 }
 
 // Get adds the data and Stat of a znode.
 func (r *Reads) Get(path string) *Reads {
-	r.ops = append(r.ops, &call{op: proto.OpGetData, path: path})
+	r.ops = append(r.ops, request{op: proto.OpGetData, path: path})
 	return r
 }
 
 // Children adds the names of a znode's children.
 func (r *Reads) Children(path string) *Reads {
-	r.ops = append(r.ops, &call{op: proto.OpGetChildren, path: path})
+	r.ops = append(r.ops, request{op: proto.OpGetChildren, path: path})
 	return r
 }
 
@@ -39,7 +39,7 @@ type ReadResult struct {
 func (c *Client) Read(ctx context.Context, r *Reads) ([]ReadResult, error) {
 	var b []byte
 	for i := range r.ops {
-		op := r.ops[i]
+		op := &r.ops[i]
 		if err := checkPath(op.path, false); err != nil {
 			return nil, invalid(proto.OpMultiRead, op.path, err)
 		}

@@ -32,7 +32,7 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 // as Curator does (_c_<uuid>-name), and looks for it. It returns the path that the znode has. If ctx ends while the outcome is
 // unknown, the znode is searched for and deleted in the background.
 func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
-	var asked call
+	var asked request
 	for _, o := range options {
 		o(&asked)
 	}

@@ -50,7 +50,12 @@ func stubReplies() map[proto.OpCode][]byte {
 	create := proto.Create2Response{Path: proto.Text(benchPath), Stat: stat}
 	get := proto.GetDataResponse{Data: make([]byte, 128), Stat: stat}
 	children := proto.GetChildren2Response{Children: texts([]string{"one", "two", "three"}), Stat: stat}
+	var multi []byte
+	for range 3 {
+		multi = stat.AppendTo(proto.AppendMultiOp(multi, proto.OpSetData))
+	}
 	return map[proto.OpCode][]byte{proto.OpCreate2: create.AppendTo(nil), proto.OpGetData: get.AppendTo(nil), proto.OpSetData: stat.AppendTo(nil),
+		proto.OpMulti:  proto.AppendMultiEnd(multi),
 		proto.OpExists: stat.AppendTo(nil), proto.OpGetChildren2: children.AppendTo(nil)}
 }
 

@@ -214,14 +214,14 @@ func TestGoldenRequests(t *testing.T) {
 		cl   *call
 		want string
 	}{
-		{10, &call{op: proto.OpSetData, path: "/v1", data: []byte("hello")},
+		{10, &call{request: request{op: proto.OpSetData, path: "/v1", data: []byte("hello")}},
 			"0000001c 0000000a 00000005 00000003 2f7631 00000005 68656c6c6f 00000000"},
-		{15, &call{op: proto.OpSetACL, path: "/v1", acl: OpenACL(), version: -1},
+		{15, &call{request: request{op: proto.OpSetACL, path: "/v1", acl: OpenACL(), version: -1}},
 			"0000002e 0000000f 00000007 00000003 2f7631 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 ffffffff"},
-		{0x19, &call{op: proto.OpAddWatch, path: "/v1", version: 1}, "00000013 00000019 0000006a 00000003 2f7631 00000001"},
-		{0x1a, &call{op: proto.OpCheckWatches, path: "/v1", version: 3}, "00000013 0000001a 00000011 00000003 2f7631 00000003"},
-		{0x1b, &call{op: proto.OpRemoveWatches, chroot: "/v1", path: "/", version: 3}, "00000013 0000001b 00000012 00000003 2f7631 00000003"},
-		{0x1e, &call{op: proto.OpCloseSession}, "00000008 0000001e fffffff5"},
+		{0x19, &call{request: request{op: proto.OpAddWatch, path: "/v1", version: 1}}, "00000013 00000019 0000006a 00000003 2f7631 00000001"},
+		{0x1a, &call{request: request{op: proto.OpCheckWatches, path: "/v1", version: 3}}, "00000013 0000001a 00000011 00000003 2f7631 00000003"},
+		{0x1b, &call{request: request{op: proto.OpRemoveWatches, chroot: "/v1", path: "/", version: 3}}, "00000013 0000001b 00000012 00000003 2f7631 00000003"},
+		{0x1e, &call{request: request{op: proto.OpCloseSession}}, "00000008 0000001e fffffff5"},
 		// V28 with create2 (0f) instead of create (01).
 		{0x13, mcall, `0000008b 00000013 0000000e 0000000d 00 ffffffff 00000003 2f7631 00000001 0000000f 00 ffffffff 00000005 2f76312f6d
 			ffffffff 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 00000000 00000005 00 ffffffff 00000005 2f76312f6d 00000001 31

@@ -3,7 +3,6 @@ package clientbench
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,7 +33,7 @@ func makeParts(b *testing.B, c *client.Client, root string) {
 
 // One operation is a change of a configuration of 5,000 znodes.
 func BenchmarkConfigurationChange(b *testing.B) {
-	addr := startServer(b)
+	addr := startServers(b, 3)
 	c := dial(b, addr)
 	ctx := context.Background()
 	data := make([]byte, 128)
@@ -97,54 +96,4 @@ func BenchmarkConfigurationChange(b *testing.B) {
 		}
 		b.ReportMetric(float64(parts*b.N)/b.Elapsed().Seconds(), "znodes/s")
 	})
-}
-
-// One operation is one double barrier that all clients enter and leave, as in table 3 of the paper, where it took 34 to 47 ms with 50 clients,
-// 64 to 99 ms with 100, and 140 to 205 ms with 200.
-func BenchmarkBarriers(b *testing.B) {
-	addr := startServer(b)
-	for _, n := range []int{50, 100, 200} {
-		b.Run(fmt.Sprintf("clients-%d", n), func(b *testing.B) {
-			clients := make([]*client.Client, n)
-			for i := range clients {
-				clients[i] = dial(b, addr)
-			}
-			run := 0
-			for b.Loop() {
-				run++
-				passBarrier(b, clients, fmt.Sprintf("/barriers/%d-%d", n, run))
-			}
-		})
-	}
-}
-
-// passBarrier has all clients enter and leave one double barrier.
-func passBarrier(t testing.TB, clients []*client.Client, path string) {
-	ctx := context.Background()
-	errs := make([]error, len(clients))
-	var all sync.WaitGroup
-	for i, c := range clients {
-		all.Go(func() {
-			d := recipes.NewDoubleBarrier(c, path, len(clients))
-			if errs[i] = d.Enter(ctx); errs[i] == nil {
-				errs[i] = d.Leave(ctx)
-			}
-		})
-	}
-	all.Wait()
-	for _, err := range errs {
-		require.NoError(t, err)
-	}
-}
-
-// Many clients pass a barrier together, again and again.
-func TestBarrierOfManyClients(t *testing.T) {
-	addr := startServer(t)
-	clients := make([]*client.Client, 10)
-	for i := range clients {
-		clients[i] = dial(t, addr)
-	}
-	for i := range 5 {
-		passBarrier(t, clients, fmt.Sprintf("/barriers/%d", i))
-	}
 }

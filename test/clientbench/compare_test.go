@@ -7,8 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"sync"
-	"sync/atomic"
+	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -17,54 +16,56 @@ import (
 )
 
 var (
-	rounds  = flag.Int("client.rounds", 7, "turns of every client in every row of Compare")
-	turn    = flag.Duration("client.turn", 300*time.Millisecond, "length of a turn")
-	watches = flag.Int("client.watches", 100_000, "watches whose memory is measured")
+	rounds = flag.Int("client.rounds", 7, "turns of every client in every row of Compare")
+	turn   = flag.Duration("client.turn", 300*time.Millisecond, "length of a turn")
 )
-
-const benchPath = "/clientbench"
 
 // row is one load.
 type row struct {
-	op          string
+	load        string
 	outstanding int
 }
 
-var rows = []row{{"get", 1}, {"get", 16}, {"get", 1000}, {"set", 1}, {"set", 16}, {"set", 1000}}
+func allRows() (rows []row) {
+	for _, load := range []string{"get", "set", "create, delete", "children", "multi"} {
+		for _, n := range []int{1, 16, slotsMax} {
+			rows = append(rows, row{load, n})
+		}
+	}
+	return rows
+}
 
 // figures are what one turn has shown, or the medians of many.
 type figures struct {
 	perSecond   float64
-	allocs      float64 // an operation
-	bytes       float64 // an operation
+	ratio       float64       // of perSecond to the first client's in the same round
+	cpu         time.Duration // of this process, an operation
+	allocs      float64       // an operation
+	bytes       float64       // an operation
 	median, p99 time.Duration
 }
 
-// BenchmarkCompare prints operations a second, latency, allocations and memory of the clients.
+// BenchmarkCompare prints operations a second, latency, CPU time, allocations and memory of the clients.
 func BenchmarkCompare(b *testing.B) {
 	if b.N > 1 {
 		return // the table is printed once, whatever the time that it took
 	}
-	addr := startServer(b)
-	data := make([]byte, 128)
-	makeNode(b, addr, benchPath, data)
+	addr := startServers(b, 1)
+	makeNodes(b, addr)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tmedian\tp99\tallocs/op\tB/op\t")
-	for _, r := range rows {
-		all := compare(b, addr, r, *rounds, *turn)
-		for i, f := range all {
-			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.0f\t\n", r.op, r.outstanding, nameOf(i), f.perSecond,
-				f.perSecond/all[0].perSecond, f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond), f.allocs, f.bytes)
+	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tallocs/op\tB/op\t")
+	for _, r := range allRows() {
+		for i, f := range compare(b, addr, r, *rounds, *turn) {
+			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.1f\t%.0f\t\n", r.load, r.outstanding, nameOf(i), f.perSecond, f.ratio,
+				f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond), float64(f.cpu)/1e3, f.allocs, f.bytes)
 		}
 	}
 	require.NoError(b, table.Flush())
-	fmt.Printf("\nmemory of a client with %d watches, its buffers included\n", *watches)
-	for i, connect := range connectors {
-		fmt.Printf("%14s  %.0f bytes a watch\n", nameOf(i), watchBytes(b, addr, connect, *watches))
-	}
 }
 
-func nameOf(i int) string { return [...]string{"go-zookeeper", "client/zk", "client"}[i] }
+func nameOf(i int) string {
+	return [...]string{"go-zookeeper", "client/zk", "client", "client, async"}[i]
+}
 
 // compare lets the clients take turns at one load.
 func compare(t testing.TB, addr string, r row, rounds int, turn time.Duration) []figures {
@@ -78,7 +79,10 @@ func compare(t testing.TB, addr string, r row, rounds int, turn time.Duration) [
 	for round := range rounds {
 		for k := range clients {
 			i := (k + round) % len(clients) // nobody is always first
-			seen[i] = append(seen[i], measure(t, clients[i], r, turn))
+			seen[i] = append(seen[i], measure(t, &clients[i], r, turn))
+		}
+		for i := range clients {
+			seen[i][round].ratio = seen[i][round].perSecond / seen[0][round].perSecond
 		}
 	}
 	medians := make([]figures, len(clients))
@@ -86,6 +90,8 @@ func compare(t testing.TB, addr string, r row, rounds int, turn time.Duration) [
 		clients[i].close()
 		medians[i] = figures{
 			perSecond: medianOf(seen[i], func(f figures) float64 { return f.perSecond }),
+			ratio:     medianOf(seen[i], func(f figures) float64 { return f.ratio }),
+			cpu:       medianOf(seen[i], func(f figures) time.Duration { return f.cpu }),
 			allocs:    medianOf(seen[i], func(f figures) float64 { return f.allocs }),
 			bytes:     medianOf(seen[i], func(f figures) float64 { return f.bytes }),
 			median:    medianOf(seen[i], func(f figures) time.Duration { return f.median }),
@@ -104,119 +110,60 @@ func medianOf[T cmp.Ordered](all []figures, of func(figures) T) T {
 	return values[len(values)/2]
 }
 
-// measure runs one turn: as many goroutines as there may be requests outstanding, each with one at a time.
-func measure(t testing.TB, c contender, r row, turn time.Duration) figures {
-	data := make([]byte, 128)
-	run := func() error { return c.get(benchPath) }
-	if r.op == "set" {
-		run = func() error { return c.set(benchPath, data) }
-	}
-	const samplesMax = 4096 // of a goroutine; later ones are not kept
-	samples := make([][]time.Duration, r.outstanding)
-	perGoroutine := max(samplesMax/r.outstanding, 16)
-	for i := range samples {
-		samples[i] = make([]time.Duration, 0, perGoroutine)
-	}
-	var over atomic.Bool
-	var count atomic.Int64
-	var failed atomic.Pointer[error]
+// measure runs one turn, after a sixth of a turn that fills the pools which the collection of garbage has emptied.
+func measure(t testing.TB, c *contender, r row, turn time.Duration) figures {
+	runtime.GC()
+	drive := c.drive(r.load)
+	run(t, c.name, drive, newRecording(r.outstanding), turn/6)
+	rec := newRecording(r.outstanding)
 	var before, after runtime.MemStats
-	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began := time.Now()
-	var all sync.WaitGroup
-	for i := range r.outstanding {
-		all.Go(func() {
-			n := int64(0)
-			for !over.Load() {
-				at := time.Now()
-				if err := run(); err != nil {
-					cause := err // err itself stays off the heap
-					failed.Store(&cause)
-					return
-				}
-				if n++; len(samples[i]) < perGoroutine {
-					samples[i] = append(samples[i], time.Since(at))
-				}
-			}
-			count.Add(n)
-		})
-	}
-	time.AfterFunc(turn, func() { over.Store(true) })
-	all.Wait()
-	took := time.Since(began)
+	began, cpuBefore := time.Now(), cpuTime(t)
+	run(t, c.name, drive, rec, turn)
+	took, cpu := time.Since(began), cpuTime(t)-cpuBefore
 	runtime.ReadMemStats(&after)
-	if err := failed.Load(); err != nil {
-		t.Fatalf("%s %s: %v", c.name, r.op, *err)
-	}
-	latencies := slices.Concat(samples...)
+	latencies := slices.Concat(rec.slots...)
 	slices.Sort(latencies)
-	n := float64(count.Load())
-	f := figures{perSecond: n / took.Seconds(), allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.TotalAlloc-before.TotalAlloc) / n}
-	if len(latencies) > 0 {
-		f.median, f.p99 = latencies[len(latencies)/2], latencies[len(latencies)*99/100]
+	n := rec.count.Load()
+	require.NotZero(t, n)
+	return figures{
+		perSecond: float64(n) / took.Seconds(),
+		cpu:       cpu / time.Duration(n),
+		allocs:    float64(after.Mallocs-before.Mallocs) / float64(n),
+		bytes:     float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
+		median:    latencies[len(latencies)/2],
+		p99:       latencies[len(latencies)*99/100],
 	}
-	return f
 }
 
-// watchBytes returns by how much a client with n watches makes the heap and the stacks grow, divided by n. Their paths are not counted.
-func watchBytes(t testing.TB, addr string, connect func(testing.TB, string) contender, n int) float64 {
+func run(t testing.TB, name string, drive drive, r *recording, turn time.Duration) {
 	t.Helper()
-	paths := make([]string, n)
-	for i := range paths {
-		paths[i] = fmt.Sprintf("%s/watched-%06d", benchPath, i)
+	end := time.AfterFunc(turn, func() { r.over.Store(true) })
+	defer end.Stop()
+	drive(len(r.slots), r)
+	if err := r.failed.Load(); err != nil {
+		t.Fatalf("%s: %v", name, *err)
 	}
-	kept := make([]any, n)
-	before := inUse()
-	c := connect(t, addr)
-	defer c.close()
-	var next atomic.Int64
-	var all sync.WaitGroup
-	var failed atomic.Pointer[error]
-	for range 64 {
-		all.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				w, err := c.watch(paths[i])
-				if err != nil {
-					failed.Store(&err)
-					return
-				}
-				kept[i] = w
-			}
-		})
-	}
-	all.Wait()
-	if err := failed.Load(); err != nil {
-		t.Fatalf("%s: %v", c.name, *err)
-	}
-	grown := float64(inUse()) - float64(before)
-	runtime.KeepAlive(kept)
-	runtime.KeepAlive(paths)
-	return grown / float64(n)
 }
 
-func inUse() uint64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC() // what finalizers have freed
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc + m.StackInuse
+// cpuTime is what this process has used, in user and in kernel mode.
+func cpuTime(t testing.TB) time.Duration {
+	var u syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // Every row can be measured. The figures are for BenchmarkCompare: a machine that others use proves nothing.
 func TestEveryRowIsMeasured(t *testing.T) {
-	addr := startServer(t)
-	makeNode(t, addr, benchPath, make([]byte, 128))
-	for _, r := range rows {
-		t.Run(fmt.Sprint(r.op, r.outstanding), func(t *testing.T) {
+	addr := startServers(t, 1)
+	makeNodes(t, addr)
+	for _, r := range allRows() {
+		t.Run(fmt.Sprint(r.load, r.outstanding), func(t *testing.T) {
 			for i, f := range compare(t, addr, r, 1, 30*time.Millisecond) {
 				require.Positive(t, f.perSecond, nameOf(i))
 				require.Positive(t, f.median, nameOf(i))
 				require.GreaterOrEqual(t, f.p99, f.median, nameOf(i))
 			}
 		})
-	}
-	for i, connect := range connectors {
-		require.Less(t, watchBytes(t, addr, connect, 2000), 20_000.0, nameOf(i))
 	}
 }

@@ -7,46 +7,56 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
 )
 
-var serverFlag = flag.String("client.server", "", "server to measure, host:port; by default one is started")
+var serverFlag = flag.String("client.server", "", "connect string of the servers to measure; by default some are started")
 
-// serveIn is the variable that makes this program a server, with its data in the directory that it names, until its input ends.
-const serveIn = "WARREN_CLIENTBENCH_SERVE_IN"
+// Variables that make this program a number of servers, with their data in the directory that is named, until its input ends.
+const (
+	serveIn = "WARREN_CLIENTBENCH_SERVE_IN"
+	serveN  = "WARREN_CLIENTBENCH_SERVERS"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(serveIn); dir != "" {
-		serve(dir)
+		if err := serve(dir, os.Getenv(serveN)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		return
 	}
 	os.Exit(m.Run())
 }
 
-func serve(dir string) {
-	cfg := config.Default()
-	cfg.DataDir, cfg.DataLogDir = dir, dir
-	cfg.ClientPort, cfg.MaxClientCnxns, cfg.DiskWatermark.Bytes = 0, 0, 0
-	cfg.Admin.Enabled = false
-	s := server.New(cfg, server.Options{})
-	if err := s.Start(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+// serve runs servers on the disk, with no faults and no short times.
+func serve(dir, servers string) error {
+	n, err := strconv.Atoi(servers)
+	if err != nil {
+		return err
 	}
-	fmt.Println(s.Addr())
+	e, err := embed.New(embed.Options{Servers: n, Dir: dir, TickTime: time.Second, Configure: func(_ int, cfg *config.Config) {
+		cfg.DiskWatermark.Bytes = 0
+	}})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	fmt.Println(e.ConnectString())
 	_, _ = io.Copy(io.Discard, os.Stdin)
-	s.Stop()
+	return nil
 }
 
-// startServer returns the address of a server in a process of its own that ends with the test.
-func startServer(t testing.TB) string {
+// startServers returns the connect string of n servers, in one process of their own that ends with the test.
+func startServers(t testing.TB, n int) string {
 	t.Helper()
 	if *serverFlag != "" {
 		return *serverFlag
@@ -54,7 +64,7 @@ func startServer(t testing.TB) string {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), serveIn+"="+t.TempDir())
+	cmd.Env = append(os.Environ(), serveIn+"="+t.TempDir(), serveN+"="+strconv.Itoa(n))
 	cmd.Stderr = os.Stderr
 	input, err := cmd.StdinPipe()
 	require.NoError(t, err)
