@@ -30,6 +30,7 @@ func (s *Server) Status() Status {
 	if s.member != nil {
 		v := s.member.view.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
+		st.Serving = st.Serving && (v.Serving || s.readOnly.Load()) // clients are accepted a moment longer than a role lasts
 	}
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()

@@ -113,6 +113,8 @@ func (g *guarded) replaceLeader(path string) {
 	old, err := g.Leader(g.within())
 	require.NoError(g.t, err)
 	g.Stop(old)
+	_, err = g.Leader(g.within()) // whom the other follows; before, it may seem to serve because it has heard of nothing
+	require.NoError(g.t, err)
 	require.NoError(g.t, g.WaitServing(g.within(), old%members+1))
 	g.put(old%members+1, path)
 	require.NoError(g.t, g.Ensemble.Start(old))
