@@ -20,6 +20,9 @@ import (
 // startTimeout bounds the wait for a server that was started, on a machine that is busy.
 const startTimeout = 60 * time.Second
 
+// stopTimeout is how long a server may take to end in order.
+const stopTimeout = 20 * time.Second
+
 // Node is one server. Its methods are not safe for concurrent use, except Addr, Kill and Pid.
 type Node struct {
 	t       testing.TB
@@ -204,10 +207,10 @@ func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {
 // WaitServing returns when srvr answers with a mode.
 func (n *Node) WaitServing() {
 	n.t.Helper()
-	deadline := time.Now().Add(startTimeout)
+	watch := NewWatch()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	for time.Now().Before(deadline) {
+	for watch.Elapsed() < startTimeout {
 		text, err := wire.FourLetter(n.Addr(), "srvr", time.Second)
 		if err == nil && strings.Contains(text, "Mode: ") {
 			return
@@ -232,19 +235,24 @@ func (n *Node) Kill() {
 	}
 }
 
-// Stop sends SIGTERM and waits for the end; after 20 s it kills, and the test fails.
+// Stop sends SIGTERM and waits for the end; after stopTimeout it kills, and the test fails.
 func (n *Node) Stop() {
 	n.t.Helper()
 	if !n.running() {
 		return
 	}
 	n.signal(syscall.SIGTERM)
-	select {
-	case <-n.exited:
-	case <-time.After(20 * time.Second):
-		n.Kill()
-		n.t.Errorf("cluster: %v on %v did not end after SIGTERM", n.Kind(), n.Addr())
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for watch := NewWatch(); watch.Elapsed() < stopTimeout; {
+		select {
+		case <-n.exited:
+			return
+		case <-tick.C:
+		}
 	}
+	n.Kill()
+	n.t.Errorf("cluster: %v on %v did not end after SIGTERM", n.Kind(), n.Addr())
 }
 
 // Pause stops the process with SIGSTOP.

@@ -119,7 +119,7 @@ func (c *chaos) launch(o []cluster.Options) {
 func (c *chaos) load(seed uint64, something func()) *history.History {
 	recorder := history.NewRecorder()
 	first := &client{number: -1, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, 99))}
-	require.NoError(c.t, first.open())
+	require.NoError(c.t, first.somewhere(wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard}))
 	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0), wire.Create("/mortal", nil, wire.OpenACL, 0))
 
 	var stop atomic.Bool
@@ -154,9 +154,12 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 	c.short.buried(c)
 	c.finishIfOpen(first)
 	last := &client{number: -2, nodes: c.nodes, recorder: recorder, rand: first.rand}
-	require.NoError(c.t, last.open())
+	require.NoError(c.t, last.somewhere(wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard}))
 	return c.lookBack(last, clients)
 }
+
+// hangGuard is how long an answer is waited for when all servers are well. Reply timeouts do not stand still with the machine.
+const hangGuard = 3 * time.Minute
 
 // finishIfOpen ends the session of a client that has been idle, unless its connection is gone.
 func (c *chaos) finishIfOpen(one *client) {

@@ -45,9 +45,10 @@ func (c *client) open() error {
 
 // somewhere connects to one server after the other until one takes the client.
 func (c *client) somewhere(o wire.Options) error {
-	deadline := time.Now().Add(40 * time.Second)
-	o.Reply = patience + time.Second
-	for {
+	if o.Reply == 0 {
+		o.Reply = patience + time.Second
+	}
+	for watch := cluster.NewWatch(); ; {
 		node := c.nodes[c.rand.IntN(len(c.nodes))]
 		s, err := c.recorder.Dial(c.number, node.Addr(), o)
 		switch {
@@ -56,7 +57,7 @@ func (c *client) somewhere(o wire.Options) error {
 			return nil
 		case errors.Is(err, wire.ErrRejected):
 			return fmt.Errorf("client %d: %s says that session %v has expired: %w", c.number, node.Addr(), o.Session, err)
-		case time.Now().After(deadline):
+		case watch.Elapsed() > 40*time.Second:
 			return fmt.Errorf("client %d: no server takes it: %w", c.number, err)
 		}
 		time.Sleep(time.Duration(1+c.rand.IntN(20)) * time.Millisecond)

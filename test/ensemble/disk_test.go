@@ -162,13 +162,13 @@ func (w *fullWriter) write(t testing.TB) {
 		o := w.conn.Resume()
 		o.Reply = patience
 		w.conn.Close()
-		require.Eventually(t, func() bool {
+		cluster.Eventually(t, func() bool {
 			conn, err := wire.Dial(w.addr, o)
 			if err == nil {
 				w.conn = conn
 			}
 			return err == nil
-		}, 20*time.Second, 10*time.Millisecond)
+		}, 20*time.Second, "%s takes no client", w.addr)
 	}
 }
 
@@ -205,14 +205,14 @@ func (c *chaos) withFullDisk(node *cluster.Node, leads bool) {
 	require.Contains(c.t, strings.ToLower(node.Log()), "disk is", "server %d says what is wrong", node.ID())
 
 	require.NoError(c.t, c.disks[node.ID()].free())
-	require.Eventually(c.t, func() bool {
+	cluster.Eventually(c.t, func() bool {
 		for _, at := range c.nodes {
 			if !w.shows(at) {
 				return false
 			}
 		}
 		return true
-	}, 20*time.Second, 50*time.Millisecond, "every server has the last acknowledged write and takes writes again")
+	}, 20*time.Second, "every server has the last acknowledged write and takes writes again")
 	require.NoError(c.t, w.conn.CloseSession())
 }
 

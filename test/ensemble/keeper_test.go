@@ -42,7 +42,7 @@ func (k *keeper) account() string { return k.root() + "/counter" }
 
 // connect continues the session at some server.
 func (k *keeper) connect() error {
-	for deadline := time.Now().Add(50 * time.Second); ; {
+	for watch := cluster.NewWatch(); ; {
 		node := k.nodes[k.rand.IntN(len(k.nodes))]
 		conn, err := wire.Dial(node.Addr(), k.resume)
 		switch {
@@ -51,16 +51,16 @@ func (k *keeper) connect() error {
 			return nil
 		case errors.Is(err, wire.ErrRejected):
 			return fmt.Errorf("keeper %d: server %d (%s) says that session %v has expired: %w", k.number, node.ID(), node.Kind(), k.resume.Session, err)
-		case time.Now().After(deadline):
+		case watch.Elapsed() > 50*time.Second:
 			return fmt.Errorf("keeper %d: no server takes it: %w", k.number, err)
 		}
 		time.Sleep(time.Duration(1+k.rand.IntN(20)) * time.Millisecond)
 	}
 }
 
-// begin makes what the keeper needs.
+// begin makes what the keeper needs, while all servers are well.
 func (k *keeper) begin() error {
-	k.resume = wire.Options{TimeoutMs: sessionTimeout, Reply: patience}
+	k.resume = wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard}
 	if err := k.connect(); err != nil {
 		return err
 	}
@@ -70,7 +70,8 @@ func (k *keeper) begin() error {
 			return err
 		}
 	}
-	return nil
+	k.resume.Reply = patience
+	return k.move(nil)
 }
 
 // run works until stop.

@@ -6,9 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/history"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -84,7 +83,7 @@ func (m *mortals) buried(c *chaos) {
 	c.t.Helper()
 	for _, node := range c.nodes {
 		var left []string
-		require.Eventually(c.t, func() bool {
+		cluster.Eventually(c.t, func() bool {
 			conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
 			if err != nil {
 				return false
@@ -96,7 +95,7 @@ func (m *mortals) buried(c *chaos) {
 			left, err = conn.Children("/mortal", false)
 			_ = conn.CloseSession() // or it expires
 			return err == nil && len(left) == 0
-		}, 30*time.Second, 100*time.Millisecond, "server %d still has %v", node.ID(), &left)
+		}, 30*time.Second, "server %d still has %v", node.ID(), &left)
 	}
 	c.logf("%d short sessions, of which %d heard that they had expired; all their ephemerals are gone", len(m.sessions), m.expired)
 }

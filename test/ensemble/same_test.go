@@ -50,11 +50,11 @@ var digestLine = regexp.MustCompile(`(?m)^([0-9a-f]+): (-?\d+)$`)
 func (c *chaos) dump(node *cluster.Node) string {
 	c.t.Helper()
 	var conn *wire.Conn
-	require.Eventually(c.t, func() (ok bool) {
+	cluster.Eventually(c.t, func() (ok bool) {
 		var err error
-		conn, err = wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
+		conn, err = wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 30*time.Second, "server %d takes no client", node.ID())
 	defer conn.Close()
 	require.NoError(c.t, conn.Auth("digest", "bob:secret")) // owns some of the znodes
 	require.NoError(c.t, conn.Sync("/"))
