@@ -66,9 +66,10 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 // lost, and at the latest when the session timeout has passed since a request was written that a server has answered. Its cause is the
 // session's error. The caller must call cancel. Recipes that grant exclusive access hand this context to the holder.
 //
-// A server that is cut off from its leader answers its clients for up to syncLimit ticks more, while the leader may count a session's
-// timeout from two thirds of that timeout before the end of it. A strict context ends in time if the session timeout is longer than
-// one and a half times syncLimit+1 ticks; one that is not strict may end up to syncLimit ticks too late then.
+// A server that is cut off from the others may answer for a while, in which they expire the session. Warren sends its clients away after two
+// ticks, or a third of syncLimit ticks if that is longer: a strict context ends in time if the session timeout is longer than
+// twice that. ZooKeeper does so after syncLimit ticks, and the timeout must be longer than one and a half times syncLimit+1 ticks. A context
+// that is not strict may end too late then, by about as long as the server has answered.
 func (c *Client) WhileHeld(ctx context.Context, strict bool) (held context.Context, cancel context.CancelFunc) {
 	held, end := context.WithCancelCause(ctx)
 	session := c.s.now.Load().session

@@ -437,6 +437,9 @@ func (c *conn) account() {
 	if s := c.session.Load(); s != nil {
 		s.touch(now)
 	}
+	if now > c.srv.lease.Load() {
+		c.abort()
+	}
 	c.srv.stats.received.Add(c.packets)
 	c.srv.stats.took(&c.in)
 	c.srv.stats.readLatency.observeN(nsToMs(now-c.received), c.executed)

@@ -26,7 +26,7 @@ type Status struct {
 
 // Status returns how things stand. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
-	st := Status{Mode: s.mode(), Leader: -1, Serving: s.serving.Load()}
+	st := Status{Mode: s.mode(), Leader: -1, Serving: s.Serving()}
 	if s.member != nil {
 		v := s.member.view.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch

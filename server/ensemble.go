@@ -26,7 +26,8 @@ func (s *Server) startMember() error {
 	}
 	m := &member{
 		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
-		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(),
+		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(), quorum: core.Quorum,
+		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
 	}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
 	m.lost = m.since
@@ -238,4 +239,4 @@ func (s *Server) mode() string {
 }
 
 // Serving reports whether clients are accepted now.
-func (s *Server) Serving() bool { return s.serving.Load() }
+func (s *Server) Serving() bool { return s.serving.Load() && s.mayAnswer() }

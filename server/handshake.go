@@ -59,7 +59,7 @@ func (c *conn) firstFrame() ([]byte, error) {
 		if n > uint32(c.srv.cfg.JuteMaxBuffer) {
 			return nil, errFrameLength
 		}
-		if !c.srv.serving.Load() {
+		if !c.srv.Serving() {
 			return nil, errNotServing
 		}
 		c.generation = c.srv.generation()

@@ -124,6 +124,9 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 		l.m.srv.tracker.touched(p.Data, l.m.srv.clock.now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 	case proto.PacketRevalidate:
+		if !l.m.srv.mayAnswer() {
+			return // nor may the learner: its client tries another
+		}
 		l.m.srv.metrics.quorum.revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
@@ -299,7 +302,7 @@ func (l *leading) prepare(w *write) {
 		code = proto.ErrThrottledOp
 		s.metrics.throttledOps.Inc()
 	default:
-		code = s.tracker.check(w.session, w.link, s.cfg.LocalSessionsEnabled)
+		code = s.tracker.check(w.session, w.link, s.cfg.LocalSessionsEnabled, w.at)
 	}
 	if code != proto.OK && w.link == 0 {
 		it.err = code

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"time"
 
 	"github.com/seed94657493/warren/datatree"
@@ -118,6 +119,7 @@ func (m *member) maybeReadOnly(now time.Time) {
 	m.srv.tracker.follow()
 	m.role = &readingOnly{m: m}
 	m.srv.readOnly.Store(true)
+	m.srv.lease.Store(math.MaxInt64) // its sessions are its own
 	m.srv.serving.Store(true)
 	m.srv.log.Warn("no leader for a while: serving read-only clients only")
 }

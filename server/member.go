@@ -19,6 +19,7 @@ type member struct {
 	srv     *Server
 	id      proto.ServerID
 	core    *zab.Core
+	quorum  *zab.Quorum
 	peers   *peers.Peers
 	journal *journal
 	applier *applyQueue
@@ -48,6 +49,7 @@ type member struct {
 	// Owned by the node goroutine.
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
+	lease     lease
 	orphans   []zab.LinkID        // links that are gone, and whose received states the core may have asked for
 	warren    map[zab.LinkID]bool // whether the server on a link is Warren
 	touched   []*peers.Link       // have output that is not flushed
@@ -120,6 +122,7 @@ func (m *member) run() {
 		case now := <-ticker.C:
 			m.core.Tick()
 			m.maybeReadOnly(now)
+			m.keepLease()
 			m.publish(now)
 		case <-m.events.wake:
 		case <-m.batches.wake:
@@ -176,6 +179,9 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 			m.srv.fatal("following a reconfiguration", errReconfigured)
 			return
 		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync:
+			if p.Type == proto.PacketPing {
+				m.pinged(l, p)
+			}
 			if m.role != nil {
 				m.role.packet(l, p)
 			} else if m.opening {
@@ -280,6 +286,7 @@ func (m *member) changed(st zab.Status) {
 	if old.State != st.State {
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
+		m.lease.offered = 0
 	}
 	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Epoch: st.Epoch, Serving: st.Serving, Since: m.since})
 	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase), zap.Int64("leader", int64(st.Leader)),
@@ -351,6 +358,7 @@ func (m *member) open() {
 func (m *member) opened(state zab.State) {
 	m.opening = false
 	m.serviceBegins(state, time.Now())
+	m.beginLease(state)
 	serves := true
 	if state == zab.Leading {
 		m.role = newLeading(m)
@@ -400,6 +408,7 @@ func (m *member) close(reason string) {
 	m.generation.Add(1)
 	m.lost = time.Now()
 	m.srv.serving.Store(false)
+	m.endLease()
 	m.srv.readOnly.Store(false)
 	m.opening = false
 	if m.role != nil {

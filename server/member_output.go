@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -69,13 +68,19 @@ func (m *member) send(messages []zab.Message) {
 			m.srv.metrics.quorum.snaps.Inc()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
-			if lead, ok := m.role.(*leading); ok && lead.refuses && m.warren[l.ID] {
-				l.SendPacket(&peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: noRoom[:]})
-			} else if m.status.State == zab.Leading {
-				l.Send(msg)
+			if m.status.State == zab.Leading {
+				l.SendPacket(m.ping(l, msg))
 			} else {
-				l.SendPacket(m.pong(msg, m.warren[l.ID]))
+				l.SendPacket(m.pong(l, msg))
 			}
+		case zab.UpToDate: // from here on it answers every PING
+			m.lease.exchanges[l.ID] = &exchange{}
+			l.Send(msg)
+		case zab.NewLeader:
+			if m.lease.offered == 0 {
+				m.lease.offered = m.srv.clock.now()
+			}
+			l.Send(msg)
 		case zab.Diff, zab.Trunc:
 			m.srv.metrics.quorum.diffs.Inc()
 			l.Send(msg)
@@ -89,15 +94,6 @@ func (m *member) send(messages []zab.Message) {
 		}
 		m.touch(l)
 	}
-}
-
-// pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
-func (m *member) pong(msg *zab.Message, warren bool) *peers.Packet {
-	data := m.srv.tracker.appendTouched([]byte{})
-	if warren && m.srv.guard.full() {
-		data = append(data, noRoom[:]...)
-	}
-	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
 // touch remembers that l has output.
@@ -147,6 +143,7 @@ func (m *member) deliver(txns []zab.Txn) {
 func (m *member) forget(id zab.LinkID) {
 	delete(m.links, id)
 	delete(m.warren, id)
+	delete(m.lease.exchanges, id)
 	if lead, ok := m.role.(*leading); ok {
 		lead.gone(id)
 	}

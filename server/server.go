@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -99,6 +100,8 @@ type Server struct {
 	serving atomic.Bool
 	// readOnly is true while a member without a leader serves read-only clients.
 	readOnly atomic.Bool
+	// lease is until when clients may be answered, ns on the server's clock: for ever at a standalone server. See lease.
+	lease atomic.Int64
 
 	listeners []net.Listener
 	metricsLn net.Listener
@@ -128,6 +131,7 @@ func New(cfg *config.Config, o Options) *Server {
 		stopping:   make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}), failed: make(chan error, 1),
 	}
 	s.traceMask.Store(traceMaskDefault)
+	s.lease.Store(math.MaxInt64)
 	s.large.threshold, s.large.max = cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes
 	if s.log == nil {
 		s.log = zap.NewNop()

@@ -41,9 +41,9 @@ func (t *tracker) track(id proto.SessionID, timeoutMs int32, link zab.LinkID, no
 	}
 }
 
-// check says whether a request of a session may be taken from link: the session lives, and its client is there. local says that
-// learners may have sessions of their own. Source: quorum-protocol 8.2, 8.7.
-func (t *tracker) check(id proto.SessionID, link zab.LinkID, local bool) proto.ErrCode {
+// check says whether a request of a session, which has arrived at now, may be taken from link: the session lives, and its client is there.
+// Then it was heard of. local says that learners may have sessions of their own. Source: quorum-protocol 8.2, 8.7.
+func (t *tracker) check(id proto.SessionID, link zab.LinkID, local bool, now int64) proto.ErrCode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.mu.sessions[id]
@@ -56,6 +56,9 @@ func (t *tracker) check(id proto.SessionID, link zab.LinkID, local bool) proto.E
 		s.owner = link
 	case s.owner != link:
 		return proto.ErrSessionMoved
+	}
+	if now > s.heard.Load() {
+		s.touch(now)
 	}
 	return proto.OK
 }

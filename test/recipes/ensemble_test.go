@@ -14,11 +14,11 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-// Times of an ensemble. A server that is cut off notices after embed's ten ticks; sessions must be so much longer than that as
-// client.WhileHeld says.
+// Times of an ensemble. A server that is cut off sends its clients away after a third of embed's ten ticks; sessions must be so much longer
+// than that as client.WhileHeld says.
 const (
 	tick            = 50 * time.Millisecond
-	sessionTimeout3 = 1500 * time.Millisecond
+	sessionTimeout3 = 1000 * time.Millisecond
 )
 
 // trouble is an ensemble to whose servers things happen.

@@ -1,0 +1,207 @@
+package server
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// lease is until when a member may answer clients: as long as it knows that what it says about their sessions arrives. A member that is cut
+// off would else keep clients believing in sessions that the leader, or the next one, has given up. Owned by the node goroutine.
+//
+// Let D be its length, T a session's timeout.
+//
+//   - A learner answers at x only if its leader has received an answer to PING that was made at x-D or later. That answer told of every session
+//     heard of before. A leader that is Warren says with its PINGs how many answers have arrived; one in Java is taken at its PINGs.
+//   - A leader answers at x only if a quorum has answered PINGs that were sent at x-D or later. The next leader, which needs one of that
+//     quorum, begins after that, and gives every session its whole timeout.
+//   - A leader that must not answer clients does not answer REVALIDATE either, nor say what has arrived.
+//
+// So a client that sends something every T/3 is answered for the last time before e-2T/3+D if its session is expired at e by the leader of
+// then, and before e-T+2D if by a later one. When the lease ends its connections are closed: who counts possession by them is in time if T is
+// longer than 2D. Source: quorum-protocol 8.5, where a learner answers its clients for up to syncLimit ticks.
+type lease struct {
+	length    time.Duration
+	from      int64 // what arrived was sent then, ns on the server's clock; 0 if nothing is known
+	offered   int64 // when a leader that does not serve yet has sent NEWLEADER first, 0 before
+	exchanges map[zab.LinkID]*exchange
+	isOver    bool // the connections were closed
+	heard     []heardOf
+}
+
+// exchange is the PINGs of one link and their answers, which come in their order.
+type exchange struct {
+	sent    fifo[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
+	arrived uint64      // how many have
+	newest  int64       // when the newest of them was sent
+	told    uint64      // by a leader: how many answers have arrived
+}
+
+// exchangeMax bounds what a link may leave unanswered.
+const exchangeMax = 4096
+
+// take notes that n in all have arrived.
+func (x *exchange) take(n uint64) {
+	for x.arrived < n && x.sent.len() > 0 {
+		x.newest = *x.sent.front()
+		x.sent.pop()
+		x.arrived++
+	}
+}
+
+// heardOf is since when a server was surely heard of.
+type heardOf struct {
+	id proto.ServerID
+	at int64
+}
+
+// leaseTime is how long a member may answer clients without a sign: a third of the time after which it gives up its leader, and two
+// ticks at least, since there are two PINGs in each.
+func (s *Server) leaseTime() time.Duration {
+	return max(2*s.cfg.TickTime, time.Duration(max(s.cfg.SyncLimit, 1))*s.cfg.TickTime/3)
+}
+
+// mayAnswer reports whether clients may be answered now.
+func (s *Server) mayAnswer() bool { return s.clock.now() <= s.lease.Load() }
+
+// arrivedMark is the timeout of the entry in PING whose id is how many answers have arrived: no session has it, and an id of 0 is
+// noRoom.
+const arrivedMark = -1
+
+// ping is a leader's PING to a learner. To one that is Warren it says, in the form of touched sessions, how many answers have arrived, and
+// that there is no room.
+func (m *member) ping(l *peers.Link, msg *zab.Message) *peers.Packet {
+	p := &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid}
+	isWarren := m.warren[l.ID]
+	if lead, ok := m.role.(*leading); ok && lead.refuses && isWarren {
+		p.Data = append(p.Data, noRoom[:]...)
+	}
+	x := m.lease.exchanges[l.ID]
+	if x == nil {
+		return p // not up to date: it answers none
+	}
+	if x.sent.push(m.srv.clock.now()); x.sent.len() > exchangeMax {
+		m.peers.Close(l.ID)
+	}
+	if m.srv.mayAnswer() {
+		x.told = x.arrived
+	}
+	if isWarren && x.told > 0 {
+		p.Data = binary.BigEndian.AppendUint64(p.Data, x.told)
+		p.Data = proto.AppendInt32(p.Data, arrivedMark)
+	}
+	return p
+}
+
+// saysArrived is how many answers have arrived according to the data of a PING, 0 if it does not say.
+func saysArrived(data []byte) uint64 {
+	for ; len(data) >= touchSize; data = data[touchSize:] {
+		if int32(binary.BigEndian.Uint32(data[8:])) == arrivedMark {
+			return binary.BigEndian.Uint64(data)
+		}
+	}
+	return 0
+}
+
+// pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
+func (m *member) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
+	x := m.lease.exchanges[l.ID]
+	if x == nil {
+		x = &exchange{}
+		m.lease.exchanges[l.ID] = x
+	}
+	x.sent.push(m.srv.clock.now())
+	data := m.srv.tracker.appendTouched([]byte{})
+	if m.warren[l.ID] && m.srv.guard.full() {
+		data = append(data, noRoom[:]...)
+	}
+	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
+}
+
+// pinged takes a PING, or the answer to one.
+func (m *member) pinged(l *peers.Link, p *peers.Packet) {
+	x := m.lease.exchanges[l.ID]
+	switch {
+	case x == nil: // nothing can have been answered
+	case !l.Dialled:
+		x.take(x.arrived + 1)
+		m.renew(m.quorumHeard())
+	case m.warren[l.ID]:
+		x.take(saysArrived(p.Data))
+		m.renew(x.newest)
+	default:
+		x.sent = fifo[int64]{}
+		m.renew(m.srv.clock.now())
+	}
+}
+
+// quorumHeard is since when a quorum has surely been with this leader, 0 if it is not known.
+func (m *member) quorumHeard() int64 {
+	all := append(m.lease.heard[:0], heardOf{m.id, m.srv.clock.now()})
+	for id, x := range m.lease.exchanges {
+		if l := m.links[id]; l != nil {
+			all = append(all, heardOf{l.Peer, x.newest})
+		}
+	}
+	m.lease.heard = all
+	slices.SortFunc(all, func(a, b heardOf) int { return cmp.Compare(b.at, a.at) })
+	ids := make([]proto.ServerID, 0, len(all))
+	for _, h := range all {
+		if ids = append(ids, h.id); m.quorum.Decides(ids...) {
+			return h.at
+		}
+	}
+	return 0
+}
+
+// renew lets the lease run from the time at which something was sent that has arrived.
+func (m *member) renew(from int64) {
+	if from > m.lease.from {
+		m.lease.from = from
+		m.srv.lease.Store(from + int64(m.lease.length))
+		m.lease.isOver = m.lease.isOver && !m.srv.mayAnswer()
+	}
+}
+
+// beginLease lets the lease run for the service that begins. A learner's clients come with the leave of a leader that may give it; a
+// leader knows that its quorum was there when NEWLEADER left.
+func (m *member) beginLease(state zab.State) {
+	from := m.srv.clock.now()
+	if state == zab.Leading && m.lease.offered != 0 {
+		from = m.lease.offered
+	}
+	m.renew(from)
+}
+
+// endLease ends it with the service.
+func (m *member) endLease() {
+	m.lease.from, m.lease.isOver = 0, false
+	m.srv.lease.Store(0)
+}
+
+// keepLease is called with every tick of the core: whoever may not be answered any more is sent away.
+func (m *member) keepLease() {
+	if m.role == nil || m.srv.readOnly.Load() {
+		return
+	}
+	if m.status.State == zab.Leading {
+		m.renew(m.quorumHeard())
+	}
+	if m.lease.isOver || m.srv.mayAnswer() {
+		return
+	}
+	m.lease.isOver = true
+	m.srv.log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.lease.length))
+	m.srv.conns.each(func(c *conn) {
+		if c.session.Load() != nil {
+			c.abort()
+		}
+	})
+}

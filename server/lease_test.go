@@ -1,0 +1,119 @@
+package server
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// leased is a member without a core, that serves.
+func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *member {
+	s := New(rigConfig(), Options{FS: vfs.NewMem()})
+	quorum, err := zab.Majority(voters...)
+	require.NoError(t, err)
+	s.tracker = newTracker(s.cfg.TickTime, id, 0)
+	s.tracker.follow()
+	m := &member{srv: s, id: id, quorum: quorum, links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
+		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}}
+	s.guard = newGuard(s)
+	s.lease.Store(0)
+	return m
+}
+
+func TestLeaseTime(t *testing.T) {
+	for _, tc := range []struct {
+		tick time.Duration
+		sync int
+		want time.Duration
+	}{
+		{2 * time.Second, 5, 4 * time.Second}, // ZooKeeper's defaults
+		{2 * time.Second, 1, 4 * time.Second},
+		{2 * time.Second, 0, 4 * time.Second},
+		{100 * time.Millisecond, 12, 400 * time.Millisecond},
+	} {
+		cfg := rigConfig()
+		cfg.TickTime, cfg.SyncLimit = tc.tick, tc.sync
+		require.Equal(t, tc.want, New(cfg, Options{}).leaseTime(), "%+v", tc)
+	}
+}
+
+// An answer counts from when it was made, once the leader has said that it has it, and a leader that may not answer its own clients
+// says nothing new.
+func TestLearnerKnowsWhatHasArrived(t *testing.T) {
+	leader, learner := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3)
+	toLearner := &peers.Link{ID: 7, Peer: 2}
+	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
+	learner.warren[9] = true
+	leader.links[7], leader.warren[7], leader.lease.from = toLearner, true, math.MaxInt64 // whether it may answer is decided here
+	leader.srv.lease.Store(math.MaxInt64)
+	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
+	require.Empty(t, leader.ping(toLearner, msg).Data, "it answers no PING before UPTODATE")
+	leader.lease.exchanges[7] = &exchange{}
+	round := func() (ping *peers.Packet, answered int64) {
+		ping = leader.ping(toLearner, msg)
+		learner.pinged(toLeader, ping)
+		before := learner.srv.clock.now()
+		pong := learner.pong(toLeader, msg)
+		require.Equal(t, msg.Zxid, pong.Zxid)
+		require.NotNil(t, pong.Data, "an empty buffer is not null")
+		leader.pinged(toLearner, pong)
+		return ping, before
+	}
+	ping, first := round()
+	require.Empty(t, ping.Data, "nothing has arrived")
+	require.Zero(t, learner.lease.from, "nothing is known to have arrived")
+	require.False(t, learner.srv.mayAnswer())
+	ping, second := round()
+	require.Equal(t, []byte{0, 0, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255}, ping.Data)
+	require.GreaterOrEqual(t, learner.lease.from, first)
+	require.LessOrEqual(t, learner.lease.from, second)
+	require.True(t, learner.srv.mayAnswer())
+	require.Equal(t, learner.lease.from+int64(learner.lease.length), learner.srv.lease.Load())
+	leader.srv.lease.Store(0)
+	was := learner.lease.from
+	for range 5 {
+		_, _ = round()
+	}
+	require.Equal(t, was, learner.lease.from, "the leader does not know itself whether it leads")
+	leader.srv.lease.Store(math.MaxInt64)
+	_, last := round()
+	require.Greater(t, learner.lease.from, was)
+	require.Less(t, learner.lease.from, last)
+	was = learner.lease.from
+	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: noRoom[:]})
+	require.Equal(t, was, learner.lease.from, "it does not say what has arrived")
+	delete(learner.warren, 9)
+	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing})
+	require.Greater(t, learner.lease.from, last, "a PING of a leader in Java is all that there is")
+	learner.warren[9] = true
+	learner.pong(toLeader, msg)
+	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}})
+	require.Zero(t, learner.lease.exchanges[9].sent.len(), "no more arrives than was sent")
+	learner.endLease()
+	require.False(t, learner.srv.mayAnswer())
+}
+
+// A leader counts from when a quorum was there, itself included; observers do not count.
+func TestLeaderKnowsItsQuorum(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3, 4, 5)
+	for id, at := range map[zab.LinkID]int64{2: 20, 3: 30, 4: 40, 9: 90} {
+		m.links[id], m.lease.exchanges[id] = &peers.Link{ID: id, Peer: proto.ServerID(id)}, &exchange{newest: at}
+	}
+	require.EqualValues(t, 30, m.quorumHeard())
+	delete(m.links, 3)
+	require.EqualValues(t, 20, m.quorumHeard())
+	delete(m.links, 2)
+	require.Zero(t, m.quorumHeard())
+	alone := leased(t, 1, 1)
+	require.InDelta(t, alone.srv.clock.now(), alone.quorumHeard(), float64(time.Minute))
+	alone.lease.offered = 5
+	alone.beginLease(zab.Leading)
+	require.EqualValues(t, 5, alone.lease.from)
+}
