@@ -106,19 +106,39 @@ func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) 
 	}
 	start, n := len(b), int32(0)
 	b = proto.AppendInt32(b, 0)
+	var parent NodeID // of those before, as a rule: what the names of its children must begin with is found out once
+	var rest []byte
+	fits := false
 	for node := s.sessions[id].ephemerals.first; node != 0; node = s.kinOf(s.rec(node)).ownNext {
-		before := len(b)
-		b = s.AppendPath(proto.AppendInt32(b, 0), node)
-		path := b[before+4:]
-		if !bytes.HasPrefix(path, prefix) {
+		if of := s.rec(node).parent; of != parent {
+			parent = of
+			before := len(b)
+			b = s.AppendPath(b, parent)
+			if parent != Root {
+				b = append(b, '/')
+			}
+			rest, fits = suffixAfter(prefix, b[before:])
 			b = b[:before]
+		}
+		if !fits || !bytes.HasPrefix(s.Name(node), rest) {
 			continue
 		}
-		proto.AppendInt32(b[before:before], int32(len(path)))
+		before := len(b)
+		b = s.AppendPath(proto.AppendInt32(b, 0), node)
+		proto.AppendInt32(b[before:before], int32(len(b)-before-4))
 		n++
 	}
 	proto.AppendInt32(b[start:start], n)
 	return b
+}
+
+// suffixAfter is what a name must begin with, so that the path that is dir and the name begins with prefix. It reports false if
+// none does.
+func suffixAfter(prefix, dir []byte) (rest []byte, ok bool) {
+	if len(prefix) <= len(dir) {
+		return nil, bytes.HasPrefix(dir, prefix)
+	}
+	return prefix[len(dir):], bytes.HasPrefix(prefix, dir)
 }
 
 // multiReadMax bounds the reply to one multiRead, in bytes: a small request can name a large znode

@@ -162,7 +162,8 @@ func TestReadEphemerals(t *testing.T) {
 	}
 	for prefix, want := range map[string][]string{
 		"null": {"/a/b", "/a/bc", "/a/c", "/z"}, "": {"/a/b", "/a/bc", "/a/c", "/z"}, "  ": {"/a/b", "/a/bc", "/a/c", "/z"},
-		"/": {"/a/b", "/a/bc", "/a/c", "/z"}, "/a/b": {"/a/b", "/a/bc"}, "/q": {},
+		"/": {"/a/b", "/a/bc", "/a/c", "/z"}, "/a/b": {"/a/b", "/a/bc"}, "/q": {}, "/a": {"/a/b", "/a/bc", "/a/c"}, "/a/": {"/a/b", "/a/bc", "/a/c"}, "/a/b/": {},
+		"/z": {"/z"}, "/z/": {}, "/a/bcd": {},
 	} {
 		text := proto.Text(prefix)
 		if prefix == "null" {

@@ -107,7 +107,7 @@ func (n adminNode) Connections() (plain, secure []admin.Connection) {
 // facts is the connection as the command connections shows it, and as cons and stat do.
 func (c *conn) facts() admin.Connection {
 	c.mu.Lock()
-	st, queued, pending := c.mu.stats, c.mu.queue.len(), len(c.mu.out.buf) > 0
+	st, queued, pending := c.mu.stats, c.mu.queue.len(), c.mu.out.waiting() > 0
 	c.mu.Unlock()
 	f := admin.Connection{Remote: c.remote.String(), Interest: 1, Outstanding: queued, Received: st.received, Sent: st.sent}
 	if pending {

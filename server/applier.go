@@ -20,12 +20,13 @@ type applier struct {
 	forced int     // bytes of replies to reads that were executed under the present hold of the lock
 
 	// The event that is being delivered, encoded once for all its watchers.
-	event     []byte
-	eventType proto.EventType
-	eventPath []byte
-	zxid      proto.Zxid
-	fired     fired // watches, by this txn
-	deliverFn func(datatree.WatcherID, proto.EventType, []byte, datatree.ACLID)
+	event       []byte
+	eventShared bool // connections keep event itself
+	eventType   proto.EventType
+	eventPath   []byte
+	zxid        proto.Zxid
+	fired       fired // watches, by this txn
+	deliverFn   func(datatree.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
 
 func newApplier(srv *Server, in <-chan *logBatch) *applier {
@@ -53,6 +54,7 @@ func (a *applier) apply(b *logBatch) {
 	}
 	st := a.srv.store
 	now := a.srv.clock.now()
+	st.long.Lock()
 	st.mu.Lock()
 	for i := range b.items {
 		if a.failed {
@@ -71,6 +73,7 @@ func (a *applier) apply(b *logBatch) {
 	st.applied.Store(int64(st.state.LastZxid()))
 	a.forced = 0
 	st.mu.Unlock()
+	st.long.Unlock()
 	a.srv.stats.applied(b, now)
 	a.flush()
 }
@@ -78,7 +81,7 @@ func (a *applier) apply(b *logBatch) {
 // applyOne applies one txn, under the write lock, and answers who asked for it. Events go out
 // before the reply.
 func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64) {
-	a.event = a.event[:0]
+	a.forgetEvent()
 	var body []byte
 	var applied datatree.Applied
 	var err error
@@ -211,6 +214,8 @@ func (a *applier) syncBody(c *conn) ([]byte, proto.ErrCode) {
 // advance takes the write that was answered off the connection's queue and runs what follows it,
 // up to the next write, if that is little: the rest it leaves to catchUp. REQUIRES: c.mu, store.mu.
 func (a *applier) advance(c *conn) {
+	e, _ := c.mu.queue.front()
+	a.srv.budget.release(e.weight)
 	c.mu.queue.pop()
 	a.srv.inProcess.Add(-1)
 	if c.runQueued(appliedShare) {
@@ -259,9 +264,17 @@ func (a *applier) sessionEnded(it *item, id proto.SessionID) {
 // Changed fires the watches on what a txn has changed. It implements datatree.Sink.
 func (a *applier) Changed(ch datatree.Change) {
 	a.zxid = ch.Zxid
-	a.event = a.event[:0]
+	a.forgetEvent()
 	a.srv.store.watches.Fire(ch, a.deliverFn)
 	a.srv.metrics.fire(&a.fired)
+}
+
+// forgetEvent makes room for the next event. What is shared stays as it is.
+func (a *applier) forgetEvent() {
+	if a.eventShared {
+		a.event, a.eventShared = nil, false
+	}
+	a.event = a.event[:0]
 }
 
 // deliver adds one event to one connection's output, unless it may not read the znode.
@@ -272,17 +285,19 @@ func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte,
 		return
 	}
 	if len(a.event) == 0 || a.eventType != t || string(a.eventPath) != string(path) {
-		a.event = appendEvent(a.event[:0], t, path, a.zxid)
+		a.forgetEvent()
+		a.eventShared = len(path) >= sharedEvent
+		a.event = appendEvent(a.event, t, path, a.zxid)
 		a.eventType, a.eventPath = t, append(a.eventPath[:0], path...)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case !c.mu.out.open():
-	case len(c.mu.out.buf) > outputLimit:
+	case c.mu.out.waiting() > outputLimit, !c.countUndelivered():
 		a.freed = append(a.freed, c)
 	default:
-		c.mu.out.buf = append(c.mu.out.buf, a.event...)
+		c.mu.out.addEvent(a.event, a.eventShared)
 		c.mu.stats.told(len(a.event))
 		a.mark(c)
 	}

@@ -60,7 +60,7 @@ func (c *conn) addIdentities(ids []datatree.Identity) bool {
 	have := *c.ids.Load()
 	for _, id := range ids {
 		if !slices.Contains(have, id) {
-			have = append(slices.Clip(have), id)
+			have = append(have, id) // nobody else appends, and who has the list so far does not look behind its end
 		}
 	}
 	if tooMany(have) {

@@ -84,17 +84,25 @@ func (c *conn) help() {
 // started again.
 func (c *conn) catchUp() {
 	for more := true; more; c.flush() {
+		c.srv.turns.take()
+		c.srv.store.long.Lock()
 		c.srv.store.mu.RLock()
 		c.mu.Lock()
 		switch {
-		case !c.left.Load(), len(c.mu.out.buf) >= outputPause && c.mu.out.open():
+		case !c.left.Load(), c.mu.out.pauses() && c.mu.out.open():
 			more, c.mu.helped = false, false
 		case !c.runQueued(caughtUpShare):
 			c.left.Store(false)
 		}
+		lost := !c.countUndelivered()
 		c.wakeReader()
 		c.mu.Unlock()
 		c.srv.store.mu.RUnlock()
+		c.srv.store.long.Unlock()
+		c.srv.turns.pass()
+		if lost {
+			c.abort()
+		}
 	}
 }
 

@@ -26,6 +26,7 @@ type conn struct {
 	securePort  bool            // it came to secureClientPort; set before serve
 	remote      netip.AddrPort
 	established time.Time // when the socket was accepted
+	address     *address  // what it shares with others; nil if it is reserved. Set before serve
 
 	// Set once by the reader, read by anybody.
 	session atomic.Pointer[session]
@@ -49,6 +50,12 @@ type conn struct {
 	knowsReadOnly bool
 	reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
 	packets       int64 // frames since the last account
+	credit        int   // requests that may be handled from due on; see requestRate
+	due           int64 // ns on the server's clock
+	busy          bool  // see turns
+	turn          bool  // it has its turn
+	inARow        int   // requests since the socket was empty
+	shareBegan    int64 // when it was its turn, or it began without one, ns on the server's clock
 
 	// Owned by whoever has set mu.out.writing.
 	nowFunc func(fd uintptr) bool
@@ -114,6 +121,7 @@ var (
 	errShortFrame  = errors.New("frame is shorter than a request header")
 	errNotServing  = errors.New("server is not serving")
 	errLongInput   = errors.New("frames above jute.maxbuffer take too much memory already")
+	errUndelivered = errors.New("client takes less than it asks for, and too much waits for all clients already")
 	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
 )
 
@@ -134,11 +142,13 @@ func (c *conn) serve() {
 
 // process handles every whole frame that has arrived. It returns false if the connection is over.
 func (c *conn) process() bool {
+	defer c.passTurn()
 	for {
 		if c.ended {
 			c.in.drop()
 			return true
 		}
+		c.takeTurn()
 		more, err := c.frames()
 		accepted := c.submit()
 		c.unlock()
@@ -154,6 +164,8 @@ func (c *conn) process() bool {
 		if !more {
 			return true
 		}
+		c.passTurn()
+		c.busy = true
 		if !c.waitForRoom() {
 			return false
 		}
@@ -181,6 +193,9 @@ func (c *conn) frames() (more bool, err error) {
 		if n < proto.RequestHeaderSize {
 			return false, errShortFrame
 		}
+		if !c.mayAsk() {
+			return true, nil
+		}
 		frame := rest[4 : 4+n]
 		xid := int32(binary.BigEndian.Uint32(frame))
 		op := proto.OpCode(binary.BigEndian.Uint32(frame[4:]))
@@ -188,8 +203,9 @@ func (c *conn) frames() (more bool, err error) {
 			return true, err
 		}
 		c.in.r += 4 + int(n)
+		c.asked()
 		c.packets++
-		if c.ended || c.overloaded() {
+		if c.worked() || c.ended || c.overloaded() {
 			return true, nil
 		}
 	}
@@ -215,7 +231,7 @@ func (c *conn) checkLength(n uint32) error {
 }
 
 // setWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
-const setWatchesLimit = 256 << 20
+const setWatchesLimit = 64 << 20
 
 // request handles one request. It returns false, and has done nothing, if the request has to
 // wait for room. An error ends the connection.
@@ -230,12 +246,12 @@ func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 	}
 	switch class {
 	case classRead:
-		return c.read(xid, op, body), nil
+		return c.read(xid, op, body)
 	case classWrite:
 		return c.write(xid, op, body)
 	case classAuth, classSASL:
 		c.lockQueue()
-		if c.mu.queue.full() || c.left.Load() || len(c.mu.out.buf) >= outputPause {
+		if c.mu.queue.full() || c.left.Load() || c.mu.out.pauses() {
 			return false, nil
 		}
 		if op == proto.OpAuth {
@@ -279,15 +295,17 @@ func classOf(op proto.OpCode) opClass {
 type need uint8
 
 const (
-	needRoom  need = iota
-	needReads      // few reads in front of it
-	needAlone      // nothing of the connection in flight
+	needRoom   need = iota
+	needReads       // few reads in front of it
+	needAlone       // nothing of the connection in flight
+	needBudget      // room for a large write
 )
 
-// read executes a read, or queues it behind the connection's writes in flight.
-func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
+// read executes a read, or queues it behind the connection's writes in flight. It returns false, and has done nothing, if the read has
+// to wait.
+func (c *conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	if len(body) > longSetWatches && (op == proto.OpSetWatches || op == proto.OpSetWatches2) {
-		return c.setLongWatches(xid, op, body)
+		return c.setLongWatches(xid, op, body), nil
 	}
 	if c.mode == lockNone {
 		c.lockRead()
@@ -297,41 +315,73 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) bool {
 		c.lockRead()
 	}
 	if c.mu.queue.len() > 0 {
-		if c.mu.queue.full() || c.left.Load() || len(c.mu.out.buf) >= outputPause {
-			return false
+		if c.mu.queue.full() || c.left.Load() || c.mu.out.pauses() {
+			return false, nil
 		}
 		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op}, body)
 		c.srv.inProcess.Add(1)
-		return true
+		return true, nil
 	}
 	if !c.mu.out.open() {
-		return true
+		return true, nil
 	}
-	if len(c.mu.out.buf) >= outputPause {
-		return false
+	if c.mu.out.pauses() {
+		return false, nil
 	}
+	if c.srv.takesLong(op, body) {
+		return c.readLong(xid, op, body)
+	}
+	return c.readNow(xid, op, body)
+}
+
+// readNow executes a read. REQUIRES: lockRead.
+func (c *conn) readNow(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.mu.out.buf = c.srv.execute(c, xid, op, body, c.mu.out.buf)
 	c.mu.stats.replied(op, xid, c.srv.store.state.LastZxid())
 	c.executed++
-	if c.reads++; c.reads >= readsPerLock || dear(op) {
-		c.unlock()
+	if !c.countUndelivered() {
+		return false, errUndelivered
 	}
-	return true
+	if c.reads++; c.reads >= readsPerLock {
+		c.unlock()
+		c.workOn()
+	}
+	return true, nil
+}
+
+// readLong executes a read that takes long: in the connection's turn, and so that the applier does not wait for it in store.mu.
+// REQUIRES: lockRead, and nothing in the queue.
+func (c *conn) readLong(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
+	c.unlock()
+	c.workOn()
+	c.srv.store.long.Lock()
+	c.lockRead()
+	if c.mu.out.open() {
+		done, err = c.readNow(xid, op, body)
+	}
+	c.unlock()
+	c.srv.store.long.Unlock()
+	return done, err
 }
 
 // write queues a write and adds it to the batch for the node goroutine. It returns false if it
 // has to wait until the client has taken some of its replies.
 func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.lockQueue()
+	weight := weightOf(op, body)
 	switch {
 	case c.mu.out.dead:
 		return true, nil
-	case len(c.mu.out.buf) >= outputPause:
+	case c.mu.out.pauses():
 		return false, nil
 	case c.left.Load(), !c.mu.queue.takesWrite():
 		c.needs = needReads
 		return false, nil
+	case !c.srv.budget.take(c, weight):
+		c.needs = needBudget
+		return false, nil
 	case !c.srv.large.reserve(len(body) + proto.RequestHeaderSize):
+		c.srv.budget.release(weight)
 		c.srv.metrics.largeRejected.Inc()
 		return false, errLargeBudget
 	}
@@ -342,7 +392,7 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	case c.srv.security.audit != nil:
 		kept = auditSubject(op, body)
 	}
-	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op}, kept)
+	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op, weight: weight}, kept)
 	if c.work == nil {
 		c.work = c.srv.batches.get()
 		c.work.received = c.received
@@ -456,15 +506,20 @@ func (c *conn) waitForRoom() bool {
 	c.needs = needRoom
 	return c.wait(func() bool {
 		switch {
-		case len(c.mu.out.buf) >= outputPause, c.mu.queue.full(), c.left.Load():
+		case c.mu.out.pauses(), c.mu.queue.full(), c.left.Load():
+			if needs == needBudget {
+				c.srv.budget.leave(c)
+			}
 			return false
+		case needs == needBudget:
+			return c.srv.budget.ready(c)
 		case needs == needReads && !c.mu.queue.takesWrite():
 			return false
 		case needs == needAlone && c.mu.queue.len() > 0:
 			return false
 		}
 		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.outstandingMax
-	}) && c.srv.waitThrottle()
+	}) && c.srv.waitThrottle() && c.waitDue()
 }
 
 // wait blocks the reader until ready, which is called under conn.mu, or until the connection is
@@ -490,16 +545,22 @@ func (c *conn) wait(ready func() bool) bool {
 func (c *conn) wakeReader() {
 	if c.mu.waiting {
 		c.mu.waiting = false
-		select {
-		case c.resume <- struct{}{}:
-		default:
-		}
+		c.nudge()
+	}
+}
+
+// nudge makes a reader that waits look again. Any goroutine may call it, without a lock.
+func (c *conn) nudge() {
+	select {
+	case c.resume <- struct{}{}:
+	default:
 	}
 }
 
 // cleanup ends the connection: nothing of it stays but requests that are already in flight.
 func (c *conn) cleanup() {
 	c.abort()
+	c.srv.budget.leave(c)
 	c.srv.stats.took(&c.in)
 	c.in.free()
 	c.srv.conns.countLong(&c.in, 0)

@@ -28,7 +28,13 @@ func (c *conn) handshake() bool {
 	if err == nil && frame == nil {
 		return false // it was a four-letter word
 	}
+	for err == nil && !c.mayAsk() {
+		if !c.waitDue() {
+			return false
+		}
+	}
 	if err == nil {
+		c.asked()
 		err = c.connect(frame)
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // input is what a connection has received and not yet handled. It is owned by the reader. While
@@ -17,6 +18,9 @@ type input struct {
 	got  int64  // bytes read since the last account
 	long int64  // of buf, as connSet.longInput counts it
 }
+
+// waited is how long a read takes at least that had to wait for the client.
+const waited = 100 * time.Microsecond
 
 // inputBuffer is the size of one socket read.
 const inputBuffer = 32 << 10
@@ -32,7 +36,11 @@ func (c *conn) fill() error {
 	}
 	if c.raw == nil {
 		in.acquire()
+		began := c.srv.clock.now()
 		n, err := c.nc.Read(in.buf[in.w:])
+		if c.srv.clock.now()-began > int64(waited) {
+			c.idle()
+		}
 		in.w += n
 		in.got += int64(n)
 		if n > 0 {
@@ -58,6 +66,7 @@ func (c *conn) tryRead(fd uintptr) bool {
 			continue
 		case err == syscall.EAGAIN:
 			in.release()
+			c.idle()
 			return false
 		case err != nil:
 			in.err = err
@@ -96,7 +105,7 @@ func (in *input) release() {
 }
 
 // makeRoom moves what is unhandled to the front and, if a frame is larger than the buffer, grows
-// the buffer to at most twice what has arrived: memory follows the bytes, not the announced length.
+// the buffer to at most twice what has arrived, and to no more than the frame takes: memory follows the bytes, not the announced length.
 func (in *input) makeRoom() {
 	if in.buf == nil {
 		return
@@ -111,7 +120,11 @@ func (in *input) makeRoom() {
 		in.buf = small
 	}
 	if in.w == len(in.buf) {
-		grown := make([]byte, 2*len(in.buf))
+		size := 2 * len(in.buf)
+		if n, ok := in.peekLength(); ok && int64(len(in.buf)) < 4+int64(n) {
+			size = int(min(int64(size), 4+int64(n)))
+		}
+		grown := make([]byte, size)
 		copy(grown, in.buf)
 		if len(in.buf) == inputBuffer {
 			inputBuffers.Put((*[inputBuffer]byte)(in.buf))

@@ -345,9 +345,16 @@ func (l *leading) propose(w *write, it item, code proto.ErrCode) {
 	if code == proto.OK {
 		l.req = datatree.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
 			LocalSession: s.cfg.LocalSessionsEnabled && w.session != 0 && s.tracker.isLocal(w.session)}
+		long := len(w.body) >= largeWrite
+		if long {
+			s.store.long.Lock()
+		}
 		s.store.mu.RLock()
 		l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
 		s.store.mu.RUnlock()
+		if long {
+			s.store.long.Unlock()
+		}
 	}
 	if !ok {
 		if w.link == 0 {

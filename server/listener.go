@@ -169,9 +169,15 @@ type connSet struct {
 	mu                   struct {
 		sync.Mutex
 		all      map[*conn]struct{}
-		perAddr  map[netip.Addr]int
+		perAddr  map[netip.Addr]*address
 		reserved int
 	}
+}
+
+// address is what the connections from one address share.
+type address struct {
+	conns int // how many there are; guarded by connSet.mu
+	rate  requestRate
 }
 
 // wordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must
@@ -186,7 +192,7 @@ var (
 func newConnSet(maxPerAddr, maxTotal int) *connSet {
 	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal}
 	cs.mu.all = map[*conn]struct{}{}
-	cs.mu.perAddr = map[netip.Addr]int{}
+	cs.mu.perAddr = map[netip.Addr]*address{}
 	return cs
 }
 
@@ -194,10 +200,11 @@ func newConnSet(maxPerAddr, maxTotal int) *connSet {
 func (cs *connSet) add(c *conn) (reserved bool, err error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
+	from := cs.mu.perAddr[c.remote.Addr()]
 	switch {
 	case cs.maxTotal > 0 && len(cs.mu.all)-cs.mu.reserved >= cs.maxTotal:
 		err = errTooMany
-	case cs.maxPerAddr > 0 && cs.mu.perAddr[c.remote.Addr()] >= cs.maxPerAddr:
+	case cs.maxPerAddr > 0 && from != nil && from.conns >= cs.maxPerAddr:
 		err = errTooManyFromAddr
 	}
 	if err != nil {
@@ -207,14 +214,19 @@ func (cs *connSet) add(c *conn) (reserved bool, err error) {
 		cs.mu.reserved++
 		c.reserved = true
 	} else {
-		cs.mu.perAddr[c.remote.Addr()]++
+		if from == nil {
+			from = new(address)
+			cs.mu.perAddr[c.remote.Addr()] = from
+		}
+		from.conns++
+		c.address = from
 	}
 	cs.mu.all[c] = struct{}{}
 	return c.reserved, nil
 }
 
-// longInputMax bounds longInput: one setWatches of the longest kind fits, in a buffer that has grown by doubling.
-const longInputMax = 512 << 20
+// longInputMax bounds longInput: two setWatches of the longest kind fit.
+const longInputMax = 2 * (setWatchesLimit + 4)
 
 // countLong counts what the buffer of in has beyond free bytes, and reports false if that is too much with all the others.
 func (cs *connSet) countLong(in *input, free int) bool {
@@ -239,9 +251,8 @@ func (cs *connSet) remove(c *conn) {
 		cs.mu.reserved--
 		return
 	}
-	addr := c.remote.Addr()
-	if cs.mu.perAddr[addr]--; cs.mu.perAddr[addr] == 0 {
-		delete(cs.mu.perAddr, addr)
+	if c.address.conns--; c.address.conns == 0 {
+		delete(cs.mu.perAddr, c.remote.Addr())
 	}
 }
 

@@ -35,6 +35,7 @@ type metrics struct {
 	throttleTime       *summary
 	tokenDeficit       *summary
 	largeRejected      *counter
+	rateWaits          prometheus.Counter
 	quotaExceeded      *counterSet
 	snapshotErrors     *counter
 	snapshotRefused    *counter
@@ -113,6 +114,8 @@ func newMetrics(s *Server) *metrics {
 			Name: "warren_server_containers_deleted_total", Help: "Deletions of containers and TTL znodes that were begun."}),
 		refusedDiskFull: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "warren_server_writes_refused_total", Help: "Writes refused because the disk is almost full: make room."}),
+		rateWaits: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "warren_server_rate_waits_total", Help: "Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."}),
 		queueLength:    prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
 		requestsTotal:  prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
 		slowSyncsTotal: prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
@@ -120,7 +123,7 @@ func newMetrics(s *Server) *metrics {
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
-	s.registry.MustRegister(m, m.walBytes, m.walTxns, m.walSync, m.snapshotTime, m.containersDeleted, m.refusedDiskFull)
+	s.registry.MustRegister(m, m.walBytes, m.walTxns, m.walSync, m.snapshotTime, m.containersDeleted, m.refusedDiskFull, m.rateWaits)
 	return m
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/seed94657493/warren/datatree"
@@ -82,6 +83,10 @@ func (n *node) run() {
 func (n *node) prepare(work *logBatch, batches []*batch) (done int) {
 	now := n.srv.clock.wallMs()
 	diskFull := n.srv.guard.full()
+	long := slices.ContainsFunc(batches, (*batch).heavy)
+	if long {
+		n.srv.store.long.Lock()
+	}
 	n.srv.store.mu.RLock()
 	for done < len(batches) && !work.full() && batches[done].call == nil {
 		b := batches[done]
@@ -91,6 +96,9 @@ func (n *node) prepare(work *logBatch, batches []*batch) (done int) {
 		done++
 	}
 	n.srv.store.mu.RUnlock()
+	if long {
+		n.srv.store.long.Unlock()
+	}
 	for _, b := range batches[:done] {
 		n.srv.batches.put(b)
 	}

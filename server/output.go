@@ -47,6 +47,13 @@ const (
 	// there, since they are neither delayed nor dropped: the client has to come back and ask
 	// what it missed.
 	outputLimit = 256 << 20
+	// undeliveredMax is how much may wait for all clients together, beyond outputPause for each, before one that waits for more is
+	// closed. Replies get there that are larger than outputPause, and watch events.
+	undeliveredMax = 512 << 20
+	// outputChunk is the size of a buffer to which no event is added any more: a new one costs less than to copy what waits already.
+	outputChunk = 256 << 10
+	// sharedEvent is the size from which on an event is kept once for all who watch.
+	sharedEvent = 4 << 10
 	// outputKept is the largest buffer a connection keeps for reuse.
 	outputKept = 64 << 10
 	// lingerTimeout is how long a connection that the server ends is still read, and the input
@@ -56,27 +63,79 @@ const (
 
 // output is the part of conn that is to be sent. Guarded by conn.mu.
 type output struct {
-	buf     []byte // not yet taken for writing
-	spare   []byte // the buffer that was written last, for reuse
-	writing bool   // somebody is in flush or drain
-	closing bool   // end the connection when everything is written
-	dead    bool   // the socket is closed: output is dropped
+	full    [][]byte // not yet taken for writing, and not added to any more; may belong to others, too
+	buf     []byte   // not yet taken for writing, behind full
+	spare   []byte   // the buffer that was written last, for reuse
+	writing bool     // somebody is in flush or drain
+	closing bool     // end the connection when everything is written
+	dead    bool     // the socket is closed: output is dropped
 
 	finished bool // finish was called
+
+	fullBytes   int   // length of full
+	own         bool  // the buffer that is being written may be reused
+	taken       int   // length of the buffer that is being written
+	undelivered int64 // of buf and taken, as Server.undelivered counts them
 }
 
 // open reports whether something may be added: nothing follows what the connection ends with. REQUIRES: conn.mu.
 func (o *output) open() bool { return !o.dead && !o.closing }
 
+// waiting is how many bytes are not yet taken for writing. REQUIRES: conn.mu.
+func (o *output) waiting() int { return o.fullBytes + len(o.buf) }
+
+// pauses reports whether so much waits that no further request is served. REQUIRES: conn.mu.
+func (o *output) pauses() bool { return o.waiting() >= outputPause }
+
+// addEvent adds an event. If it is shared, it is never changed. REQUIRES: conn.mu.
+func (o *output) addEvent(event []byte, shared bool) {
+	if shared {
+		o.put(o.buf)
+		o.buf = nil
+		o.put(event)
+		return
+	}
+	o.seal()
+	o.buf = append(o.buf, event...)
+}
+
+// seal begins a new buffer if the last is large. REQUIRES: conn.mu.
+func (o *output) seal() {
+	if len(o.buf) >= outputChunk {
+		o.put(o.buf)
+		o.buf = make([]byte, 0, outputChunk)
+	}
+}
+
+// put adds a buffer that is not added to any more. REQUIRES: conn.mu.
+func (o *output) put(b []byte) {
+	if len(b) > 0 {
+		o.full = append(o.full, b)
+		o.fullBytes += len(b)
+	}
+}
+
+// next takes the buffer that is to be written next, empty if there is none. REQUIRES: conn.mu.
+func (o *output) next() (b []byte) {
+	if o.own = len(o.full) == 0; o.own {
+		b, o.buf, o.spare = o.buf, o.spare[:0], nil
+	} else {
+		b, o.full[0] = o.full[0], nil
+		o.full = o.full[1:]
+		o.fullBytes -= len(b)
+	}
+	o.taken = len(b)
+	return b
+}
+
 // flush writes what is to be sent as far as the socket takes it now.
 func (c *conn) flush() {
 	c.mu.Lock()
 	for !c.mu.out.writing && !c.mu.out.dead && !c.mu.out.finished {
-		buf := c.mu.out.buf
-		if len(buf) == 0 {
+		if c.mu.out.waiting() == 0 {
 			break
 		}
-		c.mu.out.buf, c.mu.out.spare = c.mu.out.spare[:0], nil
+		buf := c.mu.out.next()
 		c.mu.out.writing = true
 		c.srv.stats.publish(&c.mu.stats)
 		c.mu.Unlock()
@@ -103,8 +162,9 @@ func (c *conn) flush() {
 // written takes back a buffer that is written.
 // REQUIRES: c.mu.
 func (c *conn) written(buf []byte) {
-	c.mu.out.writing = false
-	if cap(buf) <= outputKept {
+	c.mu.out.writing, c.mu.out.taken = false, 0
+	_ = c.countUndelivered() // it is less now
+	if c.mu.out.own && cap(buf) <= outputKept {
 		c.mu.out.spare = buf[:0]
 	}
 	c.wakeReader()
@@ -127,14 +187,14 @@ func (c *conn) drain(rest, buf []byte) {
 		_ = c.nc.SetWriteDeadline(time.Time{}) // it would hold for writeNow, too, when it has passed
 		c.mu.Lock()
 		c.written(buf)
-		if len(c.mu.out.buf) == 0 || c.mu.out.dead {
+		if c.mu.out.waiting() == 0 || c.mu.out.dead {
 			if c.mu.out.closing && !c.mu.out.dead {
 				c.finish()
 			}
 			c.mu.Unlock()
 			return
 		}
-		buf, c.mu.out.buf, c.mu.out.spare = c.mu.out.buf, c.mu.out.spare[:0], nil
+		buf = c.mu.out.next()
 		c.mu.out.writing = true
 		rest = buf
 		c.mu.Unlock()
@@ -174,6 +234,22 @@ func (c *conn) tryWrite(fd uintptr) bool {
 	return true
 }
 
+// countUndelivered keeps undelivered, and reports false if the client has to go: it takes too little of too much, while all together take
+// too little. REQUIRES: c.mu.
+func (c *conn) countUndelivered() bool {
+	o := &c.mu.out
+	n := int64(max(0, o.waiting()+o.taken-outputPause))
+	if o.dead {
+		n = 0
+	}
+	if n == o.undelivered {
+		return true
+	}
+	total := c.srv.undelivered.Add(n - o.undelivered)
+	o.undelivered = n
+	return n == 0 || total <= undeliveredMax
+}
+
 // finish ends the connection so that what was written still arrives: the write side now, the
 // read side when the reader has seen the client's end or its deadline.
 //
@@ -196,7 +272,8 @@ func (c *conn) finish() {
 func (c *conn) abort() {
 	c.mu.Lock()
 	c.mu.out.dead = true
-	c.mu.out.buf, c.mu.out.spare = nil, nil
+	c.mu.out.full, c.mu.out.fullBytes, c.mu.out.buf, c.mu.out.spare = nil, 0, nil, nil
+	_ = c.countUndelivered() // it is nothing now
 	c.forget()
 	c.wakeReader()
 	c.mu.Unlock()
@@ -207,7 +284,7 @@ func (c *conn) abort() {
 func (c *conn) shut() {
 	c.mu.Lock()
 	c.mu.out.closing = true
-	if !c.mu.out.writing && len(c.mu.out.buf) == 0 && !c.mu.out.dead {
+	if !c.mu.out.writing && c.mu.out.waiting() == 0 && !c.mu.out.dead {
 		c.finish()
 	}
 	c.mu.Unlock()

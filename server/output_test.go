@@ -108,3 +108,58 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "more", string(more))
 }
+
+// What waits for a client is written in its order, whatever it is kept in, and what others share is not changed.
+func TestOutputKeepsItsOrder(t *testing.T) {
+	var o output
+	shared := bytes.Repeat([]byte{'s'}, sharedEvent)
+	var want []byte
+	add := func(b []byte) { want = append(want, b...) }
+	o.buf = append(o.buf, "reply"...)
+	add([]byte("reply"))
+	for i := range 5 {
+		o.addEvent(shared, true)
+		add(shared)
+		small := bytes.Repeat([]byte{byte('0' + i)}, outputChunk/2)
+		for range 3 {
+			o.addEvent(small, false)
+			add(small)
+		}
+	}
+	require.Equal(t, len(want), o.waiting())
+	var got []byte
+	for o.waiting() > 0 {
+		b := o.next()
+		require.Equal(t, len(b), o.taken)
+		if &b[0] == &shared[0] {
+			require.False(t, o.own, "others have it, too")
+		}
+		got = append(got, b...)
+	}
+	require.True(t, bytes.Equal(want, got))
+}
+
+// A client that takes no events is closed when all together take too little, and one that takes all of them is not.
+func TestEventsThatNobodyTakes(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	w := dialWire(t, s, wire.Options{})
+	path := "/" + string(bytes.Repeat([]byte{'n'}, 500_000))
+	_, err := w.Create(path, nil, proto.ModePersistent)
+	require.NoError(t, err)
+	deaf := dialRaw(t, s)
+	require.NoError(t, deaf.SetReadBuffer(16<<10))
+	hello(t, deaf, wire.Options{TimeoutMs: 40_000})
+	_, err = deaf.Write(frame(nil, 1, wire.AddWatch(path, proto.AddWatchPersistent)))
+	require.NoError(t, err)
+	require.NoError(t, w.AddWatch(path, proto.AddWatchPersistent))
+	s.undelivered.Add(undeliveredMax) // others
+	defer s.undelivered.Add(-undeliveredMax)
+	before := s.conns.len()
+	eventually(t, func() bool {
+		_, err := w.SetData(path, nil, -1)
+		require.NoError(t, err)
+		return s.conns.len() < before
+	}, "the deaf one is closed")
+	require.NoError(t, w.Ping())
+	eventually(t, func() bool { return s.undelivered.Load() == undeliveredMax }, "nothing of it is counted any more")
+}

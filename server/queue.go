@@ -35,7 +35,7 @@ const (
 
 // dear reports whether a small request of the kind may take very long, whatever it answers.
 func dear(op proto.OpCode) bool {
-	return op == proto.OpGetEphemerals || op == proto.OpMultiRead || op == proto.OpSetWatches || op == proto.OpSetWatches2
+	return op == proto.OpGetEphemerals || op == proto.OpGetAllChildrenNumber || op == proto.OpMultiRead || op == proto.OpSetWatches || op == proto.OpSetWatches2
 }
 
 type queuedKind uint8
@@ -52,6 +52,8 @@ type queued struct {
 	xid  int32
 	op   proto.OpCode
 	kind queuedKind
+	// weight is what a write has taken of the writeBudget.
+	weight int32
 }
 
 func (q *waitQueue) len() int { return len(q.entries) - q.head }

@@ -37,6 +37,9 @@ func (b *batch) add(r request, body []byte) {
 	b.requests = append(b.requests, r)
 }
 
+// heavy reports whether it takes long to prepare.
+func (b *batch) heavy() bool { return len(b.buf) >= largeWrite }
+
 func (b *batch) reset() {
 	clear(b.requests)
 	b.requests = b.requests[:0]

@@ -75,6 +75,8 @@ type Server struct {
 	throttle    *tokenBucket
 	quotaLogged everySecond
 	large       largeBudget
+	budget      writeBudget
+	turns       turns
 	security    security // TLS, SASL and the audit log of the client ports
 	quorum      quorumSecurity
 	guard       *guard
@@ -92,6 +94,8 @@ type Server struct {
 	// inProcess is how many requests were received and not answered, but for reads that are
 	// answered at once. It drives back-pressure.
 	inProcess atomic.Int64
+	// undelivered is how many bytes wait for clients that take less than they are sent; see undeliveredMax.
+	undelivered atomic.Int64
 	// outstandingMax is how many of them there may be before busy connections are not read from.
 	outstandingMax int
 	// logStalled is when the logger began to write the present batch, 0 while it writes none.
@@ -124,7 +128,7 @@ type Server struct {
 func New(cfg *config.Config, o Options) *Server {
 	s := &Server{
 		cfg: cfg, options: o, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
-		clock: newClock(), began: time.Now(), stats: newStats(),
+		clock: newClock(), turns: newTurns(), began: time.Now(), stats: newStats(),
 		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle),
 		batches:    newPool(func() *batch { return new(batch) }),
 		logBatches: newPool(func() *logBatch { return new(logBatch) }),

@@ -23,12 +23,12 @@ const (
 // flight are answered.
 func (c *conn) setLongWatches(xid int32, op proto.OpCode, body []byte) bool {
 	c.lockQueue()
-	if c.mu.queue.len() > 0 || len(c.mu.out.buf) >= outputPause {
+	if c.mu.queue.len() > 0 || c.mu.out.pauses() {
 		c.needs = needAlone
 		return false
 	}
 	c.unlock()
-	count, err := countWatches(op, body)
+	count, err := countWatches(op, body, c.srv.cfg.MaxWatches)
 	if err != nil {
 		c.answer(appendHeaderReply(nil, xid, c.srv.store.lastZxid(), proto.ErrMarshallingError), queuedReply)
 		return true
@@ -40,6 +40,7 @@ func (c *conn) setLongWatches(xid int32, op proto.OpCode, body []byte) bool {
 		for left := r.Count(4); left > 0; {
 			n := min(left, watchesPerLock)
 			left -= n
+			c.workOn()
 			if !c.setSomeWatches(&r, kind, n, relative, count, &checked) {
 				return true
 			}
@@ -61,8 +62,8 @@ func watchLists(op proto.OpCode) []datatree.WatchKind {
 	return kinds
 }
 
-// countWatches checks the body and returns how many paths there are.
-func countWatches(op proto.OpCode, body []byte) (count int, err error) {
+// countWatches checks the body and returns how many paths there are. Above limit, if that is not 0, it does not look further.
+func countWatches(op proto.OpCode, body []byte, limit int) (count int, err error) {
 	r := proto.NewReader(body)
 	r.Int64()
 	for range watchLists(op) {
@@ -70,13 +71,15 @@ func countWatches(op proto.OpCode, body []byte) (count int, err error) {
 		if n < 0 {
 			return 0, proto.ErrMarshallingError
 		}
+		if count += n; limit > 0 && count > limit {
+			return count, r.Err()
+		}
 		for range n {
 			r.Text()
 			if r.Err() != nil {
 				return 0, r.Err()
 			}
 		}
-		count += n
 	}
 	return count, r.Err()
 }
@@ -106,5 +109,6 @@ func (c *conn) setSomeWatches(r *proto.Reader, kind datatree.WatchKind, n int, r
 			c.mu.out.buf = appendEvent(c.mu.out.buf, event, path, -1)
 		}
 	}
+	c.mu.out.seal()
 	return true
 }

@@ -15,6 +15,10 @@ type store struct {
 	state   *datatree.State   // guarded by mu
 	watches *datatree.Watches // guarded by mu and watchMu: see the package doc
 
+	// long is held by whoever is going to hold mu for reading for long, and by the applier before it asks for mu: so it does not wait in
+	// mu, where everybody who only wants to read for a moment would wait behind it.
+	long sync.Mutex
+
 	watchMu sync.Mutex
 	slots   []*conn              // by WatcherID; guarded as watches
 	free    []datatree.WatcherID // guarded as watches

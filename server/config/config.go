@@ -216,6 +216,9 @@ type Limits struct {
 	// answered ThrottledOp, and a client that brings more from another server is not served. Key warren.maxWatches; default
 	// 1000000.
 	MaxWatches int
+	// MaxRequestsPerSecond is how many requests a second the connections from one address may send together, connects included; 0
+	// is unlimited. Above it they are not read: nothing is refused, the clients are slower. Key warren.maxRequestsPerSecond; default 0.
+	MaxRequestsPerSecond int
 	// LargeRequestMaxBytes is the sum of bytes of large requests in flight. Key largeRequestMaxBytes; default 100 MiB.
 	LargeRequestMaxBytes int64
 	// LargeRequestThreshold is the size in bytes from which a request is large; negative is off. Key

@@ -10,7 +10,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,12 +20,12 @@ import (
 
 // attack is what one bad client works with.
 type attack struct {
-	t      *testing.T
-	target *target
-	full   bool
-	ctx    context.Context // ends when the abuse has lasted long enough
-	mu     sync.Mutex
-	conns  []io.Closer
+	t     witness
+	site  site
+	full  bool
+	ctx   context.Context // ends when the abuse has lasted long enough
+	mu    sync.Mutex
+	conns []io.Closer
 }
 
 // size is small, or large with -abuse.full.
@@ -88,12 +87,17 @@ type session struct {
 	in *bufio.Reader
 }
 
-// begin opens a session on the client port, whose socket takes little of what is not read.
+// beginDeaf opens a session whose socket takes little of what is not read.
+func (a *attack) beginDeaf(n int) *session {
+	s := a.begin(n)
+	require.NoError(a.t, s.Conn.(*net.TCPConn).SetReadBuffer(16<<10))
+	return s
+}
+
+// begin opens a session on the client port.
 func (a *attack) begin(n int) *session {
-	a.t.Helper()
-	nc, err := a.dial(a.target.client(), n)
+	nc, err := a.dial(a.site.Client, n)
 	require.NoError(a.t, err)
-	require.NoError(a.t, nc.(*net.TCPConn).SetReadBuffer(16<<10))
 	s := &session{nc, bufio.NewReader(nc)}
 	require.NoError(a.t, wire.WriteFrame(nc, wire.ConnectRequest(wire.Options{TimeoutMs: 4000}).AppendTo(nil)))
 	_, err = wire.ReadFrame(s.in)
@@ -141,8 +145,7 @@ func together(n int, fn func(i int)) {
 
 // helper is a client of the bad one's that waits for its answers.
 func (a *attack) helper() *wire.Conn {
-	a.t.Helper()
-	c, err := wire.Dial(a.target.client(), wire.Options{TimeoutMs: 30_000, Reply: 60 * time.Second})
+	c, err := wire.Dial(a.site.Client, wire.Options{TimeoutMs: 30_000, Reply: 60 * time.Second})
 	require.NoError(a.t, err)
 	a.mu.Lock()
 	a.conns = append(a.conns, closer(c.Close))
@@ -158,7 +161,6 @@ func (c closer) Close() error { c(); return nil }
 
 // fill creates count znodes below parent, in multis.
 func (a *attack) fill(parent string, count int, mode proto.CreateMode, c *wire.Conn) {
-	a.t.Helper()
 	_, err := c.Create(parent, nil, proto.ModePersistent)
 	require.True(a.t, err == nil || errors.Is(err, proto.ErrNodeExists), "%v", err)
 	for n := 0; n < count; {

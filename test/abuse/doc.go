@@ -1,8 +1,11 @@
 // Package abuse lets one bad client at a time loose on a server and watches what it costs the others.
 //
 // The server is a process with the limits of a default configuration. Well-behaved clients read and write in a closed loop
-// all the time, from an address of their own; the bad client comes from other loopback addresses. What the good ones
-// wait (99th percentile and worst), and the resident memory of the server, are taken before, during and after the abuse.
+// all the time, from an address of their own; the bad client is another process, at a low priority, that comes from other loopback
+// addresses. What the good ones wait (99th percentile and worst), the processors that server and bad client use, and the resident memory of
+// the server are taken in three windows: while nobody else is there, while the bad client only uses the processors, and during the
+// abuse. The second is what the third is compared with: what the good clients wait because they share the machine with the
+// bad one is in both, what the server does to them is in the third only.
 //
 // # Contract
 //
@@ -10,7 +13,7 @@
 // limit that the abuse is listed with, the server goes on, and connections, file descriptors, sessions, watches and requests in
 // flight are back to what they were soon after the end.
 //
-// The numbers are small. With -abuse.full they are large, and a table is printed for docs/SECURITY.md:
+// The numbers are small. With -abuse.full they are large, and a table is printed for docs/SECURITY.md; that takes seven minutes:
 //
 //	go test -count=1 -timeout 60m -v ./test/abuse -run TestAbuse -abuse.full
 package abuse

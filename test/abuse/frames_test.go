@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"time"
 
@@ -29,14 +30,17 @@ func frames() []abuse {
 // juteMaxBuffer is the largest request of a default configuration.
 const juteMaxBuffer = 0xfffff
 
+// setWatchesLimit is the longest setWatches that a server takes.
+const setWatchesLimit = 64 << 20
+
 // lengths announces frames of impossible and of possible lengths, before a session and in one.
 func lengths(a *attack) {
-	list := []uint32{0, 1, 3, 4, 7, 8, 12, 44, 45, juteMaxBuffer - 1, juteMaxBuffer, juteMaxBuffer + 1, 256 << 20, 256<<20 + 1, math.MaxInt32, 1 << 31, math.MaxUint32}
+	list := []uint32{0, 1, 3, 4, 7, 8, 12, 44, 45, juteMaxBuffer - 1, juteMaxBuffer, juteMaxBuffer + 1, setWatchesLimit, setWatchesLimit + 1, math.MaxInt32, 1 << 31, math.MaxUint32}
 	body := make([]byte, juteMaxBuffer+1)
 	for i := 0; a.going(); i++ {
 		n := list[i%len(list)]
 		if i%2 == 0 {
-			nc, err := a.dial(a.target.client(), 1)
+			nc, err := a.dial(a.site.Client, 1)
 			require.NoError(a.t, err)
 			_, _ = nc.Write(binary.BigEndian.AppendUint32(nil, n)) // the server may close it at any byte
 			_, _ = nc.Write(body[:min(int(n), len(body))])
@@ -47,7 +51,7 @@ func lengths(a *attack) {
 		_ = s.SetDeadline(time.Now().Add(time.Second))
 		_, _ = s.Write(binary.BigEndian.AppendUint32(nil, n))
 		_, _ = s.Write(body[:min(int(n), len(body))])
-		if n > juteMaxBuffer && n < 256<<20 {
+		if n > juteMaxBuffer && n < setWatchesLimit {
 			_, err := s.in.ReadByte()
 			require.Error(a.t, err, "a frame of %d bytes is refused", n)
 		}
@@ -58,7 +62,7 @@ func lengths(a *attack) {
 // noise sends frames with a header that may be right and a body that is not.
 func noise(a *attack) {
 	seed := uint64(time.Now().UnixNano())
-	a.t.Logf("seed %d", seed)
+	fmt.Fprintf(os.Stderr, "random bytes of seed %d\n", seed)
 	together(4, func(i int) {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		for a.going() {

@@ -88,6 +88,16 @@ type window struct {
 	readP99, readMax, writeP99, writeMax time.Duration
 }
 
+// measure returns what the requests took that were sent while fn ran, and fails if a client has had an error.
+func (l *load) measure(t *testing.T, fn func()) window {
+	t.Helper()
+	began := time.Now()
+	fn()
+	w, err := l.between(began, time.Now())
+	require.NoError(t, err, "of a good client")
+	return w
+}
+
 // between returns what the requests took that were sent in [from, to), or the first error of a client.
 func (l *load) between(from, to time.Time) (window, error) {
 	var reads, writes []time.Duration

@@ -2,22 +2,27 @@ package abuse
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"slices"
 	"time"
 )
 
 // members is what can be done to the ports between servers by somebody who reaches them.
 func members() []abuse {
-	return []abuse{{name: "quorum and election ports, hostile bytes", members: 3, memory: 400, run: hostilePeers}}
+	return []abuse{
+		{name: "quorum and election ports, hostile bytes", members: 3, memory: 400, run: hostilePeers},
+		{name: "quorum and election ports, connects", members: 3, memory: 400, run: connectPeers},
+	}
 }
 
 // hostilePeers holds connections to the ports between servers open, and sends noise to others.
 func hostilePeers(a *attack) {
-	quorum, election := a.target.peers(a.t)
-	addrs := append(quorum, election...)
+	addrs := append(slices.Clone(a.site.Quorum), a.site.Election...)
 	seed := uint64(time.Now().UnixNano())
-	a.t.Logf("seed %d", seed)
+	fmt.Fprintf(os.Stderr, "random bytes of seed %d\n", seed)
 	for i := range a.size(60, 600) {
 		if nc, err := a.dial(addrs[i%len(addrs)], 1); err == nil {
 			_, _ = nc.Write([]byte{0xff})
@@ -32,6 +37,25 @@ func hostilePeers(a *attack) {
 			}
 			sendNoise(nc, random)
 			a.drop(nc)
+		}
+	})
+}
+
+// connectPeers connects as fast as it can, and leaves half of the connections open for a while.
+func connectPeers(a *attack) {
+	addrs := append(slices.Clone(a.site.Quorum), a.site.Election...)
+	together(8, func(i int) {
+		var open []net.Conn
+		for n := i; a.going(); n++ {
+			nc, err := a.dial(addrs[n%len(addrs)], 1)
+			if err != nil {
+				continue // followers have no quorum port that listens
+			}
+			open = append(open, nc)
+			if len(open) > 100 {
+				a.drop(open[0])
+				open = open[1:]
+			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 func replies() []abuse {
 	return []abuse{
 		{name: "getChildren of many, nothing read", memory: 900, prepare: manyChildren, run: unread(wire.GetChildren("/many", false))},
+		{name: "getChildren of a million", memory: 1500, prepare: millionChildren, run: read(wire.GetChildren("/many", false))},
 		{name: "getData of 1 MiB, nothing read", memory: 700, prepare: bigNode, run: unread(wire.GetData("/big", false))},
 		{name: "multiRead of 1 MiB each", memory: 1500, prepare: bigNode, run: multiReads},
 		{name: "reads of 1 MiB behind writes", memory: 900, prepare: bigNode, run: behindWrites(wire.GetData("/big", false), false)},
@@ -25,10 +26,27 @@ func manyChildren(a *attack) {
 	a.closeAll()
 }
 
+func millionChildren(a *attack) {
+	a.fill("/many", a.size(50_000, 1_000_000), proto.ModePersistent, a.helper())
+	a.closeAll()
+}
+
 func bigNode(a *attack) {
 	_, err := a.helper().Create("/big", make([]byte, 1_000_000), proto.ModePersistent)
 	require.NoError(a.t, err)
 	a.closeAll()
+}
+
+// read sends a request over and over, and reads the replies.
+func read(r wire.Request) func(*attack) {
+	b := frame(nil, 1, r)
+	return func(a *attack) {
+		together(a.size(4, 16), func(i int) {
+			s := a.begin(1)
+			go a.skim(s)
+			a.pump(s, b)
+		})
+	}
 }
 
 // unread pipelines a request and reads no reply.
@@ -38,7 +56,7 @@ func unread(r wire.Request) func(*attack) {
 		b = frame(b, int32(i), r)
 	}
 	return func(a *attack) {
-		together(a.size(10, 50), func(i int) { a.pump(a.begin(1), b) })
+		together(a.size(10, 50), func(i int) { a.pump(a.beginDeaf(1), b) })
 	}
 }
 
@@ -49,7 +67,7 @@ func multiReads(a *attack) {
 		ops = append(ops, wire.GetData("/big", false))
 	}
 	b := frame(nil, 1, wire.MultiRead(ops...))
-	together(a.size(2, 4), func(i int) { a.pump(a.begin(i), b) })
+	together(a.size(2, 4), func(i int) { a.pump(a.beginDeaf(i), b) })
 }
 
 // behindWrites pipelines writes and as many reads behind each as may wait for it.
@@ -63,8 +81,11 @@ func behindWrites(r wire.Request, silent bool) func(*attack) {
 	}
 	return func(a *attack) {
 		together(a.size(4, 32), func(i int) {
-			s := a.begin(1)
-			if !silent {
+			var s *session
+			if silent {
+				s = a.beginDeaf(1)
+			} else {
+				s = a.begin(1)
 				go a.skim(s)
 			}
 			a.pump(s, b)

@@ -29,6 +29,12 @@ type target struct {
 	tls, admin, metrics string
 }
 
+// jaasText lets clients authenticate by SASL.
+const jaasText = `Server {
+	org.apache.zookeeper.server.auth.DigestLoginModule required user_good="secret";
+};
+`
+
 // startTarget starts servers with the limits of a default configuration, and settings.
 func startTarget(t *testing.T, members int, settings map[string]string) *target {
 	t.Helper()
@@ -36,13 +42,16 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	ca := pki.NewCA("abuse")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "server.pem"), ca.Issue(pki.Options{Name: "server"}).PEM(), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.pem"), ca.PEM(), 0o600))
+	jaas := filepath.Join(dir, "jaas.conf")
+	require.NoError(t, os.WriteFile(jaas, []byte(jaasText), 0o600))
 	tg := &target{tls: freeAddr(t), admin: freeAddr(t), metrics: freeAddr(t)}
 	all := map[string]string{
 		"maxClientCnxns": "60", "4lw.commands.whitelist": "srvr, mntr",
-		"secureClientPort":        port(tg.tls),
-		"ssl.keyStore.location":   filepath.Join(dir, "server.pem"),
-		"ssl.trustStore.location": filepath.Join(dir, "ca.pem"),
-		"admin.enableServer":      "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port(tg.admin),
+		"secureClientPort":                port(tg.tls),
+		"ssl.keyStore.location":           filepath.Join(dir, "server.pem"),
+		"ssl.trustStore.location":         filepath.Join(dir, "ca.pem"),
+		"java.security.auth.login.config": jaas,
+		"admin.enableServer":              "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port(tg.admin),
 		"metricsProvider.className": "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider",
 		"metricsProvider.httpHost":  "127.0.0.1",
 		"metricsProvider.httpPort":  port(tg.metrics),
@@ -68,20 +77,56 @@ func startTarget(t *testing.T, members int, settings map[string]string) *target 
 	return tg
 }
 
-// client is the address of the client port of the server that is abused.
-func (tg *target) client() string { return tg.nodes[0].Addr() }
+// site is where the bad client finds what it abuses.
+type site struct {
+	Client           string // client port of the server that is abused
+	TLS, Admin       string // of a server alone
+	Quorum, Election []string
+}
 
 var memberLine = regexp.MustCompile(`(?m)^server\.(\d+)=([^:]+):(\d+):(\d+)`)
 
-// peers are the quorum and election ports of all members.
-func (tg *target) peers(t *testing.T) (quorum, election []string) {
+func (tg *target) site(t *testing.T) site {
+	at := site{Client: tg.nodes[0].Addr(), TLS: tg.tls, Admin: tg.admin}
 	text, err := os.ReadFile(filepath.Join(tg.nodes[0].Dir(), "zoo.cfg"))
 	require.NoError(t, err)
 	for _, m := range memberLine.FindAllStringSubmatch(string(text), -1) {
-		quorum = append(quorum, net.JoinHostPort(m[2], m[3]))
-		election = append(election, net.JoinHostPort(m[2], m[4]))
+		at.Quorum = append(at.Quorum, net.JoinHostPort(m[2], m[3]))
+		at.Election = append(at.Election, net.JoinHostPort(m[2], m[4]))
 	}
-	return quorum, election
+	return at
+}
+
+// addrs is the client ports.
+func (tg *target) addrs() (addrs []string) {
+	for _, n := range tg.nodes {
+		addrs = append(addrs, n.Addr())
+	}
+	return addrs
+}
+
+// processorTime is what all servers have used.
+func (tg *target) processorTime(t *testing.T) (used time.Duration) {
+	for _, n := range tg.nodes {
+		used += processorTime(t, n.Pid())
+	}
+	return used
+}
+
+// processorTime is what a process has used, in ticks of 10 ms.
+func processorTime(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(rest)
+	var ticks time.Duration
+	for _, field := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseInt(field, 10, 64)
+		require.NoError(t, err)
+		ticks += time.Duration(n)
+	}
+	return ticks * 10 * time.Millisecond
 }
 
 // watchMemory notes the largest resident memory of any server, in MiB, until stop is called.

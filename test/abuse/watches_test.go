@@ -1,6 +1,8 @@
 package abuse
 
 import (
+	"strings"
+
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -17,7 +19,9 @@ func watches() []abuse {
 		{name: "watches, up to the limit of a connection", memory: 1200, run: manyWatches},
 		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"}, run: manyWatches},
 		{name: "setWatches of very many paths", memory: 1500, run: longSetWatches},
-		{name: "setWatches of 256 MiB, never finished", memory: 1500, run: endlessSetWatches},
+		{name: "setWatches2 of all kinds", memory: 1500, run: longSetWatches2},
+		{name: "events that nobody takes", memory: 1500, run: unreadEvents},
+		{name: "setWatches of 64 MiB, never finished", memory: 700, run: endlessSetWatches},
 		{name: "setWatches of empty paths", memory: 1500, run: emptySetWatches},
 	}
 }
@@ -52,17 +56,53 @@ func longSetWatches(a *attack) {
 	})
 }
 
+// longSetWatches2 does so with all kinds of watches, on paths that are watched in other ways already.
+func longSetWatches2(a *attack) {
+	var paths []string
+	for i := range a.size(10_000, 180_000) {
+		paths = append(paths, fmt.Sprintf("/absent/%d", i))
+	}
+	req := proto.SetWatches2{RelativeZxid: 1}
+	for _, path := range paths {
+		p := proto.Text(path)
+		req.DataWatches, req.ExistWatches, req.ChildWatches = append(req.DataWatches, p), append(req.ExistWatches, p), append(req.ChildWatches, p)
+		req.PersistentWatches, req.PersistentRecursiveWatches = append(req.PersistentWatches, p), append(req.PersistentRecursiveWatches, p)
+	}
+	b := frame(nil, proto.XidSetWatches, wire.Request{Op: proto.OpSetWatches2, Body: req.AppendTo(nil)})
+	together(a.size(2, 4), func(i int) {
+		s := a.begin(i)
+		go a.skim(s)
+		a.pump(s, b)
+	})
+}
+
+// unreadEvents watches a busy znode with a long name on many connections, and reads none of the events.
+func unreadEvents(a *attack) {
+	path := "/" + strings.Repeat("n", a.size(1_000, 100_000))
+	_, err := a.helper().Create(path, nil, proto.ModePersistent)
+	require.NoError(a.t, err)
+	for range a.size(10, 55) {
+		s := a.beginDeaf(1)
+		_, err := s.Write(frame(nil, 1, wire.AddWatch(path, proto.AddWatchPersistentRecursive)))
+		require.NoError(a.t, err)
+	}
+	b := frame(nil, 1, wire.SetData(path, nil, -1))
+	s := a.begin(2)
+	go a.skim(s)
+	a.pump(s, b)
+}
+
 // endlessSetWatches sends most of the largest frames there are.
 func endlessSetWatches(a *attack) {
 	chunk := make([]byte, 1<<20)
 	together(a.size(4, 30), func(i int) {
 		s := a.begin(i)
-		head := binary.BigEndian.AppendUint32(nil, 256<<20)
+		head := binary.BigEndian.AppendUint32(nil, setWatchesLimit)
 		head = binary.BigEndian.AppendUint32(head, 0xfffffff8)
 		head = binary.BigEndian.AppendUint32(head, uint32(proto.OpSetWatches))
 		_, err := s.Write(head)
 		require.NoError(a.t, err)
-		for range a.size(8, 255) {
+		for range a.size(8, 63) {
 			_ = s.SetWriteDeadline(time.Now().Add(5 * time.Second))
 			if _, err := s.Write(chunk); err != nil {
 				return // refused: a limit
@@ -74,7 +114,7 @@ func endlessSetWatches(a *attack) {
 
 // emptySetWatches sends lists of empty paths, which take more memory than they take on the wire.
 func emptySetWatches(a *attack) {
-	count := a.size(1<<20, 60<<20)
+	count := a.size(1<<20, 15<<20)
 	body := binary.BigEndian.AppendUint32(make([]byte, 8), uint32(count))
 	body = append(body, make([]byte, 4*count+8)...)
 	b := frame(nil, proto.XidSetWatches, wire.Request{Op: proto.OpSetWatches, Body: body})

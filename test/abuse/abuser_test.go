@@ -1,0 +1,146 @@
+package abuse
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The bad client is a process of its own, this test binary started anew, at a low priority: what the good clients wait is then what
+// the server does to them, and not that the bad one has taken the processors that all of them share.
+
+// orderVariable is the environment variable that makes this binary a bad client.
+const orderVariable = "WARREN_ABUSE"
+
+// order is what the bad client is told at its start, as JSON.
+type order struct {
+	Name  string // of the abuse
+	Full  bool
+	Lasts time.Duration
+	Site  site
+}
+
+// Words that are said between the two, a line each. The bad client says ready.
+const (
+	ready     = "ready"
+	burn      = "burn"   // use the processors, and nothing else
+	attackNow = "attack" // and then end
+)
+
+// abuser is the process of a bad client, as the test sees it.
+type abuser struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	ended chan error
+	start time.Duration // processor time before the abuse
+	used  time.Duration // during the abuse
+}
+
+// startAbuser starts the process and waits until it has prepared itself.
+func startAbuser(t *testing.T, o order) *abuser {
+	t.Helper()
+	text, err := json.Marshal(o)
+	require.NoError(t, err)
+	b := &abuser{t: t, ended: make(chan error, 1)}
+	args := []string{os.Args[0]}
+	if nice, err := exec.LookPath("nice"); err == nil {
+		args = []string{nice, "-n", *niceFlag, os.Args[0]}
+	}
+	b.cmd = exec.Command(args[0], args[1:]...)
+	b.cmd.Env = append(os.Environ(), orderVariable+"="+string(text))
+	b.cmd.Stderr = os.Stderr
+	b.in, err = b.cmd.StdinPipe()
+	require.NoError(t, err)
+	out, err := b.cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, b.cmd.Start())
+	t.Cleanup(func() { b.in.Close(); _ = b.cmd.Process.Kill() }) // it may have ended
+	line, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err, "the bad client has not come to its start")
+	require.Equal(t, ready, strings.TrimSpace(line))
+	go func() { b.ended <- b.cmd.Wait() }()
+	return b
+}
+
+// tell says a word.
+func (b *abuser) tell(word string) {
+	b.t.Helper()
+	if word == attackNow {
+		b.start = processorTime(b.t, b.cmd.Process.Pid)
+	}
+	_, err := io.WriteString(b.in, word+"\n")
+	require.NoError(b.t, err)
+}
+
+// wait returns when the abuse is over.
+func (b *abuser) wait() {
+	b.t.Helper()
+	require.NoError(b.t, <-b.ended, "the bad client")
+	b.used = b.cmd.ProcessState.UserTime() + b.cmd.ProcessState.SystemTime() - b.start
+}
+
+// obey is the bad client. It returns the exit code.
+func obey(text string) int {
+	var o order
+	if err := json.Unmarshal([]byte(text), &o); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	list := abuses()
+	ab := list[slices.IndexFunc(list, func(ab abuse) bool { return ab.name == o.Name })]
+	a := &attack{t: witness{}, site: o.Site, full: o.Full, ctx: context.Background()}
+	if ab.prepare != nil {
+		ab.prepare(a)
+	}
+	fmt.Println(ready)
+	var spin atomic.Bool
+	var spinning sync.WaitGroup
+	words := bufio.NewScanner(os.Stdin)
+	for words.Scan() && words.Text() != attackNow {
+		spin.Store(true)
+		for range runtime.NumCPU() {
+			spinning.Go(func() {
+				for spin.Load() {
+				}
+			})
+		}
+	}
+	if words.Text() != attackNow {
+		return 2 // the test is over
+	}
+	spin.Store(false)
+	spinning.Wait()
+	go func() {
+		words.Scan()
+		os.Exit(2) // the test is over
+	}()
+	var cancel context.CancelFunc
+	a.ctx, cancel = context.WithTimeout(context.Background(), o.Lasts)
+	defer cancel()
+	ab.run(a)
+	a.closeAll()
+	return 0
+}
+
+// witness ends the bad client when it cannot do what it wants to.
+type witness struct{}
+
+// Errorf implements require.TestingT.
+func (witness) Errorf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+
+// FailNow implements require.TestingT.
+func (witness) FailNow() { os.Exit(1) }
