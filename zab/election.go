@@ -175,9 +175,21 @@ func (c *Core) broadcastVote() {
 }
 
 // PeerUp tells the core that the election channel to a peer was connected anew, so that what was said before may be lost.
+//
+// To a peer with a smaller id, whose connection this server has opened, it speaks first even if it is not looking: a server in Java
+// with quorum.auth.enableSasl waits after the greeting for the first 8 bytes, and says nothing before, although it is looking. It
+// would ask for another connection, which ends this one, and so on. Source: quorum-protocol 13.1; SendWorker of ZooKeeper
+// repeats its last message on every new connection.
 func (c *Core) PeerUp(id proto.ServerID) {
-	if c.role == Looking && c.el.running && c.cfg.Quorum.index(id) >= 0 && id != c.cfg.ID {
+	switch {
+	case c.role == Looking && c.el.running && c.cfg.Quorum.index(id) >= 0 && id != c.cfg.ID:
 		c.send(c.notification(id))
+	case c.role != Looking && id >= 0 && id < c.cfg.ID:
+		n := c.notification(id)
+		if c.cfg.Quorum.index(id) < 0 {
+			n.Round = c.round
+		}
+		c.send(n)
 	}
 }
 

@@ -200,6 +200,8 @@ func (s *script) command(name string, a args) {
 		s.core.Step(Message{Type: ProbeReply, From: proto.ServerID(a.int("from")), Nonce: s.core.el.nonce + uint64(a.int("off")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")})
 	case "accept":
 		s.printf("link %d", s.core.Accept())
+	case "channel": // channel to=1: the election channel was connected anew
+		s.core.PeerUp(proto.ServerID(a.int("to")))
 	case "up":
 		s.core.LinkUp(LinkID(a.int("link")))
 	case "down":
