@@ -85,8 +85,11 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	var body []byte
 	var applied datatree.Applied
 	var err error
-	if log := a.srv.security.audit; log != nil && it.op == proto.OpCloseSession && it.session != nil {
-		log.ended(a.srv.store, it.session.id)
+	if log := a.srv.security.audit; log != nil && it.op == proto.OpCloseSession {
+		var h proto.TxnHeader
+		if h.ReadFrom(payload) == nil && h.Type == proto.OpCloseSession {
+			log.ended(a.srv.store, h.ClientID)
+		}
 	}
 	if len(create2) > 0 {
 		body, applied, err = a.srv.store.state.ApplyCreate2(payload, a, a.body[:0], create2)
@@ -139,6 +142,10 @@ func (a *applier) lose(it *item) {
 	} else {
 		c.mu.Lock()
 		c.mu.out.dead = true // what waits behind it is not answered either
+		if log := a.srv.security.audit; log != nil {
+			_, subject := c.mu.queue.front()
+			log.lost(c, it.op, subject)
+		}
 		a.advance(c)
 		c.mu.Unlock()
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// audit is the audit log: a line for each write of a client of this server, in the form of ZooKeeper's. Source: operations
-// section 7.1.
+// audit is the audit log: a line for each write of a client of this server, and for each ephemeral znode that ends with its session,
+// in the form of ZooKeeper's. Source: operations section 7.1.
 //
 // What a line says of the request is noted when the request is read (auditSubject), and kept in the connection's queue
 // beside it; the applier adds the outcome. Lines are gathered in memory under audit.mu, and a goroutine of its own
@@ -233,7 +233,24 @@ func (a *audit) answered(c *conn, op proto.OpCode, subject []byte, err proto.Err
 	})
 }
 
-// ended adds a line for each ephemeral znode that ends with a session. REQUIRES: store.mu.
+// lost adds a line about a request of c whose outcome this server does not learn: it was passed on, and the leader or the quorum was
+// lost. It may have been applied. ZooKeeper says nothing then. REQUIRES: c.mu.
+func (a *audit) lost(c *conn, op proto.OpCode, subject []byte) {
+	operation := auditOperation(op)
+	if operation == "" {
+		return
+	}
+	who := c.auditWho()
+	a.add(func(b []byte) []byte {
+		if op == proto.OpMulti {
+			subject = nil
+		}
+		return a.appendLine(b, who, operation, subject, auditInvoked, nil)
+	})
+}
+
+// ended adds a line for each ephemeral znode that ends with a session, whichever server the session is at: in ZooKeeper, too, every
+// server of an ensemble writes them. REQUIRES: store.mu.
 func (a *audit) ended(st *store, id proto.SessionID) {
 	for _, path := range st.ephemeralsOf(id) {
 		a.add(func(b []byte) []byte {
