@@ -79,8 +79,9 @@ func zooCfg(n *Node) string {
 	return b.String()
 }
 
-// log4j sends Java's warnings to the output, which is the log of the node.
+// log4j sends Java's warnings, and the lines of its audit log, to the output, which is the log of the node.
 const log4j = `log4j.rootLogger=WARN, A
+log4j.logger.org.apache.zookeeper.audit.Slf4jAuditLogger=INFO
 log4j.appender.A=org.apache.log4j.ConsoleAppender
 log4j.appender.A.layout=org.apache.log4j.PatternLayout
 log4j.appender.A.layout.ConversionPattern=%d{ISO8601} %-5p [%t:%c{1}] %m%n

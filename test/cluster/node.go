@@ -89,6 +89,16 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 // Addr returns the client address.
 func (n *Node) Addr() string { return net.JoinHostPort(n.options.host(), strconv.Itoa(n.port)) }
 
+// ElectionAddr returns the address of the election port; "" alone.
+func (n *Node) ElectionAddr() string {
+	for _, m := range n.members {
+		if m.id == n.id {
+			return net.JoinHostPort(m.host, strconv.Itoa(m.electionPort))
+		}
+	}
+	return ""
+}
+
 // ID returns the server id, 0 alone.
 func (n *Node) ID() int { return n.id }
 
@@ -191,10 +201,14 @@ func (n *Node) command() *exec.Cmd {
 	for k, v := range n.options.Properties {
 		args = append(args, "-D"+k+"="+v)
 	}
-	args = append(args, "-cp", n.dir+":/usr/share/java/zookeeper.jar:/usr/share/java/servlet-api.jar:/usr/share/java/slf4j-log4j12.jar:/usr/share/java/log4j-1.2.jar",
-		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
+	args = append(args, "-cp", n.dir+":"+strings.Join(jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	return n.inNamespace("java", args...)
 }
+
+// jars are the class path of ZooKeeper. Debian's manifest forgets netty-codec, without which the class of TLS cannot be loaded: a
+// server with sslQuorum then leaves its election listener at the first connection, and says nothing of the reason.
+var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar", "/usr/share/java/netty-resolver.jar",
+	"/usr/share/java/servlet-api.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
 
 // inNamespace is a command that runs in the node's network namespace, if it has one.
 func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {

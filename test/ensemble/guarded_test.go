@@ -5,8 +5,7 @@ package ensemble
 import (
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,57 +13,77 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// both puts a setting into zoo.cfg, and a system property beside it for what servers in Java take from nowhere else.
-func both(o *cluster.Options, settings, properties map[string]string) {
-	maps.Copy(o.Settings, settings)
-	if o.Properties == nil {
-		o.Properties = map[string]string{}
-	}
-	maps.Copy(o.Properties, properties)
+// mixes are ensembles in which either kind has the majority.
+var mixes = [][]cluster.Kind{
+	{cluster.ZooKeeper, cluster.ZooKeeper, cluster.Warren},
+	{cluster.Warren, cluster.Warren, cluster.ZooKeeper},
 }
 
-// bySASL makes the servers of an ensemble know each other by a password.
-func bySASL(t *testing.T, password string) func(*cluster.Options) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "jaas.conf")
-	const module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
-	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "QuorumServer { %s user_zk=%q; };\nQuorumLearner { %s username=\"zk\" password=%q; };\n",
-		module, password, module, password), 0o600))
-	login := map[string]string{"java.security.auth.login.config": file}
-	return func(o *cluster.Options) {
-		both(o, map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true", "quorum.auth.serverRequireSasl": "true"}, nil)
-		both(o, login, login)
-	}
-}
-
-// TestGuardedMixedEnsembles lets things happen to ensembles of both kinds whose servers know each other by a password; each kind
-// leads. ZooKeeper 3.8.0 of Debian, on Java 17, ends its election listener at once with sslQuorum.
+// TestGuardedMixedEnsembles lets leaders crash and stop in ensembles of both kinds whose servers know each other by certificates,
+// by a password, or by both, until each kind has led.
 func TestGuardedMixedEnsembles(t *testing.T) {
-	configure := bySASL(t, "secret")
-	for _, kinds := range [][]cluster.Kind{
-		{cluster.ZooKeeper, cluster.ZooKeeper, cluster.Warren},
-		{cluster.Warren, cluster.Warren, cluster.ZooKeeper},
-	} {
-		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
-			c, seed := newConfigured(t, configure, kinds...)
-			led := map[cluster.Kind]bool{}
-			c.underLoad(seed, func() {
-				for round := 0; round < 3 || round < 10 && len(led) < 2; round++ {
-					leader := c.leader()
-					led[leader.Kind()] = true
-					c.logf("leader is %d (%s)", leader.ID(), leader.Kind())
-					c.sleep(300, 800)
-					if round%2 == 0 {
-						c.crash(leader)
-					} else {
-						leader.Stop()
-						c.sleep(50, 300)
-						leader.Launch()
-						c.whole()
-					}
-				}
+	for _, guarded := range []struct {
+		name     string
+		settings map[string]string
+	}{{"TLS 1.2", overTLS}, {"TLS 1.3", overTLS13}, {"SASL", bySASL}, {"SASL over TLS", bothWays}} {
+		for _, kinds := range mixes {
+			t.Run(fmt.Sprint(guarded.name, kinds), func(t *testing.T) {
+				c, seed := newConfigured(t, newGuard(t).configure(guarded.settings), kinds...)
+				c.underLoad(seed, func() { c.changeLeaders(3) })
 			})
-			require.Len(t, led, 2, "kinds that have led")
-		})
+		}
+	}
+}
+
+// changeLeaders crashes and stops leaders, a few times and until each kind has led.
+func (c *chaos) changeLeaders(rounds int) {
+	c.t.Helper()
+	kinds := map[cluster.Kind]bool{}
+	for _, node := range c.nodes {
+		kinds[node.Kind()] = false
+	}
+	both := func() bool { return !slices.Contains(slices.Collect(maps.Values(kinds)), false) }
+	for round := 0; round < rounds || round < rounds+8 && !both(); round++ {
+		leader := c.leader()
+		kinds[leader.Kind()] = true
+		c.logf("leader is %d (%s)", leader.ID(), leader.Kind())
+		c.sleep(300, 800)
+		if round%2 == 0 {
+			c.crash(leader)
+		} else {
+			leader.Stop()
+			c.sleep(50, 300)
+			leader.Launch()
+			c.whole()
+		}
+	}
+	require.True(c.t, both(), "kinds that have led: %v", kinds)
+}
+
+// TestGuardIsSwitchedOnUnderLoad brings mixed ensembles from nothing to a guard, one server and one setting at a time, the way
+// ZooKeeper's guide says: no write is lost, no session ends, and at every step either kind may lead.
+func TestGuardIsSwitchedOnUnderLoad(t *testing.T) {
+	for _, guarded := range []struct {
+		name  string
+		steps []map[string]string
+	}{
+		{"TLS", []map[string]string{{"portUnification": "true"}, {"sslQuorum": "true"}, {"portUnification": "false"}}},
+		{"SASL", []map[string]string{{"quorum.auth.enableSasl": "true"}, {"quorum.auth.learnerRequireSasl": "true"}, {"quorum.auth.serverRequireSasl": "true"}}},
+	} {
+		for _, kinds := range mixes {
+			t.Run(fmt.Sprint(guarded.name, kinds), func(t *testing.T) {
+				g := newGuard(t)
+				c, seed := newConfigured(t, g.configure(nil), kinds...)
+				c.underLoad(seed, func() {
+					for _, step := range guarded.steps {
+						for _, node := range c.nodes {
+							c.logf("server %d (%s): %v", node.ID(), node.Kind(), step)
+							g.restart(c, node, step)
+						}
+						c.changeLeaders(1)
+					}
+				})
+			})
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -205,8 +206,17 @@ func (c *chaos) underLoad(seed uint64, something func()) {
 		require.NoError(c.t, k.end())
 	}
 	c.logf("about %d writes acknowledged and there, %d moves, %d strange answers of ZooKeeper", acked, moves, strange)
+	for _, node := range c.nodes {
+		require.Eventually(c.t, func() bool { // on a busy machine the last abandoned session lasts longer
+			text, err := wire.FourLetter(node.Addr(), "mntr", 5*time.Second)
+			return err == nil && noEphemerals.MatchString(text)
+		}, time.Minute, 100*time.Millisecond, "server %d keeps ephemerals", node.ID())
+	}
 	c.same()
 }
+
+// noEphemerals is a line of the word mntr.
+var noEphemerals = regexp.MustCompile(`(?m)^zk_ephemerals_count\s+0(\.0)?$`)
 
 // abandonedTimeout is the timeout of sessions that nobody closes.
 const abandonedTimeout = 4 * time.Second

@@ -92,11 +92,11 @@ func TestObservers(t *testing.T) {
 // newMixed brings up servers of the given kinds; a fourth is an observer.
 func newMixed(t *testing.T, kinds ...cluster.Kind) (*chaos, uint64) {
 	t.Helper()
-	return newConfigured(t, func(*cluster.Options) {}, kinds...)
+	return newConfigured(t, func(int, *cluster.Options) {}, kinds...)
 }
 
-// newConfigured does the same with options that configure may add to.
-func newConfigured(t *testing.T, configure func(*cluster.Options), kinds ...cluster.Kind) (*chaos, uint64) {
+// newConfigured does the same with options that configure may add to for each server.
+func newConfigured(t *testing.T, configure func(id int, o *cluster.Options), kinds ...cluster.Kind) (*chaos, uint64) {
 	t.Helper()
 	seed := *seedFlag
 	if seed == 0 {
@@ -111,7 +111,7 @@ func newConfigured(t *testing.T, configure func(*cluster.Options), kinds ...clus
 		if one.Observer {
 			one.Settings["peerType"] = "observer"
 		}
-		configure(&one)
+		configure(i+1, &one)
 		o = append(o, one)
 	}
 	c.nodes = cluster.Ensemble(t, o...)

@@ -31,7 +31,12 @@ func (c *chaos) same() {
 		}
 		text, err := wire.FourLetter(node.Addr(), "hash", 5*time.Second)
 		require.NoError(c.t, err)
-		for _, m := range digestLine.FindAllStringSubmatch(text, -1) {
+		lines := digestLine.FindAllStringSubmatch(text, -1)
+		if node.Kind() == cluster.ZooKeeper {
+			// It retains false ones of the time in which it replays txns over a fuzzy snapshot. The newest tells of all that were before.
+			lines = lines[max(0, len(lines)-1):]
+		}
+		for _, m := range lines {
 			if seen, ok := digests[m[1]]; ok {
 				require.Equal(c.t, seen, m[2], "server %d has another digest at %s", node.ID(), m[1])
 			}
@@ -59,14 +64,16 @@ func (c *chaos) dump(node *cluster.Node) string {
 	require.NoError(c.t, conn.Auth("digest", "bob:secret")) // owns some of the znodes
 	require.NoError(c.t, conn.Sync("/"))
 	lines := map[string]string{}
-	for level := []string{"/"}; len(level) > 0; {
+	for left := []string{"/"}; len(left) > 0; {
+		// As many at a time as a busy server answers in time.
+		some := left[:min(len(left), 256)]
+		left = left[len(some):]
 		var reqs []wire.Request
-		for _, path := range level {
+		for _, path := range some {
 			reqs = append(reqs, wire.GetData(path, false), wire.GetChildren(path, false))
 		}
 		calls := conn.SendAll(reqs)
-		var next []string
-		for i, path := range level {
+		for i, path := range some {
 			require.NoError(c.t, calls[2*i].Wait(), path)
 			require.NoError(c.t, calls[2*i+1].Wait(), path)
 			require.Equal(c.t, proto.OK, calls[2*i].Reply.Header.Err, path)
@@ -75,10 +82,9 @@ func (c *chaos) dump(node *cluster.Node) string {
 				lines[path] = fmt.Sprintf("%s %q %+v", path, data.Data, data.Stat)
 			}
 			for _, child := range calls[2*i+1].Reply.Value.(*proto.GetChildrenResponse).Children {
-				next = append(next, strings.TrimSuffix(path, "/")+"/"+child.String())
+				left = append(left, strings.TrimSuffix(path, "/")+"/"+child.String())
 			}
 		}
-		level = next
 	}
 	var b strings.Builder
 	for _, path := range slices.Sorted(maps.Keys(lines)) {

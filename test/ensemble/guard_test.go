@@ -1,0 +1,122 @@
+//go:build interop
+
+package ensemble
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/pki"
+)
+
+// guard is what the servers of an ensemble know each other by: certificates and passwords, for each server in files of its own, which
+// a test may replace, and settings, which count when the server is launched.
+type guard struct {
+	t        *testing.T
+	dir      string
+	ca       *pki.CA
+	settings map[int]map[string]string
+	logins   map[int]map[string]string // properties of servers in Java, which take some settings from nowhere else
+}
+
+func newGuard(t *testing.T) *guard {
+	return &guard{t: t, dir: t.TempDir(), ca: pki.NewCA("ca"), settings: map[int]map[string]string{}, logins: map[int]map[string]string{}}
+}
+
+// Settings of a guarded ensemble.
+var (
+	overTLS = map[string]string{"sslQuorum": "true"}
+	// overTLS13 says what ZooKeeper 3.8 has to be told: by default it takes 1.2 only, and its list of suites has none of 1.3.
+	overTLS13 = map[string]string{"sslQuorum": "true", "ssl.quorum.protocol": "TLSv1.3", "ssl.quorum.enabledProtocols": "TLSv1.3",
+		"ssl.quorum.ciphersuites": "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384"}
+	bySASL   = map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true", "quorum.auth.serverRequireSasl": "true"}
+	bothWays = map[string]string{"sslQuorum": "true", "quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true",
+		"quorum.auth.serverRequireSasl": "true"}
+)
+
+// configure gives a server its files and settings.
+func (g *guard) configure(settings map[string]string) func(id int, o *cluster.Options) {
+	return func(id int, o *cluster.Options) {
+		g.writeKey(id, g.issue(pki.Options{}))
+		g.writeTrust(id, g.ca)
+		g.writeLogin(id, "zksecret")
+		maps.Copy(o.Settings, settings)
+		maps.Copy(o.Settings, map[string]string{"ssl.quorum.keyStore.location": g.file("key", id, "pem"),
+			"ssl.quorum.trustStore.location": g.file("trust", id, "pem"), "java.security.auth.login.config": g.file("jaas", id, "conf")})
+		o.Properties = map[string]string{"java.security.auth.login.config": g.file("jaas", id, "conf")}
+		g.settings[id], g.logins[id] = o.Settings, o.Properties
+	}
+}
+
+// issue returns a certificate of the authority, for this host unless o names others.
+func (g *guard) issue(o pki.Options) *pki.Leaf {
+	o.Name = "zk"
+	if o.Hosts == nil {
+		o.Hosts = []string{"127.0.0.1", "localhost"}
+	}
+	return g.ca.Issue(o)
+}
+
+func (g *guard) file(kind string, id int, extension string) string {
+	return filepath.Join(g.dir, fmt.Sprintf("%s%d.%s", kind, id, extension))
+}
+
+// write replaces a file as a whole: servers may be looking at it.
+func (g *guard) write(name string, text []byte) {
+	g.t.Helper()
+	require.NoError(g.t, os.WriteFile(name+".new", text, 0o600))
+	require.NoError(g.t, os.Rename(name+".new", name))
+}
+
+func (g *guard) writeKey(id int, l *pki.Leaf) { g.write(g.file("key", id, "pem"), l.PEM()) }
+
+func (g *guard) writeTrust(id int, authorities ...*pki.CA) {
+	var text []byte
+	for _, ca := range authorities {
+		text = append(text, ca.PEM()...)
+	}
+	g.write(g.file("trust", id, "pem"), text)
+}
+
+func (g *guard) writeLogin(id int, password string) {
+	const module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
+	g.write(g.file("jaas", id, "conf"), fmt.Appendf(nil, "QuorumServer { %s user_zk=%q; };\nQuorumLearner { %s username=\"zk\" password=%q; };\n",
+		module, password, module, password))
+}
+
+// restart stops a server and starts it with more settings.
+func (g *guard) restart(c *chaos, node *cluster.Node, settings map[string]string) {
+	g.t.Helper()
+	node.Stop()
+	maps.Copy(g.settings[node.ID()], settings)
+	node.Launch()
+	c.whole()
+}
+
+// shown returns the certificate that a server shows on its election port to one that has a certificate of ca; nil if none.
+func (g *guard) shown(node *cluster.Node, ca *pki.CA) *x509.Certificate {
+	mine := ca.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}})
+	key, err := tls.X509KeyPair(mine.PEM(), mine.PEM())
+	require.NoError(g.t, err)
+	nc, err := tls.Dial("tcp", node.ElectionAddr(), &tls.Config{Certificates: []tls.Certificate{key}, InsecureSkipVerify: true})
+	if err != nil {
+		return nil
+	}
+	defer nc.Close()
+	return nc.ConnectionState().PeerCertificates[0]
+}
+
+// until waits for what servers do in their own time, such as looking at files.
+func (g *guard) until(what string, condition func() bool) {
+	g.t.Helper()
+	require.Eventually(g.t, condition, 40*time.Second, 100*time.Millisecond, what)
+}
