@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seed94657493/warren/cmd/warren/command"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -28,8 +30,12 @@ func TestImageIsLikeTheOfficialOne(t *testing.T) {
 	require.Equal(t, []string{"warren", "server"}, im.command)
 	require.Equal(t, []string{"warren", "health"}, im.health)
 	require.Contains(t, im.env, "ZOO_LOG_DIR=/logs")
-	for _, name := range []string{"zkServer.sh", "zkCli.sh"} {
-		require.Contains(t, read(t, "docker/Dockerfile"), "ln -s warren usr/local/bin/"+name)
+	links := regexp.MustCompile(`(?s)for name in (.*?); do ln -s warren usr/local/bin/\$name\.sh; done`).FindStringSubmatch(read(t, "docker/Dockerfile"))
+	require.Len(t, links, 2)
+	names := strings.Fields(strings.ReplaceAll(links[1], "\\\n", " "))
+	require.Len(t, names, 8)
+	for _, name := range names {
+		require.NotEqual(t, []string{"x"}, command.Arguments([]string{"/usr/local/bin/" + name + ".sh", "x"}), "%s is a name of the binary", name)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,6 +120,88 @@ func TestSnapshotComparer(t *testing.T) {
 			}
 		}
 	}
+}
+
+// asScript runs our binary under the name of one of ZooKeeper's scripts and returns its standard output.
+func asScript(t *testing.T, in, script string, args ...string) string {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), script)
+	require.NoError(t, os.Symlink(cluster.Binary(t), link))
+	cmd := exec.CommandContext(programContext(t), link, args...)
+	cmd.Stdin = strings.NewReader(in)
+	return utcOutput(t, cmd)
+}
+
+// TestScripts runs ZooKeeper's tools and our binary under the names of its scripts on copies of the same files: they print the same
+// and leave the same files.
+func TestScripts(t *testing.T) {
+	t.Run("zkCleanup.sh", func(t *testing.T) {
+		theirs, ours := t.TempDir(), t.TempDir()
+		snap, err := os.ReadFile(fixture(t, "02*/version-2/snapshot.0"))
+		require.NoError(t, err)
+		for _, dir := range []string{theirs, ours} {
+			v := filepath.Join(dir, "version-2")
+			require.NoError(t, os.Mkdir(v, 0o755))
+			for _, name := range []string{"snapshot.1", "snapshot.5", "snapshot.9", "snapshot.c", "snapshot.f", "log.1", "log.3", "log.6", "log.a", "log.d", "log.10"} {
+				require.NoError(t, os.WriteFile(filepath.Join(v, name), snap, 0o644))
+				require.NoError(t, os.Chtimes(filepath.Join(v, name), time.Unix(1e9, 0), time.Unix(1e9, 0)))
+			}
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte("clientPort=2181\ndataDir="+dir+"\n"), 0o644))
+		}
+		want := toolOutput(t, "PurgeTxnLog", theirs, "-n", "3")
+		got := asScript(t, "", "zkCleanup.sh", "--config", ours, "-n", "3")
+		narrow := strings.NewReplacer(theirs, "", ours, "", "\u202f", " ")
+		require.Equal(t, narrow.Replace(want), narrow.Replace(got))
+		require.Equal(t, strings.Count(want, "\n"), 4)
+		require.Equal(t, listFiles(t, theirs+"/version-2"), listFiles(t, ours+"/version-2"))
+	})
+	for name, args := range map[string][]string{"dump": {}, "recover": {"-y", "-r"}, "recover, verbose": {"-y", "-r", "-v"}, "chop": {"-c", "-z", "0x36"}} {
+		t.Run("zkTxnLogToolkit.sh "+name, func(t *testing.T) {
+			theirs, ours, files := t.TempDir(), t.TempDir(), "06-crc-mismatch-middle-record"
+			if name == "chop" {
+				files = "02-snapshot-and-log"
+			}
+			for _, dir := range []string{theirs, ours} {
+				require.NoError(t, os.CopyFS(dir, os.DirFS(fixture(t, files))))
+			}
+			const log = "/version-2/log.35"
+			want := toolOutput(t, "persistence.TxnLogToolkit", append(args, theirs+log)...)
+			got := asScript(t, "", "zkTxnLogToolkit.sh", append(args, ours+log)...)
+			without := strings.NewReplacer(theirs+"/version-2/", "", ours+"/version-2/", "")
+			require.Equal(t, without.Replace(want), without.Replace(got))
+			require.Equal(t, listFiles(t, theirs+"/version-2"), listFiles(t, ours+"/version-2"))
+			for _, suffix := range []string{".fixed", ".chopped54"} {
+				wantBytes, err := os.ReadFile(theirs + log + suffix)
+				if err != nil {
+					continue
+				}
+				gotBytes, err := os.ReadFile(ours + log + suffix)
+				require.NoError(t, err)
+				require.True(t, bytes.Equal(bytes.TrimRight(wantBytes, "\x00"), bytes.TrimRight(gotBytes, "\x00")), "the same records")
+			}
+		})
+	}
+	t.Run("zkSnapshotComparer.sh", func(t *testing.T) {
+		seconds := regexp.MustCompile(`[0-9.]+ seconds`)
+		for _, args := range [][]string{{"-d"}, {"-i"}, {"-i", "-d"}} {
+			args = append(args, "-l", fixture(t, "02*/version-2/snapshot.0"), "-r", fixture(t, snapshotFixtures[0]), "-b", "5", "-n", "1")
+			const questions = "\n/persist\nabc\n17\n\n3\n\n\n\n"
+			cmd := exec.CommandContext(programContext(t), "java", append([]string{"-Xmx128m", "-cp", zookeeperJar, "org.apache.zookeeper.server.SnapshotComparer"}, args...)...)
+			cmd.Stdin = strings.NewReader(questions)
+			want := seconds.ReplaceAllString(utcOutput(t, cmd), "")
+			require.Equal(t, want, seconds.ReplaceAllString(asScript(t, questions, "zkSnapshotComparer.sh", args...), ""), "%v", args)
+		}
+	})
+}
+
+// listFiles returns the names in a folder.
+func listFiles(t *testing.T, dir string) (names []string) {
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
 }
 
 // TestWALRepairForZooKeeper repairs a log that 3.8 refuses, and lets 3.8 read it.

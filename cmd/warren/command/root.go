@@ -61,7 +61,8 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
 		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newHealthCommand(),
-		newVersionCommand(), newManCommand(), newZkServerCommand())
+		newVersionCommand(), newManCommand())
+	root.AddCommand(newZooKeeperScripts()...)
 	return root
 }
 

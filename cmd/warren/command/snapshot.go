@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -61,15 +62,8 @@ func newSnapshotDumpCommand() *cobra.Command {
 			return c.check(cmd, args, 1)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch o.output {
-			case "toolkit":
-				return printToolkitDump(cmd.OutOrStdout(), args[0], withData)
-			case "ncdu":
-				tree, err := loadTree(args[0])
-				if err != nil {
-					return err
-				}
-				return tree.printNcdu(cmd.OutOrStdout())
+			if o.output == "toolkit" || o.output == "ncdu" {
+				return printSnapshotAs(cmd.OutOrStdout(), o.output, args[0], withData)
 			}
 			p := newRecordPrinter(cmd.OutOrStdout(), o.output, withData)
 			trailer, err := snapshot.Load(vfs.OS(), args[0], p)
@@ -83,6 +77,18 @@ func newSnapshotDumpCommand() *cobra.Command {
 		"simple: text; json: one object a line; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: as that with -json, for ncdu")
 	cmd.Flags().BoolVar(&withData, "data", false, "print the znodes' data, not only its length")
 	return cmd
+}
+
+// printSnapshotAs prints a snapshot in a format of ZooKeeper's tools, toolkit or ncdu.
+func printSnapshotAs(w io.Writer, format, file string, withData bool) error {
+	if format == "toolkit" {
+		return printToolkitDump(w, file, withData)
+	}
+	tree, err := loadTree(file)
+	if err != nil {
+		return err
+	}
+	return tree.printNcdu(w)
 }
 
 func newSnapshotGetCommand() *cobra.Command {

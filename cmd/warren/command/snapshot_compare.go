@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -39,13 +38,8 @@ func newSnapshotCompareCommand() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c := snapshotComparison{bytes: bytes, nodes: nodes}
-			for i, side := range []*comparedSide{&c.left, &c.right} {
-				began := time.Now()
-				tree, err := loadTree(args[i])
-				if err != nil {
-					return err
-				}
-				*side = comparedSide{file: args[i], tree: tree, took: time.Since(began)}
+			if err := c.load(args[0], args[1]); err != nil {
+				return err
 			}
 			if output == "toolkit" {
 				return c.printToolkit(cmd.OutOrStdout())
@@ -69,6 +63,23 @@ type comparedSide struct {
 type snapshotComparison struct {
 	left, right  comparedSide
 	bytes, nodes int64
+
+	isDebug bool      // print what is compared with what
+	ask     io.Reader // of whom the depths to compare are asked; nil: nobody, all are compared
+}
+
+// load reads both files.
+func (c *snapshotComparison) load(left, right string) error {
+	for i, side := range []*comparedSide{&c.left, &c.right} {
+		began := time.Now()
+		file := []string{left, right}[i]
+		tree, err := loadTree(file)
+		if err != nil {
+			return err
+		}
+		*side = comparedSide{file: file, tree: tree, took: time.Since(began)}
+	}
+	return nil
 }
 
 // znodeDifference is one znode that differs.
@@ -154,61 +165,4 @@ func (c *snapshotComparison) print(w io.Writer, output string) error {
 		return errDiffer
 	}
 	return nil
-}
-
-// printToolkit prints what zkSnapshotComparer prints. Source: operations section 6.7.
-func (c *snapshotComparison) printToolkit(w io.Writer) error {
-	out := bufio.NewWriter(w)
-	fmt.Fprintln(out, "Successfully parsed options!")
-	for _, side := range []*comparedSide{&c.left, &c.right} {
-		fmt.Fprintf(out, "Deserialized snapshot in %s in %f seconds\n", filepath.Base(side.file), side.took.Seconds())
-		fmt.Fprintf(out, "Processed data tree in %f seconds\n", 0.0)
-	}
-	left, right := c.left.tree.levels(), c.right.tree.levels()
-	for _, levels := range [][][]*treeZnode{left, right} {
-		fmt.Fprintf(out, "Node count: %d\nTotal size: %d\nMax depth: %d\n", levels[0][0].descendants+1, levels[0][0].total, len(levels))
-		for depth, level := range levels {
-			fmt.Fprintf(out, "Count of nodes at depth %d: %d\n", depth, len(level))
-		}
-		out.WriteByte('\n')
-	}
-	fmt.Fprintf(out, "Printing analysis for nodes difference larger than %d bytes or node count difference larger than %d.\n", c.bytes, c.nodes)
-	for depth := range max(len(left), len(right)) {
-		fmt.Fprintf(out, "Analysis for depth %d\n", depth)
-		c.printLevel(out, left, right, depth)
-	}
-	fmt.Fprintln(out, "All layers compared.")
-	return out.Flush()
-}
-
-// printLevel merges the znodes of one depth.
-func (c *snapshotComparison) printLevel(w io.Writer, left, right [][]*treeZnode, depth int) {
-	var l, r []*treeZnode
-	if depth < len(left) {
-		l = left[depth]
-	}
-	if depth < len(right) {
-		r = right[depth]
-	}
-	alone := func(z *treeZnode, side string) {
-		if z.total > c.bytes || int64(z.descendants) > c.nodes {
-			fmt.Fprintf(w, "Node %s found only in %s tree. Descendant size: %d. Descendant count: %d\n", z.Path, side, z.total, z.descendants)
-		}
-	}
-	for len(l) > 0 || len(r) > 0 {
-		switch {
-		case len(r) == 0 || len(l) > 0 && l[0].Path < r[0].Path:
-			alone(l[0], "left")
-			l = l[1:]
-		case len(l) == 0 || r[0].Path < l[0].Path:
-			alone(r[0], "right")
-			r = r[1:]
-		default:
-			bytes, nodes := r[0].total-l[0].total, int64(r[0].descendants-l[0].descendants)
-			if max(bytes, -bytes) > c.bytes || max(nodes, -nodes) > c.nodes {
-				fmt.Fprintf(w, "Node %s found in both trees. Delta: %d bytes, %d descendants\n", l[0].Path, bytes, nodes)
-			}
-			l, r = l[1:], r[1:]
-		}
-	}
 }

@@ -123,10 +123,15 @@ func (z *treeZnode) printRecursive(w *bufio.Writer, level, depth int) {
 	if level == depth {
 		return
 	}
-	slices.SortFunc(z.children, func(a, b *treeZnode) int { return cmp.Compare(a.Path, b.Path) })
-	for _, c := range z.children {
+	for _, c := range z.sorted() {
 		c.printRecursive(w, level+1, depth)
 	}
+}
+
+// sorted returns the children, sorted by path.
+func (z *treeZnode) sorted() []*treeZnode {
+	slices.SortFunc(z.children, func(a, b *treeZnode) int { return cmp.Compare(a.Path, b.Path) })
+	return z.children
 }
 
 // printNcdu prints the tree as zkSnapShotToolkit -json does, which ncdu -f reads.

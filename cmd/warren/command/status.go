@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -162,6 +163,11 @@ const wordMax = 1 << 20
 
 // askWord sends a four-letter word and returns the answer.
 func askWord(ctx context.Context, address, word string, timeout time.Duration) (string, error) {
+	return askWordTLS(ctx, address, word, timeout, nil)
+}
+
+// askWordTLS is askWord on a TLS port, or with nil on a plain one.
+func askWordTLS(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -169,6 +175,9 @@ func askWord(ctx context.Context, address, word string, timeout time.Duration) (
 		return "", err
 	}
 	defer nc.Close()
+	if secure != nil {
+		nc = tls.Client(nc, secure)
+	}
 	deadline, _ := ctx.Deadline()
 	if err := nc.SetDeadline(deadline); err != nil {
 		return "", err

@@ -17,15 +17,21 @@ func TestArguments(t *testing.T) {
 		{[]string{"/usr/bin/warren", "server", "zoo.cfg"}, []string{"server", "zoo.cfg"}},
 		{[]string{"/usr/bin/zkServer.sh", "start-foreground"}, []string{"zkServer.sh", "start-foreground"}},
 		{[]string{"zkCli.sh", "-server", "zk:2181", "ls", "/"}, []string{"shell", "-server", "zk:2181", "ls", "/"}},
+		{[]string{"zkCli", "ls", "/"}, []string{"shell", "ls", "/"}},
+		{[]string{"/opt/bin/zkCleanup.sh", "-n", "3"}, []string{"zkCleanup.sh", "-n", "3"}},
+		{[]string{"zkServer-initialize", "--myid", "1"}, []string{"zkServer-initialize.sh", "--myid", "1"}},
+		{[]string{"zkTxnLogToolkit.sh"}, []string{"zkTxnLogToolkit.sh"}},
+		{[]string{"zkSnapShotToolkit.sh"}, []string{"zkSnapShotToolkit.sh"}},
+		{[]string{"zkSnapshotComparer.sh"}, []string{"zkSnapshotComparer.sh"}},
+		{[]string{"zkSnapshotRecursiveSummaryToolkit.sh"}, []string{"zkSnapshotRecursiveSummaryToolkit.sh"}},
+		{[]string{"zkOther.sh", "a"}, []string{"a"}},
 	} {
 		require.Equal(t, x.want, Arguments(x.argv))
 	}
 }
 
 func script(args ...string) (code int, out, errs string) {
-	var stdout, stderr bytes.Buffer
-	code = Main(append([]string{"zkServer.sh"}, args...), &stdout, &stderr)
-	return code, stdout.String(), stderr.String()
+	return run(append([]string{"zkServer.sh"}, args...)...)
 }
 
 // status finds the port in the file and prints what probes look for.
@@ -62,6 +68,8 @@ func TestZkServerWords(t *testing.T) {
 		{[]string{"--config", "/c", "print-cmd"}, exitOK, "warren server /c/zoo.cfg\n"},
 		{[]string{"print-classpath"}, exitOK, "CLASSPATH=\n"},
 		{[]string{"version"}, exitOK, "Apache ZooKeeper, version " + thisBuild().zookeeperVersion() + "\n"},
+		{[]string{"upgrade"}, exitUsage, ""},
+		{[]string{"start"}, exitUsage, ""},
 		{[]string{"stop"}, exitUsage, ""},
 		{[]string{}, exitUsage, ""},
 		{[]string{"status", "a", "b"}, exitUsage, ""},
