@@ -3,6 +3,7 @@
 GO      ?= go
 PKG     ?= ./...
 TIME    ?= 10s
+HANG    ?= 30m
 BENCH   ?= .
 SEEDS   ?= 1000
 STEPS   ?= 10000
@@ -27,10 +28,10 @@ run: build ## a server on 127.0.0.1:2181 with its data in ./data
 	exec bin/warren server
 
 test: ## every test, with costly assertions on
-	$(GO) test -tags invariants $(PKG)
+	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
 
 race: ## every test under the race detector
-	$(GO) test -race -tags invariants $(PKG)
+	$(GO) test -race -tags invariants -timeout $(HANG) $(PKG)
 
 check: lint verify-generate test ## what must be green to commit
 

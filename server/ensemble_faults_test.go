@@ -251,6 +251,7 @@ func TestFullDisk(t *testing.T) {
 				_, err = c.Create("/again-", nil, proto.ModePersistentSequential)
 				return err == nil
 			})
+			require.NoError(t, e.WaitServing(within(t), e.IDs()...), "the leader may have handed over meanwhile")
 			require.NoError(t, e.WaitEqual(within(t)))
 			for _, id := range e.IDs() {
 				c := connect(t, e, id, wire.Options{})

@@ -151,8 +151,12 @@ func TestSilence(t *testing.T) {
 		}
 	}
 	require.Empty(t, leader.links)
+}
 
-	// A learner that has introduced itself may be silent for as long as the core likes.
+// A learner that has introduced itself may be silent for as long as the core likes.
+func TestSilenceAfterTheFirstPacket(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader := w.start(3, func(cfg *Config) { cfg.Timeouts.Greeting, cfg.Timeouts.FirstPacket = time.Second, time.Second })
 	follower := w.start(1)
 	mine, its := follower.follow(leader)
 	stranger := w.connect(w.member(3).Quorum[0])

@@ -53,7 +53,7 @@ func goroutines(run func(slot int) error) drive {
 		for slot := range n {
 			all.Go(func() {
 				count := int64(0)
-				for !r.over.Load() {
+				for first := true; first || !r.over.Load(); first = false { // one at least, however busy the machine is
 					at := time.Now()
 					if err := run(slot); err != nil {
 						r.fail(err)

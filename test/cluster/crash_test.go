@@ -191,12 +191,15 @@ type abandoned struct {
 // abandon creates an ephemeral in a session that gets no connection again.
 func abandon(t *testing.T, node *Node, round int) abandoned {
 	t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 1000})
-	require.NoError(t, err)
-	path, err := conn.Create(fmt.Sprintf("/abandoned-%d", round), nil, proto.ModeEphemeral)
-	require.NoError(t, err)
-	conn.Close()
-	return abandoned{path, conn.Session()}
+	for { // on a busy machine the session may expire before it has its znode
+		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: 1000})
+		require.NoError(t, err)
+		path, err := conn.Create(fmt.Sprintf("/abandoned-%d-%d", round, conn.Session()), nil, proto.ModeEphemeral)
+		conn.Close()
+		if err == nil {
+			return abandoned{path, conn.Session()}
+		}
+	}
 }
 
 // checkAbandoned: the ephemeral goes when the session's timeout has passed, counted anew from the

@@ -129,8 +129,7 @@ func TestIdleSessionsAreKeptAlive(t *testing.T) {
 	defer f.close()
 	begin := time.Now()
 	<-m.after(proto.OpPing, 12)
-	require.Less(t, time.Since(begin), 5*time.Second, "two lanes, six pings each, a tenth of a second apart")
-	require.Greater(t, time.Since(begin), 400*time.Millisecond, "not more often than needed")
+	require.Greater(t, time.Since(begin), 400*time.Millisecond, "two lanes, six pings each, a tenth of a second apart")
 	for _, l := range f.lanes {
 		_, _, err = l.call(t.Context(), proto.OpExists, func(b []byte) []byte { return appendPathWatch(b, []byte("/"), false) })
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,18 @@ func small(l Load) Params {
 	return p
 }
 
+// runLong runs a load again, four times as long, until enough was measured: on a busy machine a tenth of a second is not much.
+func runLong(t *testing.T, l Load, p Params, s *fakeServer, enough func(*Report) bool) *Report {
+	t.Helper()
+	for ; ; p.Duration, p.Slice = 4*p.Duration, 4*p.Slice {
+		report, err := Run(t.Context(), l, p, &Target{Name: "A", Servers: []string{s.addr()}})
+		require.NoError(t, err)
+		if enough(report) || p.Duration > 10*time.Second {
+			return report
+		}
+	}
+}
+
 // TestEveryLoad runs every load against the model: no errors, a result, and nothing left behind.
 func TestEveryLoad(t *testing.T) {
 	for _, l := range loads {
@@ -29,8 +42,9 @@ func TestEveryLoad(t *testing.T) {
 			m := newModel()
 			s := newFakeServer(t, m.respond)
 			p := small(l)
-			report, err := Run(t.Context(), l, p, &Target{Name: "A", Servers: []string{s.addr()}})
-			require.NoError(t, err)
+			report := runLong(t, l, p, s, func(r *Report) bool {
+				return !slices.ContainsFunc(r.Targets[0].Rounds[0], func(row *Row) bool { return row.Operations == 0 && row.Name != "hold sessions" })
+			})
 			require.Len(t, report.Targets[0].Rounds, 1)
 			rows := report.Targets[0].Rounds[0]
 			require.NotEmpty(t, rows)
@@ -78,8 +92,7 @@ func TestMixSendsWhatItSays(t *testing.T) {
 	require.NoError(t, err)
 	p := small(l)
 	p.Mix = mustMix("get=2,set=1,create=1,seq=1,ephemeral=1,exists=1,children=1,delete=1,multi=1,sync=1,watch=1")
-	report, err := Run(t.Context(), l, p, &Target{Servers: []string{s.addr()}})
-	require.NoError(t, err)
+	report := runLong(t, l, p, s, func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Kinds) == int(kindCount) })
 	row := report.Targets[0].Rounds[0][0]
 	require.Len(t, row.Kinds, int(kindCount))
 	for _, k := range row.Kinds {
@@ -102,8 +115,7 @@ func TestErrorsAreCountedByCode(t *testing.T) {
 	})
 	l, err := Find("mixed")
 	require.NoError(t, err)
-	report, err := Run(t.Context(), l, small(l), &Target{Servers: []string{s.addr()}})
-	require.NoError(t, err)
+	report := runLong(t, l, small(l), s, func(r *Report) bool { return len(r.Targets[0].Rounds[0][0].Errors) > 0 })
 	row := report.Targets[0].Rounds[0][0]
 	require.Len(t, row.Errors, 1)
 	require.Positive(t, row.Errors["BadVersion"])
@@ -119,6 +131,7 @@ func TestTwoTargetsTakeTurns(t *testing.T) {
 	l, err := Find("get")
 	require.NoError(t, err)
 	p := small(l)
+	p.Slice = 200 * time.Millisecond
 	p.Duration = 4 * p.Slice
 	report, err := Run(t.Context(), l, p, targets...)
 	require.NoError(t, err)
@@ -131,7 +144,7 @@ func TestTwoTargetsTakeTurns(t *testing.T) {
 	require.LessOrEqual(t, c.Ratio.Min, c.Ratio.Median)
 	require.LessOrEqual(t, c.Ratio.Median, c.Ratio.Max)
 	for i, rows := range report.Targets[0].Rounds {
-		require.InDelta(t, p.Slice.Seconds(), rows[0].Seconds, 0.5, "round %d", i)
+		require.GreaterOrEqual(t, rows[0].Seconds, p.Slice.Seconds(), "round %d", i)
 	}
 }
 

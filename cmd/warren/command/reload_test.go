@@ -29,7 +29,7 @@ func TestHangupChangesTheLogLevel(t *testing.T) {
 	r := startServer(t, file, "--log-level", "error")
 	hangup := func(line string) {
 		require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-		require.Eventually(t, func() bool { return strings.Contains(r.log.String(), line) }, 5*time.Second, time.Millisecond, line)
+		require.Eventually(t, func() bool { return strings.Contains(r.log.String(), line) }, hangGuard, time.Millisecond, line)
 	}
 	require.NotContains(t, r.log.String(), `"info"`)
 	write("warren.logLevel=debug\n")
@@ -89,10 +89,10 @@ func TestHangupLoadsCertificates(t *testing.T) {
 	require.Equal(t, int64(1), serial())
 	issue(2)
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-	require.Eventually(t, func() bool { return serial() == 2 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return serial() == 2 }, hangGuard, 10*time.Millisecond)
 	require.NoError(t, os.WriteFile(store, []byte("nonsense"), 0o600))
 	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
-	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), "SIGHUP: the certificates cannot be loaded") }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(r.log.String(), "SIGHUP: the certificates cannot be loaded") }, hangGuard, time.Millisecond)
 	require.Equal(t, int64(2), serial())
 	require.Zero(t, r.stop(t, syscall.SIGTERM))
 }

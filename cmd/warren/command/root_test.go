@@ -18,7 +18,7 @@ import (
 // run runs one command line and returns its exit code and what it printed.
 func run(args ...string) (code int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	code = Main(args, &out, &err)
+	code = Main(append([]string{}, args...), &out, &err) // of nil, cobra would make the arguments of the test
 	return code, out.String(), err.String()
 }
 
