@@ -1,6 +1,8 @@
 package server
 
 import (
+	"sync"
+
 	"github.com/seed94657493/warren/datatree"
 )
 
@@ -9,6 +11,11 @@ import (
 type applyQueue struct {
 	m     *member
 	inbox *inbox[applyWork]
+	// turn is held by the applier goroutine, whoever that is, while it is not waiting.
+	turn    sync.Mutex
+	applier *applier
+	works   []applyWork // the last that were taken, for reuse; guarded by turn
+	added   bool        // since the last come; owned by the node goroutine
 }
 
 // applyWork is a batch to be applied, or something else to be done in its place between batches.
@@ -17,9 +24,31 @@ type applyWork struct {
 	call  func()
 }
 
-func newApplyQueue(m *member) *applyQueue { return &applyQueue{m: m, inbox: newInbox[applyWork]()} }
+func newApplyQueue(m *member) *applyQueue {
+	return &applyQueue{m: m, inbox: newInbox[applyWork](), applier: newApplier(m.srv, nil)}
+}
 
-func (q *applyQueue) put(b *logBatch) { q.inbox.put(applyWork{batch: b}) }
+// put queues a batch for the next come. The node goroutine calls it.
+func (q *applyQueue) put(b *logBatch) {
+	q.inbox.add(applyWork{batch: b})
+	q.added = true
+}
+
+// come sees to what was put: in calm the caller applies it, else whoever is at it, or the goroutine of the queue.
+func (q *applyQueue) come(calm bool) {
+	if !q.added {
+		return
+	}
+	q.added = false
+	if calm && q.turn.TryLock() {
+		q.apply()
+		q.turn.Unlock()
+		if q.inbox.empty() {
+			return
+		}
+	}
+	q.inbox.signal()
+}
 
 // do runs fn in the applier goroutine when everything before it is applied.
 func (q *applyQueue) do(fn func()) { q.inbox.put(applyWork{call: fn}) }
@@ -39,21 +68,28 @@ func (q *applyQueue) swap(state *datatree.State) {
 	})
 }
 
-// runQueue is the applier goroutine of a member.
-func (a *applier) runQueue(q *applyQueue) {
-	var works []applyWork
+// run is the applier goroutine of a member.
+func (q *applyQueue) run() {
 	for closed := false; !closed; {
 		<-q.inbox.wake
-		works, closed = q.inbox.take(works)
-		for i := range works {
-			if works[i].call != nil {
-				works[i].call()
-				continue
-			}
-			b := works[i].batch
-			a.apply(b)
-			q.m.queued.Add(-b.bytes)
-			a.srv.logBatches.put(b)
-		}
+		q.turn.Lock()
+		closed = q.apply()
+		q.turn.Unlock()
 	}
+}
+
+// apply applies what waits. REQUIRES: turn.
+func (q *applyQueue) apply() (closed bool) {
+	q.works, closed = q.inbox.take(q.works)
+	for i := range q.works {
+		if call := q.works[i].call; call != nil {
+			call()
+			continue
+		}
+		b := q.works[i].batch
+		q.applier.apply(b)
+		q.m.queued.Add(-b.bytes)
+		q.m.srv.logBatches.put(b)
+	}
+	return closed
 }

@@ -150,8 +150,11 @@ func (c *conn) process() bool {
 		}
 		c.takeTurn()
 		more, err := c.frames()
-		accepted := c.submit()
+		accepted, submitted := c.submit()
 		c.unlock()
+		if m := c.srv.member; submitted && m != nil {
+			m.came()
+		}
 		if !accepted {
 			c.abort()
 		}
@@ -466,14 +469,17 @@ func (c *conn) unlock() {
 // cannot be overtaken.
 //
 // REQUIRES: c.mu if there are writes.
-func (c *conn) submit() bool {
+func (c *conn) submit() (accepted, submitted bool) {
 	if c.work == nil {
-		return true
+		return true, false
 	}
 	w := c.work
 	c.work = nil
 	c.srv.inProcess.Add(int64(len(w.requests)))
-	return c.srv.submit(w)
+	if m := c.srv.member; m != nil {
+		return m.batches.add(w), true
+	}
+	return c.srv.submit(w), true
 }
 
 // account adds what was received to the statistics, and keeps the session alive.

@@ -43,7 +43,6 @@ func (s *Server) startMember() error {
 	}
 	m.journal = newJournal(m, s.wal, s.replayed)
 	m.applier = newApplyQueue(m)
-	applier := newApplier(s, nil)
 	s.setConfig()
 	s.tracker.follow()
 	s.metrics.quorum.set(m.quorumRole)
@@ -60,7 +59,7 @@ func (s *Server) startMember() error {
 	go m.journal.run()
 	go func() {
 		defer close(s.applied)
-		applier.runQueue(m.applier)
+		m.applier.run()
 	}()
 	return nil
 }

@@ -202,6 +202,11 @@ func (f *following) renew(r *resumption, valid bool, proposed proto.Zxid) {
 	r.conn.resumed(s, old, r.timeoutMs)
 }
 
+// calm implements role.
+func (f *following) calm() bool {
+	return len(f.pending) <= calmMax && f.m.seen <= f.m.committed+calmMax
+}
+
 // flush implements role: what was forwarded leaves with the turn.
 func (f *following) flush() {}
 

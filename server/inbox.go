@@ -19,21 +19,39 @@ func newInbox[T any]() *inbox[T] { return &inbox[T]{wake: make(chan struct{}, 1)
 
 // put adds v and reports false if the inbox is closed.
 func (q *inbox[T]) put(v T) bool {
+	if !q.add(v) {
+		return false
+	}
+	q.signal()
+	return true
+}
+
+// add is put by somebody who sees to it that v is taken: it does not wake the consumer.
+func (q *inbox[T]) add(v T) bool {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	if q.mu.closed {
-		q.mu.Unlock()
 		return false
 	}
 	q.mu.items = append(q.mu.items, v)
-	first := len(q.mu.items) == 1
-	q.mu.Unlock()
-	if first {
+	return true
+}
+
+// signal wakes the consumer, if it does not know yet.
+func (q *inbox[T]) signal() {
+	if len(q.wake) == 0 {
 		select {
 		case q.wake <- struct{}{}:
 		default:
 		}
 	}
-	return true
+}
+
+// empty reports whether there was nothing to take.
+func (q *inbox[T]) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.mu.items) == 0
 }
 
 // take returns everything that was put, in order, and keeps spare as the next buffer. It does
@@ -51,8 +69,5 @@ func (q *inbox[T]) close() {
 	q.mu.Lock()
 	q.mu.closed = true
 	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	q.signal()
 }

@@ -77,7 +77,8 @@ func (j *journal) do(rest []zab.Persist) {
 			j.m.queued.Add(-bytesOf(rest[i].Append))
 		}
 		if done && !j.failed {
-			j.m.events.put(event{seq: rest[n-1].Seq})
+			j.m.events.add(event{seq: rest[n-1].Seq})
+			j.m.came()
 		} else {
 			j.failed = true // nothing may be promised any more
 		}

@@ -387,6 +387,9 @@ func (l *leading) between(it item) {
 	l.entries.push(entry{zxid: l.next - 1, item: it})
 }
 
+// calm implements role.
+func (l *leading) calm() bool { return l.entries.len() <= calmMax && len(l.held) == 0 }
+
 // flush implements role.
 func (l *leading) flush() {
 	for len(l.txns) > 0 && !l.refused {

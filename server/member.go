@@ -15,6 +15,9 @@ import (
 // member is this server as one of an ensemble: the host of a zab.Core. Its goroutine, the node goroutine of an ensemble,
 // owns the core, the role and the links to the other servers, and waits for nothing but its inputs: what can block is done by
 // the journal (disk), the applier (state) and the goroutines of peers (network). Source: zab/doc.go, the duties of the host.
+//
+// With little to do, every switch to another goroutine costs more than the work. A goroutine that brings input may then take the
+// turn itself (see came), and write to the links and apply in it: for this time it is the node goroutine.
 type member struct {
 	srv     *Server
 	id      proto.ServerID
@@ -27,6 +30,11 @@ type member struct {
 	batches *inbox[*batch] // from connections, the session clock and the reaper
 	events  *inbox[event]  // from peers, the journal and the applier
 	done    chan struct{}  // closed when the goroutine has ended
+
+	// turn is held by the node goroutine, whoever that is, while it is not waiting. calm is whether there is so little to do that
+	// anybody may be; stored by the holder of turn.
+	turn sync.Mutex
+	calm atomic.Bool
 
 	// view is what others may know of the role. Stored by the node goroutine only.
 	view atomic.Pointer[roleView]
@@ -47,6 +55,10 @@ type member struct {
 	}
 
 	// Owned by the node goroutine.
+	taken struct { // by the last turn, for reuse
+		events  []event
+		batches []*batch
+	}
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
 	lease     lease
@@ -115,34 +127,69 @@ func (m *member) run() {
 	defer close(m.done)
 	ticker := time.NewTicker(coreTick)
 	defer ticker.Stop()
-	var events []event
-	var batches []*batch
-	for m.drain(); !m.stop; m.drain() {
+	m.turn.Lock()
+	defer m.turn.Unlock()
+	for m.drain(); !m.stop; {
+		m.turn.Unlock()
+		var tick time.Time
 		select {
-		case now := <-ticker.C:
-			m.core.Tick()
-			m.maybeReadOnly(now)
-			m.keepLease()
-			m.publish(now)
+		case tick = <-ticker.C:
 		case <-m.events.wake:
 		case <-m.batches.wake:
 		}
-		events, _ = m.events.take(events)
-		for i := range events {
-			m.handle(&events[i])
+		m.turn.Lock()
+		if !tick.IsZero() && !m.stop {
+			m.core.Tick()
+			m.maybeReadOnly(tick)
+			m.keepLease()
+			m.publish(tick)
 		}
-		batches, _ = m.batches.take(batches)
-		m.waiting = append(m.waiting, batches...)
-		m.requests()
+		m.takeTurn()
 	}
 	m.close("stopping")
 	m.events.close()
 	m.batches.close()
-	batches, _ = m.batches.take(nil)
+	batches, _ := m.batches.take(nil)
 	m.waiting = append(m.waiting, batches...)
 	m.refuse()
+	m.applier.come(false)
 	m.journal.jobs.close()
 }
+
+// takeTurn takes all input that has come. REQUIRES: turn.
+func (m *member) takeTurn() {
+	if m.stop {
+		return
+	}
+	t := &m.taken
+	t.events, _ = m.events.take(t.events)
+	for i := range t.events {
+		m.handle(&t.events[i])
+	}
+	t.batches, _ = m.batches.take(t.batches)
+	m.waiting = append(m.waiting, t.batches...)
+	m.requests()
+	m.drain()
+	m.calm.Store(!m.stop && m.role != nil && m.role.calm())
+}
+
+// came sees to input that was added: in calm the caller takes the turn, else whoever is at it, or the goroutine of the member, takes
+// one more. REQUIRES: the caller holds no lock that a turn may take.
+func (m *member) came() {
+	if m.calm.Load() && m.turn.TryLock() {
+		m.takeTurn()
+		stop := m.stop
+		m.turn.Unlock()
+		if !stop && m.events.empty() && m.batches.empty() {
+			return
+		}
+	}
+	m.events.signal()
+}
+
+// calmMax is how many requests may be in flight in calm. With more, those that come while the node goroutine wakes up share their
+// turn, which is worth more.
+const calmMax = 8
 
 // handle gives one event to the core and the role.
 func (m *member) handle(e *event) {

@@ -32,8 +32,13 @@ func (m *member) drain() {
 			m.role.flush()
 		}
 		for _, l := range m.touched {
-			l.Flush()
+			if m.calm.Load() {
+				l.FlushNow()
+			} else {
+				l.Flush()
+			}
 		}
+		m.applier.come(m.calm.Load())
 		clear(m.touched)
 		m.touched = m.touched[:0]
 		for _, d := range out.Dial {

@@ -21,6 +21,8 @@ type role interface {
 	deliver(txns []zab.Txn, out func(zab.Txn, item, []int32))
 	// synced says that the syncs of clients of this server with these tokens are answered.
 	synced(tokens []uint64)
+	// calm reports whether there is little to do.
+	calm() bool
 	// end gives up everything that is not answered.
 	end()
 }
@@ -29,6 +31,7 @@ type role interface {
 type none struct{}
 
 func (none) packet(*peers.Link, *peers.Packet) {}
+func (none) calm() bool                        { return false }
 func (none) flush()                            {}
 func (none) synced([]uint64)                   {}
 

@@ -72,7 +72,8 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	h.events.put(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.events.add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.came()
 }
 
 // heardEvery is how often the core is told that a snapshot is still arriving.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,9 @@ type Link struct {
 	since  time.Time
 	stats  linkStats
 
+	direct *directSocket // nil if nc is no plain socket
+	spare  []piece       // of FlushNow, for reuse; guarded by mu.direct
+
 	wake chan struct{} // capacity 1: the writer has something to do
 	done chan struct{} // closed when the writer has ended
 	mu   struct {
@@ -34,7 +38,8 @@ type Link struct {
 		queue  []piece
 		size   int   // bytes in queue and in the writer's hands
 		flush  bool  // the queue is to be written
-		busy   bool  // the writer will look at flush again by itself
+		busy   bool  // the writer, or FlushNow, will look at flush again by itself
+		direct bool  // FlushNow is writing
 		reason error // why it was aborted
 		drain  *time.Timer
 	}
@@ -157,6 +162,48 @@ func (l *Link) Flush() {
 		l.signal()
 	}
 }
+
+// FlushNow is Flush without the writer, to whom a switch would cost more than to write: if there is little to send, and nothing is on
+// its way, the caller writes as much of it as the socket takes at once.
+func (l *Link) FlushNow() {
+	l.mu.Lock()
+	if !l.writable() {
+		l.mu.Unlock()
+		l.Flush()
+		return
+	}
+	l.mu.busy, l.mu.direct = true, true
+	b := l.mu.queue[0].bytes
+	l.mu.queue, l.spare = l.spare[:0], l.mu.queue
+	l.mu.Unlock()
+	n, err := l.direct.write(b)
+	l.stats.bytesOut.Add(uint64(n))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.direct = false
+	l.mu.size -= n
+	switch {
+	case err != nil:
+		l.kill(err)
+	case n < len(b) && l.mu.state != linkDead:
+		l.mu.queue = slices.Insert(l.mu.queue, 0, piece{bytes: append([]byte(nil), b[n:]...)})
+		l.mu.flush = true
+	}
+	if l.mu.flush || l.mu.state != linkOpen {
+		l.signal() // the writer goes on
+	} else {
+		l.mu.busy = false
+	}
+}
+
+// writable reports whether FlushNow may write. REQUIRES: l.mu.
+func (l *Link) writable() bool {
+	return l.direct != nil && l.mu.state == linkOpen && !l.mu.busy &&
+		len(l.mu.queue) == 1 && l.mu.queue[0].stream == nil && len(l.mu.queue[0].bytes) <= directMax
+}
+
+// directMax is how many bytes FlushNow writes.
+const directMax = 16 << 10
 
 func (l *Link) signal() {
 	select {

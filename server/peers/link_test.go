@@ -79,8 +79,11 @@ func TestLinkKeepsTheOrder(t *testing.T) {
 				} else {
 					its.Send(m)
 				}
-				if r.IntN(10) == 0 {
+				switch r.IntN(10) {
+				case 0:
 					its.Flush()
+				case 1, 2:
+					its.FlushNow()
 				}
 			}
 			its.Flush()
@@ -173,6 +176,9 @@ func TestCloseDrains(t *testing.T) {
 	const n = 5000
 	for i := range n {
 		its.Send(ack(i))
+		if i%7 == 0 {
+			its.FlushNow()
+		}
 	}
 	its.Close()
 	its.Send(ack(n)) // comes too late
@@ -195,6 +201,29 @@ func (h *host) closedLinks() (n int) {
 		n += s.closed
 	}
 	return n
+}
+
+// What the socket does not take at once is sent later, in its order.
+func TestFlushNowOnAFullSocket(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	release := make(chan struct{})
+	mine, its := follower.follow(leader)
+	follower.mu.Lock()
+	follower.onBatch = func(*Link, []Packet) { <-release }
+	follower.mu.Unlock()
+	n := 0
+	for ; its.Stats().QueueBytes < 1<<20; n++ {
+		its.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: proto.Zxid(n), Data: make([]byte, 15<<10)})
+		its.FlushNow()
+	}
+	close(release)
+	for i, p := range follower.waitPackets(mine.ID, n) {
+		require.EqualValues(t, i, p.Zxid)
+	}
+	its.Send(ack(n)) // and the next goes at once again
+	its.FlushNow()
+	follower.waitPackets(mine.ID, n+1)
 }
 
 // A link whose peer reads nothing is closed for good all the same.

@@ -36,6 +36,7 @@ func (p *Peers) admit(nc net.Conn) {
 	}
 	l := newLink(p, id, peer)
 	l.nc = nc
+	l.direct = newDirectSocket(nc)
 	if !p.adopt(l) {
 		p.untrack(nc)
 		p.cfg.Handler.Closed(id)
@@ -98,6 +99,7 @@ func (p *Peers) connect(l *Link, dial func() (net.Conn, error)) {
 	dead := l.mu.state == linkDead
 	if !dead {
 		l.nc = nc
+		l.direct = newDirectSocket(nc)
 	}
 	l.mu.Unlock()
 	if dead || !p.start(l.write) {

@@ -25,6 +25,10 @@ func (l *Link) write() {
 		case l.mu.state == linkDead:
 			l.mu.Unlock()
 			return
+		case l.mu.direct:
+			l.mu.Unlock()
+			<-l.wake
+			continue
 		case closing && len(l.mu.queue) == 0:
 			l.mu.drain.Reset(l.p.cfg.Timeouts.Drain)
 			l.mu.Unlock()
@@ -64,6 +68,9 @@ func (l *Link) put(p *piece) error {
 		return w.Flush()
 	}
 	n, err := socket{l}.Write(p.bytes)
+	if l.direct != nil {
+		_ = l.nc.SetWriteDeadline(time.Time{}) // for FlushNow
+	}
 	l.written(n)
 	return err
 }
