@@ -2,9 +2,11 @@ package docs
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,26 +35,66 @@ type line struct {
 // span is a command in the text: in backquotes, beginning with warren and a blank.
 var span = regexp.MustCompile("`(warren [^`]+)`")
 
-// readPages reads README.md and the pages in docs.
+// readPages reads every page of the repository.
 func readPages(t *testing.T) (pages []page) {
 	t.Helper()
-	files, err := filepath.Glob("../../docs/*.md")
-	require.NoError(t, err)
-	for _, file := range append(files, "../../README.md") {
+	const root = "../.."
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && slices.Contains([]string{".git", "bin", "dist", "data"}, d.Name()) {
+			return filepath.SkipDir
+		}
+		if err != nil || d.IsDir() || filepath.Ext(file) != ".md" {
+			return err
+		}
 		b, err := os.ReadFile(file)
-		require.NoError(t, err)
-		p, err := parsePage(strings.TrimPrefix(filepath.ToSlash(file), "../../"), string(b))
-		require.NoError(t, err)
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		p, err := parsePage(filepath.ToSlash(name), string(b))
 		pages = append(pages, p)
+		return err
+	}))
+	names := make([]string, len(pages))
+	for i, p := range pages {
+		names[i] = p.name
 	}
-	require.Greater(t, len(pages), 5)
+	for _, name := range []string{"README.md", "docs/OPERATIONS.md", "docs/recipes/mutex.md", "docs/adr/0001-disk-format.md", "proto/gen/README.md"} {
+		require.Contains(t, names, name)
+	}
 	return pages
+}
+
+// typed begins a line that somebody is to type into a shell.
+var typed = regexp.MustCompile(`^(\$ )?(sudo |exec )?(\./|bin/)?(warren|zk\w+\.sh|make|go|git|curl|docker|kubectl|systemctl|java|sh|echo|nc)( |$)`)
+
+// reasonLeast is the fewest letters of a reason.
+const reasonLeast = 10
+
+// checkInfo returns what is wrong with what stands behind the marks of a fence, and whether the block runs.
+func checkInfo(info string) (runs bool, problem string) {
+	kind, rest, _ := strings.Cut(info, " ")
+	reason, isNotRun := strings.CutPrefix(rest, "not run: ")
+	switch {
+	case kind != "sh" && strings.Contains(rest, "run"):
+		return false, "only sh runs"
+	case kind != "sh" || rest == "run":
+		return kind == "sh", ""
+	case !isNotRun:
+		return false, "neither \"sh run\" nor \"sh not run: REASON\""
+	case len(strings.TrimSpace(reason)) < reasonLeast:
+		return false, "the reason is missing"
+	}
+	return false, ""
 }
 
 // parsePage finds the code in a page.
 func parsePage(name, text string) (page, error) {
 	p := page{name: name}
-	fence, runs, began := "", false, 0
+	fence, kind, runs, began := "", "", false, 0
 	var code strings.Builder
 	joined, joinedAt := "", 0
 	for i, s := range strings.Split(text, "\n") {
@@ -60,25 +102,27 @@ func parsePage(name, text string) (page, error) {
 		trimmed := strings.TrimSpace(s)
 		switch {
 		case fence == "" && strings.HasPrefix(trimmed, "```"):
-			info := strings.Fields(strings.TrimLeft(trimmed, "`"))
-			if len(info) > 0 && info[0] != "sh" && strings.Contains(strings.Join(info, " "), "run") {
-				return p, fmt.Errorf("%s:%d: only sh runs, not %q", name, at, trimmed)
+			info := strings.TrimLeft(trimmed, "`")
+			var problem string
+			if runs, problem = checkInfo(info); problem != "" {
+				return p, fmt.Errorf("%s:%d: %q: %s", name, at, trimmed, problem)
 			}
-			if len(info) > 1 && info[0] == "sh" && (info[1] != "run" || len(info) > 2) {
-				return p, fmt.Errorf("%s:%d: %q is neither sh nor sh run", name, at, trimmed)
-			}
-			fence, runs, began = trimmed[:3], len(info) == 2 && info[0] == "sh", at+1
+			kind, _, _ = strings.Cut(info, " ")
+			fence, began = trimmed[:3], at+1
 			code.Reset()
 		case fence != "" && trimmed == fence:
 			if runs {
 				p.blocks = append(p.blocks, block{began, code.String()})
 			}
-			fence, runs = "", false
+			fence, kind, runs = "", "", false
 		case runs:
 			code.WriteString(s + "\n")
 		case fence != "" || strings.HasPrefix(s, "    "):
 			if joined == "" {
 				joinedAt = at
+			}
+			if (kind == "" || kind == "text") && typed.MatchString(trimmed) && !isOutput(trimmed) {
+				return p, fmt.Errorf("%s:%d: %q is a command: put it into a block \"sh run\" or \"sh not run: REASON\"", name, at, trimmed)
 			}
 			if more, found := strings.CutSuffix(trimmed, `\`); found {
 				joined += more
@@ -98,19 +142,30 @@ func parsePage(name, text string) (page, error) {
 	return p, nil
 }
 
+// isOutput reports whether a line that begins as a command does is what warren prints when it starts.
+func isOutput(line string) bool { return strings.Contains(line, " serves clients on ") }
+
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{
-		"Text with `warren wal verify DIR` and `other`.", "", "    warren server \\", "      --config x", "```sh run", "one", "  two", "```",
-		"```sh", "sudo warren status", "```", "```", "text", "```",
+		"Text with `warren wal verify DIR` and `other`.", "", "```sh not run: it is an example", "warren server \\", "  --config x", "```",
+		"```sh run", "one", "  two", "```", "```sh not run: it takes root", "sudo warren status", "```", "```", "text", "```", "    a = b",
 	}, "\n"))
 	require.NoError(t, err)
-	require.Equal(t, []block{{6, "one\n  two\n"}}, p.blocks)
-	require.Equal(t, []line{{1, "warren wal verify DIR"}, {3, "warren server --config x"}, {10, "sudo warren status"}, {13, "text"}}, p.lines)
+	require.Equal(t, []block{{8, "one\n  two\n"}}, p.blocks)
+	require.Equal(t, []line{{1, "warren wal verify DIR"}, {4, "warren server --config x"}, {12, "sudo warren status"}, {15, "text"}, {17, "a = b"}}, p.lines)
 
 	for text, problem := range map[string]string{
-		"```sh run\none":       "a.md:2: the block does not end",
-		"```sh runs\none\n```": `a.md:1: "` + "```sh runs" + `" is neither sh nor sh run`,
-		"```go run\none\n```":  "a.md:1: only sh runs",
+		"```sh run\none":                  "a.md:2: the block does not end",
+		"```sh runs\none\n```":            `neither "sh run" nor "sh not run: REASON"`,
+		"```sh\none\n```":                 `neither "sh run" nor "sh not run: REASON"`,
+		"```sh not run:\none\n```":        `neither "sh run" nor "sh not run: REASON"`,
+		"```sh not run: why\none\n```":    "a.md:1: \"```sh not run: why\": the reason is missing",
+		"```go run\none\n```":             "only sh runs",
+		"```\nwarren status\n```":         `a.md:2: "warren status" is a command`,
+		"text\n\n    $ make test\n":       `a.md:3: "$ make test" is a command`,
+		"    sudo systemctl start warren": "is a command",
+		"    ./zkServer.sh status":        "is a command",
+		"```text\ncurl http://a\n```":     "is a command",
 	} {
 		_, err := parsePage("a.md", text)
 		require.ErrorContains(t, err, problem)
