@@ -92,8 +92,9 @@ func WithSessionTimeout(d time.Duration) Option { return func(c *config) { c.ses
 // servers, and at least 1 s.
 func WithConnectTimeout(d time.Duration) Option { return func(c *config) { c.connectTimeout = d } }
 
-// WithBackoff sets the pause after a lost connection and between two passes over all servers: random, up to a limit that doubles
-// from min to max while nothing lasts, overriding 20 ms and 1 s. The randomness spreads the clients of a server that died.
+// WithBackoff sets the pause after a lost connection and between two passes over all servers: random, up to a limit between min and max,
+// overriding 20 ms and 1 s. After a lost connection the limit is min, and doubles while connections are lost at once; between two
+// passes it is half the time that the search has taken. The randomness spreads the clients of a server that died.
 func WithBackoff(min, max time.Duration) Option {
 	return func(c *config) { c.backoffMin, c.backoffMax = min, max }
 }

@@ -83,9 +83,12 @@ func (s *session) run(ctx context.Context) {
 				return
 			}
 			// The clients of a server that died do not come to the next one all at once, and a server that cuts
-			// connections as soon as it has them is not asked ever faster.
-			if limit = min(2*limit, s.cfg.backoffMax); time.Since(began) > min(s.timeout/3, s.cfg.backoffMax) {
+			// connections as soon as it has them is not asked ever faster. What lasted ten times as long as the pause before it
+			// has earned its pause: servers that are restarted one after the other cost their clients little.
+			if lived := time.Since(began); lived > min(10*limit, s.timeout/3, s.cfg.backoffMax) {
 				limit = s.cfg.backoffMin
+			} else {
+				limit = min(2*limit, s.cfg.backoffMax)
 			}
 			_ = pause(ctx, limit)
 		case errors.Is(err, errRejected):
@@ -105,8 +108,7 @@ func (s *session) run(ctx context.Context) {
 
 // connect tries servers until one accepts the session. It returns errRejected, an authError, or the error of ctx.
 func (s *session) connect(ctx context.Context) (*greeted, error) {
-	limit := s.cfg.backoffMin
-	for {
+	for began := time.Now(); ; {
 		e, isLast, err := s.hosts.pick(ctx)
 		var g *greeted
 		if err == nil {
@@ -125,10 +127,11 @@ func (s *session) connect(ctx context.Context) (*greeted, error) {
 		if !isLast {
 			continue
 		}
+		// The longer it has taken, the longer it may still: so nobody waits much longer than the servers are away, nor asks often.
+		limit := min(max(time.Since(began)/2, s.cfg.backoffMin), s.cfg.backoffMax)
 		if err := pause(ctx, limit); err != nil {
 			return nil, err
 		}
-		limit = min(2*limit, s.cfg.backoffMax)
 	}
 }
 
