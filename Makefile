@@ -36,7 +36,7 @@ race: ## every test under the race detector
 check: lint verify-generate test ## what must be green to commit
 
 sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
-	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim$$' \
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig)?$$' \
 		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
 
 fuzz: ## every fuzz target for TIME each

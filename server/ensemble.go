@@ -26,7 +26,7 @@ func (s *Server) startMember() error {
 	}
 	m := &member{
 		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
-		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(), quorum: core.Quorum,
+		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(), quorum: core.Ensemble.Quorum,
 		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
 	}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
@@ -71,7 +71,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	if err != nil {
 		return zab.Config{}, &DataError{s.snapDir(), err}
 	}
-	quorum, observers, err := quorumOf(q)
+	ensemble, err := ensembleOf(q)
 	if err != nil {
 		return zab.Config{}, err
 	}
@@ -83,14 +83,23 @@ func (s *Server) coreConfig() (zab.Config, error) {
 		epochs.Current = 0 // of a history that is not here any more
 	}
 	c := zab.Config{
-		ID: proto.ServerID(q.ServerID), Quorum: quorum, Observers: observers, Epochs: epochs, Last: last, Window: window, Before: before,
+		ID: proto.ServerID(q.ServerID), Ensemble: ensemble, Epochs: epochs, Last: last, Window: window, Before: before,
 		Blank: s.blank, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		Timing: s.coreTiming(), Limits: limits, Text: s.configText(), Version: q.ConfigVersion, Barrier: barrier,
+		Timing: s.coreTiming(), Limits: limits, Barrier: barrier,
 	}
 	if c.Blank {
 		s.log.Info("the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
 	}
 	return c, nil
+}
+
+// ensembleOf is a configuration as the agreement knows it.
+func ensembleOf(q *config.Quorum) (*zab.Ensemble, error) {
+	quorum, observers, err := quorumOf(q)
+	if err != nil {
+		return nil, err
+	}
+	return &zab.Ensemble{Version: proto.Zxid(q.ConfigVersion), Quorum: quorum, Observers: observers, Text: []byte(strings.Join(q.Lines(), "\n"))}, nil
 }
 
 // barrier is the txn without effect that proves that the followers have logged all before it. Source: quorum-protocol 14.3 R7.

@@ -19,7 +19,7 @@ func (c *Core) probe() {
 
 // probed answers a question, or counts an answer.
 func (c *Core) probed(m *Message) {
-	i := c.cfg.Quorum.index(m.From)
+	i := c.voters.index(m.From)
 	if i < 0 {
 		return
 	}
@@ -27,7 +27,7 @@ func (c *Core) probed(m *Message) {
 		c.send(Message{Type: ProbeReply, To: m.From, Nonce: m.Nonce, Zxid: c.last, Epoch: c.epochs.Accepted})
 		return
 	}
-	if c.role != Looking || !c.el.running || !c.blank || m.Nonce != c.el.nonce {
+	if c.role != Looking || !c.el.running || !c.blank || c.self < 0 || m.Nonce != c.el.nonce {
 		return
 	}
 	if m.Zxid <= 0 && m.Epoch == 0 {
@@ -38,7 +38,7 @@ func (c *Core) probed(m *Message) {
 
 // countEmpty makes this server a member of a new ensemble if nobody has anything.
 func (c *Core) countEmpty() {
-	if c.el.empty.with(c.self) != c.cfg.Quorum.all() || !c.blank {
+	if c.el.empty.with(c.self) != c.voters.all() || !c.blank {
 		return
 	}
 	c.initialize()

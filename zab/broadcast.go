@@ -18,15 +18,21 @@ func (c *Core) Propose(txns ...Txn) error {
 	switch {
 	case c.role != Leading || ld.stage != leaderServing || ld.handing || c.status.Stopped || c.status.Fatal != nil:
 		return ErrNotLeading
-	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight:
+	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil:
 		return ErrBusy
 	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax) && !c.weak(CounterWraps):
 		// A new epoch begins: hand over to whoever is best, which may be this server again. Source: quorum-protocol 1.4.
 		c.HandOver(false)
 		return ErrEpochExhausted
 	}
-	for _, t := range txns {
+	for i, t := range txns {
 		c.offer(t)
+		if e := c.reconfigures(t); e != nil {
+			if i < len(txns)-1 || e.Version != t.Zxid {
+				violated("reconfiguration %v to version %v is not the last of what is proposed", t.Zxid, e.Version)
+			}
+			c.see(e)
+		}
 	}
 	return nil
 }
@@ -45,7 +51,7 @@ func (c *Core) offer(t Txn) {
 // countAcks commits, in order, every proposal that a quorum has made durable.
 func (c *Core) countAcks() {
 	ld := &c.ld
-	n := len(c.cfg.Quorum.voters)
+	n := len(c.voters.ids)
 	best := c.committed
 	for i := range n {
 		z := ld.acked[i]
@@ -58,9 +64,17 @@ func (c *Core) countAcks() {
 				s = s.with(j)
 			}
 		}
-		if c.cfg.Quorum.decides(s) {
+		if c.voters.decides(s) {
 			best = z
 		}
+	}
+	if c.pendingTxn() && best >= c.next.Version {
+		if !c.next.Votes(c.cfg.ID) && c.stable.last < c.next.Version {
+			return // the last thing that this leader does is to answer who asked for it
+		}
+		c.committed = c.next.Version // nothing is behind it
+		c.reconfigured()
+		return
 	}
 	c.committed = best
 	if ld.stage == leaderBarrier && best.Counter() > 0 {
@@ -80,12 +94,30 @@ func (c *Core) stream() {
 
 // streamTo sends a learner the proposals and commits that it lacks, or INFORM to an observer.
 func (c *Core) streamTo(l *link) {
-	if !l.observer {
+	r := c.ld.reconfig
+	switch {
+	case l.observer:
+		if r > l.sent && r <= c.committed {
+			c.informUpTo(l, r-1)
+			c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r), Leader: c.ld.designated})
+			l.sent = r
+		}
+		c.informUpTo(l, c.committed)
+	default:
+		if r > l.committed && r <= c.committed { // first of all: nobody has a txn behind it and does not know that it is committed
+			c.propose(l, r)
+			c.commitTo(l, r-1)
+			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.ld.designated})
+			l.committed = r
+		}
 		c.propose(l, c.window.last())
-		c.commitTo(l)
-		return
+		c.commitTo(l, min(c.committed, l.sent))
 	}
-	for _, t := range batches(c.window.between(l.sent, c.committed), l.warren) {
+}
+
+// informUpTo sends an observer what is committed, up to upTo.
+func (c *Core) informUpTo(l *link, upTo proto.Zxid) {
+	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
 		c.send(Message{Type: Inform, To: l.peer, Link: l.id, Txns: t})
 		l.sent = t[len(t)-1].Zxid
 	}
@@ -99,9 +131,8 @@ func (c *Core) propose(l *link, upTo proto.Zxid) {
 	}
 }
 
-// commitTo sends a learner the commits of what it was sent.
-func (c *Core) commitTo(l *link) {
-	upTo := min(c.committed, l.sent)
+// commitTo sends a learner the commits up to upTo, which it was sent.
+func (c *Core) commitTo(l *link, upTo proto.Zxid) {
 	if upTo <= l.committed {
 		return
 	}
@@ -144,7 +175,7 @@ func (c *Core) tickLeader() {
 	if ld.stage == leaderPromising || ld.stage == leaderSyncing {
 		// A follower that left in the middle finds no quorum that follows, and cannot come back; so a new election is
 		// quicker than to wait for the end of the limit.
-		if c.cfg.Quorum.decides(c.connected()) {
+		if c.voters.decides(c.connected()) {
 			ld.together = c.now
 		} else if c.now-ld.together > int64(t.TickTime) {
 			c.stepDown("the quorum in %v of epoch %d is gone", c.phase, ld.epoch)
@@ -172,11 +203,11 @@ func (c *Core) tickLeader() {
 	if c.now%int64(t.TickTime) == 0 && ld.stage >= leaderBarrier {
 		followers := voterSet(0).with(c.self)
 		for _, l := range c.links {
-			if l.voter >= 0 && l.stage >= linkSynced {
+			if l.voter >= 0 && l.stage >= linkSynced && !l.observer {
 				followers = followers.with(l.voter)
 			}
 		}
-		if !c.cfg.Quorum.decides(followers) {
+		if !c.voters.decides(followers) {
 			c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
 		}
 	}

@@ -18,7 +18,7 @@ func (noHistory) Locate(proto.Zxid) (at, next proto.Zxid, ok bool) { return 0, 0
 func leading(t testing.TB, warren bool) *Core {
 	q, err := Majority(1, 2, 3)
 	require.NoError(t, err)
-	c, err := New(Config{ID: 3, Quorum: q, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()})
+	c, err := New(Config{ID: 3, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()})
 	require.NoError(t, err)
 	c.Take()
 	for _, id := range []proto.ServerID{1, 2} {

@@ -3,16 +3,20 @@ package zab
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/seed94657493/warren/proto"
 )
 
 // Config is what a core knows at its start. It is not changed by the core and must not be changed by the host afterwards.
 type Config struct {
-	ID        proto.ServerID
-	Quorum    *Quorum
-	Observers []proto.ServerID
+	ID proto.ServerID
+	// Ensemble is the committed configuration, as far as this server knows. Next is the last one in its history if that is newer:
+	// whether it is committed is not known. Source: quorum-protocol 11.3.
+	Ensemble *Ensemble
+	Next     *Ensemble
+	// Roster reads configurations. It is nil if the ensemble never changes: then this server must be part of it, and
+	// everything about configurations that others say is ignored. ZooKeeper: reconfigEnabled.
+	Roster Roster
 
 	// Epochs and Last are durable: as read from the disk after a torn tail was cut. Last is the zxid of the last txn in the log,
 	// or of the snapshot if that is newer; 0 for an empty database. All of it has been applied to the state, provisionally:
@@ -34,10 +38,6 @@ type Config struct {
 	Rand    *rand.Rand // the only source of chance; owned by the core
 	Timing  Timing
 	Limits  Limits
-
-	// Text and Version are the committed configuration of the ensemble as notifications and NEWLEADER carry it.
-	Text    []byte
-	Version int64
 
 	// Barrier makes the txn without effect that a leader proposes first when it has followers which are not Warren, to prove
 	// that their history is on the disk; nil for none. Source: quorum-protocol 14.3 R7.
@@ -82,14 +82,16 @@ func DefaultLimits() Limits {
 func (c *Config) validate() error {
 	t, l := c.Timing, c.Limits
 	switch {
-	case c.Quorum == nil:
-		return fmt.Errorf("zab: Quorum is missing")
+	case c.Ensemble == nil || c.Ensemble.Quorum == nil || c.Next != nil && c.Next.Quorum == nil:
+		return fmt.Errorf("zab: Ensemble is missing, or has no Quorum")
 	case c.ID < 0:
 		return fmt.Errorf("zab: server id %d is negative", c.ID)
 	case c.History == nil || c.Rand == nil:
 		return fmt.Errorf("zab: History or Rand is missing")
-	case c.Quorum.index(c.ID) < 0 && !slices.Contains(c.Observers, c.ID):
+	case c.Roster == nil && !c.Ensemble.Votes(c.ID) && !c.Ensemble.Observes(c.ID):
 		return fmt.Errorf("zab: server %d is not in the ensemble", c.ID)
+	case c.Roster == nil && c.Next != nil:
+		return fmt.Errorf("zab: a reconfiguration is pending, but Roster is missing")
 	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 || t.ResendMax < t.ResendMin ||
 		t.DialPause < 1 || t.DialAttempts < 1:
 		return fmt.Errorf("zab: Timing %+v: TickTime is at least 2, the others 1, ResendMax at least ResendMin", t)
@@ -104,8 +106,8 @@ func (c *Config) validate() error {
 	case c.Blank && (c.Last != 0 || c.Epochs.Current != 0):
 		return fmt.Errorf("zab: a blank server has no txn and no currentEpoch, but %v and %d are given", c.Last, c.Epochs.Current)
 	}
-	for _, id := range c.Observers {
-		if c.Quorum.index(id) >= 0 {
+	for _, id := range c.Ensemble.Observers {
+		if c.Ensemble.Votes(id) {
 			return fmt.Errorf("zab: server %d is a voter and an observer", id)
 		}
 	}

@@ -21,9 +21,13 @@ var (
 // Core agrees with its peers on an order of txns. It is a function of its inputs: no goroutine, clock, socket or file. It must
 // not be used concurrently. The duties of the host are in the package documentation.
 type Core struct {
-	cfg   Config
-	self  int              // index among the voters, -1 for an observer
-	peers []proto.ServerID // voters but this server, ascending
+	cfg    Config
+	active *Ensemble        // the committed configuration
+	next   *Ensemble        // the one that the history ends with if it is newer, nil if not
+	text   []byte           // of active
+	voters *electorate      // of both
+	self   int              // place among the voters, -1 for who has no vote
+	peers  []proto.ServerID // voters but this server, ascending
 
 	in     Message // what Step was given, here so that it does not escape
 	out    Output
@@ -66,11 +70,15 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{cfg: cfg, self: cfg.Quorum.index(cfg.ID), epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, committed: 0, blank: cfg.Blank}
-	for _, id := range cfg.Quorum.voters {
-		if id != cfg.ID {
-			c.peers = append(c.peers, id)
-		}
+	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, committed: 0,
+		blank: cfg.Blank}
+	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
+		c.next = cfg.Next
+	}
+	c.voters = &electorate{}
+	c.reseat()
+	if c.status.Fatal != nil {
+		return nil, c.status.Fatal
 	}
 	c.window.reset(cfg.Before)
 	for _, t := range cfg.Window {
@@ -236,6 +244,7 @@ func (c *Core) truncate(z proto.Zxid) {
 		violated("TRUNC to %v, but the log ends at %v", z, c.last)
 	}
 	c.window.cut(z)
+	c.unsee(z)
 	job := c.writes.job(rankTruncate)
 	job.Truncate, job.Last = true, z
 	if !c.weak(TruncKeepsMemory) {
@@ -300,7 +309,7 @@ func (c *Core) enter(role State, phase Phase) {
 	if role == Leading && c.self < 0 {
 		violated("observer %d leads", c.cfg.ID)
 	}
-	if role == Following && c.self < 0 || role == Observing && c.self >= 0 {
+	if role == Following && c.active.Observes(c.cfg.ID) || role == Observing && !c.active.Observes(c.cfg.ID) {
 		violated("server %d is %v, but its place in the ensemble is another", c.cfg.ID, role)
 	}
 	c.role, c.phase = role, phase
@@ -313,7 +322,7 @@ func (c *Core) weak(w Weakness) bool { return c.cfg.sabotage.weak(w) }
 
 // weakness returns the weaknesses asked for: none in builds without the tag weak.
 func (c *Core) weakness() (all Weakness) {
-	for w := Weakness(1); w <= CounterWraps; w <<= 1 {
+	for w := Weakness(1); w < weaknessEnd; w <<= 1 {
 		if c.weak(w) {
 			all |= w
 		}

@@ -65,6 +65,8 @@
 //
 //   - A leader that is asked to stop, or has used up its epoch, lets a follower catch up and names it as the next leader. The Warren
 //     servers follow it at once, as after a reconfiguration; others hold an election.
+//   - Nothing is proposed behind a reconfiguration that is not committed, and a pending one counts in every decision, from the promise
+//     of an epoch on, so that no server acts by a configuration which others have given up (reconfig.go).
 //   - A server that lost its disk is not counted until it has synchronised (blank.go).
 //   - A sync is answered only after a quorum has shown that it still follows (sync.go).
 //   - A leader does not let a voter pass that has more than itself, before the epoch is established (Core.ackEpoch), and steps
@@ -77,5 +79,6 @@
 // message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is durable, and
 // promises. window.go, quorum.go: leaves. election.go, blank.go: who leads. link.go, leader.go, leadersync.go, broadcast.go,
 // sync.go, fit.go, handover.go: a leader, in the order of the protocol. learner.go, learnersync.go: a follower or observer.
+// ensemble.go, reconfig.go: who decides, and how that changes.
 // invariant.go: what must always hold.
 package zab

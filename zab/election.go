@@ -35,7 +35,7 @@ type entry struct {
 
 // better reports whether a server should change its vote from cur to v. Source: quorum-protocol 3.4.
 func (c *Core) better(v, cur Vote) bool {
-	if i := c.cfg.Quorum.index(v.Leader); i >= 0 && !c.cfg.Quorum.weighs(i) {
+	if i := c.active.Quorum.index(v.Leader); i >= 0 && !c.active.Quorum.weighs(i) {
 		return false
 	}
 	if v.Epoch != cur.Epoch {
@@ -78,7 +78,10 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	c.status.Reason = reason
 	c.window.cut(c.last) // what was not handed out was neither sent nor logged
 	c.step, c.tick, c.settle = c.stepLooking, c.tickLooking, func() {}
-	n := len(c.cfg.Quorum.voters)
+	if c.pendingTxn() {
+		c.unsee(c.last)
+	}
+	n := len(c.voters.ids)
 	c.el = election{recv: make([]entry, n), out: make([]entry, n), designated: designated}
 	if len(c.flight) == 0 && len(c.writes.jobs) == 0 || c.weak(VoteBeforeDrain) {
 		c.drained()
@@ -92,12 +95,12 @@ func (c *Core) drained() {
 		return
 	}
 	e.running = true
-	if e.designated >= 0 {
+	if e.designated >= 0 && (e.designated != c.cfg.ID || c.active.Votes(c.cfg.ID) && !c.blank) {
 		c.elected(Vote{Leader: e.designated, Zxid: c.stable.last, Epoch: c.stable.epochs.Current}, c.round)
 		return
 	}
 	e.own = Vote{Leader: math.MinInt64, Zxid: math.MinInt64, Epoch: math.MinInt64}
-	if c.self >= 0 {
+	if c.active.Votes(c.cfg.ID) {
 		e.own = c.stable.vote(c.cfg.ID)
 		if c.weak(VoteBeforeDrain) {
 			e.own = Vote{Leader: c.cfg.ID, Zxid: c.last, Epoch: c.epochs.Current}
@@ -155,7 +158,7 @@ func (c *Core) tickLooking() {
 
 // notification is what this server says now.
 func (c *Core) notification(to proto.ServerID) Message {
-	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.cfg.Text, Vote: c.vote, Round: c.voteAt}
+	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.text, Vote: c.vote, Round: c.voteAt}
 	if c.role == Looking {
 		m.Vote, m.Round = c.el.proposal, c.round
 	}
@@ -182,11 +185,11 @@ func (c *Core) broadcastVote() {
 // repeats its last message on every new connection.
 func (c *Core) PeerUp(id proto.ServerID) {
 	switch {
-	case c.role == Looking && c.el.running && c.cfg.Quorum.index(id) >= 0 && id != c.cfg.ID:
+	case c.role == Looking && c.el.running && c.voters.votes(id) && id != c.cfg.ID:
 		c.send(c.notification(id))
 	case c.role != Looking && id >= 0 && id < c.cfg.ID:
 		n := c.notification(id)
-		if c.cfg.Quorum.index(id) < 0 {
+		if !c.voters.votes(id) {
 			n.Round = c.round
 		}
 		c.send(n)
@@ -195,7 +198,10 @@ func (c *Core) PeerUp(id proto.ServerID) {
 
 // notified is the receive dispatcher, in every state. Source: quorum-protocol 3.3.
 func (c *Core) notified(m *Message) {
-	i := c.cfg.Quorum.index(m.From)
+	if c.meet(m) {
+		return
+	}
+	i := c.voters.index(m.From)
 	if i < 0 {
 		if c.role != Looking || c.el.running {
 			answer := c.notification(m.From)
@@ -217,7 +223,7 @@ func (c *Core) notified(m *Message) {
 		c.stash(m)
 		return
 	}
-	if m.State == Looking && m.Round < c.round {
+	if m.State == Looking && m.Round < c.round && c.self >= 0 { // who has no vote is answered always, and would be answered again
 		c.send(c.notification(m.From))
 	}
 	c.consider(m, i)
@@ -236,7 +242,8 @@ func (c *Core) stash(m *Message) {
 
 // consider is one turn of the election loop with the notification of voter i. Source: quorum-protocol 3.6.
 func (c *Core) consider(m *Message, i int) {
-	if c.cfg.Quorum.index(m.Vote.Leader) < 0 {
+	if !c.voters.votes(m.Vote.Leader) {
+		c.joinRound(m)
 		return
 	}
 	switch m.State {
@@ -247,12 +254,26 @@ func (c *Core) consider(m *Message, i int) {
 	}
 }
 
+// joinRound takes the round of a voter that stands for nobody: it has a vote by the pending configuration only, and does not count
+// votes of earlier rounds.
+func (c *Core) joinRound(m *Message) {
+	if c.cfg.Roster == nil || m.State != Looking || m.Round <= c.round {
+		return
+	}
+	e := &c.el
+	c.round = m.Round
+	clear(e.recv)
+	e.settling = false
+	e.proposal = e.own
+	c.broadcastVote()
+}
+
 func (c *Core) considerLooking(m *Message, i int) {
 	e := &c.el
 	if e.own.Zxid == -1 || m.Vote.Zxid == -1 {
 		return // one of the two may have lost its disk
 	}
-	if i != c.self && m.Round == c.round && m.Vote != e.proposal && c.better(e.proposal, m.Vote) {
+	if c.self >= 0 && i != c.self && m.Round == c.round && m.Vote != e.proposal && c.better(e.proposal, m.Vote) {
 		// The sender may have begun to look after this server had said its vote. Java lets it wait for the repetition.
 		c.send(c.notification(m.From))
 	}
@@ -300,10 +321,10 @@ func (c *Core) considerLooking(m *Message, i int) {
 func (c *Core) count() {
 	e := &c.el
 	set := backers(e.recv, &entry{state: Looking, vote: e.proposal, round: c.round})
-	if !c.cfg.Quorum.decides(set) {
+	if !c.voters.decides(set) {
 		return
 	}
-	if set == c.cfg.Quorum.all() {
+	if set == c.voters.all() {
 		c.elected(e.proposal, c.round)
 		return
 	}
@@ -321,14 +342,14 @@ func (c *Core) considerEstablished(m *Message, i int) {
 		e.recv[i].version = 0
 		counted := got
 		counted.version = m.Version
-		if c.cfg.Quorum.decides(backers(e.recv, &counted)) && c.leaderAlive(e.recv, m.Vote.Leader, m.Round) {
+		if c.voters.established(backers(e.recv, &counted)) && c.leaderAlive(e.recv, m.Vote.Leader, m.Round) {
 			c.elected(m.Vote, m.Round)
 			return
 		}
 	}
 	got.version = m.Version
 	e.out[i] = got
-	if c.cfg.Quorum.decides(backers(e.out, &got)) && c.leaderAlive(e.out, m.Vote.Leader, m.Round) {
+	if c.voters.established(backers(e.out, &got)) && c.leaderAlive(e.out, m.Vote.Leader, m.Round) {
 		c.round = m.Round
 		c.elected(m.Vote, m.Round)
 	}
@@ -339,7 +360,7 @@ func (c *Core) leaderAlive(set []entry, leader proto.ServerID, round int64) bool
 	if leader == c.cfg.ID {
 		return c.round == round
 	}
-	i := c.cfg.Quorum.index(leader)
+	i := c.voters.index(leader)
 	return i >= 0 && set[i].present && set[i].state == Leading
 }
 
@@ -347,6 +368,9 @@ func (c *Core) leaderAlive(set []entry, leader proto.ServerID, round int64) bool
 func (c *Core) elected(v Vote, round int64) {
 	if v.Leader == c.cfg.ID && c.blank && !c.weak(BlankCounts) {
 		return // others still believe in what this server was before it lost its disk
+	}
+	if v.Leader == c.cfg.ID && !c.active.Votes(v.Leader) {
+		return // or before it lost its vote
 	}
 	c.vote, c.voteAt = v, round
 	limit := c.cfg.Timing.InitLimit * c.cfg.Timing.TickTime

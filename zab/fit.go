@@ -6,7 +6,7 @@ import "github.com/seed94657493/warren/proto"
 // full. A leader that hands over names such a server only if there is no other; agreement does not depend on it otherwise. What was
 // said ends with the leadership; servers that do not vote, and calls when this server does not lead, are ignored.
 func (c *Core) Unfit(id proto.ServerID, unfit bool) {
-	i := c.cfg.Quorum.index(id)
+	i := c.voters.index(id)
 	if c.role != Leading || i < 0 {
 		return
 	}
@@ -18,13 +18,13 @@ func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 
 // FitQuorum reports whether this server leads a quorum without those that are unfit. If nobody is, it does, whoever is connected.
 func (c *Core) FitQuorum() bool {
-	return c.ld.unfit == 0 || c.cfg.Quorum.decides(c.fit(func(*link) bool { return true })|voterSet(0).with(c.self)&^c.ld.unfit)
+	return c.ld.unfit == 0 || c.voters.decides(c.fit(func(*link) bool { return true })|voterSet(0).with(c.self)&^c.ld.unfit)
 }
 
 // FitSuccessor reports whether somebody else could lead a quorum of fit servers without this one, by a hand-over.
 func (c *Core) FitSuccessor() bool {
 	others := c.fit(func(l *link) bool { return l.warren })
-	return c.role == Leading && c.ld.stage == leaderServing && c.cfg.Quorum.decides(others)
+	return c.role == Leading && c.ld.stage == leaderServing && c.voters.decides(others)
 }
 
 // fit returns the followers that are up to date and not unfit, if ok holds for them.

@@ -53,9 +53,9 @@ func survive(t *testing.T, data []byte) {
 	timing := Timing{TickTime: 4, InitLimit: 3, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 8, DialPause: 1, DialAttempts: 2}
 	limits := Limits{WindowTxns: 4, WindowBytes: 100, InFlight: 10, LinksMax: 4, CounterMax: 20}
 	first := byteAt()
-	cfg := Config{ID: 2, Quorum: q, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits, Blank: first&1 == 1}
+	cfg := Config{ID: 2, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits, Blank: first&1 == 1}
 	if first&2 == 2 {
-		cfg.ID, cfg.Observers = 4, []proto.ServerID{4}
+		cfg.ID, cfg.Ensemble.Observers = 4, []proto.ServerID{4}
 	}
 	if !cfg.Blank && first&4 == 4 {
 		cfg.Window = txns("1.1-6")

@@ -39,11 +39,11 @@ func (c *Core) tryHandOver() {
 		if !ld.stopping && ld.unfit.has(l.voter) {
 			continue // a fit one follows within a tickTime, or there is an election
 		}
-		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.cfg.Quorum.weighs(l.voter) && (nominee == nil || c.fitter(l, nominee)) {
+		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) && (nominee == nil || c.fitter(l, nominee)) {
 			nominee = l
 		}
 	}
-	if !c.cfg.Quorum.decides(able) || nominee == nil && (ld.stopping || ld.unfit.has(c.self)) {
+	if !c.voters.decides(able) || nominee == nil && (ld.stopping || ld.unfit.has(c.self)) {
 		return
 	}
 	next := c.cfg.ID // with a new epoch

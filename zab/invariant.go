@@ -37,6 +37,9 @@ func (c *Core) check() {
 	if c.role == Leading && c.committed > c.window.last() && c.committed.Counter() != 0 {
 		violated("%v is committed, but the last proposal is %v", c.committed, c.window.last())
 	}
+	if c.next != nil && c.next.Version <= c.active.Version {
+		violated("configuration %v is pending, but %v is committed", c.next.Version, c.active.Version)
+	}
 	c.checkCostly()
 }
 

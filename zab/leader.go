@@ -34,6 +34,9 @@ type leader struct {
 
 	unfit voterSet // voters that should rather not lead
 
+	reconfig   proto.Zxid     // the last reconfiguration that was committed in this epoch
+	designated proto.ServerID // and who leads by it
+
 	handing  bool // no more proposals: the leadership is handed over, or ends
 	stopping bool // and this server takes part in nothing after it
 	handedAt int64
@@ -50,7 +53,11 @@ func (c *Core) becomeLeading(limit int) {
 	if c.raiseEpoch(c.epochs.Accepted) {
 		c.ld.connecting = c.ld.connecting.with(c.self)
 		for _, l := range append([]*link(nil), c.links...) {
-			if l.stage == linkWaiting && c.role == Leading {
+			switch {
+			case l.stage != linkWaiting || c.role != Leading:
+			case c.ahead(l):
+				c.closeLink(l)
+			default:
 				c.offerEpoch(l)
 			}
 		}
@@ -91,13 +98,14 @@ func (c *Core) offerEpoch(l *link) {
 // fixEpoch decides the epoch once a quorum has said what it has accepted.
 func (c *Core) fixEpoch() {
 	ld := &c.ld
-	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) || !c.cfg.Quorum.decides(ld.connecting) {
+	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) || !c.voters.decides(ld.connecting) {
 		return
 	}
 	ld.stage, ld.since, ld.together = leaderPromising, c.now, c.now
 	c.phase = Synchronization
 	c.status.Epoch = ld.epoch
 	c.persistAccepted(ld.epoch)
+	c.numberFirst()
 }
 
 // settleLeader does what has become possible by what is durable now.
@@ -164,7 +172,7 @@ func (c *Core) ackEpoch(l *link, m *Message) {
 	l.ackEpoch, l.position = m.Epoch, m.Zxid
 	l.stage = linkPromised
 	if ld.stage < leaderBarrier && m.Epoch != -1 && l.voter >= 0 {
-		if m.Epoch > ld.summary.Epoch || m.Epoch == ld.summary.Epoch && m.Zxid > ld.summary.Zxid {
+		if c.hasMore(m) {
 			c.refuse(l)
 			return
 		}
@@ -176,11 +184,22 @@ func (c *Core) ackEpoch(l *link, m *Message) {
 	}
 }
 
+// hasMore reports whether a voter that promises the epoch has a later history than this server. Who ends with the same txn has the same
+// history, whatever leaders it has followed since: where a reconfiguration is pending, that may be one who does not stand
+// for election, so it cannot be told to lead instead.
+func (c *Core) hasMore(m *Message) bool {
+	own := c.ld.summary
+	if c.next != nil && m.Zxid == own.Zxid {
+		return false
+	}
+	return m.Epoch > own.Epoch || m.Epoch == own.Epoch && m.Zxid > own.Zxid
+}
+
 // refuse closes the link of a voter that has more than this server, and gives up if nobody is left to lead.
 func (c *Core) refuse(l *link) {
 	epoch, zxid, peer := l.ackEpoch, l.position, l.peer
 	c.closeLink(l)
-	if !c.cfg.Quorum.decides(c.connected()) {
+	if !c.voters.decides(c.connected()) {
 		c.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, c.ld.summary.Epoch, c.ld.summary.Zxid)
 	}
 }
@@ -188,7 +207,7 @@ func (c *Core) refuse(l *link) {
 // decideHistory begins synchronization once a quorum has promised the epoch.
 func (c *Core) decideHistory() {
 	ld := &c.ld
-	if ld.stage != leaderPromising || !ld.electing.has(c.self) || !c.cfg.Quorum.decides(ld.electing) {
+	if ld.stage != leaderPromising || !ld.electing.has(c.self) || !c.voters.decides(ld.electing) {
 		return
 	}
 	ld.stage, ld.since = leaderSyncing, c.now
@@ -203,7 +222,10 @@ func (c *Core) decideHistory() {
 // establish begins broadcast once a quorum has adopted the history. Source: quorum-protocol 6.6.
 func (c *Core) establish() {
 	ld := &c.ld
-	if ld.stage != leaderSyncing || !ld.synced.has(c.self) || !c.cfg.Quorum.decides(ld.synced) {
+	if ld.stage != leaderSyncing || !ld.synced.has(c.self) || !c.voters.decides(ld.synced) {
+		return
+	}
+	if !c.adoptFirst() {
 		return
 	}
 	ld.stage, ld.since = leaderServing, c.now

@@ -120,7 +120,14 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 	if !l.observer {
 		c.propose(l, c.window.last())
 	}
-	c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.ld.epoch, Zxid: proto.MakeZxid(c.ld.epoch, 0), Config: c.cfg.Text})
+	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.ld.epoch, Zxid: proto.MakeZxid(c.ld.epoch, 0), Config: c.text}
+	if c.next != nil && c.ld.stage < leaderBarrier { // later it is no more than a proposal, and goes as one
+		m.Config = c.next.Wire()
+	}
+	if l.warren && c.cfg.Roster != nil {
+		m.Active = c.text
+	}
+	c.send(m)
 	l.stage = linkSyncing
 	l.mark, l.marked = l.sent, c.now
 }

@@ -41,7 +41,7 @@ type learner struct {
 // becomeLearner follows or observes the leader that was elected.
 func (c *Core) becomeLearner(leader proto.ServerID) {
 	role := Following
-	if c.self < 0 {
+	if c.active.Observes(c.cfg.ID) {
 		role = Observing
 	}
 	c.enter(role, Discovery)
@@ -69,7 +69,7 @@ func (c *Core) introduce() {
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
 	c.send(Message{Type: t, To: c.ln.leader, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: c.cfg.Version, Warren: true, Blank: c.blank && !c.weak(BlankCounts)})
+		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Blank: c.blank && !c.weak(BlankCounts)})
 }
 
 func (c *Core) disconnected() {
@@ -125,9 +125,13 @@ func (c *Core) stepLearner(m *Message) {
 	case Proposal:
 		c.proposed(m)
 	case Commit:
-		c.commit(m)
+		c.commit(m, ln.leader)
 	case Inform:
-		c.inform(m)
+		c.inform(m, ln.leader)
+	case Activate:
+		c.commit(m, m.Leader)
+	case InformActive:
+		c.inform(m, m.Leader)
 	case NewLeader:
 		c.newLeader(m)
 	case UpToDate:
@@ -208,7 +212,7 @@ func (c *Core) acknowledge() {
 
 // follow obeys a leader that hands over.
 func (c *Core) follow(m *Message) {
-	if c.ln.stage != lnUpToDate || c.cfg.Quorum.index(m.Leader) < 0 {
+	if c.ln.stage != lnUpToDate || !c.active.Votes(m.Leader) {
 		c.leave("leader %d hands over to %d before synchronization has ended", c.ln.leader, m.Leader)
 		return
 	}

@@ -102,6 +102,7 @@ func (c *Core) receive(t Txn) bool {
 			return false
 		}
 		c.window.add(t)
+		c.see(c.reconfigures(t))
 	default:
 		c.leave("leader %d sent a proposal before synchronization", ln.leader)
 		return false
@@ -118,8 +119,8 @@ func (c *Core) gap(last, next proto.Zxid) {
 	c.leave("leader %d proposes %v after %v", c.ln.leader, next, last)
 }
 
-// commit takes COMMIT, which names the oldest proposal that is not committed (from a Warren leader: the newest of several).
-func (c *Core) commit(m *Message) {
+// commit takes COMMIT, or COMMITANDACTIVATE, which names the oldest proposal that is not committed (from a Warren leader: the newest of several).
+func (c *Core) commit(m *Message, leader proto.ServerID) {
 	ln := &c.ln
 	if ln.stage == lnUpToDate && c.role == Observing {
 		return
@@ -139,6 +140,7 @@ func (c *Core) commit(m *Message) {
 	ln.committed = max(ln.committed, m.Zxid)
 	if ln.stage == lnUpToDate {
 		c.committed = ln.committed
+		c.activated(leader)
 	}
 }
 
@@ -157,8 +159,8 @@ func (c *Core) committable(w *window, z proto.Zxid) bool {
 	return ln.warren || j == i+1
 }
 
-// inform takes INFORM: proposal and commit in one. An old leader may have sent the proposal already.
-func (c *Core) inform(m *Message) {
+// inform takes INFORM, or INFORMANDACTIVATE: proposal and commit in one. An old leader may have sent the proposal already.
+func (c *Core) inform(m *Message, leader proto.ServerID) {
 	ln := &c.ln
 	if c.role != Observing || ln.stage < lnSyncing {
 		c.leave("leader %d sent INFORM to a server that is %v", ln.leader, c.role)
@@ -176,6 +178,7 @@ func (c *Core) inform(m *Message) {
 	}
 	if ln.stage == lnUpToDate {
 		c.committed = ln.committed
+		c.activated(leader)
 	}
 }
 
@@ -194,6 +197,7 @@ func (c *Core) newLeader(m *Message) {
 		if !c.install() {
 			return
 		}
+		c.unsee(0) // it was of a history that is no more
 	} else {
 		if c.weak(WindowHole) {
 			c.window.reset(ln.pending.before)
@@ -202,6 +206,7 @@ func (c *Core) newLeader(m *Message) {
 			c.window.add(t)
 		}
 	}
+	c.learn(m, ln.pending.txns)
 	ln.pending = window{}
 	c.appendTail()
 	if ln.epoch > c.epochs.Current {
@@ -247,6 +252,9 @@ func (c *Core) upToDate(*Message) {
 	}
 	ln.stage = lnUpToDate
 	c.promise(ln.link, ln.leader, c.stable.ackNewLeader(ln.epoch, ln.history))
+	if !c.settled() {
+		return
+	}
 	if c.blank {
 		// Everything is here and durable. From the next connection on this server counts again.
 		c.initialize()

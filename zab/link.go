@@ -24,11 +24,13 @@ const (
 type link struct {
 	id       LinkID
 	peer     proto.ServerID
-	voter    int // index among the voters, -1 if its word does not count
+	voter    int // place among the voters, -1 if its word does not count
+	blank    bool
 	observer bool
 	warren   bool
 	stage    linkStage
 	accepted int64      // its acceptedEpoch
+	config   int64      // version of the configuration that it knows to be committed
 	position proto.Zxid // its last zxid, as ACKEPOCH said
 	ackEpoch int64      // its currentEpoch or -1, as ACKEPOCH said
 
@@ -136,8 +138,9 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		c.closeLink(l)
 		return
 	}
-	if m.ConfigVersion > c.cfg.Version || m.Epoch < 0 || m.Epoch >= epochMax-1 {
-		c.closeLink(l) // it is ahead of this server, or talks nonsense
+	l.config = m.ConfigVersion
+	if m.Epoch < 0 || m.Epoch >= epochMax-1 || c.ahead(l) {
+		c.closeLink(l)
 		return
 	}
 	for i := len(c.links) - 1; i >= 0 && m.From >= 0; i-- {
@@ -146,14 +149,12 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		}
 	}
 	l.peer, l.accepted, l.warren, l.observer = m.From, m.Epoch, m.Warren, m.Type == ObserverInfo
-	if !l.observer && (!m.Blank || c.weak(BlankCounts)) {
-		l.voter = c.cfg.Quorum.index(m.From)
-	}
-	l.stage = linkWaiting
+	l.stage, l.blank = linkWaiting, m.Blank
+	l.voter = c.placeOf(l)
 	if c.role != Leading {
 		return
 	}
-	if i := c.cfg.Quorum.index(m.From); m.Blank && i >= 0 && !c.weak(BlankCounts) {
+	if i := c.voters.index(m.From); m.Blank && i >= 0 && !c.weak(BlankCounts) {
 		c.ld.forget(i)
 	}
 	c.offerEpoch(l)
@@ -165,6 +166,11 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 			c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, c.ld.epoch)
 		}
 	}
+}
+
+// ahead reports whether a learner knows a later configuration than this server, if that leads, or can never come to know it.
+func (c *Core) ahead(l *link) bool {
+	return l.config > int64(c.active.Version) && (c.role == Leading || c.cfg.Roster == nil)
 }
 
 // forget takes back all that was counted for a voter: it has lost its disk.

@@ -61,6 +61,8 @@ const (
 	Proposal     // leader: Txns offered in order
 	Commit       // leader: the proposal at Zxid is committed (and, between Warren servers, all before)
 	Inform       // leader to observer: Txns are committed
+	Activate     // leader: as Commit, of a reconfiguration; Leader leads from now on. On the wire COMMITANDACTIVATE
+	InformActive // leader to observer: the same with its one txn. On the wire INFORMANDACTIVATE
 	NewLeader    // leader: end of the history; Epoch
 	UpToDate     // leader: the learner may serve
 	Ack          // learner: Zxid is durable, or (epoch, 0) for NewLeader and UpToDate
@@ -75,7 +77,7 @@ const (
 
 var typeNames = [...]string{
 	Notification: "NOTIFICATION", FollowerInfo: "FOLLOWERINFO", ObserverInfo: "OBSERVERINFO", LeaderInfo: "LEADERINFO", AckEpoch: "ACKEPOCH",
-	Diff: "DIFF", Trunc: "TRUNC", Snap: "SNAP", Proposal: "PROPOSAL", Commit: "COMMIT", Inform: "INFORM", NewLeader: "NEWLEADER",
+	Diff: "DIFF", Trunc: "TRUNC", Snap: "SNAP", Proposal: "PROPOSAL", Commit: "COMMIT", Inform: "INFORM", Activate: "COMMITANDACTIVATE", InformActive: "INFORMANDACTIVATE", NewLeader: "NEWLEADER",
 	UpToDate: "UPTODATE", Ack: "ACK", Ping: "PING", SyncReply: "SYNC", Replay: "REPLAY", HandOver: "HANDOVER", Probe: "PROBE",
 	ProbeReply: "PROBEREPLY",
 }
@@ -114,10 +116,11 @@ type Message struct {
 	Round   int64 // Notification: electionEpoch, the sender's logical clock
 	Version int32 // Notification: format version, 0 for old peers; 2 in what the core sends
 
-	Config        []byte // Notification, NewLeader: text of the ensemble's configuration
+	Config        []byte // Notification: text of the committed configuration; NewLeader: of the last in the history
+	Active        []byte // NewLeader between Warren servers: text of the committed configuration
 	ConfigVersion int64  // FollowerInfo, ObserverInfo: version of the sender's committed configuration
 
-	Leader proto.ServerID // HandOver
+	Leader proto.ServerID // HandOver, Activate, InformActive
 	Nonce  uint64         // Probe, ProbeReply
 	Token  uint64         // SyncReply: as given to Core.Sync
 	Warren bool           // FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs

@@ -46,6 +46,9 @@ type Persist struct {
 
 	// Initialize: this server takes part in a new ensemble. Remember that the database exists though it is empty.
 	Initialize bool
+
+	// Ensemble, if not nil, is the committed configuration now. Source: quorum-protocol 11.5.
+	Ensemble *Ensemble
 }
 
 // Install says how a received state becomes the database: take what was loaded from the SNAP on Link, apply Txns in order (some of

@@ -49,6 +49,7 @@ var weaknesses = map[string]Weakness{
 	"RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable, "OwnAckBeforeDurable": OwnAckBeforeDurable,
 	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts,
 	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
+	"NewConfigAlone": NewConfigAlone,
 }
 
 // play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with two spaces.
@@ -185,7 +186,7 @@ func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 // command is the language: one input each.
 func (s *script) command(name string, a args) {
 	switch name {
-	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier]
+	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0]
 		s.create(a)
 	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2]
 		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, State: State(a.int("state")), Round: a.int("round"), Version: 2,
@@ -193,6 +194,7 @@ func (s *script) command(name string, a args) {
 		if a["version"] != "" {
 			m.Version = int32(a.int("version"))
 		}
+		m.Config = wireOf(a, "config")
 		s.core.Step(m)
 	case "probe": // probe from=1 nonce=7
 		s.core.Step(Message{Type: Probe, From: proto.ServerID(a.int("from")), Nonce: uint64(a.int("nonce"))})
@@ -227,6 +229,13 @@ func (s *script) command(name string, a args) {
 		if err := s.core.Propose(all...); err != nil {
 			s.printf("error: %v", err)
 		}
+	case "reconfig": // reconfig 1,2/3: proposes these voters and observers
+		z := s.core.NextZxid()
+		e := s.ensemble(z, a["0"])
+		s.printf("ready %v", s.core.Ready(e))
+		if err := s.core.Propose(Txn{Zxid: z, Payload: e.Wire()}); err != nil {
+			s.printf("error: %v", err)
+		}
 	case "sync": // sync link=1 token=7
 		if err := s.core.Sync(LinkID(a.int("link")), uint64(a.int("token"))); err != nil {
 			s.printf("error: %v", err)
@@ -239,9 +248,13 @@ func (s *script) command(name string, a args) {
 	default: // PROPOSAL link=1 from=3 txns=1.1-3
 		for t := Notification; int(t) < len(typeNames); t++ {
 			if t.String() == name {
+				all := txns(a["txns"])
+				if n := len(all); n > 0 && a["config"] != "" { // the last of them is the reconfiguration
+					all[n-1].Payload = wireOf(a, "config")
+				}
 				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"),
-					Epoch: a.int("epoch"), Txns: txns(a["txns"]), Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
-					ConfigVersion: a.int("version")})
+					Epoch: a.int("epoch"), Txns: all, Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
+					ConfigVersion: int64(a.zxid("version")), Config: wireOf(a, "config"), Active: wireOf(a, "active")})
 				return
 			}
 		}
@@ -272,10 +285,14 @@ func (s *script) create(a args) {
 	if a["counter"] != "" {
 		limits.CounterMax = uint32(a.int("counter"))
 	}
-	cfg := Config{ID: proto.ServerID(a.int("id")), Quorum: q, Observers: ids(a["observers"]), Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last,
+	cfg := Config{ID: proto.ServerID(a.int("id")), Ensemble: &Ensemble{Quorum: q, Observers: ids(a["observers"])}, Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last,
 		Window: window, Before: before, Blank: a["blank"] != "", History: s, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits}
 	if a["barrier"] != "" {
 		cfg.Barrier = func(proto.Zxid) []byte { return []byte("barrier") }
+	}
+	if a["reconfig"] != "" { // the version of the configuration
+		cfg.Roster, cfg.Ensemble.Version = roster{}, a.zxid("reconfig")
+		cfg.Ensemble.Text = []byte(a["voters"] + "/" + a["observers"])
 	}
 	core, err := New(s.configure(cfg))
 	if err != nil {
@@ -343,6 +360,9 @@ func persistText(p *Persist) string {
 	if p.Initialize {
 		text += " initialize"
 	}
+	if p.Ensemble != nil {
+		text += fmt.Sprintf(" configuration %s %s", z(p.Ensemble.Version), p.Ensemble.Text)
+	}
 	return text
 }
 
@@ -356,7 +376,15 @@ func messageText(m *Message) string {
 		return text + fmt.Sprintf(": %v, votes %d (epoch %d, %s), round %d", m.State, m.Vote.Leader, m.Vote.Epoch, z(m.Vote.Zxid), m.Round)
 	case Proposal, Inform:
 		return text + fmt.Sprintf(": %s..%s", z(m.Txns[0].Zxid), z(m.Txns[len(m.Txns)-1].Zxid))
-	case FollowerInfo, ObserverInfo, LeaderInfo, NewLeader:
+	case Activate, InformActive:
+		return text + fmt.Sprintf(": %s, %d leads", z(m.Zxid), m.Leader)
+	case NewLeader:
+		text += fmt.Sprintf(": epoch %d", m.Epoch)
+		if m.Active != nil {
+			text += fmt.Sprintf(", configuration %q, committed %q", m.Config, m.Active)
+		}
+		return text
+	case FollowerInfo, ObserverInfo, LeaderInfo:
 		text += fmt.Sprintf(": epoch %d", m.Epoch)
 		if m.Blank {
 			text += " blank"
@@ -376,4 +404,43 @@ func messageText(m *Message) string {
 		return text
 	}
 	return text + ": " + z(m.Zxid)
+}
+
+// roster reads configurations: voters and observers, as 1,2,3/4. A txn with such a text, or PROPOSAL config=..., is a reconfiguration.
+type roster struct{}
+
+func (roster) Parse(text []byte) (*Ensemble, error) {
+	body, hex, ok := strings.Cut(string(text), "\nversion=")
+	version, err := strconv.ParseUint(hex, 16, 64)
+	if !ok || err != nil {
+		return nil, fmt.Errorf("no configuration: %q", text)
+	}
+	voters, observers, _ := strings.Cut(body, "/")
+	q, err := Majority(ids(voters)...)
+	return &Ensemble{Version: proto.Zxid(version), Quorum: q, Observers: ids(observers), Text: []byte(body)}, err
+}
+
+func (r roster) Proposed(t Txn) (*Ensemble, error) {
+	if !strings.Contains(string(t.Payload), "\nversion=") {
+		return nil, nil
+	}
+	return r.Parse(t.Payload)
+}
+
+// ensemble reads a configuration of a script.
+func (s *script) ensemble(version proto.Zxid, text string) *Ensemble {
+	e, err := roster{}.Parse((&Ensemble{Version: version, Text: []byte(text)}).Wire())
+	if err != nil {
+		panic(err)
+	}
+	return e
+}
+
+// wireOf is the text of a configuration that a script writes as 1,2,3/4@1.5.
+func wireOf(a args, key string) []byte {
+	text, version, ok := strings.Cut(a[key], "@")
+	if !ok {
+		return nil
+	}
+	return (&Ensemble{Version: parseZxid(version), Text: []byte(text)}).Wire()
 }

@@ -104,10 +104,13 @@ const (
 	rankInstall
 	rankAppend
 	rankEpochs
+	rankEnsemble
 )
 
 func (p *Persist) rank() int {
 	switch {
+	case p.Ensemble != nil:
+		return rankEnsemble
 	case p.AcceptedEpoch >= 0, p.CurrentEpoch >= 0, p.Initialize:
 		return rankEpochs
 	case len(p.Append) > 0:

@@ -69,7 +69,7 @@ func (c *Core) answerable(r *syncRequest) bool {
 			alive = alive.with(l.voter)
 		}
 	}
-	return c.cfg.Quorum.decides(alive)
+	return c.voters.decides(alive)
 }
 
 // followedAfter is the number of the newest sync after which the learner has shown that it follows.

@@ -28,4 +28,6 @@ const (
 	TruncAcrossEpochs                          // 6.3 rule 2: TRUNC to a txn of another epoch than the learner's last
 	OldLinks                                   // 15.5.9: messages of a closed connection are obeyed
 	CounterWraps                               // 1.4: the counter runs into the next epoch
+	NewConfigAlone                             // 11.6: a pending configuration decides without the one before
+	weaknessEnd
 )

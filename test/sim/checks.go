@@ -14,6 +14,7 @@ type checks struct {
 	leaders map[int64]proto.ServerID // by epoch
 	newest  int64                    // newest established epoch
 	adopted []zab.Txn                // the history that its leader began with
+	configs []placed                 // the reconfigurations of order
 }
 
 func (c *checks) init(*Sim) {
@@ -31,6 +32,8 @@ func describe(m *zab.Message) string {
 		return fmt.Sprintf("%v %v for %d (%d, %v) round %d", m.Type, m.State, m.Vote.Leader, m.Vote.Epoch, m.Vote.Zxid, m.Round)
 	case zab.Proposal, zab.Inform:
 		return fmt.Sprintf("%v %v..%v%s", m.Type, m.Txns[0].Zxid, m.Txns[len(m.Txns)-1].Zxid, link)
+	case zab.Activate, zab.InformActive:
+		return fmt.Sprintf("%v %v, %d leads%s", m.Type, m.Zxid, m.Leader, link)
 	case zab.HandOver:
 		return fmt.Sprintf("%v to %d%s", m.Type, m.Leader, link)
 	}
@@ -56,6 +59,7 @@ func (s *Sim) served(n *node) {
 		s.checkPrimaryOrder(n, t)
 		s.checkLate(n, t)
 		s.checkCommitted(n, n.verified, t)
+		s.noteConfig(n.verified, t)
 		s.order = append(s.order, t)
 	}
 }

@@ -16,7 +16,8 @@ type disk struct {
 	logFrom  int
 	accepted int64
 	current  int64
-	exists   bool // the database was initialised
+	exists   bool          // the database was initialised
+	ensemble *zab.Ensemble // the committed configuration; nil is the first one
 
 	queue  []write
 	busy   bool
@@ -104,11 +105,11 @@ func (d *disk) next() {
 }
 
 func onlyAppends(p *zab.Persist) bool {
-	return !p.Truncate && p.Install == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 && !p.Initialize
+	return !p.Truncate && p.Install == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 && !p.Initialize && p.Ensemble == nil
 }
 
 // steps is the number of parts of a write that have an fsync of their own.
-const steps = 5
+const steps = 6
 
 // do makes the first k parts of a write durable; of the next one, a crash may keep some.
 func (d *disk) do(w *write, k int) {
@@ -159,6 +160,13 @@ func (d *disk) do(w *write, k int) {
 			}
 			if w.p.Initialize && (whole || s.chance(2)) {
 				d.exists = true
+			}
+		case 5:
+			if e := w.p.Ensemble; e != nil && (whole || s.chance(2)) {
+				if d.ensemble != nil && d.ensemble.Version >= e.Version {
+					s.fail("Configurations", "server %d writes configuration %v over %v", d.n.id, e.Version, d.ensemble.Version)
+				}
+				d.ensemble = e
 			}
 		}
 	}

@@ -16,12 +16,13 @@
 //     that). Disks are slow, full for a while, fail for ever, or are lost.
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
+//   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none wait to join.
 //
 // A node (node.go) is the host of a core: it fulfils the duties of the zab package in the plainest way.
 //
 // # What is checked
 //
 // Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go, primary_integrity.go,
-// leadership.go, durability.go, promises.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
+// leadership.go, durability.go, reconfig.go, promises.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
 // of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
 package sim

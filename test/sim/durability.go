@@ -10,14 +10,12 @@ func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
 	if s.Stats.Wipes > 0 {
 		return // a lost disk was part of the quorum once
 	}
-	var have []proto.ServerID
-	for _, o := range s.nodes {
-		if h := o.disk.history; i < len(h) && h[i].Zxid == t.Zxid && string(h[i].Payload) == string(t.Payload) {
-			have = append(have, o.id)
-		}
-	}
-	if !s.quorum.Decides(have...) {
+	have := s.holders(i, t)
+	if !s.inForce(i).Quorum.Decides(have...) {
 		s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)
+	}
+	if e, _ := (roster{}).Proposed(t); e != nil && s.opts.Reconfig && !e.Quorum.Decides(have...) {
+		s.fail("CommitSafety", "server %d delivers the configuration %s at %v, but only %v have it", n.id, e.Text, t.Zxid, have)
 	}
 }
 

@@ -207,11 +207,11 @@ func (f *faults) stall(s *Sim, a, b proto.ServerID, long int64) {
 
 // wipe loses the disk of one voter, once: with a second one gone nothing could be promised.
 func (f *faults) wipe(s *Sim, n *node) {
-	if f.wiped > 0 || n.observer || len(s.quorum.Voters()) < 3 {
+	if f.wiped > 0 || n.observer && !s.opts.Reconfig || len(s.quorum.Voters()) < 3 {
 		return
 	}
 	for _, o := range s.nodes {
-		if !o.observer && !o.disk.exists {
+		if (!o.observer || s.opts.Reconfig) && !o.disk.exists || s.opts.Reconfig && o.blank {
 			return // it has never had the data, so this would be the second loss
 		}
 	}

@@ -15,7 +15,14 @@ func (s *Sim) checkLeadership(n *node) {
 			adopted = append(adopted, o.id)
 		}
 	}
-	if !s.quorum.Decides(adopted...) && s.Stats.Wipes == 0 {
+	if s.Stats.Wipes > 0 || e < s.newest {
+		return
+	}
+	active, _ := n.core.Ensembles()
+	if active.Version < s.inForce(len(s.order)).Version {
+		s.fail("Leadership", "server %d is established in epoch %d by configuration %v, but a later one is in force", n.id, e, active.Version)
+	}
+	if !active.Quorum.Decides(adopted...) {
 		s.fail("Leadership", "server %d is established in epoch %d, which only %v have adopted", n.id, e, adopted)
 	}
 }

@@ -79,7 +79,7 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 	s := e.n.s
 	s.tracef("%d -> %d %v", e.n.id, m.To, describe(&m))
 	if e.n.plain || e.peer.n.plain {
-		m.Warren = false
+		m.Warren, m.Active = false, nil
 	}
 	e.watcher.sent(s, e, &m)
 	w.queue(e, func() {
@@ -99,9 +99,9 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 			do(to)
 		}
 		switch m.Type {
-		case zab.Commit:
+		case zab.Commit, zab.Activate:
 			to.lastCommit = m.Zxid
-		case zab.Inform:
+		case zab.Inform, zab.InformActive:
 			to.lastCommit = m.Txns[len(m.Txns)-1].Zxid
 		case zab.SyncReply:
 			to.n.deferSync(to, m.Token)

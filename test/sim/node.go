@@ -24,6 +24,8 @@ type node struct {
 	period int64 // time units between ticks
 	slow   int64 // factor of that, while stalled
 
+	active     *zab.Ensemble  // the configuration that it takes for committed
+	blank      bool           // it has no data, or does not know yet that it has
 	promised   int64          // newest epoch that it promised to somebody
 	promisedTo proto.ServerID // and to whom
 
@@ -74,14 +76,17 @@ func (n *node) start() {
 	}
 	window = window[:len(window):len(window)]
 	before := lastOf(d.history[:len(d.history)-len(window)])
-	cfg := zab.Config{ID: n.id, Quorum: s.quorum, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
+	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
 		Window: window, Before: before, Blank: !d.exists && len(d.history) == 0, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
 		Timing: s.timing, Limits: s.limits}
-	for _, o := range s.nodes {
-		if o.observer {
-			cfg.Observers = append(cfg.Observers, o.id)
-		}
+	if cfg.Ensemble == nil {
+		cfg.Ensemble = s.initialOf(n)
 	}
+	if s.opts.Reconfig {
+		cfg.Roster = roster{}
+		cfg.Next = newestIn(d.history, cfg.Ensemble)
+	}
+	n.active, n.blank = nil, cfg.Blank
 	cfg.Barrier = func(z proto.Zxid) []byte { return s.load.payload() }
 	if s.opts.Configure != nil {
 		cfg = s.opts.Configure(cfg)
@@ -137,6 +142,10 @@ func (n *node) drain() {
 		n.disk.write(p, n)
 	}
 	n.apply(out.Deliver)
+	if n.status.Serving && len(out.Deliver) > 0 {
+		s.served(n) // it may be the last thing that it does as a leader
+	}
+	s.checkActive(n)
 	n.changed(out.Status)
 	for i := range out.Send {
 		s.checkPromise(n, &out.Send[i])
@@ -152,6 +161,7 @@ func (n *node) drain() {
 		s.synced(n, token)
 	}
 	if n.status.Serving {
+		n.blank = false
 		s.served(n)
 	}
 	n.retryDeferred()
@@ -205,6 +215,15 @@ func (n *node) snapshot() {
 // describe says what the node does, for a failure.
 func (n *node) describe() string {
 	st := n.status
-	return fmt.Sprintf("server %d up %v: %v %v leader %d epoch %d serving %v; state %v, disk %v epochs %d/%d exists %v (%s)", n.id, n.up, st.State, st.Phase,
-		st.Leader, st.Epoch, st.Serving, lastOf(n.state), lastOf(n.disk.history), n.disk.accepted, n.disk.current, n.disk.exists, st.Reason)
+	config := ""
+	if n.up && n.s.opts.Reconfig {
+		active, next := n.core.Ensembles()
+		config = fmt.Sprintf(", configuration %v %s", active.Version, active.Text)
+		if next != nil {
+			config += fmt.Sprintf(" and %v %s", next.Version, next.Text)
+		}
+	}
+	return fmt.Sprintf("server %d up %v plain %v: %v %v leader %d epoch %d serving %v; state %v, disk %v epochs %d/%d exists %v%s (%s)", n.id, n.up, n.plain,
+		st.State, st.Phase, st.Leader, st.Epoch, st.Serving, lastOf(n.state), lastOf(n.disk.history), n.disk.accepted, n.disk.current, n.disk.exists,
+		config, st.Reason)
 }

@@ -15,6 +15,7 @@ type Options struct {
 	Steps     int  // events before the ensemble is healed
 	Voters    int  // 0: 1, 3 or 5
 	Observers int  // -1: drawn
+	Reconfig  bool // the ensemble is changed again and again, and there are servers that may join it
 	Calm      bool // no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	// Configure, if not nil, changes the configuration of each core.
 	Configure func(zab.Config) zab.Config
@@ -38,13 +39,14 @@ type Sim struct {
 	steps int
 
 	nodes  []*node
-	quorum *zab.Quorum
+	quorum *zab.Quorum // of the first configuration
 	timing zab.Timing
 	limits zab.Limits
 	net    network
 	faults faults
 	load   load
 
+	reconfigs reconfigs
 	checks
 	Trace []string // if tracing
 	trace bool
@@ -103,8 +105,19 @@ func New(o Options) *Sim {
 		panic(err)
 	}
 	s.quorum = q
+	var watch []proto.ServerID
+	for i := range s.opts.Observers {
+		watch = append(watch, proto.ServerID(s.opts.Voters+i+1))
+	}
+	s.reconfigs.initial = &zab.Ensemble{Quorum: q, Observers: watch}
+	spares := 0
+	if o.Reconfig {
+		s.reconfigs.initial = ensemble(0, voters, watch, false)
+		s.quorum = s.reconfigs.initial.Quorum
+		spares = 1 + int(o.Seed%3)
+	}
 	plain := s.chance(3) && !o.Calm
-	for i := range s.opts.Voters + s.opts.Observers {
+	for i := range s.opts.Voters + s.opts.Observers + spares {
 		n := &node{s: s, id: proto.ServerID(i + 1), observer: i >= s.opts.Voters, plain: plain && s.chance(2)}
 		n.disk.n = n
 		n.disk.exists = !blank
@@ -112,6 +125,7 @@ func New(o Options) *Sim {
 	}
 	s.net.init(s)
 	s.faults.init(s)
+	s.reconfigs.init(s)
 	s.Stats.Runs[min(s.opts.Voters, len(s.Stats.Runs)-1)]++
 	s.Stats.Observers += s.opts.Observers
 	if o.Calm {
@@ -186,6 +200,9 @@ func (s *Sim) Run() *Violation {
 			return
 		}
 		s.faults.start(s)
+		if s.opts.Reconfig {
+			s.reconfigs.start(s)
+		}
 		for s.steps < s.opts.Steps && len(s.queue) > 0 {
 			s.step()
 		}

@@ -16,14 +16,23 @@ var (
 )
 
 // replay is the command that repeats a run.
-func replay(seed uint64, steps int) string {
-	return fmt.Sprintf("go test -tags invariants ./test/sim -v -run '^TestSim$' -sim.seed=%d -sim.steps=%d", seed, steps)
+func replay(t *testing.T, seed uint64, steps int) string {
+	return fmt.Sprintf("go test -tags invariants ./test/sim -v -run '^%s$' -sim.seed=%d -sim.steps=%d", t.Name(), seed, steps)
 }
 
 // TestSim runs many seeds, or the one that is asked for.
-func TestSim(t *testing.T) {
+func TestSim(t *testing.T) { swarm(t, Options{}) }
+
+// TestSimReconfig does the same with ensembles that are changed all the time.
+func TestSimReconfig(t *testing.T) { swarm(t, Options{Reconfig: true}) }
+
+func swarm(t *testing.T, o Options) {
+	run := func(seed uint64) *Sim {
+		o.Seed, o.Steps, o.Observers = seed, *flagSteps, -1
+		return New(o)
+	}
 	if *flagSeed != 0 {
-		s := New(Options{Seed: *flagSeed, Steps: *flagSteps, Observers: -1}).Tracing()
+		s := run(*flagSeed).Tracing()
 		v := s.Run()
 		for _, line := range s.Trace[max(0, len(s.Trace)-*flagTrace):] {
 			t.Log(line)
@@ -38,9 +47,9 @@ func TestSim(t *testing.T) {
 	var sum Stats
 	for i := range *flagSeeds {
 		seed := *flagFirst + uint64(i)
-		s := New(Options{Seed: seed, Steps: *flagSteps, Observers: -1})
+		s := run(seed)
 		if v := s.Run(); v != nil {
-			t.Errorf("SEED=%d: %v\nreplay with: %s", seed, v, replay(seed, *flagSteps))
+			t.Errorf("SEED=%d: %v\nreplay with: %s", seed, v, replay(t, seed, *flagSteps))
 			failed++
 		}
 		sum.Add(&s.Stats)

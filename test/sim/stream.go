@@ -28,7 +28,7 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 		}
 		w.synced = true
 		s.countSync(m.Type)
-	case zab.Proposal, zab.Commit, zab.Inform:
+	case zab.Proposal, zab.Commit, zab.Inform, zab.Activate, zab.InformActive:
 		if !w.synced {
 			bad("server %d sends %v before DIFF, TRUNC or SNAP", e.n.id, m.Type)
 		}
@@ -65,7 +65,7 @@ func (w *stream) order(bad func(string, ...any), e *end, m *zab.Message) {
 			w.open = append(w.open, t.Zxid)
 		}
 	}
-	if m.Type != zab.Commit {
+	if m.Type != zab.Commit && m.Type != zab.Activate {
 		return
 	}
 	i := 0

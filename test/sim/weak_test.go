@@ -33,10 +33,11 @@ func TestSimFindsWeakness(t *testing.T) {
 		{"EpochPromisedTwice", zab.EpochPromisedTwice},
 		{"BlankCounts", zab.BlankCounts},
 		{"CounterWraps", zab.CounterWraps},
+		{"NewConfigAlone", zab.NewConfigAlone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= 300; seed++ {
-				s := New(Options{Seed: seed, Steps: 10_000, Observers: -1,
+				s := New(Options{Seed: seed, Steps: 10_000, Observers: -1, Reconfig: c.w == zab.NewConfigAlone,
 					Configure: func(cfg zab.Config) zab.Config { return cfg.WithWeakness(c.w) }})
 				if v := s.Run(); v != nil {
 					t.Logf("seed %d, step %d: %v", seed, s.steps, v)

@@ -1,0 +1,134 @@
+package zab
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"strconv"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Ensemble is one configuration: who decides and who only listens. It does not change after it was made, so it may be shared.
+// Source: quorum-protocol 11.
+type Ensemble struct {
+	// Version is the zxid of the reconfiguration that made it, (epoch, 0) for the first one of an ensemble that can be
+	// reconfigured, and 0 for one that stands in the files of its servers only.
+	Version   proto.Zxid
+	Quorum    *Quorum
+	Observers []proto.ServerID
+	// Text is what the host knows of it, addresses among others, without the version. The core passes it on.
+	Text []byte
+}
+
+// Wire returns the text as notifications, NEWLEADER and the znode carry it. Source: quorum-protocol 11.1.
+func (e *Ensemble) Wire() []byte {
+	b := append(make([]byte, 0, len(e.Text)+32), e.Text...)
+	return strconv.AppendUint(append(b, "\nversion="...), uint64(e.Version), 16)
+}
+
+// Observes reports whether a server is an observer. Who is in no configuration follows, but has no vote.
+func (e *Ensemble) Observes(id proto.ServerID) bool { return slices.Contains(e.Observers, id) }
+
+// Votes reports whether a server is a voter.
+func (e *Ensemble) Votes(id proto.ServerID) bool { return e.Quorum.index(id) >= 0 }
+
+// at is the same configuration under another version.
+func (e *Ensemble) at(version proto.Zxid) *Ensemble {
+	same := *e
+	same.Version = version
+	return &same
+}
+
+// Roster reads configurations for the core, which knows neither their text nor the contents of txns. Both methods are functions of
+// their argument; the core calls them from its own goroutine.
+type Roster interface {
+	// Parse reads what Ensemble.Wire has written.
+	Parse(text []byte) (*Ensemble, error)
+	// Proposed returns the configuration that a txn makes when it is committed, and nil for a txn that makes none.
+	Proposed(t Txn) (*Ensemble, error)
+}
+
+// electorate is who decides now: the voters of the committed configuration and, while a reconfiguration is pending, those of the
+// next one, both for themselves. The bits of a voterSet are places in ids.
+type electorate struct {
+	ids    []proto.ServerID // voters of either, ascending
+	active *Quorum
+	next   *Quorum // nil if no reconfiguration is pending
+	place  [2][]int8
+	alone  bool // the next configuration counts alone: see the weakness of that name
+}
+
+// newElectorate returns who decides, or an error if that are too many.
+func newElectorate(active, next *Ensemble) (*electorate, error) {
+	e := &electorate{ids: active.Quorum.voters, active: active.Quorum}
+	if next == nil {
+		return e, nil
+	}
+	e.next = next.Quorum
+	e.ids = slices.Clone(active.Quorum.voters)
+	for _, id := range next.Quorum.voters {
+		if active.Quorum.index(id) < 0 {
+			e.ids = append(e.ids, id)
+		}
+	}
+	slices.Sort(e.ids)
+	if len(e.ids) > votersMax {
+		return nil, fmt.Errorf("zab: %d voters in two configurations, at most %d are supported", len(e.ids), votersMax)
+	}
+	for _, id := range e.ids {
+		e.place[0] = append(e.place[0], int8(e.active.index(id)))
+		e.place[1] = append(e.place[1], int8(e.next.index(id)))
+	}
+	return e, nil
+}
+
+// index returns the place of id, or -1.
+func (e *electorate) index(id proto.ServerID) int {
+	i, ok := slices.BinarySearch(e.ids, id)
+	if !ok {
+		return -1
+	}
+	return i
+}
+
+func (e *electorate) all() voterSet { return voterSet(1)<<(len(e.ids)-1)<<1 - 1 }
+
+// decides reports whether s holds a quorum of every configuration.
+func (e *electorate) decides(s voterSet) bool {
+	if e.next == nil {
+		return e.active.decides(s)
+	}
+	return (e.alone || e.active.decides(e.project(0, s))) && e.next.decides(e.project(1, s))
+}
+
+// established reports whether s holds a quorum of the committed configuration.
+func (e *electorate) established(s voterSet) bool {
+	if e.next == nil {
+		return e.active.decides(s)
+	}
+	return e.active.decides(e.project(0, s))
+}
+
+// project is s in the places of one of the two configurations.
+func (e *electorate) project(which int, s voterSet) (p voterSet) {
+	for in := uint64(s); in != 0; in &= in - 1 {
+		if i := e.place[which][bits.TrailingZeros64(in)]; i >= 0 {
+			p = p.with(int(i))
+		}
+	}
+	return p
+}
+
+// moved is a set of voters of another electorate in the places of this one.
+func (e *electorate) moved(s voterSet, from *electorate) (to voterSet) {
+	for i, id := range from.ids {
+		if j := e.index(id); s.has(i) && j >= 0 {
+			to = to.with(j)
+		}
+	}
+	return to
+}
+
+// votes reports whether a server has a vote by either configuration.
+func (e *electorate) votes(id proto.ServerID) bool { return e.index(id) >= 0 }

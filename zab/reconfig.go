@@ -1,0 +1,280 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// Reconfiguration. A configuration is proposed as a txn like any other, and is in force for its proposer and everybody who has it in
+// the history from that moment on, beside the one before: whatever is decided until its commit takes a quorum of both. Its commit
+// makes it the only one. At most one is pending, and a leader proposes nothing behind one that is not committed; so nobody
+// has a txn behind a reconfiguration without having heard of its commit, and to see the next one in a history proves that the one
+// before is committed.
+//
+// What is pending is a matter of the history and of nothing else: it comes and goes with the txn. What is committed is kept on the
+// disk (Persist.Ensemble), and may lag behind: a server that has forgotten the commit asks both quorums. Source:
+// quorum-protocol 11, D11, D12; adr 0009.
+
+// Ensembles returns the committed configuration and the pending one, nil if there is none.
+func (c *Core) Ensembles() (active, next *Ensemble) { return c.active, c.next }
+
+// Ready reports whether a reconfiguration to next could be committed soon: no other one is pending, and this server and the followers
+// that are up to date hold a quorum of it. Source: quorum-protocol 11.4 step 6.
+func (c *Core) Ready(next *Ensemble) bool {
+	if c.role != Leading || c.ld.stage != leaderServing || c.next != nil || next.Version <= c.active.Version {
+		return false
+	}
+	if _, err := newElectorate(c.active, next); err != nil {
+		return false
+	}
+	s := voterSet(0)
+	if i := next.Quorum.index(c.cfg.ID); i >= 0 {
+		s = s.with(i)
+	}
+	for _, l := range c.links {
+		if i := next.Quorum.index(l.peer); i >= 0 && !l.observer && !l.blank && l.stage == linkUpToDate {
+			s = s.with(i)
+		}
+	}
+	return next.Quorum.decides(s)
+}
+
+// weighs reports whether a server may lead by the committed configuration: those of weight 0 may not.
+func (c *Core) weighs(id proto.ServerID) bool {
+	i := c.active.Quorum.index(id)
+	return i >= 0 && c.active.Quorum.weighs(i)
+}
+
+// newest is the last configuration of the history.
+func (c *Core) newest() *Ensemble {
+	if c.next != nil {
+		return c.next
+	}
+	return c.active
+}
+
+// parse reads a configuration that another server has sent. Nothing comes of one that is no newer than what is known, or no
+// configuration.
+func (c *Core) parse(text []byte, than *Ensemble) *Ensemble {
+	if c.cfg.Roster == nil || len(text) == 0 || string(text) == string(c.text) {
+		return nil
+	}
+	e, err := c.cfg.Roster.Parse(text)
+	if err != nil || e.Version <= than.Version {
+		return nil
+	}
+	return e
+}
+
+// reconfigures returns the configuration that a txn makes, or nil.
+func (c *Core) reconfigures(t Txn) *Ensemble {
+	if c.cfg.Roster == nil {
+		return nil
+	}
+	e, err := c.cfg.Roster.Proposed(t)
+	if err != nil {
+		c.fatal(err)
+		return nil
+	}
+	return e
+}
+
+// see makes a configuration that is part of the history now the pending one.
+func (c *Core) see(e *Ensemble) {
+	if e == nil || e.Version <= c.newest().Version {
+		return
+	}
+	if c.next != nil {
+		c.activate(c.next) // or this one would not have been proposed
+	}
+	c.next = e
+	c.reseat()
+}
+
+// unsee forgets the pending configuration if the history ends before it.
+func (c *Core) unsee(last proto.Zxid) {
+	if c.next != nil && c.next.Version > last {
+		c.next = nil
+		c.reseat()
+	}
+}
+
+// activate makes a configuration the committed one. What that means for the role is for the caller to see.
+func (c *Core) activate(e *Ensemble) {
+	if e.Version <= c.active.Version {
+		violated("configuration %v is to follow %v", e.Version, c.active.Version)
+	}
+	c.active = e
+	if c.next != nil && c.next.Version <= e.Version {
+		c.next = nil
+	}
+	c.text = e.Wire()
+	job := c.writes.job(rankEnsemble)
+	job.Ensemble = e
+	c.flying(job)
+	c.reseat()
+}
+
+// reseat counts votes by the configurations as they are now.
+func (c *Core) reseat() {
+	from := c.voters
+	to, err := newElectorate(c.active, c.next)
+	if err != nil {
+		c.fatal(err)
+		return
+	}
+	to.alone = c.weak(NewConfigAlone)
+	c.voters = to
+	c.self = to.index(c.cfg.ID)
+	c.peers = nil
+	for _, id := range to.ids {
+		if id != c.cfg.ID {
+			c.peers = append(c.peers, id)
+		}
+	}
+	ld := &c.ld
+	for _, set := range []*voterSet{&ld.connecting, &ld.electing, &ld.synced, &ld.unfit} {
+		*set = to.moved(*set, from)
+	}
+	acked := ld.acked
+	clear(ld.acked[:])
+	for i, id := range from.ids {
+		if j := to.index(id); j >= 0 {
+			ld.acked[j] = acked[i]
+		}
+	}
+	for _, l := range c.links {
+		if l.voter = c.placeOf(l); l.voter >= 0 && c.role == Leading && l.stage >= linkSynced {
+			c.note(l)
+		}
+	}
+}
+
+// placeOf returns the place among the voters of the server on a link, or -1 if its word does not count. That of an observer that is to
+// be a voter counts as long as the history is settled, because it promises and keeps what a follower does. It is not
+// asked about proposals. Servers in Java need not keep anything as observers.
+func (c *Core) placeOf(l *link) int {
+	if l.stage == linkNew || l.observer && !l.warren || l.blank && !c.weak(BlankCounts) {
+		return -1
+	}
+	return c.voters.index(l.peer)
+}
+
+// The leader.
+
+// pendingTxn reports whether a reconfiguration of this epoch waits for its quorums, or one that is to be adopted with the history.
+func (c *Core) pendingTxn() bool { return c.next != nil && c.next.Version.Counter() != 0 }
+
+// numberFirst gives the first configuration of an ensemble that can be reconfigured a version. Source: quorum-protocol 5.2 step 7.
+func (c *Core) numberFirst() {
+	if c.cfg.Roster != nil && c.active.Version == 0 && c.next == nil {
+		c.see(c.active.at(proto.MakeZxid(c.ld.epoch, 0)))
+	}
+}
+
+// reconfigured acts on the commit of the pending configuration. A leader that has no vote in it names the next one, sends the
+// commit, and follows. Source: quorum-protocol 11.6.
+func (c *Core) reconfigured() {
+	e := c.next
+	c.ld.reconfig, c.ld.designated = e.Version, c.cfg.ID
+	if !e.Votes(c.cfg.ID) {
+		c.ld.designated = c.successor(e)
+	}
+	c.activate(e)
+	if c.ld.designated == c.cfg.ID {
+		return
+	}
+	for _, l := range c.links {
+		if l.stage == linkUpToDate {
+			c.streamTo(l)
+		}
+	}
+	c.deliver() // the clients of this server hear of it
+	c.lookFor(c.ld.designated, describe("reconfigured: %d leads", c.ld.designated))
+}
+
+// successor is the server that leads next by the configuration e, which it has in its log; -1 if none is connected.
+func (c *Core) successor(e *Ensemble) proto.ServerID {
+	next := proto.ServerID(-1)
+	for _, l := range c.links {
+		i := e.Quorum.index(l.peer)
+		if i >= 0 && e.Quorum.weighs(i) && l.voter >= 0 && l.stage == linkUpToDate && l.acked >= e.Version && l.peer > next {
+			next = l.peer
+		}
+	}
+	return next
+}
+
+// adoptFirst makes the configuration that the history ends with the committed one: a quorum of both has adopted that history. It
+// reports false if this server has no vote by it, and therefore leads no longer. Source: quorum-protocol 6.6.
+func (c *Core) adoptFirst() bool {
+	if c.next == nil {
+		return true
+	}
+	c.activate(c.next)
+	if c.active.Votes(c.cfg.ID) {
+		return true
+	}
+	c.stepDown("server %d has no vote by configuration %v, which it has found committed", c.cfg.ID, c.active.Version)
+	return false
+}
+
+// The learner.
+
+// learn takes the configurations that NEWLEADER brings: the one that its history ends with, and from a Warren leader also the one
+// that was committed before it. Source: quorum-protocol 6.6, 11.3 (c).
+func (c *Core) learn(m *Message, history []Txn) {
+	if e := c.parse(m.Active, c.active); e != nil {
+		c.activate(e)
+	}
+	if c.cfg.Roster != nil {
+		for _, t := range history {
+			c.see(c.reconfigures(t))
+		}
+	}
+	c.see(c.parse(m.Config, c.newest()))
+}
+
+// activated acts on the commit of the pending configuration at a learner that serves: if the leader or the own role changes, the
+// connection ends, and the one that was named leads without an election. Source: quorum-protocol 11.5, 11.6.
+func (c *Core) activated(leader proto.ServerID) {
+	if c.next == nil || c.ln.stage != lnUpToDate || c.next.Version > c.committed {
+		return
+	}
+	c.activate(c.next)
+	if leader == c.ln.leader && c.fits() {
+		return
+	}
+	c.deliver()
+	if !c.active.Votes(leader) {
+		leader = -1
+	}
+	c.lookFor(leader, describe("reconfigured: %d leads", leader))
+}
+
+// settled acts on the configuration that UPTODATE confirms. It reports false if this server had to leave.
+func (c *Core) settled() bool {
+	if c.next != nil && (c.next.Version <= c.ln.committed || c.next.Version.Counter() == 0) {
+		c.activate(c.next)
+	}
+	if !c.fits() || c.cfg.Roster != nil && !c.voters.votes(c.ln.leader) {
+		c.leave("reconfigured: leader %d is no voter, or this server has another role", c.ln.leader)
+		return false
+	}
+	return true
+}
+
+// fits reports whether the role of this learner is the one that it has by the committed configuration.
+func (c *Core) fits() bool { return (c.role == Observing) == c.active.Observes(c.cfg.ID) }
+
+// meet adopts a committed configuration that a server without a leader hears of, and begins to look anew. It reports whether there
+// was one. Source: quorum-protocol 3.3.
+func (c *Core) meet(m *Message) bool {
+	if c.role != Looking {
+		return false
+	}
+	e := c.parse(m.Config, c.active)
+	if e == nil {
+		return false
+	}
+	c.activate(e)
+	c.becomeLooking(describe("configuration %v is newer", e.Version))
+	return true
+}
