@@ -107,8 +107,26 @@ func requireMetrics(t *testing.T, exprs map[string]string) {
 	require.Greater(t, len(read), 15)
 }
 
+// DeployedMetrics is the metrics that the alert rules and the dashboard read.
+func DeployedMetrics(t *testing.T) map[string]bool {
+	t.Helper()
+	read := map[string]bool{}
+	for _, exprs := range []map[string]string{alertExprs(t), dashboardExprs(t)} {
+		for _, expr := range exprs {
+			for _, name := range metricsOf(expr) {
+				read[name] = true
+			}
+		}
+	}
+	return read
+}
+
 // TestAlertsReadMetricsThatExist parses the alert rules.
-func TestAlertsReadMetricsThatExist(t *testing.T) {
+func TestAlertsReadMetricsThatExist(t *testing.T) { requireMetrics(t, alertExprs(t)) }
+
+// alertExprs is the expressions of the alert rules.
+func alertExprs(t *testing.T) map[string]string {
+	t.Helper()
 	text, err := os.ReadFile("../deploy/prometheus/warren.rules.yml")
 	require.NoError(t, err)
 	var file struct {
@@ -139,11 +157,15 @@ func TestAlertsReadMetricsThatExist(t *testing.T) {
 			exprs[r.Alert] = r.Expr
 		}
 	}
-	requireMetrics(t, exprs)
+	return exprs
 }
 
 // TestDashboardReadsMetricsThatExist parses the dashboard.
-func TestDashboardReadsMetricsThatExist(t *testing.T) {
+func TestDashboardReadsMetricsThatExist(t *testing.T) { requireMetrics(t, dashboardExprs(t)) }
+
+// dashboardExprs is the expressions of the dashboard.
+func dashboardExprs(t *testing.T) map[string]string {
+	t.Helper()
 	text, err := os.ReadFile("../deploy/grafana/warren.json")
 	require.NoError(t, err)
 	var board struct {
@@ -186,5 +208,5 @@ func TestDashboardReadsMetricsThatExist(t *testing.T) {
 			exprs["variable "+v.Name], _, _ = strings.Cut(rest, ",")
 		}
 	}
-	requireMetrics(t, exprs)
+	return exprs
 }

@@ -1,0 +1,70 @@
+package server_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// exported is the names of what a server exports on its admin port.
+func exported(t *testing.T, s *server.Server) map[string]bool {
+	t.Helper()
+	resp, err := http.Get("http://" + s.AdminAddr().String() + "/metrics")
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	names := map[string]bool{}
+	for _, name := range regexp.MustCompile(`(?m)^[a-zA-Z_:]\w*`).FindAllString(string(body), -1) {
+		names[name] = true
+	}
+	return names
+}
+
+// TestDeployedMetricsOnAnEnsemble scrapes the servers of an ensemble: what the alert rules and the dashboard read is there, on the
+// leader all of it and on the others all but what only a leader has.
+func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
+		c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
+	}})
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	leader, follower, observer := roles(t, e)
+	for _, id := range []int{leader, follower, observer} {
+		c := connect(t, e, id, wire.Options{})
+		if id == leader { // a quota, which has metrics of its own
+			for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits", "/zookeeper/quota/app/zookeeper_stats"} {
+				_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
+				require.NoError(t, err)
+			}
+		}
+		fill(t, c, fmt.Sprintf("/metrics-%d-", id), 3)
+		require.NoError(t, c.Sync("/"))
+	}
+	missing := func(id int) []string {
+		names := exported(t, e.Server(id))
+		read := server.DeployedMetrics(t)
+		require.Greater(t, len(read), 30)
+		maps.DeleteFunc(read, func(name string, _ bool) bool { return names[name] })
+		return slices.Sorted(maps.Keys(read))
+	}
+	// When a hard quota has refused something; Prometheus' own; of servers with TLS.
+	others := []string{"quota_exceeded_error_per_namespace", "up", "warren_tls_certificate_expiry_timestamp_seconds"}
+	require.Equal(t, others, missing(leader))
+	ofLeader := []string{"leader_uptime", "learners", "synced_followers"} // operations section 4.4
+	for _, id := range []int{follower, observer} {
+		require.ElementsMatch(t, append(ofLeader, others...), missing(id))
+	}
+}
