@@ -55,7 +55,8 @@ var layers = map[string]layer{
 		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
 			"github.com/HdrHistogram/hdrhistogram-go"},
-		why: "a command turns flags into calls; agreement is the server's affair",
+		tests: []string{module + "/server/embed"}, // an ensemble in the test's own process
+		why:   "a command turns flags into calls; agreement is the server's affair",
 	},
 }
 
