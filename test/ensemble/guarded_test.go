@@ -5,12 +5,19 @@ package ensemble
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/wire"
 )
 
 // mixes are ensembles in which either kind has the majority.
@@ -85,5 +92,106 @@ func TestGuardIsSwitchedOnUnderLoad(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestCertificatesAreReplacedInMixedEnsembles replaces authority and certificates under load, file by file, in the order in which an
+// operator does it, and lets each server notice by itself. Then only the new ones count, for leaders to come as well.
+func TestCertificatesAreReplacedInMixedEnsembles(t *testing.T) {
+	for _, kinds := range mixes {
+		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
+			g, next := newGuard(t), pki.NewCA("next")
+			c, seed := newConfigured(t, g.configure(map[string]string{"sslQuorum": "true", "sslQuorumReloadCertFiles": "true"}), kinds...)
+			old := g.ca
+			c.underLoad(seed, func() {
+				for _, node := range c.nodes {
+					g.writeTrust(node.ID(), old, next)
+				}
+				for _, node := range c.nodes {
+					g.until("trust in the new authority", func() bool { return g.shown(node, next) != nil })
+				}
+				g.ca = next
+				for _, node := range c.nodes {
+					g.writeKey(node.ID(), g.issue(pki.Options{}))
+				}
+				for _, node := range c.nodes {
+					g.until("the new certificate", func() bool { x := g.shown(node, next); return x != nil && x.CheckSignatureFrom(next.Cert) == nil })
+				}
+				for _, node := range c.nodes {
+					g.writeTrust(node.ID(), next)
+				}
+				for _, node := range c.nodes {
+					g.until("the end of the trust in the old authority", func() bool { return g.shown(node, old) == nil && g.shown(node, next) != nil })
+				}
+				c.logf("all certificates are replaced")
+				c.changeLeaders(2)
+			})
+		})
+	}
+}
+
+// TestStrangersOfMixedEnsembles lets the one server that is of another kind come back with certificates that prove nothing: it stays
+// outside, the others go on, and with a good one it is back.
+func TestStrangersOfMixedEnsembles(t *testing.T) {
+	for _, kinds := range mixes {
+		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
+			g := newGuard(t)
+			c, _ := newConfigured(t, g.configure(overTLS), kinds...)
+			odd, others := c.nodes[2], c.nodes[:2]
+			ours := odd // whose log is read: Warren's
+			if odd.Kind() != cluster.Warren {
+				ours = others[0]
+			}
+			for what, bad := range map[string]struct {
+				key  *pki.Leaf
+				said string // by Warren, when it is the one that refuses
+			}{
+				"another authority": {pki.NewCA("ca").Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}}), "unknown authority"},
+				"expired":           {g.issue(pki.Options{NotAfter: time.Now().Add(-time.Minute)}), "expired"},
+				"another host":      {g.issue(pki.Options{Hosts: []string{"10.9.8.7"}}), "another host"},
+			} {
+				if odd.Kind() == cluster.Warren {
+					bad.said = "remote error: tls: " // what Java calls it
+				}
+				odd.Stop()
+				g.writeKey(odd.ID(), bad.key)
+				before := len(ours.Log())
+				odd.Launch()
+				g.until("refusal of "+what, func() bool { return strings.Contains(ours.Log()[before:], bad.said) })
+				for _, node := range others {
+					node.WaitServing()
+					conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
+					require.NoError(t, err)
+					_, err = conn.Create("/during-", nil, proto.ModePersistentSequential)
+					require.NoError(t, err)
+					require.NoError(t, conn.CloseSession())
+				}
+				text, err := wire.FourLetter(odd.Addr(), "srvr", 5*time.Second)
+				require.False(t, err == nil && strings.Contains(text, "Mode: "), text)
+			}
+			odd.Stop()
+			g.writeKey(odd.ID(), g.issue(pki.Options{}))
+			odd.Launch()
+			c.same()
+		})
+	}
+}
+
+// TestServerWithoutPasswordSpeaksFirst restarts servers in Java with quorum.auth.enableSasl beside a server of a larger id that has
+// not been told of it. They listen on its connections until it has said something, up to syncLimit ticks, here 40 s, and ask for others
+// meanwhile, each of which would end the one before.
+func TestServerWithoutPasswordSpeaksFirst(t *testing.T) {
+	g := newGuard(t)
+	c, _ := newConfigured(t, g.configure(map[string]string{"tickTime": "2000", "syncLimit": "20"}), cluster.ZooKeeper, cluster.ZooKeeper, cluster.Warren)
+	for _, node := range c.nodes[:2] {
+		g.restart(c, node, map[string]string{"quorum.auth.enableSasl": "true"})
+		text, err := wire.FourLetter(node.Addr(), "mntr", 10*time.Second)
+		require.NoError(t, err)
+		m := regexp.MustCompile(`zk_max_election_time\s+(\d+)`).FindStringSubmatch(text)
+		require.NotNil(t, m, text)
+		took, err := strconv.Atoi(m[1])
+		require.NoError(t, err)
+		c.logf("server %d has elected in %d ms", node.ID(), took)
+		require.Less(t, took, 20_000)
 	}
 }
