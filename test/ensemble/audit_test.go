@@ -125,11 +125,11 @@ func (a *audited) requests(node *cluster.Node, root string) {
 	}
 	mortal.Close() // and it expires
 	watching := a.dial(node, 30*time.Second)
-	require.Eventually(a.t, func() bool {
+	cluster.Eventually(a.t, func() bool {
 		_, one := watching.Exists(root+"/mortal", false)
 		_, two := watching.Exists(root+"/mortal2", false)
 		return one == proto.ErrNoNode && two == proto.ErrNoNode
-	}, 30*time.Second, 20*time.Millisecond)
+	}, 30*time.Second, "%s/mortal lives", root)
 	require.NoError(a.t, watching.CloseSession())
 }
 

@@ -119,5 +119,5 @@ func (g *guard) shown(node *cluster.Node, ca *pki.CA) *x509.Certificate {
 // until waits for what servers do in their own time, such as looking at files.
 func (g *guard) until(what string, condition func() bool) {
 	g.t.Helper()
-	require.Eventually(g.t, condition, 40*time.Second, 100*time.Millisecond, what)
+	cluster.Eventually(g.t, condition, 40*time.Second, "%s", what)
 }
