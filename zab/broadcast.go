@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -12,7 +13,8 @@ func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
 
 // Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They are committed
 // when Deliver returns them; if the leadership ends before, nobody knows yet whether they will be. The payloads must not be
-// changed afterwards. Errors: ErrNotLeading, ErrBusy, ErrEpochExhausted.
+// changed afterwards. A reconfiguration is the last of its call and one for which Ready holds, or could; ErrBusy is the answer as long
+// as it is not committed. Errors: ErrNotLeading, ErrBusy, ErrEpochExhausted, and others for what is no reconfiguration.
 func (c *Core) Propose(txns ...Txn) error {
 	ld := &c.ld
 	switch {
@@ -25,15 +27,21 @@ func (c *Core) Propose(txns ...Txn) error {
 		c.HandOver(false)
 		return ErrEpochExhausted
 	}
+	var next *Ensemble
 	for i, t := range txns {
-		c.offer(t)
-		if e := c.reconfigures(t); e != nil {
-			if i < len(txns)-1 || e.Version != t.Zxid {
-				violated("reconfiguration %v to version %v is not the last of what is proposed", t.Zxid, e.Version)
-			}
-			c.see(e)
+		e, err := c.reconfigures(t)
+		switch {
+		case err != nil:
+			return fmt.Errorf("zab: reconfiguration %v: %w", t.Zxid, err)
+		case e != nil && (i < len(txns)-1 || e.Version != t.Zxid):
+			return fmt.Errorf("zab: reconfiguration %v has version %v, or something is proposed behind it", t.Zxid, e.Version)
 		}
+		next = e
 	}
+	for _, t := range txns {
+		c.offer(t)
+	}
+	c.see(next)
 	return nil
 }
 

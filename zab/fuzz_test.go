@@ -61,7 +61,14 @@ func survive(t *testing.T, data []byte) {
 		cfg.Window = txns("1.1-6")
 		cfg.Last, cfg.Epochs = cfg.Window[5].Zxid, Epochs{Accepted: 1, Current: 1}
 	}
-	c, err := New(cfg)
+	reconfig := func(c Config) Config {
+		if first&64 == 64 {
+			c.Roster = roster{}
+			c.Ensemble = c.Ensemble.at(proto.MakeZxid(1, 0))
+		}
+		return c
+	}
+	c, err := New(reconfig(cfg))
 	require.NoError(t, err)
 	switch first >> 3 & 7 { // most runs begin deep in the protocol
 	case 1, 2:
@@ -76,13 +83,14 @@ func survive(t *testing.T, data []byte) {
 		if first>>3&7 == 6 {
 			join = append(join[:6], "PROPOSAL link=1 from=3 txns=2.1")
 		}
-		s := &script{configure: func(c Config) Config { return c }}
+		s := &script{configure: reconfig}
 		for _, line := range join {
 			s.run(strings.Fields(line))
 		}
 		require.False(t, s.over)
 		c = s.core
 	}
+	c.cfg = reconfig(c.cfg) // also of a leader
 	var seq Seq
 	zxid := func() proto.Zxid {
 		b := byteAt()
@@ -107,7 +115,11 @@ func survive(t *testing.T, data []byte) {
 			c.LinkDown(links[int(byteAt())%len(links)])
 		case 6:
 			z := c.NextZxid()
-			_ = c.Propose(Txn{Zxid: z}, Txn{Zxid: z + 1})
+			txns := []Txn{{Zxid: z}, {Zxid: z + 1}}
+			if op>>4 > 7 {
+				txns[1].Payload = wire(byteAt(), z+1)
+			}
+			_ = c.Propose(txns...)
 		case 7:
 			_ = c.Sync(links[int(byteAt())%len(links)], 1)
 		case 8:
@@ -125,7 +137,16 @@ func survive(t *testing.T, data []byte) {
 				Leader: proto.ServerID(byteAt() % 5), Warren: op&16 == 0, Blank: op&32 == 32}
 			for z, n := zxid(), byteAt()%4; n > 0; n-- {
 				m.Txns = append(m.Txns, Txn{Zxid: z})
+				if b := byteAt(); b > 200 {
+					m.Txns[len(m.Txns)-1].Payload = wire(b, z)
+				}
 				z++
+			}
+			if b := byteAt(); b > 128 {
+				m.Config = wire(b, zxid())
+			}
+			if b := byteAt(); b > 128 {
+				m.Active = wire(b, zxid())
 			}
 			c.Step(m)
 		}
@@ -141,4 +162,10 @@ func survive(t *testing.T, data []byte) {
 			links = links[len(links)-8:]
 		}
 	}
+}
+
+// wire is the text of one of some configurations, or of none.
+func wire(pick byte, version proto.Zxid) []byte {
+	texts := []string{"1,2,3/4", "2/", "1,3/2", "1,2,4/", "5,6,7/1", "", "/1", "2,2/", "1,2,3/2"}
+	return (&Ensemble{Version: version, Text: []byte(texts[int(pick)%len(texts)])}).Wire()
 }

@@ -1,6 +1,10 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // anyZxid is what precedes the first proposal after a snapshot: it may lie anywhere up to the zxid after the snapshot's.
 const anyZxid proto.Zxid = -1
@@ -77,6 +81,14 @@ func (c *Core) proposed(m *Message) {
 // receive appends one txn to the history, or to what will be the history.
 func (c *Core) receive(t Txn) bool {
 	ln := &c.ln
+	e, err := c.reconfigures(t)
+	if err == nil && e != nil && e.Version != t.Zxid {
+		err = fmt.Errorf("zab: it has version %v", e.Version)
+	}
+	if err != nil {
+		c.leave("leader %d proposes %v, a reconfiguration that cannot be followed: %v", ln.leader, t.Zxid, err)
+		return false
+	}
 	switch {
 	case ln.stage == lnSyncing:
 		if ln.pending.before == anyZxid && len(ln.pending.txns) == 0 {
@@ -102,7 +114,7 @@ func (c *Core) receive(t Txn) bool {
 			return false
 		}
 		c.window.add(t)
-		c.see(c.reconfigures(t))
+		c.see(e)
 	default:
 		c.leave("leader %d sent a proposal before synchronization", ln.leader)
 		return false

@@ -60,20 +60,22 @@ func (c *Core) parse(text []byte, than *Ensemble) *Ensemble {
 	if err != nil || e.Version <= than.Version {
 		return nil
 	}
+	if _, err = newElectorate(c.newest(), e); err != nil {
+		return nil
+	}
 	return e
 }
 
-// reconfigures returns the configuration that a txn makes, or nil.
-func (c *Core) reconfigures(t Txn) *Ensemble {
+// reconfigures returns the configuration that a txn makes, or nil. It is an error if that cannot be read, or has too many voters.
+func (c *Core) reconfigures(t Txn) (*Ensemble, error) {
 	if c.cfg.Roster == nil {
-		return nil
+		return nil, nil
 	}
 	e, err := c.cfg.Roster.Proposed(t)
-	if err != nil {
-		c.fatal(err)
-		return nil
+	if e != nil && err == nil {
+		_, err = newElectorate(c.newest(), e)
 	}
-	return e
+	return e, err
 }
 
 // see makes a configuration that is part of the history now the pending one.
@@ -226,7 +228,9 @@ func (c *Core) learn(m *Message, history []Txn) {
 	}
 	if c.cfg.Roster != nil {
 		for _, t := range history {
-			c.see(c.reconfigures(t))
+			if e, err := c.reconfigures(t); err == nil { // it was read before, in receive
+				c.see(e)
+			}
 		}
 	}
 	c.see(c.parse(m.Config, c.newest()))
