@@ -64,12 +64,12 @@ func (t *tracker) check(id proto.SessionID, link zab.LinkID, local bool, now int
 }
 
 // revalidate gives a session to the learner on link, whose client has come back with it. It reports false if there is no such
-// session.
+// session, or if only this server knows it.
 func (t *tracker) revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.mu.sessions[id]
-	if s == nil || s.closing.Load() {
+	if s == nil || s.closing.Load() || s.local.Load() {
 		return false
 	}
 	s.owner = link

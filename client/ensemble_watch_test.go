@@ -1,0 +1,296 @@
+package client
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	serverconfig "github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+)
+
+var ensembleTime = flag.Duration("client.ensemble", 5*time.Second, "how long leaders change and connections are cut in tests on an ensemble")
+
+// rewriter is the only one who writes a znode, and knows the zxid of every change.
+type rewriter struct {
+	*testing.T
+	c       *Client
+	path    string
+	version int32
+	changes []Zxid
+}
+
+// write changes the znode once and finds out when, whatever becomes of the connection.
+func (r *rewriter) write(ctx context.Context) {
+	for {
+		stat, err := r.c.Set(ctx, r.path, fmt.Append(nil, r.version+1), r.version)
+		if err != nil {
+			require.NoError(r, Retry(ctx, func(ctx context.Context) error {
+				if err := r.c.Sync(ctx, r.path); err != nil {
+					return err
+				}
+				var err error
+				_, stat, err = r.c.Get(ctx, r.path)
+				return err
+			}))
+		}
+		if stat.Version > r.version {
+			require.Equal(r, r.version+1, stat.Version)
+			r.version, r.changes = stat.Version, append(r.changes, stat.Mzxid)
+			return
+		}
+	}
+}
+
+// seen is what one persistent watch has told: zxids of changes, and 0 where something may have been missed.
+type seen []Zxid
+
+// judge finds events that came twice or in another order, and changes that are missing where the connection has lived.
+func (s seen) judge(changes []Zxid) error {
+	last, isWhole := Zxid(0), false // all from last on was seen
+	for _, z := range s {
+		if z == 0 {
+			isWhole = false
+			continue
+		}
+		i, ok := slices.BinarySearch(changes, z)
+		switch {
+		case !ok:
+			return fmt.Errorf("event of %v, which changed nothing", z)
+		case z <= last:
+			return fmt.Errorf("event of %v after that of %v", z, last)
+		case isWhole && changes[i-1] != last:
+			return fmt.Errorf("event of %v after that of %v: %v is missing", z, last, changes[i-1])
+		}
+		last, isWhole = z, true
+	}
+	return nil
+}
+
+func TestJudgeOfEvents(t *testing.T) {
+	changes := []Zxid{2, 4, 6, 8}
+	require.NoError(t, seen{4, 6, 0, 8}.judge(changes))
+	require.NoError(t, seen{0, 2, 0, 8, 0}.judge(changes))
+	require.ErrorContains(t, seen{2, 3}.judge(changes), "changed nothing")
+	require.ErrorContains(t, seen{2, 0, 2}.judge(changes), "after")
+	require.ErrorContains(t, seen{2, 6}.judge(changes), "missing")
+}
+
+// unrest cuts connections and replaces leaders, until ctx ends.
+func unrest(ctx context.Context, t *testing.T, e *embed.Ensemble) {
+	r := seeded(t)
+	pause := func(d time.Duration) {
+		timer := time.NewTimer(time.Duration(r.Int64N(int64(d))))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+	}
+	for ctx.Err() == nil {
+		id := 1 + r.IntN(3)
+		if leader, err := e.Leader(ctx); err == nil && r.IntN(3) > 0 {
+			id = leader
+		}
+		switch r.IntN(40) {
+		case 0:
+			e.Kill(id)
+			pause(50 * time.Millisecond)
+		case 1:
+			e.Stop(id)
+		case 2:
+			e.RefuseClients(id)
+			pause(20 * time.Millisecond)
+			e.Heal()
+		default:
+			e.CutClients(id)
+			pause(8 * time.Millisecond)
+			continue
+		}
+		if err := e.Start(id); err != nil {
+			t.Error(err)
+		}
+		_ = e.WaitServing(ctx)
+		pause(100 * time.Millisecond)
+	}
+}
+
+// Watches of every kind and a cache follow a znode while connections are cut and leaders change. One-shot watches fire once, and for
+// the next change; persistent ones leave nothing out but where they say that they were set again, and repeat nothing; the
+// cache never goes back. In the end all have seen the last state.
+func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3})
+	ctx := within(t, *ensembleTime+time.Minute)
+	w := &rewriter{T: t, c: dial(t, e.ConnectString(), WithSessionTimeout(30*time.Second)), path: "/dir/n"}
+	require.NoError(t, w.c.CreateAll(ctx, w.path))
+	c := dial(t, e.ConnectString(), WithSessionTimeout(30*time.Second), WithBackoff(0, 5*time.Millisecond), WithWatchQueue(1<<16))
+	require.NoError(t, c.Sync(ctx, w.path))
+	var final atomic.Int32 // the last version, once it is known
+	final.Store(-2)
+	var followers sync.WaitGroup
+	kinds := map[string]*seen{"persistent": {}, "recursive": {}}
+	for name, s := range kinds {
+		mode, path := WatchNode, w.path
+		if name == "recursive" {
+			mode, path = WatchSubtree, "/dir"
+		}
+		watch, err := c.Watch(ctx, path, mode)
+		require.NoError(t, err)
+		followers.Go(func() {
+			for event := range watch.All(ctx) {
+				switch event.Type {
+				case WatchRearmed:
+					*s = append(*s, 0)
+				case NodeDataChanged: // without a zxid if it was missed, and is told because of the one-shot watch
+					*s = append(*s, max(event.Zxid, 0))
+				case WatchLost: // the client is closed
+				default:
+					t.Errorf("%s: %v", name, event)
+				}
+			}
+		})
+	}
+	fired := 0
+	followers.Go(func() {
+		for last := int32(-1); last != final.Load(); {
+			var stat Stat
+			var once *Watch
+			err := Retry(ctx, func(ctx context.Context) (err error) {
+				_, stat, once, err = c.GetW(ctx, w.path)
+				return err
+			})
+			if err != nil || stat.Version <= last {
+				t.Errorf("one-shot: version %d after %d: %v", stat.Version, last, err)
+				return
+			}
+			if last = stat.Version; last == final.Load() {
+				once.Close()
+				return
+			}
+			event, ok := once.Next(ctx)
+			if !ok || event.Type != NodeDataChanged {
+				t.Errorf("one-shot at version %d: %v, %v", last, event, ok)
+				return
+			}
+			fired++
+			if event, ok := once.Next(ctx); ok {
+				t.Errorf("one-shot: another event %v", event)
+			}
+		}
+	})
+	var cache *Cache
+	require.NoError(t, Retry(ctx, func(ctx context.Context) (err error) {
+		cache, err = c.NewCache(ctx, "/dir")
+		return err
+	}))
+	life, stop := context.WithCancel(ctx)
+	defer stop()
+	followers.Go(func() {
+		last := int32(-1)
+		for change := range cache.Changes(life) {
+			if change.Node.Path != w.path {
+				continue
+			}
+			if v := change.Node.Stat.Version; change.Type == NodeDeleted || v <= last || v > 0 && string(change.Node.Data) != fmt.Sprint(v) {
+				t.Errorf("cache: %v after version %d", change, last)
+			}
+			last = change.Node.Stat.Version
+		}
+	})
+
+	reconnects := 0
+	followers.Go(func() {
+		for st := range c.States(life) {
+			if st.State == Connected {
+				reconnects++
+			}
+		}
+	})
+	trouble, calm := context.WithTimeout(ctx, *ensembleTime)
+	defer calm()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		unrest(trouble, t, e)
+	}()
+	for trouble.Err() == nil {
+		w.write(ctx)
+	}
+	<-over
+	for _, id := range e.IDs() {
+		require.NoError(t, e.Start(id))
+	}
+	require.NoError(t, e.WaitServing(ctx, e.IDs()...))
+	final.Store(w.version + 1)
+	w.write(ctx)
+	require.Eventually(t, func() bool {
+		n, ok := cache.Get(w.path)
+		return ok && n.Stat.Version == w.version
+	}, 20*time.Second, time.Millisecond, "the cache")
+	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
+	stop()
+	cache.Close()
+	require.NoError(t, c.Close())
+	followers.Wait()
+	for name, s := range kinds {
+		require.NoError(t, s.judge(w.changes), name)
+		require.Equal(t, w.changes[len(w.changes)-1], (*s)[len(*s)-1], "%s: the last event", name)
+	}
+	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes), reconnects, fired,
+		len(*kinds["persistent"]), len(*kinds["recursive"]))
+	require.Positive(t, fired)
+	require.Greater(t, reconnects, 5)
+	require.NoError(t, e.WaitEqual(ctx))
+}
+
+// A local session is known to its server alone until it needs to be known to all: with its first ephemeral it becomes global, and outlives
+// its server. Where that is not allowed the ephemeral is refused, and the session is none the worse.
+func TestLocalSessionsOfAnEnsemble(t *testing.T) {
+	for _, upgrades := range []bool{true, false} {
+		t.Run(fmt.Sprintf("upgrading %v", upgrades), func(t *testing.T) {
+			e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) {
+				cfg.LocalSessionsEnabled, cfg.LocalSessionsUpgradingEnabled = true, upgrades
+			}})
+			ctx := within(t, 30*time.Second)
+			leader, err := e.Leader(ctx)
+			require.NoError(t, err)
+			for _, home := range []int{leader, leader%3 + 1} {
+				others := []int{home%3 + 1, (home+1)%3 + 1}
+				name := fmt.Sprintf("/at-%d", home)
+				sessions := e.Server(leader).Status().Sessions
+				c := dial(t, e.ConnectString(home))
+				local, _ := c.Session()
+				_, err = c.Create(ctx, name, nil, Persistent)
+				require.NoError(t, err)
+				require.Equal(t, sessions, e.Server(leader).Status().Sessions, "nobody else knows of it")
+				_, err = c.Create(ctx, name+"/mine", nil, Ephemeral)
+				if !upgrades {
+					require.ErrorIs(t, err, ErrEphemeralOnLocalSession)
+					require.False(t, MayHaveApplied(err))
+					require.NoError(t, c.Sync(ctx, "/"))
+					moved := dial(t, e.ConnectString(home), WithSessionTimeout(5*time.Second)).Detach()
+					_, err = Dial(ctx, e.ConnectString(others...), WithResume(moved))
+					require.ErrorIs(t, err, ErrSessionExpired, "it cannot go on elsewhere")
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, sessions+1, e.Server(leader).Status().Sessions)
+				moved, err := Dial(ctx, e.ConnectString(others...), WithResume(c.Detach()))
+				require.NoError(t, err)
+				defer moved.Close()
+				stat, exists, err := moved.Exists(ctx, name+"/mine")
+				require.NoError(t, err)
+				require.True(t, exists)
+				require.Equal(t, local, SessionID(stat.EphemeralOwner))
+			}
+			require.NoError(t, e.WaitEqual(ctx))
+		})
+	}
+}
