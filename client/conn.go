@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	outputBytesMax  = 8 << 20   // encoded requests that may wait for the socket
-	outputBytesKept = 256 << 10 // a larger buffer is given up once it is written
-	promptBytesMax  = 4 << 10   // a larger request is never written by its caller
+	outputBytesMax  = 8 << 20 // encoded requests that may wait for the socket
+	outputBytesKept = 1 << 20 // a larger buffer is given up once it is written
+	promptBytesMax  = 4 << 10 // a larger request is never written by its caller
 )
 
 // errMoved ends a connection because a better server was found.

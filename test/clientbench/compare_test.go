@@ -16,7 +16,8 @@ import (
 )
 
 var (
-	rounds = flag.Int("client.rounds", 7, "turns of every client in every row of Compare")
+	rounds = flag.Int("client.rounds", 7, "turns of every client in every row of Compare; twice as many with one request outstanding")
+	only   = flag.String("client.load", "", "the one load of Compare to measure: get, set, create-delete, children or multi")
 	turn   = flag.Duration("client.turn", 300*time.Millisecond, "length of a turn")
 )
 
@@ -27,7 +28,10 @@ type row struct {
 }
 
 func allRows() (rows []row) {
-	for _, load := range []string{"get", "set", "create, delete", "children", "multi"} {
+	for _, load := range []string{"get", "set", "create-delete", "children", "multi"} {
+		if *only != "" && *only != load {
+			continue
+		}
 		for _, n := range []int{1, 16, slotsMax} {
 			rows = append(rows, row{load, n})
 		}
@@ -55,7 +59,11 @@ func BenchmarkCompare(b *testing.B) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tallocs/op\tB/op\t")
 	for _, r := range allRows() {
-		for i, f := range compare(b, addr, r, *rounds, *turn) {
+		turns := *rounds
+		if r.outstanding == 1 {
+			turns *= 2 // figures of single requests scatter the most
+		}
+		for i, f := range compare(b, addr, r, turns, *turn) {
 			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.1f\t%.0f\t\n", r.load, r.outstanding, nameOf(i), f.perSecond, f.ratio,
 				f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond), float64(f.cpu)/1e3, f.allocs, f.bytes)
 		}
