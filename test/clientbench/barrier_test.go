@@ -2,6 +2,7 @@ package clientbench
 
 import (
 	"context"
+	"crypto/rand"
 	"flag"
 	"fmt"
 	"strconv"
@@ -35,7 +36,7 @@ func BenchmarkBarriers(b *testing.B) {
 				run := 0
 				for b.Loop() {
 					run++
-					passBarriers(b, clients, fmt.Sprintf("/barriers/%d-%d-%d", count, n, run), count)
+					passBarriers(b, clients, "/barriers/"+rand.Text()[:8], count)
 				}
 				// An operation of a barrier is to enter it or to leave it, by one client.
 				b.ReportMetric(float64(2*count*n*run)/b.Elapsed().Seconds(), "barrier-ops/s")

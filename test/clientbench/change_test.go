@@ -2,6 +2,7 @@ package clientbench
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"testing"
 
@@ -76,7 +77,7 @@ func BenchmarkConfigurationChange(b *testing.B) {
 		}},
 	} {
 		b.Run(way.name, func(b *testing.B) {
-			root := "/change/" + way.name
+			root := "/change/" + rand.Text()[:8]
 			makeParts(b, c, root)
 			for b.Loop() {
 				require.NoError(b, way.change(root))

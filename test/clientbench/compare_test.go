@@ -18,6 +18,7 @@ import (
 var (
 	rounds = flag.Int("client.rounds", 7, "turns of every client in every row of Compare; twice as many with one request outstanding")
 	only   = flag.String("client.load", "", "the one load of Compare to measure: get, set, create-delete, children or multi")
+	counts = flag.String("client.outstanding", "1,16,1000", "numbers of requests outstanding, at most 1000")
 	turn   = flag.Duration("client.turn", 300*time.Millisecond, "length of a turn")
 )
 
@@ -27,12 +28,13 @@ type row struct {
 	outstanding int
 }
 
-func allRows() (rows []row) {
+func allRows(t testing.TB) (rows []row) {
 	for _, load := range []string{"get", "set", "create-delete", "children", "multi"} {
 		if *only != "" && *only != load {
 			continue
 		}
-		for _, n := range []int{1, 16, slotsMax} {
+		for _, n := range numbers(t, *counts) {
+			require.LessOrEqual(t, n, slotsMax)
 			rows = append(rows, row{load, n})
 		}
 	}
@@ -58,7 +60,7 @@ func BenchmarkCompare(b *testing.B) {
 	makeNodes(b, addr)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tallocs/op\tB/op\t")
-	for _, r := range allRows() {
+	for _, r := range allRows(b) {
 		turns := *rounds
 		if r.outstanding == 1 {
 			turns *= 2 // figures of single requests scatter the most
@@ -165,7 +167,7 @@ func cpuTime(t testing.TB) time.Duration {
 func TestEveryRowIsMeasured(t *testing.T) {
 	addr := startServers(t, 1)
 	makeNodes(t, addr)
-	for _, r := range allRows() {
+	for _, r := range allRows(t) {
 		t.Run(fmt.Sprint(r.load, r.outstanding), func(t *testing.T) {
 			for i, f := range compare(t, addr, r, 1, 30*time.Millisecond) {
 				require.Positive(t, f.perSecond, nameOf(i))
