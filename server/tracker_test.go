@@ -160,3 +160,15 @@ func TestNewIDsAreAboveThoseInUse(t *testing.T) {
 	require.EqualValues(t, 2, tr.create(1000, &conn{}).id)
 	require.EqualValues(t, 4, tr.create(1000, &conn{}).id, "3 is in use")
 }
+
+// The word of a full disk stands anywhere among the touched sessions of PING, and touches none.
+func TestNoRoomStandsAmongTouchedSessions(t *testing.T) {
+	touch := func(id proto.SessionID) []byte { return proto.AppendInt32(proto.AppendInt64(nil, int64(id)), 30_000) }
+	require.False(t, saysNoRoom(nil))
+	require.False(t, saysNoRoom([]byte{}))
+	require.False(t, saysNoRoom(append(touch(1), touch(256)...)))
+	require.True(t, saysNoRoom(noRoom[:]))
+	require.True(t, saysNoRoom(append(touch(7), noRoom[:]...)))
+	require.True(t, saysNoRoom(append(noRoom[:], touch(-1)...)))
+	require.False(t, saysNoRoom(noRoom[1:]), "not a whole entry")
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -169,27 +170,40 @@ func (c *chaos) finishIfOpen(one *client) {
 	one.session.Close()
 }
 
-// lookBack ends half of the sessions and reads everything once more.
-func (c *chaos) lookBack(first *client, clients []*client) *history.History {
-	for _, one := range clients[:len(clients)/2] {
+// lookBack ends half of the sessions, reads everything once more, and ends the others before the trees are compared: nobody uses
+// them then, and a session that expires in the middle is a difference.
+func (c *chaos) lookBack(last *client, clients []*client) *history.History {
+	half := len(clients) / 2
+	for _, one := range clients[:half] {
 		c.settled(one)
 		c.finish(one.session, wire.CloseSession())
 	}
+	var reads []wire.Request
 	for _, one := range clients {
 		for _, path := range one.mine {
-			c.finish(first.session, wire.Exists(path, false))
+			reads = append(reads, wire.Exists(path, false))
 		}
 	}
 	for i := range registers {
-		c.finish(first.session, wire.Sync("/"), wire.GetData(registerPath(i), false))
+		reads = append(reads, wire.Sync("/"), wire.GetData(registerPath(i), false))
 	}
+	for some := range slices.Chunk(reads, 200) {
+		for _, one := range clients[half:] {
+			c.settled(one)
+		}
+		c.finish(last.session, some...)
+	}
+	for _, one := range clients[half:] {
+		c.settled(one)
+		c.finish(one.session, wire.CloseSession())
+	}
+	c.finish(last.session, wire.CloseSession())
 	c.same()
-	c.finish(first.session, wire.CloseSession())
 	for _, one := range clients {
 		one.session.Close()
 	}
-	first.session.Close()
-	return first.recorder.History()
+	last.session.Close()
+	return last.recorder.History()
 }
 
 // settled makes sure that a client has a connection that works.
