@@ -17,8 +17,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// startTimeout bounds the wait for a server that was started, on a machine that is busy.
-const startTimeout = 60 * time.Second
+// startTimeout bounds the wait for a server that was started. On a machine that does much else a JVM alone takes a minute.
+const startTimeout = 3 * time.Minute
 
 // stopTimeout is how long a server may take to end in order.
 const stopTimeout = 20 * time.Second
