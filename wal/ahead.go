@@ -14,13 +14,15 @@ import (
 // zeroChunkMin: an Append or fdatasync that comes in between waits for one chunk at most, and a
 // server that is not used does not fill its disk with zeros.
 const (
-	zeroChunk    = 1 << 20
+	zeroChunk    = 256 << 10
 	zeroChunkMin = 64 << 10
 )
 
 // ahead writes zeros into files before records need the blocks: into the current file, as far
-// ahead of the records as they are from its beginning, at least zeroChunkMin and at most
-// PreallocSize; and, once the current file is in use, into the next one, up to PreallocSize.
+// ahead of the records as they are from its beginning, at least zeroChunkMin and at most a quarter
+// of PreallocSize; and, once the current file is in use, into the next one, as far as the records
+// of the current one, up to PreallocSize. So the zeros of a file take their turn at the disk as
+// slowly as its records come, and no request meets a burst of them.
 //
 // A file is extended, which is to say written beyond extent.written, by one at a time: this
 // goroutine, or Append after it has acquired it. Without preallocation there is no goroutine.
@@ -98,7 +100,7 @@ func (a *ahead) work() *extent {
 	if x := a.mu.current; x != nil && x != a.mu.held && x.written.Load() < target(x.end.Load(), size) {
 		return x
 	}
-	if x := a.mu.next; x != nil && x.written.Load() < headerSize+size {
+	if x := a.mu.next; x != nil && a.mu.current != nil && x.written.Load() < min(a.mu.current.end.Load(), headerSize+size) {
 		return x
 	}
 	return nil
@@ -106,7 +108,7 @@ func (a *ahead) work() *extent {
 
 // target returns how far a file whose records end at end is to be written.
 func target(end, preallocSize int64) int64 {
-	return end + min(max(end, zeroChunkMin), preallocSize)
+	return end + min(max(end, zeroChunkMin), max(preallocSize/4, zeroChunkMin))
 }
 
 // wantsNext reports whether the next file should be begun. Requires mu.
