@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -46,7 +47,13 @@ func AppendMessage(b []byte, m *zab.Message) []byte {
 	case zab.Inform:
 		return appendTxns(b, proto.PacketInform, m.Txns)
 	case zab.NewLeader:
-		return appendData(b, proto.PacketNewLeader, m.Zxid, m.Config)
+		return appendData(b, proto.PacketNewLeader, m.Zxid, configurations(m))
+	case zab.Activate:
+		b = proto.AppendInt32(appendHead(b, proto.PacketCommitAndActivate, m.Zxid), 8)
+		return proto.AppendInt32(proto.AppendInt64(b, int64(m.Leader)), -1)
+	case zab.InformActive:
+		data := append(proto.AppendInt64(nil, int64(m.Leader)), m.Txns[0].Payload...)
+		return appendData(b, proto.PacketInformAndActivate, m.Zxid, data)
 	case zab.HandOver:
 		b = proto.AppendInt32(appendHead(b, PacketHandOver, m.Zxid), 8)
 		return proto.AppendInt32(proto.AppendInt64(b, int64(m.Leader)), -1)
@@ -54,6 +61,19 @@ func AppendMessage(b []byte, m *zab.Message) []byte {
 		return appendPlain(b, plainTypes[m.Type], m.Zxid)
 	}
 	return b
+}
+
+// configurations is the data of NEWLEADER: the text of the last configuration in the history and, between Warren servers, behind a zero
+// byte that of the committed one, or nothing if they are the same.
+func configurations(m *zab.Message) []byte {
+	if m.Active == nil {
+		return m.Config
+	}
+	data := append(append(make([]byte, 0, len(m.Config)+1+len(m.Active)), m.Config...), 0)
+	if !bytes.Equal(m.Config, m.Active) {
+		data = append(data, m.Active...)
+	}
+	return data
 }
 
 // plainTypes are the packets that say everything with their zxid.
@@ -111,7 +131,7 @@ func trailer(data []byte, size int) (warren, blank bool) {
 
 // MessageOf makes a message for the core of the packets at the front of batch, which came on l, and returns how many it is made
 // of: consecutive PROPOSALs, or INFORMs, are one message. ok is false, and n 1, for a packet that is the host's alone: REQUEST,
-// REVALIDATE, COMMITANDACTIVATE, INFORMANDACTIVATE and unknown ones (the core should hear of them by Core.Heard). PING and SYNC
+// REVALIDATE and unknown ones (the core should hear of them by Core.Heard). PING and SYNC
 // are the core's and the host's: the one hears that the peer lives, the other has the touched sessions in the packet's Data, or
 // a client that waits.
 //
@@ -152,6 +172,17 @@ func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
 		m.Type = zab.Commit
 	case proto.PacketNewLeader:
 		m.Type, m.Epoch, m.Config = zab.NewLeader, p.Zxid.Epoch(), p.Data
+		if i := bytes.IndexByte(p.Data, 0); i >= 0 {
+			m.Config, m.Active = p.Data[:i:i], p.Data[i+1:]
+			if len(m.Active) == 0 {
+				m.Active = m.Config
+			}
+		}
+	case proto.PacketCommitAndActivate:
+		m.Type, m.Leader = zab.Activate, proto.ServerID(binary.BigEndian.Uint64(p.Data))
+	case proto.PacketInformAndActivate:
+		m.Type, m.Leader = zab.InformActive, proto.ServerID(binary.BigEndian.Uint64(p.Data))
+		m.Txns = []zab.Txn{{Zxid: p.Zxid, Payload: p.Data[8:]}}
 	case proto.PacketUpToDate:
 		m.Type = zab.UpToDate
 	case proto.PacketAck:

@@ -115,6 +115,8 @@ func TestCapturedMeanings(t *testing.T) {
 		"Q32b": {Type: zab.SyncReply},
 		"Q36":  {Type: zab.Ping, Zxid: z(0)},
 		"Q37b": {Type: zab.Ping, Zxid: z(9)},
+		"Q41":  {Type: zab.Activate, Zxid: z(0x12), Leader: 2},
+		"Q41b": {Type: zab.Activate, Zxid: z(0x1b), Leader: 1},
 	} {
 		var m zab.Message
 		_, ok := MessageOf(testLink(), []Packet{decodeWhole(t, packets[label])}, &m)
@@ -122,7 +124,7 @@ func TestCapturedMeanings(t *testing.T) {
 		want.From, want.To, want.Link = 7, 2, 5
 		require.Equal(t, want, m, label)
 	}
-	for _, label := range []string{"Q21", "Q32", "Q38", "Q38b", "Q40", "Q41"} {
+	for _, label := range []string{"Q21", "Q32", "Q38", "Q38b", "Q40"} {
 		var m zab.Message
 		n, ok := MessageOf(testLink(), []Packet{decodeWhole(t, packets[label])}, &m)
 		require.False(t, ok, label)
@@ -145,6 +147,8 @@ func TestTrailer(t *testing.T) {
 		{Type: zab.ObserverInfo, Warren: true},
 		{Type: zab.LeaderInfo, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Warren: true},
 		{Type: zab.HandOver, Leader: 3},
+		{Type: zab.NewLeader, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Config: []byte("a"), Active: []byte("a")},
+		{Type: zab.NewLeader, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Config: []byte("a"), Active: []byte("b")},
 	} {
 		want.From, want.To, want.Link = 7, 2, 5
 		b := AppendMessage(nil, &want)
@@ -155,7 +159,11 @@ func TestTrailer(t *testing.T) {
 		require.Equal(t, 1, n)
 		require.Equal(t, want, got)
 
-		if want.Type == zab.HandOver {
+		switch want.Type {
+		case zab.HandOver:
+			continue
+		case zab.NewLeader:
+			require.Equal(t, "a\x00", string(p.Data[:2]))
 			continue
 		}
 		plain := want
@@ -254,6 +262,24 @@ func TestNullAndEmpty(t *testing.T) {
 	}
 }
 
+// The commit of a reconfiguration, to an observer: the leader by it, and the txn as it was proposed. Source: quorum-protocol 16, row 42.
+func TestInformAndActivate(t *testing.T) {
+	z := proto.MakeZxid(1, 0x12)
+	body := &proto.SetDataTxn{Path: proto.Text("/zookeeper/config"), Data: []byte(ensembleText), Version: -1}
+	payload := body.AppendTo((&proto.TxnHeader{ClientID: 0x0100001c6e200002, Cxid: 1, Zxid: z, Time: 0x1a1fc9c7aa4, Type: proto.OpReconfig}).AppendTo(nil))
+	want := zab.Message{Type: zab.InformActive, From: 7, To: 2, Link: 5, Zxid: z, Leader: 2, Txns: []zab.Txn{{Zxid: z, Payload: payload}}}
+	b := AppendMessage(nil, &want)
+	const head = "000000130000000100000012" // and the size, which is that of the text here
+	require.Equal(t, head, hex.EncodeToString(b[:12]))
+	require.Equal(t, "00000000000000020100001c6e200002000000010000000100000012000001a1fc9c7aa400000010000000112f7a6f6f6b65657065722f636f6e666967",
+		hex.EncodeToString(b[16:77]))
+	var got zab.Message
+	n, ok := MessageOf(testLink(), []Packet{decodeWhole(t, b)}, &got)
+	require.True(t, ok)
+	require.Equal(t, 1, n)
+	require.Equal(t, want, got)
+}
+
 func TestChecks(t *testing.T) {
 	txn := func(z proto.Zxid, before int) []byte {
 		return (&proto.TxnHeader{Zxid: z}).AppendTo(make([]byte, before))
@@ -295,6 +321,8 @@ func FuzzPacket(f *testing.F) {
 	}
 	f.Add(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, Warren: true, Blank: true}))
 	f.Add(AppendMessage(nil, &zab.Message{Type: zab.HandOver, Leader: 1}))
+	f.Add(AppendMessage(nil, &zab.Message{Type: zab.NewLeader, Config: []byte("a"), Active: []byte("b")}))
+	f.Add(AppendMessage(nil, &zab.Message{Type: zab.InformActive, Txns: []zab.Txn{{Payload: make([]byte, proto.TxnHeaderSize)}}}))
 	link := testLink()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p Packet
