@@ -64,8 +64,12 @@ func (c *snapshotComparison) converse(out *bufio.Writer, left, right [][]*treeZn
 			depth++
 		case strings.HasPrefix(text, "/"):
 			c.printSubtree(out, text)
-		case err == nil && number >= 0 && number < depths:
-			c.printDepth(out, left, right, number)
+		case err == nil && (number < 0 || number >= depths):
+			fmt.Fprintf(out, "Depth must be in range [0, %d]\n", depths-1)
+			continue
+		case err == nil:
+			depth = number // the next one is this one again, as in ZooKeeper
+			c.printDepth(out, left, right, depth)
 		default:
 			fmt.Fprintf(out, "Input %s is not valid. Depth must be in range [0, %d]. Path must be an absolute path which starts with '/'.\n", text, depths-1)
 		}

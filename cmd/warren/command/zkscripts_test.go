@@ -234,13 +234,13 @@ func TestSnapshotComparerInteractive(t *testing.T) {
 	}
 	const thresholds = "Printing analysis for nodes difference larger than 5 bytes or node count difference larger than 1.\n"
 	require.True(t, strings.HasSuffix(out, "\n\nAll layers compared.\n"), out)
-	out, _, found = strings.Cut(out, prompt(1)+thresholds+"Analysis for depth 1\n")
-	require.True(t, found, "a number does not go on from there")
+	out, _, found = strings.Cut(out, prompt(4)+thresholds+"Analysis for depth 4\n")
+	require.True(t, found, "the depth of a number is the current one")
 	require.Equal(t, prompt(0)+thresholds+"Analysis for depth 0\nNode  found in both trees. Delta: 390 bytes, 26 descendants\n\n"+
 		prompt(1)+thresholds+"Analysis for node /seq\nFiltered right node /seq/item-0000000000 of size 1\n"+
 		"Filtered right node /seq/item-0000000002 of size 1\nFiltered right node /seq/item-0000000003 of size 1\n\n"+
 		prompt(1)+thresholds+"Input abc is not valid. Depth must be in range [0, 4]. Path must be an absolute path which starts with '/'.\n\n"+
-		prompt(1)+thresholds+"Input 9 is not valid. Depth must be in range [0, 4]. Path must be an absolute path which starts with '/'.\n\n"+
+		prompt(1)+thresholds+"Depth must be in range [0, 4]\n"+
 		prompt(1)+thresholds+"Analysis for depth 4\n"+
 		"Node /zookeeper/quota/qapp/zookeeper_limits found only in right tree. Descendant size: 55. Descendant count: 0\n"+
 		"Node /zookeeper/quota/qapp/zookeeper_stats found only in right tree. Descendant size: 15. Descendant count: 0\n\n", out)
