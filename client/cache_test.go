@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"testing"
 	"time"
 
@@ -35,7 +36,14 @@ func TestCacheFollowsSubtree(t *testing.T) {
 // requireFeed asserts that the changes of a quiet cache, applied in order, give what it shows.
 func requireFeed(t *testing.T, k *Cache) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	want := map[string]string{}
+	k.View(func(v View) {
+		for n := range v.All() {
+			want[n.Path] = string(n.Data)
+		}
+		require.Len(t, want, k.lenLocked())
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	got := map[string]string{}
 	for ch := range k.Changes(ctx) {
@@ -44,13 +52,11 @@ func requireFeed(t *testing.T, k *Cache) {
 		} else {
 			got[ch.Node.Path] = string(ch.Node.Data)
 		}
-	}
-	k.View(func(v View) {
-		require.Len(t, got, k.lenLocked())
-		for n := range v.All() {
-			require.Equal(t, string(n.Data), got[n.Path])
+		if maps.Equal(want, got) {
+			time.AfterFunc(50*time.Millisecond, cancel) // and nothing more
 		}
-	})
+	}
+	require.Equal(t, want, got)
 }
 
 func (k *Cache) lenLocked() int { return len(k.nodes) }

@@ -111,8 +111,10 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	requireNoSecret(t, "the error of a reload", err.Error())
 	g.Stop(bad)
 	for name, spoil := range map[string]func(c *config.Config){
-		"a wrong password of a key store":      func(c *config.Config) { c.TLS.KeyStore.Password = "wrongstore" },
-		"a key store that is not one":          func(c *config.Config) { c.TLS.KeyStore = config.Store{Location: g.file("key", bad, "pem"), Password: "changeit"} },
+		"a wrong password of a key store": func(c *config.Config) { c.TLS.KeyStore.Password = "wrongstore" },
+		"a key store that is not one": func(c *config.Config) {
+			c.TLS.KeyStore = config.Store{Location: g.file("key", bad, "pem"), Password: "changeit"}
+		},
 		"a JAAS file that cannot be read":      func(c *config.Config) { c.SASL.LoginConfig = g.file("broken", bad, "conf") },
 		"a JAAS file without a password":       func(c *config.Config) { c.QuorumAuth.LearnerLoginContext = "Server" },
 		"a JAAS file that asks for a Kerberos": func(c *config.Config) { c.QuorumAuth.ServerLoginContext = "Kerberos" },
