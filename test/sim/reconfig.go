@@ -221,7 +221,7 @@ func newestIn(history []zab.Txn, than *zab.Ensemble) *zab.Ensemble {
 	return nil
 }
 
-// order is a configuration at its place in the global order.
+// placed is a configuration at its place in the global order.
 type placed struct {
 	at int
 	e  *zab.Ensemble

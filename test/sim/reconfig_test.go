@@ -1,0 +1,112 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// changing is calm with servers 1 to 3 as voters and others that may join.
+func changing(t *testing.T, seed uint64) *Sim {
+	t.Helper()
+	s := New(Options{Seed: seed, Calm: true, Voters: 3, Reconfig: true}).Tracing()
+	require.Nil(t, s.Run())
+	s.until(t, "an ensemble", func() bool { return s.united() != nil })
+	s.written(t)
+	s.until(t, "everybody", func() bool { return s.united() != nil })
+	return s
+}
+
+// changed has a configuration committed, and waits until all servers have it.
+func (s *Sim) changed(t *testing.T, voters, observers []proto.ServerID) {
+	t.Helper()
+	leader := s.united()
+	e := ensemble(leader.core.NextZxid(), voters, observers, false)
+	require.True(t, leader.core.Ready(e), "%s", e.Text)
+	require.True(t, s.reconfigure(leader, e))
+	s.until(t, "the change", func() bool {
+		if s.united() == nil {
+			return false
+		}
+		for _, n := range s.nodes {
+			if active, _ := n.core.Ensembles(); active.Version != e.Version {
+				return false
+			}
+		}
+		return true
+	})
+	require.True(t, e.Votes(s.united().id))
+	s.written(t)
+	s.until(t, "everybody", func() bool { return s.united() != nil })
+	require.Nil(t, s.guard(s.checkAcked))
+}
+
+// An ensemble grows from three to four, shrinks to one, and every first server is replaced; one becomes an observer, and a voter again.
+func TestEnsembleGrowsAndShrinks(t *testing.T) {
+	for seed := uint64(1); seed <= 10; seed++ {
+		s := changing(t, seed)
+		s.changed(t, []proto.ServerID{1, 2, 3, 4}, nil)
+		s.changed(t, []proto.ServerID{2, 3, 4}, nil)
+		s.changed(t, []proto.ServerID{2, 4}, []proto.ServerID{3})
+		s.changed(t, []proto.ServerID{2, 3, 4}, []proto.ServerID{1})
+		s.changed(t, []proto.ServerID{4}, []proto.ServerID{1})
+	}
+}
+
+// A leader that is removed is succeeded at once, by a server that has the change: who asked for it is answered, and no tick passes that an
+// election would need. If the one that it has named dies, there is an election.
+func TestLeaderIsRemoved(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := changing(t, seed)
+		old, acked, begin := s.united(), s.Stats.Acked, s.now
+		var rest []proto.ServerID
+		for id := proto.ServerID(1); id <= 4; id++ {
+			if id != old.id {
+				rest = append(rest, id)
+			}
+		}
+		require.True(t, s.reconfigure(old, ensemble(old.core.NextZxid(), rest, nil, false)))
+		s.until(t, "the end of its leadership", func() bool { return old.status.State != zab.Leading })
+		require.Equal(t, acked+1, s.Stats.Acked)
+		if seed%2 == 0 {
+			s.written(t)
+			require.Less(t, s.now-begin, int64(5000), "seed %d: 5000 units are 50 ms; a tick is 1000", seed)
+			continue
+		}
+		s.node(rest[len(rest)-1]).crash() // the largest id is named
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// All servers lose power between the proposal of a change and the news of its commit: nobody goes on without what was acknowledged, and the
+// change is either in force everywhere or nowhere.
+func TestAllDieDuringChange(t *testing.T) {
+	kept := 0
+	for seed := uint64(1); seed <= 40; seed++ {
+		s := changing(t, seed)
+		leader := s.united()
+		e := ensemble(leader.core.NextZxid(), []proto.ServerID{3, 4}, nil, false)
+		require.True(t, s.reconfigure(leader, e))
+		end := s.now + int64(seed)*10
+		s.until(t, "the moment", func() bool { return s.now >= end })
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		for _, n := range s.nodes {
+			n.start()
+		}
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		require.Nil(t, s.guard(s.checkAcked))
+		if active, _ := s.united().core.Ensembles(); active.Version == e.Version {
+			kept++
+		}
+	}
+	require.NotZero(t, kept)
+	require.Less(t, kept, 40)
+}
