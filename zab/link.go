@@ -168,9 +168,14 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	}
 }
 
-// ahead reports whether a learner knows a later configuration than this server, if that leads, or can never come to know it.
+// ahead reports whether a learner knows a later configuration than this server, if that leads, or can never come to know it. The
+// first configuration is the same whatever its number: a leader that had numbered it, and was forgotten, may have told a learner.
 func (c *Core) ahead(l *link) bool {
-	return l.config > int64(c.active.Version) && (c.role == Leading || c.cfg.Roster == nil)
+	own, its := c.active.Version, proto.Zxid(l.config)
+	if c.cfg.Roster != nil && own != 0 && own.Counter() == 0 && its.Counter() == 0 {
+		return false
+	}
+	return its > own && (c.role == Leading || c.cfg.Roster == nil)
 }
 
 // forget takes back all that was counted for a voter: it has lost its disk.
