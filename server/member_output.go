@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"time"
 
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -48,9 +49,13 @@ func (m *member) drain() {
 			m.peers.Close(id)
 			m.forget(id)
 		}
-		if !m.again {
-			return
+		if m.again {
+			continue
 		}
+		if m.published.IsZero() {
+			m.publish(time.Now())
+		}
+		return
 	}
 }
 
@@ -81,6 +86,7 @@ func (m *member) send(messages []zab.Message) {
 		case zab.UpToDate: // from here on it answers every PING
 			m.lease.exchanges[l.ID] = &exchange{}
 			l.Send(msg)
+			m.published = time.Time{} // there is one more in sync
 		case zab.NewLeader:
 			if m.lease.offered == 0 {
 				m.lease.offered = m.srv.clock.now()
@@ -148,6 +154,7 @@ func (m *member) deliver(txns []zab.Txn) {
 func (m *member) forget(id zab.LinkID) {
 	delete(m.links, id)
 	delete(m.warren, id)
+	m.published = time.Time{}
 	delete(m.lease.exchanges, id)
 	if lead, ok := m.role.(*leading); ok {
 		lead.gone(id)
