@@ -229,11 +229,7 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 			if p.Type == proto.PacketPing {
 				m.pinged(l, p)
 			}
-			if m.role != nil {
-				m.role.packet(l, p)
-			} else if m.opening {
-				m.early = append(m.early, event{link: l, packets: batch[:1]})
-			}
+			m.forRole(l, batch[:1])
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			m.warren[l.ID] = msg.Warren
@@ -243,6 +239,18 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		} else {
 			m.core.Heard(l.ID)
 		}
+	}
+}
+
+// forRole gives a packet that is the host's affair to the role, or keeps it until there is one. A learner serves from UPTODATE on, a
+// leader of servers in Java only when its first txn is committed; and a learner in Java that misses the answer to one request answers
+// no client any more.
+func (m *member) forRole(l *peers.Link, packet []peers.Packet) {
+	switch {
+	case m.role != nil:
+		m.role.packet(l, &packet[0])
+	case m.opening || m.status.State == zab.Leading:
+		m.early = append(m.early, event{link: l, packets: packet})
 	}
 }
 
@@ -331,6 +339,7 @@ func (m *member) changed(st zab.Status) {
 	}
 	now := time.Now()
 	if old.State != st.State {
+		m.early = nil
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
 		m.lease.offered = 0

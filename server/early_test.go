@@ -1,0 +1,33 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The requests of a learner come as soon as it has UPTODATE. A leader of servers in Java serves only when its first txn is committed,
+// and none of them may be lost: a learner in Java would answer no client any more.
+func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
+	s, cfg, err := recovered(vfs.NewMem(), meta.NewMem(1))
+	require.NoError(t, err)
+	defer s.release()
+	m := s.member
+	m.core, err = zab.New(cfg)
+	require.NoError(t, err)
+	learner := &peers.Link{ID: 7, Peer: 2}
+	request := []peers.Packet{{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}}
+	m.forRole(learner, request)
+	require.Empty(t, m.early, "of a server that does not lead")
+	m.changed(zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: 1, Epoch: 4})
+	m.forRole(learner, request)
+	require.Len(t, m.early, 1)
+	m.changed(zab.Status{State: zab.Looking, Leader: -1})
+	require.Empty(t, m.early, "the leadership is over")
+}
