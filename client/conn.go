@@ -31,7 +31,8 @@ type conn struct {
 	in       frames
 	cfg      *config
 	watches  *watchSet
-	zxid     *atomic.Int64 // newest zxid of the session
+	zxid     *atomic.Int64 // newest zxid of the session in a reply
+	told     *atomic.Int64 // and in an event
 	onAuth   func(*authCall, proto.ErrCode) error
 	contact  contact
 	timeout  time.Duration

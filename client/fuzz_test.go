@@ -40,7 +40,7 @@ func FuzzServerBytes(f *testing.F) {
 		defer far.Close()
 		cn := newConn(near, newFrames(nil, cfg.replyMax), "fuzz", time.Now(), time.Second, &cfg)
 		cn.in.src = bytes.NewReader(stream)
-		cn.zxid = new(atomic.Int64)
+		cn.zxid, cn.told = new(atomic.Int64), new(atomic.Int64)
 		cn.watches = newWatchSet("/r")
 		cn.watches.remove = func(string) {}
 		cn.rearming = 1

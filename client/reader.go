@@ -79,6 +79,9 @@ func (cn *conn) notify(h *proto.ReplyHeader, body []byte) error {
 	if e.Type < proto.EventNodeCreated || e.Type > proto.EventNodeChildrenChanged {
 		return nil // of no watch; a newer server may know more
 	}
+	if int64(h.Zxid) > cn.told.Load() { // a server of ZooKeeper 3.8 says -1
+		cn.told.Store(int64(h.Zxid))
+	}
 	cn.watches.fire(EventType(e.Type), e.Path, h.Zxid)
 	return nil
 }

@@ -29,7 +29,10 @@ type session struct {
 	renewing context.CancelFunc
 	helpers  sync.WaitGroup // goroutines of a session: rebuild, search for a server with quorum
 
-	zxid atomic.Int64 // newest zxid seen; written by the reader
+	zxid atomic.Int64 // newest zxid seen in a reply; written by the reader
+	// told is the newest zxid seen in an event; written by the reader. The next server must have it, too. But watches are set again from
+	// zxid on: an event of told says nothing of other events of the same txn.
+	told atomic.Int64
 	now  atomic.Pointer[standing]
 	// better is a server with quorum, found while connected to one without; written by seekQuorum.
 	better atomic.Pointer[string]
@@ -156,7 +159,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.password = g.resp.Password
 	s.seenRW = s.seenRW || !g.resp.ReadOnly
 	cn := newConn(g.nc, g.in, g.addr, g.began, s.timeout, s.cfg)
-	cn.watches, cn.zxid, cn.onAuth = s.watches, &s.zxid, s.authReply
+	cn.watches, cn.zxid, cn.told, cn.onAuth = s.watches, &s.zxid, &s.told, s.authReply
 	_ = cn.moveDeadline(time.Now(), 0) // a server may be silent from the start; the reader moves it
 
 	s.mu.Lock()
