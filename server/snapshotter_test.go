@@ -32,5 +32,5 @@ func TestPurgeWithoutSnapshots(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(f.Sync(), f.Close()))
 	s.snapshotter.purge()
-	require.Equal(t, 1, logs.FilterMessage("purging snapshots").Len())
+	require.Positive(t, logs.FilterMessage("purging snapshots").Len(), "said by this purge, and maybe by the first of the server itself")
 }
