@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/sasl"
+	"github.com/seed94657493/warren/server/socket"
 )
 
 // conn is one client connection.
@@ -58,10 +59,7 @@ type conn struct {
 	shareBegan    int64 // when it was its turn, or it began without one, ns on the server's clock
 
 	// Owned by whoever has set mu.out.writing.
-	nowFunc func(fd uintptr) bool
-	nowBuf  []byte
-	nowN    int
-	nowErr  error
+	now socket.Writer
 
 	// Guarded by store.watchMu.
 	watcher     datatree.WatcherID // 0 before the first watch
@@ -99,13 +97,8 @@ const readsPerLock = 256
 
 func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, established: time.Now(), resume: make(chan struct{}, 1)}
-	c.readFunc, c.nowFunc = c.tryRead, c.tryWrite
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		if raw, err := tcp.SyscallConn(); err == nil {
-			c.raw = raw
-		}
-		_ = tcp.SetNoDelay(true)
-	}
+	c.readFunc = c.tryRead
+	c.raw = socket.Raw(nc)
 	if addr, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
 		c.remote = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 	}

@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/binary"
-	"syscall"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
@@ -207,31 +206,7 @@ func (c *conn) writeNow(b []byte) (int, error) {
 	if c.raw == nil || c.secure != nil {
 		return 0, nil // not a plain socket: drain may wait for it
 	}
-	c.nowBuf, c.nowN, c.nowErr = b, 0, nil
-	err := c.raw.Write(c.nowFunc)
-	c.nowBuf = nil
-	if err == nil {
-		err = c.nowErr
-	}
-	return c.nowN, err
-}
-
-// tryWrite is c.nowFunc: it never asks to be called again when the socket is ready.
-func (c *conn) tryWrite(fd uintptr) bool {
-	for c.nowN < len(c.nowBuf) {
-		n, err := syscall.Write(int(fd), c.nowBuf[c.nowN:])
-		switch {
-		case err == syscall.EINTR:
-		case err == syscall.EAGAIN:
-			return true
-		case err != nil:
-			c.nowErr = err
-			return true
-		default:
-			c.nowN += n
-		}
-	}
-	return true
+	return c.now.WriteNow(c.raw, b)
 }
 
 // countUndelivered keeps undelivered, and reports false if the client has to go: it takes too little of too much, while all together take

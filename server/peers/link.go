@@ -8,9 +8,11 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/socket"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -27,8 +29,9 @@ type Link struct {
 	since  time.Time
 	stats  linkStats
 
-	direct *directSocket // nil if nc is no plain socket
-	spare  []piece       // of FlushNow, for reuse; guarded by mu.direct
+	raw   syscall.RawConn // nil if nc is no plain socket
+	now   socket.Writer   // of FlushNow, guarded by mu.direct
+	spare []piece         // of FlushNow, for reuse; guarded by mu.direct
 
 	wake chan struct{} // capacity 1: the writer has something to do
 	done chan struct{} // closed when the writer has ended
@@ -176,7 +179,7 @@ func (l *Link) FlushNow() {
 	b := l.mu.queue[0].bytes
 	l.mu.queue, l.spare = l.spare[:0], l.mu.queue
 	l.mu.Unlock()
-	n, err := l.direct.write(b)
+	n, err := l.now.WriteNow(l.raw, b)
 	l.stats.bytesOut.Add(uint64(n))
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,7 +201,7 @@ func (l *Link) FlushNow() {
 
 // writable reports whether FlushNow may write. REQUIRES: l.mu.
 func (l *Link) writable() bool {
-	return l.direct != nil && l.mu.state == linkOpen && !l.mu.busy &&
+	return l.raw != nil && l.mu.state == linkOpen && !l.mu.busy &&
 		len(l.mu.queue) == 1 && l.mu.queue[0].stream == nil && len(l.mu.queue[0].bytes) <= directMax
 }
 

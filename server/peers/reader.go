@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/socket"
 )
 
 // firstPacketMax bounds the data with which a learner introduces itself.
@@ -36,7 +37,7 @@ func (p *Peers) admit(nc net.Conn) {
 	}
 	l := newLink(p, id, peer)
 	l.nc = nc
-	l.direct = newDirectSocket(nc)
+	l.raw = socket.Raw(nc)
 	if !p.adopt(l) {
 		p.untrack(nc)
 		p.cfg.Handler.Closed(id)
@@ -99,7 +100,7 @@ func (p *Peers) connect(l *Link, dial func() (net.Conn, error)) {
 	dead := l.mu.state == linkDead
 	if !dead {
 		l.nc = nc
-		l.direct = newDirectSocket(nc)
+		l.raw = socket.Raw(nc)
 	}
 	l.mu.Unlock()
 	if dead || !p.start(l.write) {

@@ -60,15 +60,15 @@ func (l *Link) put(p *piece) error {
 	if p.stream != nil {
 		stream := p.stream
 		*p = piece{}
-		w := bufio.NewWriterSize(socket{l}, streamBuffer)
+		w := bufio.NewWriterSize(timedWriter{l}, streamBuffer)
 		if err := stream(w); err != nil {
 			return err
 		}
 		defer l.written(streamBuffer)
 		return w.Flush()
 	}
-	n, err := socket{l}.Write(p.bytes)
-	if l.direct != nil {
+	n, err := timedWriter{l}.Write(p.bytes)
+	if l.raw != nil {
 		_ = l.nc.SetWriteDeadline(time.Time{}) // for FlushNow
 	}
 	l.written(n)
@@ -91,17 +91,17 @@ func (l *Link) finish() {
 	l.abort(nil)
 }
 
-// socket writes to the connection of a link, each part with its own deadline.
-type socket struct{ l *Link }
+// timedWriter writes to the connection of a link, each part with its own deadline.
+type timedWriter struct{ l *Link }
 
 // Write writes all of b.
-func (s socket) Write(b []byte) (n int, err error) {
+func (w timedWriter) Write(b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var m int
-		_ = s.l.nc.SetWriteDeadline(time.Now().Add(s.l.p.cfg.Timeouts.Write))
-		m, err = s.l.nc.Write(b[n:min(len(b), n+writeMax)])
+		_ = w.l.nc.SetWriteDeadline(time.Now().Add(w.l.p.cfg.Timeouts.Write))
+		m, err = w.l.nc.Write(b[n:min(len(b), n+writeMax)])
 		n += m
-		s.l.stats.bytesOut.Add(uint64(m))
+		w.l.stats.bytesOut.Add(uint64(m))
 	}
 	return n, err
 }

@@ -1,0 +1,71 @@
+package socket
+
+import (
+	"bytes"
+	"crypto/rand"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pair returns the two ends of a connection.
+func pair(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	near, err = net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	far, err = l.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { near.Close(); far.Close() })
+	return near, far
+}
+
+func TestWriteNowNeverWaits(t *testing.T) {
+	near, far := pair(t)
+	var w Writer
+	sent := make([]byte, 16<<20) // more than any socket buffers
+	_, _ = rand.Read(sent)
+	n, err := w.WriteNow(Raw(near), sent)
+	require.NoError(t, err)
+	require.Positive(t, n)
+	require.Less(t, n, len(sent))
+	for { // the kernel may have moved some of it to the other end meanwhile
+		more, err := w.WriteNow(Raw(near), sent[n:])
+		require.NoError(t, err)
+		if n += more; more == 0 {
+			break
+		}
+	}
+	got := make([]byte, n)
+	_, err = io.ReadFull(far, got)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(sent[:n], got))
+}
+
+func TestWriteNowFails(t *testing.T) {
+	near, _ := pair(t)
+	raw := Raw(near)
+	require.NoError(t, near.Close())
+	var w Writer
+	_, err := w.WriteNow(raw, []byte("x"))
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestRawOfNoSocket(t *testing.T) {
+	a, b := net.Pipe()
+	defer a.Close()
+	defer b.Close()
+	require.Nil(t, Raw(a))
+}
+
+func TestWriteNowDoesNotAllocate(t *testing.T) {
+	near, far := pair(t)
+	go func() { _, _ = io.Copy(io.Discard, far) }()
+	var w Writer
+	raw, b := Raw(near), []byte("ping")
+	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = w.WriteNow(raw, b) }))
+}
