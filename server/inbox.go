@@ -11,7 +11,7 @@ type inbox[T any] struct {
 		items  []T
 		closed bool
 	}
-	// wake holds a token whenever items is not empty or the inbox is closed.
+	// wake holds a token whenever the inbox is closed or has items, and nobody who has added one is about to take it.
 	wake chan struct{}
 }
 
@@ -19,31 +19,35 @@ func newInbox[T any]() *inbox[T] { return &inbox[T]{wake: make(chan struct{}, 1)
 
 // put adds v and reports false if the inbox is closed.
 func (q *inbox[T]) put(v T) bool {
-	if !q.add(v) {
-		return false
+	first, open := q.enter(v)
+	if first {
+		q.signal()
 	}
-	q.signal()
-	return true
+	return open
 }
 
-// add is put by somebody who sees to it that v is taken: it does not wake the consumer.
+// add is put by somebody who sees to it afterwards that everything is taken, or calls signal: it does not wake the consumer.
 func (q *inbox[T]) add(v T) bool {
+	_, open := q.enter(v)
+	return open
+}
+
+// enter adds v, and reports whether it is the first since the consumer took the rest.
+func (q *inbox[T]) enter(v T) (first, open bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed {
-		return false
+		return false, false
 	}
 	q.mu.items = append(q.mu.items, v)
-	return true
+	return len(q.mu.items) == 1, true
 }
 
 // signal wakes the consumer, if it does not know yet.
 func (q *inbox[T]) signal() {
-	if len(q.wake) == 0 {
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
+	select {
+	case q.wake <- struct{}{}:
+	default:
 	}
 }
 
