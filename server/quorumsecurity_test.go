@@ -190,6 +190,7 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 			one, two := bad%members+1, (bad+1)%members+1
 			leader, err := g.Leader(g.within())
 			require.NoError(t, err)
+			require.NoError(t, g.WaitServing(g.within(), one, two))
 			g.put(one, "/before")
 			epoch, auth := g.Server(one).Status().Epoch, g.cfgs[bad].QuorumAuth
 			g.logs.TakeAll()
