@@ -89,7 +89,7 @@ func (c *Client) Close() error { return c.stop(true) }
 // Detach closes the client but leaves the session to whoever resumes it in time (WithResume).
 func (c *Client) Detach() Resume {
 	_ = c.stop(false)
-	return Resume{SessionID: c.s.id, Password: c.s.password, Zxid: Zxid(c.s.zxid.Load())}
+	return Resume{SessionID: c.s.id, Password: c.s.password, Zxid: c.LastZxid()}
 }
 
 func (c *Client) stop(endSession bool) (err error) {
@@ -150,8 +150,8 @@ func (c *Client) Session() (SessionID, time.Duration) {
 	return st.SessionID, st.Timeout
 }
 
-// LastZxid returns the newest zxid that the session has seen.
-func (c *Client) LastZxid() Zxid { return Zxid(c.s.zxid.Load()) }
+// LastZxid returns the newest zxid that the session has seen, in a reply or in an event.
+func (c *Client) LastZxid() Zxid { return c.s.lastZxid() }
 
 // AddAuth adds an identity to the session, on this connection and all that follow. ErrAuthFailed means that the server refused it; the
 // server also ends the connection then, but not the session.

@@ -261,6 +261,7 @@ func (c *fakeConn) setWatches(op proto.OpCode, body []byte) proto.ErrCode {
 		}
 		w.RelativeZxid, w.DataWatches, w.ExistWatches, w.ChildWatches = s.RelativeZxid, s.DataWatches, s.ExistWatches, s.ChildWatches
 	}
+	f.relative = w.RelativeZxid
 	for _, p := range w.DataWatches {
 		c.rearm(p.String(), c.data, func(n fakeNode) bool { return n.stat.Mzxid > w.RelativeZxid }, proto.EventNodeDataChanged)
 	}

@@ -29,6 +29,8 @@ type fake struct {
 	onRequest  func(op proto.OpCode, n int) (ok bool) // n counts requests of the connection; false cuts it before the answer
 	loseReply  func(op proto.OpCode) bool             // true cuts the connection instead of the answer
 	rearms     []proto.OpCode                         // setWatches and setWatches2 that came
+	relative   proto.Zxid                             // of the last of them
+	seen       proto.Zxid                             // what the last client to connect had seen
 	closed     bool
 }
 
@@ -191,6 +193,7 @@ func (c *fakeConn) greet(hello []byte) bool {
 	f := c.f
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.seen = req.LastZxidSeen
 	if req.LastZxidSeen > f.zxid || f.isReadOnly && !req.ReadOnly {
 		return false
 	}

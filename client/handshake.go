@@ -61,7 +61,7 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 	}
 	g := &greeted{nc: nc, addr: e.addr, began: time.Now(), in: newFrames(nc, s.cfg.replyMax)}
 	asked := s.id
-	req := proto.ConnectRequest{LastZxidSeen: Zxid(max(s.zxid.Load(), s.told.Load())), TimeOut: int32(s.cfg.sessionTimeout.Milliseconds()),
+	req := proto.ConnectRequest{LastZxidSeen: s.lastZxid(), TimeOut: int32(s.cfg.sessionTimeout.Milliseconds()),
 		SessionID: asked, Password: s.password[:], ReadOnly: s.cfg.readOnly, HasReadOnly: true}
 	if _, err := nc.Write(endFrame(req.AppendTo(beginFrame(nil)), 0)); err != nil {
 		return nil, fmt.Errorf("client: greet %s: %w", e.addr, err)

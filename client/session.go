@@ -42,6 +42,9 @@ type session struct {
 	lostTimer   *time.Timer
 }
 
+// lastZxid is what a server must have to serve the session.
+func (s *session) lastZxid() Zxid { return Zxid(max(s.zxid.Load(), s.told.Load())) }
+
 // publish makes a new standing, unless the last one is final. REQUIRES: mu is not held.
 func (s *session) publish(next standing) {
 	s.mu.Lock()

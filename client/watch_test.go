@@ -147,6 +147,37 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 	f.with(func() { require.Equal(t, []proto.OpCode{proto.OpSetWatches2}, f.rearms) })
 }
 
+// What an event has told is seen. But watches are set again from the last reply on, since there may have been other events of the same
+// txn that were lost.
+func TestEventsAreSeen(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 10*time.Second)
+	w, err := c.Watch(ctx, "/", WatchNode)
+	require.NoError(t, err)
+	replied := c.LastZxid()
+	told := replied + 7
+	turn := states(t, c)
+	f.with(func() {
+		f.zxid = told
+		for fc := range f.conns {
+			fc.notify(proto.EventNodeDataChanged, "/", told)
+		}
+	})
+	require.Equal(t, told, next(t, w).Zxid)
+	require.Equal(t, told, c.LastZxid())
+	f.cutAll()
+	until(t, turn, Disconnected)
+	until(t, turn, Connected)
+	_, _, err = c.Get(ctx, "/") // behind setWatches
+	require.NoError(t, err)
+	f.with(func() {
+		require.Equal(t, told, f.seen)
+		require.Equal(t, replied, f.relative)
+	})
+	require.Equal(t, told, c.Detach().Zxid)
+}
+
 func TestOverflowIsSaid(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithWatchQueue(3))
