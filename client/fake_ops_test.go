@@ -75,6 +75,7 @@ func (c *fakeConn) execute(op proto.OpCode, body []byte) ([]byte, proto.ErrCode)
 		return resp.AppendTo(nil), proto.OK
 	case proto.OpRemoveWatches:
 		path := r.Text().String()
+		f.removals = append(f.removals, path)
 		had := c.data[path] || c.child[path] || c.persist[path] || c.below[path]
 		for _, m := range []map[string]bool{c.data, c.child, c.persist, c.below} {
 			delete(m, path)

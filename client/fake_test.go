@@ -31,6 +31,7 @@ type fake struct {
 	rearms     []proto.OpCode                         // setWatches and setWatches2 that came
 	relative   proto.Zxid                             // of the last of them
 	seen       proto.Zxid                             // what the last client to connect had seen
+	removals   []string                               // paths of removeWatches that came
 	closed     bool
 }
 

@@ -42,7 +42,7 @@ func FuzzServerBytes(f *testing.F) {
 		cn.in.src = bytes.NewReader(stream)
 		cn.zxid, cn.told = new(atomic.Int64), new(atomic.Int64)
 		cn.watches = newWatchSet("/r")
-		cn.watches.remove = func(string) {}
+		cn.watches.remove = func(string) bool { return true }
 		cn.rearming = 1
 		cn.onAuth = func(*authCall, proto.ErrCode) error { return nil }
 		cn.auths = []*authCall{{}}

@@ -11,6 +11,7 @@ const rearmBytes = 128 << 10
 func (s *watchSet) rearm(seen Zxid) (frames []byte, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.residue) // it went with the old connection
 	var lists [watchRecursive + 1][]proto.Text
 	size := 0
 	flush := func() {

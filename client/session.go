@@ -182,6 +182,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	isNew := id != s.id
 	s.id = id
 	s.connected(cn, standing{StateChange: StateChange{State: state, SessionID: id, Timeout: s.timeout, Server: g.addr}, session: session, conn: cn})
+	s.watches.connected()
 	if isNew && session > 1 && s.rebuild != nil {
 		s.renew(ctx)
 	}

@@ -17,6 +17,15 @@ const (
 
 func (k watchKind) isOneShot() bool { return k <= watchChild }
 
+// table is the kind that stands for k on the server, where one connection has a path only once in each table: exists and getData
+// share one.
+func (k watchKind) table() watchKind {
+	if k == watchExist {
+		return watchData
+	}
+	return k
+}
+
 // takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source: client-protocol section 9.4.
 func (k watchKind) takes(t EventType) bool {
 	switch k {

@@ -315,7 +315,7 @@ func TestChannelOfAOneShotWatch(t *testing.T) {
 		for _, isEarly := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/early=%v", e.name, isEarly), func(t *testing.T) {
 				s := newWatchSet("")
-				s.remove = func(string) {}
+				s.remove = func(string) bool { return true }
 				w := s.add("/a", watchData, nil, false)
 				s.activate(w)
 				var early <-chan Event

@@ -106,17 +106,18 @@ func (c *Client) watchFor(ctx, life context.Context, path string, mode WatchMode
 	return w, nil
 }
 
-// removeQuietly asks the server to forget the watches of a path, given as the server knows it, without waiting. Without a connection
-// there is nothing to forget.
-func (c *Client) removeQuietly(path string) {
+// removeQuietly asks the server to forget the watches of a path, given as the server knows it, without waiting. It returns false without
+// a connection.
+func (c *Client) removeQuietly(path string) bool {
 	st := c.s.now.Load()
 	if st.conn == nil {
-		return
+		return false
 	}
 	cl := c.newCall(proto.OpRemoveWatches, path)
 	cl.chroot, cl.version = "", int32(proto.WatcherAny)
 	cl.state.Store(callAbandoned)
 	st.conn.pushQuietly(cl)
+	return true
 }
 
 // HasWatch asks the server whether this connection has a watch on the path.

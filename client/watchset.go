@@ -14,17 +14,18 @@ import (
 // removed from the server under mu: a request that sets a new one is pushed later than the removal.
 type watchSet struct {
 	chroot string
-	remove func(path string) // queues removeWatches(any), or does nothing without a connection; called under mu
-	onFire func(Event)       // hook, may be nil; called without mu
+	remove func(path string) bool // queues removeWatches(any), or returns false without a connection; called under mu
+	onFire func(Event)            // hook, may be nil; called without mu
 
 	mu        sync.Mutex
 	paths     map[string]*Watch // a list by Watch.next
 	recursive int               // active recursive watches
+	residue   map[string]bool   // paths of which the server has a watch that nobody here wants, beside others that are wanted
 	err       error             // why no watch can be added any more
 }
 
 func newWatchSet(chroot string) *watchSet {
-	return &watchSet{chroot: chroot, paths: map[string]*Watch{}}
+	return &watchSet{chroot: chroot, paths: map[string]*Watch{}, residue: map[string]bool{}}
 }
 
 // add registers a watch that the server does not have yet. path is the caller's; to may be nil for a one-shot watch.
@@ -63,7 +64,8 @@ func (s *watchSet) activateAs(w *Watch, kind watchKind) {
 	switch {
 	case w.isActive:
 	case w.isOver: // its owner left between the request and the reply
-		s.forget(w.path)
+		s.forget(w)
+		s.settle(w.path)
 	default:
 		w.isActive = true
 		if kind == watchRecursive {
@@ -72,23 +74,45 @@ func (s *watchSet) activateAs(w *Watch, kind watchKind) {
 	}
 }
 
-// drop ends a watch without an event; onServer asks to remove it there too if it was the last of its path.
+// drop ends a watch without an event; onServer asks to remove it there too, once no other of its path is left. Of one that is over
+// there is nothing to remove: it has fired, or went with its session, or was dropped before.
 func (s *watchSet) drop(w *Watch, onServer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !w.isOver {
-		s.unlink(w)
-		s.end(w, nil)
+	if w.isOver {
+		return
 	}
+	s.unlink(w)
+	s.end(w, nil)
 	if onServer {
-		s.forget(w.path)
+		s.forget(w)
+	}
+	s.settle(w.path)
+}
+
+// forget notes that the server has a watch that nobody wants, unless another one here rests on it. REQUIRES: mu.
+func (s *watchSet) forget(w *Watch) {
+	for other := s.paths[w.path]; other != nil; other = other.next {
+		if other.kind.table() == w.kind.table() {
+			return
+		}
+	}
+	s.residue[w.path] = true
+}
+
+// settle removes from the server what is left there of a path that nobody watches any more. REQUIRES: mu.
+func (s *watchSet) settle(path string) {
+	if s.residue[path] && s.paths[path] == nil && s.err == nil && s.remove(path) {
+		delete(s.residue, path)
 	}
 }
 
-// forget removes a path from the server if nobody watches it. REQUIRES: mu.
-func (s *watchSet) forget(path string) {
-	if s.paths[path] == nil && s.err == nil {
-		s.remove(path)
+// connected settles what was dropped after the watches were set again and before calls could be pushed on the new connection.
+func (s *watchSet) connected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for path := range s.residue {
+		s.settle(path)
 	}
 }
 
@@ -177,6 +201,7 @@ func (s *watchSet) fire(t EventType, path []byte, zxid Zxid) {
 		}
 		w = next
 	}
+	s.settle(full)
 	if s.recursive > 0 && t != NodeChildrenChanged {
 		s.fireAbove(full, e)
 	}

@@ -1,0 +1,104 @@
+package client
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// removalsOf returns the paths that a fake was asked to remove watches from, once everything before has been answered.
+func removalsOf(t *testing.T, f *fake, c *Client) (paths []string) {
+	t.Helper()
+	require.NoError(t, c.Sync(within(t, 10*time.Second), "/"))
+	f.with(func() { paths, f.removals = f.removals, nil })
+	return paths
+}
+
+// What the server still has of a path is removed when nobody wants it any more, and nothing is removed that is gone there anyway.
+func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
+	f := newFake(t)
+	c := dial(t, f.addr())
+	ctx := within(t, 20*time.Second)
+	change := func() {
+		_, err := c.Set(ctx, "/n", nil, AnyVersion)
+		require.NoError(t, err)
+	}
+	get := func() *Watch {
+		_, _, w, err := c.GetW(ctx, "/n")
+		require.NoError(t, err)
+		return w
+	}
+	persistent := func() *Watch {
+		w, err := c.Watch(ctx, "/n", WatchNode)
+		require.NoError(t, err)
+		return w
+	}
+	_, err := c.Create(ctx, "/n", nil, Persistent)
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		name string
+		do   func()
+		want []string
+	}{
+		{"one that has fired", func() { w := get(); change(); w.Close() }, nil},
+		{"one that has not", func() { get().Close() }, []string{"/n"}},
+		{"one that is closed twice", func() { w := get(); w.Close(); w.Close() }, []string{"/n"}},
+		{"another of its kind is left", func() { other := get(); get().Close(); change(); other.Close() }, nil},
+		{"exists and getData are of one kind", func() {
+			_, _, w, err := c.ExistsW(ctx, "/n")
+			require.NoError(t, err)
+			other := get()
+			w.Close()
+			change()
+			other.Close()
+		}, nil},
+		{"another of another kind fires later", func() { other, w := get(), persistent(); w.Close(); change(); other.Close() }, []string{"/n"}},
+		{"another of another kind is closed later", func() { other, w := get(), persistent(); w.Close(); other.Close() }, []string{"/n"}},
+		{"the connection is lost in between", func() {
+			other, w := get(), persistent()
+			w.Close()
+			f.cutAll()
+			require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
+			change()
+			other.Close()
+		}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.do()
+			require.Equal(t, tt.want, removalsOf(t, f, c))
+			has, err := c.HasWatch(ctx, "/n", proto.WatcherAny)
+			require.NoError(t, err)
+			require.False(t, has)
+		})
+	}
+}
+
+// A watch that is dropped after the watches were set on a new connection, and before anything can be asked there, is removed as soon as
+// that is possible.
+func TestWatchDroppedDuringAReconnectIsRemoved(t *testing.T) {
+	s := newWatchSet("")
+	var removed []string
+	isConnected := true
+	s.remove = func(path string) bool {
+		if isConnected {
+			removed = append(removed, path)
+		}
+		return isConnected
+	}
+	w := s.add("/p", watchPersistent, newEventQueue(1), false)
+	s.activate(w)
+	isConnected = false
+	_, n := s.rearm(0)
+	require.Equal(t, 1, n)
+	w.Close()
+	require.Empty(t, removed)
+	isConnected = true
+	s.connected()
+	require.Equal(t, []string{"/p"}, removed)
+	s.connected()
+	require.Len(t, removed, 1)
+}
