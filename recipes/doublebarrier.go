@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -8,9 +9,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed94657493/warren/client"
 )
+
+// lastMoment is how long those who find enough processes inside of a double barrier leave it to the last of them to say so.
+const lastMoment = 250 * time.Millisecond
 
 // DoubleBarrier lets processes begin and end a computation together: the double barrier of the paper.
 //
@@ -28,6 +33,7 @@ type DoubleBarrier struct {
 	own  string
 	size int
 	options
+	hasPath bool // the path has been there
 }
 
 // NewDoubleBarrier returns the double barrier at a path for size processes. It panics if size is below one.
@@ -35,7 +41,7 @@ func NewDoubleBarrier(c *client.Client, path string, size int, options ...Option
 	if size < 1 {
 		panic(fmt.Sprintf("recipes: double barrier of %d at %s", size, path))
 	}
-	return &DoubleBarrier{c, path, childOf(path, newID()), size, newOptions(options)}
+	return &DoubleBarrier{c: c, path: path, own: childOf(path, newID()), size: size, options: newOptions(options)}
 }
 
 // newID returns a random UUID in its canonical form.
@@ -49,14 +55,71 @@ func newID() string {
 
 // Enter waits until size processes have entered, or ctx ends. If it fails, the process has not entered.
 func (b *DoubleBarrier) Enter(ctx context.Context) error {
-	err := b.join(ctx)
+	s, err := b.arrive(ctx)
+	if err != nil {
+		if err = b.join(ctx); err == nil {
+			s, err = b.look(ctx)
+		}
+	}
 	if err == nil {
-		err = b.awaitReady(ctx)
+		err = b.awaitReady(ctx, s)
 	}
 	if err != nil {
 		_ = b.c.DeleteSurely(ctx, b.own) // goes on in the background if ctx has ended
 	}
 	return err
+}
+
+// sight is what a process has seen of a barrier after its own znode was there.
+type sight struct {
+	isReady bool
+	watch   *client.Watch // of ready; nil if there is nothing to wait for
+	inside  int           // how many processes, the own one included; counts ready, too, if that has come in between
+	isLast  bool          // the own znode is the last that has come or gone
+}
+
+// arrive creates the own znode and looks, all in one go: a server answers a session in the order of its requests. What goes wrong is for
+// join to find out. The first time the path is created, too; it mostly exists when others are faster.
+func (b *DoubleBarrier) arrive(ctx context.Context) (sight, error) {
+	do, acl := b.c.Async(), client.WithACL(b.acl...)
+	if !b.hasPath {
+		do.Create(ctx, b.path, nil, client.Container, acl)
+	}
+	created := do.Create(ctx, b.own, b.data, client.Ephemeral, acl)
+	s, at, err := b.count(ctx)
+	own, createErr := created.Wait(ctx)
+	if err = cmp.Or(createErr, err); err != nil {
+		if s.watch != nil {
+			s.watch.Close()
+		}
+		return sight{}, err
+	}
+	b.hasPath = true
+	s.isLast = own.Stat.Czxid == at
+	return s, nil
+}
+
+// count returns how many there are, which is the last change of that, and whether ready exists.
+func (b *DoubleBarrier) count(ctx context.Context) (s sight, at client.Zxid, err error) {
+	counted := b.c.Async().Exists(ctx, b.path)
+	_, s.isReady, s.watch, err = b.c.ExistsW(ctx, childOf(b.path, readyName))
+	stat, countErr := counted.Wait(ctx)
+	s.inside = int(stat.NumChildren)
+	if err == nil && (countErr != nil || s.isReady) {
+		s.watch.Close()
+		s.watch = nil
+	}
+	return s, stat.Pzxid, cmp.Or(err, countErr)
+}
+
+// look is count after a connection was lost.
+func (b *DoubleBarrier) look(ctx context.Context) (s sight, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		s, _, err = b.count(ctx)
+		return err
+	})
+	s.isLast = true // perhaps
+	return s, err
 }
 
 // join creates the own znode. Its name is fresh, so one that exists is ours, unless an earlier session has left it.
@@ -84,33 +147,27 @@ func (b *DoubleBarrier) join(ctx context.Context) error {
 	})
 }
 
-// awaitReady waits for ready, or creates it. The watch is set before the others are counted: whoever comes last counts everybody,
-// because a session's reads show at least what came before its own znode.
-func (b *DoubleBarrier) awaitReady(ctx context.Context) error {
-	ready := childOf(b.path, readyName)
-	var w *client.Watch
-	var isReady bool
-	var names []string
-	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		if w != nil {
-			w.Close()
-		}
-		if _, isReady, w, err = b.c.ExistsW(ctx, ready); err == nil {
-			names, _, err = b.c.Children(ctx, b.path)
-		}
-		return err
-	})
-	if w != nil {
-		defer w.Close()
+// awaitReady waits for ready, or creates it. Whoever comes last counts everybody, because a session's reads show at least what came
+// before its own znode. When many come at once most of them count enough: the last of them creates ready, and the others do so only
+// if it has not come after a while, in which the last may have died.
+func (b *DoubleBarrier) awaitReady(ctx context.Context, s sight) error {
+	if s.watch == nil {
+		return nil
 	}
+	defer s.watch.Close()
 	switch {
-	case err != nil || isReady:
-		return err
-	case len(b.others(names)) < b.size:
-		return awaitEvent(ctx, w)
+	case s.inside < b.size:
+		return awaitEvent(ctx, s.watch)
+	case !s.isLast:
+		others, cancel := context.WithTimeout(ctx, lastMoment)
+		err := awaitEvent(others, s.watch)
+		cancel()
+		if others.Err() == nil || ctx.Err() != nil {
+			return err
+		}
 	}
 	return again(ctx, func(ctx context.Context) error {
-		_, err := b.c.Create(ctx, ready, nil, client.Persistent, client.WithACL(b.acl...))
+		_, err := b.c.Create(ctx, childOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
 		if errors.Is(err, client.ErrNodeExists) {
 			return nil
 		}
@@ -137,17 +194,17 @@ func (b *DoubleBarrier) Inside(ctx context.Context) (isInside bool, err error) {
 }
 
 // Leave waits until everybody who is inside has left, or ctx ends; the process has left in any case. There is no herd: the
-// lowest znode stays to the last and waits for the highest, all others delete theirs and wait for the lowest.
+// lowest znode stays to the last and waits for the highest, all others delete theirs and wait for the lowest, which takes ready with it.
 func (b *DoubleBarrier) Leave(ctx context.Context) error {
 	err := b.awaitOthers(ctx)
 	if err != nil {
 		_ = b.c.DeleteSurely(ctx, b.own) // goes on in the background if ctx has ended
-		return err
 	}
-	return b.c.DeleteSurely(ctx, childOf(b.path, readyName))
+	return err
 }
 
 func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
+	ready := childOf(b.path, readyName)
 	for {
 		var names []string
 		err := client.Retry(ctx, func(ctx context.Context) (err error) {
@@ -166,22 +223,51 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 		}
 		names = b.others(names)
 		if len(names) == 0 {
-			return nil
+			return b.c.DeleteSurely(ctx, ready)
 		}
 		lowest, highest := childOf(b.path, names[0]), childOf(b.path, names[len(names)-1])
-		awaited := lowest
 		switch {
 		case lowest == b.own && highest == b.own:
-			return b.c.DeleteSurely(ctx, b.own)
+			return b.close(ctx, ready)
 		case lowest == b.own:
-			awaited = highest
+			err = awaitChange(ctx, b.c, highest)
+		case isInside:
+			err = b.depart(ctx, lowest)
 		default:
-			if err := b.c.DeleteSurely(ctx, b.own); err != nil {
-				return err
-			}
+			err = awaitChange(ctx, b.c, lowest)
 		}
-		if err := awaitChange(ctx, b.c, awaited); err != nil {
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// depart deletes the own znode and waits for a change of another, both asked for in one go.
+func (b *DoubleBarrier) depart(ctx context.Context, other string) error {
+	deleted := b.c.Async().Delete(ctx, b.own, client.AnyVersion)
+	_, _, w, err := b.c.GetW(ctx, other)
+	if _, deleteErr := deleted.Wait(ctx); deleteErr != nil { // others may wait for it
+		deleteErr = b.c.DeleteSurely(ctx, b.own)
+		if err == nil && deleteErr != nil {
+			w.Close()
+		}
+		if deleteErr != nil {
+			return deleteErr
+		}
+	}
+	if err != nil {
+		return awaitChange(ctx, b.c, other)
+	}
+	return awaitEvent(ctx, w)
+}
+
+// close deletes the own znode, the last inside, together with ready: who waits for it finds nothing left to do.
+func (b *DoubleBarrier) close(ctx context.Context, ready string) error {
+	if _, err := b.c.Commit(ctx, new(client.Txn).Delete(b.own, client.AnyVersion).Delete(ready, client.AnyVersion)); err == nil {
+		return nil
+	}
+	if err := b.c.DeleteSurely(ctx, b.own); err != nil {
+		return err
+	}
+	return b.c.DeleteSurely(ctx, ready)
 }
