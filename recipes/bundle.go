@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -54,57 +55,62 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 	if _, ok := parts[readyName]; ok {
 		return client.ErrBadArguments
 	}
-	fence, err := b.begin(ctx)
+	fence, names, err := b.begin(ctx)
 	if err != nil {
 		return err
 	}
-	txns, err := b.changes(ctx, fence, parts)
-	if err != nil {
-		return err
-	}
-	for _, t := range txns {
-		if err := b.commit(ctx, fence, t); err != nil {
+	if slices.Contains(names, readyName) { // of somebody who has finished between the two steps of begin
+		if err := b.commit(ctx, fence, b.txn(fence).Delete(childOf(b.path, readyName), client.AnyVersion), false); err != nil {
 			return err
 		}
 	}
-	return nil
+	txns := b.changes(fence, names, parts)
+	last := len(txns) - 1
+	if err := b.commitAll(ctx, fence, txns[:last]); err != nil {
+		return err
+	}
+	return b.commit(ctx, fence, txns[last], false)
 }
 
-// begin fences off everybody who has begun before: their transactions check the version that it changes.
-func (b *Bundle) begin(ctx context.Context) (fence int32, err error) {
+// begin takes ready away and fences off everybody who has begun before: their transactions check the version that it changes. It returns
+// the version, and what there is then; nobody else can change that without changing the version. Ready may be there again.
+func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err error) {
 	err = again(ctx, func(ctx context.Context) error {
-		stat, err := b.c.Set(ctx, b.path, b.data, client.AnyVersion)
-		if errors.Is(err, client.ErrNoNode) {
-			if err = b.ensure(ctx, b.c, b.path); err == nil {
-				stat, err = b.c.Set(ctx, b.path, b.data, client.AnyVersion)
+		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).Delete(childOf(b.path, readyName), client.AnyVersion))
+		var listErr error
+		names, _, listErr = b.c.Children(ctx, b.path) // the server does it after the transaction
+		results, err := started.Wait(ctx)
+		if err == nil {
+			fence = results[0].Stat.Version
+			return listErr
+		}
+		var refused *client.TxnError
+		if !errors.As(err, &refused) || !errors.Is(err, client.ErrNoNode) {
+			return err
+		}
+		if refused.Index == 0 {
+			if err := b.ensure(ctx, b.c, b.path); err != nil {
+				return err
 			}
 		}
+		stat, err := b.c.Set(ctx, b.path, b.data, client.AnyVersion) // there is no ready
+		if err != nil {
+			return err
+		}
 		fence = stat.Version
-		return err
-	})
-	return fence, err
-}
-
-// changes returns the transactions that lead to the parts: without ready, with the parts, with ready. Nobody else can change anything
-// meanwhile without changing the fence.
-func (b *Bundle) changes(ctx context.Context, fence int32, parts map[string][]byte) ([]*client.Txn, error) {
-	var names []string
-	err := client.Retry(ctx, func(ctx context.Context) (err error) {
 		names, _, err = b.c.Children(ctx, b.path)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	exists := map[string]bool{}
-	first := b.txn(fence)
+	return fence, names, err
+}
+
+// changes returns the transactions that lead to the parts. The last creates ready; the order of the others does not matter.
+func (b *Bundle) changes(fence int32, names []string, parts map[string][]byte) []*client.Txn {
+	exists := make(map[string]bool, len(names))
 	for _, name := range names {
 		exists[name] = true
 	}
-	if exists[readyName] {
-		first.Delete(childOf(b.path, readyName), client.AnyVersion)
-	}
-	txns := []*client.Txn{first}
+	txns := []*client.Txn{b.txn(fence)}
 	size := 0
 	last := func(more int) *client.Txn {
 		if size += more; size > bundleTxnSize {
@@ -127,25 +133,47 @@ func (b *Bundle) changes(ctx context.Context, fence int32, parts map[string][]by
 		}
 	}
 	last(200).Create(childOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
-	return txns, nil
+	return txns
 }
 
 func (b *Bundle) txn(fence int32) *client.Txn {
 	return new(client.Txn).Check(b.path, fence)
 }
 
-// commit runs one transaction. If its outcome is unknown it runs it again; what is refused then has either happened or been superseded, which
-// only the fence can tell.
-func (b *Bundle) commit(ctx context.Context, fence int32, t *client.Txn) error {
-	isRepeated := false
-	err := again(ctx, func(ctx context.Context) error {
+// commitAll has all transactions on their way at once, and repeats those whose outcome is unknown. Nobody looks before ready is there.
+func (b *Bundle) commitAll(ctx context.Context, fence int32, txns []*client.Txn) error {
+	started := make([]client.Future[[]client.TxnResult], len(txns))
+	for i, t := range txns {
+		started[i] = b.c.Async().Commit(ctx, t)
+	}
+	var failed error
+	for i, f := range started {
+		_, err := f.Wait(ctx)
+		if failed == nil && (isUnknown(err) || client.SafeToRetry(err)) {
+			err = b.commit(ctx, fence, txns[i], isUnknown(err))
+		}
+		if failed == nil {
+			failed = superseded(err)
+		}
+	}
+	return failed
+}
+
+// commit runs one transaction. If its outcome is unknown it runs it again, as it does if that of an earlier attempt is; what is refused
+// then has either happened or been superseded, which only the fence can tell.
+func (b *Bundle) commit(ctx context.Context, fence int32, t *client.Txn, isRepeated bool) error {
+	return superseded(again(ctx, func(ctx context.Context) error {
 		_, err := b.c.Commit(ctx, t)
 		isDone := isRepeated && (errors.Is(err, client.ErrNodeExists) || errors.Is(err, client.ErrNoNode))
 		if isRepeated = isRepeated || isUnknown(err); isDone {
 			return nil
 		}
 		return err
-	})
+	}))
+}
+
+// superseded is ErrSuperseded for a transaction that was fenced off.
+func superseded(err error) error {
 	if errors.Is(err, client.ErrBadVersion) {
 		return ErrSuperseded
 	}
@@ -216,16 +244,8 @@ func (b *Bundle) try(ctx context.Context) (p Publication, w *client.Watch, err e
 	if err != nil || !exists {
 		return Publication{}, w, err
 	}
-	p = Publication{Parts: map[string][]byte{}, Zxid: stat.Czxid}
-	names, _, err := b.c.Children(ctx, b.path)
-	for _, name := range names {
-		if err != nil {
-			break
-		}
-		if name != readyName {
-			p.Parts[name], _, err = b.c.Get(ctx, childOf(b.path, name))
-		}
-	}
+	p = Publication{Zxid: stat.Czxid}
+	p.Parts, err = b.parts(ctx)
 	if err == nil {
 		stat, exists, err = b.c.Exists(ctx, ready)
 	}
@@ -239,4 +259,23 @@ func (b *Bundle) try(ctx context.Context) (p Publication, w *client.Watch, err e
 		return Publication{}, nil, err
 	}
 	return p, w, nil
+}
+
+// parts reads all parts, in one go.
+func (b *Bundle) parts(ctx context.Context) (map[string][]byte, error) {
+	names, _, err := b.c.Children(ctx, b.path)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == readyName })
+	started := make([]client.Future[client.NodeData], len(names))
+	for i, name := range names {
+		started[i] = b.c.Async().Get(ctx, childOf(b.path, name))
+	}
+	parts := make(map[string][]byte, len(names))
+	for i, f := range started {
+		part, getErr := f.Wait(ctx)
+		parts[names[i]], err = part.Data, cmp.Or(err, getErr)
+	}
+	return parts, err
 }
