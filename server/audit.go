@@ -28,9 +28,8 @@ type audit struct {
 	name string // "" is standard output
 	user string // of this process
 
-	file     vfs.File // owned by the goroutine
-	size     int64    // of file
-	complain everySecond
+	file vfs.File // owned by the goroutine
+	size int64    // of file
 
 	mu struct {
 		sync.Mutex
@@ -150,7 +149,7 @@ func (a *audit) flush() {
 	} else {
 		err = a.write(lines)
 	}
-	if err != nil && a.complain.allow() {
+	if err != nil {
 		a.log.Error("audit lines are lost", zap.String("file", a.name), zap.Int("bytes", len(lines)), zap.Error(err))
 	}
 }

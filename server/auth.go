@@ -24,20 +24,16 @@ func (c *conn) auth(xid int32, body []byte) {
 	scheme := req.Scheme.String()
 	if scheme == schemeEnsemble && c.srv.cfg.HasScheme(schemeEnsemble) && !c.srv.isOurEnsemble(string(req.Auth)) {
 		c.srv.metrics.authFailed.Inc()
-		if c.srv.security.refusals.allow() {
-			c.srv.log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", c.remote))
-		}
+		c.srv.log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", c.remote))
 		c.last(nil)
 		return
 	}
 	ids, ok := c.prove(scheme, req.Auth)
 	if !ok || !c.addIdentities(ids) {
 		c.srv.metrics.authFailed.Inc()
-		if c.srv.security.refusals.allow() {
-			c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote),
-				zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose it, and its length
-				zap.Int("identities", len(*c.ids.Load())))
-		}
+		c.srv.log.Warn("authentication refused", zap.Stringer("client_addr", c.remote),
+			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose it, and its length
+			zap.Int("identities", len(*c.ids.Load())))
 		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
 		return
 	}

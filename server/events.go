@@ -1,37 +1,20 @@
 package server
 
-import (
-	"sync/atomic"
-	"time"
-
-	"go.uber.org/zap"
-)
+import "go.uber.org/zap"
 
 // prepareEvents turns what happens while txns are prepared into the log.
 type prepareEvents struct{ srv *Server }
 
-// QuotaExceeded implements datatree.PrepareEvents. There may be many in a row: one a second is
-// logged.
+// QuotaExceeded implements datatree.PrepareEvents.
 func (e prepareEvents) QuotaExceeded(path []byte, hard bool) {
 	if hard {
 		e.srv.metrics.quotaExceeded.of(namespace(path)).Inc()
 	}
-	if e.srv.quotaLogged.allow() {
-		e.srv.log.Warn("quota exceeded", zap.ByteString("path", path), zap.Bool("refused", hard))
-	}
+	e.srv.log.Warn("quota exceeded", zap.ByteString("path", path), zap.Bool("refused", hard))
 }
 
 // SequenceExhausted implements datatree.PrepareEvents.
 func (e prepareEvents) SequenceExhausted(parent []byte) {
 	e.srv.log.Error("sequence counter is at its limit: sequential creates fail under this znode from now on",
 		zap.ByteString("path", parent))
-}
-
-// everySecond lets one event a second pass.
-type everySecond struct{ last atomic.Int64 }
-
-func (l *everySecond) allow() bool {
-	now := time.Now().Unix()
-	last := l.last.Load()
-	return now != last && l.last.CompareAndSwap(last, now)
 }

@@ -40,6 +40,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.srv.stats.collect(ch)
 	ch <- prometheus.MustNewConstMetric(m.queueLength, prometheus.GaugeValue, float64(m.srv.inProcess.Load()))
 	ch <- prometheus.MustNewConstMetric(m.slowSyncsTotal, prometheus.CounterValue, float64(m.slowSyncs.value.Load()))
+	ch <- prometheus.MustNewConstMetric(m.linesLeftOut, prometheus.CounterValue, float64(m.srv.linesLeftOut.Load()))
 	for _, op := range proto.AllOps {
 		if classOf(op) == classRead {
 			ch <- prometheus.MustNewConstMetric(m.requestsTotal, prometheus.CounterValue,

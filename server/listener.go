@@ -127,9 +127,7 @@ func (s *Server) admit(nc net.Conn, speaks language) {
 	reserved, err := s.conns.add(c)
 	if err != nil {
 		s.metrics.connectionRejected.Inc()
-		if s.refusalLogged.allow() { // there may be thousands in a second; the metric counts them
-			s.log.Warn("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
-		}
+		s.log.Warn("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
 		s.reject(nc)
 		return
 	}

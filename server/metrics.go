@@ -66,6 +66,7 @@ type metrics struct {
 	queueLength       *prometheus.Desc
 	requestsTotal     *prometheus.Desc
 	slowSyncsTotal    *prometheus.Desc
+	linesLeftOut      *prometheus.Desc
 }
 
 func newMetrics(s *Server) *metrics {
@@ -119,6 +120,7 @@ func newMetrics(s *Server) *metrics {
 		queueLength:    prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
 		requestsTotal:  prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
 		slowSyncsTotal: prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
+		linesLeftOut:   prometheus.NewDesc("warren_server_log_lines_left_out_total", "Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
 	}
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")

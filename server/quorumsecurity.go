@@ -25,8 +25,6 @@ type quorumSecurity struct {
 	accepting *tls.Config           // of every handshake that another server begins
 	initiator *sasl.QuorumInitiator // nil if this server does not say who it is
 	acceptor  *sasl.QuorumAcceptor  // nil if others are not asked
-	// failures lets one peer a second into the log that has failed and need not have tried.
-	failures everySecond
 }
 
 var (
@@ -151,7 +149,7 @@ func (s *Server) admitPeer(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if admission.Failure != nil && s.quorum.failures.allow() {
+	if admission.Failure != nil {
 		s.log.Warn("server failed to authenticate, and goes on: quorum.auth.serverRequireSasl is false",
 			zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(admission.Failure))
 	}

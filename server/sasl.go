@@ -58,9 +58,7 @@ func (c *conn) refuseSASL(xid int32, reason error) {
 	c.srv.metrics.authFailed.Inc()
 	required := c.srv.requiresSASL()
 	keep := c.srv.cfg.AllowSASLFailedClients && !required
-	if c.srv.security.refusals.allow() {
-		c.srv.log.Warn("SASL authentication failed", zap.Stringer("client_addr", c.remote), zap.Bool("goes_on", keep), zap.Error(reason))
-	}
+	c.srv.log.Warn("SASL authentication failed", zap.Stringer("client_addr", c.remote), zap.Bool("goes_on", keep), zap.Error(reason))
 	switch {
 	case keep:
 		c.answer(saslReply(xid, nil, proto.OK), queuedReply)

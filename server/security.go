@@ -23,8 +23,6 @@ type security struct {
 	users *sasl.Users    // nil without SASL
 	names *certNames     // what of a certificate is an id
 	audit *audit         // nil without an audit log
-	// refusals lets one refused client a second into the log; the metrics count them.
-	refusals everySecond
 }
 
 // secure loads certificates, users and the audit log.

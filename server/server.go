@@ -73,7 +73,6 @@ type Server struct {
 	tracker     *tracker
 	conns       *connSet
 	throttle    *tokenBucket
-	quotaLogged everySecond
 	large       largeBudget
 	budget      writeBudget
 	turns       turns
@@ -88,8 +87,8 @@ type Server struct {
 	batches     *pool[*batch]
 	logBatches  *pool[*logBatch]
 
-	// refusalLogged lets one refused connection a second into the log.
-	refusalLogged everySecond
+	// linesLeftOut is how many lines the log has not been given.
+	linesLeftOut atomic.Int64
 
 	// inProcess is how many requests were received and not answered, but for reads that are
 	// answered at once. It drives back-pressure.
@@ -140,6 +139,7 @@ func New(cfg *config.Config, o Options) *Server {
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
+	s.log = boundLog(s.log, &s.linesLeftOut)
 	if s.fs == nil {
 		s.fs = vfs.OS()
 	}

@@ -183,18 +183,6 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
-func TestEverySecondLetsOneThrough(t *testing.T) {
-	var l everySecond
-	n, began := 0, time.Now()
-	for range 1000 {
-		if l.allow() {
-			n++
-		}
-	}
-	require.GreaterOrEqual(t, n, 1)
-	require.LessOrEqual(t, n, 2+int(time.Since(began)/time.Second))
-}
-
 // TestMetrics gathers twice: every core name that this server has is there once, and ours follow Prometheus' rules.
 func TestMetrics(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)

@@ -128,9 +128,7 @@ func (c *conn) certify(state tls.ConnectionState) error {
 	ids, err := c.srv.security.names.identities(state.PeerCertificates[0])
 	if err != nil {
 		c.srv.metrics.authFailed.Inc()
-		if c.srv.security.refusals.allow() {
-			c.srv.log.Warn("certificate refused", zap.Stringer("client_addr", c.remote), zap.Error(err))
-		}
+		c.srv.log.Warn("certificate refused", zap.Stringer("client_addr", c.remote), zap.Error(err))
 		return err
 	}
 	c.certified = ids

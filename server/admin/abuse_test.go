@@ -15,8 +15,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -248,16 +246,4 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 			require.NoError(t, nc.Close())
 		})
 	}
-}
-
-// However often somebody is refused, the log has one line a second of it.
-func TestRefusalsDoNotFillTheLog(t *testing.T) {
-	core, logs := observer.New(zap.WarnLevel)
-	s := New(Options{Node: &fakeNode{}, Log: zap.New(core)})
-	for range 100 {
-		ask(t, s, "GET", "/commands/snapshot")
-		ask(t, s, "GET", "/commands/snapshot", "Authorization", "ip")
-	}
-	require.Less(t, logs.Len(), 10)
-	require.NotZero(t, logs.Len())
 }

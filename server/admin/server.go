@@ -18,7 +18,7 @@ import (
 type Options struct {
 	// Node is the server that the commands are about.
 	Node Node
-	// Log receives what goes wrong; nil drops it.
+	// Log receives what goes wrong, such as every refusal: it should bound how much anybody can write. nil drops it.
 	Log *zap.Logger
 	// CommandURL is the prefix of the commands, with a slash at its begin and none at its end; empty is /commands.
 	CommandURL string
@@ -55,7 +55,6 @@ type Server struct {
 	running   chan struct{}       // a token for each command that gathers its answer
 	snapshots interval
 	restores  interval
-	refusals  interval // of refusals that are logged
 }
 
 // New returns a server that listens nowhere yet.
@@ -73,7 +72,7 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	s := &Server{o: o, running: make(chan struct{}, commandsMax),
-		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}, refusals: interval{every: time.Second}}
+		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}}
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for levels that do not exist
 	s.http = &http.Server{

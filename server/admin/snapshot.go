@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 )
@@ -39,11 +38,9 @@ func announce(w http.ResponseWriter, snap *Snapshot) {
 	w.Header()["snapshot_size"] = []string{strconv.FormatInt(snap.Size, 10)}
 }
 
-// logRefusal logs why a client was refused, one of them a second: anybody can ask.
+// logRefusal logs why a client was refused.
 func (s *Server) logRefusal(why string, r *http.Request, facts ...zap.Field) {
-	if s.refusals.allow(time.Now()) {
-		s.o.Log.Warn(why, append(facts, zap.String("client_addr", r.RemoteAddr))...)
-	}
+	s.o.Log.Warn(why, append(facts, zap.String("client_addr", r.RemoteAddr))...)
 }
 
 // lastZxidHeader is ZooKeeper's name of the header with a snapshot's zxid, sent in just this form:

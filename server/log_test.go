@@ -1,0 +1,105 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestEachMessageIsBounded(t *testing.T) {
+	core, logs := observer.New(zapcore.DebugLevel)
+	var leftOut atomic.Int64
+	log := boundLog(zap.New(core), &leftOut)
+	began := time.Now()
+	const lines = 500
+	for range lines {
+		log.Debug("every byte")
+		log.Info("a client")
+		log.With(zap.Int("n", 1)).Warn("a client") // another level is another line
+		log.Error("another", zap.Error(errors.New("reason")))
+	}
+	most := linesPerSecond * (2 + int(time.Since(began)/time.Second))
+	require.Len(t, logs.FilterMessage("every byte").All(), lines)
+	written := 0
+	for _, level := range []zapcore.Level{zapcore.InfoLevel, zapcore.WarnLevel, zapcore.ErrorLevel} {
+		n := logs.FilterLevelExact(level).Len()
+		require.GreaterOrEqual(t, n, linesPerSecond, level)
+		require.LessOrEqual(t, n, most, level)
+		written += n
+	}
+	require.EqualValues(t, 3*lines-written, leftOut.Load())
+	require.Equal(t, int64(1), logs.FilterLevelExact(zapcore.WarnLevel).All()[0].ContextMap()["n"])
+}
+
+// TestStrangersDoNotFillTheLog does a few hundred times each what everybody who reaches a port can do and what is written into the
+// log: no message is there more often than its bound, and the metric says how many are missing.
+func TestStrangersDoNotFillTheLog(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	cfg := saslConfig()
+	cfg.Admin.Enabled, cfg.Admin.Address, cfg.Admin.Port = true, "127.0.0.1", 0
+	cfg.EnforceQuota = true
+	s := serveSASL(t, cfg, zap.New(core))
+	began := time.Now()
+	const times = 100
+
+	owner := dialWire(t, s, wire.Options{})
+	for _, znode := range [][2]string{{"/full", ""}, {"/zookeeper/quota/full", ""}, {"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
+		{"/zookeeper/quota/full/zookeeper_stats", "count=1,bytes=0"}} {
+		_, err := owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
+		require.NoError(t, err, znode[0])
+	}
+	for range times {
+		_, err := owner.Create("/full/n", nil, proto.ModePersistent)
+		require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+
+		c := dialWire(t, s, wire.Options{})
+		login(t, c, "bob", "bobsecret")
+		c.Close()
+		c = dialWire(t, s, wire.Options{})
+		login(t, c, "bob", "wrong")
+		c.Close()
+		c = dialWire(t, s, wire.Options{TimeoutMs: 1}) // it will expire
+		_, err = c.Do(wire.Auth("digest", nil))
+		require.NoError(t, err)
+		c.Close()
+
+		get, err := http.Get("http://" + s.AdminAddr().String() + "/commands/snapshot")
+		require.NoError(t, err)
+		require.NoError(t, get.Body.Close())
+	}
+	http.DefaultClient.CloseIdleConnections()
+	eventually(t, func() bool { return s.metrics.staleSessions.value.Load() >= times }, "sessions expire")
+
+	counts := map[string]int{}
+	for _, e := range logs.All() {
+		counts[e.Level.String()+" "+e.Message]++
+	}
+	most := linesPerSecond * (2 + int(time.Since(began)/time.Second))
+	for message, n := range counts {
+		require.LessOrEqual(t, n, most, message)
+	}
+	for _, message := range []string{"warn quota exceeded", "info client authenticated", "warn SASL authentication failed", "warn authentication refused",
+		"warn command refused", "info expiring session"} {
+		require.NotZero(t, counts[message], "%s: %v", message, counts)
+	}
+	families, err := s.registry.Gather()
+	require.NoError(t, err)
+	for _, f := range families {
+		if strings.HasPrefix(f.GetName(), "warren_server_log_lines_left_out") {
+			require.Positive(t, f.Metric[0].Counter.GetValue())
+			return
+		}
+	}
+	t.Fatal("the metric is missing")
+}
