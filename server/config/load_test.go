@@ -166,8 +166,8 @@ func TestPrecedence(t *testing.T) {
 			func(c *Config) any { return c.ConnectionThrottle.Tokens }, 5, "connectionMaxTokens: loses against connection_throttle_tokens"},
 		{"observer.syncEnabled over syncEnabled", "observer.syncEnabled=false\nsyncEnabled=true", nil, nil,
 			func(c *Config) any { return c.SyncEnabled }, false, "loses"},
-		{"free keys too", "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider", []string{"authProvider.1=x"}, nil,
-			func(c *Config) any { return c.HasScheme("sasl") }, true, "zoo.cfg:2: authProvider.1: wins over"},
+		{"free keys too", "authProvider.1=org.apache.zookeeper.server.auth.X509AuthenticationProvider", []string{"authProvider.1=x"}, nil,
+			func(c *Config) any { return c.HasScheme("x509") }, true, "zoo.cfg:2: authProvider.1: wins over"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

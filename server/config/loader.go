@@ -71,6 +71,7 @@ func (l *loader) finish(envID string, readFiles bool) (*Config, Warnings, error)
 	}
 	l.dynamic = l.c.DynamicConfigFile != ""
 	l.applyRest()
+	l.warnInert()
 	if l.dynamic && readFiles {
 		l.readDynamicFile()
 	}
@@ -171,7 +172,7 @@ func (l *loader) applyFree(at [sources]*assignment, key string, families []famil
 	for _, f := range families {
 		if suffix, ok := strings.CutPrefix(key, f.prefix); ok {
 			a := l.winner(f.kind, at)
-			l.c.values[key] = a.value
+			l.c.values[key], l.c.origins[key] = a.value, a.pos
 			warning, err := f.add(suffix, a.value)
 			if err != nil {
 				l.problem(a.pos, a.written, a.value, err.Error(), ExitInvalid)

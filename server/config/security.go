@@ -34,6 +34,13 @@ type Security struct {
 	EnforceAuth EnforceAuth
 	// SessionRequireClientSASLAuth is the older form of EnforceAuth with the scheme sasl. Key sessionRequireClientSASLAuth; default false.
 	SessionRequireClientSASLAuth bool
+	// RequireClientAuth are the schemes of a key that many guides to SASL have and that nothing reads, ZooKeeper neither: clients that
+	// have not authenticated are served. So a scheme that EnforceAuth or SessionRequireClientSASLAuth does not require as well is refused.
+	// Key requireClientAuthScheme; default none.
+	RequireClientAuth []string
+	// JavaRevocation is what tells a JVM to look whether certificates were revoked. Here CRL of TLS and of QuorumTLS do that, so it is refused
+	// where TLS is on without them. Key com.sun.net.ssl.checkRevocation; default false.
+	JavaRevocation bool
 	// AllowSASLFailedClients lets clients whose SASL failed go on as anonymous. Key allowSaslFailedClients; default false.
 	AllowSASLFailedClients bool
 	// AuthProviders are the authProvider.* lines whose class is known, in the order of their suffixes.

@@ -15,6 +15,8 @@ func (s *Security) settings() []setting {
 		propertyKey(lax(&s.EnforceAuth.Enabled), "enforce.auth.enabled"),
 		propertyKey(list(&s.EnforceAuth.Schemes), "enforce.auth.schemes"),
 		propertyKey(lax(&s.SessionRequireClientSASLAuth), "sessionRequireClientSASLAuth"),
+		propertyKey(list(&s.RequireClientAuth), "requireClientAuthScheme"),
+		bareKey(lax(&s.JavaRevocation), "com.sun.net.ssl.checkRevocation", "com.sun.security.enableCRLDP"),
 		propertyKey(lax(&s.AllowSASLFailedClients), "allowSaslFailedClients"),
 		propertyKey(words(&s.X509SuperUser), "X509AuthenticationProvider.superUser"),
 		propertyKey(choice(&s.X509ID.Type, "SUBJECT", "SAN"), "X509AuthenticationProvider.clientCertIdType"),

@@ -143,6 +143,32 @@ func (v *validation) validateAuth() {
 	if c.SessionRequireClientSASLAuth && !c.HasScheme("sasl") {
 		v.fail(ExitInvalid, "Authentication scheme sasl is not available.", "sessionRequireClientSASLAuth")
 	}
+	v.validatePromises()
+}
+
+// validatePromises refuses settings that ask for security that nobody would give.
+func (v *validation) validatePromises() {
+	c := v.c
+	for _, scheme := range c.RequireClientAuth {
+		if !c.EnforceAuth.Enabled || !slices.Contains(c.EnforceAuth.Schemes, scheme) {
+			if scheme != "sasl" || !c.SessionRequireClientSASLAuth {
+				v.fail(ExitInvalid, fmt.Sprintf("no server acts on this key, ZooKeeper neither: set enforce.auth.enabled=true and enforce.auth.schemes=%s "+
+					"to refuse clients that have not authenticated, or remove it", scheme), "requireClientAuthScheme", "enforce.auth.schemes")
+			}
+		}
+	}
+	for _, p := range c.AuthProviders {
+		if p.Scheme == "sasl" && c.SASL.LoginConfig == "" {
+			v.fail(ExitInvalid, "SASL needs the JAAS file: set java.security.auth.login.config here, or with -D in SERVER_JVMFLAGS (java.env is not read)",
+				"authProvider."+p.Suffix, "java.security.auth.login.config")
+		}
+	}
+	clients := c.SecureClientPort != PortUnset || c.ClientPortUnification
+	members := c.Distributed() && (c.SSLQuorum || c.PortUnification)
+	if c.JavaRevocation && (clients && !c.TLS.CRL || members && !c.QuorumTLS.CRL) {
+		v.fail(ExitInvalid, "certificates are compared with revocation lists by ssl.crl=true and ssl.quorum.crl=true, with lists in the trust store",
+			"com.sun.net.ssl.checkRevocation")
+	}
 }
 
 // validateX509ID checks the expressions that pick an alternative name.

@@ -73,6 +73,12 @@ func TestValidationMatrix(t *testing.T) {
 		{"enforce-auth without schemes", "enforce.auth.enabled=true", "", "enforce.auth.schemes must be configured", 2},
 		{"enforce-auth with an absent scheme", "enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl", "", "Authentication scheme sasl is not available.", 2},
 		{"enforce-auth with digest off", "enforce.auth.enabled=true\nenforce.auth.schemes=digest\nDigestAuthenticationProvider.enabled=false", "", "Authentication scheme digest is not available.", 2},
+		{"a scheme that nobody requires", "requireClientAuthScheme=sasl", "", "no server acts on this key, ZooKeeper neither", 2},
+		{"SASL without a JAAS file", "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "", "SASL needs the JAAS file", 2},
+		{"Java's revocation", "secureClientPort=1\nssl.keyStore.location=k.pem\ncom.sun.net.ssl.checkRevocation=true", "", "ssl.crl=true", 2},
+		{"Java's revocation between servers", three + limits + "sslQuorum=true\nssl.crl=true\nssl.quorum.keyStore.location=k.pem\ncom.sun.security.enableCRLDP=true", "1", "ssl.quorum.crl=true", 2},
+		{"OCSP", "ssl.ocsp=true", "", "OCSP is not supported", 2},
+		{"OCSP between servers", "ssl.quorum.ocsp=true", "", "OCSP is not supported", 2},
 		{"SASL required without provider", "sessionRequireClientSASLAuth=true", "", "Authentication scheme sasl is not available.", 2},
 		{"quorum SASL 1", "quorum.auth.serverRequireSasl=true", "", "quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
 		{"quorum SASL 2", "quorum.auth.learnerRequireSasl=true", "", "quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.learnerRequireSasl", 2},
@@ -112,6 +118,16 @@ func TestValidationMatrix(t *testing.T) {
 				require.Contains(t, p.Rule, tt.rule, "a rule that is not meant is reported too")
 			}
 		})
+	}
+	for _, kept := range []string{
+		"requireClientAuthScheme=sasl\nsessionRequireClientSASLAuth=true\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\njava.security.auth.login.config=/j",
+		"requireClientAuthScheme=digest\nenforce.auth.enabled=true\nenforce.auth.schemes=digest",
+		"com.sun.net.ssl.checkRevocation=true",
+		"secureClientPort=2\nssl.keyStore.location=k.pem\nssl.crl=true\ncom.sun.net.ssl.checkRevocation=true",
+		"ssl.ocsp=false",
+	} {
+		_, _, err := parse(kept)
+		require.NoError(t, err, kept)
 	}
 	_, _, err := Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
 	require.EqualError(t, err, "config: dataDir is not set")
@@ -251,7 +267,7 @@ func TestCorrectedValues(t *testing.T) {
 		{"snapSizeLimitInKb=-1", func(c *Config) any { return c.SnapSizeLimitKB }, int64(0), ""},
 		{"maxClientCnxns=-1", func(c *Config) any { return c.MaxClientCnxns }, 0, ""},
 		{"minSessionTimeout=-1", func(c *Config) any { return c.MinSessionTimeout }, 6 * time.Second, ""},
-		{"flushDelay=9", func(c *Config) any { return c.MaxWriteQueuePollTime }, 3 * time.Millisecond, ""},
+		{"flushDelay=9", func(c *Config) any { return c.MaxWriteQueuePollTime }, 3 * time.Millisecond, "does not act on: flushDelay"},
 		{"clientPortAddress=", func(c *Config) any { return c.ClientPortAddress }, "localhost", "is empty and is read as localhost"},
 		{"digest.enabled=TRUE", func(c *Config) any { return c.DigestEnabled }, true, ""},
 		{"digest.enabled=yes", func(c *Config) any { return c.DigestEnabled }, false, `"yes" is neither true nor false and is read as false`},

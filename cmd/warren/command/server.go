@@ -125,7 +125,6 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	if err != nil {
 		return startFailed(err, log)
 	}
-	warnUnsupported(cfg, log)
 	limitMemory(log)
 
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)

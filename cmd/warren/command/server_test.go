@@ -117,7 +117,7 @@ func TestServerFromFile(t *testing.T) {
 	require.Equal(t, 0, r.stop(t, syscall.SIGTERM))
 	log := r.log.String()
 	require.Contains(t, log, `"warning":"`+file+`:5: foo: key is not known and has no effect"`)
-	require.Contains(t, log, `"keys":["flushDelay","emulate353TTLNodes"]`)
+	require.Contains(t, log, `"warning":"settings that this version does not act on: flushDelay, emulate353TTLNodes"`)
 	require.NotContains(t, log, `"level":"info"`)
 }
 
@@ -146,6 +146,8 @@ func TestServerDoesNotStart(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "jaas.conf"), []byte("Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };"), 0o600))
+
 	for name, tt := range map[string]struct {
 		args []string
 		code int
@@ -156,7 +158,14 @@ func TestServerDoesNotStart(t *testing.T) {
 		"own id unknown": {[]string{write("dataDir=DIR\ninitLimit=1\nsyncLimit=1\nserver.3=a:1:2\nserver.2=b:1:2\n")}, 1, []string{"My id 1 not in the peer list"}},
 		"TLS":            {[]string{write("dataDir=DIR\nsecureClientPort=0\nssl.keyStore.location=/none/a.pem\n")}, 1, []string{"/none/a.pem"}},
 		"SASL": {[]string{write("dataDir=DIR\nsessionRequireClientSASLAuth=true\n" +
-			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 1, []string{"java.security.auth.login.config"}},
+			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"java.security.auth.login.config"}},
+		"Kerberos": {[]string{write("dataDir=DIR\nclientPort=0\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n" +
+			"java.security.auth.login.config=DIR/jaas.conf\n")}, 1, []string{"Kerberos (com.sun.security.auth.module.Krb5LoginModule) is not supported"}},
+		"Kerberos between servers": {[]string{write("dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
+			"quorum.auth.server.saslLoginContext=Server\njava.security.auth.login.config=DIR/jaas.conf\nserver.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 1,
+			[]string{"Kerberos (com.sun.security.auth.module.Krb5LoginModule) is not supported"}},
+		"a promise that nobody keeps": {[]string{write("dataDir=DIR\nclientPort=0\nrequireClientAuthScheme=sasl\n")}, 2, []string{":3: requireClientAuthScheme: no server acts on this key"}},
+		"OCSP":                        {[]string{write("dataDir=DIR\nclientPort=0\nssl.ocsp=true\n")}, 2, []string{":3: ssl.ocsp: OCSP is not supported"}},
 		"quorum TLS": {[]string{write("dataDir=DIR\nclientPort=0\nsslQuorum=true\nssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
 			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 1, []string{"ssl.quorum.trustStore.location is not set"}},
 		"quorum SASL": {[]string{write("dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
