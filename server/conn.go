@@ -401,7 +401,7 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 // overloaded reports whether the connection should stop being read until some of its requests
 // are answered. Source: server-semantics section 6.4.
 func (c *conn) overloaded() bool {
-	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.requests) > c.srv.outstandingMax
+	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.requests) > int(c.srv.outstandingMax.Load())
 }
 
 // answer sends frame, a whole reply, after everything that waits before it.
@@ -517,7 +517,7 @@ func (c *conn) waitForRoom() bool {
 		case needs == needAlone && c.mu.queue.len() > 0:
 			return false
 		}
-		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= c.srv.outstandingMax
+		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= int(c.srv.outstandingMax.Load())
 	}) && c.srv.waitThrottle() && c.waitDue()
 }
 

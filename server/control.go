@@ -22,6 +22,8 @@ type Status struct {
 	Digest int64
 	// Sessions is how many sessions the replicated state holds.
 	Sessions int
+	// Config is the version of the ensemble's configuration; 0 if it stands in the files of the servers only.
+	Config proto.Zxid
 }
 
 // Status returns how things stand. Any goroutine may call it after Start and before Stop.
@@ -30,6 +32,7 @@ func (s *Server) Status() Status {
 	if s.member != nil {
 		v := s.member.view.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
+		st.Config = proto.Zxid(s.membership().ConfigVersion)
 		st.Serving = st.Serving && (v.Serving || s.readOnly.Load()) // clients are accepted a moment longer than a role lasts
 	}
 	s.store.mu.RLock()

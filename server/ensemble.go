@@ -1,12 +1,10 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,9 +22,10 @@ func (s *Server) startMember() error {
 	if err != nil {
 		return err
 	}
+	s.members.Store(s.quorumWith(core.Ensemble))
 	m := &member{
 		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
-		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(), quorum: core.Ensemble.Quorum,
+		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(), active: core.Ensemble, next: core.Next,
 		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
 	}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
@@ -43,7 +42,7 @@ func (s *Server) startMember() error {
 	}
 	m.journal = newJournal(m, s.wal, s.replayed)
 	m.applier = newApplyQueue(m)
-	s.setConfig()
+	s.setConfig(s.membership())
 	s.tracker.follow()
 	s.metrics.quorum.set(m.quorumRole)
 	s.snapshotter.held.Store(true)
@@ -66,12 +65,11 @@ func (s *Server) startMember() error {
 
 // coreConfig is what the agreement starts from.
 func (s *Server) coreConfig() (zab.Config, error) {
-	q := &s.cfg.Quorum
 	epochs, err := s.epochs()
 	if err != nil {
 		return zab.Config{}, &DataError{s.snapDir(), err}
 	}
-	ensemble, err := ensembleOf(q)
+	active, next, err := s.configurations()
 	if err != nil {
 		return zab.Config{}, err
 	}
@@ -83,23 +81,17 @@ func (s *Server) coreConfig() (zab.Config, error) {
 		epochs.Current = 0 // of a history that is not here any more
 	}
 	c := zab.Config{
-		ID: proto.ServerID(q.ServerID), Ensemble: ensemble, Epochs: epochs, Last: last, Window: window, Before: before,
+		ID: proto.ServerID(s.cfg.ServerID), Ensemble: active, Next: next, Epochs: epochs, Last: last, Window: window, Before: before,
 		Blank: s.blank, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Timing: s.coreTiming(), Limits: limits, Barrier: barrier,
+	}
+	if s.cfg.ReconfigEnabled {
+		c.Roster = roster{}
 	}
 	if c.Blank {
 		s.log.Info("the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
 	}
 	return c, nil
-}
-
-// ensembleOf is a configuration as the agreement knows it.
-func ensembleOf(q *config.Quorum) (*zab.Ensemble, error) {
-	quorum, observers, err := quorumOf(q)
-	if err != nil {
-		return nil, err
-	}
-	return &zab.Ensemble{Version: proto.Zxid(q.ConfigVersion), Quorum: quorum, Observers: observers, Text: []byte(strings.Join(q.Lines(), "\n"))}, nil
 }
 
 // barrier is the txn without effect that proves that the followers have logged all before it. Source: quorum-protocol 14.3 R7.
@@ -119,33 +111,6 @@ func (s *Server) coreTiming() zab.Timing {
 	return t
 }
 
-// quorumOf is who decides.
-func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
-	var voters, observers []proto.ServerID
-	weights := map[proto.ServerID]int64{}
-	for _, m := range q.Members {
-		id := proto.ServerID(m.ID)
-		if m.Role == config.Observer {
-			observers = append(observers, id)
-			continue
-		}
-		voters = append(voters, id)
-		weights[id] = m.Weight
-	}
-	if !q.Hierarchical {
-		quorum, err := zab.Majority(voters...)
-		return quorum, observers, err
-	}
-	groups := map[int64][]proto.ServerID{}
-	for _, g := range q.Groups {
-		for _, id := range g.Members {
-			groups[g.ID] = append(groups[g.ID], proto.ServerID(id))
-		}
-	}
-	quorum, err := zab.Hierarchical(groups, weights)
-	return quorum, observers, err
-}
-
 // peersConfig is where the members are.
 func (s *Server) peersConfig(m *member) peers.Config {
 	q := &s.cfg.Quorum
@@ -153,31 +118,29 @@ func (s *Server) peersConfig(m *member) peers.Config {
 		ID: m.id, Handler: memberHandler{m}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry, Dial: s.dialPeer, Listen: s.listenPeer,
-		Security: s.peerSecurity(),
+		Security: s.peerSecurity(), Members: m.neighbours(), Strangers: q.ReconfigEnabled,
 	}
 	c.Timeouts.Connect = q.CnxTimeout
-	for _, member := range q.Members {
-		p := peers.Member{ID: proto.ServerID(member.ID), Observer: member.Role == config.Observer}
-		for _, a := range member.Addresses {
-			p.Election = append(p.Election, net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
-			p.Quorum = append(p.Quorum, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)))
-		}
-		c.Members = append(c.Members, p)
-	}
 	return c
 }
 
-// configText is the configuration as notifications, NEWLEADER and /zookeeper/config carry it. Source: quorum-protocol 11.1.
-func (s *Server) configText() []byte {
-	lines := s.cfg.Quorum.Lines()
-	return []byte(strings.Join(lines, "\n") + fmt.Sprintf("\nversion=%x", s.cfg.ConfigVersion))
+// configText is a configuration as notifications, NEWLEADER and /zookeeper/config carry it. Source: quorum-protocol 11.1.
+func configText(q *config.Quorum) []byte {
+	return fmt.Appendf(nil, "%s\nversion=%x", q.Text(), q.ConfigVersion)
 }
 
-// setConfig writes the configuration into its znode, as every member does when it starts and when it has synchronised.
-func (s *Server) setConfig() {
+// setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronised. What a
+// reconfiguration has written there stays.
+func (s *Server) setConfig(q *config.Quorum) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
-	s.store.state.SetConfig(s.configText(), proto.Zxid(s.cfg.ConfigVersion), s.clock.wallMs())
+	state, text := s.store.state, configText(q)
+	if id := state.Lookup([]byte(configPath)); q.ReconfigEnabled && id != 0 {
+		if node := state.Node(id); node.Version == -1 && node.Mzxid == proto.Zxid(q.ConfigVersion) && bytes.Equal(state.Data(id), text) {
+			return
+		}
+	}
+	state.SetConfig(text, proto.Zxid(q.ConfigVersion), s.clock.wallMs())
 }
 
 // generation is the number of the present time of service; see member.

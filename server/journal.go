@@ -90,7 +90,7 @@ func (j *journal) do(rest []zab.Persist) {
 func appends(jobs []zab.Persist) (n int) {
 	for n < len(jobs) {
 		p := &jobs[n]
-		if p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 || p.Initialize {
+		if p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 || p.Initialize || p.Ensemble != nil {
 			break
 		}
 		n++
@@ -149,7 +149,10 @@ func (j *journal) write(p *zab.Persist) bool {
 	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.meta.SetCurrent(p.CurrentEpoch) }) {
 		return false
 	}
-	return !p.Initialize || j.waiting("writing the first snapshot", j.initialize)
+	if p.Initialize && !j.waiting("writing the first snapshot", j.initialize) {
+		return false
+	}
+	return p.Ensemble == nil || j.waiting("writing the configuration", func() error { return s.keepConfiguration(p.Ensemble) })
 }
 
 // waiting runs fn until the disk has room for it. Any other failure ends the process: what is on the disk is unknown.

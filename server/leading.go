@@ -28,8 +28,9 @@ type leading struct {
 	txns     []zab.Txn // prepared and not proposed
 	chunk    []byte    // where payloads are written; what was written is never changed
 	req      datatree.Request
-	refused  bool // the core takes no more proposals in this role: what it has not taken ends with it
-	refuses  bool // clients' writes, because there is no room for them: see room.go
+	refused  bool       // the core takes no more proposals in this role: what it has not taken ends with it
+	refuses  bool       // clients' writes, because there is no room for them: see room.go
+	reconfig proto.Zxid // the last reconfiguration that was prepared
 
 	unasked []unasked                    // syncs that the core does not know yet
 	token   uint64                       // of the last sync
@@ -84,7 +85,9 @@ func newLeading(m *member) *leading {
 		order: map[zab.LinkID]*fifo[holder]{}, next: m.core.NextZxid()}
 	s := m.srv
 	s.store.mu.RLock()
-	l.preparer = datatree.NewPreparer(s.store.state, s.prepareConfig())
+	cfg := s.prepareConfig()
+	cfg.Reconfigure = l.reconfigure
+	l.preparer = datatree.NewPreparer(s.store.state, cfg)
 	s.tracker.lead(s.store.state, s.clock.now())
 	s.store.mu.RUnlock()
 	return l
@@ -370,6 +373,9 @@ func (l *leading) propose(w *write, it item, code proto.ErrCode) {
 	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.conn != nil {
 		e.create2 = append([]int32(nil), create2...)
 	}
+	if ok && code == proto.OK && w.op == proto.OpReconfig {
+		l.reconfig = l.next
+	}
 	l.entries.push(e)
 	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
 	l.next++
@@ -393,7 +399,7 @@ func (l *leading) calm() bool { return l.entries.len() <= calmMax && len(l.held)
 // flush implements role.
 func (l *leading) flush() {
 	for len(l.txns) > 0 && !l.refused {
-		txns := l.txns[:min(len(l.txns), proposeMax)]
+		txns := l.portion()
 		err := l.m.core.Propose(txns...)
 		if errors.Is(err, zab.ErrBusy) {
 			return // what is in flight makes turns, and each of them tries again
@@ -404,6 +410,7 @@ func (l *leading) flush() {
 			// clients learn that the connection is.
 			if !errors.Is(err, zab.ErrNotLeading) {
 				l.m.srv.log.Warn("no more proposals in this epoch", zap.Error(err))
+				l.m.core.HandOver(false)
 			}
 			l.refused = true
 			return

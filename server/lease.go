@@ -154,7 +154,7 @@ func (m *member) quorumHeard() int64 {
 	slices.SortFunc(all, func(a, b heardOf) int { return cmp.Compare(b.at, a.at) })
 	ids := make([]proto.ServerID, 0, len(all))
 	for _, h := range all {
-		if ids = append(ids, h.id); m.quorum.Decides(ids...) {
+		if ids = append(ids, h.id); m.decides(ids...) {
 			return h.at
 		}
 	}

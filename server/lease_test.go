@@ -20,7 +20,7 @@ func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *member {
 	require.NoError(t, err)
 	s.tracker = newTracker(s.cfg.TickTime, id, 0)
 	s.tracker.follow()
-	m := &member{srv: s, id: id, quorum: quorum, links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
+	m := &member{srv: s, id: id, active: &zab.Ensemble{Quorum: quorum}, links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
 		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}}
 	s.guard = newGuard(s)
 	s.lease.Store(0)

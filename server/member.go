@@ -22,7 +22,6 @@ type member struct {
 	srv     *Server
 	id      proto.ServerID
 	core    *zab.Core
-	quorum  *zab.Quorum
 	peers   *peers.Peers
 	journal *journal
 	applier *applyQueue
@@ -59,6 +58,8 @@ type member struct {
 		events  []event
 		batches []*batch
 	}
+	active    *zab.Ensemble // the committed configuration
+	next      *zab.Ensemble // the pending one, nil if there is none
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
 	lease     lease
@@ -223,8 +224,12 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 			m.seen = max(m.seen, batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
-			m.srv.fatal("following a reconfiguration", errReconfigured)
-			return
+			if !m.srv.cfg.ReconfigEnabled {
+				m.srv.fatal("following a reconfiguration", errReconfigured)
+				return
+			}
+			m.committed = max(m.committed, p.Zxid)
+			m.seen = max(m.seen, p.Zxid)
 		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync:
 			if p.Type == proto.PacketPing {
 				m.pinged(l, p)
@@ -399,9 +404,9 @@ func (m *member) serviceBegins(state zab.State, now time.Time) {
 func (m *member) open() {
 	generation := m.generation.Add(1)
 	m.opening = true
-	state := m.status.State
+	state, config := m.status.State, m.srv.membership()
 	m.applier.do(func() {
-		m.srv.setConfig()
+		m.srv.setConfig(config)
 		m.do(func() {
 			if m.generation.Load() == generation && m.opening {
 				m.opened(state)

@@ -8,13 +8,14 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-var errReconfigured = errors.New("the ensemble was reconfigured, which this version cannot follow: start it again with the new configuration")
+var errReconfigured = errors.New("the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
 
 // drain does what the core asks for, until it asks for nothing more.
 func (m *member) drain() {
 	for {
 		m.again = false
 		out := m.core.Take()
+		m.followConfigurations()
 		if len(out.Send) > 0 {
 			m.send(out.Send)
 		}

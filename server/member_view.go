@@ -40,7 +40,7 @@ func (m *member) publish(now time.Time) {
 // quorumRole is the role as the metrics, the words and the admin commands show it.
 func (m *member) quorumRole() quorumRole {
 	v := m.view.Load()
-	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.cfg.Voters()}
+	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.membership().Voters()}
 	if m.srv.readOnly.Load() {
 		return r
 	}
@@ -89,7 +89,7 @@ func phaseWord(p zab.Phase) string {
 
 // ensemble is what the admin commands tell; nil while there is no leader.
 func (m *member) ensemble(v *roleView) *admin.Ensemble {
-	q := &m.srv.cfg.Quorum
+	q := m.srv.membership()
 	e := &admin.Ensemble{Leader: admin.Leader{IsLeader: v.State == zab.Leading, ID: int64(v.Leader)}, Voters: map[string]admin.Member{}}
 	if leader := q.Member(int64(v.Leader)); leader != nil {
 		e.Leader.IP = leader.Addresses[0].Host
@@ -100,9 +100,9 @@ func (m *member) ensemble(v *roleView) *admin.Ensemble {
 		}
 	}
 	last := m.srv.store.lastZxid()
-	self := q.Member(int64(m.id))
+	self := m.srv.ownLine()
 	id := describeMember(self)
-	e.Zab = admin.ZabState{Voting: self.Role == config.Participant, Phase: phaseWord(v.Phase), ZabMember: &admin.ZabMember{
+	e.Zab = admin.ZabState{Voting: votes(q, int64(m.id)), Phase: phaseWord(v.Phase), ZabMember: &admin.ZabMember{
 		ID: int64(m.id), IsLeader: v.State == zab.Leading, QuorumAddress: admin.Addresses{All: id.ServerAddresses},
 		ElectionAddress: admin.Addresses{All: id.ElectionAddresses}, ClientAddress: id.ClientAddress,
 		LastZxid: fmt.Sprintf("0x%x", int64(last)), Epoch: last.Epoch(), Counter: int64(last.Counter()),
@@ -111,6 +111,12 @@ func (m *member) ensemble(v *roleView) *admin.Ensemble {
 		m.observers(o, &e.Observers)
 	}
 	return e
+}
+
+// votes reports whether a server is a voter of a configuration.
+func votes(q *config.Quorum, id int64) bool {
+	line := q.Member(id)
+	return line != nil && line.Role == config.Participant
 }
 
 // observers lists the observers that learn from this leader.

@@ -191,8 +191,9 @@ func (s *Server) listenPeer(network, address string) (net.Listener, error) {
 // may take its time.
 func (s *Server) memberNames(ctx context.Context, addr netip.Addr) []string {
 	var hosts []string
-	for i := range s.cfg.Members {
-		for _, a := range s.cfg.Members[i].Addresses {
+	members := s.membership().Members
+	for i := range members {
+		for _, a := range members[i].Addresses {
 			if _, err := netip.ParseAddr(a.Host); err != nil {
 				hosts = append(hosts, a.Host)
 			}

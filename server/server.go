@@ -79,8 +79,10 @@ type Server struct {
 	security    security // TLS, SASL and the audit log of the client ports
 	quorum      quorumSecurity
 	guard       *guard
-	node        *node   // of a standalone server
-	member      *member // of a server in an ensemble; one of the two is nil
+	node        *node                         // of a standalone server
+	member      *member                       // of a server in an ensemble; one of the two is nil
+	members     atomic.Pointer[config.Quorum] // see membership
+	configured  *inbox[*config.Quorum]        // configurations that were committed, for runConfigurations
 	snapshotter *snapshotter
 	digests     digestLog
 	traceMask   atomic.Int64 // of stmk; it has no effect
@@ -96,7 +98,7 @@ type Server struct {
 	// undelivered is how many bytes wait for clients that take less than they are sent; see undeliveredMax.
 	undelivered atomic.Int64
 	// outstandingMax is how many of them there may be before busy connections are not read from.
-	outstandingMax int
+	outstandingMax atomic.Int64
 	// logStalled is when the logger began to write the present batch, 0 while it writes none.
 	logStalled atomic.Int64
 	// serving is true from the end of Start to the beginning of Stop.
@@ -131,7 +133,7 @@ func New(cfg *config.Config, o Options) *Server {
 		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle),
 		batches:    newPool(func() *batch { return new(batch) }),
 		logBatches: newPool(func() *logBatch { return new(logBatch) }),
-		stopping:   make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}), failed: make(chan error, 1),
+		configured: newInbox[*config.Quorum](), stopping: make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}), failed: make(chan error, 1),
 	}
 	s.traceMask.Store(traceMaskDefault)
 	s.lease.Store(math.MaxInt64)
@@ -150,9 +152,10 @@ func New(cfg *config.Config, o Options) *Server {
 		s.registry = prometheus.NewRegistry()
 	}
 	s.recent.on = cfg.Distributed()
-	s.outstandingMax = cfg.GlobalOutstandingLimit
-	if n := cfg.Voters(); cfg.Distributed() && n > 2 {
-		s.outstandingMax = max(cfg.GlobalOutstandingLimit/(n-1), 1) // the leader has to bear those of all
+	s.members.Store(&cfg.Quorum)
+	s.outstandingMax.Store(int64(cfg.GlobalOutstandingLimit))
+	if cfg.Distributed() {
+		s.outstandingMax.Store(int64(outstandingPerServer(cfg.GlobalOutstandingLimit, cfg.Voters())))
 	}
 	if cfg.EnforceAuth.Enabled {
 		s.enforced = cfg.EnforceAuth.Schemes

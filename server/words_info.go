@@ -140,8 +140,7 @@ func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
 
 // memberConf is what conf says of a member besides; all but the configuration of the ensemble while it is read-only.
 func (s *Server) memberConf(line func(string, any), out *bytes.Buffer) {
-	q := &s.cfg.Quorum
-	self := q.Member(int64(s.member.id))
+	q, self := s.membership(), s.ownLine()
 	line("initLimit", q.InitLimit)
 	line("syncLimit", q.SyncLimit)
 	line("electionAlg", 3)
@@ -149,7 +148,7 @@ func (s *Server) memberConf(line func(string, any), out *bytes.Buffer) {
 	line("quorumPort", joinPorts(self.Addresses, func(a config.PeerAddress) int { return a.QuorumPort }))
 	line("peerType", int(self.Role))
 	if !s.readOnly.Load() {
-		fmt.Fprintf(out, "membership: \n%s", s.configText())
+		fmt.Fprintf(out, "membership: \n%s", configText(q))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Ensemble is servers that run in this process, with ids from 1: those that vote first, then observers. Methods that take an id
+// Ensemble is servers that run in this process, with ids from 1: those that vote first, then observers, then joiners. Methods that take an id
 // panic if there is no such server.
 type Ensemble struct {
 	options Options
@@ -58,9 +58,9 @@ func New(o Options) (*Ensemble, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	e := &Ensemble{options: o, network: newNetwork(o.Servers + o.Observers), rand: rand.New(rand.NewPCG(o.Seed, 0))}
+	e := &Ensemble{options: o, network: newNetwork(o.all()), rand: rand.New(rand.NewPCG(o.Seed, 0))}
 	clients := map[int]int{}
-	for id := 1; id <= o.Servers+o.Observers; id++ {
+	for id := 1; id <= o.all(); id++ {
 		d, err := newDoor()
 		if err != nil {
 			e.Close()
@@ -131,6 +131,12 @@ func (e *Ensemble) ConnectString(ids ...int) string {
 		addrs[i] = e.Addr(id)
 	}
 	return strings.Join(addrs, ",")
+}
+
+// Line returns the server line of a server, as a reconfiguration that adds it has it: server.ID=address.
+func (e *Ensemble) Line(id int) string {
+	m := e.member(id)
+	return fmt.Sprintf("server.%d=%s", id, m.cfg.Member(int64(id)))
 }
 
 // Server returns the server that runs under an id, or nil if it is down.

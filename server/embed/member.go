@@ -67,7 +67,7 @@ func (m *member) start() error {
 	}
 	o.FS = fs
 	var err error
-	if first {
+	if first && m.ensemble.options.founder(m.id) {
 		err = found(fs, m.cfg.DataDir)
 	}
 	s := server.New(m.cfg, o)

@@ -19,6 +19,9 @@ type Options struct {
 	Servers int
 	// Observers is how many servers follow without a vote. Their ids come after those that vote.
 	Observers int
+	// Joiners is how many servers are in no configuration: they follow without a vote, until a reconfiguration adds them. Their ids come
+	// last. They need Servers, and reconfigEnabled, which Configure sets at all servers.
+	Joiners int
 	// TickTime is ZooKeeper's tickTime; 0 means 100 ms. Session timeouts are at least two of it, and a leader or follower that is
 	// cut off gives up after ten.
 	TickTime time.Duration
@@ -63,13 +66,20 @@ func (o *Options) validate() error {
 		o.Seed = rand.Uint64()
 	}
 	switch {
-	case o.Servers < 0 || o.Observers < 0 || o.Servers+o.Observers > serversMax:
-		return fmt.Errorf("embed: %d servers and %d observers: there is at least 1 server, and %d are the most", o.Servers, o.Observers, serversMax)
+	case o.Servers < 0 || o.Observers < 0 || o.Joiners < 0 || o.all() > serversMax:
+		return fmt.Errorf("embed: %d servers, %d observers and %d joiners: there is at least 1 server, and %d are the most", o.Servers, o.Observers,
+			o.Joiners, serversMax)
 	case o.TickTime < tickMin:
 		return fmt.Errorf("embed: TickTime %v is below %v", o.TickTime, tickMin)
 	}
 	return nil
 }
+
+// all is how many servers there are.
+func (o *Options) all() int { return o.Servers + o.Observers + o.Joiners }
+
+// founder reports whether a server is one of those that the ensemble begins with.
+func (o *Options) founder(id int) bool { return id <= o.Servers+o.Observers }
 
 // Ports of the servers on the network between them, where each has an address of its own.
 const (
@@ -101,15 +111,17 @@ func (o *Options) config(id int, clients map[int]int) *config.Config {
 	c.MaxClientCnxns = 0
 	c.FourLetterWhitelist = []string{"*"}
 	c.Admin.Enabled = false
-	if o.Servers+o.Observers > 1 {
+	if o.all() > 1 {
 		c.ServerID = int64(id)
 		c.InitLimit, c.SyncLimit, c.ConnectToLearnerMasterLimit = initLimit, syncLimit, initLimit
 		c.MinNotificationInterval, c.MaxNotificationInterval = notificationMin, notificationMax
 		c.StandaloneEnabled = false
-		for n := 1; n <= o.Servers+o.Observers; n++ {
-			c.Members = append(c.Members, o.member(n, clients[n]))
+		for n := 1; n <= o.all(); n++ {
+			if o.founder(n) || n == id {
+				c.Members = append(c.Members, o.member(n, clients[n]))
+			}
 		}
-		if id > o.Servers {
+		if id > o.Servers && o.founder(id) {
 			c.PeerType = config.Observer
 		}
 	}
@@ -128,7 +140,7 @@ func (o *Options) member(id, clientPort int) config.Member {
 		ID: int64(id), Addresses: []config.PeerAddress{{Host: hostOf(id), QuorumPort: quorumPort, ElectionPort: electionPort}},
 		Client: config.HostPort{Host: loopback, Port: clientPort}, Secure: config.HostPort{Port: config.PortUnset}, Weight: 1,
 	}
-	if id > o.Servers {
+	if id > o.Servers && o.founder(id) {
 		m.Role = config.Observer
 	}
 	return m

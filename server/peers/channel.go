@@ -15,23 +15,24 @@ import (
 // channel is the way to one other server for the messages of elections: at most one connection, and of each kind of message the
 // newest that was not sent yet. What was sent is never repeated: PeerUp lets the core say what holds now.
 type channel struct {
-	e         *election
-	peer      proto.ServerID
-	addresses []string // to dial; none of an anonymous observer
+	e    *election
+	peer proto.ServerID
 
 	ring    chan struct{} // capacity 1: ends a pause between attempts
 	hearing sync.Mutex    // held while the handler is given what comes, so that it hears of one connection at a time
 	mu      struct {
 		sync.Mutex
-		slots   [3]slot // notification, probe, probe reply
-		conn    net.Conn
-		since   time.Time  // when conn was made
-		wake    *sync.Cond // conn or slots have changed
-		owed    bool       // something was sent on conn, and nothing was heard since: it may be lost
-		dialing bool
-		stopped bool
-		next    time.Time     // no attempt to connect before
-		pause   time.Duration // to the attempt after that
+		addresses []string // to dial; none of an anonymous observer, and of a stranger with a larger id
+		stranger  bool     // the peer is no member: it is called only if it asks for that
+		slots     [3]slot  // notification, probe, probe reply
+		conn      net.Conn
+		since     time.Time  // when conn was made
+		wake      *sync.Cond // conn or slots have changed
+		owed      bool       // something was sent on conn, and nothing was heard since: it may be lost
+		dialing   bool
+		stopped   bool
+		next      time.Time     // no attempt to connect before
+		pause     time.Duration // to the attempt after that
 	}
 }
 
@@ -42,9 +43,31 @@ type slot struct {
 }
 
 func newChannel(e *election, peer proto.ServerID, addresses []string) *channel {
-	c := &channel{e: e, peer: peer, addresses: addresses, ring: make(chan struct{}, 1)}
+	c := &channel{e: e, peer: peer, ring: make(chan struct{}, 1)}
+	c.mu.addresses = addresses
 	c.mu.wake = sync.NewCond(&c.mu)
 	return c
+}
+
+// move notes where the peer is, and whether it is a member. A connection that stands goes on.
+func (c *channel) move(addresses []string, stranger bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.addresses, c.mu.stranger = addresses, stranger
+}
+
+// where returns the addresses to dial. They are not changed.
+func (c *channel) where() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.addresses
+}
+
+// idle reports whether the channel has no connection and is making none.
+func (c *channel) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.conn == nil && !c.mu.dialing
 }
 
 // send replaces what waits of the same kind, and connects if that is necessary. It does not block.
@@ -75,7 +98,7 @@ func (c *channel) send(m *zab.Message) {
 }
 
 // wanted reports whether a connection is wanted: something is to be sent, or was perhaps lost. REQUIRES: c.mu.
-func (c *channel) wanted() bool { return c.mu.owed || c.waiting() }
+func (c *channel) wanted() bool { return !c.mu.stranger && (c.mu.owed || c.waiting()) }
 
 // waiting reports whether something is to be sent. REQUIRES: c.mu.
 func (c *channel) waiting() bool {
@@ -89,10 +112,11 @@ func (c *channel) waiting() bool {
 
 // dial connects in the background unless that is under way; with now, without waiting for the end of a pause.
 func (c *channel) dial(now bool) {
-	if len(c.addresses) == 0 {
+	c.mu.Lock()
+	if len(c.mu.addresses) == 0 {
+		c.mu.Unlock()
 		return
 	}
-	c.mu.Lock()
 	start := !c.mu.dialing && !c.mu.stopped
 	c.mu.dialing = c.mu.dialing || start
 	c.mu.Unlock()
@@ -134,7 +158,7 @@ func (c *channel) connect(asked bool) {
 			if first {
 				level, first = zap.InfoLevel, false
 			}
-			c.e.p.log.Log(level, "connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Strings("addrs", c.addresses), zap.Error(err))
+			c.e.p.log.Log(level, "connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Strings("addrs", c.where()), zap.Error(err))
 		}
 		if nc != nil {
 			c.replace(nc)
@@ -183,7 +207,7 @@ func (c *channel) awaitCall() {
 // this one is closed, and nil returned.
 func (c *channel) introduce() (net.Conn, error) {
 	p := c.e.p
-	nc, err := p.dialAny(p.ctx, c.addresses)
+	nc, err := p.dialAny(p.ctx, c.where())
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +215,7 @@ func (c *channel) introduce() (net.Conn, error) {
 		return nil, errStopped
 	}
 	_ = nc.SetDeadline(time.Now().Add(p.cfg.Timeouts.Greeting))
-	if _, err = nc.Write(c.e.greeting); err == nil {
+	if _, err = nc.Write(c.e.greets()); err == nil {
 		if c.peer > p.cfg.ID {
 			c.awaitCall()
 		}

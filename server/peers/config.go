@@ -26,12 +26,17 @@ type Member struct {
 // Config is what Peers needs. It is not changed, and must not be changed after New.
 type Config struct {
 	ID      proto.ServerID
-	Members []Member // all servers of the ensemble, this one included; nobody else is listened to
+	Members []Member // the servers of the ensemble, this one included
 	Handler Handler
 	Log     *zap.Logger // nil is silent
 
 	Limits   Limits
 	Timeouts Timeouts
+
+	// Strangers lets in servers that are not members: they may learn, and ask who leads, before they are made members by a
+	// reconfiguration; and the learner port is open at observers too, which may become voters. Without it nobody but members is
+	// listened to, and SetMembers is not called. ZooKeeper: reconfigEnabled.
+	Strangers bool
 
 	// ListenAllIPs binds the ports on all addresses instead of those of this member. ZooKeeper: quorumListenOnAllIPs.
 	ListenAllIPs bool
@@ -78,7 +83,7 @@ type Limits struct {
 	DataMax       int // bytes of the data of one packet; ZooKeeper has jute.maxbuffer for this
 	QueueMax      int // bytes that wait to be sent on a link; above it the link is aborted
 	StrangersMax  int // connections of one port that have not introduced themselves
-	AnonymousMax  int // election channels of observers without an id
+	AnonymousMax  int // election channels of observers without an id, and as many of servers that are not members
 	BatchMax      int // packets of one call of Handler.Packets
 	ChunkMin      int // bytes of the first piece of memory that a link reads into
 	ChunkMax      int // bytes of the pieces of a busy one
@@ -127,8 +132,13 @@ func (c *Config) validate() error {
 	case min(t.Connect, t.Stagger, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause, t.Stale) <= 0 || t.RedialMax < t.RedialMin:
 		return fmt.Errorf("peers: Timeouts %+v: all are positive, RedialMax at least RedialMin", t)
 	}
+	return c.validateMembers(c.Members)
+}
+
+// validateMembers returns what is wrong with members.
+func (c *Config) validateMembers(members []Member) error {
 	seen := map[proto.ServerID]bool{}
-	for _, m := range c.Members {
+	for _, m := range members {
 		switch {
 		case m.ID < 0 || m.ID == anonymousID || seen[m.ID]:
 			return fmt.Errorf("peers: server id %d is out of range or given twice", m.ID)

@@ -48,6 +48,9 @@
 // from which the oldest leaves when it is full; the host never hears of him. Bytes that are no packet end their connection
 // and nothing else.
 //
+// With Config.Strangers servers are heard that are no members: those that are to become some. There are at most Limits.AnonymousMax
+// election channels of them, and one that asks to be called back is called at the address that it has called from (stranger.go).
+//
 // # Security
 //
 // With Config.Security, a connection is encrypted before anything else, and whoever has opened it proves who it is: on the learner
@@ -61,7 +64,7 @@
 //	reader      one per connection: its input; calls Handler
 //	writer      one per connection: the socket's output
 //
-// Locks: Peers.mu (registry of connections and links), election.mu (anonymous channels), channel.mu, Link.mu, lobby.mu. None is held
-// while another one is taken, during a call of Handler or across I/O. channel.hearing is held by the reader of an election
-// connection, before all others.
+// Locks: Peers.mu (members, registry of connections and links), election.mu (channels), channel.mu, port.mu, binding.mu, Link.mu,
+// lobby.mu. None is held while another one is taken, but that election.mu may be held when channel.mu is taken; and none during a call of
+// Handler or across I/O. channel.hearing is held by the reader of an election connection, before all others.
 package peers

@@ -15,41 +15,85 @@ import (
 // election is the election channels of this server. Two servers keep one connection, opened by the one with the larger id; the other
 // one asks for it by connecting, saying who it is, and hanging up. Source: quorum-protocol 2.
 type election struct {
-	p        *Peers
-	greeting []byte
-	port     port
-	members  map[proto.ServerID]*channel // fixed
+	p    *Peers
+	port port
 
 	mu struct {
 		sync.Mutex
+		greeting  []byte                      // replaced, and not changed
+		members   map[proto.ServerID]*channel // replaced, and not changed
+		strangers map[proto.ServerID]*channel // servers that are no members
+		stopped   bool
 		anonymous map[proto.ServerID]*channel // observers without an id, by the number they got
 		last      proto.ServerID              // of those numbers
 	}
 }
 
 func newElection(p *Peers) *election {
-	e := &election{p: p, members: map[proto.ServerID]*channel{}}
+	e := &election{p: p}
 	e.port = port{name: "election", lobby: lobby{max: p.cfg.Limits.StrangersMax}, serve: e.serve}
 	e.mu.anonymous = map[proto.ServerID]*channel{}
-	for i := range p.cfg.Members {
-		m := &p.cfg.Members[i]
-		if m.ID == p.cfg.ID {
-			e.greeting = appendGreeting(nil, m.ID, m.Election)
+	e.mu.strangers = map[proto.ServerID]*channel{}
+	e.setMembers(p.cfg.Members)
+	return e
+}
+
+// setMembers replaces the members. A channel that stands is kept, also that of a stranger who is a member now.
+func (e *election) setMembers(members []Member) {
+	next := map[proto.ServerID]*channel{}
+	var gone []*channel
+	e.mu.Lock()
+	for i := range members {
+		m := &members[i]
+		if m.ID == e.p.cfg.ID {
+			e.mu.greeting = appendGreeting(nil, m.ID, m.Election)
 			continue
 		}
-		e.members[m.ID] = newChannel(e, m.ID, m.Election)
+		c := e.mu.members[m.ID]
+		if c == nil {
+			c = e.mu.strangers[m.ID]
+			delete(e.mu.strangers, m.ID)
+		}
+		if c == nil {
+			c = newChannel(e, m.ID, nil)
+		}
+		c.move(m.Election, false)
+		next[m.ID] = c
 	}
-	return e
+	for id, c := range e.mu.members {
+		if next[id] == nil {
+			gone = append(gone, c)
+		}
+	}
+	e.mu.members = next
+	stopped := e.mu.stopped
+	e.mu.Unlock()
+	if stopped {
+		gone = slices.AppendSeq(gone, maps.Values(next))
+	}
+	for _, c := range gone {
+		c.stop()
+	}
+}
+
+// greets returns what this server says first.
+func (e *election) greets() []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mu.greeting
 }
 
 // find returns the channel of a server, or nil if it has none.
 func (e *election) find(id proto.ServerID) *channel {
-	if id >= 0 {
-		return e.members[id]
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.mu.anonymous[id]
+	if id < 0 {
+		return e.mu.anonymous[id]
+	}
+	if c := e.mu.members[id]; c != nil {
+		return c
+	}
+	return e.mu.strangers[id]
 }
 
 // send puts m into the channel of m.To.
@@ -64,7 +108,7 @@ func (e *election) send(m *zab.Message) {
 // serve handles a connection that somebody has opened.
 func (e *election) serve(nc net.Conn) {
 	stranger := nc
-	nc, id, err := e.meet(nc)
+	nc, id, addresses, err := e.meet(nc)
 	if !e.port.lobby.leave(stranger) || err != nil {
 		e.p.refuse(nc, &e.port, err)
 		return
@@ -74,7 +118,11 @@ func (e *election) serve(nc net.Conn) {
 		e.serveAnonymous(nc)
 		return
 	}
-	c := e.members[id]
+	c := e.channel(id, addresses)
+	if c == nil {
+		e.p.refuse(nc, &e.port, fmt.Errorf("peers: more than %d servers that are not in the ensemble", e.p.cfg.Limits.AnonymousMax))
+		return
+	}
 	if id < e.p.cfg.ID {
 		e.p.untrack(nc)
 		c.asked()
@@ -85,12 +133,12 @@ func (e *election) serve(nc net.Conn) {
 }
 
 // meet finds out who has opened a connection, and returns the one to go on with. A server with a smaller id has to prove who it is,
-// too, although nothing more is said.
-func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, err error) {
+// too, although nothing more is said. The addresses are those at which a stranger may be called back.
+func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, addresses []string, err error) {
 	deadline := time.Now().Add(e.p.cfg.Timeouts.Greeting)
 	nc, err = e.p.encrypt(opened, deadline)
 	if err == nil {
-		id, err = readGreeting(nc)
+		id, addresses, err = readGreeting(nc)
 	}
 	if err == nil {
 		err = e.expected(id)
@@ -98,7 +146,10 @@ func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, err er
 	if err == nil {
 		nc, err = e.p.authenticate(nc, deadline)
 	}
-	return nc, id, err
+	if err == nil {
+		addresses = e.callback(id, nc, addresses, deadline)
+	}
+	return nc, id, addresses, err
 }
 
 // expected returns why a server with this id has nothing to say here.
@@ -106,8 +157,10 @@ func (e *election) expected(id proto.ServerID) error {
 	switch {
 	case id == e.p.cfg.ID:
 		return fmt.Errorf("peers: server %d says that it is this server", id)
-	case id != anonymousID && e.members[id] == nil:
+	case id != anonymousID && !e.p.cfg.Strangers && e.p.member(id) == nil:
 		return fmt.Errorf("peers: server %d is not in the ensemble", id)
+	case id < 0:
+		return fmt.Errorf("peers: server id %d is negative", id)
 	}
 	return nil
 }
@@ -134,13 +187,13 @@ func (e *election) serveAnonymous(nc net.Conn) {
 
 // stop ends all channels.
 func (e *election) stop() {
-	for _, c := range e.members {
-		c.stop()
-	}
 	e.mu.Lock()
-	anonymous := slices.Collect(maps.Values(e.mu.anonymous))
+	e.mu.stopped = true
+	all := slices.Collect(maps.Values(e.mu.members))
+	all = slices.AppendSeq(all, maps.Values(e.mu.strangers))
+	all = slices.AppendSeq(all, maps.Values(e.mu.anonymous))
 	e.mu.Unlock()
-	for _, c := range anonymous {
+	for _, c := range all {
 		c.stop()
 	}
 }

@@ -219,7 +219,7 @@ func TestSmallerIsCalledBack(t *testing.T) {
 	nc, err := w.ports[w.member(1).Election[0]].Accept()
 	require.NoError(t, err)
 	defer nc.Close()
-	id, err := readGreeting(nc)
+	id, _, err := readGreeting(nc)
 	require.NoError(t, err)
 	require.Equal(t, proto.ServerID(3), id)
 	three.peers.SendElection(vote(1, 1))
@@ -241,7 +241,7 @@ func TestQuestionCrossesTheCall(t *testing.T) {
 	nc, err := w.ports[w.member(1).Election[0]].Accept()
 	require.NoError(t, err)
 	defer nc.Close()
-	_, err = readGreeting(nc)
+	_, _, err = readGreeting(nc)
 	require.NoError(t, err)
 	requireRound(t, nc, 1)
 	requireEnd(t, w.greet(3, 1))
@@ -260,7 +260,7 @@ func TestLargerIsAsked(t *testing.T) {
 	for range 2 {
 		nc, err := ln.Accept()
 		require.NoError(t, err)
-		id, err := readGreeting(nc)
+		id, _, err := readGreeting(nc)
 		require.NoError(t, err)
 		require.Equal(t, proto.ServerID(1), id)
 		requireEnd(t, nc)
@@ -383,7 +383,7 @@ func TestWhatMayBeLost(t *testing.T) {
 	for i := range 3 {
 		nc, err := ln.Accept()
 		require.NoError(t, err)
-		_, err = readGreeting(nc)
+		_, _, err = readGreeting(nc)
 		require.NoError(t, err)
 		three.wait("PeerUp", func() bool { return len(three.up) == i+1 })
 		if i > 0 {

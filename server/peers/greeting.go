@@ -35,32 +35,32 @@ func appendGreeting(b []byte, id proto.ServerID, addresses []string) []byte {
 	return proto.AppendString(b, text)
 }
 
-// readGreeting reads a greeting and not a byte beyond it. Servers up to 3.4.5 send their id and nothing else. The addresses are
-// not used: the members' addresses are known from the configuration, and nobody can make this server call a stranger.
-func readGreeting(r io.Reader) (proto.ServerID, error) {
+// readGreeting reads a greeting and not a byte beyond it. Servers up to 3.4.5 send their id and nothing else. The addresses, which may be
+// anything, are those at which the other server says it can be reached; those of members are known from the configuration.
+func readGreeting(r io.Reader) (id proto.ServerID, addresses []string, err error) {
 	var b [greetingMax]byte
 	if _, err := io.ReadFull(r, b[:8]); err != nil {
-		return 0, wrapGreeting("its version", err)
+		return 0, nil, wrapGreeting("its version", err)
 	}
 	version := int64(binary.BigEndian.Uint64(b[:]))
 	if version >= 0 {
-		return proto.ServerID(version), nil
+		return proto.ServerID(version), nil, nil
 	}
 	if version != greetingOne && version != greetingMany {
-		return 0, fmt.Errorf("%w: unknown version %d", ErrGreeting, version)
+		return 0, nil, fmt.Errorf("%w: unknown version %d", ErrGreeting, version)
 	}
 	if _, err := io.ReadFull(r, b[:12]); err != nil {
-		return 0, wrapGreeting("its server id", err)
+		return 0, nil, wrapGreeting("its server id", err)
 	}
-	id := proto.ServerID(binary.BigEndian.Uint64(b[:]))
+	id = proto.ServerID(binary.BigEndian.Uint64(b[:]))
 	size := int32(binary.BigEndian.Uint32(b[8:]))
 	if size <= 0 || size > greetingMax {
-		return 0, fmt.Errorf("%w: addresses of %d bytes from server %d, allowed are 1 to %d", ErrGreeting, size, id, greetingMax)
+		return 0, nil, fmt.Errorf("%w: addresses of %d bytes from server %d, allowed are 1 to %d", ErrGreeting, size, id, greetingMax)
 	}
 	if _, err := io.ReadFull(r, b[:size]); err != nil {
-		return 0, wrapGreeting("its addresses", err)
+		return 0, nil, wrapGreeting("its addresses", err)
 	}
-	return id, nil
+	return id, strings.Split(string(b[:size]), "|"), nil
 }
 
 func wrapGreeting(where string, err error) error {

@@ -19,13 +19,14 @@ func TestCapturedGreetings(t *testing.T) {
 	require.Equal(t, many, appendGreeting(nil, 3, []string{"127.0.0.1:23023", "127.0.0.2:23043"}))
 	for id, b := range map[proto.ServerID][]byte{2: one, 3: many, 5: unhex(t, "0000000000000005")} {
 		r := bytes.NewReader(append(b, "frame"...))
-		got, err := readGreeting(r)
+		got, addresses, err := readGreeting(r)
 		require.NoError(t, err)
 		require.Equal(t, id, got)
+		require.Equal(t, map[proto.ServerID][]string{2: {"127.0.0.1:23022"}, 3: {"127.0.0.1:23023", "127.0.0.2:23043"}}[id], addresses)
 		rest, _ := io.ReadAll(r)
 		require.Equal(t, "frame", string(rest), "what follows is not read")
 		for n := range b {
-			_, err := readGreeting(bytes.NewReader(b[:n]))
+			_, _, err := readGreeting(bytes.NewReader(b[:n]))
 			require.ErrorIs(t, err, ErrGreeting, n)
 		}
 	}
@@ -43,7 +44,7 @@ func TestGreetingBounds(t *testing.T) {
 		"ffffffffffff0000 0000000000000002 ffffffff":    "addresses of -1 bytes",
 		"ffffffffffff0000 0000000000000002 00000002 61": "before the end of its addresses",
 	} {
-		_, err := readGreeting(bytes.NewReader(unhex(t, words)))
+		_, _, err := readGreeting(bytes.NewReader(unhex(t, words)))
 		require.ErrorIs(t, err, ErrGreeting)
 		require.ErrorContains(t, err, want)
 	}
@@ -55,7 +56,7 @@ func FuzzGreeting(f *testing.F) {
 	f.Add(make([]byte, 8))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)
-		id, err := readGreeting(r)
+		id, _, err := readGreeting(r)
 		if err != nil {
 			require.ErrorIs(t, err, ErrGreeting)
 			return

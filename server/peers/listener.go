@@ -3,7 +3,7 @@ package peers
 import (
 	"errors"
 	"net"
-	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,56 +33,116 @@ type port struct {
 	name  string // "election" or "learner"
 	lobby lobby
 	serve func(net.Conn) // a connection that somebody has opened, and that is in the lobby
+	mu    struct {
+		sync.Mutex
+		bound map[string]*binding // by the address that it is, or is to be, bound at
+	}
 }
 
-// listen binds a port on the addresses of this server. An address that cannot be bound now is tried again in the background: its
-// name may not resolve yet.
-func (p *Peers) listen(at *port, addresses []string) {
-	var bound []string
+// binding is an address of a port.
+type binding struct {
+	address  string
+	attempts int // to bind it; 0 is for ever
+	mu       struct {
+		sync.Mutex
+		ln   net.Listener // nil before it is bound
+		over bool         // it is not wanted any more
+	}
+}
+
+// end gives the address up.
+func (b *binding) end(p *Peers) {
+	b.mu.Lock()
+	ln := b.mu.ln
+	b.mu.over = true
+	b.mu.Unlock()
+	if ln != nil {
+		p.unlisten(ln)
+	}
+}
+
+// holds notes the listener, and reports false if it is not wanted any more.
+func (b *binding) holds(ln net.Listener) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.ln = ln
+	return !b.mu.over
+}
+
+// over reports whether the address was given up.
+func (b *binding) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.over
+}
+
+// listen binds a port on the addresses of this server, and gives up those that it was bound on before. An address that cannot be bound
+// now is tried again in the background: its name may not resolve yet.
+func (p *Peers) listen(at *port, addresses []string, attempts int) {
+	wanted := map[string]*binding{}
+	var added []*binding
+	at.mu.Lock()
 	for _, address := range addresses {
-		host, number, _ := net.SplitHostPort(address)
-		if p.cfg.ListenAllIPs {
-			host, address = "", ":"+number
+		if _, number, _ := net.SplitHostPort(address); p.cfg.ListenAllIPs {
+			address = ":" + number
 		}
-		if slices.Contains(bound, address) {
+		if wanted[address] != nil {
 			continue
 		}
-		bound = append(bound, address)
-		if host != "" && net.ParseIP(host) == nil {
+		b := at.mu.bound[address]
+		if b == nil {
+			b = &binding{address: address, attempts: attempts}
+			added = append(added, b)
+		}
+		wanted[address] = b
+		delete(at.mu.bound, address)
+	}
+	gone := at.mu.bound
+	at.mu.bound = wanted
+	at.mu.Unlock()
+	for _, b := range gone {
+		b.end(p)
+	}
+	for _, b := range added {
+		if host, _, _ := net.SplitHostPort(b.address); host != "" && net.ParseIP(host) == nil {
 			p.start(func() { // resolving may take long
-				ln, err := p.cfg.Listen("tcp", address)
-				p.bind(at, address, ln, err)
+				ln, err := p.cfg.Listen("tcp", b.address)
+				p.bind(at, b, ln, err)
 			})
 			continue
 		}
-		ln, err := p.cfg.Listen("tcp", address)
-		if !p.start(func() { p.bind(at, address, ln, err) }) && err == nil {
+		ln, err := p.cfg.Listen("tcp", b.address)
+		if !p.start(func() { p.bind(at, b, ln, err) }) && err == nil {
 			_ = ln.Close()
 		}
 	}
 }
 
 // bind tries until the port is bound, then accepts.
-func (p *Peers) bind(at *port, address string, ln net.Listener, err error) {
+func (p *Peers) bind(at *port, b *binding, ln net.Listener, err error) {
 	attempt := 1
 	for failures := 1; err != nil; failures++ {
 		p.stats.bindFailures.Add(1)
 		if failures&(failures-1) == 0 { // more and more seldom
-			p.log.Warn("binding port", zap.String("port", at.name), zap.String("addr", address), zap.Int("failures", failures), zap.Error(err))
+			p.log.Warn("binding port", zap.String("port", at.name), zap.String("addr", b.address), zap.Int("failures", failures), zap.Error(err))
 		}
 		if !passing(err) {
-			if attempt == p.cfg.BindAttempts {
-				p.fail(&BindError{Port: at.name, Addr: address, Err: err})
+			if attempt == b.attempts {
+				p.fail(&BindError{Port: at.name, Addr: b.address, Err: err})
 				return
 			}
 			attempt++
 		}
-		if !p.sleep(p.cfg.Timeouts.BindPause) {
+		if !p.sleep(p.cfg.Timeouts.BindPause) || b.over() {
 			return
 		}
-		ln, err = p.cfg.Listen("tcp", address)
+		ln, err = p.cfg.Listen("tcp", b.address)
 	}
 	if !p.listening(ln) {
+		return
+	}
+	if !b.holds(ln) {
+		p.unlisten(ln)
 		return
 	}
 	p.log.Info("listening for servers", zap.String("port", at.name), zap.Stringer("addr", ln.Addr()))

@@ -32,7 +32,8 @@ type Peers struct {
 	mu struct {
 		sync.Mutex
 		stopped   bool
-		listeners []net.Listener
+		members   []Member
+		listeners map[net.Listener]struct{}
 		conns     map[net.Conn]struct{} // all but those of links
 		links     map[zab.LinkID]*Link
 	}
@@ -58,20 +59,44 @@ func New(cfg Config) (*Peers, error) {
 	}
 	p.cfg, p.log = cfg, cfg.Log
 	p.learner = port{name: "learner", lobby: lobby{max: cfg.Limits.StrangersMax}, serve: p.admit}
+	p.mu.members = cfg.Members
+	p.mu.listeners = map[net.Listener]struct{}{}
 	p.mu.conns = map[net.Conn]struct{}{}
 	p.mu.links = map[zab.LinkID]*Link{}
 	p.election = newElection(p)
 	return p, nil
 }
 
-// Start opens the ports: the election port, and the learner port unless this server is an observer. When it returns those are open
-// that have an IP address and could be opened at once; others are opened later, or Failed says why not. It is called once.
-func (p *Peers) Start() {
+// Start opens the ports: the election port, and the learner port unless this server is an observer without Config.Strangers. When it
+// returns those are open that have an IP address and could be opened at once; others are opened later, or Failed says why not. It is
+// called once.
+func (p *Peers) Start() { p.open(p.cfg.BindAttempts) }
+
+// open makes the ports those of this server.
+func (p *Peers) open(attempts int) {
 	self := p.member(p.cfg.ID)
-	p.listen(&p.election.port, self.Election)
-	if !self.Observer {
-		p.listen(&p.learner, self.Quorum)
+	p.listen(&p.election.port, self.Election, attempts)
+	if !self.Observer || p.cfg.Strangers {
+		p.listen(&p.learner, self.Quorum, attempts)
 	}
+}
+
+// SetMembers replaces the members: what is asked for from now on goes to the new ones, at their addresses of now. Election channels to
+// those that are gone end; links go on, until one of the two sides closes them. If the addresses of this server change its ports do, and
+// a new one that cannot be bound is tried without an end. The error says what is wrong with the members, and nothing has changed then.
+func (p *Peers) SetMembers(members []Member) error {
+	if err := p.cfg.validateMembers(members); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.mu.members = slices.Clone(members)
+	stopped := p.mu.stopped
+	p.mu.Unlock()
+	if !stopped {
+		p.election.setMembers(members)
+		p.open(0)
+	}
+	return nil
 }
 
 // Failed returns a channel that brings the *BindError of a port that is given up: the server should end. It is never closed.
@@ -125,7 +150,7 @@ func (p *Peers) Stop() {
 	p.mu.Lock()
 	p.mu.stopped = true
 	p.cancel()
-	for _, ln := range p.mu.listeners {
+	for ln := range p.mu.listeners {
 		_ = ln.Close()
 	}
 	for nc := range p.mu.conns {
@@ -143,13 +168,15 @@ func (p *Peers) Stop() {
 	p.running.Wait()
 }
 
-// member returns the member with an id, or nil.
+// member returns the member with an id, or nil. It is not changed afterwards.
 func (p *Peers) member(id proto.ServerID) *Member {
-	i := slices.IndexFunc(p.cfg.Members, func(m Member) bool { return m.ID == id })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.IndexFunc(p.mu.members, func(m Member) bool { return m.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &p.cfg.Members[i]
+	return &p.mu.members[i]
 }
 
 // start runs fn in a goroutine that Stop waits for. After Stop it does not, and reports false.
@@ -191,8 +218,16 @@ func (p *Peers) listening(ln net.Listener) bool {
 		_ = ln.Close()
 		return false
 	}
-	p.mu.listeners = append(p.mu.listeners, ln)
+	p.mu.listeners[ln] = struct{}{}
 	return true
+}
+
+// unlisten closes a listener.
+func (p *Peers) unlisten(ln net.Listener) {
+	p.mu.Lock()
+	delete(p.mu.listeners, ln)
+	p.mu.Unlock()
+	_ = ln.Close()
 }
 
 // track notes a connection, so that Stop closes it. After Stop it closes it and reports false.

@@ -79,7 +79,7 @@ func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 		id = proto.ServerID(r.Int64())
 	}
 	switch {
-	case p.member(id) != nil && id != p.cfg.ID:
+	case id != p.cfg.ID && (p.member(id) != nil || p.cfg.Strangers && id >= 0 && id != anonymousID):
 		return id, nil
 	case observer && (id == anonymousID || id == -1):
 		return proto.ServerID(p.anonymous.Add(-1)), nil

@@ -1,0 +1,152 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Who is in the ensemble. With reconfigEnabled=false that is what zoo.cfg says. Else it is the committed configuration, which meta.db
+// has and the agreement changes; the files that zoo.cfg names are written after it, and count at a start only if theirs is newer.
+// Source: quorum-protocol 11, operations.md section 1.6.
+
+// membership is the configuration of the ensemble that is in force here. Any goroutine may call it; what it returns does not change.
+func (s *Server) membership() *config.Quorum { return s.members.Load() }
+
+// ownLine is the server line of this server: if the ensemble does not have it any more, or not yet, that with which it was started.
+func (s *Server) ownLine() *config.Member {
+	if m := s.membership().Member(s.cfg.ServerID); m != nil {
+		return m
+	}
+	return s.cfg.Quorum.Member(s.cfg.ServerID)
+}
+
+// configurations returns the configuration that was committed last, for all that this server knows, and the one behind it in its
+// history, of which it is not known whether it was committed; nil if there is none.
+func (s *Server) configurations() (active, next *zab.Ensemble, err error) {
+	active, err = ensembleOf(&s.cfg.Quorum)
+	if err != nil || !s.cfg.ReconfigEnabled {
+		return active, nil, err
+	}
+	if kept, ok := s.meta.Config(); ok && kept.Version >= active.Version {
+		q, err := config.ParseMembers([]byte(kept.Text))
+		if err != nil {
+			return nil, nil, fmt.Errorf("server: the configuration in meta.db: %w", err)
+		}
+		q.ConfigVersion = int64(kept.Version)
+		if q.Text() != s.cfg.Quorum.Text() {
+			s.log.Warn("the servers named in the files are not those of the ensemble, and do not count", zap.Stringer("version", kept.Version),
+				zap.Strings("ensemble", q.Lines()), zap.Strings("files", s.cfg.Lines()))
+		}
+		if active, err = ensembleOf(q); err != nil {
+			return nil, nil, err
+		}
+	} else if active.Version > 0 {
+		if err := s.keepConfiguration(active); err != nil {
+			return nil, nil, err
+		}
+	}
+	if next = newestConfiguration(s.store.state); next != nil && next.Version <= active.Version {
+		next = nil
+	}
+	return active, next, nil
+}
+
+// keepConfiguration makes a committed configuration durable.
+func (s *Server) keepConfiguration(e *zab.Ensemble) error {
+	return s.meta.SetConfig(meta.Config{Version: e.Version, Text: string(e.Text)})
+}
+
+// quorumWith is the configuration of this server with the members of an ensemble. Its text was made by ensembleOf.
+func (s *Server) quorumWith(e *zab.Ensemble) *config.Quorum {
+	q, err := config.ParseMembers(e.Text)
+	if err != nil {
+		panic(fmt.Sprintf("server: configuration %v: %v", e.Version, err))
+	}
+	q.ConfigVersion = int64(e.Version)
+	return s.cfg.Quorum.With(q)
+}
+
+// outstandingPerServer is how many requests may be in process here: a leader has to bear those of all.
+func outstandingPerServer(limit, voters int) int {
+	if voters > 2 {
+		return max(limit/(voters-1), 1)
+	}
+	return limit
+}
+
+// followConfigurations takes up what has changed of the configurations. REQUIRES: turn.
+func (m *member) followConfigurations() {
+	active, next := m.core.Ensembles()
+	if active == m.active && next == m.next {
+		return
+	}
+	s := m.srv
+	if active != m.active {
+		q := s.quorumWith(active)
+		s.members.Store(q)
+		s.outstandingMax.Store(int64(outstandingPerServer(s.cfg.GlobalOutstandingLimit, q.Voters())))
+		s.log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
+		m.published = m.published.Add(-viewEvery)
+		s.configured.put(q)
+	}
+	m.active, m.next = active, next
+	if err := m.peers.SetMembers(m.neighbours()); err != nil {
+		s.log.Error("connecting to the servers of the configuration", zap.Error(err))
+	}
+}
+
+// decides reports whether the given servers hold a quorum of every configuration.
+func (m *member) decides(ids ...proto.ServerID) bool {
+	return m.active.Quorum.Decides(ids...) && (m.next == nil || m.next.Quorum.Decides(ids...))
+}
+
+// neighbours are the servers of both configurations, and this one. One whose addresses change has all of them.
+func (m *member) neighbours() []peers.Member {
+	s := m.srv
+	all := []peers.Member{}
+	add := func(line *config.Member) {
+		i := slices.IndexFunc(all, func(p peers.Member) bool { return p.ID == proto.ServerID(line.ID) })
+		if i < 0 {
+			i = len(all)
+			all = append(all, peers.Member{ID: proto.ServerID(line.ID), Observer: true})
+		}
+		p := &all[i]
+		p.Observer = p.Observer && line.Role == config.Observer
+		for _, a := range line.Addresses {
+			p.Election = appendNew(p.Election, net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
+			p.Quorum = appendNew(p.Quorum, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)))
+		}
+	}
+	own := false
+	for _, e := range []*zab.Ensemble{m.active, m.next} {
+		if e == nil {
+			continue
+		}
+		q := s.quorumWith(e)
+		for i := range q.Members {
+			own = own || q.Members[i].ID == s.cfg.ServerID
+			add(&q.Members[i])
+		}
+	}
+	if line := s.cfg.Quorum.Member(s.cfg.ServerID); !own && line != nil {
+		add(line)
+	}
+	return all
+}
+
+func appendNew(all []string, one string) []string {
+	if slices.Contains(all, one) {
+		return all
+	}
+	return append(all, one)
+}

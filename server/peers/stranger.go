@@ -1,0 +1,90 @@
+package peers
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// A stranger is a server that is no member, and may become one: it asks who leads, learns from the leader, and is then made a member by a
+// reconfiguration. One that was removed is a stranger too. Config.Strangers lets them in. Source: quorum-protocol 11.7.
+
+// channel returns the channel of a server that has introduced itself; nil for one stranger too many. It makes room for one by forgetting
+// another whose connection has ended.
+func (e *election) channel(id proto.ServerID, addresses []string) *channel {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.mu.members[id]; c != nil {
+		return c
+	}
+	c := e.mu.strangers[id]
+	if c == nil {
+		if len(e.mu.strangers) >= e.p.cfg.Limits.AnonymousMax && !e.forgetOne() || e.mu.stopped {
+			return nil
+		}
+		c = newChannel(e, id, nil)
+		e.mu.strangers[id] = c
+	}
+	c.move(addresses, true)
+	return c
+}
+
+// forgetOne drops a stranger without a connection, if there is one. REQUIRES: e.mu.
+func (e *election) forgetOne() bool {
+	for id, c := range e.mu.strangers {
+		if c.idle() {
+			delete(e.mu.strangers, id)
+			return true
+		}
+	}
+	return false
+}
+
+// callback returns where a stranger with a smaller id is called back: at the address that it names, if that is where it has called from,
+// else at the ports that it names there. So nobody can make this server call somebody else. Members are called at the addresses of
+// the configuration.
+func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, deadline time.Time) (addresses []string) {
+	if id > e.p.cfg.ID || e.p.member(id) != nil {
+		return nil
+	}
+	from, err := netip.ParseAddrPort(nc.RemoteAddr().String())
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithDeadline(e.p.ctx, deadline)
+	defer cancel()
+	for _, address := range named[:min(len(named), callbackMax)] {
+		host, text, err := net.SplitHostPort(address)
+		if err != nil {
+			continue
+		}
+		if port, err := strconv.ParseUint(text, 10, 16); err != nil || port == 0 {
+			continue
+		}
+		if !leadsTo(ctx, host, from.Addr()) {
+			host = from.Addr().Unmap().String()
+		}
+		if address = net.JoinHostPort(host, text); !slices.Contains(addresses, address) {
+			addresses = append(addresses, address)
+		}
+	}
+	return addresses
+}
+
+// callbackMax bounds the addresses of a stranger that are looked at.
+const callbackMax = 4
+
+// leadsTo reports whether a host is, or has, an address.
+func leadsTo(ctx context.Context, host string, addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap() == addr
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return err == nil && slices.ContainsFunc(found, func(ip netip.Addr) bool { return ip.Unmap() == addr })
+}
