@@ -372,7 +372,9 @@ func (m *member) electionEnds(from, to zab.State, now time.Time) {
 	q := m.srv.metrics.quorum
 	if from == zab.Looking {
 		took := now.Sub(m.lookedAt)
-		q.electionTime.observe(took.Milliseconds())
+		if to != zab.Observing { // who does not vote has no election
+			q.electionTime.observe(took.Milliseconds())
+		}
 		m.srv.log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
 	}
 	if to == zab.Looking {

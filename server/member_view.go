@@ -133,7 +133,7 @@ func (m *member) observers(o *ensembleView, out *admin.Observers) {
 		out.Synced++
 		out.Observers = append(out.Observers, admin.Observer{
 			Remote: st.Addr, ID: int64(l.Peer), Established: st.Since.UnixMilli(), QueuedBytes: int64(st.QueueBytes),
-			Received: int64(st.PacketsIn), Sent: int64(st.PacketsOut), LastProposedZxid: fmt.Sprintf("0x%x", int64(l.Sent)),
+			Received: int64(st.PacketsIn), Sent: int64(st.PacketsOut), LastProposedZxid: int64(l.Sent),
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/zab"
 )
 
 // metrics is the server's metrics: those that ZooKeeper has under its names, ours beside them
@@ -136,7 +137,7 @@ func (m *metrics) batch(b *logBatch) {
 	if begun := m.srv.logStalled.Load(); begun != 0 {
 		m.srv.stats.flushTime.observe(nsToMs(now - begun))
 	}
-	if m.srv.member != nil && b.txns > 0 { // this server's acknowledgement leaves
+	if member := m.srv.member; member != nil && b.txns > 0 && member.view.Load().State != zab.Observing { // this server's acknowledgement leaves
 		m.quorum.proposalAck.observe(max(m.srv.clock.wallMs()-txnTime(b.framed[recordPrefix:]), 0))
 	}
 	if len(b.items) > 0 {

@@ -124,7 +124,7 @@ func member() *fakeNode {
 		Leader: Leader{true, 1, "10.0.0.1"},
 		Voters: map[string]Member{"1": {[]string{"10.0.0.1:2888"}, []string{"10.0.0.1:3888"}, "0.0.0.0:2181", "PARTICIPANT"}},
 		Observers: Observers{1, []Observer{{
-			Remote: "10.0.0.4:5000", ID: 4, Established: 1795239203112, Received: 3, Sent: 4, LastProposedZxid: "0x100000003",
+			Remote: "10.0.0.4:5000", ID: 4, Established: 1795239203112, Received: 3, Sent: 4, LastProposedZxid: 0x100000003,
 		}}},
 		Zab: ZabState{&ZabMember{
 			ID: 1, IsLeader: true, QuorumAddress: Addresses{[]string{"10.0.0.1:2888"}}, ElectionAddress: Addresses{[]string{"10.0.0.1:3888"}},

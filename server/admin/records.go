@@ -174,7 +174,7 @@ type Observer struct {
 	Received         int64  `json:"packets_received"`
 	Sent             int64  `json:"packets_sent"`
 	Requests         int    `json:"requests"`
-	LastProposedZxid string `json:"last_zxid"`
+	LastProposedZxid int64  `json:"last_zxid"`
 }
 
 // ZabState is the answer of zabstate.

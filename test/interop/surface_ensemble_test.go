@@ -16,12 +16,12 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// operateEnsemble starts three servers and returns them by their role: the leader first.
+// operateEnsemble starts three voters and an observer and returns them by their role: the leader first, the observer last.
 func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 	t.Helper()
 	var options []cluster.Options
 	var all []*operated
-	for range 3 {
+	for i := range 4 {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		addr := ln.Addr().String()
@@ -29,7 +29,7 @@ func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 		require.NoError(t, err)
 		require.NoError(t, ln.Close())
 		all = append(all, &operated{admin: addr})
-		options = append(options, cluster.Options{Kind: kind, Settings: map[string]string{
+		options = append(options, cluster.Options{Kind: kind, Observer: i == 3, Settings: map[string]string{
 			"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port}})
 	}
 	nodes := cluster.Ensemble(t, options...)
@@ -40,7 +40,7 @@ func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 	for _, n := range nodes {
 		n.WaitServing()
 	}
-	var leader *operated
+	var leader, observer *operated
 	var followers []*operated
 	for _, o := range all {
 		switch mode := o.word(t, "srvr"); {
@@ -48,19 +48,25 @@ func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 			leader = o
 		case strings.Contains(mode, "Mode: follower"):
 			followers = append(followers, o)
+		case strings.Contains(mode, "Mode: observer"):
+			observer = o
 		}
 	}
 	require.NotNil(t, leader)
+	require.NotNil(t, observer)
 	require.Len(t, followers, 2)
-	return append([]*operated{leader}, followers...)
+	return append(append([]*operated{leader}, followers...), observer)
 }
 
-// TestEnsembleSurface compares what a leader, a follower, and a server without a quorum say.
+// TestEnsembleSurface compares what a leader, a follower, an observer, and a server without a quorum say.
 func TestEnsembleSurface(t *testing.T) {
 	f := newFacts(t)
 	for side, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
 		all := operateEnsemble(t, kind)
-		require.Eventually(t, func() bool { return strings.Contains(all[0].word(t, "mntr"), "zk_synced_followers\t2\n") }, 20*time.Second, 50*time.Millisecond)
+		require.Eventually(t, func() bool {
+			text := all[0].word(t, "mntr")
+			return strings.Contains(text, "zk_synced_followers\t2\n") && strings.Contains(text, "zk_synced_observers\t1\n")
+		}, 20*time.Second, 50*time.Millisecond)
 		c, err := wire.Dial(all[1].Addr(), wire.Options{TimeoutMs: 30_000})
 		require.NoError(t, err)
 		for i := range 5 {
@@ -68,8 +74,8 @@ func TestEnsembleSurface(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, c.Sync("/"))
-		for i, role := range []string{"leader", "follower"} {
-			f.member(side, role+" ", all[i])
+		for role, o := range map[string]*operated{"leader": all[0], "follower": all[1], "observer": all[3]} {
+			f.member(side, role+" ", o)
 		}
 		c.Close()
 		for _, o := range all[1:] {
