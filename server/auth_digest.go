@@ -29,15 +29,22 @@ var digestHashes = map[string]func() hash.Hash{
 	"SHA3-512": func() hash.Hash { return sha3.New512() },
 }
 
-// digestIdentity returns the identity of scheme digest for credentials as a client sends them, user:password: the user, and
-// the hash of all of it by the algorithm of that name. Source: client-protocol section 10.6.
-func digestIdentity(algorithm string, credentials []byte) (datatree.Identity, bool) {
+// DigestID returns the id of scheme digest for credentials as a client sends them, user:password: the user, and the hash of all of
+// it by the algorithm of that name, one of DigestAuthenticationProvider.digestAlg. It reports false for an unknown name. Source:
+// client-protocol section 10.6.
+func DigestID(algorithm string, credentials []byte) (string, bool) {
 	newHash, ok := digestHashes[strings.ToUpper(algorithm)]
 	if !ok {
-		return datatree.Identity{}, false
+		return "", false
 	}
 	h := newHash()
 	h.Write(credentials)
 	user, _, _ := strings.Cut(string(credentials), ":")
-	return datatree.Identity{Scheme: datatree.SchemeDigest, ID: user + ":" + base64.StdEncoding.EncodeToString(h.Sum(nil))}, true
+	return user + ":" + base64.StdEncoding.EncodeToString(h.Sum(nil)), true
+}
+
+// digestIdentity returns the identity of scheme digest for credentials.
+func digestIdentity(algorithm string, credentials []byte) (datatree.Identity, bool) {
+	id, ok := DigestID(algorithm, credentials)
+	return datatree.Identity{Scheme: datatree.SchemeDigest, ID: id}, ok
 }

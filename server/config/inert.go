@@ -12,7 +12,7 @@ var inert = []string{
 	"flushDelay", "maxWriteQueuePollTime", "maxBatchSize", "txnLogSizeLimitInKb", "serializeLastProcessedZxid.enabled", "closeSessionTxn.enabled",
 	"jute.maxbuffer.extrasize", "emulate353TTLNodes", "enableEagerACLCheck", "connection_throttle_local_session_weight",
 	"request_throttle_drop_stale", "request_stale_latency_check", "request_stale_connection_check", "request_throttler.shutdownTimeout",
-	"reconfigEnabled", "observerMasterPort", "observerMaster.sizeLimit", "observer.syncEnabled", "observer.reconnectDelayMs", "observer.election.DelayMs",
+	"observerMasterPort", "observerMaster.sizeLimit", "observer.syncEnabled", "observer.reconnectDelayMs", "observer.election.DelayMs",
 	"quorumCnxnTimeoutMs", "tcpKeepAlive", "leader.nodelay", "follower.nodelay", "leader.maxTimeToWaitForEpoch", "leader.maxConcurrentSnapSyncs",
 	"leader.maxConcurrentDiffSyncs", "leader.ackLoggingFrequency", "leaderConnectDelayDuringRetryMs", "multiAddress.reachabilityCheckEnabled",
 	"multiAddress.reachabilityCheckTimeoutMs", "oraclePath", "admin.httpVersion", "metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds",

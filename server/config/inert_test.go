@@ -40,7 +40,7 @@ func TestEverySettingIsReadOrInert(t *testing.T) {
 		leaf := field[strings.LastIndexByte(field, '.')+1:]
 		read := named[leaf]
 		switch {
-		case leaf == "CloseSessionTxn" || leaf == "ReconfigEnabled": // a record is called so, too; a request learns by which error it is refused
+		case leaf == "CloseSessionTxn": // a record is called so, too
 			require.Contains(t, inert, name)
 		case slices.Contains(inert, name):
 			require.False(t, read, "%s is read: it is not inert any more", name)

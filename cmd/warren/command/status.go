@@ -168,6 +168,11 @@ func askWord(ctx context.Context, address, word string, timeout time.Duration) (
 
 // askWordTLS is askWord on a TLS port, or with nil on a plain one.
 func askWordTLS(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config) (string, error) {
+	return askWordBounded(ctx, address, word, timeout, secure, wordMax)
+}
+
+// askWordBounded is askWordTLS for an answer of at most so many bytes.
+func askWordBounded(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config, most int64) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
@@ -185,7 +190,7 @@ func askWordTLS(ctx context.Context, address, word string, timeout time.Duration
 	if _, err := io.WriteString(nc, word); err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(nc, wordMax))
+	text, err := io.ReadAll(io.LimitReader(nc, most))
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,61 @@
+package command
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/server"
+)
+
+func newDigestCommand() *cobra.Command {
+	var algorithm string
+	cmd := &cobra.Command{
+		Use:   "digest [USER:PASSWORD...]",
+		Short: "Print the id of scheme digest for a user and a password",
+		Long: "Prints USER:PASSWORD->USER:HASH, as the main class of ZooKeeper's DigestAuthenticationProvider does. The part behind the\n" +
+			"arrow is what an ACL names, and DigestAuthenticationProvider.superDigest is that of user super. Without arguments it reads\n" +
+			"lines USER:PASSWORD from standard input and prints the part behind the arrow only: arguments can be seen by everybody on\n" +
+			"the machine.",
+		Example: "  warren digest super:secret\n  warren digest < passwords",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out := cmd.OutOrStdout()
+			for _, a := range args {
+				id, err := digestOf(algorithm, a)
+				if err != nil {
+					return &usageError{cmd, err}
+				}
+				fmt.Fprintf(out, "%s->%s\n", a, id)
+			}
+			if len(args) > 0 {
+				return nil
+			}
+			lines := bufio.NewScanner(cmd.InOrStdin())
+			for lines.Scan() {
+				id, err := digestOf(algorithm, lines.Text())
+				if err != nil {
+					return &usageError{cmd, err}
+				}
+				fmt.Fprintln(out, id)
+			}
+			return lines.Err()
+		},
+	}
+	cmd.Flags().StringVar(&algorithm, "algorithm", "SHA1", "hash, as in DigestAuthenticationProvider.digestAlg")
+	return cmd
+}
+
+// digestOf returns the id. Errors do not show the password.
+func digestOf(algorithm, credentials string) (string, error) {
+	if !strings.Contains(credentials, ":") {
+		return "", errors.New("credentials have the form USER:PASSWORD")
+	}
+	id, ok := server.DigestID(algorithm, []byte(credentials))
+	if !ok {
+		return "", fmt.Errorf("there is no hash %q", algorithm)
+	}
+	return id, nil
+}

@@ -1,0 +1,94 @@
+package command
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/shell"
+)
+
+// wordOptions are the flags of warren 4lw.
+type wordOptions struct {
+	timeout time.Duration
+	config  string
+}
+
+// wordBytesMax bounds the answer to a word: a list of all connections or watches may be long.
+const wordBytesMax = 1 << 30
+
+func newWordCommand() *cobra.Command {
+	var o wordOptions
+	cmd := &cobra.Command{
+		Use:   "4lw HOST:PORT WORD",
+		Short: "Ask a server a four-letter word, as `echo WORD | nc HOST PORT` does",
+		Long: "Sends WORD (ruok, srvr, mntr, stat, cons...) and prints the answer as it is. It stands in for nc where there is none. With\n" +
+			"--client-configuration, a file of zkCli.sh's, it speaks TLS if that file says so.\n\n" +
+			"The exit code is 0 if the word was answered, and 1 if nothing came, the word is not in 4lw.commands.whitelist, or the server\n" +
+			"does not serve.",
+		Example: "  warren 4lw zk1:2181 ruok\n  warren 4lw 127.0.0.1:2181 mntr | grep zk_avg_latency",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 2:
+				return &usageError{cmd, fmt.Errorf("%d arguments, not a server and a word", len(args))}
+			case len(args[1]) != 4:
+				return &usageError{cmd, fmt.Errorf("%q does not have four letters", args[1])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
+	}
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for the answer")
+	cmd.Flags().StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings; stores must be PEM")
+	return cmd
+}
+
+// errNoAnswer is what a server that knows no such word gives: it closes the connection.
+var errNoAnswer = errors.New("the connection was closed without an answer")
+
+func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
+	secure, err := o.secure(address)
+	if err != nil {
+		return err
+	}
+	text, err := askWordBounded(cmd.Context(), address, word, o.timeout, secure, wordBytesMax)
+	if err == nil && text == "" {
+		err = errNoAnswer
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", address, word, err)
+	}
+	if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+		return err
+	}
+	if strings.HasSuffix(text, "is not executed because it is not in the whitelist.\n") || strings.HasPrefix(text, "This ZooKeeper instance is not currently serving requests") {
+		return exitStatus(exitUnexpected)
+	}
+	return nil
+}
+
+// secure reads the configuration of the client; nil is plain text.
+func (o *wordOptions) secure(address string) (*tls.Config, error) {
+	if o.config == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(o.config)
+	if err != nil {
+		return nil, err
+	}
+	files, err := shell.ReadClientConfiguration(string(text))
+	if err != nil || files == nil {
+		return nil, err
+	}
+	cfg, err := files.Config()
+	if err == nil && cfg.ServerName == "" {
+		cfg.ServerName, _, err = net.SplitHostPort(address)
+	}
+	return cfg, err
+}
