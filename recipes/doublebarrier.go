@@ -234,7 +234,10 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 		case isInside:
 			err = b.depart(ctx, lowest)
 		default:
-			err = awaitChange(ctx, b.c, lowest)
+			var w *client.Watch
+			if w, err = watchOf(ctx, b.c, lowest); w != nil {
+				err = b.awaitLeaving(ctx, w)
+			}
 		}
 		if err != nil {
 			return err
@@ -242,21 +245,36 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 	}
 }
 
-// depart deletes the own znode and waits for a change of another, both asked for in one go.
-func (b *DoubleBarrier) depart(ctx context.Context, other string) error {
+// depart deletes the own znode and waits for a change of the lowest, both asked for in one go.
+func (b *DoubleBarrier) depart(ctx context.Context, lowest string) error {
 	deleted := b.c.Async().Delete(ctx, b.own, client.AnyVersion)
-	_, _, w, err := b.c.GetW(ctx, other)
+	w, err := watchOf(ctx, b.c, lowest)
 	if _, deleteErr := deleted.Wait(ctx); deleteErr != nil { // others may wait for it
-		deleteErr = b.c.DeleteSurely(ctx, b.own)
-		if err == nil && deleteErr != nil {
-			w.Close()
-		}
-		if deleteErr != nil {
+		if deleteErr = b.c.DeleteSurely(ctx, b.own); deleteErr != nil {
+			if w != nil {
+				w.Close()
+			}
 			return deleteErr
 		}
 	}
-	if err != nil {
-		return awaitChange(ctx, b.c, other)
+	if w == nil {
+		return err
+	}
+	return b.awaitLeaving(ctx, w)
+}
+
+// awaitLeaving waits for a change of the lowest znode, which w watches, but not if ready does not exist any more. Whoever has left has
+// seen ready deleted before he enters again, and there is no new one without this process. So if ready exists behind the watch,
+// the watch is on somebody who has yet to leave, and not on the same znode of one that has entered again and waits for this process.
+func (b *DoubleBarrier) awaitLeaving(ctx context.Context, w *client.Watch) error {
+	var isReady bool
+	err := client.Retry(ctx, func(ctx context.Context) (err error) {
+		_, isReady, err = b.c.Exists(ctx, childOf(b.path, readyName))
+		return err
+	})
+	if err != nil || !isReady {
+		w.Close()
+		return err
 	}
 	return awaitEvent(ctx, w)
 }

@@ -119,18 +119,26 @@ func (l *line) await(ctx context.Context, path string, blocks blocker, isTry boo
 
 // awaitChange waits until something happens to a znode, and not at all if it does not exist.
 func awaitChange(ctx context.Context, c *client.Client, path string) error {
-	var w *client.Watch
-	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		_, _, w, err = c.GetW(ctx, path)
-		return err
-	})
-	if errors.Is(err, client.ErrNoNode) {
-		return nil
-	}
-	if err != nil {
+	w, err := watchOf(ctx, c, path)
+	if w == nil {
 		return err
 	}
 	return awaitEvent(ctx, w)
+}
+
+// watchOf sets a one-shot watch on a znode. It is nil if that does not exist.
+func watchOf(ctx context.Context, c *client.Client, path string) (w *client.Watch, err error) {
+	err = client.Retry(ctx, func(ctx context.Context) (err error) {
+		_, _, w, err = c.GetW(ctx, path)
+		return err
+	})
+	if err == nil {
+		return w, nil
+	}
+	if errors.Is(err, client.ErrNoNode) {
+		err = nil
+	}
+	return nil, err
 }
 
 // awaitEvent waits for the event of a one-shot watch.
