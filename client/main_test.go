@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/seed94657493/warren/server"
 	serverconfig "github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
 )
 
 // embedded is the address of a Warren server in this process, for the tests that are not content with a fake.
@@ -20,24 +20,13 @@ var embedded string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "client")
+	e, err := embed.New(embed.Options{Configure: func(_ int, cfg *serverconfig.Config) { cfg.ExtendedTypes = true }})
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
-	cfg := serverconfig.Default()
-	cfg.DataDir, cfg.DataLogDir = dir, dir
-	cfg.ClientPort, cfg.PreAllocSizeKB, cfg.MaxClientCnxns, cfg.DiskWatermark.Bytes = 0, 0, 0, 0
-	cfg.Admin.Enabled = false
-	cfg.ExtendedTypes = true
-	cfg.FourLetterWhitelist = []string{"*"}
-	s := server.New(cfg, server.Options{})
-	if err := s.Start(); err != nil {
-		panic(err)
-	}
-	embedded = s.Addr().String()
+	embedded = e.Addr(1)
 	code := m.Run()
-	s.Stop()
+	e.Close()
 	if err := goleak.Find(); err != nil {
 		fmt.Println(err)
 		return 1

@@ -102,35 +102,6 @@ func TestMutexLayoutIsCurators(t *testing.T) {
 	require.NoError(t, h.Release(within(t)), "again")
 }
 
-// A release is an event for the next in line and for nobody else.
-func TestMutexReleaseWakesOne(t *testing.T) {
-	root := rootOf(t)
-	const n = 20
-	var events atomic.Int32
-	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }})
-	observer := dial(t)
-	holds := make(chan *recipes.Hold, n)
-	var all sync.WaitGroup
-	for i := range n {
-		m := recipes.NewMutex(dial(t, hooks), root)
-		all.Go(func() {
-			h, err := m.Lock(within(t))
-			if err != nil {
-				t.Errorf("lock: %v", err)
-			}
-			holds <- h
-		})
-		awaitChildren(t, observer, root, i+1)
-	}
-	for i := range n {
-		h := <-holds
-		require.EqualValues(t, i, events.Load(), "events after %d releases", i)
-		require.NoError(t, h.Release(within(t)))
-	}
-	all.Wait()
-	require.EqualValues(t, n-1, events.Load())
-}
-
 func TestMutexGivesUpWithItsContext(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	m := recipes.NewMutex(c, root)

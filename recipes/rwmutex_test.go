@@ -81,7 +81,12 @@ func TestRWMutexExcludes(t *testing.T) {
 func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	var events atomic.Int32
-	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }})
+	looked := make(chan struct{}, 100) // at whom to wait for: the watch is set
+	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }, End: func(_ context.Context, r client.OpResult) {
+		if r.Op == "getData" && r.Err == nil {
+			looked <- struct{}{}
+		}
+	}})
 	granted := make(chan string, 8)
 	holds := make(chan *recipes.Hold, 8)
 	var all sync.WaitGroup
@@ -96,6 +101,9 @@ func TestRWMutexOrderAndWakeUps(t *testing.T) {
 			holds <- h
 		})
 		awaitChildren(t, observer, root, n)
+		if n > 1 {
+			<-looked
+		}
 	}
 	start("r1", (*recipes.RWMutex).RLock, 1)
 	require.Equal(t, "r1", <-granted)

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/seed94657493/warren/server"
-	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/gozk"
 )
 
@@ -21,25 +20,13 @@ var address string
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "zk")
+	e, err := embed.New(embed.Options{Version: "3.9.1-warren, built on 2026-01-02 10:00 UTC"})
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
-	cfg := config.Default()
-	cfg.DataDir, cfg.DataLogDir = dir, dir
-	cfg.ClientPort, cfg.PreAllocSizeKB, cfg.MaxClientCnxns, cfg.DiskWatermark.Bytes = 0, 0, 0, 0
-	cfg.TickTime = 100 * time.Millisecond
-	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 200*time.Millisecond, time.Minute
-	cfg.Admin.Enabled = false
-	cfg.FourLetterWhitelist = []string{"*"}
-	s := server.New(cfg, server.Options{Version: "3.9.1-warren, built on 2026-01-02 10:00 UTC"})
-	if err := s.Start(); err != nil {
-		panic(err)
-	}
-	address = s.Addr().String()
+	address = e.Addr(1)
 	code := m.Run()
-	s.Stop()
+	e.Close()
 	if err := goleak.Find(); err != nil {
 		fmt.Println(err)
 		return 1

@@ -58,7 +58,7 @@ func (m *member) start() error {
 		m.host = m.ensemble.network.plug(m.id)
 	}
 	o := server.Options{
-		Log: m.ensemble.options.Log.Named(strconv.Itoa(m.id)), Version: "embedded",
+		Log: m.ensemble.options.Log.Named(strconv.Itoa(m.id)), Version: m.ensemble.options.Version,
 		DialPeer: m.host.dial, ListenPeer: m.host.listen, ListenClient: m.door.listen,
 	}
 	fs := vfs.OS()

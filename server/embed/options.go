@@ -31,6 +31,8 @@ type Options struct {
 	Log *zap.Logger
 	// Configure, if not nil, may change the configuration of each server before it is started for the first time.
 	Configure func(id int, cfg *config.Config)
+	// Version is what the four-letter words report; empty is "embedded".
+	Version string
 	// Seed decides what a loss of power leaves on the disks; 0 draws one.
 	Seed uint64
 }
@@ -58,6 +60,9 @@ func (o *Options) validate() error {
 	}
 	if o.TickTime == 0 {
 		o.TickTime = tickDefault
+	}
+	if o.Version == "" {
+		o.Version = "embedded"
 	}
 	if o.Log == nil {
 		o.Log = zap.NewNop()

@@ -45,7 +45,7 @@ var layers = map[string]layer{
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
 	"server/socket": {why: "both ports write in the same way, and a socket knows neither clients nor servers"},
-	"server/peers": {ours: []string{"proto", "zab", "server/socket"}, others: []string{"go.uber.org/zap"}, why: "the wire between servers carries txns and snapshots without looking into them"},
+	"server/peers":  {ours: []string{"proto", "zab", "server/socket"}, others: []string{"go.uber.org/zap"}, why: "the wire between servers carries txns and snapshots without looking into them"},
 	"client": {ours: []string{"proto"}, others: []string{"go.uber.org/zap"},
 		tests: []string{module + "/server"}, // a server in the test's own process
 		why:   "a program that uses the client must not carry a server"},

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/client"
-	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/test/gozk"
 	"github.com/seed94657493/warren/test/gozk/ours"
 	"github.com/seed94657493/warren/test/gozk/theirs"
@@ -32,20 +32,11 @@ func startServer(t *testing.T) string {
 	if *serverFlag != "" {
 		return *serverFlag
 	}
-	cfg := config.Default()
-	cfg.DataDir = t.TempDir()
-	cfg.DataLogDir = cfg.DataDir
-	cfg.ClientPort, cfg.PreAllocSizeKB, cfg.MaxClientCnxns, cfg.DiskWatermark.Bytes = 0, 0, 0, 0
-	cfg.TickTime = 100 * time.Millisecond
-	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 200*time.Millisecond, time.Minute
-	cfg.Admin.Enabled = false
-	cfg.ExtendedTypes = true
-	cfg.Container.CheckInterval, cfg.Container.MaxPerMinute = 20*time.Millisecond, 100_000
-	cfg.FourLetterWhitelist = []string{"*"}
-	s := server.New(cfg, server.Options{Version: "3.9.1-warren, built on 01/02/2026 10:00 UTC"})
-	require.NoError(t, s.Start())
-	t.Cleanup(func() { s.Stop() })
-	return s.Addr().String()
+	e := embed.Start(t, embed.Options{Version: "3.9.1-warren, built on 01/02/2026 10:00 UTC", Configure: func(_ int, cfg *config.Config) {
+		cfg.ExtendedTypes = true
+		cfg.Container.CheckInterval, cfg.Container.MaxPerMinute = 20*time.Millisecond, 100_000
+	}})
+	return e.Addr(1)
 }
 
 // Both clients see the same in every scenario.

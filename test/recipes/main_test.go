@@ -11,8 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
-	"github.com/seed94657493/warren/server"
-	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
 )
 
 var (
@@ -31,27 +30,13 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "recipes")
+	e, err := embed.New(embed.Options{})
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
-	cfg := config.Default()
-	cfg.DataDir, cfg.DataLogDir = dir, dir
-	cfg.ClientPort = 0
-	cfg.PreAllocSizeKB = 0
-	cfg.TickTime = 100 * time.Millisecond
-	cfg.MinSessionTimeout, cfg.MaxSessionTimeout = 200*time.Millisecond, time.Minute
-	cfg.MaxClientCnxns = 0
-	cfg.DiskWatermark.Bytes = 0
-	cfg.Admin.Enabled = false
-	s := server.New(cfg, server.Options{})
-	if err := s.Start(); err != nil {
-		panic(err)
-	}
-	address = s.Addr().String()
+	address = e.Addr(1)
 	code := m.Run()
-	s.Stop()
+	e.Close()
 	if err := goleak.Find(); err != nil {
 		fmt.Println(err)
 		return 1
