@@ -214,7 +214,8 @@ func (j *journal) truncate(last proto.Zxid) error {
 
 // install makes a received state the database. Source: zab.Install. A crash before the old log is gone leaves the old history or, if
 // its log ends below the new snapshot, the new one; recovery then removes the rest of that log (wal.Log.Detached). Snapshots above
-// the new one, from an earlier leader that was never established, go last: until then they belong to the old history.
+// the new one, from an earlier leader that was never established, go then: until then they belong to the old history. Those below go last:
+// nothing leads from them to the new one, so that they are no states any more (snapshot.Chain); one that a crash leaves does no harm.
 func (j *journal) install(in *zab.Install) error {
 	s := j.m.srv
 	j.m.received.Lock()
@@ -244,6 +245,9 @@ func (j *journal) install(in *zab.Install) error {
 		return err
 	}
 	if err := s.snaps.RemoveAbove(in.Last); err != nil {
+		return err
+	}
+	if err := s.snaps.RemoveBelow(in.Last); err != nil {
 		return err
 	}
 	j.txns = 0

@@ -240,6 +240,10 @@ func (s *Server) replayRecords(state *datatree.State, last proto.Zxid) error {
 	if state.LastZxid() >= last {
 		return nil
 	}
+	chain, err := snapshot.NewChain(s.fs, s.snapDir(), state.LastZxid(), last)
+	if err != nil {
+		return err
+	}
 	it, err := s.wal.Records(state.LastZxid() + 1)
 	if err != nil {
 		return err
@@ -250,11 +254,14 @@ func (s *Server) replayRecords(state *datatree.State, last proto.Zxid) error {
 		if err != nil {
 			return fmt.Errorf("server: replaying the log up to %v: %w", last, err)
 		}
+		if err := chain.Logged(r.Zxid); err != nil {
+			return err
+		}
 		if _, _, err := state.Apply(r.Payload, nil, nil, false); err != nil {
 			return fmt.Errorf("server: txn %v: %w", r.Zxid, err)
 		}
 	}
-	return nil
+	return chain.Err()
 }
 
 // firstSnapshot writes snapshot.0 of an empty directory: without a snapshot beside it, a log
@@ -299,9 +306,16 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 		exactFrom = trailer.DigestZxid
 	}
 	mismatches := 0
+	chain, err := snapshot.NewChain(s.fs, s.snapDir(), state.LastZxid(), 0)
+	if err != nil {
+		return 0, &DataError{s.snapDir(), err}
+	}
 	_, err = s.wal.Replay(state.LastZxid()+1, func(r *wal.Record) error {
 		if s.blank {
 			return nil // see removeOldLog
+		}
+		if err := chain.Logged(r.Zxid); err != nil {
+			return err
 		}
 		_, applied, err := state.Apply(r.Payload, nil, nil, false)
 		if err != nil {
@@ -320,6 +334,9 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 	})
 	if err != nil {
 		return txns, &DataError{s.logDir(), err}
+	}
+	if err := chain.Err(); err != nil && !s.blank {
+		return txns, &DataError{s.snapDir(), err}
 	}
 	if mismatches > 0 {
 		s.log.Error("digest of the tree differs from the log's or the snapshot's", zap.Int("txns", mismatches))

@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -19,26 +20,42 @@ func (s *Store) AtOrBelow(z proto.Zxid) (Meta, error) {
 	return Meta{}, fmt.Errorf("%w %s at or below %v", ErrNone, s.o.Dir, z)
 }
 
-// RemoveAbove durably removes every snapshot newer than z, the newest first: what it holds was never agreed on. Source: TRUNC.
+// RemoveAbove durably removes every snapshot newer than z, damaged or not, the newest first: what it holds was never agreed on. Source: TRUNC.
 func (s *Store) RemoveAbove(z proto.Zxid) error {
+	return s.removeNewestFirst(func(zxid proto.Zxid) bool { return zxid > z })
+}
+
+// RemoveBelow durably removes every snapshot older than z, damaged or not, the newest first: the log that made them exact and led from
+// them to z is gone. Source: SNAP.
+func (s *Store) RemoveBelow(z proto.Zxid) error {
+	return s.removeNewestFirst(func(zxid proto.Zxid) bool { return zxid < z })
+}
+
+func (s *Store) removeNewestFirst(gone func(proto.Zxid) bool) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	metas, err := s.List()
+	names, err := s.o.FS.List(s.o.Dir)
 	if err != nil {
-		return err
+		return fmt.Errorf("snapshot: %w", err)
 	}
-	for _, m := range metas {
-		if m.Zxid <= z {
-			continue
-		}
-		if err := s.o.FS.Remove(s.path(m.Name)); err != nil {
+	names = slices.DeleteFunc(names, func(name string) bool {
+		zxid, _, ok := ParseName(name)
+		return !ok || !gone(zxid)
+	})
+	slices.SortFunc(names, func(a, b string) int {
+		x, _, _ := ParseName(a)
+		y, _, _ := ParseName(b)
+		return cmp.Compare(y, x)
+	})
+	for _, name := range names {
+		if err := s.o.FS.Remove(s.path(name)); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
-		if err := s.o.Catalogue.DropSnapshot(m.Name); err != nil {
-			s.o.Warn(m.Name, err)
+		if err := s.o.Catalogue.DropSnapshot(name); err != nil {
+			s.o.Warn(name, err)
 		}
 	}
 	return nil

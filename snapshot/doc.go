@@ -23,7 +23,7 @@
 //     back: its bytes are those that were meant, every seal holds and every znode follows its
 //     parent. Until then it is called tmp.snapshot.<zxid>, which neither this package nor a Java
 //     server takes for a snapshot; what a crash leaves of those, NewStore removes.
-//  2. An existing snapshot is never opened for writing. One of the same zxid is replaced by rename.
+//  2. An existing snapshot is never opened for writing. One of the same zxid is replaced by rename, or removed after it.
 //  3. A Write that fails, for want of room or otherwise, leaves nothing behind. Only if the last step,
 //     making the name durable, fails, the whole file may be there or not.
 //  4. Prune removes only what is older than the oldest of the newest keep snapshots that verify,
@@ -31,6 +31,12 @@
 //  5. A damaged file is refused with its name, the offset and what is wrong there (ErrCorrupt).
 //     No file makes a reader panic, or allocate more than a few MiB beyond the longest field that
 //     is really there.
+//
+// # What a snapshot is good for
+//
+// A snapshot is fuzzy, so it is a state only together with the log that continues it. The server that owns a directory keeps it so that
+// the log leads from every snapshot in it to all newer ones: what a leader sends replaces snapshots and log as a whole. Who has to
+// begin from one that is not the newest, because that is damaged, lets a Chain check it.
 //
 // # The disk belongs to the log
 //

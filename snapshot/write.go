@@ -9,8 +9,8 @@ import (
 )
 
 // Write writes what src produces as the snapshot at zxid and returns when it is durable and has been read
-// back. A file of the same name is replaced by rename. Any error, among them
-// vfs.ErrNoSpace, leaves the directory as it was. One Write runs at a time; another waits.
+// back. A file of the same name is replaced by rename, one of the same zxid and another compression is removed then. Any error before
+// that, among them vfs.ErrNoSpace, leaves the directory as it was. One Write runs at a time; another waits.
 //
 // The file is read back before it gets its name, so that a name never stands for bytes that were
 // not seen to be good.
@@ -36,7 +36,34 @@ func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 		return Meta{}, fmt.Errorf("snapshot: write %s: %w", name, err)
 	}
 	s.remember(name, zxid, wrote)
+	if err := s.removeTwins(zxid, name); err != nil {
+		return Meta{}, err
+	}
 	return Meta{Zxid: zxid, Name: name, Size: wrote.size, Verified: true, Checksum: wrote.crc}, nil
+}
+
+// removeTwins durably removes what was written at zxid with another compression: List would prefer one of them, and the state of a
+// snapshot that was received or restored is another than the one that was there.
+func (s *Store) removeTwins(zxid proto.Zxid, name string) error {
+	for _, c := range []Compression{Plain, Gzip, Snappy} {
+		twin := FileName(zxid, c)
+		if twin == name {
+			continue
+		}
+		switch err := s.o.FS.Remove(s.path(twin)); {
+		case isNotExist(err):
+			continue
+		case err != nil:
+			return fmt.Errorf("snapshot: write %s: %w", name, err)
+		}
+		if err := s.o.FS.SyncDir(s.o.Dir); err != nil {
+			return fmt.Errorf("snapshot: write %s: %w", name, err)
+		}
+		if err := s.o.Catalogue.DropSnapshot(twin); err != nil {
+			s.o.Warn(twin, err)
+		}
+	}
+	return nil
 }
 
 // abandon removes what was written and adds to err what it was about.

@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -220,6 +222,81 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 	b.Manifest.Entries[0].Exact = 0x3f // beyond the log
 	_, err = b.Restore(Destination{FS: mem, SnapDir: "/r2", LogDir: "/r2"}, Target{})
 	require.ErrorIs(t, err, ErrGap)
+}
+
+// received is a source that has logged txns up to 0x34, was then sent a state at 0x50 by a leader, and has logged an epoch more behind it: by the zxids
+// alone its second log follows the first.
+func received(t *testing.T) (*vfs.Mem, Source) {
+	mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.0", "log.1", "snapshot.34")
+	state := datatree.NewState(datatree.Config{})
+	_, err := wal.Scan(mem, "/s/log.1", func(r *wal.Record) error {
+		_, _, err := state.Apply(r.Payload, nil, nil, false)
+		return err
+	})
+	require.NoError(t, err)
+	at := func(z proto.Zxid) []byte {
+		h := proto.TxnHeader{ClientID: 1, Cxid: 1, Zxid: z, Time: 1, Type: proto.OpError}
+		e := proto.ErrorTxn{Err: proto.ErrNoNode}
+		return e.AppendTo(h.AppendTo(nil))
+	}
+	for z := proto.Zxid(0x35); z <= 0x50; z++ {
+		_, _, err = state.Apply(at(z), nil, nil, false)
+		require.NoError(t, err)
+	}
+	store, err := snapshot.NewStore(snapshot.Options{FS: mem, Dir: "/s"})
+	require.NoError(t, err)
+	w := state.NewWalker()
+	_, err = store.Write(0x50, walker{w})
+	w.Close()
+	require.NoError(t, err)
+	b := logHeader()
+	for z := proto.Zxid(0x100000001); z <= 0x100000005; z++ {
+		b = wal.AppendRecord(b, at(z))
+	}
+	put(t, mem, "/s/log.100000001", b)
+	return mem, src
+}
+
+// walker is a walker over a state that nobody changes.
+type walker struct{ w *datatree.Walker }
+
+func (s walker) Next(b []byte) ([]byte, bool)    { return s.w.Next(b, 1<<20) }
+func (s walker) End() (zxid proto.Zxid, d int64) { return s.w.End() }
+
+// TestNothingIsRestoredOverAReceivedState: what a snapshot from a leader stands for is in no log, so that nothing older leads over it.
+func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
+	mem, src := received(t)
+	limited := Options{Limit: 0x34}
+	out, err := add(t, mem, src, limited)
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x34), out.Last)
+	out, err = add(t, mem, src, Options{})
+	require.NoError(t, err)
+	require.Len(t, out.Warnings, 1, "it says what cannot be restored")
+	require.Equal(t, proto.Zxid(0x100000005), out.Last)
+	v := verify(t, mem)
+	require.Empty(t, v.Problems)
+	var ranges [][2]proto.Zxid
+	for _, r := range v.Ranges {
+		ranges = append(ranges, [2]proto.Zxid{r.From, r.To})
+	}
+	require.Equal(t, [][2]proto.Zxid{{0x34, 0x34}, {0x50, 0x100000005}}, ranges)
+
+	b, err := Open(mem, "/b")
+	require.NoError(t, err)
+	require.NoError(t, b.Check(Target{Zxid: 0x34}))
+	require.NoError(t, b.Check(Target{Zxid: 0x100000003}))
+	require.Error(t, b.Check(Target{Zxid: 0x40}))
+	require.NoError(t, mem.Flip("/b/snapshot.50", 100, 1))
+	require.ErrorIs(t, b.Check(Target{Zxid: 0x100000003}), ErrGap)
+	require.ErrorIs(t, b.Check(Target{}), ErrGap)
+
+	mem, src = received(t)
+	require.NoError(t, mem.Flip("/s/snapshot.50", 100, 1))
+	_, err = add(t, mem, src, Options{})
+	require.ErrorIs(t, err, ErrGap, "the newest state is damaged at the source")
+	_, err = add(t, mem, src, limited)
+	require.NoError(t, err)
 }
 
 // TestTornAndDamagedSources: a torn end is left out, damage is refused, a damaged newest snapshot is passed over.

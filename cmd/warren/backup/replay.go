@@ -31,8 +31,9 @@ func (t Target) includes(h *proto.TxnHeader) bool {
 type replayed struct {
 	state    *datatree.State
 	snapshot *Entry
-	lastTime int64 // of the last txn, 0 if there was none
-	checked  int   // txns whose digest was compared
+	chain    *snapshot.Chain // to the newer ones
+	lastTime int64           // of the last txn, 0 if there was none
+	checked  int             // txns whose digest was compared
 }
 
 // load rebuilds the state of one snapshot.
@@ -51,7 +52,11 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &replayed{state: state, snapshot: e}
+	var names []string
+	for i := range b.Manifest.Entries {
+		names = append(names, b.Manifest.Entries[i].File)
+	}
+	r := &replayed{state: state, snapshot: e, chain: snapshot.ChainOver(names, proto.Zxid(e.Last), target.Zxid)}
 	if err = r.compare(e.Digest, proto.Zxid(e.DigestZxid)); err != nil {
 		return nil, err
 	}
@@ -92,6 +97,9 @@ func (r *replayed) apply(rec *wal.Record, target Target) error {
 	in := proto.NewReader(rec.Payload)
 	if h.Decode(&in); in.Err() != nil {
 		return in.Err()
+	}
+	if err := r.chain.Logged(rec.Zxid); err != nil {
+		return fmt.Errorf("%w: %v comes after %v: %w", ErrGap, rec.Zxid, last, err)
 	}
 	if !target.includes(&h) {
 		return errStop

@@ -98,6 +98,9 @@ func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
 	if last := r.state.LastZxid(); target.Zxid > 0 && last != target.Zxid {
 		return nil, fmt.Errorf("%w: the backup has no txn %v, the last before it is %v", ErrNoTarget, target.Zxid, last)
 	}
+	if newest, _ := b.Manifest.last(); target == (Target{}) && r.state.LastZxid() < newest {
+		return nil, fmt.Errorf("%w: the backup goes on to %v behind a gap, from here only %v is reached: name that txn if it is to do", ErrGap, newest, r.state.LastZxid())
+	}
 	if target.TimeMs > 0 && r.lastTime == 0 && !b.isBefore(e, target.TimeMs) {
 		return nil, fmt.Errorf("%w: no txn after %v is that old, and the snapshot may be younger", ErrNoTarget, e.Last)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 )
 
@@ -22,6 +23,7 @@ type segment struct {
 	met     bool       // the txn `started` was seen in the source, and is the same
 	earlier bool       // a txn before it was
 	failed  error      // of taking a txn
+	chain   *snapshot.Chain
 
 	w     *fileWriter
 	buf   []byte
@@ -35,7 +37,11 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	s := &segment{a: a, after: after, started: last, last: last}
+	chain, err := snapshot.NewChain(a.src.FS, a.src.SnapDir, last, a.limit)
+	if err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	s := &segment{a: a, after: after, started: last, last: last, chain: chain}
 	defer func() {
 		if err != nil && s.w != nil {
 			s.w.f.Close()
@@ -105,6 +111,9 @@ func (s *segment) record(r *wal.Record) error {
 		return s.diverged()
 	case !follows(s.last, r.Zxid) || s.after != nil && !s.met:
 		return fmt.Errorf("%w: the log of the source goes on with %v after %v", ErrGap, r.Zxid, s.last)
+	}
+	if err := s.chain.Logged(r.Zxid); err != nil {
+		return fmt.Errorf("%w: the log of the source goes on with %v after %v: %w", ErrGap, r.Zxid, s.last, err)
 	}
 	return s.append(r)
 }

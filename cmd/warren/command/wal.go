@@ -112,9 +112,11 @@ func scanLog(fsys vfs.FS, file string, fn func(*wal.Record) error) (wal.FileSumm
 	if err != nil || len(names) == 0 || names[len(names)-1] != filepath.Base(file) {
 		return wal.Scan(fsys, file, fn) // also one whose name is no log's
 	}
-	from, err := (&walVerdict{fs: fsys}).findSnapshot(dir)
-	if err != nil {
+	from := proto.Zxid(1)
+	if list, err := snapshot.List(fsys, dir); err != nil {
 		return wal.FileSummary{}, err
+	} else if len(list) > 0 {
+		from = list[0].Zxid + 1
 	}
 	return wal.ScanLast(fsys, file, from, fn)
 }
@@ -161,10 +163,10 @@ func newWALVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check the log as a server does when it starts",
-		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest snapshot, and\n" +
-			"then the older files, which a server needs only if that snapshot cannot be loaded. Nothing is changed; what a\n" +
-			"server does by itself is listed: it cuts a torn tail, the rest of a write that a crash ended before it was\n" +
-			"promised to anybody.\n\n" +
+		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest snapshot that is\n" +
+			"whole, and then the older files, which a server needs only if that snapshot cannot be loaded. Where newer snapshots\n" +
+			"are damaged, the log has to lead over them. Nothing is changed; what a server does by itself is listed: it cuts a\n" +
+			"torn tail, the rest of a write that a crash ended before it was promised to anybody.\n\n" +
 			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file is damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -173,15 +175,22 @@ func newWALVerifyCommand() *cobra.Command {
 				return err
 			}
 			v := walVerdict{fs: vfs.OS(), Dir: dir, Snapshot: "none"}
-			if !cmd.Flags().Changed("from") {
-				if dataDir == "" {
-					dataDir = dir
-				}
-				if from.zxid, err = v.findSnapshot(dataDir); err != nil {
-					return err
-				}
+			if dataDir == "" {
+				dataDir = dir
 			}
-			v.verify(names, from.zxid)
+			base, err := wholeSnapshot(v.fs, dataDir)
+			if err != nil {
+				return err
+			}
+			if base.found {
+				v.Snapshot = base.zxid.String()
+			}
+			if cmd.Flags().Changed("from") {
+				base.zxid = from.zxid - 1
+			}
+			if err := v.verify(names, base); err != nil {
+				return err
+			}
 			if err := v.print(cmd.OutOrStdout(), output); err != nil {
 				return err
 			}
@@ -228,31 +237,59 @@ type walProblem struct {
 	Needed bool   `json:"needed"` // a server needs the file to start
 }
 
-// findSnapshot returns the first txn after the newest snapshot in dir, 1 without one.
-func (v *walVerdict) findSnapshot(dir string) (proto.Zxid, error) {
+// snapshotBase is the snapshot that a server would load.
+type snapshotBase struct {
+	dir   string // where the snapshots are, "" if there are none
+	zxid  proto.Zxid
+	found bool
+}
+
+// wholeSnapshot returns the newest snapshot in dir or its version-2 that is whole.
+func wholeSnapshot(fsys vfs.FS, dir string) (base snapshotBase, err error) {
 	for _, d := range []string{dir, filepath.Join(dir, "version-2")} {
-		list, err := snapshot.List(v.fs, d)
+		list, err := snapshot.List(fsys, d)
 		if errors.Is(err, fs.ErrNotExist) && d != dir {
 			break
 		}
 		if err != nil {
-			return 0, err
+			return base, err
 		}
-		if len(list) > 0 {
-			v.Snapshot = list[0].Zxid.String()
-			return list[0].Zxid + 1, nil
+		for _, m := range list {
+			base.dir = d
+			if _, err := snapshot.Verify(fsys, filepath.Join(d, m.Name)); err == nil {
+				base.zxid, base.found = m.Zxid, true
+				return base, nil
+			}
+		}
+		if base.dir != "" {
+			break
 		}
 	}
-	return 1, nil
+	return base, nil
+}
+
+// chain checks that a log leads from the snapshot to the newer ones, which are damaged, up to a txn if that is not 0.
+func (b snapshotBase) chain(fsys vfs.FS, upTo proto.Zxid) (*snapshot.Chain, error) {
+	if b.dir == "" {
+		return &snapshot.Chain{}, nil
+	}
+	return snapshot.NewChain(fsys, b.dir, b.zxid, upTo)
 }
 
 // verify checks what a server reads, and then each of the other files alone.
-func (v *walVerdict) verify(names []string, from proto.Zxid) {
-	needed := wal.Needed(names, from)
-	report, err := wal.Verify(wal.Options{FS: v.fs, Dir: v.Dir}, from, nil)
+func (v *walVerdict) verify(names []string, base snapshotBase) error {
+	needed := wal.Needed(names, base.zxid+1)
+	chain, err := base.chain(v.fs, 0)
+	if err != nil {
+		return err
+	}
+	report, err := wal.Verify(wal.Options{FS: v.fs, Dir: v.Dir}, base.zxid+1, func(r *wal.Record) error { return chain.Logged(r.Zxid) })
 	v.Replayed, v.Last, v.Repairs = report.Records, report.Last.String(), report.Repairs
 	if report.Records > 0 {
 		v.First = report.First.String()
+	}
+	if err == nil {
+		err = chain.Err()
 	}
 	if err != nil {
 		v.problem(err, true)
@@ -266,10 +303,18 @@ func (v *walVerdict) verify(names []string, from proto.Zxid) {
 			v.problem(err, false)
 		}
 	}
+	return nil
 }
+
+// remedyUnlinked is what to do if the log does not lead to a damaged snapshot.
+const remedyUnlinked = "put the missing log files or a copy of the snapshot back; or, if other servers of the ensemble are healthy, move the " +
+	"version-2 directories of this server away and let it synchronize; or restore a backup"
 
 func (v *walVerdict) problem(err error, needed bool) {
 	p := walProblem{Error: err.Error(), Needed: needed}
+	if errors.Is(err, snapshot.ErrUnlinked) {
+		p.Remedy = remedyUnlinked
+	}
 	var e *wal.Error
 	if errors.As(err, &e) {
 		p = walProblem{File: e.File, Offset: e.Offset, Zxid: e.Zxid.String(), Error: e.Kind.Error() + ": " + e.Reason,

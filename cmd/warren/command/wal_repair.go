@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -89,11 +90,7 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 	if cut {
 		err = r.findAfter(names, after)
 	} else {
-		if r.base, err = (&walVerdict{fs: r.fs}).findSnapshot(dataDir); err != nil {
-			return err
-		}
-		r.base--
-		err = r.findDamage(names)
+		err = r.findDamage(names, dataDir)
 	}
 	if err != nil || r.file == "" {
 		return err
@@ -108,10 +105,24 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 }
 
 // findDamage looks for what a server would refuse or cut itself.
-func (r *walRepair) findDamage(names []string) error {
-	report, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, nil)
+func (r *walRepair) findDamage(names []string, dataDir string) error {
+	base, err := wholeSnapshot(r.fs, dataDir)
+	if err != nil {
+		return err
+	}
+	r.base = base.zxid
+	chain, err := base.chain(r.fs, 0)
+	if err != nil {
+		return err
+	}
+	report, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, func(rec *wal.Record) error { return chain.Logged(rec.Zxid) })
+	if err == nil {
+		err = chain.Err()
+	}
 	var damage *wal.Error
 	switch {
+	case errors.Is(err, snapshot.ErrUnlinked):
+		return fmt.Errorf("%w: no cut mends that; %s", err, remedyUnlinked)
 	case err == nil && len(report.Repairs) == 0:
 		return nil
 	case err == nil:
@@ -221,23 +232,24 @@ func (r *walRepair) readable() (lost []proto.Zxid, err error) {
 	return lost, nil
 }
 
-// findSnapshots finds a snapshot that knows nothing after the cut, and those that do.
+// findSnapshots finds a snapshot that knows nothing after the cut, and those that do or, as they are damaged, may.
 func (r *walRepair) findSnapshots(dataDir string) error {
 	for _, dir := range []string{dataDir, filepath.Join(dataDir, "version-2")} {
-		list, err := snapshot.List(r.fs, dir)
-		if err != nil || len(list) == 0 {
+		names, err := snapshotNames(r.fs, dir)
+		if err != nil || len(names) == 0 {
 			continue
 		}
 		r.snapDir = dir
-		for _, m := range list {
-			t, err := snapshot.Verify(r.fs, filepath.Join(dir, m.Name))
-			knows := max(m.Zxid, t.DigestZxid, t.LastZxid)
+		for _, name := range names {
+			zxid, _, _ := snapshot.ParseName(name)
+			t, err := snapshot.Verify(r.fs, filepath.Join(dir, name))
+			knows := max(zxid, t.DigestZxid, t.LastZxid)
 			switch {
 			case err == nil && knows <= r.last:
-				r.base = m.Zxid
+				r.base = zxid
 				return r.reaches()
 			case knows > r.last:
-				r.aside = append(r.aside, m.Name)
+				r.aside = append(r.aside, name)
 			}
 		}
 	}
@@ -245,20 +257,45 @@ func (r *walRepair) findSnapshots(dataDir string) error {
 		"starts with snapshot.trust.empty=true; otherwise restore a backup", r.last)
 }
 
+// snapshotNames returns the snapshots in dir, damaged or not, the newest first.
+func snapshotNames(fsys vfs.FS, dir string) ([]string, error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		_, _, ok := snapshot.ParseName(name)
+		return !ok
+	})
+	slices.SortStableFunc(names, func(a, b string) int {
+		x, _, _ := snapshot.ParseName(a)
+		y, _, _ := snapshot.ParseName(b)
+		return cmp.Compare(y, x)
+	})
+	return names, nil
+}
+
 // reaches checks that the log is whole from the snapshot to the cut.
 func (r *walRepair) reaches() error {
-	_, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, func(rec *wal.Record) error {
+	chain, err := snapshot.NewChain(r.fs, r.snapDir, r.base, r.last)
+	if err != nil {
+		return err
+	}
+	_, err = wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, func(rec *wal.Record) error {
 		if rec.Zxid > r.last {
 			return errReached
 		}
-		return nil
+		return chain.Logged(rec.Zxid)
 	})
 	var damage *wal.Error
 	if err == nil || errors.Is(err, errReached) ||
 		errors.As(err, &damage) && filepath.Base(damage.File) == r.file && damage.Offset >= r.offset {
-		return nil
+		err = chain.Err()
 	}
-	return fmt.Errorf("the txns from snapshot %v to %v are not whole: %w", r.base, r.last, err)
+	if err != nil {
+		return fmt.Errorf("the txns from snapshot %v to %v are not whole: %w", r.base, r.last, err)
+	}
+	return nil
 }
 
 // errReached ends a look at the log.

@@ -139,6 +139,17 @@ func TestWALRepairRefuses(t *testing.T) {
 	require.Contains(t, errs, "no snapshot that knows nothing after txn 0x20")
 	require.Equal(t, before, contents(t, dir))
 
+	dir = copyFixture(t, "02-snapshot-and-log")
+	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.3f", nil, 0o600)) // damaged, and not in the log
+	before = contents(t, dir)
+	code, _, errs = runWAL("repair", dir, "--yes", "--lose-txns")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no txn 0x3f in the log after snapshot 0x34, but there is snapshot.3f")
+	require.Equal(t, before, contents(t, dir))
+	code, out, errs = runWAL("repair", dir, "--after", "0x38", "--yes", "--lose-txns")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "renamed snapshot.3f to repair.snapshot.3f", "a server would not start beside it")
+
 	code, _, errs = runWAL("repair", t.TempDir())
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no log files")

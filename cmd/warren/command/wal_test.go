@@ -112,6 +112,26 @@ func TestWALVerify(t *testing.T) {
 	}
 }
 
+// TestWALVerifyPassesOverDamagedSnapshots: the log has to lead over a damaged snapshot, also if it is not even plausible.
+func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
+	code, out, _ := runWAL("verify", walFixtures+"zookeeper-3.8/08-corrupt-newest-snapshot")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "newest snapshot: 0x0\nto replay: 62 txns from 0x1 to 0x3e\nok\n")
+
+	dir := copyFixture(t, "02-snapshot-and-log")
+	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.3e", nil, 0o600))
+	code, out, _ = runWAL("verify", dir)
+	require.Zero(t, code, out)
+	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.100000007", []byte("no snapshot"), 0o600))
+	code, out, _ = runWAL("verify", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "a server would refuse to start: snapshot: the log does not lead to it: no txn 0x100000007 in the log after snapshot 0x34, "+
+		"but there is snapshot.100000007\nwhat to do: ")
+	code, out, _ = runWAL("verify", "--from", "1", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "after snapshot 0x0, but there is snapshot.100000007")
+}
+
 // withHole returns a data directory whose only log has lost a block in the middle, as a crash may leave a write that was never
 // synced: txns stand behind it. last is the txn before it.
 func withHole(t *testing.T) (dir string, last proto.Zxid) {

@@ -139,7 +139,7 @@ func (c *directoryCheck) snapshots() {
 		severity, remedy := Warning, "move it away; the server passes it over"
 		if f.zxid >= c.newest {
 			severity = Error
-			remedy = "move it away: the server starts from the one before, if the log reaches back to it; look for a failing disk"
+			remedy = "leave it: the server starts from the one before, if the log leads from there to it; look for a failing disk"
 		}
 		c.add(severity, "snapshot-damaged", filepath.Join(c.snapDir, f.name), remedy, "%v", f.err)
 	}
@@ -167,6 +167,10 @@ func (c *directoryCheck) log() {
 			c.add(Notice, "log-missing", c.logDir, "if it is not meant so, as after a restore, look whether dataLogDir was moved without its files",
 				"there is no log after snapshot %v", c.newest)
 		}
+		if chain, err := snapshot.NewChain(c.FS, c.snapDir, c.newest, 0); err == nil && c.newest >= 0 && chain.Err() != nil {
+			c.unlinked(chain.Err())
+			return
+		}
 		c.last = c.newest
 		return
 	}
@@ -174,6 +178,8 @@ func (c *directoryCheck) log() {
 	report, err := c.verifyLog(from)
 	var damage *wal.Error
 	switch {
+	case errors.Is(err, snapshot.ErrUnlinked):
+		c.unlinked(err)
 	case errors.As(err, &damage) && errors.Is(err, wal.ErrGap):
 		c.add(Critical, "log-gap", damage.File, "put the missing file back; "+remedyResync, "txns are missing before %v: %s", damage.Zxid, damage.Reason)
 	case errors.As(err, &damage):
@@ -200,10 +206,22 @@ func (c *directoryCheck) log() {
 	}
 }
 
+// unlinked tells that the log does not lead to a damaged snapshot.
+func (c *directoryCheck) unlinked(err error) {
+	c.add(Critical, "log-gap", c.logDir, remedyResync, "%v: what lies between may have been acknowledged, and the server does not start", err)
+}
+
 // verifyLog believes what is wrong with the log when it has seen it twice.
 func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err error) {
 	for seen := ""; ; {
-		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, nil)
+		chain, err := snapshot.NewChain(c.FS, c.snapDir, from-1, 0)
+		if err != nil {
+			return report, err
+		}
+		report, err = wal.Verify(wal.Options{FS: c.FS, Dir: c.logDir}, from, func(r *wal.Record) error { return chain.Logged(r.Zxid) })
+		if err == nil {
+			err = chain.Err()
+		}
 		if err == nil && len(report.Repairs) == 0 {
 			return report, nil
 		}

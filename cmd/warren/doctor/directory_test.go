@@ -100,6 +100,13 @@ func TestDirectoryChecks(t *testing.T) {
 		"a log is missing": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"snapshot.34")))
 		}, Critical, "log-gap"},
+		"the log does not lead to a damaged snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, v+"snapshot.3f", nil)
+		}, Critical, "log-gap"},
+		"no log leads to a damaged snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"log.35"), mem.Remove(v+"snapshot.0")))
+			put(t, mem, v+"snapshot.3f", nil)
+		}, Critical, "log-gap"},
 		"every log is missing": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, errors.Join(mem.Remove(v+"log.1"), mem.Remove(v+"log.35")))
 		}, Notice, "log-missing"},

@@ -1,0 +1,209 @@
+package server
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The tests of this file make a server fall back to a snapshot that is not its newest: it either comes to the same state or does not
+// start. Source: snapshot.Chain; storage section 6.3.
+
+// followed is a rig with a history of its own of 20 txns and snapshots at 10 and 20, into which a leader of the next epoch has then brought
+// installed txns more as a state, and behind it appended in one epoch more.
+func followed(t *testing.T, installed, appended int) *rig {
+	r := newRig(t, 5)
+	r.fs.Hook(nil)
+	r.srv.meta = r.meta
+	write := func(change func(p *zab.Persist)) {
+		p := persist()
+		change(&p)
+		r.persist(p)
+	}
+	epoch := func(e int64) {
+		write(func(p *zab.Persist) { p.AcceptedEpoch = e })
+		write(func(p *zab.Persist) { p.CurrentEpoch = e })
+	}
+	var h []zab.Txn
+	epoch(1)
+	for range 2 {
+		txns := r.txns(h, 1, 10)
+		h = append(h, txns...)
+		write(func(p *zab.Persist) { p.Append = txns })
+		for _, txn := range txns {
+			_, _, err := r.srv.store.state.Apply(txn.Payload, nil, nil, false)
+			require.NoError(t, err)
+		}
+		_, err := r.srv.snapshotter.write()
+		require.NoError(t, err)
+		require.NoError(t, r.srv.wal.Roll())
+	}
+	if installed > 0 {
+		h = append(h, r.txns(h, 1, installed)...)
+		r.m.received.byLink[9] = &loading{state: stateOf(t, h)}
+		r.installed[9] = h
+		write(func(p *zab.Persist) { p.Install = &zab.Install{Link: 9, Last: h[len(h)-1].Zxid} })
+	}
+	epoch(2)
+	if appended > 0 {
+		txns := r.txns(h, 2, appended)
+		write(func(p *zab.Persist) { p.Append = txns })
+	}
+	return r
+}
+
+func (r *rig) snapshots() (names []string) {
+	metas, err := r.srv.snaps.List()
+	require.NoError(r.t, err)
+	for _, m := range metas {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// again recovers from the same disk.
+func (r *rig) again() (*Server, zab.Config, error) {
+	r.meta.Crash()
+	return recovered(r.fs, r.meta)
+}
+
+// copyFile copies what a file of the data directory holds from one disk to another.
+func copyFile(t *testing.T, from, to vfs.FS, path string) {
+	f, err := from.Open(path)
+	require.NoError(t, err)
+	defer f.Close()
+	size, err := f.Size()
+	require.NoError(t, err)
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, 0)
+	require.NoError(t, err)
+	w, err := to.Create(path)
+	require.NoError(t, err)
+	_, err = w.Write(b)
+	require.NoError(t, err)
+	require.NoError(t, w.Sync())
+	require.NoError(t, w.Close())
+	require.NoError(t, to.SyncDir(filepath.Dir(path)))
+}
+
+// What a leader sends replaces the database as a whole: no snapshot stays that nothing leads from.
+func TestInstallLeavesOneSnapshot(t *testing.T) {
+	r := followed(t, 5, 3)
+	require.Equal(t, []string{"snapshot.100000019"}, r.snapshots())
+	r.stop()
+	r.start()
+	r.stop()
+}
+
+// A server whose newest snapshot was sent by its leader and is damaged does not start on an older one, which may be there if it crashed at that
+// moment, or comes from ZooKeeper: also not if the log that begins behind it seems to continue the older one.
+func TestNoStartBelowAnInstalledSnapshot(t *testing.T) {
+	for _, appended := range []int{0, 3} {
+		for what, damage := range map[string]func(fs *vfs.Mem, name string){
+			"a flipped bit": func(fs *vfs.Mem, name string) { require.NoError(t, fs.Flip(name, 100, 1)) },
+			"a torn file": func(fs *vfs.Mem, name string) {
+				f, err := fs.OpenWrite(name)
+				require.NoError(t, err)
+				require.NoError(t, f.Truncate(50))
+				require.NoError(t, f.Close())
+			},
+			"an empty file": func(fs *vfs.Mem, name string) {
+				f, err := fs.OpenWrite(name)
+				require.NoError(t, err)
+				require.NoError(t, f.Truncate(0))
+				require.NoError(t, f.Close())
+			},
+		} {
+			t.Run(fmt.Sprintf("%s, %d txns behind it", what, appended), func(t *testing.T) {
+				old := followed(t, 0, 0)
+				r := followed(t, 5, appended)
+				copyFile(t, old.fs, r.fs, filepath.Join(old.srv.snapDir(), "snapshot.100000014"))
+				old.stop()
+				r.stop()
+				s, cfg, err := r.again()
+				require.NoError(t, err, "the newest one is whole")
+				require.Equal(t, r.durable.last(), cfg.Last)
+				s.release()
+				damage(r.fs, filepath.Join(r.srv.snapDir(), "snapshot.100000019"))
+				_, _, err = r.again()
+				var refused *DataError
+				require.ErrorAs(t, err, &refused)
+				require.ErrorIs(t, err, snapshot.ErrUnlinked)
+				require.ErrorContains(t, err, "snapshot.100000019")
+			})
+		}
+	}
+}
+
+// A server falls back to an older snapshot if its log leads from there over all that are damaged.
+func TestStartFromAnOlderSnapshot(t *testing.T) {
+	r := followed(t, 0, 3)
+	r.stop()
+	require.NoError(t, r.fs.Flip(filepath.Join(r.srv.snapDir(), "snapshot.100000014"), 100, 1))
+	s, cfg, err := r.again()
+	require.NoError(t, err)
+	require.Equal(t, proto.Zxid(0x200000003), cfg.Last)
+	require.Equal(t, r.digest(r.durable.history), s.store.state.Digest())
+	s.release()
+
+	require.NoError(t, r.fs.Remove(filepath.Join(r.srv.logDir(), "log.10000000b")))
+	_, _, err = r.again()
+	require.Error(t, err, "the log does not lead there any more")
+}
+
+// A TRUNC that has to load the state again passes over a damaged snapshot only if the log leads over it.
+func TestTruncateFromAnOlderSnapshot(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		r := followed(t, 0, 3)
+		last := proto.Zxid(0x100000014)
+		require.NoError(t, r.fs.Flip(filepath.Join(r.srv.snapDir(), "snapshot.100000014"), 100, 1))
+		state := r.srv.store.state
+		for _, txn := range r.durable.history {
+			if txn.Zxid > state.LastZxid() {
+				_, _, err := state.Apply(txn.Payload, nil, nil, false)
+				require.NoError(t, err)
+			}
+		}
+		if cut {
+			require.NoError(t, r.fs.Remove(filepath.Join(r.srv.logDir(), "log.10000000b")))
+			require.Error(t, r.m.journal.truncate(last))
+			r.stop()
+			continue
+		}
+		require.NoError(t, r.m.journal.truncate(last))
+		works, _ := r.m.applier.inbox.take(nil)
+		for _, w := range works {
+			w.call()
+		}
+		require.Equal(t, last, r.srv.store.state.LastZxid())
+		require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), r.srv.store.state.Digest())
+		r.stop()
+	}
+}
+
+// A directory without any snapshot that can be read, though there was one, is no new directory.
+func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
+	fs := vfs.NewMem()
+	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	dir := s.snapDir()
+	s.Stop()
+	for _, name := range []string{"snapshot.0", "log.1"} {
+		if _, err := fs.Stat(filepath.Join(dir, name)); err == nil {
+			require.NoError(t, fs.Remove(filepath.Join(dir, name)))
+		}
+	}
+	f, err := fs.Create(filepath.Join(dir, "snapshot.1234"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	err = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start()
+	require.ErrorIs(t, err, snapshot.ErrUnlinked)
+}

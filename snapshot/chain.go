@@ -1,0 +1,74 @@
+package snapshot
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// ErrUnlinked is returned when a log does not lead from one snapshot to a newer one: what lies between is missing.
+var ErrUnlinked = errors.New("snapshot: the log does not lead to it")
+
+// Chain checks that a log continues a snapshot that is not the newest of its directory, because the newer ones are damaged. It is for
+// one goroutine.
+//
+// A server logs a txn before it takes a snapshot that is named for it. So whoever goes on from an older snapshot meets the txn of
+// every newer one in the log. There is one exception, and it is why this must be looked at: a snapshot that a leader has sent
+// stands for txns that this server has never logged, and the log begins anew behind it. If an epoch begins there as well, the
+// zxids alone do not show that anything is missing between the older snapshot and the log. Source: storage sections 6.3 and 10.
+type Chain struct {
+	from proto.Zxid
+	rest []link // that the log has not come to, the oldest first
+}
+
+// link is a snapshot that a log has to lead to.
+type link struct {
+	zxid proto.Zxid
+	name string
+}
+
+// NewChain returns a Chain over the snapshots in dir, damaged or not, that are newer than from. Above upTo, if that is not 0, they do
+// not count.
+func NewChain(fs vfs.FS, dir string, from, upTo proto.Zxid) (*Chain, error) {
+	names, err := fs.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return ChainOver(names, from, upTo), nil
+}
+
+// ChainOver is NewChain over the snapshots that are named.
+func ChainOver(names []string, from, upTo proto.Zxid) *Chain {
+	c := &Chain{from: from}
+	for _, name := range names {
+		if zxid, _, ok := ParseName(name); ok && zxid > from && (upTo == 0 || zxid <= upTo) {
+			c.rest = append(c.rest, link{zxid, name})
+		}
+	}
+	slices.SortFunc(c.rest, func(a, b link) int { return cmp.Compare(a.zxid, b.zxid) })
+	return c
+}
+
+// Logged notes that the log holds the txn z. Txns come in their order. It returns what Err does if z lies behind a snapshot whose txn
+// was to come before.
+func (c *Chain) Logged(z proto.Zxid) error {
+	for len(c.rest) > 0 && c.rest[0].zxid == z {
+		c.rest = c.rest[1:]
+	}
+	if len(c.rest) > 0 && c.rest[0].zxid < z {
+		return c.Err()
+	}
+	return nil
+}
+
+// Err returns, at the end of the log, ErrUnlinked with the name of the first snapshot whose txn is not in it, and nil if there is none.
+func (c *Chain) Err() error {
+	if len(c.rest) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: no txn %v in the log after snapshot %v, but there is %s", ErrUnlinked, c.rest[0].zxid, c.from, c.rest[0].name)
+}

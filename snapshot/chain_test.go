@@ -1,0 +1,91 @@
+package snapshot
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// A chain holds if the log has the txn of every newer snapshot, whole or not.
+func TestChain(t *testing.T) {
+	fs := newDir(t)
+	put(t, fs, "snapshot.100000005", nil)
+	put(t, fs, "snapshot.100000009", []byte("damaged"))
+	put(t, fs, "snapshot.200000003.gz", nil)
+	put(t, fs, "snapshot.200000007.tmp", nil) // no snapshot
+	put(t, fs, "log.100000001", nil)
+	for name, test := range map[string]struct {
+		from, upTo proto.Zxid
+		logged     []proto.Zxid
+		behind     proto.Zxid // the txn that shows it; 0 if only the end does
+		missing    string
+	}{
+		"from the newest":          {0x200000003, 0, nil, 0, ""},
+		"all of them":              {0x100000005, 0, []proto.Zxid{0x100000006, 0x100000009, 0x200000001, 0x200000003, 0x200000004}, 0, ""},
+		"from the empty tree":      {0, 0, []proto.Zxid{0x100000004, 0x100000005, 0x100000009, 0x200000003}, 0, ""},
+		"twice the same, as Java":  {0x100000009, 0, []proto.Zxid{0x200000003, 0x200000003}, 0, ""},
+		"no log":                   {0x100000009, 0, nil, 0, "no txn 0x200000003 in the log after snapshot 0x100000009, but there is snapshot.200000003.gz"},
+		"too short a log":          {0x100000005, 0, []proto.Zxid{0x100000006}, 0, "snapshot.100000009"},
+		"a log that begins anew":   {0x100000005, 0, []proto.Zxid{0x200000001, 0x200000003}, 0x200000001, "snapshot.100000009"},
+		"the end is of no concern": {0x100000005, 0x200000002, []proto.Zxid{0x100000009}, 0, ""},
+		"the end itself is":        {0x100000005, 0x200000003, []proto.Zxid{0x100000009}, 0, "snapshot.200000003.gz"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := NewChain(fs, dir, test.from, test.upTo)
+			require.NoError(t, err)
+			for _, z := range test.logged {
+				if err := c.Logged(z); err != nil {
+					require.Equal(t, c.Err(), err)
+					require.Equal(t, test.behind, z)
+					test.behind = 0
+					break
+				}
+			}
+			require.Zero(t, test.behind)
+			if test.missing == "" {
+				require.NoError(t, c.Err())
+				return
+			}
+			require.ErrorIs(t, c.Err(), ErrUnlinked)
+			require.ErrorContains(t, c.Err(), test.missing)
+		})
+	}
+	_, err := NewChain(fs, "/nowhere", 0, 0)
+	require.Error(t, err)
+}
+
+func TestRemoveAboveAndBelow(t *testing.T) {
+	s, fs, c, _ := pruneStore(t, 0x100, 0x200, 0x300, 0x400)
+	put(t, fs, "snapshot.150", []byte("damaged"))
+	put(t, fs, "snapshot.500", nil)
+	put(t, fs, "log.50", nil)
+	require.NoError(t, s.RemoveAbove(0x300))
+	require.Equal(t, []string{"log.50", "snapshot.100", "snapshot.150", "snapshot.200", "snapshot.300"}, listed(t, fs))
+	require.NotContains(t, c.entries, "snapshot.400")
+	require.NoError(t, s.RemoveBelow(0x300))
+	require.Equal(t, []string{"log.50", "snapshot.300"}, listed(t, fs))
+	require.NotContains(t, c.entries, "snapshot.100")
+	require.Contains(t, c.entries, "snapshot.300")
+}
+
+// Of two snapshots at one zxid only the one that was written last is there, however they are packed.
+func TestWriteReplacesWhateverCompression(t *testing.T) {
+	for _, old := range compressions {
+		for _, now := range compressions {
+			fs := newDir(t)
+			_, err := newStore(t, fs, old).Write(0x77, sample(4).source())
+			require.NoError(t, err)
+			put(t, fs, "snapshot.77.bak.gz", nil) // not ours
+			want := sample(9)
+			m, err := newStore(t, fs, now).Write(0x77, want.source())
+			require.NoError(t, err)
+			require.ElementsMatch(t, []string{m.Name, "snapshot.77.bak.gz"}, listed(t, fs))
+			var got state
+			_, err = newStore(t, fs, now).Load(m, &got)
+			require.NoError(t, err)
+			want.same(t, &got)
+		}
+	}
+}
