@@ -46,6 +46,12 @@ func (s *Server) startMember() error {
 	s.tracker.follow()
 	s.metrics.quorum.set(m.quorumRole)
 	s.snapshotter.held.Store(true)
+	if s.cfg.ReconfigEnabled {
+		if q := s.membership(); q.ConfigVersion > s.cfg.ConfigVersion {
+			s.configured.put(q) // the files are older
+		}
+		s.start("configurations", s.runConfigurations)
+	}
 	m.peers.Start()
 	s.start("bind", func() {
 		select {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strconv"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/config"
 )
 
 // listen opens the client ports, the plain one first.
@@ -17,40 +19,104 @@ func (s *Server) listen() error {
 	if err := s.secure(); err != nil {
 		return err
 	}
-	speaks := speaksPlain
-	if s.cfg.ClientPortUnification {
-		speaks = speaksEither
-	}
-	if err := s.listenOn(s.cfg.ClientPortAddress, s.cfg.ClientPort, "clientPort", speaks); err != nil {
+	if err := s.listenOn(s.cfg.ClientPortAddress, s.cfg.ClientPort, "clientPort", s.speaksOnClientPort()); err != nil {
 		return err
 	}
 	return s.listenOn(s.cfg.SecureClientPortAddress, s.cfg.SecureClientPort, "secureClientPort", speaksTLS)
 }
 
-// listenOn opens one client port.
+// speaksOnClientPort is what clients may speak on the port that is not only for TLS.
+func (s *Server) speaksOnClientPort() language {
+	if s.cfg.ClientPortUnification {
+		return speaksEither
+	}
+	return speaksPlain
+}
+
+// listenOn opens one client port at the start.
 func (s *Server) listenOn(host string, port int, key string, speaks language) error {
 	if port < 0 {
 		s.log.Info(key + " is not set")
 		return nil
 	}
-	addr := net.JoinHostPort(host, strconv.Itoa(port))
+	ln, err := s.openClientPort(host, port, speaks)
+	if err != nil {
+		return err
+	}
+	s.replaceListener(nil, ln)
+	return nil
+}
+
+// openClientPort opens one client port.
+func (s *Server) openClientPort(host string, port int, speaks language) (*clientListener, error) {
+	addr := hostPort(host, port)
 	listen := net.Listen
 	if s.options.ListenClient != nil {
 		listen = s.options.ListenClient
 	}
 	ln, err := listen("tcp", addr)
 	if err != nil {
-		return &BindError{Addr: addr, Err: err}
+		return nil, &BindError{Addr: addr, Err: err}
 	}
-	s.listeners = append(s.listeners, &clientListener{ln, speaks})
 	s.log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
-	return nil
+	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
 }
 
 // clientListener is a client port.
 type clientListener struct {
 	net.Listener
 	speaks language
+	asked  config.HostPort // where it was to be
+}
+
+// clientPorts is the client ports that are open, the plain one first.
+type clientPorts struct {
+	sync.Mutex
+	open   []*clientListener
+	closed bool // the server stops
+}
+
+// replaceListener puts ln in the place of old, which it closes; at the end if there is no old one. It reports false if the server stops.
+func (s *Server) replaceListener(old, ln *clientListener) bool {
+	s.ports.Lock()
+	defer s.ports.Unlock()
+	if s.ports.closed {
+		return false
+	}
+	if i := slices.Index(s.ports.open, old); i >= 0 {
+		s.ports.open[i] = ln
+		_ = old.Close()
+		return true
+	}
+	s.ports.open = append(s.ports.open, ln)
+	return true
+}
+
+// clientListeners returns the open client ports.
+func (s *Server) clientListeners() []*clientListener {
+	s.ports.Lock()
+	defer s.ports.Unlock()
+	return slices.Clone(s.ports.open)
+}
+
+// clientListener returns the client port for TLS alone, or the other one; nil if it is not open.
+func (s *Server) clientListener(speaks language) *clientListener {
+	for _, ln := range s.clientListeners() {
+		if (ln.speaks == speaksTLS) == (speaks == speaksTLS) {
+			return ln
+		}
+	}
+	return nil
+}
+
+// closeClientPorts closes them for good.
+func (s *Server) closeClientPorts() {
+	s.ports.Lock()
+	defer s.ports.Unlock()
+	s.ports.closed = true
+	for _, ln := range s.ports.open {
+		_ = ln.Close()
+	}
 }
 
 // language is what the first byte of a connection may begin.
@@ -67,10 +133,8 @@ func (l language) String() string { return [...]string{"plain text", "TLS", "pla
 
 // SecureAddr is the address of the TLS client port, or nil if there is none.
 func (s *Server) SecureAddr() net.Addr {
-	for _, ln := range s.listeners {
-		if cl, ok := ln.(*clientListener); ok && cl.speaks == speaksTLS {
-			return ln.Addr()
-		}
+	if ln := s.clientListener(speaksTLS); ln != nil {
+		return ln.Addr()
 	}
 	return nil
 }
@@ -97,16 +161,12 @@ func (e *BindError) ExitCode() int { return 14 }
 const acceptPause = 10 * time.Millisecond
 
 // accept takes connections until the listener is closed.
-func (s *Server) accept(ln net.Listener) {
-	speaks := speaksPlain
-	if cl, ok := ln.(*clientListener); ok {
-		speaks = cl.speaks
-	}
+func (s *Server) accept(ln *clientListener) {
 	for {
 		nc, err := ln.Accept()
 		switch {
 		case err == nil:
-			s.admit(nc, speaks)
+			s.admit(nc, ln.speaks)
 		case errors.Is(err, net.ErrClosed):
 			return
 		default:

@@ -97,7 +97,9 @@ func (m *member) followConfigurations() {
 		s.outstandingMax.Store(int64(outstandingPerServer(s.cfg.GlobalOutstandingLimit, q.Voters())))
 		s.log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
 		m.published = m.published.Add(-viewEvery)
-		s.configured.put(q)
+		if s.cfg.ReconfigEnabled {
+			s.configured.put(q)
+		}
 	}
 	m.active, m.next = active, next
 	if err := m.peers.SetMembers(m.neighbours()); err != nil {

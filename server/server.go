@@ -108,7 +108,7 @@ type Server struct {
 	// lease is until when clients may be answered, ns on the server's clock: for ever at a standalone server. See lease.
 	lease atomic.Int64
 
-	listeners []net.Listener
+	ports     clientPorts
 	metricsLn net.Listener
 	admin     *admin.Server // nil if there is none
 	adminAddr net.Addr      // where it listens
@@ -199,7 +199,7 @@ func (s *Server) Start() (err error) {
 	s.start("snapshotter", s.snapshotter.run)
 	s.start("reaper", s.runReaper)
 	s.start("guard", s.guard.run)
-	for _, ln := range s.listeners {
+	for _, ln := range s.clientListeners() {
 		s.start("accept", func() { s.accept(ln) })
 	}
 	s.serveMetrics()
@@ -256,10 +256,11 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 
 // Addr is the address of the plain client port, or nil if there is none.
 func (s *Server) Addr() net.Addr {
-	if len(s.listeners) == 0 {
+	all := s.clientListeners()
+	if len(all) == 0 {
 		return nil
 	}
-	return s.listeners[0].Addr()
+	return all[0].Addr()
 }
 
 // Stop ends the node: what was received is finished and answered, then every connection is
@@ -276,9 +277,7 @@ func (s *Server) end() {
 	s.serving.Store(false)
 	close(s.stopping)
 	_ = s.snaps.Close()
-	for _, ln := range s.listeners {
-		_ = ln.Close()
-	}
+	s.closeClientPorts()
 	if s.web != nil {
 		_ = s.web.Close()
 	}
@@ -309,9 +308,7 @@ const shutTimeout = 500 * time.Millisecond
 // release gives back what recover took.
 func (s *Server) release() {
 	s.stopAdmin()
-	for _, ln := range s.listeners {
-		_ = ln.Close()
-	}
+	s.closeClientPorts()
 	if s.wal != nil {
 		if err := s.wal.Close(); err != nil {
 			s.log.Warn("closing the log", zap.Error(err))

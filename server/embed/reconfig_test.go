@@ -3,6 +3,7 @@ package embed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -285,4 +286,22 @@ func TestRolesChange(t *testing.T) {
 		}))
 	}
 	l.judge(t, e.IDs()...)
+}
+
+// A server that was removed, and is started again, follows without a vote: also one with a smaller id than the others, whom they have to
+// call although their configuration does not say where it is.
+func TestRemovedServersFollowAgain(t *testing.T) {
+	e := changing(t, Options{Servers: 3, Joiners: 1, TickTime: 50 * time.Millisecond})
+	for _, id := range []int{1, 4} {
+		change(t, e, client.Reconfig{Members: e.Line(2) + "," + e.Line(3)})
+		inForce(t, e, 2, 3)
+		for range 3 {
+			e.Kill(id)
+			require.NoError(t, e.Start(id))
+			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+		}
+		reconfigure(t, e, client.Reconfig{Join: e.Line(id)}, slices.Sorted(slices.Values([]int{2, 3, id}))...)
+		create(t, dial(t, e, id, wire.Options{}), fmt.Sprintf("/by-%d", id))
+	}
+	require.NoError(t, e.WaitEqual(within(t)))
 }

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// ErrGivenElsewhere is returned by WriteMembers if members come from the environment or the command line, which a file cannot change.
+var ErrGivenElsewhere = errors.New("config: server lines are given by the environment or the command line")
+
+// WriteMembers makes a configuration of the ensemble the one that the files say: the dynamic file with its version in the name, beside the
+// static one, and the static file, whose last line names it. Other settings and comments stay where they are; the lines of servers go,
+// and those of the client port if the server line of this server has it. The static file without a dynamic one is kept as
+// it was with the suffix .bak. Each file is complete under its name at any time. It returns the name of the dynamic file. Source:
+// operations.md section 1.6.
+//
+// A Config without File has no files, and nothing is done. It may be called by one goroutine at a time.
+func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {
+	if c.File == "" {
+		return "", nil
+	}
+	for key, pos := range c.origins {
+		if isMemberKey(key) && pos.file != c.File && pos.file != c.DynamicConfigFile {
+			return "", fmt.Errorf("%w: %s", ErrGivenElsewhere, pos)
+		}
+	}
+	static, err := filepath.Abs(c.File)
+	if err != nil {
+		return "", fmt.Errorf("config: %w", err)
+	}
+	old, err := readBounded(static)
+	if err != nil {
+		return "", fmt.Errorf("config: %w", err)
+	}
+	dynamic = static + ".dynamic." + strconv.FormatInt(q.ConfigVersion, 16)
+	text, hadDynamic := withoutMembers(string(old), c.movedKeys(q), "dynamicConfigFile="+filepath.ToSlash(dynamic)+"\n")
+	lines := q.Lines()
+	slices.Sort(lines)
+	if !hadDynamic {
+		if err := replaceFile(static+".bak", string(old)); err != nil {
+			return "", fmt.Errorf("config: %w", err)
+		}
+	}
+	if err := replaceFile(dynamic, strings.Join(lines, "\n")); err != nil {
+		return "", fmt.Errorf("config: %w", err)
+	}
+	if text != string(old) {
+		if err := replaceFile(static, text); err != nil {
+			return "", fmt.Errorf("config: %w", err)
+		}
+	}
+	if err := os.Remove(static + ".dynamic.next"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return dynamic, fmt.Errorf("config: %w", err)
+	}
+	return dynamic, nil
+}
+
+// movedKeys are the settings that the server line of this server makes superfluous, or wrong when it changes.
+func (c *Config) movedKeys(q *Quorum) (keys []string) {
+	if own := q.Member(c.ServerID); own != nil {
+		if own.Client.Port != PortUnset {
+			keys = append(keys, "clientPort", "clientPortAddress")
+		}
+		if own.Secure.Port != PortUnset {
+			keys = append(keys, "secureClientPort", "secureClientPortAddress")
+		}
+	}
+	return keys
+}
+
+// withoutMembers returns a static file without the lines of members and the given keys, and with a last line that names the dynamic
+// file. hadDynamic says that it named one before.
+func withoutMembers(text string, keys []string, last string) (edited string, hadDynamic bool) {
+	var b strings.Builder
+	lines := lineReader{rest: text}
+	for lines.rest != "" {
+		before := lines.rest
+		one := lineReader{rest: before}
+		logical, _, ok := one.nextOrBlank()
+		lines.rest = one.rest
+		if ok {
+			key, _ := splitProperty(logical)
+			key = strings.TrimPrefix(trim(key), "zookeeper.")
+			if key == "dynamicConfigFile" {
+				hadDynamic = true
+				continue
+			}
+			if isMemberKey(key) || key == "peerType" || slices.Contains(keys, key) {
+				continue
+			}
+		}
+		b.WriteString(before[:len(before)-len(one.rest)])
+	}
+	edited = b.String()
+	if edited != "" && !strings.HasSuffix(edited, "\n") {
+		edited += "\n"
+	}
+	return edited + last, hadDynamic
+}
+
+// nextOrBlank takes one logical line, or one natural line that is blank or a comment; then ok is false.
+func (r *lineReader) nextOrBlank() (logical string, first int, ok bool) {
+	peek := *r
+	natural := strings.TrimLeft(peek.natural(), " \t\f")
+	if natural == "" || natural[0] == '#' || natural[0] == '!' {
+		*r = peek
+		return "", r.line, false
+	}
+	return r.next()
+}
+
+// replaceFile writes a file by way of a temporary one, with the mode of the one that it replaces, and makes it durable.
+func replaceFile(name, text string) error {
+	mode := fs.FileMode(0o644)
+	if info, err := os.Stat(name); err == nil {
+		mode = info.Mode().Perm()
+	}
+	dir := filepath.Dir(name)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails after the rename, which is as it should be
+	_, err = f.WriteString(text)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

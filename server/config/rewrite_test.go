@@ -1,0 +1,116 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// written is a static file with members, and what it becomes.
+const written = `# how fast
+tickTime=2000
+initLimit=10
+syncLimit = 5
+dataDir=/data
+  server.1=127.0.0.1:1:2:participant
+server.2 = 127.0.0.1:3:\
+    4:participant;5
+! roles
+peerType=participant
+clientPort=7
+clientPortListenBacklog=9
+secureClientPort=8
+weight.1=1
+group.1=1:2
+
+maxClientCnxns=0`
+
+func load(t *testing.T, text string) *Config {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "zoo.cfg")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o640))
+	c, _, err := Load(file, []string{"dataDir=" + dir, "myid=1", "reconfigEnabled=true", "ssl.keyStore.location=/k.pem"}, nil)
+	require.NoError(t, err)
+	return c
+}
+
+func TestFilesFollowTheConfiguration(t *testing.T) {
+	c := load(t, written)
+	for version, tc := range map[int64]struct{ members, want string }{
+		0x100000000: {"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4;5", `# how fast
+tickTime=2000
+initLimit=10
+syncLimit = 5
+dataDir=/data
+! roles
+clientPort=7
+clientPortListenBacklog=9
+secureClientPort=8
+
+maxClientCnxns=0
+`},
+		0x10000000a: {"server.10=127.0.0.1:11:12;13\nserver.2=127.0.0.1:3:4;5\nserver.1=127.0.0.1:1:2;7", `# how fast
+tickTime=2000
+initLimit=10
+syncLimit = 5
+dataDir=/data
+! roles
+clientPortListenBacklog=9
+secureClientPort=8
+
+maxClientCnxns=0
+`},
+	} {
+		c := load(t, written)
+		q := members(t, tc.members)
+		q.ConfigVersion = version
+		require.NoError(t, os.WriteFile(c.File+".dynamic.next", []byte("x"), 0o600))
+		for range 2 {
+			name, err := c.WriteMembers(q)
+			require.NoError(t, err)
+			got, err := os.ReadFile(c.File)
+			require.NoError(t, err)
+			require.Equal(t, tc.want+"dynamicConfigFile="+name+"\n", string(got))
+			bak, err := os.ReadFile(c.File + ".bak")
+			require.NoError(t, err)
+			require.Equal(t, written, string(bak))
+			require.NoFileExists(t, c.File+".dynamic.next")
+			info, err := os.Stat(c.File)
+			require.NoError(t, err)
+			require.EqualValues(t, 0o640, info.Mode().Perm())
+		}
+		again, _, err := Load(c.File, []string{"dataDir=" + c.DataDir, "myid=1", "ssl.keyStore.location=/k.pem"}, nil)
+		require.NoError(t, err)
+		require.Equal(t, version, again.ConfigVersion)
+		require.Equal(t, q.Text(), again.Quorum.Text())
+		require.Equal(t, 7, again.ClientPort)
+		rest, err := filepath.Glob(filepath.Join(filepath.Dir(c.File), ".*"))
+		require.NoError(t, err)
+		require.Empty(t, rest, "no temporary file is left")
+	}
+	_, err := c.WriteMembers(members(t, lines3))
+	require.NoError(t, err)
+	dynamic, err := os.ReadFile(c.File + ".dynamic.0")
+	require.NoError(t, err)
+	require.Equal(t, lines3, string(dynamic), "sorted, no version, no end of line")
+}
+
+func TestFilesThatCannotFollow(t *testing.T) {
+	q := members(t, lines3)
+	name, err := Default().WriteMembers(q)
+	require.NoError(t, err)
+	require.Empty(t, name, "there are none")
+
+	c := load(t, written)
+	c.origins["server.3"] = position{file: "WARREN_SERVER_3"}
+	_, err = c.WriteMembers(q)
+	require.ErrorIs(t, err, ErrGivenElsewhere)
+
+	c = load(t, written)
+	require.NoError(t, os.Remove(c.File))
+	_, err = c.WriteMembers(q)
+	require.ErrorIs(t, err, os.ErrNotExist)
+}

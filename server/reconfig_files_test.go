@@ -1,0 +1,251 @@
+package server_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// filed is a server that is started from its files.
+type filed struct {
+	t      *testing.T
+	id     int
+	file   string
+	quorum [2]int
+	client int
+	*server.Server
+}
+
+// freePorts returns ports that nobody has, below those from which the kernel takes the ports of outgoing connections.
+func freePorts(t *testing.T, n int) (ports []int) {
+	t.Helper()
+	for tries := 0; len(ports) < n; tries++ {
+		require.Less(t, tries, 1000)
+		port := 10_000 + rand.IntN(22_000)
+		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			require.NoError(t, ln.Close())
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+func newFiled(t *testing.T, id int) *filed {
+	t.Helper()
+	ports := freePorts(t, 3)
+	f := &filed{t: t, id: id, file: filepath.Join(t.TempDir(), "zoo.cfg"), quorum: [2]int{ports[0], ports[1]}, client: ports[2]}
+	t.Cleanup(f.stop)
+	return f
+}
+
+// line is the server line.
+func (f *filed) line() string {
+	return fmt.Sprintf("server.%d=127.0.0.1:%d:%d:participant;127.0.0.1:%d", f.id, f.quorum[0], f.quorum[1], f.client)
+}
+
+// write makes the first zoo.cfg, which names the given servers.
+func (f *filed) write(members ...*filed) {
+	f.t.Helper()
+	dir := filepath.Dir(f.file)
+	text := fmt.Sprintf("# server %d\ntickTime=100\ninitLimit=50\nsyncLimit=50\ndataDir=%s\nreconfigEnabled=true\nstandaloneEnabled=false\n"+
+		"skipACL=yes\npreAllocSize=64\nwarren.diskWatermarkBytes=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n", f.id, dir)
+	for _, m := range members {
+		text += m.line() + "\n"
+	}
+	require.NoError(f.t, os.WriteFile(f.file, []byte(text), 0o600))
+	require.NoError(f.t, os.WriteFile(filepath.Join(dir, "myid"), fmt.Append(nil, f.id), 0o600))
+}
+
+func (f *filed) start() {
+	f.t.Helper()
+	cfg, _, err := config.Load(f.file, nil, nil)
+	require.NoError(f.t, err)
+	s := server.New(cfg, server.Options{Log: zap.NewNop()})
+	require.NoError(f.t, s.Start())
+	f.Server = s
+}
+
+func (f *filed) stop() {
+	if f.Server != nil {
+		f.Server.Stop()
+		f.Server = nil
+	}
+}
+
+func (f *filed) dial() *wire.Conn {
+	f.t.Helper()
+	var c *wire.Conn
+	require.Eventually(f.t, func() (ok bool) {
+		var err error
+		c, err = wire.Dial(fmt.Sprintf("127.0.0.1:%d", f.client), wire.Options{TimeoutMs: 60_000})
+		return err == nil
+	}, 20*time.Second, time.Millisecond)
+	f.t.Cleanup(c.Close)
+	return c
+}
+
+// configured waits until the files say that the members are these, and returns the name of the dynamic file.
+func (f *filed) configured(members ...*filed) (dynamic string) {
+	f.t.Helper()
+	var want []string
+	for _, m := range members {
+		want = append(want, m.line())
+	}
+	require.Eventually(f.t, func() bool {
+		version := f.Status().Config
+		dynamic = fmt.Sprintf("%s.dynamic.%x", f.file, int64(version))
+		static, _ := os.ReadFile(f.file)
+		lines, _ := os.ReadFile(dynamic)
+		return version > 0 && strings.HasSuffix(string(static), "\ndynamicConfigFile="+dynamic+"\n") && string(lines) == strings.Join(want, "\n")
+	}, 20*time.Second, time.Millisecond)
+	return dynamic
+}
+
+func reconfig(t *testing.T, c *wire.Conn, joining, leaving string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		r, err := c.Do(wire.Reconfig(joining, leaving, "", -1))
+		require.NoError(t, err)
+		if r.Header.Err == proto.ErrNewConfigNoQuorum {
+			return false
+		}
+		require.Equal(t, proto.OK, r.Header.Err)
+		return true
+	}, 20*time.Second, 10*time.Millisecond)
+}
+
+// The files of a server follow the configuration of the ensemble, and it starts from them.
+func TestFilesFollowReconfigurations(t *testing.T) {
+	a, b, c := newFiled(t, 1), newFiled(t, 2), newFiled(t, 3)
+	a.write(a)
+	b.write(a, b)
+	c.write(a, c)
+	first, err := os.ReadFile(a.file)
+	require.NoError(t, err)
+	a.start()
+	require.Equal(t, a.file+".dynamic.100000000", a.configured(a), "the first configuration has the number of its epoch")
+	bak, err := os.ReadFile(a.file + ".bak")
+	require.NoError(t, err)
+	require.Equal(t, string(first), string(bak))
+	b.start()
+	c.start()
+	b.dial() // it follows
+	untouched, err := os.ReadFile(b.file)
+	require.NoError(t, err)
+	require.Contains(t, string(untouched), a.line(), "a server that is in no configuration can be started anew with what it has")
+
+	conn := a.dial()
+	reconfig(t, conn, b.line()+","+c.line(), "")
+	for _, f := range []*filed{a, b, c} {
+		f.configured(a, b, c)
+	}
+	static, err := os.ReadFile(a.file)
+	require.NoError(t, err)
+	require.Contains(t, string(static), "# server 1\ntickTime=100\n", "everything else stays as it was")
+
+	old := b.dial()
+	_, err = old.Create("/old", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	was := b.client
+	b.client = freePorts(t, 1)[0]
+	reconfig(t, conn, b.line(), "")
+	for _, f := range []*filed{a, b, c} {
+		f.configured(a, b, c)
+	}
+	b.dial()
+	_, err = old.Exists("/old", false)
+	require.NoError(t, err, "connections to the old port go on")
+	require.Eventually(t, func() bool {
+		nc, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", was))
+		if err == nil {
+			_ = nc.Close()
+		}
+		return err != nil
+	}, 20*time.Second, time.Millisecond, "the old port is closed")
+
+	b.quorum = [2]int(freePorts(t, 2))
+	reconfig(t, conn, b.line(), "")
+	for _, f := range []*filed{a, b, c} {
+		f.configured(a, b, c)
+	}
+	for _, f := range []*filed{a, b, c} {
+		f.stop()
+	}
+	for _, f := range []*filed{b, c} {
+		f.start() // server 1 is not needed: they find each other at the new ports
+	}
+	_, err = b.dial().Exists("/old", false)
+	require.NoError(t, err)
+	a.start()
+	conn = a.dial()
+	reconfig(t, conn, "", "3")
+	a.configured(a, b)
+	b.configured(a, b)
+	require.NotContains(t, c.Status().Mode, "leader")
+	files, err := filepath.Glob(a.file + ".dynamic.*")
+	require.NoError(t, err)
+	require.Len(t, files, 5, "old ones stay")
+}
+
+// The configuration that was committed last counts, whatever older files say; files that are newer count instead.
+func TestNewerConfigurationCounts(t *testing.T) {
+	a, b := newFiled(t, 1), newFiled(t, 2)
+	a.write(a)
+	b.write(a, b)
+	older, err := os.ReadFile(a.file)
+	require.NoError(t, err)
+	a.start()
+	b.start()
+	reconfig(t, a.dial(), b.line(), "")
+	dynamic := a.configured(a, b)
+	a.stop()
+	b.stop()
+
+	require.NoError(t, os.WriteFile(a.file, older, 0o600))
+	a.start()
+	require.Equal(t, dynamic, a.configured(a, b), "the files are written again")
+	require.Equal(t, "looking", a.Status().Mode, "it needs the other one")
+	a.stop()
+
+	forced := a.file + ".dynamic.200000000"
+	require.NoError(t, os.WriteFile(forced, []byte(a.line()), 0o600))
+	require.NoError(t, os.WriteFile(a.file, fmt.Appendf(nil, "%sdynamicConfigFile=%s\n", strings.Replace(string(older), a.line()+"\n", "", 1), forced), 0o600))
+	a.start()
+	a.dial()
+	require.EqualValues(t, 0x200000000, a.Status().Config)
+	a.stop()
+	require.NoError(t, os.WriteFile(a.file, older, 0o600))
+	a.start()
+	a.dial()
+	require.EqualValues(t, 0x200000000, a.Status().Config, "what counted is kept")
+}
+
+// A file that cannot be written ends nothing.
+func TestServerWithoutItsFilesGoesOn(t *testing.T) {
+	a, b := newFiled(t, 1), newFiled(t, 2)
+	a.write(a)
+	b.write(a, b)
+	a.start()
+	b.start()
+	a.configured(a)
+	require.NoError(t, os.Remove(a.file))
+	conn := a.dial()
+	reconfig(t, conn, b.line(), "")
+	b.configured(a, b)
+	_, err := conn.Create("/goes-on", nil, proto.ModePersistent)
+	require.NoError(t, err)
+}
