@@ -26,9 +26,8 @@ import (
 // configurations changed while a server is down.
 type guarded struct {
 	*embed.Ensemble
+	pki.Files
 	t    *testing.T
-	dir  string
-	ca   *pki.CA
 	logs *observer.ObservedLogs
 	cfgs map[int]*config.Config
 }
@@ -41,17 +40,17 @@ const members = 3
 func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) *guarded {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
-	g := &guarded{t: t, dir: t.TempDir(), ca: pki.NewCA("ca"), logs: logs, cfgs: map[int]*config.Config{}}
+	g := &guarded{t: t, Files: pki.Files{Dir: t.TempDir(), CA: pki.NewCA("ca")}, logs: logs, cfgs: map[int]*config.Config{}}
 	for id := 1; id <= members; id++ {
-		g.writeKey(id, g.ca.Issue(pki.Options{Name: "zk", Hosts: []string{address(id)}}))
-		g.writeTrust(id, g.ca)
-		g.writeJAAS(id, "secret")
+		g.WriteKey(id, g.CA.Issue(pki.Options{Name: "zk", Hosts: []string{address(id)}}))
+		g.WriteTrust(id, g.CA)
+		g.WriteLogin(id, "secret")
 	}
-	g.Ensemble = embed.Start(t, embed.Options{Servers: members, TickTime: patient, Dir: filepath.Join(g.dir, "data"), Log: zap.New(core),
+	g.Ensemble = embed.Start(t, embed.Options{Servers: members, TickTime: patient, Dir: filepath.Join(g.Dir, "data"), Log: zap.New(core),
 		Configure: func(id int, cfg *config.Config) {
 			cfg.PreAllocSizeKB, cfg.DiskWatermark.Bytes = 64, 0
-			cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = g.file("key", id, "pem"), g.file("trust", id, "pem")
-			cfg.SASL.LoginConfig = g.file("jaas", id, "conf")
+			cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = g.File("key", id, "pem"), g.File("trust", id, "pem")
+			cfg.SASL.LoginConfig = g.File("jaas", id, "conf")
 			configure(g, cfg)
 			g.cfgs[id] = cfg
 		}})
@@ -71,31 +70,6 @@ func (g *guarded) within() context.Context {
 	ctx, cancel := context.WithTimeout(g.t.Context(), 20*time.Second)
 	g.t.Cleanup(cancel)
 	return ctx
-}
-
-func (g *guarded) file(kind string, id int, extension string) string {
-	return filepath.Join(g.dir, fmt.Sprintf("%s%d.%s", kind, id, extension))
-}
-
-func (g *guarded) write(name string, text []byte) {
-	g.t.Helper()
-	require.NoError(g.t, os.WriteFile(name, text, 0o600))
-}
-
-func (g *guarded) writeKey(id int, l *pki.Leaf) { g.write(g.file("key", id, "pem"), l.PEM()) }
-
-func (g *guarded) writeTrust(id int, authorities ...*pki.CA) {
-	var text []byte
-	for _, ca := range authorities {
-		text = append(text, ca.PEM()...)
-	}
-	g.write(g.file("trust", id, "pem"), text)
-}
-
-func (g *guarded) writeJAAS(id int, password string) {
-	const module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
-	g.write(g.file("jaas", id, "conf"), fmt.Appendf(nil, "QuorumServer {\n %s user_zk=%q;\n};\nQuorumLearner {\n %s username=zk password=%q;\n};\n",
-		module, password, module, password))
 }
 
 // change restarts a server with another configuration and waits until it serves.
@@ -169,17 +143,17 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 		said      string // by the others
 	}{
 		"another authority": {encrypted, func(g *guarded, bad int) {
-			g.writeKey(bad, pki.NewCA("ca").Issue(pki.Options{Hosts: []string{address(bad)}}))
+			g.WriteKey(bad, pki.NewCA("ca").Issue(pki.Options{Hosts: []string{address(bad)}}))
 		}, "unknown authority"},
 		"expired": {encrypted, func(g *guarded, bad int) {
-			g.writeKey(bad, g.ca.Issue(pki.Options{Hosts: []string{address(bad)}, NotAfter: time.Now().Add(-time.Minute)}))
+			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}, NotAfter: time.Now().Add(-time.Minute)}))
 		}, "expired"},
 		"another host": {encrypted, func(g *guarded, bad int) {
-			g.writeKey(bad, g.ca.Issue(pki.Options{Hosts: []string{"10.0.0.9"}}))
+			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{"10.0.0.9"}}))
 		}, "another host"},
 		"plain":                     {encrypted, func(g *guarded, bad int) { g.cfgs[bad].SSLQuorum = false }, "first record does not look like a TLS handshake"},
-		"another password":          {authenticated, func(g *guarded, bad int) { g.writeJAAS(bad, "wrong") }, "authentication failed"},
-		"another password over TLS": {both, func(g *guarded, bad int) { g.writeJAAS(bad, "wrong") }, "authentication failed"},
+		"another password":          {authenticated, func(g *guarded, bad int) { g.WriteLogin(bad, "wrong") }, "authentication failed"},
+		"another password over TLS": {both, func(g *guarded, bad int) { g.WriteLogin(bad, "wrong") }, "authentication failed"},
 		"no password":               {authenticated, func(g *guarded, bad int) { g.cfgs[bad].QuorumAuth = config.QuorumAuth{} }, "does not authenticate"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -213,8 +187,8 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 			require.Equal(t, leader, now)
 			require.Equal(t, epoch, g.Server(one).Status().Epoch, "the others did not elect")
 
-			g.writeKey(bad, g.ca.Issue(pki.Options{Hosts: []string{address(bad)}}))
-			g.writeJAAS(bad, "secret")
+			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}}))
+			g.WriteLogin(bad, "secret")
 			g.change(bad, func(cfg *config.Config) { cfg.SSLQuorum, cfg.QuorumAuth = g.cfgs[one].SSLQuorum, auth })
 			require.NoError(t, g.WaitEqual(g.within()))
 		})
@@ -263,15 +237,15 @@ func TestCertificatesAreReplacedUnderLoad(t *testing.T) {
 		}
 	}
 	for _, id := range g.IDs() {
-		g.writeTrust(id, g.ca, next)
+		g.WriteTrust(id, g.CA, next)
 	}
 	reload()
 	for _, id := range g.IDs() {
-		g.writeKey(id, next.Issue(pki.Options{Hosts: []string{address(id)}}))
+		g.WriteKey(id, next.Issue(pki.Options{Hosts: []string{address(id)}}))
 	}
 	reload()
 	for _, id := range g.IDs() {
-		g.writeTrust(id, next)
+		g.WriteTrust(id, next)
 	}
 	reload()
 	require.Positive(t, written())
@@ -280,7 +254,7 @@ func TestCertificatesAreReplacedUnderLoad(t *testing.T) {
 	}
 
 	g.replaceLeader("/with-the-new-ones")
-	g.writeKey(2, g.ca.Issue(pki.Options{Hosts: []string{address(2)}}))
+	g.WriteKey(2, g.CA.Issue(pki.Options{Hosts: []string{address(2)}}))
 	require.NoError(t, g.Restart(2))
 	until(t, "refusal of the old one", func() bool {
 		for _, entry := range g.logs.FilterMessage("refusing connection").All() {

@@ -22,8 +22,8 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 	g := startGuarded(t, func(g *guarded, c *config.Config) {
 		encrypted(g, c)
 		c.ClientPortUnification = true
-		c.TLS.KeyStore.Location, c.TLS.TrustStore.Location = g.file("clientkey", int(c.ServerID), "pem"), g.file("clienttrust", int(c.ServerID), "pem")
-		g.writeClientSide(int(c.ServerID), g.ca, g.ca)
+		c.TLS.KeyStore.Location, c.TLS.TrustStore.Location = g.File("clientkey", int(c.ServerID), "pem"), g.File("clienttrust", int(c.ServerID), "pem")
+		g.writeClientSide(int(c.ServerID), g.CA, g.CA)
 	})
 	leader, err := g.Leader(g.within())
 	require.NoError(t, err)
@@ -40,7 +40,7 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 	var wg sync.WaitGroup
 	var answered atomic.Int64
 	for i := range 6 {
-		c := connect(t, g.Ensemble, 1+i%members, wire.Options{TLS: client(g.ca, g.ca)})
+		c := connect(t, g.Ensemble, 1+i%members, wire.Options{TLS: client(g.CA, g.CA)})
 		path := fmt.Sprintf("/n%d", i)
 		_, err := c.Create(path, nil, proto.ModeEphemeral)
 		require.NoError(t, err)
@@ -61,12 +61,12 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 	}
 	g.logs.TakeAll()
 	for _, step := range []func(id int){
-		func(id int) { g.writeTrust(id, g.ca, next); g.writeClientSide(id, g.ca, g.ca, next) },
+		func(id int) { g.WriteTrust(id, g.CA, next); g.writeClientSide(id, g.CA, g.CA, next) },
 		func(id int) {
-			g.writeKey(id, next.Issue(pki.Options{Hosts: []string{address(id)}}))
-			g.writeClientSide(id, next, g.ca, next)
+			g.WriteKey(id, next.Issue(pki.Options{Hosts: []string{address(id)}}))
+			g.writeClientSide(id, next, g.CA, next)
 		},
-		func(id int) { g.writeTrust(id, next); g.writeClientSide(id, next, next) },
+		func(id int) { g.WriteTrust(id, next); g.writeClientSide(id, next, next) },
 	} {
 		for _, id := range g.IDs() {
 			step(id)
@@ -87,7 +87,7 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 		require.NoError(t, err, "the session lives")
 	}
 	for _, id := range g.IDs() {
-		_, err := wire.Dial(g.Addr(id), wire.Options{TLS: client(g.ca, next)})
+		_, err := wire.Dial(g.Addr(id), wire.Options{TLS: client(g.CA, next)})
 		require.Error(t, err, "a client of the old authority")
 		connect(t, g.Ensemble, id, wire.Options{TLS: client(next, next)})
 	}
@@ -96,10 +96,6 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 
 // writeClientSide gives the client port of a server a certificate and the authorities of its clients.
 func (g *guarded) writeClientSide(id int, issuer *pki.CA, clients ...*pki.CA) {
-	g.write(g.file("clientkey", id, "pem"), issuer.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}}).PEM())
-	var text []byte
-	for _, ca := range clients {
-		text = append(text, ca.PEM()...)
-	}
-	g.write(g.file("clienttrust", id, "pem"), text)
+	g.Write(g.File("clientkey", id, "pem"), issuer.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}}).PEM())
+	g.Write(g.File("clienttrust", id, "pem"), pki.Join(clients...))
 }

@@ -48,15 +48,15 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	g := startGuarded(t, func(g *guarded, c *config.Config) {
 		both(g, c)
 		id := int(c.ServerID)
-		stranger = g.file("stranger", 0, "conf")
-		g.write(stranger, []byte(strings.ReplaceAll(jaasOfEnsemble, "quorumsecret", "wrongquorum")))
-		g.write(g.file("jaas", id, "conf"), []byte(jaasOfEnsemble))
+		stranger = g.File("stranger", 0, "conf")
+		g.Write(stranger, []byte(strings.ReplaceAll(jaasOfEnsemble, "quorumsecret", "wrongquorum")))
+		g.Write(g.File("jaas", id, "conf"), []byte(jaasOfEnsemble))
 		c.ClientPortUnification, c.TLS.ClientAuth = true, "none"
 		c.TLS.KeyStore = config.Store{Location: filepath.Join("keystore", "testdata", "openssl.p12"), Password: "changeit"}
 		c.SASL.SuperUsers, c.SASL.SuperPassword = []string{"root"}, "supersasl"
 		c.AuthProviders = []config.AuthProvider{{Suffix: "1", Scheme: "sasl"}, {Suffix: "2", Scheme: "ensemble"}}
 		c.EnsembleAuthNames, c.SuperDigest = []string{"ours"}, "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
-		c.Audit.Enabled, c.Audit.File = true, g.file("audit", id, "log")
+		c.Audit.Enabled, c.Audit.File = true, g.File("audit", id, "log")
 	})
 	l := &locked{Ensemble: g.Ensemble, t: t}
 	var sessions []string // their passwords, as they are and in hex
@@ -103,9 +103,9 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	until(t, "refusal", func() bool { return g.logs.FilterMessage("refusing connection").Len() > 0 })
 	g.Stop(bad)
 	g.cfgs[bad].SASL.LoginConfig = login
-	g.writeKey(bad, pki.NewCA("other").Issue(pki.Options{Hosts: []string{address(bad)}}))
+	g.WriteKey(bad, pki.NewCA("other").Issue(pki.Options{Hosts: []string{address(bad)}}))
 	require.NoError(t, g.Ensemble.Start(bad))
-	g.write(g.file("key", bad, "pem"), []byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
+	g.Write(g.File("key", bad, "pem"), []byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
 	err := g.Server(bad).ReloadCertificates()
 	require.Error(t, err)
 	requireNoSecret(t, "the error of a reload", err.Error())
@@ -113,17 +113,17 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	for name, spoil := range map[string]func(c *config.Config){
 		"a wrong password of a key store": func(c *config.Config) { c.TLS.KeyStore.Password = "wrongstore" },
 		"a key store that is not one": func(c *config.Config) {
-			c.TLS.KeyStore = config.Store{Location: g.file("key", bad, "pem"), Password: "changeit"}
+			c.TLS.KeyStore = config.Store{Location: g.File("key", bad, "pem"), Password: "changeit"}
 		},
-		"a JAAS file that cannot be read":      func(c *config.Config) { c.SASL.LoginConfig = g.file("broken", bad, "conf") },
+		"a JAAS file that cannot be read":      func(c *config.Config) { c.SASL.LoginConfig = g.File("broken", bad, "conf") },
 		"a JAAS file without a password":       func(c *config.Config) { c.QuorumAuth.LearnerLoginContext = "Server" },
 		"a JAAS file that asks for a Kerberos": func(c *config.Config) { c.QuorumAuth.ServerLoginContext = "Kerberos" },
 	} {
-		g.writeKey(bad, g.ca.Issue(pki.Options{Hosts: []string{address(bad)}}))
+		g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}}))
 		if strings.HasPrefix(name, "a key store") {
-			g.write(g.file("key", bad, "pem"), []byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
+			g.Write(g.File("key", bad, "pem"), []byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
 		}
-		g.write(g.file("broken", bad, "conf"), []byte(strings.ReplaceAll(jaasOfEnsemble, ";", "")))
+		g.Write(g.File("broken", bad, "conf"), []byte(strings.ReplaceAll(jaasOfEnsemble, ";", "")))
 		kept := *g.cfgs[bad]
 		spoil(g.cfgs[bad])
 		err := g.Ensemble.Start(bad)
@@ -139,7 +139,7 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	text := logText(t, g.logs)
 	requireNoSecret(t, "the log", text)
 	for _, id := range g.IDs() {
-		lines, err := os.ReadFile(g.file("audit", id, "log"))
+		lines, err := os.ReadFile(g.File("audit", id, "log"))
 		require.NoError(t, err)
 		require.Contains(t, string(lines), "operation=setAcl\tznode=/n"+fmt.Sprint(id)+"\tacl=digest:bob:x:cdrwa", "the server does write")
 		requireNoSecret(t, "the audit log", string(lines))

@@ -5,10 +5,7 @@ package ensemble
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -21,15 +18,14 @@ import (
 // guard is what the servers of an ensemble know each other by: certificates and passwords, for each server in files of its own, which
 // a test may replace, and settings, which count when the server is launched.
 type guard struct {
+	pki.Files
 	t        *testing.T
-	dir      string
-	ca       *pki.CA
 	settings map[int]map[string]string
 	logins   map[int]map[string]string // properties of servers in Java, which take some settings from nowhere else
 }
 
 func newGuard(t *testing.T) *guard {
-	return &guard{t: t, dir: t.TempDir(), ca: pki.NewCA("ca"), settings: map[int]map[string]string{}, logins: map[int]map[string]string{}}
+	return &guard{t: t, Files: pki.Files{Dir: t.TempDir(), CA: pki.NewCA("ca")}, settings: map[int]map[string]string{}, logins: map[int]map[string]string{}}
 }
 
 // Settings of a guarded ensemble.
@@ -46,13 +42,13 @@ var (
 // configure gives a server its files and settings.
 func (g *guard) configure(settings map[string]string) func(id int, o *cluster.Options) {
 	return func(id int, o *cluster.Options) {
-		g.writeKey(id, g.issue(pki.Options{}))
-		g.writeTrust(id, g.ca)
-		g.writeLogin(id, "zksecret")
+		g.WriteKey(id, g.issue(pki.Options{}))
+		g.WriteTrust(id, g.CA)
+		g.WriteLogin(id, "zksecret")
 		maps.Copy(o.Settings, settings)
-		maps.Copy(o.Settings, map[string]string{"ssl.quorum.keyStore.location": g.file("key", id, "pem"),
-			"ssl.quorum.trustStore.location": g.file("trust", id, "pem"), "java.security.auth.login.config": g.file("jaas", id, "conf")})
-		o.Properties = map[string]string{"java.security.auth.login.config": g.file("jaas", id, "conf")}
+		maps.Copy(o.Settings, map[string]string{"ssl.quorum.keyStore.location": g.File("key", id, "pem"),
+			"ssl.quorum.trustStore.location": g.File("trust", id, "pem"), "java.security.auth.login.config": g.File("jaas", id, "conf")})
+		o.Properties = map[string]string{"java.security.auth.login.config": g.File("jaas", id, "conf")}
 		g.settings[id], g.logins[id] = o.Settings, o.Properties
 	}
 }
@@ -63,34 +59,7 @@ func (g *guard) issue(o pki.Options) *pki.Leaf {
 	if o.Hosts == nil {
 		o.Hosts = []string{"127.0.0.1", "localhost"}
 	}
-	return g.ca.Issue(o)
-}
-
-func (g *guard) file(kind string, id int, extension string) string {
-	return filepath.Join(g.dir, fmt.Sprintf("%s%d.%s", kind, id, extension))
-}
-
-// write replaces a file as a whole: servers may be looking at it.
-func (g *guard) write(name string, text []byte) {
-	g.t.Helper()
-	require.NoError(g.t, os.WriteFile(name+".new", text, 0o600))
-	require.NoError(g.t, os.Rename(name+".new", name))
-}
-
-func (g *guard) writeKey(id int, l *pki.Leaf) { g.write(g.file("key", id, "pem"), l.PEM()) }
-
-func (g *guard) writeTrust(id int, authorities ...*pki.CA) {
-	var text []byte
-	for _, ca := range authorities {
-		text = append(text, ca.PEM()...)
-	}
-	g.write(g.file("trust", id, "pem"), text)
-}
-
-func (g *guard) writeLogin(id int, password string) {
-	const module = "org.apache.zookeeper.server.auth.DigestLoginModule required"
-	g.write(g.file("jaas", id, "conf"), fmt.Appendf(nil, "QuorumServer { %s user_zk=%q; };\nQuorumLearner { %s username=\"zk\" password=%q; };\n",
-		module, password, module, password))
+	return g.CA.Issue(o)
 }
 
 // restart stops a server and starts it with more settings.

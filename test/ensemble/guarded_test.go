@@ -102,23 +102,23 @@ func TestCertificatesAreReplacedInMixedEnsembles(t *testing.T) {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
 			g, next := newGuard(t), pki.NewCA("next")
 			c, seed := newConfigured(t, g.configure(map[string]string{"sslQuorum": "true", "sslQuorumReloadCertFiles": "true"}), kinds...)
-			old := g.ca
+			old := g.CA
 			c.underLoad(seed, func() {
 				for _, node := range c.nodes {
-					g.writeTrust(node.ID(), old, next)
+					g.WriteTrust(node.ID(), old, next)
 				}
 				for _, node := range c.nodes {
 					g.until("trust in the new authority", func() bool { return g.shown(node, next) != nil })
 				}
-				g.ca = next
+				g.CA = next
 				for _, node := range c.nodes {
-					g.writeKey(node.ID(), g.issue(pki.Options{}))
+					g.WriteKey(node.ID(), g.issue(pki.Options{}))
 				}
 				for _, node := range c.nodes {
 					g.until("the new certificate", func() bool { x := g.shown(node, next); return x != nil && x.CheckSignatureFrom(next.Cert) == nil })
 				}
 				for _, node := range c.nodes {
-					g.writeTrust(node.ID(), next)
+					g.WriteTrust(node.ID(), next)
 				}
 				for _, node := range c.nodes {
 					g.until("the end of the trust in the old authority", func() bool { return g.shown(node, old) == nil && g.shown(node, next) != nil })
@@ -154,7 +154,7 @@ func TestStrangersOfMixedEnsembles(t *testing.T) {
 					bad.said = "remote error: tls: " // what Java calls it
 				}
 				odd.Stop()
-				g.writeKey(odd.ID(), bad.key)
+				g.WriteKey(odd.ID(), bad.key)
 				before := len(ours.Log())
 				odd.Launch()
 				g.until("refusal of "+what, func() bool { return strings.Contains(ours.Log()[before:], bad.said) })
@@ -170,7 +170,7 @@ func TestStrangersOfMixedEnsembles(t *testing.T) {
 				require.False(t, err == nil && strings.Contains(text, "Mode: "), text)
 			}
 			odd.Stop()
-			g.writeKey(odd.ID(), g.issue(pki.Options{}))
+			g.WriteKey(odd.ID(), g.issue(pki.Options{}))
 			odd.Launch()
 			c.same()
 		})
