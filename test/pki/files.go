@@ -31,7 +31,9 @@ func (f Files) Write(name string, text []byte) {
 func (f Files) WriteKey(id int, l *Leaf) { f.Write(f.File("key", id, "pem"), l.PEM()) }
 
 // WriteTrust says whose certificates a server trusts.
-func (f Files) WriteTrust(id int, authorities ...*CA) { f.Write(f.File("trust", id, "pem"), Join(authorities...)) }
+func (f Files) WriteTrust(id int, authorities ...*CA) {
+	f.Write(f.File("trust", id, "pem"), Join(authorities...))
+}
 
 // Join is the certificates of authorities in one text.
 func Join(authorities ...*CA) (text []byte) {
