@@ -6,9 +6,13 @@ import "github.com/seed94657493/warren/proto"
 // reached, however many watches there are. Source: client-protocol section 9.5.
 const rearmBytes = 128 << 10
 
+// rearmFixed is what a setWatches2 takes beside its paths: header, zxid and five lengths.
+const rearmFixed = proto.RequestHeaderSize + 8 + 5*4
+
 // rearm returns the frames that set all active watches on a new connection, and how many there are. seen is the newest zxid of the
-// session: the server reports what one-shot watches have missed since.
-func (s *watchSet) rearm(seen Zxid) (frames []byte, n int) {
+// session: the server reports what one-shot watches have missed since. No frame is longer than requestMax, but for one of a single path.
+func (s *watchSet) rearm(seen Zxid, requestMax int) (frames []byte, n int) {
+	most := min(rearmBytes, requestMax-rearmFixed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.residue) // it went with the old connection
@@ -29,7 +33,7 @@ func (s *watchSet) rearm(seen Zxid) (frames []byte, n int) {
 				continue
 			}
 			has[w.kind] = true
-			if size += 4 + len(path); size > rearmBytes && size > 4+len(path) {
+			if size += 4 + len(path); size > most && size > 4+len(path) {
 				flush()
 				size = 4 + len(path)
 			}

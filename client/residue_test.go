@@ -92,7 +92,7 @@ func TestWatchDroppedDuringAReconnectIsRemoved(t *testing.T) {
 	w := s.add("/p", watchPersistent, newEventQueue(1), false)
 	s.activate(w)
 	isConnected = false
-	_, n := s.rearm(0)
+	_, n := s.rearm(0, proto.DefaultMaxBuffer)
 	require.Equal(t, 1, n)
 	w.Close()
 	require.Empty(t, removed)

@@ -170,7 +170,7 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 		_ = cn.pushAuth(&authCall{credential: c})
 	}
 	s.mu.Unlock()
-	rearm, n := s.watches.rearm(Zxid(s.zxid.Load()))
+	rearm, n := s.watches.rearm(Zxid(s.zxid.Load()), s.cfg.requestMax)
 	cn.rearming = n
 	cn.queue(rearm)
 

@@ -225,40 +225,62 @@ func TestEventsOfOneRangeEndWithBreak(t *testing.T) {
 	require.False(t, has)
 }
 
-// Thousands of watches are set again in requests of about 128 KiB, none of which a server refuses.
+// Thousands of watches are set again in requests of about 128 KiB, or less where servers take less: none refuses them.
 func TestRearmIsSplit(t *testing.T) {
-	s := newWatchSet("/root")
-	want := map[string]bool{}
-	for i := range 3000 {
-		path := fmt.Sprintf("/%05d/%s", i, strings.Repeat("x", 100+i%50))
-		w := s.add(path, watchKind(i%5), newEventQueue(1), false)
-		if i%7 != 0 { // the others have no answer yet
-			s.activate(w)
-			want["/root"+path] = true
-		}
-	}
-	b, n := s.rearm(77)
-	require.Greater(t, n, 2)
-	in := newFrames(strings.NewReader(string(b)), rearmBytes+4096)
-	got := map[string]bool{}
-	for range n {
-		frame, err := in.next()
-		require.NoError(t, err)
-		var h proto.RequestHeader
-		require.NoError(t, h.ReadFrom(frame))
-		require.Equal(t, proto.RequestHeader{Xid: proto.XidSetWatches, Type: proto.OpSetWatches2}, h)
-		var r proto.SetWatches2
-		require.NoError(t, r.ReadFrom(frame[proto.RequestHeaderSize:]))
-		require.EqualValues(t, 77, r.RelativeZxid)
-		for _, list := range [][]proto.Text{r.DataWatches, r.ExistWatches, r.ChildWatches, r.PersistentWatches, r.PersistentRecursiveWatches} {
-			require.NotNil(t, list, "a null vector is refused")
-			for _, p := range list {
-				require.False(t, got[p.String()])
-				got[p.String()] = true
+	for _, tt := range []struct{ requestMax, longest, least int }{
+		{proto.DefaultMaxBuffer, rearmBytes + rearmFixed, 3},
+		{1 << 30, rearmBytes + rearmFixed, 3},
+		{5000, 5000, 70},
+		{50, rearmFixed + 4 + len("/root/00000/") + 149, 2571}, // a single path must go as it is
+	} {
+		s := newWatchSet("/root")
+		want := map[string]bool{}
+		for i := range 3000 {
+			path := fmt.Sprintf("/%05d/%s", i, strings.Repeat("x", 100+i%50))
+			w := s.add(path, watchKind(i%5), newEventQueue(1), false)
+			if i%7 != 0 { // the others have no answer yet
+				s.activate(w)
+				want["/root"+path] = true
 			}
 		}
+		b, n := s.rearm(77, tt.requestMax)
+		require.GreaterOrEqual(t, n, tt.least)
+		in := newFrames(strings.NewReader(string(b)), tt.longest)
+		got := map[string]bool{}
+		for range n {
+			frame, err := in.next()
+			require.NoError(t, err)
+			require.LessOrEqual(t, len(frame), tt.longest)
+			var h proto.RequestHeader
+			require.NoError(t, h.ReadFrom(frame[:proto.RequestHeaderSize]))
+			require.Equal(t, int32(proto.XidSetWatches), int32(h.Xid))
+			lists := watchLists(t, h.Type, frame[proto.RequestHeaderSize:])
+			for _, list := range lists {
+				require.NotNil(t, list, "a null vector is refused")
+				for _, p := range list {
+					require.False(t, got[p.String()])
+					got[p.String()] = true
+				}
+			}
+		}
+		require.Equal(t, want, got)
 	}
-	require.Equal(t, want, got)
+}
+
+// watchLists returns the lists of a setWatches or setWatches2 at 77.
+func watchLists(t *testing.T, op proto.OpCode, body []byte) [][]proto.Text {
+	t.Helper()
+	if op == proto.OpSetWatches {
+		var r proto.SetWatches
+		require.NoError(t, r.ReadFrom(body))
+		require.EqualValues(t, 77, r.RelativeZxid)
+		return [][]proto.Text{r.DataWatches, r.ExistWatches, r.ChildWatches}
+	}
+	require.Equal(t, proto.OpSetWatches2, op)
+	var r proto.SetWatches2
+	require.NoError(t, r.ReadFrom(body))
+	require.EqualValues(t, 77, r.RelativeZxid)
+	return [][]proto.Text{r.DataWatches, r.ExistWatches, r.ChildWatches, r.PersistentWatches, r.PersistentRecursiveWatches}
 }
 
 func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
