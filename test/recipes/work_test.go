@@ -2,10 +2,8 @@ package recipes
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +16,7 @@ import (
 
 const (
 	workers  = 3                // of each kind
-	patience = 20 * time.Second // of sessions that are not to end
+	patience = 40 * time.Second // of sessions that are not to end
 )
 
 // work is what programs do together at an ensemble in trouble.
@@ -90,9 +88,8 @@ func (w *worker) disturb() {
 // judge tells in the end whether something was done right.
 type judge func()
 
-// Numbers that are added, numbers that are handed out, items that are queued and rounds of a barrier: what was acknowledged has happened,
-// once, and what may have happened at most once.
-func TestNothingIsLostOrDoubledOnAnEnsemble(t *testing.T) {
+// works lets programs do all kinds of work at an ensemble in trouble, and judges each in the end.
+func works(t *testing.T, begin func(k *work) []judge) {
 	seed := seedOf(t)
 	n := startTrouble(t, seed, 1000)
 	during, cancel := context.WithTimeout(t.Context(), *duration)
@@ -100,7 +97,7 @@ func TestNothingIsLostOrDoubledOnAnEnsemble(t *testing.T) {
 	finally, end := context.WithTimeout(t.Context(), *duration+time.Minute)
 	defer end()
 	k := &work{T: t, trouble: n, seed: seed, during: during, finally: finally, history: NewHistory()}
-	judges := []judge{k.sums(), k.ids(), k.queue(), k.barrier()}
+	judges := begin(k)
 	<-during.Done()
 	n.calm()
 	k.done.Wait()
@@ -109,6 +106,19 @@ func TestNothingIsLostOrDoubledOnAnEnsemble(t *testing.T) {
 	}
 	t.Logf("faults: %v", n.faults)
 	require.NoError(t, n.WaitEqual(finally))
+}
+
+// Numbers that are added, numbers that are handed out, items that are queued and rounds of a barrier: what was acknowledged has happened,
+// once, and what may have happened at most once.
+func TestNothingIsLostOrDoubledOnAnEnsemble(t *testing.T) {
+	works(t, func(k *work) []judge { return []judge{k.sums(), k.ids(), k.queue("Queue"), k.rounds()} })
+}
+
+// Batches that wait for their turn or their time, a value that all replace, a barrier that falls, and services that come and go.
+func TestNothingIsEarlyOrOverlookedOnAnEnsemble(t *testing.T) {
+	works(t, func(k *work) []judge {
+		return []judge{k.queue("PriorityQueue"), k.queue("DelayQueue"), k.values(), k.gate(), k.presence()}
+	})
 }
 
 // isOver reports whether an operation has failed because the time was up.
@@ -186,116 +196,8 @@ func (k *work) ids() judge {
 	}
 }
 
-// queued is what was seen of one item.
-type queued struct {
-	isPut    bool  // acknowledged, or it may be there
-	isKnown  bool  // acknowledged
-	takes    int   // how often it was handed to a consumer
-	doneAt   int64 // when it was known to be gone, 0 if it was not
-	lastTake int64 // call of the last Take that returned it
-}
-
-// queue puts items and consumes them. Consumers lose their sessions at times.
-func (k *work) queue() judge {
-	const items, locks = "/work/queue/items", "/work/queue/locks"
-	var mu sync.Mutex
-	all := map[int]*queued{}
-	next := 0
-	k.each(3, patience, func(_ int, w *worker) {
-		q := recipes.NewQueue(w.session(), items, locks)
-		for !k.isOver() {
-			w.disturb()
-			mu.Lock()
-			next++
-			number := next
-			item := &queued{}
-			all[number] = item
-			mu.Unlock()
-			err := q.Put(k.during, []byte(strconv.Itoa(number)))
-			mu.Lock()
-			item.isKnown = err == nil
-			item.isPut = err == nil || client.MayHaveApplied(err)
-			mu.Unlock()
-			if !item.isPut && !k.isOver() && !client.SafeToRetry(err) {
-				k.Errorf("put: %v", err)
-			}
-			pause := time.NewTimer(time.Duration(w.rand.IntN(20)) * time.Millisecond)
-			<-pause.C
-		}
-	})
-	k.each(4, sessionTimeout3, func(_ int, w *worker) {
-		for k.finally.Err() == nil {
-			q := recipes.NewQueue(w.session(), items, locks)
-			if k.isOver() {
-				if n, err := q.Len(k.finally); n == 0 && err == nil {
-					return
-				}
-			}
-			w.disturb()
-			call := k.history.Now()
-			ctx, cancel := context.WithTimeout(k.finally, time.Second) // to see the end of the queue
-			d, err := q.Take(ctx)
-			cancel()
-			if err != nil {
-				continue
-			}
-			number, err := strconv.Atoi(string(d.Items[0]))
-			if err != nil {
-				k.Errorf("item %q", d.Items[0])
-			}
-			mu.Lock()
-			item := all[number]
-			item.takes++
-			item.lastTake = max(item.lastTake, call)
-			mu.Unlock()
-			switch r := w.rand.IntN(30); {
-			case r == 0 && !k.isOver(): // dies with it
-				w.path.Stop()
-				<-d.Context().Done()
-				w.path.Go()
-				_ = w.c.Close()
-				w.c = nil
-				continue
-			case r == 1:
-				if err := d.Release(k.finally); err != nil {
-					k.Errorf("release: %v", err)
-				}
-				continue
-			}
-			if err := d.Done(k.finally); err == nil {
-				mu.Lock()
-				if item.doneAt == 0 {
-					item.doneAt = k.history.Now()
-				}
-				mu.Unlock()
-			} else if !errors.Is(err, client.ErrSessionExpired) {
-				k.Errorf("done: %v", err)
-			}
-		}
-	})
-	return func() {
-		known, takes := 0, 0
-		for number, item := range all {
-			takes += item.takes
-			if item.isKnown {
-				known++
-			}
-			switch {
-			case item.isKnown && item.takes == 0:
-				k.Errorf("item %d was lost", number)
-			case !item.isPut && item.takes > 0:
-				k.Errorf("item %d was consumed and never put", number)
-			case item.doneAt > 0 && item.lastTake > item.doneAt:
-				k.Errorf("item %d was done at %d and taken by somebody who came at %d", number, item.doneAt, item.lastTake)
-			}
-		}
-		k.Logf("%d items, %d acknowledged, taken %d times", len(all), known, takes)
-		require.Positive(k, known)
-	}
-}
-
-// barrier begins and ends rounds together.
-func (k *work) barrier() judge {
+// rounds are begun and ended together, at a double barrier.
+func (k *work) rounds() judge {
 	type round struct{ enters, leaves int } // how many have begun to
 	var mu sync.Mutex
 	rounds := map[int]*round{}
