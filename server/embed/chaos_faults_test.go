@@ -46,11 +46,15 @@ func (c *havoc) fault() {
 			c.linger(100)
 		}
 	}
+	wipes := 2
+	if c.changes {
+		wipes = 0
+	}
 	troubles := map[string]trouble{
 		"kill":           {4, down(c.e.Kill)},
 		"power loss":     {4, down(c.e.PowerLoss)},
 		"stop":           {3, down(c.e.Stop)},
-		"wipe":           {2, c.wipe},
+		"wipe":           {wipes, c.wipe},
 		"isolate":        {3, func(id int) { c.e.Isolate(id); c.linger(700); c.e.Heal() }},
 		"one way":        {2, func(id int) { c.e.OneWay(id, c.other(id)); c.linger(700); c.e.Heal() }},
 		"partition":      {2, func(id int) { c.e.Partition(c.halves()...); c.linger(700); c.e.Heal() }},

@@ -32,15 +32,18 @@ var (
 
 // TestChaos lets clients move between servers that are killed, robbed and parted, and judges what they saw. A seed decides what is
 // tried, not how goroutines interleave: a run that fails may need to be repeated.
-func TestChaos(t *testing.T) {
+func TestChaos(t *testing.T) { runChaos(t, newChaos) }
+
+// runChaos is one run for each seed.
+func runChaos(t *testing.T, prepare func(*testing.T, uint64) *chaos) {
 	first := *chaosSeed
 	if first == 0 {
 		first = uint64(time.Now().UnixNano())
 	}
 	for i := range *chaosSeeds {
 		seed := first + uint64(i)
-		fmt.Printf("SEED=%d (go test ./server/embed -run TestChaos -embed.seeds=1 -embed.time=%v -embed.seed=%d)\n", seed, *chaosTime, seed)
-		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { newChaos(t, seed).run() }) {
+		fmt.Printf("SEED=%d (go test ./server/embed -run %s$ -embed.seeds=1 -embed.time=%v -embed.seed=%d)\n", seed, t.Name(), *chaosTime, seed)
+		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { prepare(t, seed).run() }) {
 			return
 		}
 	}
@@ -57,6 +60,7 @@ type chaos struct {
 	over     context.Context // ends with the faults
 	finish   context.Context // ends when even a client that waits for a server must give up
 	wiping   sync.Mutex      // held while a server has lost its disk: one may, two may not
+	changes  bool            // the ensemble is reconfigured; then no disk is lost, since there may be one voter only
 
 	mu      sync.Mutex
 	faults  []string // what was done, for the report
@@ -68,19 +72,26 @@ type chaos struct {
 }
 
 func newChaos(t *testing.T, seed uint64) *chaos {
-	c := &chaos{T: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), recorder: history.NewRecorder(), log: &logBuffer{},
-		hunted: map[proto.SessionID]bool{}}
-	o := Options{Servers: 3, Observers: c.rand.IntN(2), Seed: seed, TickTime: 50 * time.Millisecond, Log: c.log.logger()}
+	c := &chaos{T: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1))}
+	o := Options{Servers: 3, Observers: c.rand.IntN(2)}
 	if c.rand.IntN(4) == 0 {
 		o.Servers = 5
 	}
+	return c.start(o)
+}
+
+// start starts the ensemble.
+func (c *chaos) start(o Options) *chaos {
+	c.recorder, c.log, c.hunted = history.NewRecorder(), &logBuffer{}, map[proto.SessionID]bool{}
+	o.Seed, o.TickTime, o.Log = c.seed, 50*time.Millisecond, c.log.logger()
 	snapCount := 50 + c.rand.IntN(1000)
 	snapshots := c.rand.IntN(4) == 0
 	o.Configure = func(_ int, cfg *config.Config) {
 		cfg.SnapCount, cfg.ForceSnapshotSync = snapCount, snapshots
 		cfg.Autopurge.PurgeInterval = 20 * time.Millisecond
+		cfg.ReconfigEnabled, cfg.SkipACL = c.changes, c.changes
 	}
-	c.e = Start(t, o)
+	c.e = Start(c, o)
 	return c
 }
 
@@ -124,6 +135,10 @@ func (c *chaos) run() {
 				h.fault()
 			}
 		})
+	}
+	if c.changes {
+		a := &administrator{chaos: c, rand: rand.New(rand.NewPCG(c.seed, 50))}
+		faults.Go(a.run)
 	}
 	faults.Wait()
 	c.heal()

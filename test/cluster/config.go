@@ -41,6 +41,11 @@ type Options struct {
 	Namespace string
 	// Observer makes a member of an ensemble an observer.
 	Observer bool
+	// Reconfig lets the ensemble be changed by anybody. The client port stands in the server line then, and zoo.cfg is written before the first
+	// start only, since servers change it.
+	Reconfig bool
+	// Joiner makes a server one that no other names: it learns, and waits for a reconfiguration that adds it.
+	Joiner bool
 }
 
 func (o *Options) host() string {
@@ -65,11 +70,14 @@ func zooCfg(n *Node) string {
 		"autopurge.purgeInterval": "0",
 	}
 	for _, m := range n.members {
-		line := fmt.Sprintf("%s:%d:%d", m.host, m.peerPort, m.electionPort)
-		if m.observer {
-			line += ":observer"
+		if !m.joiner || m.id == n.id {
+			settings["server."+strconv.Itoa(m.id)] = m.line(n.options.Reconfig)
 		}
-		settings["server."+strconv.Itoa(m.id)] = line
+	}
+	if n.options.Reconfig {
+		delete(settings, "clientPort")
+		delete(settings, "clientPortAddress")
+		settings["reconfigEnabled"], settings["standaloneEnabled"], settings["skipACL"] = "true", "false", "yes"
 	}
 	maps.Copy(settings, n.options.Settings)
 	var b strings.Builder
@@ -77,6 +85,26 @@ func zooCfg(n *Node) string {
 		fmt.Fprintf(&b, "%s=%s\n", key, settings[key])
 	}
 	return b.String()
+}
+
+// line is the value of a server line.
+func (m *member) line(reconfig bool) string {
+	line := fmt.Sprintf("%s:%d:%d", m.host, m.peerPort, m.electionPort)
+	switch {
+	case m.observer:
+		line += ":observer"
+	case reconfig:
+		line += ":participant"
+	}
+	if reconfig {
+		line += fmt.Sprintf(";%s:%d", m.host, m.clientPort)
+	}
+	return line
+}
+
+// Line returns the server line of a node whose ensemble can be changed, as a reconfiguration that adds it has it.
+func (n *Node) Line() string {
+	return fmt.Sprintf("server.%d=%s", n.id, n.members[n.id-1].line(true))
 }
 
 // log4j sends Java's warnings, and the lines of its audit log, to the output, which is the log of the node.
@@ -100,6 +128,9 @@ func (n *Node) writeFiles() error {
 		return err
 	}
 	for name, text := range files {
+		if _, err := os.Stat(name); err == nil && n.options.Reconfig {
+			continue
+		}
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			return err
 		}

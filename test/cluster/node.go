@@ -39,9 +39,9 @@ type Node struct {
 }
 
 type member struct {
-	id, peerPort, electionPort int
-	host                       string
-	observer                   bool
+	id, peerPort, electionPort, clientPort int
+	host                                   string
+	observer, joiner                       bool
 }
 
 // New returns a node that is not started. It is killed when the test ends.
@@ -76,12 +76,13 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 	var nodes []*Node
 	var members []member
 	for i := range o {
-		members = append(members, member{i + 1, freePort(t), freePort(t), o[i].host(), o[i].Observer})
-	}
-	for i := range o {
 		n := New(t, o[i])
-		n.id, n.members = i+1, members
+		n.id = i + 1
 		nodes = append(nodes, n)
+		members = append(members, member{i + 1, freePort(t), freePort(t), n.port, o[i].host(), o[i].Observer, o[i].Joiner})
+	}
+	for _, n := range nodes {
+		n.members = members
 	}
 	return nodes
 }
