@@ -64,6 +64,9 @@ func (s *Server) loadQuorumKeys() error {
 		Name: "warren_tls_quorum_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate that other servers are shown, or one above it, expires; renew it before.",
 	}, func() float64 { return float64(keys.Expires().Unix()) }))
+	if !time.Now().Before(keys.Expires()) {
+		s.log.Error("the certificate for the other servers has expired: they do not let this server in", zap.Time("expired", keys.Expires()))
+	}
 	s.log.Info("TLS between servers is on", zap.Bool("dialled", s.cfg.SSLQuorum), zap.Bool("plain_accepted", s.cfg.PortUnification),
 		zap.String("client_auth", cfg.ClientAuth), zap.Time("certificate_expires", keys.Expires()))
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -61,6 +62,9 @@ func (s *Server) loadKeys() error {
 	}
 	s.security.keys, s.security.tls = keys, s.countHandshakes(keys.Server())
 	s.exportExpiry(keys)
+	if !time.Now().Before(keys.Expires()) {
+		s.log.Error("the certificate of the client ports has expired: clients that check it do not connect", zap.Time("expired", keys.Expires()))
+	}
 	s.log.Info("TLS is on", zap.String("client_auth", s.cfg.TLS.ClientAuth), zap.Time("certificate_expires", keys.Expires()))
 	return nil
 }

@@ -56,6 +56,14 @@ func portOf(s *Server) int {
 	return s.cfg.ClientPort
 }
 
+// securePortOf is the port clients connect to with TLS.
+func securePortOf(s *Server) int {
+	if a, ok := s.SecureAddr().(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return s.cfg.SecureClientPort
+}
+
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -122,7 +130,7 @@ func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
 	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
 	snapSize, logSize := s.dirSizes()
 	line("clientPort", portOf(s))
-	line("secureClientPort", s.cfg.SecureClientPort)
+	line("secureClientPort", securePortOf(s))
 	line("dataDir", absolute(s.snapDir()))
 	line("dataDirSize", snapSize)
 	line("dataLogDir", absolute(s.logDir()))

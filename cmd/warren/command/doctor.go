@@ -146,7 +146,8 @@ func (o *doctorOptions) checkConfig() (all doctor.Findings) {
 		all = append(all, doctor.Finding{Severity: doctor.Error, Check: "config", Subject: o.config, What: p.Error(), Remedy: "correct it: the server does not start"})
 	}
 	for _, w := range report.Warnings {
-		all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "config", Subject: o.config, What: w.String()})
+		all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "config", Subject: o.config, What: w.String(),
+			Remedy: "correct or remove the setting; docs/CONFIGURATION.md has all that there are"})
 	}
 	c := report.Config
 	if c == nil {

@@ -52,6 +52,7 @@ type directoryCheck struct {
 	snapDir, logDir string
 	newest          proto.Zxid // of the newest snapshot that is whole, -1 if there is none
 	last            proto.Zxid // txn with which the log ends, -1 if that is not known
+	blind           bool       // something may not be read, which has been said
 }
 
 // Check looks at the directories.
@@ -59,11 +60,11 @@ func (d *Directory) Check() Findings {
 	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder), logDir: filepath.Join(d.LogDir, formatFolder),
 		newest: -1, last: -1}
 	if c.exists() {
-		c.mixed()
-		c.snapshots()
-		c.log()
-		c.epochs()
-		c.strays()
+		for _, look := range []func(){c.mixed, c.snapshots, c.log, c.epochs, c.strays} {
+			if !c.blind {
+				look()
+			}
+		}
 	}
 	c.identity()
 	c.place()
@@ -71,11 +72,25 @@ func (d *Directory) Check() Findings {
 	return c.Findings
 }
 
+// denied reports whether err says that this user may not read path. That is no damage, and concerns most files if it concerns one.
+func (c *directoryCheck) denied(path string, err error) bool {
+	if !errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	if !c.blind {
+		c.blind = true
+		c.add(Critical, "permissions", path, "run it as the user of the server; if that is who may not, give the directories to it: chown -R", "%v", err)
+	}
+	return true
+}
+
 // exists looks whether there is anything.
 func (c *directoryCheck) exists() bool {
 	for _, dir := range []string{c.snapDir, c.logDir} {
 		if _, err := c.FS.List(dir); errors.Is(err, fs.ErrNotExist) {
 			c.add(Notice, "directory", dir, "", "does not exist: a server begins with an empty tree, or takes it from its leader")
+			return false
+		} else if c.denied(dir, err) {
 			return false
 		} else if err != nil {
 			c.add(Critical, "directory", dir, "let the user of the server read and write it", "cannot be read: %v", err)
@@ -123,6 +138,9 @@ func (c *directoryCheck) snapshots() {
 		_, err := snapshot.Verify(c.FS, filepath.Join(c.snapDir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // a server has just purged it
+		}
+		if c.denied(filepath.Join(c.snapDir, name), err) {
+			return
 		}
 		all = append(all, found{zxid, name, err})
 		if err == nil {
@@ -178,6 +196,8 @@ func (c *directoryCheck) log() {
 	report, err := c.verifyLog(from)
 	var damage *wal.Error
 	switch {
+	case c.denied(c.logDir, err):
+		return
 	case errors.Is(err, snapshot.ErrUnlinked):
 		c.unlinked(err)
 	case errors.As(err, &damage) && errors.Is(err, wal.ErrGap):
@@ -194,7 +214,9 @@ func (c *directoryCheck) log() {
 	}
 	needed := wal.Needed(names, from)
 	for _, name := range names[:len(names)-len(needed)] {
-		if _, err := wal.Scan(c.FS, filepath.Join(c.logDir, name), func(*wal.Record) error { return nil }); err != nil {
+		if _, err := wal.Scan(c.FS, filepath.Join(c.logDir, name), func(*wal.Record) error { return nil }); c.denied(filepath.Join(c.logDir, name), err) {
+			return
+		} else if err != nil {
 			c.add(Warning, "log-damaged-old", filepath.Join(c.logDir, name), "take a backup now: it is needed only if the newest snapshot is lost", "%v", err)
 		}
 	}
@@ -239,7 +261,7 @@ func (c *directoryCheck) epochs() {
 	read := func(name string) (epoch int64, ok bool) {
 		path := filepath.Join(c.snapDir, name)
 		text, err := readFile(c.FS, path, 64)
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || c.denied(path, err) {
 			return 0, false
 		}
 		if err == nil {
@@ -298,6 +320,8 @@ func (c *directoryCheck) identity() {
 		if c.Member {
 			c.add(Error, "myid", path, "write the N of this server's line server.N into it", "is missing: the server does not start")
 		}
+		return
+	case c.denied(path, err):
 		return
 	case err != nil:
 		c.add(Error, "myid", path, "let the user of the server read it", "%v", err)

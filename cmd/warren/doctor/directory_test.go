@@ -157,7 +157,7 @@ func TestDirectoryChecks(t *testing.T) {
 			require.NoError(t, mem.MkdirAll("/l/version-2"))
 		}, Critical, "mixed-directories"},
 		"directory missing":   {"", func(_ *testing.T, _ *vfs.Mem, d *Directory) { d.DataDir, d.LogDir = "/none", "/none" }, Notice, "directory"},
-		"directory no access": {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.FailNth(vfs.OpList, 0, os.ErrPermission) }, Critical, "directory"},
+		"directory no access": {"", func(_ *testing.T, mem *vfs.Mem, _ *Directory) { mem.FailNth(vfs.OpList, 0, os.ErrPermission) }, Critical, "permissions"},
 		"nobody purges": {"11-tiny", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			for i := range 25 {
 				s := datatree.NewState(datatree.Config{})

@@ -1,0 +1,118 @@
+package doctor
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// leaderFirst sorts nodes: the leader, then the others.
+func leaderFirst(t *testing.T, nodes []*cluster.Node) []*cluster.Node {
+	t.Helper()
+	for i, n := range nodes {
+		if text, err := wire.FourLetter(n.Addr(), "srvr", patience); err == nil && strings.Contains(text, "Mode: leader\n") {
+			return append([]*cluster.Node{n}, slices.Delete(slices.Clone(nodes), i, i+1)...)
+		}
+	}
+	t.Fatal("nobody leads")
+	return nil
+}
+
+// TestEnsembleLosesServers goes from a healthy ensemble to one without a quorum, and back.
+func TestEnsembleLosesServers(t *testing.T) {
+	nodes := leaderFirst(t, ensemble(t, nil, nil, nil, nil))
+	eventually(t, servers(nodes))
+	v := examine(t, servers(nodes[1:])...)
+	require.Empty(t, v.ills(), "the leader was not asked: %+v", v.Findings)
+	require.Equal(t, doctor.Notice, v.severity("leader-not-asked"))
+
+	nodes[2].Kill()
+	v = eventually(t, servers(nodes), "unreachable", "no-spare")
+	require.Equal(t, doctor.Error, v.Worst)
+	require.Equal(t, nodes[2].Addr(), v.Findings[0].Subject)
+
+	nodes[0].Kill()
+	v = eventually(t, servers(nodes), "no-quorum", "unreachable", "not-serving")
+	require.Equal(t, doctor.Critical, v.Worst)
+
+	nodes[2].Start()
+	eventually(t, servers(nodes), "unreachable", "no-spare")
+	nodes[0].Start()
+	eventually(t, servers(nodes))
+}
+
+// TestFollowerThatStandsStill stops a follower for a while, so that it misses txns. It does not answer then, and is behind when it goes on.
+func TestFollowerThatStandsStill(t *testing.T) {
+	nodes := leaderFirst(t, ensemble(t, map[string]string{"syncLimit": "120"}, nil, nil, nil))
+	c, err := wire.Dial(nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	requests := make([]wire.Request, 2000)
+	for i := range requests {
+		requests[i] = wire.SetData("/n", make([]byte, 100), -1)
+	}
+	seen := false
+	for watch := cluster.NewWatch(); !seen && watch.Elapsed() < patience; {
+		nodes[2].Pause()
+		for range 15 {
+			for _, call := range c.SendAll(requests) {
+				require.NoError(t, call.Wait())
+			}
+		}
+		v := examine(t, servers(nodes, "--timeout", "300ms")...)
+		require.Equal(t, []string{"unreachable"}, v.ills(), "%+v", v.Findings)
+		require.Equal(t, nodes[2].Addr(), v.Findings[0].Subject)
+		nodes[2].Resume()
+		v = examine(t, servers(nodes, "--max-lag", "100")...)
+		seen = slices.Contains(v.ills(), "lag")
+	}
+	require.True(t, seen, "it is never seen behind")
+	eventually(t, servers(nodes, "--max-lag", "100"))
+}
+
+func TestServersThatDiffer(t *testing.T) {
+	nodes := ensemble(t, nil, nil, nil, map[string]string{"tickTime": "700", "maxSessionTimeout": "50000"})
+	v := eventually(t, servers(nodes), "different-settings")
+	require.Equal(t, doctor.Warning, v.Worst)
+	text := ""
+	for _, f := range v.Findings {
+		text += f.What + "\n"
+	}
+	for _, part := range []string{"tickTime is 500 on ", "700 on " + nodes[2].Addr(), "maxSessionTimeout is 10000 on ", "50000 on " + nodes[2].Addr()} {
+		require.Contains(t, text, part)
+	}
+
+	more := ensemble(t, nil, nil, nil, map[string]string{"server.9": "127.0.0.1:1:2:observer"})
+	v = eventually(t, servers(more), "different-members")
+	require.Equal(t, doctor.Error, v.Worst)
+
+	v = eventually(t, servers([]*cluster.Node{nodes[0], nodes[1], nodes[2], cluster.Start(t, cluster.Options{})}), "not-in-ensemble", "different-settings")
+	require.Equal(t, doctor.Critical, v.Worst)
+}
+
+// TestCertificates runs a server that shows a certificate of which the time is over, or almost.
+func TestCertificates(t *testing.T) {
+	ca := pki.NewCA("ca")
+	for left, want := range map[time.Duration]doctor.Severity{-time.Minute: doctor.Critical, 24 * time.Hour: doctor.Warning, 1000 * time.Hour: -1} {
+		file := filepath.Join(t.TempDir(), "server.pem")
+		require.NoError(t, os.WriteFile(file, ca.Issue(pki.Options{Name: "s", Hosts: []string{"127.0.0.1"}, NotAfter: time.Now().Add(left)}).PEM(), 0o600))
+		n := cluster.New(t, cluster.Options{Settings: map[string]string{"secureClientPort": "0", "ssl.keyStore.location": file, "ssl.clientAuth": "none"}})
+		n.Start()
+		require.Equal(t, left < 0, strings.Contains(n.Log(), "the certificate of the client ports has expired"))
+		require.Equal(t, want, examine(t, servers([]*cluster.Node{n})...).severity("certificate"), "%v", left)
+		require.Equal(t, want, examine(t, "--config", filepath.Join(n.Dir(), "zoo.cfg"), "--no-measure").severity("certificate"), "%v", left)
+	}
+}
