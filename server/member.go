@@ -101,8 +101,27 @@ type event struct {
 	call    func()         // anything else, to be run there
 }
 
-// coreTick is what the core is told is one tick.
-const coreTick = 10 * time.Millisecond
+const (
+	// coreTick is what the core is told is one tick.
+	coreTick = 10 * time.Millisecond
+	// ticksMax is how many ticks the core is told of at once. A turn that takes longer than a tick slows down no clock that way, or else a
+	// busy leader would send its PINGs too late. But of the time in which the whole process stood still only so much counts.
+	ticksMax = 25
+)
+
+// pacer counts ticks.
+type pacer struct{ last time.Time }
+
+// due is how many ticks have passed, up to ticksMax, since it was asked last.
+func (p *pacer) due(now time.Time) int {
+	n := int(now.Sub(p.last) / coreTick)
+	if n > ticksMax {
+		p.last = now
+		return ticksMax
+	}
+	p.last = p.last.Add(time.Duration(n) * coreTick)
+	return n
+}
 
 // memberQueueMax is how many bytes may wait for the disk and the state before nothing more is read from the leader.
 const memberQueueMax = 128 << 20
@@ -128,6 +147,7 @@ func (m *member) run() {
 	defer close(m.done)
 	ticker := time.NewTicker(coreTick)
 	defer ticker.Stop()
+	pace := pacer{time.Now()}
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	for m.drain(); !m.stop; {
@@ -139,13 +159,18 @@ func (m *member) run() {
 		case <-m.batches.wake:
 		}
 		m.turn.Lock()
-		if !tick.IsZero() && !m.stop {
-			m.core.Tick()
+		ticked := !tick.IsZero() && !m.stop
+		if ticked {
+			for range pace.due(time.Now()) {
+				m.core.Tick()
+			}
 			m.maybeReadOnly(tick)
-			m.keepLease()
 			m.publish(tick)
 		}
 		m.takeTurn()
+		if ticked && !m.stop {
+			m.keepLease() // behind the PINGs that have come
+		}
 	}
 	m.close("stopping")
 	m.events.close()
