@@ -27,24 +27,21 @@ type waitingWrite struct {
 
 const (
 	// writeBudgetMax is the weight of large writes in the pipeline.
-	writeBudgetMax = 4 << 20
-	// largeWrite is the weight from which on a write is large.
-	largeWrite = 8 << 10
+	writeBudgetMax = 1 << 20
+	// smallWrite is what every write may have for nothing.
+	smallWrite = 8 << 10
 	// multiWeight is what a byte of a multi weighs: its operations are small, and each takes as long as a write.
 	multiWeight = 8
 )
 
-// weightOf is about how long a write takes, in bytes of a setData that takes as long; 0 if it is small. It is never more than all that
-// there is.
+// weightOf is about how much longer a write takes than a small one, in bytes of a setData; 0 if it is small. It is never more than all
+// that there is.
 func weightOf(op proto.OpCode, body []byte) int32 {
 	n := len(body)
 	if op == proto.OpMulti {
 		n *= multiWeight
 	}
-	if n < largeWrite {
-		return 0
-	}
-	return int32(min(n, writeBudgetMax))
+	return int32(min(max(n-smallWrite, 0), writeBudgetMax))
 }
 
 // take takes weight, and reports false if c has to wait for that.

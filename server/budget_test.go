@@ -15,8 +15,8 @@ func TestWeightOfWrites(t *testing.T) {
 		n    int
 		want int32
 	}{
-		{proto.OpSetData, largeWrite - 1, 0}, {proto.OpSetData, largeWrite, largeWrite}, {proto.OpSetData, 1 << 20, 1 << 20},
-		{proto.OpMulti, largeWrite/multiWeight - 1, 0}, {proto.OpMulti, 10_000, 10_000 * multiWeight}, {proto.OpMulti, 1 << 20, writeBudgetMax},
+		{proto.OpSetData, 0, 0}, {proto.OpSetData, smallWrite, 0}, {proto.OpSetData, smallWrite + 1, 1}, {proto.OpSetData, 100_000, 100_000 - smallWrite},
+		{proto.OpMulti, smallWrite / multiWeight, 0}, {proto.OpMulti, 10_000, 10_000*multiWeight - smallWrite}, {proto.OpMulti, 1 << 20, writeBudgetMax},
 		{proto.OpSetData, 100 << 20, writeBudgetMax},
 	} {
 		require.Equal(t, c.want, weightOf(c.op, make([]byte, c.n)), "%v of %d bytes", c.op, c.n)

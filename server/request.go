@@ -38,7 +38,7 @@ func (b *batch) add(r request, body []byte) {
 }
 
 // heavy reports whether it takes long to prepare.
-func (b *batch) heavy() bool { return len(b.buf) >= largeWrite }
+func (b *batch) heavy() bool { return len(b.buf) >= smallWrite }
 
 func (b *batch) reset() {
 	clear(b.requests)
