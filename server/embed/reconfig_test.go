@@ -186,7 +186,7 @@ func restart(t *testing.T, e *Ensemble, ids ...int) {
 
 // From one server to five and back to one, under load. Then all are started again: the configuration is that of the end.
 func TestEnsembleGrowsAndShrinks(t *testing.T) {
-	e := changing(t, Options{Servers: 1, Joiners: 4, TickTime: 50 * time.Millisecond})
+	e := changing(t, Options{Servers: 1, Joiners: 4})
 	inForce(t, e, 1)
 	l := startLoad(t, e)
 	for _, step := range []struct {
@@ -218,7 +218,7 @@ func TestEnsembleGrowsAndShrinks(t *testing.T) {
 
 // Each server of an ensemble is replaced by another one, the leader among them.
 func TestEveryServerIsReplaced(t *testing.T) {
-	e := changing(t, Options{Servers: 3, Joiners: 3, TickTime: 50 * time.Millisecond})
+	e := changing(t, Options{Servers: 3, Joiners: 3})
 	l := startLoad(t, e)
 	for old := 1; old <= 3; old++ {
 		l.goesOn(t)
@@ -237,7 +237,7 @@ func TestEveryServerIsReplaced(t *testing.T) {
 
 // A leader that is removed answers who asked, names the next one, and goes on without a vote.
 func TestRemovedLeaderHandsOver(t *testing.T) {
-	e := changing(t, Options{Servers: 3, TickTime: 50 * time.Millisecond})
+	e := changing(t, Options{Servers: 3, TickTime: 500 * time.Millisecond})
 	l := startLoad(t, e)
 	for range 3 {
 		l.goesOn(t)
@@ -259,7 +259,7 @@ func TestRemovedLeaderHandsOver(t *testing.T) {
 
 // A voter becomes an observer and a voter again, and so does the leader.
 func TestRolesChange(t *testing.T) {
-	e := changing(t, Options{Servers: 3, TickTime: 50 * time.Millisecond})
+	e := changing(t, Options{Servers: 3})
 	l := startLoad(t, e)
 	demoted := func(id int) string { return strings.Replace(e.Line(id), "participant", "observer", 1) }
 	for id := 1; id <= 3; id++ {
@@ -291,7 +291,7 @@ func TestRolesChange(t *testing.T) {
 // A server that was removed, and is started again, follows without a vote: also one with a smaller id than the others, whom they have to
 // call although their configuration does not say where it is.
 func TestRemovedServersFollowAgain(t *testing.T) {
-	e := changing(t, Options{Servers: 3, Joiners: 1, TickTime: 50 * time.Millisecond})
+	e := changing(t, Options{Servers: 3, Joiners: 1})
 	for _, id := range []int{1, 4} {
 		change(t, e, client.Reconfig{Members: e.Line(2) + "," + e.Line(3)})
 		inForce(t, e, 2, 3)
