@@ -1,6 +1,7 @@
 package ensemble
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -51,18 +52,35 @@ func (c *chaos) same() {
 // digestLine is one line of the word hash.
 var digestLine = regexp.MustCompile(`(?m)^([0-9a-f]+): (-?\d+)$`)
 
-// dump reads the whole tree of one server, after a sync, with all that a Stat says.
-func (c *chaos) dump(node *cluster.Node) string {
+// dump reads the whole tree of one server, after a sync, with all that a Stat says. It begins anew if the connection is lost: on a machine
+// that stands still for a while servers lose each other.
+func (c *chaos) dump(node *cluster.Node) (tree string) {
 	c.t.Helper()
-	var conn *wire.Conn
-	cluster.Eventually(c.t, func() (ok bool) {
-		var err error
-		conn, err = wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
+	var last error
+	cluster.Eventually(c.t, func() bool {
+		conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard})
+		if err == nil {
+			tree, err = c.read(conn)
+			conn.Close()
+		}
+		if err != nil && (last == nil || err.Error() != last.Error()) {
+			c.logf("reading the tree of server %d: %v", node.ID(), err)
+			last = err
+		}
 		return err == nil
-	}, 30*time.Second, "server %d takes no client", node.ID())
-	defer conn.Close()
-	require.NoError(c.t, conn.Auth("digest", "bob:secret")) // owns some of the znodes
-	require.NoError(c.t, conn.Sync("/"))
+	}, 2*time.Minute, "server %d cannot be read", node.ID())
+	return tree
+}
+
+// read reads the whole tree. Its error is that of the connection.
+func (c *chaos) read(conn *wire.Conn) (string, error) {
+	c.t.Helper()
+	if err := conn.Auth("digest", "bob:secret"); err != nil { // owns some of the znodes
+		return "", err
+	}
+	if err := conn.Sync("/"); err != nil {
+		return "", err
+	}
 	lines := map[string]string{}
 	for left := []string{"/"}; len(left) > 0; {
 		// As many at a time as a busy server answers in time.
@@ -74,8 +92,9 @@ func (c *chaos) dump(node *cluster.Node) string {
 		}
 		calls := conn.SendAll(reqs)
 		for i, path := range some {
-			require.NoError(c.t, calls[2*i].Wait(), path)
-			require.NoError(c.t, calls[2*i+1].Wait(), path)
+			if err := errors.Join(calls[2*i].Wait(), calls[2*i+1].Wait()); err != nil {
+				return "", fmt.Errorf("%s: %w", path, err)
+			}
 			require.Equal(c.t, proto.OK, calls[2*i].Reply.Header.Err, path)
 			data := calls[2*i].Reply.Value.(*proto.GetDataResponse)
 			if path != "/zookeeper/config" { // each server writes that by its own clock
@@ -90,7 +109,7 @@ func (c *chaos) dump(node *cluster.Node) string {
 	for _, path := range slices.Sorted(maps.Keys(lines)) {
 		b.WriteString(lines[path] + "\n")
 	}
-	return b.String()
+	return b.String(), nil
 }
 
 // differ fails with the first znodes that two servers do not agree on.
