@@ -2,6 +2,7 @@ package embed
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -22,11 +23,18 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-// dial opens a session at a server.
+// dial opens a session at a server, which may be without its leader for a moment when it first tries.
 func dial(t testing.TB, e *Ensemble, id int, o wire.Options) *wire.Conn {
 	t.Helper()
-	c, err := wire.Dial(e.Addr(id), o)
-	require.NoError(t, err)
+	var c *wire.Conn
+	var last error
+	err := poll(within(t), "a session", func() (bool, error) {
+		if c, last = wire.Dial(e.Addr(id), o); errors.Is(last, wire.ErrRejected) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	require.NoError(t, err, "%v", last)
 	t.Cleanup(c.Close)
 	return c
 }
