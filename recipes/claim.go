@@ -11,8 +11,8 @@ import (
 
 // claim creates an ephemeral znode whose path others want too, unless there is one, and returns its czxid, 0 if another has it. The data
 // should be unlike that of other claims of this session: by data and owner the znode is recognised if the connection was lost before the
-// answer to one of the creates, in this call or in an earlier one. If ctx ends before that is settled, there is a second to undo it; after
-// that the znode may stay as long as the session. Errors: ErrNoNode if there is no parent.
+// answer to one of the creates, in this call or in an earlier one. If ctx ends before that is settled, what there is of it is undone, in
+// the background if it takes longer than a second. Errors: ErrNoNode if there is no parent.
 func (l *line) claim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
 	isOpen := false // an earlier create may have happened
 	err = again(ctx, func(ctx context.Context) error {
@@ -30,13 +30,24 @@ func (l *line) claim(ctx context.Context, path string, data []byte) (token clien
 	if err != nil && isOpen && !isGone(err) {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		if l.c.Sync(undo, path) == nil {
-			if token, findErr := l.findClaim(undo, path, data); findErr == nil && token != 0 {
-				_ = l.dropClaim(undo, path, token)
-			}
+		if l.undoClaim(undo, path, data) != nil {
+			go func() { _ = l.undoClaim(context.WithoutCancel(ctx), path, data) }() // ends with the client at the latest
 		}
 	}
 	return token, err
+}
+
+// undoClaim deletes what a create with an unknown outcome may have made. After the sync it will make nothing any more.
+func (l *line) undoClaim(ctx context.Context, path string, data []byte) error {
+	err := client.Retry(ctx, func(ctx context.Context) error { return l.c.Sync(ctx, path) })
+	if err != nil {
+		return err
+	}
+	token, err := l.findClaim(ctx, path, data)
+	if err != nil || token == 0 {
+		return err
+	}
+	return l.dropClaim(ctx, path, token)
 }
 
 // claimBelow is claim that creates missing parents.

@@ -25,6 +25,6 @@
 // Where Curator has the same recipe the znodes and their data are the same, so that Go and Java programs may share a path. Missing
 // parents are created as containers. The root of a chroot must exist.
 //
-// Goroutines: one for each Hold, PersistentNode, LiveConfig and Provider, which end with them, and one for each release of a claimed znode
-// whose context ended first, which ends with the client at the latest. Nothing else runs in the background.
+// Goroutines: one for each Hold, PersistentNode, LiveConfig and Provider, which end with them, and one for each release of a claimed znode,
+// or claim of one with an unknown outcome, whose context ended first, which ends with the client at the latest. Nothing else runs in the background.
 package recipes
