@@ -83,6 +83,7 @@ func (g *gate) set(i int, w *worker) {
 			g.isSet = make(chan struct{})
 			g.mu.Unlock()
 			w.linger(g.during, 60)
+			g.await(g.during, func(since []int64) bool { return len(since) > 0 })
 			w.disturb()
 			s.To = g.history.Now()
 			g.mu.Lock()
@@ -95,26 +96,30 @@ func (g *gate) set(i int, w *worker) {
 			g.Errorf("gate: remove: %v", err)
 			return
 		}
-		g.awaitAll(g.history.Now())
+		fell := g.history.Now()
+		if !g.await(g.finally, func(since []int64) bool { return len(since) == 0 || since[0] > fell }) {
+			g.Errorf("gate: somebody still waits, although the barrier fell at %d", fell)
+			return
+		}
 	}
 }
 
-// awaitAll waits until all have passed that came before the barrier fell.
-func (g *gate) awaitAll(fell int64) {
+// await waits until something holds of the times since which clients wait, in order, and reports whether it does.
+func (g *gate) await(ctx context.Context, holds func(since []int64) bool) bool {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
 		g.mu.Lock()
 		since := slices.Sorted(maps.Values(g.waiting))
 		g.mu.Unlock()
-		if len(since) == 0 || since[0] > fell {
-			return
+		if holds(since) {
+			return true
 		}
-		if g.finally.Err() != nil {
-			g.Errorf("gate: somebody waits since %d, although the barrier fell at %d", since[0], fell)
-			return
+		if ctx.Err() != nil {
+			return false
 		}
 	}
+	return false
 }
 
 func (g *gate) judge() {

@@ -83,7 +83,8 @@ type served struct {
 
 // begin registers the instance.
 func (s *served) begin() bool {
-	options := []client.Option{client.WithSessionTimeout(patience), client.WithBackoff(time.Millisecond, 50*time.Millisecond)}
+	options := []client.Option{client.WithSessionTimeout(patience), client.WithConnectTimeout(connectTimeout),
+		client.WithBackoff(time.Millisecond, 50*time.Millisecond)}
 	if s.isMortal {
 		options[0] = client.WithSessionTimeout(sessionTimeout3)
 	}

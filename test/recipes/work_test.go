@@ -17,6 +17,9 @@ import (
 const (
 	workers  = 3                // of each kind
 	patience = 40 * time.Second // of sessions that are not to end
+	// connectTimeout is when a server is given up that says neither yes nor no. There is one address for all servers, so that by default it
+	// would be patience.
+	connectTimeout = 2 * time.Second
 )
 
 // work is what programs do together at an ensemble in trouble.
@@ -64,7 +67,8 @@ func (w *worker) session() *client.Client {
 	if w.c != nil && w.c.State().State != client.Expired {
 		return w.c
 	}
-	c, err := client.New(w.path.Addr(), client.WithSessionTimeout(w.timeout), client.WithBackoff(time.Millisecond, 50*time.Millisecond))
+	c, err := client.New(w.path.Addr(), client.WithSessionTimeout(w.timeout), client.WithConnectTimeout(connectTimeout),
+		client.WithBackoff(time.Millisecond, 50*time.Millisecond))
 	if err != nil {
 		w.Error(err)
 	}
