@@ -16,6 +16,9 @@ import (
 const (
 	zeroChunk    = 256 << 10
 	zeroChunkMin = 64 << 10
+	// zeroSyncMax is how many bytes a Sync may have to make durable, in the mean of some, for zeros to pay. With more, to write everything
+	// twice costs the disk more than the metadata of a file that grows.
+	zeroSyncMax = 64 << 10
 )
 
 // ahead writes zeros into files before records need the blocks: into the current file, as far
@@ -43,6 +46,7 @@ type ahead struct {
 		held    *extent // acquired by Append
 		making  bool    // next is being created
 		stuck   bool    // no work until retry
+		perSync int64   // bytes that a Sync has made durable, in the mean of the last
 		stopped bool
 	}
 }
@@ -93,7 +97,7 @@ func (a *ahead) run() {
 
 // work returns the extent that needs zeros, if any. Requires mu.
 func (a *ahead) work() *extent {
-	if a.mu.stuck {
+	if a.mu.stuck || a.mu.perSync > zeroSyncMax {
 		return nil
 	}
 	size := a.l.o.PreallocSize
@@ -167,6 +171,16 @@ func (a *ahead) advanced(x *extent) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.work() != nil || a.wantsNext() {
+		a.mu.changed.Broadcast()
+	}
+}
+
+// synced tells how many bytes a Sync has made durable.
+func (a *ahead) synced(bytes int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	was := a.mu.perSync
+	if a.mu.perSync += (bytes - was) / 8; was > zeroSyncMax && a.mu.perSync <= zeroSyncMax {
 		a.mu.changed.Broadcast()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +79,35 @@ func TestSyncIsEnoughInPreparedBlocks(t *testing.T) {
 	require.NoError(t, l.Sync())
 	require.GreaterOrEqual(t, size, int(l.Size()))
 	require.Zero(t, len(readFile(t, m, "log.1"))%zeroChunkMin)
+	require.NoError(t, l.Close())
+}
+
+// TestLargeSyncsGoWithoutZeros counts what is written: large batches would be written twice. Small ones that follow get their zeros again.
+func TestLargeSyncsGoWithoutZeros(t *testing.T) {
+	m := newMem(t)
+	l, _ := open(t, Options{FS: m, Dir: dir, PreallocSize: 64 << 20}, 1)
+	var written atomic.Int64
+	last := proto.Zxid(0)
+	some := func(n, size int) {
+		for range n {
+			last++
+			add(t, l, last, last, size)
+			require.NoError(t, l.Sync())
+		}
+	}
+	some(20, 1<<20) // it has noticed
+	room := l.Room()
+	m.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite {
+			written.Add(int64(op.Len))
+		}
+		return nil
+	})
+	some(20, 1<<20)
+	require.Less(t, written.Load(), int64(20<<20+zeroChunk+zeroChunkMin), "of the records, and what was under way")
+	require.LessOrEqual(t, l.Room(), room+zeroChunk)
+	some(100, 100)
+	await(t, "zeros", func() bool { return l.Room() > zeroChunk })
 	require.NoError(t, l.Close())
 }
 

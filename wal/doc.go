@@ -56,7 +56,8 @@
 // fdatasync of an append is cheapest if it changes no metadata, so blocks are written before they
 // are needed: a background goroutine keeps zeros ahead of the records of the current file and
 // prepares the next file. It works through a handle of its own, and the file is extended by either
-// it or Append, one at a time. Nobody waits for it to be able to append.
+// it or Append, one at a time. Nobody waits for it to be able to append. While Syncs have much to do there are no zeros: they
+// would double that.
 //
 // # Who may call what
 //

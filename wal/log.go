@@ -247,6 +247,7 @@ func (l *Log) Sync() error {
 	l.mu.Unlock()
 	bytes := l.unsynced
 	l.unsynced = 0
+	l.ahead.synced(bytes)
 	l.o.Events.Synced(took, bytes)
 	return nil
 }
