@@ -79,6 +79,13 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	if err != nil {
 		return zab.Config{}, err
 	}
+	// The configuration was committed in an epoch that must not come again, also if the state is an older one that was restored.
+	if e := active.Version.Epoch(); s.cfg.ReconfigEnabled && e > epochs.Accepted {
+		if err := s.meta.SetAccepted(e); err != nil {
+			return zab.Config{}, &DataError{s.snapDir(), err}
+		}
+		epochs.Accepted = e
+	}
 	limits := zab.DefaultLimits()
 	limits.WindowTxns = max(limits.WindowTxns, s.cfg.CommitLogCount)
 	last := s.store.state.LastZxid()

@@ -37,7 +37,8 @@ func (s *Server) configurations() (active, next *zab.Ensemble, err error) {
 	if err != nil || !s.cfg.ReconfigEnabled {
 		return active, nil, err
 	}
-	if kept, ok := s.meta.Config(); ok && kept.Version >= active.Version {
+	kept, known := s.meta.Config()
+	if known && kept.Version >= active.Version {
 		q, err := config.ParseMembers([]byte(kept.Text))
 		if err != nil {
 			return nil, nil, fmt.Errorf("server: the configuration in meta.db: %w", err)
@@ -55,7 +56,9 @@ func (s *Server) configurations() (active, next *zab.Ensemble, err error) {
 			return nil, nil, err
 		}
 	}
-	if next = newestConfiguration(s.store.state); next != nil && next.Version <= active.Version {
+	// Nothing is logged before the configuration that it was agreed by is kept. So without one the state comes from elsewhere, such as
+	// a backup of another ensemble, and says nothing about this one.
+	if next = newestConfiguration(s.store.state); next != nil && (!known || next.Version <= active.Version) {
 		next = nil
 	}
 	return active, next, nil

@@ -232,6 +232,34 @@ func TestNewerConfigurationCounts(t *testing.T) {
 	a.start()
 	a.dial()
 	require.EqualValues(t, 0x200000000, a.Status().Config, "what counted is kept")
+	reconfig(t, a.dial(), "", "")
+	require.Greater(t, a.Status().Config, proto.Zxid(0x200000000), "later ones have larger numbers")
+}
+
+// A state that was restored from a backup says nothing about who is in the ensemble now: that is in the files.
+func TestRestoredStateDoesNotSayWhoDecides(t *testing.T) {
+	a, b := newFiled(t, 1), newFiled(t, 2)
+	a.write(a)
+	b.write(a, b)
+	alone, err := os.ReadFile(a.file)
+	require.NoError(t, err)
+	a.start()
+	b.start()
+	reconfig(t, a.dial(), b.line(), "")
+	a.configured(a, b)
+	_, err = a.dial().Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	a.stop()
+	b.stop()
+	old := filepath.Join(filepath.Dir(a.file), "version-2")
+	for _, name := range []string{"meta.db", "acceptedEpoch", "currentEpoch"} {
+		require.NoError(t, os.Remove(filepath.Join(old, name)))
+	}
+	require.NoError(t, os.WriteFile(a.file, alone, 0o600))
+	a.start()
+	_, err = a.dial().Exists("/kept", false)
+	require.NoError(t, err)
+	a.configured(a)
 }
 
 // A file that cannot be written ends nothing.

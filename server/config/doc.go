@@ -26,7 +26,7 @@
 //
 // A Config is built once and then only read; readers need no lock. The package holds no state, starts
 // no goroutine and reads no file but the ones it is asked for: the static file, the dynamic file that it
-// names, and myid. It writes only what Image is told to write.
+// names, and myid. It writes only what Image and WriteMembers are told to write.
 package config
 
 //go:generate go test . -run ^TestReference$ -update

@@ -31,7 +31,8 @@ type Quorum struct {
 	Hierarchical bool
 	// DynamicConfigFile is the file that holds Members and Groups, empty if zoo.cfg does. Key dynamicConfigFile.
 	DynamicConfigFile string
-	// ConfigVersion is the hexadecimal suffix of DynamicConfigFile, the zxid of the reconfig that wrote it; 0 if it has none.
+	// ConfigVersion is the hexadecimal suffix of DynamicConfigFile, the zxid of the reconfig that wrote it; 0 if it has none. With
+	// ReconfigEnabled a newer configuration in meta.db counts instead of the file.
 	ConfigVersion int64
 
 	// InitLimit is the ticks a follower has to connect and sync. Key initLimit; required in an ensemble.
@@ -43,7 +44,8 @@ type Quorum struct {
 	ConnectToLearnerMasterLimit int
 	// StandaloneEnabled lets a single participant run without the quorum code. Key standaloneEnabled; default true.
 	StandaloneEnabled bool
-	// ReconfigEnabled permits the reconfig operation and the rewriting of zoo.cfg. Key reconfigEnabled; default false.
+	// ReconfigEnabled permits the reconfig operation and the rewriting of zoo.cfg, and lets servers learn that are in no configuration yet. It is
+	// the same at all servers. Key reconfigEnabled; default false.
 	ReconfigEnabled bool
 	// PeerType is the role of this server; its own server line wins over it. Key peerType; default participant.
 	PeerType Role

@@ -121,7 +121,7 @@ func movePorts(t *testing.T, script string) string {
 // free reports whether nobody listens on the ports of the pages, or the first of them, at a distance in tens.
 func free(distance int) bool {
 	for _, ten := range tens {
-		for digit := range 4 {
+		for digit := range 5 {
 			ln, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa((ten+distance)*10+digit)))
 			if err != nil {
 				return false
