@@ -18,7 +18,7 @@ const (
 	zeroChunkMin = 64 << 10
 	// zeroSyncMax is how many bytes a Sync may have to make durable, in the mean of some, for zeros to pay. With more, to write everything
 	// twice costs the disk more than the metadata of a file that grows.
-	zeroSyncMax = 64 << 10
+	zeroSyncMax = 256 << 10
 )
 
 // ahead writes zeros into files before records need the blocks: into the current file, as far
