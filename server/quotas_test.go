@@ -61,3 +61,58 @@ func TestQuotasByNamespace(t *testing.T) {
 	require.Equal(t, "b", namespace([]byte("/b/c")))
 	require.Equal(t, "", namespace([]byte("/")))
 }
+
+// A hard quota keeps a znode from having very many children, whoever creates them. What is in the pipeline when it is reached may be above it.
+func TestHardQuotaBoundsTheChildren(t *testing.T) {
+	cfg := memConfig()
+	cfg.EnforceQuota = true
+	s := serveMem(t, cfg, nil)
+	owner := dialWire(t, s, wire.Options{})
+	const limit = 1000
+	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""}, {"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
+		{"/zookeeper/quota/busy/zookeeper_limits", fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=%d", limit)}} {
+		_, err := owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
+		require.NoError(t, err, znode[0])
+	}
+	var calls []*wire.Call
+	for i := range 8 {
+		c := dialWire(t, s, wire.Options{})
+		var requests []wire.Request
+		for range 2000 {
+			requests = append(requests, wire.Create(fmt.Sprintf("/busy/n-%d-", i), nil, wire.OpenACL, proto.ModePersistentSequential))
+		}
+		calls = append(calls, c.SendAll(requests)...)
+	}
+	created := 0
+	for _, call := range calls {
+		require.NoError(t, call.Wait())
+		switch call.Reply.Header.Err {
+		case proto.OK:
+			created++
+		default:
+			require.Equal(t, proto.ErrQuotaExceeded, call.Reply.Header.Err)
+		}
+	}
+	names, err := owner.Children("/busy", false)
+	require.NoError(t, err)
+	require.Equal(t, len(names), created)
+	require.GreaterOrEqual(t, created, limit-1, "the znode itself counts")
+	require.LessOrEqual(t, created, limit+cfg.GlobalOutstandingLimit)
+	_, err = owner.Create("/busy/more", nil, proto.ModePersistent)
+	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	for i := range created - (limit - 2) {
+		require.NoError(t, owner.Delete("/busy/"+names[i], -1))
+	}
+	_, err = owner.Create("/busy/more", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = owner.Create("/busy/less", nil, proto.ModePersistent)
+	require.ErrorIs(t, err, proto.ErrQuotaExceeded, "one after the other they are counted exactly")
+
+	without := serveMem(t, memConfig(), nil)
+	c := dialWire(t, without, wire.Options{})
+	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""}, {"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
+		{"/zookeeper/quota/busy/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=1"}, {"/busy/more", ""}} {
+		_, err := c.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
+		require.NoError(t, err, "%s: without enforceQuota a quota is a line in the log", znode[0])
+	}
+}
