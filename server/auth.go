@@ -23,7 +23,6 @@ func (c *conn) auth(xid int32, body []byte) {
 	}
 	scheme := req.Scheme.String()
 	if scheme == schemeEnsemble && c.srv.cfg.HasScheme(schemeEnsemble) && !c.srv.isOurEnsemble(string(req.Auth)) {
-		c.srv.metrics.authFailed.Inc()
 		c.srv.log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", c.remote))
 		c.last(nil)
 		return
@@ -43,11 +42,21 @@ func (c *conn) auth(xid int32, body []byte) {
 // schemeEnsemble is no identity: a client says which ensemble it means to talk to, and is closed if it is another.
 const schemeEnsemble = "ensemble"
 
-// isOurEnsemble reports whether a client that names its ensemble is right here. Without configured names, and for a client
-// without one, every server is. Source: operations.md section 8.1.
+// isOurEnsemble reports whether a client that names its ensemble is right here, and counts it. Without configured names, and for a
+// client without one, every server is. Source: operations.md section 8.1.
 func (s *Server) isOurEnsemble(name string) bool {
 	names := s.cfg.EnsembleAuthNames
-	return len(names) == 0 || name == "" || slices.Contains(names, name)
+	switch {
+	case len(names) == 0 || name == "":
+		s.metrics.ensembleSkip.Inc()
+	case slices.Contains(names, name):
+		s.metrics.ensembleSuccess.Inc()
+	default:
+		s.metrics.ensembleFail.Inc()
+		s.metrics.authFailed.Inc()
+		return false
+	}
+	return true
 }
 
 // addIdentities adds to what the connection has proved to be, and reports false if that would be too much. Only the reader

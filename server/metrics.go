@@ -52,6 +52,8 @@ type metrics struct {
 	tlsUnfinished atomic.Int64 // handshakes that have begun and not ended
 	insecureAdmin *counter     // admin connections without TLS on a port that has it
 
+	ensembleSuccess, ensembleFail, ensembleSkip *counter // of the scheme ensemble
+
 	// Shown elsewhere than among the counters.
 	authFailed  counter
 	slowSyncs   counter
@@ -98,6 +100,9 @@ func newMetrics(s *Server) *metrics {
 		restoreTime:        c.basic("restore_time", "Time to restore a snapshot by the admin command, ms."),
 		tlsFailed:          c.counter("unsuccessful_handshake", "TLS handshakes of clients that failed."),
 		tlsExceeded:        c.counter("tls_handshake_exceeded", "Connections closed because too many TLS handshakes had begun."),
+		ensembleSuccess:    c.counter("ensemble_auth_success", "Clients that named this ensemble."),
+		ensembleFail:       c.counter("ensemble_auth_fail", "Clients closed because they named another ensemble."),
+		ensembleSkip:       c.counter("ensemble_auth_skip", "Clients that named no ensemble, or that no name was compared with."),
 		insecureAdmin:      c.counter("insecure_admin_count", "Connections without TLS to an admin port that offers it."),
 
 		pauses: &pauses{of: c.advanced("jvm_pause_time_ms", "Pauses of all goroutines for the garbage collector, ms.")},

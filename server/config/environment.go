@@ -51,6 +51,9 @@ func envValue(env []string, name string) string {
 // readEnvironment takes the settings of the environment.
 func (l *loader) readEnvironment(env []string) {
 	l.readJavaFlags(env)
+	if envValue(env, "ZOO_DATADIR_AUTOCREATE_DISABLE") != "" { // zkServer.sh makes a flag of it
+		l.assign(fromJava, "datadir.autocreate", "false", position{file: "ZOO_DATADIR_AUTOCREATE_DISABLE"})
+	}
 	l.readLogLevel(env)
 	l.readVariables(env)
 }

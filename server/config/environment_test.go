@@ -96,8 +96,9 @@ func TestEnvironment(t *testing.T) {
 
 	_, _, err = Load(file, nil, []string{"WARREN_TICK_TIME=x"})
 	require.ErrorContains(t, err, `WARREN_TICK_TIME: tickTime = "x": For input string`)
-	c, warnings, err = Load(file, nil, []string{"WARREN_CLIENT_PORT=tcp://10.0.0.1:2181", "ZOO_LOG_LEVEL=LOUD"})
+	c, warnings, err = Load(file, nil, []string{"WARREN_CLIENT_PORT=tcp://10.0.0.1:2181", "ZOO_LOG_LEVEL=LOUD", "ZOO_DATADIR_AUTOCREATE_DISABLE=1"})
 	require.NoError(t, err)
+	require.False(t, c.DatadirAutocreate)
 	require.Equal(t, 1, c.ClientPort, "a service named warren-client is no setting")
 	require.Equal(t, "info", c.Log.Level)
 	require.Contains(t, warnings[len(warnings)-1].String(), `"LOUD" is no level`)

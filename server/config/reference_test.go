@@ -27,7 +27,7 @@ const referenceHead = "# Configuration\n\n" +
 	"| first that gives it | form |\n| --- | --- |\n" +
 	"| the command line | `-D key=value`, `--set key=value`, or a flag such as `--data-dir` |\n" +
 	"| the environment | `WARREN_KEY=value`, the name in the tables below; `WARREN_SERVER_1=...` for `server.1` |\n" +
-	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in `ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL` |\n" +
+	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in `ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL`; `ZOO_DATADIR_AUTOCREATE_DISABLE` |\n" +
 	"| the file | `key=value` in `zoo.cfg` |\n| the default | |\n\n" +
 	"One exception, which is ZooKeeper's own: for the keys of kind *property*, a line of the file beats all the others, and a\n" +
 	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Keys that nobody knows, options of a JVM\n" +

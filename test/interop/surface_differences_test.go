@@ -39,7 +39,6 @@ var unmeasured = []surfaceDifference{
 	only(zooKeeper, `metric: (stale_\w+) counter int`, "requests do not wait in a throttler in which they could become stale"),
 	only(zooKeeper, `metric: netty_queued_buffer_capacity .*`, "there is no Netty"),
 	only(zooKeeper, `metric: socket_closing_time .*`, "sockets are closed without waiting for the peer"),
-	only(zooKeeper, `metric: ensemble_auth_\w+ counter int`, "there is no provider for the scheme ensemble"),
 	only(warren, `metric: (snapshot|restore)_\w+ .*`, "of 3.9"),
 	only(warren, `(\w+ |alone: )?(word envi|command env\w*): .*jvm\.memory\..*`, "3.10's names of os.memory.*, beside them"),
 }

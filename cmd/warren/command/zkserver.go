@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -54,6 +55,12 @@ func runZkServer(cmd *cobra.Command, dir string, args []string) error {
 	}
 	file = scriptConfig(dir, file)
 	fmt.Fprintln(cmd.ErrOrStderr(), "Using config: "+file)
+	for _, name := range []string{"zookeeper-env.sh", "java.env"} { // shell scripts, which ZooKeeper's sources
+		if _, err := os.Stat(filepath.Join(filepath.Dir(file), name)); err == nil {
+			fmt.Fprintf(cmd.ErrOrStderr(), "%s is not read: export its variables before, or put its -D settings into %s\n",
+				filepath.Join(filepath.Dir(file), name), filepath.Base(file))
+		}
+	}
 	out := cmd.OutOrStdout()
 	switch args[0] {
 	case "start-foreground":

@@ -49,6 +49,11 @@ func TestZkServerStatus(t *testing.T) {
 	require.Equal(t, "Client port found: "+string(port)+". Client address: 127.0.0.1. Client SSL: false.\nMode: standalone\n", out)
 	require.Equal(t, "Using config: "+file+"\n", errs)
 
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "java.env"), []byte("export SERVER_JVMFLAGS=-Xmx1g\n"), 0o644))
+	code, _, errs = script("--config", dir, "status")
+	require.Zero(t, code)
+	require.Contains(t, errs, filepath.Join(dir, "java.env")+" is not read: export its variables before, or put its -D settings into zoo.cfg\n")
+
 	require.Equal(t, exitOK, r.stop(t, syscall.SIGTERM))
 	code, out, _ = script("status", file)
 	require.Equal(t, exitUnexpected, code)
