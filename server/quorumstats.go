@@ -27,13 +27,11 @@ type quorumStats struct {
 	inflightDiffs, inflightSnaps           *summary // learners that are brought up to date, at the begin and end of each
 
 	// From the time in a txn's header, which is the leader's, to the moment named.
-	quorumAck      *summary // a quorum has acknowledged it; at the leader
-	proposalAck    *summary // this server's own ACK leaves
-	proposalDelay  *summary // the PROPOSAL has arrived at a follower
-	commitDelay    *summary // the COMMIT or INFORM has arrived at a learner
-	ackLatency     *summarySet
-	handlerQueue   *summarySet // packets that wait for a learner, when one is taken
-	handlerQueueMs *summarySet // how long it has waited
+	quorumAck     *summary // a quorum has acknowledged it; at the leader
+	proposalAck   *summary // this server's own ACK leaves
+	proposalDelay *summary // the PROPOSAL has arrived at a follower
+	commitDelay   *summary // the COMMIT or INFORM has arrived at a learner
+	ackLatency    *summarySet
 
 	proposalSize sizes // of the leader's proposals, bytes
 
@@ -83,13 +81,11 @@ func newQuorumStats(c *catalog) *quorumStats {
 		inflightDiffs:         c.basic("inflight_diff_count", "Learners that are being brought up to date with txns."),
 		inflightSnaps:         c.basic("inflight_snap_count", "Learners that are being brought up to date with snapshots."),
 
-		quorumAck:      c.advanced("quorum_ack_latency", "Time from a proposal to its acknowledgement by a quorum, ms."),
-		proposalAck:    c.advanced("proposal_ack_creation_latency", "Time from a proposal to this server's acknowledgement, ms."),
-		proposalDelay:  c.advanced("proposal_latency", "Time from a proposal to its arrival at this follower, ms."),
-		commitDelay:    c.advanced("commit_propagation_latency", "Time from a proposal to the arrival of its commit at this learner, ms."),
-		ackLatency:     c.summarySet("ack_latency", "Time from a proposal to the acknowledgement of one server, ms, by its id.", true),
-		handlerQueue:   c.summarySet("learner_handler_qp_size", "Packets that wait to be sent to a learner, by its id.", false),
-		handlerQueueMs: c.summarySet("learner_handler_qp_time_ms", "Time that a packet waits to be sent to a learner, ms, by its id.", true),
+		quorumAck:     c.advanced("quorum_ack_latency", "Time from a proposal to its acknowledgement by a quorum, ms."),
+		proposalAck:   c.advanced("proposal_ack_creation_latency", "Time from a proposal to this server's acknowledgement, ms."),
+		proposalDelay: c.advanced("proposal_latency", "Time from a proposal to its arrival at this follower, ms."),
+		commitDelay:   c.advanced("commit_propagation_latency", "Time from a proposal to the arrival of its commit at this learner, ms."),
+		ackLatency:    c.summarySet("ack_latency", "Time from a proposal to the acknowledgement of one server, ms, by its id.", true),
 	}
 }
 
