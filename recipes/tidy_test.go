@@ -67,6 +67,14 @@ func tree(t testing.TB, c *client.Client, path string) (paths []string) {
 	return paths
 }
 
+// dialSettled returns a client whose goroutines are all running.
+func dialSettled(t *testing.T) *client.Client {
+	t.Helper()
+	c := dial(t)
+	require.NoError(t, c.Sync(within(t), "/"))
+	return c
+}
+
 // requireTidy waits until nothing is left of what was done below a path but the znodes that belong there.
 func requireTidy(t *testing.T, c *client.Client, path string, watches int, running goleak.Option, left []string) {
 	t.Helper()
@@ -86,11 +94,11 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(habits)) {
 		h := habits[name]
 		t.Run(name, func(t *testing.T) {
-			observer, other := dial(t), dial(t)
+			observer, other := dialSettled(t), dialSettled(t)
 			connections := connectionsOf(t)
 			root := rootOf(t)
 			t.Run("used", func(t *testing.T) {
-				c, path := dial(t), root+"/used"
+				c, path := dialSettled(t), root+"/used"
 				watches, running := watchesOf(t), goleak.IgnoreCurrent()
 				require.NoError(t, h.use(within(t), c, path))
 				requireTidy(t, observer, path, watches, running, h.left)
@@ -102,7 +110,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 			for i, w := range h.waits {
 				path := fmt.Sprintf("%s/wait-%d", root, i)
 				t.Run("given up "+w.name, func(t *testing.T) {
-					c := dial(t)
+					c := dialSettled(t)
 					before := h.setScene(t, w, other, path)
 					watches, running := watchesOf(t), goleak.IgnoreCurrent()
 					ctx, cancel := context.WithCancel(within(t))
