@@ -46,6 +46,7 @@ type figures struct {
 	perSecond   float64
 	ratio       float64       // of perSecond to the first client's in the same round
 	cpu         time.Duration // of this process, an operation
+	switches    float64       // an operation: how often a thread of this process went to sleep
 	allocs      float64       // an operation
 	bytes       float64       // an operation
 	median, p99 time.Duration
@@ -59,15 +60,15 @@ func BenchmarkCompare(b *testing.B) {
 	addr := startServers(b, 1)
 	makeNodes(b, addr)
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tallocs/op\tB/op\t")
+	fmt.Fprintln(table, "\nload\toutstanding\tclient\top/s\tratio\tp50\tp99\tCPU us/op\tswitches/op\tallocs/op\tB/op\t")
 	for _, r := range allRows(b) {
 		turns := *rounds
 		if r.outstanding == 1 {
 			turns *= 2 // figures of single requests scatter the most
 		}
 		for i, f := range compare(b, addr, r, turns, *turn) {
-			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.1f\t%.0f\t\n", r.load, r.outstanding, nameOf(i), f.perSecond, f.ratio,
-				f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond), float64(f.cpu)/1e3, f.allocs, f.bytes)
+			fmt.Fprintf(table, "%s\t%d\t%s\t%.0f\t%.2f\t%v\t%v\t%.1f\t%.2f\t%.1f\t%.0f\t\n", r.load, r.outstanding, nameOf(i), f.perSecond, f.ratio,
+				f.median.Round(time.Microsecond), f.p99.Round(time.Microsecond), float64(f.cpu)/1e3, f.switches, f.allocs, f.bytes)
 		}
 	}
 	require.NoError(b, table.Flush())
@@ -102,6 +103,7 @@ func compare(t testing.TB, addr string, r row, rounds int, turn time.Duration) [
 			perSecond: medianOf(seen[i], func(f figures) float64 { return f.perSecond }),
 			ratio:     medianOf(seen[i], func(f figures) float64 { return f.ratio }),
 			cpu:       medianOf(seen[i], func(f figures) time.Duration { return f.cpu }),
+			switches:  medianOf(seen[i], func(f figures) float64 { return f.switches }),
 			allocs:    medianOf(seen[i], func(f figures) float64 { return f.allocs }),
 			bytes:     medianOf(seen[i], func(f figures) float64 { return f.bytes }),
 			median:    medianOf(seen[i], func(f figures) time.Duration { return f.median }),
@@ -128,9 +130,12 @@ func measure(t testing.TB, c *contender, r row, turn time.Duration) figures {
 	rec := newRecording(r.outstanding)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	began, cpuBefore := time.Now(), cpuTime(t)
+	began := time.Now()
+	cpuBefore, switchesBefore := usage(t)
 	run(t, c.name, drive, rec, turn)
-	took, cpu := time.Since(began), cpuTime(t)-cpuBefore
+	took := time.Since(began)
+	cpu, switches := usage(t)
+	cpu, switches = cpu-cpuBefore, switches-switchesBefore
 	runtime.ReadMemStats(&after)
 	latencies := slices.Concat(rec.slots...)
 	slices.Sort(latencies)
@@ -139,6 +144,7 @@ func measure(t testing.TB, c *contender, r row, turn time.Duration) figures {
 	return figures{
 		perSecond: float64(n) / took.Seconds(),
 		cpu:       cpu / time.Duration(n),
+		switches:  float64(switches) / float64(n),
 		allocs:    float64(after.Mallocs-before.Mallocs) / float64(n),
 		bytes:     float64(after.TotalAlloc-before.TotalAlloc) / float64(n),
 		median:    latencies[len(latencies)/2],
@@ -156,11 +162,11 @@ func run(t testing.TB, name string, drive drive, r *recording, turn time.Duratio
 	}
 }
 
-// cpuTime is what this process has used, in user and in kernel mode.
-func cpuTime(t testing.TB) time.Duration {
+// usage is what this process has used so far: time in user and in kernel mode, and how often a thread of it gave up its processor.
+func usage(t testing.TB) (cpu time.Duration, switches int64) {
 	var u syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), u.Nvcsw
 }
 
 // Every row can be measured. The figures are for BenchmarkCompare: a machine that others use proves nothing.
