@@ -164,6 +164,7 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 		}
 	case proto.PacketPing:
 		f.refuses = saysNoRoom(p.Data)
+		f.giveUp()
 	case proto.PacketSync:
 		if f.syncs.len() == 0 {
 			f.m.srv.log.Warn("the leader answers a sync that nobody has asked for")
@@ -184,10 +185,22 @@ func (f *following) resume(r *resumption) {
 	if old := f.renewed[r.id]; old != nil {
 		old.conn.abort() // the newer connection of a client counts
 	}
-	f.renewed[r.id] = r
+	f.renewed[r.id], r.asked = r, f.m.srv.clock.now()
 	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.id)), r.timeoutMs)
 	f.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
 	f.m.touch(f.link)
+}
+
+// giveUp sends the clients away of whose sessions the leader says nothing. A leader does not answer while it does not know whether it still
+// leads, and not later either, when it has found that it does: see lease.go. The client asks another server, or this one again.
+func (f *following) giveUp() {
+	limit := f.m.srv.clock.now() - int64(f.m.lease.length)
+	for id, r := range f.renewed {
+		if r.asked < limit {
+			delete(f.renewed, id)
+			r.conn.abort()
+		}
+	}
 }
 
 // renew answers a client that came back when the leader had proposed all up to proposed. A Java leader does not say it, but whatever

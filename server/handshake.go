@@ -166,6 +166,7 @@ type resumption struct {
 	conn      *conn
 	id        proto.SessionID
 	timeoutMs int32
+	asked     int64 // when the leader was asked, on the server's clock
 }
 
 // resumed answers a client that has come back: with its session s, whose connection so far was old, or with nothing. Any

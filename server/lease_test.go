@@ -2,6 +2,7 @@ package server
 
 import (
 	"math"
+	"net"
 	"testing"
 	"time"
 
@@ -116,4 +117,29 @@ func TestLeaderKnowsItsQuorum(t *testing.T) {
 	alone.lease.offered = 5
 	alone.beginLease(zab.Leading)
 	require.EqualValues(t, 5, alone.lease.from)
+}
+
+// A client that comes back while the leader does not know whether it leads is sent away: the leader never answers that question.
+func TestClientIsNotKeptByASilentLeader(t *testing.T) {
+	m := leased(t, 2, 1, 2, 3)
+	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
+	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*resumption{}}
+	now := m.srv.clock.now()
+	isDead := map[proto.SessionID]func() bool{}
+	for id, age := range map[proto.SessionID]int64{1: 2 * int64(m.lease.length), 2: 0} {
+		near, far := net.Pipe()
+		defer far.Close()
+		c := newConn(m.srv, near)
+		f.renewed[id] = &resumption{conn: c, id: id, asked: now - age}
+		isDead[id] = func() bool {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.mu.out.dead
+		}
+	}
+	f.packet(toLeader, &peers.Packet{Type: proto.PacketPing})
+	require.True(t, isDead[1]())
+	require.False(t, isDead[2](), "the answer may be on its way")
+	require.NotContains(t, f.renewed, proto.SessionID(1))
+	require.Contains(t, f.renewed, proto.SessionID(2))
 }
