@@ -125,6 +125,8 @@ func (n *counters) judge() {
 		if !ok || stat.EphemeralOwner != id {
 			n.breach("counter %d: session %v lives, its ephemeral is %v with owner %v", i, id, ok, stat.EphemeralOwner)
 		}
-		require.NoError(n, k.Close())
+		if err := k.Close(); !client.MayHaveApplied(err) { // a server that is held up sends its clients away
+			require.NoError(n, err)
+		}
 	}
 }

@@ -317,3 +317,48 @@ func TestRemovedServersFollowAgain(t *testing.T) {
 	}
 	require.NoError(t, e.WaitEqual(within(t)))
 }
+
+// Servers are killed at any moment of a reconfiguration: it has happened or not, for all, and nothing that was acknowledged is lost.
+func TestKilledDuringReconfig(t *testing.T) {
+	e := changing(t, Options{Servers: 3, Joiners: 1})
+	l := startLoad(t, e)
+	added, removed := 0, 0
+	for round := range 12 {
+		l.goesOn(t)
+		leads, follows := leader(t, e)
+		r := wire.Reconfig(e.Line(4), "", "", -1)
+		if round%2 == 1 {
+			r = wire.Reconfig("", "4", "", -1)
+		}
+		c, err := wire.Dial(e.Addr(leads), wire.Options{})
+		require.NoError(t, err)
+		call := c.Send(r)
+		<-time.After(time.Duration(round) * 100 * time.Microsecond)
+		killed := [][]int{{leads}, {follows}, e.IDs()}[round%3]
+		for _, id := range killed {
+			e.Kill(id)
+		}
+		c.Close()
+		<-call.Done()
+		for _, id := range killed {
+			require.NoError(t, e.Start(id))
+		}
+		require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+		require.NoError(t, poll(within(t), "one configuration", func() (bool, error) {
+			versions := map[proto.Zxid]bool{}
+			for _, id := range e.IDs() {
+				versions[e.Server(id).Status().Config] = true
+			}
+			return len(versions) == 1, nil
+		}))
+		text, _, err := dialClient(t, e).Get(within(t), "/zookeeper/config")
+		require.NoError(t, err)
+		if strings.Contains(string(text), "server.4=") {
+			added++
+		} else {
+			removed++
+		}
+	}
+	t.Logf("4 was there after %d of the rounds, and not after %d", added, removed)
+	l.judge(t, e.IDs()...)
+}
