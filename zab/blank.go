@@ -2,7 +2,8 @@ package zab
 
 // A server that lost its disk has forgotten what it promised. Counting its word could elect a leader that misses a committed
 // txn, or two leaders in one epoch. It therefore keeps out of elections until a leader that was elected without it has brought it
-// up to date. The one exception is an ensemble in which nobody has anything: then there is nothing to lose, and nobody else
+// up to date. To have all that NEWLEADER brought is not enough: the epoch of a leader that nobody has confirmed yet may be older than what was
+// promised before the loss, and this server's ACK could complete its quorum. The one exception is an ensemble in which nobody has anything: then there is nothing to lose, and nobody else
 // who could lead. That is established by asking every other voter, with a number drawn in this run, so that no answer can be
 // older than the question. Source: quorum-protocol 14.3 R16.
 

@@ -89,9 +89,6 @@ func (c *Core) leave(format string, args ...any) {
 		c.last, c.stable.last, c.delivered = c.ln.snap, c.ln.snap, c.ln.snap
 		c.window.reset(c.ln.snap)
 	}
-	if c.blank && c.ln.stage >= lnAdopting {
-		c.initialize() // as soon as all is durable a restart would find it, and count
-	}
 	c.becomeLooking(describe(format, args...))
 }
 
