@@ -1,0 +1,225 @@
+package client
+
+import (
+	"context"
+	"io"
+	"net"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+// gauge reads one of the server's figures, as mntr shows them.
+func gauge(t *testing.T, name string) int {
+	t.Helper()
+	nc, err := net.Dial("tcp", embedded)
+	require.NoError(t, err)
+	defer nc.Close()
+	_, err = io.WriteString(nc, "mntr")
+	require.NoError(t, err)
+	all, err := io.ReadAll(nc)
+	require.NoError(t, err)
+	for line := range strings.Lines(string(all)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && key == name {
+			n, err := strconv.Atoi(value)
+			require.NoError(t, err)
+			return n
+		}
+	}
+	t.Fatalf("no %s in %q", name, all)
+	return 0
+}
+
+// feature is something of a client that goes on until its context, or the client, ends.
+type feature struct {
+	do      func(ctx context.Context, c *Client) error
+	watches bool // on the server
+}
+
+// untilFired waits for the event of a one-shot watch, which does not come.
+func untilFired(ctx context.Context, w *Watch, err error) error {
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if e, ok := w.Next(ctx); ok {
+		return e.Err
+	}
+	return ctx.Err()
+}
+
+// features are the methods of Client that begin what must end.
+var features = map[string]feature{
+	"GetW": {watches: true, do: func(ctx context.Context, c *Client) error {
+		_, _, w, err := c.GetW(ctx, "/")
+		return untilFired(ctx, w, err)
+	}},
+	"ExistsW": {watches: true, do: func(ctx context.Context, c *Client) error {
+		_, _, w, err := c.ExistsW(ctx, "/tidy-none")
+		return untilFired(ctx, w, err)
+	}},
+	"ChildrenW": {watches: true, do: func(ctx context.Context, c *Client) error {
+		_, _, w, err := c.ChildrenW(ctx, "/zookeeper")
+		return untilFired(ctx, w, err)
+	}},
+	"Watch": {watches: true, do: func(ctx context.Context, c *Client) error {
+		node, err := c.Watch(ctx, "/tidy-none", WatchNode)
+		if err != nil {
+			return err
+		}
+		_, _, once, err := c.ExistsW(ctx, "/tidy-none") // fires never; the two share a path
+		if err != nil {
+			return err
+		}
+		defer once.Close()
+		tree, err := c.Watch(ctx, "/tidy-none", WatchSubtree)
+		if err != nil {
+			return err
+		}
+		for range tree.All(ctx) {
+			continue
+		}
+		_, _ = node.Next(ctx)
+		return tree.Err()
+	}},
+	"NewCache": {watches: true, do: func(ctx context.Context, c *Client) error {
+		cache, err := c.NewCache(ctx, "/zookeeper")
+		if err != nil {
+			return err
+		}
+		defer cache.Close()
+		for range cache.Changes(ctx) {
+			continue
+		}
+		return cache.Err()
+	}},
+	"Follow": {watches: true, do: func(ctx context.Context, c *Client) error {
+		for _, err := range c.Follow(ctx, "/tidy-none") {
+			if err != nil {
+				return err
+			}
+		}
+		return ctx.Err()
+	}},
+	"States": {do: func(ctx context.Context, c *Client) error {
+		for range c.States(ctx) {
+			continue
+		}
+		return ctx.Err()
+	}},
+	"WhileHeld": {do: func(ctx context.Context, c *Client) error {
+		held, cancel := c.WhileHeld(ctx, true)
+		defer cancel()
+		<-held.Done()
+		return held.Err()
+	}},
+	"Async": {do: func(ctx context.Context, c *Client) error {
+		for ctx.Err() == nil {
+			if f := c.Async().Get(ctx, "/"); f.err != nil {
+				return f.err
+			} else if _, err := f.Wait(ctx); err != nil {
+				return err
+			}
+			c.Async().Exists(ctx, "/") // nobody waits for it
+		}
+		return ctx.Err()
+	}},
+	"CreateProtected": {do: func(ctx context.Context, c *Client) error {
+		for {
+			path, err := c.CreateProtected(ctx, "/tidy-", nil, EphemeralSequential)
+			if err != nil {
+				return err
+			}
+			if err := c.DeleteSurely(ctx, path); err != nil {
+				return err
+			}
+		}
+	}},
+	"DeleteSurely": {do: func(ctx context.Context, c *Client) error {
+		for {
+			if _, err := c.Create(ctx, "/tidy-surely", nil, Ephemeral); err != nil {
+				return err
+			}
+			if err := c.DeleteSurely(ctx, "/tidy-surely"); err != nil {
+				return err
+			}
+		}
+	}},
+}
+
+// Whatever a client has begun leaves no goroutine, no watch, no connection and no znode, whether it is given up or its client is closed.
+func TestEveryFeatureLeavesNothing(t *testing.T) {
+	observer := dial(t, embedded)
+	znodes := func() int {
+		require.NoError(t, observer.Sync(within(t, 10*time.Second), "/"))
+		n, err := observer.CountDescendants(within(t, 10*time.Second), "/")
+		require.NoError(t, err)
+		return n
+	}
+	const watches, connections = "zk_watch_count", "zk_num_alive_connections"
+	awaits := func(t *testing.T, name string, want int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return gauge(t, name) == want }, 10*time.Second, 2*time.Millisecond, name)
+	}
+	for name, f := range features {
+		begin := func(t *testing.T, ctx context.Context, c *Client, before int) chan error {
+			ended := make(chan error, 1)
+			go func() { ended <- f.do(ctx, c) }()
+			if f.watches {
+				require.Eventually(t, func() bool { return gauge(t, watches) > before }, 10*time.Second, time.Millisecond)
+			}
+			return ended
+		}
+		t.Run(name+" given up", func(t *testing.T) {
+			c := dial(t, embedded)
+			require.NoError(t, c.Sync(within(t, 10*time.Second), "/")) // its goroutines run
+			watched, made, running := gauge(t, watches), znodes(), goleak.IgnoreCurrent()
+			ctx, cancel := context.WithCancel(within(t, 20*time.Second))
+			ended := begin(t, ctx, c, watched)
+			cancel()
+			<-ended
+			require.NoError(t, goleak.Find(running))
+			awaits(t, watches, watched)
+			if name == "DeleteSurely" { // the create before it was given up, and may have happened
+				require.NoError(t, c.Sync(within(t, 10*time.Second), "/"))
+				require.NoError(t, c.DeleteSurely(within(t, 10*time.Second), "/tidy-surely"))
+			}
+			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
+		})
+		t.Run(name+" closed", func(t *testing.T) {
+			watched, connected, made, running := gauge(t, watches), gauge(t, connections), znodes(), goleak.IgnoreCurrent()
+			c := dial(t, embedded)
+			ended := begin(t, within(t, 20*time.Second), c, watched)
+			require.NoError(t, c.Close())
+			<-ended
+			require.NoError(t, goleak.Find(running))
+			awaits(t, watches, watched)
+			awaits(t, connections, connected)
+			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
+		})
+	}
+}
+
+// A method that begins something must be in the table.
+func TestEveryFeatureIsInTheTable(t *testing.T) {
+	begins := map[reflect.Type]bool{reflect.TypeFor[*Watch](): true, reflect.TypeFor[*Cache](): true, reflect.TypeFor[Async](): true,
+		reflect.TypeFor[context.Context](): true}
+	all := reflect.TypeFor[*Client]()
+	for i := range all.NumMethod() {
+		m := all.Method(i)
+		for k := range m.Type.NumOut() {
+			if out := m.Type.Out(k); begins[out] || out.Kind() == reflect.Func {
+				require.Contains(t, features, m.Name)
+			}
+		}
+	}
+	for name := range features {
+		_, ok := all.MethodByName(name)
+		require.True(t, ok, name)
+	}
+}
