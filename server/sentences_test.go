@@ -1,0 +1,142 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// What docs/TROUBLESHOOTING.md quotes, brought about.
+
+// fixtureIn copies the files of a data directory of ZooKeeper to /data.
+func fixtureIn(t *testing.T, fs *vfs.Mem, name string) {
+	t.Helper()
+	from := filepath.Join("../test/testdata/fixtures/zookeeper-3.8", name, "version-2")
+	entries, err := os.ReadDir(from)
+	require.NoError(t, err)
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(from, e.Name()))
+		require.NoError(t, err)
+		putIn(t, fs, "/data/version-2/"+e.Name(), b)
+	}
+}
+
+func putIn(t *testing.T, fs *vfs.Mem, name string, b []byte) {
+	t.Helper()
+	require.NoError(t, fs.MkdirAll(filepath.Dir(name)))
+	f, err := fs.Create(name)
+	require.NoError(t, err)
+	_, err = f.Write(b)
+	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
+}
+
+// told is a snapshot of an empty tree that says what it is told of its end.
+type told struct {
+	*datatree.Walker
+	zxid   proto.Zxid
+	digest int64
+}
+
+func (s told) Next(b []byte) ([]byte, bool) { return s.Walker.Next(b, 1<<20) }
+func (s told) End() (proto.Zxid, int64)     { return s.zxid, s.digest }
+
+func snapshotIn(t *testing.T, fs *vfs.Mem, zxid, end proto.Zxid, digest int64) {
+	t.Helper()
+	require.NoError(t, fs.MkdirAll("/data/version-2"))
+	store, err := snapshot.NewStore(snapshot.Options{FS: fs, Dir: "/data/version-2"})
+	require.NoError(t, err)
+	_, err = store.Write(zxid, told{datatree.NewState(datatree.Config{}).NewWalker(), end, digest})
+	require.NoError(t, err)
+}
+
+func TestSentencesOfAStart(t *testing.T) {
+	for sentence, tt := range map[string]struct {
+		spoil func(t *testing.T, fs *vfs.Mem, cfg *config.Config)
+		goes  bool // the server starts, and the sentence is in its log
+	}{
+		"dataDir and dataLogDir are mixed up or were not moved together": {spoil: func(t *testing.T, fs *vfs.Mem, cfg *config.Config) {
+			fixtureIn(t, fs, "02-snapshot-and-log")
+			cfg.DataLogDir = "/log"
+		}},
+		"no snapshot found, but there is a log": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+			fixtureIn(t, fs, "11-tiny")
+			require.NoError(t, errors.Join(fs.Remove("/data/version-2/snapshot.0"), fs.Remove("/data/version-2/snapshot.5")))
+		}},
+		"no snapshot can be loaded": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+			fixtureIn(t, fs, "11-tiny")
+			for _, name := range []string{"snapshot.0", "snapshot.5"} {
+				require.NoError(t, fs.Flip("/data/version-2/"+name, 40, 1))
+			}
+		}},
+		"is empty, and db.autocreate is false": {spoil: func(_ *testing.T, _ *vfs.Mem, cfg *config.Config) { cfg.DBAutocreate = false }},
+		"corrupt log":                          {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) { fixtureIn(t, fs, "06-crc-mismatch-middle-record") }},
+		"missing log": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+			fixtureIn(t, fs, "02-snapshot-and-log")
+			require.NoError(t, errors.Join(fs.Remove("/data/version-2/log.1"), fs.Remove("/data/version-2/snapshot.34")))
+		}},
+		"cutting off a write that did not finish": {goes: true, spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+			fixtureIn(t, fs, "04-torn-tail-truncated")
+		}},
+		"digest of the tree differs from the log's or the snapshot's": {goes: true, spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+			fixtureIn(t, fs, "02-snapshot-and-log")
+			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
+			snapshotIn(t, fs, 0x38, 0x38, s.Digest())
+		}},
+		"the snapshot is newer than the end of the log: part of the log is missing": {goes: true, spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+			s := datatree.NewState(datatree.Config{})
+			snapshotIn(t, fs, 5, 9, s.Digest())
+		}},
+	} {
+		t.Run(sentence, func(t *testing.T) {
+			fs, cfg := vfs.NewMem(), memConfig()
+			cfg.Admin.Enabled = false
+			tt.spoil(t, fs, cfg)
+			core, logs := observer.New(zapcore.InfoLevel)
+			s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
+			err := s.Start()
+			if !tt.goes {
+				require.ErrorContains(t, err, sentence)
+				return
+			}
+			require.NoError(t, err)
+			defer s.Stop()
+			require.Positive(t, logs.FilterMessage(sentence).Len(), "%v", logs.All())
+		})
+	}
+}
+
+func TestSentencesOfADisk(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	fs, cfg := vfs.NewMem(), memConfig()
+	cfg.Admin.Enabled = false
+	cfg.FsyncWarningThreshold = time.Nanosecond // every sync is slow
+	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
+	require.NoError(t, s.Start())
+	defer s.Stop()
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	require.Positive(t, logs.FilterMessage("syncing the log was slow: every write waits for it").Len())
+
+	fs.FailNth(vfs.OpRename, 0, errors.New("no"))
+	s.snapshotter.request()
+	eventually(t, func() bool { return logs.FilterMessage("writing a snapshot").Len() > 0 }, "a snapshot that cannot be written is told")
+	require.EqualValues(t, 1, s.metrics.snapshotErrors.value.Load())
+	_, err = c.Create("/m", nil, proto.ModePersistent)
+	require.NoError(t, err, "the log goes on")
+}
