@@ -42,9 +42,13 @@ func TestEnsembleLosesServers(t *testing.T) {
 	require.Equal(t, doctor.Error, v.Worst)
 	require.Equal(t, nodes[2].Addr(), v.Findings[0].Subject)
 
+	client, err := wire.Dial(nodes[1].Addr(), wire.Options{TimeoutMs: 10_000})
+	require.NoError(t, err)
+	defer client.Close()
 	nodes[0].Kill()
 	v = eventually(t, servers(nodes), "no-quorum", "unreachable", "not-serving")
 	require.Equal(t, doctor.Critical, v.Worst)
+	require.Contains(t, nodes[1].Log(), "closed client connections")
 
 	nodes[2].Start()
 	eventually(t, servers(nodes), "unreachable", "no-spare")

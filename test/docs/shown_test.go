@@ -1,0 +1,108 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// shown are the tests that bring about what TROUBLESHOOTING.md says of a message, where none of them quotes it.
+var shown = map[string]string{
+	"is another server running on it?":                                            "TestSecondServerOnADirectoryIsRefused",
+	"holds %s: dataDir and dataLogDir are mixed up or were not moved together":    "TestSentencesOfAStart",
+	"meta: epochs are inconsistent":                                               "TestAcceptedBelowCurrentIsRefused",
+	"meta: meta.db belongs to another server":                                     "TestIdentity",
+	"server: admin server cannot start on":                                        "TestAdminPortTaken",
+	"there is no admin server; set admin.serverPort, or admin.enableServer=false": "TestAdminPortTaken",
+	"SASL between servers is on":                                                  "TestServersThatAreNotLetIn",
+	"binding port":                                                                "TestNameAppearsLater",
+	"the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new": "TestWipedServerLearnsEverythingAgain",
+	"no leader for a while: serving read-only clients only":                                                        "TestReadOnlyServerOfAnEnsemble",
+	"servers say that they lead":                                                             "TestStatusJudges",
+	"runs alone beside others: its clients see another tree":                                 "TestServersThatDiffer",
+	"disk is almost full: refusing writes":                                                   "TestFullDiskRefusesWritesKeepsReadsAndRecovers",
+	"disk is almost full: handing over to a server that has room":                            "TestLeaderWithoutRoomHandsOver",
+	"too few voters have room on their disks: refusing writes":                               "TestEnsembleWithoutRoomRefusesWrites",
+	"disk is full: writes wait until there is room":                                          "TestLogWithoutRoomDelaysWritesAndLosesNone",
+	"disk is full: this server takes no part until there is room":                            "TestFullDisk",
+	"server: durability is gone":                                                             "TestFailedSyncEndsTheNodeAndAcknowledgesNothing",
+	"too many connections from this address: maxClientCnxns is reached":                      "TestConnectionLimitLeavesRoomForWords",
+	"too many connections: maxCnxns is reached":                                              "TestConnSetCounts",
+	"client has seen a newer zxid than this server: it must not go back in time":             "TestClientFromTheFutureIsClosedWithoutAnAnswer",
+	"frame length is negative or above jute.maxbuffer":                                       "TestHostileFirstBytesAreClosedAndHarmNobody",
+	"closing a connection that brings more watches than warren.maxWatches":                   "TestWatchesOfOneConnectionAreLimited",
+	"the certificate for the other servers has expired":                                      "TestServersThatAreNotLetIn",
+	"certificate refused":                                                                    "TestAlternativeNames",
+	"plain text on a port for TLS only":                                                      "TestTLSRefuses",
+	"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached":  "TestHandshakeLimit",
+	"client is for another ensemble: see ensembleAuthName":                                   "TestEnsembleScheme",
+	"(may have been applied)":                                                                "TestCallsInFlightSayWhatMayHaveHappened",
+	"client: request is too large":                                                           "TestLargeRequestIsRefusedHere",
+	"client: server broke the protocol":                                                      "TestFrames",
+	"client: subtree is larger than the cache may be":                                        "TestCacheIsBounded",
+	"metrics are not exported":                                                               "TestExporterThatCannotStartEndsTheNode",
+	"sequence counter is at its limit: sequential creates fail under this znode from now on": "TestSequenceCounterAtItsLimits",
+}
+
+// unseen are the messages that no test brings about: they stand in the page because the program writes them. There should be none more.
+var unseen = map[string]bool{
+	"loading the leader's snapshot": true,
+	"closing link":                  true,
+	"digest of the tree differs from the txn's: this server's state is not what was proposed": true,
+	"purging logs": true,
+}
+
+// Every message of TROUBLESHOOTING.md is quoted by a test, or brought about by the one that is named here, but for a few that are known.
+func TestMessagesAreShown(t *testing.T) {
+	tests, quoting := testNames(t), readTests(t)
+	text, err := os.ReadFile("../../docs/TROUBLESHOOTING.md")
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for i, row := range strings.Split(string(text), "\n") {
+		cells := strings.Split(row, " | ")
+		if !strings.HasPrefix(row, "| ") || len(cells) < 3 {
+			continue
+		}
+		for _, message := range quotedIn(cells[0]) {
+			seen[message] = true
+			name, named := shown[message]
+			switch quoted := theirs[message] || strings.Contains(quoting, message); {
+			case named:
+				require.Contains(t, tests, name, message)
+				require.False(t, quoted, "%q is quoted by a test: it needs no entry", message)
+			case unseen[message]:
+				require.False(t, quoted, "%q is quoted by a test: it is seen", message)
+			default:
+				require.True(t, quoted, "docs/TROUBLESHOOTING.md:%d: no test shows %q", i+1, message)
+			}
+		}
+	}
+	for message := range shown {
+		require.True(t, seen[message], "the page does not have %q", message)
+	}
+	for message := range unseen {
+		require.True(t, seen[message], "the page does not have %q", message)
+	}
+}
+
+// readTests returns the text of all tests but this one, with strings joined that lines break apart.
+func readTests(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, dir := range []string{"client", "cmd", "datatree", "proto", "recipes", "server", "snapshot", "test", "wal", "zab"} {
+		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, "_test.go") || filepath.Base(path) == "shown_test.go" {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			b.Write(text)
+			return err
+		}))
+	}
+	return regexp.MustCompile(`" \+\s*"`).ReplaceAllString(b.String(), "")
+}
