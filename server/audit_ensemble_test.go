@@ -19,9 +19,10 @@ import (
 
 const auditFile = "/audit.log"
 
+// startAudited is an ensemble that writes audit logs. One of its tests waits for syncLimit, so that its ticks are not the longest.
 func startAudited(t *testing.T) *embed.Ensemble {
 	t.Helper()
-	return embed.Start(t, embed.Options{Servers: 3, TickTime: patient, Configure: func(_ int, c *config.Config) {
+	return embed.Start(t, embed.Options{Servers: 3, TickTime: patient / 3, Configure: func(_ int, c *config.Config) {
 		c.Audit.Enabled, c.Audit.File, c.ExtendedTypes = true, auditFile, true
 	}})
 }

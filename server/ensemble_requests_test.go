@@ -17,7 +17,7 @@ import (
 )
 
 // patient is the tick of tests in which no server is cut off: on a busy machine none shall seem to be.
-const patient = 500 * time.Millisecond
+const patient = 1500 * time.Millisecond
 
 // within returns a context for what must not take long.
 func within(t testing.TB) context.Context {

@@ -19,7 +19,7 @@ func TestClosingASessionWith100000Ephemerals(t *testing.T) {
 	const ephemerals, burst = 100_000, 1000
 	cfg := testConfig(t)
 	addr, stop := start(t, cfg, server.Options{})
-	owner := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	owner := dial(t, addr, wire.Options{TimeoutMs: 60_000, Reply: 10 * hangGuard})
 	for i := 0; i < ephemerals; i += burst {
 		var reqs []wire.Request
 		for k := range burst {
@@ -30,7 +30,7 @@ func TestClosingASessionWith100000Ephemerals(t *testing.T) {
 			require.NoError(t, call.Reply.Err())
 		}
 	}
-	other := dial(t, addr, wire.Options{TimeoutMs: 60_000})
+	other := dial(t, addr, wire.Options{TimeoutMs: 60_000, Reply: 10 * hangGuard})
 	n, err := other.AllChildrenNumber("/")
 	require.NoError(t, err)
 	require.EqualValues(t, ephemerals+3, n)
