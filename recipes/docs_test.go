@@ -98,3 +98,26 @@ func TestPagesAreLinked(t *testing.T) {
 		}
 	}
 }
+
+// Every page of a recipe can be read alone: it has the same parts, a picture of the znodes among them, and does not send the reader
+// elsewhere for what is guaranteed.
+func TestPagesStandAlone(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		if filepath.Base(page) == "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		rest := string(text)
+		for _, part := range []string{"\n## Znodes\n\n```\n/", "\n## Protocol\n", "\n## Guarantee\n", "\n## What breaks it\n", "\n## Example\n"} {
+			_, after, ok := strings.Cut(rest, part)
+			require.True(t, ok, "%s: no %q in its place", page, part)
+			if part == "\n## Guarantee\n" {
+				require.NotRegexp(t, `^\s*- That of`, after, page)
+			}
+			rest = after
+		}
+	}
+}
