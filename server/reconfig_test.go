@@ -151,6 +151,9 @@ func TestReconfigIsSeen(t *testing.T) {
 		conf, err := wire.FourLetter(e.Addr(i+1), "conf", 20*time.Second)
 		require.NoError(t, err)
 		require.Contains(t, conf, "membership: \n"+want)
+		mntr, err := wire.FourLetter(e.Addr(i+1), "mntr", 20*time.Second)
+		require.NoError(t, err)
+		require.Contains(t, mntr, "zk_quorum_size\t4\n", i)
 	}
 	require.Equal(t, proto.ErrBadVersion, code(t, c, wire.Reconfig("", "4", "", int64(stat.Mzxid))), "it was of the version before")
 }
