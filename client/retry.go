@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,14 +19,26 @@ const (
 )
 
 // Retry calls f again while its error is SafeToRetry, with random pauses that grow to a second, until ctx ends. Operations wait for
-// a connection by themselves, so f fails only when one is lost in the middle. The last error of f is returned.
+// a connection by themselves, so f fails only when one is lost in the middle. The last error of f is returned; if ctx has ended, the
+// error is ctx's as well (errors.Is).
 func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	for limit := retryMin; ; limit = min(2*limit, retryMax) {
 		err := f(ctx)
-		if !SafeToRetry(err) || pause(ctx, limit) != nil {
+		if !SafeToRetry(err) {
 			return err
 		}
+		if pause(ctx, limit) != nil {
+			return givenUp(ctx, err)
+		}
 	}
+}
+
+// givenUp is the error of something that was called again until ctx ended: both what ended it and what went wrong last.
+func givenUp(ctx context.Context, err error) error {
+	if ctx.Err() == nil || errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
 // CreateProtected is Create that finds out what happened when the connection is lost before the answer: it marks the name with a fresh id,
@@ -55,11 +68,11 @@ func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, 
 				return found, nil
 			case lookErr != nil:
 				c.start(func(ctx context.Context) { c.deleteMarked(ctx, parent, id) })
-				return "", err
+				return "", givenUp(ctx, err)
 			}
 		}
 		if pause(ctx, limit) != nil {
-			return "", err
+			return "", givenUp(ctx, err)
 		}
 	}
 }
@@ -137,7 +150,7 @@ func (c *Client) deleteSurely(ctx context.Context, path string) error {
 			return err
 		}
 		if pause(ctx, limit) != nil {
-			return err
+			return givenUp(ctx, err)
 		}
 	}
 }

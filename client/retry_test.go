@@ -115,3 +115,18 @@ func TestSafeToRetry(t *testing.T) {
 		require.Equal(t, c.safe, SafeToRetry(c.err), "%v", c.err)
 	}
 }
+
+// A caller that gave up sees that it did, and what went wrong before.
+func TestRetryEndsWithBothErrors(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := Retry(ctx, func(context.Context) error {
+		cancel()
+		return &Error{Op: "getData", Path: "/a", Err: ErrConnectionLoss}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, ErrConnectionLoss)
+	require.False(t, SafeToRetry(err))
+	for _, only := range []error{nil, ErrNoNode, context.Canceled} {
+		require.Equal(t, only, Retry(ctx, func(context.Context) error { return only }))
+	}
+}
