@@ -30,23 +30,11 @@ func movesWanted() int64 {
 
 // mover is a client that is cut off again and again, and what its watches have told.
 type mover struct {
-	*testing.T
-	c     *Client
-	path  string
-	kinds map[string]*seen
-	once  []firing
+	*watcher
 	moves atomic.Int64
-	all   sync.WaitGroup // those who follow
-	ended sync.WaitGroup // the one-shot watches
 
 	mu sync.Mutex
 	nc net.Conn // the latest
-}
-
-// firing is one one-shot watch: the version at which it was set, and the zxid of its event, 0 if it was told after a reconnect.
-type firing struct {
-	version int32
-	zxid    Zxid
 }
 
 // dial keeps the connection, so that it can be cut.
@@ -62,71 +50,15 @@ func (m *mover) dial(ctx context.Context, network, addr string) (net.Conn, error
 
 // startMover connects a client and sets a persistent and a recursive watch.
 func startMover(ctx context.Context, t *testing.T, connect, path string) *mover {
-	m := &mover{T: t, path: path, kinds: map[string]*seen{"persistent": {}, "recursive": {}}}
-	m.c = dial(t, connect, WithSessionTimeout(30*time.Second), WithConnectTimeout(2*time.Second), WithBackoff(0, 5*time.Millisecond), WithWatchQueue(1<<16),
-		WithDialer(m.dial), WithHooks(Hooks{State: func(st StateChange) {
+	m := &mover{}
+	m.watcher = newWatcher(t, path, dial(t, connect, WithSessionTimeout(30*time.Second), WithConnectTimeout(2*time.Second), WithBackoff(0, 5*time.Millisecond),
+		WithWatchQueue(1<<16), WithDialer(m.dial), WithHooks(Hooks{State: func(st StateChange) {
 			if st.State == Connected {
 				m.moves.Add(1)
 			}
-		}}))
-	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return m.c.Sync(ctx, path) }))
-	for name, s := range m.kinds {
-		mode, at := WatchNode, path
-		if name == "recursive" {
-			mode, at = WatchSubtree, parentOf(path)
-		}
-		var w *Watch
-		require.NoError(t, Retry(ctx, func(context.Context) (err error) {
-			w, err = m.c.Watch(ctx, at, mode)
-			return err
-		}))
-		m.all.Go(func() { m.follow(ctx, name, w, s) })
-	}
+		}})))
+	m.begin(ctx)
 	return m
-}
-
-// follow notes the events of a persistent watch until the client is closed.
-func (m *mover) follow(ctx context.Context, name string, w *Watch, s *seen) {
-	for event := range w.All(ctx) {
-		switch event.Type {
-		case WatchRearmed:
-			*s = append(*s, 0)
-		case NodeDataChanged: // without a zxid if it was missed, and is told because of the one-shot watch
-			*s = append(*s, max(event.Zxid, 0))
-		case WatchLost: // the client is closed
-		default:
-			m.Errorf("%s: %v", name, event)
-		}
-	}
-}
-
-// rewatch sets a one-shot watch whenever the last has fired, until a version comes that is the last.
-func (m *mover) rewatch(ctx context.Context, final *atomic.Int32) {
-	for last := int32(-1); ; {
-		var stat Stat
-		var once *Watch
-		err := Retry(ctx, func(ctx context.Context) (err error) {
-			_, stat, once, err = m.c.GetW(ctx, m.path)
-			return err
-		})
-		if err != nil || stat.Version <= last {
-			m.Errorf("one-shot: version %d after %d: %v", stat.Version, last, err)
-			return
-		}
-		if last = stat.Version; last == final.Load() {
-			once.Close()
-			return
-		}
-		event, ok := once.Next(ctx)
-		if !ok || event.Type != NodeDataChanged {
-			m.Errorf("one-shot at version %d: %v, %v", last, event, ok)
-			return
-		}
-		m.once = append(m.once, firing{last, max(event.Zxid, 0)})
-		if event, ok := once.Next(ctx); ok {
-			m.Errorf("one-shot: another event %v", event)
-		}
-	}
 }
 
 // cut ends the connection again and again, until ctx ends.
@@ -141,19 +73,6 @@ func (m *mover) cut(ctx context.Context, r *rand.Rand) {
 		m.mu.Lock()
 		_ = m.nc.Close()
 		m.mu.Unlock()
-	}
-}
-
-// judge compares what was told with what has changed: one-shot watches fire for the next change, or for some change that was missed.
-func (m *mover) judge(changes []Zxid) {
-	for name, s := range m.kinds {
-		require.NoError(m, s.judge(changes), name)
-		require.Equal(m, changes[len(changes)-1], (*s)[len(*s)-1], "%s: the last event", name)
-	}
-	for _, f := range m.once {
-		if next := int(f.version); f.zxid != 0 && (next >= len(changes) || changes[next] != f.zxid) {
-			m.Fatalf("one-shot watch of version %d has fired for %v, which was not the next change", f.version, f.zxid)
-		}
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,71 +16,6 @@ import (
 )
 
 var ensembleTime = flag.Duration("client.ensemble", 5*time.Second, "how long leaders change and connections are cut in tests on an ensemble")
-
-// rewriter is the only one who writes a znode, and knows the zxid of every change.
-type rewriter struct {
-	*testing.T
-	c       *Client
-	path    string
-	version int32
-	changes []Zxid
-}
-
-// write changes the znode once and finds out when, whatever becomes of the connection.
-func (r *rewriter) write(ctx context.Context) {
-	for {
-		stat, err := r.c.Set(ctx, r.path, fmt.Append(nil, r.version+1), r.version)
-		if err != nil {
-			require.NoError(r, Retry(ctx, func(ctx context.Context) error {
-				if err := r.c.Sync(ctx, r.path); err != nil {
-					return err
-				}
-				var err error
-				_, stat, err = r.c.Get(ctx, r.path)
-				return err
-			}))
-		}
-		if stat.Version > r.version {
-			require.Equal(r, r.version+1, stat.Version)
-			r.version, r.changes = stat.Version, append(r.changes, stat.Mzxid)
-			return
-		}
-	}
-}
-
-// seen is what one persistent watch has told: zxids of changes, and 0 where something may have been missed.
-type seen []Zxid
-
-// judge finds events that came twice or in another order, and changes that are missing where the connection has lived.
-func (s seen) judge(changes []Zxid) error {
-	last, isWhole := Zxid(0), false // all from last on was seen
-	for _, z := range s {
-		if z == 0 {
-			isWhole = false
-			continue
-		}
-		i, ok := slices.BinarySearch(changes, z)
-		switch {
-		case !ok:
-			return fmt.Errorf("event of %v, which changed nothing", z)
-		case z <= last:
-			return fmt.Errorf("event of %v after that of %v", z, last)
-		case isWhole && changes[i-1] != last:
-			return fmt.Errorf("event of %v after that of %v: %v is missing", z, last, changes[i-1])
-		}
-		last, isWhole = z, true
-	}
-	return nil
-}
-
-func TestJudgeOfEvents(t *testing.T) {
-	changes := []Zxid{2, 4, 6, 8}
-	require.NoError(t, seen{4, 6, 0, 8}.judge(changes))
-	require.NoError(t, seen{0, 2, 0, 8, 0}.judge(changes))
-	require.ErrorContains(t, seen{2, 3}.judge(changes), "changed nothing")
-	require.ErrorContains(t, seen{2, 0, 2}.judge(changes), "after")
-	require.ErrorContains(t, seen{2, 6}.judge(changes), "missing")
-}
 
 // unrest cuts connections and replaces leaders, until ctx ends.
 func unrest(ctx context.Context, t *testing.T, e *embed.Ensemble) {
@@ -134,57 +68,10 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 	require.NoError(t, c.Sync(ctx, w.path))
 	var final atomic.Int32 // the last version, once it is known
 	final.Store(-2)
+	all := newWatcher(t, w.path, c)
+	all.begin(ctx)
+	all.ended.Go(func() { all.rewatch(ctx, &final) })
 	var followers sync.WaitGroup
-	kinds := map[string]*seen{"persistent": {}, "recursive": {}}
-	for name, s := range kinds {
-		mode, path := WatchNode, w.path
-		if name == "recursive" {
-			mode, path = WatchSubtree, "/dir"
-		}
-		watch, err := c.Watch(ctx, path, mode)
-		require.NoError(t, err)
-		followers.Go(func() {
-			for event := range watch.All(ctx) {
-				switch event.Type {
-				case WatchRearmed:
-					*s = append(*s, 0)
-				case NodeDataChanged: // without a zxid if it was missed, and is told because of the one-shot watch
-					*s = append(*s, max(event.Zxid, 0))
-				case WatchLost: // the client is closed
-				default:
-					t.Errorf("%s: %v", name, event)
-				}
-			}
-		})
-	}
-	fired := 0
-	followers.Go(func() {
-		for last := int32(-1); last != final.Load(); {
-			var stat Stat
-			var once *Watch
-			err := Retry(ctx, func(ctx context.Context) (err error) {
-				_, stat, once, err = c.GetW(ctx, w.path)
-				return err
-			})
-			if err != nil || stat.Version <= last {
-				t.Errorf("one-shot: version %d after %d: %v", stat.Version, last, err)
-				return
-			}
-			if last = stat.Version; last == final.Load() {
-				once.Close()
-				return
-			}
-			event, ok := once.Next(ctx)
-			if !ok || event.Type != NodeDataChanged {
-				t.Errorf("one-shot at version %d: %v, %v", last, event, ok)
-				return
-			}
-			fired++
-			if event, ok := once.Next(ctx); ok {
-				t.Errorf("one-shot: another event %v", event)
-			}
-		}
-	})
 	var cache *Cache
 	require.NoError(t, Retry(ctx, func(ctx context.Context) (err error) {
 		cache, err = c.NewCache(ctx, "/dir")
@@ -235,17 +122,16 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 		return ok && n.Stat.Version == w.version
 	}, 20*time.Second, time.Millisecond, "the cache")
 	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
+	all.ended.Wait()
 	stop()
 	cache.Close()
 	require.NoError(t, c.Close())
+	all.all.Wait()
 	followers.Wait()
-	for name, s := range kinds {
-		require.NoError(t, s.judge(w.changes), name)
-		require.Equal(t, w.changes[len(w.changes)-1], (*s)[len(*s)-1], "%s: the last event", name)
-	}
-	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes), reconnects, fired,
-		len(*kinds["persistent"]), len(*kinds["recursive"]))
-	require.Positive(t, fired)
+	all.judge(w.changes)
+	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes), reconnects, len(all.once),
+		len(*all.kinds["persistent"]), len(*all.kinds["recursive"]))
+	require.NotEmpty(t, all.once)
 	require.Greater(t, reconnects, 5)
 	require.NoError(t, e.WaitEqual(ctx))
 }
