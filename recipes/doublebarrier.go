@@ -72,10 +72,9 @@ func (b *DoubleBarrier) Enter(ctx context.Context) error {
 
 // sight is what a process has seen of a barrier after its own znode was there.
 type sight struct {
-	isReady bool
-	watch   *client.Watch // of ready; nil if there is nothing to wait for
-	inside  int           // how many processes, the own one included; counts ready, too, if that has come in between
-	isLast  bool          // the own znode is the last that has come or gone
+	watch  *client.Watch // of ready; nil if there is nothing to wait for
+	inside int           // how many processes, the own one included; counts ready, too, if that has come in between
+	isLast bool          // the own znode is the last that has come or gone
 }
 
 // arrive creates the own znode and looks, all in one go: a server answers a session in the order of its requests. What goes wrong is for
@@ -99,13 +98,14 @@ func (b *DoubleBarrier) arrive(ctx context.Context) (sight, error) {
 	return s, nil
 }
 
-// count returns how many there are, which is the last change of that, and whether ready exists.
+// count returns how many there are, with a watch if ready does not exist, and the last change of that.
 func (b *DoubleBarrier) count(ctx context.Context) (s sight, at client.Zxid, err error) {
 	counted := b.c.Async().Exists(ctx, b.path)
-	_, s.isReady, s.watch, err = b.c.ExistsW(ctx, childOf(b.path, readyName))
+	var isReady bool
+	_, isReady, s.watch, err = b.c.ExistsW(ctx, childOf(b.path, readyName))
 	stat, countErr := counted.Wait(ctx)
 	s.inside = int(stat.NumChildren)
-	if err == nil && (countErr != nil || s.isReady) {
+	if err == nil && (countErr != nil || isReady) {
 		s.watch.Close()
 		s.watch = nil
 	}
