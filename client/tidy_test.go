@@ -2,37 +2,22 @@ package client
 
 import (
 	"context"
-	"io"
-	"net"
 	"reflect"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/test/wire"
 )
 
-// gauge reads one of the server's figures, as mntr shows them.
+// gauge reads one of the server's figures.
 func gauge(t *testing.T, name string) int {
 	t.Helper()
-	nc, err := net.Dial("tcp", embedded)
+	n, err := wire.Gauge(embedded, name, 10*time.Second)
 	require.NoError(t, err)
-	defer nc.Close()
-	_, err = io.WriteString(nc, "mntr")
-	require.NoError(t, err)
-	all, err := io.ReadAll(nc)
-	require.NoError(t, err)
-	for line := range strings.Lines(string(all)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && key == name {
-			n, err := strconv.Atoi(value)
-			require.NoError(t, err)
-			return n
-		}
-	}
-	t.Fatalf("no %s in %q", name, all)
-	return 0
+	return n
 }
 
 // feature is something of a client that goes on until its context, or the client, ends.
@@ -192,14 +177,15 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
 		})
 		t.Run(name+" closed", func(t *testing.T) {
-			watched, connected, made, running := gauge(t, watches), gauge(t, connections), znodes(), goleak.IgnoreCurrent()
+			awaits(t, connections, 2) // the observer's and the one that asks: those before have gone
+			watched, made, running := gauge(t, watches), znodes(), goleak.IgnoreCurrent()
 			c := dial(t, embedded)
 			ended := begin(t, within(t, 20*time.Second), c, watched)
 			require.NoError(t, c.Close())
 			<-ended
 			require.NoError(t, goleak.Find(running))
 			awaits(t, watches, watched)
-			awaits(t, connections, connected)
+			awaits(t, connections, 2)
 			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
 		})
 	}

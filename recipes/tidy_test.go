@@ -6,12 +6,9 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io"
 	"maps"
-	"net"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,27 +17,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/wire"
 )
 
-// gauge reads one of the server's figures, as mntr shows them.
+// gauge reads one of the server's figures.
 func gauge(t testing.TB, name string) int {
 	t.Helper()
-	nc, err := net.Dial("tcp", address)
+	n, err := wire.Gauge(address, name, 10*time.Second)
 	require.NoError(t, err)
-	defer nc.Close()
-	_, err = io.WriteString(nc, "mntr")
-	require.NoError(t, err)
-	all, err := io.ReadAll(nc)
-	require.NoError(t, err)
-	for line := range strings.Lines(string(all)) {
-		if key, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && key == name {
-			n, err := strconv.Atoi(value)
-			require.NoError(t, err)
-			return n
-		}
-	}
-	t.Fatalf("no %s in %q", name, all)
-	return 0
+	return n
 }
 
 func watchesOf(t testing.TB) int     { return gauge(t, "zk_watch_count") }
@@ -95,7 +80,8 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 		h := habits[name]
 		t.Run(name, func(t *testing.T) {
 			observer, other := dialSettled(t), dialSettled(t)
-			connections := connectionsOf(t)
+			onlyBoth := func() bool { return connectionsOf(t) == 3 } // and the one that asks
+			require.Eventually(t, onlyBoth, 10*time.Second, 2*time.Millisecond, "those before have gone")
 			root := rootOf(t)
 			t.Run("used", func(t *testing.T) {
 				c, path := dialSettled(t), root+"/used"
@@ -132,7 +118,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 					before.end()
 				})
 			}
-			require.Eventually(t, func() bool { return connectionsOf(t) == connections }, 10*time.Second, 2*time.Millisecond)
+			require.Eventually(t, onlyBoth, 10*time.Second, 2*time.Millisecond)
 		})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -25,4 +27,18 @@ func FourLetter(addr, word string, timeout time.Duration) (string, error) {
 		return "", fmt.Errorf("wire: %s to %s: %w", word, addr, err)
 	}
 	return string(text), nil
+}
+
+// Gauge returns one of the figures that the word mntr shows, such as zk_watch_count.
+func Gauge(addr, name string, timeout time.Duration) (int, error) {
+	all, err := FourLetter(addr, "mntr", timeout)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(all) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok && key == name {
+			return strconv.Atoi(value)
+		}
+	}
+	return 0, fmt.Errorf("wire: no %s in %q", name, all)
 }
