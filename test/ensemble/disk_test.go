@@ -21,36 +21,19 @@ import (
 // disk is a file system of its own, in memory, for the dataDir of one server.
 type disk struct{ dir string }
 
-// diskSize is what a disk holds. Nothing is used before it is written.
+// diskSize is what a disk holds.
 const diskSize = "160m"
 
 // smallDisk are the settings of a server on a disk: it refuses writes below 1 MiB, and its log grows in steps of 64 KiB.
 var smallDisk = map[string]string{"warren.diskWatermarkBytes": "1048576", "preAllocSize": "64"}
 
-// newDisk mounts one, or returns nil if this process may not. The data of a failed test is copied from it before it goes.
+// newDisk mounts one, or returns nil if this process may not.
 func newDisk(t testing.TB) *disk {
 	t.Helper()
-	if os.Getuid() != 0 {
-		return nil
+	if dir := cluster.Disk(t, diskSize); dir != "" {
+		return &disk{dir: dir}
 	}
-	dir, err := os.MkdirTemp("", "warren-disk-")
-	require.NoError(t, err)
-	if err := run("mount", "-t", "tmpfs", "-o", "size="+diskSize, "none", dir); err != nil {
-		t.Logf("no disks of a given size: %v", err)
-		_ = os.Remove(dir)
-		return nil
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			kept := dir + "-kept"
-			t.Logf("the data in %s is copied to %s: %v", dir, kept, run("cp", "-a", dir, kept))
-		}
-		if err := run("umount", "-l", dir); err != nil {
-			t.Error(err)
-		}
-		_ = os.Remove(dir)
-	})
-	return &disk{dir: dir}
+	return nil
 }
 
 func (d *disk) ballast() string { return filepath.Join(d.dir, "ballast") }
