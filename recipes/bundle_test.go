@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,7 +69,8 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 			}
 		})
 	}
-	for range 3 {
+	var latest [3]atomic.Int64 // that each reader has seen
+	for i := range latest {
 		k := newLink(t)
 		b := recipes.NewBundle(dialAt(t, k.addr()), root)
 		all.Go(func() {
@@ -92,6 +94,7 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 					t.Errorf("publication %v after %v", p.Zxid, last)
 				}
 				last = p.Zxid
+				latest[i].Store(int64(last))
 				if seen.Add(1)%4 == 0 {
 					k.cut()
 					k.heal()
@@ -105,6 +108,9 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 	p, err := final.Read(within(t))
 	require.NoError(t, err)
 	require.Equal(t, parts("a", 4), p.Parts)
+	for i := range latest {
+		require.Eventually(t, func() bool { return latest[i].Load() == int64(p.Zxid) }, time.Minute, time.Millisecond, "reader %d sees the last publication", i)
+	}
 	cancel()
 	all.Wait()
 	t.Logf("%d published, %d superseded, %d seen", published.Load(), superseded.Load(), seen.Load())

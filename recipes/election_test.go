@@ -161,6 +161,7 @@ func TestObserveSeesEveryChangeOfLeaderAndNothingElse(t *testing.T) {
 	require.Equal(t, before, events.Load(), "candidates do not wake observers")
 	require.NoError(t, first.Release(within(t)))
 	require.Equal(t, "b", (<-seen).ID)
+	require.NoError(t, observer.Sync(within(t), root))
 	require.Equal(t, before+1, events.Load())
 	require.NoError(t, (<-second).Release(within(t)))
 	require.Equal(t, "c", (<-seen).ID)
