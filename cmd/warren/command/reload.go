@@ -24,7 +24,8 @@ type reloader struct {
 	server atomic.Pointer[server.Server] // nil until it serves
 }
 
-// start waits for signals until the function that it returns is called.
+// start waits for signals until the function that it returns is called. From then on SIGHUP is ignored: one that comes late must not
+// end a server that is about to stop by itself.
 func (r *reloader) start() (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -40,7 +41,7 @@ func (r *reloader) start() (stop func()) {
 		}
 	})
 	return func() {
-		signal.Stop(hangups)
+		signal.Ignore(syscall.SIGHUP)
 		close(over)
 		running.Wait()
 	}

@@ -40,6 +40,7 @@ func TestHangupChangesTheLogLevel(t *testing.T) {
 	hangup(`"from":"debug","to":"warn"`)
 	require.Zero(t, r.stop(t, syscall.SIGTERM))
 	require.NotContains(t, r.log.String(), `"msg":"stopped"`)
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGHUP), "must not end a process that has only not ended yet")
 }
 
 // TestServerInAnImage starts without a file, with the variables of the official container image.
