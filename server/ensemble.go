@@ -88,6 +88,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	}
 	limits := zab.DefaultLimits()
 	limits.WindowTxns = max(limits.WindowTxns, s.cfg.CommitLogCount)
+	limits.SnapSyncsMax, limits.DiffSyncsMax = s.cfg.MaxConcurrentSnapSyncs, s.cfg.MaxConcurrentDiffSyncs
 	last := s.store.state.LastZxid()
 	window, before := s.recent.take(last)
 	if s.blank {

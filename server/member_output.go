@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -46,6 +48,7 @@ func (m *member) drain() {
 		for _, d := range out.Dial {
 			m.peers.Dial(d.Link, d.Peer)
 		}
+		m.throttled(out.Throttled)
 		for _, id := range out.Close {
 			m.peers.Close(id)
 			m.forget(id)
@@ -77,6 +80,7 @@ func (m *member) send(messages []zab.Message) {
 			m.replay(l, msg.After, msg.Zxid)
 		case zab.Snap:
 			m.srv.metrics.quorum.snaps.Inc()
+			m.countSyncs()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
 			if m.status.State == zab.Leading {
@@ -87,6 +91,7 @@ func (m *member) send(messages []zab.Message) {
 		case zab.UpToDate: // from here on it answers every PING
 			m.lease.exchanges[l.ID] = &exchange{}
 			l.Send(msg)
+			m.countSyncs()
 			m.published = time.Time{} // there is one more in sync
 		case zab.NewLeader:
 			if m.lease.offered == 0 {
@@ -95,6 +100,7 @@ func (m *member) send(messages []zab.Message) {
 			l.Send(msg)
 		case zab.Diff, zab.Trunc:
 			m.srv.metrics.quorum.diffs.Inc()
+			m.countSyncs()
 			l.Send(msg)
 		case zab.SyncReply:
 			l.Send(msg)
@@ -106,6 +112,25 @@ func (m *member) send(messages []zab.Message) {
 		}
 		m.touch(l)
 	}
+}
+
+// throttled tells of observers that are sent away, because others are being brought up to date.
+func (m *member) throttled(links []zab.LinkID) {
+	for _, id := range links {
+		snaps, diffs := m.core.Syncing()
+		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
+		if l := m.links[id]; l != nil {
+			fields = append(fields, zap.Int64("server", int64(l.Peer)))
+		}
+		m.srv.log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
+	}
+}
+
+// countSyncs keeps the figures of how many learners are being brought up to date.
+func (m *member) countSyncs() {
+	snaps, diffs := m.core.Syncing()
+	m.srv.metrics.quorum.inflightSnaps.observe(int64(snaps))
+	m.srv.metrics.quorum.inflightDiffs.observe(int64(diffs))
 }
 
 // touch remembers that l has output.

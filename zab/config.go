@@ -71,6 +71,10 @@ type Limits struct {
 	InFlight    int    // proposals that are not committed yet: above it Propose answers ErrBusy
 	LinksMax    int    // connections of learners
 	CounterMax  uint32 // the counter that is never proposed: 0xffffffff, less only to try what happens there
+
+	// SnapSyncsMax and DiffSyncsMax are how many learners may be brought up to date at a time, by SNAP and otherwise: an observer beyond
+	// that is sent away, and comes again. Followers are counted and never sent away. 0 is no limit. Source: quorum-protocol 6.5.
+	SnapSyncsMax, DiffSyncsMax int
 }
 
 // DefaultLimits returns the limits that suit a server with a gigabyte of memory.
@@ -95,6 +99,8 @@ func (c *Config) validate() error {
 	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 || t.ResendMax < t.ResendMin ||
 		t.DialPause < 1 || t.DialAttempts < 1:
 		return fmt.Errorf("zab: Timing %+v: TickTime is at least 2, the others 1, ResendMax at least ResendMin", t)
+	case l.SnapSyncsMax < 0 || l.DiffSyncsMax < 0:
+		return fmt.Errorf("zab: Limits %+v: SnapSyncsMax and DiffSyncsMax are at least 0", l)
 	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.CounterMax < 2:
 		return fmt.Errorf("zab: Limits %+v: all are at least 1, CounterMax 2", l)
 	case c.Epochs.Accepted < c.Epochs.Current:

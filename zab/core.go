@@ -162,6 +162,7 @@ func (c *Core) Take() Output {
 	c.status.State, c.status.Phase = c.role, c.phase
 	out.Status = c.status
 	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0], c.out.Close[:0], c.out.Synced[:0]
+	c.out.Throttled = c.out.Throttled[:0]
 	c.out.Deliver = nil
 	c.writes.jobs = c.writes.jobs[:0]
 	return out

@@ -75,7 +75,12 @@ func (c *Core) startSync(l *link) {
 	if l.ackEpoch == -1 && l.position == 0 && c.top() != 0 {
 		pl = c.whole() // the learner has asked for it, or has nothing
 	}
-	l.base = pl.base
+	if !c.maySync(l, pl.op == Snap) {
+		c.out.Throttled = append(c.out.Throttled, l.id)
+		c.closeLink(l)
+		return
+	}
+	l.base, l.whole = pl.base, pl.op == Snap
 	if l.voter >= 0 && c.ld.acked[l.voter] > l.base && !c.weak(TruncUncommitted) {
 		// What the learner is about to cut, or has lost, must not be counted as durable there.
 		c.ld.acked[l.voter] = l.base
@@ -86,6 +91,31 @@ func (c *Core) startSync(l *link) {
 		return
 	}
 	c.sendHistory(l, pl.replay)
+}
+
+// maySync reports whether one more learner may be brought up to date: observers wait for each other, so that many of them, who come back
+// together, leave the leader its time for those who vote. Source: quorum-protocol 6.5.
+func (c *Core) maySync(l *link, whole bool) bool {
+	limit := c.cfg.Limits.DiffSyncsMax
+	if whole {
+		limit = c.cfg.Limits.SnapSyncsMax
+	}
+	snaps, diffs := c.Syncing()
+	return !l.observer || limit == 0 || !whole && diffs < limit || whole && snaps < limit
+}
+
+// Syncing returns how many learners this leader is bringing up to date, by SNAP and otherwise: until they have acknowledged NEWLEADER.
+func (c *Core) Syncing() (snaps, diffs int) {
+	for _, l := range c.links {
+		switch {
+		case l.stage != linkStreaming && l.stage != linkSyncing:
+		case l.whole:
+			snaps++
+		default:
+			diffs++
+		}
+	}
+	return snaps, diffs
 }
 
 // Streamed tells the core of the leader that the whole state which was asked for by SNAP has been given to the link, and that it

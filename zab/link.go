@@ -29,6 +29,7 @@ type link struct {
 	observer bool
 	warren   bool
 	stage    linkStage
+	whole    bool       // it is brought up to date by SNAP; from linkStreaming on
 	accepted int64      // its acceptedEpoch
 	config   int64      // version of the configuration that it knows to be committed
 	position proto.Zxid // its last zxid, as ACKEPOCH said

@@ -18,6 +18,8 @@ type Output struct {
 	Dial []Dial
 	// Close names links to be closed when what was sent on them before has left. The core hears nothing more from them.
 	Close []LinkID
+	// Throttled names those of Close whose observers have to come again: see Limits.SnapSyncsMax.
+	Throttled []LinkID
 	// Synced holds the tokens of the Sync calls of this server itself that are answered: reads after them are up to date.
 	Synced []uint64
 	// Status is how things stand after the input.

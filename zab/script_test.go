@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -186,7 +187,7 @@ func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 // command is the language: one input each.
 func (s *script) command(name string, a args) {
 	switch name {
-	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0]
+	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1]
 		s.create(a)
 	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2]
 		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, State: State(a.int("state")), Round: a.int("round"), Version: 2,
@@ -282,6 +283,7 @@ func (s *script) create(a args) {
 	}
 	timing := Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 2, ResendMin: 4, ResendMax: 100, DialPause: 1, DialAttempts: 3}
 	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, CounterMax: counterMax}
+	limits.SnapSyncsMax, limits.DiffSyncsMax = int(a.int("snaps")), int(a.int("diffs"))
 	if a["counter"] != "" {
 		limits.CounterMax = uint32(a.int("counter"))
 	}
@@ -325,6 +327,10 @@ func (s *script) take() {
 		s.printf("dial %d as link %d", d.Peer, d.Link)
 	}
 	for _, l := range out.Close {
+		if slices.Contains(out.Throttled, l) {
+			s.printf("close link %d: too many are being brought up to date", l)
+			continue
+		}
 		s.printf("close link %d", l)
 	}
 	for _, token := range out.Synced {

@@ -2,28 +2,55 @@ package config
 
 import (
 	"reflect"
-	"slices"
 	"strings"
 )
 
-// inert are settings that are read and checked and that this version does not act on: what they tune is not there, or works without
-// them. Whoever sets one to something else than its default is told.
-var inert = []string{
-	"flushDelay", "maxWriteQueuePollTime", "maxBatchSize", "txnLogSizeLimitInKb", "serializeLastProcessedZxid.enabled", "closeSessionTxn.enabled",
-	"jute.maxbuffer.extrasize", "emulate353TTLNodes", "enableEagerACLCheck", "connection_throttle_local_session_weight",
-	"request_throttle_drop_stale", "request_stale_latency_check", "request_stale_connection_check", "request_throttler.shutdownTimeout",
-	"observerMasterPort", "observerMaster.sizeLimit", "observer.syncEnabled", "observer.reconnectDelayMs", "observer.election.DelayMs",
-	"quorumCnxnTimeoutMs", "tcpKeepAlive", "leader.nodelay", "follower.nodelay", "leader.maxTimeToWaitForEpoch", "leader.maxConcurrentSnapSyncs",
-	"leader.maxConcurrentDiffSyncs", "leader.ackLoggingFrequency", "leaderConnectDelayDuringRetryMs", "multiAddress.reachabilityCheckEnabled",
-	"multiAddress.reachabilityCheckTimeoutMs", "oraclePath", "admin.httpVersion", "metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds",
-	"kerberos.removeHostFromPrincipal", "kerberos.removeRealmFromPrincipal", "security.auth_to_local", "quorum.auth.kerberos.servicePrincipal",
+// inert are settings that are read and checked and that this version does not act on, by name, and why. Whoever sets one to something
+// else than its default is told.
+var inert = map[string]string{
+	"flushDelay":                               "txns share a sync because they come while the sync before is on its way",
+	"maxWriteQueuePollTime":                    "txns share a sync because they come while the sync before is on its way",
+	"maxBatchSize":                             "txns share a sync because they come while the sync before is on its way",
+	"txnLogSizeLimitInKb":                      "",
+	"serializeLastProcessedZxid.enabled":       "",
+	"closeSessionTxn.enabled":                  "",
+	"jute.maxbuffer.extrasize":                 "",
+	"emulate353TTLNodes":                       "data of 3.5.3 itself is to be converted there",
+	"enableEagerACLCheck":                      "",
+	"connection_throttle_local_session_weight": "",
+	"request_throttle_drop_stale":              "",
+	"request_stale_latency_check":              "",
+	"request_stale_connection_check":           "",
+	"request_throttler.shutdownTimeout":        "",
+	"observerMasterPort":                       "observers learn from the leader",
+	"observerMaster.sizeLimit":                 "observers learn from the leader",
+	"observer.syncEnabled":                     "",
+	"observer.reconnectDelayMs":                "",
+	"observer.election.DelayMs":                "",
+	"quorumCnxnTimeoutMs":                      "",
+	"tcpKeepAlive":                             "",
+	"leader.nodelay":                           "",
+	"follower.nodelay":                         "",
+	"leader.maxTimeToWaitForEpoch":             "",
+	"leader.ackLoggingFrequency":               "nothing is logged of an ACK",
+	"leaderConnectDelayDuringRetryMs":          "",
+	"multiAddress.reachabilityCheckEnabled":    "",
+	"multiAddress.reachabilityCheckTimeoutMs":  "",
+	"oraclePath":                               "two servers need both",
+	"admin.httpVersion":                        "clients choose between HTTP/1.1 and 1.0",
+	"kerberos.removeHostFromPrincipal":         "Kerberos is refused",
+	"kerberos.removeRealmFromPrincipal":        "Kerberos is refused",
+	"security.auth_to_local":                   "Kerberos is refused",
+	"quorum.auth.kerberos.servicePrincipal":    "Kerberos is refused",
+	"metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds": "summaries are of the whole life of the server",
 }
 
 // warnInert adds one warning about the inert settings that are not at their defaults.
 func (l *loader) warnInert() {
 	var without []string
 	for _, s := range l.c.settings() {
-		if value, given := l.c.values[s.name()]; given && slices.Contains(inert, s.name()) && changesDefault(s.name(), value) {
+		value, given := l.c.values[s.name()]
+		if _, ok := inert[s.name()]; ok && given && changesDefault(s.name(), value) {
 			without = append(without, s.name())
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -39,16 +38,17 @@ func TestEverySettingIsReadOrInert(t *testing.T) {
 		field := fieldOf(name, values[name])
 		leaf := field[strings.LastIndexByte(field, '.')+1:]
 		read := named[leaf]
+		_, without := inert[name]
 		switch {
 		case leaf == "CloseSessionTxn": // a record is called so, too
 			require.Contains(t, inert, name)
-		case slices.Contains(inert, name):
+		case without:
 			require.False(t, read, "%s is read: it is not inert any more", name)
 		default:
 			require.True(t, read, "nothing reads %s (%s): act on it, or list it as inert", name, field)
 		}
 	}
-	for _, name := range inert {
+	for name := range inert {
 		require.True(t, names[name], name)
 	}
 }

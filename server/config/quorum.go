@@ -77,11 +77,10 @@ type Quorum struct {
 	// MaxTimeToWaitForEpoch bounds the discovery phase of a leader; negative: InitLimit ticks. Key
 	// leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default -1ms.
 	MaxTimeToWaitForEpoch time.Duration
-	// MaxConcurrentSnapSyncs is the learners that get a SNAP at a time. Key leader.maxConcurrentSnapSyncs
-	// (maxConcurrentSnapSyncs); default 10.
+	// MaxConcurrentSnapSyncs is the learners that a leader brings up to date by SNAP at a time: an observer beyond that is sent
+	// away, and comes again. Key leader.maxConcurrentSnapSyncs (maxConcurrentSnapSyncs); default 10.
 	MaxConcurrentSnapSyncs int
-	// MaxConcurrentDiffSyncs is the learners that get a DIFF at a time. Key leader.maxConcurrentDiffSyncs
-	// (maxConcurrentDiffSyncs); default 100.
+	// MaxConcurrentDiffSyncs is the same by DIFF or TRUNC. Key leader.maxConcurrentDiffSyncs (maxConcurrentDiffSyncs); default 100.
 	MaxConcurrentDiffSyncs int
 	// AckLoggingFrequency is the txns between two measurements of a learner's ACK. Key leader.ackLoggingFrequency; default 1000.
 	AckLoggingFrequency int

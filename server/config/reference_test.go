@@ -99,6 +99,9 @@ func reference(t *testing.T) string {
 				meaning = "No effect: " + l.warnings[0].Text + "."
 			}
 			require.NotEmpty(t, meaning, s.name())
+			if why := inert[s.name()]; why != "" {
+				meaning += " Not acted on: " + why + "."
+			}
 			if others := s.keys[1:]; len(others) > 0 {
 				meaning += " Also written `" + strings.Join(others, "`, `") + "`."
 			}

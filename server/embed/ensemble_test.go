@@ -340,3 +340,21 @@ func TestBrokenDisk(t *testing.T) {
 		})
 	}
 }
+
+// Observers that come back together without their data are brought up to date one after the other, and those that were sent away come
+// again.
+func TestObserversWaitForEachOther(t *testing.T) {
+	e := Start(t, Options{Servers: 1, Observers: 4, Configure: func(_ int, c *config.Config) { c.MaxConcurrentSnapSyncs = 1 }})
+	create(t, dial(t, e, 1, wire.Options{}), "/n")
+	observers := e.IDs()[1:]
+	for _, id := range observers {
+		e.Kill(id)
+		require.NoError(t, e.Wipe(id))
+		e.Delay(1, id, 20*time.Millisecond) // so that they meet
+	}
+	for _, id := range observers {
+		require.NoError(t, e.Start(id))
+	}
+	require.NoError(t, e.WaitServing(within(t), observers...))
+	require.NoError(t, e.WaitEqual(within(t)))
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// ofThree is the configuration of a voter, and of two others whom it does not meet.
+func ofThree() *config.Config {
+	cfg := rigConfig()
+	for i := range cfg.Members {
+		m := &cfg.Members[i]
+		m.Addresses = []config.PeerAddress{{Host: "127.0.0.1", QuorumPort: 2*i + 1, ElectionPort: 2*i + 2}}
+		m.Client.Port, m.Secure.Port = config.PortUnset, config.PortUnset
+	}
+	return cfg
+}
+
+// settingsOf is what a member with the configuration gives to its core and to its peers.
+func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
+	t.Helper()
+	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
+	s.metrics = newMetrics(s)
+	require.NoError(t, s.recover())
+	defer s.release()
+	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
+	core, err := s.coreConfig()
+	require.NoError(t, err)
+	_, err = zab.New(core)
+	require.NoError(t, err)
+	s.members.Store(s.quorumWith(core.Ensemble))
+	between := s.peersConfig(&member{srv: s, id: core.ID, active: core.Ensemble})
+	_, err = peers.New(between)
+	require.NoError(t, err)
+	return core, between
+}
+
+func TestSyncLimits(t *testing.T) {
+	cfg := ofThree()
+	core, _ := settingsOf(t, cfg)
+	require.Equal(t, [2]int{10, 100}, [2]int{core.Limits.SnapSyncsMax, core.Limits.DiffSyncsMax})
+	cfg.MaxConcurrentSnapSyncs, cfg.MaxConcurrentDiffSyncs = 1, 2
+	core, _ = settingsOf(t, cfg)
+	require.Equal(t, [2]int{1, 2}, [2]int{core.Limits.SnapSyncsMax, core.Limits.DiffSyncsMax})
+}
