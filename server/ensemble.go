@@ -133,6 +133,7 @@ func (s *Server) peersConfig(m *member) peers.Config {
 		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry, Dial: s.dialPeer, Listen: s.listenPeer,
 		Security: s.peerSecurity(), Members: m.neighbours(), Strangers: q.ReconfigEnabled,
+		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
 	c.Timeouts.Connect = q.CnxTimeout
 	return c

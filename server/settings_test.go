@@ -42,6 +42,21 @@ func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 	return core, between
 }
 
+func TestPeerSettings(t *testing.T) {
+	cfg := ofThree()
+	_, between := settingsOf(t, cfg)
+	require.Equal(t, [3]bool{false, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	cfg.PeerTCPKeepAlive = false
+	_, between = settingsOf(t, cfg)
+	require.Equal(t, [3]bool{true, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	cfg.PeerTCPKeepAlive, cfg.LeaderNoDelay = true, false
+	_, between = settingsOf(t, cfg)
+	require.Equal(t, [3]bool{false, true, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	cfg.LeaderNoDelay, cfg.FollowerNoDelay = true, false
+	_, between = settingsOf(t, cfg)
+	require.Equal(t, [3]bool{false, false, true}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+}
+
 func TestSyncLimits(t *testing.T) {
 	cfg := ofThree()
 	core, _ := settingsOf(t, cfg)

@@ -157,6 +157,7 @@ func baseQuorum() Quorum {
 		CnxTimeout:                      5 * time.Second,
 		QuorumCnxnTimeout:               -time.Millisecond,
 		ElectionPortBindRetry:           3,
+		PeerTCPKeepAlive:                true,
 		MinNotificationInterval:         200 * time.Millisecond,
 		MaxNotificationInterval:         time.Minute,
 		MaxTimeToWaitForEpoch:           -time.Millisecond,

@@ -78,10 +78,10 @@ func selectors(t *testing.T) map[string]bool {
 }
 
 func TestInertSettingsAreTold(t *testing.T) {
-	_, warnings, err := parse("observerMasterPort=5\nleader.nodelay=true\nfollower.nodelay=false\nzookeeper.flushDelay=7\n")
+	_, warnings, err := parse("oraclePath=/o\nleader.ackLoggingFrequency=1000\nadmin.httpVersion=20\nzookeeper.emulate353TTLNodes=true\n")
 	require.NoError(t, err)
-	require.Equal(t, "settings that this version does not act on: flushDelay, observerMasterPort, follower.nodelay\n", warningText(warnings))
-	_, warnings, err = parse("leader.nodelay=true\nmaxBatchSize=1000\nadmin.httpVersion=11\nserializeLastProcessedZxid.enabled=TRUE\n")
+	require.Equal(t, "settings that this version does not act on: emulate353TTLNodes, oraclePath, admin.httpVersion\n", warningText(warnings))
+	_, warnings, err = parse("leader.ackLoggingFrequency=1000\nadmin.httpVersion=11\nemulate353TTLNodes=FALSE\n")
 	require.NoError(t, err)
 	require.Empty(t, warnings, "the defaults change nothing")
 }

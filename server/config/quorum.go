@@ -67,7 +67,8 @@ type Quorum struct {
 	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is for
 	// ever. Key electionPortBindRetry; default 3.
 	ElectionPortBindRetry int
-	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets. Key tcpKeepAlive; default false.
+	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets, so that the kernel finds peers that are gone without a word. Key
+	// tcpKeepAlive; default true, ZooKeeper's is false.
 	PeerTCPKeepAlive bool
 	// MinNotificationInterval is the first pause before notifications are sent again. Key
 	// fastleader.minNotificationInterval; default 200ms.
@@ -86,9 +87,9 @@ type Quorum struct {
 	AckLoggingFrequency int
 	// LeaderConnectDelay is the pause between two tries to reach the leader. Key leaderConnectDelayDuringRetryMs; default 100ms.
 	LeaderConnectDelay time.Duration
-	// LeaderNoDelay sets TCP_NODELAY on the leader's sockets. Key leader.nodelay; default true.
+	// LeaderNoDelay sets TCP_NODELAY on a leader's connections with its learners. Key leader.nodelay; default true.
 	LeaderNoDelay bool
-	// FollowerNoDelay sets TCP_NODELAY on a follower's sockets. Key follower.nodelay; default true.
+	// FollowerNoDelay sets TCP_NODELAY on a learner's connection with its leader. Key follower.nodelay; default true.
 	FollowerNoDelay bool
 	// ObserverReconnectDelay is the largest random pause of an observer before it reconnects. Key observer.reconnectDelayMs; default 0.
 	ObserverReconnectDelay time.Duration

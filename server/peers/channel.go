@@ -207,7 +207,7 @@ func (c *channel) awaitCall() {
 // this one is closed, and nil returned.
 func (c *channel) introduce() (net.Conn, error) {
 	p := c.e.p
-	nc, err := p.dialAny(p.ctx, c.where())
+	nc, err := p.dialAny(p.ctx, c.where(), false)
 	if err != nil {
 		return nil, err
 	}

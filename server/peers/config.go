@@ -43,6 +43,13 @@ type Config struct {
 	// BindAttempts is how often binding a port is tried; 0 is for ever. ZooKeeper: electionPortBindRetry.
 	BindAttempts int
 
+	// NoKeepAlive leaves it to the pings of the protocol alone to find peers that are gone without a word. ZooKeeper: tcpKeepAlive, which is
+	// off by default there.
+	NoKeepAlive bool
+	// NagleAccepted and NagleDialled let the kernel gather small packets on links: on those of learners, on that to the leader. ZooKeeper:
+	// leader.nodelay and follower.nodelay, if they are not "true".
+	NagleAccepted, NagleDialled bool
+
 	// Security is nothing unless it is set.
 	Security Security
 

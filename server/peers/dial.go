@@ -12,21 +12,36 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interva
 
 // tune sets the options of a connection between servers. What the other side does not acknowledge within Timeouts.Write ends the
 // connection, even if nobody writes more: without that, what was sent into a partition is repeated ever more seldom, and
-// arrives long after the partition has healed.
-func (p *Peers) tune(nc net.Conn) {
-	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		nc = over.NetConn()
-	}
-	if t, ok := nc.(*net.TCPConn); ok {
-		_ = t.SetKeepAliveConfig(keepAlive)
-		_ = t.SetNoDelay(true)
+// arrives long after the partition has healed. With gathers the kernel may hold back small packets for more.
+func (p *Peers) tune(nc net.Conn, gathers bool) {
+	if t := tcpOf(nc); t != nil {
+		if p.cfg.NoKeepAlive {
+			_ = t.SetKeepAlive(false) // package net has switched it on
+		} else {
+			_ = t.SetKeepAliveConfig(keepAlive)
+		}
+		_ = t.SetNoDelay(!gathers)
 		setUserTimeout(t, p.cfg.Timeouts.Write)
+	}
+}
+
+// tcpOf returns what carries a connection, or nil if that is no socket.
+func tcpOf(nc net.Conn) *net.TCPConn {
+	for {
+		switch c := nc.(type) {
+		case *net.TCPConn:
+			return c
+		case interface{ NetConn() net.Conn }:
+			nc = c.NetConn()
+		default:
+			return nil
+		}
 	}
 }
 
 // dialAny connects to one of the addresses of a server. The next one is tried when those before it have failed, or have not
 // answered for Timeouts.Stagger; the first connection that stands is taken.
-func (p *Peers) dialAny(ctx context.Context, addresses []string) (net.Conn, error) {
+func (p *Peers) dialAny(ctx context.Context, addresses []string, gathers bool) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.cfg.Timeouts.Connect)
 	defer cancel()
 	type result struct {
@@ -76,6 +91,6 @@ func (p *Peers) dialAny(ctx context.Context, addresses []string) (net.Conn, erro
 	if won == nil {
 		return nil, errors.Join(failures...)
 	}
-	p.tune(won)
+	p.tune(won, gathers)
 	return won, nil
 }

@@ -30,10 +30,11 @@ const acceptPause = 10 * time.Millisecond
 
 // port is one of the ports of this server.
 type port struct {
-	name  string // "election" or "learner"
-	lobby lobby
-	serve func(net.Conn) // a connection that somebody has opened, and that is in the lobby
-	mu    struct {
+	name    string // "election" or "learner"
+	lobby   lobby
+	serve   func(net.Conn) // a connection that somebody has opened, and that is in the lobby
+	gathers bool           // see tune
+	mu      struct {
 		sync.Mutex
 		bound map[string]*binding // by the address that it is, or is to be, bound at
 	}
@@ -162,7 +163,7 @@ func (p *Peers) accept(ln net.Listener, at *port) {
 		nc, err := ln.Accept()
 		switch {
 		case err == nil:
-			p.tune(nc)
+			p.tune(nc, at.gathers)
 			if !p.track(nc) {
 				return
 			}

@@ -58,7 +58,7 @@ func New(cfg Config) (*Peers, error) {
 		}
 	}
 	p.cfg, p.log = cfg, cfg.Log
-	p.learner = port{name: "learner", lobby: lobby{max: cfg.Limits.StrangersMax}, serve: p.admit}
+	p.learner = port{name: "learner", lobby: lobby{max: cfg.Limits.StrangersMax}, serve: p.admit, gathers: cfg.NagleAccepted}
 	p.mu.members = cfg.Members
 	p.mu.listeners = map[net.Listener]struct{}{}
 	p.mu.conns = map[net.Conn]struct{}{}

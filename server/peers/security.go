@@ -62,7 +62,7 @@ func (p *Peers) prove(nc net.Conn) error {
 
 // dialLearner connects to the learner port of a member and says who this server is.
 func (p *Peers) dialLearner(ctx context.Context, addresses []string) (net.Conn, error) {
-	nc, err := p.dialAny(ctx, addresses)
+	nc, err := p.dialAny(ctx, addresses, p.cfg.NagleDialled)
 	if err != nil {
 		return nil, err
 	}

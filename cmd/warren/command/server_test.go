@@ -111,13 +111,13 @@ func TestServerFromFile(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(file, []byte("dataDir="+dir+"\nclientPort=0\nclientPortAddress=127.0.0.1\n"+
-		"4lw.commands.whitelist=ruok\nfoo=1\nflushDelay=5\nemulate353TTLNodes=true\nadmin.serverPort=0\n"), 0o600))
+		"4lw.commands.whitelist=ruok\nfoo=1\nemulate353TTLNodes=true\noraclePath=/o\nadmin.serverPort=0\n"), 0o600))
 	r := startServer(t, file, "--log-format", "json", "--log-level", "warn")
 	require.Equal(t, "imok", word(t, r.addr, "ruok"))
 	require.Equal(t, 0, r.stop(t, syscall.SIGTERM))
 	log := r.log.String()
 	require.Contains(t, log, `"warning":"`+file+`:5: foo: key is not known and has no effect"`)
-	require.Contains(t, log, `"warning":"settings that this version does not act on: flushDelay, emulate353TTLNodes"`)
+	require.Contains(t, log, `"warning":"settings that this version does not act on: emulate353TTLNodes, oraclePath"`)
 	require.NotContains(t, log, `"level":"info"`)
 }
 
