@@ -125,7 +125,7 @@ func (c *Client) endSession(old *standing) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
 	defer cancel()
-	err := c.wait(ctx, cl, "")
+	_, err := c.wait(ctx, cl, "")
 	if err == nil {
 		cl.release()
 	}
@@ -194,7 +194,8 @@ func (c *Client) do(ctx context.Context, cl *call) error {
 	if err := c.send(ctx, cl); err != nil {
 		return err
 	}
-	return c.wait(ctx, cl, path)
+	_, err := c.wait(ctx, cl, path)
+	return err
 }
 
 func (c *Client) doHooked(ctx context.Context, cl *call) error {
@@ -203,18 +204,15 @@ func (c *Client) doHooked(ctx context.Context, cl *call) error {
 		ctx = c.cfg.hooks.Start(ctx, op, path)
 	}
 	began := time.Now()
-	err := c.send(ctx, cl)
-	if err == nil {
-		err = c.wait(ctx, cl, path)
+	r := OpResult{Op: op, Path: path}
+	if r.Err = c.send(ctx, cl); r.Err == nil {
+		r.Zxid, r.Err = c.wait(ctx, cl, path)
 	}
 	if c.cfg.hooks.End != nil {
-		r := OpResult{Op: op, Path: path, Took: time.Since(began), Err: err}
-		if err == nil {
-			r.Zxid = cl.zxid
-		}
+		r.Took = time.Since(began)
 		c.cfg.hooks.End(ctx, r)
 	}
-	return err
+	return r.Err
 }
 
 // send pushes a call on the connection, and waits for one, and for room on it, as long as ctx allows. After an error the call is gone.
@@ -257,22 +255,22 @@ func (c *Client) send(ctx context.Context, cl *call) error {
 }
 
 // wait waits for the reply of a call that was pushed. See do for who owns the call after it.
-func (c *Client) wait(ctx context.Context, cl *call, path string) error {
+func (c *Client) wait(ctx context.Context, cl *call, path string) (Zxid, error) {
 	op := cl.op
 	select {
 	case <-cl.done:
 	case <-ctx.Done():
 		if cl.state.CompareAndSwap(callWaiting, callAbandoned) {
-			return &Error{Op: op.String(), Path: path, MayHaveApplied: op.IsWrite(), Err: ctx.Err()}
+			return 0, &Error{Op: op.String(), Path: path, MayHaveApplied: op.IsWrite(), Err: ctx.Err()}
 		}
 		<-cl.done
 	}
 	if cl.err == nil {
-		return nil
+		return cl.zxid, nil
 	}
-	err := &Error{Op: op.String(), Path: path, MayHaveApplied: cl.mayHave, Err: cl.err}
+	zxid, err := cl.zxid, &Error{Op: op.String(), Path: path, MayHaveApplied: cl.mayHave, Err: cl.err}
 	cl.release()
-	return err
+	return zxid, err
 }
 
 // invalid makes the error of a request that is not sent.

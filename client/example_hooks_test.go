@@ -11,7 +11,7 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Span and Tracer stand for go.opentelemetry.io/otel/trace, whose calls are in the comments below.
+// Span and Tracer stand for a tracing library.
 type (
 	Span   struct{ name, path, status string }
 	Tracer struct{ ended []Span }
@@ -23,26 +23,23 @@ func (t *Tracer) Start(ctx context.Context, name, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{name: name, path: path})
 }
 
-// Hooks are all that tracing and metrics need, so that package client depends on neither OpenTelemetry nor Prometheus. This is the
-// whole adapter.
+// Hooks are all that tracing and metrics need, so that package client depends on no library for them. Package otelclient is the adapter for
+// OpenTelemetry; this is one for a tracer of one's own.
 func ExampleHooks() {
-	tracer := &Tracer{}               // otel.Tracer("zookeeper")
+	tracer := &Tracer{}
 	var operations, lost atomic.Int64 // counters of metrics
 	hooks := client.Hooks{
 		Start: func(ctx context.Context, op, path string) context.Context {
-			// ctx, _ = tracer.Start(ctx, "zookeeper "+op, trace.WithSpanKind(trace.SpanKindClient),
-			// 	trace.WithAttributes(semconv.DBSystemNameKey.String("zookeeper"), semconv.DBOperationName(op), semconv.DBCollectionName(path)))
 			return tracer.Start(ctx, "zookeeper "+op, path)
 		},
 		End: func(ctx context.Context, r client.OpResult) {
 			operations.Add(1)
-			// span := trace.SpanFromContext(ctx)
 			span, _ := ctx.Value(spanKey{}).(*Span)
 			span.status = "ok"
 			if r.Err != nil && !errors.Is(r.Err, client.ErrNoNode) {
-				span.status = r.Err.Error() // span.RecordError(r.Err); span.SetStatus(codes.Error, "")
+				span.status = r.Err.Error()
 			}
-			tracer.ended = append(tracer.ended, *span) // span.End()
+			tracer.ended = append(tracer.ended, *span)
 		},
 		State: func(s client.StateChange) {
 			if s.State == client.Expired {

@@ -103,6 +103,8 @@ func TestHooksAndLog(t *testing.T) {
 	require.ErrorIs(t, err, ErrBadVersion)
 	_, err = c.Set(ctx, "/a", nil, 0)
 	require.NoError(t, err)
+	_, err = c.Set(ctx, "/a", nil, 9)
+	require.ErrorIs(t, err, ErrBadVersion)
 	require.NoError(t, c.Close())
 	mu.Lock()
 	defer mu.Unlock()
@@ -113,7 +115,7 @@ func TestHooksAndLog(t *testing.T) {
 		require.Positive(t, r.Took)
 		require.Positive(t, r.Zxid)
 	}
-	require.Equal(t, []string{"create2", "getData", "setData", "setData"}, names)
+	require.Equal(t, []string{"create2", "getData", "setData", "setData", "setData"}, names)
 	require.Equal(t, len(ops), traced)
 	require.ErrorIs(t, ops[2].Err, ErrBadVersion)
 	require.Equal(t, []State{Connected, Closed}, seen)

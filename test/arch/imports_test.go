@@ -49,6 +49,9 @@ var layers = map[string]layer{
 	"client": {ours: []string{"proto"}, others: []string{"go.uber.org/zap"},
 		tests: []string{module + "/server"}, // a server in the test's own process
 		why:   "a program that uses the client must not carry a server"},
+	"client/otelclient": {ours: []string{"client", "proto"}, others: []string{"go.opentelemetry.io/otel"},
+		tests: []string{module + "/server/embed"},
+		why:   "only programs that trace with OpenTelemetry depend on it"},
 	"recipes": {ours: []string{"client", "proto"},
 		tests: []string{module + "/server", "go.uber.org/zap"}, // a server in the test's own process
 		why:   "recipes use the client API only, so that every one of them could be written outside"},

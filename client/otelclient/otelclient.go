@@ -1,0 +1,177 @@
+// Package otelclient traces and measures a client with OpenTelemetry.
+//
+//	hooks, err := otelclient.Hooks(otel.GetTracerProvider(), otel.GetMeterProvider())
+//	...
+//	c, err := client.Dial(ctx, servers, client.WithHooks(hooks))
+//
+// Every operation is a span of kind client, a child of the one in the caller's context, and a value of the histogram
+// db.client.operation.duration. Names follow OpenTelemetry's semantic conventions for databases where they have one:
+//
+//	db.system.name             zookeeper
+//	db.operation.name          name in the protocol, such as getData
+//	db.response.status_code    name of the server's answer, such as NoNode; missing if it did what it was asked
+//	error.type                 the same, or Canceled, DeadlineExceeded, Closed or Other; missing for what is an answer rather than a fault
+//	zookeeper.path             the znode; of spans only
+//	zookeeper.zxid             last txn that the server had applied; of spans only
+//
+// NoNode, NodeExists, BadVersion and NotEmpty are answers: they tell the state of the tree, and programs ask for them. The counters
+// zookeeper.client.session.changes (zookeeper.session.state) and zookeeper.client.watch.events (zookeeper.event.type) count what
+// comes unasked.
+//
+// The package is apart from package client so that only those programs depend on OpenTelemetry that use it. It has no state besides the
+// instruments of the providers that it is given, and its hooks may be used for several clients.
+package otelclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto"
+)
+
+// scope is the name of what is instrumented.
+const scope = "github.com/seed94657493/warren/client"
+
+// Names of attributes. Source: OpenTelemetry's semantic conventions for database client calls.
+const (
+	systemKey    = attribute.Key("db.system.name")
+	operationKey = attribute.Key("db.operation.name")
+	statusKey    = attribute.Key("db.response.status_code")
+	errorKey     = attribute.Key("error.type")
+	pathKey      = attribute.Key("zookeeper.path")
+	zxidKey      = attribute.Key("zookeeper.zxid")
+	stateKey     = attribute.Key("zookeeper.session.state")
+	eventKey     = attribute.Key("zookeeper.event.type")
+)
+
+var system = systemKey.String("zookeeper")
+
+// Hooks returns what client.WithHooks takes. A nil provider leaves its part out. It fails if the meter refuses an instrument.
+func Hooks(tracers trace.TracerProvider, meters metric.MeterProvider) (client.Hooks, error) {
+	var h client.Hooks
+	var tracer trace.Tracer
+	if tracers != nil {
+		tracer = tracers.Tracer(scope)
+		h.Start = func(ctx context.Context, op, path string) context.Context {
+			ctx, _ = tracer.Start(ctx, op, trace.WithSpanKind(trace.SpanKindClient),
+				trace.WithAttributes(system, operationKey.String(op), pathKey.String(path)))
+			return ctx
+		}
+	}
+	m, err := newMeters(meters)
+	if err != nil {
+		return client.Hooks{}, err
+	}
+	h.End = func(ctx context.Context, r client.OpResult) {
+		status, fault := judge(r.Err)
+		if tracer != nil {
+			endSpan(trace.SpanFromContext(ctx), r, status, fault)
+		}
+		if m != nil {
+			m.operation(ctx, r, status, fault)
+		}
+	}
+	if m != nil {
+		h.State, h.Event = m.state, m.event
+	}
+	return h, nil
+}
+
+func endSpan(span trace.Span, r client.OpResult, status, fault string) {
+	if span.IsRecording() {
+		span.SetAttributes(outcome(nil, status, fault)...)
+		if r.Zxid != 0 {
+			span.SetAttributes(zxidKey.Int64(int64(r.Zxid)))
+		}
+		if fault != "" {
+			span.SetStatus(codes.Error, r.Err.Error())
+		}
+	}
+	span.End()
+}
+
+// outcome appends what is known of an operation's end.
+func outcome(to []attribute.KeyValue, status, fault string) []attribute.KeyValue {
+	if status != "" {
+		to = append(to, statusKey.String(status))
+	}
+	if fault != "" {
+		to = append(to, errorKey.String(fault))
+	}
+	return to
+}
+
+// judge returns the name of the server's answer, and of the fault if that is one; both are few, as attributes of metrics must be.
+func judge(err error) (status, fault string) {
+	var code proto.ErrCode
+	switch {
+	case err == nil:
+		return "", ""
+	case errors.Is(err, context.Canceled):
+		return "", "Canceled"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", "DeadlineExceeded"
+	case errors.Is(err, client.ErrClosed):
+		return "", "Closed"
+	case errors.Is(err, client.ErrConnectionLoss): // the client's own: no server has answered
+		return "", client.ErrConnectionLoss.Name()
+	case !errors.As(err, &code):
+		return "", "Other"
+	}
+	switch code {
+	case client.ErrNoNode, client.ErrNodeExists, client.ErrBadVersion, client.ErrNotEmpty:
+		return code.Name(), ""
+	}
+	if !code.Known() {
+		return "Unknown", "Unknown"
+	}
+	return code.Name(), code.Name()
+}
+
+// meters are the instruments.
+type meters struct {
+	duration        metric.Float64Histogram
+	changes, events metric.Int64Counter
+}
+
+// newMeters returns nil for no provider.
+func newMeters(provider metric.MeterProvider) (*meters, error) {
+	if provider == nil {
+		return nil, nil
+	}
+	meter := provider.Meter(scope)
+	var m meters
+	var errs [3]error
+	m.duration, errs[0] = meter.Float64Histogram("db.client.operation.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time from the call to the answer."),
+		metric.WithExplicitBucketBoundaries(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10))
+	m.changes, errs[1] = meter.Int64Counter("zookeeper.client.session.changes", metric.WithUnit("{change}"),
+		metric.WithDescription("Changes of the session's state, by the state that it came to."))
+	m.events, errs[2] = meter.Int64Counter("zookeeper.client.watch.events", metric.WithUnit("{event}"),
+		metric.WithDescription("Watch events, whoever received them."))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("otelclient: %w", err)
+	}
+	return &m, nil
+}
+
+func (m *meters) operation(ctx context.Context, r client.OpResult, status, fault string) {
+	var room [4]attribute.KeyValue
+	room[0], room[1] = system, operationKey.String(r.Op)
+	m.duration.Record(ctx, r.Took.Seconds(), metric.WithAttributes(outcome(room[:2], status, fault)...))
+}
+
+func (m *meters) state(s client.StateChange) {
+	m.changes.Add(context.Background(), 1, metric.WithAttributes(stateKey.String(s.State.String())))
+}
+
+func (m *meters) event(e client.Event) {
+	m.events.Add(context.Background(), 1, metric.WithAttributes(eventKey.String(e.Type.String())))
+}
