@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -29,24 +29,9 @@ type filed struct {
 	*server.Server
 }
 
-// freePorts returns ports that nobody has, below those from which the kernel takes the ports of outgoing connections.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for tries := 0; len(ports) < n; tries++ {
-		require.Less(t, tries, 1000)
-		port := 10_000 + rand.IntN(22_000)
-		ln, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			require.NoError(t, ln.Close())
-			ports = append(ports, port)
-		}
-	}
-	return ports
-}
-
 func newFiled(t *testing.T, id int) *filed {
 	t.Helper()
-	ports := freePorts(t, 3)
+	ports := cluster.FreePorts(t, 3)
 	f := &filed{t: t, id: id, file: filepath.Join(t.TempDir(), "zoo.cfg"), quorum: [2]int{ports[0], ports[1]}, client: ports[2]}
 	t.Cleanup(f.stop)
 	return f
@@ -161,7 +146,7 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	_, err = old.Create("/old", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	was := b.client
-	b.client = freePorts(t, 1)[0]
+	b.client = cluster.FreePort(t)
 	reconfig(t, conn, b.line(), "")
 	for _, f := range []*filed{a, b, c} {
 		f.configured(a, b, c)
@@ -177,7 +162,7 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 		return err != nil
 	}, 20*time.Second, time.Millisecond, "the old port is closed")
 
-	b.quorum = [2]int(freePorts(t, 2))
+	b.quorum = [2]int(cluster.FreePorts(t, 2))
 	reconfig(t, conn, b.line(), "")
 	for _, f := range []*filed{a, b, c} {
 		f.configured(a, b, c)

@@ -261,10 +261,7 @@ func memoryDir(t *testing.T) string {
 }
 
 func freeAddr(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(cluster.FreePort(t)))
 }
 
 func port(addr string) string {

@@ -138,9 +138,20 @@ func (n *Node) writeFiles() error {
 	return nil
 }
 
-// freePort returns a loopback port that nobody listens on. It lies below the range from which the
-// kernel takes the ports of outgoing connections, so that it stays free while a server is down.
-func freePort(t testing.TB) int {
+// FreePorts returns n different ports as FreePort does.
+func FreePorts(t testing.TB, n int) []int {
+	t.Helper()
+	ports := map[int]bool{}
+	for len(ports) < n {
+		ports[FreePort(t)] = true
+	}
+	return slices.Collect(maps.Keys(ports))
+}
+
+// FreePort returns a loopback port that nobody listens on. It lies below the range from which the
+// kernel takes the ports of outgoing connections and of listeners that do not name one, so that it stays free until it is used, and
+// while a server is down.
+func FreePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
 		port := 10_000 + rand.IntN(22_000)

@@ -54,7 +54,7 @@ func New(t testing.TB, o Options) *Node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &Node{t: t, options: o, dir: dir, dataDir: o.Dir, port: freePort(t)}
+	n := &Node{t: t, options: o, dir: dir, dataDir: o.Dir, port: FreePort(t)}
 	if n.dataDir == "" {
 		n.dataDir = filepath.Join(dir, "data")
 	}
@@ -79,7 +79,7 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 		n := New(t, o[i])
 		n.id = i + 1
 		nodes = append(nodes, n)
-		members = append(members, member{i + 1, freePort(t), freePort(t), n.port, o[i].host(), o[i].Observer, o[i].Joiner})
+		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Observer, o[i].Joiner})
 	}
 	for _, n := range nodes {
 		n.members = members

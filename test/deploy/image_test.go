@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/command"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // The image has what ZooKeeper's official one has. Source: operations.md section 11.1.
@@ -56,7 +56,7 @@ func TestImageVariablesAreTheDefaults(t *testing.T) {
 func TestImageServes(t *testing.T) {
 	im := readImage(t)
 	root := t.TempDir()
-	ports := freePorts(t, 3)
+	ports := cluster.FreePorts(t, 3)
 	env := []string{asCommand + "=1", "ZOO_MY_ID=1", "WARREN_ADMIN_ENABLE_SERVER=false",
 		fmt.Sprintf("ZOO_SERVERS=server.1=127.0.0.1:%d:%d;127.0.0.1:%d", ports[0], ports[1], ports[2])}
 	for _, variable := range im.env {
@@ -126,18 +126,6 @@ func TestCompositionIsAnEnsemble(t *testing.T) {
 		}
 	}
 	require.Len(t, file.Volumes, len(mounted))
-}
-
-// freePorts returns ports that were free a moment ago.
-func freePorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer ln.Close()
-		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
 }
 
 // process is this program as the command words, the first of which is the name it is started under.

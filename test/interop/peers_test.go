@@ -6,7 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -158,10 +158,7 @@ func stage(t *testing.T, n int, observers ...int) ([]peers.Member, map[string]st
 	for id := 1; id <= n; id++ {
 		var ports [2]string
 		for i := range ports {
-			ln, err := net.Listen("tcp", "127.0.0.1:0")
-			require.NoError(t, err)
-			defer ln.Close()
-			_, ports[i], _ = net.SplitHostPort(ln.Addr().String())
+			ports[i] = strconv.Itoa(cluster.FreePort(t))
 		}
 		m := peers.Member{ID: proto.ServerID(id), Quorum: []string{"127.0.0.1:" + ports[0]}, Election: []string{"127.0.0.1:" + ports[1]}}
 		line := "127.0.0.1:" + ports[0] + ":" + ports[1]

@@ -75,7 +75,7 @@ func TestJavaClientByTLS(t *testing.T) {
 	}
 	for _, kind := range []string{"pem", "p12", "jks"} {
 		t.Run(kind, func(t *testing.T) {
-			secure := strconv.Itoa(freePort(t))
+			secure := strconv.Itoa(cluster.FreePort(t))
 			node := cluster.Start(t, cluster.Options{Settings: map[string]string{
 				"client.portUnification": "true", "secureClientPort": secure, "secureClientPortAddress": "127.0.0.1",
 				"ssl.keyStore.location": in("server." + kind), "ssl.keyStore.passwordPath": in("password"),
@@ -89,13 +89,6 @@ func TestJavaClientByTLS(t *testing.T) {
 			require.Contains(t, client(node.Addr(), "stranger.pem", "refused"), "OK refused")
 		})
 	}
-}
-
-func freePort(t *testing.T) int {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port
 }
 
 const serverJAAS = `Server {

@@ -12,16 +12,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // daemonConfig writes a zoo.cfg for a server on a free port.
 func daemonConfig(t *testing.T) (file, dir string, port int) {
 	t.Helper()
 	t.Setenv(asCommand, "1") // what start starts is this program
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	port = ln.Addr().(*net.TCPAddr).Port
-	require.NoError(t, ln.Close())
+	port = cluster.FreePort(t)
 	dir = t.TempDir()
 	file = filepath.Join(dir, "conf", "daemon-test.cfg")
 	require.NoError(t, os.Mkdir(filepath.Dir(file), 0o755))
