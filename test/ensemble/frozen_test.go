@@ -1,0 +1,56 @@
+package ensemble
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	warren "github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// TestFrozenLeaderExpiresNobody stops the leader for longer than all session timeouts, but not for so long that another is elected: nobody
+// could tell it that its clients live, so that its silence is not held against them.
+func TestFrozenLeaderExpiresNobody(t *testing.T) {
+	const timeout, frozen = 1500 * time.Millisecond, 5 * time.Second
+	c := &chaos{t: t, voters: 3, began: time.Now()}
+	c.seed(1)
+	settings := map[string]string{"tickTime": "500", "syncLimit": "40", "maxSessionTimeout": "60000"}
+	c.launch([]cluster.Options{{Settings: settings}, {Settings: settings}, {Settings: settings}})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	leader := c.leader()
+	type held struct {
+		*warren.Client
+		server  *cluster.Node
+		session warren.SessionID
+		path    string
+	}
+	var all []held
+	for _, node := range c.nodes {
+		for i := range 5 {
+			one, err := warren.Dial(ctx, node.Addr(), warren.WithSessionTimeout(timeout))
+			require.NoError(t, err)
+			defer one.Close()
+			h := held{Client: one, server: node, path: fmt.Sprintf("/held-%d-%d", node.ID(), i)}
+			h.session = one.State().SessionID
+			_, err = one.Create(ctx, h.path, nil, warren.Ephemeral)
+			require.NoError(t, err)
+			all = append(all, h)
+		}
+	}
+	leader.Pause()
+	time.Sleep(frozen)
+	leader.Resume()
+	for _, h := range all {
+		stat, exists, err := h.Exists(ctx, h.path)
+		require.NoError(t, err, "client of server %d, leader is %d", h.server.ID(), leader.ID())
+		require.True(t, exists, h.path)
+		require.Equal(t, h.session, warren.SessionID(stat.EphemeralOwner))
+		require.Equal(t, h.session, h.State().SessionID)
+	}
+	require.Equal(t, leader, c.leader(), "no other leader was elected, or this has shown nothing")
+}
