@@ -113,6 +113,12 @@ func barrier(z proto.Zxid) []byte {
 	return datatree.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: time.Now().UnixMilli()}, proto.OK)
 }
 
+// A leader is dialled as often as there is time for, but some times however long the pauses are. Source: quorum-protocol 1.5.
+const (
+	dialTime = time.Second
+	dialsMin = 5
+)
+
 // coreTiming is the configured times in ticks of the core.
 func (s *Server) coreTiming() zab.Timing {
 	q := &s.cfg.Quorum
@@ -122,6 +128,13 @@ func (s *Server) coreTiming() zab.Timing {
 	t.InitLimit, t.SyncLimit = max(q.InitLimit, 1), max(q.SyncLimit, 1)
 	t.ResendMin = ticks(q.MinNotificationInterval)
 	t.ResendMax = max(ticks(q.MaxNotificationInterval), t.ResendMin)
+	t.DialPause = ticks(q.LeaderConnectDelay)
+	t.DialAttempts = max(ticks(dialTime)/t.DialPause, dialsMin)
+	t.DialLimit = q.ConnectToLearnerMasterLimit
+	t.ObserverDialPause, t.ObserverLookPause = int(q.ObserverReconnectDelay/coreTick), int(q.ObserverElectionDelay/coreTick)
+	if q.MaxTimeToWaitForEpoch >= 0 {
+		t.EpochWait = ticks(q.MaxTimeToWaitForEpoch)
+	}
 	return t
 }
 
@@ -136,6 +149,9 @@ func (s *Server) peersConfig(m *member) peers.Config {
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
 	c.Timeouts.Connect = q.CnxTimeout
+	if q.QuorumCnxnTimeout > 0 {
+		c.Timeouts.Greeting = q.QuorumCnxnTimeout
+	}
 	return c
 }
 

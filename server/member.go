@@ -361,6 +361,9 @@ func (m *member) changed(st zab.Status) {
 	if st.Fatal != nil && old.Fatal == nil {
 		m.srv.fatal("agreement", st.Fatal)
 	}
+	if st.Deserted != old.Deserted {
+		m.srv.metrics.quorum.disloyal.Inc()
+	}
 	if st.Stopped && !old.Stopped {
 		m.srv.handedOver()
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -55,6 +56,28 @@ func TestPeerSettings(t *testing.T) {
 	cfg.LeaderNoDelay, cfg.FollowerNoDelay = true, false
 	_, between = settingsOf(t, cfg)
 	require.Equal(t, [3]bool{false, false, true}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+}
+
+func TestCoreTiming(t *testing.T) {
+	cfg := ofThree()
+	cfg.TickTime, cfg.InitLimit = 100*time.Millisecond, 7
+	core, _ := settingsOf(t, cfg)
+	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait, ResendMin: 20, ResendMax: 6000,
+		DialPause: 2, DialAttempts: 50, ObserverLookPause: 20}, core.Timing)
+	cfg.LeaderConnectDelay, cfg.ConnectToLearnerMasterLimit = 400*time.Millisecond, 3
+	cfg.ObserverReconnectDelay, cfg.ObserverElectionDelay, cfg.MaxTimeToWaitForEpoch = 300*time.Millisecond, 0, 0
+	core, _ = settingsOf(t, cfg)
+	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait, ResendMin: 20, ResendMax: 6000,
+		DialPause: 40, DialAttempts: 5, DialLimit: 3, ObserverDialPause: 30, EpochWait: 1}, core.Timing)
+}
+
+func TestGreetingTime(t *testing.T) {
+	cfg := ofThree()
+	_, between := settingsOf(t, cfg)
+	require.Equal(t, 5*cfg.TickTime, between.Timeouts.Greeting)
+	cfg.QuorumCnxnTimeout = 70 * time.Millisecond
+	_, between = settingsOf(t, cfg)
+	require.Equal(t, 70*time.Millisecond, between.Timeouts.Greeting)
 }
 
 func TestSyncLimits(t *testing.T) {

@@ -56,6 +56,15 @@ type Timing struct {
 	ResendMax    int // up to this many; ZooKeeper's is 60 s
 	DialPause    int // ticks between attempts to connect to the leader
 	DialAttempts int
+	DialLimit    int // in units of TickTime, for all attempts; 0 is InitLimit. ZooKeeper: connectToLearnerMasterLimit
+
+	// Ticks that an observer lets pass at most before it connects to a leader, and, when it has lost that, before it looks for one again:
+	// each time another part of it, so that many observers do not come at once. 0 is none. Source: quorum-protocol 1.1, 12.1.
+	ObserverDialPause, ObserverLookPause int
+
+	// EpochWait is how many ticks a leader waits for a quorum of FOLLOWERINFO although a voter that has elected it looks for a leader
+	// again; 0 is as long as otherwise. Source: quorum-protocol 5.3.
+	EpochWait int
 }
 
 // DefaultTiming is ZooKeeper's default for a tick of 10 ms: tickTime 2 s, initLimit 10, syncLimit 5. FinalizeWait is shorter than
@@ -99,6 +108,8 @@ func (c *Config) validate() error {
 	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 || t.ResendMax < t.ResendMin ||
 		t.DialPause < 1 || t.DialAttempts < 1:
 		return fmt.Errorf("zab: Timing %+v: TickTime is at least 2, the others 1, ResendMax at least ResendMin", t)
+	case t.DialLimit < 0 || t.ObserverDialPause < 0 || t.ObserverLookPause < 0 || t.EpochWait < 0:
+		return fmt.Errorf("zab: Timing %+v: DialLimit, the pauses of observers and EpochWait are at least 0", t)
 	case l.SnapSyncsMax < 0 || l.DiffSyncsMax < 0:
 		return fmt.Errorf("zab: Limits %+v: SnapSyncsMax and DiffSyncsMax are at least 0", l)
 	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.CounterMax < 2:

@@ -9,6 +9,7 @@ import (
 // election is the state of fast leader election. Source: quorum-protocol 3.
 type election struct {
 	running  bool    // false while earlier writes are not durable yet: until then there is nothing true to say
+	pause    int     // ticks until an observer looks for a leader
 	own      Vote    // what this server stands for
 	proposal Vote    // what it votes for
 	recv     []entry // by voter: votes of this round
@@ -73,6 +74,7 @@ func (c *Core) becomeLooking(reason string) { c.lookFor(-1, reason) }
 
 // lookFor is becomeLooking, but if designated is a server it leads next without an election.
 func (c *Core) lookFor(designated proto.ServerID, reason string) {
+	observed := c.role == Observing
 	c.shutdown()
 	c.enter(Looking, Election)
 	c.status.Reason = reason
@@ -83,15 +85,21 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	}
 	n := len(c.voters.ids)
 	c.el = election{recv: make([]entry, n), out: make([]entry, n), designated: designated}
-	if len(c.flight) == 0 && len(c.writes.jobs) == 0 || c.weak(VoteBeforeDrain) {
+	if observed && designated < 0 {
+		c.el.pause = c.part(c.cfg.Timing.ObserverLookPause)
+	}
+	if c.written() || c.weak(VoteBeforeDrain) {
 		c.drained()
 	}
 }
 
+// written reports whether all that was written is durable.
+func (c *Core) written() bool { return len(c.flight) == 0 && len(c.writes.jobs) == 0 }
+
 // drained begins the election: the log is what it will be. Source: quorum-protocol 10.4, B7.
 func (c *Core) drained() {
 	e := &c.el
-	if e.running || c.status.Stopped {
+	if e.running || c.status.Stopped || e.pause > 0 {
 		return
 	}
 	e.running = true
@@ -136,6 +144,12 @@ func (c *Core) stepLooking(*Message) {}
 func (c *Core) tickLooking() {
 	e := &c.el
 	c.tickLinks()
+	if e.pause > 0 {
+		if e.pause--; e.pause == 0 && c.written() {
+			c.drained()
+		}
+		return
+	}
 	if !e.running {
 		return
 	}
@@ -214,10 +228,13 @@ func (c *Core) notified(m *Message) {
 		return
 	}
 	if c.role != Looking {
-		if m.State == Looking {
-			c.send(c.notification(m.From))
+		if m.State != Looking {
+			return
 		}
-		return
+		if !c.deserted(i) {
+			c.send(c.notification(m.From))
+			return
+		}
 	}
 	if !c.el.running {
 		c.stash(m)
@@ -377,9 +394,10 @@ func (c *Core) elected(v Vote, round int64) {
 	if c.el.designated >= 0 {
 		limit = c.cfg.Timing.TickTime // the others follow at once, or not at all
 	}
+	electors := backers(c.el.recv, &entry{state: Looking, vote: v, round: round})
 	c.el = election{}
 	if v.Leader == c.cfg.ID {
-		c.becomeLeading(limit)
+		c.becomeLeading(limit, electors)
 		return
 	}
 	c.becomeLearner(v.Leader)

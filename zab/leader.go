@@ -21,6 +21,7 @@ const (
 type leader struct {
 	stage      leaderStage
 	epoch      int64
+	electors   voterSet // voters that this server was elected by
 	connecting voterSet // voters that have said their acceptedEpoch
 	electing   voterSet // voters that have promised the epoch
 	synced     voterSet // voters that have acknowledged NEWLEADER
@@ -45,11 +46,11 @@ type leader struct {
 }
 
 // becomeLeading begins discovery. All that this server has, committed or not, is the history that it will lead with.
-func (c *Core) becomeLeading(limit int) {
+func (c *Core) becomeLeading(limit int, electors voterSet) {
 	c.enter(Leading, Discovery)
 	c.status.Leader = c.cfg.ID
 	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
-	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID)}
+	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID), electors: electors}
 	if c.raiseEpoch(c.epochs.Accepted) {
 		c.ld.connecting = c.ld.connecting.with(c.self)
 		for _, l := range append([]*link(nil), c.links...) {
@@ -67,6 +68,18 @@ func (c *Core) becomeLeading(limit int) {
 
 // stepDown gives the leadership up.
 func (c *Core) stepDown(format string, args ...any) { c.becomeLooking(describe(format, args...)) }
+
+// deserted ends this server's leading if no quorum comes, and a voter who has elected it looks for a leader again: there may not be enough
+// who still wait for this server, so the sooner it looks itself, the better. Source: quorum-protocol 5.3.
+func (c *Core) deserted(voter int) bool {
+	ld, wait := &c.ld, c.cfg.Timing.EpochWait
+	if c.role != Leading || ld.stage != leaderCollecting || wait == 0 || c.now-ld.since <= int64(wait) || !ld.electors.has(voter) {
+		return false
+	}
+	c.status.Deserted++
+	c.stepDown("voter %d, who has elected this server, looks for a leader again", c.voters.ids[voter])
+	return true
+}
 
 // raiseEpoch makes the epoch larger than one that somebody has accepted.
 func (c *Core) raiseEpoch(accepted int64) bool {

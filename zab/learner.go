@@ -48,7 +48,19 @@ func (c *Core) becomeLearner(leader proto.ServerID) {
 	c.status.Leader = leader
 	c.step, c.tick, c.settle = c.stepLearner, c.tickLearner, c.settleLearner
 	c.ln = learner{leader: leader, heard: c.now}
+	if pause := c.part(c.cfg.Timing.ObserverDialPause); role == Observing && pause > 0 {
+		c.ln.pause, c.ln.heard = pause, c.now+int64(pause)
+		return
+	}
 	c.dial()
+}
+
+// part draws a part of some ticks.
+func (c *Core) part(ticks int) int {
+	if ticks == 0 {
+		return 0
+	}
+	return c.cfg.Rand.IntN(ticks + 1)
 }
 
 func (c *Core) dial() {
@@ -102,7 +114,10 @@ func (c *Core) tickLearner() {
 		}
 	}
 	limit := t.InitLimit * t.TickTime
-	if ln.stage >= lnAdopted {
+	switch {
+	case ln.stage <= lnDialing && t.DialLimit > 0:
+		limit = t.DialLimit * t.TickTime
+	case ln.stage >= lnAdopted:
 		limit = t.SyncLimit * t.TickTime
 	}
 	if c.now-ln.heard > int64(limit) {

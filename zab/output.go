@@ -94,6 +94,8 @@ type Status struct {
 	Stopped bool           // handed over; the server takes part in nothing any more
 	Fatal   error          // not nil: the process must stop; nothing was promised that does not hold
 	Reason  string         // why the last role ended
+
+	Deserted int // times that leading ended because a voter who had elected this server looked for a leader again: see Timing.EpochWait
 }
 
 // Epochs are the two numbers a server keeps for ever. Current <= Accepted. Source: quorum-protocol 1.3.

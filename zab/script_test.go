@@ -188,6 +188,7 @@ func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 func (s *script) command(name string, a args) {
 	switch name {
 	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1]
+		// [diallimit=1] [dialpause=5] [lookpause=5] [epochwait=5]
 		s.create(a)
 	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2]
 		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, State: State(a.int("state")), Round: a.int("round"), Version: 2,
@@ -282,6 +283,8 @@ func (s *script) create(a args) {
 		last = window[len(window)-1].Zxid
 	}
 	timing := Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 2, ResendMin: 4, ResendMax: 100, DialPause: 1, DialAttempts: 3}
+	timing.DialLimit, timing.ObserverDialPause, timing.ObserverLookPause = int(a.int("diallimit")), int(a.int("dialpause")), int(a.int("lookpause"))
+	timing.EpochWait = int(a.int("epochwait"))
 	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, CounterMax: counterMax}
 	limits.SnapSyncsMax, limits.DiffSyncsMax = int(a.int("snaps")), int(a.int("diffs"))
 	if a["counter"] != "" {

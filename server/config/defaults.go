@@ -164,7 +164,7 @@ func baseQuorum() Quorum {
 		MaxConcurrentSnapSyncs:          10,
 		MaxConcurrentDiffSyncs:          100,
 		AckLoggingFrequency:             1000,
-		LeaderConnectDelay:              100 * time.Millisecond,
+		LeaderConnectDelay:              20 * time.Millisecond,
 		LeaderNoDelay:                   true,
 		FollowerNoDelay:                 true,
 		ObserverElectionDelay:           200 * time.Millisecond,

@@ -61,8 +61,8 @@ type Quorum struct {
 	LeaderServes bool
 	// CnxTimeout is the time to open an election connection. Key cnxTimeout, in seconds; default 5s.
 	CnxTimeout time.Duration
-	// QuorumCnxnTimeout is the read timeout of election connections; negative: SyncLimit ticks. Key quorumCnxnTimeoutMs;
-	// default -1ms.
+	// QuorumCnxnTimeout is how long the handshake of an election connection may take, TLS and SASL included; 0 and negative: SyncLimit
+	// ticks. Key quorumCnxnTimeoutMs; default -1ms.
 	QuorumCnxnTimeout time.Duration
 	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is for
 	// ever. Key electionPortBindRetry; default 3.
@@ -75,8 +75,8 @@ type Quorum struct {
 	MinNotificationInterval time.Duration
 	// MaxNotificationInterval is the longest such pause. Key fastleader.maxNotificationInterval; default 60s.
 	MaxNotificationInterval time.Duration
-	// MaxTimeToWaitForEpoch bounds the discovery phase of a leader; negative: InitLimit ticks. Key
-	// leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default -1ms.
+	// MaxTimeToWaitForEpoch is how long a leader that no quorum has come to yet goes on although a voter that has elected it looks for
+	// a leader again; negative: InitLimit ticks. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default -1ms.
 	MaxTimeToWaitForEpoch time.Duration
 	// MaxConcurrentSnapSyncs is the learners that a leader brings up to date by SNAP at a time: an observer beyond that is sent
 	// away, and comes again. Key leader.maxConcurrentSnapSyncs (maxConcurrentSnapSyncs); default 10.
@@ -85,15 +85,18 @@ type Quorum struct {
 	MaxConcurrentDiffSyncs int
 	// AckLoggingFrequency is the txns between two measurements of a learner's ACK. Key leader.ackLoggingFrequency; default 1000.
 	AckLoggingFrequency int
-	// LeaderConnectDelay is the pause between two tries to reach the leader. Key leaderConnectDelayDuringRetryMs; default 100ms.
+	// LeaderConnectDelay is the pause between two tries to reach the leader, of which there are at least 5. Key
+	// leaderConnectDelayDuringRetryMs; default 20ms, ZooKeeper's is 100ms.
 	LeaderConnectDelay time.Duration
 	// LeaderNoDelay sets TCP_NODELAY on a leader's connections with its learners. Key leader.nodelay; default true.
 	LeaderNoDelay bool
 	// FollowerNoDelay sets TCP_NODELAY on a learner's connection with its leader. Key follower.nodelay; default true.
 	FollowerNoDelay bool
-	// ObserverReconnectDelay is the largest random pause of an observer before it reconnects. Key observer.reconnectDelayMs; default 0.
+	// ObserverReconnectDelay is the longest random pause of an observer before it connects to a leader. Key observer.reconnectDelayMs;
+	// default 0.
 	ObserverReconnectDelay time.Duration
-	// ObserverElectionDelay is the pause of an observer before it looks for a leader. Key observer.election.DelayMs; default 200ms.
+	// ObserverElectionDelay is the longest random pause of an observer that has lost its leader before it looks for one. Key
+	// observer.election.DelayMs; default 200ms.
 	ObserverElectionDelay time.Duration
 	// MultiAddressEnabled permits several addresses a member. Key multiAddress.enabled; default false.
 	MultiAddressEnabled bool

@@ -120,6 +120,7 @@ func (o *Options) config(id int, clients map[int]int) *config.Config {
 		c.ServerID = int64(id)
 		c.InitLimit, c.SyncLimit, c.ConnectToLearnerMasterLimit = initLimit, syncLimit, initLimit
 		c.MinNotificationInterval, c.MaxNotificationInterval = notificationMin, notificationMax
+		c.ObserverElectionDelay = notificationMin
 		c.StandaloneEnabled = false
 		for n := 1; n <= o.all(); n++ {
 			if o.founder(n) || n == id {
