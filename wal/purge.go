@@ -1,7 +1,9 @@
 package wal
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -10,7 +12,7 @@ import (
 // Purge removes the files that a snapshot at oldest, the oldest one kept, does not need: all before
 // the last one that begins at oldest or before. It keeps what an open Iterator has still to read. It
 // returns the names removed, oldest first, also with an error. Any goroutine may call it. Source:
-// storage section 9.
+// storage section 9. A file that cannot be removed is tried again by the next Purge.
 func (l *Log) Purge(oldest proto.Zxid) (removed []string, err error) {
 	l.mu.Lock()
 	n := needed(l.mu.segments, oldest)
@@ -20,8 +22,11 @@ func (l *Log) Purge(oldest proto.Zxid) (removed []string, err error) {
 	gone := slices.Clone(l.mu.segments[:n])
 	l.mu.segments = slices.Delete(l.mu.segments, 0, n)
 	l.mu.Unlock()
-	for _, s := range gone {
-		if err := l.o.FS.Remove(l.o.path(s.name)); err != nil {
+	for i, s := range gone {
+		if err := l.o.FS.Remove(l.o.path(s.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			l.mu.Lock()
+			l.mu.segments = slices.Insert(l.mu.segments, 0, gone[i:]...) // the oldest: others are only added behind
+			l.mu.Unlock()
 			return removed, fmt.Errorf("wal: purge: %w", err)
 		}
 		removed = append(removed, s.name)

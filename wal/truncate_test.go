@@ -1,11 +1,14 @@
 package wal
 
 import (
+	"errors"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // rolled returns a log of the files log.1 (1 to 3), log.4 (4 to 6) and log.7 (7 to 9).
@@ -113,6 +116,25 @@ func TestPurge(t *testing.T) {
 	require.NoError(t, l.Close())
 	_, zxids := openAndClose(t, m, 0x390)
 	require.Equal(t, span(0x390, 0x391), zxids)
+}
+
+// A file that cannot be removed stays known, and goes when it can; one that somebody else has removed is no reason to stop.
+func TestPurgeTriesAgain(t *testing.T) {
+	m := newMem(t)
+	l := rolled(t, Options{FS: m, Dir: dir})
+	all := names(t, m)
+	require.Len(t, all, 3)
+	refused := errors.New("read-only")
+	m.FailNth(vfs.OpRemove, 1, refused)
+	removed, err := l.Purge(1 << 40)
+	require.ErrorIs(t, err, refused)
+	require.Equal(t, all[:1], removed)
+	require.NoError(t, m.Remove(filepath.Join(dir, all[1])))
+	removed, err = l.Purge(1 << 40)
+	require.NoError(t, err)
+	require.Equal(t, all[1:len(all)-1], removed)
+	require.Equal(t, all[len(all)-1:], names(t, m))
+	require.NoError(t, l.Close())
 }
 
 func TestPurgeLeavesOtherFiles(t *testing.T) {
