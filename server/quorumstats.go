@@ -24,7 +24,8 @@ type quorumStats struct {
 	electionTime, followerSyncTime, observerSyncTime *summary
 	// From the loss of the leader to the next broadcast phase, on every server and on the one that leads then.
 	unavailableTime, leaderUnavailableTime *summary
-	inflightDiffs, inflightSnaps           *summary // learners that are brought up to date, at the begin and end of each
+	inflightDiffs, inflightSnaps           *summary // learners that are brought up to date by the log or by a SNAP, at the begin and end of each
+	diffsNow, snapsNow                     atomic.Int64
 
 	// From the time in a txn's header, which is the leader's, to the moment named.
 	quorumAck     *summary // a quorum has acknowledged it; at the leader
@@ -59,6 +60,12 @@ type quorumRole struct {
 
 	// Ensemble is what the admin commands say; nil without a quorum.
 	Ensemble *admin.Ensemble
+}
+
+// underWay notes in all that one more is under way, of now; what it returns notes the end.
+func (q *quorumStats) underWay(now *atomic.Int64, all *summary) (end func()) {
+	all.observe(now.Add(1))
+	return func() { all.observe(now.Add(-1)) }
 }
 
 func newQuorumStats(c *catalog) *quorumStats {

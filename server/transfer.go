@@ -141,6 +141,7 @@ func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	m.applier.do(func() { close(settled) })
 	l.SendSnapshot(zxid, func(w io.Writer) error {
 		began := time.Now()
+		defer s.metrics.quorum.underWay(&s.metrics.quorum.snapsNow, s.metrics.quorum.inflightSnaps)()
 		select {
 		case <-settled:
 		case <-s.stopping:
@@ -189,6 +190,7 @@ func (m *member) replay(l *peers.Link, after, upTo proto.Zxid) {
 	s := m.srv
 	l.Stream(func(w io.Writer) error {
 		began := time.Now()
+		defer s.metrics.quorum.underWay(&s.metrics.quorum.diffsNow, s.metrics.quorum.inflightDiffs)()
 		it, err := s.wal.Records(after + 1)
 		if err != nil {
 			return err
