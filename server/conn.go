@@ -154,7 +154,7 @@ func (c *conn) process() bool {
 		c.account()
 		c.flush()
 		if err != nil {
-			c.srv.log.Debug("closing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
+			c.srv.log.Warn("closing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
 			return false
 		}
 		if !more {

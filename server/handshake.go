@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -18,6 +19,10 @@ var (
 	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
 	errDiskFull    = errors.New("disk is full: no session can be created")
 )
+
+// faultsOfClients are the reasons of a refusal that do not pass by themselves, or of which an operator should hear. Others come in
+// numbers when all clients of a server try to come back.
+var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errFrameLength}
 
 // handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that
 // begins or resumes a session. It returns false if the connection is over. Source:
@@ -40,7 +45,11 @@ func (c *conn) handshake() bool {
 	if err != nil {
 		c.srv.metrics.refused(err)
 		if !errors.Is(err, io.EOF) {
-			c.srv.log.Debug("refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
+			level := zap.DebugLevel
+			if slices.Contains(faultsOfClients, err) {
+				level = zap.WarnLevel
+			}
+			c.srv.log.Log(level, "refusing connection", zap.Stringer("client_addr", c.remote), zap.Error(err))
 		}
 		return false
 	}

@@ -67,13 +67,24 @@ func (c *conn) afterHandshake(serve func()) func() {
 		if err := c.negotiate(); err != nil {
 			if !errors.Is(err, io.EOF) {
 				c.srv.metrics.tlsFailed.Inc()
-				c.srv.log.Debug("TLS handshake failed", zap.Stringer("client_addr", c.remote), zap.Error(err))
+				level := zap.WarnLevel
+				if wentAway(err) {
+					level = zap.DebugLevel
+				}
+				c.srv.log.Log(level, "TLS handshake failed", zap.Stringer("client_addr", c.remote), zap.Error(err))
 			}
 			c.cleanup()
 			return
 		}
 		serve()
 	}
+}
+
+// wentAway reports whether a handshake failed because the client left or fell silent, as who looks whether a port is open does. An
+// alert of the client, which does not trust this server for example, is something else.
+func wentAway(err error) bool {
+	var op *net.OpError
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) && (op.Op == "read" || op.Op == "write")
 }
 
 // negotiate finds out whether the client speaks TLS and lets it prove who it is.

@@ -121,8 +121,11 @@ func (l *Link) serve(in *input) {
 	l.mu.Unlock()
 	<-l.done
 	level := zap.DebugLevel
-	if errors.Is(reason, ErrPacket) || errors.Is(reason, ErrSlow) {
+	switch {
+	case errors.Is(reason, ErrPacket) || errors.Is(reason, ErrSlow):
 		level = zap.WarnLevel
+	case !l.Dialled:
+		level = zap.InfoLevel // a leader has lost a learner
 	}
 	l.p.log.Log(level, "link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)), zap.Error(reason))
 	l.p.forget(l)
