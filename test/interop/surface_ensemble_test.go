@@ -5,6 +5,8 @@ package interop
 import (
 	"fmt"
 	"net"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,13 +24,8 @@ func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 	var options []cluster.Options
 	var all []*operated
 	for i := range 4 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		addr := ln.Addr().String()
-		_, port, err := net.SplitHostPort(addr)
-		require.NoError(t, err)
-		require.NoError(t, ln.Close())
-		all = append(all, &operated{admin: addr})
+		port := strconv.Itoa(cluster.FreePort(t))
+		all = append(all, &operated{admin: net.JoinHostPort("127.0.0.1", port)})
 		options = append(options, cluster.Options{Kind: kind, Observer: i == 3, Settings: map[string]string{
 			"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port}})
 	}
@@ -58,6 +55,9 @@ func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 	return append(append([]*operated{leader}, followers...), observer)
 }
 
+// zxidLine is the line of srvr with the last txn that a server has applied.
+var zxidLine = regexp.MustCompile(`(?m)^Zxid: 0x[0-9a-f]+$`)
+
 // TestEnsembleSurface compares what a leader, a follower, an observer, and a server without a quorum say.
 func TestEnsembleSurface(t *testing.T) {
 	f := newFacts(t)
@@ -74,6 +74,11 @@ func TestEnsembleSurface(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.NoError(t, c.Sync("/"))
+		at := zxidLine.FindString(all[1].word(t, "srvr"))
+		require.NotEmpty(t, at)
+		for _, o := range all {
+			require.Eventually(t, func() bool { return zxidLine.FindString(o.word(t, "srvr")) == at }, 20*time.Second, 10*time.Millisecond)
+		}
 		for role, o := range map[string]*operated{"leader": all[0], "follower": all[1], "observer": all[3]} {
 			f.member(side, role+" ", o)
 		}

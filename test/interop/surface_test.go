@@ -32,12 +32,8 @@ type operated struct {
 // operate starts a server and gives it a state of which every command has something to say.
 func operate(t *testing.T, kind cluster.Kind, settings map[string]string) *operated {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	o := &operated{admin: ln.Addr().String()}
-	_, port, err := net.SplitHostPort(o.admin)
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
+	port := strconv.Itoa(cluster.FreePort(t))
+	o := &operated{admin: net.JoinHostPort("127.0.0.1", port)}
 	all := map[string]string{"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port}
 	for k, v := range settings {
 		all[k] = v
