@@ -36,7 +36,7 @@ type rig struct {
 	crashes   int
 }
 
-// epochStore calls cut before and after each change of the epochs.
+// epochStore calls cut before and after each change of what is promised.
 type epochStore struct {
 	meta.Store
 	cut func(string)
@@ -52,6 +52,12 @@ func (e *epochStore) SetCurrent(epoch int64) error {
 	e.cut("before currentEpoch")
 	defer e.cut("after currentEpoch")
 	return e.Store.SetCurrent(epoch)
+}
+
+func (e *epochStore) SetBlank(blank bool) error {
+	e.cut("before the mark of a blank server")
+	defer e.cut("after the mark of a blank server")
+	return e.Store.SetBlank(blank)
 }
 
 func rigConfig() *config.Config {
@@ -102,8 +108,10 @@ func newRig(t testing.TB, seed uint64) *rig {
 func (r *rig) start() {
 	r.fs.Hook(nil)
 	r.meta.Crash()
-	s, cfg, err := recovered(r.fs, &epochStore{r.meta, r.cut})
+	store := &epochStore{r.meta, func(string) {}}
+	s, cfg, err := recovered(r.fs, store)
 	require.NoError(r.t, err)
+	store.cut = r.cut
 	r.srv, r.m = s, s.member
 	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, "a restart")
 	r.fs.Hook(func(op vfs.Op) error {
@@ -198,6 +206,7 @@ func cloneEpochs(t testing.TB, m *meta.Mem) *meta.Mem {
 	c := meta.NewMem(1)
 	require.NoError(t, c.SetAccepted(m.Epochs().Accepted))
 	require.NoError(t, c.SetCurrent(m.Epochs().Current))
+	require.NoError(t, c.SetBlank(m.Blank()))
 	for _, s := range m.Snapshots() {
 		require.NoError(t, c.PutSnapshot(s.Name, s.Zxid, s.Size, s.Checksum))
 	}
@@ -217,10 +226,10 @@ type found struct {
 func (r *rig) requireFound(f found, when string) {
 	var legal []found
 	add := func(p promised) {
-		if !p.exists { // whatever is there must not count
+		if !p.exists { // whatever is there is removed
 			p.history, p.current = nil, 0
 		}
-		legal = append(legal, found{p.last(), r.digest(p.history), zab.Epochs{Accepted: p.accepted, Current: p.current}, !p.exists})
+		legal = append(legal, found{p.last(), r.digest(p.history), zab.Epochs{Accepted: p.accepted, Current: p.current}, !p.counts})
 	}
 	d := r.durable
 	add(d)

@@ -27,7 +27,8 @@ var (
 type promised struct {
 	history           []zab.Txn
 	accepted, current int64
-	exists            bool // the database was there: this server may vote
+	exists            bool // the database was there
+	counts            bool // and the server is not blank: it may vote
 }
 
 func (p *promised) last() proto.Zxid {
@@ -54,7 +55,7 @@ func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(pro
 	if p.Truncate {
 		kept := historyUpTo(d.history, p.Last)
 		for n := len(kept); n < len(d.history); n++ {
-			yield(promised{d.history[:n:n], d.accepted, d.current, d.exists})
+			yield(promised{d.history[:n:n], d.accepted, d.current, d.exists, d.counts})
 		}
 		d.history = kept
 		yield(d)
@@ -62,7 +63,7 @@ func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(pro
 	if p.Install != nil {
 		for n := range d.history { // a prefix of the old history, as its log is removed from its end
 			if d.history[n].Zxid > p.Install.Last {
-				yield(promised{d.history[: n+1 : n+1], d.accepted, d.current, d.exists})
+				yield(promised{d.history[: n+1 : n+1], d.accepted, d.current, d.exists, d.counts})
 			}
 		}
 		d.history, d.exists = installed, true
@@ -84,6 +85,8 @@ func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(pro
 	}
 	if p.Initialize {
 		d.exists = true
+		yield(d)
+		d.counts = true
 		yield(d)
 	}
 	return d
@@ -116,6 +119,13 @@ func (r *rig) txns(h []zab.Txn, epoch int64, n int) []zab.Txn {
 var openACL = []proto.ACL{{Perms: 31, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 
 func persist() zab.Persist { return zab.Persist{AcceptedEpoch: -1, CurrentEpoch: -1} }
+
+// uptodate lets the server count.
+func (r *rig) uptodate() {
+	p := persist()
+	p.Initialize = true
+	r.persist(p)
+}
 
 // promise accepts the epoch of a new leader.
 func (r *rig) promise() {
@@ -200,19 +210,20 @@ func (r *rig) serve() {
 }
 
 // TestEveryCrashOfTheJournal runs random leaders over one disk. Recovery never refuses; everything that was reported is there; of
-// what was not there is a beginning, so that no epoch is ahead of the history it stands for; and a server whose first
-// synchronization did not finish does not vote.
+// what was not there is a beginning, so that no epoch is ahead of the history it stands for; and a server that was not told since its
+// first synchronization that it counts does not vote.
 func TestEveryCrashOfTheJournal(t *testing.T) {
 	crashes := 0
 	for run := range uint64(*dutyRuns) {
 		r := newRig(t, *dutySeed+run)
 		if r.rng.IntN(2) == 0 {
-			p := persist()
-			p.Initialize = true
-			r.persist(p)
+			r.uptodate()
 		}
 		for range 12 {
 			r.adopt()
+			if !r.durable.counts && r.rng.IntN(3) == 0 {
+				r.uptodate()
+			}
 			if r.rng.IntN(4) > 0 {
 				r.serve()
 			}

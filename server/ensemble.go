@@ -91,7 +91,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	limits.SnapSyncsMax, limits.DiffSyncsMax = s.cfg.MaxConcurrentSnapSyncs, s.cfg.MaxConcurrentDiffSyncs
 	last := s.store.state.LastZxid()
 	window, before := s.recent.take(last)
-	if s.blank {
+	if s.missing {
 		epochs.Current = 0 // of a history that is not here any more
 	}
 	c := zab.Config{
@@ -102,8 +102,11 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	if s.cfg.ReconfigEnabled {
 		c.Roster = roster{}
 	}
-	if c.Blank {
+	switch {
+	case s.missing:
 		s.log.Info("the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
+	case c.Blank:
+		s.log.Info("the database was missing and the synchronization after that has not ended: this server does not vote until it has")
 	}
 	return c, nil
 }

@@ -149,7 +149,8 @@ func (j *journal) write(p *zab.Persist) bool {
 	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.meta.SetCurrent(p.CurrentEpoch) }) {
 		return false
 	}
-	if p.Initialize && !j.waiting("writing the first snapshot", j.initialize) {
+	if p.Initialize && !(j.waiting("writing the first snapshot", j.initialize) &&
+		j.waiting("noting that this server counts", func() error { return s.meta.SetBlank(false) })) {
 		return false
 	}
 	return p.Ensemble == nil || j.waiting("writing the configuration", func() error { return s.keepConfiguration(p.Ensemble) })

@@ -78,6 +78,9 @@ func (s *Server) recover() error {
 	if err != nil {
 		return err
 	}
+	if err := s.markBlank(); err != nil {
+		return &DataError{s.snapDir(), err}
+	}
 	loaded := time.Since(began)
 	replayed, err := s.replay(state, trailer)
 	if err != nil {
@@ -86,7 +89,7 @@ func (s *Server) recover() error {
 	if err := s.removeOldLog(state); err != nil {
 		return err
 	}
-	if !s.blank {
+	if !s.missing {
 		s.removeMarkers()
 	}
 	if !s.cfg.Distributed() { // in an ensemble all servers must have the same tree: none drops what the others keep
@@ -189,9 +192,9 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		return nil, trailer, &DataError{s.logDir(), err}
 	}
 	if len(logs) > 0 {
-		if !s.cfg.TrustEmptySnapshot && s.isUnfinished() {
+		if s.isUnfinished() {
 			s.log.Warn("removing the log of a first synchronization that did not finish")
-			s.blank = true
+			s.missing = true
 			return state, trailer, nil
 		}
 		if !s.cfg.TrustEmptySnapshot {
@@ -202,8 +205,11 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 	}
 	if s.cfg.Distributed() && !s.hasInitializeMarker() {
 		// Whether the database is new or was lost, only the other servers know.
-		s.blank = true
+		s.missing = true
 		return state, trailer, nil
+	}
+	if err := s.meta.SetBlank(false); err != nil { // nothing was lost, says the operator
+		return nil, trailer, &DataError{s.snapDir(), err}
 	}
 	if err := s.firstSnapshot(state); err != nil {
 		return nil, trailer, &DataError{s.snapDir(), err}
@@ -212,17 +218,28 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 }
 
 // isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it
-// has promised an epoch to that leader and adopted none. Journal.write makes the first snapshot before the first epoch is
-// adopted. Such a server may have lost its disk, so what there is of the history must not count.
+// is blank, or, if an earlier version has begun it, has promised an epoch to that leader and adopted none. Journal.write makes the
+// first snapshot before the first epoch is adopted. Such a server may have lost its disk, so what there is of the history must not count.
 func (s *Server) isUnfinished() bool {
 	e := s.meta.Epochs()
-	return s.cfg.Distributed() && e.Accepted > 0 && e.Current == 0
+	return s.cfg.Distributed() && (s.meta.Blank() || !s.cfg.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
+}
+
+// markBlank decides whether this server counts. One without a database does not, and remembers that before anything makes the
+// database exist: it may be restarted when it has received a part of one, or all, and has not heard yet that it counts.
+func (s *Server) markBlank() error {
+	if s.missing {
+		s.blank = true
+		return s.meta.SetBlank(true)
+	}
+	s.blank = s.cfg.Distributed() && s.meta.Blank()
+	return nil
 }
 
 // removeOldLog removes what a crash in the middle of an installation has left of the log of the old history: txns of which nobody
 // can say whether the state holds them must never be sent to others, nor be continued.
 func (s *Server) removeOldLog(state *datatree.State) error {
-	if !s.cfg.Distributed() || !s.wal.Detached() && !s.blank {
+	if !s.cfg.Distributed() || !s.wal.Detached() && !s.missing {
 		return nil
 	}
 	if logs, err := s.wal.Files(); err != nil || len(logs) == 0 {
@@ -311,7 +328,7 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 		return 0, &DataError{s.snapDir(), err}
 	}
 	_, err = s.wal.Replay(state.LastZxid()+1, func(r *wal.Record) error {
-		if s.blank {
+		if s.missing {
 			return nil // see removeOldLog
 		}
 		if err := chain.Logged(r.Zxid); err != nil {
@@ -335,7 +352,7 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 	if err != nil {
 		return txns, &DataError{s.logDir(), err}
 	}
-	if err := chain.Err(); err != nil && !s.blank {
+	if err := chain.Err(); err != nil && !s.missing {
 		return txns, &DataError{s.snapDir(), err}
 	}
 	if mismatches > 0 {

@@ -66,7 +66,8 @@ type Server struct {
 	snaps    *snapshot.Store
 	wal      *wal.Log
 	replayed int  // txns replayed by recover
-	blank    bool // a member whose database is missing: it may be new, or was lost
+	missing  bool // the database of a member was not there: it may be new, or was lost
+	blank    bool // a member that does not count: zab.Config.Blank
 	recent   recentTxns
 	store    *store
 

@@ -1,15 +1,45 @@
 package zab
 
-// A server that lost its disk has forgotten what it promised. Counting its word could elect a leader that misses a committed
-// txn, or two leaders in one epoch. It therefore keeps out of elections until a leader that was elected without it has brought it
-// up to date. To have all that NEWLEADER brought is not enough: the epoch of a leader that nobody has confirmed yet may be older than what was
-// promised before the loss, and this server's ACK could complete its quorum. The one exception is an ensemble in which nobody has anything: then there is nothing to lose, and nobody else
-// who could lead. That is established by asking every other voter, with a number drawn in this run, so that no answer can be
-// older than the question. Source: quorum-protocol 14.3 R16.
+// A server that finds no database at its start may be new, or may have lost its disk; then it has forgotten what it promised and what it
+// acknowledged. It is blank: nothing that it says counts. The host marks that on the disk before anything else makes a database exist
+// (Config.Blank), so that the server is as blank when it was killed while it synchronised and has a database and epochs again.
+//
+// The invariant. As long as the mark is on the disk,
+//
+//   - it votes for nothing (zxid -1) and ignores the votes of others: it follows whom a quorum of the others lead or follow already;
+//   - its ACKEPOCH has epoch -1, which no leader counts, and FOLLOWERINFO says that it is blank, for which a Warren leader counts neither its
+//     acceptedEpoch nor its ACKs, of NEWLEADER or of proposals, and takes back what it had counted for an earlier life (leader.forget);
+//   - it leads nobody.
+//
+// The mark goes when UPTODATE has arrived (or when the ensemble is known to be new, below). Until that is durable no election begins here,
+// and stable says nothing that counts: votes, ACKEPOCH and FOLLOWERINFO take from there whether the server is blank. Then it
+// leaves its leader and comes back as any other voter.
+//
+// Why UPTODATE, and not before. NEWLEADER may come from a leader that nobody has confirmed, of an epoch older than one that was promised
+// before the loss; to acknowledge it could complete a quorum of that epoch beside the one that was promised. UPTODATE comes from a leader
+// whose epoch e was established by a quorum to which this life of the server does not belong, and which the server has found because a
+// quorum of the others has said, in this life, that it leads or follows that leader.
+//
+// Why it is safe then. What it had acknowledged in epochs up to e and what was committed with it is in its history again: any quorum that
+// could establish e without it meets the one that committed. What it had acknowledged in a later epoch p needed a
+// quorum that has a server in common with the others who follow e after the loss; such a server cannot have adopted p, so nothing
+// of p was committed. There remains the promise of a later epoch p that is lost. Whoever got it is another server that leads p, so it is none of
+// those who said that they follow the leader of e: of three servers there is nobody else. In larger ensembles it is one outside
+// that quorum; it needs the promises of servers that have adopted e, refuses those that have more than itself (Core.ackEpoch), and
+// gives up one tickTime after the connections of its quorum are gone, to which the one before the loss belongs. That last step is an
+// argument about time, the only one here: a leader of p that was stopped before the loss, and goes on after it with a connection whose end
+// it has not noticed, may count one promise that its giver has forgotten.
+//
+// A leader in Java does not know blank servers. It does not count ACKEPOCH -1, but it counts the ACK of NEWLEADER, without which it
+// sends no UPTODATE (R16 c). So in a mixed ensemble a server in Java should not have to lead while a blank server joins.
+//
+// An ensemble is new if nobody has anything: then there is nothing to lose, and nobody else who could lead. That is established by
+// asking every other voter, with a number drawn in this run, so that no answer can be older than the question; a server that has
+// itself received anything, or promised an epoch, is in no new one. Source: quorum-protocol 14.3 R16.
 
 // probe asks every other voter what it has.
 func (c *Core) probe() {
-	if c.self < 0 || c.weak(BlankCounts) {
+	if c.self < 0 {
 		return
 	}
 	for _, id := range c.peers {
@@ -37,16 +67,17 @@ func (c *Core) probed(m *Message) {
 	}
 }
 
-// countEmpty makes this server a member of a new ensemble if nobody has anything.
+// countEmpty makes this server a member of a new ensemble if nobody has anything, itself included.
 func (c *Core) countEmpty() {
-	if c.el.empty.with(c.self) != c.voters.all() || !c.blank {
+	if c.el.empty.with(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
 		return
 	}
 	c.initialize()
 	c.becomeLooking("the ensemble is new")
 }
 
-// initialize asks for the empty database to be remembered as existing.
+// initialize asks for the database to be remembered as existing and this server as one that counts. It counts when that is durable: until
+// then there is no election for it (Core.drained), and what it says comes from stable.
 func (c *Core) initialize() {
 	c.blank = false
 	job := c.writes.job(rankEpochs)

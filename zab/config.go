@@ -29,9 +29,10 @@ type Config struct {
 	Window []Txn
 	Before proto.Zxid
 
-	// Blank says that the database is missing though it may have existed: this server has perhaps promised and acknowledged what
-	// it does not know any more. It takes no part in elections until it has synchronised with a leader that was elected
-	// without it, or until every other voter says that it has nothing either. Source: quorum-protocol 14.3 R16.
+	// Blank says that the database is missing though it may have existed, or was, and that this server has not been told since that
+	// it counts again: it has perhaps promised and acknowledged what it does not know any more. The host remembers it on the disk,
+	// from before anything makes the database exist until Persist.Initialize. What there is of the database (Epochs, Last) is what
+	// leaders have sent since the loss. Source: blank.go; quorum-protocol 14.3 R16.
 	Blank bool
 
 	History History
@@ -120,8 +121,6 @@ func (c *Config) validate() error {
 		return fmt.Errorf("zab: currentEpoch %d or last zxid %v is negative", c.Epochs.Current, c.Last)
 	case c.Last.Epoch() > c.Epochs.Accepted:
 		return fmt.Errorf("zab: the last txn %v is of an epoch above acceptedEpoch %d: the epochs are not of this log", c.Last, c.Epochs.Accepted)
-	case c.Blank && (c.Last != 0 || c.Epochs.Current != 0):
-		return fmt.Errorf("zab: a blank server has no txn and no currentEpoch, but %v and %d are given", c.Last, c.Epochs.Current)
 	}
 	for _, id := range c.Ensemble.Observers {
 		if c.Ensemble.Votes(id) {

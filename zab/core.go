@@ -41,8 +41,8 @@ type Core struct {
 	committed proto.Zxid // all up to here may be delivered; (epoch, 0) when only the leader's history is
 	delivered proto.Zxid
 	window    window // ends at last, or above it with txns that Take has not handed out yet
-	blank     bool
-	wantsAll  bool // the next leader is asked for a snapshot: what is here cannot be brought in line
+	blank     bool   // see blank.go
+	wantsAll  bool   // the next leader is asked for a snapshot: what is here cannot be brought in line
 
 	now      int64 // ticks since the start
 	nextLink LinkID
@@ -70,8 +70,8 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, committed: 0,
-		blank: cfg.Blank}
+	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, committed: 0}
+	c.blank = cfg.Blank && !c.weak(BlankCounts) && !(c.weak(BlankForgotten) && (cfg.Last != 0 || cfg.Epochs.Current != 0))
 	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
 		c.next = cfg.Next
 	}
@@ -84,7 +84,7 @@ func New(cfg Config) (*Core, error) {
 	for _, t := range cfg.Window {
 		c.window.add(t)
 	}
-	c.stable = stable{epochs: c.epochs, last: c.last, weak: c.weakness()}
+	c.stable = stable{epochs: c.epochs, last: c.last, blank: c.blank, weak: c.weakness()}
 	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
 	c.nextLink = 1
 	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch above currentEpoch. Such a history is
@@ -132,7 +132,7 @@ func (c *Core) Tick() {
 func (c *Core) Persisted(seq Seq) {
 	n := 0
 	for n < len(c.flight) && c.flight[n].seq <= seq {
-		c.stable.seq, c.stable.last, c.stable.epochs = c.flight[n].seq, c.flight[n].last, c.flight[n].epochs
+		c.stable.is(&c.flight[n])
 		n++
 	}
 	c.flight = slices.Delete(c.flight, 0, n)
@@ -209,7 +209,7 @@ func (c *Core) appendTail() {
 
 // flying notes what will be stable once the job is.
 func (c *Core) flying(job *Persist) {
-	f := flight{seq: job.Seq, last: c.last, epochs: c.epochs}
+	f := flight{seq: job.Seq, last: c.last, epochs: c.epochs, blank: c.blank}
 	if n := len(c.flight); n > 0 && c.flight[n-1].seq == job.Seq {
 		c.flight[n-1] = f
 		return

@@ -32,7 +32,9 @@
 //     where it may reach. Send nothing else on the link meanwhile; the core does not either.
 //  9. Replay, as a leader: send PROPOSAL and COMMIT for each txn of the log in (After, Zxid]; if the log does not have them all, close
 //     the link.
-//  10. Dial: connect, and answer with LinkUp or LinkDown. Close: close the link when what was sent before has left.
+//  10. Blank: a member that finds no database notes that durably before it writes anything else of one, and gives Config.Blank until
+//     Persist.Initialize has taken the note back, as its last step. Part of a history without a database is removed at the start.
+//  11. Dial: connect, and answer with LinkUp or LinkDown. Close: close the link when what was sent before has left.
 //
 // In code, without the goroutines that do 2, 3 and 6 in parallel:
 //
@@ -67,7 +69,7 @@
 //     servers follow it at once, as after a reconfiguration; others hold an election.
 //   - Nothing is proposed behind a reconfiguration that is not committed, and a pending one counts in every decision, from the promise
 //     of an epoch on, so that no server acts by a configuration which others have given up (reconfig.go).
-//   - A server that lost its disk is not counted until it has synchronised (blank.go).
+//   - A server that lost its disk is not counted until it is up to date, also if it is killed before and has a database then (blank.go).
 //   - A sync is answered only after a quorum has shown that it still follows (sync.go).
 //   - A leader does not let a voter pass that has more than itself, before the epoch is established (Core.ackEpoch), and steps
 //     aside for a voter that has promised a later epoch.

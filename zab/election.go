@@ -110,12 +110,12 @@ func (c *Core) drained() {
 	e.own = Vote{Leader: math.MinInt64, Zxid: math.MinInt64, Epoch: math.MinInt64}
 	if c.active.Votes(c.cfg.ID) {
 		e.own = c.stable.vote(c.cfg.ID)
-		if c.weak(VoteBeforeDrain) {
+		if c.weak(VoteBeforeDrain) && !c.blank {
 			e.own = Vote{Leader: c.cfg.ID, Zxid: c.last, Epoch: c.epochs.Current}
 		}
-		if c.blank && !c.weak(BlankCounts) {
-			e.own.Zxid = -1
-		}
+	}
+	if c.blank && c.self >= 0 {
+		e.own.Zxid = -1 // also of one that has a vote by the pending configuration only
 	}
 	c.round++
 	e.proposal = e.own
@@ -383,7 +383,7 @@ func (c *Core) leaderAlive(set []entry, leader proto.ServerID, round int64) bool
 
 // elected ends the election.
 func (c *Core) elected(v Vote, round int64) {
-	if v.Leader == c.cfg.ID && c.blank && !c.weak(BlankCounts) {
+	if v.Leader == c.cfg.ID && c.blank {
 		return // others still believe in what this server was before it lost its disk
 	}
 	if v.Leader == c.cfg.ID && !c.active.Votes(v.Leader) {

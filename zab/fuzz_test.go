@@ -57,7 +57,7 @@ func survive(t *testing.T, data []byte) {
 	if first&2 == 2 {
 		cfg.ID, cfg.Ensemble.Observers = 4, []proto.ServerID{4}
 	}
-	if !cfg.Blank && first&4 == 4 {
+	if first&4 == 4 {
 		cfg.Window = txns("1.1-6")
 		cfg.Last, cfg.Epochs = cfg.Window[5].Zxid, Epochs{Accepted: 1, Current: 1}
 	}

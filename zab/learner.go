@@ -81,7 +81,7 @@ func (c *Core) introduce() {
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
 	c.send(Message{Type: t, To: c.ln.leader, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Blank: c.blank && !c.weak(BlankCounts)})
+		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Blank: c.stable.blank})
 }
 
 func (c *Core) disconnected() {
@@ -187,7 +187,7 @@ func (c *Core) settleLearner() {
 	switch ln.stage {
 	case lnPromise:
 		if c.stable.epochs.Accepted == ln.epoch || c.weak(EpochBeforeDurable) {
-			if c.wantsAll || c.blank && !c.weak(BlankCounts) {
+			if c.wantsAll {
 				c.wantsAll, ln.askedAll = false, true
 				c.promise(ln.link, ln.leader, c.stable.ackEpochWithNothing(ln.epoch))
 			} else {

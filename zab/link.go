@@ -155,7 +155,7 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	if c.role != Leading {
 		return
 	}
-	if i := c.voters.index(m.From); m.Blank && i >= 0 && !c.weak(BlankCounts) {
+	if i := c.voters.index(m.From); m.Blank && i >= 0 {
 		c.ld.forget(i)
 	}
 	c.offerEpoch(l)

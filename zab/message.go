@@ -124,5 +124,5 @@ type Message struct {
 	Nonce  uint64         // Probe, ProbeReply
 	Token  uint64         // SyncReply: as given to Core.Sync
 	Warren bool           // FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs
-	Blank  bool           // FollowerInfo: the sender lost its disk and counts for nothing until it has synchronised
+	Blank  bool           // FollowerInfo: the sender has lost its disk and counts for nothing; see Config.Blank
 }

@@ -46,7 +46,8 @@ type Persist struct {
 	AcceptedEpoch int64
 	CurrentEpoch  int64
 
-	// Initialize: this server takes part in a new ensemble. Remember that the database exists though it is empty.
+	// Initialize: this server counts from now on (Config.Blank). Remember that the database exists, though it may be empty, and
+	// then that this server is not blank any more.
 	Initialize bool
 
 	// Ensemble, if not nil, is the committed configuration now. Source: quorum-protocol 11.5.

@@ -153,7 +153,7 @@ func (c *Core) reseat() {
 // be a voter counts as long as the history is settled, because it promises and keeps what a follower does. It is not
 // asked about proposals. Servers in Java need not keep anything as observers.
 func (c *Core) placeOf(l *link) int {
-	if l.stage == linkNew || l.observer && !l.warren || l.blank && !c.weak(BlankCounts) {
+	if l.stage == linkNew || l.observer && !l.warren || l.blank {
 		return -1
 	}
 	return c.voters.index(l.peer)

@@ -48,7 +48,7 @@ var weaknesses = map[string]Weakness{
 	"SnapshotInMemory": SnapshotInMemory, "AnyAckCounts": AnyAckCounts, "VoteBeforeDrain": VoteBeforeDrain, "TruncKeepsMemory": TruncKeepsMemory,
 	"WindowHole": WindowHole, "DeliverBeforeDurable": DeliverBeforeDurable, "NewLeaderBeforeSnap": NewLeaderBeforeSnap, "TruncBlindly": TruncBlindly,
 	"RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable, "OwnAckBeforeDurable": OwnAckBeforeDurable,
-	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts,
+	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
 	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
 	"NewConfigAlone": NewConfigAlone,
 }

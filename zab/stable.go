@@ -11,7 +11,8 @@ import "github.com/seed94657493/warren/proto"
 type stable struct {
 	epochs Epochs
 	last   proto.Zxid
-	seq    Seq // all writes up to this one are done
+	blank  bool // what this server says must not count
+	seq    Seq  // all writes up to this one are done
 	weak   Weakness
 }
 
@@ -23,7 +24,11 @@ type flight struct {
 	seq    Seq
 	last   proto.Zxid
 	epochs Epochs
+	blank  bool
 }
+
+// is takes what a write has made durable.
+func (s *stable) is(f *flight) { s.seq, s.last, s.epochs, s.blank = f.seq, f.last, f.epochs, f.blank }
 
 // leaderInfo is the leader's promise that it alone uses the epoch (D1).
 func (s *stable) leaderInfo(epoch int64) promise {
@@ -34,20 +39,19 @@ func (s *stable) leaderInfo(epoch int64) promise {
 }
 
 // ackEpoch is the learner's promise not to follow an older epoch, and what it has (D2). Repeated says that the epoch had been
-// promised before this connection, so the answer must not count.
+// promised before this connection, so the answer must not count; nor must that of a blank server.
 func (s *stable) ackEpoch(epoch int64, repeated bool) promise {
 	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
 		violated("ACKEPOCH of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
 	}
 	current := s.epochs.Current
-	if repeated {
+	if repeated || s.blank {
 		current = -1
 	}
 	return promise{Message{Type: AckEpoch, Epoch: current, Zxid: s.last}}
 }
 
-// ackEpochWithNothing is the answer of a learner that cannot use its history, or has lost it: it does not count and asks for a
-// snapshot. Source: quorum-protocol 5.5.
+// ackEpochWithNothing is the answer of a learner that cannot use its history: it does not count and asks for a snapshot. Source: quorum-protocol 5.5.
 func (s *stable) ackEpochWithNothing(epoch int64) promise {
 	p := s.ackEpoch(epoch, true)
 	p.message.Zxid = 0
@@ -75,8 +79,11 @@ func (s *stable) ack(z proto.Zxid) promise {
 	return promise{Message{Type: Ack, Zxid: z}}
 }
 
-// vote is what this server stands for in an election (D3). It must not be asked while anything is in flight.
+// vote is what this server stands for in an election (D3): a blank one for nothing. It must not be asked while anything is in flight.
 func (s *stable) vote(id proto.ServerID) Vote {
+	if s.blank {
+		return Vote{Leader: id, Zxid: -1}
+	}
 	return Vote{Leader: id, Zxid: s.last, Epoch: s.epochs.Current}
 }
 

@@ -24,6 +24,7 @@ const (
 	AckBeforeDurable                           // D8: a proposal is acknowledged before it is durable
 	EpochPromisedTwice                         // 5.1: an epoch that was promised before is promised again
 	BlankCounts                                // R16: a server that lost its disk helps to elect
+	BlankForgotten                             // R16: it does so when it was restarted between NEWLEADER and UPTODATE
 	TruncUncommitted                           // 6.3 rule 2: what is acknowledged but not committed is truncated
 	TruncAcrossEpochs                          // 6.3 rule 2: TRUNC to a txn of another epoch than the learner's last
 	OldLinks                                   // 15.5.9: messages of a closed connection are obeyed

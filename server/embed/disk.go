@@ -77,6 +77,14 @@ func (l *life) SetCurrent(epoch int64) error {
 	return l.Store.SetCurrent(epoch)
 }
 
+// SetBlank implements meta.Store.
+func (l *life) SetBlank(blank bool) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	return l.Store.SetBlank(blank)
+}
+
 // Reconcile implements meta.Store.
 func (l *life) Reconcile(last proto.Zxid) (meta.Epochs, error) {
 	if err := l.check(); err != nil {

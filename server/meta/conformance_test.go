@@ -138,6 +138,22 @@ func TestConformance(t *testing.T) {
 			_, err = s.Reconcile(proto.MakeZxid(5, 1))
 			require.ErrorIs(t, err, ErrEpoch, "never accepted")
 		},
+		"a server is blank until that is taken back": func(t *testing.T, s *subject) {
+			require.False(t, s.Blank(), "a directory without a mark may be that of a Java server")
+			require.NoError(t, s.SetBlank(true))
+			s.again(t)
+			require.True(t, s.Blank())
+			require.NoError(t, s.SetAccepted(5))
+			require.NoError(t, s.SetCurrent(5))
+			_, err := s.Reconcile(proto.MakeZxid(5, 1))
+			require.NoError(t, err)
+			s.again(t)
+			require.True(t, s.Blank(), "whatever was received")
+			require.NoError(t, s.SetBlank(false))
+			s.again(t)
+			require.False(t, s.Blank())
+			require.Equal(t, Epochs{Accepted: 5, Current: 5}, s.Epochs())
+		},
 		"the configuration is durable": func(t *testing.T, s *subject) {
 			c := Config{Version: 0x100000004, Text: "server.1=a:1:2:participant;3\nserver.2=b:1:2:observer;3"}
 			require.NoError(t, s.SetConfig(Config{}))
@@ -178,6 +194,7 @@ func TestConformance(t *testing.T) {
 			require.NoError(t, s.Close())
 			require.ErrorIs(t, s.SetAccepted(2), ErrClosed)
 			require.ErrorIs(t, s.SetCurrent(1), ErrClosed)
+			require.ErrorIs(t, s.SetBlank(true), ErrClosed)
 			require.ErrorIs(t, s.PutSnapshot("snapshot.1", 1, 1, 1), ErrClosed)
 			require.NoError(t, s.Close())
 			s.again(t)

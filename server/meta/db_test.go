@@ -2,6 +2,7 @@ package meta
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -365,9 +366,36 @@ func FuzzCheckPages(f *testing.F) {
 	})
 }
 
+// The two formats of the record, byte by byte: whatever was written must be readable by every later version, and a server that is not blank
+// writes what it wrote before there was a mark.
+func TestRecordBytes(t *testing.T) {
+	rec := record{accepted: 7, current: unset, identity: Identity{ServerID: 3, Instance: "ab", CreatedMs: 9}, config: Config{Version: 5, Text: "x"}, hasConfig: true}
+	const fields = "0000000000000007" + "ffffffffffffffff" + "0000000000000003" + "000000026162" + "0000000000000009" + "01" + "0000000000000005" + "0000000178"
+	for _, blank := range []bool{false, true} {
+		rec.blank = blank
+		want := "00000001" + fields
+		if blank {
+			want = "00000002" + fields
+		}
+		b, err := hex.DecodeString(want)
+		require.NoError(t, err)
+		require.Equal(t, seal(b), rec.encode())
+		var r record
+		require.NoError(t, r.decode(seal(b)))
+		require.Equal(t, rec, r)
+	}
+	b := rec.encode()
+	b = b[:len(b)-4]
+	b[3] = 3
+	var r record
+	require.EqualError(t, r.decode(seal(b)), "format 3 of the record is unknown, want 1 or 2")
+}
+
 // What is accepted is written back with the same meaning, also if whoever wrote it has put it differently.
 func FuzzRecord(f *testing.F) {
 	rec := newRecord(1, time.Now())
+	f.Add(rec.encode())
+	rec.blank = true
 	f.Add(rec.encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, b := range [][]byte{b, seal(bytes.Clone(b))} {

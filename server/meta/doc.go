@@ -1,4 +1,4 @@
-// Package meta keeps what a server has promised and who it is: the two epochs of Zab, its
+// Package meta keeps what a server has promised and who it is: the two epochs of Zab, whether it is blank, its
 // identity, the last committed configuration of the ensemble, and the catalogue of verified
 // snapshots. It is the only home of bbolt.
 //
@@ -15,7 +15,7 @@
 //
 // # What is durable when
 //
-// SetAccepted, SetCurrent, Reconcile and SetConfig are durable when they return nil. After
+// SetAccepted, SetCurrent, SetBlank, Reconcile and SetConfig are durable when they return nil. After
 // ErrNoSpace they may be called again. After any other error what is on the disk is unknown: the
 // server must stop, and every later call fails with the same error.
 //
@@ -25,6 +25,10 @@
 // file first, page by page, and the record with its checksum. A damaged meta.db is set aside as
 // meta.db.damaged and a new one begins from the epoch files and an empty catalogue (DB.Rebuilt says so), except that
 // an ensemble member without epoch files is refused: it might have promised something.
+//
+// Only meta.db knows that a server is blank. One that is lost or damaged between the first snapshot and the moment at which the
+// server counts again takes the mark with it: what the leader has sent is then a database like one that a Java server has left,
+// and counts. If the snapshots are lost as well there is no database, and the mark is set anew.
 //
 // # Tests without a disk
 //

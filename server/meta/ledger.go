@@ -70,6 +70,21 @@ func (l *ledger) SetCurrent(epoch int64) error {
 	})
 }
 
+// Blank implements Store.
+func (l *ledger) Blank() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.rec.blank
+}
+
+// SetBlank implements Store.
+func (l *ledger) SetBlank(blank bool) error {
+	return l.change("set the mark of a blank server", func(r *record) error {
+		r.blank = blank
+		return nil
+	})
+}
+
 // SetConfig implements Store.
 func (l *ledger) SetConfig(c Config) error {
 	return l.change("set configuration", func(r *record) error {

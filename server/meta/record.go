@@ -16,6 +16,7 @@ const unset int64 = -1
 // record is all that must not be lost, as one value: so no part of it can go missing on its own.
 type record struct {
 	accepted, current int64 // or unset
+	blank             bool
 	identity          Identity
 	config            Config
 	hasConfig         bool
@@ -25,14 +26,22 @@ func (r *record) epochs() Epochs {
 	return Epochs{Accepted: max(r.accepted, 0), Current: max(r.current, 0)}
 }
 
-// recordFormat is the version of the encoding. A reader refuses any other.
-const recordFormat = 1
+// Versions of the encoding. A reader refuses any other. The two differ in nothing but what they say of the server, so that one which
+// knows only the first takes no blank server for one that counts.
+const (
+	recordFormat = 1
+	blankFormat  = 2
+)
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encode returns format, fields and the CRC-32C of both.
 func (r *record) encode() []byte {
-	b := proto.AppendInt32(nil, recordFormat)
+	format := int32(recordFormat)
+	if r.blank {
+		format = blankFormat
+	}
+	b := proto.AppendInt32(nil, format)
 	b = proto.AppendInt64(b, r.accepted)
 	b = proto.AppendInt64(b, r.current)
 	b = proto.AppendInt64(b, int64(r.identity.ServerID))
@@ -51,9 +60,10 @@ func (r *record) decode(b []byte) error {
 	}
 	d := proto.NewReader(b)
 	format := d.Int32()
-	if d.Err() == nil && format != recordFormat {
-		return fmt.Errorf("format %d of the record is unknown, want %d", format, recordFormat)
+	if d.Err() == nil && format != recordFormat && format != blankFormat {
+		return fmt.Errorf("format %d of the record is unknown, want %d or %d", format, recordFormat, blankFormat)
 	}
+	r.blank = format == blankFormat
 	r.accepted = d.Int64()
 	r.current = d.Int64()
 	r.identity.ServerID = proto.ServerID(d.Int64())

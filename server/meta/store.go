@@ -62,6 +62,13 @@ type Store interface {
 	// is below the current one or above the accepted one. Call it when that history is
 	// durable, before the ACK of NEWLEADER leaves.
 	SetCurrent(epoch int64) error
+	// Blank reports whether the database was missing, and this server has not been told since that it counts: it must take part in no
+	// decision. A directory that another server has made is not blank.
+	Blank() bool
+	// SetBlank records whether this server is blank. Set it before anything makes the database exist; take it back when all
+	// that the ensemble has is durable here, before anything that counts leaves. Source: zab.Config.Blank.
+	SetBlank(blank bool) error
+
 	// Reconcile checks the epochs of an ensemble member against its database, whose last zxid is
 	// given, sets those that were never set, and returns the result. It returns ErrEpoch for
 	// contradictions that must keep the server from taking part. A standalone server does not
