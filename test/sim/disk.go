@@ -17,6 +17,7 @@ type disk struct {
 	accepted int64
 	current  int64
 	exists   bool          // the database was initialised
+	blank    bool          // the mark of a server that does not count
 	ensemble *zab.Ensemble // the committed configuration; nil is the first one
 
 	queue  []write
@@ -160,6 +161,9 @@ func (d *disk) do(w *write, k int) {
 			}
 			if w.p.Initialize && (whole || s.chance(2)) {
 				d.exists = true
+				if whole || s.chance(2) {
+					d.blank = false
+				}
 			}
 		case 5:
 			if e := w.p.Ensemble; e != nil && (whole || s.chance(2)) {
@@ -188,10 +192,11 @@ func (d *disk) crash() {
 }
 
 // recover is what a host does at its start: a torn tail is gone already. A log without a database is what a crash has left of the
-// first synchronization; it promises nothing, and counting on it would hide that this server may have lost its disk.
+// first synchronization; it promises nothing, and counting on it would hide that this server may have lost its disk. That is marked before
+// anything else is written.
 func (d *disk) recover() {
 	if !d.exists {
-		d.history = nil
+		d.history, d.blank = nil, true
 	}
 	d.check()
 }
@@ -231,10 +236,4 @@ func (d *disk) snapshot(n int) {
 	if s.chance(2) {
 		d.logFrom = max(d.logFrom, n-s.rng.IntN(20))
 	}
-}
-
-// wipe loses everything.
-func (d *disk) wipe() {
-	*d = disk{n: d.n}
-	d.n.state, d.n.verified = nil, 0
 }

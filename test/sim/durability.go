@@ -5,11 +5,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Commit safety: when a txn is first delivered, a quorum of the voters has it on the disk.
+// Commit safety: when a txn is first delivered, a quorum of the voters has it on the disk, or had it on one that was lost.
 func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
-	if s.Stats.Wipes > 0 {
-		return // a lost disk was part of the quorum once
-	}
 	have := s.holders(i, t)
 	if !s.inForce(i).Quorum.Decides(have...) {
 		s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)

@@ -8,11 +8,12 @@ import (
 // faults is what goes wrong in a run. Which kinds, and how often, is drawn from the seed, so that some runs see a single kind
 // again and again.
 type faults struct {
-	every   int64 // time units between two faults, at most
-	weights [faultKinds]int
-	healed  bool
-	wiped   int
-	edges   int // one in so many control messages is followed by a fault at its receiver or sender; 0 none
+	every    int64 // time units between two faults, at most
+	weights  [faultKinds]int
+	healed   bool
+	wiped    int
+	wipesMax int
+	edges    int // one in so many control messages is followed by a fault at its receiver or sender; 0 none
 }
 
 const (
@@ -48,7 +49,8 @@ func (f *faults) init(s *Sim) {
 		}
 	}
 	f.weights[faultSnapshot] += 2
-	f.weights[faultWipe] = min(f.weights[faultWipe], s.rng.IntN(2))
+	f.weights[faultWipe] = min(f.weights[faultWipe], s.rng.IntN(2)) * 2
+	f.wipesMax = 1 + s.rng.IntN(4)
 }
 
 func (f *faults) start(s *Sim) {
@@ -160,6 +162,9 @@ func (f *faults) edge(s *Sim, from, to *end, m *zab.Message) {
 			return
 		}
 	}
+	if !f.healed {
+		f.hunt(s, from, to)
+	}
 	oneIn := f.edges
 	if m.Type == zab.Trunc || m.Type == zab.Snap {
 		oneIn = (f.edges + 7) / 8 // seldom, and worth it
@@ -203,24 +208,6 @@ func (f *faults) stall(s *Sim, a, b proto.ServerID, long int64) {
 	s.tracef("stall %d -> %d", a, b)
 	s.net.stall(a, b, true)
 	f.later(s, long, func() { s.net.stall(a, b, false) })
-}
-
-// wipe loses the disk of one voter, once: with a second one gone nothing could be promised.
-func (f *faults) wipe(s *Sim, n *node) {
-	if f.wiped > 0 || n.observer && !s.opts.Reconfig || len(s.quorum.Voters()) < 3 {
-		return
-	}
-	for _, o := range s.nodes {
-		if (!o.observer || s.opts.Reconfig) && !o.disk.exists || s.opts.Reconfig && o.blank {
-			return // it has never had the data, so this would be the second loss
-		}
-	}
-	f.wiped++
-	s.Stats.Wipes++
-	s.tracef("wipe %d", n.id)
-	n.crash()
-	n.disk.wipe()
-	f.later(s, s.between(500, 20_000), n.start)
 }
 
 // heal ends all faults.

@@ -1,7 +1,5 @@
 package sim
 
-import "github.com/seed94657493/warren/proto"
-
 // Leadership: an epoch has at most one leader, and that has a quorum which has durably adopted its history.
 func (s *Sim) checkLeadership(n *node) {
 	e := n.status.Epoch
@@ -9,13 +7,8 @@ func (s *Sim) checkLeadership(n *node) {
 		s.fail("Leadership", "server %d is established in epoch %d, which server %d was before", n.id, e, other)
 	}
 	s.leaders[e] = n.id
-	var adopted []proto.ServerID
-	for _, o := range s.nodes {
-		if o.disk.current >= e {
-			adopted = append(adopted, o.id)
-		}
-	}
-	if s.Stats.Wipes > 0 || e < s.newest {
+	adopted := s.counted(func(o *node) bool { return o.adopted(e) })
+	if e < s.newest {
 		return
 	}
 	active, _ := n.core.Ensembles()

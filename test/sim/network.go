@@ -106,6 +106,9 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 		case zab.SyncReply:
 			to.n.deferSync(to, m.Token)
 		}
+		if m.Type == zab.UpToDate {
+			to.n.restored()
+		}
 		to.n.core.Step(m)
 		to.n.drain()
 		if m.Type == zab.NewLeader && to.n.plain && !to.dead && e.watcher.diffed > 0 {

@@ -26,6 +26,7 @@ type node struct {
 
 	active     *zab.Ensemble  // the configuration that it takes for committed
 	blank      bool           // it has no data, or does not know yet that it has
+	lost       lost           // what went with its disk
 	promised   int64          // newest epoch that it promised to somebody
 	promisedTo proto.ServerID // and to whom
 
@@ -77,7 +78,7 @@ func (n *node) start() {
 	window = window[:len(window):len(window)]
 	before := lastOf(d.history[:len(d.history)-len(window)])
 	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
-		Window: window, Before: before, Blank: !d.exists && len(d.history) == 0, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
+		Window: window, Before: before, Blank: d.blank, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
 		Timing: s.timing, Limits: s.limits}
 	if cfg.Ensemble == nil {
 		cfg.Ensemble = s.initialOf(n)

@@ -9,6 +9,7 @@ import (
 // quorum-protocol 15.3.
 func (s *Sim) checkPromise(n *node, m *zab.Message) {
 	d := &n.disk
+	s.checkForgetful(n, m)
 	switch m.Type {
 	case zab.LeaderInfo:
 		if d.accepted != m.Epoch {

@@ -238,14 +238,9 @@ func (s *Sim) inForce(i int) *zab.Ensemble {
 	return s.reconfigs.initial
 }
 
-// holders are the servers that have a txn at a place of their history on the disk.
-func (s *Sim) holders(i int, t zab.Txn) (have []proto.ServerID) {
-	for _, o := range s.nodes {
-		if h := o.disk.history; i < len(h) && h[i].Zxid == t.Zxid && string(h[i].Payload) == string(t.Payload) {
-			have = append(have, o.id)
-		}
-	}
-	return have
+// holders are the servers that count for a txn at a place of the history.
+func (s *Sim) holders(i int, t zab.Txn) []proto.ServerID {
+	return s.counted(func(o *node) bool { return o.has(i, t) })
 }
 
 // Configurations: what a server takes for the committed configuration is in the log of quorums of it and of the one before, and it

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -168,12 +169,58 @@ func TestDiskLost(t *testing.T) {
 		}
 		lost := s.nodes[seed%3]
 		lost.crash()
-		lost.disk.wipe()
-		s.Stats.Wipes++
+		lost.wipe()
 		lost.start()
 		s.written(t)
-		s.until(t, "everybody", func() bool { return s.united() != nil && lost.disk.exists })
+		s.until(t, "everybody", func() bool { return s.united() != nil && !lost.disk.blank })
 		other := s.nodes[(seed+1)%3]
+		other.crash() // now the one that was lost is needed
+		s.written(t)
+		require.Nil(t, s.guard(s.checkAcked))
+	}
+}
+
+// A server whose disk was lost is killed at every step of its synchronization. With what it has on its disk then, it does not help one
+// other server to elect or to commit; when both are there it is brought up to date, and counts. Source: quorum-protocol 14.3 R16.
+func TestDiskLostAndKilled(t *testing.T) {
+	steps := []struct {
+		name string
+		at   func(n *node) bool
+	}{
+		{"FOLLOWERINFO", func(n *node) bool { return n.status.Phase == zab.Discovery }},
+		{"acceptedEpoch", func(n *node) bool { return n.disk.accepted > 0 }},
+		{"SNAP", func(n *node) bool { return slices.ContainsFunc(n.ends, func(e *end) bool { return e.hasLoaded }) }},
+		{"NEWLEADER", func(n *node) bool { return n.disk.exists }},
+		{"currentEpoch", func(n *node) bool { return n.disk.current > 0 }},
+		{"UPTODATE", func(n *node) bool { return !n.lost.memory }},
+	}
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3, 0)
+		lost, other := s.nodes[seed%3], s.nodes[(seed+1)%3]
+		for _, step := range steps {
+			s.written(t)
+			s.until(t, "everybody", func() bool { return s.united() != nil })
+			lost.crash()
+			lost.wipe()
+			lost.start()
+			s.until(t, step.name, func() bool { return step.at(lost) })
+			require.True(t, lost.disk.blank, step.name)
+			lost.crash()
+			other.crash()
+			alone := s.nodes[(seed+2)%3]
+			s.until(t, "the end of the quorum", func() bool { return alone.status.State == zab.Looking })
+			epochs, uncounted := s.Stats.Epochs, lost.disk.blank // the crash may have let the last write through
+			lost.start()
+			if uncounted {
+				begin := s.now
+				s.until(t, "time", func() bool { return s.now > begin+100_000 })
+				require.Equal(t, epochs, s.Stats.Epochs, "%s: a leader was established", step.name)
+				require.True(t, lost.disk.blank, step.name)
+			}
+			require.True(t, uncounted || step.name == "UPTODATE", step.name)
+			other.start()
+			s.until(t, "everybody", func() bool { return s.united() != nil && !lost.disk.blank })
+		}
 		other.crash() // now the one that was lost is needed
 		s.written(t)
 		require.Nil(t, s.guard(s.checkAcked))

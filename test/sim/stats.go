@@ -10,7 +10,7 @@ type Stats struct {
 	Runs      [6]int // by the number of voters
 	Observers int
 
-	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Syncs, DiskErrors, Reconfigs, Reconfigured int
+	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured int
 
 	Faults      [faultKinds]int // that were drawn, by kind
 	Edges       int             // faults right after a message of synchronization
@@ -30,7 +30,7 @@ func (a *Stats) Add(b *Stats) {
 	for _, c := range []struct{ to, from *int }{
 		{&a.Steps, &b.Steps}, {&a.Elections, &b.Elections}, {&a.Epochs, &b.Epochs}, {&a.Delivered, &b.Delivered}, {&a.Acked, &b.Acked},
 		{&a.Crashes, &b.Crashes}, {&a.Cuts, &b.Cuts}, {&a.Snaps, &b.Snaps}, {&a.Truncs, &b.Truncs}, {&a.Diffs, &b.Diffs}, {&a.Replays, &b.Replays},
-		{&a.HandOvers, &b.HandOvers}, {&a.Wipes, &b.Wipes}, {&a.Syncs, &b.Syncs}, {&a.DiskErrors, &b.DiskErrors},
+		{&a.HandOvers, &b.HandOvers}, {&a.Wipes, &b.Wipes}, {&a.Hunts, &b.Hunts}, {&a.Restored, &b.Restored}, {&a.Syncs, &b.Syncs}, {&a.DiskErrors, &b.DiskErrors},
 		{&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured},
 	} {
 		*c.to += *c.from
@@ -59,6 +59,8 @@ func (a *Stats) String() string {
 	row("processes that crashed", a.Crashes)
 	row("of these by a failed fsync", a.DiskErrors)
 	row("disks lost", a.Wipes)
+	row("crashes of those servers in synchronization", a.Hunts)
+	row("and of them up to date again", a.Restored)
 	row("connections that broke", a.Cuts)
 	row("longest way to convergence, simulated ms", a.HealedAfter/100)
 	b.WriteString("faults drawn\n")

@@ -32,6 +32,7 @@ func TestSimFindsWeakness(t *testing.T) {
 		{"AckBeforeDurable", zab.AckBeforeDurable},
 		{"EpochPromisedTwice", zab.EpochPromisedTwice},
 		{"BlankCounts", zab.BlankCounts},
+		{"BlankForgotten", zab.BlankForgotten},
 		{"CounterWraps", zab.CounterWraps},
 		{"NewConfigAlone", zab.NewConfigAlone},
 	} {
