@@ -186,17 +186,23 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	require.Len(t, files, 5, "old ones stay")
 }
 
-// The configuration that was committed last counts, whatever older files say; files that are newer count instead.
-func TestNewerConfigurationCounts(t *testing.T) {
-	a, b := newFiled(t, 1), newFiled(t, 2)
+// joined is a server that a second one has joined, what the file of the first said when it was alone, and the name of its dynamic file.
+func joined(t *testing.T) (a, b *filed, alone []byte, dynamic string) {
+	t.Helper()
+	a, b = newFiled(t, 1), newFiled(t, 2)
 	a.write(a)
 	b.write(a, b)
-	older, err := os.ReadFile(a.file)
+	alone, err := os.ReadFile(a.file)
 	require.NoError(t, err)
 	a.start()
 	b.start()
 	reconfig(t, a.dial(), b.line(), "")
-	dynamic := a.configured(a, b)
+	return a, b, alone, a.configured(a, b)
+}
+
+// The configuration that was committed last counts, whatever older files say; files that are newer count instead.
+func TestNewerConfigurationCounts(t *testing.T) {
+	a, b, older, dynamic := joined(t)
 	a.stop()
 	b.stop()
 
@@ -223,16 +229,8 @@ func TestNewerConfigurationCounts(t *testing.T) {
 
 // A state that was restored from a backup says nothing about who is in the ensemble now: that is in the files.
 func TestRestoredStateDoesNotSayWhoDecides(t *testing.T) {
-	a, b := newFiled(t, 1), newFiled(t, 2)
-	a.write(a)
-	b.write(a, b)
-	alone, err := os.ReadFile(a.file)
-	require.NoError(t, err)
-	a.start()
-	b.start()
-	reconfig(t, a.dial(), b.line(), "")
-	a.configured(a, b)
-	_, err = a.dial().Create("/kept", nil, proto.ModePersistent)
+	a, b, alone, _ := joined(t)
+	_, err := a.dial().Create("/kept", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	a.stop()
 	b.stop()
