@@ -13,7 +13,8 @@
 //     after a restart, as Java's does.
 //   - Disk (disk.go): a write becomes durable part by part, each behind its own fsync. A crash keeps the parts that were done and
 //     any prefix of the part in progress, because that is what recovery makes of whatever blocks are left (wal and server test
-//     that). Disks are slow, full for a while, fail for ever, or are lost.
+//     that). Disks are slow, full for a while, fail for ever, or are
+//     lost, one at a time (lost.go): then the server is hunted with crashes until it has synchronised.
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
 //   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none wait to join.
@@ -23,6 +24,6 @@
 // # What is checked
 //
 // Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go, primary_integrity.go,
-// leadership.go, durability.go, reconfig.go, promises.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
+// leadership.go, durability.go, reconfig.go, promises.go, lost.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
 // of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
 package sim
