@@ -11,26 +11,27 @@ package zab
 //     acceptedEpoch nor its ACKs, of NEWLEADER or of proposals, and takes back what it had counted for an earlier life (leader.forget);
 //   - it leads nobody.
 //
-// The mark goes when UPTODATE has arrived (or when the ensemble is known to be new, below). Until that is durable no election begins here,
+// The mark goes when UPTODATE has arrived (or when the ensemble is known to be new, below). Until its end is durable no election begins here,
 // and stable says nothing that counts: votes, ACKEPOCH and FOLLOWERINFO take from there whether the server is blank. Then it
 // leaves its leader and comes back as any other voter.
 //
 // Why UPTODATE, and not before. NEWLEADER may come from a leader that nobody has confirmed, of an epoch older than one that was promised
 // before the loss; to acknowledge it could complete a quorum of that epoch beside the one that was promised. UPTODATE comes from a leader
-// whose epoch e was established by a quorum to which this life of the server does not belong, and which the server has found because a
-// quorum of the others has said, in this life, that it leads or follows that leader.
+// whose epoch e was established by a quorum to which this life of the server does not belong, and which has made sure after the loss, by a
+// round of pings, that a quorum without this server still follows it (admit).
 //
 // Why it is safe then. What it had acknowledged in epochs up to e and what was committed with it is in its history again: any quorum that
 // could establish e without it meets the one that committed. What it had acknowledged in a later epoch p needed a
 // quorum that has a server in common with the others who follow e after the loss; such a server cannot have adopted p, so nothing
 // of p was committed. There remains the promise of a later epoch p that is lost. Whoever got it is another server that leads p, so it is none of
-// those who said that they follow the leader of e: of three servers there is nobody else. In larger ensembles it is one outside
+// those who follow the leader of e: of three servers there is nobody else. In larger ensembles it is one outside
 // that quorum; it needs the promises of servers that have adopted e, refuses those that have more than itself (Core.ackEpoch), and
-// gives up one tickTime after the connections of its quorum are gone, to which the one before the loss belongs. That last step is an
-// argument about time, the only one here: a leader of p that was stopped before the loss, and goes on after it with a connection whose end
-// it has not noticed, may count one promise that its giver has forgotten.
+// gives up when the connections of its quorum, to which the one before the loss belongs, have been gone for a tickTime (tickLeader). That last
+// step is an argument about time, the only one here: a leader of p that was stopped before the loss, and goes on after it with a
+// connection whose end it has not noticed, may count one promise that its giver has forgotten.
 //
-// A leader in Java does not know blank servers. It does not count ACKEPOCH -1, but it counts the ACK of NEWLEADER, without which it
+// A leader in Java does not know blank servers. It asks nobody whether he follows; what there is instead is that a blank server follows only
+// whom a quorum of the others say that they lead or follow. It does not count ACKEPOCH -1, but it counts the ACK of NEWLEADER, without which it
 // sends no UPTODATE (R16 c). So in a mixed ensemble a server in Java should not have to lead while a blank server joins.
 //
 // An ensemble is new if nobody has anything: then there is nothing to lose, and nobody else who could lead. That is established by
@@ -74,6 +75,17 @@ func (c *Core) countEmpty() {
 	}
 	c.initialize()
 	c.becomeLooking("the ensemble is new")
+}
+
+// admit lets a learner serve that has acknowledged NEWLEADER. A blank one counts when it hears that, so a quorum, to which it does not belong, has
+// to show that it still follows, as for a sync.
+func (c *Core) admit(l *link) {
+	if !l.blank {
+		c.upToDateTo(l)
+		return
+	}
+	c.syncs++
+	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: l.id, admits: true})
 }
 
 // initialize asks for the database to be remembered as existing and this server as one that counts. It counts when that is durable: until

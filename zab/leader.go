@@ -250,7 +250,7 @@ func (c *Core) establish() {
 	for _, l := range c.links {
 		java = java || l.voter >= 0 && !l.warren
 		if l.stage == linkSynced {
-			c.upToDateTo(l)
+			c.admit(l)
 		}
 	}
 	if java && c.cfg.Barrier != nil {

@@ -220,7 +220,7 @@ func (c *Core) ackNewLeader(l *link) {
 		c.note(l)
 	}
 	if ld.stage >= leaderBarrier {
-		c.upToDateTo(l)
+		c.admit(l)
 	} else {
 		c.establish()
 	}

@@ -8,6 +8,7 @@ type syncRequest struct {
 	link   LinkID // 0: of this server itself
 	token  uint64
 	after  proto.Zxid // to be answered after the commit of this
+	admits bool       // the answer is UPTODATE: see admit
 }
 
 // syncPing is a ping whose answer shows that a voter followed after the sync with a number, and after those before it.
@@ -49,10 +50,14 @@ func (c *Core) answerSyncs() {
 			continue
 		}
 		i := c.linkIndex(r.link)
-		if i < 0 || c.links[i].stage != linkUpToDate {
+		if i < 0 || !r.admits && c.links[i].stage != linkUpToDate {
 			continue
 		}
 		l := c.links[i]
+		if r.admits {
+			c.upToDateTo(l)
+			continue
+		}
 		c.streamTo(l) // the answer follows the commits that it waited for
 		c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: r.token})
 	}
