@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,4 +119,40 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	_, err = adminNode{s}.Restore(t.Context(), bytes.NewReader(image))
 	require.ErrorIs(t, err, admin.ErrCannotRestore)
 	s.serving.Store(true)
+}
+
+// Whoever may not do everything with the root may neither replace the state nor see all of it; where the root is open, everybody may.
+func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
+	cfg := memConfig()
+	cfg.Admin.Enabled, cfg.Admin.Address, cfg.Admin.Port, cfg.Admin.RateLimiterInterval = true, "127.0.0.1", 0, 0
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{})
+	image := orderBytes(t, s)
+	_, err := c.Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	post := func(auth string) int {
+		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/restore", bytes.NewReader(image))
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/octet-stream")
+		if auth != "" {
+			r.Header.Set("Authorization", auth)
+		}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Do(r)
+		require.NoError(t, err)
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+	require.Equal(t, http.StatusUnauthorized, post(""))
+	require.NoError(t, c.Auth("digest", "alice:pw"))
+	owned := append(wire.ACL(proto.PermAll&^proto.PermAdmin, "world", "anyone"), wire.ACL(proto.PermAdmin, "auth", "")...)
+	_, err = c.SetACL("/", owned, -1)
+	require.NoError(t, err)
+	for auth, want := range map[string]int{"ip": http.StatusForbidden, "digest alice:wrong": http.StatusForbidden, "basic YTpi": http.StatusUnauthorized} {
+		require.Equal(t, want, post(auth), auth)
+	}
+	_, err = c.Exists("/kept", false)
+	require.NoError(t, err, "nothing was replaced")
+	require.Equal(t, http.StatusOK, post("digest alice:pw"))
+	require.Equal(t, http.StatusOK, post("ip"), "the root of the restored state is open")
 }

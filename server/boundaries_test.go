@@ -1,0 +1,332 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/pki"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// closedWith sends bytes and returns what the server answers until it closes the connection.
+func closedWith(t *testing.T, nc net.Conn, b []byte) []byte {
+	t.Helper()
+	_ = nc.SetDeadline(time.Now().Add(hangGuard))
+	_, _ = nc.Write(b) // the server may have closed already
+	got, err := io.ReadAll(nc)
+	var late net.Error
+	require.False(t, errors.As(err, &late) && late.Timeout(), "the connection stays")
+	return got
+}
+
+// Above maxCnxns connections are closed without an answer, but for a few that may ask a word; a place that is free again is given away.
+func TestConnectionsInAll(t *testing.T) {
+	core, logs := observer.New(zapcore.WarnLevel)
+	cfg := memConfig()
+	cfg.MaxCnxns = 2
+	s := serveMem(t, cfg, zap.New(core))
+	first := dialWire(t, s, wire.Options{})
+	dialWire(t, s, wire.Options{})
+	var reserved []net.Conn
+	for range wordReserve {
+		reserved = append(reserved, dialRaw(t, s))
+	}
+	eventually(t, func() bool { return s.conns.len() == 2+wordReserve }, "all reserved places are taken")
+	require.Empty(t, closedWith(t, dialRaw(t, s), []byte("ruok")))
+	require.EqualValues(t, 1, s.metrics.connectionRejected.value.Load())
+	require.Equal(t, errTooMany.Error(), logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
+	require.Equal(t, "imok", string(closedWith(t, reserved[0], []byte("ruok"))))
+	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
+	require.Empty(t, closedWith(t, reserved[1], wire.AppendFrame(nil, req.AppendTo(nil))), "no session in a reserved place")
+	require.NoError(t, first.CloseSession())
+	eventually(t, func() bool {
+		c, err := wire.Dial(s.Addr().String(), wire.Options{})
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	}, "a place is free again")
+}
+
+// Without tokens no session begins, and the client is closed; who has one goes on.
+func TestSessionsWithoutATokenAreClosed(t *testing.T) {
+	cfg := memConfig()
+	cfg.ConnectionThrottle.Tokens, cfg.ConnectionThrottle.FillCount, cfg.ConnectionThrottle.FillTime = 2, 1, time.Hour
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{})
+	dialWire(t, s, wire.Options{})
+	for range 3 {
+		_, err := wire.Dial(s.Addr().String(), wire.Options{})
+		require.Error(t, err)
+	}
+	require.EqualValues(t, 3, s.metrics.connectionRejected.value.Load())
+	require.NoError(t, c.Ping())
+}
+
+// A setWatches may be longer than a request, and not longer than its own limit; nothing is kept for the length alone.
+func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
+	core, logs := observer.New(zapcore.WarnLevel)
+	s := serveMem(t, memConfig(), zap.New(core))
+	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: setWatchesLimit + 1, proto.OpSetWatches2: 1<<31 - 1, proto.OpCreate: proto.DefaultMaxBuffer + 1} {
+		nc := dialRaw(t, s)
+		hello(t, nc, wire.Options{TimeoutMs: 60_000})
+		head := binary.BigEndian.AppendUint32(nil, n)
+		head = binary.BigEndian.AppendUint32(head, 1)
+		head = binary.BigEndian.AppendUint32(head, uint32(op))
+		require.Empty(t, closedWith(t, nc, head), "%v", op)
+	}
+	require.Zero(t, s.conns.longInput.Load())
+	require.Equal(t, 3, logs.FilterMessage("closing connection").Len())
+}
+
+// The reply to one multiRead is bounded, whatever it names.
+func TestReplyToMultiReadIsBounded(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/big", make([]byte, 1<<20-200), proto.ModePersistent)
+	require.NoError(t, err)
+	for n, want := range map[int]proto.ErrCode{15: proto.OK, 19: proto.ErrMarshallingError} {
+		var reads []wire.Request
+		for range n {
+			reads = append(reads, wire.GetData("/big", false))
+		}
+		reply, err := c.Do(wire.MultiRead(reads...))
+		require.NoError(t, err)
+		require.Equal(t, want, reply.Header.Err, "%d MiB", n)
+	}
+}
+
+// Tokens of SASL have a limit, above which the exchange has failed.
+func TestLongTokensFail(t *testing.T) {
+	s := serveSASL(t, saslConfig(), nil)
+	for size, code := range map[int]proto.ErrCode{4096: proto.ErrAuthFailed, 4097: proto.ErrAuthFailed, 900_000: proto.ErrAuthFailed} {
+		c := dialWire(t, s, wire.Options{})
+		require.Equal(t, proto.OK, saslStep(t, c, nil).Header.Err)
+		require.Equal(t, code, saslStep(t, c, bytes.Repeat([]byte{'x'}, size)).Header.Err, "%d", size)
+		require.NoError(t, c.WaitClosed())
+	}
+	require.EqualValues(t, 3, s.metrics.authFailed.value.Load())
+}
+
+// A client that asks and takes nothing is closed when its session timeout has passed, though it is not silent.
+func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	_, err := dialWire(t, s, wire.Options{}).Create("/big", make([]byte, 900<<10), proto.ModePersistent)
+	require.NoError(t, err)
+	nc := dialRaw(t, s)
+	require.NoError(t, nc.SetReadBuffer(4096))
+	hello(t, nc, wire.Options{TimeoutMs: 1000})
+	var b []byte
+	for range 50 {
+		b = frame(b, 1, wire.GetData("/big", false))
+	}
+	_, err = nc.Write(b)
+	require.NoError(t, err)
+	began := time.Now()
+	eventually(t, func() bool {
+		_, _ = nc.Write(frame(nil, -2, wire.Ping()))
+		return s.conns.len() == 1
+	}, "it is closed")
+	require.Greater(t, time.Since(began), 500*time.Millisecond)
+}
+
+// request_throttle_max_requests makes requests wait and loses none.
+func TestRequestThrottleLosesNoRequest(t *testing.T) {
+	cfg := memConfig()
+	cfg.RequestThrottle.MaxRequests, cfg.RequestThrottle.StallTime = 3, time.Millisecond
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	var reqs []wire.Request
+	for i := range 200 {
+		reqs = append(reqs, wire.SetData("/n", nil, int32(i)))
+	}
+	for _, call := range c.SendAll(reqs) {
+		require.NoError(t, call.Wait())
+		require.NoError(t, call.Reply.Err())
+	}
+}
+
+// A super user has every znode, and no more of the server than anybody else.
+func TestLimitsHoldForSuperUsers(t *testing.T) {
+	cfg := memConfig()
+	cfg.SuperDigest, cfg.MaxWatches, cfg.EnforceQuota, cfg.MaxClientCnxns = "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", 2, true, 8
+	s := serveMem(t, cfg, nil)
+	super := func() *wire.Conn {
+		c := dialWire(t, s, wire.Options{})
+		require.NoError(t, c.Auth("digest", "super:test"))
+		require.Contains(t, whoAmI(t, c), "super:")
+		return c
+	}
+	c := super()
+	_, err := wireCreate(c, "/full", wire.ACL(31, "digest", "nobody:x"))
+	require.NoError(t, err)
+	for _, znode := range [][2]string{{"/zookeeper/quota/full", ""}, {"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
+		{"/zookeeper/quota/full/zookeeper_stats", "count=1,bytes=0"}} {
+		_, err = c.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
+		require.NoError(t, err, znode[0])
+	}
+	_, err = c.Create("/full/n", nil, proto.ModePersistent)
+	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	var last error
+	for i := range 3 {
+		_, last = c.Exists(fmt.Sprintf("/w%d", i), true)
+	}
+	require.ErrorIs(t, last, proto.ErrThrottledOp)
+	_, err = c.Create("/big", make([]byte, proto.DefaultMaxBuffer), proto.ModePersistent)
+	require.Error(t, err)
+	require.NoError(t, c.WaitClosed())
+}
+
+// What a client must prove before its first request is one of the schemes that are enforced, and no other.
+func TestSchemesThatAreEnforced(t *testing.T) {
+	prove := map[string]func(t *testing.T, v *vault) *wire.Conn{
+		"nothing": func(t *testing.T, v *vault) *wire.Conn { return dialWire(t, v.Server, wire.Options{}) },
+		"digest": func(t *testing.T, v *vault) *wire.Conn {
+			c := dialWire(t, v.Server, wire.Options{})
+			require.NoError(t, c.Auth("digest", "a:b"))
+			return c
+		},
+		"sasl": func(t *testing.T, v *vault) *wire.Conn {
+			c := dialWire(t, v.Server, wire.Options{})
+			require.Equal(t, proto.OK, login(t, c, "bob", "bobsecret").Header.Err)
+			return c
+		},
+		"x509": func(t *testing.T, v *vault) *wire.Conn { return v.dial(t, v.ca.Issue(pki.Options{Name: "app"})) },
+	}
+	for _, schemes := range [][]string{{"digest"}, {"sasl"}, {"x509"}, {"digest", "x509"}} {
+		cfg := tlsConfig()
+		cfg.SASL.LoginConfig, cfg.AuthProviders = "/jaas.conf", []config.AuthProvider{{Suffix: "1", Scheme: "sasl"}, {Suffix: "2", Scheme: "x509"}}
+		cfg.EnforceAuth = config.EnforceAuth{Enabled: true, Schemes: schemes}
+		v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
+		v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
+		v.put(t, "/tls/trust.pem", v.ca.PEM())
+		v.put(t, "/jaas.conf", []byte(jaasFile))
+		v.Server = New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)})
+		require.NoError(t, v.Start())
+		for scheme, by := range prove {
+			enough := strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+scheme+" ")
+			reply, err := by(t, v).Do(wire.Exists("/", false))
+			require.NoError(t, err)
+			want := proto.ErrSessionClosedRequireAuth
+			if enough {
+				want = proto.OK
+			}
+			require.Equal(t, want, reply.Header.Err, "%s where %v are enforced", scheme, schemes)
+		}
+		v.Stop()
+	}
+}
+
+// What anybody may do with the znodes of the server: read the configuration, and, unless an operator closes them, write below the root
+// and set quotas.
+func TestSystemZnodesOfANewServer(t *testing.T) {
+	cfg := memConfig()
+	cfg.SuperDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
+	s := serveMem(t, cfg, nil)
+	c, super := dialWire(t, s, wire.Options{}), dialWire(t, s, wire.Options{})
+	require.NoError(t, super.Auth("digest", "super:test"))
+	for path, want := range map[string][]proto.ACL{
+		"/": wire.OpenACL, "/zookeeper": wire.OpenACL, "/zookeeper/quota": wire.OpenACL, "/zookeeper/config": wire.ACL(proto.PermRead, "world", "anyone"),
+	} {
+		acl, _, err := c.GetACL(path)
+		require.NoError(t, err)
+		require.Equal(t, want, acl, path)
+	}
+	_, err := c.Create("/zookeeper/quota/a", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.SetData("/zookeeper/config", []byte("mine"), -1)
+	require.ErrorIs(t, err, proto.ErrNoAuth)
+	closed := wire.ACL(31, "digest", "nobody:x")
+	_, err = super.SetACL("/zookeeper/quota", closed, -1)
+	require.NoError(t, err)
+	_, err = c.Create("/zookeeper/quota/b", nil, proto.ModePersistent)
+	require.ErrorIs(t, err, proto.ErrNoAuth, "an operator can close them")
+}
+
+// The audit log is in the folder of logs if its name is relative, and lines that the disk refuses are lost with an error in the log
+// while requests go on.
+func TestAuditFileAndItsDisk(t *testing.T) {
+	require.Equal(t, "zookeeper_audit.log", config.Default().Audit.File)
+	require.False(t, config.Default().Audit.Enabled)
+	t.Setenv("ZOO_LOG_DIR", "/logs")
+	cfg := memConfig()
+	cfg.Audit.Enabled, cfg.Audit.File = true, "own.log"
+	fs := vfs.NewMem()
+	require.NoError(t, fs.MkdirAll("/logs"))
+	core, logs := observer.New(zapcore.ErrorLevel)
+	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
+	require.NoError(t, s.Start())
+	defer s.Stop()
+	fs.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpWrite && filepath.Base(op.Name) == "own.log" {
+			return errors.New("input/output error")
+		}
+		return nil
+	})
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/lost", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	eventually(t, func() bool { return logs.FilterMessage("audit lines are lost").Len() > 0 }, "it is told")
+	fs.Hook(nil)
+	_, err = c.Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	eventually(t, func() bool {
+		return strings.Contains(strings.Join(auditLines(t, fs, "/logs/own.log"), "\n"), "operation=create znode=/kept")
+	}, "lines are written again")
+	require.NotContains(t, strings.Join(auditLines(t, fs, "/logs/own.log"), "\n"), "/lost")
+}
+
+// What must not be written for servers to trust each other is refused before a port is opened.
+func TestTrustBetweenServersIsComplete(t *testing.T) {
+	for want, set := range map[string]func(c *config.Config){
+		errNoQuorumKeys.Error():  func(c *config.Config) { c.QuorumTLS.KeyStore.Location = "" },
+		errNoQuorumTrust.Error(): func(c *config.Config) { c.QuorumTLS.TrustStore.Location = "" },
+		errNoQuorumUsers.Error(): func(c *config.Config) { c.QuorumAuth.EnableSASL = true },
+	} {
+		cfg := rigConfig()
+		cfg.SSLQuorum = true
+		cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = "/tls/key.pem", "/tls/trust.pem"
+		set(cfg)
+		v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
+		v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
+		v.put(t, "/tls/trust.pem", v.ca.PEM())
+		require.EqualError(t, New(cfg, Options{FS: v.fs, Meta: meta.NewMem(1)}).Start(), want)
+	}
+	for _, written := range []bool{true, false} {
+		text := "dataDir=/data\nclientPort=0\n"
+		if written {
+			text += "fips-mode=true\n"
+		}
+		cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
+		require.NoError(t, err)
+		rig := rigConfig()
+		rig.ClientPortAddress = "127.0.0.1"
+		cfg.ServerID, cfg.Quorum, cfg.ClientPortAddress, cfg.FIPSMode = rig.ServerID, rig.Quorum, rig.ClientPortAddress, true
+		cfg.QuorumAuth.EnableSASL = true
+		err = New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)}).Start()
+		want := errNoQuorumUsers // the next thing that is missing
+		if written {
+			want = errFIPSDigest
+		}
+		require.ErrorIs(t, err, want)
+	}
+}

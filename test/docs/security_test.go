@@ -1,0 +1,127 @@
+package docs
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+)
+
+// securityPage is docs/SECURITY.md: the sections that claim something, the rows of the limits, and the rows of what was tested by section.
+type securityPage struct {
+	sections []string
+	limits   [][]string
+	shown    map[string][]claim
+}
+
+// claim is one row of what was tested.
+type claim struct {
+	at    int
+	text  string
+	tests []string
+}
+
+func readSecurityPage(t *testing.T) *securityPage {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/SECURITY.md")
+	require.NoError(t, err)
+	p := &securityPage{shown: map[string][]claim{}}
+	section, group := "", ""
+	for i, line := range strings.Split(string(text), "\n") {
+		cells := strings.Split(strings.Trim(line, "| "), " | ")
+		switch {
+		case strings.HasPrefix(line, "## "):
+			section = strings.TrimPrefix(line, "## ")
+			p.sections = append(p.sections, section)
+		case strings.HasPrefix(line, "### "):
+			group = strings.TrimSuffix(strings.TrimPrefix(line, "### "), ": shown")
+		case !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| ---") || cells[0] == "claim" || cells[0] == "limit":
+		case section == "Limits":
+			row := strings.Split(strings.Trim(line, "|"), "|")
+			require.Len(t, row, 4, "line %d", i+1)
+			for n := range row {
+				row[n] = strings.TrimSpace(row[n])
+			}
+			p.limits = append(p.limits, row)
+		case section == "What was tested":
+			require.Len(t, cells, 2, "line %d", i+1)
+			p.shown[group] = append(p.shown[group], claim{i + 1, cells[0], quotedIn(cells[1])})
+		}
+	}
+	return p
+}
+
+// Every section of the security page has claims that tests show, every limit has a claim of its own, and every test exists.
+func TestClaimsAreShown(t *testing.T) {
+	p, tests := readSecurityPage(t), testNames(t)
+	claims, groups := 0, map[string]bool{}
+	for _, section := range p.sections {
+		if section == "What was tested" {
+			break
+		}
+		require.NotEmpty(t, p.shown[section], "nothing shows what is said of %q", section)
+		groups[section] = true
+	}
+	for group, rows := range p.shown {
+		require.True(t, groups[group], "there is no section %q", group)
+		for _, c := range rows {
+			claims++
+			require.NotEmpty(t, c.tests, "line %d", c.at)
+			for _, name := range c.tests {
+				require.Contains(t, tests, name, "line %d", c.at)
+			}
+		}
+	}
+	require.Greater(t, claims, 60)
+	named := map[string]bool{}
+	for _, c := range p.shown["Limits"] {
+		named[c.text] = true
+	}
+	for _, row := range p.limits {
+		require.True(t, named[row[0]], "no test is named for the limit %q", row[0])
+		delete(named, row[0])
+	}
+	require.Empty(t, named, "no such limits")
+}
+
+// The defaults in the table of the limits are those of the program, and so is what else the page says is so unless it is changed.
+func TestLimitsAreTheDefaults(t *testing.T) {
+	c := config.Default()
+	have := map[string]string{
+		"maxClientCnxns":                                        strconv.Itoa(c.MaxClientCnxns),
+		"maxCnxns":                                              strconv.Itoa(c.MaxCnxns),
+		"nio.sessionlessCnxnTimeout":                            strconv.Itoa(int(c.SessionlessTimeout.Seconds())) + " s",
+		"ssl.handshakeDetectionTimeoutMillis":                   strconv.Itoa(int(c.TLS.HandshakeDetectionTimeout.Seconds())) + " s",
+		"netty.server.outstandingHandshake.limit":               strconv.Itoa(c.HandshakeLimit) + ", -1 is none",
+		"jute.maxbuffer":                                        "1 MiB",
+		"warren.maxRequestsPerSecond":                           strconv.Itoa(c.MaxRequestsPerSecond),
+		"warren.maxWatches":                                     "1,000,000",
+		"warren.diskWatermarkBytes":                             strconv.FormatInt(c.DiskWatermark.Bytes>>20, 10) + " MiB",
+		"connection_throttle_tokens, _fill_time, _fill_count":   "off",
+		"globalOutstandingLimit, request_throttle_max_requests": strconv.Itoa(c.GlobalOutstandingLimit) + ", off",
+		"largeRequestThreshold, largeRequestMaxBytes":           "off, " + strconv.FormatInt(int64(c.LargeRequestMaxBytes)>>20, 10) + " MiB",
+		"quotas with enforceQuota":                              "off",
+	}
+	// Those of which the table has a rounded number or a word.
+	require.Equal(t, 1<<20-1, c.JuteMaxBuffer)
+	require.EqualValues(t, 1_000_000, c.MaxWatches)
+	require.Zero(t, c.ConnectionThrottle.Tokens+c.RequestThrottle.MaxRequests)
+	require.LessOrEqual(t, int(c.LargeRequestThreshold), 0)
+	require.False(t, c.EnforceQuota)
+	require.Equal(t, []string{"srvr"}, c.FourLetterWhitelist)
+	checked := 0
+	for _, row := range readSecurityPage(t).limits {
+		want, key := have[row[1]], row[1]
+		if key == "" || key == "its session timeout" {
+			continue
+		}
+		require.NotEmpty(t, want, "the key %q of the limit %q is not compared", key, row[0])
+		require.Equal(t, want, row[2], row[0])
+		checked++
+	}
+	require.Equal(t, len(have), checked)
+}
