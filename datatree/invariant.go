@@ -17,7 +17,7 @@ func invariant(rule string, holds bool, at uint64) {
 // check verifies from scratch everything that is kept incrementally, and panics at the first
 // difference. It looks at every znode, so it is for tests.
 func (s *State) check() {
-	var nodes, ephemerals, kins int
+	var nodes, ephemerals, kins, wide int
 	var digest, size int64
 	users := map[ACLID]int{}
 	var path []byte
@@ -27,6 +27,9 @@ func (s *State) check() {
 		k := s.kinOf(r)
 		if k != nil {
 			kins++
+			if k.children >= WideChildren {
+				wide++
+			}
 			s.checkChildren(id)
 		}
 		path = s.AppendPath(path[:0], id)
@@ -47,6 +50,7 @@ func (s *State) check() {
 	}
 	invariant("every record is a znode", nodes == s.records.live, uint64(nodes))
 	invariant("every kin is a znode's", kins == s.kins.live, uint64(kins))
+	invariant("wide znodes are counted", wide == s.wide, uint64(s.wide))
 	invariant("the table has every znode but the root", s.table.count == nodes-1, uint64(s.table.count))
 	invariant("the digest is the sum of digests", digest == s.digest, uint64(s.digest))
 	invariant("the size is the sum of sizes", size == s.dataSize, uint64(s.dataSize))

@@ -129,6 +129,12 @@ func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 		first.prev = id
 	}
 	k.children++
+	if k.children == WideChildren {
+		s.wide++
+	}
+	if len(s.listings.live) > 0 {
+		s.listings.note(parent, name)
+	}
 	return id
 }
 
@@ -153,6 +159,9 @@ func (s *State) unlink(id NodeID) {
 		} else {
 			s.rec(k.first).prev = r.prev
 		}
+	}
+	if k.children == WideChildren {
+		s.wide--
 	}
 	k.children--
 	if i := r.kin &^ hiddenFlag; i != 0 {
@@ -235,6 +244,7 @@ func (s *State) remove(id NodeID, path []byte) ACLID {
 	s.dataSize -= pathUnits(path) + int64(len(data))
 	s.digest -= int64(r.digest)
 	s.walkers.leave(s, id)
+	s.listings.leave(s, id)
 	s.disown(id)
 	switch id {
 	case s.system:

@@ -2,6 +2,7 @@ package datatree
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -141,45 +142,95 @@ func suffixAfter(prefix, dir []byte) (rest []byte, ok bool) {
 	return prefix[len(dir):], bytes.HasPrefix(prefix, dir)
 }
 
-// multiReadMax bounds the reply to one multiRead, in bytes: a small request can name a large znode
-// many times.
-const multiReadMax = 16 << 20
+// Bounds of the reply to one multiRead: a small request can name a large znode many times.
+const (
+	// multiReadMax is how long it may be, in bytes, but for what is not data.
+	multiReadMax = 16 << 20
+	// multiReadNames is how many names of children there may be in it. To find them takes far longer than to copy as many bytes.
+	multiReadNames = 128 << 10
+	// multiReadAhead is the length from which on it is found out how long it gets before more is read.
+	multiReadAhead = 64 << 10
+)
 
 // ReadMulti answers multiRead, whose body is given: each getData and getChildren in it in a slot
-// with its own error. Anything else in it, and a reply that grows beyond multiReadMax, is
-// ErrMarshallingError. Source: client-protocol section 6.5.
+// with its own error. Anything else in it, and a reply that grows beyond multiReadMax or has more names than
+// multiReadNames, is ErrMarshallingError. Source: client-protocol section 6.5.
 func (s *State) ReadMulti(b, body []byte, ids []Identity) ([]byte, proto.ErrCode) {
-	start := len(b)
+	start, names, measured := len(b), 0, false
 	m := proto.NewMultiReader(body)
 	for {
-		h, more := m.Next()
-		if m.R.Err() != nil {
+		rest := m
+		op, path, more, ok := nextRead(&m)
+		if !ok {
 			return b[:start], proto.ErrMarshallingError
 		}
 		if !more {
 			return proto.AppendMultiEnd(b), proto.OK
 		}
-		var request proto.PathWatchRequest
-		if h.Type == proto.OpGetData || h.Type == proto.OpGetChildren {
-			request.Decode(&m.R)
-		} else {
-			return b[:start], proto.ErrMarshallingError
-		}
-		if m.R.Err() != nil || len(b)-start > multiReadMax {
-			return b[:start], proto.ErrMarshallingError
-		}
-		slot := len(b)
-		b = proto.AppendMultiResult(b, h.Type)
-		var err proto.ErrCode
-		if h.Type == proto.OpGetData {
-			b, err = s.ReadData(b, request.Path, ids)
-		} else {
-			b, err = s.ReadChildren(b, request.Path, ids)
-		}
+		id, err := s.readable(path, proto.PermRead, ids)
 		if err != proto.OK {
-			b = proto.AppendMultiError(b[:slot], err)
+			b = proto.AppendMultiError(b, err)
+			continue
+		}
+		if !measured && op == proto.OpGetData && len(b)-start+len(s.Data(id)) > multiReadAhead {
+			measured = true
+			size, ok := s.measureMulti(rest, ids)
+			if !ok || len(b)-start+size > multiReadMax {
+				return b[:start], proto.ErrMarshallingError
+			}
+			b = slices.Grow(b, size)
+		}
+		b = proto.AppendMultiResult(b, op)
+		if op == proto.OpGetData {
+			b = s.appendStat(proto.AppendBuffer(b, s.Data(id)), id)
+		} else {
+			if names += int(s.Node(id).NumChildren); names > multiReadNames {
+				return b[:start], proto.ErrMarshallingError
+			}
+			b = s.appendChildren(b, id)
+		}
+		if len(b)-start > multiReadMax {
+			return b[:start], proto.ErrMarshallingError
 		}
 	}
+}
+
+// measureMulti returns about how many bytes the rest of a multiRead adds to the reply, without the names of children, which are not
+// that many. It reports false if the rest makes no sense, and looks no further than multiReadMax.
+func (s *State) measureMulti(m proto.MultiReader, ids []Identity) (size int, ok bool) {
+	for size <= multiReadMax {
+		op, path, more, ok := nextRead(&m)
+		if !ok {
+			return 0, false
+		}
+		if !more {
+			break
+		}
+		size += multiSlotSize
+		if op == proto.OpGetData {
+			if id, err := s.readable(path, proto.PermRead, ids); err == proto.OK {
+				size += len(s.Data(id))
+			}
+		}
+	}
+	return size, true
+}
+
+// multiSlotSize is what a slot with data takes beside the data: a header, a length and a Stat.
+const multiSlotSize = 9 + 4 + 68
+
+// nextRead decodes the next read of a multiRead. It reports ok as false for what is none; more is false at the end.
+func nextRead(m *proto.MultiReader) (op proto.OpCode, path []byte, more, ok bool) {
+	h, more := m.Next()
+	if m.R.Err() != nil || more && h.Type != proto.OpGetData && h.Type != proto.OpGetChildren {
+		return 0, nil, false, false
+	}
+	if !more {
+		return 0, nil, false, true
+	}
+	var request proto.PathWatchRequest
+	request.Decode(&m.R)
+	return h.Type, request.Path, true, m.R.Err() == nil
 }
 
 func (s *State) appendStat(b []byte, id NodeID) []byte {

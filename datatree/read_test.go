@@ -222,7 +222,30 @@ func TestReadMulti(t *testing.T) {
 		request := proto.PathWatchRequest{Path: proto.Text("/big")}
 		many = request.AppendTo(proto.AppendMultiOp(many, proto.OpGetData))
 	}
-	_, err = x.s.ReadMulti(nil, proto.AppendMultiEnd(many), nil)
+	out, err := x.s.ReadMulti(nil, proto.AppendMultiEnd(many), nil)
+	require.Equal(t, proto.ErrMarshallingError, err)
+	require.Less(t, cap(out), 4<<20, "that it gets too long is found out before it is that long")
+
+	// What fits is there to the last byte, in a buffer that was made once.
+	for n := range []int{1, 2, 15} {
+		var some []byte
+		for range n {
+			request := proto.PathWatchRequest{Path: proto.Text("/big")}
+			some = request.AppendTo(proto.AppendMultiOp(some, proto.OpGetData))
+		}
+		out, err := x.s.ReadMulti(nil, proto.AppendMultiEnd(some), nil)
+		require.Equal(t, proto.OK, err)
+		require.Len(t, out, n*(multiSlotSize+1<<20)+9)
+	}
+
+	// The names of children are few.
+	wide := wideState(t, multiReadNames/4+1)
+	var lists []byte
+	for range 4 {
+		request := proto.PathWatchRequest{Path: proto.Text("/wide")}
+		lists = request.AppendTo(proto.AppendMultiOp(lists, proto.OpGetChildren))
+		_, err = wide.s.ReadMulti(nil, proto.AppendMultiEnd(slices.Clone(lists)), nil)
+	}
 	require.Equal(t, proto.ErrMarshallingError, err)
 }
 

@@ -39,7 +39,10 @@ type State struct {
 	removals uint64 // znodes removed so far; see finder
 	dataSize int64
 
+	wide int // znodes with at least WideChildren children
+
 	walkers  walkers
+	listings listings
 	seed     maphash.Seed
 	hashOfFn func(NodeID) uint32 // s.hashOf, made once
 	txn      txnScratch

@@ -2,6 +2,7 @@ package datatree
 
 import (
 	"bytes"
+	"math"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -132,29 +133,36 @@ func (w *Watches) Remove(id WatcherID, t proto.WatcherType, path []byte) bool {
 
 // RemoveAll removes every watch of id: its connection is gone and the slot is free. It takes time
 // in proportion to them.
-func (w *Watches) RemoveAll(id WatcherID) {
+func (w *Watches) RemoveAll(id WatcherID) { w.RemoveSome(id, 0, math.MaxInt) }
+
+// RemoveSome is a part of RemoveAll: it looks at n places in which a watch of id may be, from a place on, 0 the first time, and returns
+// the next and whether no watch is left. Watches may fire between the parts, but none of id may be added.
+func (w *Watches) RemoveSome(id WatcherID, from uint32, n int) (next uint32, done bool) {
 	if int(id) >= len(w.slots) {
-		return
+		return 0, true
 	}
 	slot := &w.slots[id]
-	if slot.entries.n > 0 {
-		w.watchers--
-	}
-	for _, word := range slot.entries.words(&w.sets) {
+	for ; slot.entries.n > 0; n-- {
+		if n == 0 {
+			return from, false
+		}
+		// The places are looked at in an order that thins the set evenly: if all that is left were in one part of it, that would
+		// be too full for half as many places when the set becomes smaller. What moves meanwhile is found in the next round.
+		words := slot.entries.words(&w.sets)
+		word := words[from*scatter&uint32(len(words)-1)]
 		if word == 0 {
+			from++
 			continue
 		}
-		entry := wordKey(word)
-		e := w.paths.at(entry)
-		w.count(e, slot, e.watchers.get(&w.sets, uint32(id)), 0)
-		e.watchers.remove(&w.sets, uint32(id))
-		if e.watchers.n == 0 {
-			w.paths.remove(entry)
-		}
+		entry := wordKey(word) // the next may move to its place
+		w.set(entry, id, w.paths.at(entry).watchers.get(&w.sets, uint32(id)), 0)
 	}
-	slot.entries.drop(&w.sets)
 	*slot = watcherSlot{}
+	return 0, true
 }
+
+// scatter is an odd number whose multiples are far from each other, modulo any power of two.
+const scatter = 0x9e3779b1
 
 // Count returns how many connections watch how many paths, and the number of watches, which counts
 // a path in the data table and in the child table apart. Source: server-semantics section 10.9.

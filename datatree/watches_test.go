@@ -366,3 +366,48 @@ func TestRewatch(t *testing.T) {
 		require.Equal(t, !fire, w.Has(4, proto.WatcherAny, []byte(tt.path)), "%+v", tt)
 	}
 }
+
+// A watcher that goes in parts, while its watches fire, leaves nothing behind and the others alone.
+func TestWatchesRemoveSome(t *testing.T) {
+	r := newRand(t)
+	w := NewWatches()
+	path := func(i int) []byte { return fmt.Appendf(nil, "/p%05d", i) }
+	for range 5000 {
+		w.Add(1, []WatchKind{WatchData, WatchExist, WatchChild, WatchPersistent, WatchRecursive}[r.Intn(5)], path(r.Intn(4000)))
+	}
+	for i := range 100 {
+		w.Add(2, WatchPersistent, path(i))
+	}
+	place, done := uint32(0), false
+	for parts := 0; !done; parts++ {
+		before := w.PathsOf(1)
+		place, done = w.RemoveSome(1, place, 7)
+		require.LessOrEqual(t, before-w.PathsOf(1), 7)
+		for range 5 {
+			w.Fire(Change{Type: proto.EventNodeDeleted, Path: path(r.Intn(4000)), Zxid: 1}, func(WatcherID, proto.EventType, []byte, ACLID) {})
+		}
+		require.Less(t, parts, 100_000)
+		require.Less(t, longestRun(w.slots[1].entries.words(&w.sets)), 100, "the set stays as easy to search as it was")
+	}
+	require.Zero(t, w.PathsOf(1))
+	watchers, paths, total := w.Count()
+	require.Equal(t, []int{1, 100, 200}, []int{watchers, paths, total})
+	w.RemoveAll(2)
+	w.RemoveAll(3)
+	watchers, paths, total = w.Count()
+	require.Zero(t, watchers+paths+total)
+	_, done = w.RemoveSome(9, 0, 1)
+	require.True(t, done)
+}
+
+// longestRun is how many words stand one behind the other without an empty slot.
+func longestRun(words []uint32) (most int) {
+	run := 0
+	for _, word := range words {
+		if run++; word == 0 {
+			run = 0
+		}
+		most = max(most, run)
+	}
+	return most
+}
