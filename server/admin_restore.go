@@ -136,6 +136,7 @@ func (re *restoration) replace(n *node) error {
 	}
 	s.store.mu.Lock()
 	s.store.state = state
+	s.store.publish()
 	s.store.applied.Store(int64(re.zxid))
 	s.store.mu.Unlock()
 	n.preparer, n.last = datatree.NewPreparer(state, s.prepareConfig()), re.zxid

@@ -17,7 +17,8 @@ type applier struct {
 	failed bool
 	dirty  []*conn // connections with new output
 	freed  []*conn // connections to close: their sessions have ended, or they take no events
-	forced int     // bytes of replies to reads that were executed under the present hold of the lock
+	served int     // bytes of replies to reads behind writes that were executed under the present hold of the lock
+	forced int     // the same for reads in front of writes
 
 	// The event that is being delivered, encoded once for all its watchers.
 	event       []byte
@@ -70,8 +71,8 @@ func (a *applier) apply(b *logBatch) {
 		}
 		a.applyOne(it, b.payload(it), b.create2[it.create2.off:it.create2.off+it.create2.n], now)
 	}
-	st.applied.Store(int64(st.state.LastZxid()))
-	a.forced = 0
+	st.publish()
+	a.served, a.forced = 0, 0
 	st.mu.Unlock()
 	st.long.Unlock()
 	a.srv.stats.applied(b, now)
@@ -225,9 +226,11 @@ func (a *applier) advance(c *conn) {
 	a.srv.budget.release(e.weight)
 	c.mu.queue.pop()
 	a.srv.inProcess.Add(-1)
-	if c.runQueued(appliedShare) {
+	before := len(c.mu.out.buf)
+	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
 		c.leave()
 	}
+	a.served += len(c.mu.out.buf) - before
 	c.wakeReader()
 	a.mark(c)
 }

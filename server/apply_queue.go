@@ -62,7 +62,7 @@ func (q *applyQueue) swap(state *datatree.State) {
 		st := q.m.srv.store
 		st.mu.Lock()
 		st.state = state
-		st.applied.Store(int64(state.LastZxid()))
+		st.publish()
 		st.mu.Unlock()
 		q.m.srv.digests.reset()
 	})

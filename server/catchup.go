@@ -9,6 +9,8 @@ package server
 const (
 	// appliedShare is what the applier runs for one connection after a write.
 	appliedShare = 64 << 10
+	// appliedMost is what it runs for all of them under one hold of the lock, but for the last read.
+	appliedMost = 256 << 10
 	// caughtUpShare is what catchUp runs.
 	caughtUpShare = 256 << 10
 	// forcedShare is what may be run in front of writes until the applier lets readers in between.
@@ -31,7 +33,7 @@ func (c *conn) runQueued(share int) (more bool) {
 				break
 			}
 			if e.kind == queuedRead {
-				if share == appliedShare && dear(e.op) {
+				if share >= 0 && (c.srv.lists(e.op, body) || share <= appliedShare && dear(e.op)) {
 					more = true
 					break
 				}
@@ -47,12 +49,7 @@ func (c *conn) runQueued(share int) (more bool) {
 				c.mu.stats.sent++
 			}
 		}
-		q.pop()
-		if q.uncounted > 0 {
-			q.uncounted--
-		} else {
-			done++
-		}
+		done += q.popRead()
 		if share == caughtUpShare && dear(e.op) {
 			more = q.len() > 0
 			break
@@ -84,6 +81,7 @@ func (c *conn) help() {
 // started again.
 func (c *conn) catchUp() {
 	for more := true; more; c.flush() {
+		listing := false
 		c.srv.turns.take()
 		c.srv.store.long.Lock()
 		c.srv.store.mu.RLock()
@@ -93,6 +91,9 @@ func (c *conn) catchUp() {
 			more, c.mu.helped = false, false
 		case !c.runQueued(caughtUpShare):
 			c.left.Store(false)
+		default:
+			e, body := c.mu.queue.front()
+			listing = e.kind == queuedRead && c.srv.lists(e.op, body)
 		}
 		lost := !c.countUndelivered()
 		c.wakeReader()
@@ -100,6 +101,9 @@ func (c *conn) catchUp() {
 		c.srv.store.mu.RUnlock()
 		c.srv.store.long.Unlock()
 		c.srv.turns.pass()
+		if listing && !lost {
+			lost = !c.catchUpListing()
+		}
 		if lost {
 			c.abort()
 		}
@@ -124,7 +128,7 @@ func (a *applier) settle(c *conn) {
 	if a.forced >= forcedShare {
 		a.forced = 0
 		st := a.srv.store
-		st.applied.Store(int64(st.state.LastZxid()))
+		st.publish()
 		st.mu.Unlock()
 		st.mu.Lock()
 	}

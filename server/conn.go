@@ -314,7 +314,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 		if c.mu.queue.full() || c.left.Load() || c.mu.out.pauses() {
 			return false, nil
 		}
-		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op}, body)
+		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op, dear: dear(op) || c.srv.mayList(op)}, body)
 		c.srv.inProcess.Add(1)
 		return true, nil
 	}
@@ -324,7 +324,10 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 	if c.mu.out.pauses() {
 		return false, nil
 	}
-	if c.srv.takesLong(op, body) {
+	if c.srv.lists(op, body) {
+		return c.readListing(xid, op, body)
+	}
+	if dear(op) {
 		return c.readLong(xid, op, body)
 	}
 	return c.readNow(xid, op, body)
@@ -563,7 +566,7 @@ func (c *conn) cleanup() {
 	c.srv.stats.took(&c.in)
 	c.in.free()
 	c.srv.conns.countLong(&c.in, 0)
-	c.srv.store.unwatch(c)
+	c.unwatch()
 	if s := c.session.Load(); s != nil {
 		c.srv.tracker.unbind(s, c)
 	}

@@ -57,23 +57,6 @@ func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []
 	return b
 }
 
-// manyChildren is how many children make reading them take long: about a tenth of a millisecond.
-const manyChildren = 2048
-
-// takesLong reports whether a read holds up others. REQUIRES: store.mu for reading.
-func (s *Server) takesLong(op proto.OpCode, body []byte) bool {
-	switch op {
-	case proto.OpGetChildren, proto.OpGetChildren2:
-		var req proto.PathWatchRequest
-		if req.ReadFrom(body) != nil {
-			return false
-		}
-		id := s.store.state.Lookup(req.Path)
-		return id != 0 && s.store.state.Node(id).NumChildren >= manyChildren
-	}
-	return dear(op)
-}
-
 // readNode answers the four reads that can leave a one-shot watch.
 func (s *Server) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
 	var req proto.PathWatchRequest

@@ -27,6 +27,10 @@ const inputBuffer = 32 << 10
 
 var inputBuffers = sync.Pool{New: func() any { return new([inputBuffer]byte) }}
 
+// copiedAtOnce is how many bytes of a long frame are copied in one piece. The collector cannot stop a goroutine that copies, and when it
+// wants to, everybody waits until it can.
+const copiedAtOnce = 256 << 10
+
 // fill waits for the socket and reads once. It returns io.EOF when the client has closed.
 func (c *conn) fill() error {
 	in := &c.in
@@ -125,7 +129,9 @@ func (in *input) makeRoom() {
 			size = int(min(int64(size), 4+int64(n)))
 		}
 		grown := make([]byte, size)
-		copy(grown, in.buf)
+		for off := 0; off < len(in.buf); off += copiedAtOnce {
+			copy(grown[off:], in.buf[off:min(off+copiedAtOnce, len(in.buf))])
+		}
 		if len(in.buf) == inputBuffer {
 			inputBuffers.Put((*[inputBuffer]byte)(in.buf))
 		}

@@ -18,8 +18,13 @@ func beginReply(b []byte) []byte {
 
 // endReply fills in the prefix that beginReply left at start.
 func endReply(b []byte, start int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
+	endReplyOf(b, start, 0, xid, zxid, err)
+}
+
+// endReplyOf is endReply for a reply of which more bytes follow elsewhere.
+func endReplyOf(b []byte, start, more int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
 	p := b[start : start+replyPrefix]
-	binary.BigEndian.PutUint32(p, uint32(len(b)-start-4))
+	binary.BigEndian.PutUint32(p, uint32(len(b)-start-4+more))
 	binary.BigEndian.PutUint32(p[4:], uint32(xid))
 	binary.BigEndian.PutUint64(p[8:], uint64(zxid))
 	binary.BigEndian.PutUint32(p[16:], uint32(err))

@@ -40,7 +40,7 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	reply, err := wire.ReadFrame(client)
 	require.NoError(t, err)
 	require.Len(t, reply, proto.ReplyHeaderSize)
-	s.store.unwatch(c)
+	c.unwatch()
 }
 
 func TestLongAnswerReachesAClientThatHasClosedItsSide(t *testing.T) {

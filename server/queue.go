@@ -14,6 +14,7 @@ type waitQueue struct {
 	used    int32  // buf before it belongs to entries that are done
 	writes  int    // entries that are writes
 	dear    int    // entries that are dear reads
+	popped  uint64 // entries that were removed so far
 	// uncounted is how many entries at the front are not counted as in process any more; see conn.leave.
 	uncounted int
 	strict    bool // one of the reads has had a large reply
@@ -52,6 +53,8 @@ type queued struct {
 	xid  int32
 	op   proto.OpCode
 	kind queuedKind
+	// dear is whether it is a read that may take very long.
+	dear bool
 	// weight is what a write has taken of the writeBudget.
 	weight int32
 }
@@ -85,7 +88,7 @@ func (q *waitQueue) push(e queued, body []byte) {
 	switch {
 	case e.kind == queuedWrite:
 		q.writes++
-	case e.kind == queuedRead && dear(e.op):
+	case e.dear:
 		q.dear++
 	}
 }
@@ -96,11 +99,12 @@ func (q *waitQueue) pop() {
 	switch {
 	case e.kind == queuedWrite:
 		q.writes--
-	case e.kind == queuedRead && dear(e.op):
+	case e.dear:
 		q.dear--
 	}
 	q.used = e.body.off + e.body.n
 	q.head++
+	q.popped++
 	switch {
 	case q.head == len(q.entries):
 		q.entries, q.head = q.entries[:0], 0
@@ -111,6 +115,16 @@ func (q *waitQueue) pop() {
 	case q.head >= 1024 && q.head > len(q.entries)/2, q.used >= maxQueuedBytes && int(q.used) > len(q.buf)/2:
 		q.compact()
 	}
+}
+
+// popRead is pop for what is no write. It returns how many entries less are in process.
+func (q *waitQueue) popRead() int {
+	q.pop()
+	if q.uncounted > 0 {
+		q.uncounted--
+		return 0
+	}
+	return 1
 }
 
 // compact moves what still waits to the front, so that a queue that is never empty does not grow.

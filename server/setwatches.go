@@ -17,6 +17,8 @@ const (
 	longSetWatches = 64 << 10
 	// watchesPerLock is how many watches are registered under one hold of the locks.
 	watchesPerLock = 1024
+	// countedPerTurn is how many paths are looked at in one turn.
+	countedPerTurn = 64 << 10
 )
 
 // setLongWatches answers a long setWatches or setWatches2. It returns false if it has to wait until the connection's requests in
@@ -28,7 +30,7 @@ func (c *conn) setLongWatches(xid int32, op proto.OpCode, body []byte) bool {
 		return false
 	}
 	c.unlock()
-	count, err := countWatches(op, body, c.srv.cfg.MaxWatches)
+	count, err := countWatches(op, body, c.srv.cfg.MaxWatches, c.workOn)
 	if err != nil {
 		c.answer(appendHeaderReply(nil, xid, c.srv.store.lastZxid(), proto.ErrMarshallingError), queuedReply)
 		return true
@@ -62,8 +64,9 @@ func watchLists(op proto.OpCode) []datatree.WatchKind {
 	return kinds
 }
 
-// countWatches checks the body and returns how many paths there are. Above limit, if that is not 0, it does not look further.
-func countWatches(op proto.OpCode, body []byte, limit int) (count int, err error) {
+// countWatches checks the body and returns how many paths there are. Above limit, if that is not 0, it does not look further. Now and
+// then it calls rest.
+func countWatches(op proto.OpCode, body []byte, limit int, rest func()) (count int, err error) {
 	r := proto.NewReader(body)
 	r.Int64()
 	for range watchLists(op) {
@@ -74,10 +77,13 @@ func countWatches(op proto.OpCode, body []byte, limit int) (count int, err error
 		if count += n; limit > 0 && count > limit {
 			return count, r.Err()
 		}
-		for range n {
+		for i := range n {
 			r.Text()
 			if r.Err() != nil {
 				return 0, r.Err()
+			}
+			if i%countedPerTurn == countedPerTurn-1 {
+				rest()
 			}
 		}
 	}

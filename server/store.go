@@ -23,13 +23,25 @@ type store struct {
 	slots   []*conn              // by WatcherID; guarded as watches
 	free    []datatree.WatcherID // guarded as watches
 
+	// listings is held by whoever reads very many children; see listing.go.
+	listings sync.Mutex
+
 	applied atomic.Int64 // state.LastZxid, for those who need no lock
+	wide    atomic.Int64 // state.Wide, for those who need no lock
 }
 
 func newStore(state *datatree.State) *store {
 	st := &store{state: state, watches: datatree.NewWatches(), slots: make([]*conn, 1)}
-	st.applied.Store(int64(state.LastZxid()))
+	st.publish()
 	return st
+}
+
+// publish tells those who need no lock what has changed. REQUIRES: mu, or that nobody else has the store.
+func (st *store) publish() {
+	st.applied.Store(int64(st.state.LastZxid()))
+	if wide := int64(st.state.Wide()); wide != st.wide.Load() {
+		st.wide.Store(wide)
+	}
 }
 
 // lastZxid is the zxid of the newest txn that is applied.
@@ -77,18 +89,35 @@ func (st *store) ephemeralsOf(id proto.SessionID) (paths []string) {
 	return paths
 }
 
-// unwatch removes every watch of a connection that is gone.
-func (st *store) unwatch(c *conn) {
+// unwatch removes every watch of the connection, which is gone: so many under one hold of the locks, and in one turn, that nobody
+// waits for long. It is called by the reader, in the end.
+func (c *conn) unwatch() {
+	st := c.srv.store
+	for place, done := st.unwatchSome(c, 0); !done; {
+		c.srv.turns.take()
+		place, done = st.unwatchSome(c, place)
+		c.srv.turns.pass()
+	}
+}
+
+// unwatchedPerLock is how many places in which a watch may be are looked at under one hold of the locks.
+const unwatchedPerLock = 1024
+
+// unwatchSome is a part of unwatch, from a place on.
+func (st *store) unwatchSome(c *conn, place uint32) (next uint32, done bool) {
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 	st.watchMu.Lock()
 	defer st.watchMu.Unlock()
 	c.unwatchable = true
 	if c.watcher == 0 {
-		return
+		return 0, true
 	}
-	st.watches.RemoveAll(c.watcher)
+	if next, done = st.watches.RemoveSome(c.watcher, place, unwatchedPerLock); !done {
+		return next, false
+	}
 	st.slots[c.watcher] = nil
 	st.free = append(st.free, c.watcher)
 	c.watcher = 0
+	return 0, true
 }
