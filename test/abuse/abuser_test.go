@@ -4,23 +4,24 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
-// The bad client is a process of its own, this test binary started anew, at a low priority: what the good clients wait is then what
-// the server does to them, and not that the bad one has taken the processors that all of them share.
+// The bad client is a process of its own, this test binary started anew, at a low priority once it has prepared itself: what the good
+// clients wait is then what the server does to them, and not that the bad one, which has a machine of its own elsewhere, has taken the
+// processors that all of them share here.
 
 // orderVariable is the environment variable that makes this binary a bad client.
 const orderVariable = "WARREN_ABUSE"
@@ -36,7 +37,6 @@ type order struct {
 // Words that are said between the two, a line each. The bad client says ready.
 const (
 	ready     = "ready"
-	burn      = "burn"   // use the processors, and nothing else
 	attackNow = "attack" // and then end
 )
 
@@ -56,11 +56,7 @@ func startAbuser(t *testing.T, o order) *abuser {
 	text, err := json.Marshal(o)
 	require.NoError(t, err)
 	b := &abuser{t: t, ended: make(chan error, 1)}
-	args := []string{os.Args[0]}
-	if nice, err := exec.LookPath("nice"); err == nil {
-		args = []string{nice, "-n", *niceFlag, os.Args[0]}
-	}
-	b.cmd = exec.Command(args[0], args[1:]...)
+	b.cmd = exec.Command(os.Args[0])
 	b.cmd.Env = append(os.Environ(), orderVariable+"="+string(text))
 	b.cmd.Stderr = os.Stderr
 	b.in, err = b.cmd.StdinPipe()
@@ -81,9 +77,24 @@ func (b *abuser) tell(word string) {
 	b.t.Helper()
 	if word == attackNow {
 		b.start = processorTime(b.t, b.cmd.Process.Pid)
+		b.stepBack()
 	}
 	_, err := io.WriteString(b.in, word+"\n")
 	require.NoError(b.t, err)
+}
+
+// stepBack gives all threads of the bad client the low priority, which those that they start inherit.
+func (b *abuser) stepBack() {
+	b.t.Helper()
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", b.cmd.Process.Pid))
+	require.NoError(b.t, err)
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		require.NoError(b.t, err)
+		if err := unix.Setpriority(unix.PRIO_PROCESS, id, *niceFlag); !errors.Is(err, unix.ESRCH) {
+			require.NoError(b.t, err)
+		}
+	}
 }
 
 // wait returns when the abuse is over.
@@ -107,23 +118,10 @@ func obey(text string) int {
 		ab.prepare(a)
 	}
 	fmt.Println(ready)
-	var spin atomic.Bool
-	var spinning sync.WaitGroup
 	words := bufio.NewScanner(os.Stdin)
-	for words.Scan() && words.Text() != attackNow {
-		spin.Store(true)
-		for range runtime.NumCPU() {
-			spinning.Go(func() {
-				for spin.Load() {
-				}
-			})
-		}
-	}
-	if words.Text() != attackNow {
+	if !words.Scan() || words.Text() != attackNow {
 		return 2 // the test is over
 	}
-	spin.Store(false)
-	spinning.Wait()
 	go func() {
 		words.Scan()
 		os.Exit(2) // the test is over

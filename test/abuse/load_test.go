@@ -54,9 +54,9 @@ func startLoad(t *testing.T, addrs ...string) *load {
 	return l
 }
 
-// run sends requests, a thousand a second at most: the load is there to measure, not to fill the machine.
+// run sends requests, five hundred a second at most: the load is there to measure, not to fill the machine.
 func (c *goodClient) run(path string, stop <-chan struct{}) {
-	pace := time.NewTicker(time.Millisecond)
+	pace := time.NewTicker(2 * time.Millisecond)
 	defer pace.Stop()
 	data := make([]byte, 128)
 	for {
