@@ -21,7 +21,7 @@
 // store.mu guards the State: the applier writes under Lock, everybody else reads under RLock.
 // Watches and the slots of watchers change under Lock, or under RLock together with watchMu.
 // conn.mu guards what is to be sent to one client and which of its requests wait for a write.
-// Order: store.long, store.mu, then conn.mu, then one of store.watchMu, tracker.mu, inbox.mu, connSet.mu and writeBudget.mu: within
+// Order: store.listings or store.long, store.mu, then conn.mu, then one of store.watchMu, tracker.mu, inbox.mu, connSet.mu and writeBudget.mu: within
 // these no other lock is taken. No lock is held across I/O that can block.
 //
 // # Order of events and replies
