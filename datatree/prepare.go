@@ -24,6 +24,9 @@ type Request struct {
 type PrepareConfig struct {
 	// Digest appends the predicted digest of the tree to every txn (zookeeper.digest.enabled).
 	Digest bool
+	// EmptyClose leaves the list of ephemerals, and the digest, out of closeSession: every server deletes what it knows to be the
+	// session's, as those before 3.6 do (closeSessionTxn.enabled, if it is not true).
+	EmptyClose bool
 	// EnforceQuota refuses what exceeds a hard quota (enforceQuota).
 	EnforceQuota bool
 	// ExtendedTypes allows TTL znodes to be created (extendedTypesEnabled).
@@ -150,7 +153,7 @@ func (p *Preparer) Prepare(b []byte, req *Request, zxid proto.Zxid, nowMs int64)
 		out = header.AppendTo(out[:p.start])
 		return proto.AppendInt32(out, int32(err)), err, true
 	}
-	if p.cfg.Digest {
+	if p.cfg.Digest && len(out) > p.start+proto.TxnHeaderSize { // behind an empty closeSession a reader of 3.6 takes it for the list
 		digest := proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: p.digest}
 		out = digest.AppendTo(out)
 	}

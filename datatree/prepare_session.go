@@ -108,6 +108,9 @@ func (p *Preparer) closeSession(b []byte) []byte {
 		}
 	}
 	p.opened.add(sessionChange{zxid: p.zxid, session: session, closed: true})
+	if p.cfg.EmptyClose {
+		return b
+	}
 	binary.BigEndian.PutUint32(list.b[list.start:], list.count)
 	return list.b
 }

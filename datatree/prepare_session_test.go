@@ -164,3 +164,39 @@ func TestCreateSessionKeepsItsTimeout(t *testing.T) {
 	require.True(t, ok)
 	require.EqualValues(t, 4321, timeout)
 }
+
+// Without the list every server deletes what it knows to be the session's, to the same end. No digest follows, which would be taken for
+// the list.
+func TestCloseSessionWithoutList(t *testing.T) {
+	empty := func(cfg *PrepareConfig) { cfg.EmptyClose = true }
+	run := func(t *testing.T, l *pipeline, step func()) {
+		for _, path := range []string{"/a", "/b"} {
+			l.must(proto.OK, proto.OpCreate, create(path, proto.ModeEphemeral))
+			step()
+		}
+		l.as(otherSession).must(proto.OK, proto.OpCreate, create("/other", proto.ModeEphemeral))
+		step()
+		l.as(testSession).must(proto.OK, proto.OpDelete, del("/a", -1))
+		step()
+		l.close()
+		step()
+		l.as(otherSession).must(proto.OK, proto.OpCreate, create("/b", proto.ModeEphemeral))
+		step()
+	}
+	var whole int64
+	bothWays(t, nil, func(t *testing.T, l *pipeline, step func()) {
+		run(t, l, step)
+		l.applyAll()
+		whole = l.s.Digest()
+	})
+	bothWays(t, empty, func(t *testing.T, l *pipeline, step func()) {
+		run(t, l, step)
+		l.applyAll()
+		require.Equal(t, whole, l.s.Digest())
+		require.NotZero(t, l.s.Lookup([]byte("/b")))
+	})
+	l := newPipeline(t, empty)
+	l.must(proto.OK, proto.OpCreate, create("/a", proto.ModeEphemeral))
+	l.close()
+	require.Len(t, l.queue[len(l.queue)-1].payload, proto.TxnHeaderSize)
+}

@@ -56,7 +56,7 @@ func (s *Server) startAdmin() error {
 	s.admin = admin.New(admin.Options{
 		Node: adminNode{s}, Log: s.log, CommandURL: s.cfg.Admin.CommandURL, IdleTimeout: s.cfg.Admin.IdleTimeout,
 		Metrics: s.metricsHandler(), PProf: s.cfg.Admin.PProf,
-		SnapshotEnabled: s.cfg.Admin.SnapshotEnabled, SnapshotInterval: s.cfg.Admin.RateLimiterInterval,
+		SnapshotEnabled: s.cfg.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.cfg.SerializeLastProcessedZxid, SnapshotInterval: s.cfg.Admin.RateLimiterInterval,
 		RestoreEnabled: s.cfg.Admin.RestoreEnabled, TLS: secure, Plain: !s.cfg.Admin.ForceHTTPS,
 		ForwardedFor: s.cfg.IPUseXForwardedFor,
 	})

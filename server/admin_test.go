@@ -275,6 +275,13 @@ func TestSnapshotsOnDemandAmongWrites(t *testing.T) {
 	}
 }
 
+// A snapshot that does not say its zxid is no answer to the command.
+func TestSnapshotCommandNeedsLastZxid(t *testing.T) {
+	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.SerializeLastProcessedZxid = false })
+	resp, _ := fetch(t, s, "/commands/snapshot", "ip")
+	require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
+}
+
 func TestProbesAndMetrics(t *testing.T) {
 	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.Admin.PProf = true })
 	for path, want := range map[string]string{

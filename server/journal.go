@@ -251,7 +251,7 @@ func (j *journal) install(in *zab.Install) error {
 	if err := s.snaps.RemoveBelow(in.Last); err != nil {
 		return err
 	}
-	j.txns = 0
+	j.txns, j.before = 0, 0
 	s.log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last), zap.Int("znodes", got.state.NumNodes()),
 		zap.Duration("took", time.Since(got.began)))
 	j.m.applier.swap(got.state)

@@ -28,6 +28,7 @@ type logger struct {
 	snapTxns  int
 	snapBytes int64
 	rolled    int64 // when, ns on the server's clock
+	before    int64 // bytes in files that were full before a snapshot was due
 }
 
 // inApplier is how many durable batches may wait for the applier.
@@ -106,6 +107,8 @@ func (l *logger) persist(b *logBatch) bool {
 	l.srv.metrics.batch(b)
 	if l.snapshotDue() {
 		l.rollOver(b.last)
+	} else if limit := l.srv.cfg.TxnLogSizeLimitKB << 10; limit > 0 && l.log.Size() > limit {
+		l.nextFile(b.last)
 	}
 	return true
 }
@@ -125,7 +128,7 @@ const (
 // snapshotDue reports whether the log has grown enough, in txns or bytes, to begin a new file and
 // a snapshot.
 func (l *logger) snapshotDue() bool {
-	size := l.log.Size()
+	size := l.before + l.log.Size()
 	switch {
 	case l.snapBytes > 0 && size > l.snapBytes, l.txns > snapshotBacklog*l.snapTxns:
 		return true
@@ -138,15 +141,30 @@ func (l *logger) snapshotDue() bool {
 
 // rollOver begins a new log file and asks for a snapshot.
 func (l *logger) rollOver(last proto.Zxid) {
-	if err := l.log.Roll(); err != nil {
-		if errors.Is(err, vfs.ErrNoSpace) {
-			return // the present file goes on
-		}
-		l.srv.fatal("rolling the log", err)
+	if !l.roll(last) {
 		return
 	}
-	l.txns, l.rolled = 0, l.srv.clock.now()
+	l.txns, l.before, l.rolled = 0, 0, l.srv.clock.now()
 	l.draw()
 	l.srv.snapshotter.request()
+}
+
+// nextFile begins a new log file because this one is full: txnLogSizeLimitInKb. Source: storage section 4.3.
+func (l *logger) nextFile(last proto.Zxid) {
+	size := l.log.Size()
+	if l.roll(last) {
+		l.before += size
+	}
+}
+
+// roll begins a new log file, and reports false if the present one goes on.
+func (l *logger) roll(last proto.Zxid) bool {
+	if err := l.log.Roll(); err != nil {
+		if !errors.Is(err, vfs.ErrNoSpace) {
+			l.srv.fatal("rolling the log", err)
+		}
+		return false
+	}
 	l.srv.log.Debug("rolled the log", zap.Stringer("zxid", last))
+	return true
 }

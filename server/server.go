@@ -234,6 +234,7 @@ func (s *Server) submit(b *batch) bool {
 func (s *Server) prepareConfig() datatree.PrepareConfig {
 	return datatree.PrepareConfig{
 		Digest:                  s.cfg.DigestEnabled,
+		EmptyClose:              !s.cfg.CloseSessionTxn,
 		EnforceQuota:            s.cfg.EnforceQuota,
 		ExtendedTypes:           s.cfg.ExtendedTypes,
 		MaxContainerNeverUsedMs: s.cfg.Container.MaxNeverUsed.Milliseconds(),

@@ -31,6 +31,10 @@ type Options struct {
 	Dir         string      // the version-2 directory; it must exist
 	Compression Compression // of what is written; reading goes by the name
 
+	// OmitLastZxid leaves out the section with the last zxid, as servers before 3.9 do. ZooKeeper: serializeLastProcessedZxid.enabled, if
+	// it is not true.
+	OmitLastZxid bool
+
 	// BytesPerSecond bounds how fast a snapshot is written, in bytes of the file. 0 is no bound.
 	BytesPerSecond int64
 	// SyncBytes is how many bytes are written before the file is synced, so that a sync of the log waits

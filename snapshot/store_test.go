@@ -164,3 +164,27 @@ func TestOptions(t *testing.T) {
 	_, err = NewStore(Options{FS: newDir(t), Dir: "/nowhere"})
 	require.ErrorContains(t, err, "/nowhere")
 }
+
+// Without the last section a file is what a server before 3.9 writes.
+func TestWriteWithoutLastZxid(t *testing.T) {
+	for _, c := range compressions {
+		t.Run(c.testName(), func(t *testing.T) {
+			fs := newDir(t)
+			want := sample(50)
+			whole, err := newStore(t, fs, Plain).Write(6, want.source())
+			require.NoError(t, err)
+			s, err := NewStore(Options{FS: fs, Dir: dir, Compression: c, OmitLastZxid: true})
+			require.NoError(t, err)
+			m, err := s.Write(7, want.source())
+			require.NoError(t, err)
+			var got state
+			trailer, err := s.Load(m, &got)
+			require.NoError(t, err)
+			want.same(t, &got)
+			require.Equal(t, Trailer{HasDigest: true, DigestZxid: want.lastZxid, DigestVersion: 2, Digest: want.digest}, trailer)
+			if b := contents(t, fs, whole.Name); c == Plain {
+				require.Equal(t, b[:len(b)-lastZxidSize], contents(t, fs, m.Name))
+			}
+		})
+	}
+}

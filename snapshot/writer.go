@@ -21,8 +21,8 @@ type encoder struct {
 	sum hash.Hash32
 }
 
-// encode writes header, body, seals and sections to w. between is called after each slice.
-func encode(w io.Writer, src Source, between func() error) error {
+// encode writes header, body, seals and sections to w, the section with the last zxid unless omit. between is called after each slice.
+func encode(w io.Writer, src Source, omit bool, between func() error) error {
 	e := encoder{w: w, sum: adler32.New()}
 	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: proto.FileVersion, Dbid: -1}
 	b := header.AppendTo(make([]byte, 0, writeSlice+writeSlice/4))
@@ -44,6 +44,9 @@ func encode(w io.Writer, src Source, between func() error) error {
 		return err
 	}
 	b = e.appendSeal(b[:0])
+	if omit {
+		return e.write(b)
+	}
 	b = proto.AppendInt64(b, int64(lastZxid))
 	if err := e.write(b); err != nil {
 		return err

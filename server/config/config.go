@@ -50,7 +50,8 @@ type Storage struct {
 	SnapCount int
 	// SnapSizeLimitKB is the same by bytes of log, in KiB; 0 is off. Key snapSizeLimitInKb; default 4194304, zero and less are off.
 	SnapSizeLimitKB int64
-	// TxnLogSizeLimitKB rolls the log file at this size, in KiB; 0 is off. Key txnLogSizeLimitInKb; default off.
+	// TxnLogSizeLimitKB begins a new log file when there is so much in the present one, in KiB, whether or not a snapshot is due; 0 is
+	// off. Space that is only preallocated does not count. Key txnLogSizeLimitInKb; default off.
 	TxnLogSizeLimitKB int64
 	// PreAllocSizeKB is the step in KiB by which log files grow; 0 is no preallocation. Key preAllocSize; default 65536.
 	PreAllocSizeKB int64
@@ -72,12 +73,13 @@ type Storage struct {
 	// DBAutocreate accepts an empty data directory; without it, only together with a file named initialize.
 	// Key db.autocreate; default true.
 	DBAutocreate bool
-	// SerializeLastProcessedZxid writes the extra trailer of snapshots. Key serializeLastProcessedZxid.enabled; default true.
+	// SerializeLastProcessedZxid writes the last zxid behind a snapshot, as 3.9 does; without it the admin command snapshot is refused. Key
+	// serializeLastProcessedZxid.enabled; default true.
 	SerializeLastProcessedZxid bool
 	// DigestEnabled writes the digest of the tree into txns and snapshots. Key digest.enabled; default true.
 	DigestEnabled bool
-	// CloseSessionTxn lists the ephemerals in the closeSession txn; false is for ensembles with servers up to 3.5.
-	// Key closeSessionTxn.enabled; default true.
+	// CloseSessionTxn lists the ephemerals in the closeSession txn; false leaves it to each server to know them, and is for ensembles with
+	// servers up to 3.5. Either is understood, whatever is set here. Key closeSessionTxn.enabled; default true.
 	CloseSessionTxn bool
 	// FlushDelay holds a batch back so that more txns share its sync. Key flushDelay; default 0.
 	FlushDelay time.Duration

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// files is how many files of the data directory have a name that begins so.
+func files(t *testing.T, s *Server, prefix string) (n int) {
+	t.Helper()
+	names, err := s.fs.List(s.snapDir())
+	require.NoError(t, err)
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+// A log file that is full is followed by another, without a snapshot; and what is in all of them counts for the next snapshot.
+func TestLogFilesOfLimitedSize(t *testing.T) {
+	for _, run := range []struct {
+		limitKB, snapKB int64
+		files           int // at least
+		snapshots       bool
+	}{{0, 0, 1, false}, {1, 0, 8, false}, {1, 8, 8, true}} {
+		t.Run(fmt.Sprint(run.limitKB, " and ", run.snapKB), func(t *testing.T) {
+			cfg := memConfig()
+			cfg.TxnLogSizeLimitKB, cfg.SnapSizeLimitKB, cfg.Autopurge.PurgeInterval = run.limitKB, run.snapKB, 0
+			fs, store := vfs.NewMem(), meta.NewMem(1)
+			s := New(cfg, Options{FS: fs, Meta: store})
+			require.NoError(t, s.Start())
+			first := files(t, s, "snapshot.")
+			c := dialWire(t, s, wire.Options{})
+			for i := range 20 {
+				_, err := c.Create(fmt.Sprint("/n", i), make([]byte, 700), proto.ModePersistent)
+				require.NoError(t, err)
+			}
+			if run.snapshots {
+				eventually(t, func() bool { return files(t, s, "snapshot.") > first }, "a snapshot")
+			} else {
+				require.Equal(t, first, files(t, s, "snapshot."))
+			}
+			if n := files(t, s, "log."); run.limitKB == 0 {
+				require.Equal(t, run.files, n)
+			} else {
+				require.GreaterOrEqual(t, n, run.files)
+			}
+			want := s.store.state.Digest()
+			s.Stop()
+			again := New(cfg, Options{FS: fs, Meta: store})
+			require.NoError(t, again.Start())
+			defer again.Stop()
+			require.Equal(t, want, again.store.state.Digest())
+		})
+	}
+}
+
+func TestSnapshotsWithoutLastZxid(t *testing.T) {
+	for _, with := range []bool{true, false} {
+		cfg := memConfig()
+		cfg.SerializeLastProcessedZxid = with
+		s := serveMem(t, cfg, nil)
+		d := s.snapshotter.order(context.Background())
+		require.NoError(t, d.err)
+		require.NoError(t, d.file.Close())
+		trailer, err := s.snaps.Load(d.meta, snapshot.Discard)
+		require.NoError(t, err)
+		require.Equal(t, with, trailer.HasLastZxid)
+		require.True(t, trailer.HasDigest)
+	}
+}
+
+// What is written is what zoo.cfg says, and servers of both kinds end with the same state.
+func TestClosedSessionsWithoutList(t *testing.T) {
+	size := func(change func(*config.Config)) int64 {
+		cfg := memConfig()
+		change(cfg)
+		s := serveMem(t, cfg, nil)
+		c := dialWire(t, s, wire.Options{})
+		_, err := c.Create("/e", nil, proto.ModeEphemeral)
+		require.NoError(t, err)
+		before := s.wal.Size()
+		require.NoError(t, c.CloseSession())
+		s.store.mu.RLock()
+		defer s.store.mu.RUnlock()
+		require.Zero(t, s.store.state.Lookup([]byte("/e")))
+		return s.wal.Size() - before
+	}
+	const framing = 13
+	require.EqualValues(t, framing+proto.TxnHeaderSize+4+4+len("/e")+proto.TxnDigestSize, size(func(*config.Config) {}))
+	require.EqualValues(t, framing+proto.TxnHeaderSize, size(func(c *config.Config) { c.CloseSessionTxn = false }))
+}
