@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,36 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	c.unlock()
 	s.inProcess.Store(0)
 	require.LessOrEqual(t, n, maxQueuedBytes>>20+1)
+}
+
+// What ACL entries of scheme auth may blow a txn up to is what jute.maxbuffer and jute.maxbuffer.extrasize say together.
+func TestLargeMultiMayStillNameAnACL(t *testing.T) {
+	cfg := memConfig()
+	cfg.JuteMaxBuffer, cfg.JuteMaxBufferExtra = 4<<20, 1024
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{})
+	added, err := c.Do(wire.Auth("digest", []byte(strings.Repeat("u", 200)+":p")))
+	require.NoError(t, err)
+	require.NoError(t, added.Err())
+	own := []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("auth")}}}
+	many := []proto.ACL{}
+	for perms := int32(1); perms <= proto.PermAll; perms++ {
+		many = append(many, proto.ACL{Perms: perms, Id: own[0].Id})
+	}
+	for _, run := range []struct {
+		acl  []proto.ACL
+		size int
+		ok   bool
+	}{{own, 3 << 20, true}, {many, 4<<20 - 5000, false}} {
+		slots, err := c.Multi(wire.Create("/large", make([]byte, run.size), wire.OpenACL, proto.ModePersistent),
+			wire.Create("/small", nil, run.acl, proto.ModePersistent), wire.Delete("/large", -1), wire.Delete("/small", -1))
+		require.NoError(t, err)
+		want := proto.OK
+		if !run.ok {
+			want = proto.ErrInvalidACL
+		}
+		require.Equal(t, want, slots[1].Err, "%d bytes", run.size)
+	}
 }
 
 func TestBodiesThatWaitedAreForgottenWhileOthersWait(t *testing.T) {

@@ -87,6 +87,8 @@ func (f *following) request(b *batch, r *request) bool {
 		s.metrics.throttledOps.Inc()
 	case endsLocally(r):
 		w.here = true
+	case s.cfg.EagerACLCheck && f.pending[r.session.id] == nil && s.forbidden(r.op, body, r.ids):
+		w.here, w.item.err = true, proto.ErrNoAuth
 	case mustUpgrade(r.session, r.op, body):
 		if !s.cfg.LocalSessionsUpgradingEnabled {
 			w.here, w.item.err = true, proto.ErrEphemeralOnLocalSession

@@ -66,7 +66,7 @@ func (s *Server) recover() error {
 	s.snaps, err = snapshot.NewStore(snapshot.Options{
 		FS: s.fs, Dir: s.snapDir(), Compression: snapshot.Compression(s.cfg.SnapshotCompression), Catalogue: s.meta,
 		OmitLastZxid: !s.cfg.SerializeLastProcessedZxid,
-		Warn: func(name string, err error) { s.log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
+		Warn:         func(name string, err error) { s.log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
 	})
 	if err != nil {
 		return &DataError{s.snapDir(), err}

@@ -131,7 +131,7 @@ func New(cfg *config.Config, o Options) *Server {
 	s := &Server{
 		cfg: cfg, options: o, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
 		clock: newClock(), turns: newTurns(), began: time.Now(), stats: newStats(),
-		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle),
+		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle, cfg.LocalSessionsEnabled),
 		batches:    newPool(func() *batch { return new(batch) }),
 		logBatches: newPool(func() *logBatch { return new(logBatch) }),
 		configured: newInbox[*config.Quorum](), stopping: make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}), failed: make(chan error, 1),
@@ -236,6 +236,7 @@ func (s *Server) prepareConfig() datatree.PrepareConfig {
 		Digest:                  s.cfg.DigestEnabled,
 		EmptyClose:              !s.cfg.CloseSessionTxn,
 		EnforceQuota:            s.cfg.EnforceQuota,
+		MaxTxnBytes:             s.cfg.JuteMaxBuffer + s.cfg.JuteMaxBufferExtra,
 		ExtendedTypes:           s.cfg.ExtendedTypes,
 		MaxContainerNeverUsedMs: s.cfg.Container.MaxNeverUsed.Milliseconds(),
 		Providers:               s.providers(),

@@ -27,10 +27,14 @@ type tokenBucket struct {
 	now    func() time.Time
 }
 
-func newTokenBucket(cfg config.ConnectionThrottle) *tokenBucket {
+// newTokenBucket returns a full bucket; local says that new sessions are local ones.
+func newTokenBucket(cfg config.ConnectionThrottle, local bool) *tokenBucket {
 	b := &tokenBucket{cfg: cfg, max: cfg.Tokens, fill: cfg.FillCount, create: 1, renew: 1, random: randomFloat}
 	if cfg.WeightEnabled {
-		b.create, b.renew = cfg.GlobalSessionWeight, cfg.RenewSessionWeight
+		b.create, b.renew = max(cfg.GlobalSessionWeight, cfg.LocalSessionWeight), max(cfg.RenewSessionWeight, cfg.LocalSessionWeight)
+		if local {
+			b.create = cfg.LocalSessionWeight
+		}
 		b.max *= cfg.GlobalSessionWeight
 		b.fill *= cfg.GlobalSessionWeight
 	}

@@ -11,7 +11,7 @@ import (
 
 // bucketAt is a bucket whose clock and luck the test moves.
 func bucketAt(cfg config.ConnectionThrottle) (b *tokenBucket, advance func(time.Duration), luck *float64) {
-	b = newTokenBucket(cfg)
+	b = newTokenBucket(cfg, false)
 	now := b.mu.filled
 	b.now = func() time.Time { return now }
 	luck = new(float64)
@@ -63,6 +63,14 @@ func TestSessionsCostTheirWeight(t *testing.T) {
 	require.Equal(t, 6, takes(b, false, 10))
 	advance(2 * time.Second) // 6 more
 	require.Equal(t, 2, takes(b, true, 10))
+
+	cfg.LocalSessionWeight = 2
+	local := newTokenBucket(cfg, true)
+	local.now = b.now
+	require.Equal(t, 6, takes(local, true, 10))
+	cfg.LocalSessionWeight = 4 // the others cost no less
+	require.Equal(t, 3, takes(newTokenBucket(cfg, false), true, 10))
+	require.Equal(t, 3, takes(newTokenBucket(cfg, false), false, 10))
 }
 
 func TestConnectionsAreDroppedAtRandomWhenTheBucketIsEmpty(t *testing.T) {

@@ -208,8 +208,8 @@ type ConnectionThrottle struct {
 type Limits struct {
 	// JuteMaxBuffer is the largest request in bytes. Key jute.maxbuffer; default 1048575.
 	JuteMaxBuffer int
-	// JuteMaxBufferExtra is added to it for txns, snapshots and quorum packets. Key jute.maxbuffer.extrasize; default
-	// JuteMaxBuffer, at least 1024.
+	// JuteMaxBufferExtra is by how many bytes the txn of a request may be larger than the largest request, which ACL entries of scheme
+	// auth make it: ZooKeeper cannot read larger ones back. Key jute.maxbuffer.extrasize; default JuteMaxBuffer, at least 1024.
 	JuteMaxBufferExtra int
 	// GlobalOutstandingLimit is the number of requests in progress above which busy connections are not read from; a member
 	// of an ensemble with more than two voters uses it divided by (voters - 1). Key globalOutstandingLimit; default 1000.
@@ -237,7 +237,8 @@ type Limits struct {
 	ExtendedTypes bool
 	// Emulate353TTLNodes reads and writes TTL owners as 3.5.3 did. Key emulate353TTLNodes; default false.
 	Emulate353TTLNodes bool
-	// EagerACLCheck makes a learner check the ACL of a write before it forwards it. Key enableEagerACLCheck; default false.
+	// EagerACLCheck makes a learner refuse a write that its own state forbids, without asking the leader, if the session has no other in
+	// flight. Key enableEagerACLCheck; default false.
 	EagerACLCheck bool
 }
 

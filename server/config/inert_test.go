@@ -46,8 +46,9 @@ func TestEverySettingIsReadOrInert(t *testing.T) {
 			require.True(t, read, "nothing reads %s (%s): act on it, or list it as inert", name, field)
 		}
 	}
-	for name := range inert {
+	for name, why := range inert {
 		require.True(t, names[name], name)
+		require.NotEmpty(t, why, name)
 	}
 }
 

@@ -1,0 +1,44 @@
+package server_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// A learner that checks eagerly refuses by itself what its state forbids: the leader makes no txn of it. Without the setting each refusal is
+// one.
+func TestEagerACLCheck(t *testing.T) {
+	for _, eager := range []bool{true, false} {
+		e := embed.Start(t, embed.Options{Servers: 3, TickTime: patient, Configure: func(_ int, c *config.Config) { c.EagerACLCheck = eager }})
+		_, follower, _ := roles(t, e)
+		c := connect(t, e, follower, wire.Options{})
+		closed := []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+		made, err := c.Do(wire.Create("/closed", nil, closed, proto.ModePersistent))
+		require.NoError(t, err)
+		require.NoError(t, made.Err())
+		_, err = c.Create("/open", nil, proto.ModePersistent)
+		require.NoError(t, err)
+		before := c.LastZxid()
+		_, err = c.SetData("/closed", nil, -1)
+		require.ErrorIs(t, err, proto.ErrNoAuth)
+		_, err = c.SetACL("/closed", wire.OpenACL, -1)
+		require.ErrorIs(t, err, proto.ErrNoAuth)
+		_, err = c.Create("/closed/n", nil, proto.ModePersistent)
+		require.ErrorIs(t, err, proto.ErrNoAuth)
+		require.ErrorIs(t, c.Delete("/closed/n", -1), proto.ErrNoAuth)
+		// What is not forbidden, or not known here, goes on.
+		require.ErrorIs(t, c.Delete("/missing/n", -1), proto.ErrNoNode)
+		require.NoError(t, c.Delete("/open", -1))
+		refusals := proto.Zxid(0)
+		if !eager {
+			refusals = 4
+		}
+		require.Equal(t, before+2+refusals, c.LastZxid(), "eager: %v", eager)
+	}
+}
