@@ -32,7 +32,7 @@ func (s *Server) startMember() error {
 	m.lost = m.since
 	s.metrics.quorum.looking.Inc()
 	m.delivered = core.Last
-	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Since: m.since})
+	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Master: -1, Since: m.since})
 	s.member = m // before the core asks for the history
 	if m.core, err = zab.New(core); err != nil {
 		return &DataError{s.snapDir(), err}
@@ -89,6 +89,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	limits := zab.DefaultLimits()
 	limits.WindowTxns = max(limits.WindowTxns, s.cfg.CommitLogCount)
 	limits.SnapSyncsMax, limits.DiffSyncsMax = s.cfg.MaxConcurrentSnapSyncs, s.cfg.MaxConcurrentDiffSyncs
+	limits.LagBytes = s.masterQueue() / 2
 	last := s.store.state.LastZxid()
 	window, before := s.recent.take(last)
 	if s.missing {
@@ -97,7 +98,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	c := zab.Config{
 		ID: proto.ServerID(s.cfg.ServerID), Ensemble: active, Next: next, Epochs: epochs, Last: last, Window: window, Before: before,
 		Blank: s.blank, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		Timing: s.coreTiming(), Limits: limits, Barrier: barrier,
+		Timing: s.coreTiming(), Limits: limits, Masters: s.cfg.Quorum.ObserverMasterPort > 0, Barrier: barrier,
 	}
 	if s.cfg.ReconfigEnabled {
 		c.Roster = roster{}
@@ -148,9 +149,10 @@ func (s *Server) peersConfig(m *member) peers.Config {
 		ID: m.id, Handler: memberHandler{m}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry, Dial: s.dialPeer, Listen: s.listenPeer,
-		Security: s.peerSecurity(), Members: m.neighbours(), Strangers: q.ReconfigEnabled,
+		Security: s.peerSecurity(), Members: m.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
+	c.Limits.MasterQueue = s.masterQueue()
 	c.Timeouts.Connect = q.CnxTimeout
 	if q.QuorumCnxnTimeout > 0 {
 		c.Timeouts.Greeting = q.QuorumCnxnTimeout

@@ -12,17 +12,18 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// following is the role of a follower or observer: it forwards what its clients want to the leader, and finds whom to answer
+// following is the role of a follower or observer: it forwards what its clients, and observers that learn from it, want to the leader, and finds whom to answer
 // when the txn comes back. Owned by the node goroutine. Source: quorum-protocol 8.
 //
 // Invariant: pending holds, for each session, what was forwarded or decided here and is not answered, in the order of the
 // client. A committed txn belongs to the first of them or to nobody here.
 type following struct {
 	m       *member
-	link    *peers.Link // to the leader
+	link    *peers.Link // to the leader, or of an observer to its master
 	pending map[proto.SessionID]*fifo[forwarded]
-	syncs   fifo[proto.SessionID] // whose sync the leader answers next
+	syncs   fifo[syncer] // whose sync the leader answers next
 	renewed map[proto.SessionID]*resumption
+	below   *observers // that learn from this server
 
 	refuses  bool                       // the leader refuses writes, because there is no room for them: see room.go
 	answered fifo[answeredSync]         // syncs that wait for the txns before them
@@ -39,6 +40,12 @@ type forwarded struct {
 	after proto.Zxid
 }
 
+// syncer is who has asked for a sync: a session of this server, or one of an observer.
+type syncer struct {
+	session proto.SessionID
+	link    *peers.Link // of the observer, nil if it is here
+}
+
 // answeredSync is a sync that the leader has answered when all up to after had been committed.
 type answeredSync struct {
 	session proto.SessionID
@@ -47,8 +54,9 @@ type answeredSync struct {
 
 func newFollowing(m *member) *following {
 	f := &following{m: m, pending: map[proto.SessionID]*fifo[forwarded]{}, renewed: map[proto.SessionID]*resumption{}}
+	f.below = newObservers(f)
 	for _, l := range m.links {
-		if l != nil && l.Peer == m.status.Leader && l.Dialled {
+		if l != nil && l.Peer == m.status.Master && l.Dialled {
 			f.link = l
 		}
 	}
@@ -131,7 +139,7 @@ func (f *following) upgrade(s *session) {
 func (f *following) forward(w *forwarded, r *request, body []byte) {
 	switch r.op {
 	case proto.OpSync:
-		f.syncs.push(r.session.id)
+		f.syncs.push(syncer{session: r.session.id})
 	case proto.OpMulti:
 		w.create2 = datatree.Create2Slots(nil, body)
 	case proto.OpCloseSession:
@@ -154,6 +162,7 @@ func (f *following) forward(w *forwarded, r *request, body []byte) {
 // packet implements role.
 func (f *following) packet(l *peers.Link, p *peers.Packet) {
 	if l != f.link {
+		f.below.packet(l, p)
 		return
 	}
 	switch p.Type {
@@ -163,7 +172,9 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 		if w := f.renewed[id]; w != nil {
 			delete(f.renewed, id)
 			f.renew(w, valid, p.Zxid)
+			return
 		}
+		f.below.revalidated(id, valid, p)
 	case proto.PacketPing:
 		f.refuses = saysNoRoom(p.Data)
 		f.giveUp()
@@ -172,8 +183,13 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 			f.m.srv.log.Warn("the leader answers a sync that nobody has asked for")
 			return
 		}
-		f.answered.push(answeredSync{session: *f.syncs.front(), after: f.m.committed})
+		who := *f.syncs.front()
 		f.syncs.pop()
+		if who.link != nil {
+			f.below.behind(who.link, &peers.Packet{Type: proto.PacketSync})
+			return
+		}
+		f.answered.push(answeredSync{session: who.session, after: f.m.committed})
 		f.release(0, nil, f.answer)
 	}
 }
@@ -203,6 +219,7 @@ func (f *following) giveUp() {
 			r.conn.abort()
 		}
 	}
+	f.below.giveUp(limit)
 }
 
 // renew answers a client that came back when the leader had proposed all up to proposed. A Java leader does not say it, but whatever
@@ -212,6 +229,7 @@ func (f *following) renew(r *resumption, valid bool, proposed proto.Zxid) {
 		r.conn.resumed(nil, nil, 0)
 		return
 	}
+	f.below.came(r.id)
 	s, old := f.m.srv.tracker.adopt(r.id, r.timeoutMs, r.conn)
 	s.after = max(s.after, proposed, f.m.seen)
 	r.conn.resumed(s, old, r.timeoutMs)
@@ -236,6 +254,9 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 		var h proto.TxnHeader
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
+		if h.Type == proto.OpCloseSession {
+			f.below.ended(h.ClientID)
+		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.front().became(&h) {
 			out(t, item{op: h.Type}, nil)

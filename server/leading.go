@@ -71,6 +71,7 @@ type write struct {
 	ids     []datatree.Identity
 	at      int64  // when it was received, ns on the server's clock
 	token   uint64 // of a sync that was asked for
+	moved   bool   // the learner knows that the session is elsewhere
 }
 
 // Bounds of what a leader has in flight. The core's own are above them.
@@ -116,7 +117,7 @@ func (l *leading) request(b *batch, r *request) bool {
 func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 	switch p.Type {
 	case proto.PacketRequest:
-		w := write{link: link.ID, at: l.m.srv.clock.now()}
+		w := write{link: link.ID, at: l.m.srv.clock.now(), moved: p.Zxid == peers.MovedZxid}
 		if err := decodeForwarded(p, &w); err != nil {
 			l.m.srv.log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
 			l.m.peers.Close(link.ID)
@@ -304,6 +305,8 @@ func (l *leading) prepare(w *write) {
 	case w.conn != nil && s.waitedTooLong(w.op, w.at):
 		code = proto.ErrThrottledOp
 		s.metrics.throttledOps.Inc()
+	case w.moved:
+		code = proto.ErrSessionMoved
 	default:
 		code = s.tracker.check(w.session, w.link, s.cfg.LocalSessionsEnabled, w.at)
 	}

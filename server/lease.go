@@ -23,6 +23,8 @@ import (
 //   - A leader answers at x only if a quorum has answered PINGs that were sent at x-D or later. The next leader, which needs one of that
 //     quorum, begins after that, and gives every session its whole timeout.
 //   - A leader that must not answer clients does not answer REVALIDATE either, nor say what has arrived.
+//   - An observer that learns from a follower hears from that one how many of its answers have arrived at the leader: by way of answers of the
+//     follower of which the leader says the same.
 //
 // So a client that sends something every T/3 is answered for the last time before e-2T/3+D if its session is expired at e by the leader of
 // then, and before e-T+2D if by a later one. When the lease ends its connections are closed: who counts possession by them is in time if T is
@@ -41,7 +43,14 @@ type exchange struct {
 	sent    fifo[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
 	arrived uint64      // how many have
 	newest  int64       // when the newest of them was sent
-	told    uint64      // by a leader: how many answers have arrived
+	told    uint64      // by a leader, or observer master: how many answers have arrived at the leader
+	carried fifo[carriage]
+}
+
+// carriage is what an observer master has told its leader of an observer: all that had arrived of it went with one answer.
+type carriage struct {
+	answer  uint64 // its number among the answers of the master
+	arrived uint64 // how many answers of the observer it covers
 }
 
 // exchangeMax bounds what a link may leave unanswered.
@@ -75,12 +84,12 @@ func (s *Server) mayAnswer() bool { return s.clock.now() <= s.lease.Load() }
 // noRoom.
 const arrivedMark = -1
 
-// ping is a leader's PING to a learner. To one that is Warren it says, in the form of touched sessions, how many answers have arrived, and
+// ping is a PING to a learner. To one that is Warren it says, in the form of touched sessions, how many answers have arrived, and
 // that there is no room.
 func (m *member) ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	p := &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid}
 	isWarren := m.warren[l.ID]
-	if lead, ok := m.role.(*leading); ok && lead.refuses && isWarren {
+	if isWarren && m.refusesWrites() {
 		p.Data = append(p.Data, noRoom[:]...)
 	}
 	x := m.lease.exchanges[l.ID]
@@ -90,7 +99,7 @@ func (m *member) ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	if x.sent.push(m.srv.clock.now()); x.sent.len() > exchangeMax {
 		m.peers.Close(l.ID)
 	}
-	if m.srv.mayAnswer() {
+	if m.status.State != zab.Following && m.srv.mayAnswer() {
 		x.told = x.arrived
 	}
 	if isWarren && x.told > 0 {
@@ -119,6 +128,13 @@ func (m *member) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 	}
 	x.sent.push(m.srv.clock.now())
 	data := m.srv.tracker.appendTouched([]byte{})
+	if m.role != nil { // or what the observers have told is not among it
+		m.eachServed(func(y *exchange) {
+			if y.carried.push(carriage{answer: x.arrived + uint64(x.sent.len()), arrived: y.arrived}); y.carried.len() > exchangeMax {
+				y.carried.pop()
+			}
+		})
+	}
 	if m.warren[l.ID] && m.srv.guard.full() {
 		data = append(data, noRoom[:]...)
 	}
@@ -132,14 +148,49 @@ func (m *member) pinged(l *peers.Link, p *peers.Packet) {
 	case x == nil: // nothing can have been answered
 	case !l.Dialled:
 		x.take(x.arrived + 1)
-		m.renew(m.quorumHeard())
+		if m.status.State != zab.Following {
+			m.renew(m.quorumHeard())
+		}
 	case m.warren[l.ID]:
 		x.take(saysArrived(p.Data))
 		m.renew(x.newest)
+		m.carriedUpTo(x.arrived)
 	default:
+		m.carriedUpTo(x.arrived + uint64(x.sent.len()))
+		x.arrived += uint64(x.sent.len())
 		x.sent = fifo[int64]{}
 		m.renew(m.srv.clock.now())
 	}
+}
+
+// carriedUpTo notes how many of this server's answers have arrived at the leader, with what they have told of observers.
+func (m *member) carriedUpTo(answer uint64) {
+	m.eachServed(func(y *exchange) {
+		for y.carried.len() > 0 && y.carried.front().answer <= answer {
+			y.told = y.carried.front().arrived
+			y.carried.pop()
+		}
+	})
+}
+
+// eachServed calls fn for each learner of this server that is up to date.
+func (m *member) eachServed(fn func(*exchange)) {
+	for id, x := range m.lease.exchanges {
+		if l := m.links[id]; l != nil && !l.Dialled {
+			fn(x)
+		}
+	}
+}
+
+// refusesWrites reports whether the leader, which this server is or follows, refuses writes for lack of room.
+func (m *member) refusesWrites() bool {
+	switch r := m.role.(type) {
+	case *leading:
+		return r.refuses
+	case *following:
+		return r.refuses
+	}
+	return false
 }
 
 // quorumHeard is since when a quorum has surely been with this leader, 0 if it is not known.

@@ -101,6 +101,75 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	require.False(t, learner.srv.mayAnswer())
 }
 
+// An answer of an observer counts when the leader has it, which it gets by way of the observer's master: an answer that the master has and
+// the leader does not is worth nothing.
+func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
+	leader, master, observer := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3), leased(t, 4, 1, 2, 3)
+	leader.links[7], leader.warren[7], leader.lease.exchanges[7] = &peers.Link{ID: 7, Peer: 2}, true, &exchange{}
+	leader.srv.lease.Store(math.MaxInt64)
+	leader.lease.from = math.MaxInt64
+	toLeader := &peers.Link{ID: 8, Peer: 1, Dialled: true}
+	below := &peers.Link{ID: 9, Peer: 4}
+	master.status.State, master.warren[8], master.links[8] = zab.Following, true, toLeader
+	master.links[9], master.warren[9], master.lease.exchanges[9] = below, true, &exchange{}
+	f := &following{m: master, link: toLeader}
+	f.below = newObservers(f)
+	master.role = f
+	toMaster := &peers.Link{ID: 3, Peer: 2, Dialled: true}
+	observer.warren[3] = true
+	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
+
+	// The master pings the observer behind each PING of the leader.
+	round := func() (made int64) {
+		master.pinged(toLeader, leader.ping(leader.links[7], msg))
+		leader.pinged(leader.links[7], master.pong(toLeader, msg))
+		ping := master.ping(below, msg)
+		observer.pinged(toMaster, ping)
+		made = observer.srv.clock.now()
+		pong := observer.pong(toMaster, msg)
+		master.pinged(below, pong)
+		f.below.packet(below, pong)
+		return made
+	}
+	first := round()
+	round()
+	require.Zero(t, observer.lease.from, "the master has an answer, the leader none that tells of it")
+	third := round()
+	require.GreaterOrEqual(t, observer.lease.from, first)
+	require.Less(t, observer.lease.from, third)
+	was := observer.lease.from
+	for range 3 { // the leader does not hear of them
+		observer.pinged(toMaster, master.ping(below, msg))
+		pong := observer.pong(toMaster, msg)
+		master.pinged(below, pong)
+	}
+	require.Equal(t, was, observer.lease.from)
+	leader.srv.lease.Store(0)
+	round()
+	stuck := observer.lease.from
+	round()
+	round()
+	require.Equal(t, stuck, observer.lease.from, "the leader does not know itself whether it leads")
+	leader.srv.lease.Store(math.MaxInt64)
+	round()
+	round()
+	require.Greater(t, observer.lease.from, stuck)
+
+	// Sessions of the observer reach the leader with the master's own.
+	touched := append(proto.AppendInt32(proto.AppendInt64(nil, 77), 4000), noRoom[:]...)
+	touched = proto.AppendInt32(proto.AppendInt64(touched, 3), arrivedMark)
+	f.below.packet(below, &peers.Packet{Type: proto.PacketPing, Data: touched})
+	require.Equal(t, touched[:touchSize], master.pong(toLeader, msg).Data, "of the observer's disk and counts it says nothing")
+	require.Empty(t, master.pong(toLeader, msg).Data)
+
+	// A leader in Java says nothing: its PINGs are all that there is.
+	delete(master.warren, 8)
+	was = observer.lease.from
+	master.pinged(toLeader, &peers.Packet{Type: proto.PacketPing})
+	observer.pinged(toMaster, master.ping(below, msg))
+	require.Greater(t, observer.lease.from, was)
+}
+
 // A leader counts from when a quorum was there, itself included; observers do not count.
 func TestLeaderKnowsItsQuorum(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3, 4, 5)
@@ -124,6 +193,7 @@ func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
 	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*resumption{}}
+	f.below = newObservers(f)
 	now := m.srv.clock.now()
 	isDead := map[proto.SessionID]func() bool{}
 	for id, age := range map[proto.SessionID]int64{1: 2 * int64(m.lease.length), 2: 0} {

@@ -88,6 +88,7 @@ type roleView struct {
 	State   zab.State
 	Phase   zab.Phase
 	Leader  proto.ServerID // -1 if there is none
+	Master  proto.ServerID // whom this server learns from: the leader, or of an observer perhaps a follower; -1 if from nobody
 	Epoch   int64
 	Serving bool
 	Since   time.Time // the beginning of the role
@@ -242,13 +243,22 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		packets = packets[n:]
 		switch p.Type {
 		case proto.PacketCommit, proto.PacketInform:
+			if !l.Dialled {
+				break // a learner decides nothing
+			}
 			m.committed = max(m.committed, batch[n-1].Zxid)
 			m.seen = max(m.seen, batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketProposal:
+			if !l.Dialled {
+				break
+			}
 			m.seen = max(m.seen, batch[n-1].Zxid)
 			m.arrival(&batch[n-1], n)
 		case proto.PacketCommitAndActivate, proto.PacketInformAndActivate:
+			if !l.Dialled {
+				break
+			}
 			if !m.srv.cfg.ReconfigEnabled {
 				m.srv.fatal("following a reconfiguration", errReconfigured)
 				return
@@ -357,7 +367,7 @@ func (m *member) answer(items ...item) {
 func (m *member) changed(st zab.Status) {
 	old := m.status
 	m.status = st
-	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Epoch == st.Epoch && old.Serving == st.Serving
+	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master && old.Epoch == st.Epoch && old.Serving == st.Serving
 	if st.Fatal != nil && old.Fatal == nil {
 		m.srv.fatal("agreement", st.Fatal)
 	}
@@ -377,9 +387,12 @@ func (m *member) changed(st zab.Status) {
 		m.since = now
 		m.lease.offered = 0
 	}
-	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Epoch: st.Epoch, Serving: st.Serving, Since: m.since})
+	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Master: st.Master, Epoch: st.Epoch, Serving: st.Serving, Since: m.since})
 	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase), zap.Int64("leader", int64(st.Leader)),
 		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
+	if st.Master != st.Leader {
+		fields = append(fields, zap.Int64("master", int64(st.Master)))
+	}
 	if st.Reason != old.Reason && st.State == zab.Looking {
 		fields = append(fields, zap.String("reason", st.Reason))
 	}

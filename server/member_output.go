@@ -46,7 +46,7 @@ func (m *member) drain() {
 		clear(m.touched)
 		m.touched = m.touched[:0]
 		for _, d := range out.Dial {
-			m.peers.Dial(d.Link, d.Peer)
+			m.peers.Dial(d.Link, d.Peer, d.Port)
 		}
 		m.throttled(out.Throttled)
 		for _, id := range out.Close {
@@ -83,7 +83,7 @@ func (m *member) send(messages []zab.Message) {
 			m.countSyncs()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
-			if m.status.State == zab.Leading {
+			if !l.Dialled {
 				l.SendPacket(m.ping(l, msg))
 			} else {
 				l.SendPacket(m.pong(l, msg))
@@ -103,9 +103,12 @@ func (m *member) send(messages []zab.Message) {
 			m.countSyncs()
 			l.Send(msg)
 		case zab.SyncReply:
-			l.Send(msg)
-			if lead, ok := m.role.(*leading); ok {
-				lead.answeredSync(msg.Token)
+			switch r := m.role.(type) {
+			case *leading:
+				l.Send(msg)
+				r.answeredSync(msg.Token)
+			case *following:
+				r.below.answer(l, msg.Token)
 			}
 		default:
 			l.Send(msg)
@@ -182,8 +185,11 @@ func (m *member) forget(id zab.LinkID) {
 	delete(m.warren, id)
 	m.published = time.Time{}
 	delete(m.lease.exchanges, id)
-	if lead, ok := m.role.(*leading); ok {
-		lead.gone(id)
+	switch r := m.role.(type) {
+	case *leading:
+		r.gone(id)
+	case *following:
+		r.below.gone(id)
 	}
 	m.orphans = append(m.orphans, id)
 }

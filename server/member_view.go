@@ -51,9 +51,9 @@ func (m *member) quorumRole() quorumRole {
 	case zab.Following:
 		r.Following = true
 	case zab.Observing:
-		r.Observing, r.ObserverMaster = true, int64(v.Leader)
+		r.Observing, r.ObserverMaster = true, int64(v.Master)
 	}
-	if o := m.others.Load(); o != nil && r.Leading {
+	if o := m.others.Load(); o != nil && (r.Leading || r.Following) {
 		r.PendingSyncs = o.syncs
 		for _, l := range o.learners {
 			r.Learners++
@@ -107,7 +107,7 @@ func (m *member) ensemble(v *roleView) *admin.Ensemble {
 		ElectionAddress: admin.Addresses{All: id.ElectionAddresses}, ClientAddress: id.ClientAddress,
 		LastZxid: fmt.Sprintf("0x%x", int64(last)), Epoch: last.Epoch(), Counter: int64(last.Counter()),
 	}}
-	if o := m.others.Load(); o != nil && v.State == zab.Leading {
+	if o := m.others.Load(); o != nil && (v.State == zab.Leading || v.State == zab.Following) {
 		m.observers(o, &e.Observers)
 	}
 	return e
@@ -119,7 +119,7 @@ func votes(q *config.Quorum, id int64) bool {
 	return line != nil && line.Role == config.Participant
 }
 
-// observers lists the observers that learn from this leader.
+// observers lists the observers that learn from this server.
 func (m *member) observers(o *ensembleView, out *admin.Observers) {
 	links := map[zab.LinkID]peers.LinkStats{}
 	for _, l := range m.peers.Stats().Links {

@@ -51,7 +51,8 @@ type tracker struct {
 		buckets  map[int64]map[*session]struct{}
 		swept    int64 // buckets up to this one are empty
 		nextID   proto.SessionID
-		learns   bool // this server is a learner: its leader expires sessions
+		learns   bool                      // this server is a learner: its leader expires sessions
+		below    map[proto.SessionID]int32 // sessions that observers of this follower have heard of, with their timeouts; not told to the leader yet
 	}
 }
 

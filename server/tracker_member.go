@@ -29,6 +29,25 @@ func (t *tracker) reset(learns bool) {
 	t.mu.sessions = map[proto.SessionID]*session{}
 	t.mu.buckets = map[int64]map[*session]struct{}{}
 	t.mu.learns = learns
+	t.mu.below = nil
+}
+
+// belowMax bounds the sessions of observers between two PINGs of the leader: more are not told of.
+const belowMax = 1 << 20
+
+// heardBelow notes the sessions that an observer of this follower has heard of, for the next answer to the leader's PING.
+func (t *tracker) heardBelow(data []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.below == nil {
+		t.mu.below = map[proto.SessionID]int32{}
+	}
+	for ; len(data) >= touchSize && len(t.mu.below) < belowMax; data = data[touchSize:] {
+		id, timeoutMs := proto.SessionID(binary.BigEndian.Uint64(data)), int32(binary.BigEndian.Uint32(data[8:]))
+		if id != 0 && timeoutMs >= 0 { // not one of Warren's own entries
+			t.mu.below[id] = timeoutMs
+		}
+	}
 }
 
 // track begins to track a session that a client of the learner on link creates.
@@ -94,6 +113,28 @@ func (t *tracker) adopt(id proto.SessionID, timeoutMs int32, c *conn) (s *sessio
 	return s, old
 }
 
+// serves reports whether a client of this server has the session.
+func (t *tracker) serves(id proto.SessionID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	return s != nil && s.conn != nil
+}
+
+// leave forgets a session that has moved to an observer of this follower, so that nothing more is taken from the client that has it here, and
+// returns the connection of that one, or nil.
+func (t *tracker) leave(id proto.SessionID) *conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	if s == nil {
+		return nil
+	}
+	s.closing.Store(true)
+	delete(t.mu.sessions, id)
+	return s.conn
+}
+
 // knows reports whether s is tracked now.
 func (t *tracker) knows(s *session) bool {
 	t.mu.Lock()
@@ -113,7 +154,7 @@ func (t *tracker) closing(id proto.SessionID) {
 // touchSize is the size of one entry in the answer to PING: session id and timeout in ms.
 const touchSize = 12
 
-// appendTouched appends the sessions that a learner has heard of since the last call, and forgets those whose client is
+// appendTouched appends the sessions that a learner, or an observer of it, has heard of since the last call, and forgets those whose client is
 // gone. Source: quorum-protocol 8.5.
 func (t *tracker) appendTouched(b []byte) []byte {
 	t.mu.Lock()
@@ -133,6 +174,11 @@ func (t *tracker) appendTouched(b []byte) []byte {
 			delete(t.mu.sessions, id)
 		}
 	}
+	for id, timeoutMs := range t.mu.below {
+		b = binary.BigEndian.AppendUint64(b, uint64(id))
+		b = binary.BigEndian.AppendUint32(b, uint32(timeoutMs))
+	}
+	clear(t.mu.below)
 	return b
 }
 

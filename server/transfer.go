@@ -35,10 +35,10 @@ func (h memberHandler) Election(msg zab.Message) { h.do(func() { h.core.Step(msg
 func (h memberHandler) PeerUp(id proto.ServerID) { h.do(func() { h.core.PeerUp(id) }) }
 
 // Accept implements peers.Handler.
-func (h memberHandler) Accept() zab.LinkID {
+func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	number := make(chan zab.LinkID, 1)
 	accept := func() {
-		id := h.core.Accept()
+		id := h.core.Accept(port)
 		if id != 0 {
 			h.links[id] = nil // known, and to be filled in with its first packet
 		}

@@ -2,6 +2,7 @@ package zab
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
@@ -93,6 +94,9 @@ func (c *Core) countAcks() {
 
 // stream sends every learner that is up to date what is new.
 func (c *Core) stream() {
+	if c.role != Leading && !c.masters() {
+		return
+	}
 	for _, l := range c.links {
 		if l.stage == linkUpToDate || c.weak(TrafficBeforeUpToDate) && (l.stage == linkSyncing || l.stage == linkSynced) {
 			c.streamTo(l)
@@ -102,25 +106,36 @@ func (c *Core) stream() {
 
 // streamTo sends a learner the proposals and commits that it lacks, or INFORM to an observer.
 func (c *Core) streamTo(l *link) {
-	r := c.ld.reconfig
+	r := c.reconfig
 	switch {
 	case l.observer:
-		if r > l.sent && r <= c.committed {
-			c.informUpTo(l, r-1)
-			c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r), Leader: c.ld.designated})
-			l.sent = r
+		shown := c.shown()
+		for len(l.answers) > 0 && l.answers[0].after <= shown {
+			c.informTo(l, l.answers[0].after)
+			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
+			l.answers = l.answers[1:]
 		}
-		c.informUpTo(l, c.committed)
+		c.informTo(l, shown)
 	default:
 		if r > l.committed && r <= c.committed { // first of all: nobody has a txn behind it and does not know that it is committed
 			c.propose(l, r)
 			c.commitTo(l, r-1)
-			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.ld.designated})
+			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.designated})
 			l.committed = r
 		}
 		c.propose(l, c.window.last())
 		c.commitTo(l, min(c.committed, l.sent))
 	}
+}
+
+// informTo sends an observer what is committed, up to upTo, with a reconfiguration that is among it.
+func (c *Core) informTo(l *link, upTo proto.Zxid) {
+	if r := c.reconfig; r > l.sent && r <= upTo {
+		c.informUpTo(l, r-1)
+		c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r), Leader: c.designated})
+		l.sent = r
+	}
+	c.informUpTo(l, upTo)
 }
 
 // informUpTo sends an observer what is committed, up to upTo.
@@ -158,8 +173,11 @@ func (c *Core) commitTo(l *link, upTo proto.Zxid) {
 }
 
 // keep returns the zxid up to which the window may be trimmed without missing anything that a learner is still to be sent.
-func (ld *leader) keep(c *Core) proto.Zxid {
-	keep := c.top()
+func (c *Core) keep() proto.Zxid {
+	keep := proto.Zxid(math.MaxInt64)
+	if c.role == Leading {
+		keep = c.top()
+	}
 	for _, l := range c.links {
 		if l.stage < linkSyncing {
 			continue
@@ -193,14 +211,10 @@ func (c *Core) tickLeader() {
 	if c.tickHandOver() {
 		return
 	}
-	initLimit, syncLimit := int64(t.InitLimit*t.TickTime), int64(t.SyncLimit*t.TickTime)
+	syncLimit := int64(t.SyncLimit * t.TickTime)
 	ping := c.now%int64(t.TickTime/2) == 0
 	for _, l := range slices.Backward(c.links) {
-		limit := initLimit
-		if l.stage == linkUpToDate {
-			limit = syncLimit
-		}
-		if c.now-l.heard > limit || ping && c.lags(l, syncLimit) {
+		if c.now-l.heard > int64(c.learnerLimit(l)) || ping && c.lags(l, syncLimit) {
 			c.closeLink(l)
 			continue
 		}
@@ -221,6 +235,15 @@ func (c *Core) tickLeader() {
 	}
 }
 
+// learnerLimit is how many ticks a learner may be silent.
+func (c *Core) learnerLimit(l *link) int {
+	t := &c.cfg.Timing
+	if l.stage == linkUpToDate {
+		return t.SyncLimit * t.TickTime
+	}
+	return t.InitLimit * t.TickTime
+}
+
 // connected returns the voters with a link, and this server.
 func (c *Core) connected() voterSet {
 	s := voterSet(0).with(c.self)
@@ -233,7 +256,11 @@ func (c *Core) connected() voterSet {
 }
 
 func (c *Core) pingTo(l *link) {
-	c.send(Message{Type: Ping, To: l.peer, Link: l.id, Zxid: c.ld.proposed})
+	newest := c.ld.proposed
+	if l.master {
+		newest = c.delivered
+	}
+	c.send(Message{Type: Ping, To: l.peer, Link: l.id, Zxid: newest})
 	if l.stage == linkUpToDate {
 		l.pings++ // before that, a learner ignores it
 	}

@@ -32,7 +32,7 @@ func leading(t testing.TB, warren bool) *Core {
 		}
 	}
 	for _, id := range []proto.ServerID{1, 2} {
-		link := c.Accept()
+		link := c.Accept(LearnerPort)
 		c.Step(Message{Type: FollowerInfo, From: id, Link: link, Warren: warren})
 		settle()
 		c.Step(Message{Type: AckEpoch, From: id, Link: link})

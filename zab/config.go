@@ -40,6 +40,10 @@ type Config struct {
 	Timing  Timing
 	Limits  Limits
 
+	// Masters says that this server, while it is an observer, learns from a follower if one takes it. ZooKeeper: observerMasterPort.
+	// Source: quorum-protocol 12.2.
+	Masters bool
+
 	// Barrier makes the txn without effect that a leader proposes first when it has followers which are not Warren, to prove
 	// that their history is on the disk; nil for none. Source: quorum-protocol 14.3 R7.
 	Barrier func(proto.Zxid) []byte
@@ -80,6 +84,7 @@ type Limits struct {
 	WindowBytes int    // and their bytes
 	InFlight    int    // proposals that are not committed yet: above it Propose answers ErrBusy
 	LinksMax    int    // connections of learners
+	LagBytes    int    // of txns that an observer of this follower may lag behind while it synchronises
 	CounterMax  uint32 // the counter that is never proposed: 0xffffffff, less only to try what happens there
 
 	// SnapSyncsMax and DiffSyncsMax are how many learners may be brought up to date at a time, by SNAP and otherwise: an observer beyond
@@ -89,7 +94,7 @@ type Limits struct {
 
 // DefaultLimits returns the limits that suit a server with a gigabyte of memory.
 func DefaultLimits() Limits {
-	return Limits{WindowTxns: 5000, WindowBytes: 64 << 20, InFlight: 50_000, LinksMax: 1000, CounterMax: counterMax}
+	return Limits{WindowTxns: 5000, WindowBytes: 64 << 20, InFlight: 50_000, LinksMax: 1000, LagBytes: 16 << 20, CounterMax: counterMax}
 }
 
 // validate returns the first rule that the configuration breaks.
@@ -113,7 +118,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("zab: Timing %+v: DialLimit, the pauses of observers and EpochWait are at least 0", t)
 	case l.SnapSyncsMax < 0 || l.DiffSyncsMax < 0:
 		return fmt.Errorf("zab: Limits %+v: SnapSyncsMax and DiffSyncsMax are at least 0", l)
-	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.CounterMax < 2:
+	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.LagBytes < 1 || l.CounterMax < 2:
 		return fmt.Errorf("zab: Limits %+v: all are at least 1, CounterMax 2", l)
 	case c.Epochs.Accepted < c.Epochs.Current:
 		return fmt.Errorf("zab: acceptedEpoch %d is below currentEpoch %d", c.Epochs.Accepted, c.Epochs.Current)

@@ -44,10 +44,14 @@ type Core struct {
 	blank     bool   // see blank.go
 	wantsAll  bool   // the next leader is asked for a snapshot: what is here cannot be brought in line
 
-	now      int64 // ticks since the start
-	nextLink LinkID
-	links    []*link // accepted connections, by number
-	syncs    uint64  // calls of Sync
+	now         int64 // ticks since the start
+	nextLink    LinkID
+	links       []*link // accepted connections, by number
+	syncs       uint64  // calls of Sync
+	masterQueue masterQueue
+
+	reconfig   proto.Zxid     // the last reconfiguration of which this role has heard the commit
+	designated proto.ServerID // and who leads by it
 
 	vote   Vote  // result of the last election, as told to others
 	round  int64 // logicalclock, and below the round of vote
@@ -86,6 +90,7 @@ func New(cfg Config) (*Core, error) {
 	}
 	c.stable = stable{epochs: c.epochs, last: c.last, blank: c.blank, weak: c.weakness()}
 	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
+	c.masterQueue = masterQueue{leader: -1, last: -1}
 	c.nextLink = 1
 	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch above currentEpoch. Such a history is
 	// a prefix, with at least one txn of that epoch k, of one that began with all that the leader of k adopted; so this server
@@ -151,10 +156,9 @@ func (c *Core) Take() Output {
 		c.settle()
 	}
 	c.appendTail()
-	if c.role == Leading {
-		c.stream()
-	}
 	c.deliver()
+	c.settleMaster()
+	c.stream()
 	c.trim()
 	c.check()
 	out := c.out
@@ -281,11 +285,7 @@ func (c *Core) deliver() {
 
 // trim keeps the window within its limits, but for what is still to be delivered or streamed.
 func (c *Core) trim() {
-	keep := min(c.delivered, c.last)
-	if c.role == Leading {
-		keep = min(keep, c.ld.keep(c))
-	}
-	c.window.trim(c.cfg.Limits.WindowTxns, c.cfg.Limits.WindowBytes, keep)
+	c.window.trim(c.cfg.Limits.WindowTxns, c.cfg.Limits.WindowBytes, min(c.delivered, c.last, c.keep()))
 }
 
 // fatal stops the core: the process must end.
@@ -316,7 +316,7 @@ func (c *Core) enter(role State, phase Phase) {
 	c.role, c.phase = role, phase
 	c.status.Serving = false
 	c.status.Epoch = 0
-	c.status.Leader = -1
+	c.status.Leader, c.status.Master = -1, -1
 }
 
 func (c *Core) weak(w Weakness) bool { return c.cfg.sabotage.weak(w) }

@@ -17,7 +17,7 @@
 //  3. Send: put each message on its link, or on the election channel if the link is 0, in order. This may happen before the
 //     writes of the same Output: no message among them promises anything that is not durable yet.
 //  4. Links are FIFO, and nothing is delivered on one after it was closed. Ask the core for a number with Accept when a learner
-//     connects, and use the number of Dial when connecting. Deliver with the number of the connection that a message came on.
+//     connects to one of the two ports, and use the number of Dial when connecting. Deliver with the number of the connection that a message came on.
 //     A message without link is for the election channel, where only the newest one to a peer matters; call PeerUp when that
 //     channel was connected anew, and do not repeat old messages on it.
 //  5. Map messages to packets. To a peer that is not flagged as Warren a message is one packet. Its PING answers carry the touched
@@ -28,9 +28,9 @@
 //  7. At the start apply snapshot and log, all of it, but serve nothing and write no snapshot before Status.Serving: some of it may
 //     never have been committed. On Truncate load the state again if it holds more. On SNAP load the stream into a
 //     state of its own, then Step the message; Install makes that state the served one. If the link closes before, drop it.
-//  8. Snap, as a leader: send the state as it is applied, at least up to Zxid; when the stream has ended, say with Streamed up to
+//  8. Snap, as a leader or an observer master: send the state as it is applied, at least up to Zxid; when the stream has ended, say with Streamed up to
 //     where it may reach. Send nothing else on the link meanwhile; the core does not either.
-//  9. Replay, as a leader: send PROPOSAL and COMMIT for each txn of the log in (After, Zxid]; if the log does not have them all, close
+//  9. Replay, as a leader or an observer master: send PROPOSAL and COMMIT for each txn of the log in (After, Zxid]; if the log does not have them all, close
 //     the link.
 //  10. Blank: a member that finds no database notes that durably before it writes anything else of one, and gives Config.Blank until
 //     Persist.Initialize has taken the note back, as its last step. Part of a history without a database is removed at the start.
@@ -80,7 +80,8 @@
 //
 // message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is durable, and
 // promises. window.go, quorum.go: leaves. election.go, blank.go: who leads. link.go, leader.go, leadersync.go, broadcast.go,
-// sync.go, fit.go, handover.go: a leader, in the order of the protocol. learner.go, learnersync.go: a follower or observer.
+// sync.go, fit.go, handover.go: a leader, in the order of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer.
+// master.go: a follower that serves observers.
 // ensemble.go, reconfig.go: who decides, and how that changes.
 // invariant.go: what must always hold.
 package zab

@@ -51,9 +51,10 @@ func survive(t *testing.T, data []byte) {
 		return b
 	}
 	timing := Timing{TickTime: 4, InitLimit: 3, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 8, DialPause: 1, DialAttempts: 2}
-	limits := Limits{WindowTxns: 4, WindowBytes: 100, InFlight: 10, LinksMax: 4, CounterMax: 20}
+	limits := Limits{WindowTxns: 4, WindowBytes: 100, InFlight: 10, LinksMax: 4, LagBytes: 20, CounterMax: 20}
 	first := byteAt()
 	cfg := Config{ID: 2, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits, Blank: first&1 == 1}
+	cfg.Masters = first&128 == 128
 	if first&2 == 2 {
 		cfg.ID, cfg.Ensemble.Observers = 4, []proto.ServerID{4}
 	}
@@ -106,7 +107,7 @@ func survive(t *testing.T, data []byte) {
 				c.Persisted(seq)
 			}
 		case 3:
-			if id := c.Accept(); id != 0 {
+			if id := c.Accept(Port(op >> 4 & 1)); id != 0 {
 				links = append(links, id)
 			}
 		case 4:
@@ -122,6 +123,7 @@ func survive(t *testing.T, data []byte) {
 			_ = c.Propose(txns...)
 		case 7:
 			_ = c.Sync(links[int(byteAt())%len(links)], 1)
+			c.Answer(links[int(byteAt())%len(links)], 2)
 		case 8:
 			if op>>4 == 0 {
 				c.HandOver(op>>7 == 1)

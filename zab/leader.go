@@ -35,9 +35,6 @@ type leader struct {
 
 	unfit voterSet // voters that should rather not lead
 
-	reconfig   proto.Zxid     // the last reconfiguration that was committed in this epoch
-	designated proto.ServerID // and who leads by it
-
 	handing  bool // no more proposals: the leadership is handed over, or ends
 	stopping bool // and this server takes part in nothing after it
 	handedAt int64
@@ -48,7 +45,7 @@ type leader struct {
 // becomeLeading begins discovery. All that this server has, committed or not, is the history that it will lead with.
 func (c *Core) becomeLeading(limit int, electors voterSet) {
 	c.enter(Leading, Discovery)
-	c.status.Leader = c.cfg.ID
+	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
 	c.step, c.tick, c.settle = c.stepLeader, c.tickLeader, c.settleLeader
 	c.ld = leader{since: c.now, limit: limit, summary: c.stable.vote(c.cfg.ID), electors: electors}
 	if c.raiseEpoch(c.epochs.Accepted) {
@@ -56,7 +53,7 @@ func (c *Core) becomeLeading(limit int, electors voterSet) {
 		for _, l := range append([]*link(nil), c.links...) {
 			switch {
 			case l.stage != linkWaiting || c.role != Leading:
-			case c.ahead(l):
+			case l.master || c.ahead(l):
 				c.closeLink(l)
 			default:
 				c.offerEpoch(l)

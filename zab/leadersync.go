@@ -47,10 +47,10 @@ func (c *Core) whole() plan {
 // top returns the last txn that a learner may take for committed. Until the epoch is established that is all this server has:
 // the learner acts on it after UPTODATE only.
 func (c *Core) top() proto.Zxid {
-	if c.ld.stage < leaderBarrier {
+	if !c.established() {
 		return c.window.last()
 	}
-	if i := c.window.above(c.committed); i > 0 {
+	if i := c.window.above(c.shown()); i > 0 {
 		return c.window.txns[i-1].Zxid
 	}
 	return c.window.before
@@ -101,10 +101,10 @@ func (c *Core) maySync(l *link, whole bool) bool {
 		limit = c.cfg.Limits.SnapSyncsMax
 	}
 	snaps, diffs := c.Syncing()
-	return !l.observer || limit == 0 || !whole && diffs < limit || whole && snaps < limit
+	return !l.observer || l.voter >= 0 || limit == 0 || !whole && diffs < limit || whole && snaps < limit
 }
 
-// Syncing returns how many learners this leader is bringing up to date, by SNAP and otherwise: until they have acknowledged NEWLEADER.
+// Syncing returns how many learners this server is bringing up to date, by SNAP and otherwise: until they have acknowledged NEWLEADER.
 func (c *Core) Syncing() (snaps, diffs int) {
 	for _, l := range c.links {
 		switch {
@@ -118,12 +118,12 @@ func (c *Core) Syncing() (snaps, diffs int) {
 	return snaps, diffs
 }
 
-// Streamed tells the core of the leader that the whole state which was asked for by SNAP has been given to the link, and that it
-// holds no effect of a txn above upTo. Only now may NEWLEADER follow: the learner's state is consistent once it has all up to
-// there. Source: quorum-protocol 6.4, B12.
+// Streamed tells the core of the leader, or of an observer master, that the whole state which was asked for by SNAP has been given to
+// the link, and that it holds no effect of a txn above upTo. Only now may NEWLEADER follow: the learner's state is consistent once it
+// has all up to there. Source: quorum-protocol 6.4, B12.
 func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
 	i := c.linkIndex(id)
-	if i < 0 || c.links[i].stage != linkStreaming || c.role != Leading {
+	if i < 0 || c.links[i].stage != linkStreaming || !c.serves(c.links[i]) {
 		return
 	}
 	if upTo > c.window.last() {
@@ -137,6 +137,9 @@ func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
 // NEWLEADER. What is proposed or committed from now on is held back until UPTODATE was sent, because some Java followers do not
 // survive it before (R5).
 func (c *Core) sendHistory(l *link, replay proto.Zxid) {
+	if l.master && c.lag(replay) > c.cfg.Limits.LagBytes {
+		replay = c.top() // all of it is in the log here
+	}
 	if replay > l.base {
 		c.send(Message{Type: Replay, To: l.peer, Link: l.id, After: l.base, Zxid: replay})
 	}
@@ -150,8 +153,8 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 	if !l.observer {
 		c.propose(l, c.window.last())
 	}
-	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.ld.epoch, Zxid: proto.MakeZxid(c.ld.epoch, 0), Config: c.text}
-	if c.next != nil && c.ld.stage < leaderBarrier { // later it is no more than a proposal, and goes as one
+	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch(), Zxid: proto.MakeZxid(c.epoch(), 0), Config: c.text}
+	if c.next != nil && !c.established() { // later it is no more than a proposal, and goes as one
 		m.Config = c.next.Wire()
 	}
 	if l.warren && c.cfg.Roster != nil {
@@ -190,10 +193,9 @@ func (c *Core) upToDateTo(l *link) {
 
 // ack takes ACK. Source: quorum-protocol 6.6, 7.2.
 func (c *Core) ack(l *link, m *Message) {
-	ld := &c.ld
 	switch {
 	case l.stage == linkSyncing:
-		if m.Zxid != proto.MakeZxid(ld.epoch, 0) && !c.weak(AnyAckCounts) {
+		if m.Zxid != proto.MakeZxid(c.epoch(), 0) && !c.weak(AnyAckCounts) {
 			return // an early ACK of the history: not what is awaited (R4)
 		}
 		c.ackNewLeader(l)
@@ -207,7 +209,6 @@ func (c *Core) ack(l *link, m *Message) {
 }
 
 func (c *Core) ackNewLeader(l *link) {
-	ld := &c.ld
 	l.stage = linkSynced
 	// A Warren learner has made durable all that came before NEWLEADER. Of others only the committed part is certain; what was
 	// still open they acknowledge one by one.
@@ -216,10 +217,10 @@ func (c *Core) ackNewLeader(l *link) {
 		l.acked = max(l.acked, l.sent)
 	}
 	if l.voter >= 0 {
-		ld.synced = ld.synced.with(l.voter)
+		c.ld.synced = c.ld.synced.with(l.voter)
 		c.note(l)
 	}
-	if ld.stage >= leaderBarrier {
+	if c.established() {
 		c.admit(l)
 	} else {
 		c.establish()

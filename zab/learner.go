@@ -20,6 +20,7 @@ const (
 // learner is the state of a server that follows or observes.
 type learner struct {
 	leader   proto.ServerID
+	master   proto.ServerID // whom this server learns from: the leader, or a follower
 	link     LinkID
 	stage    lnStage
 	warren   bool  // the leader understands cumulative ACKs
@@ -29,6 +30,7 @@ type learner struct {
 	attempts int   // to connect
 	pause    int   // ticks until the next one
 	heard    int64 // tick of the last message
+	pinged   int64 // tick at which the observers of this server were sent PING last
 
 	sync      Type       // Diff, Trunc or Snap
 	snap      proto.Zxid // of SNAP
@@ -45,9 +47,9 @@ func (c *Core) becomeLearner(leader proto.ServerID) {
 		role = Observing
 	}
 	c.enter(role, Discovery)
-	c.status.Leader = leader
+	c.status.Leader, c.status.Master = leader, leader
 	c.step, c.tick, c.settle = c.stepLearner, c.tickLearner, c.settleLearner
-	c.ln = learner{leader: leader, heard: c.now}
+	c.ln = learner{leader: leader, master: leader, heard: c.now}
 	if pause := c.part(c.cfg.Timing.ObserverDialPause); role == Observing && pause > 0 {
 		c.ln.pause, c.ln.heard = pause, c.now+int64(pause)
 		return
@@ -68,7 +70,7 @@ func (c *Core) dial() {
 	c.ln.stage = lnDialing
 	c.ln.link = c.nextLink
 	c.nextLink++
-	c.out.Dial = append(c.out.Dial, Dial{Link: c.ln.link, Peer: c.ln.leader})
+	c.out.Dial = append(c.out.Dial, c.source())
 }
 
 // introduce sends the first message.
@@ -80,7 +82,7 @@ func (c *Core) introduce() {
 		t = ObserverInfo
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
-	c.send(Message{Type: t, To: c.ln.leader, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
+	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
 		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Blank: c.stable.blank})
 }
 
@@ -91,7 +93,8 @@ func (c *Core) disconnected() {
 		return
 	}
 	ln.link = 0
-	c.leave("the connection to leader %d ended", ln.leader)
+	c.masterQueue.refused = ln.stage == lnInfo && ln.master != ln.leader
+	c.leave("the connection to leader %d ended", ln.master)
 }
 
 // leave ends the connection to the leader and looks for one again. Txns that were received in synchronization and not adopted are
@@ -101,11 +104,16 @@ func (c *Core) leave(format string, args ...any) {
 		c.last, c.stable.last, c.delivered = c.ln.snap, c.ln.snap, c.ln.snap
 		c.window.reset(c.ln.snap)
 	}
-	c.becomeLooking(describe(format, args...))
+	reason := describe(format, args...)
+	if c.ln.master != c.ln.leader {
+		reason += describe(" (an observer master: the leader is %d)", c.ln.leader)
+	}
+	c.becomeLooking(reason)
 }
 
 func (c *Core) tickLearner() {
 	c.tickLinks()
+	c.tickMaster()
 	ln := &c.ln
 	t := &c.cfg.Timing
 	if ln.stage == lnPause {
@@ -121,13 +129,19 @@ func (c *Core) tickLearner() {
 		limit = t.SyncLimit * t.TickTime
 	}
 	if c.now-ln.heard > int64(limit) {
-		c.leave("leader %d was not heard for %d ticks", ln.leader, limit)
+		c.leave("leader %d was not heard for %d ticks", ln.master, limit)
 	}
 }
 
 // stepLearner takes a message of the leader. Messages of older connections are refused.
 func (c *Core) stepLearner(m *Message) {
 	ln := &c.ln
+	if m.Link != ln.link {
+		if l := c.linkOf(m); l != nil && l.master {
+			c.stepMaster(l, m)
+			return
+		}
+	}
 	if (m.Link != ln.link || m.Link == 0) && !c.weak(OldLinks) || ln.stage < lnInfo {
 		return
 	}
@@ -153,14 +167,15 @@ func (c *Core) stepLearner(m *Message) {
 		c.upToDate(m)
 	case Ping:
 		if ln.stage == lnUpToDate {
-			c.send(Message{Type: Ping, To: ln.leader, Link: ln.link, Zxid: m.Zxid})
+			c.send(Message{Type: Ping, To: ln.master, Link: ln.link, Zxid: m.Zxid})
+			c.pingObservers()
 		}
 	case HandOver:
 		c.follow(m)
 	case SyncReply:
 		// The host has seen it on the wire; to the agreement it means nothing.
 	default:
-		c.leave("leader %d sent %v", ln.leader, m.Type)
+		c.leave("leader %d sent %v", ln.master, m.Type)
 	}
 }
 
@@ -168,7 +183,7 @@ func (c *Core) stepLearner(m *Message) {
 func (c *Core) leaderInfo(m *Message) {
 	ln := &c.ln
 	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
-		c.leave("leader %d offers epoch %d, but %d was accepted", ln.leader, m.Epoch, c.epochs.Accepted)
+		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.epochs.Accepted)
 		return
 	}
 	ln.epoch, ln.warren = m.Epoch, m.Warren
@@ -189,15 +204,15 @@ func (c *Core) settleLearner() {
 		if c.stable.epochs.Accepted == ln.epoch || c.weak(EpochBeforeDurable) {
 			if c.wantsAll {
 				c.wantsAll, ln.askedAll = false, true
-				c.promise(ln.link, ln.leader, c.stable.ackEpochWithNothing(ln.epoch))
+				c.promise(ln.link, ln.master, c.stable.ackEpochWithNothing(ln.epoch))
 			} else {
-				c.promise(ln.link, ln.leader, c.stable.ackEpoch(ln.epoch, ln.repeated))
+				c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated))
 			}
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
 		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history || c.weak(AckBeforeHistory) {
-			c.promise(ln.link, ln.leader, c.stable.ackNewLeader(ln.epoch, ln.history))
+			c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
 			ln.stage = lnAdopted
 		}
 	case lnUpToDate:
@@ -216,10 +231,10 @@ func (c *Core) acknowledge() {
 		return
 	}
 	if ln.warren {
-		c.promise(ln.link, ln.leader, c.stable.ack(upTo))
+		c.promise(ln.link, ln.master, c.stable.ack(upTo))
 	} else {
 		for _, t := range c.window.between(ln.acked, upTo) {
-			c.promise(ln.link, ln.leader, c.stable.ack(t.Zxid))
+			c.promise(ln.link, ln.master, c.stable.ack(t.Zxid))
 		}
 	}
 	ln.acked = upTo
@@ -228,8 +243,14 @@ func (c *Core) acknowledge() {
 // follow obeys a leader that hands over.
 func (c *Core) follow(m *Message) {
 	if c.ln.stage != lnUpToDate || !c.active.Votes(m.Leader) {
-		c.leave("leader %d hands over to %d before synchronization has ended", c.ln.leader, m.Leader)
+		c.leave("leader %d hands over to %d before synchronization has ended", c.ln.master, m.Leader)
 		return
+	}
+	for _, l := range c.links {
+		if l.master && l.stage == linkUpToDate && l.warren {
+			c.streamTo(l)
+			c.send(Message{Type: HandOver, To: l.peer, Link: l.id, Leader: m.Leader})
+		}
 	}
 	c.lookFor(m.Leader, describe("leader hands over to %d", m.Leader))
 }

@@ -2,7 +2,7 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// Learner is a connected learner, as its leader sees it.
+// Learner is a connected learner, as its leader or observer master sees it.
 type Learner struct {
 	Link     LinkID
 	Peer     proto.ServerID // below 0: it has not said who it is, or has no id
@@ -14,13 +14,12 @@ type Learner struct {
 	Acked    proto.Zxid // and are durable there up to this one; of an observer it is not known
 }
 
-// Learners appends the connected learners of this leader to all, in the order in which they came; nothing if this server does not
-// lead.
+// Learners appends the connected learners of this leader, or the observers of this follower, to all, in the order in which they came.
 func (c *Core) Learners(all []Learner) []Learner {
-	if c.role != Leading {
-		return all
-	}
 	for _, l := range c.links {
+		if !c.serves(l) {
+			continue
+		}
 		all = append(all, Learner{Link: l.id, Peer: l.peer, Observer: l.observer, Voter: l.voter >= 0, Warren: l.warren,
 			Synced: l.stage == linkUpToDate, Sent: l.sent, Acked: l.acked})
 	}

@@ -13,13 +13,13 @@ const anyZxid proto.Zxid = -1
 func (c *Core) syncBegins(m *Message) {
 	ln := &c.ln
 	if ln.stage != lnPromised {
-		c.leave("leader %d sent %v out of turn", ln.leader, m.Type)
+		c.leave("leader %d sent %v out of turn", ln.master, m.Type)
 		return
 	}
 	ln.stage = lnSyncing
 	ln.sync = m.Type
 	if ln.askedAll && m.Type != Snap && c.last != 0 {
-		c.leave("leader %d sent %v where a snapshot was asked for", ln.leader, m.Type)
+		c.leave("leader %d sent %v where a snapshot was asked for", ln.master, m.Type)
 		return
 	}
 	switch m.Type {
@@ -29,7 +29,7 @@ func (c *Core) syncBegins(m *Message) {
 		}
 	case Snap:
 		if m.Zxid < 0 {
-			c.leave("leader %d sent a snapshot at %v", ln.leader, m.Zxid)
+			c.leave("leader %d sent a snapshot at %v", ln.master, m.Zxid)
 			return
 		}
 		ln.snap = m.Zxid
@@ -45,7 +45,7 @@ func (c *Core) syncBegins(m *Message) {
 // txn before z, and a new connection finds out what is to be done. Source: quorum-protocol 6.8 S2, B14.
 func (c *Core) truncateTo(z proto.Zxid) bool {
 	if z > c.last || z < 0 {
-		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.leader, z, c.last)
+		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
 		return false
 	}
 	at := z
@@ -53,13 +53,13 @@ func (c *Core) truncateTo(z proto.Zxid) bool {
 		var ok bool
 		if at, _, ok = c.cfg.History.Locate(z); !ok {
 			c.wantsAll = true
-			c.leave("leader %d truncates to %v, which is below the log", c.ln.leader, z)
+			c.leave("leader %d truncates to %v, which is below the log", c.ln.master, z)
 			return false
 		}
 	}
 	c.truncate(at)
 	if at != z {
-		c.leave("leader %d truncates to %v, but the log has %v before it", c.ln.leader, z, at)
+		c.leave("leader %d truncates to %v, but the log has %v before it", c.ln.master, z, at)
 		return false
 	}
 	return true
@@ -86,7 +86,7 @@ func (c *Core) receive(t Txn) bool {
 		err = fmt.Errorf("zab: it has version %v", e.Version)
 	}
 	if err != nil {
-		c.leave("leader %d proposes %v, a reconfiguration that cannot be followed: %v", ln.leader, t.Zxid, err)
+		c.leave("leader %d proposes %v, a reconfiguration that cannot be followed: %v", ln.master, t.Zxid, err)
 		return false
 	}
 	switch {
@@ -116,7 +116,7 @@ func (c *Core) receive(t Txn) bool {
 		c.window.add(t)
 		c.see(e)
 	default:
-		c.leave("leader %d sent a proposal before synchronization", ln.leader)
+		c.leave("leader %d sent a proposal before synchronization", ln.master)
 		return false
 	}
 	return true
@@ -128,7 +128,7 @@ func (c *Core) gap(last, next proto.Zxid) {
 	if c.ln.stage == lnSyncing {
 		c.wantsAll = true
 	}
-	c.leave("leader %d proposes %v after %v", c.ln.leader, next, last)
+	c.leave("leader %d proposes %v after %v", c.ln.master, next, last)
 }
 
 // commit takes COMMIT, or COMMITANDACTIVATE, which names the oldest proposal that is not committed (from a Warren leader: the newest of several).
@@ -142,11 +142,11 @@ func (c *Core) commit(m *Message, leader proto.ServerID) {
 	case ln.stage == lnSyncing:
 		w = &ln.pending
 	case ln.stage < lnAdopting:
-		c.leave("leader %d sent a commit before synchronization", ln.leader)
+		c.leave("leader %d sent a commit before synchronization", ln.master)
 		return
 	}
 	if !c.committable(w, m.Zxid) {
-		c.leave("leader %d commits %v after %v", ln.leader, m.Zxid, ln.committed)
+		c.leave("leader %d commits %v after %v", ln.master, m.Zxid, ln.committed)
 		return
 	}
 	ln.committed = max(ln.committed, m.Zxid)
@@ -175,7 +175,7 @@ func (c *Core) committable(w *window, z proto.Zxid) bool {
 func (c *Core) inform(m *Message, leader proto.ServerID) {
 	ln := &c.ln
 	if c.role != Observing || ln.stage < lnSyncing {
-		c.leave("leader %d sent INFORM to a server that is %v", ln.leader, c.role)
+		c.leave("leader %d sent INFORM to a server that is %v", ln.master, c.role)
 		return
 	}
 	w := &c.window
@@ -199,7 +199,7 @@ func (c *Core) inform(m *Message, leader proto.ServerID) {
 func (c *Core) newLeader(m *Message) {
 	ln := &c.ln
 	if ln.stage != lnSyncing || m.Epoch != ln.epoch {
-		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.leader, ln.epoch, m.Epoch)
+		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
 		return
 	}
 	if c.weak(EpochBeforeHistory) {
@@ -240,7 +240,7 @@ func (c *Core) install() bool {
 	}
 	if len(rest) > 0 && !succeeds(last, rest[0].Zxid) {
 		c.wantsAll = true
-		c.leave("leader %d sent %v uncommitted on a snapshot at %v", ln.leader, rest[0].Zxid, last)
+		c.leave("leader %d sent %v uncommitted on a snapshot at %v", ln.master, rest[0].Zxid, last)
 		return false
 	}
 	job := c.writes.job(rankInstall)
@@ -259,22 +259,23 @@ func (c *Core) install() bool {
 func (c *Core) upToDate(*Message) {
 	ln := &c.ln
 	if ln.stage != lnAdopted {
-		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.leader)
+		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
 		return
 	}
 	ln.stage = lnUpToDate
-	c.promise(ln.link, ln.leader, c.stable.ackNewLeader(ln.epoch, ln.history))
+	c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
 	if !c.settled() {
 		return
 	}
 	if c.blank {
 		// Everything is here and durable. From the next connection on this server counts again.
 		c.initialize()
-		c.leave("synchronised with leader %d after the loss of the disk", ln.leader)
+		c.leave("synchronised with leader %d after the loss of the disk", ln.master)
 		return
 	}
 	c.committed = ln.committed
 	c.vote.Epoch = ln.epoch
 	c.phase = Broadcast
 	c.status.Serving = true
+	c.masterQueue.found(ln.master)
 }

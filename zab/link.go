@@ -27,6 +27,7 @@ type link struct {
 	voter    int // place among the voters, -1 if its word does not count
 	blank    bool
 	observer bool
+	master   bool // it came to MasterPort
 	warren   bool
 	stage    linkStage
 	whole    bool       // it is brought up to date by SNAP; from linkStreaming on
@@ -50,15 +51,17 @@ type link struct {
 	// Numbers of syncs: the newest it was asked about by a ping, and the newest it has answered for.
 	asked, followed uint64
 	syncPings       []syncPing // that are not answered, oldest first
+
+	answers []answer // to an observer of this follower, oldest first
 }
 
-// Accept tells the core that a learner has connected and returns the number of the connection, or 0 if it must be closed. It may
-// be called in any role: the other side may know before this server that it is to lead.
-func (c *Core) Accept() LinkID {
-	if c.self < 0 || c.status.Stopped || c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
+// Accept tells the core that a learner has connected to one of the ports, and returns the number of the connection, or 0 if it must be
+// closed. It may be called in any role: the other side may know before this server that it is to lead, or that its leader serves.
+func (c *Core) Accept(port Port) LinkID {
+	if c.self < 0 && port == LearnerPort || c.active.Observes(c.cfg.ID) && port == MasterPort || c.status.Stopped || c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
 		return 0
 	}
-	l := &link{id: c.nextLink, peer: -1, voter: -1, opened: c.now, heard: c.now}
+	l := &link{id: c.nextLink, peer: -1, voter: -1, master: port == MasterPort, opened: c.now, heard: c.now}
 	c.nextLink++
 	c.links = append(c.links, l)
 	return l.id
@@ -140,6 +143,10 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		return
 	}
 	l.config = m.ConfigVersion
+	if l.master && !c.welcomes(m) {
+		c.closeLink(l)
+		return
+	}
 	if m.Epoch < 0 || m.Epoch >= epochMax-1 || c.ahead(l) {
 		c.closeLink(l)
 		return
@@ -153,7 +160,7 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	l.stage, l.blank = linkWaiting, m.Blank
 	l.voter = c.placeOf(l)
 	if c.role != Leading {
-		return
+		return // of an observer master: see settleMaster
 	}
 	if i := c.voters.index(m.From); m.Blank && i >= 0 {
 		c.ld.forget(i)
@@ -169,14 +176,14 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	}
 }
 
-// ahead reports whether a learner knows a later configuration than this server, if that leads, or can never come to know it. The
+// ahead reports whether a learner knows a later configuration than this server, if that is to serve it, or can never come to know it. The
 // first configuration is the same whatever its number: a leader that had numbered it, and was forgotten, may have told a learner.
 func (c *Core) ahead(l *link) bool {
 	own, its := c.active.Version, proto.Zxid(l.config)
 	if c.cfg.Roster != nil && own != 0 && own.Counter() == 0 && its.Counter() == 0 {
 		return false
 	}
-	return its > own && (c.role == Leading || c.cfg.Roster == nil)
+	return its > own && (c.role == Leading || c.cfg.Roster == nil || l.master && c.masters())
 }
 
 // forget takes back all that was counted for a voter: it has lost its disk.
@@ -187,10 +194,11 @@ func (ld *leader) forget(i int) {
 	ld.acked[i] = 0
 }
 
-// tickLinks closes links that have waited in vain for this server to lead.
+// tickLinks closes links that have waited in vain for this server to lead, or to serve.
 func (c *Core) tickLinks() {
 	for i := len(c.links) - 1; i >= 0; i-- {
-		if l := c.links[i]; c.now-l.opened > int64(c.cfg.Timing.TickTime) {
+		l := c.links[i]
+		if c.now-l.opened > int64(c.cfg.Timing.TickTime) && !(c.serves(l) && l.stage >= linkInvited) {
 			c.closeLink(l)
 		}
 	}
@@ -202,10 +210,11 @@ func (c *Core) shutdown() {
 		c.out.Close = append(c.out.Close, c.ln.link)
 	}
 	c.ln = learner{}
-	if c.role == Leading {
-		for len(c.links) > 0 {
-			c.closeLink(c.links[len(c.links)-1])
+	for _, l := range slices.Backward(c.links) {
+		if c.role == Leading || l.stage >= linkInvited {
+			c.closeLink(l)
 		}
 	}
 	c.ld = leader{}
+	c.reconfig, c.designated = 0, -1
 }

@@ -14,7 +14,7 @@ type Output struct {
 	Send []Message
 	// Deliver holds committed txns, durable here, in zxid order without gaps: apply them to the served state.
 	Deliver []Txn
-	// Dial asks for connections to a leader's quorum port. The host answers each with LinkUp or LinkDown.
+	// Dial asks for connections to whoever this server is to learn from. The host answers each with LinkUp or LinkDown.
 	Dial []Dial
 	// Close names links to be closed when what was sent on them before has left. The core hears nothing more from them.
 	Close []LinkID
@@ -63,11 +63,21 @@ type Install struct {
 	Last proto.Zxid
 }
 
-// Dial asks for a connection to the quorum port of Peer, to be known as Link.
+// Dial asks for a connection to a port of Peer, to be known as Link.
 type Dial struct {
 	Link LinkID
 	Peer proto.ServerID
+	Port Port
 }
+
+// Port is one of the ports on which a server serves learners.
+type Port uint8
+
+// The ports.
+const (
+	LearnerPort Port = iota // of a leader. Source: quorum-protocol 4
+	MasterPort              // of a follower, for observers. ZooKeeper: observerMasterPort. Source: quorum-protocol 12.2
+)
 
 // Phase is where in the protocol a server stands. Source: quorum-protocol 1.1.
 type Phase uint8
@@ -90,6 +100,7 @@ type Status struct {
 	State   State
 	Phase   Phase
 	Leader  proto.ServerID // the leader that is followed, or this server; -1 while looking
+	Master  proto.ServerID // whom this server learns from: Leader, or of an observer perhaps a follower; -1 if from nobody
 	Epoch   int64          // of that leader; 0 before it is known
 	Serving bool           // clients may be accepted: the state reflects what a quorum agreed on
 	Stopped bool           // handed over; the server takes part in nothing any more

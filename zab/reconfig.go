@@ -153,7 +153,7 @@ func (c *Core) reseat() {
 // be a voter counts as long as the history is settled, because it promises and keeps what a follower does. It is not
 // asked about proposals. Servers in Java need not keep anything as observers.
 func (c *Core) placeOf(l *link) int {
-	if l.stage == linkNew || l.observer && !l.warren || l.blank {
+	if l.stage == linkNew || l.master || l.observer && !l.warren || l.blank {
 		return -1
 	}
 	return c.voters.index(l.peer)
@@ -175,21 +175,16 @@ func (c *Core) numberFirst() {
 // commit, and follows. Source: quorum-protocol 11.6.
 func (c *Core) reconfigured() {
 	e := c.next
-	c.ld.reconfig, c.ld.designated = e.Version, c.cfg.ID
+	c.reconfig, c.designated = e.Version, c.cfg.ID
 	if !e.Votes(c.cfg.ID) {
-		c.ld.designated = c.successor(e)
+		c.designated = c.successor(e)
 	}
 	c.activate(e)
-	if c.ld.designated == c.cfg.ID {
+	if c.designated == c.cfg.ID {
 		return
 	}
-	for _, l := range c.links {
-		if l.stage == linkUpToDate {
-			c.streamTo(l)
-		}
-	}
-	c.deliver() // the clients of this server hear of it
-	c.lookFor(c.ld.designated, describe("reconfigured: %d leads", c.ld.designated))
+	c.streamOn()
+	c.lookFor(c.designated, describe("reconfigured: %d leads", c.designated))
 }
 
 // successor is the server that leads next by the configuration e, which it has in its log; -1 if none is connected.
@@ -243,10 +238,11 @@ func (c *Core) activated(leader proto.ServerID) {
 		return
 	}
 	c.activate(c.next)
+	c.reconfig, c.designated = c.active.Version, leader
 	if leader == c.ln.leader && c.fits() {
 		return
 	}
-	c.deliver()
+	c.streamOn()
 	if !c.active.Votes(leader) {
 		leader = -1
 	}

@@ -50,7 +50,7 @@ var weaknesses = map[string]Weakness{
 	"RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable, "OwnAckBeforeDurable": OwnAckBeforeDurable,
 	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
 	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
-	"NewConfigAlone": NewConfigAlone,
+	"NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit,
 }
 
 // play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with two spaces.
@@ -187,7 +187,7 @@ func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 // command is the language: one input each.
 func (s *script) command(name string, a args) {
 	switch name {
-	case "new": // new id=2 voters=1,2,3 [observers=4] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1]
+	case "new": // new id=2 voters=1,2,3 [observers=4] [masters] [lag=10] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1]
 		// [diallimit=1] [dialpause=5] [lookpause=5] [epochwait=5]
 		s.create(a)
 	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2]
@@ -202,8 +202,12 @@ func (s *script) command(name string, a args) {
 		s.core.Step(Message{Type: Probe, From: proto.ServerID(a.int("from")), Nonce: uint64(a.int("nonce"))})
 	case "empty": // empty from=1: answers the probe of this run
 		s.core.Step(Message{Type: ProbeReply, From: proto.ServerID(a.int("from")), Nonce: s.core.el.nonce + uint64(a.int("off")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")})
-	case "accept":
-		s.printf("link %d", s.core.Accept())
+	case "accept": // accept [master]
+		port := LearnerPort
+		if a["master"] != "" {
+			port = MasterPort
+		}
+		s.printf("link %d", s.core.Accept(port))
 	case "channel": // channel to=1: the election channel was connected anew
 		s.core.PeerUp(proto.ServerID(a.int("to")))
 	case "up":
@@ -242,6 +246,8 @@ func (s *script) command(name string, a args) {
 		if err := s.core.Sync(LinkID(a.int("link")), uint64(a.int("token"))); err != nil {
 			s.printf("error: %v", err)
 		}
+	case "answer": // answer link=2 token=7
+		s.core.Answer(LinkID(a.int("link")), uint64(a.int("token")))
 	case "handover":
 		s.core.HandOver(a["stop"] != "")
 	case "unfit": // unfit id=2 [no]
@@ -285,13 +291,17 @@ func (s *script) create(a args) {
 	timing := Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 2, ResendMin: 4, ResendMax: 100, DialPause: 1, DialAttempts: 3}
 	timing.DialLimit, timing.ObserverDialPause, timing.ObserverLookPause = int(a.int("diallimit")), int(a.int("dialpause")), int(a.int("lookpause"))
 	timing.EpochWait = int(a.int("epochwait"))
-	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, CounterMax: counterMax}
+	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, LagBytes: 1 << 20, CounterMax: counterMax}
 	limits.SnapSyncsMax, limits.DiffSyncsMax = int(a.int("snaps")), int(a.int("diffs"))
 	if a["counter"] != "" {
 		limits.CounterMax = uint32(a.int("counter"))
 	}
 	cfg := Config{ID: proto.ServerID(a.int("id")), Ensemble: &Ensemble{Quorum: q, Observers: ids(a["observers"])}, Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last,
 		Window: window, Before: before, Blank: a["blank"] != "", History: s, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits}
+	cfg.Masters = a["masters"] != ""
+	if a["lag"] != "" {
+		cfg.Limits.LagBytes = int(a.int("lag"))
+	}
 	if a["barrier"] != "" {
 		cfg.Barrier = func(proto.Zxid) []byte { return []byte("barrier") }
 	}
@@ -327,7 +337,7 @@ func (s *script) take() {
 		s.printf("deliver %s..%s", z(out.Deliver[0].Zxid), z(out.Deliver[n-1].Zxid))
 	}
 	for _, d := range out.Dial {
-		s.printf("dial %d as link %d", d.Peer, d.Link)
+		s.printf("dial %d as link %d%s", d.Peer, d.Link, map[Port]string{MasterPort: ", a follower"}[d.Port])
 	}
 	for _, l := range out.Close {
 		if slices.Contains(out.Throttled, l) {

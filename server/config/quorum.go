@@ -51,9 +51,11 @@ type Quorum struct {
 	PeerType Role
 	// QuorumListenOnAllIPs binds the quorum and election ports to the wildcard address. Key quorumListenOnAllIPs; default false.
 	QuorumListenOnAllIPs bool
-	// ObserverMasterPort is where followers serve observers; 0 is off. Key observerMasterPort; default 0.
+	// ObserverMasterPort is where followers serve observers, at the hosts of their server lines; observers then learn from a follower, and
+	// from the leader if none takes them. All servers need the same number; 0 is off. Key observerMasterPort; default 0.
 	ObserverMasterPort int
-	// ObserverMasterSizeLimit bounds the proposals an observer master keeps, in bytes. Key observerMaster.sizeLimit; default 32 MiB.
+	// ObserverMasterSizeLimit bounds the bytes that wait for an observer at its observer master: a slower one is disconnected. Less than
+	// 1 MiB counts as that. Key observerMaster.sizeLimit; default 32 MiB.
 	ObserverMasterSizeLimit int64
 	// SyncEnabled makes observers keep logs and snapshots. Key syncEnabled, or observer.syncEnabled, which wins; default true.
 	SyncEnabled bool

@@ -73,7 +73,7 @@ type chaos struct {
 
 func newChaos(t *testing.T, seed uint64) *chaos {
 	c := &chaos{T: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1))}
-	o := Options{Servers: 3, Observers: c.rand.IntN(2)}
+	o := Options{Servers: 3, Observers: c.rand.IntN(2), ObserverMasters: seed%2 == 1}
 	if c.rand.IntN(4) == 0 {
 		o.Servers = 5
 	}

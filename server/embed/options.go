@@ -22,6 +22,8 @@ type Options struct {
 	// Joiners is how many servers are in no configuration: they follow without a vote, until a reconfiguration adds them. Their ids come
 	// last. They need Servers, and reconfigEnabled, which Configure sets at all servers.
 	Joiners int
+	// ObserverMasters lets observers learn from followers, as long as one takes them. ZooKeeper: observerMasterPort.
+	ObserverMasters bool
 	// TickTime is ZooKeeper's tickTime; 0 means 100 ms. Session timeouts are at least two of it, and a leader or follower that is
 	// cut off gives up after ten.
 	TickTime time.Duration
@@ -90,6 +92,7 @@ func (o *Options) founder(id int) bool { return id <= o.Servers+o.Observers }
 const (
 	quorumPort   = 2888
 	electionPort = 3888
+	masterPort   = 4888 // for observers of a follower
 )
 
 // hostOf is the address of a server on the network between them.
@@ -97,7 +100,11 @@ func hostOf(id int) string { return "10.0.0." + strconv.Itoa(id) }
 
 // addressesOf are the ports of a server on the network between them.
 func addressesOf(id int) []string {
-	return []string{net.JoinHostPort(hostOf(id), strconv.Itoa(quorumPort)), net.JoinHostPort(hostOf(id), strconv.Itoa(electionPort))}
+	var all []string
+	for _, number := range []int{quorumPort, electionPort, masterPort} {
+		all = append(all, net.JoinHostPort(hostOf(id), strconv.Itoa(number)))
+	}
+	return all
 }
 
 // config is the configuration of one server. clients are the client ports, by id.
@@ -122,6 +129,9 @@ func (o *Options) config(id int, clients map[int]int) *config.Config {
 		c.MinNotificationInterval, c.MaxNotificationInterval = notificationMin, notificationMax
 		c.ObserverElectionDelay = notificationMin
 		c.StandaloneEnabled = false
+		if o.ObserverMasters {
+			c.ObserverMasterPort = masterPort
+		}
 		for n := 1; n <= o.all(); n++ {
 			if o.founder(n) || n == id {
 				c.Members = append(c.Members, o.member(n, clients[n]))

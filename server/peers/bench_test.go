@@ -19,11 +19,11 @@ type sink struct {
 	echo    bool
 }
 
-func (s *sink) Election(zab.Message)  {}
-func (s *sink) PeerUp(proto.ServerID) {}
-func (s *sink) Accept() zab.LinkID    { return 1 }
-func (s *sink) Closed(zab.LinkID)     {}
-func (s *sink) Connected(l *Link)     { s.link.Store(l); s.arrived <- 0 }
+func (s *sink) Election(zab.Message)       {}
+func (s *sink) PeerUp(proto.ServerID)      {}
+func (s *sink) Accept(zab.Port) zab.LinkID { return 1 }
+func (s *sink) Closed(zab.LinkID)          {}
+func (s *sink) Connected(l *Link)          { s.link.Store(l); s.arrived <- 0 }
 func (s *sink) Snapshot(_ *Link, _ proto.Zxid, r io.Reader) error {
 	return nil
 }
@@ -69,7 +69,7 @@ func benchPair(b *testing.B, echo bool) (learner, leader *sink, l *Link) {
 		p.Start()
 		b.Cleanup(p.Stop)
 		if id == 1 {
-			p.Dial(1, 2)
+			p.Dial(1, 2, zab.LearnerPort)
 		}
 	}
 	<-learner.arrived

@@ -38,6 +38,10 @@ type Config struct {
 	// listened to, and SetMembers is not called. ZooKeeper: reconfigEnabled.
 	Strangers bool
 
+	// MasterPort is the number of the port at which every follower serves observers, at the hosts of its learner port; 0 is none.
+	// ZooKeeper: observerMasterPort.
+	MasterPort int
+
 	// ListenAllIPs binds the ports on all addresses instead of those of this member. ZooKeeper: quorumListenOnAllIPs.
 	ListenAllIPs bool
 	// BindAttempts is how often binding a port is tried; 0 is for ever. ZooKeeper: electionPortBindRetry.
@@ -68,9 +72,9 @@ type Handler interface {
 	// PeerUp tells that the election channel of a peer was connected anew: what was sent before may be lost.
 	PeerUp(id proto.ServerID)
 
-	// Accept asks for the number of a connection on which a learner has introduced itself; 0 closes it. Then comes
-	// Packets, first with its FOLLOWERINFO or OBSERVERINFO.
-	Accept() zab.LinkID
+	// Accept asks for the number of a connection to a port, on which a learner has introduced itself; 0 closes it. Then comes
+	// Packets, first with its FOLLOWERINFO or OBSERVERINFO; the latter if it is MasterPort.
+	Accept(port zab.Port) zab.LinkID
 	// Connected tells that the link which was asked for by Peers.Dial stands. It comes before all else of that link.
 	Connected(l *Link)
 	// Packets gives complete packets in order. The slice belongs to Peers after the return; what its elements point to
@@ -89,6 +93,7 @@ type Handler interface {
 type Limits struct {
 	DataMax       int // bytes of the data of one packet; ZooKeeper has jute.maxbuffer for this
 	QueueMax      int // bytes that wait to be sent on a link; above it the link is aborted
+	MasterQueue   int // the same of a link that was opened to MasterPort; ZooKeeper: observerMaster.sizeLimit
 	StrangersMax  int // connections of one port that have not introduced themselves
 	AnonymousMax  int // election channels of observers without an id, and as many of servers that are not members
 	BatchMax      int // packets of one call of Handler.Packets
@@ -99,7 +104,7 @@ type Limits struct {
 
 // DefaultLimits returns the limits that suit a server with a gigabyte of memory.
 func DefaultLimits() Limits {
-	return Limits{DataMax: 64 << 20, QueueMax: 64 << 20, StrangersMax: 128, AnonymousMax: 64, BatchMax: 512,
+	return Limits{DataMax: 64 << 20, QueueMax: 64 << 20, MasterQueue: 32 << 20, StrangersMax: 128, AnonymousMax: 64, BatchMax: 512,
 		ChunkMin: 16 << 10, ChunkMax: 1 << 20, ConfigTextMax: 256 << 10}
 }
 
@@ -131,13 +136,16 @@ func (c *Config) validate() error {
 	switch {
 	case c.Handler == nil:
 		return fmt.Errorf("peers: Handler is missing")
-	case l.DataMax < 1 || l.DataMax > math.MaxInt32 || l.QueueMax < 1 || l.StrangersMax < 1 || l.AnonymousMax < 0 || l.BatchMax < 1 ||
+	case l.DataMax < 1 || l.DataMax > math.MaxInt32 || l.QueueMax < 1 || l.MasterQueue < 1 || l.StrangersMax < 1 || l.AnonymousMax < 0 || l.BatchMax < 1 ||
 		l.ConfigTextMax < 0 || l.ConfigTextMax > frameMax-notificationSize:
 		return fmt.Errorf("peers: Limits %+v: all are at least 1, ConfigTextMax at most %d", l, frameMax-notificationSize)
 	case l.ChunkMin < 2*readMin || l.ChunkMax < l.ChunkMin:
 		return fmt.Errorf("peers: Limits %+v: ChunkMin is at least %d, ChunkMax at least ChunkMin", l, 2*readMin)
 	case min(t.Connect, t.Stagger, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause, t.Stale) <= 0 || t.RedialMax < t.RedialMin:
 		return fmt.Errorf("peers: Timeouts %+v: all are positive, RedialMax at least RedialMin", t)
+	}
+	if c.MasterPort < 0 || c.MasterPort > math.MaxUint16 {
+		return fmt.Errorf("peers: MasterPort %d is no port", c.MasterPort)
 	}
 	return c.validateMembers(c.Members)
 }

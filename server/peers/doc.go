@@ -5,7 +5,7 @@
 //
 // Every pair of servers keeps one election connection, opened by the one with the larger id; on it travel notifications, of which
 // only the newest matters. A learner opens one connection to the learner port of its leader; on it travel QuorumPackets, in
-// order and complete up to the end. All integers are big-endian. A Warren server looks like a Java server, with some
+// order and complete up to the end. An observer may open one to the observer master port of a follower instead, where it is the same. All integers are big-endian. A Warren server looks like a Java server, with some
 // additions that Java does not see: a trailer behind the data of FOLLOWERINFO, OBSERVERINFO and LEADERINFO says "Warren", and
 // "blank" (Java reads a prefix of that data); the probes of a blank server are election frames shorter than a notification
 // (Java drops them); HANDOVER is a packet type of its own, sent only to who has said Warren. To such a one NEWLEADER may
@@ -32,7 +32,7 @@
 //		l.Flush()
 //	}
 //	for _, d := range out.Dial {
-//		p.Dial(d.Link, d.Peer)
+//		p.Dial(d.Link, d.Peer, d.Port)
 //	}
 //	for _, id := range out.Close {
 //		p.Close(id)

@@ -118,6 +118,7 @@ func (b *borrowed) Close() error {
 type linkSeen struct {
 	link      *Link
 	connected bool
+	port      zab.Port
 	closed    int
 	packets   []Packet
 	snapshots []string
@@ -156,13 +157,15 @@ func (h *host) PeerUp(id proto.ServerID) {
 	h.cond.Broadcast()
 }
 
-func (h *host) Accept() zab.LinkID {
+func (h *host) Accept(port zab.Port) zab.LinkID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refuse {
 		return 0
 	}
-	return h.number()
+	id := h.number()
+	h.links[id].port = port
+	return id
 }
 
 // number returns a new number. REQUIRES: h.mu.
@@ -265,7 +268,7 @@ func (h *host) dial(to proto.ServerID) *Link {
 	h.mu.Lock()
 	id := h.number()
 	h.mu.Unlock()
-	h.peers.Dial(id, to)
+	h.peers.Dial(id, to, zab.LearnerPort)
 	var l *Link
 	h.wait("connected", func() bool {
 		l = h.links[id].link

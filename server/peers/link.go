@@ -16,18 +16,19 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Link is one connection between a learner and its leader. All methods may be called by any number of goroutines, and do not
+// Link is one connection between a learner and its leader, or between an observer and its master. All methods may be called by any number of goroutines, and do not
 // block. What is sent on a link that has ended is dropped.
 type Link struct {
 	ID      zab.LinkID
 	Peer    proto.ServerID // below 0: an observer without an id
 	Dialled bool           // this server is the learner
 
-	p      *Peers
-	cancel context.CancelFunc // of dialling
-	nc     net.Conn           // set before the handler knows the link
-	since  time.Time
-	stats  linkStats
+	p        *Peers
+	queueMax int                // bytes that may wait to be sent
+	cancel   context.CancelFunc // of dialling
+	nc       net.Conn           // set before the handler knows the link
+	since    time.Time
+	stats    linkStats
 
 	raw   syscall.RawConn // nil if nc is no plain socket
 	now   socket.Writer   // of FlushNow, guarded by mu.direct
@@ -70,7 +71,7 @@ var (
 )
 
 func newLink(p *Peers, id zab.LinkID, peer proto.ServerID) *Link {
-	return &Link{ID: id, Peer: peer, p: p, wake: make(chan struct{}, 1), done: make(chan struct{}), since: time.Now()}
+	return &Link{ID: id, Peer: peer, p: p, queueMax: p.cfg.Limits.QueueMax, wake: make(chan struct{}, 1), done: make(chan struct{}), since: time.Now()}
 }
 
 // Send queues the packets of m. They leave with the next Flush. For Snap use SendSnapshot, for Replay Stream.
@@ -120,7 +121,7 @@ func (l *Link) tail() *piece {
 func (l *Link) queued(size, packets int) {
 	l.mu.size += size
 	l.stats.packetsOut.Add(uint64(packets))
-	if l.mu.size > l.p.cfg.Limits.QueueMax {
+	if l.mu.size > l.queueMax {
 		l.kill(ErrSlow)
 	}
 }

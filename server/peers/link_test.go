@@ -312,7 +312,7 @@ func TestDialFails(t *testing.T) {
 		follower.mu.Lock()
 		id := follower.number()
 		follower.mu.Unlock()
-		follower.peers.Dial(id, to)
+		follower.peers.Dial(id, to, zab.LearnerPort)
 		return id
 	}
 	follower.waitClosed(ask(3))
@@ -324,7 +324,7 @@ func TestDialFails(t *testing.T) {
 	id = ask(2) // is still connecting when everything ends
 	follower.stop()
 	require.Equal(t, 1, follower.links[id].closed)
-	follower.peers.Dial(ask(2), 2)
+	follower.peers.Dial(ask(2), 2, zab.LearnerPort)
 	require.Zero(t, follower.peers.Stats().Links)
 }
 

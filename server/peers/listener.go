@@ -12,7 +12,7 @@ import (
 
 // BindError says that a port cannot be bound.
 type BindError struct {
-	Port string // "election" or "learner"
+	Port string // "election", "learner" or "observer master"
 	Addr string
 	Err  error
 }
@@ -30,7 +30,7 @@ const acceptPause = 10 * time.Millisecond
 
 // port is one of the ports of this server.
 type port struct {
-	name    string // "election" or "learner"
+	name    string // "election", "learner" or "observer master"
 	lobby   lobby
 	serve   func(net.Conn) // a connection that somebody has opened, and that is in the lobby
 	gathers bool           // see tune

@@ -21,6 +21,10 @@ type Packet struct {
 // who has not said that it is Warren.
 const PacketHandOver proto.PacketType = 0x57720001
 
+// MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master, which therefore must
+// become an error. The zxid of other REQUESTs is -1. It is Warren's own: a server in Java does not look at it.
+const MovedZxid proto.Zxid = -2
+
 // Bounds of a packet, besides Limits.DataMax.
 const (
 	packetHead    = 16      // type, zxid, length of data

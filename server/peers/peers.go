@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +22,7 @@ type Peers struct {
 	log      *zap.Logger
 	election *election
 	learner  port
+	master   port
 
 	ctx       context.Context // ends with Stop
 	cancel    context.CancelFunc
@@ -58,7 +60,10 @@ func New(cfg Config) (*Peers, error) {
 		}
 	}
 	p.cfg, p.log = cfg, cfg.Log
-	p.learner = port{name: "learner", lobby: lobby{max: cfg.Limits.StrangersMax}, serve: p.admit, gathers: cfg.NagleAccepted}
+	p.learner = port{name: "learner", lobby: lobby{max: cfg.Limits.StrangersMax}, gathers: cfg.NagleAccepted,
+		serve: func(nc net.Conn) { p.admit(nc, &p.learner) }}
+	p.master = port{name: "observer master", lobby: lobby{max: cfg.Limits.StrangersMax}, gathers: cfg.NagleAccepted,
+		serve: func(nc net.Conn) { p.admit(nc, &p.master) }}
 	p.mu.members = cfg.Members
 	p.mu.listeners = map[net.Listener]struct{}{}
 	p.mu.conns = map[net.Conn]struct{}{}
@@ -67,7 +72,7 @@ func New(cfg Config) (*Peers, error) {
 	return p, nil
 }
 
-// Start opens the ports: the election port, and the learner port unless this server is an observer without Config.Strangers. When it
+// Start opens the ports: the election port and, unless this server is an observer without Config.Strangers, the learner port and MasterPort. When it
 // returns those are open that have an IP address and could be opened at once; others are opened later, or Failed says why not. It is
 // called once.
 func (p *Peers) Start() { p.open(p.cfg.BindAttempts) }
@@ -78,7 +83,20 @@ func (p *Peers) open(attempts int) {
 	p.listen(&p.election.port, self.Election, attempts)
 	if !self.Observer || p.cfg.Strangers {
 		p.listen(&p.learner, self.Quorum, attempts)
+		p.listen(&p.master, p.masterAddresses(self), attempts)
 	}
+}
+
+// masterAddresses is where a member serves observers as a follower.
+func (p *Peers) masterAddresses(m *Member) (all []string) {
+	if p.cfg.MasterPort == 0 {
+		return nil
+	}
+	for _, address := range m.Quorum {
+		host, _, _ := net.SplitHostPort(address)
+		all = append(all, net.JoinHostPort(host, strconv.Itoa(p.cfg.MasterPort)))
+	}
+	return all
 }
 
 // SetMembers replaces the members: what is asked for from now on goes to the new ones, at their addresses of now. Election channels to
@@ -106,9 +124,9 @@ func (p *Peers) Failed() <-chan error { return p.failed }
 // not block. A server that is not known is not sent anything.
 func (p *Peers) SendElection(m *zab.Message) { p.election.send(m) }
 
-// Dial connects to the learner port of peer. Handler.Connected tells when the link stands, Handler.Closed that it does not.
+// Dial connects to a port of peer. Handler.Connected tells when the link stands, Handler.Closed that it does not.
 // After Stop it does nothing.
-func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID) {
+func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID, port zab.Port) {
 	l := newLink(p, id, peer)
 	l.Dialled = true
 	ctx, cancel := context.WithCancel(p.ctx)
@@ -118,7 +136,14 @@ func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID) {
 		if m == nil {
 			return nil, fmt.Errorf("peers: server %d is not in the ensemble", peer)
 		}
-		return p.dialLearner(ctx, m.Quorum)
+		addresses := m.Quorum
+		if port == zab.MasterPort {
+			addresses = p.masterAddresses(m)
+		}
+		if len(addresses) == 0 {
+			return nil, fmt.Errorf("peers: observer master %d: MasterPort is 0", peer)
+		}
+		return p.dialLearner(ctx, addresses)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

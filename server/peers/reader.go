@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/socket"
+	"github.com/seed94657493/warren/zab"
 )
 
 // firstPacketMax bounds the data with which a learner introduces itself.
@@ -20,22 +21,30 @@ func (p *Peers) newInput(nc net.Conn) *input {
 	return &input{r: nc, size: p.cfg.Limits.ChunkMin, max: p.cfg.Limits.ChunkMax, limit: p.cfg.Limits.DataMax}
 }
 
-// admit handles a connection that somebody has opened to the learner port.
-func (p *Peers) admit(nc net.Conn) {
+// admit handles a connection that somebody has opened to one of the ports for learners.
+func (p *Peers) admit(nc net.Conn, at *port) {
 	stranger := nc
 	nc, in, first, peer, err := p.meet(nc)
-	if !p.learner.lobby.leave(stranger) || err != nil {
-		p.refuse(nc, &p.learner, err)
+	number, queueMax := zab.LearnerPort, p.cfg.Limits.QueueMax
+	if at == &p.master {
+		number, queueMax = zab.MasterPort, p.cfg.Limits.MasterQueue
+		if err == nil && first[0].Type != proto.PacketObserverInfo {
+			err = fmt.Errorf("%w: %v on the port for observers", ErrPacket, first[0].Type)
+		}
+	}
+	if !at.lobby.leave(stranger) || err != nil {
+		p.refuse(nc, at, err)
 		return
 	}
 	_ = nc.SetDeadline(time.Time{})
 	in.limit = p.cfg.Limits.DataMax
-	id := p.cfg.Handler.Accept()
+	id := p.cfg.Handler.Accept(number)
 	if id == 0 {
 		p.untrack(nc)
 		return
 	}
 	l := newLink(p, id, peer)
+	l.queueMax = queueMax
 	l.nc = nc
 	l.raw = socket.Raw(nc)
 	if !p.adopt(l) {
@@ -92,7 +101,7 @@ func (p *Peers) connect(l *Link, dial func() (net.Conn, error)) {
 	nc, err := dial()
 	if err != nil {
 		p.stats.dialFailures.Add(1)
-		p.log.Debug("connecting to leader", zap.Int64("peer_id", int64(l.Peer)), zap.Error(err))
+		p.log.Debug("connecting to learn", zap.Int64("peer_id", int64(l.Peer)), zap.Error(err))
 		p.forget(l)
 		return
 	}

@@ -184,7 +184,7 @@ func TestProofThatDoesNotEnd(t *testing.T) {
 	one.mu.Lock()
 	id := one.number()
 	one.mu.Unlock()
-	one.peers.Dial(id, 2)
+	one.peers.Dial(id, 2, zab.LearnerPort)
 	require.Eventually(t, func() bool {
 		two.peers.learner.lobby.mu.Lock()
 		defer two.peers.learner.lobby.mu.Unlock()

@@ -56,11 +56,11 @@ func (p *puppet) note(what func()) {
 	what()
 }
 
-func (p *puppet) Election(m zab.Message)   { p.note(func() { p.heard = append(p.heard, m) }) }
-func (p *puppet) PeerUp(id proto.ServerID) { p.note(func() { p.ups[id]++ }) }
-func (p *puppet) Accept() zab.LinkID       { return 1 }
-func (p *puppet) Connected(l *peers.Link)  { p.note(func() { p.link = l }) }
-func (p *puppet) Closed(zab.LinkID)        { p.note(func() { p.closed = true }) }
+func (p *puppet) Election(m zab.Message)     { p.note(func() { p.heard = append(p.heard, m) }) }
+func (p *puppet) PeerUp(id proto.ServerID)   { p.note(func() { p.ups[id]++ }) }
+func (p *puppet) Accept(zab.Port) zab.LinkID { return 1 }
+func (p *puppet) Connected(l *peers.Link)    { p.note(func() { p.link = l }) }
+func (p *puppet) Closed(zab.LinkID)          { p.note(func() { p.closed = true }) }
 func (p *puppet) Packets(l *peers.Link, batch []peers.Packet) {
 	p.note(func() { p.link, p.packets = l, append(p.packets, batch...) })
 }
@@ -234,7 +234,7 @@ func TestPeersJoinJava(t *testing.T) {
 
 // join synchronises with leader 3 by a snapshot.
 func (p *puppet) join(t *testing.T, introduction zab.Type, blank bool) {
-	p.Dial(1, 3)
+	p.Dial(1, 3, zab.LearnerPort)
 	p.until("connection to the leader", func() bool { return p.link != nil })
 	p.say(zab.Message{Type: introduction, Warren: true, Blank: blank})
 	info := p.expect(zab.LeaderInfo)

@@ -171,7 +171,7 @@ func (w *network) stream(n *node, e *end, m zab.Message) {
 	})
 }
 
-// dial connects to the quorum port of a server.
+// dial connects to a port of a server.
 func (w *network) dial(n *node, d zab.Dial) {
 	s, life := n.s, n.life
 	target := s.node(d.Peer)
@@ -192,7 +192,7 @@ func (w *network) dial(n *node, d zab.Dial) {
 			refuse(s.between(5, 60))
 			return
 		}
-		id := target.core.Accept()
+		id := target.core.Accept(d.Port)
 		if id == 0 {
 			refuse(s.between(5, 60))
 			return

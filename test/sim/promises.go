@@ -15,7 +15,9 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 		if d.accepted != m.Epoch {
 			s.fail("Promises", "D1: server %d sends LEADERINFO of epoch %d, but has accepted %d durably", n.id, m.Epoch, d.accepted)
 		}
-		s.checkOnce(n, m.Epoch, n.id)
+		if n.status.State == zab.Leading { // an observer master repeats what it has promised to its leader
+			s.checkOnce(n, m.Epoch, n.id)
+		}
 	case zab.AckEpoch:
 		if m.Epoch != -1 && (m.Epoch != d.current || m.Zxid != lastOf(d.history)) {
 			s.fail("Promises", "D2: server %d sends ACKEPOCH (%d, %v), but has (%d, %v)", n.id, m.Epoch, m.Zxid, d.current, lastOf(d.history))

@@ -15,6 +15,7 @@ type Options struct {
 	Steps     int  // events before the ensemble is healed
 	Voters    int  // 0: 1, 3 or 5
 	Observers int  // -1: drawn
+	Masters   bool // observers learn from followers; without it that is drawn
 	Reconfig  bool // the ensemble is changed again and again, and there are servers that may join it
 	Calm      bool // no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	// Configure, if not nil, changes the configuration of each core.
@@ -86,10 +87,14 @@ func New(o Options) *Sim {
 	}
 	s.timing = zab.Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 10, DialPause: 1, DialAttempts: 5,
 		ObserverDialPause: 3, ObserverLookPause: 5, EpochWait: 5}
-	s.limits = zab.Limits{WindowTxns: 5 + s.rng.IntN(60), WindowBytes: 1 << 20, InFlight: 200, LinksMax: 100, CounterMax: 0xffffffff,
+	s.limits = zab.Limits{WindowTxns: 5 + s.rng.IntN(60), WindowBytes: 1 << 20, InFlight: 200, LinksMax: 100, LagBytes: 1 << 20, CounterMax: 0xffffffff,
 		SnapSyncsMax: 1, DiffSyncsMax: 2}
 	if s.chance(4) {
 		s.limits.CounterMax = uint32(20 + s.rng.IntN(100))
+	}
+	s.opts.Masters = o.Masters || o.Seed/3%2 == 1 && !o.Calm
+	if s.opts.Masters && s.rng.IntN(2) == 0 && o.Masters {
+		s.limits.LagBytes = 1 + s.rng.IntN(200) // payloads are some bytes long
 	}
 	blank := s.chance(2) && !o.Calm
 	if o.Calm {

@@ -26,9 +26,20 @@ func TestSim(t *testing.T) { swarm(t, Options{}) }
 // TestSimReconfig does the same with ensembles that are changed all the time.
 func TestSimReconfig(t *testing.T) { swarm(t, Options{Reconfig: true}) }
 
+// TestSimObserverMasters does it with observers that learn from followers.
+func TestSimObserverMasters(t *testing.T) { swarm(t, Options{Observers: 2, Masters: true}) }
+
+// TestSimObserverMastersReconfig does that while the ensemble is changed.
+func TestSimObserverMastersReconfig(t *testing.T) {
+	swarm(t, Options{Observers: 2, Masters: true, Reconfig: true})
+}
+
 func swarm(t *testing.T, o Options) {
+	if !o.Masters {
+		o.Observers = -1
+	}
 	run := func(seed uint64) *Sim {
-		o.Seed, o.Steps, o.Observers = seed, *flagSteps, -1
+		o.Seed, o.Steps = seed, *flagSteps
 		return New(o)
 	}
 	if *flagSeed != 0 {

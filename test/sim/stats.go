@@ -10,7 +10,7 @@ type Stats struct {
 	Runs      [6]int // by the number of voters
 	Observers int
 
-	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured int
+	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered int
 
 	Faults      [faultKinds]int // that were drawn, by kind
 	Edges       int             // faults right after a message of synchronization
@@ -31,7 +31,7 @@ func (a *Stats) Add(b *Stats) {
 		{&a.Steps, &b.Steps}, {&a.Elections, &b.Elections}, {&a.Epochs, &b.Epochs}, {&a.Delivered, &b.Delivered}, {&a.Acked, &b.Acked},
 		{&a.Crashes, &b.Crashes}, {&a.Cuts, &b.Cuts}, {&a.Snaps, &b.Snaps}, {&a.Truncs, &b.Truncs}, {&a.Diffs, &b.Diffs}, {&a.Replays, &b.Replays},
 		{&a.HandOvers, &b.HandOvers}, {&a.Wipes, &b.Wipes}, {&a.Hunts, &b.Hunts}, {&a.Restored, &b.Restored}, {&a.Syncs, &b.Syncs}, {&a.DiskErrors, &b.DiskErrors},
-		{&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured},
+		{&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured}, {&a.Mastered, &b.Mastered},
 	} {
 		*c.to += *c.from
 	}
@@ -54,6 +54,7 @@ func (a *Stats) String() string {
 	row("synchronized by TRUNC", a.Truncs)
 	row("synchronized by SNAP", a.Snaps)
 	row("with txns of the log on disk", a.Replays)
+	row("observers synchronized by a follower", a.Mastered)
 	row("reconfigurations proposed", a.Reconfigs)
 	row("and committed", a.Reconfigured)
 	row("processes that crashed", a.Crashes)

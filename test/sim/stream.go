@@ -36,6 +36,7 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 			bad("R5: server %d sends %v between NEWLEADER and UPTODATE", e.n.id, m.Type)
 		}
 		w.order(bad, e, m)
+		w.mastered(bad, e, m)
 	case zab.NewLeader:
 		if !w.synced || w.newLeader {
 			bad("server %d sends NEWLEADER out of turn", e.n.id)
@@ -46,6 +47,9 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 			bad("server %d sends UPTODATE out of turn", e.n.id)
 		}
 		w.upToDate = true
+		if e.n.status.State == zab.Following {
+			s.Stats.Mastered++
+		}
 	}
 }
 
@@ -78,6 +82,15 @@ func (w *stream) order(bad func(string, ...any), e *end, m *zab.Message) {
 	w.open = w.open[i+1:]
 	if !w.newLeader {
 		w.diffed = m.Zxid
+	}
+}
+
+// mastered: a follower shows an observer what it has delivered itself, and nothing else. Source: adr 0010.
+func (w *stream) mastered(bad func(string, ...any), e *end, m *zab.Message) {
+	for _, t := range m.Txns {
+		if has := lastOf(e.n.state); e.n.status.State == zab.Following && t.Zxid > has {
+			bad("observer master %d sends %v, but has delivered only %v", e.n.id, t.Zxid, has)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ func TestSimFindsWeakness(t *testing.T) {
 		{"BlankForgotten", zab.BlankForgotten},
 		{"CounterWraps", zab.CounterWraps},
 		{"NewConfigAlone", zab.NewConfigAlone},
+		{"InformBeforeCommit", zab.InformBeforeCommit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= 300; seed++ {

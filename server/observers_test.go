@@ -1,0 +1,237 @@
+package server_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// figure is one number of the word mntr, -1 if it is not there.
+func figure(t *testing.T, e *embed.Ensemble, id int, name string) (n int) {
+	t.Helper()
+	text, err := wire.FourLetter(e.Addr(id), "mntr", 10*time.Second)
+	if err != nil {
+		return -1
+	}
+	m := regexp.MustCompile(`(?m)^zk_` + name + `\t(-?\d+)`).FindStringSubmatch(text)
+	if m == nil {
+		return -1
+	}
+	_, err = fmt.Sscan(m[1], &n)
+	require.NoError(t, err)
+	return n
+}
+
+// behind starts an ensemble with observers that learn from followers, and returns its servers by role.
+func behind(t *testing.T, o embed.Options) (e *embed.Ensemble, leader int, followers, observers []int) {
+	t.Helper()
+	if o.TickTime == 0 {
+		o.TickTime = patient
+	}
+	o.ObserverMasters = true
+	e = embed.Start(t, o)
+	leader, err := e.Leader(within(t))
+	require.NoError(t, err)
+	for _, id := range e.IDs() {
+		switch e.Server(id).Status().Mode {
+		case "follower":
+			followers = append(followers, id)
+		case "observer":
+			observers = append(observers, id)
+		}
+	}
+	return e, leader, followers, observers
+}
+
+// onFollowers waits until every observer learns from a follower.
+func onFollowers(t *testing.T, e *embed.Ensemble, followers, observers []int) {
+	t.Helper()
+	for _, id := range observers {
+		until(t, fmt.Sprintf("observer %d to learn from a follower", id), func() bool {
+			master := figure(t, e, id, "observer_master_id")
+			for _, f := range followers {
+				if f == master {
+					return true
+				}
+			}
+			return false
+		})
+	}
+}
+
+// Observers of a follower answer what the leader answers, in the order of each client, and the follower says that it serves them.
+func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
+	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 2, Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
+	onFollowers(t, e, followers, observers)
+	want := answers(t, connect(t, e, leader, wire.Options{}), "/leader")
+	for _, id := range observers {
+		c := connect(t, e, id, wire.Options{})
+		require.Equal(t, want, answers(t, c, fmt.Sprintf("/observer%d", id)))
+		require.NoError(t, c.CloseSession())
+		var reqs []wire.Request
+		path := fmt.Sprintf("/n%d", id)
+		c = connect(t, e, id, wire.Options{})
+		_, err := c.Create(path, nil, proto.ModePersistent)
+		require.NoError(t, err)
+		for i := range 100 {
+			reqs = append(reqs, wire.SetData(path, fmt.Appendf(nil, "%d", i), -1), wire.Sync(path), wire.GetData(path, false), wire.Sync("/"))
+		}
+		i := 0
+		for _, call := range c.SendAll(reqs) {
+			require.NoError(t, call.Wait())
+			if v, ok := call.Reply.Value.(*proto.GetDataResponse); ok {
+				require.Equal(t, fmt.Sprint(i), string(v.Data))
+				i++
+			}
+		}
+	}
+	synced := func(id int) int { return figure(t, e, id, "synced_observers") }
+	until(t, "the followers to count their observers", func() bool {
+		return synced(leader) == 0 && synced(followers[0])+synced(followers[1]) == 2
+	})
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// What is written elsewhere is there after a sync at an observer of a follower.
+func TestSyncReachesObserversOfAFollower(t *testing.T) {
+	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1})
+	onFollowers(t, e, followers, observers)
+	writer := connect(t, e, leader, wire.Options{})
+	_, err := writer.Create("/n", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	reader := connect(t, e, observers[0], wire.Options{})
+	for i := range 200 {
+		_, err := writer.SetData("/n", fmt.Appendf(nil, "%d", i), -1)
+		require.NoError(t, err)
+		require.NoError(t, reader.Sync("/n"))
+		data, _, err := reader.GetData("/n", false)
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprint(i), string(data))
+	}
+}
+
+// A session moves between the observers of one follower, that follower and the leader; whoever had it before is told so and closed, though the
+// leader sees one link for most of them.
+func TestSessionMovesBehindAFollower(t *testing.T) {
+	e, _, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 3})
+	onFollowers(t, e, followers, observers)
+	for _, from := range e.IDs() {
+		for _, to := range e.IDs() {
+			old := connect(t, e, from, wire.Options{})
+			_, err := old.Create("/mine", nil, proto.ModeEphemeral)
+			require.NoError(t, err)
+			c := resume(t, e, to, old.Resume())
+			require.Equal(t, old.Session(), c.Session())
+			if from != to {
+				_, err = old.SetData("/mine", []byte("late"), -1)
+				require.Error(t, err, "from %d to %d", from, to)
+			}
+			<-old.Done()
+			require.NoError(t, c.Sync("/"))
+			data, st, err := c.GetData("/mine", false)
+			require.NoError(t, err)
+			require.Empty(t, data, "what the old connection sends has no effect: from %d to %d", from, to)
+			require.Equal(t, c.Session(), st.EphemeralOwner)
+			require.NoError(t, c.CloseSession())
+		}
+	}
+	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// The leader hears by way of the follower which clients of the observers live, and expires the others.
+func TestSessionsBehindAFollowerLiveByTheirPings(t *testing.T) {
+	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1, TickTime: 200 * time.Millisecond})
+	onFollowers(t, e, followers, observers)
+	const timeoutMs = 2500
+	silent := connect(t, e, observers[0], wire.Options{TimeoutMs: timeoutMs})
+	_, err := silent.Create("/silent", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	alive := connect(t, e, observers[0], wire.Options{TimeoutMs: timeoutMs})
+	_, err = alive.Create("/alive", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	watcher := connect(t, e, leader, wire.Options{})
+	until(t, "the silent client to expire", func() bool {
+		require.NoError(t, alive.Ping())
+		_, err := watcher.Exists("/silent", false)
+		return err != nil
+	})
+	for began := time.Now(); time.Since(began) < 2*timeoutMs*time.Millisecond; time.Sleep(100 * time.Millisecond) { // a client's own pace
+		require.NoError(t, alive.Ping())
+	}
+	_, err = watcher.Exists("/alive", false)
+	require.NoError(t, err)
+}
+
+// An observer that loses its master learns from another follower, and its clients keep their sessions; with no follower left it learns from
+// the leader.
+func TestObserverLosesItsMaster(t *testing.T) {
+	for name, end := range map[string]func(*embed.Ensemble, int){"stop": (*embed.Ensemble).Stop, "kill": (*embed.Ensemble).Kill} {
+		t.Run(name, func(t *testing.T) {
+			e, _, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1})
+			onFollowers(t, e, followers, observers)
+			observer := observers[0]
+			c := connect(t, e, observer, wire.Options{})
+			_, err := c.Create("/mine", nil, proto.ModeEphemeral)
+			require.NoError(t, err)
+			master := figure(t, e, observer, "observer_master_id")
+			end(e, master)
+			other := followers[0] + followers[1] - master
+			until(t, "the observer to find another master", func() bool { return figure(t, e, observer, "observer_master_id") == other })
+			c = resume(t, e, observer, c.Resume())
+			_, err = c.SetData("/mine", []byte("x"), -1)
+			require.NoError(t, err)
+			require.NoError(t, e.Start(master))
+			require.NoError(t, e.WaitServing(within(t)))
+			require.NoError(t, e.WaitEqual(within(t)))
+		})
+	}
+}
+
+// Where no follower serves observers, because there is none or it has no such port, observers learn from the leader.
+func TestObserverWithoutMasters(t *testing.T) {
+	for _, o := range []embed.Options{{Servers: 1, Observers: 1},
+		{Servers: 3, Observers: 1, Configure: func(id int, c *config.Config) {
+			if id <= 3 {
+				c.ObserverMasterPort = 0
+			}
+		}}} {
+		e, leader, _, observers := behind(t, o)
+		require.Equal(t, leader, figure(t, e, observers[0], "observer_master_id"))
+		c := connect(t, e, observers[0], wire.Options{})
+		_, err := c.Create("/n", []byte(strings.Repeat("x", 1000)), proto.ModePersistent)
+		require.NoError(t, err)
+		require.NoError(t, e.WaitEqual(within(t)))
+	}
+}
+
+// An observer that lacks everything, or more than may wait for it, is brought up to date by a follower.
+func TestFollowerBringsObserversUpToDate(t *testing.T) {
+	for name, snapshot := range map[string]bool{"txns": false, "snapshot": true} {
+		t.Run(name, func(t *testing.T) {
+			e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
+				c.ForceSnapshotSync = snapshot
+				c.ObserverMasterSizeLimit = 1
+			}})
+			onFollowers(t, e, followers, observers)
+			e.Stop(observers[0])
+			c := connect(t, e, leader, wire.Options{})
+			data := []byte(strings.Repeat("x", 64<<10))
+			for i := range 50 {
+				_, err := c.Create(fmt.Sprintf("/n%d", i), data, proto.ModePersistent)
+				require.NoError(t, err)
+			}
+			require.NoError(t, e.Start(observers[0]))
+			onFollowers(t, e, followers, observers)
+			require.NoError(t, e.WaitEqual(within(t)))
+		})
+	}
+}

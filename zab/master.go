@@ -1,0 +1,149 @@
+package zab
+
+import "github.com/seed94657493/warren/proto"
+
+// Observer masters. A follower that serves keeps links of observers, which go through the stages that those of a leader do, by the same
+// code. What differs is here: the epoch is the one that is followed, what an observer is shown is what this server has
+// delivered, and nobody counts what an observer says. Source: quorum-protocol 12.2; adr 0010.
+
+// masters reports whether this server is a follower that may serve observers.
+func (c *Core) masters() bool { return c.role == Following && c.status.Serving }
+
+// serves reports whether the learner on an accepted link is one of this server, now.
+func (c *Core) serves(l *link) bool {
+	if l.master {
+		return c.masters()
+	}
+	return c.role == Leading
+}
+
+// welcomes reports whether the sender of a first message may learn from this server, now or as soon as it serves. A leader has enough to do.
+// A server that a pending configuration makes a voter has to go to the leader, which may not be able to lead without it; one that lost
+// its disk, too, because only a leader may say that it counts again (admit).
+func (c *Core) welcomes(m *Message) bool {
+	return m.Type == ObserverInfo && !m.Blank && c.role != Leading && (c.next == nil || c.status.Serving || !c.next.Votes(m.From))
+}
+
+// epoch is that of the leader, which this server follows or is.
+func (c *Core) epoch() int64 {
+	if c.role == Leading {
+		return c.ld.epoch
+	}
+	return c.ln.epoch
+}
+
+// established reports whether a quorum has adopted the history of the leader.
+func (c *Core) established() bool { return c.role != Leading || c.ld.stage >= leaderBarrier }
+
+// shown is up to where the learners of this server may know what is committed. Who only follows knows less than its leader, and says no
+// more than it has done: what it shows is durable here, so it never has to take it back.
+func (c *Core) shown() proto.Zxid {
+	switch {
+	case c.role == Leading:
+		return c.committed
+	case c.weak(InformBeforeCommit):
+		return c.window.last()
+	}
+	return c.delivered
+}
+
+// answer is what an observer of this follower is to be told behind the INFORM of all up to a txn.
+type answer struct {
+	after proto.Zxid
+	token uint64
+}
+
+// Answer sends a SyncReply with the token to an observer of this follower: behind the INFORM of all that the leader has committed
+// by now, and before that of anything later. It is for what the leader has answered to a request of the observer.
+func (c *Core) Answer(id LinkID, token uint64) {
+	if i := c.linkIndex(id); i >= 0 && c.links[i].master && c.links[i].stage == linkUpToDate {
+		c.links[i].answers = append(c.links[i].answers, answer{c.committed, token})
+	}
+}
+
+// settleMaster takes up observers that have come since. One whose last txn is of this epoch has nothing but committed txns of it; if it
+// has more than is delivered here it waits, and does not lose what its clients have seen.
+func (c *Core) settleMaster() {
+	if !c.masters() {
+		return
+	}
+	for i := len(c.links) - 1; i >= 0; i-- {
+		l := c.links[i]
+		switch {
+		case !l.master:
+		case l.stage == linkWaiting && c.ahead(l):
+			c.closeLink(l) // it has heard of a later configuration: its next master may have too
+		case l.stage == linkWaiting:
+			c.promise(l.id, l.peer, c.stable.leaderInfo(c.ln.epoch))
+			l.stage = linkInvited
+		case l.stage == linkPromised && (l.position.Epoch() != c.ln.epoch || l.position <= c.top()):
+			c.startSync(l)
+		}
+	}
+}
+
+// stepMaster takes a message of an observer.
+func (c *Core) stepMaster(l *link, m *Message) {
+	if !c.masters() {
+		return
+	}
+	l.heard = c.now
+	switch {
+	case m.Type == AckEpoch && l.stage == linkInvited && m.Zxid >= 0:
+		l.ackEpoch, l.position = m.Epoch, m.Zxid
+		l.stage = linkPromised
+	case m.Type == Ack:
+		c.ack(l, m)
+	case m.Type == Ping:
+		l.pongs = min(l.pongs+1, l.pings)
+	default:
+		c.closeLink(l)
+	}
+}
+
+// tickMaster closes links of observers that are silent or too slow.
+func (c *Core) tickMaster() {
+	if !c.masters() {
+		return
+	}
+	t := &c.cfg.Timing
+	look := c.now%int64(t.TickTime/2) == 0
+	for i := len(c.links) - 1; i >= 0; i-- {
+		l := c.links[i]
+		switch {
+		case !l.master || l.stage < linkInvited:
+		case c.now-l.heard > int64(c.learnerLimit(l)):
+			c.closeLink(l)
+		case look && l.stage >= linkSyncing && c.lag(l.sent) > c.cfg.Limits.LagBytes:
+			c.closeLink(l)
+		}
+	}
+}
+
+// lag is how many bytes of what is shown come after z.
+func (c *Core) lag(z proto.Zxid) (bytes int) {
+	for _, t := range c.window.between(z, c.shown()) {
+		bytes += len(t.Payload)
+	}
+	return bytes
+}
+
+// pingObservers follows a PING of the leader, so that what it has said of the sessions here reaches the observers at once. A leader that
+// asks its followers oftener than every half tick, because of syncs, is not repeated.
+func (c *Core) pingObservers() {
+	if !c.masters() || c.now-c.ln.pinged < int64(c.cfg.Timing.TickTime/4) {
+		return
+	}
+	c.ln.pinged = c.now
+	for _, l := range c.links {
+		if l.master && l.stage >= linkSyncing {
+			c.pingTo(l)
+		}
+	}
+}
+
+// streamOn sends the learners what is new before this role ends.
+func (c *Core) streamOn() {
+	c.deliver() // the clients of this server hear of it
+	c.stream()
+}
