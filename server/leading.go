@@ -2,7 +2,9 @@ package server
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"strconv"
 
 	"go.uber.org/zap"
 
@@ -31,6 +33,7 @@ type leading struct {
 	refused  bool       // the core takes no more proposals in this role: what it has not taken ends with it
 	refuses  bool       // clients' writes, because there is no room for them: see room.go
 	reconfig proto.Zxid // the last reconfiguration that was prepared
+	acks     ackTime
 
 	unasked []unasked                    // syncs that the core does not know yet
 	token   uint64                       // of the last sync
@@ -85,6 +88,7 @@ func newLeading(m *member) *leading {
 	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*fifo[write]{},
 		order: map[zab.LinkID]*fifo[holder]{}, next: m.core.NextZxid()}
 	s := m.srv
+	l.acks.every = uint32(min(max(s.cfg.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	s.store.mu.RLock()
 	cfg := s.prepareConfig()
 	cfg.Reconfigure = l.reconfigure
@@ -432,6 +436,14 @@ func (l *leading) proposed(txns []zab.Txn) {
 	}
 	l.m.srv.metrics.quorum.proposalSize.merge(sizes)
 	l.m.srv.metrics.quorum.proposals.Add(int64(len(txns)))
+	l.acks.proposed(txns)
+}
+
+// acknowledged measures a learner that has acknowledged all up to z, or, if it is in Java, z.
+func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
+	if ms, ok := l.acks.acknowledged(id, z, l.m.srv.clock.wallMs()); ok {
+		l.m.srv.metrics.quorum.ackLatency.of(strconv.FormatInt(int64(id), 10)).observe(ms)
+	}
 }
 
 // deliver implements role.

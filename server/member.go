@@ -265,6 +265,10 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 			}
 			m.committed = max(m.committed, p.Zxid)
 			m.seen = max(m.seen, p.Zxid)
+		case proto.PacketAck:
+			if lead, ok := m.role.(*leading); ok {
+				lead.acknowledged(l.Peer, batch[n-1].Zxid)
+			}
 		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync:
 			if p.Type == proto.PacketPing {
 				m.pinged(l, p)

@@ -80,10 +80,10 @@ func selectors(t *testing.T) map[string]bool {
 }
 
 func TestInertSettingsAreTold(t *testing.T) {
-	_, warnings, err := parse("oraclePath=/o\nleader.ackLoggingFrequency=1000\nadmin.httpVersion=20\nzookeeper.emulate353TTLNodes=true\n")
+	_, warnings, err := parse("oraclePath=/o\nrequest_stale_latency_check=false\nadmin.httpVersion=20\nzookeeper.emulate353TTLNodes=true\n")
 	require.NoError(t, err)
 	require.Equal(t, "settings that this version does not act on: emulate353TTLNodes, oraclePath, admin.httpVersion\n", warningText(warnings))
-	_, warnings, err = parse("leader.ackLoggingFrequency=1000\nadmin.httpVersion=11\nemulate353TTLNodes=FALSE\n")
+	_, warnings, err = parse("flushDelay=0\nadmin.httpVersion=11\nemulate353TTLNodes=FALSE\n")
 	require.NoError(t, err)
 	require.Empty(t, warnings, "the defaults change nothing")
 }

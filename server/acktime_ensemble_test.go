@@ -1,0 +1,32 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// A leader tells how long each of its followers takes to acknowledge.
+func TestLeaderMeasuresAcks(t *testing.T) {
+	e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, c *config.Config) { c.Quorum.AckLoggingFrequency = 2 }})
+	leader, err := e.Leader(within(t))
+	require.NoError(t, err)
+	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	c := connect(t, e, leader, wire.Options{})
+	fill(t, c, "/acks-", 10)
+	for _, id := range []string{"1", "2", "3"} {
+		if id == string(rune('0'+leader)) {
+			continue
+		}
+		require.Eventually(t, func() bool {
+			text, err := wire.FourLetter(e.Addr(leader), "mntr", 10*time.Second)
+			return err == nil && strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t") && !strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t0\n")
+		}, 20*time.Second, 10*time.Millisecond, id)
+	}
+}
