@@ -82,6 +82,7 @@ const heardEvery = 100 * time.Millisecond
 // Snapshot implements peers.Handler: it loads what a leader sends into a state of its own.
 func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
 	began := time.Now()
+	h.srv.log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
 	loader := datatree.NewLoader(datatree.Config{SkipACL: h.srv.cfg.SkipACL})
 	if err := snapshot.ReadStream(&heardReader{r: r, m: h.member, link: l.ID}, loader); err != nil {
 		h.srv.log.Warn("loading the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
