@@ -151,24 +151,6 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	require.Greater(t, time.Since(began), 500*time.Millisecond)
 }
 
-// request_throttle_max_requests makes requests wait and loses none.
-func TestRequestThrottleLosesNoRequest(t *testing.T) {
-	cfg := memConfig()
-	cfg.RequestThrottle.MaxRequests, cfg.RequestThrottle.StallTime = 3, time.Millisecond
-	s := serveMem(t, cfg, nil)
-	c := dialWire(t, s, wire.Options{})
-	_, err := c.Create("/n", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	var reqs []wire.Request
-	for i := range 200 {
-		reqs = append(reqs, wire.SetData("/n", nil, int32(i)))
-	}
-	for _, call := range c.SendAll(reqs) {
-		require.NoError(t, call.Wait())
-		require.NoError(t, call.Reply.Err())
-	}
-}
-
 // A super user has every znode, and no more of the server than anybody else.
 func TestLimitsHoldForSuperUsers(t *testing.T) {
 	cfg := memConfig()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -97,9 +98,21 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	}, hangGuard, 10*time.Millisecond, "the slot is free again")
 }
 
+// A client that asks for more than a limit lets in at a time waits, and is answered everything in order.
 func TestOutstandingLimitLosesNoRequest(t *testing.T) {
+	losesNoRequest(t, func(cfg *config.Config) { cfg.GlobalOutstandingLimit = 2 })
+}
+
+func TestRequestThrottleLosesNoRequest(t *testing.T) {
+	losesNoRequest(t, func(cfg *config.Config) {
+		cfg.RequestThrottle.MaxRequests, cfg.RequestThrottle.StallTime = 3, time.Millisecond
+	})
+}
+
+func losesNoRequest(t *testing.T, limit func(*config.Config)) {
+	t.Helper()
 	cfg := testConfig(t)
-	cfg.GlobalOutstandingLimit = 2
+	limit(cfg)
 	addr, _ := start(t, cfg, server.Options{})
 	c := dial(t, addr, wire.Options{})
 	_, err := c.Create("/n", nil, proto.ModePersistent)

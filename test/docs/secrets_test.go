@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"bytes"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/sasl"
+	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -53,36 +53,6 @@ func (l *leaks) look(where, text string) {
 	}
 }
 
-// transcript is what a process writes, while it runs.
-type transcript struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *transcript) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-func (o *transcript) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-// unusedPorts returns ports that nobody listens on.
-func unusedPorts(t *testing.T, n int) (ports []int) {
-	t.Helper()
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer ln.Close()
-		ports = append(ports, ln.Addr().(*net.TCPAddr).Port)
-	}
-	return ports
-}
-
 // A server process has every kind of secret, from files, arguments and the environment, is used, refused and attacked, and ends with
 // a dump of all its goroutines. None of the secrets is in anything that leaves it: log, output, errors of a start, audit log, answers to
 // words and of the admin server, metrics, the errors that clients see, and what the commands say of its configuration.
@@ -102,7 +72,7 @@ func TestNoSecretLeavesAServer(t *testing.T) {
 		"unknown-secret-8", "guessed-secret-9", "wrong-store-secret-10", "znode-secret-11", "basic-secret-12", "garbled-secret-13",
 		strings.TrimPrefix(superDigest, "super:"), strings.TrimPrefix(hash, "alice:"), "PRIVATE KEY", "response=", "nonce=",
 	}}
-	ports := unusedPorts(t, 5)
+	ports := cluster.FreePorts(t, 5)
 	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
 	write("jaas.conf", jaasOfAll)
 	require.NoError(t, os.Mkdir(file("data"), 0o700))
@@ -173,7 +143,7 @@ warren.logLevel=debug
 
 	cmd := exec.Command("/proc/self/exe", "server", zoo, "-Dzookeeper.SASLAuthenticationProvider.superPassword=sasl-super-secret-5")
 	cmd.Env = environment
-	var output transcript
+	var output cluster.Output
 	cmd.Stdout, cmd.Stderr = &output, &output
 	require.NoError(t, cmd.Start())
 	ended := false

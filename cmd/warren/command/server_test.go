@@ -2,17 +2,17 @@ package command
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/seed94657493/warren/test/cluster"
 
 	"github.com/stretchr/testify/require"
 )
@@ -22,13 +22,13 @@ type running struct {
 	ready string // the line that says it serves
 	addr  string
 	code  chan int
-	log   *syncBuffer
+	log   *cluster.Output
 }
 
 // startServer runs warren server with args and returns when it says that it serves.
 func startServer(t *testing.T, args ...string) *running {
 	t.Helper()
-	r := &running{code: make(chan int, 1), log: new(syncBuffer)}
+	r := &running{code: make(chan int, 1), log: new(cluster.Output)}
 	read, write := io.Pipe()
 	go func() {
 		r.code <- Main(append([]string{"server"}, args...), write, r.log)
@@ -69,24 +69,6 @@ func word(t *testing.T, addr, word string) string {
 	answer, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	return string(answer)
-}
-
-// syncBuffer is a bytes.Buffer for several goroutines.
-type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *syncBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *syncBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
 }
 
 func TestServerServesAndStops(t *testing.T) {

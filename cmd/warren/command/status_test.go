@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed94657493/warren/test/cluster"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -92,7 +94,7 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	port := freePorts(t, 4)
 	ctx, stop := context.WithCancel(t.Context())
 	root := newRootCommand()
-	var out syncBuffer
+	var out cluster.Output
 	root.SetOut(&out)
 	root.SetErr(&out)
 	dir := t.TempDir()
