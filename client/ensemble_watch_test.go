@@ -115,6 +115,7 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 		require.NoError(t, e.Start(id))
 	}
 	require.NoError(t, e.WaitServing(ctx, e.IDs()...))
+	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }), "watches are set again before the last change")
 	final.Store(w.version + 1)
 	w.write(ctx)
 	require.Eventually(t, func() bool {
