@@ -14,7 +14,7 @@ func TestCacheFollowsSubtree(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		r := seeded(t)
 		c, direct := dial(t, connect), dial(t, connect)
-		ctx := within(t, 30*time.Second)
+		ctx := within(t, time.Minute)
 		require.NoError(t, direct.CreateAll(ctx, "/tree"))
 		for range 50 {
 			randomTreeChange(t, ctx, direct, r)
@@ -43,7 +43,7 @@ func requireFeed(t *testing.T, k *Cache) {
 		}
 		require.Len(t, want, k.lenLocked())
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := map[string]string{}
 	for ch := range k.Changes(ctx) {
@@ -66,7 +66,7 @@ func TestCacheOnOldServer(t *testing.T) {
 	f := newFake(t)
 	f.isOld = true
 	c, direct := dial(t, f.addr()), dial(t, f.addr())
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, time.Minute)
 	k, err := c.NewCache(ctx, "/tree") // which does not exist yet
 	require.NoError(t, err)
 	defer k.Close()
@@ -90,7 +90,7 @@ func TestCacheOnOldServer(t *testing.T) {
 func TestCacheChangesTellEverything(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
 	k, err := c.NewCache(ctx, "/tree")
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func TestCacheChangesTellEverything(t *testing.T) {
 func TestCacheIsBounded(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree"))
 	_, err := c.NewCache(ctx, "/tree", WithCacheBytes(100))
 	require.ErrorIs(t, err, ErrCacheFull)
@@ -148,7 +148,7 @@ func TestCacheIsBounded(t *testing.T) {
 func TestCacheEndsWithSession(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	k, err := c.NewCache(ctx, "/")
 	require.NoError(t, err)
 	f.expireAll()
@@ -160,7 +160,7 @@ func TestCacheOutlivesRenewedSession(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithRenewal(func(context.Context, *Client) error { return nil }))
 	direct := dial(t, f.addr(), WithRenewal(func(context.Context, *Client) error { return nil }))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
 	k, err := c.NewCache(ctx, "/tree")
 	require.NoError(t, err)

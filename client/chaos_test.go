@@ -230,7 +230,7 @@ func chaos(t *testing.T, addr, chroot string) {
 		// Sometimes the followers are left to catch up, so that quiet moments are cut too.
 		if r.IntN(4) == 0 {
 			want := round
-			require.Eventually(t, func() bool { return seenData.Load() == want || len(failed) > 0 }, 20*time.Second, 100*time.Microsecond, "data")
+			require.Eventually(t, func() bool { return seenData.Load() == want || len(failed) > 0 }, time.Minute, 100*time.Microsecond, "data")
 		}
 		require.Empty(t, failed)
 	}
@@ -240,9 +240,9 @@ func chaos(t *testing.T, addr, chroot string) {
 	if round%2 == 1 {
 		want = round
 	}
-	require.Eventually(t, func() bool { return seenData.Load() == round }, 20*time.Second, time.Millisecond, "data")
-	require.Eventually(t, func() bool { return seenFlip.Load() == want }, 20*time.Second, time.Millisecond, "existence")
-	require.Eventually(t, func() bool { return seenList.Load() == min(round, 8) }, 20*time.Second, time.Millisecond, "children")
+	require.Eventually(t, func() bool { return seenData.Load() == round }, time.Minute, time.Millisecond, "data")
+	require.Eventually(t, func() bool { return seenFlip.Load() == want }, time.Minute, time.Millisecond, "existence")
+	require.Eventually(t, func() bool { return seenList.Load() == min(round, 8) }, time.Minute, time.Millisecond, "children")
 	requireSameTree(t, ctx, direct, cache, "/tree")
 	require.Empty(t, failed)
 	t.Logf("%d connections cut in %d rounds", p.cuts.Load(), round)
@@ -316,7 +316,7 @@ func requireSameTree(t *testing.T, ctx context.Context, c *Client, k *Cache, roo
 		}
 		return true
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for !same() {
 		select {
 		case <-deadline:

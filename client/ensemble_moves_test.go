@@ -108,7 +108,7 @@ func replace(ctx context.Context, t *testing.T, e *embed.Ensemble, r *rand.Rand)
 // which one-shot watches tell one.
 func TestWatchesAreExactOverThousandsOfMoves(t *testing.T) {
 	r := seeded(t)
-	e := embed.Start(t, embed.Options{Servers: 3, TickTime: 300 * time.Millisecond}) // so that a busy machine sends no clients away
+	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
 	ctx := within(t, *ensembleTime+2*time.Minute)
 	w := &rewriter{T: t, c: dial(t, e.ConnectString(), WithSessionTimeout(30*time.Second), WithConnectTimeout(2*time.Second)), path: "/dir/n"}
 	require.NoError(t, w.c.CreateAll(ctx, w.path))

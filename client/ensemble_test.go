@@ -13,8 +13,8 @@ import (
 
 // The leader of an ensemble is killed again and again: the session goes on elsewhere with its ephemeral, and no watch misses the last state.
 func TestSessionOutlivesLeaders(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3})
-	ctx := within(t, 60*time.Second)
+	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
+	ctx := within(t, time.Minute)
 	c := dial(t, e.ConnectString()+"/app", WithSessionTimeout(20*time.Second))
 	require.NoError(t, dial(t, e.ConnectString()).CreateAll(ctx, "/app"))
 	id, _ := c.Session()
@@ -72,7 +72,7 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 // Without a quorum a new client that may is served reads by what is left. It moves to a server with quorum when there is one again.
 func TestReadOnlyServerOfAnEnsemble(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) { cfg.ReadOnlyMode = true }})
-	ctx := within(t, 60*time.Second)
+	ctx := within(t, time.Minute)
 	before := dial(t, e.ConnectString())
 	_, err := before.Create(ctx, "/n", []byte("x"), Persistent)
 	require.NoError(t, err)

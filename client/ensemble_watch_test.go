@@ -17,6 +17,10 @@ import (
 
 var ensembleTime = flag.Duration("client.ensemble", 5*time.Second, "how long leaders change and connections are cut in tests on an ensemble")
 
+// steadyTick is the tick of ensembles of which no server shall seem to be away, on a busy machine either. Those that are killed are missed at
+// once all the same.
+const steadyTick = 500 * time.Millisecond
+
 // unrest cuts connections and replaces leaders, until ctx ends.
 func unrest(ctx context.Context, t *testing.T, e *embed.Ensemble) {
 	r := seeded(t)
@@ -60,8 +64,8 @@ func unrest(ctx context.Context, t *testing.T, e *embed.Ensemble) {
 // the next change; persistent ones leave nothing out but where they say that they were set again, and repeat nothing; the
 // cache never goes back. In the end all have seen the last state.
 func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3})
-	ctx := within(t, *ensembleTime+time.Minute)
+	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
+	ctx := within(t, *ensembleTime+2*time.Minute)
 	w := &rewriter{T: t, c: dial(t, e.ConnectString(), WithSessionTimeout(30*time.Second)), path: "/dir/n"}
 	require.NoError(t, w.c.CreateAll(ctx, w.path))
 	c := dial(t, e.ConnectString(), WithSessionTimeout(30*time.Second), WithBackoff(0, 5*time.Millisecond), WithWatchQueue(1<<16))
@@ -92,24 +96,25 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 		}
 	})
 
-	reconnects := 0
+	var reconnects atomic.Int64
 	followers.Go(func() {
 		for st := range c.States(life) {
 			if st.State == Connected {
-				reconnects++
+				reconnects.Add(1)
 			}
 		}
 	})
-	trouble, calm := context.WithTimeout(ctx, *ensembleTime)
+	trouble, calm := context.WithCancel(ctx)
 	defer calm()
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		unrest(trouble, t, e)
 	}()
-	for trouble.Err() == nil {
+	for began := time.Now(); time.Since(began) < *ensembleTime || reconnects.Load() <= 5; {
 		w.write(ctx)
 	}
+	calm()
 	<-over
 	for _, id := range e.IDs() {
 		require.NoError(t, e.Start(id))
@@ -121,7 +126,7 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 	require.Eventually(t, func() bool {
 		n, ok := cache.Get(w.path)
 		return ok && n.Stat.Version == w.version
-	}, 20*time.Second, time.Millisecond, "the cache")
+	}, time.Minute, time.Millisecond, "the cache")
 	require.NoError(t, Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
 	all.ended.Wait()
 	stop()
@@ -130,10 +135,9 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 	all.all.Wait()
 	followers.Wait()
 	all.judge(w.changes)
-	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes), reconnects, len(all.once),
+	t.Logf("%d changes, %d reconnects; one-shot watches fired %d times, persistent %d and %d times", len(w.changes), reconnects.Load(), len(all.once),
 		len(*all.kinds["persistent"]), len(*all.kinds["recursive"]))
 	require.NotEmpty(t, all.once)
-	require.Greater(t, reconnects, 5)
 	require.NoError(t, e.WaitEqual(ctx))
 }
 
@@ -142,10 +146,10 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 func TestLocalSessionsOfAnEnsemble(t *testing.T) {
 	for _, upgrades := range []bool{true, false} {
 		t.Run(fmt.Sprintf("upgrading %v", upgrades), func(t *testing.T) {
-			e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) {
+			e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick, Configure: func(_ int, cfg *serverconfig.Config) {
 				cfg.LocalSessionsEnabled, cfg.LocalSessionsUpgradingEnabled = true, upgrades
 			}})
-			ctx := within(t, 30*time.Second)
+			ctx := within(t, time.Minute)
 			leader, err := e.Leader(ctx)
 			require.NoError(t, err)
 			for _, home := range []int{leader, leader%3 + 1} {

@@ -48,7 +48,7 @@ func openFiles() int {
 
 // Clients come and go in every way there is, and leave no connection, file or goroutine (see TestMain).
 func TestClientsLeaveNothing(t *testing.T) {
-	ctx := within(t, 60*time.Second)
+	ctx := within(t, time.Minute)
 	dead, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never says a word
 	require.NoError(t, err)
 	defer dead.Close()
@@ -95,8 +95,8 @@ func TestClientsLeaveNothing(t *testing.T) {
 		})
 	}
 	all.Wait()
-	require.Eventually(t, func() bool { return connectionsOf(t, embedded) <= connections }, 10*time.Second, 5*time.Millisecond)
-	require.Eventually(t, func() bool { return openFiles() <= files+30 }, 10*time.Second, 5*time.Millisecond,
+	require.Eventually(t, func() bool { return connectionsOf(t, embedded) <= connections }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return openFiles() <= files+30 }, time.Minute, 5*time.Millisecond,
 		"the listener keeps what nobody accepts")
 }
 

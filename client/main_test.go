@@ -45,7 +45,7 @@ func within(t *testing.T, d time.Duration) context.Context {
 // dial connects and closes at the end of the test.
 func dial(t *testing.T, connect string, options ...Option) *Client {
 	t.Helper()
-	c, err := Dial(within(t, 10*time.Second), connect, options...)
+	c, err := Dial(within(t, time.Minute), connect, options...)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
@@ -54,7 +54,7 @@ func dial(t *testing.T, connect string, options ...Option) *Client {
 // next receives an event or fails the test.
 func next(t *testing.T, w *Watch) Event {
 	t.Helper()
-	e, ok := w.Next(within(t, 10*time.Second))
+	e, ok := w.Next(within(t, time.Minute))
 	require.True(t, ok, "watch of %s is over or silent: %v", w.Path(), w.Err())
 	return e
 }

@@ -28,7 +28,7 @@ func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
 		t.Run(server, func(t *testing.T) {
 			root := dial(t, server)
 			base := fmt.Sprintf("/client-test-%x", time.Now().UnixNano())
-			ctx := within(t, 30*time.Second)
+			ctx := within(t, time.Minute)
 			_, err := root.Create(ctx, base, nil, Persistent)
 			require.NoError(t, err)
 			t.Cleanup(func() { removeTree(t, server, base) })
@@ -42,7 +42,7 @@ func removeTree(t *testing.T, server, path string) {
 	c, err := New(server)
 	require.NoError(t, err)
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var remove func(path string)
 	remove = func(path string) {
@@ -64,7 +64,7 @@ func removeTree(t *testing.T, server, path string) {
 func TestOperations(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
-		ctx := within(t, 30*time.Second)
+		ctx := within(t, time.Minute)
 
 		path, stat, err := c.CreateStat(ctx, "/a", []byte("one"), Persistent)
 		require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestOperations(t *testing.T) {
 func TestTxn(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
-		ctx := within(t, 30*time.Second)
+		ctx := within(t, time.Minute)
 		txn := new(Txn).Create("/m", []byte("1"), Persistent).Check("/m", 0).Set("/m", []byte("2"), 0).
 			Create("/m/s", nil, PersistentSequential).Create("/m/t", nil, Persistent).Delete("/m/t", 0)
 		results, err := c.Commit(ctx, txn)
@@ -155,7 +155,7 @@ func TestExpiryByServer(t *testing.T) {
 			rebuilt <- err
 			return err
 		}))
-		ctx := within(t, 30*time.Second)
+		ctx := within(t, time.Minute)
 		_, err := c.Create(ctx, "/mine", nil, Ephemeral)
 		require.NoError(t, err)
 		tree, err := c.Watch(ctx, "/", WatchSubtree)
@@ -193,7 +193,7 @@ func TestRealOnly(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			c := dial(t, server+fmt.Sprintf("/real-%x", time.Now().UnixNano()))
 			t.Cleanup(func() { removeTree(t, server, c.chroot) })
-			ctx := within(t, 30*time.Second)
+			ctx := within(t, time.Minute)
 			require.NoError(t, dial(t, server).CreateAll(ctx, c.chroot))
 
 			_, err := c.Create(ctx, "/ttl", nil, PersistentTTL, WithTTL(time.Hour))
@@ -270,13 +270,13 @@ func TestSASLReal(t *testing.T) {
 // testSASL needs a server with DIGEST-MD5, user bob, password bobsecret.
 func testSASL(t *testing.T, server string) {
 	c := dial(t, server, WithSASL(DigestMD5("bob", "bobsecret")))
-	who, err := c.WhoAmI(within(t, 10*time.Second))
+	who, err := c.WhoAmI(within(t, time.Minute))
 	require.NoError(t, err)
 	require.Contains(t, who, Identity{"sasl", "bob"})
 
 	bad, err := New(server, WithSASL(DigestMD5("bob", "wrong")))
 	require.NoError(t, err)
 	defer bad.Close()
-	require.ErrorIs(t, bad.WaitConnected(within(t, 10*time.Second)), ErrAuthFailed)
+	require.ErrorIs(t, bad.WaitConnected(within(t, time.Minute)), ErrAuthFailed)
 	require.Equal(t, AuthFailed, bad.State().State)
 }

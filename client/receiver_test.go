@@ -25,7 +25,7 @@ func TestReceiverTakesTheEventsOfManyWatches(t *testing.T) {
 	f := newFake(t)
 	reported := make(chan Event, 16)
 	c := dial(t, f.addr(), WithHooks(Hooks{Event: func(e Event) { reported <- e }}))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/a", nil, Persistent)
 	require.NoError(t, err)
 	to := make(receivedEvents, 16)
@@ -81,7 +81,7 @@ func TestServerSource(t *testing.T) {
 
 func TestProtectionID(t *testing.T) {
 	c := dial(t, newFake(t).addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	path, err := c.CreateProtected(ctx, "/lock-", nil, EphemeralSequential, WithProtectionID("mine"))
 	require.NoError(t, err)
 	require.True(t, strings.HasPrefix(path, "/_c_mine-lock-"), path)

@@ -12,8 +12,8 @@ import (
 // The configuration of an ensemble can be read below a chroot. What the servers do not support they refuse by name, and nothing has
 // happened.
 func TestReconfigOfAnEnsemble(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3})
-	ctx := within(t, 30*time.Second)
+	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
+	ctx := within(t, time.Minute)
 	c := dial(t, e.ConnectString()+"/app")
 	before, _, err := c.Config(ctx)
 	require.NoError(t, err)

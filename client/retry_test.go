@@ -17,7 +17,7 @@ func TestProtectedCreateMakesOneZnode(t *testing.T) {
 	for _, mode := range []Mode{Persistent, EphemeralSequential} {
 		f := newFake(t)
 		c := dial(t, f.addr(), WithBackoff(0, 0))
-		ctx := within(t, 20*time.Second)
+		ctx := within(t, time.Minute)
 		var losses atomic.Int32
 		f.with(func() {
 			f.loseReply = func(op proto.OpCode) bool { return op == proto.OpCreate2 && losses.Add(1) <= 2 }
@@ -41,7 +41,7 @@ func TestProtectedCreateRetries(t *testing.T) {
 	f.with(func() {
 		f.onRequest = func(op proto.OpCode, _ int) bool { return op != proto.OpCreate2 || cuts.Add(1) > 2 }
 	})
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.CreateProtected(ctx, "/a", nil, Persistent)
 	require.NoError(t, err)
 	names, _, err := c.Children(ctx, "/")
@@ -59,7 +59,7 @@ func TestProtectedCreateRetries(t *testing.T) {
 func TestAbandonedProtectedCreateIsCleanedUp(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithBackoff(0, 0))
-	ctx, cancel := context.WithCancel(within(t, 20*time.Second))
+	ctx, cancel := context.WithCancel(within(t, time.Minute))
 	f.with(func() {
 		f.loseReply = func(op proto.OpCode) bool {
 			if op == proto.OpCreate2 {
@@ -75,13 +75,13 @@ func TestAbandonedProtectedCreateIsCleanedUp(t *testing.T) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return len(f.tree) == 1
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestDeleteSurely(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithBackoff(0, 0))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/a"))
 	var losses atomic.Int32
 	f.with(func() { f.loseReply = func(op proto.OpCode) bool { return op == proto.OpDelete && losses.Add(1) <= 2 } })
@@ -96,7 +96,7 @@ func TestDeleteSurely(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, exists, err := c.Exists(ctx, "/b")
 		return err == nil && !exists
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 func TestSafeToRetry(t *testing.T) {

@@ -33,7 +33,7 @@ func states(t *testing.T, c *Client) func() StateChange {
 		select {
 		case st := <-ch:
 			return st
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			require.FailNow(t, "no change of state")
 			return StateChange{}
 		}
@@ -56,7 +56,7 @@ func TestSessionSurvivesConnection(t *testing.T) {
 	turn := states(t, c)
 	id, _ := c.Session()
 	require.Equal(t, Connected, turn().State)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/e", nil, Ephemeral)
 	require.NoError(t, err)
 	for range 3 {
@@ -80,7 +80,7 @@ func TestExpiryIsFinal(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
 	turn := states(t, c)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, exists, w, err := c.ExistsW(ctx, "/x")
 	require.NoError(t, err)
 	require.False(t, exists)
@@ -111,7 +111,7 @@ func TestRenewalRebuildsEphemerals(t *testing.T) {
 		return err
 	}))
 	turn := states(t, c)
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/e", nil, Ephemeral)
 	require.NoError(t, err)
 	p, err := c.Watch(ctx, "/", WatchSubtree)
@@ -140,7 +140,7 @@ func TestRenewalRebuildsEphemerals(t *testing.T) {
 func TestCallsInFlightSayWhatMayHaveHappened(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	cut := func(op proto.OpCode) {
 		f.with(func() { f.onRequest = func(got proto.OpCode, _ int) bool { return got != op } })
 	}
@@ -172,7 +172,7 @@ func TestCallsInFlightSayWhatMayHaveHappened(t *testing.T) {
 func TestCancelledCallLeavesOrder(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/a", []byte("a"), Persistent)
 	require.NoError(t, err)
 	f.mu.Lock() // the server does not answer
@@ -191,7 +191,7 @@ func TestCancelledCallLeavesOrder(t *testing.T) {
 func TestOutstandingIsBounded(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithMaxOutstanding(4))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	f.mu.Lock()
 	var first []Future[NodeData]
 	for range 4 {
@@ -215,7 +215,7 @@ func TestOutstandingIsBounded(t *testing.T) {
 func TestLargeRequestIsRefusedHere(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithMaxRequest(2048))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Set(ctx, "/", make([]byte, 3000), AnyVersion)
 	require.ErrorIs(t, err, ErrTooLarge)
 	require.False(t, MayHaveApplied(err))
@@ -230,7 +230,7 @@ func TestBadCredentialsAreFinal(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	until(t, states(t, c), AuthFailed)
-	_, _, err = c.Get(within(t, 10*time.Second), "/")
+	_, _, err = c.Get(within(t, time.Minute), "/")
 	require.ErrorIs(t, err, ErrAuthFailed)
 }
 
@@ -243,7 +243,7 @@ func TestReadOnlySessionMovesToQuorum(t *testing.T) {
 	c := dial(t, ro.addr()+","+hidden, WithReadOnly())
 	turn := states(t, c)
 	require.Equal(t, ConnectedReadOnly, turn().State)
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Set(ctx, "/", nil, AnyVersion)
 	require.ErrorIs(t, err, ErrNotReadOnly)
 	_, _, w, err := c.GetW(ctx, "/")
@@ -259,7 +259,7 @@ func TestReadOnlySessionMovesToQuorum(t *testing.T) {
 func TestDetachedSessionIsResumed(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/e", nil, Ephemeral)
 	require.NoError(t, err)
 	r := c.Detach()
@@ -273,14 +273,14 @@ func TestDetachedSessionIsResumed(t *testing.T) {
 
 func TestLostComesBeforeTheVerdict(t *testing.T) {
 	f := newFake(t)
-	c := dial(t, f.addr(), WithSessionTimeout(300*time.Millisecond), WithBackoff(time.Millisecond, 5*time.Millisecond))
+	c := dial(t, f.addr(), WithSessionTimeout(time.Second), WithBackoff(time.Millisecond, 5*time.Millisecond))
 	turn := states(t, c)
 	addr := f.addr()
 	held, cancel := c.WhileHeld(t.Context(), true)
 	defer cancel()
 	_ = f.listener.Close()
 	f.cutAll()
-	require.Equal(t, Disconnected, until(t, turn, Disconnected).State)
+	until(t, turn, Disconnected)
 	<-held.Done()
 	require.True(t, errors.Is(context.Cause(held), ErrConnectionLoss) || errors.Is(context.Cause(held), ErrSessionExpired))
 	require.Equal(t, Lost, turn().State)
@@ -290,7 +290,7 @@ func TestLostComesBeforeTheVerdict(t *testing.T) {
 
 func TestHeartbeatKeepsConnection(t *testing.T) {
 	f := newFake(t)
-	c := dial(t, f.addr(), WithSessionTimeout(2*time.Second))
+	c := dial(t, f.addr(), WithSessionTimeout(6*time.Second)) // a third of it is between a ping that is due and the end
 	pings := make(chan struct{}, 100)
 	f.with(func() {
 		f.onRequest = func(op proto.OpCode, _ int) bool {
@@ -300,7 +300,7 @@ func TestHeartbeatKeepsConnection(t *testing.T) {
 			return true
 		}
 	})
-	for range 3 {
+	for range 2 {
 		<-pings
 	}
 	require.Equal(t, Connected, c.State().State)

@@ -15,7 +15,7 @@ import (
 // gauge reads one of the server's figures.
 func gauge(t *testing.T, name string) int {
 	t.Helper()
-	n, err := wire.Gauge(embedded, name, 10*time.Second)
+	n, err := wire.Gauge(embedded, name, time.Minute)
 	require.NoError(t, err)
 	return n
 }
@@ -141,52 +141,53 @@ var features = map[string]feature{
 func TestEveryFeatureLeavesNothing(t *testing.T) {
 	observer := dial(t, embedded)
 	znodes := func() int {
-		require.NoError(t, observer.Sync(within(t, 10*time.Second), "/"))
-		n, err := observer.CountDescendants(within(t, 10*time.Second), "/")
+		require.NoError(t, observer.Sync(within(t, time.Minute), "/"))
+		n, err := observer.CountDescendants(within(t, time.Minute), "/")
 		require.NoError(t, err)
 		return n
 	}
 	const watches, connections = "zk_watch_count", "zk_num_alive_connections"
 	awaits := func(t *testing.T, name string, want int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return gauge(t, name) == want }, 10*time.Second, 2*time.Millisecond, name)
+		require.Eventually(t, func() bool { return gauge(t, name) == want }, time.Minute, 2*time.Millisecond, name)
 	}
+	awaits(t, connections, 2) // the observer's and the one that asks: those of other tests have gone, and their watches
 	for name, f := range features {
 		begin := func(t *testing.T, ctx context.Context, c *Client, before int) chan error {
 			ended := make(chan error, 1)
 			go func() { ended <- f.do(ctx, c) }()
 			if f.watches {
-				require.Eventually(t, func() bool { return gauge(t, watches) > before }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return gauge(t, watches) > before }, time.Minute, time.Millisecond)
 			}
 			return ended
 		}
 		t.Run(name+" given up", func(t *testing.T) {
 			c := dial(t, embedded)
-			require.NoError(t, c.Sync(within(t, 10*time.Second), "/")) // its goroutines run
+			require.NoError(t, c.Sync(within(t, time.Minute), "/")) // its goroutines run
 			watched, made, running := gauge(t, watches), znodes(), goleak.IgnoreCurrent()
-			ctx, cancel := context.WithCancel(within(t, 20*time.Second))
+			ctx, cancel := context.WithCancel(within(t, time.Minute))
 			ended := begin(t, ctx, c, watched)
 			cancel()
 			<-ended
 			require.NoError(t, goleak.Find(running))
 			awaits(t, watches, watched)
 			if name == "DeleteSurely" { // the create before it was given up, and may have happened
-				require.NoError(t, c.Sync(within(t, 10*time.Second), "/"))
-				require.NoError(t, c.DeleteSurely(within(t, 10*time.Second), "/tidy-surely"))
+				require.NoError(t, c.Sync(within(t, time.Minute), "/"))
+				require.NoError(t, c.DeleteSurely(within(t, time.Minute), "/tidy-surely"))
 			}
-			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
+			require.Eventually(t, func() bool { return znodes() == made }, time.Minute, 2*time.Millisecond, "znodes")
 		})
 		t.Run(name+" closed", func(t *testing.T) {
-			awaits(t, connections, 2) // the observer's and the one that asks: those before have gone
+			awaits(t, connections, 2)
 			watched, made, running := gauge(t, watches), znodes(), goleak.IgnoreCurrent()
 			c := dial(t, embedded)
-			ended := begin(t, within(t, 20*time.Second), c, watched)
+			ended := begin(t, within(t, time.Minute), c, watched)
 			require.NoError(t, c.Close())
 			<-ended
 			require.NoError(t, goleak.Find(running))
 			awaits(t, watches, watched)
 			awaits(t, connections, 2)
-			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
+			require.Eventually(t, func() bool { return znodes() == made }, time.Minute, 2*time.Millisecond, "znodes")
 		})
 	}
 }

@@ -56,7 +56,7 @@ func TestTLS(t *testing.T) {
 		return []string{"127.0.0.1"}, nil
 	})
 	c := dial(t, "zk.test:"+port, lookup, WithTLS(&tls.Config{RootCAs: pool}))
-	_, _, err = c.Get(within(t, 10*time.Second), "/")
+	_, _, err = c.Get(within(t, time.Minute), "/")
 	require.NoError(t, err)
 
 	// The certificate must be that of the name in the connect string.
@@ -94,7 +94,7 @@ func TestHooksAndLog(t *testing.T) {
 	}
 	c := dial(t, f.addr(), WithHooks(hooks), WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 		WithAuth("digest", []byte("bob:topsecret")))
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/a", []byte("hidden data"), Persistent)
 	require.NoError(t, err)
 	_, _, _, err = c.GetW(ctx, "/a")

@@ -16,7 +16,7 @@ import (
 func TestOneShotWatches(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
-		ctx := within(t, 20*time.Second)
+		ctx := within(t, time.Minute)
 		_, exists, created, err := c.ExistsW(ctx, "/w")
 		require.NoError(t, err)
 		require.False(t, exists)
@@ -52,7 +52,7 @@ func TestOneShotWatches(t *testing.T) {
 func TestPersistentWatches(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
-		ctx := within(t, 20*time.Second)
+		ctx := within(t, time.Minute)
 		life, stop := context.WithCancel(ctx)
 		node, err := c.Watch(life, "/p", WatchNode)
 		require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 	f := newFake(t)
 	addr := f.addr()
 	c := dial(t, addr, WithBackoff(time.Millisecond, time.Millisecond))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	for _, p := range []string{"/data", "/same", "/child", "/gone"} {
 		_, err := c.Create(ctx, p, nil, Persistent)
 		require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 func TestEventsAreSeen(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 10*time.Second)
+	ctx := within(t, time.Minute)
 	w, err := c.Watch(ctx, "/", WatchNode)
 	require.NoError(t, err)
 	replied := c.LastZxid()
@@ -181,7 +181,7 @@ func TestEventsAreSeen(t *testing.T) {
 func TestOverflowIsSaid(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr(), WithWatchQueue(3))
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	w, err := c.Watch(ctx, "/", WatchSubtree)
 	require.NoError(t, err)
 	set := func(n int) {
@@ -211,7 +211,7 @@ func TestOverflowIsSaid(t *testing.T) {
 func TestEventsOfOneRangeEndWithBreak(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	w, err := c.Watch(ctx, "/", WatchNode)
 	require.NoError(t, err)
 	_, err = c.Set(ctx, "/", nil, AnyVersion)
@@ -286,7 +286,7 @@ func watchLists(t *testing.T, op proto.OpCode, body []byte) [][]proto.Text {
 func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
-	ctx := within(t, 20*time.Second)
+	ctx := within(t, time.Minute)
 	w, err := c.Watch(ctx, "/", WatchNode)
 	require.NoError(t, err)
 	f.with(func() { f.isOld = true })

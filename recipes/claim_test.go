@@ -30,6 +30,6 @@ func TestClaimOfUnknownOutcomeIsTakenBack(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, exists, err := observer.Exists(within(t), path+"/claim")
 		return err == nil && !exists
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	require.Equal(t, client.Connected, c.State().State)
 }

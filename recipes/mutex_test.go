@@ -123,7 +123,7 @@ func TestMutexGivesUpWithItsContext(t *testing.T) {
 
 func TestHoldOutlivesTheContextOfLock(t *testing.T) {
 	m := recipes.NewMutex(dial(t), rootOf(t))
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	h, err := m.Lock(ctx)
 	require.NoError(t, err)
 	cancel()

@@ -14,7 +14,7 @@ import (
 
 // A leader tells how long each of its followers takes to acknowledge.
 func TestLeaderMeasuresAcks(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, c *config.Config) { c.Quorum.AckLoggingFrequency = 2 }})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Configure: func(_ int, c *config.Config) { c.Quorum.AckLoggingFrequency = 2 }})
 	leader, err := e.Leader(within(t))
 	require.NoError(t, err)
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
@@ -25,8 +25,8 @@ func TestLeaderMeasuresAcks(t *testing.T) {
 			continue
 		}
 		require.Eventually(t, func() bool {
-			text, err := wire.FourLetter(e.Addr(leader), "mntr", 10*time.Second)
+			text, err := wire.FourLetter(e.Addr(leader), "mntr", time.Minute)
 			return err == nil && strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t") && !strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t0\n")
-		}, 20*time.Second, 10*time.Millisecond, id)
+		}, time.Minute, 10*time.Millisecond, id)
 	}
 }

@@ -41,7 +41,7 @@ func TestTreeThatDiffersIsTold(t *testing.T) {
 	_, err := c.Create("/after", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	until(t, alarm, func() bool { return logs.FilterMessage(alarm).Len() > 0 })
-	text, err := wire.FourLetter(e.Addr(follower), "mntr", 10*time.Second)
+	text, err := wire.FourLetter(e.Addr(follower), "mntr", time.Minute)
 	require.NoError(t, err)
 	require.Regexp(t, `zk_digest_mismatches_count\t[1-9]`, text)
 	require.Len(t, logs.All(), len(loggedBy(logs, strconv.Itoa(follower), alarm)), "nobody else says it, and nothing else is wrong")

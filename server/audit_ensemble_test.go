@@ -48,7 +48,7 @@ func auditOf(t *testing.T, e *embed.Ensemble, id int) (lines []string) {
 // waitAudit waits until the log of a server has so many lines, and returns them.
 func waitAudit(t *testing.T, e *embed.Ensemble, id, n int) []string {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(auditOf(t, e, id)) >= n }, 20*time.Second, 5*time.Millisecond, "%d lines of server %d", n, id)
+	require.Eventually(t, func() bool { return len(auditOf(t, e, id)) >= n }, time.Minute, 5*time.Millisecond, "%d lines of server %d", n, id)
 	return auditOf(t, e, id)
 }
 

@@ -37,7 +37,7 @@ func exported(t *testing.T, s *server.Server) map[string]bool {
 // TestDeployedMetricsOnAnEnsemble scrapes the servers of an ensemble: what the alert rules and the dashboard read is there, on the
 // leader all of it and on the others all but what only a leader has.
 func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
 		c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
 	}})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)

@@ -19,7 +19,7 @@ import (
 // until waits for a fact that another goroutine makes true.
 func until(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	require.Eventually(t, fact, 20*time.Second, time.Millisecond, what)
+	require.Eventually(t, fact, time.Minute, time.Millisecond, what)
 }
 
 // fill creates znodes and waits for all of them.

@@ -22,7 +22,7 @@ const patient = 1500 * time.Millisecond
 // within returns a context for what must not take long.
 func within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -34,7 +34,7 @@ func connect(t testing.TB, e *embed.Ensemble, id int, o wire.Options) *wire.Conn
 		o.TimeoutMs = 60_000
 	}
 	c, err := wire.Dial(e.Addr(id), o)
-	for end := time.Now().Add(10 * time.Second); wire.IsEOF(err) && o.LastZxid != 0 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); wire.IsEOF(err) && o.LastZxid != 0 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // a server that is behind what the client has seen refuses it until it has caught up
 		c, err = wire.Dial(e.Addr(id), o)
 	}

@@ -18,7 +18,7 @@ import (
 // figure is one number of the word mntr, -1 if it is not there.
 func figure(t *testing.T, e *embed.Ensemble, id int, name string) (n int) {
 	t.Helper()
-	text, err := wire.FourLetter(e.Addr(id), "mntr", 10*time.Second)
+	text, err := wire.FourLetter(e.Addr(id), "mntr", time.Minute)
 	if err != nil {
 		return -1
 	}

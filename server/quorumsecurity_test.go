@@ -67,7 +67,7 @@ func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) 
 // within bounds what must not take long.
 func (g *guarded) within() context.Context {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(g.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
 	g.t.Cleanup(cancel)
 	return ctx
 }

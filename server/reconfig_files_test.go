@@ -78,7 +78,7 @@ func (f *filed) dial() *wire.Conn {
 		var err error
 		c, err = wire.Dial(fmt.Sprintf("127.0.0.1:%d", f.client), wire.Options{TimeoutMs: 60_000})
 		return err == nil
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	f.t.Cleanup(c.Close)
 	return c
 }
@@ -96,7 +96,7 @@ func (f *filed) configured(members ...*filed) (dynamic string) {
 		static, _ := os.ReadFile(f.file)
 		lines, _ := os.ReadFile(dynamic)
 		return version > 0 && strings.HasSuffix(string(static), "\ndynamicConfigFile="+dynamic+"\n") && string(lines) == strings.Join(want, "\n")
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return dynamic
 }
 
@@ -110,7 +110,7 @@ func reconfig(t *testing.T, c *wire.Conn, joining, leaving string) {
 		}
 		require.Equal(t, proto.OK, r.Header.Err)
 		return true
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 // The files of a server follow the configuration of the ensemble, and it starts from them.
@@ -160,7 +160,7 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 			_ = nc.Close()
 		}
 		return err != nil
-	}, 20*time.Second, time.Millisecond, "the old port is closed")
+	}, time.Minute, time.Millisecond, "the old port is closed")
 
 	b.quorum = [2]int(cluster.FreePorts(t, 2))
 	reconfig(t, conn, b.line(), "")

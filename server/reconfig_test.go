@@ -148,10 +148,10 @@ func TestReconfigIsSeen(t *testing.T) {
 		data, _, err := w.GetData(configZnode, false)
 		require.NoError(t, err)
 		require.Equal(t, want, string(data), i)
-		conf, err := wire.FourLetter(e.Addr(i+1), "conf", 20*time.Second)
+		conf, err := wire.FourLetter(e.Addr(i+1), "conf", time.Minute)
 		require.NoError(t, err)
 		require.Contains(t, conf, "membership: \n"+want)
-		mntr, err := wire.FourLetter(e.Addr(i+1), "mntr", 20*time.Second)
+		mntr, err := wire.FourLetter(e.Addr(i+1), "mntr", time.Minute)
 		require.NoError(t, err)
 		require.Contains(t, mntr, "zk_quorum_size\t4\n", i)
 	}

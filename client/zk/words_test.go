@@ -40,15 +40,15 @@ func TestParseConnection(t *testing.T) {
 func TestWordsOfAServer(t *testing.T) {
 	c, _ := connect(t, address)
 	servers := []string{address, "127.0.0.1:1"}
-	require.Equal(t, []bool{true, false}, FLWRuok(servers, time.Second))
-	stats, ok := FLWSrvr(servers, time.Second)
+	require.Equal(t, []bool{true, false}, FLWRuok(servers, time.Minute))
+	stats, ok := FLWSrvr(servers, time.Minute)
 	require.False(t, ok)
 	require.NoError(t, stats[0].Error)
 	require.Equal(t, "3.9.1-warren", stats[0].Version)
 	require.Equal(t, 2026, stats[0].BuildTime.Year(), "as servers since 3.9 write it")
 	require.Equal(t, ModeStandalone, stats[0].Mode)
 	require.Error(t, stats[1].Error)
-	clients, ok := FLWCons(servers[:1], time.Second)
+	clients, ok := FLWCons(servers[:1], time.Minute)
 	require.True(t, ok)
 	found := false
 	for _, one := range clients[0].Clients {

@@ -16,7 +16,7 @@ import (
 // request gets a path, and says whether it was answered.
 func request(t *testing.T, url string, cfg *tls.Config) (*http.Response, error) {
 	t.Helper()
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
 	resp, err := client.Get(url)
 	if err == nil {
 		resp.Body.Close()

@@ -98,7 +98,7 @@ func (c *chaos) start(o Options) *chaos {
 const (
 	chaosClients   = 8
 	chaosRegisters = 24
-	judgeTimeout   = 20 * time.Second
+	judgeTimeout   = 2 * time.Minute
 )
 
 func registerPath(i int) string { return fmt.Sprintf("/reg/r%d", i) }
@@ -115,7 +115,7 @@ func (c *chaos) run() {
 	var cancel, end context.CancelFunc
 	c.over, cancel = context.WithTimeout(context.Background(), *chaosTime)
 	defer cancel()
-	c.finish, end = context.WithTimeout(context.Background(), *chaosTime+30*time.Second)
+	c.finish, end = context.WithTimeout(context.Background(), *chaosTime+2*time.Minute)
 	defer end()
 	var wg sync.WaitGroup
 	for i := range chaosClients {
@@ -159,7 +159,7 @@ func (c *chaos) run() {
 
 // setUp makes what clients work on. A server that is held up sends its clients away; then it reports false.
 func (c *chaos) setUp() bool {
-	s, err := c.recorder.Dial(c.number(), c.e.Addr(1), wire.Options{Reply: 5 * time.Second})
+	s, err := c.recorder.Dial(c.number(), c.e.Addr(1), wire.Options{Reply: 20 * time.Second})
 	if err != nil {
 		return false
 	}
@@ -207,7 +207,7 @@ func (c *chaos) heal() {
 		c.mend(id)
 		require.NoError(c, c.e.Start(id))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	require.NoError(c, c.e.WaitServing(ctx, c.e.IDs()...), "%s", c.describe())
 }
@@ -229,7 +229,7 @@ func (c *chaos) lastLook() {
 
 // look is a session that reads everything at one server.
 func (c *chaos) look(id int) error {
-	s, err := c.recorder.Dial(c.number(), c.e.Addr(id), wire.Options{Reply: 5 * time.Second})
+	s, err := c.recorder.Dial(c.number(), c.e.Addr(id), wire.Options{Reply: 20 * time.Second})
 	if err != nil {
 		return err
 	}

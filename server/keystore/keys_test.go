@@ -70,7 +70,7 @@ func shake(t testing.TB, server, client *tls.Config) (state tls.ConnectionState,
 		}
 		s := tls.Server(nc, server)
 		defer s.Close()
-		_ = s.SetDeadline(time.Now().Add(30 * time.Second))
+		_ = s.SetDeadline(time.Now().Add(time.Minute))
 		if err = s.Handshake(); err == nil {
 			_, err = s.Write([]byte{'x'})
 		}
@@ -80,7 +80,7 @@ func shake(t testing.TB, server, client *tls.Config) (state tls.ConnectionState,
 	require.NoError(t, err)
 	c := tls.Client(nc, client)
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(time.Minute))
 	if fromClient = c.Handshake(); fromClient == nil {
 		// With TLS 1.3 the client hears of a refusal here, and of a ticket.
 		if n, err := c.Read(make([]byte, 1)); n == 0 {
@@ -267,12 +267,12 @@ func TestReload(t *testing.T) {
 	}()
 	broken := second.PEM()[:300]
 	write(t, fs, "/key.pem", broken)
-	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 1 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 1 }, time.Minute, time.Millisecond)
 	require.Equal(t, first.Cert.NotAfter, k.Expires())
 	write(t, fs, "/key.pem", second.PEM())
-	require.Eventually(t, func() bool { return k.Expires().Equal(second.Cert.NotAfter) }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return k.Expires().Equal(second.Cert.NotAfter) }, time.Minute, time.Millisecond)
 	require.NoError(t, fs.Remove("/trust.pem"))
-	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 2 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 2 }, time.Minute, time.Millisecond)
 	require.True(t, k.Expires().Equal(second.Cert.NotAfter))
 	close(stop)
 	<-done

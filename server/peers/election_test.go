@@ -254,9 +254,9 @@ func TestQuestionCrossesTheCall(t *testing.T) {
 func TestLargerIsAsked(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	one := w.start(1)
+	began := time.Now()
 	one.peers.SendElection(vote(3, 5))
 	ln := w.ports[w.member(3).Election[0]]
-	asked := time.Now()
 	for range 2 {
 		nc, err := ln.Accept()
 		require.NoError(t, err)
@@ -266,7 +266,7 @@ func TestLargerIsAsked(t *testing.T) {
 		requireEnd(t, nc)
 		nc.Close()
 	}
-	require.GreaterOrEqual(t, time.Since(asked), one.peers.cfg.Timeouts.CallBack)
+	require.GreaterOrEqual(t, time.Since(began), one.peers.cfg.Timeouts.CallBack)
 	nc := w.greet(1, 3)
 	requireRound(t, nc, 5)
 }

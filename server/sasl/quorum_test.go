@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func meet(t *testing.T, a *QuorumAcceptor, connect func(net.Conn) error) (adm Admission, fromAcceptor, fromInitiator error) {
 	t.Helper()
 	left, right := net.Pipe()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	require.NoError(t, left.SetDeadline(deadline))
 	require.NoError(t, right.SetDeadline(deadline))
 	done := make(chan error, 1)

@@ -3,14 +3,11 @@ package cluster
 import (
 	"fmt"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 )
 
 // Kind is which server a Node runs.
@@ -136,31 +133,4 @@ func (n *Node) writeFiles() error {
 		}
 	}
 	return nil
-}
-
-// FreePorts returns n different ports as FreePort does.
-func FreePorts(t testing.TB, n int) []int {
-	t.Helper()
-	ports := map[int]bool{}
-	for len(ports) < n {
-		ports[FreePort(t)] = true
-	}
-	return slices.Collect(maps.Keys(ports))
-}
-
-// FreePort returns a loopback port that nobody listens on. It lies below the range from which the
-// kernel takes the ports of outgoing connections and of listeners that do not name one, so that it stays free until it is used, and
-// while a server is down.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := 10_000 + rand.IntN(22_000)
-		l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("cluster: no free port")
-	return 0
 }

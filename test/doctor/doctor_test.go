@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // patience bounds the wait for what an ensemble does by itself.
-const patience = 60 * time.Second
+const patience = time.Minute
 
 // visit is what one run of warren doctor has said.
 type visit struct {

@@ -180,7 +180,7 @@ func measureStop(t *testing.T, kind cluster.Kind, f *figures) {
 // certainLeader waits until some server says that it leads.
 func (c *chaos) certainLeader() *cluster.Node {
 	c.t.Helper()
-	for watch := cluster.NewWatch(); watch.Elapsed() < 30*time.Second; time.Sleep(10 * time.Millisecond) {
+	for watch := cluster.NewWatch(); watch.Elapsed() < time.Minute; time.Sleep(10 * time.Millisecond) {
 		for _, node := range c.nodes {
 			text, err := wire.FourLetter(node.Addr(), "srvr", time.Second)
 			if err == nil && strings.Contains(text, "Mode: leader") {

@@ -95,7 +95,7 @@ func (m *mortals) buried(c *chaos) {
 			left, err = conn.Children("/mortal", false)
 			_ = conn.CloseSession() // or it expires
 			return err == nil && len(left) == 0
-		}, 30*time.Second, "server %d still has %v", node.ID(), &left)
+		}, time.Minute, "server %d still has %v", node.ID(), &left)
 	}
 	c.logf("%d short sessions, of which %d heard that they had expired; all their ephemerals are gone", len(m.sessions), m.expired)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // patience bounds every step of a scenario.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // Scenario is a named sequence of steps.
 type Scenario struct {

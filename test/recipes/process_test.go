@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/test/cluster"
 )
 
 // lockerVariable makes this program a locker: "servers register", the connect string and the address of the register.
@@ -227,15 +228,17 @@ func (l *lockers) kill(pid int) {
 
 // next waits until somebody has read, which takes a session timeout if the holder before was killed.
 func (l *lockers) next() reading {
-	timer := time.NewTimer(time.Minute)
-	defer timer.Stop()
-	select {
-	case r := <-l.reads:
-		return r
-	case <-timer.C:
-		require.Fail(l, "nobody is granted the lock")
-		return reading{}
+	poll := time.NewTicker(5 * time.Millisecond)
+	defer poll.Stop()
+	for watch := cluster.NewWatch(); watch.Elapsed() < time.Minute; {
+		select {
+		case r := <-l.reads:
+			return r
+		case <-poll.C:
+		}
 	}
+	require.Fail(l, "nobody is granted the lock")
+	return reading{}
 }
 
 // stop stops a holder until another has read, and lets it write then.
@@ -253,13 +256,12 @@ func (l *lockers) stop(held reading) {
 	require.NoError(l, syscall.Kill(held.pid, syscall.SIGCONT))
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
-	limit := time.Now().Add(time.Minute)
-	for !l.wasRefused(held.token) {
+	for watch := cluster.NewWatch(); !l.wasRefused(held.token); {
 		select {
 		case r := <-l.reads:
 			close(r.done)
-		case now := <-poll.C:
-			require.True(l, now.Before(limit), "the locker that was stopped says nothing")
+		case <-poll.C:
+			require.Less(l, watch.Elapsed(), time.Minute, "the locker that was stopped says nothing")
 		}
 	}
 }

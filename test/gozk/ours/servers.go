@@ -85,17 +85,17 @@ func words(w *gozk.World) {
 	defer c.Close()
 	_, _, err := c.Get(w.Root)
 	w.Say("get %s", name(err))
-	w.Say("ruok %v", zk.FLWRuok([]string{w.Addr, "127.0.0.1:1"}, time.Second))
-	all, ok := zk.FLWSrvr([]string{w.Addr}, time.Second)
+	w.Say("ruok %v", zk.FLWRuok([]string{w.Addr, "127.0.0.1:1"}, time.Minute))
+	all, ok := zk.FLWSrvr([]string{w.Addr}, time.Minute)
 	w.Say("srvr %v", ok)
 	for _, s := range all {
 		w.Say("%s %v %v %s %v", s.Server, s.Mode, s.Version, name(s.Error), s.BuildTime.Unix())
 		w.Say("%v %v %v %v", s.Received > 0, s.Sent > 0, s.NodeCount > 4, s.Connections > 0)
 		w.Say("%v %v %v", s.Counter > 0, s.AvgLatency >= float64(s.MinLatency), s.MaxLatency >= s.MinLatency)
 	}
-	all, ok = zk.FLWSrvr([]string{"127.0.0.1:1"}, time.Second)
+	all, ok = zk.FLWSrvr([]string{"127.0.0.1:1"}, time.Minute)
 	w.Say("srvr of nobody %v %v %v", ok, all[0].Server, all[0].Error != nil)
-	clients, _ := zk.FLWCons([]string{w.Addr}, time.Second)
+	clients, _ := zk.FLWCons([]string{w.Addr}, time.Minute)
 	for _, one := range clients[0].Clients {
 		if one.SessionID == c.SessionID() {
 			w.Say("cons: queued %d, timeout %d, xid %v, zxid %v, %q, %v", one.Queued, one.Timeout, one.Lcxid > 0, one.Lzxid > 0, one.LastOperation,
@@ -104,7 +104,7 @@ func words(w *gozk.World) {
 			w.Say("%s %s", host, name(err))
 		}
 	}
-	clients, ok = zk.FLWCons([]string{"127.0.0.1:1"}, time.Second)
+	clients, ok = zk.FLWCons([]string{"127.0.0.1:1"}, time.Minute)
 	w.Say("cons of nobody %v %v", ok, clients[0].Error != nil)
 }
 
