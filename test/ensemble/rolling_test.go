@@ -22,7 +22,7 @@ func TestRollingRestart(t *testing.T) {
 	}
 	led := 0
 	for _, node := range c.nodes {
-		wasLeader := node == c.leader()
+		wasLeader := node == c.certainLeader()
 		if wasLeader {
 			led++
 		}
