@@ -23,12 +23,15 @@ package zab
 // Why it is safe then. What it had acknowledged in epochs up to e and what was committed with it is in its history again: any quorum that
 // could establish e without it meets the one that committed. What it had acknowledged in a later epoch p needed a
 // quorum that has a server in common with the others who follow e after the loss; such a server cannot have adopted p, so nothing
-// of p was committed. There remains the promise of a later epoch p that is lost. Whoever got it is another server that leads p, so it is none of
-// those who follow the leader of e: of three servers there is nobody else. In larger ensembles it is one outside
-// that quorum; it needs the promises of servers that have adopted e, refuses those that have more than itself (Core.ackEpoch), and
-// gives up when the connections of its quorum, to which the one before the loss belongs, have been gone for a tickTime (tickLeader). That last
-// step is an argument about time, the only one here: a leader of p that was stopped before the loss, and goes on after it with a
-// connection whose end it has not noticed, may count one promise that its giver has forgotten.
+// of p was committed. There remains the promise of a later epoch p that is lost, and may still count for a leader of p that was stopped
+// before the loss, goes on after it, and has not noticed that the connection is at its end.
+//
+// Therefore a promise counts only when it was confirmed. Once a quorum has promised, the leader sends LEADERINFO on the same connections again, and decides on the
+// history with a quorum of those who answer (confirmed); who has promised since makes it ask all of them anew. So whoever of that quorum Q loses its disk
+// loses it after all of Q have promised p. Let x be the first of them that is admitted by a leader of an epoch below p. That leader had
+// answers, after the loss, of a quorum without x. It has a server in common with Q, which had promised p by then and, x being the first,
+// had not forgotten it; and who has promised p follows nobody below it. So there is no such x: from the decision on nobody is admitted below p, and
+// what was committed below p was committed by quorums of which some server told the leader of p in its promise.
 //
 // A leader in Java does not know blank servers. It asks nobody whether he follows; what there is instead is that a blank server follows only
 // whom a quorum of the others say that they lead or follow. It does not count ACKEPOCH -1, but it counts the ACK of NEWLEADER, without which it
@@ -86,6 +89,42 @@ func (c *Core) admit(l *link) {
 	}
 	c.syncs++
 	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: l.id, admits: true})
+}
+
+// confirmed returns the voters that remember a promise of the epoch: they have given it again when all of them had given it. One that was
+// counted since makes the leader ask them all anew. A server in Java, or of an older build, cannot be asked
+// again: its promise counts as it is.
+func (c *Core) confirmed() voterSet {
+	s := voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if l.voter < 0 || l.stage != linkPromised || !c.ld.electing.has(l.voter) {
+			continue
+		}
+		if l.repeats && l.round < c.ld.round {
+			l.round = c.ld.round
+			l.asks++
+			c.promise(l.id, l.peer, c.stable.leaderInfo(c.ld.epoch))
+		}
+		if !l.repeats || l.confirms == l.asks {
+			s = s.with(l.voter)
+		}
+	}
+	return s
+}
+
+// recall takes back what was counted for a voter that comes again and has forgotten it. If he has not, this server gives up: nobody promises an
+// epoch twice, and what was promised on a connection that is gone cannot be confirmed. It reports whether this server still leads.
+func (c *Core) recall(l *link, voter int) bool {
+	ld := &c.ld
+	isCounted := ld.stage == leaderPromising && ld.electing.has(voter)
+	switch {
+	case l.blank, isCounted && l.accepted < ld.epoch:
+		ld.forget(voter)
+	case isCounted && l.repeats:
+		c.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, ld.epoch)
+		return false
+	}
+	return true
 }
 
 // initialize asks for the database to be remembered as existing and this server as one that counts. It counts when that is durable: until

@@ -33,10 +33,14 @@ func leading(t testing.TB, warren bool) *Core {
 	}
 	for _, id := range []proto.ServerID{1, 2} {
 		link := c.Accept(LearnerPort)
-		c.Step(Message{Type: FollowerInfo, From: id, Link: link, Warren: warren})
+		c.Step(Message{Type: FollowerInfo, From: id, Link: link, Warren: warren, Repeat: warren})
 		settle()
 		c.Step(Message{Type: AckEpoch, From: id, Link: link})
 		settle()
+		if warren && id == 1 { // with it there is a quorum, so it is asked again
+			c.Step(Message{Type: AckEpoch, From: id, Link: link})
+			settle()
+		}
 		c.Step(Message{Type: Ack, From: id, Link: link, Zxid: proto.MakeZxid(1, 0)})
 		settle()
 	}

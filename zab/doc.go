@@ -69,7 +69,8 @@
 //     servers follow it at once, as after a reconfiguration; others hold an election.
 //   - Nothing is proposed behind a reconfiguration that is not committed, and a pending one counts in every decision, from the promise
 //     of an epoch on, so that no server acts by a configuration which others have given up (reconfig.go).
-//   - A server that lost its disk is not counted until it is up to date, also if it is killed before and has a database then (blank.go).
+//   - A server that lost its disk is not counted until it is up to date, also if it is killed before and has a database then; and a leader
+//     asks Warren servers for their promise of an epoch again before it relies on it, because one may have been lost with a disk (blank.go).
 //   - A sync is answered only after a quorum has shown that it still follows (sync.go).
 //   - A leader does not let a voter pass that has more than itself, before the epoch is established (Core.ackEpoch), and steps
 //     aside for a voter that has promised a later epoch.

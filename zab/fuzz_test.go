@@ -136,7 +136,7 @@ func survive(t *testing.T, data []byte) {
 			m := Message{Type: Type(byteAt()) % (ProbeReply + 3), From: proto.ServerID(byteAt() % 5), Link: links[int(byteAt())%len(links)], Zxid: zxid(),
 				Epoch: int64(byteAt()%6) - 1, State: State(byteAt() % 5), Round: int64(byteAt() % 4), Version: int32(byteAt() % 3),
 				Vote:   Vote{Leader: proto.ServerID(byteAt() % 5), Zxid: zxid(), Epoch: int64(byteAt()%4) - 1},
-				Leader: proto.ServerID(byteAt() % 5), Warren: op&16 == 0, Blank: op&32 == 32}
+				Leader: proto.ServerID(byteAt() % 5), Warren: op&16 == 0, Blank: op&32 == 32, Repeat: op&64 == 0}
 			for z, n := zxid(), byteAt()%4; n > 0; n-- {
 				m.Txns = append(m.Txns, Txn{Zxid: z})
 				if b := byteAt(); b > 200 {

@@ -24,6 +24,7 @@ type leader struct {
 	electors   voterSet // voters that this server was elected by
 	connecting voterSet // voters that have said their acceptedEpoch
 	electing   voterSet // voters that have promised the epoch
+	round      uint64   // promises that were counted: see confirmed
 	synced     voterSet // voters that have acknowledged NEWLEADER
 	summary    Vote     // what this server had when it was elected
 	since      int64    // tick at which the stage began
@@ -175,6 +176,11 @@ func (c *Core) stepLeader(m *Message) {
 // have promised in an earlier life and learned of commits since. Source: quorum-protocol 5.2 step 4.
 func (c *Core) ackEpoch(l *link, m *Message) {
 	ld := &c.ld
+	if l.confirms < l.asks {
+		l.confirms++
+		c.decideHistory()
+		return
+	}
 	if l.stage != linkInvited || m.Zxid < 0 {
 		c.closeLink(l)
 		return
@@ -187,6 +193,7 @@ func (c *Core) ackEpoch(l *link, m *Message) {
 			return
 		}
 		ld.electing = ld.electing.with(l.voter)
+		ld.round++
 	}
 	c.decideHistory()
 	if c.role == Leading && ld.stage >= leaderSyncing && l.stage == linkPromised {
@@ -214,10 +221,11 @@ func (c *Core) refuse(l *link) {
 	}
 }
 
-// decideHistory begins synchronization once a quorum has promised the epoch.
+// decideHistory begins synchronization once a quorum has promised the epoch and remembers it.
 func (c *Core) decideHistory() {
 	ld := &c.ld
-	if ld.stage != leaderPromising || !ld.electing.has(c.self) || !c.voters.decides(ld.electing) {
+	if ld.stage != leaderPromising || !ld.electing.has(c.self) || !c.voters.decides(ld.electing) ||
+		!c.voters.decides(c.confirmed()) && !c.weak(PromiseUnconfirmed) {
 		return
 	}
 	ld.stage, ld.since = leaderSyncing, c.now

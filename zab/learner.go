@@ -83,7 +83,7 @@ func (c *Core) introduce() {
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
 	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Blank: c.stable.blank})
+		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Repeat: true, Blank: c.stable.blank})
 }
 
 func (c *Core) disconnected() {
@@ -182,6 +182,10 @@ func (c *Core) stepLearner(m *Message) {
 // leaderInfo promises the epoch, unless a later one was promised. Source: quorum-protocol 5.4.
 func (c *Core) leaderInfo(m *Message) {
 	ln := &c.ln
+	if ln.stage == lnPromised && m.Epoch == ln.epoch {
+		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated)) // the leader confirms: see blank.go
+		return
+	}
 	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
 		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.epochs.Accepted)
 		return

@@ -29,12 +29,16 @@ type link struct {
 	observer bool
 	master   bool // it came to MasterPort
 	warren   bool
+	repeats  bool // it confirms its promise
 	stage    linkStage
 	whole    bool       // it is brought up to date by SNAP; from linkStreaming on
 	accepted int64      // its acceptedEpoch
 	config   int64      // version of the configuration that it knows to be committed
 	position proto.Zxid // its last zxid, as ACKEPOCH said
 	ackEpoch int64      // its currentEpoch or -1, as ACKEPOCH said
+
+	round          uint64 // the leader's when this promise was asked for again last
+	asks, confirms uint64 // how often it was, and was given again
 
 	sent      proto.Zxid // proposals up to here were sent (an observer: INFORM)
 	committed proto.Zxid // commits up to here were sent
@@ -156,14 +160,14 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 			c.closeLink(old) // the newer connection of a server counts
 		}
 	}
-	l.peer, l.accepted, l.warren, l.observer = m.From, m.Epoch, m.Warren, m.Type == ObserverInfo
+	l.peer, l.accepted, l.warren, l.repeats, l.observer = m.From, m.Epoch, m.Warren, m.Repeat, m.Type == ObserverInfo
 	l.stage, l.blank = linkWaiting, m.Blank
 	l.voter = c.placeOf(l)
 	if c.role != Leading {
 		return // of an observer master: see settleMaster
 	}
-	if i := c.voters.index(m.From); m.Blank && i >= 0 {
-		c.ld.forget(i)
+	if i := c.voters.index(m.From); i >= 0 && !c.recall(l, i) {
+		return
 	}
 	c.offerEpoch(l)
 	if l.voter >= 0 && c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch {

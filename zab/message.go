@@ -124,5 +124,6 @@ type Message struct {
 	Nonce  uint64         // Probe, ProbeReply
 	Token  uint64         // SyncReply: as given to Core.Sync
 	Warren bool           // FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs
+	Repeat bool           // FollowerInfo, ObserverInfo: the sender says its ACKEPOCH again when it hears LEADERINFO again
 	Blank  bool           // FollowerInfo: the sender has lost its disk and counts for nothing; see Config.Blank
 }

@@ -50,7 +50,7 @@ var weaknesses = map[string]Weakness{
 	"RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable, "OwnAckBeforeDurable": OwnAckBeforeDurable,
 	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
 	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
-	"NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit,
+	"NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit, "PromiseUnconfirmed": PromiseUnconfirmed,
 }
 
 // play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with two spaces.
@@ -262,6 +262,7 @@ func (s *script) command(name string, a args) {
 				}
 				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"),
 					Epoch: a.int("epoch"), Txns: all, Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
+					Repeat:        a["warren"] != "" && a["old"] == "",
 					ConfigVersion: int64(a.zxid("version")), Config: wireOf(a, "config"), Active: wireOf(a, "active")})
 				return
 			}

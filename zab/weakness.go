@@ -30,6 +30,7 @@ const (
 	OldLinks                                   // 15.5.9: messages of a closed connection are obeyed
 	CounterWraps                               // 1.4: the counter runs into the next epoch
 	NewConfigAlone                             // 11.6: a pending configuration decides without the one before
+	PromiseUnconfirmed                         // R16: a promise counts that may have been forgotten since
 	InformBeforeCommit                         // 12.2: an observer master shows what is only proposed
 	weaknessEnd
 )

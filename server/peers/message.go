@@ -15,7 +15,8 @@ import (
 const (
 	trailerMagic = 0x5772726e // "Wrrn"
 	trailerSize  = 5          // magic, flags
-	flagBlank    = 1          // the sender has lost its disk; other bits are ignored
+	flagBlank    = 1          // the sender has lost its disk
+	flagRepeat   = 2          // it says ACKEPOCH again; other bits are ignored
 
 	learnerInfoSize = 20 // server id, protocol version, configuration version
 	leaderInfoSize  = 4  // protocol version
@@ -118,15 +119,19 @@ func appendTrailer(b []byte, m *zab.Message) []byte {
 	if m.Blank {
 		flags |= flagBlank
 	}
+	if m.Repeat {
+		flags |= flagRepeat
+	}
 	return append(binary.BigEndian.AppendUint32(b, trailerMagic), flags)
 }
 
-// trailer reads the trailer that stands behind the first size bytes of data, if there is one.
-func trailer(data []byte, size int) (warren, blank bool) {
+// readTrailer reads the trailer that stands behind the first size bytes of data, if there is one.
+func readTrailer(data []byte, size int, m *zab.Message) {
 	if len(data) < size+trailerSize || binary.BigEndian.Uint32(data[size:]) != trailerMagic {
-		return false, false
+		return
 	}
-	return true, data[size+4]&flagBlank != 0
+	flags := data[size+4]
+	m.Warren, m.Blank, m.Repeat = true, flags&flagBlank != 0, flags&flagRepeat != 0
 }
 
 // MessageOf makes a message for the core of the packets at the front of batch, which came on l, and returns how many it is made
@@ -149,10 +154,10 @@ func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
 		if len(p.Data) >= learnerInfoSize {
 			m.ConfigVersion = int64(binary.BigEndian.Uint64(p.Data[12:]))
 		}
-		m.Warren, m.Blank = trailer(p.Data, learnerInfoSize)
+		readTrailer(p.Data, learnerInfoSize, m)
 	case proto.PacketLeaderInfo:
 		m.Type, m.Epoch = zab.LeaderInfo, p.Zxid.Epoch()
-		m.Warren, _ = trailer(p.Data, leaderInfoSize)
+		readTrailer(p.Data, leaderInfoSize, m)
 	case proto.PacketAckEpoch:
 		m.Type, m.Epoch = zab.AckEpoch, int64(int32(binary.BigEndian.Uint32(p.Data)))
 	case proto.PacketDiff:

@@ -144,6 +144,8 @@ func TestTrailer(t *testing.T) {
 	for _, want := range []zab.Message{
 		{Type: zab.FollowerInfo, Epoch: 3, Zxid: proto.MakeZxid(3, 0), ConfigVersion: 9, Warren: true},
 		{Type: zab.FollowerInfo, Warren: true, Blank: true},
+		{Type: zab.FollowerInfo, Warren: true, Repeat: true},
+		{Type: zab.FollowerInfo, Warren: true, Blank: true, Repeat: true},
 		{Type: zab.ObserverInfo, Warren: true},
 		{Type: zab.LeaderInfo, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Warren: true},
 		{Type: zab.HandOver, Leader: 3},
@@ -167,7 +169,7 @@ func TestTrailer(t *testing.T) {
 			continue
 		}
 		plain := want
-		plain.Warren, plain.Blank = false, false
+		plain.Warren, plain.Blank, plain.Repeat = false, false, false
 		q := decodeWhole(t, AppendMessage(nil, &plain))
 		require.Equal(t, q.Data, p.Data[:len(q.Data)])
 		require.Len(t, p.Data, len(q.Data)+trailerSize)
