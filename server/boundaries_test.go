@@ -141,9 +141,9 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	for range 50 {
 		b = frame(b, 1, wire.GetData("/big", false))
 	}
+	began := time.Now()
 	_, err = nc.Write(b)
 	require.NoError(t, err)
-	began := time.Now()
 	eventually(t, func() bool {
 		_, _ = nc.Write(frame(nil, -2, wire.Ping()))
 		return s.conns.len() == 1

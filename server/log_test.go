@@ -70,6 +70,8 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		login(t, c, "bob", "wrong")
 		c.Close()
 		c = dialWire(t, s, wire.Options{TimeoutMs: 1}) // it will expire
+		c.Close()
+		c = dialWire(t, s, wire.Options{})
 		_, err = c.Do(wire.Auth("digest", nil))
 		require.NoError(t, err)
 		c.Close()

@@ -174,7 +174,7 @@ var heldNames = []string{"num_alive_connections", "open_file_descriptor_count", 
 func (tg *target) held() ([]held, error) {
 	var all []held
 	for _, n := range tg.nodes {
-		text, err := wire.FourLetter(n.Addr(), "mntr", 10*time.Second)
+		text, err := wire.FourLetter(n.Addr(), "mntr", time.Minute)
 		if err != nil {
 			return nil, err
 		}
@@ -197,7 +197,7 @@ func (tg *target) held() ([]held, error) {
 
 // goroutines asks the metrics of a server alone.
 func (tg *target) goroutines() (int64, error) {
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + tg.metrics + "/metrics")
 	if err != nil {
 		return 0, err

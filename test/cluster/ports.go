@@ -13,7 +13,7 @@ import (
 const (
 	portFirst = 10_000
 	portBlock = 500
-	portLimit = 32_000
+	portLimit = 24_000
 )
 
 // ports is the block of ports that this process has for itself: it listens on the first as long as it lives, so that no other process of

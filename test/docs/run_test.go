@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -97,14 +98,38 @@ func runPage(t *testing.T, p page) (string, error) {
 	}
 	b, readErr := os.ReadFile(output.Name())
 	require.NoError(t, readErr)
+	if err != nil {
+		b = append(b, logsOf(t, dir)...)
+	}
 	return string(b), err
 }
+
+// logsOf is the ends of the logs that the servers of a page have left in subdirectories.
+func logsOf(t *testing.T, dir string) (text []byte) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*", "log"))
+	require.NoError(t, err)
+	for _, name := range names {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		text = fmt.Appendf(text, "== %s ends with\n%s\n", name, b[max(0, len(b)-4000):])
+	}
+	return text
+}
+
+// distances are where the ports of pages go, in tens: above those of cluster.FreePort, and below those that the kernel takes by itself. Pages that
+// run at the same time get one after the other, and no two within 90 have a port in common.
+var distances = func() *atomic.Int64 {
+	var next atomic.Int64
+	next.Store(2182 + rand.Int64N(190))
+	return &next
+}()
 
 // movePorts writes other ports for those that pages name, at one distance from them, which are free.
 func movePorts(t *testing.T, script string) string {
 	t.Helper()
-	for range 100 {
-		distance := 2000 + rand.IntN(3000) // in tens
+	for range 90 {
+		distance := int(distances.Add(1))
 		if !free(distance) {
 			continue
 		}

@@ -226,11 +226,11 @@ warren.logLevel=debug
 
 	// Whatever may be asked is asked.
 	for _, word := range words {
-		text, err := wire.FourLetter(at(0), word, 20*time.Second)
+		text, err := wire.FourLetter(at(0), word, time.Minute)
 		require.NoError(t, err, word)
 		l.look(word, text)
 	}
-	web := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	web := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 	ask := func(method, path, authorization string) int {
 		r, err := http.NewRequest(method, "http://"+at(3)+path, strings.NewReader("garbled-secret-13"))
 		require.NoError(t, err)
@@ -268,7 +268,7 @@ warren.logLevel=debug
 		require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 		require.Eventually(t, func() bool { return strings.Contains(output.String(), hangup[1]) }, time.Minute, time.Millisecond, hangup[1])
 	}
-	text, err := wire.FourLetter(at(0), "mntr", 20*time.Second)
+	text, err := wire.FourLetter(at(0), "mntr", time.Minute)
 	require.NoError(t, err)
 	require.NotRegexp(t, `zk_auth_failed_count\t[0-5]\n`, text, "attempts are counted")
 

@@ -223,13 +223,13 @@ func TestSurfaceOfAServer(t *testing.T) {
 		if word == "stmk" {
 			ask += "\x00\x00\x00\x00\x00\x00\x01\x32"
 		}
-		text, err := wire.FourLetter(net.JoinHostPort("127.0.0.1", port), ask, 20*time.Second)
+		text, err := wire.FourLetter(net.JoinHostPort("127.0.0.1", port), ask, time.Minute)
 		require.NoError(t, err, word)
 		require.True(t, text != "" || word == "hash" || word == "wchc" || word == "wchp", word) // nothing is watched, and no digest kept
 		require.NotContains(t, text, "not in the whitelist", word)
 	}
 	get := func(path string) string {
-		client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
 		resp, err := client.Get("http://" + s.AdminAddr().String() + path)
 		require.NoError(t, err)
 		defer resp.Body.Close()
