@@ -360,7 +360,7 @@ func (c *Core) considerEstablished(m *Message, i int) {
 		counted := got
 		counted.version = m.Version
 		if c.voters.established(backers(e.recv, &counted)) && c.leaderAlive(e.recv, m.Vote.Leader, m.Round) {
-			c.elected(m.Vote, m.Round)
+			c.elected(c.attested(e.recv, m.Vote), m.Round)
 			return
 		}
 	}
@@ -368,8 +368,16 @@ func (c *Core) considerEstablished(m *Message, i int) {
 	e.out[i] = got
 	if c.voters.established(backers(e.out, &got)) && c.leaderAlive(e.out, m.Vote.Leader, m.Round) {
 		c.round = m.Round
-		c.elected(m.Vote, m.Round)
+		c.elected(c.attested(e.out, m.Vote), m.Round)
 	}
+}
+
+// attested is a vote with the zxid that its leader names itself: others may follow it without an election, and name their own.
+func (c *Core) attested(set []entry, v Vote) Vote {
+	if i := c.voters.index(v.Leader); i >= 0 && v.Leader != c.cfg.ID {
+		v.Zxid = set[i].vote.Zxid
+	}
+	return v
 }
 
 // leaderAlive reports whether the leader itself says that it leads.
@@ -390,9 +398,10 @@ func (c *Core) elected(v Vote, round int64) {
 		return // or before it lost its vote
 	}
 	c.vote, c.voteAt = v, round
-	limit := c.cfg.Timing.InitLimit * c.cfg.Timing.TickTime
+	limit, claimed := c.cfg.Timing.InitLimit*c.cfg.Timing.TickTime, v.Zxid
 	if c.el.designated >= 0 {
 		limit = c.cfg.Timing.TickTime // the others follow at once, or not at all
+		claimed = 0                   // that zxid is this server's
 	}
 	electors := backers(c.el.recv, &entry{state: Looking, vote: v, round: round})
 	c.el = election{}
@@ -400,5 +409,5 @@ func (c *Core) elected(v Vote, round int64) {
 		c.becomeLeading(limit, electors)
 		return
 	}
-	c.becomeLearner(v.Leader)
+	c.becomeLearner(v.Leader, claimed)
 }

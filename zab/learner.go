@@ -23,14 +23,15 @@ type learner struct {
 	master   proto.ServerID // whom this server learns from: the leader, or a follower
 	link     LinkID
 	stage    lnStage
-	warren   bool  // the leader understands cumulative ACKs
-	epoch    int64 // of LEADERINFO
-	repeated bool  // the epoch had been promised before
-	askedAll bool  // a snapshot was asked for
-	attempts int   // to connect
-	pause    int   // ticks until the next one
-	heard    int64 // tick of the last message
-	pinged   int64 // tick at which the observers of this server were sent PING last
+	claimed  proto.Zxid // the leader was elected with a history up to here; 0 if that is not known
+	warren   bool       // the leader understands cumulative ACKs
+	epoch    int64      // of LEADERINFO
+	repeated bool       // the epoch had been promised before
+	askedAll bool       // a snapshot was asked for
+	attempts int        // to connect
+	pause    int        // ticks until the next one
+	heard    int64      // tick of the last message
+	pinged   int64      // tick at which the observers of this server were sent PING last
 
 	sync      Type       // Diff, Trunc or Snap
 	snap      proto.Zxid // of SNAP
@@ -40,8 +41,8 @@ type learner struct {
 	acked     proto.Zxid // proposals up to here were acknowledged
 }
 
-// becomeLearner follows or observes the leader that was elected.
-func (c *Core) becomeLearner(leader proto.ServerID) {
+// becomeLearner follows or observes the leader that was elected, with a history up to claimed.
+func (c *Core) becomeLearner(leader proto.ServerID, claimed proto.Zxid) {
 	role := Following
 	if c.active.Observes(c.cfg.ID) {
 		role = Observing
@@ -49,7 +50,7 @@ func (c *Core) becomeLearner(leader proto.ServerID) {
 	c.enter(role, Discovery)
 	c.status.Leader, c.status.Master = leader, leader
 	c.step, c.tick, c.settle = c.stepLearner, c.tickLearner, c.settleLearner
-	c.ln = learner{leader: leader, master: leader, heard: c.now}
+	c.ln = learner{leader: leader, master: leader, claimed: claimed, heard: c.now}
 	if pause := c.part(c.cfg.Timing.ObserverDialPause); role == Observing && pause > 0 {
 		c.ln.pause, c.ln.heard = pause, c.now+int64(pause)
 		return

@@ -43,9 +43,19 @@ func (c *Core) syncBegins(m *Message) {
 
 // truncateTo cuts the log after z. If z itself is not in the log the histories part below it: then the log is cut at the last
 // txn before z, and a new connection finds out what is to be done. Source: quorum-protocol 6.8 S2, B14.
+//
+// What the leader was elected with is in its history, and what this server has of the same epoch up to there is in it, too: nothing of
+// that may be cut. Java asks for it all the same. It cuts to the end of the list of committed txns that it keeps in memory, and in that
+// list a txn that a follower was just applying when its leader was lost comes behind those that it then takes from its log. What lies
+// between is committed, this server has acknowledged it, and Java would not send it again: so the whole state is asked for.
 func (c *Core) truncateTo(z proto.Zxid) bool {
 	if z > c.last || z < 0 {
 		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
+		return false
+	}
+	if ln := &c.ln; z < min(c.last, ln.claimed) && c.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
+		c.wantsAll = true
+		c.leave("leader %d truncates to %v, but was elected with %v, which lies behind what is here", ln.master, z, ln.claimed)
 		return false
 	}
 	at := z
@@ -200,6 +210,12 @@ func (c *Core) newLeader(m *Message) {
 	ln := &c.ln
 	if ln.stage != lnSyncing || m.Epoch != ln.epoch {
 		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
+		return
+	}
+	if last := ln.pending.last(); ln.sync != Snap && last < ln.claimed && ln.claimed.Counter() != 0 && ln.master == ln.leader && c.role == Following {
+		// With counter 0 it is the end of an epoch's start, which is no txn, and says nothing of those before.
+		c.wantsAll = true
+		c.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
 		return
 	}
 	if c.weak(EpochBeforeHistory) {
