@@ -226,6 +226,30 @@ func TestFlushNowOnAFullSocket(t *testing.T) {
 	follower.waitPackets(mine.ID, n+1)
 }
 
+// The time in which a stream or a message must be written is over with it: what is sent later, and at once, is not late.
+func TestFlushNowLongAfter(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	const limit = 50 * time.Millisecond
+	leader, follower := w.start(3, func(cfg *Config) { cfg.Timeouts.Write = limit }), w.start(1)
+	mine, its := follower.follow(leader)
+	for n, stream := range []bool{false, true} {
+		if stream {
+			its.Stream(func(w io.Writer) error {
+				_, err := w.Write(AppendMessage(nil, ack(2*n)))
+				return err
+			})
+		} else {
+			its.Send(ack(2 * n))
+		}
+		its.Flush()
+		follower.waitPackets(mine.ID, 2*n+1)
+		<-time.After(2 * limit)
+		its.Send(ack(2*n + 1))
+		its.FlushNow()
+		follower.waitPackets(mine.ID, 2*n+2)
+	}
+}
+
 // A link whose peer reads nothing is closed for good all the same.
 func TestCloseGivesUpOnADeafPeer(t *testing.T) {
 	w := newWorld(t, 3, 3)

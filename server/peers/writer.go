@@ -55,8 +55,11 @@ func (l *Link) write() {
 	}
 }
 
-// put writes one piece.
+// put writes one piece. Behind it there is no deadline, because FlushNow, which never waits, would meet it later.
 func (l *Link) put(p *piece) error {
+	if l.raw != nil {
+		defer func() { _ = l.nc.SetWriteDeadline(time.Time{}) }() // it fails if the link has ended
+	}
 	if p.stream != nil {
 		stream := p.stream
 		*p = piece{}
@@ -68,9 +71,6 @@ func (l *Link) put(p *piece) error {
 		return w.Flush()
 	}
 	n, err := timedWriter{l}.Write(p.bytes)
-	if l.raw != nil {
-		_ = l.nc.SetWriteDeadline(time.Time{}) // for FlushNow
-	}
 	l.written(n)
 	return err
 }
