@@ -117,7 +117,7 @@ func (l *load) write(t testing.TB, addr string, worker int, rng *rand.Rand) {
 func (l *load) until(t testing.TB, more int64) {
 	t.Helper()
 	want := l.txns.Load() + more
-	require.Eventually(t, func() bool { return l.txns.Load() >= want }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.txns.Load() >= want }, time.Minute, time.Millisecond)
 }
 
 func (l *load) end() {

@@ -100,7 +100,7 @@ func (p *typist) types(keys string) {
 // sees waits until the screen shows a text behind what was seen before, and returns what came before it.
 func (p *typist) sees(text string) string {
 	p.t.Helper()
-	late := time.AfterFunc(20*time.Second, func() {
+	late := time.AfterFunc(time.Minute, func() {
 		p.mu.Lock()
 		p.isOver = true
 		p.changed.Broadcast()
@@ -132,7 +132,7 @@ func (p *typist) leaves() int {
 	}()
 	select {
 	case <-done:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		p.t.Fatal("the shell goes on")
 	}
 	return p.cmd.ProcessState.ExitCode()

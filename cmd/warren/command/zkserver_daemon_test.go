@@ -66,7 +66,7 @@ func TestZkServerDaemon(t *testing.T) {
 	require.Equal(t, "Stopping zookeeper ... STOPPED\n", out)
 	require.NoFileExists(t, pidFile)
 	for _, pid := range []int{first, second} {
-		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, 10*time.Second, time.Millisecond, "the process has ended")
+		require.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, time.Minute, time.Millisecond, "the process has ended")
 	}
 	code, out, _ = script("stop", file)
 	require.Zero(t, code)

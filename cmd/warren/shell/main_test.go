@@ -97,10 +97,10 @@ func open(t testing.TB, o Options) *tried {
 		o.Servers = address
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
+		o.Timeout = time.Minute
 	}
 	if o.ConnectWait == 0 {
-		o.ConnectWait = 10 * time.Second
+		o.ConnectWait = time.Minute
 	}
 	o.Version = "9.9.9-test"
 	s, err := New(o)
@@ -116,7 +116,7 @@ func quiet(t testing.TB) *tried { return open(t, Options{Quiet: true}) }
 // do runs a line and returns what it has printed and its exit code.
 func (x *tried) do(line string) (stdout, stderr string, code int) {
 	x.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	x.Line(ctx, line)
 	return x.out.take(), x.err.take(), x.code

@@ -80,12 +80,16 @@ func TestNoServer(t *testing.T) {
 	dead := l.Addr().String()
 	l.Close()
 	x := open(t, Options{Servers: dead, Quiet: true, ConnectWait: 50 * time.Millisecond})
-	_, errs, code := x.do("get /a")
-	require.Equal(t, codeFailed, code)
-	require.True(t, strings.HasPrefix(errs, "KeeperErrorCode = ConnectionLoss for /a\n"), errs)
-	require.Contains(t, errs, "connection refused")
-	require.Contains(t, errs, "check that a server runs at "+dead)
-	_, _, code = x.do("version")
+	said := ""
+	for tries := 1; !strings.Contains(said, "connection refused"); tries++ { // the first attempt to connect may take longer
+		require.LessOrEqual(t, tries, 1000, said)
+		_, errs, code := x.do("get /a")
+		require.Equal(t, codeFailed, code)
+		require.True(t, strings.HasPrefix(errs, "KeeperErrorCode = ConnectionLoss for /a\n"), errs)
+		require.Contains(t, errs, "check that a server runs at "+dead)
+		said = errs
+	}
+	_, _, code := x.do("version")
 	require.Equal(t, codeOK, code)
 
 	for _, servers := range []string{"", "/", "h:p:q:", "h/a//b"} {
@@ -249,7 +253,7 @@ func TestFollow(t *testing.T) {
 		x.Line(context.Background(), "watch -d -c 3 "+root)
 	}()
 	<-ready
-	require.Eventually(t, func() bool { return x.link.followed.Load() != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return x.link.followed.Load() != nil }, time.Minute, time.Millisecond)
 	// The watch may be set after the first of these; three of the later ones are seen.
 	for {
 		other.must("create "+root+"/a one", "set "+root+"/a two", "delete "+root+"/a")
@@ -274,7 +278,7 @@ func TestFollowOutlastsConnections(t *testing.T) {
 	require.Eventually(t, func() bool { // a busy machine may not connect in so short a time
 		_, _, code := x.do("sync /")
 		return code == codeOK
-	}, 20*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	interrupt := make(chan os.Signal, 1)
 	ctx, cancel := UntilInterrupt(t.Context(), interrupt)
 	defer cancel()
@@ -290,7 +294,7 @@ func TestFollowOutlastsConnections(t *testing.T) {
 			meanwhile()
 			shown.WriteString(x.out.take())
 			return strings.Contains(shown.String(), what)
-		}, 15*time.Second, time.Millisecond, what)
+		}, time.Minute, time.Millisecond, what)
 	}
 	change := func() { other.must("set " + root + " x") }
 	shows("NodeDataChanged "+root, change)

@@ -65,7 +65,7 @@ func TestTLS(t *testing.T) {
 		require.Eventually(t, func() bool { // the first attempt may take longer
 			_, errs, code := x.do("ls /")
 			return code == codeFailed && strings.Contains(errs, want)
-		}, 15*time.Second, time.Millisecond, want)
+		}, time.Minute, time.Millisecond, want)
 	}
 	_, err = TLSFiles{Cert: caFile}.Config()
 	require.ErrorContains(t, err, "certificate "+caFile)
