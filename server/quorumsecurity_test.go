@@ -46,6 +46,13 @@ func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) 
 		g.WriteTrust(id, g.CA)
 		g.WriteLogin(id, "secret")
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			for _, e := range logs.All() {
+				fmt.Println(e.Time.Format("05.000"), e.LoggerName, e.Level, e.Message, e.ContextMap())
+			}
+		}
+	})
 	g.Ensemble = embed.Start(t, embed.Options{Servers: members, TickTime: patient, Dir: filepath.Join(g.Dir, "data"), Log: zap.New(core),
 		Configure: func(id int, cfg *config.Config) {
 			cfg.PreAllocSizeKB, cfg.DiskWatermark.Bytes = 64, 0
@@ -54,13 +61,6 @@ func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) 
 			configure(g, cfg)
 			g.cfgs[id] = cfg
 		}})
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, e := range logs.All() {
-				fmt.Println(e.Time.Format("05.000"), e.LoggerName, e.Level, e.Message, e.ContextMap())
-			}
-		}
-	})
 	return g
 }
 

@@ -19,7 +19,7 @@ func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // await waits for a condition that the background goroutine brings about.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); !ok(); runtime.Gosched() {
 		if time.Now().After(deadline) {
 			t.Fatalf("timeout waiting for %s", what)
 		}

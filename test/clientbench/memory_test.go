@@ -101,6 +101,9 @@ func inUse() uint64 {
 func TestWatchesAreSmall(t *testing.T) {
 	addr := startServers(t, 1)
 	const n = 20_000
-	require.Less(t, watchBytes(t, addr, dialOurs, n, ""), 290.0)
-	require.Less(t, watchBytes(t, addr, dialAsync, n, ""), 130.0)
+	least := func(dial func(testing.TB, string) contender) float64 { // what else the process has taken meanwhile can only add
+		return min(watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""))
+	}
+	require.Less(t, least(dialOurs), 290.0)
+	require.Less(t, least(dialAsync), 130.0)
 }

@@ -12,12 +12,12 @@ import (
 )
 
 func TestSmokeTest(t *testing.T) {
-	e := embed.Start(t, embed.Options{Servers: 3})
+	e := embed.Start(t, embed.Options{Servers: 3, TickTime: time.Second})
 	ctx, cancel := context.WithTimeout(t.Context(), hangGuard)
 	defer cancel()
 	require.NoError(t, e.WaitServing(ctx))
 	servers := e.ConnectString()
-	code, out, errs := run("smoketest", "--servers", servers, "-v", "--timeout", "20000")
+	code, out, errs := run("smoketest", "--servers", servers, "-v", "--timeout", "60000")
 	require.Zero(t, code, errs)
 	require.Equal(t, "Smoke test successful\n", out)
 	require.Contains(t, errs, e.Addr(2)+": see all deletions in order\n")
@@ -33,7 +33,7 @@ func TestSmokeTest(t *testing.T) {
 		_, err := c.Create(ctx, path, nil, client.Persistent)
 		require.NoError(t, err)
 	}
-	code, out, errs = run("smoketest", "-s", servers, "-q", "--timeout", "20s")
+	code, out, errs = run("smoketest", "-s", servers, "-q", "--timeout", "1m")
 	require.Zero(t, code, errs)
 	require.Empty(t, out)
 	require.Empty(t, errs)
@@ -46,12 +46,12 @@ func TestSmokeTestFails(t *testing.T) {
 	defer cancel()
 	require.NoError(t, one.WaitServing(ctx))
 	require.NoError(t, other.WaitServing(ctx))
-	code, out, errs := run("smoketest", "--servers", one.ConnectString()+","+other.ConnectString(), "--timeout", "20s")
+	code, out, errs := run("smoketest", "--servers", one.ConnectString()+","+other.ConnectString(), "--timeout", "1m")
 	require.Equal(t, exitUnexpected, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, "create an ephemeral znode at "+other.ConnectString(), "two trees are no ensemble")
 
-	code, _, errs = run("smoketest", "--servers", one.ConnectString()+",127.0.0.1:1", "--timeout", "300")
+	code, _, errs = run("smoketest", "--servers", one.ConnectString()+",127.0.0.1:1", "--timeout", "2000")
 	require.Equal(t, exitUnexpected, code)
 	require.Contains(t, errs, "open a session at 127.0.0.1:1")
 
