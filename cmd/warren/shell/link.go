@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -80,9 +81,10 @@ func (l *link) stateChanged(c client.StateChange) {
 	}
 }
 
-// eventCame is called by the client's reader, once for every event of the server.
+// eventCame is called by the client's reader, once for every event of the server. That a watch ends with its session is not printed when
+// it was asked for: the event of the closed session says it, as in zkCli.sh.
 func (l *link) eventCame(e client.Event) {
-	if !l.printed.Load() || l.isMuted.Load() {
+	if !l.printed.Load() || l.isMuted.Load() || e.Type == client.WatchLost && errors.Is(e.Err, client.ErrClosed) {
 		return
 	}
 	if root := l.followed.Load(); root != nil && isWithin(*root, e.Path) {

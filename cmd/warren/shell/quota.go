@@ -120,7 +120,8 @@ func runListQuota(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	q, err := s.readQuota(ctx, limits)
 	if isGone(err) {
-		return wrong("quota for "+path+" does not exist.", "`setquota` sets one")
+		// An answer, not a failure: scripts list quotas without knowing whether there are any.
+		return &failure{text: "quota for " + path + " does not exist.", hint: "`setquota` sets one", code: codeOK, err: err}
 	}
 	if err != nil {
 		return err

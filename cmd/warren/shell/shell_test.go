@@ -30,6 +30,8 @@ func TestExitCodes(t *testing.T) {
 		"ls -y /":               codeFailed,
 		"ls none":               codeFailed,
 		"set -v x /zookeeper y": codeFailed,
+		"listquota /none":       codeOK,
+		"setquota -n 0 /none":   codeFailed,
 		"printwatches maybe":    codeFailed,
 		"redo 99":               codeFailed,
 		"nonsense":              codeUnknown,
@@ -40,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 		x.code = 0
 		out, errs, code := x.do(line)
 		require.Equal(t, want, code, "%s\n%s%s", line, out, errs)
-		if want != codeOK {
+		if want != codeOK || line == "listquota /none" {
 			require.NotEmpty(t, errs, line)
 		}
 	}
@@ -161,6 +163,9 @@ func TestWatches(t *testing.T) {
 	x.must("printwatches on")
 	require.Contains(t, x.must("removewatches "+root), event("PersistentWatchRemoved", root))
 	require.Empty(t, x.must("set "+root+"/b 4"))
+
+	x.must("get -w "+root, "addWatch "+root)
+	require.Equal(t, "\nWATCHER::\n\nWatchedEvent state:Closed type:None path:null zxid: -1\n", x.must("close"))
 }
 
 // Whatever does not compare in a transcript, in JSON.
