@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"strings"
 
 	"go.uber.org/zap"
 
@@ -83,18 +84,25 @@ func (s *Server) stopAdmin() {
 	s.admin.Close(ctx)
 }
 
-// warnOpenSnapshots says that the whole tree can be fetched by everybody who reaches the admin port. Source: operations
-// section 3.3.
-func (s *Server) warnOpenSnapshots() {
-	if s.admin == nil || !s.cfg.Admin.SnapshotEnabled {
+// warnOpenRoot says what everybody may do who reaches the admin port, since the root's ACL is all that the commands snapshot and restore
+// ask for. A member of an ensemble has no restore. Source: operations section 3.3.
+func (s *Server) warnOpenRoot() {
+	if s.admin == nil {
 		return
 	}
 	if tcp, ok := s.adminAddr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
 		return
 	}
-	if s.ownsRoot([]datatree.Identity{}) {
-		s.log.Warn("the root's ACL is open, so everybody who reaches the admin port can fetch a snapshot: set an ACL on /, "+
-			"bind admin.serverAddress to a loopback address, or set admin.snapshot.enabled=false", zap.Stringer("addr", s.adminAddr))
+	var open, keys []string
+	if s.cfg.Admin.SnapshotEnabled {
+		open, keys = append(open, "fetch the tree"), append(keys, "admin.snapshot.enabled=false")
+	}
+	if s.cfg.Admin.RestoreEnabled && s.member == nil {
+		open, keys = append(open, "replace the tree"), append(keys, "admin.restore.enabled=false")
+	}
+	if len(open) > 0 && s.ownsRoot([]datatree.Identity{}) {
+		s.log.Warn("the root's ACL is open, so everybody who reaches the admin port can "+strings.Join(open, " and ")+": set an ACL on /, "+
+			"bind admin.serverAddress to a loopback address, or set "+strings.Join(keys, " and "), zap.Stringer("addr", s.adminAddr))
 	}
 }
 

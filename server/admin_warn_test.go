@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// A tree that anybody on the network may fetch is warned of; one behind a loopback address or an ACL is not.
-func TestOpenSnapshotsAreWarnedOf(t *testing.T) {
+// A tree that anybody on the network may fetch or replace is warned of; one behind a loopback address or an ACL is not.
+func TestOpenRootIsWarnedOf(t *testing.T) {
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
 	cfg.DataLogDir = cfg.DataDir
@@ -22,15 +23,37 @@ func TestOpenSnapshotsAreWarnedOf(t *testing.T) {
 	s := New(cfg, Options{Log: zap.New(core)})
 	require.NoError(t, s.Start())
 	defer s.Stop()
-	warned := func() int { return logs.FilterMessageSnippet("root's ACL is open").Len() }
-	require.Zero(t, warned(), "the address is a loopback address")
+	require.Zero(t, logs.FilterMessageSnippet("root's ACL is open").Len(), "the address is a loopback address")
+	logs.TakeAll()
 
 	s.adminAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8080}
-	s.warnOpenSnapshots()
-	require.Equal(t, 1, warned())
-	cfg.Admin.SnapshotEnabled = false
-	s.warnOpenSnapshots()
-	require.Equal(t, 1, warned())
+	for _, v := range []struct {
+		snapshot, restore, member bool
+		can                       string
+	}{
+		{true, true, false, "can fetch the tree and replace the tree: "},
+		{true, true, true, "can fetch the tree: "},
+		{true, false, false, "can fetch the tree: "},
+		{false, true, false, "can replace the tree: "},
+		{false, true, true, ""},
+		{false, false, false, ""},
+	} {
+		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, s.member = v.snapshot, v.restore, nil
+		if v.member {
+			s.member = &member{}
+		}
+		s.warnOpenRoot()
+		s.member = nil
+		got := logs.TakeAll()
+		if v.can == "" {
+			require.Empty(t, got, "%+v", v)
+			continue
+		}
+		require.Len(t, got, 1, "%+v", v)
+		require.Contains(t, got[0].Message, v.can)
+		require.Equal(t, v.snapshot, strings.Contains(got[0].Message, "admin.snapshot.enabled=false"))
+		require.Equal(t, v.restore && !v.member, strings.Contains(got[0].Message, "admin.restore.enabled=false"))
+	}
 	require.Len(t, everyPerm, 5)
 	all := int32(0)
 	for _, p := range everyPerm {

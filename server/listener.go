@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/netip"
@@ -50,7 +51,7 @@ func (s *Server) listenOn(host string, port int, key string, speaks language) er
 // openClientPort opens one client port.
 func (s *Server) openClientPort(host string, port int, speaks language) (*clientListener, error) {
 	addr := hostPort(host, port)
-	listen := net.Listen
+	listen := listenTCP
 	if s.options.ListenClient != nil {
 		listen = s.options.ListenClient
 	}
@@ -58,8 +59,19 @@ func (s *Server) openClientPort(host string, port int, speaks language) (*client
 	if err != nil {
 		return nil, &BindError{Addr: addr, Err: err}
 	}
+	if n := s.cfg.ListenBacklog; n > 0 {
+		if err := setBacklog(ln, n); err != nil {
+			s.log.Warn("the backlog of a client port stays the system's", zap.Stringer("addr", ln.Addr()), zap.Int("wanted", n), zap.Error(err))
+		}
+	}
 	s.log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
 	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
+}
+
+// listenTCP opens a port whose connections have no keep-alive probes until admit asks for them: Go's own are on.
+func listenTCP(network, addr string) (net.Listener, error) {
+	c := net.ListenConfig{KeepAlive: -1}
+	return c.Listen(context.Background(), network, addr)
 }
 
 // clientListener is a client port.

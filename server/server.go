@@ -205,7 +205,7 @@ func (s *Server) Start() (err error) {
 	}
 	s.serveMetrics()
 	s.startSecurity()
-	s.warnOpenSnapshots()
+	s.warnOpenRoot()
 	return nil
 }
 

@@ -88,3 +88,24 @@ func TestSyncLimits(t *testing.T) {
 	core, _ = settingsOf(t, cfg)
 	require.Equal(t, [2]int{1, 2}, [2]int{core.Limits.SnapSyncsMax, core.Limits.DiffSyncsMax})
 }
+
+// Every other key that goes to the core or to the links as it is. Each value differs from the default.
+func TestEnsembleSettings(t *testing.T) {
+	cfg := ofThree()
+	core, between := settingsOf(t, cfg)
+	require.Equal(t, zab.DefaultLimits().WindowTxns, core.Limits.WindowTxns)
+	require.Equal(t, [2]int{20, 6000}, [2]int{core.Timing.ResendMin, core.Timing.ResendMax})
+	require.Equal(t, 5*time.Second, between.Timeouts.Connect)
+	require.Equal(t, 3, between.BindAttempts)
+	require.False(t, between.ListenAllIPs)
+
+	cfg.CommitLogCount = 1_000_000
+	cfg.MinNotificationInterval, cfg.MaxNotificationInterval = 70*time.Millisecond, 900*time.Millisecond
+	cfg.CnxTimeout, cfg.ElectionPortBindRetry, cfg.QuorumListenOnAllIPs = 7*time.Second, 9, true
+	core, between = settingsOf(t, cfg)
+	require.Equal(t, 1_000_000, core.Limits.WindowTxns)
+	require.Equal(t, [2]int{7, 90}, [2]int{core.Timing.ResendMin, core.Timing.ResendMax})
+	require.Equal(t, 7*time.Second, between.Timeouts.Connect)
+	require.Equal(t, 9, between.BindAttempts)
+	require.True(t, between.ListenAllIPs)
+}

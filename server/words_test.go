@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -262,4 +263,17 @@ func TestDecimal(t *testing.T) {
 	for v, want := range map[float64]string{0: "0.0", 1: "1.0", 1.41666: "1.4167", 0.00004: "0.0", 123456789: "123456789.0", -1: "-1.0"} {
 		require.Equal(t, want, decimal(v))
 	}
+}
+
+// Every word may be in the whitelist.
+func TestWhitelistKnowsEveryWord(t *testing.T) {
+	var all []string
+	for w := range words {
+		all = append(all, w)
+	}
+	text := "dataDir=/data\nclientPort=0\n4lw.commands.whitelist=" + strings.Join(all, ",") + "\n"
+	cfg, warnings, err := config.Parse(strings.NewReader(text), "./zoo.cfg")
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.ElementsMatch(t, all, cfg.FourLetterWhitelist)
 }

@@ -80,7 +80,7 @@ func (c *Clients) settings() []setting {
 		propertyKey(offBelow(&c.MaxCnxns, math.MaxInt32), "maxCnxns"),
 		propertyKey(lax(&c.TCPKeepAlive), "clientTcpKeepAlive"),
 		propertyKey(millis(&c.SessionlessTimeout, 1), "nio.sessionlessCnxnTimeout"),
-		propertyKey(list(&c.FourLetterWhitelist), "4lw.commands.whitelist"),
+		propertyKey(whitelist(&c.FourLetterWhitelist), "4lw.commands.whitelist"),
 		propertyKey(offBelow(&t.Tokens, math.MaxInt32), "connection_throttle_tokens", "connectionMaxTokens"),
 		propertyKey(millis(&t.FillTime, 1), "connection_throttle_fill_time", "connectionTokenFillTime"),
 		propertyKey(count(&t.FillCount, 1), "connection_throttle_fill_count", "connectionTokenFillCount"),

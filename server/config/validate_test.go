@@ -279,6 +279,8 @@ func TestCorrectedValues(t *testing.T) {
 		{"admin.enableServer=FALSE", func(c *Config) any { return c.Admin.Enabled }, true, "is read as true"},
 		{"localSessionsEnabled=TRUE", func(c *Config) any { return c.LocalSessionsEnabled }, true, ""},
 		{"4lw.commands.whitelist=cons, envi,,* ", func(c *Config) any { return c.FourLetterWhitelist }, []string{"cons", "envi", "*"}, ""},
+		{"4lw.commands.whitelist=ruok, reqs, telnet close", func(c *Config) any { return c.FourLetterWhitelist }, []string{"ruok", "reqs", "telnet close"},
+			"reqs: no four-letter words, and without effect; there are conf cons "},
 		{"DigestAuthenticationProvider.superDigest=bob:x", func(c *Config) any { return c.SuperDigest }, "bob:x", "nobody can be the super user"},
 		{"authProvider.x509=com.example.Mine", func(c *Config) any { return len(c.AuthProviders) }, 0, "is not known and is ignored"},
 		{"superUser.b=y\nsuperUser=x", func(c *Config) any { return c.SASL.SuperUsers }, []string{"x", "y"}, ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -357,4 +358,37 @@ func TestObserversWaitForEachOther(t *testing.T) {
 	}
 	require.NoError(t, e.WaitServing(within(t), observers...))
 	require.NoError(t, e.WaitEqual(within(t)))
+}
+
+// A leader with leaderServes=no leads, and leaves the clients to the others.
+func TestLeaderServesNobody(t *testing.T) {
+	e, err := New(Options{Servers: 3, Configure: func(_ int, c *config.Config) { c.LeaderServes = false }})
+	require.NoError(t, err)
+	t.Cleanup(e.Close)
+	var leads, follows []int
+	require.NoError(t, poll(within(t), "two followers", func() (bool, error) {
+		leads, follows = nil, nil
+		for _, id := range e.IDs() {
+			text, err := wire.FourLetter(e.Addr(id), "srvr", 10*time.Second)
+			switch {
+			case err != nil:
+				return false, nil
+			case strings.Contains(text, "Mode: follower\n"):
+				follows = append(follows, id)
+			case strings.Contains(text, "not currently serving"):
+				leads = append(leads, id)
+			default:
+				return false, fmt.Errorf("server %d: %s", id, text)
+			}
+		}
+		return len(follows) == 2, nil
+	}))
+	c := dial(t, e, follows[0], wire.Options{})
+	create(t, c, "/n")
+	_, err = wire.Dial(e.Addr(leads[0]), wire.Options{})
+	require.Error(t, err)
+	create(t, c, "/m")
+	text, err := wire.FourLetter(e.Addr(leads[0]), "ruok", 10*time.Second)
+	require.NoError(t, err)
+	require.Equal(t, "imok", text)
 }

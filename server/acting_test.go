@@ -1,0 +1,395 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// configured reads a zoo.cfg for a standalone server whose data lives in memory.
+func configured(t testing.TB, lines ...string) *config.Config {
+	t.Helper()
+	text := "dataDir=/data\nclientPort=0\nclientPortAddress=127.0.0.1\npreAllocSize=0\ntickTime=200\n4lw.commands.whitelist=*\n" +
+		"admin.serverAddress=127.0.0.1\nadmin.serverPort=0\nwarren.diskWatermarkBytes=0\n" + strings.Join(lines, "\n") + "\n"
+	cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
+	require.NoError(t, err)
+	return cfg
+}
+
+// ask sends a request to the admin server and returns the status and the body.
+func ask(t *testing.T, s *Server, method, path string, header http.Header) (int, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, "http://"+s.AdminAddr().String()+path, strings.NewReader("x"))
+	require.NoError(t, err)
+	r.Header = header
+	client := http.Client{Timeout: hangGuard, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(body)
+}
+
+// Without the scheme digest nobody authenticates with it, and no ACL may name it.
+func TestDigestSchemeIsSwitchedOff(t *testing.T) {
+	for text, there := range map[string]bool{"true": true, "false": false} {
+		s := serveMem(t, configured(t, "DigestAuthenticationProvider.enabled="+text), nil)
+		c := dialWire(t, s, wire.Options{})
+		rep, err := c.Do(wire.Create("/a", nil, wire.ACL(31, "digest", "a:b"), proto.ModePersistent))
+		require.NoError(t, err)
+		if there {
+			require.NoError(t, rep.Err())
+		} else {
+			require.ErrorIs(t, rep.Err(), proto.ErrInvalidACL)
+		}
+		rep, err = c.Do(wire.Auth("digest", []byte("a:b")))
+		if there {
+			require.NoError(t, err)
+			require.NoError(t, rep.Err())
+			continue
+		}
+		if err == nil {
+			require.ErrorIs(t, rep.Err(), proto.ErrAuthFailed)
+		}
+		require.NoError(t, c.WaitClosed())
+	}
+}
+
+// An ACL of letAnySaslUserDoX is for everybody who has logged in, and for nobody else.
+func TestAnyUserOfSASL(t *testing.T) {
+	for _, any := range []string{"", "all"} {
+		cfg := saslConfig()
+		cfg.SASL.AnyUser = any
+		s := serveSASL(t, cfg, nil)
+		c := dialWire(t, s, wire.Options{})
+		rep, err := c.Do(wire.Create("/a", []byte("x"), wire.ACL(31, "sasl", "all"), proto.ModePersistent))
+		require.NoError(t, err)
+		require.NoError(t, rep.Err())
+		_, _, err = c.GetData("/a", false)
+		require.ErrorIs(t, err, proto.ErrNoAuth)
+		login(t, c, "bob", "bobsecret")
+		_, _, err = c.GetData("/a", false)
+		if any == "" {
+			require.ErrorIs(t, err, proto.ErrNoAuth)
+		} else {
+			require.NoError(t, err)
+		}
+	}
+}
+
+// The scheme ip of the admin server believes a proxy only if it is told to.
+func TestForwardedAddress(t *testing.T) {
+	for text, status := range map[string]int{"false": http.StatusForbidden, "true": http.StatusOK} {
+		s := serveMem(t, configured(t, "IPAuthenticationProvider.usexforwardedfor="+text, "admin.rateLimiterIntervalInMS=0"), nil)
+		c := dialWire(t, s, wire.Options{})
+		rep, err := c.Do(wire.SetACL("/", wire.ACL(31, "ip", "192.0.2.7"), -1))
+		require.NoError(t, err)
+		require.NoError(t, rep.Err())
+		got, body := ask(t, s, http.MethodGet, "/commands/snapshot?streaming=false",
+			http.Header{"Authorization": {"ip"}, "X-Forwarded-For": {"192.0.2.7, 10.0.0.1"}})
+		require.Equal(t, status, got, body)
+	}
+}
+
+func TestAdminSettings(t *testing.T) {
+	s := serveMem(t, configured(t, "admin.commandURL=/zk", "admin.idleTimeout=50", "admin.restore.enabled=false", "admin.snapshot.enabled=false"), nil)
+	status, body := ask(t, s, http.MethodGet, "/zk/ruok", nil)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, body, `"error" : null`)
+	status, _ = ask(t, s, http.MethodGet, "/commands/ruok", nil)
+	require.Equal(t, http.StatusNotFound, status)
+	status, _ = ask(t, s, http.MethodGet, "/zk/snapshot", http.Header{"Authorization": {"digest a:b"}})
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	status, _ = ask(t, s, http.MethodPost, "/zk/restore", http.Header{"Authorization": {"digest a:b"}})
+	require.Equal(t, http.StatusServiceUnavailable, status)
+
+	nc, err := net.Dial("tcp", s.AdminAddr().String())
+	require.NoError(t, err)
+	defer nc.Close()
+	require.NoError(t, nc.SetDeadline(time.Now().Add(hangGuard/2))) // by default it would stay for all of it
+	_, err = io.WriteString(nc, "GET /zk/ruok HTTP/1.1\r\nHost: a\r\n\r\n")
+	require.NoError(t, err)
+	_, err = io.ReadAll(nc)
+	require.NoError(t, err, "the idle connection is not closed")
+}
+
+// The metrics of the process and of the runtime are there unless exportJvmInfo is false.
+func TestRuntimeMetricsAreSwitchedOff(t *testing.T) {
+	for text, there := range map[string]bool{"true": true, "false": false} {
+		s := serveMem(t, configured(t, "metricsProvider.exportJvmInfo="+text), nil)
+		_, body := ask(t, s, http.MethodGet, "/metrics", nil)
+		require.Contains(t, body, "\nznode_count ")
+		for _, name := range []string{"go_goroutines", "process_open_fds", "jvm_threads_current"} {
+			require.Equal(t, there, strings.Contains(body, "\n"+name+" "), "%s: %s", text, name)
+		}
+	}
+}
+
+// So many snapshots stay as snapRetainCount says.
+func TestKeptSnapshots(t *testing.T) {
+	for text, want := range map[string]int{"3": 3, "5": 5} {
+		s := serveMem(t, configured(t, "autopurge.snapRetainCount="+text, "autopurge.purgeInterval=0"), nil)
+		c := dialWire(t, s, wire.Options{})
+		for range 7 {
+			_, err := c.SetData("/", nil, -1)
+			require.NoError(t, err)
+			d := s.snapshotter.order(t.Context())
+			require.NoError(t, d.err)
+			require.NoError(t, d.file.Close())
+		}
+		require.GreaterOrEqual(t, files(t, s, "snapshot."), 7)
+		s.snapshotter.purge()
+		require.Equal(t, want, files(t, s, "snapshot."))
+	}
+}
+
+// Without digests neither a txn nor a snapshot has one, and there is nothing to list.
+func TestDigestsAreSwitchedOff(t *testing.T) {
+	for text, there := range map[string]bool{"true": true, "false": false} {
+		s := serveMem(t, configured(t, "digest.enabled="+text), nil)
+		c := dialWire(t, s, wire.Options{})
+		before := s.wal.Size()
+		_, err := c.SetData("/", []byte("x"), -1)
+		require.NoError(t, err)
+		size := s.wal.Size() - before
+		for range 130 {
+			_, err := c.SetData("/", []byte("x"), -1)
+			require.NoError(t, err)
+		}
+		const plain = 13 + proto.TxnHeaderSize + 4 + len("/") + 4 + len("x") + 4 // framing, header, path, data, version
+		if there {
+			require.EqualValues(t, plain+proto.TxnDigestSize, size)
+			require.Regexp(t, `^80: -?\d+\n$`, word(t, s, "hash"))
+		} else {
+			require.EqualValues(t, plain, size)
+			require.Empty(t, word(t, s, "hash"))
+		}
+	}
+}
+
+// Containers go when they have lost their last child, or never had one for too long; not faster than maxPerMinute.
+func TestContainerSettings(t *testing.T) {
+	count := func(c *wire.Conn) int {
+		children, err := c.Children("/", false)
+		require.NoError(t, err)
+		return len(children) - 1
+	}
+	serve := func(lines ...string) *wire.Conn {
+		c := dialWire(t, serveMem(t, configured(t, append(lines, "znode.container.checkIntervalMs=10")...), nil), wire.Options{})
+		for _, path := range []string{"/a", "/b", "/c"} {
+			_, _, err := c.CreateContainer(path, nil)
+			require.NoError(t, err)
+		}
+		return c
+	}
+	use := func(c *wire.Conn) {
+		for _, path := range []string{"/a/1", "/b/1"} {
+			_, err := c.Create(path, nil, proto.ModePersistent)
+			require.NoError(t, err)
+			require.NoError(t, c.Delete(path, -1))
+		}
+	}
+	c := serve("znode.container.maxNeverUsedIntervalMs=20")
+	eventually(t, func() bool { return count(c) == 0 }, "containers without children stay")
+
+	c = serve("znode.container.maxNeverUsedIntervalMs=0", "znode.container.maxPerMinute=60000")
+	use(c)
+	eventually(t, func() bool { return count(c) == 1 }, "only the one that was never used stays")
+
+	c = serve("znode.container.maxPerMinute=1")
+	use(c)
+	eventually(t, func() bool { return count(c) == 2 }, "none goes")
+	require.Never(t, func() bool { return count(c) != 2 }, 200*time.Millisecond, 10*time.Millisecond, "the next one goes in a minute")
+}
+
+// Requests that waited too long in front of the log are answered ThrottledOp and leave no trace; without a limit they wait.
+func TestRequestsThatWaitedTooLong(t *testing.T) {
+	for text, limited := range map[string]bool{"0": false, "5": true} {
+		s := serveMem(t, configured(t, "throttled_op_wait_time="+text), nil)
+		c := dialWire(t, s, wire.Options{})
+		s.store.mu.Lock() // nothing is prepared
+		call := c.Send(wire.SetData("/", nil, -1))
+		eventually(t, func() bool { return s.inProcess.Load() > 0 }, "the request does not arrive")
+		began := s.clock.now()
+		eventually(t, func() bool { return s.clock.now()-began > int64(20*time.Millisecond) }, "time does not pass")
+		s.store.mu.Unlock()
+		require.NoError(t, call.Wait())
+		stat, err := c.Exists("/", false)
+		require.NoError(t, err)
+		if limited {
+			require.ErrorIs(t, call.Reply.Err(), proto.ErrThrottledOp)
+			require.Zero(t, stat.Version)
+		} else {
+			require.NoError(t, call.Reply.Err())
+			require.EqualValues(t, 1, stat.Version)
+		}
+	}
+}
+
+// forceSync=no is the only word that leaves the sync out.
+func TestSyncIsSwitchedOff(t *testing.T) {
+	for text, synced := range map[string]bool{"yes": true, "no": false, "false": true} {
+		fs := vfs.NewMem()
+		s := New(configured(t, "forceSync="+text), Options{FS: fs, Meta: meta.NewMem(1)})
+		require.NoError(t, s.Start())
+		t.Cleanup(s.Stop)
+		c := dialWire(t, s, wire.Options{})
+		var mu sync.Mutex
+		syncs := 0
+		fs.Hook(func(op vfs.Op) error {
+			if op.Kind == vfs.OpSync {
+				mu.Lock()
+				defer mu.Unlock()
+				syncs++
+			}
+			return nil
+		})
+		for range 5 {
+			_, err := c.SetData("/", nil, -1)
+			require.NoError(t, err)
+		}
+		mu.Lock()
+		require.Equal(t, synced, syncs >= 5, "%s: %d", text, syncs)
+		require.Equal(t, synced, syncs > 0, "%s: %d", text, syncs)
+		mu.Unlock()
+		fs.Hook(nil)
+	}
+}
+
+// A leader reads so much of its log for a DIFF as snapshotSizeFactor allows, and nothing with forceSnapshotSync; a follower tells what it
+// has whatever they say.
+func TestShareOfTheLogForADiff(t *testing.T) {
+	fs, store := vfs.NewMem(), meta.NewMem(1)
+	s := New(configured(t), Options{FS: fs, Meta: store})
+	require.NoError(t, s.Start())
+	c := dialWire(t, s, wire.Options{})
+	for range 9 {
+		_, err := c.SetData("/", make([]byte, 100_000), -1)
+		require.NoError(t, err)
+	}
+	s.Stop()
+	locates := func(state zab.State, lines ...string) bool {
+		again := New(configured(t, lines...), Options{FS: fs, Meta: store})
+		again.metrics = newMetrics(again)
+		require.NoError(t, again.recover())
+		defer again.release()
+		again.guard, again.snapshotter = newGuard(again), newSnapshotter(again)
+		again.member = &member{srv: again}
+		again.member.view.Store(&roleView{State: state})
+		at, _, ok := history{again}.Locate(3)
+		require.True(t, !ok || at == 3)
+		return ok
+	}
+	const share = 900_000.0 / replayLeast
+	for _, v := range []struct {
+		lines string
+		want  bool
+	}{
+		{"", true},
+		{fmt.Sprint("snapshotSizeFactor=", 2*share), true},
+		{fmt.Sprint("snapshotSizeFactor=", share/2), false},
+		{"snapshotSizeFactor=-1", false},
+		{"forceSnapshotSync=true", false},
+	} {
+		require.Equal(t, v.want, locates(zab.Leading, v.lines), v.lines)
+		require.True(t, locates(zab.Following, v.lines), v.lines)
+	}
+}
+
+// What a server makes of directories that lack something is what the keys say.
+func TestDirectoriesThatLackSomething(t *testing.T) {
+	start := func(fs *vfs.Mem, lines ...string) error {
+		s := New(configured(t, lines...), Options{FS: fs, Meta: meta.NewMem(1)})
+		err := s.Start()
+		if err == nil {
+			s.Stop()
+		}
+		return err
+	}
+	withLog := func() *vfs.Mem {
+		fs := vfs.NewMem()
+		s := New(configured(t), Options{FS: fs, Meta: meta.NewMem(1)})
+		require.NoError(t, s.Start())
+		_, err := dialWire(t, s, wire.Options{}).SetData("/", nil, -1)
+		require.NoError(t, err)
+		s.Stop()
+		names, err := fs.List("/data/version-2")
+		require.NoError(t, err)
+		for _, name := range names {
+			if strings.HasPrefix(name, "snapshot.") {
+				require.NoError(t, fs.Remove("/data/version-2/"+name))
+			}
+		}
+		return fs
+	}
+	require.ErrorContains(t, start(vfs.NewMem(), "datadir.autocreate=false"), "/data/version-2: is missing, and datadir.autocreate is false")
+	there := vfs.NewMem()
+	require.NoError(t, there.MkdirAll("/data/version-2"))
+	require.NoError(t, start(there, "datadir.autocreate=false"))
+
+	require.ErrorContains(t, start(vfs.NewMem(), "db.autocreate=false"), "db.autocreate is false")
+	marked := vfs.NewMem()
+	require.NoError(t, marked.MkdirAll("/data/version-2"))
+	f, err := marked.Create("/data/initialize")
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	require.NoError(t, start(marked, "db.autocreate=false"))
+
+	require.ErrorContains(t, start(withLog()), "snapshot.trust.empty=true")
+	require.NoError(t, start(withLog(), "snapshot.trust.empty=true"))
+}
+
+// With skipACL nobody is refused.
+func TestACLsAreSkipped(t *testing.T) {
+	for text, want := range map[string]error{"no": proto.ErrNoAuth, "yes": nil} {
+		c := dialWire(t, serveMem(t, configured(t, "skipACL="+text), nil), wire.Options{})
+		rep, err := c.Do(wire.Create("/a", nil, wire.ACL(proto.PermRead, "digest", "a:b"), proto.ModePersistent))
+		require.NoError(t, err)
+		require.NoError(t, rep.Err())
+		_, _, err = c.GetData("/a", false)
+		require.Equal(t, want, err)
+		_, err = c.SetData("/a", nil, -1)
+		require.Equal(t, want, err)
+		_, err = c.Create("/a/b", nil, proto.ModePersistent)
+		require.Equal(t, want, err)
+	}
+}
+
+// Snapshots are compressed as the key says, and read however they are.
+func TestSnapshotsAreCompressed(t *testing.T) {
+	fs, store := vfs.NewMem(), meta.NewMem(1)
+	for i, method := range []string{"", "gz", "snappy", ""} {
+		s := New(configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store})
+		require.NoError(t, s.Start())
+		c := dialWire(t, s, wire.Options{})
+		stat, err := c.Exists("/", false)
+		require.NoError(t, err)
+		require.EqualValues(t, i, stat.Version, "the state of the snapshot before")
+		_, err = c.SetData("/", nil, -1)
+		require.NoError(t, err)
+		d := s.snapshotter.order(t.Context())
+		require.NoError(t, d.err)
+		require.NoError(t, d.file.Close())
+		name := fmt.Sprintf("snapshot.%x", uint64(d.meta.Zxid))
+		if method != "" {
+			name += "." + method
+		}
+		require.Equal(t, 1, files(t, s, name))
+		s.Stop()
+	}
+}

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fourLetterWords is every word that a whitelist can name. "telnet close" is what ZooKeeper calls telnet's interrupt. Source:
+// operations.md section 2.1.
+var fourLetterWords = strings.Fields("conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs")
+
+const telnetClose = "telnet close"
+
+// whitelist reads 4lw.commands.whitelist. A word that no server knows opens nothing, which is worth a warning: what it was meant to
+// be stays closed.
+func whitelist(field *[]string) parser {
+	p := list(field)
+	return parser{parse: func(text string) (string, error) {
+		if _, err := p.parse(text); err != nil {
+			return "", err
+		}
+		var strange []string
+		for _, word := range *field {
+			if word != "*" && word != telnetClose && !slices.Contains(fourLetterWords, word) {
+				strange = append(strange, word)
+			}
+		}
+		if len(strange) == 0 {
+			return "", nil
+		}
+		return fmt.Sprintf("%s: no four-letter words, and without effect; there are %s", strings.Join(strange, ", "), strings.Join(fourLetterWords, " ")), nil
+	}}
+}
