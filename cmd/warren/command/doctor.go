@@ -22,6 +22,8 @@ import (
 
 // doctorOptions are the flags of warren doctor.
 type doctorOptions struct {
+	clientTLS
+	servers    []string
 	output     string
 	config     string
 	dataLogDir string
@@ -59,6 +61,8 @@ func newDoctorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
+	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, as the arguments")
+	o.addTo(flags)
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
@@ -76,7 +80,10 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	if o.config != "" {
 		all = append(all, o.checkConfig()...)
 	}
-	var servers []string
+	servers := o.servers
+	if len(servers) > 0 && len(args) > 0 {
+		return &usageError{cmd, errors.New("name the servers by --servers or as arguments, not both")}
+	}
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			dir := filepath.Clean(arg)
@@ -87,19 +94,17 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 		} else if strings.ContainsRune(arg, '/') {
 			return fmt.Errorf("%s is no directory", arg)
 		} else {
-			servers = append(servers, arg)
+			servers = append(servers, strings.Split(arg, ",")...)
 		}
 	}
-	if len(args) == 0 && o.config == "" {
-		servers = []string{"127.0.0.1:2181"}
+	if len(args) == 0 && len(servers) == 0 && o.config == "" {
+		servers = []string{localServer}
 	}
 	for i, s := range servers {
-		if !strings.Contains(s, ":") {
-			servers[i] = s + ":2181"
-		}
+		servers[i] = withPort(s)
 	}
 	if len(servers) > 0 {
-		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag, Now: time.Now}
+		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag, Now: time.Now, TLS: o.of}
 		all = append(all, e.Check(cmd.Context())...)
 	}
 	all.Sort()

@@ -14,6 +14,7 @@ import (
 
 // healthOptions are the flags of warren health.
 type healthOptions struct {
+	clientTLS
 	timeout time.Duration
 	wait    time.Duration
 }
@@ -39,7 +40,7 @@ func newHealthCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target := "127.0.0.1:2181"
+			target := localServer
 			if len(args) == 1 {
 				target = args[0]
 			}
@@ -51,6 +52,7 @@ func newHealthCommand() *cobra.Command {
 			return err
 		},
 	}
+	o.addTo(cmd.Flags())
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for an answer")
 	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to ask again until the server serves")
 	return cmd
@@ -76,7 +78,12 @@ func (o *healthOptions) askOnce(ctx context.Context, target string) (string, err
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
 		return askURL(ctx, target, o.timeout)
 	}
-	text, err := askWord(ctx, target, "srvr", o.timeout)
+	target = withPort(target)
+	secure, err := o.of(target)
+	if err != nil {
+		return "", err
+	}
+	text, err := askWordTLS(ctx, target, "srvr", o.timeout, secure)
 	if err != nil {
 		return "", err
 	}

@@ -93,7 +93,13 @@ func newShellCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.server, "server", "s", o.server, "host:port,host:port/chroot")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "servers" { // as other commands have it
+			name = "server"
+		}
+		return pflag.NormalizedName(name)
+	})
+	flags.StringVarP(&o.server, "server", "s", o.server, "host:port,host:port/chroot; --servers is the same")
 	flags.BoolVarP(&o.readOnly, "readonly", "r", false, "accept a server without quorum, which serves reads only")
 	flags.Var(&o.timeout, "timeout", "timeout of the session, in milliseconds or as 10s")
 	flags.DurationVar(&o.connectWait, "connect-wait", o.connectWait, "how long a command waits for a connection")
@@ -116,12 +122,12 @@ func twoDashes(args []string) []string {
 	rewritten := append([]string(nil), args...)
 	for i := 0; i < len(rewritten); i++ {
 		switch rewritten[i] {
-		case "-server", "-timeout", "-client-configuration":
+		case "-server", "-servers", "-timeout", "-client-configuration":
 			rewritten[i] = "-" + rewritten[i]
 			i++ // its value
 		case "-waitforconnection", "-readonly":
 			rewritten[i] = "-" + rewritten[i]
-		case "-s", "--server", "--timeout", "--connect-wait", "--output", "--auth", "--client-configuration",
+		case "-s", "--server", "--servers", "--timeout", "--connect-wait", "--output", "--auth", "--client-configuration",
 			"--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name":
 			i++
 		default:

@@ -27,19 +27,18 @@ type smokeOptions struct {
 func newSmokeTestCommand() *cobra.Command {
 	o := smokeOptions{timeout: durationFlag(5 * time.Second)}
 	cmd := &cobra.Command{
-		Use:   "smoketest",
+		Use:   "smoketest [HOST:PORT...]",
 		Short: "Try every server of an ensemble with a session of its own",
 		Long: "Opens a session at each server, creates " + smokeRoot + ", lets each session create an ephemeral child, lets each server list\n" +
 			"them all and watch them, deletes them one after the other, and wants every session to see every deletion, in order. The\n" +
 			"znodes are removed. Servers may be ours or ZooKeeper's. `warren bench latencies` measures the same kinds of requests.\n\n" +
 			"The exit code is 0 if all of it works, 1 otherwise.",
-		Example: "  warren smoketest --servers zk1:2181,zk2:2181,zk3:2181\n  warren smoketest --config /etc/zookeeper/conf/zoo.cfg",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.addresses(cmd); err != nil {
+		Example: "  warren smoketest zk1:2181 zk2:2181 zk3:2181\n  warren smoketest --config /etc/zookeeper/conf/zoo.cfg",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.addresses(cmd, args); err != nil {
 				return err
 			}
-			s := smoke{timeout: time.Duration(o.timeout), note: func(string, ...any) {}}
+			s := smoke{tls: &o.clientTLS, timeout: time.Duration(o.timeout), note: func(string, ...any) {}}
 			if o.verbose {
 				s.note = func(format string, args ...any) { fmt.Fprintf(cmd.ErrOrStderr(), format+"\n", args...) }
 			}
@@ -55,7 +54,8 @@ func newSmokeTestCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.servers, "servers", "s", []string{"127.0.0.1:2181"}, "host:port of the client ports")
+	addServers(flags, &o.servers)
+	o.addTo(flags)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.Var(&o.timeout, "timeout", "timeout of the sessions and of each step, in milliseconds or as 5s")
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "say each step on standard error")
@@ -65,6 +65,7 @@ func newSmokeTestCommand() *cobra.Command {
 
 // smoke is one run of the test.
 type smoke struct {
+	tls      *clientTLS
 	timeout  time.Duration
 	note     func(format string, args ...any)
 	sessions []*smokeSession
@@ -92,7 +93,15 @@ func (s *smoke) run(ctx context.Context, servers []string) (err error) {
 	}()
 	for i, server := range servers {
 		if err := s.step(ctx, server, "open a session", func(ctx context.Context) error {
-			c, err := client.Dial(ctx, server, client.WithSessionTimeout(s.timeout))
+			options := []client.Option{client.WithSessionTimeout(s.timeout)}
+			secure, err := s.tls.of(server)
+			if err != nil {
+				return err
+			}
+			if secure != nil {
+				options = append(options, client.WithTLS(secure))
+			}
+			c, err := client.Dial(ctx, server, options...)
 			if err == nil {
 				s.sessions = append(s.sessions, &smokeSession{c, server, fmt.Sprintf("%s/session_%d", smokeRoot, i), make(smokeEvents, 2*len(servers))})
 			}

@@ -55,7 +55,7 @@ func TestSmokeTestFails(t *testing.T) {
 	require.Equal(t, exitUnexpected, code)
 	require.Contains(t, errs, "open a session at 127.0.0.1:1")
 
-	code, _, _ = run("smoketest", "more")
+	code, _, _ = run("smoketest", "--more")
 	require.Equal(t, exitUsage, code)
 }
 

@@ -28,6 +28,7 @@ const (
 
 // statusOptions are the flags of warren status.
 type statusOptions struct {
+	clientTLS
 	servers []string
 	config  string
 	output  string
@@ -38,26 +39,26 @@ type statusOptions struct {
 func newStatusCommand() *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{
-		Use:   "status",
+		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
 		Long: "Ask every server what it is, and show one table: role, epoch, zxid, how many txns it lags behind the leader, connections,\n" +
 			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers.\n\n" +
 			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it; 1 if something is\n" +
 			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
-		Example: "  warren status\n  warren status --servers a:2181,b:2181,c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.output != "table" && o.output != "json" {
 				return &usageError{cmd, fmt.Errorf("--output %q is not table or json", o.output)}
 			}
-			if err := o.addresses(cmd); err != nil {
+			if err := o.addresses(cmd, args); err != nil {
 				return err
 			}
 			return runStatus(cmd, &o)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringSliceVarP(&o.servers, "servers", "s", []string{"127.0.0.1:2181"}, "host:port of the client ports")
+	addServers(flags, &o.servers)
+	o.addTo(flags)
 	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
@@ -65,12 +66,12 @@ func newStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// addresses takes the servers from the configuration, if one is named.
-func (o *statusOptions) addresses(cmd *cobra.Command) error {
+// addresses takes the servers from the arguments or the configuration, if one is named.
+func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	if o.config == "" {
-		return nil
+		return namedServers(cmd, &o.servers, args)
 	}
-	if cmd.Flags().Changed("servers") {
+	if cmd.Flags().Changed("servers") || len(args) > 0 {
 		return &usageError{cmd, errors.New("--servers and --config exclude each other")}
 	}
 	cfg, _, err := config.Load(o.config, nil, nil)
@@ -144,7 +145,11 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 		all.Go(func() {
 			s := &st.Servers[i]
 			s.Address = address
-			text, err := askWord(ctx, address, "srvr", o.timeout)
+			secure, err := o.of(address)
+			var text string
+			if err == nil {
+				text, err = askWordTLS(ctx, address, "srvr", o.timeout, secure)
+			}
 			if err == nil {
 				err = s.parse(text)
 			}
@@ -161,12 +166,7 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 // wordMax bounds the answer to a four-letter word, in bytes.
 const wordMax = 1 << 20
 
-// askWord sends a four-letter word and returns the answer.
-func askWord(ctx context.Context, address, word string, timeout time.Duration) (string, error) {
-	return askWordTLS(ctx, address, word, timeout, nil)
-}
-
-// askWordTLS is askWord on a TLS port, or with nil on a plain one.
+// askWordTLS sends a four-letter word to a TLS port, or with nil to a plain one, and returns the answer.
 func askWordTLS(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config) (string, error) {
 	return askWordBounded(ctx, address, word, timeout, secure, wordMax)
 }

@@ -1,23 +1,18 @@
 package command
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"github.com/seed94657493/warren/cmd/warren/shell"
 )
 
 // wordOptions are the flags of warren 4lw.
 type wordOptions struct {
 	timeout time.Duration
-	config  string
+	clientTLS
 }
 
 // wordBytesMax bounds the answer to a word: a list of all connections or watches may be long.
@@ -36,7 +31,7 @@ func newWordCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 2:
-				return &usageError{cmd, fmt.Errorf("%d arguments, not a server and a word", len(args))}
+				return &usageError{cmd, errors.New("a server and a word are needed")}
 			case len(args[1]) != 4:
 				return &usageError{cmd, fmt.Errorf("%q does not have four letters", args[1])}
 			}
@@ -45,7 +40,7 @@ func newWordCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
 	}
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for the answer")
-	cmd.Flags().StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings; stores must be PEM")
+	o.addTo(cmd.Flags())
 	return cmd
 }
 
@@ -53,7 +48,8 @@ func newWordCommand() *cobra.Command {
 var errNoAnswer = errors.New("the connection was closed without an answer")
 
 func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
-	secure, err := o.secure(address)
+	address = withPort(address)
+	secure, err := o.of(address)
 	if err != nil {
 		return err
 	}
@@ -71,24 +67,4 @@ func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
 		return exitStatus(exitUnexpected)
 	}
 	return nil
-}
-
-// secure reads the configuration of the client; nil is plain text.
-func (o *wordOptions) secure(address string) (*tls.Config, error) {
-	if o.config == "" {
-		return nil, nil
-	}
-	text, err := os.ReadFile(o.config)
-	if err != nil {
-		return nil, err
-	}
-	files, err := shell.ReadClientConfiguration(string(text))
-	if err != nil || files == nil {
-		return nil, err
-	}
-	cfg, err := files.Config()
-	if err == nil && cfg.ServerName == "" {
-		cfg.ServerName, _, err = net.SplitHostPort(address)
-	}
-	return cfg, err
 }

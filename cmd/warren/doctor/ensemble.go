@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,6 +21,7 @@ type Ensemble struct {
 	Timeout   time.Duration
 	MaxLag    int64 // txns that a follower may be behind
 	Now       func() time.Time
+	TLS       func(address string) (*tls.Config, error) // how a client port is dialled; nil, or a nil Config, is plain text
 }
 
 // Check asks every server at the same time and judges the answers.

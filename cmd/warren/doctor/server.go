@@ -51,6 +51,15 @@ func (o *Ensemble) ask(ctx context.Context, address, word string) (string, error
 		return "", err
 	}
 	defer conn.Close()
+	if o.TLS != nil {
+		secure, err := o.TLS(address)
+		if err != nil {
+			return "", err
+		}
+		if secure != nil {
+			conn = tls.Client(conn, secure)
+		}
+	}
 	if err := conn.SetDeadline(time.Now().Add(o.Timeout)); err != nil {
 		return "", err
 	}
@@ -71,7 +80,7 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 		return a
 	}
 	if a.text == "" {
-		a.err = errors.New("it closed the connection without an answer: is this a client port, and a plain one?")
+		a.err = errors.New("it closed the connection without an answer: is this a client port, and a plain one? For TLS name a --client-configuration")
 		return a
 	}
 	a.parseSrvr()

@@ -1,0 +1,40 @@
+package command
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed94657493/warren/cmd/warren/shell"
+)
+
+// clientTLS is how commands that ask servers learn whether these speak TLS: from the file that zkCli.sh has for that.
+type clientTLS struct{ file string }
+
+// addTo adds the flag.
+func (c *clientTLS) addTo(flags *pflag.FlagSet) {
+	flags.StringVar(&c.file, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings, for ports that speak TLS; stores must be PEM")
+}
+
+// of returns what to dial a server with; nil is plain text.
+func (c *clientTLS) of(address string) (*tls.Config, error) {
+	if c.file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		return nil, fmt.Errorf("--client-configuration: %w", err)
+	}
+	files, err := shell.ReadClientConfiguration(string(text))
+	if err != nil || files == nil {
+		return nil, err
+	}
+	cfg, err := files.Config()
+	if err == nil && cfg.ServerName == "" {
+		cfg.ServerName, _, err = net.SplitHostPort(address)
+	}
+	return cfg, err
+}

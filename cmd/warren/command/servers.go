@@ -1,0 +1,47 @@
+package command
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// localServer is who is asked if nobody is named.
+const localServer = "127.0.0.1:2181"
+
+// addServers adds the flag by which every command that asks servers takes them.
+func addServers(flags *pflag.FlagSet, servers *[]string) {
+	flags.StringSliceVarP(servers, "servers", "s", []string{localServer}, "host:port of the client ports")
+}
+
+// namedServers replaces what the flag says by the arguments, if there are any, and completes addresses without a port.
+func namedServers(cmd *cobra.Command, servers *[]string, args []string) error {
+	if len(args) > 0 {
+		if cmd.Flags().Changed("servers") {
+			return &usageError{cmd, errors.New("name the servers by --servers or as arguments, not both")}
+		}
+		*servers = nil
+		for _, arg := range args {
+			*servers = append(*servers, strings.Split(arg, ",")...)
+		}
+	}
+	for i, s := range *servers {
+		(*servers)[i] = withPort(s)
+	}
+	return nil
+}
+
+// withPort completes the address of a server by ZooKeeper's client port.
+func withPort(address string) string {
+	if _, _, err := net.SplitHostPort(address); err == nil {
+		return address
+	}
+	host := strings.TrimSuffix(strings.TrimPrefix(address, "["), "]")
+	if host != address || !strings.Contains(host, ":") || net.ParseIP(host) != nil {
+		return net.JoinHostPort(host, "2181")
+	}
+	return address // whoever dials it says what is wrong with it
+}
