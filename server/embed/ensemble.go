@@ -33,7 +33,8 @@ type TB interface {
 	Context() context.Context
 }
 
-// startTimeout is how long Start waits until all servers serve.
+// startTimeout is how long Start waits until all servers serve, beside the time for two elections that led to nothing: a server that was elected
+// by servers that think otherwise by now gives up after initLimit ticks.
 const startTimeout = 30 * time.Second
 
 // Start runs an ensemble until the test ends. When it returns every server serves; what goes wrong fails the test.
@@ -45,7 +46,7 @@ func Start(t TB, o Options) *Ensemble {
 		return nil
 	}
 	t.Cleanup(e.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout+2*initLimit*e.options.TickTime)
 	defer cancel()
 	if err := e.WaitServing(ctx); err != nil {
 		t.Fatalf("%v", err)
