@@ -149,7 +149,7 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 	const watches, connections = "zk_watch_count", "zk_num_alive_connections"
 	awaits := func(t *testing.T, name string, want int) {
 		t.Helper()
-		require.Eventually(t, func() bool { return gauge(t, name) == want }, time.Minute, 2*time.Millisecond, name)
+		require.Eventually(t, func() bool { return gauge(t, name) == want }, 10*time.Second, 2*time.Millisecond, name)
 	}
 	awaits(t, connections, 2) // the observer's and the one that asks: those of other tests have gone, and their watches
 	for name, f := range features {
@@ -157,7 +157,7 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- f.do(ctx, c) }()
 			if f.watches {
-				require.Eventually(t, func() bool { return gauge(t, watches) > before }, time.Minute, time.Millisecond)
+				require.Eventually(t, func() bool { return gauge(t, watches) > before }, 10*time.Second, time.Millisecond)
 			}
 			return ended
 		}
@@ -175,7 +175,7 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 				require.NoError(t, c.Sync(within(t, time.Minute), "/"))
 				require.NoError(t, c.DeleteSurely(within(t, time.Minute), "/tidy-surely"))
 			}
-			require.Eventually(t, func() bool { return znodes() == made }, time.Minute, 2*time.Millisecond, "znodes")
+			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
 		})
 		t.Run(name+" closed", func(t *testing.T) {
 			awaits(t, connections, 2)
@@ -187,7 +187,7 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 			require.NoError(t, goleak.Find(running))
 			awaits(t, watches, watched)
 			awaits(t, connections, 2)
-			require.Eventually(t, func() bool { return znodes() == made }, time.Minute, 2*time.Millisecond, "znodes")
+			require.Eventually(t, func() bool { return znodes() == made }, 10*time.Second, 2*time.Millisecond, "znodes")
 		})
 	}
 }

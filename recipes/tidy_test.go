@@ -64,12 +64,12 @@ func dialSettled(t *testing.T) *client.Client {
 func requireTidy(t *testing.T, c *client.Client, path string, watches int, running goleak.Option, left []string) {
 	t.Helper()
 	require.NoError(t, goleak.Find(running))
-	require.Eventually(t, func() bool { return watchesOf(t) == watches }, time.Minute, 2*time.Millisecond, "watches on the server")
+	require.Eventually(t, func() bool { return watchesOf(t) == watches }, 10*time.Second, 2*time.Millisecond, "watches on the server")
 	var found []string
 	require.Eventually(t, func() bool {
 		found = tree(t, c, path)
 		return slices.Equal(found, left)
-	}, time.Minute, 2*time.Millisecond, "znodes: want %v", left)
+	}, 10*time.Second, 2*time.Millisecond, "znodes: want %v", left)
 	require.Equal(t, left, found)
 }
 
@@ -81,7 +81,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			observer, other := dialSettled(t), dialSettled(t)
 			onlyBoth := func() bool { return connectionsOf(t) == 3 } // and the one that asks
-			require.Eventually(t, onlyBoth, time.Minute, 2*time.Millisecond, "those before have gone")
+			require.Eventually(t, onlyBoth, 10*time.Second, 2*time.Millisecond, "those before have gone")
 			root := rootOf(t)
 			t.Run("used", func(t *testing.T) {
 				c, path := dialSettled(t), root+"/used"
@@ -118,7 +118,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 					before.end()
 				})
 			}
-			require.Eventually(t, onlyBoth, time.Minute, 2*time.Millisecond)
+			require.Eventually(t, onlyBoth, 10*time.Second, 2*time.Millisecond)
 		})
 	}
 }
@@ -127,7 +127,7 @@ func TestEveryRecipeLeavesNothing(t *testing.T) {
 func begin(t *testing.T, ctx context.Context, w wait, c *client.Client, path string, watches int) (ended chan error) {
 	ended = make(chan error, 1)
 	go func() { ended <- w.do(ctx, c, path) }()
-	require.Eventually(t, func() bool { return watchesOf(t) > watches+w.extra }, time.Minute, time.Millisecond, "it does not wait")
+	require.Eventually(t, func() bool { return watchesOf(t) > watches+w.extra }, 10*time.Second, time.Millisecond, "it does not wait")
 	return ended
 }
 
@@ -154,7 +154,7 @@ func (h *habit) setScene(t *testing.T, w wait, other *client.Client, path string
 	cancel()
 	<-ended
 	require.NoError(t, c.Close())
-	require.Eventually(t, func() bool { return watchesOf(t) == watches }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return watchesOf(t) == watches }, 10*time.Second, time.Millisecond)
 	s := scene{left: tree(t, other, path), end: func() {}}
 	if end != nil {
 		s.end = end

@@ -93,8 +93,9 @@ func tcpPair(t testing.TB) (client, server net.Conn) {
 	return client, server
 }
 
-// hangGuard is how long a test waits for what must come: far longer than it takes on a machine that is busy with other things.
-const hangGuard = time.Minute
+// hangGuard is how long a test waits for what must come: far longer than it takes on a machine that is busy with other things, and less than the
+// timeouts of sessions, at whose end things come that must not wait for it.
+const hangGuard = 30 * time.Second
 
 // eventually waits for a fact that another goroutine makes true.
 func eventually(t testing.TB, fact func() bool, msg string) {

@@ -78,7 +78,7 @@ func TestExpiryLeavesNoConnection(t *testing.T) {
 		until(t, events, StateHasSession)
 		require.NotEqual(t, session, c.SessionID())
 	}
-	require.Eventually(t, func() bool { return connections() <= before }, time.Minute, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return connections() <= before }, 10*time.Second, 5*time.Millisecond)
 }
 
 // Close does not wait for a Dialer, and the connection that it makes after all is closed.

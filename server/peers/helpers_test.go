@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must happen.
-const patience = time.Minute
+const patience = 10 * time.Second
 
 // world is an ensemble of servers that are all this package has to know of.
 type world struct {

@@ -101,7 +101,7 @@ func suffer(t *testing.T, ab abuse) report {
 	r.server = float64(tg.processorTime(t)-used) / float64(took)
 	r.abuser = float64(bad.used) / float64(took)
 	r.machine = witness()
-	require.NoError(t, tg.back(held, time.Minute), "after the abuse")
+	require.NoError(t, tg.back(held, 20*time.Second), "after the abuse")
 	stop()
 	l.end()
 	far.end()

@@ -33,7 +33,7 @@ type Options struct {
 	// TLS, if set, encrypts the connection.
 	TLS *tls.Config
 
-	// Reply bounds the wait for the handshake and for each Call; 0 means a minute.
+	// Reply bounds the wait for the handshake and for each Call; 0 means 30 s.
 	Reply time.Duration
 	// Observe, if set, is called for every frame after the handshake, in order, by the reading
 	// goroutine, before a Wait for that frame returns.
@@ -100,7 +100,7 @@ type Conn struct {
 // closes without a reply gives io.EOF, wrapped.
 func Dial(addr string, o Options) (*Conn, error) {
 	if o.Reply == 0 {
-		o.Reply = time.Minute
+		o.Reply = 30 * time.Second
 	}
 	dialer := &net.Dialer{Timeout: o.Reply}
 	var nc net.Conn
