@@ -75,6 +75,7 @@ func inFlight(w *gozk.World) {
 	defer c.Close()
 	_, err := c.Create(w.Root+"/n", nil, 0, zk.WorldACL(zk.PermAll))
 	w.Say("create %s", name(err))
+	before := received(w, c)
 	w.Proxy.Mute()
 	said := make(chan string, 5)
 	go func() {
@@ -108,7 +109,9 @@ func inFlight(w *gozk.World) {
 			break
 		}
 	}
-	time.Sleep(50 * time.Millisecond) // the reads leave no trace
+	for end := time.Now().Add(time.Minute); received(w, c) < before+4 && time.Now().Before(end); { // the reads leave no other trace
+		time.Sleep(time.Millisecond)
+	}
 	w.Proxy.Cut()
 	lines := map[string]bool{}
 	for range 4 {
@@ -122,6 +125,17 @@ func inFlight(w *gozk.World) {
 	until(w, events, zk.StateHasSession)
 	data, st, err := c.Get(w.Root + "/n")
 	w.Say("get %q %s %s", data, stat(st), name(err))
+}
+
+// received is how many requests of a Conn have come to the server.
+func received(w *gozk.World, c *zk.Conn) int64 {
+	servers, _ := zk.FLWCons([]string{w.Addr}, time.Minute)
+	for _, one := range servers[0].Clients {
+		if one.SessionID == c.SessionID() {
+			return one.Received
+		}
+	}
+	return 0
 }
 
 // noServer is what happens to operations while there is nobody.
