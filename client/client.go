@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -69,7 +70,8 @@ func New(connect string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Dial is New followed by WaitConnected. Without a connection there is no client.
+// Dial is New followed by WaitConnected. Without a connection there is no client. An error that is the end of ctx says as well why the
+// last server that was tried did not take the session.
 func Dial(ctx context.Context, connect string, options ...Option) (*Client, error) {
 	c, err := New(connect, options...)
 	if err != nil {
@@ -77,6 +79,9 @@ func Dial(ctx context.Context, connect string, options ...Option) (*Client, erro
 	}
 	if err := c.WaitConnected(ctx); err != nil {
 		c.stop(false)
+		if excuse := c.s.excuse.Load(); excuse != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w, since %w", err, *excuse)
+		}
 		return nil, &Error{Op: "connect", Path: connect, Err: err}
 	}
 	return c, nil

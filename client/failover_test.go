@@ -108,3 +108,19 @@ func TestClientsSpreadAfterAnOutage(t *testing.T) {
 		require.Positive(t, late)
 	})
 }
+
+// Who cannot connect in time is told why the last server did not take the session.
+func TestDialTellsWhyNot(t *testing.T) {
+	reason := errors.New("the door is closed")
+	ctx, cancel := context.WithCancel(t.Context())
+	tries := 0
+	_, err := Dial(ctx, "127.0.0.1:1", WithDialer(func(context.Context, string, string) (net.Conn, error) {
+		if tries++; tries == 2 { // what came of the first one is known
+			cancel()
+		}
+		return nil, reason
+	}))
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, reason)
+	require.ErrorContains(t, err, "client: connect 127.0.0.1:1: context canceled, since ")
+}

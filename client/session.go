@@ -36,6 +36,8 @@ type session struct {
 	now  atomic.Pointer[standing]
 	// better is a server with quorum, found while connected to one without; written by seekQuorum.
 	better atomic.Pointer[string]
+	// excuse is why the last server that was tried did not take the session; written by run.
+	excuse atomic.Pointer[error]
 
 	mu          sync.Mutex
 	credentials []credential // repeated on every connection
@@ -130,6 +132,7 @@ func (s *session) connect(ctx context.Context) (*greeted, error) {
 			return nil, err
 		}
 		s.cfg.log.Debug("server did not accept the session", "server", e.addr, "error", err)
+		s.excuse.Store(&err)
 		if !isLast {
 			continue
 		}
