@@ -392,3 +392,37 @@ func TestLeaderServesNobody(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "imok", text)
 }
+
+// Where members have weights these decide, and not how many members there are: one that outweighs the others serves without them, and
+// they do not without it.
+func TestWeightsDecide(t *testing.T) {
+	e := Start(t, Options{Servers: 3, Configure: func(_ int, c *config.Config) {
+		c.Hierarchical, c.Groups = true, []config.Group{{ID: 1, Members: []int64{1, 2, 3}}}
+		for i := range c.Members {
+			if c.Members[i].ID == 1 {
+				c.Members[i].Weight = 3
+			}
+		}
+	}})
+	create(t, dial(t, e, 2, wire.Options{}), "/all")
+	e.Kill(2)
+	e.Kill(3)
+	require.NoError(t, e.WaitServing(within(t), 1))
+	create(t, dial(t, e, 1, wire.Options{}), "/one")
+	require.NoError(t, e.Start(2))
+	require.NoError(t, e.Start(3))
+	require.NoError(t, e.WaitServing(within(t)))
+	e.Kill(1)
+	for _, id := range []int{2, 3} {
+		require.NoError(t, poll(within(t), "the end of service", func() (bool, error) {
+			text, err := wire.FourLetter(e.Addr(id), "srvr", 10*time.Second)
+			return strings.Contains(text, "not currently serving"), err
+		}))
+	}
+	_, err := wire.Dial(e.Addr(2), wire.Options{})
+	require.Error(t, err)
+	require.NoError(t, e.Start(1))
+	require.NoError(t, e.WaitServing(within(t)))
+	_, err = dial(t, e, 3, wire.Options{}).Exists("/one", false)
+	require.NoError(t, err)
+}
