@@ -34,6 +34,8 @@ type Options struct {
 	Dir string
 	// Host is the address to listen on, default 127.0.0.1.
 	Host string
+	// Second is one more address of a member for other servers, on the same ports, which they have to be allowed by multiAddress.enabled.
+	Second string
 	// Namespace is a network namespace in which the process runs, which takes root; "" is the test's own.
 	Namespace string
 	// Observer makes a member of an ensemble an observer.
@@ -87,6 +89,9 @@ func zooCfg(n *Node) string {
 // line is the value of a server line.
 func (m *member) line(reconfig bool) string {
 	line := fmt.Sprintf("%s:%d:%d", m.host, m.peerPort, m.electionPort)
+	if m.second != "" {
+		line += fmt.Sprintf("|%s:%d:%d", m.second, m.peerPort, m.electionPort)
+	}
 	switch {
 	case m.observer:
 		line += ":observer"

@@ -40,7 +40,7 @@ type Node struct {
 
 type member struct {
 	id, peerPort, electionPort, clientPort int
-	host                                   string
+	host, second                           string
 	observer, joiner                       bool
 }
 
@@ -79,7 +79,7 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 		n := New(t, o[i])
 		n.id = i + 1
 		nodes = append(nodes, n)
-		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Observer, o[i].Joiner})
+		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Second, o[i].Observer, o[i].Joiner})
 	}
 	for _, n := range nodes {
 		n.members = members
@@ -95,6 +95,16 @@ func (n *Node) ElectionAddr() string {
 	for _, m := range n.members {
 		if m.id == n.id {
 			return net.JoinHostPort(m.host, strconv.Itoa(m.electionPort))
+		}
+	}
+	return ""
+}
+
+// LearnerAddr returns the address at which learners find the server when it leads; "" alone.
+func (n *Node) LearnerAddr() string {
+	for _, m := range n.members {
+		if m.id == n.id {
+			return net.JoinHostPort(m.host, strconv.Itoa(m.peerPort))
 		}
 	}
 	return ""
@@ -219,15 +229,20 @@ func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", n.options.Namespace, name}, args...)...)
 }
 
-// WaitServing returns when srvr answers with a mode.
+// Serves reports whether srvr answers with a mode.
+func (n *Node) Serves() bool {
+	text, err := wire.FourLetter(n.Addr(), "srvr", time.Second)
+	return err == nil && strings.Contains(text, "Mode: ")
+}
+
+// WaitServing returns when Serves.
 func (n *Node) WaitServing() {
 	n.t.Helper()
 	watch := NewWatch()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for watch.Elapsed() < startTimeout {
-		text, err := wire.FourLetter(n.Addr(), "srvr", time.Second)
-		if err == nil && strings.Contains(text, "Mode: ") {
+		if n.Serves() {
 			return
 		}
 		select {

@@ -14,6 +14,7 @@ type fabric struct {
 	t      testing.TB
 	name   string // prefix of everything it makes
 	subnet string // the first three bytes of all addresses
+	other  string // those of the second addresses, for who wants them
 	n      int
 }
 
@@ -24,7 +25,7 @@ func newFabric(t testing.TB, n int) *fabric {
 		return nil
 	}
 	id := rand.IntN(1 << 16)
-	f := &fabric{t: t, name: fmt.Sprintf("wrn%04x", id), subnet: fmt.Sprintf("10.%d.%d", 100+id>>8%100, id&0xff), n: n}
+	f := &fabric{t: t, name: fmt.Sprintf("wrn%04x", id), subnet: fmt.Sprintf("10.%d.%d", 100+id>>8%100, id&0xff), other: fmt.Sprintf("10.%d.%d", id>>8%100, id&0xff), n: n}
 	if err := run("ip", "link", "add", f.name, "type", "bridge"); err != nil {
 		t.Logf("no network namespaces: %v", err)
 		return nil
@@ -81,6 +82,31 @@ func (f *fabric) isolate(i int) {
 		if j != i {
 			f.drop(i, j)
 			f.drop(j, i)
+		}
+	}
+}
+
+// second gives every namespace one more address, in a network of its own on the same bridge.
+func (f *fabric) second() {
+	for i := 1; i <= f.n; i++ {
+		f.must("ip", "-n", f.namespace(i), "addr", "add", f.secondAddr(i)+"/24", "dev", "eth0")
+	}
+}
+
+func (f *fabric) secondAddr(i int) string { return fmt.Sprintf("%s.%d", f.other, i) }
+
+// without discards what is sent to one address of each namespace by the others.
+func (f *fabric) without(addr func(int) string) { f.route("add", addr) }
+
+// with ends what without has done.
+func (f *fabric) with(addr func(int) string) { f.route("del", addr) }
+
+func (f *fabric) route(what string, addr func(int) string) {
+	for i := 1; i <= f.n; i++ {
+		for j := 1; j <= f.n; j++ {
+			if i != j {
+				f.must("ip", "-n", f.namespace(i), "route", what, "blackhole", addr(j)+"/32")
+			}
 		}
 	}
 }

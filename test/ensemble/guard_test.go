@@ -42,7 +42,11 @@ var (
 // configure gives a server its files and settings.
 func (g *guard) configure(settings map[string]string) func(id int, o *cluster.Options) {
 	return func(id int, o *cluster.Options) {
-		g.WriteKey(id, g.issue(pki.Options{}))
+		names := pki.Options{}
+		if o.Host != "" { // what it dials comes from 127.0.0.1 all the same
+			names.Hosts = []string{o.Host, "127.0.0.1"}
+		}
+		g.WriteKey(id, g.issue(names))
 		g.WriteTrust(id, g.CA)
 		g.WriteLogin(id, "zksecret")
 		maps.Copy(o.Settings, settings)
@@ -72,12 +76,17 @@ func (g *guard) restart(c *chaos, node *cluster.Node, settings map[string]string
 }
 
 // shown returns the certificate that a server shows on its election port to one that has a certificate of ca; nil if it lets none
-// such in. With TLS 1.2 the handshake does not end before it has decided.
+// such in.
 func (g *guard) shown(node *cluster.Node, ca *pki.CA) *x509.Certificate {
+	return g.shownAt(node.ElectionAddr(), ca)
+}
+
+// shownAt does the same at any port between servers. With TLS 1.2 the handshake does not end before the server has decided.
+func (g *guard) shownAt(addr string, ca *pki.CA) *x509.Certificate {
 	mine := ca.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}})
 	key, err := tls.X509KeyPair(mine.PEM(), mine.PEM())
 	require.NoError(g.t, err)
-	nc, err := tls.Dial("tcp", node.ElectionAddr(), &tls.Config{Certificates: []tls.Certificate{key}, InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
+	nc, err := tls.Dial("tcp", addr, &tls.Config{Certificates: []tls.Certificate{key}, InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 	if err != nil {
 		return nil
 	}

@@ -36,15 +36,22 @@ func servesObservers(node *cluster.Node, n int) bool {
 }
 
 // TestObserverMasters: observers of one kind learn from followers of the other, under load, and find another one when theirs, the leader
-// or they themselves are killed. Every server has an address of its own, since all use the same port.
+// or they themselves are killed. With TLS it is the language of that port, too. Every server has an address of its own, since all use
+// the same port.
 func TestObserverMasters(t *testing.T) {
-	for _, run := range []struct{ voter, observer cluster.Kind }{
-		{cluster.Warren, cluster.ZooKeeper}, {cluster.ZooKeeper, cluster.Warren}, {cluster.Warren, cluster.Warren},
+	for _, run := range []struct {
+		voter, observer cluster.Kind
+		between         map[string]string
+	}{
+		{cluster.Warren, cluster.ZooKeeper, nil}, {cluster.ZooKeeper, cluster.Warren, nil}, {cluster.Warren, cluster.Warren, nil},
+		{cluster.Warren, cluster.ZooKeeper, overTLS}, {cluster.ZooKeeper, cluster.Warren, bothWays},
 	} {
-		t.Run(fmt.Sprintf("%s behind %s", run.observer, run.voter), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s behind %s, %d settings between", run.observer, run.voter, len(run.between)), func(t *testing.T) {
+			g := newGuard(t)
 			c, seed := newConfigured(t, func(id int, o *cluster.Options) {
 				o.Host = fmt.Sprintf("127.0.0.%d", id)
 				o.Settings["observerMasterPort"], o.Settings["tickTime"] = "28912", "1000"
+				g.configure(run.between)(id, o)
 			}, run.voter, run.voter, run.voter, run.observer, run.observer)
 			settled := func() {
 				t.Helper()
@@ -74,6 +81,10 @@ func TestObserverMasters(t *testing.T) {
 				}, time.Minute, "the observers to learn from followers")
 			}
 			settled()
+			for _, observer := range c.nodes[3:] {
+				port := fmt.Sprintf("127.0.0.%d:28912", masterOf(observer))
+				require.Equal(t, run.between != nil, g.shownAt(port, g.CA) != nil, "whether %s speaks TLS", port)
+			}
 			c.underLoad(seed, func() {
 				c.sleep(500, 1000)
 				observer := c.nodes[3]

@@ -20,18 +20,26 @@ import (
 )
 
 // TestRollingReplacement replaces three ZooKeeper servers by Warren servers on their data, one at a time and the leader last, and
-// back again, while clients work: no acknowledged write is lost, no session ends, and all servers agree at every step.
+// back again, while clients work: no acknowledged write is lost, no session ends, and all servers agree at every step. It does so with
+// nothing between the servers, and with certificates and passwords, which the replaced server and its successor have in common.
 func TestRollingReplacement(t *testing.T) {
-	c, seed := newMixed(t, cluster.ZooKeeper, cluster.ZooKeeper, cluster.ZooKeeper)
-	c.underLoad(seed, func() {
-		for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
-			for range c.nodes {
-				c.replaceNext(kind)
-				c.sleep(500, 1500)
-			}
-			c.logf("all are %s", kind)
-		}
-	})
+	for _, between := range []struct {
+		name     string
+		settings map[string]string
+	}{{"plain", nil}, {"TLS", overTLS}, {"SASL over TLS", bothWays}} {
+		t.Run(between.name, func(t *testing.T) {
+			c, seed := newConfigured(t, newGuard(t).configure(between.settings), cluster.ZooKeeper, cluster.ZooKeeper, cluster.ZooKeeper)
+			c.underLoad(seed, func() {
+				for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
+					for range c.nodes {
+						c.replaceNext(kind)
+						c.sleep(500, 1500)
+					}
+					c.logf("all are %s", kind)
+				}
+			})
+		})
+	}
 }
 
 // TestMixedEnsembles lets things happen to ensembles of both kinds, of which either kind leads.

@@ -36,6 +36,9 @@ func (c *chaos) same() {
 		if node.Kind() == cluster.ZooKeeper {
 			// It retains false ones of the time in which it replays txns over a fuzzy snapshot. The newest tells of all that were before.
 			lines = lines[max(0, len(lines)-1):]
+			if len(lines) == 1 && lines[0][2] == "0" {
+				lines = nil // with digest.enabled=false it computes none
+			}
 		}
 		for _, m := range lines {
 			if seen, ok := digests[m[1]]; ok {

@@ -1,0 +1,108 @@
+//go:build interop
+
+package ensemble
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// given returns a configure that gives settings to the servers of each kind. ZooKeeper 3.8 has most of them from zoo.cfg, where an unknown
+// key becomes a property; jute.maxbuffer is a property without a prefix.
+func given(settings map[cluster.Kind]map[string]string) func(int, *cluster.Options) {
+	return func(_ int, o *cluster.Options) {
+		o.Settings["snapCount"] = "400"
+		maps.Copy(o.Settings, settings[o.Kind])
+		if limit := settings[o.Kind]["jute.maxbuffer"]; limit != "" {
+			o.Properties = map[string]string{"jute.maxbuffer": limit}
+		}
+	}
+}
+
+// alike gives the same settings to the servers of both kinds.
+func alike(settings map[string]string) map[cluster.Kind]map[string]string {
+	return map[cluster.Kind]map[string]string{cluster.Warren: settings, cluster.ZooKeeper: settings}
+}
+
+// TestSettingsOfWhatIsWritten lets leaders change in mixed ensembles whose servers do not write the same: what one writes, all read,
+// from each other and, when a server has been replaced by one of the other kind, from its disk. It looks at what has been written, so that
+// it cannot hold for want of a difference.
+func TestSettingsOfWhatIsWritten(t *testing.T) {
+	const closes, digests, zxids, compression = "closeSessionTxn.enabled", "digest.enabled", "serializeLastProcessedZxid.enabled", "snapshot.compression.method"
+	for i, run := range []struct {
+		name     string
+		settings map[cluster.Kind]map[string]string
+		written  map[cluster.Kind][]string // patterns: in the log that the servers have agreed on, when that kind led, and in the names of its snapshots
+	}{
+		{"no list in closeSession", alike(map[string]string{closes: "false"}), map[cluster.Kind][]string{
+			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=44\b.*\n`}}},
+		{"no list in closeSession of Warren", map[cluster.Kind]map[string]string{cluster.Warren: {closes: "false"}}, map[cluster.Kind][]string{
+			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
+		{"no digests of Warren, snapshots apart", map[cluster.Kind]map[string]string{cluster.Warren: {digests: "false", zxids: "false", compression: "gz"},
+			cluster.ZooKeeper: {compression: "snappy"}}, map[cluster.Kind][]string{
+			cluster.Warren: {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`}, cluster.ZooKeeper: {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},
+		{"no digests of ZooKeeper, snapshots apart", map[cluster.Kind]map[string]string{cluster.ZooKeeper: {digests: "false", compression: "gz"},
+			cluster.Warren: {compression: "snappy"}}, map[cluster.Kind][]string{
+			cluster.ZooKeeper: {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`}, cluster.Warren: {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},
+	} {
+		kinds := mixes[i%len(mixes)]
+		t.Run(fmt.Sprint(run.name, kinds), func(t *testing.T) {
+			c, seed := newConfigured(t, given(run.settings), kinds...)
+			has := func(pattern, text, format string, args ...any) { // without printing all of the text
+				t.Helper()
+				require.True(t, regexp.MustCompile(pattern).MatchString(text), "%s: %s", pattern, fmt.Sprintf(format, args...))
+			}
+			c.underLoad(seed, func() {
+				for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
+					leader := c.ledBy(kind)
+					c.sleep(1500, 2500)
+					c.crash(leader)
+				}
+			})
+			for _, node := range c.nodes {
+				written := c.written(node)
+				for kind, patterns := range run.written {
+					has(patterns[0], written, "server %d has in its log what %s writes when it leads", node.ID(), kind)
+				}
+				for _, pattern := range run.written[node.Kind()][1:] {
+					has(pattern, written, "server %d (%s) writes such snapshots", node.ID(), node.Kind())
+				}
+				c.logf("server %d (%s) has said %d times that digests differ", node.ID(), node.Kind(), strings.Count(node.Log(), "Digests are not matching"))
+			}
+			for _, node := range c.nodes { // each reads what the other kind has written
+				other := cluster.Warren
+				if node.Kind() == cluster.Warren {
+					other = cluster.ZooKeeper
+				}
+				node.Stop()
+				node.Become(other)
+				node.Launch()
+				c.whole()
+			}
+			c.same()
+		})
+	}
+}
+
+// written is the log of a server as text, and the names of its snapshots.
+func (c *chaos) written(node *cluster.Node) string {
+	c.t.Helper()
+	out, err := exec.Command(cluster.Binary(c.t), "wal", "dump", filepath.Join(node.DataDir(), "version-2")).Output()
+	require.NoError(c.t, err, "%s", out)
+	text := string(out)
+	names, err := filepath.Glob(filepath.Join(node.DataDir(), "version-2", "snapshot.*"))
+	require.NoError(c.t, err)
+	for _, name := range names {
+		text += filepath.Base(name) + "\n"
+	}
+	return text
+}
