@@ -57,7 +57,7 @@ func newChanging(t *testing.T, voters int, kinds ...cluster.Kind) (*chaos, uint6
 	var o []cluster.Options
 	for i, kind := range kinds {
 		o = append(o, cluster.Options{Kind: kind, Reconfig: true, Joiner: i >= voters, Settings: map[string]string{"tickTime": "500", "initLimit": "20",
-			"syncLimit": "8", "maxSessionTimeout": "60000", "snapCount": "2000"}})
+			"syncLimit": "8", "maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}})
 	}
 	c.nodes = cluster.Ensemble(t, o...)
 	for i, node := range c.nodes {

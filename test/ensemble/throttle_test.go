@@ -71,10 +71,11 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 		name    string
 		setting string
 		wiped   bool
+		znodes  int
 		by      proto.PacketType
 	}{
-		{"SNAP", "leader.maxConcurrentSnapSyncs", true, proto.PacketSnap},
-		{"DIFF", "leader.maxConcurrentDiffSyncs", false, proto.PacketDiff},
+		{"SNAP", "leader.maxConcurrentSnapSyncs", true, 12_000, proto.PacketSnap},
+		{"DIFF", "leader.maxConcurrentDiffSyncs", false, 200, proto.PacketDiff},
 	} {
 		t.Run(run.name, func(t *testing.T) {
 			c, _ := newConfigured(t, func(_ int, o *cluster.Options) {
@@ -86,13 +87,17 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 			conn, err := wire.Dial(leader.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 			require.NoError(t, err)
 			var reqs []wire.Request
-			for i := range 12_000 {
+			for i := range run.znodes {
 				reqs = append(reqs, wire.Create(fmt.Sprintf("/n%d", i), nil, wire.OpenACL, 0))
 			}
 			for _, call := range conn.SendAll(reqs) {
 				require.NoError(t, call.Wait())
 			}
 			for _, observer := range observers {
+				cluster.Eventually(t, func() bool {
+					text, err := wire.FourLetter(observer.Addr(), "srvr", time.Second)
+					return err == nil && strings.Contains(text, fmt.Sprintf("Zxid: 0x%x\n", int64(conn.LastZxid())))
+				}, time.Minute, "observer %d does not have all", observer.ID())
 				observer.Stop()
 				if run.wiped {
 					observer.Wipe()
@@ -101,6 +106,7 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 			last := conn.LastZxid()
 			_, err = conn.Create("/meanwhile", nil, proto.ModePersistent)
 			require.NoError(t, err)
+			require.NoError(t, conn.CloseSession())
 			if run.wiped {
 				last = 0
 			}
@@ -117,7 +123,6 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 			stop()
 			observers[2].Launch()
 			c.whole()
-			require.NoError(t, conn.CloseSession())
 			c.same()
 			c.logf("sent away %d times", strings.Count(leader.Log(), refusal))
 		})
