@@ -15,7 +15,7 @@ type finder struct {
 
 // lookup is s.Lookup(path).
 func (f *finder) lookup(s *State, path []byte) NodeID {
-	slash := bytes.LastIndexByte(path, '/')
+	slash := lastSlash(path)
 	if slash <= 0 || slash == len(path)-1 || path[slash-1] == '/' {
 		return s.Lookup(path)
 	}

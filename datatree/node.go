@@ -259,7 +259,7 @@ func (s *State) remove(id NodeID, path []byte) ACLID {
 // splitPath returns the path of the parent ("/" if it is the root) and the last component. A path
 // without a slash, that ends in one, or whose last two slashes touch, has no name.
 func splitPath(path []byte) (parent, name []byte) {
-	i := bytes.LastIndexByte(path, '/')
+	i := lastSlash(path)
 	switch {
 	case i < 0 || i == len(path)-1 || i > 0 && path[i-1] == '/':
 		return nil, nil

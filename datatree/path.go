@@ -2,6 +2,7 @@ package datatree
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf8"
 )
 
@@ -20,7 +21,7 @@ func validPath(path []byte) bool {
 		return true
 	}
 	component := 1 // where the current component begins
-	for i := 1; i < len(path); {
+	for i := 1 + plainPrefix(path[1:]); i < len(path); {
 		c := path[i]
 		switch {
 		case c == '/':
@@ -29,6 +30,7 @@ func validPath(path []byte) bool {
 			}
 			i++
 			component = i
+			i += plainPrefix(path[i:])
 		case c < utf8.RuneSelf:
 			if c < 0x20 || c == 0x7f {
 				return false
@@ -43,6 +45,22 @@ func validPath(path []byte) bool {
 		}
 	}
 	return validComponent(path[component:])
+}
+
+// plainPrefix returns how many bytes at the beginning of a path, in steps of eight, are ASCII that needs no second look: no slash and no
+// control character.
+func plainPrefix(path []byte) (n int) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(path)-n >= 8; n += 8 {
+		w := binary.LittleEndian.Uint64(path[n:])
+		slash, del := w^('/'*ones), w^(0x7f*ones)
+		// x-ones&^x has the high bit of the lowest byte of x that is 0, and perhaps of others, but only if there is one; so has
+		// w-' '*ones&^w of one below a space.
+		if (w|(w-' '*ones)&^w|(slash-ones)&^slash|(del-ones)&^del)&highs != 0 {
+			break
+		}
+	}
+	return n
 }
 
 func validComponent(name []byte) bool {
@@ -71,12 +89,25 @@ func validRune(r rune) bool {
 	return true
 }
 
+// lastSlash returns where the last slash of a path is, -1 if there is none. It looks at eight bytes at once, for a name may be very long.
+func lastSlash(path []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	end := len(path)
+	for ; end >= 8; end -= 8 {
+		w := binary.LittleEndian.Uint64(path[end-8:]) ^ '/'*ones
+		if (w-ones)&^w&highs != 0 {
+			break
+		}
+	}
+	return bytes.LastIndexByte(path[:end], '/')
+}
+
 // splitParent splits path at its last slash into the parent's path, "" for the root, and the
 // last component. ok is false for a path that no create or delete may name: one without a slash
 // or with a NUL. Nothing else is validated here, because the parent is looked up before the rest
 // of the path is judged. Source: client-protocol section 11.2.
 func splitParent(path []byte) (parent, name []byte, ok bool) {
-	slash := bytes.LastIndexByte(path, '/')
+	slash := lastSlash(path)
 	if slash < 0 || bytes.IndexByte(path, 0) >= 0 {
 		return nil, nil, false
 	}

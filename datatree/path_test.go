@@ -1,6 +1,9 @@
 package datatree
 
 import (
+	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,5 +85,53 @@ func TestSplitParent(t *testing.T) {
 		require.Equal(t, c.ok, ok, "%q", c.path)
 		require.Equal(t, c.parent, string(parent), "%q", c.path)
 		require.Equal(t, c.name, string(name), "%q", c.path)
+	}
+}
+
+// TestValidPathLooksAtEveryByte puts every byte at every place of a name that is long enough for several to be looked at at once.
+func TestValidPathLooksAtEveryByte(t *testing.T) {
+	for at := range 40 {
+		for c := range 256 {
+			path := append([]byte("/"), bytes.Repeat([]byte("a"), 40)...)
+			path[1+at] = byte(c)
+			want := c >= 0x20 && c < 0x7f
+			if c == '/' {
+				want = at > 0 && at < 39
+			}
+			if validPath(path) != want {
+				t.Fatalf("%q: valid is %v", path, !want)
+			}
+		}
+	}
+}
+
+func BenchmarkValidPath(b *testing.B) {
+	for _, path := range []string{"/app/config/n1", "/services/payment/instances/instance-0000012345", "/" + strings.Repeat("n", 100_000)} {
+		b.Run(fmt.Sprint(len(path)), func(b *testing.B) {
+			p := []byte(path)
+			for b.Loop() {
+				if !validPath(p) {
+					b.Fatal("not valid")
+				}
+			}
+		})
+	}
+}
+
+// TestLastSlash compares with the standard library's search, for slashes in every place of paths of every length.
+func TestLastSlash(t *testing.T) {
+	for n := range 40 {
+		path := bytes.Repeat([]byte{0xaf}, n) // a slash with the high bit
+		require.Equal(t, -1, lastSlash(path))
+		for i := range path {
+			path[i] = '/'
+			require.Equal(t, i, lastSlash(path))
+			for k := range i {
+				path[k] = '/'
+				require.Equal(t, i, lastSlash(path))
+				path[k] = 0xaf
+			}
+			path[i] = '.'
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package datatree
 
 import (
-	"bytes"
 	"math"
 
 	"github.com/seed94657493/warren/proto"
@@ -282,7 +281,7 @@ func hasMode(m, want watchMode) int {
 
 // parentPath returns the path of the parent of a znode other than the root, without a copy.
 func parentPath(path []byte) []byte {
-	i := bytes.LastIndexByte(path, '/')
+	i := lastSlash(path)
 	return path[:max(i, 1)]
 }
 

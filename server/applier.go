@@ -20,11 +20,10 @@ type applier struct {
 	served int     // bytes of replies to reads behind writes that were executed under the present hold of the lock
 	forced int     // the same for reads in front of writes
 
-	// The event that is being delivered, encoded once for all its watchers.
+	// The event that is being delivered, encoded once for all its watchers. The events of one change differ in their types.
 	event       []byte
 	eventShared bool // connections keep event itself
 	eventType   proto.EventType
-	eventPath   []byte
 	zxid        proto.Zxid
 	fired       fired // watches, by this txn
 	deliverFn   func(datatree.WatcherID, proto.EventType, []byte, datatree.ACLID)
@@ -294,11 +293,11 @@ func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte,
 	if c == nil || !a.srv.allows(acl, proto.PermRead, *c.ids.Load()) {
 		return
 	}
-	if len(a.event) == 0 || a.eventType != t || string(a.eventPath) != string(path) {
+	if len(a.event) == 0 || a.eventType != t {
 		a.forgetEvent()
 		a.eventShared = len(path) >= sharedEvent
 		a.event = appendEvent(a.event, t, path, a.zxid)
-		a.eventType, a.eventPath = t, append(a.eventPath[:0], path...)
+		a.eventType = t
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
