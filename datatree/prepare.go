@@ -45,6 +45,9 @@ type PrepareConfig struct {
 	// members, and returns the text for /zookeeper/config. It must have no effect yet: the
 	// permission is checked after it. Nil means that this server has no ensemble.
 	Reconfigure func(r *proto.ReconfigRequest, zxid proto.Zxid) (config []byte, err proto.ErrCode)
+	// Rest is called now and then while a multi is prepared, which may take long. It may give up the State's lock and take it again: other
+	// txns may be applied meanwhile, if they were prepared before. Nil means that the lock is kept.
+	Rest func()
 	// Events hears of what an operator should know. Nil means nobody does.
 	Events PrepareEvents
 }

@@ -23,6 +23,7 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 	b = proto.AppendInt32(b, int32(count))
 	ops := proto.NewMultiReader(p.req.Body)
 	for i := range count {
+		p.restAfter(i)
 		header, _ := ops.Next()
 		start := len(b)
 		var op proto.OpCode
@@ -46,6 +47,17 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 	}
 	p.overlay.commit()
 	return b, proto.OK, true
+}
+
+// multiRest is how many operations of a multi are prepared, or decoded, between two rests.
+const multiRest = 128
+
+// restAfter calls Rest if the time has come, between two operations of a multi. What is applied meanwhile was in the overlay before and
+// stays there until the next Prepare, so that no operation sees a difference.
+func (p *Preparer) restAfter(operations int) {
+	if operations%multiRest == multiRest-1 && p.cfg.Rest != nil {
+		p.cfg.Rest()
+	}
 }
 
 // Create2 returns, after a multi has been prepared, which of its operations are to be answered as
@@ -73,6 +85,7 @@ func (p *Preparer) countMulti() (n int, ok bool) {
 		default:
 			return 0, false
 		}
+		p.restAfter(n)
 		n++
 	}
 	return n, ops.R.Err() == nil

@@ -260,3 +260,50 @@ func TestJournalOfRepeatedChanges(t *testing.T) {
 	l.applyAll()
 	require.Equal(t, list, l.s.ACLs().List(l.s.Node(l.s.Lookup([]byte("/a"))).ACL))
 }
+
+// TestMultiThatRests prepares the same random requests twice: by a Preparer that never rests, and by one that applies what was prepared
+// before whenever a multi rests. The txns are the same, byte for byte, also when a multi fails at its end.
+func TestMultiThatRests(t *testing.T) {
+	r := newRand(t)
+	var rests func()
+	still := newPipeline(t, nil)
+	moving := newPipeline(t, func(c *PrepareConfig) { c.Rest = func() { rests() } })
+	applied := 0
+	rests = func() {
+		if len(moving.queue) > 0 {
+			moving.apply(1)
+			applied++
+		}
+	}
+	path := func() string { return "/" + string(rune('a'+r.Intn(20))) }
+	random := func() (proto.OpCode, encodable) {
+		switch r.Intn(4) {
+		case 0:
+			return proto.OpCreate, create(path(), proto.CreateMode(2*r.Intn(2)))
+		case 1:
+			return proto.OpDelete, del(path(), -1)
+		}
+		return proto.OpSetData, set(path(), "y", -1)
+	}
+	for round := range 30 {
+		for range 10 + r.Intn(20) {
+			op, req := random()
+			require.Equal(t, still.do(op, req), moving.do(op, req))
+		}
+		m := new(multiOf)
+		for range 3 * multiRest {
+			m.add(proto.OpCreate, create("/a", proto.ModePersistentSequential)).add(proto.OpSetData, set("/zookeeper/quota", "x", -1))
+		}
+		if round%3 == 0 {
+			m.add(proto.OpCheck, check("/none", 7))
+		}
+		before := applied
+		require.Equal(t, still.do(proto.OpMulti, m), moving.do(proto.OpMulti, m))
+		require.Equal(t, still.last(), moving.last())
+		require.Greater(t, applied, before)
+		still.apply(r.Intn(len(still.queue)))
+	}
+	still.applyAll()
+	moving.applyAll()
+	require.Equal(t, still.s.Digest(), moving.s.Digest())
+}

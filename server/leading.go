@@ -355,7 +355,7 @@ func (l *leading) propose(w *write, it item, code proto.ErrCode) {
 	if code == proto.OK {
 		l.req = datatree.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
 			LocalSession: s.cfg.LocalSessionsEnabled && w.session != 0 && s.tracker.isLocal(w.session)}
-		long := len(w.body) >= smallWrite
+		long := len(w.body) >= smallWrite && w.op != proto.OpMulti // which rests
 		if long {
 			s.store.long.Lock()
 		}

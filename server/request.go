@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 )
@@ -37,8 +39,10 @@ func (b *batch) add(r request, body []byte) {
 	b.requests = append(b.requests, r)
 }
 
-// heavy reports whether it takes long to prepare.
-func (b *batch) heavy() bool { return len(b.buf) >= smallWrite }
+// heavy reports whether it takes long to prepare without a rest.
+func (b *batch) heavy() bool {
+	return len(b.buf) >= smallWrite && slices.ContainsFunc(b.requests, func(r request) bool { return r.op != proto.OpMulti })
+}
 
 func (b *batch) reset() {
 	clear(b.requests)

@@ -40,6 +40,8 @@ type Options struct {
 	Meta meta.Store
 	// Version is reported by the four-letter words.
 	Version string
+	// WholeProcess says that the process is there for this server alone, which may then tune Go's garbage collector.
+	WholeProcess bool
 	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
 	DialPeer   func(ctx context.Context, network, address string) (net.Conn, error)
 	ListenPeer func(network, address string) (net.Listener, error)
@@ -200,6 +202,9 @@ func (s *Server) Start() (err error) {
 	s.start("snapshotter", s.snapshotter.run)
 	s.start("reaper", s.runReaper)
 	s.start("guard", s.guard.run)
+	if s.options.WholeProcess {
+		s.start("collector", s.tuneCollector)
+	}
 	for _, ln := range s.clientListeners() {
 		s.start("accept", func() { s.accept(ln) })
 	}
@@ -242,16 +247,17 @@ func (s *Server) prepareConfig() datatree.PrepareConfig {
 		Providers:               s.providers(),
 		ReconfigEnabled:         s.cfg.ReconfigEnabled,
 		Events:                  prepareEvents{s},
+		Rest:                    s.store.rest,
 	}
 }
 
 // Run serves until ctx is done and then stops. It returns the error that ended the node otherwise.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
+	o.WholeProcess = true
 	s := New(cfg, o)
 	if err := s.Start(); err != nil {
 		return err
 	}
-	s.start("collector", s.tuneCollector)
 	failure := s.Wait(ctx)
 	s.Stop()
 	return failure

@@ -44,6 +44,12 @@ func (st *store) publish() {
 	}
 }
 
+// rest lets the applier and its txns in between, if they wait. REQUIRES: RLock, and not long.
+func (st *store) rest() {
+	st.mu.RUnlock()
+	st.mu.RLock()
+}
+
 // lastZxid is the zxid of the newest txn that is applied.
 func (st *store) lastZxid() proto.Zxid { return proto.Zxid(st.applied.Load()) }
 
