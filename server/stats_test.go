@@ -183,6 +183,14 @@ func TestGCPercent(t *testing.T) {
 	}
 }
 
+// While collections are frequent, a small heap may have more garbage, and never more than a large one.
+func TestGCPercentWhileBusy(t *testing.T) {
+	for live, want := range map[int64]int{0: 1000, 4 << 20: 1000, garbageAllowance / 5: 500, garbageAllowance: 100, 1 << 40: 100} {
+		require.Equal(t, want, gcPercentWhileBusy(gcPercentMost, live), "%d", live)
+	}
+	require.Equal(t, 50, gcPercentWhileBusy(50, 2*garbageAllowance))
+}
+
 // TestMetrics gathers twice: every core name that this server has is there once, and ours follow Prometheus' rules.
 func TestMetrics(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)

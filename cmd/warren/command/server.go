@@ -145,7 +145,7 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	b := thisBuild()
 	log.Info("starting", zap.String("version", b.version), zap.String("commit", b.commit), zap.String("config", cfg.File),
 		zap.String("data_dir", cfg.DataDir), zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
-	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.zookeeperVersion()})
+	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.zookeeperVersion(), WholeProcess: true})
 	if err := srv.Start(); err != nil {
 		return err
 	}
