@@ -36,7 +36,8 @@ type conn struct {
 	// Owned by the reader.
 	in        input
 	readFunc  func(fd uintptr) bool
-	work      *batch // writes decoded since the last submit
+	arriving  *arrival // the long setWatches that has begun to arrive
+	work      *batch   // writes decoded since the last submit
 	mode      lockMode
 	reads     int                 // executed under the present hold of store.mu
 	ended     bool                // the client has said its last: input is dropped
@@ -56,6 +57,7 @@ type conn struct {
 	busy          bool  // see turns
 	turn          bool  // it has its turn
 	inARow        int   // requests since the socket was empty
+	unbroken      int   // bytes since then
 	shareBegan    int64 // when it was its turn, or it began without one, ns on the server's clock
 
 	// Owned by whoever has set mu.out.writing.
@@ -113,7 +115,6 @@ var (
 	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
 	errShortFrame  = errors.New("frame is shorter than a request header")
 	errNotServing  = errors.New("server is not serving")
-	errLongInput   = errors.New("frames above jute.maxbuffer take too much memory already")
 	errUndelivered = errors.New("client takes less than it asks for, and too much waits for all clients already")
 	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
 )
@@ -172,6 +173,14 @@ func (c *conn) process() bool {
 // for its own output or for the writes in flight: then more is true.
 func (c *conn) frames() (more bool, err error) {
 	for {
+		if c.arriving != nil {
+			if done, more := c.setArriving(); !done {
+				return more, nil
+			}
+			if c.handled() {
+				return true, nil
+			}
+		}
 		n, ok := c.in.peekLength()
 		if !ok {
 			return false, nil
@@ -180,7 +189,8 @@ func (c *conn) frames() (more bool, err error) {
 			return false, err
 		}
 		rest := c.in.bytes()
-		if len(rest)-4 < int(n) {
+		long, known := c.longWatches(n)
+		if !known || !long && len(rest)-4 < int(n) {
 			return false, nil
 		}
 		if c.srv.throttled() && !c.ended {
@@ -192,6 +202,12 @@ func (c *conn) frames() (more bool, err error) {
 		if !c.mayAsk() {
 			return true, nil
 		}
+		if long {
+			if !c.beginWatches(n) || c.ended {
+				return true, nil
+			}
+			continue
+		}
 		frame := rest[4 : 4+n]
 		xid := int32(binary.BigEndian.Uint32(frame))
 		op := proto.OpCode(binary.BigEndian.Uint32(frame[4:]))
@@ -199,12 +215,17 @@ func (c *conn) frames() (more bool, err error) {
 			return true, err
 		}
 		c.in.r += 4 + int(n)
-		c.asked()
-		c.packets++
-		if c.worked() || c.ended || c.overloaded() {
+		if c.handled() {
 			return true, nil
 		}
 	}
+}
+
+// handled counts a request, and reports whether the next has to wait.
+func (c *conn) handled() (enough bool) {
+	c.asked()
+	c.packets++
+	return c.worked() || c.ended || c.overloaded()
 }
 
 // checkLength refuses frames above the limit. The lists of watches that a client sends after a
@@ -213,27 +234,16 @@ func (c *conn) checkLength(n uint32) error {
 	if n <= uint32(c.srv.cfg.JuteMaxBuffer) {
 		return nil
 	}
-	if n <= setWatchesLimit && c.session.Load() != nil {
-		rest := c.in.bytes()
-		if len(rest) < 4+proto.RequestHeaderSize {
-			return nil // the next bytes tell
-		}
-		switch proto.OpCode(binary.BigEndian.Uint32(rest[8:])) {
-		case proto.OpSetWatches, proto.OpSetWatches2:
-			return nil
-		}
+	if is, known := c.longWatches(n); n <= setWatchesLimit && (is || !known) {
+		return nil // if it is not known, the next bytes tell
 	}
 	return errFrameLength
 }
 
-// setWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
-const setWatchesLimit = 64 << 20
-
 // request handles one request. It returns false, and has done nothing, if the request has to
 // wait for room. An error ends the connection.
 func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
-	if len(c.srv.enforced) > 0 && op != proto.OpAuth && op != proto.OpSasl && !c.authenticated() {
-		c.last(appendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
+	if !c.mayAskFor(xid, op) {
 		return true, nil
 	}
 	class := classOf(op)
@@ -259,6 +269,15 @@ func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		c.last(appendHeaderReply(nil, xid, -1, proto.ErrUnimplemented))
 	}
 	return true, nil
+}
+
+// mayAskFor ends the connection, and returns false, if the client had to prove first who it is.
+func (c *conn) mayAskFor(xid int32, op proto.OpCode) bool {
+	if len(c.srv.enforced) > 0 && op != proto.OpAuth && op != proto.OpSasl && !c.authenticated() {
+		c.last(appendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
+		return false
+	}
+	return true
 }
 
 type opClass uint8
@@ -300,9 +319,6 @@ const (
 // read executes a read, or queues it behind the connection's writes in flight. It returns false, and has done nothing, if the read has
 // to wait.
 func (c *conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
-	if len(body) > longSetWatches && (op == proto.OpSetWatches || op == proto.OpSetWatches2) {
-		return c.setLongWatches(xid, op, body), nil
-	}
 	if c.mode == lockNone {
 		c.lockRead()
 	}
@@ -565,7 +581,6 @@ func (c *conn) cleanup() {
 	c.srv.budget.leave(c)
 	c.srv.stats.took(&c.in)
 	c.in.free()
-	c.srv.conns.countLong(&c.in, 0)
 	c.unwatch()
 	if s := c.session.Load(); s != nil {
 		c.srv.tracker.unbind(s, c)

@@ -3,8 +3,6 @@ package server
 import (
 	"strings"
 
-	"go.uber.org/zap"
-
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 )
@@ -201,9 +199,7 @@ func (s *Server) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte,
 		wanted += len(l.paths)
 	}
 	if limit := s.cfg.MaxWatches; limit > 0 && wanted > limit {
-		// An error would leave the client believing that it watches.
-		s.log.Warn("closing a connection that brings more watches than warren.maxWatches", zap.Stringer("client_addr", c.remote), zap.Int("watches", wanted))
-		c.mu.out.closing = true
+		c.refuseWatches(wanted)
 		return b
 	}
 	for _, l := range lists {

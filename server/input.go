@@ -16,7 +16,6 @@ type input struct {
 	rest []byte // the start of a frame, kept while there is no buffer
 	err  error  // of the last read, set by tryRead
 	got  int64  // bytes read since the last account
-	long int64  // of buf, as connSet.longInput counts it
 }
 
 // waited is how long a read takes at least that had to wait for the client.
@@ -27,6 +26,12 @@ const inputBuffer = 32 << 10
 
 var inputBuffers = sync.Pool{New: func() any { return new([inputBuffer]byte) }}
 
+// largeInput is the size of the buffers that are kept for frames of more than half of that: of about as many bytes as a frame may have
+// unless it is configured. Who sends many such frames would else make as much garbage.
+const largeInput = 1<<20 + 4<<10
+
+var largeInputs sync.Pool
+
 // copiedAtOnce is how many bytes of a long frame are copied in one piece. The collector cannot stop a goroutine that copies, and when it
 // wants to, everybody waits until it can.
 const copiedAtOnce = 256 << 10
@@ -34,10 +39,10 @@ const copiedAtOnce = 256 << 10
 // fill waits for the socket and reads once. It returns io.EOF when the client has closed.
 func (c *conn) fill() error {
 	in := &c.in
-	in.makeRoom()
-	if !c.srv.conns.countLong(in, 2*(c.srv.cfg.JuteMaxBuffer+4)) {
-		return errLongInput
+	if c.busy && len(in.buf) > inputBuffer && c.raw != nil {
+		c.takeTurn()
 	}
+	in.makeRoom()
 	if c.raw == nil {
 		in.acquire()
 		began := c.srv.clock.now()
@@ -45,8 +50,7 @@ func (c *conn) fill() error {
 		if c.srv.clock.now()-began > int64(waited) {
 			c.idle()
 		}
-		in.w += n
-		in.got += int64(n)
+		c.arrived(n)
 		if n > 0 {
 			return nil
 		}
@@ -70,6 +74,7 @@ func (c *conn) tryRead(fd uintptr) bool {
 			continue
 		case err == syscall.EAGAIN:
 			in.release()
+			c.passTurn()
 			c.idle()
 			return false
 		case err != nil:
@@ -77,10 +82,18 @@ func (c *conn) tryRead(fd uintptr) bool {
 		case n == 0:
 			in.err = io.EOF
 		default:
-			in.w += n
-			in.got += int64(n)
+			c.arrived(n)
 		}
 		return true
+	}
+}
+
+// arrived notes that n bytes more have come.
+func (c *conn) arrived(n int) {
+	c.in.w += n
+	c.in.got += int64(n)
+	if c.unbroken += n; c.unbroken >= busyBytes {
+		c.busy = true
 	}
 }
 
@@ -104,12 +117,13 @@ func (in *input) release() {
 	} else {
 		in.rest = append(in.rest[:0], in.buf[in.r:in.w]...)
 	}
-	inputBuffers.Put((*[inputBuffer]byte)(in.buf))
-	in.buf, in.r, in.w = nil, 0, 0
+	in.giveBack()
+	in.r, in.w = 0, 0
 }
 
 // makeRoom moves what is unhandled to the front and, if a frame is larger than the buffer, grows
-// the buffer to at most twice what has arrived, and to no more than the frame takes: memory follows the bytes, not the announced length.
+// the buffer to at most twice what has arrived, and to no more than the frame takes: memory follows the bytes, not the announced length,
+// but for memory that is there already.
 func (in *input) makeRoom() {
 	if in.buf == nil {
 		return
@@ -121,22 +135,47 @@ func (in *input) makeRoom() {
 	if len(in.buf) > inputBuffer && in.w <= inputBuffer/2 {
 		small := inputBuffers.Get().(*[inputBuffer]byte)[:]
 		copy(small, in.buf[:in.w])
+		in.giveBack()
 		in.buf = small
 	}
 	if in.w == len(in.buf) {
-		size := 2 * len(in.buf)
-		if n, ok := in.peekLength(); ok && int64(len(in.buf)) < 4+int64(n) {
-			size = int(min(int64(size), 4+int64(n)))
-		}
-		grown := make([]byte, size)
+		larger := in.larger()
 		for off := 0; off < len(in.buf); off += copiedAtOnce {
-			copy(grown[off:], in.buf[off:min(off+copiedAtOnce, len(in.buf))])
+			copy(larger[off:], in.buf[off:min(off+copiedAtOnce, len(in.buf))])
 		}
-		if len(in.buf) == inputBuffer {
-			inputBuffers.Put((*[inputBuffer]byte)(in.buf))
-		}
-		in.buf = grown
+		in.giveBack()
+		in.buf = larger
 	}
+}
+
+// larger returns a buffer for more than is in the present one, which is full.
+func (in *input) larger() []byte {
+	size := 2 * len(in.buf)
+	n, ok := in.peekLength()
+	frame := 4 + int64(n)
+	if !ok || frame <= int64(len(in.buf)) {
+		return make([]byte, size)
+	}
+	if frame > largeInput/2 && frame <= largeInput {
+		if kept, ok := largeInputs.Get().(*[largeInput]byte); ok {
+			return kept[:]
+		}
+		if size >= largeInput/2 {
+			return new([largeInput]byte)[:]
+		}
+	}
+	return make([]byte, min(int64(size), frame))
+}
+
+// giveBack gives the buffer to whoever needs one next.
+func (in *input) giveBack() {
+	switch len(in.buf) {
+	case inputBuffer:
+		inputBuffers.Put((*[inputBuffer]byte)(in.buf))
+	case largeInput:
+		largeInputs.Put((*[largeInput]byte)(in.buf))
+	}
+	in.buf = nil
 }
 
 // bytes returns what is unhandled.
@@ -156,8 +195,5 @@ func (in *input) drop() { in.r, in.w, in.rest = 0, 0, nil }
 // free gives the buffer back at the end of the connection.
 func (in *input) free() {
 	in.drop()
-	if len(in.buf) == inputBuffer {
-		inputBuffers.Put((*[inputBuffer]byte)(in.buf))
-	}
-	in.buf = nil
+	in.giveBack()
 }

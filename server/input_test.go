@@ -65,6 +65,24 @@ func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
 	}
 }
 
+// Frames of about the usual limit, one after the other, are received in memory that is used again.
+func TestInputOfLargeFramesDoesNotAllocate(t *testing.T) {
+	var in input
+	receive := func() {
+		in.acquire()
+		binary.BigEndian.PutUint32(in.buf, proto.DefaultMaxBuffer)
+		for in.w < 4+proto.DefaultMaxBuffer {
+			in.makeRoom()
+			in.w = min(len(in.buf), 4+proto.DefaultMaxBuffer)
+		}
+		in.r = in.w
+		in.makeRoom()
+		in.release()
+	}
+	receive()
+	require.Less(t, testing.AllocsPerRun(50, receive), 4.0, "most buffers are there already")
+}
+
 func TestInputShrinksAfterALargeFrame(t *testing.T) {
 	var in input
 	in.acquire()

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -234,8 +233,7 @@ func (s *Server) reject(nc net.Conn) {
 
 // connSet is the open connections, and the limits on them. Source: server-semantics section 11.1.
 type connSet struct {
-	maxPerAddr, maxTotal int          // 0 is unlimited
-	longInput            atomic.Int64 // bytes of the buffers for frames above jute.maxbuffer
+	maxPerAddr, maxTotal int // 0 is unlimited
 	mu                   struct {
 		sync.Mutex
 		all      map[*conn]struct{}
@@ -293,20 +291,6 @@ func (cs *connSet) add(c *conn) (reserved bool, err error) {
 	}
 	cs.mu.all[c] = struct{}{}
 	return c.reserved, nil
-}
-
-// longInputMax bounds longInput: two setWatches of the longest kind fit.
-const longInputMax = 2 * (setWatchesLimit + 4)
-
-// countLong counts what the buffer of in has beyond free bytes, and reports false if that is too much with all the others.
-func (cs *connSet) countLong(in *input, free int) bool {
-	long := int64(max(0, len(in.buf)-free))
-	more := long - in.long
-	if more == 0 {
-		return true
-	}
-	in.long = long
-	return cs.longInput.Add(more) <= longInputMax || more < 0
 }
 
 // remove forgets c. It may be called again.

@@ -10,13 +10,16 @@ import (
 // a connection that is busy works only in its turn. There are fewer turns than processors, which leaves one for clients who ask
 // little, and busy connections get them in the order in which they asked.
 //
-// A connection is busy when it has had busyAfter requests, a turn's time, a dear request, or too little room, since its socket was
-// last empty. A turn is over after one read of the socket, a share of reads, a dear request, or turnTime.
+// A connection is busy when it has had busyAfter requests, busyBytes, a turn's time, a dear request, or too little room, since its socket
+// was last empty. A turn is over after one read of the socket, a share of reads, a dear request, or turnTime. The read belongs to the
+// turn if it is of a frame that is larger than the usual buffer.
 
 const (
 	// busyAfter is how many requests in a row make a connection busy. One that has a single request in flight, and finds the next
 	// there already, gets there seldom.
 	busyAfter = 256
+	// busyBytes is how many bytes make a connection busy.
+	busyBytes = 256 << 10
 	// turnTime is how long a connection may work without a look at the others, but for its last requests.
 	turnTime = 500 * time.Microsecond
 	// turnRequests is how many requests are handled between two looks at the time.
@@ -64,7 +67,7 @@ func (c *conn) worked() (enough bool) {
 }
 
 // idle notes that the socket was empty. It is called by the reader.
-func (c *conn) idle() { c.busy, c.inARow = false, 0 }
+func (c *conn) idle() { c.busy, c.inARow, c.unbroken = false, 0, 0 }
 
 // workOn lets others have their turn before the reader goes on. REQUIRES: no lock.
 func (c *conn) workOn() {

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	events := make(chan string, 10)
+	c := dialWire(t, s, wire.Options{Observe: func(p wire.Packet) {
+		if p.Event != nil {
+			events <- p.Event.Path
+		}
+	}})
+	_, err := c.Create("/there", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	paths := []string{"/there"} // it has come to be since: an event
+	for i := range 3*watchesPerLock + 5 {
+		paths = append(paths, fmt.Sprintf("/absent/of/some/length/%d", i))
+	}
+	call := c.Send(wire.Create("/before", nil, wire.OpenACL, proto.ModePersistent))
+	require.NoError(t, c.SetWatches(0, nil, paths, []string{}))
+	require.NoError(t, call.Wait())
+	require.Equal(t, "/there", <-events)
+	_, _, total := s.store.watches.Count()
+	require.Equal(t, len(paths)-1, total)
+
+	body := make([]byte, longSetWatches+1)
+	body[8] = 0x7f // so many paths cannot follow
+	rep, err := c.Do(wire.Request{Op: proto.OpSetWatches2, Body: body})
+	require.NoError(t, err)
+	require.ErrorIs(t, rep.Err(), proto.ErrMarshallingError)
+}
+
+// watched is a path in one of the lists of a setWatches.
+type watched struct {
+	kind datatree.WatchKind
+	path string
+}
+
+// arrive feeds a body to an arrival in pieces of so many bytes, and returns what it finds.
+func arrive(op proto.OpCode, body []byte, piece int) (a *arrival, found []watched) {
+	a = &arrival{op: op, left: len(body), lists: watchLists(op)}
+	in := &input{}
+	for !a.over() {
+		ok := true
+		if a.paths == 0 {
+			ok = a.head(in)
+		} else {
+			var path []byte
+			if path, ok = a.path(in, 1<<20); ok {
+				found = append(found, watched{a.kind, string(path)})
+			}
+		}
+		if ok || a.malformed {
+			continue
+		}
+		n := min(piece, len(body))
+		if n == 0 {
+			panic("an arrival waits for more than there is")
+		}
+		in.buf = append(slices.Clone(in.bytes()), body[:n]...)
+		in.r, in.w, body = 0, len(in.buf), body[n:]
+	}
+	return a, found
+}
+
+// decodeWatches is what the decoders of the records find in a body.
+func decodeWatches(op proto.OpCode, body []byte) (relative proto.Zxid, found []watched, ok bool) {
+	var req proto.SetWatches2
+	var lists [][]proto.Text
+	var err error
+	if op == proto.OpSetWatches2 {
+		err = req.ReadFrom(body)
+		lists = [][]proto.Text{req.DataWatches, req.ExistWatches, req.ChildWatches, req.PersistentWatches, req.PersistentRecursiveWatches}
+	} else {
+		var old proto.SetWatches
+		err = old.ReadFrom(body)
+		req.RelativeZxid = old.RelativeZxid
+		lists = [][]proto.Text{old.DataWatches, old.ExistWatches, old.ChildWatches}
+	}
+	for i, kind := range watchLists(op) {
+		if err != nil || lists[i] == nil {
+			return 0, nil, false
+		}
+		for _, path := range lists[i] {
+			found = append(found, watched{kind, string(path)})
+		}
+	}
+	return req.RelativeZxid, found, true
+}
+
+// FuzzArrival finds in a body that comes in pieces what the decoders of the records find in it as a whole.
+func FuzzArrival(f *testing.F) {
+	f.Add([]byte{}, 1, false)
+	f.Add(wire.SetWatches(7, []string{"/a", ""}, []string{"/bcd"}, nil).Body, 1, false)
+	f.Add(wire.SetWatches2(7, nil, []string{"/a"}, nil, []string{"/p", "/q"}, []string{"/"}).Body, 3, true)
+	f.Add(wire.SetWatches(7, []string{"/a"}, nil, nil).Body, 5, true)
+	f.Add(append(make([]byte, 8), 0xff, 0xff, 0xff, 0xff), 2, false)
+	f.Add(append(make([]byte, 8), 0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0), 9, false)
+	f.Fuzz(func(t *testing.T, body []byte, piece int, two bool) {
+		if len(body) >= 1<<20 {
+			return // a path may be too long
+		}
+		op := proto.OpSetWatches
+		if two {
+			op = proto.OpSetWatches2
+		}
+		relative, want, ok := decodeWatches(op, body)
+		a, got := arrive(op, body, max(1, piece))
+		require.Equal(t, !ok, a.malformed)
+		if ok {
+			require.Equal(t, relative, a.relative)
+			require.Equal(t, want, got)
+			require.Equal(t, len(want), a.wanted)
+		}
+	})
+}
+
+func TestPathsThatNobodyCouldWatchAreMalformed(t *testing.T) {
+	body := wire.SetWatches(0, []string{"/a", string(make([]byte, 1<<20+1))}, nil, nil).Body
+	a, found := arrive(proto.OpSetWatches, body, 100)
+	require.True(t, a.malformed)
+	require.Equal(t, []watched{{datatree.WatchData, "/a"}}, found)
+}
+
+// readerOf is a connection that the test reads from, in place of its goroutine, and the client's end of it.
+func readerOf(t *testing.T, s *Server) (c *conn, client interface{ Write([]byte) (int, error) }) {
+	client, nc := tcpPair(t)
+	c = newConn(s, nc)
+	c.session.Store(&session{id: 1})
+	return c, client
+}
+
+// watchesOf is how many watches there are.
+func watchesOf(s *Server) int {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	_, _, n := s.store.watches.Count()
+	return n
+}
+
+// A list of watches takes no more memory than the buffer of a socket, however long it is.
+func TestLongSetWatchesTakeNoMemory(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	c, client := readerOf(t, s)
+	var paths []string
+	for i := range 20_000 {
+		paths = append(paths, fmt.Sprintf("/%0100d", i))
+	}
+	b := frame(nil, 1, wire.SetWatches(0, nil, paths, nil))
+	go func() { _, _ = client.Write(b[:len(b)-1]) }()
+	for watchesOf(s) < len(paths) { // all of them, before the end of the frame
+		require.NoError(t, c.fill())
+		require.LessOrEqual(t, len(c.in.buf), inputBuffer)
+		require.True(t, c.process())
+	}
+	require.NotNil(t, c.arriving)
+	_, err := client.Write(b[len(b)-1:])
+	require.NoError(t, err)
+	for c.arriving != nil {
+		require.NoError(t, c.fill())
+		require.True(t, c.process())
+	}
+	c.unwatch()
+	require.Zero(t, watchesOf(s))
+}
+
+// What a client has missed is not put together faster than it takes it.
+func TestLongSetWatchesWaitForTheClient(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	nc := dialRaw(t, s)
+	require.NoError(t, nc.SetReadBuffer(16<<10))
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	var paths []string
+	for i := range 60_000 {
+		paths = append(paths, fmt.Sprintf("/%0100d", i)) // each is deleted
+	}
+	go func() { _, _ = nc.Write(frame(nil, 7, wire.SetWatches(0, paths, nil, nil))) }()
+	var c *conn
+	require.Eventually(t, func() bool {
+		s.conns.mu.Lock()
+		defer s.conns.mu.Unlock()
+		for c = range s.conns.mu.all {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.mu.waiting
+		}
+		return false
+	}, hangGuard, time.Millisecond, "the reader waits")
+	c.mu.Lock()
+	waiting := c.mu.out.waiting()
+	c.mu.Unlock()
+	require.Less(t, waiting, outputPause+200*watchesPerLock)
+	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
+	for range paths {
+		b, err := wire.ReadFrame(nc)
+		require.NoError(t, err)
+		require.Equal(t, proto.XidNotification, int32(binary.BigEndian.Uint32(b)))
+	}
+	b, err := wire.ReadFrame(nc)
+	require.NoError(t, err)
+	require.EqualValues(t, 7, binary.BigEndian.Uint32(b))
+}
+
+// Who announces more watches than a connection may have is closed before they come.
+func TestTooManyWatchesAreClosedWhenTheyAreAnnounced(t *testing.T) {
+	cfg := memConfig()
+	cfg.MaxWatches = 100_000
+	s := serveMem(t, cfg, nil)
+	nc := dialRaw(t, s)
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	b := frame(nil, 1, wire.SetWatches(0, make([]string, 100_001), nil, nil))
+	require.Empty(t, closedWith(t, nc, b[:4+8+8+4]))
+}
+
+// The reader of a long setWatches whose connection ends meanwhile ends, too.
+func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	nc := dialRaw(t, s)
+	hello(t, nc, wire.Options{TimeoutMs: 60_000})
+	b := frame(nil, 1, wire.SetWatches(0, nil, slices.Repeat([]string{"/absent"}, 100_000), nil))
+	_, err := nc.Write(b[:len(b)/2])
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return watchesOf(s) == 1 }, hangGuard, time.Millisecond)
+	require.NoError(t, nc.Close())
+	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.conns.len() == 0 }, hangGuard, time.Millisecond)
+}
