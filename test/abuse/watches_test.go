@@ -18,11 +18,11 @@ func watches() []abuse {
 	return []abuse{
 		{name: "watches, up to the limit of a connection", memory: 1200, run: manyWatches},
 		{name: "watches, no limit", memory: 1200, settings: map[string]string{"warren.maxWatches": "0"}, run: manyWatches},
-		{name: "setWatches of very many paths", memory: 1500, run: longSetWatches},
-		{name: "setWatches2 of all kinds", memory: 1500, run: longSetWatches2},
+		{name: "setWatches of very many paths", memory: 800, run: longSetWatches},
+		{name: "setWatches2 of all kinds", memory: 600, run: longSetWatches2},
 		{name: "events that nobody takes", memory: 1500, run: unreadEvents},
-		{name: "setWatches of 64 MiB, never finished", memory: 700, run: endlessSetWatches},
-		{name: "setWatches of empty paths", memory: 1500, run: emptySetWatches},
+		{name: "setWatches of 64 MiB, never finished", memory: 200, run: endlessSetWatches},
+		{name: "setWatches of empty paths", memory: 200, run: emptySetWatches},
 	}
 }
 
