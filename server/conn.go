@@ -126,6 +126,9 @@ func (c *conn) serve() {
 		return
 	}
 	for c.process() {
+		if c.busy && len(c.in.buf) > inputBuffer && c.raw != nil {
+			c.takeTurn() // tryRead passes it if there is nothing to read
+		}
 		if err := c.fill(); err != nil {
 			c.srv.metrics.lost(c, err)
 			return
@@ -577,6 +580,7 @@ func (c *conn) nudge() {
 
 // cleanup ends the connection: nothing of it stays but requests that are already in flight.
 func (c *conn) cleanup() {
+	c.passTurn()
 	c.abort()
 	c.srv.budget.leave(c)
 	c.srv.stats.took(&c.in)

@@ -39,9 +39,6 @@ const copiedAtOnce = 256 << 10
 // fill waits for the socket and reads once. It returns io.EOF when the client has closed.
 func (c *conn) fill() error {
 	in := &c.in
-	if c.busy && len(in.buf) > inputBuffer && c.raw != nil {
-		c.takeTurn()
-	}
 	in.makeRoom()
 	if c.raw == nil {
 		in.acquire()

@@ -154,3 +154,17 @@ func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	require.NoError(t, c.fill())
 	require.Equal(t, "abcdef", string(c.in.bytes()))
 }
+
+// A connection that ends in the middle of a large frame, while it has its turn, keeps nobody else from his.
+func TestTurnOfAConnectionThatEndsIsPassed(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	half := frame(nil, 1, wire.SetData("/", make([]byte, 1<<20-1000), -1))[:1<<20-100_000]
+	for range 20 {
+		nc := dialRaw(t, s)
+		hello(t, nc, wire.Options{TimeoutMs: 60_000})
+		_, err := nc.Write(half)
+		require.NoError(t, err)
+		require.NoError(t, nc.Close())
+	}
+	require.Eventually(t, func() bool { return s.conns.len() == 0 && len(s.turns) == 0 }, hangGuard, time.Millisecond)
+}
