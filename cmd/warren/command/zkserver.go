@@ -36,7 +36,7 @@ func newZkServerCommand() *cobra.Command {
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 0:
-				return &usageError{cmd, errors.New("a word is missing: start, stop, status...")}
+				return &usageError{cmd, errors.New("a word is missing, such as start, stop or status")}
 			case len(args) > 2:
 				return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[2])}
 			}
