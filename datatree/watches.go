@@ -112,8 +112,12 @@ func (w *Watches) Add(id WatcherID, kind WatchKind, path []byte) {
 	}
 }
 
-// Has reports whether id has a watch of type t on exactly path. Source: client-protocol section 9.6.
+// Has reports whether id has a watch of type t on exactly path. As in ZooKeeper, nobody is found on the empty path, where a watch can be
+// and never fires. Source: client-protocol section 9.6.
 func (w *Watches) Has(id WatcherID, t proto.WatcherType, path []byte) bool {
+	if len(path) == 0 {
+		return false
+	}
 	_, m := w.find(id, path)
 	return m&selectedModes(t) != 0
 }

@@ -121,6 +121,9 @@ func (m *watchModel) remove(id WatcherID, t proto.WatcherType, path string) bool
 
 func (m *watchModel) has(id WatcherID, t proto.WatcherType, path string) bool {
 	d, c := m.data[path][id], m.child[path][id]
+	if path == "" {
+		return false
+	}
 	switch t {
 	case proto.WatcherChildren:
 		return c["standard"]

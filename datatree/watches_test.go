@@ -251,6 +251,17 @@ func TestRemoveAndCheckMatrix(t *testing.T) {
 	}
 }
 
+// A watch on the empty path can be set and removed, as in ZooKeeper, but is not found.
+func TestNoWatchIsFoundOnTheEmptyPath(t *testing.T) {
+	w := NewWatches()
+	for _, kind := range []WatchKind{WatchData, WatchChild, WatchPersistent, WatchRecursive} {
+		w.Add(1, kind, nil)
+		require.False(t, w.Has(1, proto.WatcherAny, nil))
+	}
+	require.True(t, w.Remove(1, proto.WatcherAny, nil))
+	require.False(t, w.Remove(1, proto.WatcherAny, nil))
+}
+
 // TestRemovedPersistentWatchLeavesBothTables removes type 4 and finds neither data nor child events.
 func TestRemovedPersistentWatchLeavesBothTables(t *testing.T) {
 	l := newWatchLog()
