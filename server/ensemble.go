@@ -98,7 +98,8 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	c := zab.Config{
 		ID: proto.ServerID(s.cfg.ServerID), Ensemble: active, Next: next, Epochs: epochs, Last: last, Window: window, Before: before,
 		Blank: s.blank, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		Timing: s.coreTiming(), Limits: limits, Masters: s.cfg.Quorum.ObserverMasterPort > 0, Barrier: barrier,
+		Timing: s.coreTiming(), Limits: limits, Masters: s.cfg.Quorum.ObserverMasterPort > 0,
+		Whole: s.cfg.ForceSnapshotSync, Barrier: barrier,
 	}
 	if s.cfg.ReconfigEnabled {
 		c.Roster = roster{}

@@ -159,17 +159,15 @@ func TestLonelyLeaderAcknowledgesNothing(t *testing.T) {
 // A server that was away is brought up to date, by what the leader remembers, by its log, or by a snapshot.
 func TestServerCatchesUp(t *testing.T) {
 	for _, run := range []struct {
-		name          string
-		txns          int
-		snapCount     int
-		purge, always bool
-	}{{"window", 100, 100_000, false, false}, {"log", 6500, 100_000, false, false}, {"snapshot", 6500, 500, true, false}, {"snapshot always", 100, 100_000, false, true}} {
+		name   string
+		txns   int
+		factor float64 // SnapshotSizeFactor
+		always bool
+		whole  bool // states are sent, not txns
+	}{{"window", 100, 0.33, false, false}, {"log", 6500, 0.33, false, false}, {"snapshot", 6500, -1, false, true}, {"snapshot always", 100, 0.33, true, true}} {
 		t.Run(run.name, func(t *testing.T) {
 			e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
-				c.SnapCount, c.ForceSnapshotSync = run.snapCount, run.always
-				if run.purge {
-					c.Autopurge.PurgeInterval = 10 * time.Millisecond
-				}
+				c.SnapshotSizeFactor, c.ForceSnapshotSync = run.factor, run.always
 			}})
 			leader, follower, observer := roles(t, e)
 			c := connect(t, e, leader, wire.Options{})
@@ -180,11 +178,14 @@ func TestServerCatchesUp(t *testing.T) {
 				fill(t, c, fmt.Sprintf("/n%02d-", i), 500)
 			}
 			fill(t, c, "/rest", run.txns%500)
+			snaps := figure(t, e, leader, "snap_count")
 			require.NoError(t, e.Start(follower))
 			require.NoError(t, e.Start(observer))
 			fill(t, c, "/meanwhile", 200)
 			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 			require.NoError(t, e.WaitEqual(within(t)))
+			whole := figure(t, e, leader, "snap_count") - snaps
+			require.Equal(t, run.whole, whole >= 2, "%d whole states", whole)
 			for _, id := range []int{follower, observer} {
 				present(t, connect(t, e, id, wire.Options{}), "/meanwhile", 200)
 				e.PowerLoss(id) // what was installed is on the disk

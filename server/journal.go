@@ -289,7 +289,7 @@ func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 		return 0, 0, false
 	}
 	if v := s.member.view.Load(); v.State == zab.Leading {
-		if s.cfg.SnapshotSizeFactor < 0 || s.cfg.ForceSnapshotSync {
+		if s.cfg.SnapshotSizeFactor < 0 {
 			return 0, 0, false
 		}
 		size := max(s.snapshotter.size.Load(), replayLeast)

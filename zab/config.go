@@ -44,6 +44,9 @@ type Config struct {
 	// Source: quorum-protocol 12.2.
 	Masters bool
 
+	// Whole says that this server brings every learner of its own up to date by SNAP. ZooKeeper: forceSnapshotSync.
+	Whole bool
+
 	// Barrier makes the txn without effect that a leader proposes first when it has followers which are not Warren, to prove
 	// that their history is on the disk; nil for none. Source: quorum-protocol 14.3 R7.
 	Barrier func(proto.Zxid) []byte

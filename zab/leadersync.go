@@ -72,7 +72,7 @@ func (c *Core) planAt(p, at, next, replay proto.Zxid) plan {
 // startSync begins to send a learner all that it lacks. Source: quorum-protocol 6.4.
 func (c *Core) startSync(l *link) {
 	pl := c.plan(l.position)
-	if l.ackEpoch == -1 && l.position == 0 && c.top() != 0 {
+	if c.top() != 0 && (c.cfg.Whole || l.ackEpoch == -1 && l.position == 0) {
 		pl = c.whole() // the learner has asked for it, or has nothing
 	}
 	if !c.maySync(l, pl.op == Snap) {

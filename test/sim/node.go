@@ -79,7 +79,7 @@ func (n *node) start() {
 	before := lastOf(d.history[:len(d.history)-len(window)])
 	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
 		Window: window, Before: before, Blank: d.blank, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
-		Timing: s.timing, Limits: s.limits, Masters: s.opts.Masters}
+		Timing: s.timing, Limits: s.limits, Masters: s.opts.Masters, Whole: s.opts.Seed%16 == 9}
 	if cfg.Ensemble == nil {
 		cfg.Ensemble = s.initialOf(n)
 	}
