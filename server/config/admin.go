@@ -10,7 +10,7 @@ type Admin struct {
 	Address string
 	// Port is its port. Key admin.serverPort; default 8080.
 	Port int
-	// IdleTimeout closes idle connections. Key admin.idleTimeout; default 30s.
+	// IdleTimeout closes idle connections. Key admin.idleTimeout; default 30s, and for 0.
 	IdleTimeout time.Duration
 	// CommandURL is the prefix of the commands. Key admin.commandURL; default /commands.
 	CommandURL string

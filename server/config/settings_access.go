@@ -104,7 +104,7 @@ func (a *Admin) settings() []setting {
 		propertyKey(onlyWord(&a.Enabled, "false", false, "true"), "admin.enableServer"),
 		propertyKey(words(&a.Address), "admin.serverAddress"),
 		propertyKey(port(&a.Port), "admin.serverPort"),
-		propertyKey(millis(&a.IdleTimeout, 1), "admin.idleTimeout"),
+		propertyKey(millis(&a.IdleTimeout, 0), "admin.idleTimeout"),
 		propertyKey(urlPrefix(&a.CommandURL), "admin.commandURL"),
 		propertyKey(httpVersion(&a.HTTPVersion), "admin.httpVersion"),
 		propertyKey(lax(&a.PortUnification), "admin.portUnification"),

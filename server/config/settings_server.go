@@ -103,7 +103,7 @@ func (l *Limits) settings() []setting {
 	return []setting{
 		bareKey(whole(&l.JuteMaxBuffer, 1, requestBytesMax), "jute.maxbuffer"),
 		bareKey(extraSize(&l.JuteMaxBufferExtra), "jute.maxbuffer.extrasize"),
-		propertyKey(count(&l.GlobalOutstandingLimit, 1), "globalOutstandingLimit"),
+		propertyKey(atLeast(&l.GlobalOutstandingLimit, 1), "globalOutstandingLimit"),
 		nativeKey(offBelow(&l.MaxWatches, math.MaxInt32), "warren.maxWatches"),
 		nativeKey(offBelow(&l.MaxRequestsPerSecond, math.MaxInt32), "warren.maxRequestsPerSecond"),
 		propertyKey(whole(&l.LargeRequestMaxBytes, 1, math.MaxInt64), "largeRequestMaxBytes"),

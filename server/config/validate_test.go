@@ -260,6 +260,7 @@ func TestCorrectedValues(t *testing.T) {
 	}{
 		{"autopurge.snapRetainCount=1", func(c *Config) any { return c.Autopurge.SnapRetainCount }, 3, "1 is below the minimum, 3 is used"},
 		{"snapCount=0", func(c *Config) any { return c.SnapCount }, 2, "0 is below the minimum, 2 is used"},
+		{"globalOutstandingLimit=0", func(c *Config) any { return c.Limits.GlobalOutstandingLimit }, 1, "0 is below the minimum, 1 is used"},
 		{"commitLogCount=5", func(c *Config) any { return c.CommitLogCount }, 500, "500 is used"},
 		{"snapshotSizeFactor=2", func(c *Config) any { return c.SnapshotSizeFactor }, 0.33, "0.33 is used"},
 		{"snapshotSizeFactor=-1", func(c *Config) any { return c.SnapshotSizeFactor }, -1.0, ""},
