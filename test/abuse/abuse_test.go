@@ -56,6 +56,7 @@ type report struct {
 	// idle is while nobody else is there, during the abuse, and beside what clients of another server wait at that time.
 	idle, during, beside window
 	server, abuser       float64       // processors used during the abuse
+	rate                 float64       // of what the bad client does, a second; 0 if that is not counted
 	machine              time.Duration // longest wait of somebody who only writes to the same disk
 	before, most, limit  int64         // MiB
 }
@@ -100,6 +101,7 @@ func suffer(t *testing.T, ab abuse) report {
 	took := time.Since(began)
 	r.server = float64(tg.processorTime(t)-used) / float64(took)
 	r.abuser = float64(bad.used) / float64(took)
+	r.rate = float64(bad.done) / took.Seconds()
 	r.machine = witness()
 	require.NoError(t, tg.back(held, 20*time.Second), "after the abuse")
 	stop()
@@ -153,7 +155,11 @@ func table(all []report) string {
 	b.WriteString("\n| what the bad client does | reads p99, ms: idle | beside | abused | worst | writes p99, ms: idle | beside | abused | worst | processors: server | abuser | memory, MiB: before | most | limit |\n")
 	b.WriteString("| --- |" + strings.Repeat(" --: |", 13) + "\n")
 	for _, r := range all {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %.2f | %.2f | %d | %d | %d |\n", r.name,
+		name := r.name
+		if r.rate > 0 {
+			name += fmt.Sprintf(", %.0f a second", r.rate)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %.2f | %.2f | %d | %d | %d |\n", name,
 			ms(r.idle.readP99), ms(r.beside.readP99), judged(r.during.readP99, r.idle.readP99, r.beside.readP99), ms(r.during.readMax),
 			ms(r.idle.writeP99), ms(r.beside.writeP99), judged(r.during.writeP99, r.idle.writeP99, r.beside.writeP99), ms(r.during.writeMax),
 			r.server, r.abuser, r.before, r.most, r.limit)

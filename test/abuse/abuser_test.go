@@ -34,7 +34,8 @@ type order struct {
 	Site  site
 }
 
-// Words that are said between the two, a line each. The bad client says ready.
+// Words that are said between the two, a line each. The bad client says ready, and in the end how often it has done what it does, 0 if that
+// is not counted.
 const (
 	ready     = "ready"
 	attackNow = "attack" // and then end
@@ -48,6 +49,7 @@ type abuser struct {
 	ended chan error
 	start time.Duration // processor time before the abuse
 	used  time.Duration // during the abuse
+	done  int           // how often it has done what it does, 0 if that is not counted
 }
 
 // startAbuser starts the process and waits until it has prepared itself.
@@ -65,10 +67,15 @@ func startAbuser(t *testing.T, o order) *abuser {
 	require.NoError(t, err)
 	require.NoError(t, b.cmd.Start())
 	t.Cleanup(func() { b.in.Close(); _ = b.cmd.Process.Kill() }) // it may have ended
-	line, err := bufio.NewReader(out).ReadString('\n')
+	said := bufio.NewReader(out)
+	line, err := said.ReadString('\n')
 	require.NoError(t, err, "the bad client has not come to its start")
 	require.Equal(t, ready, strings.TrimSpace(line))
-	go func() { b.ended <- b.cmd.Wait() }()
+	go func() {
+		line, _ := said.ReadString('\n') // if it has died, Wait says so
+		b.done, _ = strconv.Atoi(strings.TrimSpace(line))
+		b.ended <- b.cmd.Wait()
+	}()
 	return b
 }
 
@@ -131,6 +138,7 @@ func obey(text string) int {
 	defer cancel()
 	ab.run(a)
 	a.closeAll()
+	fmt.Println(a.done.Load())
 	return 0
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -24,6 +25,7 @@ type attack struct {
 	site  site
 	full  bool
 	ctx   context.Context // ends when the abuse has lasted long enough
+	done  atomic.Int64    // how often the bad client has done it, if that is counted
 	mu    sync.Mutex
 	conns []io.Closer
 }

@@ -1,11 +1,15 @@
 package abuse
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/netip"
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -20,7 +24,7 @@ func connections() []abuse {
 		{name: "client port, a byte at a time", memory: 160, run: slowly(client, hello)},
 		{name: "TLS port, unfinished handshakes", memory: 160, run: slowly(tls, []byte{0x16, 3, 1, 1, 0, 1, 0, 0, 252, 3, 3})},
 		{name: "admin port, a byte at a time", memory: 160, run: slowly(admin, []byte("GET /commands/stat HTTP/1.1\r\nHost: a\r\n\r\n"))},
-		{name: "connects without a word", memory: 160, run: connects(nil)},
+		{name: "connects without a word", memory: 160, run: knock},
 		{name: "connects with ConnectRequest", memory: 200, run: connects(hello)},
 		{name: "connects beyond maxClientCnxns", memory: 160, run: crowd},
 		{name: "four-letter words", memory: 160, run: words},
@@ -57,11 +61,49 @@ func connects(text []byte) func(*attack) {
 				if err != nil {
 					continue
 				}
+				a.done.Add(1)
 				_, _ = nc.Write(text) // the server may have closed it
 				a.drop(nc)
 			}
 		})
 	}
+}
+
+// knock opens connections as fast as the kernel does it and closes them at once. Those that the kernel has opened are counted: the server
+// may leave others waiting at its port.
+func knock(a *attack) {
+	host, port, err := net.SplitHostPort(a.site.Client)
+	require.NoError(a.t, err)
+	number, err := strconv.Atoi(port)
+	require.NoError(a.t, err)
+	to := &unix.SockaddrInet4{Port: number, Addr: netip.MustParseAddr(host).As4()}
+	from := &unix.SockaddrInet4{Addr: [4]byte{127, 66, 0, 1}}
+	together(2, func(int) {
+		for a.going() {
+			require.NoError(a.t, a.knockOnce(from, to))
+		}
+	})
+}
+
+// knockOnce opens one connection and closes it by a reset, which leaves no port in use.
+func (a *attack) knockOnce(from, to unix.Sockaddr) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	err = errors.Join(
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
+		unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1), // the port is chosen when it is known where to
+		unix.Bind(fd, from))
+	if err != nil {
+		return err
+	}
+	_ = unix.Connect(fd, to) // under way, if not done or refused
+	if _, err = unix.Getpeername(fd); err == nil {
+		a.done.Add(1)
+	}
+	return nil
 }
 
 // crowd holds as many connections as one address gets, and asks for more.
@@ -82,6 +124,7 @@ func words(a *attack) {
 			if err != nil {
 				continue
 			}
+			a.done.Add(1)
 			fmt.Fprint(nc, list[n%len(list)])
 			_ = nc.SetReadDeadline(time.Now().Add(time.Second))
 			_, _ = nc.Read(make([]byte, 16))
