@@ -262,6 +262,26 @@ func (n *Node) Kill() {
 	if n.running() {
 		n.signal(syscall.SIGKILL)
 		<-n.exited
+		if n.Kind() == ZooKeeper {
+			n.removeEmptyLogs()
+		}
+	}
+}
+
+// removeEmptyLogs does what the operator of a ZooKeeper server has to: one that is killed between creating a log and writing its head
+// does not start again.
+func (n *Node) removeEmptyLogs() {
+	logs, err := filepath.Glob(filepath.Join(n.dataDir, "version-2", "log.*"))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, name := range logs {
+		if info, err := os.Stat(name); err == nil && info.Size() == 0 {
+			n.t.Logf("cluster: %v on %v was killed with %s empty, which is removed", n.Kind(), n.Addr(), name)
+			if err := os.Remove(name); err != nil {
+				n.t.Error(err)
+			}
+		}
 	}
 }
 
