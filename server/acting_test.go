@@ -271,8 +271,7 @@ func TestSyncIsSwitchedOff(t *testing.T) {
 	}
 }
 
-// A leader reads so much of its log for a DIFF as snapshotSizeFactor allows, and nothing with forceSnapshotSync; a follower tells what it
-// has whatever they say.
+// A leader reads so much of its log for a DIFF as snapshotSizeFactor allows; a follower tells what it has whatever it says.
 func TestShareOfTheLogForADiff(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	s := New(configured(t), Options{FS: fs, Meta: store})
@@ -304,7 +303,6 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 		{fmt.Sprint("snapshotSizeFactor=", 2*share), true},
 		{fmt.Sprint("snapshotSizeFactor=", share/2), false},
 		{"snapshotSizeFactor=-1", false},
-		{"forceSnapshotSync=true", false},
 	} {
 		require.Equal(t, v.want, locates(zab.Leading, v.lines), v.lines)
 		require.True(t, locates(zab.Following, v.lines), v.lines)

@@ -76,9 +76,10 @@ func knock(a *attack) {
 	require.NoError(a.t, err)
 	number, err := strconv.Atoi(port)
 	require.NoError(a.t, err)
-	to := &unix.SockaddrInet4{Port: number, Addr: netip.MustParseAddr(host).As4()}
-	from := &unix.SockaddrInet4{Addr: [4]byte{127, 66, 0, 1}}
+	addr := netip.MustParseAddr(host).As4()
 	together(2, func(int) {
+		to := &unix.SockaddrInet4{Port: number, Addr: addr}
+		from := &unix.SockaddrInet4{Addr: [4]byte{127, 66, 0, 1}}
 		for a.going() {
 			require.NoError(a.t, a.knockOnce(from, to))
 		}
