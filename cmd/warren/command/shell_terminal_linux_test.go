@@ -145,9 +145,9 @@ func TestShellTerminal(t *testing.T) {
 	p := sitDown(t, history, "-s", addr)
 	prompt := func(n int) string { return fmt.Sprintf("CONNECTED\x1b[0m) %d] ", n) }
 	p.sees("Welcome to ZooKeeper!")
+	p.sees("WatchedEvent state:SyncConnected") // before or behind the first prompt
 	p.sees("[zk: " + addr + "(")
-	p.sees("WatchedEvent state:SyncConnected")
-	p.sees("0] ")
+	p.sees(prompt(0))
 	p.types("create /apple red\r")
 	p.sees("Created /apple")
 	p.sees(prompt(1))

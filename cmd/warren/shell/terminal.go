@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"github.com/seed94657493/warren/client"
 )
 
 // Signals are what a terminal shell hears from outside. A nil channel is never heard from.
@@ -17,10 +19,11 @@ type Signals struct {
 	Resize    <-chan os.Signal // the terminal may have another size
 }
 
-// screen writes to a terminal: while a line is edited above that line, else as it comes.
+// screen writes to a terminal: while a line is edited above that line, whose prompt is then up to date again, else as it comes.
 type screen struct {
 	file    *os.File
 	editor  *term.Terminal
+	prompt  func() string // called with mu
 	mu      sync.Mutex
 	editing bool
 }
@@ -30,6 +33,7 @@ func (sc *screen) Write(p []byte) (int, error) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	if sc.editing {
+		sc.editor.SetPrompt(sc.prompt())
 		return sc.editor.Write(p)
 	}
 	return sc.file.Write(p)
@@ -39,6 +43,9 @@ func (sc *screen) setEditing(on bool) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	sc.editing = on
+	if on {
+		sc.editor.SetPrompt(sc.prompt())
+	}
 }
 
 // keyboard reads a terminal in a goroutine of its own, so that waiting for a key can be given up. Ctrl-C becomes the keys that empty the
@@ -130,6 +137,7 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 		s.out.mu.Unlock()
 	}()
 	t := &terminal{s: s, in: in, screen: sc, editor: editor, signals: signals}
+	sc.prompt = t.prompt
 	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) { return t.tab(ctx, line, pos, key) }
 	s.isTyped = true
 	s.greet("Welcome to ZooKeeper!")
@@ -186,7 +194,6 @@ func (t *terminal) followSize() (stop func()) {
 
 // readLine lets one line be typed. The terminal is raw meanwhile, and as it was afterwards.
 func (t *terminal) readLine() (string, error) {
-	t.editor.SetPrompt(t.prompt())
 	fd := int(t.in.Fd())
 	cooked, err := term.MakeRaw(fd)
 	if err != nil {
@@ -204,9 +211,9 @@ func (t *terminal) readLine() (string, error) {
 	return line, err
 }
 
-// prompt is zkCli.sh's. Source: operations.md section 5.2.
+// prompt is zkCli.sh's, with the state that the last event has told. Source: operations.md section 5.2.
 func (t *terminal) prompt() string {
-	state := promptState(t.s.link.client.State().State)
+	state := promptState(client.State(t.s.link.state.Load()))
 	c := t.s.out.colours
 	shown := string(c.yellow(state))
 	if state == "CONNECTED" {
