@@ -137,22 +137,12 @@ func (b *txnBody) decodeCreate(op proto.OpCode, r *proto.Reader) {
 	b.path, b.data, b.acl, b.owner, b.countsUp = v0.Path, v0.Data, v0.Acl, v0.Ephemeral, true
 }
 
-// decodeCloseSession decodes the body of closeSession, which older servers leave empty, followed by
-// a digest or not. The digest begins with its version, 2; as a list of two paths its remaining
-// eight bytes could hold empty paths only, which do not occur.
+// decodeCloseSession decodes the body of closeSession. Without a list each server deletes what it knows to be the session's.
 func (b *txnBody) decodeCloseSession(r *proto.Reader) {
 	b.paths = nil
-	if r.Len() == 0 {
-		return
+	if b.close.DecodeList(r) {
+		b.paths = b.close.Paths2Delete
 	}
-	if r.Len() == proto.TxnDigestSize {
-		peek := *r
-		if peek.Int32() == proto.DigestVersion {
-			return
-		}
-	}
-	b.close.Decode(r)
-	b.paths = b.close.Paths2Delete
 }
 
 // digest decodes the digest after the body; ok is false if there is none to compare with. What

@@ -47,6 +47,8 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=44\b.*\n`}}},
 		{"no list in closeSession of Warren", map[cluster.Kind]map[string]string{cluster.Warren: {closes: "false"}}, map[cluster.Kind][]string{
 			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
+		{"no list in closeSession of ZooKeeper", map[cluster.Kind]map[string]string{cluster.ZooKeeper: {closes: "false"}}, map[cluster.Kind][]string{
+			cluster.ZooKeeper: {`closeSession size=44\b.*\n`}, cluster.Warren: {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
 		{"no digests of Warren, snapshots apart", map[cluster.Kind]map[string]string{cluster.Warren: {digests: "false", zxids: "false", compression: "gz"},
 			cluster.ZooKeeper: {compression: "snappy"}}, map[cluster.Kind][]string{
 			cluster.Warren: {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`}, cluster.ZooKeeper: {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},

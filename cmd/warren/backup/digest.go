@@ -38,10 +38,8 @@ func skipBody(op proto.OpCode, in *proto.Reader) {
 	case proto.OpCreateSession:
 		body = new(proto.CreateSessionTxn)
 	case proto.OpCloseSession:
-		if in.Len() <= proto.TxnDigestSize { // servers before 3.6 list no paths
-			return
-		}
-		body = new(proto.CloseSessionTxn)
+		new(proto.CloseSessionTxn).DecodeList(in)
+		return
 	case proto.OpMulti:
 		body = new(proto.MultiTxn)
 	default:

@@ -97,11 +97,8 @@ func (t *txnRecord) body(op proto.OpCode, in *proto.Reader) {
 		b.Decode(in)
 		t.Timeout = &b.TimeOut
 	case proto.OpCloseSession:
-		if in.Len() <= proto.TxnDigestSize { // servers before 3.6 list no paths
-			return
-		}
 		var b proto.CloseSessionTxn
-		b.Decode(in)
+		b.DecodeList(in)
 		for _, p := range b.Paths2Delete {
 			t.Paths = append(t.Paths, p.String())
 		}

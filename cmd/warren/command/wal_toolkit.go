@@ -71,11 +71,10 @@ func toolkitBody(b []byte, op proto.OpCode, in *proto.Reader) []byte {
 		t.Decode(in)
 		return fmt.Appendf(b, "%d", t.TimeOut)
 	case proto.OpCloseSession:
-		if in.Len() <= proto.TxnDigestSize { // servers before 3.6 list no paths
+		var t proto.CloseSessionTxn
+		if !t.DecodeList(in) {
 			return b[:len(b)-1]
 		}
-		var t proto.CloseSessionTxn
-		t.Decode(in)
 		paths := make([]string, len(t.Paths2Delete))
 		for i, p := range t.Paths2Delete {
 			paths[i] = csvText(p)
