@@ -349,7 +349,8 @@ func TestSessions(t *testing.T) {
 		{"empty list", list(), []string{"/d/3", "/d/1", "/d/2", "/x"}},
 		{"no list", nil, []string{"/d/3", "/d/1", "/d/2", "/x"}},
 		{"no list, digest", digest, []string{"/d/3", "/d/1", "/d/2", "/x"}},
-		{"the first bytes of a list, as a digest", &proto.TxnDigest{Version: 1, TreeDigest: 8<<32 | 0x2f642f31}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
+		{"the first bytes of a list of one", &proto.TxnDigest{Version: 1, TreeDigest: 8<<32 | 0x2f642f31}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
+		{"the first bytes of a list of two", &proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: 8<<32 | 0x2f642f31}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
 		{"null list", &proto.CloseSessionTxn{}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -232,6 +232,7 @@ func (c *chaos) variety(conn *wire.Conn, r *rand.Rand, n int) {
 		wire.Create2(root+"/a", []byte("1"), wire.OpenACL, 0),
 		wire.Create(root+"/s-", nil, wire.OpenACL, proto.ModePersistentSequential),
 		wire.Create(root+"/e-", nil, wire.OpenACL, proto.ModeEphemeralSequential),
+		wire.Create(root+"/e-", nil, wire.OpenACL, proto.ModeEphemeralSequential), // two: ZooKeeper can take a list of two for a digest
 		wire.Create(root+"/locked", []byte("mine"), acl, 0),
 		wire.SetACL(root+"/a", acl, -1),
 		wire.SetData(root+"/a", []byte("22"), 0),
