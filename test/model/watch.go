@@ -153,8 +153,12 @@ func (m *Model) addWatch(path string, mode int32) {
 	m.child.add(m.req.Conn, path, persistent)
 }
 
-// hasWatch and removeWatch are the table of server-semantics section 10.8.
+// hasWatch and removeWatch are the table of server-semantics section 10.8. On the empty path there is no watch to be found, though one to
+// be removed.
 func (m *Model) hasWatch(path string, t proto.WatcherType) bool {
+	if path == "" {
+		return false
+	}
 	data, child := m.data[path][m.req.Conn], m.child[path][m.req.Conn]
 	switch t {
 	case proto.WatcherChildren:
