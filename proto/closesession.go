@@ -5,7 +5,6 @@ package proto
 // a server that is sent a list takes the first twelve bytes of what it is sent for a digest, and writes no more than those to its log, and
 // to servers that follow it: those are stepped over. Source: quorum-protocol sections 9.1 and 9.2, and the behaviour of ZooKeeper 3.8.
 func (v *CloseSessionTxn) DecodeList(r *Reader) bool {
-	v.Paths2Delete = v.Paths2Delete[:0]
 	if r.Len() == 0 {
 		return false
 	}

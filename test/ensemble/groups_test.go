@@ -28,8 +28,6 @@ func TestGroupsOfMixedEnsembles(t *testing.T) {
 	for _, kinds := range [][]cluster.Kind{{z, z, w, w, z}, {w, w, z, z, w}} {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
 			c, seed := newConfigured(t, func(_ int, o *cluster.Options) {
-				o.Observer = false
-				delete(o.Settings, "peerType")
 				maps.Copy(o.Settings, threeGroups)
 			}, kinds...)
 			c.underLoad(seed, func() {

@@ -16,18 +16,14 @@ import (
 )
 
 // TestLifetimesInMixedEnsembles lets leaders of either kind remove containers whose last child is gone, and znodes whose time is over,
-// made at servers of either kind and before the leader came to lead; what is in use stays.
+// made at servers of either kind, and in use until the leader, whose predecessor had not to remove them, leads; what is in use stays.
 func TestLifetimesInMixedEnsembles(t *testing.T) {
 	const ttl, longer = 500, 3_600_000 // ms
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
 			c, seed := newConfigured(t, func(_ int, o *cluster.Options) {
 				o.Settings["extendedTypesEnabled"] = "true"
-				if o.Kind == cluster.Warren {
-					o.Settings["znode.container.checkIntervalMs"] = "300"
-				} else {
-					o.Properties = map[string]string{"znode.container.checkIntervalMs": "300"}
-				}
+				bare(o, "znode.container.checkIntervalMs", "300")
 			}, kinds...)
 			c.underLoad(seed, func() {
 				var used []string
@@ -35,31 +31,27 @@ func TestLifetimesInMixedEnsembles(t *testing.T) {
 					old := c.leader()
 					var idle []string
 					for _, node := range c.nodes {
+						root := fmt.Sprintf("/lifetimes-%s-%d-%d", kind, node.ID(), len(used))
+						idle = append(idle, root+"-idle", root+"-brief")
+						used = append(used, root+"-used", root+"-long")
 						require.NoError(t, c.at(node, func(conn *wire.Conn) error {
-							root := fmt.Sprintf("/lifetimes-%s-%d-%d", kind, node.ID(), len(used))
-							for _, path := range []string{root + "-idle", root + "-used"} {
-								if _, _, err := conn.CreateContainer(path, nil); err != nil {
-									return err
+							for _, r := range []wire.Request{
+								wire.CreateContainer(root+"-idle", nil, wire.OpenACL), wire.CreateContainer(root+"-used", nil, wire.OpenACL),
+								wire.CreateTTL(root+"-brief", nil, wire.OpenACL, proto.ModePersistentTTL, ttl), wire.CreateTTL(root+"-long", nil, wire.OpenACL, proto.ModePersistentTTL, longer),
+								wire.Create(root+"-idle/child", nil, wire.OpenACL, 0), wire.Create(root+"-used/child", nil, wire.OpenACL, 0), wire.Create(root+"-brief/child", nil, wire.OpenACL, 0),
+							} {
+								if reply, err := conn.Do(r); err != nil || reply.Err() != nil {
+									return errors.Join(err, reply.Err())
 								}
-								if _, err := conn.Create(path+"/child", nil, proto.ModePersistent); err != nil {
-									return err
-								}
 							}
-							brief, _, err := conn.CreateTTL(root+"-brief-", nil, proto.ModePersistentSequentialTTL, ttl)
-							if err != nil {
-								return err
-							}
-							long, _, err := conn.CreateTTL(root+"-long", nil, proto.ModePersistentTTL, longer)
-							if err != nil {
-								return err
-							}
-							idle = append(idle, root+"-idle", brief)
-							used = append(used, root+"-used", long)
-							return conn.Delete(root+"-idle/child", -1)
+							return nil
 						}), "at server %d (%s)", node.ID(), node.Kind())
 					}
 					leader := c.ledBy(kind)
 					c.logf("%d has led, %d leads", old.ID(), leader.ID())
+					for _, path := range idle { // it was in use until now
+						require.NoError(t, c.at(c.any(), func(conn *wire.Conn) error { return errors.Join(conn.Sync("/"), conn.Delete(path+"/child", -1)) }), path)
+					}
 					for _, node := range c.nodes {
 						for _, path := range idle {
 							cluster.Eventually(t, func() bool { return c.has(node, path) == proto.ErrNoNode }, time.Minute,

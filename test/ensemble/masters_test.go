@@ -52,6 +52,9 @@ func TestObserverMasters(t *testing.T) {
 				o.Host = fmt.Sprintf("127.0.0.%d", id)
 				o.Settings["observerMasterPort"], o.Settings["tickTime"] = "28912", "1000"
 				g.configure(run.between)(id, o)
+				if id > 3 {
+					observing(o)
+				}
 			}, run.voter, run.voter, run.voter, run.observer, run.observer)
 			settled := func() {
 				t.Helper()

@@ -5,7 +5,6 @@ package ensemble
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,32 +19,28 @@ import (
 )
 
 // TestReadOnlyServersOfBothKinds leaves one server of each kind without a quorum and asks both the same: they admit, answer and refuse
-// alike, but for two answers of ZooKeeper 3.8 that no client can use. When the others are back the sessions from before go on.
+// alike, but where COMPATIBILITY.md says so. When the others are back the sessions from before go on.
 func TestReadOnlyServersOfBothKinds(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprint("local sessions ", local), func(t *testing.T) {
 			c, _ := newConfigured(t, func(_ int, o *cluster.Options) {
-				o.Observer = false
-				delete(o.Settings, "peerType")
 				o.Settings["localSessionsEnabled"], o.Settings["localSessionsUpgradingEnabled"] = fmt.Sprint(local), fmt.Sprint(local)
-				if o.Kind == cluster.Warren {
-					o.Settings["readonlymode.enabled"] = "true"
-				} else {
-					o.Properties = map[string]string{"readonlymode.enabled": "true"}
-				}
+				bare(o, "readonlymode.enabled", "true")
 			}, cluster.ZooKeeper, cluster.Warren, cluster.Warren, cluster.Warren, cluster.Warren)
 			zookeeper, warren := c.nodes[0], c.nodes[1]
 			for _, node := range c.nodes {
 				c.says(node, "rw")
 			}
 			c.write("/all", 1, 2, 3, 4, 5)
-			before := map[*cluster.Node]*wire.Conn{}
+			before, own := map[*cluster.Node]*wire.Conn{}, map[*cluster.Node]*wire.Conn{} // sessions that all know, and new ones, which are local if there are such
 			for _, node := range []*cluster.Node{zookeeper, warren} {
-				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
+				for _, sessions := range []map[*cluster.Node]*wire.Conn{before, own} {
+					conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
+					require.NoError(t, err)
+					sessions[node] = conn
+				}
+				_, err := before[node].Create(fmt.Sprintf("/by-%d", node.ID()), []byte("x"), proto.ModeEphemeral)
 				require.NoError(t, err)
-				_, err = conn.Create(fmt.Sprintf("/by-%d", node.ID()), []byte("x"), proto.ModeEphemeral)
-				require.NoError(t, err)
-				before[node] = conn
 			}
 			for _, conn := range before {
 				require.NoError(t, conn.Sync("/"))
@@ -57,31 +52,31 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 			for _, node := range []*cluster.Node{zookeeper, warren} {
 				c.says(node, "ro")
 				said[node] = c.admits(node, before[node])
-				conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience, ReadOnly: true})
-				switch {
-				case err == nil:
-					require.True(t, conn.ReadOnly() && conn.Session() != 0)
-					said[node]["everything"] = strings.Join(answers(conn), "\n")
-					if conn, err = wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience, ReadOnly: true}); err == nil {
-						reading[node] = conn
-					}
-					require.NoError(t, err)
-				case node == zookeeper && !local: // a reply of 16 bytes in the place of a ConnectResponse
-				default:
-					require.NoError(t, err)
+				resume := own[node].Resume()
+				resume.ReadOnly = true
+				kept := map[bool]string{true: "rejected", false: "closed"}[local && node == zookeeper]
+				require.Equal(t, kept, admitted(node, resume), "a session without an ephemeral, at server %d (%s)", node.ID(), node.Kind())
+				reader := wire.Options{TimeoutMs: sessionTimeout, Reply: patience, ReadOnly: true}
+				if !local && node == zookeeper {
+					require.Equal(t, "closed", admitted(node, reader), "a reply of 16 bytes in the place of a ConnectResponse")
+					continue
 				}
+				conn, err := wire.Dial(node.Addr(), reader)
+				require.NoError(t, err)
+				require.True(t, conn.ReadOnly() && conn.Session() != 0)
+				said[node]["everything"] = strings.Join(answers(conn), "\n")
+				reading[node], err = wire.Dial(node.Addr(), reader)
+				require.NoError(t, err)
 			}
 			if !local {
-				for what := range said[warren] {
-					if said[zookeeper][what] == "" {
-						delete(said[warren], what)
-					}
-				}
+				delete(said[warren], "everything")
 			}
 			require.Equal(t, said[zookeeper], said[warren])
-			for _, shell := range [][]string{{"/usr/share/zookeeper/bin/zkCli.sh"}, {cluster.Binary(t), "shell"}} {
-				require.Contains(t, readOnlyShell(shell, warren, "get", "/by-1"), "\nx\n", shell)
-				require.Contains(t, readOnlyShell(shell, warren, "create", "/new"), "Not a read-only call", shell)
+			for name, shell := range shells(t) {
+				for command, answer := range map[string]string{"get /by-1": "\nx\n", "create /new": "Not a read-only call"} {
+					out, _ := inShell(shell, warren, append([]string{"-r"}, strings.Fields(command)...)...).CombinedOutput()
+					require.Contains(t, string(out), answer, "%s: %s", name, command)
+				}
 			}
 
 			c.up(3, 4, 5)
@@ -123,16 +118,17 @@ func (c *chaos) admits(node *cluster.Node, before *wire.Conn) map[string]string 
 		require.NoError(c.t, err)
 		said["word "+word] = fmt.Sprint(modeLine.FindString(text), ", told: ", strings.Contains(text, "READ-ONLY mode; serving only read-only clients"))
 	}
-	resume := before.Resume()
+	writes := before.Resume()
+	reads := writes
+	reads.ReadOnly = true
 	for who, o := range map[string]wire.Options{
 		"a client that writes":               {TimeoutMs: sessionTimeout},
 		"an old client":                      {TimeoutMs: sessionTimeout, Legacy: true},
-		"a session from before":              {TimeoutMs: sessionTimeout, Session: resume.Session, Password: resume.Password, LastZxid: resume.LastZxid, ReadOnly: true},
-		"a session from before, that writes": {TimeoutMs: sessionTimeout, Session: resume.Session, Password: resume.Password, LastZxid: resume.LastZxid},
-		"a client that has seen more":        {TimeoutMs: sessionTimeout, LastZxid: resume.LastZxid + 1000, ReadOnly: true},
+		"a session from before":              reads,
+		"a session from before, that writes": writes,
+		"a client that has seen more":        {TimeoutMs: sessionTimeout, LastZxid: reads.LastZxid + 1000, ReadOnly: true},
 		"a session without its password":     {TimeoutMs: sessionTimeout, Session: 4711, ReadOnly: true},
 	} {
-		o.Reply = patience
 		said[who] = admitted(node, o)
 	}
 	return said
@@ -140,6 +136,7 @@ func (c *chaos) admits(node *cluster.Node, before *wire.Conn) map[string]string 
 
 // admitted says how a server receives a client.
 func admitted(node *cluster.Node, o wire.Options) string {
+	o.Reply = patience
 	conn, err := wire.Dial(node.Addr(), o)
 	switch {
 	case err == nil:
@@ -191,10 +188,4 @@ func sorted(children []proto.Text) string {
 	}
 	slices.Sort(names)
 	return fmt.Sprint(names)
-}
-
-// readOnlyShell runs one command of a shell that accepts a read-only server, and returns what it says.
-func readOnlyShell(shell []string, node *cluster.Node, args ...string) string {
-	out, _ := exec.Command(shell[0], append(append(slices.Clone(shell[1:]), "-r", "-server", node.Addr()), args...)...).CombinedOutput()
-	return string(out)
 }

@@ -21,10 +21,6 @@ import (
 // TestShellsReconfigureMixedEnsembles lets one server go and come again, by ZooKeeper's shell and by ours, whichever kind leads. What
 // both say is the same, and so are the files that the servers of both kinds have written of it.
 func TestShellsReconfigureMixedEnsembles(t *testing.T) {
-	shells := map[string][]string{
-		"zkCli.sh":     {"/usr/share/zookeeper/bin/zkCli.sh"},
-		"warren shell": {cluster.Binary(t), "shell"},
-	}
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
 			c, _ := newChanging(t, 3, append(slices.Clone(kinds), cluster.Warren, cluster.ZooKeeper)...)
@@ -39,10 +35,10 @@ func TestShellsReconfigureMixedEnsembles(t *testing.T) {
 						if gone == leader {
 							gone = c.nodes[gone.ID()%3]
 						}
-						said := c.shellReconfigures(shells[name], leader, "-add", joiner.Line(), "-remove", fmt.Sprint(gone.ID()))
+						said := c.shellReconfigures(shells(t)[name], leader, "-add", joiner.Line(), "-remove", fmt.Sprint(gone.ID()))
 						require.Contains(t, said, "Committed new configuration:")
 						c.sameFiles(said, gone)
-						said = c.shellReconfigures(shells[name], leader, "-remove", fmt.Sprint(joiner.ID()), "-add", gone.Line())
+						said = c.shellReconfigures(shells(t)[name], leader, "-remove", fmt.Sprint(joiner.ID()), "-add", gone.Line())
 						c.sameFiles(said, joiner)
 						require.Equal(t, leader, c.certainLeader(), "the leader of all that")
 						c.logf("%s: led by %s, server %d (%s) has replaced %d (%s) for a while", name, kind, joiner.ID(), joiner.Kind(), gone.ID(), gone.Kind())
@@ -54,11 +50,20 @@ func TestShellsReconfigureMixedEnsembles(t *testing.T) {
 	}
 }
 
+// shells are ZooKeeper's and ours.
+func shells(t *testing.T) map[string][]string {
+	return map[string][]string{"zkCli.sh": {"/usr/share/zookeeper/bin/zkCli.sh"}, "warren shell": {cluster.Binary(t), "shell"}}
+}
+
+// inShell is one command of a shell at a server, with the shell's own flags before it.
+func inShell(shell []string, node *cluster.Node, args ...string) *exec.Cmd {
+	return exec.Command(shell[0], append(append(slices.Clone(shell[1:]), "-server", node.Addr()), args...)...)
+}
+
 // shellReconfigures runs the command reconfig of a shell at a server and returns what it has said.
 func (c *chaos) shellReconfigures(shell []string, node *cluster.Node, args ...string) string {
 	c.t.Helper()
-	cmd := exec.Command(shell[0], append(append(slices.Clone(shell[1:]), "-server", node.Addr(), "reconfig"), args...)...)
-	out, err := cmd.Output()
+	out, err := inShell(shell, node, append([]string{"reconfig"}, args...)...).Output()
 	require.NoError(c.t, err, "%s %s: %s", shell, args, out)
 	return string(out)
 }

@@ -100,10 +100,20 @@ func TestObservers(t *testing.T) {
 // newMixed brings up servers of the given kinds; a fourth is an observer.
 func newMixed(t *testing.T, kinds ...cluster.Kind) (*chaos, uint64) {
 	t.Helper()
-	return newConfigured(t, func(int, *cluster.Options) {}, kinds...)
+	return newConfigured(t, func(id int, o *cluster.Options) {
+		if id > 3 {
+			observing(o)
+		}
+	}, kinds...)
 }
 
-// newConfigured does the same with options that configure may add to for each server.
+// observing makes a server an observer.
+func observing(o *cluster.Options) {
+	o.Observer = true
+	o.Settings["peerType"] = "observer"
+}
+
+// newConfigured brings up voters of the given kinds, with options that configure may change for each.
 func newConfigured(t *testing.T, configure func(id int, o *cluster.Options), kinds ...cluster.Kind) (*chaos, uint64) {
 	t.Helper()
 	seed := *seedFlag
@@ -111,14 +121,11 @@ func newConfigured(t *testing.T, configure func(id int, o *cluster.Options), kin
 		seed = uint64(time.Now().UnixNano())
 	}
 	fmt.Printf("SEED=%d (go test -tags interop ./test/ensemble -run %q -ensemble.seed=%d)\n", seed, t.Name(), seed)
-	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), voters: min(len(kinds), 3), began: time.Now()}
+	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), began: time.Now()}
 	var o []cluster.Options
 	for i, kind := range kinds {
-		one := cluster.Options{Kind: kind, Observer: i >= 3, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
+		one := cluster.Options{Kind: kind, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
 			"maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}} // or containers go while trees are compared
-		if one.Observer {
-			one.Settings["peerType"] = "observer"
-		}
 		configure(i+1, &one)
 		o = append(o, one)
 	}

@@ -17,15 +17,21 @@ import (
 )
 
 // given returns a configure that gives settings to the servers of each kind. ZooKeeper 3.8 has most of them from zoo.cfg, where an unknown
-// key becomes a property; jute.maxbuffer is a property without a prefix.
+// key becomes a property with a prefix.
 func given(settings map[cluster.Kind]map[string]string) func(int, *cluster.Options) {
 	return func(_ int, o *cluster.Options) {
 		o.Settings["snapCount"] = "400"
 		maps.Copy(o.Settings, settings[o.Kind])
 		if limit := settings[o.Kind]["jute.maxbuffer"]; limit != "" {
-			o.Properties = map[string]string{"jute.maxbuffer": limit}
+			bare(o, "jute.maxbuffer", limit)
 		}
 	}
+}
+
+// bare gives a setting that ZooKeeper has from a property without a prefix, and Warren from zoo.cfg too.
+func bare(o *cluster.Options, key, value string) {
+	o.Settings[key] = value
+	o.Properties = map[string]string{key: value}
 }
 
 // alike gives the same settings to the servers of both kinds.

@@ -78,7 +78,10 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 		{"DIFF", "leader.maxConcurrentDiffSyncs", false, 200, proto.PacketDiff},
 	} {
 		t.Run(run.name, func(t *testing.T) {
-			c, _ := newConfigured(t, func(_ int, o *cluster.Options) {
+			c, _ := newConfigured(t, func(id int, o *cluster.Options) {
+				if id > 3 {
+					observing(o)
+				}
 				o.Settings[run.setting], o.Settings["initLimit"] = "1", "240" // as long as a JVM may take to start
 				o.Settings["snapshotSizeFactor"] = "-1"                       // who lacks more than what is in memory gets SNAP
 			},
