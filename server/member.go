@@ -1,6 +1,7 @@
 package server
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -158,6 +159,9 @@ func (m *member) run() {
 		case tick = <-ticker.C:
 		case <-m.events.wake:
 		case <-m.batches.wake:
+		}
+		if tick.IsZero() && !m.calm.Load() {
+			runtime.Gosched() // who else has something to say is ready already, and shares the turn
 		}
 		m.turn.Lock()
 		ticked := !tick.IsZero() && !m.stop

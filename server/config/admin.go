@@ -86,3 +86,12 @@ type Log struct {
 	// Format is "console" or "json". Key warren.logFormat; default console.
 	Format string
 }
+
+// Process is what the server asks of the operating system for itself. Warren's own.
+type Process struct {
+	// Scheduling is "batch" or "normal": whether a thread of the server that wakes up lets the one that runs finish its piece of work,
+	// or interrupts it. Key warren.scheduling; default batch, which takes far less of a busy machine for a request. With normal, a client
+	// that asks little waits less on a machine whose processors others keep busy all the time. On Linux only; a policy that was chosen
+	// with chrt or in a systemd unit stays.
+	Scheduling string
+}

@@ -32,6 +32,8 @@ type Config struct {
 	Audit Audit
 	// Log is the log of the server.
 	Log Log
+	// Process is what the server asks of the operating system for itself.
+	Process Process
 
 	// origins remembers where each setting came from, by canonical key, so that Validate can say it.
 	origins map[string]position

@@ -72,6 +72,7 @@ func base() *Config {
 		},
 		Audit:   Audit{File: "zookeeper_audit.log"},
 		Log:     Log{Level: "info", Format: "console"},
+		Process: Process{Scheduling: "batch"},
 		origins: map[string]position{},
 		values:  map[string]string{},
 	}

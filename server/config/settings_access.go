@@ -214,3 +214,7 @@ func (l *Log) settings() []setting {
 		nativeKey(choice(&l.Format, "console", "json"), "warren.logFormat"),
 	}
 }
+
+func (p *Process) settings() []setting {
+	return []setting{nativeKey(choice(&p.Scheduling, "batch", "normal"), "warren.scheduling")}
+}

@@ -126,6 +126,11 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 		return startFailed(err, log)
 	}
 	limitMemory(log)
+	if cfg.Process.Scheduling == "batch" {
+		if err := scheduleAsBatch(); err != nil {
+			log.Info("the usual scheduling policy stays", zap.Error(err)) // a sandbox may forbid it
+		}
+	}
 
 	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
