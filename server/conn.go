@@ -101,13 +101,22 @@ func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, established: time.Now(), resume: make(chan struct{}, 1)}
 	c.readFunc = c.tryRead
 	c.raw = socket.Raw(nc)
-	if addr, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
-		c.remote = netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
-	}
+	c.remote = remoteOf(nc)
 	ids := []datatree.Identity{datatree.NewIPIdentity(c.remote.Addr())}
 	c.ids.Store(&ids)
 	c.mu.stats.reset(srv.clock.now())
 	return c
+}
+
+// remoteOf is the address at the other end, or none if nc is no connection of IP.
+func remoteOf(nc net.Conn) netip.AddrPort {
+	var addr netip.AddrPort
+	if tcp, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		addr = tcp.AddrPort()
+	} else {
+		addr, _ = netip.ParseAddrPort(nc.RemoteAddr().String()) // one that stands in for a socket may have one, too
+	}
+	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
 }
 
 // Errors that end a connection; they go to the log and nowhere else.

@@ -67,9 +67,11 @@ func (s *Server) openClientPort(host string, port int, speaks language) (*client
 	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
 }
 
-// listenTCP opens a port whose connections have no keep-alive probes until admit asks for them: Go's own are on.
+// listenTCP opens a port whose connections have no keep-alive probes until admit asks for them: Go's own are on. It does not speak
+// Multipath TCP, as Go's do: no client of ZooKeeper does, and every connection would pay for the attempt.
 func listenTCP(network, addr string) (net.Listener, error) {
 	c := net.ListenConfig{KeepAlive: -1}
+	c.SetMultipathTCP(false)
 	return c.Listen(context.Background(), network, addr)
 }
 
@@ -173,9 +175,12 @@ const acceptPause = 10 * time.Millisecond
 
 // accept takes connections until the listener is closed.
 func (s *Server) accept(ln *clientListener) {
+	look := newPeek()
 	for {
 		nc, err := ln.Accept()
 		switch {
+		case err == nil && look.gone(nc):
+			_ = nc.Close()
 		case err == nil:
 			s.admit(nc, ln.speaks)
 		case errors.Is(err, net.ErrClosed):

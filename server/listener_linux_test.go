@@ -49,3 +49,10 @@ func TestKeepAliveOfClients(t *testing.T) {
 		require.Equal(t, 1, n)
 	}
 }
+
+func TestClientPortIsPlainTCP(t *testing.T) {
+	s := serveMem(t, configured(t), nil)
+	require.Equal(t, unix.IPPROTO_TCP, option(t, s.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
+		return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+	}))
+}

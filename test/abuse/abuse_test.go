@@ -35,6 +35,8 @@ type abuse struct {
 	members  int               // 1 is a server alone
 	settings map[string]string // beside the defaults
 	memory   int64             // limit of the server's resident memory, MiB
+	full     bool              // only with -abuse.full
+	possible func() bool       // whether it can be done here; nil is everywhere
 	prepare  func(*attack)     // before the good clients are measured
 	run      func(*attack)     // until a.ctx ends, or as long as it takes
 }
@@ -67,7 +69,13 @@ func (r *report) stall() time.Duration { return max(r.during.readMax, r.during.w
 func TestAbuse(t *testing.T) {
 	var all []report
 	for _, ab := range abuses() {
+		if ab.full && !*fullFlag {
+			continue
+		}
 		t.Run(strings.ReplaceAll(ab.name, " ", "-"), func(t *testing.T) {
+			if ab.possible != nil && !ab.possible() {
+				t.Skip("it takes root and /dev/net/tun")
+			}
 			all = append(all, suffer(t, ab))
 		})
 	}
