@@ -3,10 +3,12 @@ package ensemble
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // fabric is a network of namespaces on one bridge, of which the test itself has the last address.
@@ -16,6 +18,7 @@ type fabric struct {
 	subnet string // the first three bytes of all addresses
 	other  string // those of the second addresses, for who wants them
 	n      int
+	late   []*delayLine // where the kernel has no netem
 }
 
 // newFabric makes n namespaces, or returns nil if this process may not.
@@ -61,6 +64,7 @@ func (f *fabric) must(name string, args ...string) {
 }
 
 func (f *fabric) remove() {
+	f.endDelays()
 	for i := 1; i <= f.n; i++ {
 		_ = run("ip", "netns", "del", f.namespace(i)) // it may not be there yet
 	}
@@ -119,9 +123,27 @@ func (f *fabric) heal() {
 		}
 		_ = run("tc", "-n", f.namespace(i), "qdisc", "del", "dev", "eth0", "root")
 	}
+	f.endDelays()
 }
 
-// slow adds a delay to all that i sends. It reports false if this kernel cannot.
-func (f *fabric) slow(i int, delay string) bool {
-	return run("tc", "-n", f.namespace(i), "qdisc", "replace", "dev", "eth0", "root", "netem", "delay", delay) == nil
+// slow adds a delay to all that i sends. It reports false if this machine cannot.
+func (f *fabric) slow(i int, delay time.Duration) bool {
+	f.t.Helper()
+	if run("tc", "-n", f.namespace(i), "qdisc", "replace", "dev", "eth0", "root", "netem", "delay", delay.String()) == nil {
+		return true
+	}
+	l, err := startDelayLine(f.namespace(i), netip.MustParseAddr(f.addr(i)), delay)
+	if err != nil {
+		f.t.Logf("nothing can be made late: %v", err)
+		return false
+	}
+	f.late = append(f.late, l)
+	return true
+}
+
+func (f *fabric) endDelays() {
+	for _, l := range f.late {
+		l.end()
+	}
+	f.late = nil
 }

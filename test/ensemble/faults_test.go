@@ -149,8 +149,7 @@ func (c *chaos) leaderAlone() {
 func (c *chaos) slow() {
 	i := c.any().ID()
 	c.logf("  10 ms more for all that %d sends", i)
-	if !c.fabric.slow(i, "10ms") {
-		c.logf("  this kernel has no netem")
+	if !c.fabric.slow(i, 10*time.Millisecond) {
 		return
 	}
 	c.sleep(500, 2000)

@@ -3,9 +3,6 @@ package ensemble
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,7 +102,7 @@ func (c *chaos) fillTree(n int) {
 
 // measureThroughput compares what two servers take when the third is well, gone, and slow.
 func measureThroughput(t *testing.T, kind cluster.Kind, f *figures) {
-	c, settings := plainWithSettings(t, kind, 3)
+	c := networked(t, kind, 3)
 	warmUp(t, kind, c.nodes)
 	leader := c.certainLeader()
 	third := c.nodes[leader.ID()%len(c.nodes)]
@@ -124,10 +121,10 @@ func measureThroughput(t *testing.T, kind cluster.Kind, f *figures) {
 	measure("third server well (rate, p50 and p99 of rounds)")
 	third.Kill()
 	measure("third server down")
-	c.slowLinks(third, settings[third.ID()-1])
 	third.Launch()
 	c.whole()
-	measure("third server 10 ms away each way")
+	require.True(t, c.fabric.slow(third.ID(), 10*time.Millisecond), "late packets")
+	measure("third server sends all 10 ms late")
 }
 
 // Of rate: how long the load runs before it counts, and how long it counts.
@@ -147,25 +144,4 @@ func (c *chaos) rate(nodes []*cluster.Node) (perSecond float64, p50, p99 time.Du
 	l.end()
 	require.NoError(c.t, l.err)
 	return perSecond, l.took[len(l.took)/2], l.took[len(l.took)*99/100]
-}
-
-// slowLinks lets a server reach the others through proxies that hold everything up for 10 ms each way. It counts from its next start.
-func (c *chaos) slowLinks(node *cluster.Node, settings map[string]string) {
-	c.t.Helper()
-	text, err := os.ReadFile(filepath.Join(node.Dir(), "zoo.cfg"))
-	require.NoError(c.t, err)
-	proxies := 0
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		parts := strings.Split(value, ":")
-		if !strings.HasPrefix(name, "server.") || name == fmt.Sprintf("server.%d", node.ID()) {
-			continue
-		}
-		for i := 1; i <= 2; i++ {
-			parts[i] = startProxy(c.t, "127.0.0.1:"+parts[i], 10*time.Millisecond)
-		}
-		settings[name] = strings.Join(parts, ":")
-		proxies++
-	}
-	require.Equal(c.t, len(c.nodes)-1, proxies)
 }

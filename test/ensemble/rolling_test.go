@@ -49,21 +49,32 @@ func TestRollingRestart(t *testing.T) {
 // plain brings up servers of one kind on loopback.
 func plain(t *testing.T, kind cluster.Kind, servers int) *chaos {
 	t.Helper()
-	c, _ := plainWithSettings(t, kind, servers)
-	return c
+	return usual(t, kind, servers, nil)
 }
 
-// plainWithSettings also returns the settings of each server, which count when it is launched again.
-func plainWithSettings(t *testing.T, kind cluster.Kind, servers int) (c *chaos, settings []map[string]string) {
+// networked is plain, but every server is in a network namespace of its own.
+func networked(t *testing.T, kind cluster.Kind, servers int) *chaos {
 	t.Helper()
-	c = &chaos{t: t, voters: servers, began: time.Now()}
+	f := newFabric(t, servers)
+	if f == nil {
+		t.Skip("no network namespaces")
+	}
+	return usual(t, kind, servers, f)
+}
+
+// usual brings up servers of one kind with their defaults, on loopback if there is no fabric.
+func usual(t *testing.T, kind cluster.Kind, servers int, f *fabric) *chaos {
+	t.Helper()
+	c := &chaos{t: t, voters: servers, began: time.Now(), fabric: f}
 	c.seed(1)
 	var o []cluster.Options
-	for range servers {
-		one := map[string]string{"maxSessionTimeout": "60000"}
-		settings = append(settings, one)
-		o = append(o, cluster.Options{Kind: kind, Settings: one, JVM: []string{"-Xmx1g"}})
+	for i := 1; i <= servers; i++ {
+		one := cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000"}, JVM: []string{"-Xmx1g"}}
+		if f != nil {
+			one.Host, one.Namespace = f.addr(i), f.namespace(i)
+		}
+		o = append(o, one)
 	}
 	c.launch(o)
-	return c, settings
+	return c
 }
