@@ -33,12 +33,7 @@ const (
 // startDelayLine makes late all that the namespace with this address sends to its subnet of 24 bits.
 func startDelayLine(namespace string, addr netip.Addr, late time.Duration) (*delayLine, error) {
 	l := &delayLine{done: make(chan struct{})}
-	opened := make(chan error)
-	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread stays in the namespace, and ends with this goroutine
-		opened <- l.open(namespace)
-	}()
-	if err := <-opened; err != nil {
+	if err := inNamespace(namespace, l.open); err != nil {
 		return nil, err
 	}
 	err := run("ip", "-n", namespace, "link", "set", delayDevice, "up")
@@ -54,11 +49,8 @@ func startDelayLine(namespace string, addr netip.Addr, late time.Duration) (*del
 	return l, nil
 }
 
-// open opens the device and the socket, in the namespace. The thread is of no other use afterwards.
-func (l *delayLine) open(namespace string) error {
-	if err := enter(namespace); err != nil {
-		return err
-	}
+// open opens the device and the socket, in the namespace.
+func (l *delayLine) open() error {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -83,14 +75,30 @@ func (l *delayLine) open(namespace string) error {
 	return nil
 }
 
-// enter makes a namespace that of the present thread, to which the goroutine is locked.
-func enter(namespace string) error {
-	ns, err := os.Open("/run/netns/" + namespace)
+// inNamespace calls fn with the present thread in a namespace. The thread is not ended afterwards: the servers that it has started would
+// end with it.
+func inNamespace(namespace string, fn func() error) error {
+	there, err := os.Open("/run/netns/" + namespace)
 	if err != nil {
 		return err
 	}
-	defer ns.Close()
-	return unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
+	defer there.Close()
+	runtime.LockOSThread()
+	here, err := os.Open("/proc/thread-self/ns/net")
+	if err == nil {
+		defer here.Close()
+		err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET)
+	}
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	err = fn()
+	if back := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); back != nil {
+		return errors.Join(err, back) // nobody else gets the thread
+	}
+	runtime.UnlockOSThread()
+	return err
 }
 
 // carry takes packets from the device to the socket until the device is closed.
@@ -148,18 +156,12 @@ func TestSlowLinks(t *testing.T) {
 	// exchange sends much in either direction, and returns how long it took to connect.
 	exchange := func() (took time.Duration) {
 		var nc net.Conn
-		done := make(chan error)
-		go func() {
-			runtime.LockOSThread()
-			began := time.Now()
-			err := enter(f.namespace(1))
-			if err == nil {
-				nc, err = net.Dial("tcp", ln.Addr().String())
-			}
-			took = time.Since(began)
-			done <- err
-		}()
-		require.NoError(t, <-done)
+		began := time.Now()
+		require.NoError(t, inNamespace(f.namespace(1), func() (err error) {
+			nc, err = dial(ln.Addr())
+			return err
+		}))
+		took = time.Since(began)
 		other, err := ln.Accept()
 		require.NoError(t, err)
 		for _, way := range [][2]net.Conn{{nc, other}, {other, nc}} {
@@ -180,4 +182,19 @@ func TestSlowLinks(t *testing.T) {
 	require.GreaterOrEqual(t, exchange(), 50*time.Millisecond)
 	f.heal()
 	exchange()
+}
+
+// dial connects without leaving the thread, as net.Dial might.
+func dial(to net.Addr) (net.Conn, error) {
+	addr := to.(*net.TCPAddr).AddrPort()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), "socket")
+	defer file.Close()
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}); err != nil {
+		return nil, err
+	}
+	return net.FileConn(file)
 }
