@@ -369,9 +369,13 @@ var mutations = map[string]func(*rand.Rand, *History) bool{
 		})
 	},
 	"ephemeral gone": func(r *rand.Rand, h *History) bool {
+		certain := map[proto.Zxid]bool{} // by create: nothing that nobody knows the result of may have ended it
+		for _, l := range lifetimes(h, nil) {
+			certain[l.create.Zxid] = !l.maybe
+		}
 		return change(r, h, func(c *Connection, i int) bool {
 			o := c.Items[i].Operation
-			if o == nil || !o.IsRead() || !o.OK() || o.Stat.EphemeralOwner == 0 {
+			if o == nil || !o.IsRead() || !o.OK() || o.Stat.EphemeralOwner == 0 || !certain[o.Stat.Czxid] {
 				return false
 			}
 			o.Err, o.Stat = proto.ErrNoNode, proto.Stat{}
