@@ -101,22 +101,22 @@ func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, established: time.Now(), resume: make(chan struct{}, 1)}
 	c.readFunc = c.tryRead
 	c.raw = socket.Raw(nc)
-	c.remote = remoteOf(nc)
+	c.remote = addrPortOf(nc.RemoteAddr())
 	ids := []datatree.Identity{datatree.NewIPIdentity(c.remote.Addr())}
 	c.ids.Store(&ids)
 	c.mu.stats.reset(srv.clock.now())
 	return c
 }
 
-// remoteOf is the address at the other end, or none if nc is no connection of IP.
-func remoteOf(nc net.Conn) netip.AddrPort {
-	var addr netip.AddrPort
-	if tcp, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
-		addr = tcp.AddrPort()
+// addrPortOf is the address and port that addr stands for, or none if it is none of IP.
+func addrPortOf(addr net.Addr) netip.AddrPort {
+	var ap netip.AddrPort
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		ap = tcp.AddrPort()
 	} else {
-		addr, _ = netip.ParseAddrPort(nc.RemoteAddr().String()) // one that stands in for a socket may have one, too
+		ap, _ = netip.ParseAddrPort(addr.String()) // of what stands in for a socket
 	}
-	return netip.AddrPortFrom(addr.Addr().Unmap(), addr.Port())
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 // Errors that end a connection; they go to the log and nowhere else.

@@ -222,7 +222,4 @@ func (s *Server) memberNames(ctx context.Context, addr netip.Addr) []string {
 	return names
 }
 
-func ipOf(addr net.Addr) netip.Addr {
-	ap, _ := netip.ParseAddrPort(addr.String())
-	return ap.Addr().Unmap().WithZone("")
-}
+func ipOf(addr net.Addr) netip.Addr { return addrPortOf(addr).Addr().WithZone("") }
