@@ -1,7 +1,8 @@
-# Targets are thin: what has logic is a Go program, a test or a script in .ci.
+# Targets are thin: what has logic is a Go program, a test or a script in .ci. The packages "work" are those of every
+# module that go.work names; "./..." would be those of the module in this folder only.
 
 GO      ?= go
-PKG     ?= ./...
+PKG     ?= work
 TIME    ?= 10s
 HANG    ?= 30m
 BENCH   ?= .
@@ -9,14 +10,16 @@ SEEDS   ?= 1000
 STEPS   ?= 10000
 FIRST   ?= 1
 ARCHES  ?= amd64 arm64
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --always --dirty 2>/dev/null)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 
-command := github.com/seed94657493/warren/cmd/warren/command
+module  := github.com/seed94657493/warren
+command := $(module)/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
-.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate completion man release lint fmt cover clean
+.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate completion man
+.PHONY: release modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,7 +39,7 @@ race: ## every test under the race detector
 check: lint verify-generate test ## what must be green to commit
 
 sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
-	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig)?$$' \
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig|Disks)?$$' \
 		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
 
 fuzz: ## every fuzz target for TIME each
@@ -72,17 +75,23 @@ man: build ## dist/man, the manual pages
 release: ## dist: a reproducible tar.gz for linux on each of ARCHES, and SHA256SUMS
 	GO='$(GO)' VERSION='$(VERSION)' DATE='$(DATE)' LDFLAGS='$(ldflags)' .ci/release $(ARCHES)
 
+modules: ## dist/modules: a module proxy with the modules of this tree; see docs/adr/0013-modules.md
+	$(GO) run ./test/modules/release
+
+tidy: ## go mod tidy in each module
+	$(GO) run ./test/modules/release -tidy
+
 lint: ## gofmt, go vet, staticcheck, house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
-	$(GO) vet -tags 'invariants interop' ./...
-	$(GO) tool staticcheck -tags 'invariants interop' ./...
+	$(GO) vet -tags 'invariants interop' work
+	$(GO) tool staticcheck -tags 'invariants interop' work
 	$(GO) test ./test/arch
 
 fmt: ## gofmt and sort imports
-	$(GO) tool goimports -w -local github.com/seed94657493/warren $$(git ls-files '*.go')
+	$(GO) tool goimports -w -local $(module) $$(git ls-files '*.go')
 
-cover: ## test coverage by package
-	$(GO) test -tags invariants -coverprofile=cover.out $(PKG)
+cover: ## test coverage of all packages by all tests
+	$(GO) test -tags invariants -timeout $(HANG) -coverpkg=$(module)/... -coverprofile=cover.out $(PKG)
 	$(GO) tool cover -func=cover.out | tail -n 1
 
 clean: ## remove what make built

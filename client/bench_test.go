@@ -6,23 +6,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	gozk "github.com/go-zookeeper/zk"
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/client/internal/require"
 )
 
-// benchServers are the fake and the real servers.
-func benchServers(b *testing.B) []string {
-	return append([]string{"stub"}, servers()...)
-}
-
-// Get and Set through this client and through go-zookeeper, with 1, 16 and 1000 goroutines on one connection. The stub answers the same bytes
-// to every request, so that it measures the clients alone.
+// Get and Set with 1, 16 and 1000 goroutines on one connection. The stub answers the same bytes to every request, so
+// that it measures the client alone. test/clientbench compares the client with others.
 //
 //	WARREN_TEST_SERVERS=host:port go test -run xxx -bench Clients -benchmem ./client
-func BenchmarkClients(b *testing.B) {
-	for _, server := range benchServers(b) {
+func BenchmarkClientsOnEachServer(b *testing.B) {
+	for _, server := range append([]string{"stub"}, servers(b)...) {
 		addr := server
 		if server == "stub" {
 			addr = newStub(b)
@@ -30,8 +23,7 @@ func BenchmarkClients(b *testing.B) {
 		for _, op := range []string{"get", "set"} {
 			for _, outstanding := range []int{1, 16, 1000} {
 				name := fmt.Sprintf("%s/%s/%d", server, op, outstanding)
-				b.Run(name+"/warren", func(b *testing.B) { benchWarren(b, addr, op, outstanding) })
-				b.Run(name+"/go-zookeeper", func(b *testing.B) { benchGoZK(b, addr, op, outstanding) })
+				b.Run(name, func(b *testing.B) { benchClient(b, addr, op, outstanding) })
 			}
 		}
 	}
@@ -61,7 +53,7 @@ func together(b *testing.B, n int, f func() error) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 }
 
-func benchWarren(b *testing.B, addr, op string, outstanding int) {
+func benchClient(b *testing.B, addr, op string, outstanding int) {
 	ctx := context.Background()
 	c, err := Dial(ctx, addr)
 	require.NoError(b, err)
@@ -74,28 +66,6 @@ func benchWarren(b *testing.B, addr, op string, outstanding int) {
 		together(b, outstanding, func() error { _, _, err := c.Get(ctx, benchPath); return err })
 	} else {
 		together(b, outstanding, func() error { _, err := c.Set(ctx, benchPath, data, AnyVersion); return err })
-	}
-}
-
-type quiet struct{}
-
-func (quiet) Printf(string, ...any) {}
-
-func benchGoZK(b *testing.B, addr, op string, outstanding int) {
-	c, _, err := gozk.Connect([]string{addr}, 10*time.Second, gozk.WithLogger(quiet{}))
-	require.NoError(b, err)
-	defer c.Close()
-	data := make([]byte, 128)
-	_, err = c.Create(benchPath, data, 0, gozk.WorldACL(gozk.PermAll))
-	if err != nil {
-		require.ErrorIs(b, err, gozk.ErrNodeExists)
-	}
-	_, err = c.Set(benchPath, data, -1)
-	require.NoError(b, err)
-	if op == "get" {
-		together(b, outstanding, func() error { _, _, err := c.Get(benchPath); return err })
-	} else {
-		together(b, outstanding, func() error { _, err := c.Set(benchPath, data, -1); return err })
 	}
 }
 

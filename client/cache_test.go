@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/client/internal/require"
 )
 
-func TestCacheFollowsSubtree(t *testing.T) {
+func TestCacheFollowsSubtreeOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		r := seeded(t)
 		c, direct := dial(t, connect), dial(t, connect)
@@ -158,8 +158,8 @@ func TestCacheEndsWithSession(t *testing.T) {
 
 func TestCacheOutlivesRenewedSession(t *testing.T) {
 	f := newFake(t)
-	c := dial(t, f.addr(), WithRenewal(func(context.Context, *Client) error { return nil }))
-	direct := dial(t, f.addr(), WithRenewal(func(context.Context, *Client) error { return nil }))
+	c := dial(t, f.addr(), WithRenewal(nil))
+	direct := dial(t, f.addr(), WithRenewal(nil))
 	ctx := within(t, time.Minute)
 	require.NoError(t, c.CreateAll(ctx, "/tree/a"))
 	k, err := c.NewCache(ctx, "/tree")

@@ -86,7 +86,7 @@ func (cl *call) finish() {
 	cl.done <- struct{}{}
 }
 
-// appendTo appends the record of the request, which depends on the operation. Source: client-protocol section 5.2.
+// appendTo appends the record of the request, which depends on the operation. Source: client-protocol 5.2.
 func (cl *call) appendTo(b []byte) []byte {
 	b = cl.request.appendTo(b)
 	switch cl.op {
@@ -124,7 +124,7 @@ func (r *request) appendTo(b []byte) []byte {
 	return b
 }
 
-// decode reads the body of a successful reply. Nothing of the result aliases b. Source: client-protocol section 5.3.
+// decode reads the body of a successful reply. Nothing of the result aliases b. Source: client-protocol 5.3.
 func (cl *call) decode(b []byte) error {
 	r := proto.NewReader(b)
 	switch cl.op {

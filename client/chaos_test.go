@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/client/internal/require"
 )
 
 var (
@@ -115,7 +115,7 @@ func (p *faultProxy) forward(dst, src net.Conn, limit int64) {
 
 // Watches of every kind and a cache follow a tree that changes while their connection is cut thousands of times. Each must end up with
 // the last state, and nothing may be left behind.
-func TestNoWatchIsLostOverThousandsOfReconnects(t *testing.T) {
+func TestNoWatchIsLostOverThousandsOfReconnectsOnEachServer(t *testing.T) {
 	t.Run("fake", func(t *testing.T) {
 		f := newFake(t)
 		chaos(t, f.addr(), "")
@@ -127,12 +127,14 @@ func TestNoWatchIsLostOverThousandsOfReconnects(t *testing.T) {
 			}
 		})
 	})
-	t.Run("warren", func(t *testing.T) {
-		const chroot = "/chaos"
-		require.NoError(t, dial(t, embedded).CreateAll(t.Context(), chroot))
-		chaos(t, embedded, chroot)
-		removeTree(t, embedded, chroot)
-	})
+	for _, server := range servers(t) {
+		t.Run(server, func(t *testing.T) {
+			const chroot = "/chaos"
+			require.NoError(t, dial(t, server).CreateAll(t.Context(), chroot))
+			chaos(t, server, chroot)
+			removeTree(t, server, chroot)
+		})
+	}
 }
 
 // chaos lets the watches follow a tree below a chroot of a server.

@@ -9,8 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
 )
 

@@ -7,7 +7,7 @@ import (
 
 // contact knows for how long the server may not have heard of the session. The server counts a session's timeout from the last request
 // that it got, and what the client knows about that is when it wrote a request that has been answered since. When an answer came
-// says nothing: it may have been long on its way, and events come without a request. Source: client-protocol section 13.
+// says nothing: it may have been long on its way, and events come without a request. Source: client-protocol 13.
 //
 // One call and one ping are marked with the time just before they were written; a call may wait for a quorum while pings go on. When the
 // marked one is answered, one of the next batch is marked. Latest may be read by anybody, the rest is guarded by conn.mu.

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/client/internal/require"
 )
 
 // Whatever is answered in whichever way, the contact is never thought to be newer than what has been answered, nor much older.

@@ -60,7 +60,7 @@ func (c *Client) createCall(path string, data []byte, mode Mode, options []Creat
 	return cl, nil
 }
 
-// checkCreate validates a create and chooses its operation. Source: client-protocol section 8.2.
+// checkCreate validates a create and chooses its operation. Source: client-protocol 8.2.
 func checkCreate(r *request) error {
 	switch {
 	case !r.mode.Valid():

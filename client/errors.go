@@ -71,7 +71,8 @@ type Error struct {
 	Err error
 }
 
-// Error returns operation, path and cause.
+// Error returns operation, path and cause, and that a write may have been applied if it may. The cause alone does not
+// say so: it is the same for a read.
 func (e *Error) Error() string {
 	s := "client: " + e.Op
 	if e.Path != "" {

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/client/internal/require"
 )
 
 // outage is servers that are away now and then, all of them together.

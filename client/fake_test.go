@@ -11,7 +11,7 @@ import (
 )
 
 // fake is a server of the client protocol on loopback: a tree, sessions that live until expire is called, and watches with the
-// semantics of client-protocol section 9. It fails on request.
+// semantics of client-protocol 9. It fails on request.
 type fake struct {
 	listener net.Listener
 	running  sync.WaitGroup

@@ -99,7 +99,7 @@ func secured(ctx context.Context, nc net.Conn, conf *tls.Config, host string) (n
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// authenticate runs the SASL exchange. The connection carries nothing else before it is over. Source: client-protocol section 14.1.
+// authenticate runs the SASL exchange. The connection carries nothing else before it is over. Source: client-protocol 14.1.
 func (s *session) authenticate(g *greeted, e endpoint) error {
 	exchange := s.cfg.sasl(e.host)
 	var challenge []byte

@@ -4,31 +4,19 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-
-	serverconfig "github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/client/internal/require"
 )
-
-// embedded is the address of a Warren server in this process, for the tests that are not content with a fake.
-var embedded string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	e, err := embed.New(embed.Options{Configure: func(_ int, cfg *serverconfig.Config) { cfg.ExtendedTypes = true }})
-	if err != nil {
-		panic(err)
-	}
-	embedded = e.Addr(1)
 	code := m.Run()
-	e.Close()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
+	if stacks := require.Goroutines(5 * time.Second); len(stacks) > 0 {
+		fmt.Printf("%d goroutines outlive the tests:\n%s\n", len(stacks), strings.Join(stacks, "\n\n"))
 		return 1
 	}
 	return code

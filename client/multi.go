@@ -117,7 +117,7 @@ func (c *Client) txnCall(t *Txn) (*call, error) {
 	return cl, nil
 }
 
-// readTxn decodes the reply to a Txn. Source: client-protocol sections 6.3 and 6.4.
+// readTxn decodes the reply to a Txn. Source: client-protocol 6.3 and 6.4.
 func (c *Client) readTxn(t *Txn, body []byte) ([]TxnResult, error) {
 	results := make([]TxnResult, len(t.ops))
 	fail := func(path string, mayHave bool, err error) ([]TxnResult, error) {

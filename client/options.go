@@ -149,17 +149,28 @@ func WithAuth(scheme string, auth []byte) Option {
 // WithSASL authenticates every connection by a SASL mechanism before anything else is sent. See DigestMD5.
 func WithSASL(s SASL) Option { return func(c *config) { c.sasl = s } }
 
-// WithRenewal makes the client open a new session after one has expired, overriding the default, which is to end. Rebuild is called in
-// its own goroutine for every new session but the first, with a context that ends with that session: it recreates ephemerals.
-// Operations that were waiting fail with ErrSessionExpired; persistent watches report WatchLost and are set again.
+// WithRenewal makes the client open a new session after one has expired, overriding the default, which is to end:
+// then every operation fails with ErrSessionExpired, and the program needs another client. Rebuild is called in its
+// own goroutine for every new session but the first, with a context that ends with that session: it recreates
+// ephemerals. It may be nil: for a program that has no ephemerals of its own making, because it has none or leaves
+// them to package recipes. Operations that were waiting fail with ErrSessionExpired; persistent watches report
+// WatchLost and are set again.
 func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
-	return func(c *config) { c.renew = rebuild }
+	return func(c *config) {
+		if c.renew = rebuild; rebuild == nil {
+			c.renew = func(context.Context, *Client) error { return nil }
+		}
+	}
 }
 
 // WithResume takes over a session, as Client.Detach of another client described it.
 func WithResume(r Resume) Option { return func(c *config) { c.resume = &r } }
 
-// WithLogger sets where the client logs changes of the session, overriding the default: nowhere. Data and credentials are never logged.
+// WithLogger sets where the client logs changes of the session, overriding the default: nowhere. Data and credentials
+// are never logged. A program that logs by another library gives its handler: for zap, whose adapter is the module
+// go.uber.org/zap/exp,
+//
+//	client.WithLogger(slog.New(zapslog.NewHandler(zapLogger.Core())))
 func WithLogger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
 
 // WithHooks sets functions that observe every operation. See Hooks.

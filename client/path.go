@@ -7,7 +7,7 @@ import (
 )
 
 // checkPath returns an error for a path that no server accepts in a write. A sequential path is judged with a suffix, so it may end
-// in anything. Source: client-protocol section 12.1.
+// in anything. Source: client-protocol 12.1.
 func checkPath(path string, isSequential bool) error {
 	if path == "" || path[0] != '/' {
 		return fmt.Errorf("path %q does not begin with /: %w", path, ErrBadArguments)

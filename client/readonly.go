@@ -13,7 +13,7 @@ const (
 )
 
 // seekQuorum looks for a server with quorum while cn is connected to one without, asks each by the word isro, and ends the connection
-// when one says rw: it is the next that the session tries. Source: client-protocol section 2.3.
+// when one says rw: it is the next that the session tries. Source: client-protocol 2.3.
 func (s *session) seekQuorum(ctx context.Context, cn *conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -9,22 +9,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
 )
 
-// servers returns the connect strings of real servers to test against: the one in this process, and those of WARREN_TEST_SERVERS,
-// separated by spaces, which must have extendedTypesEnabled.
-func servers() []string {
-	return append([]string{embedded}, strings.Fields(os.Getenv("WARREN_TEST_SERVERS"))...)
+// servers returns the connect strings of real servers to test against, which are those of WARREN_TEST_SERVERS,
+// separated by spaces. They must have extendedTypesEnabled. The name of a test that asks for them ends in
+// OnEachServer, so that test/client finds it and gives it a Warren server.
+func servers(t testing.TB) []string {
+	t.Helper()
+	test, _, _ := strings.Cut(t.Name(), "/")
+	require.True(t, strings.HasSuffix(test, "OnEachServer"), "the name does not say that the test is for servers")
+	return strings.Fields(os.Getenv("WARREN_TEST_SERVERS"))
 }
 
 // eachServer runs a test against the fake server and every real one, in a chroot that is removed afterwards.
 func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
 	t.Helper()
 	t.Run("fake", func(t *testing.T) { f(t, newFake(t).addr()) })
-	for _, server := range servers() {
+	for _, server := range servers(t) {
 		t.Run(server, func(t *testing.T) {
 			root := dial(t, server)
 			base := fmt.Sprintf("/client-test-%x", time.Now().UnixNano())
@@ -61,7 +64,7 @@ func removeTree(t *testing.T, server, path string) {
 	remove(path)
 }
 
-func TestOperations(t *testing.T) {
+func TestOperationsOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
 		ctx := within(t, time.Minute)
@@ -118,7 +121,7 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-func TestTxn(t *testing.T) {
+func TestTxnOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
 		ctx := within(t, time.Minute)
@@ -147,7 +150,7 @@ func TestTxn(t *testing.T) {
 }
 
 // A session that another client resumes and closes is expired for the first, with all that it held; a renewing client goes on.
-func TestExpiryByServer(t *testing.T) {
+func TestExpiryByServerOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		rebuilt := make(chan error, 10)
 		c := dial(t, connect, WithBackoff(time.Millisecond, 10*time.Millisecond), WithRenewal(func(ctx context.Context, c *Client) error {
@@ -185,98 +188,4 @@ func TestExpiryByServer(t *testing.T) {
 			}
 		}
 	})
-}
-
-// What only real servers do.
-func TestRealOnly(t *testing.T) {
-	for _, server := range servers() {
-		t.Run(server, func(t *testing.T) {
-			c := dial(t, server+fmt.Sprintf("/real-%x", time.Now().UnixNano()))
-			t.Cleanup(func() { removeTree(t, server, c.chroot) })
-			ctx := within(t, time.Minute)
-			require.NoError(t, dial(t, server).CreateAll(ctx, c.chroot))
-
-			_, err := c.Create(ctx, "/ttl", nil, PersistentTTL, WithTTL(time.Hour))
-			require.NoError(t, err)
-			_, err = c.Create(ctx, "/ttl-", nil, PersistentSequentialTTL, WithTTL(time.Hour))
-			require.NoError(t, err)
-			_, err = c.Create(ctx, "/box", []byte{}, Container)
-			require.NoError(t, err)
-			data, _, err := c.Get(ctx, "/box")
-			require.NoError(t, err)
-			require.NotNil(t, data)
-			require.Empty(t, data)
-
-			_, err = c.Commit(ctx, new(Txn).Create("/box2", nil, Container).Create("/ttl2", nil, PersistentTTL, WithTTL(time.Minute)))
-			require.NoError(t, err)
-
-			require.NoError(t, c.AddAuth(ctx, "digest", []byte("bob:secret")))
-			_, err = c.Create(ctx, "/mine", nil, Ephemeral, WithACL(CreatorACL()...))
-			require.NoError(t, err)
-			acl, st, err := c.GetACL(ctx, "/mine")
-			require.NoError(t, err)
-			require.Equal(t, []ACL{{PermAll, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="}}, acl)
-			_, err = c.SetACL(ctx, "/mine", ReadACL(), st.Aversion)
-			require.NoError(t, err)
-			_, err = c.Set(ctx, "/mine", nil, AnyVersion)
-			require.ErrorIs(t, err, ErrNoAuth)
-
-			mine, err := c.Ephemerals(ctx, "/")
-			require.NoError(t, err)
-			require.Equal(t, []string{"/mine"}, mine)
-			n, err := c.CountDescendants(ctx, "/")
-			require.NoError(t, err)
-			require.Equal(t, 6, n)
-			who, err := c.WhoAmI(ctx)
-			require.NoError(t, err)
-			require.Contains(t, who, Identity{"digest", "bob"})
-
-			got, err := c.Read(ctx, new(Reads).Get("/box").Children("/").Get("/none"))
-			require.NoError(t, err)
-			require.Len(t, got[1].Children, 6)
-			require.ErrorIs(t, got[2].Err, ErrNoNode)
-
-			_, _, err = c.Config(ctx)
-			require.NoError(t, err)
-			_, _, err = c.Reconfig(ctx, Reconfig{FromVersion: AnyConfig})
-			require.Error(t, err)
-			require.False(t, MayHaveApplied(err))
-
-			err = c.AddAuth(ctx, "nonsense", nil)
-			require.ErrorIs(t, err, ErrAuthFailed)
-			_, _, err = c.Get(ctx, "/box") // on a new connection, with the old identities
-			if err != nil {
-				require.ErrorIs(t, err, ErrConnectionLoss)
-				_, _, err = c.Get(ctx, "/box")
-			}
-			require.NoError(t, err)
-			who, err = c.WhoAmI(ctx)
-			require.NoError(t, err)
-			require.Contains(t, who, Identity{"digest", "bob"})
-
-			has, err := c.HasWatch(ctx, "/box", proto.WatcherAny)
-			require.NoError(t, err)
-			require.False(t, has)
-		})
-	}
-}
-
-func TestSASLReal(t *testing.T) {
-	for _, server := range strings.Fields(os.Getenv("WARREN_TEST_SASL")) {
-		t.Run(server, func(t *testing.T) { testSASL(t, server) })
-	}
-}
-
-// testSASL needs a server with DIGEST-MD5, user bob, password bobsecret.
-func testSASL(t *testing.T, server string) {
-	c := dial(t, server, WithSASL(DigestMD5("bob", "bobsecret")))
-	who, err := c.WhoAmI(within(t, time.Minute))
-	require.NoError(t, err)
-	require.Contains(t, who, Identity{"sasl", "bob"})
-
-	bad, err := New(server, WithSASL(DigestMD5("bob", "wrong")))
-	require.NoError(t, err)
-	defer bad.Close()
-	require.ErrorIs(t, bad.WaitConnected(within(t, time.Minute)), ErrAuthFailed)
-	require.Equal(t, AuthFailed, bad.State().State)
 }

@@ -3,7 +3,7 @@ package client
 import "github.com/seed94657493/warren/proto"
 
 // rearmBytes is how large a setWatches request may grow before the next one is begun: the servers' jute.maxbuffer must not be
-// reached, however many watches there are. Source: client-protocol section 9.5.
+// reached, however many watches there are. Source: client-protocol 9.5.
 const rearmBytes = 128 << 10
 
 // rearmFixed is what a setWatches2 takes beside its paths: header, zxid and five lengths.

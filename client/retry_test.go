@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
 )
 

@@ -20,7 +20,7 @@ type Exchange interface {
 	Next(challenge []byte) (token []byte, isLast bool, err error)
 }
 
-// DigestMD5 is the mechanism that ZooKeeper's servers configure as DigestLoginModule. Source: client-protocol section 14.2, RFC 2831.
+// DigestMD5 is the mechanism that ZooKeeper's servers configure as DigestLoginModule. Source: client-protocol 14.2, RFC 2831.
 func DigestMD5(user, password string) SASL {
 	return func(string) Exchange { return &digestMD5{user: user, password: password, cnonce: randomText} }
 }

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/client/internal/require"
 )
 
 // certificate makes a certificate for a host, and a pool that trusts it.

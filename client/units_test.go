@@ -10,8 +10,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -203,7 +202,7 @@ func TestDigestMD5(t *testing.T) {
 	require.Equal(t, `"x\"y\\z"`, quote(`x"y\z`))
 }
 
-// Requests as the bytes that a reference server was sent. Source: client-protocol sections 16.4, 16.5 and 16.7.
+// Requests as the bytes that a reference server was sent. Source: client-protocol 16.4, 16.5 and 16.7.
 func TestGoldenRequests(t *testing.T) {
 	multi := new(Txn).Check("/v1", 1).Create("/v1/m", nil, Persistent).Set("/v1/m", []byte("1"), 0).Delete("/v1/m", 1)
 	c := &Client{}
@@ -246,4 +245,19 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "state(99)", State(99).String())
 	require.Equal(t, "WatchLost /a (client: closed)", Event{Type: WatchLost, Path: "/a", Err: ErrClosed}.String())
 	require.Equal(t, "NodeDeleted /a 0x5", Event{Type: NodeDeleted, Path: "/a", Zxid: 5}.String())
+}
+
+// The order of servers differs between clients, so that they do not all come to one.
+func TestServersAreShuffled(t *testing.T) {
+	firsts := map[string]int{}
+	for range 300 {
+		names, chroot, err := parseConnect("a:1,b:2,c:3/app")
+		require.NoError(t, err)
+		require.Equal(t, "/app", chroot)
+		firsts[newHosts(names, nil).names[0]]++
+	}
+	require.Len(t, firsts, 3)
+	for name, n := range firsts {
+		require.Greater(t, n, 30, name)
+	}
 }

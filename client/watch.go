@@ -26,7 +26,7 @@ func (k watchKind) table() watchKind {
 	return k
 }
 
-// takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source: client-protocol section 9.4.
+// takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source: client-protocol 9.4.
 func (k watchKind) takes(t EventType) bool {
 	switch k {
 	case watchData, watchExist:

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
+	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
 )
 
-func TestOneShotWatches(t *testing.T) {
+func TestOneShotWatchesOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
 		ctx := within(t, time.Minute)
@@ -49,7 +48,7 @@ func TestOneShotWatches(t *testing.T) {
 	})
 }
 
-func TestPersistentWatches(t *testing.T) {
+func TestPersistentWatchesOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		c := dial(t, connect)
 		ctx := within(t, time.Minute)

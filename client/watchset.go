@@ -55,7 +55,7 @@ func (s *watchSet) tie(w *Watch, q *eventQueue, stop func() bool) {
 // activate marks that the server has the watch. It may be over already.
 func (s *watchSet) activate(w *Watch) { s.activateAs(w, w.kind) }
 
-// activateAs is activate for a watch whose kind is known only now. Source: client-protocol section 9.5: on a reconnect the lists
+// activateAs is activate for a watch whose kind is known only now. Source: client-protocol 9.5: on a reconnect the lists
 // of exists watches and of data watches mean different things.
 func (s *watchSet) activateAs(w *Watch, kind watchKind) {
 	s.mu.Lock()

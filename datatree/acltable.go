@@ -1,6 +1,7 @@
 package datatree
 
 import (
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -8,7 +9,7 @@ import (
 type ACLID int32
 
 // OpenACL is exactly world:anyone with all permissions. It is in no table and is never counted.
-// Source: storage section 5.3.
+// Source: storage 5.3.
 const OpenACL ACLID = -1
 
 // ACLTable interns ACL lists: equal lists, compared element by element in order, have one ACLID. It
@@ -70,6 +71,42 @@ func (t *ACLTable) Anyone(id ACLID) int32 {
 	}
 	return 0
 }
+
+// Allows reports whether the list id gives any of the wanted permissions to any of ids. It is
+// called on every read: it does not allocate, and a list that is open to everyone costs one
+// comparison. An empty list allows everything, as in ZooKeeper. It may be called concurrently
+// with other readers of the State. Source: server-semantics 9.1.
+func (t *ACLTable) Allows(id ACLID, wanted int32, ids []auth.Identity) bool {
+	if t.skip || t.Anyone(id)&wanted != 0 || auth.IsSuper(ids) {
+		return true
+	}
+	list := t.List(id)
+	for i := range list {
+		if auth.EntryAllows(&list[i], wanted, ids) {
+			return true
+		}
+	}
+	return len(list) == 0
+}
+
+// AllowsEncoded is Allows for a list that is not in the table yet: the encoding of a list that is well-formed and
+// not empty.
+func (t *ACLTable) AllowsEncoded(list []byte, wanted int32, ids []auth.Identity) bool {
+	if t.skip || auth.IsSuper(ids) {
+		return true
+	}
+	r := proto.NewReader(list)
+	for range r.Count(aclEntrySizeMin) {
+		var e proto.ACL
+		if e.Decode(&r); auth.EntryAllows(&e, wanted, ids) {
+			return true
+		}
+	}
+	return false
+}
+
+// aclEntrySizeMin is the size of an encoded ACL entry with two empty strings.
+const aclEntrySizeMin = 12
 
 // Len returns how many lists are in the table.
 func (t *ACLTable) Len() int { return len(t.byBytes) }

@@ -14,7 +14,7 @@ import (
 //
 // The only error is a payload that is no txn; the state, then, is as it was. Everything else
 // is tolerated, because replay over a fuzzy snapshot meets its own effects. It must run alone.
-// Source: server-semantics section 5, storage section 6.4.
+// Source: server-semantics 5, storage 6.4.
 func (s *State) Apply(payload []byte, sink Sink, reply []byte, wantReply bool) ([]byte, Applied, error) {
 	return s.apply(payload, sink, reply, wantReply, nil)
 }
@@ -75,7 +75,7 @@ func (s *State) applyBody(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, pr
 }
 
 // applyMulti applies the bodies of a multi one after another, each on its own; or none if one of
-// them is an error. It appends the slots of the reply. Source: server-semantics section 4.4.
+// them is an error. It appends the slots of the reply. Source: server-semantics 4.4.
 func (s *State) applyMulti(h *proto.TxnHeader, sink Sink, reply []byte, wantReply bool, create2 []int32) []byte {
 	t := &s.txn
 	failed, past := t.hasError, false
@@ -113,7 +113,7 @@ func (s *State) applyMulti(h *proto.TxnHeader, sink Sink, reply []byte, wantRepl
 	return reply
 }
 
-// resultOp returns the type of a slot of the reply to a multi. Source: client-protocol section 6.3.
+// resultOp returns the type of a slot of the reply to a multi. Source: client-protocol 6.3.
 func resultOp(op proto.OpCode) proto.OpCode {
 	switch op {
 	case proto.OpCreateContainer, proto.OpCreateTTL:

@@ -2,8 +2,8 @@ package datatree
 
 import "github.com/seed94657493/warren/proto"
 
-// applyCreate applies the four kinds of create. Source: server-semantics sections 5.2 to 5.4,
-// storage section 6.4.
+// applyCreate applies the four kinds of create. Source: server-semantics 5.2 to 5.4,
+// storage 6.4.
 func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, proto.ErrCode) {
 	var owner proto.SessionID
 	switch {

@@ -15,7 +15,7 @@ type txnScratch struct {
 	body     txnBody
 	multi    proto.MultiTxn
 	hasError bool // multi holds an error: it failed
-	finder   finder
+	finder   Finder
 	path     []byte
 	stats    []byte // text of a stats node of a quota
 	digestIn digestScratch
@@ -67,7 +67,7 @@ func (t *txnScratch) decode(op proto.OpCode, r *proto.Reader) error {
 	return nil
 }
 
-// decodeSub decodes an element of a multi. Source: storage section 3.2.
+// decodeSub decodes an element of a multi. Source: storage 3.2.
 func (b *txnBody) decodeSub(sub *proto.SubTxn) error {
 	switch sub.Type {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete,
@@ -121,7 +121,7 @@ func (b *txnBody) decode(op proto.OpCode, r *proto.Reader) error {
 }
 
 // decodeCreate decodes the body of create and create2. A create that is too short is one of a
-// server before 3.4, which wrote no parentCVersion. Source: storage section 3.2.
+// server before 3.4, which wrote no parentCVersion. Source: storage 3.2.
 func (b *txnBody) decodeCreate(op proto.OpCode, r *proto.Reader) {
 	again := *r
 	c := &b.create
@@ -146,7 +146,7 @@ func (b *txnBody) decodeCloseSession(r *proto.Reader) {
 }
 
 // digest decodes the digest after the body; ok is false if there is none to compare with. What
-// follows a digest is ignored. Source: storage section 3.3.
+// follows a digest is ignored. Source: storage 3.3.
 func (t *txnScratch) digest(op proto.OpCode, r *proto.Reader) (digest int64, ok bool) {
 	if op == proto.OpError || r.Len() < proto.TxnDigestSize {
 		return 0, false

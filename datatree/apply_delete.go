@@ -4,7 +4,7 @@ import "github.com/seed94657493/warren/proto"
 
 // applyDelete applies delete and deleteContainer, and one path of a closeSession. A znode that has
 // children goes with all of them: they belong to its next incarnation, which a fuzzy snapshot has
-// seen and which later txns create again. Source: storage sections 5.7 and 6.4.
+// seen and which later txns create again. Source: storage 5.7 and 6.4.
 func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCode {
 	parentPath, name := splitPath(path)
 	if len(name) == 0 {
@@ -58,7 +58,7 @@ func (s *State) raisePzxid(parent NodeID, zxid proto.Zxid) {
 }
 
 // applyCloseSession ends a session: it deletes the listed paths in their order, then what the
-// session still owns, oldest first. Source: server-semantics section 5.9.
+// session still owns, oldest first. Source: server-semantics 5.9.
 func (s *State) applyCloseSession(h *proto.TxnHeader, paths []proto.Text, sink Sink) {
 	for _, path := range paths {
 		s.applyDelete(path, h.Zxid, sink)
@@ -86,7 +86,7 @@ func (s *State) deleteEphemerals(id proto.SessionID, zxid proto.Zxid, sink Sink)
 // DropOrphanEphemerals deletes the ephemerals of sessions that are not in the session table and
 // returns how many there were. The server calls it once, after the snapshot is loaded and the log
 // replayed: a session that ended while a fuzzy snapshot was written may have left some behind. No
-// txn says so; every server that loads the same files does the same. Source: storage section 6.1,
+// txn says so; every server that loads the same files does the same. Source: storage 6.1
 // step 7. It must run alone.
 func (s *State) DropOrphanEphemerals() int {
 	n := 0

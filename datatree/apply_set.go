@@ -3,7 +3,7 @@ package datatree
 import "github.com/seed94657493/warren/proto"
 
 // applySetData applies setData and reconfig: both carry the version that the znode has afterwards.
-// Source: server-semantics section 5.2.
+// Source: server-semantics 5.2.
 func (s *State) applySetData(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, proto.ErrCode) {
 	id := s.existing(b.path)
 	if id == 0 {
@@ -36,7 +36,7 @@ func (s *State) existing(path proto.Text) NodeID {
 	if path == nil {
 		return 0
 	}
-	return s.txn.finder.lookup(s, path)
+	return s.txn.finder.Lookup(s, path)
 }
 
 // setData replaces a znode's data and returns by how much it grew. The digest is the caller's.
@@ -49,19 +49,21 @@ func (s *State) setData(id NodeID, data []byte) (grown int64) {
 	return grown
 }
 
+// ConfigPath is the znode that holds the configuration of the ensemble.
+const ConfigPath = "/zookeeper/config"
+
 // SetConfig writes the text of the configuration of the ensemble into /zookeeper/config, and makes
 // the znode if there is none. This is no txn: each member does it when it starts and when it has
-// synchronized, with its own clock. Source: storage section 8.1. It must run alone.
+// synchronized, with its own clock. Source: storage 8.1. It must run alone.
 func (s *State) SetConfig(text []byte, version proto.Zxid, nowMs int64) {
-	const path = "/zookeeper/config"
-	id := s.Lookup([]byte(path))
+	id := s.Lookup([]byte(ConfigPath))
 	if id == 0 {
 		parent := s.Lookup([]byte("/zookeeper"))
 		if parent == 0 {
 			return
 		}
 		name := []byte("config")
-		id = s.addIndexed(parent, []byte(path), name, text, readList, &Node{Aversion: -1})
+		id = s.addIndexed(parent, []byte(ConfigPath), name, text, readList, &Node{Aversion: -1})
 	}
 	s.setData(id, text)
 	r := s.rec(id)

@@ -10,7 +10,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The chain of tree digests along the log of fixture 11-tiny. Source: storage section 13.4.
+// The chain of tree digests along the log of fixture 11-tiny. Source: storage 13.4.
 func TestDigestChain(t *testing.T) {
 	s := NewState(Config{})
 	const session = 0x0100002c4c590000
@@ -202,7 +202,7 @@ func TestApplyMovesStats(t *testing.T) {
 	}
 }
 
-// What clients see of a Stat. Source: server-semantics section 5.1.
+// What clients see of a Stat. Source: server-semantics 5.1.
 func TestStatOfClients(t *testing.T) {
 	x := newTxns(t, NewState(Config{}))
 	x.create("/p", []byte("12345"))
@@ -221,7 +221,7 @@ func TestStatOfClients(t *testing.T) {
 }
 
 // A delete of a znode that has children again takes them with it; a later create of them works.
-// Source: storage section 5.7.
+// Source: storage 5.7.
 func TestDeleteTakesSubtree(t *testing.T) {
 	x := newTxns(t, NewState(Config{}))
 	for _, path := range []string{"/a", "/a/b", "/a/b/c", "/a/b/d", "/a/e", "/ab"} {

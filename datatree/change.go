@@ -3,7 +3,7 @@ package datatree
 import "github.com/seed94657493/warren/proto"
 
 // Change is one visible effect of a txn, in the order in which watches must fire.
-// Source: server-semantics section 10.4.
+// Source: server-semantics 10.4.
 type Change struct {
 	// Type is EventNodeCreated, EventNodeDeleted or EventNodeDataChanged. A znode that is created
 	// or deleted also changes the children of its parent; there is no separate Change for that.
@@ -33,6 +33,6 @@ type Applied struct {
 	// its errors are in its slots.
 	Err proto.ErrCode
 	// DigestMismatch is true if the txn carries a digest of the version that is computed here and
-	// the tree has another one after it. Source: storage section 7.3.
+	// the tree has another one after it. Source: storage 7.3.
 	DigestMismatch bool
 }

@@ -1,7 +1,6 @@
 package datatree
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 
@@ -10,7 +9,7 @@ import (
 
 // The digest of the tree, version 2: the sum, modulo 2^64, of a CRC-32 of each znode that is not
 // below /zookeeper, over path (empty for the root), data and the stored Stat in an order of its own
-// (pzxid third). Source: storage section 7.1.
+// (pzxid third). Source: storage 7.1.
 
 // Digest returns the digest of the tree, comparable with that of a TxnDigest of version
 // proto.DigestVersion.
@@ -91,6 +90,3 @@ func putDigestStat(b []byte, n *Node) {
 	binary.BigEndian.PutUint32(b[48:], uint32(n.Aversion))
 	binary.BigEndian.PutUint64(b[52:], uint64(n.Owner))
 }
-
-// digestHides reports whether a path is below /zookeeper, and so outside the digest.
-func digestHides(path []byte) bool { return bytes.HasPrefix(path, []byte("/zookeeper/")) }

@@ -1,6 +1,6 @@
-// Package datatree is the replicated state and its rules: znodes, sessions, ACLs and quotas
-// (State), the change of that state by txns (Apply), the answers to reads, the way from a request to
-// a txn (Preparer), snapshots (Walker, Loader) and watches (Watches).
+// Package datatree is the replicated state: znodes, sessions, ACL lists and the use of quotas (State),
+// the change of that state by txns (Apply), the answers to reads, and snapshots (Walker, Loader).
+// Package prepare makes the txns, package watch tells connections of changes; State knows neither.
 //
 // # Contract
 //
@@ -8,8 +8,8 @@
 // number where it could be seen. Two States that have applied the same txns hold the same tree,
 // and the digest says so.
 //
-// State and Watches do not lock. The server guards both with one RWMutex: any number of readers, or
-// one writer. What a read returns (names, data, ACL lists, paths) is valid until the lock is
+// State does not lock. The server guards it with one RWMutex: any number of readers, or one writer.
+// What a read returns (names, data, ACL lists, paths) is valid until the lock is
 // released.
 //
 // # Storage
@@ -22,7 +22,6 @@
 //
 // # Ownership
 //
-// State owns records, blocks, table, ACLs and sessions, and knows the Walkers that are about. A Walker
-// belongs to one goroutine; State moves its cursor when the znode under it goes. A Preparer owns the
-// changes that are not applied yet. Watches owns the watches of this server.
+// State owns records, blocks, table, ACLs and sessions, and knows the Walkers that exist. A Walker
+// belongs to one goroutine; State moves its cursor when the znode under it goes.
 package datatree

@@ -8,7 +8,7 @@ import "github.com/seed94657493/warren/proto"
 // yield returns false. A path is valid during the call.
 //
 // It looks at every container and TTL znode, so a million of them hold the lock for a while. It may
-// run concurrently with reads. Source: server-semantics section 5.10.
+// run concurrently with reads. Source: server-semantics 5.10.
 func (s *State) EachDue(nowMs, maxNeverUsedMs int64, yield func(path []byte) bool) {
 	var path []byte
 	more := true

@@ -1,21 +1,25 @@
 package datatree
 
-import "bytes"
+import (
+	"bytes"
 
-// finder looks up paths for one caller and remembers the last parent: requests that follow each
+	"github.com/seed94657493/warren/datatree/internal/paths"
+)
+
+// Finder looks up paths for one caller and remembers the last parent: requests that follow each
 // other are often about siblings, for which all components but the last need not be looked up
 // again. The zero value is ready.
 //
 // Invariant: path is the path of id, unless a znode was removed since (State.removals).
-type finder struct {
+type Finder struct {
 	path     []byte
 	id       NodeID
 	removals uint64
 }
 
-// lookup is s.Lookup(path).
-func (f *finder) lookup(s *State, path []byte) NodeID {
-	slash := lastSlash(path)
+// Lookup is s.Lookup(path).
+func (f *Finder) Lookup(s *State, path []byte) NodeID {
+	slash := paths.LastSlash(path)
 	if slash <= 0 || slash == len(path)-1 || path[slash-1] == '/' {
 		return s.Lookup(path)
 	}
@@ -27,7 +31,7 @@ func (f *finder) lookup(s *State, path []byte) NodeID {
 }
 
 // parent is s.Lookup(path), and remembers it.
-func (f *finder) parent(s *State, path []byte) NodeID {
+func (f *Finder) parent(s *State, path []byte) NodeID {
 	if f.id != 0 && f.removals == s.removals && bytes.Equal(f.path, path) {
 		return f.id
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/klauspost/compress/snappy"
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -94,7 +95,7 @@ func requireFixture(t *testing.T, want *fixture, s *State) {
 		require.True(t, ok, e.ID)
 		require.Equal(t, e.TimeoutMs, timeout, e.ID)
 	}
-	super := []Identity{SuperIdentity("")}
+	super := []auth.Identity{auth.SuperIdentity("")}
 	for path, node := range want.Nodes {
 		id := s.Lookup([]byte(path))
 		require.NotZero(t, id, path)

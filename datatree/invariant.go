@@ -3,6 +3,7 @@ package datatree
 import (
 	"fmt"
 
+	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -36,11 +37,11 @@ func (s *State) check() {
 		invariant("a znode is found by its path", s.Lookup(path) == id, uint64(id))
 		n := s.node(r)
 		digestWant := uint32(0)
-		if !digestHides(path) {
+		if !paths.Hidden(path) {
 			digestWant = digestOf(&s.txn.digestIn, path, s.Data(id), &n)
 		}
 		invariant("a digest is that of path, data and Stat", r.digest == digestWant, uint64(id))
-		invariant("a znode is hidden if it is below /zookeeper", r.hidden() == digestHides(path), uint64(id))
+		invariant("a znode is hidden if it is below /zookeeper", r.hidden() == paths.Hidden(path), uint64(id))
 		digest += int64(r.digest)
 		size += pathUnits(path) + int64(len(s.Data(id)))
 		users[r.acl]++

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -89,7 +90,7 @@ func (s *State) IsWide(path []byte) bool {
 
 // NewListing begins to read the children of a znode, or returns why that is not allowed. The caller holds the read lock, and must
 // Close the Listing in the end.
-func (s *State) NewListing(path []byte, ids []Identity) (*Listing, proto.ErrCode) {
+func (s *State) NewListing(path []byte, ids []auth.Identity) (*Listing, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead, ids)
 	if err != proto.OK {
 		return nil, err
@@ -203,7 +204,7 @@ func (l *Listing) add(name []byte) {
 
 // Children returns how many names there are, and the names, one encoded after the other, in pieces that the caller may keep. The
 // caller holds the read lock under which Next has reported that it is done. Who asks is judged as at the beginning.
-func (l *Listing) Children(ids []Identity) (count int32, names [][]byte, err proto.ErrCode) {
+func (l *Listing) Children(ids []auth.Identity) (count int32, names [][]byte, err proto.ErrCode) {
 	if !l.state.acls.Allows(l.state.rec(l.parent).acl, proto.PermRead, ids) {
 		return 0, nil, proto.ErrNoAuth
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -129,7 +130,9 @@ func TestListingPermission(t *testing.T) {
 	for !l.Next(2) {
 		l.Sift()
 	}
-	require.Equal(t, proto.OK, x.apply(proto.OpSetACL, &proto.SetACLTxn{Path: proto.Text("/wide"), Acl: []proto.ACL{acl(1, SchemeDigest, "one:x")}, Version: 1}))
+	list := []proto.ACL{acl(1, auth.SchemeDigest, "one:x")}
+	locked := &proto.SetACLTxn{Path: proto.Text("/wide"), Acl: list, Version: 1}
+	require.Equal(t, proto.OK, x.apply(proto.OpSetACL, locked))
 	_, _, err = l.Children(nil)
 	require.Equal(t, proto.ErrNoAuth, err)
 	l.Close()

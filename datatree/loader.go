@@ -10,7 +10,7 @@ import (
 
 // Loader builds a State from the records of a snapshot: sessions and ACLs first, then znodes,
 // parents before their children. It keeps nothing of what it is given. After an error it is of no
-// use any more. One goroutine uses it. Source: storage sections 5 and 6.5.
+// use any more. One goroutine uses it. Source: storage 5 and 6.5.
 type Loader struct {
 	state   *State
 	acls    map[int64]ACLID // each entry is one user

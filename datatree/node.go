@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 
+	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -17,7 +18,7 @@ const Root NodeID = 1
 
 // Node is a copy of what a znode has besides its name and its data, as stored: Cversion counts
 // the children ever created (clients see 2*Cversion-NumChildren), and Owner may be a container's
-// or a TTL's encoding. Source: server-semantics section 5.1, storage section 8.3.
+// or a TTL's encoding. Source: server-semantics 5.1, storage 8.3.
 type Node struct {
 	Czxid, Mzxid, Pzxid         proto.Zxid
 	Ctime, Mtime                int64 // ms since 1970
@@ -259,7 +260,7 @@ func (s *State) remove(id NodeID, path []byte) ACLID {
 // splitPath returns the path of the parent ("/" if it is the root) and the last component. A path
 // without a slash, that ends in one, or whose last two slashes touch, has no name.
 func splitPath(path []byte) (parent, name []byte) {
-	i := lastSlash(path)
+	i := paths.LastSlash(path)
 	switch {
 	case i < 0 || i == len(path)-1 || i > 0 && path[i-1] == '/':
 		return nil, nil

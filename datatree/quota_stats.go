@@ -2,17 +2,18 @@ package datatree
 
 import (
 	"bytes"
-	"strconv"
+
+	"github.com/seed94657493/warren/datatree/quota"
 )
 
 // The accounting of quotas. A path has a quota while the znode zookeeper_limits is at the same place
 // under /zookeeper/quota; what is used is the text of zookeeper_stats beside it, a znode like any
 // other but that the accounting rewrites its data in place. There is no further structure: the
-// quota that counts a change is found by walking both trees. Source: server-semantics section 8.
+// quota that counts a change is found by walking both trees. Source: server-semantics 8.
 
 var (
-	limitsName = []byte(quotaLimitsName)
-	statsName  = []byte(quotaStatsName)
+	limitsName = []byte(quota.LimitsName)
+	statsName  = []byte(quota.StatsName)
 )
 
 // accountCreated accounts a new znode; if it is the stats node of a quota, its data becomes what
@@ -29,7 +30,7 @@ func (s *State) accountCreated(id NodeID, parentPath, path []byte, size int) {
 
 // quotaTarget returns the path whose quota is below the znode of a path; "" is the root.
 func quotaTarget(path []byte) (target []byte, ok bool) {
-	rest, ok := bytes.CutPrefix(path, []byte(quotaRoot))
+	rest, ok := bytes.CutPrefix(path, []byte(quota.Root))
 	return rest, ok && (len(rest) == 0 || rest[0] == '/')
 }
 
@@ -39,6 +40,20 @@ func (s *State) account(path []byte, size, count int64) {
 	if s.quota == 0 || size == 0 && count == 0 || s.firstChild(s.quota) == 0 {
 		return
 	}
+	_, stats := s.deepestQuota(path)
+	if stats == 0 {
+		return
+	}
+	used := quota.Parse(s.Data(stats))
+	used.Count = max(used.Count, 0) + count
+	used.Bytes = max(used.Bytes, 0) + size
+	s.setStats(stats, used)
+}
+
+// deepestQuota returns the limits node and the stats node of the deepest quota that path is in, 0 for
+// what is not there. It walks down /zookeeper/quota beside path for as long as there are znodes. A
+// quota of the root has no path and is not found.
+func (s *State) deepestQuota(path []byte) (limits, stats NodeID) {
 	deepest, place := NodeID(0), s.quota
 	for rest := path; len(rest) > 1 && place != 0; {
 		name := rest[1:]
@@ -46,31 +61,37 @@ func (s *State) account(path []byte, size, count int64) {
 		if i := bytes.IndexByte(name, '/'); i >= 0 {
 			name, rest = name[:i], name[i:]
 		}
-		if place = s.Child(place, name); place != 0 && s.Child(place, limitsName) != 0 {
-			deepest = place
+		if place = s.Child(place, name); place == 0 {
+			break
+		}
+		if id := s.Child(place, limitsName); id != 0 {
+			limits, deepest = id, place
 		}
 	}
-	if deepest == 0 {
-		return
+	if deepest != 0 {
+		stats = s.Child(deepest, statsName)
 	}
-	stats := s.Child(deepest, statsName)
-	if stats == 0 {
-		return
+	return limits, stats
+}
+
+// QuotaOf returns the limits and the use of the deepest quota that path is in. There is none without a
+// stats node.
+func (s *State) QuotaOf(path []byte) (limits, used quota.Limits, ok bool) {
+	limitsNode, statsNode := s.deepestQuota(path)
+	if limitsNode == 0 || statsNode == 0 {
+		return quota.None(), quota.None(), false
 	}
-	used := parseQuota(s.Data(stats))
-	used.count = max(used.count, 0) + count
-	used.bytes = max(used.bytes, 0) + size
-	s.setStats(stats, used)
+	return quota.Parse(s.Data(limitsNode)), quota.Parse(s.Data(statsNode)), true
 }
 
 // recount sets the stats of a quota to what the tree holds at and below target.
 func (s *State) recount(stats NodeID, target []byte) {
-	used := noQuota
-	used.count, used.bytes = 0, 0
+	used := quota.None()
+	used.Count, used.Bytes = 0, 0
 	if top := s.Lookup(target); top != 0 {
 		for id := top; id != 0; id = s.following(id, top) {
-			used.count++
-			used.bytes += int64(len(s.Data(id)))
+			used.Count++
+			used.Bytes += int64(len(s.Data(id)))
 		}
 	}
 	s.setStats(stats, used)
@@ -78,15 +99,9 @@ func (s *State) recount(stats NodeID, target []byte) {
 
 // setStats replaces the text of a stats node, which is below /zookeeper and has no digest; nothing
 // else of it changes.
-func (s *State) setStats(stats NodeID, used quotaLimits) {
-	s.txn.stats = appendStats(s.txn.stats[:0], used)
+func (s *State) setStats(stats NodeID, used quota.Limits) {
+	s.txn.stats = quota.AppendStats(s.txn.stats[:0], used)
 	s.setData(stats, s.txn.stats)
-}
-
-// appendStats appends the text of a stats node.
-func appendStats(b []byte, used quotaLimits) []byte {
-	b = strconv.AppendInt(append(b, "count="...), used.count, 10)
-	return strconv.AppendInt(append(b, ",bytes="...), used.bytes, 10)
 }
 
 // recountQuotas sets the stats of every quota to what the tree holds, as is done when a snapshot

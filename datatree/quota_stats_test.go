@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -20,13 +21,13 @@ func newQuotaFixture(t *testing.T) quotaFixture {
 // quota creates the znodes of a quota, whose stats say nonsense.
 func (x quotaFixture) quota(path string) {
 	for at := 1; at < len(path); at++ {
-		if path[at] == '/' && x.s.Lookup([]byte(quotaRoot+path[:at])) == 0 {
-			x.create(quotaRoot+path[:at], nil)
+		if path[at] == '/' && x.s.Lookup([]byte(quota.Root+path[:at])) == 0 {
+			x.create(quota.Root+path[:at], nil)
 		}
 	}
-	x.create(quotaRoot+path, nil)
-	x.create(quotaRoot+path+"/zookeeper_limits", []byte("count=100,bytes=-1"))
-	x.create(quotaRoot+path+"/zookeeper_stats", []byte("count=77,bytes=77"))
+	x.create(quota.Root+path, nil)
+	x.create(quota.Root+path+"/zookeeper_limits", []byte("count=100,bytes=-1"))
+	x.create(quota.Root+path+"/zookeeper_stats", []byte("count=77,bytes=77"))
 }
 
 func (x quotaFixture) set(path, data string) {
@@ -37,14 +38,16 @@ func (x quotaFixture) drop(path string) {
 	require.Equal(x.tb, proto.OK, x.apply(proto.OpDelete, &proto.DeleteTxn{Path: proto.Text(path)}))
 }
 
-func (x quotaFixture) stats(path string) string { return x.data(quotaRoot + path + "/zookeeper_stats") }
+func (x quotaFixture) stats(path string) string {
+	return x.data(quota.Root + path + "/zookeeper_stats")
+}
 
-// Source: server-semantics sections 8.2 and 8.3.
+// Source: server-semantics 8.2 and 8.3.
 func TestQuotaAccounting(t *testing.T) {
 	x := newQuotaFixture(t)
 	x.quota("/n")
 	require.Equal(t, "count=2,bytes=5", x.stats("/n"), "recomputed, whatever was written; the znode itself counts")
-	node := x.node(quotaRoot + "/n/zookeeper_stats")
+	node := x.node(quota.Root + "/n/zookeeper_stats")
 	x.create("/n/a", []byte("6789"))
 	require.Equal(t, "count=3,bytes=9", x.stats("/n"))
 	x.create("/n/m/b", nil)
@@ -63,7 +66,7 @@ func TestQuotaAccounting(t *testing.T) {
 		sub(proto.OpCreate, &proto.CreateTxn{Path: proto.Text("/n/x"), Data: []byte("1"), ParentCVersion: -1}),
 		sub(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text("/n/x"), Data: []byte("1234")}))))
 	require.Equal(t, "count=4,bytes=7", x.stats("/n"))
-	require.Equal(t, node, x.node(quotaRoot+"/n/zookeeper_stats"), "no Stat field moves")
+	require.Equal(t, node, x.node(quota.Root+"/n/zookeeper_stats"), "no Stat field moves")
 
 	// The deepest quota counts alone.
 	x.quota("/n/m")
@@ -75,39 +78,39 @@ func TestQuotaAccounting(t *testing.T) {
 
 	// A snapshot's stats are recomputed, and then include what is under the deeper quota.
 	again := reload(t, x.s, 1000)
-	require.Equal(t, "count=5,bytes=8", string(again.Data(again.Lookup([]byte(quotaRoot+"/n/zookeeper_stats")))))
-	require.Equal(t, "count=3,bytes=4", string(again.Data(again.Lookup([]byte(quotaRoot+"/n/m/zookeeper_stats")))))
+	require.Equal(t, "count=5,bytes=8", string(again.Data(again.Lookup([]byte(quota.Root+"/n/zookeeper_stats")))))
+	require.Equal(t, "count=3,bytes=4", string(again.Data(again.Lookup([]byte(quota.Root+"/n/m/zookeeper_stats")))))
 	again.check()
 
 	// Without limits the stats freeze; the shallower quota takes over.
-	x.drop(quotaRoot + "/n/m/zookeeper_limits")
+	x.drop(quota.Root + "/n/m/zookeeper_limits")
 	x.create("/n/m/d", nil)
 	require.Equal(t, "count=3,bytes=4", x.stats("/n/m"))
 	require.Equal(t, "count=5,bytes=7", x.stats("/n"))
 	// Limits without stats: nobody counts.
-	x.create(quotaRoot+"/n/m/zookeeper_limits", nil)
-	x.drop(quotaRoot + "/n/m/zookeeper_stats")
+	x.create(quota.Root+"/n/m/zookeeper_limits", nil)
+	x.drop(quota.Root + "/n/m/zookeeper_stats")
 	x.create("/n/m/f", nil)
 	require.Equal(t, "count=5,bytes=7", x.stats("/n"))
 	x.s.check()
 }
 
-// What kills a Java server is ignored. Source: server-semantics section 8.6, scenario 75.
+// What kills a Java server is ignored. Source: server-semantics 8.6, 16.5 scenario 75.
 func TestQuotaPoison(t *testing.T) {
 	x := newQuotaFixture(t)
-	x.create(quotaRoot+"/zookeeper_limits", []byte("count=1"))
-	x.create(quotaRoot+"/zookeeper_stats", nil)
+	x.create(quota.Root+"/zookeeper_limits", []byte("count=1"))
+	x.create(quota.Root+"/zookeeper_stats", nil)
 	x.create("/x", []byte("1"))
 	x.quota("/n")
 	for _, junk := range []string{"", "=", "count", "count=,bytes=", "count=x,bytes=y", "count=99999999999999999999", ";;;,,,"} {
-		x.set(quotaRoot+"/n/zookeeper_stats", junk)
-		x.set(quotaRoot+"/n/zookeeper_limits", junk)
+		x.set(quota.Root+"/n/zookeeper_stats", junk)
+		x.set(quota.Root+"/n/zookeeper_limits", junk)
 		x.create("/n/j", []byte("12"))
 		require.Equal(t, "count=1,bytes=2", x.stats("/n"), junk)
 		x.drop("/n/j")
 		require.Equal(t, "count=0,bytes=0", x.stats("/n"), junk)
 	}
-	require.Equal(t, proto.OK, x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(quotaRoot + "/n/zookeeper_stats")}))
+	require.Equal(t, proto.OK, x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(quota.Root + "/n/zookeeper_stats")}))
 	x.create("/n/j", nil)
 	require.Equal(t, "count=1,bytes=0", x.stats("/n"))
 	x.quota("/absent/deep")

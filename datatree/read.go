@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
 // Reads append the body of a reply to b and return proto.OK; on an error they return b as it was.
 // They may run concurrently under the read lock, and allocate nothing if b has room. A null path
 // cannot be answered, "" is the root, and a path is not validated: one that is malformed names no
-// znode. Source: server-semantics section 3.7.
+// znode. Source: server-semantics 3.7.
 
 // readable returns the znode of a path if ids have any of the wanted permissions on it.
-func (s *State) readable(path []byte, wanted int32, ids []Identity) (NodeID, proto.ErrCode) {
+func (s *State) readable(path []byte, wanted int32, ids []auth.Identity) (NodeID, proto.ErrCode) {
 	if path == nil {
 		return 0, proto.ErrMarshallingError
 	}
@@ -28,7 +29,7 @@ func (s *State) readable(path []byte, wanted int32, ids []Identity) (NodeID, pro
 }
 
 // ReadExists answers exists: a StatResponse. A path with a NUL is ErrBadArguments.
-func (s *State) ReadExists(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) {
+func (s *State) ReadExists(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	if bytes.IndexByte(path, 0) >= 0 {
 		return b, proto.ErrBadArguments
 	}
@@ -40,7 +41,7 @@ func (s *State) ReadExists(b, path []byte, ids []Identity) ([]byte, proto.ErrCod
 }
 
 // ReadData answers getData: a GetDataResponse.
-func (s *State) ReadData(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) {
+func (s *State) ReadData(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead, ids)
 	if err != proto.OK {
 		return b, err
@@ -51,7 +52,7 @@ func (s *State) ReadData(b, path []byte, ids []Identity) ([]byte, proto.ErrCode)
 
 // ReadACL answers getACL: a GetACLResponse. It takes READ or ADMIN; without ADMIN the passwords
 // of digest entries are masked.
-func (s *State) ReadACL(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) {
+func (s *State) ReadACL(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead|proto.PermAdmin, ids)
 	if err != proto.OK {
 		return b, err
@@ -61,7 +62,7 @@ func (s *State) ReadACL(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) 
 	list := s.acls.List(acl)
 	b = proto.AppendInt32(b, int32(len(list)))
 	for i := range list {
-		if isAdmin || string(list[i].Id.Scheme) != SchemeDigest {
+		if isAdmin || string(list[i].Id.Scheme) != auth.SchemeDigest {
 			b = list[i].AppendTo(b)
 		} else {
 			b = appendMasked(b, &list[i])
@@ -84,7 +85,7 @@ func appendMasked(b []byte, e *proto.ACL) []byte {
 
 // ReadAllChildrenNumber answers getAllChildrenNumber: how many znodes are below a path. It walks
 // them all, except for the root.
-func (s *State) ReadAllChildrenNumber(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) {
+func (s *State) ReadAllChildrenNumber(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead, ids)
 	if err != proto.OK {
 		return b, err
@@ -100,7 +101,7 @@ func (s *State) ReadAllChildrenNumber(b, path []byte, ids []Identity) ([]byte, p
 }
 
 // ReadEphemerals answers getEphemerals: the paths of the session's ephemerals that begin with
-// prefix; all of them if prefix is null, blank or "/". Source: client-protocol section 5.5.
+// prefix; all of them if prefix is null, blank or "/". Source: client-protocol 5.5.
 func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) []byte {
 	if len(bytes.TrimSpace(prefix)) == 0 {
 		prefix = nil
@@ -154,8 +155,8 @@ const (
 
 // ReadMulti answers multiRead, whose body is given: each getData and getChildren in it in a slot
 // with its own error. Anything else in it, and a reply that grows beyond multiReadMax or has more names than
-// multiReadNames, is ErrMarshallingError. Source: client-protocol section 6.5.
-func (s *State) ReadMulti(b, body []byte, ids []Identity) ([]byte, proto.ErrCode) {
+// multiReadNames, is ErrMarshallingError. Source: client-protocol 6.5.
+func (s *State) ReadMulti(b, body []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	start, names, measured := len(b), 0, false
 	m := proto.NewMultiReader(body)
 	for {
@@ -197,7 +198,7 @@ func (s *State) ReadMulti(b, body []byte, ids []Identity) ([]byte, proto.ErrCode
 
 // measureMulti returns about how many bytes the rest of a multiRead adds to the reply, without the names of children, which are not
 // that many. It reports false if the rest makes no sense, and looks no further than multiReadMax.
-func (s *State) measureMulti(m proto.MultiReader, ids []Identity) (size int, ok bool) {
+func (s *State) measureMulti(m proto.MultiReader, ids []auth.Identity) (size int, ok bool) {
 	for size <= multiReadMax {
 		op, path, more, ok := nextRead(&m)
 		if !ok {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -15,7 +16,7 @@ import (
 const sortedMax = 1 << 14
 
 // ReadChildren answers getChildren: a GetChildrenResponse, the names of the children.
-func (s *State) ReadChildren(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) {
+func (s *State) ReadChildren(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead, ids)
 	if err != proto.OK {
 		return b, err
@@ -24,7 +25,7 @@ func (s *State) ReadChildren(b, path []byte, ids []Identity) ([]byte, proto.ErrC
 }
 
 // ReadChildren2 answers getChildren2: the names of the children and the parent's Stat.
-func (s *State) ReadChildren2(b, path []byte, ids []Identity) ([]byte, proto.ErrCode) {
+func (s *State) ReadChildren2(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead, ids)
 	if err != proto.OK {
 		return b, err

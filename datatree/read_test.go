@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -14,17 +15,18 @@ func acl(perms int32, scheme, id string) proto.ACL {
 	return proto.ACL{Perms: perms, Id: proto.ID{Scheme: proto.Text(scheme), Id: proto.Text(id)}}
 }
 
-// What each read answers, by whom, of what. Source: server-semantics sections 3.7 and 9.2.
+// What each read answers, by whom, of what. Source: server-semantics 3.7 and 9.2.
 func TestReadErrors(t *testing.T) {
-	bob := NewDigestIdentity("bob", "secret")
+	bob := auth.NewDigestIdentity("bob", "secret")
 	x := newTxns(t, NewState(Config{}))
 	for path, list := range map[string][]proto.ACL{
-		"/open": openList, "/read": {acl(proto.PermRead, SchemeDigest, bob.ID)},
-		"/admin": {acl(proto.PermAdmin, SchemeDigest, bob.ID)}, "/none": denyList, "/write": {acl(proto.PermWrite, SchemeDigest, bob.ID)},
+		"/open": openList, "/read": {acl(proto.PermRead, auth.SchemeDigest, bob.ID)},
+		"/admin": {acl(proto.PermAdmin, auth.SchemeDigest, bob.ID)}, "/none": denyList,
+		"/write": {acl(proto.PermWrite, auth.SchemeDigest, bob.ID)},
 	} {
 		require.Equal(t, proto.OK, x.apply(proto.OpCreate, x.createTxn(path, nil, list, false)))
 	}
-	reads := map[string]func(b, path []byte, ids []Identity) ([]byte, proto.ErrCode){
+	reads := map[string]func(b, path []byte, ids []auth.Identity) ([]byte, proto.ErrCode){
 		"exists": x.s.ReadExists, "getData": x.s.ReadData, "getACL": x.s.ReadACL, "getChildren": x.s.ReadChildren,
 		"getChildren2": x.s.ReadChildren2, "getAllChildrenNumber": x.s.ReadAllChildrenNumber,
 	}
@@ -39,7 +41,7 @@ func TestReadErrors(t *testing.T) {
 		}
 		for _, c := range []struct {
 			path []byte
-			ids  []Identity
+			ids  []auth.Identity
 			want proto.ErrCode
 		}{
 			{nil, nil, proto.ErrMarshallingError},
@@ -51,11 +53,11 @@ func TestReadErrors(t *testing.T) {
 			{[]byte("/op\x00en"), nil, nul},
 			{[]byte("/open"), nil, proto.OK},
 			{[]byte("/read"), nil, proto.ErrNoAuth},
-			{[]byte("/read"), []Identity{bob}, proto.OK},
-			{[]byte("/admin"), []Identity{bob}, admin},
-			{[]byte("/write"), []Identity{bob}, proto.ErrNoAuth},
-			{[]byte("/none"), []Identity{bob}, proto.ErrNoAuth},
-			{[]byte("/none"), []Identity{SuperIdentity("")}, proto.OK},
+			{[]byte("/read"), []auth.Identity{bob}, proto.OK},
+			{[]byte("/admin"), []auth.Identity{bob}, admin},
+			{[]byte("/write"), []auth.Identity{bob}, proto.ErrNoAuth},
+			{[]byte("/none"), []auth.Identity{bob}, proto.ErrNoAuth},
+			{[]byte("/none"), []auth.Identity{auth.SuperIdentity("")}, proto.OK},
 		} {
 			b, err := read([]byte("keep"), c.path, c.ids)
 			require.Equal(t, c.want, err, "%s %q %v", name, c.path, c.ids)
@@ -70,19 +72,19 @@ func TestReadErrors(t *testing.T) {
 }
 
 func TestReadACLMasks(t *testing.T) {
-	bob := NewDigestIdentity("bob", "secret")
+	bob := auth.NewDigestIdentity("bob", "secret")
 	list := []proto.ACL{
-		acl(proto.PermRead, SchemeWorld, "anyone"), acl(proto.PermAll, SchemeDigest, bob.ID),
-		acl(proto.PermRead, SchemeDigest, "nocolon"), acl(proto.PermRead, SchemeIP, "10.0.0.0/8"),
+		acl(proto.PermRead, auth.SchemeWorld, "anyone"), acl(proto.PermAll, auth.SchemeDigest, bob.ID),
+		acl(proto.PermRead, auth.SchemeDigest, "nocolon"), acl(proto.PermRead, auth.SchemeIP, "10.0.0.0/8"),
 	}
 	masked := slices.Clone(list)
 	masked[1].Id.Id = proto.Text("bob:x")
 	x := newTxns(t, NewState(Config{}))
 	require.Equal(t, proto.OK, x.apply(proto.OpCreate, x.createTxn("/a", nil, list, false)))
 	for _, c := range []struct {
-		ids  []Identity
+		ids  []auth.Identity
 		want []proto.ACL
-	}{{nil, masked}, {[]Identity{bob}, list}, {[]Identity{SuperIdentity("")}, list}} {
+	}{{nil, masked}, {[]auth.Identity{bob}, list}, {[]auth.Identity{auth.SuperIdentity("")}, list}} {
 		b, err := x.s.ReadACL(nil, []byte("/a"), c.ids)
 		require.Equal(t, proto.OK, err)
 		var reply proto.GetACLResponse
@@ -140,7 +142,7 @@ func TestReadChildrenSorts(t *testing.T) {
 	}
 }
 
-// Scenario 14: no confusion between /a and /ab.
+// server-semantics 16.1 scenario 14: no confusion between /a and /ab.
 func TestReadAllChildrenNumber(t *testing.T) {
 	x := newTxns(t, NewState(Config{}))
 	for _, path := range []string{"/a", "/a/b", "/a/b/c", "/a/d", "/ab", "/ab/x"} {
@@ -266,7 +268,7 @@ func TestReadsDoNotAllocate(t *testing.T) {
 	x := newTxns(t, newBenchState(t, 1000))
 	x.ephemeral("/e")
 	path, parent := benchPath(nil, 3), []byte("/bench/p003")
-	ids := []Identity{NewDigestIdentity("bob", "secret")}
+	ids := []auth.Identity{auth.NewDigestIdentity("bob", "secret")}
 	b := make([]byte, 0, 1<<16)
 	allocs := testing.AllocsPerRun(100, func() {
 		b, _ = x.s.ReadExists(b[:0], path, ids)

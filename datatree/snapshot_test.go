@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -41,7 +42,7 @@ func (x *randomTxns) randomACL() []proto.ACL {
 	if x.r.Intn(3) > 0 {
 		return openList
 	}
-	return []proto.ACL{acl(int32(x.r.Intn(32)), SchemeDigest, fmt.Sprint(x.r.Intn(6)))}
+	return []proto.ACL{acl(int32(x.r.Intn(32)), auth.SchemeDigest, fmt.Sprint(x.r.Intn(6)))}
 }
 
 // body returns a random body that fits the present state, nil if the choice does not.
@@ -212,7 +213,7 @@ func TestWalkersTogether(t *testing.T) {
 // An ACL that is new since the walk began is written as one that allows nothing, until replay.
 func TestWalkerACLs(t *testing.T) {
 	x := newTxns(t, NewState(Config{}))
-	one, two := []proto.ACL{acl(1, SchemeDigest, "one:x")}, []proto.ACL{acl(1, SchemeDigest, "two:x")}
+	one, two := []proto.ACL{acl(1, auth.SchemeDigest, "one:x")}, []proto.ACL{acl(1, auth.SchemeDigest, "two:x")}
 	require.Equal(t, proto.OK, x.apply(proto.OpCreate, x.createTxn("/a", nil, one, false)))
 	w := x.s.NewWalker()
 	require.Equal(t, proto.OK, x.apply(proto.OpSetACL, &proto.SetACLTxn{Path: proto.Text("/a"), Acl: two, Version: 1}))
@@ -297,7 +298,7 @@ func TestLoader(t *testing.T) {
 	_, err = l.Done(1)
 	require.ErrorIs(t, err, ErrSnapshot)
 
-	// A replayed create repairs the ACL (scenario 5).
+	// A replayed create repairs the ACL (server-semantics 16.1 scenario 5).
 	_, _, err = s.Apply(appendTxn(nil, proto.OpCreate2, 2, &proto.CreateTxn{Path: proto.Text("/a"), Acl: readList}), nil, nil, false)
 	require.NoError(t, err)
 	_, code = s.ReadExists(nil, []byte("/a"), nil)

@@ -49,7 +49,7 @@ type State struct {
 }
 
 // NewState returns the state of an ensemble in which nothing has happened: the four system znodes,
-// no session, zxid 0. Source: storage section 8.1.
+// no session, zxid 0. Source: storage 8.1.
 func NewState(cfg Config) *State {
 	s := newBareState(cfg)
 	s.redigest(Root, nil)
@@ -61,7 +61,7 @@ func NewState(cfg Config) *State {
 		// The order makes READ for everyone the first entry of the ACL table, as in ZooKeeper.
 		{"/zookeeper", openList, 0},
 		{"/zookeeper/quota", openList, 0},
-		{"/zookeeper/config", readList, -1},
+		{ConfigPath, readList, -1},
 	} {
 		path := []byte(n.path)
 		parentPath, name := splitPath(path)
@@ -146,7 +146,7 @@ func (s *State) Data(id NodeID) []byte {
 	return data
 }
 
-// Stat returns a znode's Stat as clients see it. Source: server-semantics section 5.1.
+// Stat returns a znode's Stat as clients see it. Source: server-semantics 5.1.
 func (s *State) Stat(id NodeID) proto.Stat {
 	r := s.rec(id)
 	n := s.node(r)
@@ -223,7 +223,7 @@ func (s *State) NumNodes() int { return s.records.live }
 func (s *State) NumEphemerals() int { return s.ephemerals }
 
 // DataSize returns the sum of the lengths of all paths (in UTF-16 units) and data, in bytes, as
-// ZooKeeper estimates it. Source: server-semantics section 5.7.
+// ZooKeeper estimates it. Source: server-semantics 5.7.
 func (s *State) DataSize() int64 { return s.dataSize }
 
 // MemoryBytes returns the memory that znodes take: records, names, data and their index. ACL lists

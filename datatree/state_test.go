@@ -9,7 +9,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The values are those of a fresh ZooKeeper: storage sections 7.1 and 8.1, client-protocol 7.1.
+// The values are those of a fresh ZooKeeper: storage 7.1 and 8.1, client-protocol 7.1.
 func TestNewState(t *testing.T) {
 	s := NewState(Config{})
 	require.Equal(t, int64(1371985504), s.Digest())

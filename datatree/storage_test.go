@@ -214,7 +214,7 @@ func TestACLTable(t *testing.T) {
 	require.Zero(t, table.Len())
 	first := table.acquire(readList)
 	require.Equal(t, ACLID(1), first)
-	// Thousands of equal lists are one entry, which goes with the last of them (scenario 68).
+	// Thousands of equal lists are one entry, which goes with the last of them (server-semantics 16.5 scenario 68).
 	for range 5000 {
 		require.Equal(t, first, table.acquire(readList))
 	}

@@ -9,7 +9,7 @@ import (
 
 // Walker serialises a State in slices, while txns go on between them, in the format of a snapshot
 // file without its header and seals: sessions, ACL table, znodes parents first, "/". It belongs to
-// one goroutine, which holds the read lock in every call. Source: storage section 5.1.
+// one goroutine, which holds the read lock in every call. Source: storage 5.1.
 //
 // What it writes is fuzzy: txns after Zxid may show in it or not, and replay of them makes it
 // exact. It leaves out znodes created after Zxid, which replay creates, so that no replayed create

@@ -3,7 +3,7 @@ package proto
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 // hotRecords are what a server decodes or encodes for nearly every request.

@@ -3,7 +3,7 @@ package proto
 // DecodeList decodes what follows the header of a closeSession txn, if that is a list of paths. It is none where the server that wrote it
 // keeps no lists: one before 3.6, or one with closeSessionTxn.enabled=false. A digest follows then, which is left to read, or nothing. Such
 // a server that is sent a list takes the first twelve bytes of what it is sent for a digest, and writes no more than those to its log, and
-// to servers that follow it: those are stepped over. Source: quorum-protocol sections 9.1 and 9.2, and the behaviour of ZooKeeper 3.8.
+// to servers that follow it: those are stepped over. Source: quorum-protocol 9.1 and 9.2, and the behaviour of ZooKeeper 3.8.
 func (v *CloseSessionTxn) DecodeList(r *Reader) bool {
 	if r.Len() == 0 {
 		return false

@@ -3,7 +3,7 @@ package proto
 // PasswordSize is the length of a session password on the wire, also when it is rejected.
 const PasswordSize = 16
 
-// ConnectRequest is the first frame of a connection. Source: client-protocol section 3.1.
+// ConnectRequest is the first frame of a connection. Source: client-protocol 3.1.
 type ConnectRequest struct {
 	ProtocolVersion int32     // ignored by servers
 	LastZxidSeen    Zxid      // newest zxid the client has seen, 0 for a new client
@@ -41,7 +41,7 @@ func (r *ConnectRequest) ReadFrom(b []byte) error {
 }
 
 // ConnectResponse answers a ConnectRequest. TimeOut, SessionID and Password are all zero when
-// the session is rejected. Source: client-protocol section 3.2.
+// the session is rejected. Source: client-protocol 3.2.
 type ConnectResponse struct {
 	ProtocolVersion int32              // always 0
 	TimeOut         int32              // negotiated session timeout, ms
@@ -80,7 +80,7 @@ func (r *ConnectResponse) ReadFrom(b []byte) error {
 }
 
 // SessionPassword derives a session's password from its id, as every server of an ensemble does:
-// it proves nothing but that the client was told it. Source: client-protocol section 3.5.
+// it proves nothing but that the client was told it. Source: client-protocol 3.5.
 func SessionPassword(id SessionID) [PasswordSize]byte {
 	const mask = uint64(1)<<48 - 1
 	state := ((uint64(id) ^ 0xB3415C00) ^ 0x5DEECE66D) & mask

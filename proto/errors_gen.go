@@ -2,16 +2,16 @@
 
 package proto
 
-// The error codes. Source: client-protocol section 11.1.
+// The error codes. Source: client-protocol 11.1.
 const (
 	OK                          ErrCode = 0    // success
 	ErrSystemError              ErrCode = -1   // range marker, never sent
 	ErrRuntimeInconsistency     ErrCode = -2   // a slot of a multi after the one that failed
 	ErrDataInconsistency        ErrCode = -3   // not sent in practice
-	ErrConnectionLoss           ErrCode = -4   // client only: the connection was lost; the request may have been applied
+	ErrConnectionLoss           ErrCode = -4   // client only: the connection was lost
 	ErrMarshallingError         ErrCode = -5   // the request's body cannot be decoded
 	ErrUnimplemented            ErrCode = -6   // unknown operation, or one that is switched off
-	ErrOperationTimeout         ErrCode = -7   // client only: no answer in time; the request may have been applied
+	ErrOperationTimeout         ErrCode = -7   // client only: no answer came in time
 	ErrBadArguments             ErrCode = -8   // malformed path, flags, ttl or configuration
 	ErrInvalidState             ErrCode = -9   // client only: the handle is closed
 	ErrUnknownSession           ErrCode = -12  // between servers: the session is not known
@@ -52,13 +52,13 @@ func errorInfo(e ErrCode) (errInfo, bool) {
 	case ErrDataInconsistency:
 		return errInfo{"DataInconsistency", false, "not sent in practice"}, true
 	case ErrConnectionLoss:
-		return errInfo{"ConnectionLoss", true, "client only: the connection was lost; the request may have been applied"}, true
+		return errInfo{"ConnectionLoss", true, "client only: the connection was lost"}, true
 	case ErrMarshallingError:
 		return errInfo{"MarshallingError", false, "the request's body cannot be decoded"}, true
 	case ErrUnimplemented:
 		return errInfo{"Unimplemented", false, "unknown operation, or one that is switched off"}, true
 	case ErrOperationTimeout:
-		return errInfo{"OperationTimeout", true, "client only: no answer in time; the request may have been applied"}, true
+		return errInfo{"OperationTimeout", true, "client only: no answer came in time"}, true
 	case ErrBadArguments:
 		return errInfo{"BadArguments", false, "malformed path, flags, ttl or configuration"}, true
 	case ErrInvalidState:

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
-// errorCodes is the table of client-protocol section 11.1.
+// errorCodes is the table of client-protocol 11.1.
 var errorCodes = map[ErrCode]string{
 	0: "OK", -1: "SystemError", -2: "RuntimeInconsistency", -3: "DataInconsistency", -4: "ConnectionLoss",
 	-5: "MarshallingError", -6: "Unimplemented", -7: "OperationTimeout", -8: "BadArguments", -9: "InvalidState",

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
-// clientFiles hold the frames of client-protocol section 16.
+// clientFiles hold the frames of client-protocol 16.
 var clientFiles = []string{"client-create", "client-reads", "client-setdata", "client-multi",
 	"client-auth", "client-watches", "client-errors", "client-sasl"}
 

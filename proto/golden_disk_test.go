@@ -4,7 +4,7 @@ import (
 	"hash/adler32"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 const (

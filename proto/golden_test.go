@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 // goldenLine is one labelled byte string of a file in testdata/golden.

@@ -9,14 +9,14 @@ var ErrMulti = errors.New("proto: malformed multi")
 var multiEnd = MultiHeader{Type: -1, Done: true, Err: -1}
 
 // AppendMultiOp appends the header of one operation of a multi request; the operation's own
-// record follows. Source: client-protocol section 6.1.
+// record follows. Source: client-protocol 6.1.
 func AppendMultiOp(b []byte, op OpCode) []byte {
 	h := MultiHeader{Type: op, Err: -1}
 	return h.AppendTo(b)
 }
 
 // AppendMultiResult appends the header of one successful slot of a multi reply; the slot's body
-// follows. Source: client-protocol section 6.3.
+// follows. Source: client-protocol 6.3.
 func AppendMultiResult(b []byte, op OpCode) []byte {
 	h := MultiHeader{Type: op}
 	return h.AppendTo(b)

@@ -3,7 +3,7 @@ package proto
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 var null = []byte{0xff, 0xff, 0xff, 0xff}
@@ -54,7 +54,7 @@ func TestNullIsNotEmpty(t *testing.T) {
 }
 
 // TestNegativeCounts: a vector of any negative count but -1 is empty, a string or buffer of one
-// is an error. Source: client-protocol section 1.1.
+// is an error. Source: client-protocol 1.1.
 func TestNegativeCounts(t *testing.T) {
 	for _, in := range [][]byte{{0xff, 0xff, 0xff, 0xfe}, {0x80, 0, 0, 0}} {
 		var v GetChildrenResponse

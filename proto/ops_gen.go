@@ -2,7 +2,7 @@
 
 package proto
 
-// The operations, and the types of txns. Source: client-protocol section 5.1.
+// The operations, and the types of txns. Source: client-protocol 5.1.
 const (
 	OpCloseSession         OpCode = -11 // ends the session and deletes its ephemerals
 	OpCreateSession        OpCode = -10 // begins a session

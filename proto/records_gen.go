@@ -54,7 +54,7 @@ func (v *ACL) ReadFrom(b []byte) error {
 	return r.Err()
 }
 
-// Stat is a znode's metadata as clients see it, 68 bytes. Source: client-protocol section 7.
+// Stat is a znode's metadata as clients see it, 68 bytes. Source: client-protocol 7.
 type Stat struct {
 	Czxid          Zxid      // txn that created the znode
 	Mzxid          Zxid      // txn that last set its data
@@ -107,7 +107,7 @@ func (v *Stat) ReadFrom(b []byte) error {
 	return r.Err()
 }
 
-// StatPersisted is a znode's metadata as it is stored, 60 bytes. Source: storage section 3.1.
+// StatPersisted is a znode's metadata as it is stored, 60 bytes. Source: storage 3.1.
 type StatPersisted struct {
 	Czxid          Zxid      // txn that created the znode
 	Mzxid          Zxid      // txn that last set its data
@@ -116,7 +116,7 @@ type StatPersisted struct {
 	Version        int32     // number of setData
 	Cversion       int32     // children ever created: the sequence counter
 	Aversion       int32     // number of setACL
-	EphemeralOwner SessionID // session, container marker or TTL encoding (storage section 8.3)
+	EphemeralOwner SessionID // session, container marker or TTL encoding (storage 8.3)
 	Pzxid          Zxid      // txn that last created or deleted a child
 }
 
@@ -183,7 +183,7 @@ func (v *RequestHeader) ReadFrom(b []byte) error {
 // ReplyHeader opens every reply and every notification.
 type ReplyHeader struct {
 	Xid  int32   // of the request; XidNotification for an event
-	Zxid Zxid    // see client-protocol section 4.4
+	Zxid Zxid    // see client-protocol 4.4
 	Err  ErrCode // 0 is success; anything else is sent without a body
 }
 
@@ -1248,7 +1248,7 @@ func (v *FileHeader) ReadFrom(b []byte) error {
 	return r.Err()
 }
 
-// TxnHeader opens every txn, 32 bytes. Source: storage section 3.1.
+// TxnHeader opens every txn, 32 bytes. Source: storage 3.1.
 type TxnHeader struct {
 	ClientID SessionID // session, 0 for the server's own
 	Cxid     int32     // the session's xid
@@ -1283,7 +1283,7 @@ func (v *TxnHeader) ReadFrom(b []byte) error {
 	return r.Err()
 }
 
-// TxnDigest ends every txn but error txns: the digest of the tree after it. Source: storage section 7.
+// TxnDigest ends every txn but error txns: the digest of the tree after it. Source: storage 7.
 type TxnDigest struct {
 	Version    int32 // DigestVersion
 	TreeDigest int64 // sum of the znodes' digests

@@ -23,7 +23,7 @@ func (z Zxid) Counter() uint32 { return uint32(z) }
 func (z Zxid) String() string { return "0x" + strconv.FormatUint(uint64(z), 16) }
 
 // SessionID identifies a session: the id of the server that created it in the top byte, a clock
-// and a counter below. Source: client-protocol section 3.4.
+// and a counter below. Source: client-protocol 3.4.
 type SessionID int64
 
 // String returns id in the form ZooKeeper prints: 0x and lower-case hex.
@@ -78,7 +78,7 @@ type errInfo struct {
 }
 
 // CreateMode is the flags field of the create family: what kind of znode. It is an enumeration,
-// not a bit set. Source: client-protocol section 8.1.
+// not a bit set. Source: client-protocol 8.1.
 type CreateMode int32
 
 // The kinds of znodes a client may create.
@@ -150,7 +150,7 @@ const StateSyncConnected int32 = 3
 // WatcherType selects watches in checkWatches and removeWatches.
 type WatcherType int32
 
-// The selections. Source: client-protocol section 9.6.
+// The selections. Source: client-protocol 9.6.
 const (
 	WatcherChildren            WatcherType = 1
 	WatcherData                WatcherType = 2
@@ -173,7 +173,7 @@ const (
 	XidSetWatches   int32 = -8
 )
 
-// Special values of the stored ephemeralOwner. Source: storage section 8.3.
+// Special values of the stored ephemeralOwner. Source: storage 8.3.
 const (
 	// OwnerContainer marks a container.
 	OwnerContainer SessionID = -1 << 63
@@ -218,7 +218,7 @@ const (
 // client, in bytes.
 const DefaultMaxBuffer = 0xfffff
 
-// PacketType is the kind of a QuorumPacket. Source: quorum-protocol section 4.
+// PacketType is the kind of a QuorumPacket. Source: quorum-protocol 4.
 type PacketType int32
 
 // The packets between a learner and its leader.

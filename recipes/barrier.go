@@ -10,7 +10,7 @@ import (
 // Barrier holds processes back while its znode exists. It is one znode, as in Curator's DistributedBarrier.
 //
 // Guarantee: Wait returns only after its server has seen the barrier gone. The znode is persistent: it outlives whoever set it, and
-// everybody waits until somebody removes it. A Barrier has no state and may be used concurrently. Source: operations section 9.2.
+// everybody waits until somebody removes it. A Barrier has no state and may be used concurrently. Source: operations 9.2.
 type Barrier struct {
 	c    *client.Client
 	path string

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
 // Names captured from Curator 5.4, of priorities 5, -5, 0, and the extremes; and of times.

@@ -54,12 +54,16 @@ func (g *Config[T]) refuse(err error) error {
 func (g *Config[T]) Read(ctx context.Context) (Revision[T], error) {
 	now, err := g.read(ctx)
 	if err == nil && !now.exists {
-		err = &client.Error{Op: "getData", Path: g.path, Err: client.ErrNoNode}
+		err = g.missing()
 	}
 	if err != nil {
 		return Revision[T]{}, err
 	}
 	return g.revision(now.data, now.stat)
+}
+
+func (g *Config[T]) missing() error {
+	return &client.Error{Op: "getData", Path: g.path, Err: client.ErrNoNode}
 }
 
 func (g *Config[T]) revision(data []byte, stat client.Stat) (Revision[T], error) {
@@ -70,10 +74,14 @@ func (g *Config[T]) revision(data []byte, stat client.Stat) (Revision[T], error)
 	return Revision[T]{value, stat.Mzxid}, nil
 }
 
-// Open waits for a valid configuration and returns a copy that follows it. It must be closed.
+// Open waits for a valid configuration, also for one that is made only later, and returns a copy that follows it. It
+// must be closed. If ctx ends first, the error is that of ctx and also why there was nothing to use: ErrNoNode of
+// package client if there was no znode, ErrInvalid if its data was refused. A program that must not wait calls Read
+// first.
 func (g *Config[T]) Open(ctx context.Context) (*LiveConfig[T], error) {
 	life, stop := context.WithCancel(context.Background())
-	l := &LiveConfig[T]{config: g, stop: stop, done: make(chan struct{}), changed: make(chan struct{})}
+	l := &LiveConfig[T]{config: g, stop: stop, done: make(chan struct{}),
+		changed: make(chan struct{}), news: make(chan struct{})}
 	go l.run(life)
 	for {
 		revision, changed := l.Current()
@@ -90,7 +98,8 @@ func (g *Config[T]) Open(ctx context.Context) (*LiveConfig[T], error) {
 		if err := l.Err(); err != nil {
 			return nil, err
 		}
-		return nil, errors.Join(ctx.Err(), l.Refused())
+		_, refused := l.Refused()
+		return nil, errors.Join(ctx.Err(), refused)
 	}
 }
 
@@ -103,9 +112,10 @@ type LiveConfig[T any] struct {
 
 	mu      sync.Mutex
 	now     Revision[T]
-	refused error // why the newest data is not used
-	err     error // why nothing is followed any more
-	changed chan struct{}
+	changed chan struct{} // closed when now is another
+	refused error         // why the newest data is not used, or why there is none yet
+	news    chan struct{} // closed when refused is another
+	err     error         // why nothing is followed any more
 }
 
 // Current returns the latest valid configuration, and a channel that is closed when there is a later one.
@@ -115,12 +125,12 @@ func (l *LiveConfig[T]) Current() (revision Revision[T], changed <-chan struct{}
 	return l.now, l.changed
 }
 
-// Refused returns why the newest data is not used, an ErrInvalid, or nil if it is. A configuration that was deleted is no news: the last
-// one holds.
-func (l *LiveConfig[T]) Refused() error {
+// Refused returns why the newest data is not used, an ErrInvalid, or nil if it is, and a channel that is closed when
+// that changes. A configuration that was deleted is no news: the last one holds.
+func (l *LiveConfig[T]) Refused() (changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.refused
+	return l.news, l.refused
 }
 
 // Done returns a channel that is closed when the configuration is followed no more; Err says why.
@@ -145,8 +155,12 @@ func (l *LiveConfig[T]) run(ctx context.Context) {
 	for {
 		var err error
 		for node, followErr := range c.Follow(ctx, l.config.path) {
-			if err = followErr; err == nil && node.Exists {
+			switch err = followErr; {
+			case err != nil:
+			case node.Exists:
 				l.show(l.config.revision(node.Data, node.Stat))
+			default:
+				l.miss()
 			}
 		}
 		if errors.Is(err, client.ErrSessionExpired) {
@@ -168,11 +182,30 @@ func (l *LiveConfig[T]) run(ctx context.Context) {
 func (l *LiveConfig[T]) show(revision Revision[T], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.refused = err
+	l.refuse(err)
 	if err != nil || revision.Zxid <= l.now.Zxid {
 		return
 	}
 	l.now = revision
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+// miss notes that there is no configuration, if there never was one.
+func (l *LiveConfig[T]) miss() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now.Zxid == 0 {
+		l.refuse(l.config.missing())
+	}
+}
+
+// refuse notes why the newest data is not used, nil if it is. REQUIRES: mu.
+func (l *LiveConfig[T]) refuse(err error) {
+	if err == nil && l.refused == nil {
+		return
+	}
+	l.refused = err
+	close(l.news)
+	l.news = make(chan struct{})
 }

@@ -18,7 +18,7 @@ import (
 //
 // Guarantee: that of Queue; and no batch is taken before its time by the clock of the consumer. It is taken then if a consumer waits, or
 // as soon as one does. It breaks, by as much, where clocks differ. The layout is that of Curator's DistributedDelayQueue with a lockPath. A
-// DelayQueue has no state and may be used concurrently. Source: operations section 9.2.
+// DelayQueue has no state and may be used concurrently. Source: operations 9.2.
 type DelayQueue struct{ batches batches }
 
 // NewDelayQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.

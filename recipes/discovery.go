@@ -19,7 +19,7 @@ import (
 //
 // Guarantee: that of Group. An instance that died is listed until its session expires, and one that is listed may refuse to work: who uses
 // it tries another then (see Provider.NoteError). An instance that is cut off goes on unlisted. The layout is that of Curator's
-// x-discovery. A Discovery has no state and may be used concurrently. Source: operations section 9.2.
+// x-discovery. A Discovery has no state and may be used concurrently. Source: operations 9.2.
 type Discovery struct {
 	c    *client.Client
 	base string

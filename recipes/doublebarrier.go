@@ -26,7 +26,7 @@ const lastMoment = 250 * time.Millisecond
 // is a threshold, not a limit. The barrier may be used again after Leave if exactly size processes take part: one more could enter while
 // the others leave and would find it open. It breaks for a process whose session expires inside, which the others take for gone;
 // Inside tells it. The layout is that of Curator's DistributedDoubleBarrier. A DoubleBarrier is one process's view, to be entered and left
-// in turns by one goroutine. Source: the paper's section 2.4; operations section 9.2.
+// in turns by one goroutine. Source: the paper's section 2.4; operations 9.2.
 type DoubleBarrier struct {
 	c    *client.Client
 	path string

@@ -20,7 +20,7 @@ const latchMarker = "latch-"
 // Token than those before it. Leadership ends at once when the connection is lost: the znode may still be first afterwards, but somebody
 // else may have led in between, so the candidate gets back in line. It breaks when a leader acts without looking at
 // Context; the token covers that. NewLatch has the layout of Curator's LeaderLatch and NewSelector that of its LeaderSelector. An
-// Election has no state and may be used concurrently. Source: operations section 9.2.
+// Election has no state and may be used concurrently. Source: operations 9.2.
 type Election struct {
 	line   line
 	marker string

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
 // Captured from Curator 5.4: a dynamic instance with everything, and a static one with as little as there can be.

@@ -64,7 +64,7 @@ func (l *line) places(ctx context.Context) ([]place, error) {
 
 // order picks the names that contain one of the markers followed by a number, and sorts them by the number: prefixes are random. The
 // counter is a signed 32-bit value that wraps, so numbers are compared by their distance. Those of a line are never 2^31 apart unless
-// a znode stays in it for that many others. Source: operations section 9.1.3.
+// a znode stays in it for that many others. Source: operations 9.1.3.
 func order(names, markers []string) []place {
 	var line []place
 	for _, name := range names {

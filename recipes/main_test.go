@@ -1,241 +1,37 @@
 package recipes_test
 
 import (
-	"context"
-	"errors"
+	"flag"
 	"fmt"
-	"io"
-	"net"
 	"os"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-
-	"github.com/seed94657493/warren/client"
-	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
-// address is the server of all tests; each has a subtree of its own. It is one in this process, or that of WARREN_TEST_SERVERS, which must have
-// extendedTypesEnabled, all four-letter words and no limit of connections.
-var address string
+// address is the server of the examples: that of WARREN_TEST_SERVERS. Without one they are compiled and left out;
+// test/recipes/single runs them.
+var address = os.Getenv("WARREN_TEST_SERVERS")
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	if address = os.Getenv("WARREN_TEST_SERVERS"); address != "" {
-		return m.Run()
+	flag.Parse()
+	if skip := flag.Lookup("test.skip"); address == "" {
+		text := "^Example"
+		if given := skip.Value.String(); given != "" {
+			text += "|" + given
+		}
+		if err := skip.Value.Set(text); err != nil {
+			panic(err)
+		}
 	}
-	e, err := embed.New(embed.Options{})
-	if err != nil {
-		panic(err)
-	}
-	address = e.Addr(1)
 	code := m.Run()
-	e.Close()
-	if err := goleak.Find(); err != nil {
-		fmt.Println(err)
+	if stacks := require.Goroutines(5 * time.Second); len(stacks) > 0 {
+		fmt.Printf("%d goroutines outlive the tests:\n%s\n", len(stacks), strings.Join(stacks, "\n\n"))
 		return 1
 	}
 	return code
 }
-
-// within bounds a test step.
-func within(t testing.TB) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-var (
-	rootsMu sync.Mutex
-	roots   = map[string]string{} // by name of the running test
-	runs    int
-)
-
-// rootOf returns a path of this run of the test, below a parent that does not exist.
-func rootOf(t testing.TB) string {
-	rootsMu.Lock()
-	defer rootsMu.Unlock()
-	if roots[t.Name()] == "" {
-		runs++
-		roots[t.Name()] = fmt.Sprintf("/%s-%d/r", t.Name(), runs)
-		t.Cleanup(func() {
-			rootsMu.Lock()
-			defer rootsMu.Unlock()
-			delete(roots, t.Name())
-		})
-	}
-	return roots[t.Name()]
-}
-
-func dial(t testing.TB, options ...client.Option) *client.Client {
-	t.Helper()
-	return dialAt(t, address, options...)
-}
-
-func dialAt(t testing.TB, addr string, options ...client.Option) *client.Client {
-	t.Helper()
-	c, err := client.Dial(within(t), addr, append([]client.Option{client.WithSessionTimeout(10 * time.Second),
-		client.WithBackoff(time.Millisecond, 50*time.Millisecond)}, options...)...)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = c.Close() })
-	return c
-}
-
-// names returns the children of a znode.
-func names(t testing.TB, c *client.Client, path string) []string {
-	t.Helper()
-	names, _, err := c.Children(within(t), path)
-	require.NoError(t, err)
-	return names
-}
-
-// awaitChildren waits until a znode has n children.
-func awaitChildren(t testing.TB, c *client.Client, path string, n int) {
-	t.Helper()
-	ctx := within(t)
-	for node, err := range c.Follow(ctx, path) {
-		require.NoError(t, err)
-		if node.Exists {
-			break
-		}
-	}
-	for {
-		names, _, w, err := c.ChildrenW(ctx, path)
-		require.NoError(t, err)
-		if len(names) == n {
-			w.Close()
-			return
-		}
-		_, ok := w.Next(ctx)
-		require.True(t, ok, "%s has the children %v, want %d", path, names, n)
-	}
-}
-
-// done waits until a channel is closed.
-func done(t testing.TB, ch <-chan struct{}, what string) {
-	t.Helper()
-	select {
-	case <-ch:
-	case <-within(t).Done():
-		require.Fail(t, "never happened: "+what)
-	}
-}
-
-// expire ends a session behind its client's back: somebody else takes it over and closes it. The client takes it back as soon as it can,
-// so that may need more than one try.
-func expire(t testing.TB, options ...client.Option) (c *client.Client, end func()) {
-	t.Helper()
-	first := dial(t)
-	resume := first.Detach()
-	var hasEnded atomic.Bool
-	hooks := client.WithHooks(client.Hooks{State: func(st client.StateChange) {
-		if st.State == client.Expired {
-			hasEnded.Store(true)
-		}
-	}})
-	c = dial(t, append(options, client.WithResume(resume), hooks)...)
-	return c, func() {
-		t.Helper()
-		for !hasEnded.Load() {
-			other, err := client.Dial(within(t), address, client.WithResume(resume))
-			if errors.Is(err, client.ErrSessionExpired) {
-				return
-			}
-			require.NoError(t, err)
-			if other.Close() == nil {
-				return
-			}
-		}
-	}
-}
-
-// link is a network path to the server that can be cut.
-type link struct {
-	listener net.Listener
-	running  sync.WaitGroup
-	isCut    atomic.Bool
-	replies  atomic.Int64 // n if the n-th answer from now is to be lost, 0 if none
-
-	mu    sync.Mutex
-	conns map[net.Conn]bool
-}
-
-func newLink(t testing.TB) *link {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	k := &link{listener: l, conns: map[net.Conn]bool{}}
-	k.running.Go(k.accept)
-	t.Cleanup(func() {
-		_ = l.Close()
-		k.cut()
-		k.running.Wait()
-	})
-	return k
-}
-
-func (k *link) addr() string { return k.listener.Addr().String() }
-
-// cut closes all connections and refuses new ones until heal.
-func (k *link) cut() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.isCut.Store(true)
-	for c := range k.conns {
-		_ = c.Close()
-	}
-}
-
-func (k *link) heal() { k.isCut.Store(false) }
-
-func (k *link) accept() {
-	for {
-		near, err := k.listener.Accept()
-		if err != nil {
-			return
-		}
-		far, err := net.Dial("tcp", address)
-		k.mu.Lock()
-		if err != nil || k.isCut.Load() {
-			_ = near.Close()
-			if far != nil {
-				_ = far.Close()
-			}
-		} else {
-			k.conns[near], k.conns[far] = true, true
-			k.running.Go(func() { k.forward(far, near, false) })
-			k.running.Go(func() { k.forward(near, far, true) })
-		}
-		k.mu.Unlock()
-	}
-}
-
-// forward copies until a side closes or an answer is lost.
-func (k *link) forward(dst, src net.Conn, isAnswer bool) {
-	buf := make([]byte, 32<<10)
-	for {
-		n, err := src.Read(buf)
-		if err != nil {
-			break
-		}
-		if isAnswer && k.replies.Load() > 0 && k.replies.Add(-1) == 0 {
-			break
-		}
-		if _, err := io.Writer(dst).Write(buf[:n]); err != nil {
-			break
-		}
-	}
-	_ = dst.Close()
-	_ = src.Close()
-	k.mu.Lock()
-	delete(k.conns, src)
-	k.mu.Unlock()
-}
-
-// loseReply cuts the connection instead of passing on the n-th answer from now.
-func (k *link) loseReply(n int64) { k.replies.Store(n) }

@@ -17,7 +17,7 @@ import (
 // for each other in a circle, whatever paths they have. They may still do so with programs that take the same locks one by one in another
 // order; the context of the call ends that. Each path has a fencing token of its own: what a lock protects checks the token of
 // that lock. The layout is that of Curator's InterProcessMultiLock. A MultiMutex has no state and may be used concurrently. Source:
-// operations section 9.2.
+// operations 9.2.
 type MultiMutex struct {
 	c       *client.Client
 	paths   []string

@@ -17,7 +17,7 @@ const lockMarker = "lock-"
 // Guarantee: at most one Hold's Context lives at a time, and locks are granted in the order of their znodes. It breaks when a
 // holder acts without looking at Context, or is paused in between; the fencing token covers that. Locks are not re-entrant: a second
 // Lock waits for the first, also of the same session. The layout is that of Curator's InterProcessMutex; they exclude each other.
-// A Mutex has no state and may be used concurrently. Source: the paper's section 2.4; operations section 9.2.
+// A Mutex has no state and may be used concurrently. Source: the paper's section 2.4; operations 9.2.
 type Mutex struct{ line line }
 
 // NewMutex returns the lock at a path. All participants must use the same path.

@@ -25,7 +25,7 @@ var (
 // is under way, its error satisfies client.MayHaveApplied: it has happened once or not at all, and only the caller can decide what to do
 // about it. What Get returns may be old when it arrives. It breaks if somebody deletes the znode, which begins at 0 again. Changes
 // are optimistic, so many that compete slow each other down. A Number has no state and may be used concurrently. Source:
-// operations section 9.2.
+// operations 9.2.
 type Number[T int32 | int64] struct{ cell }
 
 // Counter is a number in the layout of Curator's SharedCount and DistributedAtomicInteger: 4 bytes.

@@ -32,8 +32,10 @@ func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl }
 // WithData sets the data of a participant's znode, overriding the default, which is none. Others see it as Contender.Data.
 func WithData(data []byte) Option { return func(o *options) { o.data = data } }
 
-// UntilExpiry lets a Hold survive the loss of its connection for as long as its session may, overriding the default, which ends it at
-// once. It trades safety for calm: the holder then relies on its clock, and on not being paused, to stop in time.
+// UntilExpiry lets a Hold survive the loss of its connection for as long as its session may, overriding the default,
+// which ends it at once. It trades safety for calm: the holder then relies on its clock, and on not being paused, to
+// stop in time. By default a leader changes whenever its server is restarted. Choose UntilExpiry if that is costly,
+// and if what the leader writes to checks its Token, or tolerates two leaders for a moment.
 func UntilExpiry() Option { return func(o *options) { o.isStrict = false } }
 
 // ensure creates a znode and its missing ancestors as containers, which the servers remove some time after their last child. It

@@ -17,7 +17,7 @@ import (
 // Guarantee: while the session lives and servers answer, the znode exists with the wanted data, but for the moments after a deletion. It
 // is not exclusive: a znode of another session at the path is left alone, and replaced when it goes; that is what a process meets
 // that was restarted within its session timeout. Without renewal the expiry of the session ends it; Err tells. Curator's
-// PersistentNode has the same layout. All methods may be called concurrently. Source: operations section 9.2.
+// PersistentNode has the same layout. All methods may be called concurrently. Source: operations 9.2.
 type PersistentNode struct {
 	c    *client.Client
 	path string

@@ -16,7 +16,7 @@ import (
 //
 // Guarantee: that of Queue; and a batch is begun before every other that was there, and free, when the consumer looked. One that comes
 // a moment later may be more urgent. A stream of urgent batches starves the others. The layout is that of Curator's
-// DistributedPriorityQueue with a lockPath. A PriorityQueue has no state and may be used concurrently. Source: operations section 9.2.
+// DistributedPriorityQueue with a lockPath. A PriorityQueue has no state and may be used concurrently. Source: operations 9.2.
 type PriorityQueue struct{ batches batches }
 
 // NewPriorityQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.

@@ -19,7 +19,7 @@ import (
 // went on although the Context of its Delivery had ended. A batch is begun before those behind it, but several consumers may finish
 // in any order. Every Put wakes all consumers that wait. All children are listed at once: a queue of tens of thousands needs a larger
 // jute.maxbuffer, so it should be several queues. Layout and data are those of Curator's DistributedQueue with a lockPath. A Queue has no
-// state and may be used concurrently. Source: operations section 9.2.
+// state and may be used concurrently. Source: operations 9.2.
 type Queue struct{ batches batches }
 
 // NewQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.

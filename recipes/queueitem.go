@@ -6,7 +6,7 @@ import (
 )
 
 // The data of a batch: a version, then for each item a mark, its length and its bytes, then an end mark. Source: Curator's ItemSerializer;
-// operations section 9.2.
+// operations 9.2.
 const (
 	itemsVersion = 0x00010001
 	itemMark     = 1

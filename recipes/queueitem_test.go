@@ -3,7 +3,7 @@ package recipes
 import (
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
 func TestItemsAreCurators(t *testing.T) {

@@ -23,7 +23,7 @@ const (
 // znodes. It breaks as Mutex's does. The release of a reader wakes at most one writer, that of a writer the readers directly behind
 // it and at most one writer. Not re-entrant: who holds one kind and waits for the other waits for ever, or until its context ends. The
 // layout is that of Curator's InterProcessReadWriteLock. An RWMutex has no state and may be used concurrently. Source: the paper's section
-// 2.4; operations section 9.2.
+// 2.4; operations 9.2.
 type RWMutex struct{ line line }
 
 // NewRWMutex returns the lock at a path. All participants must use the same path.

@@ -17,7 +17,7 @@ const leaseMarker = "lease-"
 //
 // Guarantee: at most limit Holds have a living Context, if all participants use the same limit; permits are granted in the order in which
 // they were asked for, and tokens grow in that order. It breaks as Mutex's does. A release wakes at most one. The layout is that
-// of Curator's InterProcessSemaphoreV2. A Semaphore has no state and may be used concurrently. Source: operations section 9.2.
+// of Curator's InterProcessSemaphoreV2. A Semaphore has no state and may be used concurrently. Source: operations 9.2.
 type Semaphore struct {
 	lock   line
 	leases line

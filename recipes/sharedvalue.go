@@ -16,7 +16,7 @@ import (
 // while a change is under way, its error satisfies client.MayHaveApplied, and only the caller can decide what to do about it. What
 // Get returns may be old when it arrives. It breaks if somebody deletes the znode and makes it again: versions start at 0 then, and
 // what was seen before may match. The layout is that of Curator's SharedValue. A SharedValue has no state and may be used
-// concurrently. Source: operations section 9.2.
+// concurrently. Source: operations 9.2.
 type SharedValue struct{ cell }
 
 // NewSharedValue returns the value at a path.

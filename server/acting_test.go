@@ -222,17 +222,21 @@ func TestRequestsThatWaitedTooLong(t *testing.T) {
 	for text, limited := range map[string]bool{"0": false, "5": true} {
 		s := serveMem(t, configured(t, "throttled_op_wait_time="+text), nil)
 		c := dialWire(t, s, wire.Options{})
+		other := dialWire(t, s, wire.Options{})
 		s.store.mu.Lock() // nothing is prepared
 		call := c.Send(wire.SetData("/", nil, -1))
-		eventually(t, func() bool { return s.inProcess.Load() > 0 }, "the request does not arrive")
+		late := other.Send(wire.Sync("/")) // the reader of the first connection may be preparing its request itself
+		eventually(t, func() bool { return s.inProcess.Load() > 1 }, "the requests do not arrive")
 		began := s.clock.now()
 		eventually(t, func() bool { return s.clock.now()-began > int64(20*time.Millisecond) }, "time does not pass")
 		s.store.mu.Unlock()
 		require.NoError(t, call.Wait())
+		require.NoError(t, late.Wait())
 		stat, err := c.Exists("/", false)
 		require.NoError(t, err)
 		if limited {
 			require.ErrorIs(t, call.Reply.Err(), proto.ErrThrottledOp)
+			require.ErrorIs(t, late.Reply.Err(), proto.ErrThrottledOp, "a sync as well, as with ZooKeeper")
 			require.Zero(t, stat.Version)
 		} else {
 			require.NoError(t, call.Reply.Err())

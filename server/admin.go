@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/admin"
 )
 
@@ -85,7 +86,7 @@ func (s *Server) stopAdmin() {
 }
 
 // warnOpenRoot says what everybody may do who reaches the admin port, since the root's ACL is all that the commands snapshot and restore
-// ask for. A member of an ensemble has no restore. Source: operations section 3.3.
+// ask for. A member of an ensemble has no restore. Source: operations 3.3.
 func (s *Server) warnOpenRoot() {
 	if s.admin == nil {
 		return
@@ -97,17 +98,17 @@ func (s *Server) warnOpenRoot() {
 	if s.cfg.Admin.SnapshotEnabled {
 		open, keys = append(open, "fetch the tree"), append(keys, "admin.snapshot.enabled=false")
 	}
-	if s.cfg.Admin.RestoreEnabled && s.member == nil {
+	if s.cfg.Admin.RestoreEnabled && !s.cfg.Distributed() {
 		open, keys = append(open, "replace the tree"), append(keys, "admin.restore.enabled=false")
 	}
-	if len(open) > 0 && s.ownsRoot([]datatree.Identity{}) {
+	if len(open) > 0 && s.ownsRoot([]auth.Identity{}) {
 		s.log.Warn("the root's ACL is open, so everybody who reaches the admin port can "+strings.Join(open, " and ")+": set an ACL on /, "+
 			"bind admin.serverAddress to a loopback address, or set "+strings.Join(keys, " and "), zap.Stringer("addr", s.adminAddr))
 	}
 }
 
 // ownsRoot reports whether ids together have every permission on the root.
-func (s *Server) ownsRoot(ids []datatree.Identity) bool {
+func (s *Server) ownsRoot(ids []auth.Identity) bool {
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
 	acl := s.store.state.Node(datatree.Root).ACL
@@ -120,13 +121,13 @@ func (s *Server) ownsRoot(ids []datatree.Identity) bool {
 }
 
 // identities returns who the credentials of an admin command prove their sender to be.
-func (s *Server) identities(c admin.Credentials) ([]datatree.Identity, bool) {
+func (s *Server) identities(c admin.Credentials) ([]auth.Identity, bool) {
 	switch {
-	case c.Scheme == datatree.SchemeX509:
+	case c.Scheme == auth.SchemeX509:
 		return s.certified(c)
-	case c.Scheme == datatree.SchemeIP && (c.Auth != "" || c.Remote == netip.Addr{}):
+	case c.Scheme == auth.SchemeIP && (c.Auth != "" || c.Remote == netip.Addr{}):
 		return nil, false
-	case c.Scheme == datatree.SchemeDigest && !isUserAndPassword(c.Auth):
+	case c.Scheme == auth.SchemeDigest && !isUserAndPassword(c.Auth):
 		return nil, false
 	}
 	return s.authenticate(c.Remote, c.Scheme, []byte(c.Auth))

@@ -13,6 +13,8 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
 // adminNode is a Server as the admin commands see it. What the interface asks of a serving server touches fields that
@@ -21,7 +23,7 @@ type adminNode struct{ *Server }
 
 var _ admin.Node = adminNode{}
 
-// traceMaskDefault is ZooKeeper's: requests, server packets, sessions and warnings. Source: operations section 7.2.
+// traceMaskDefault is ZooKeeper's: requests, server packets, sessions and warnings. Source: operations 7.2.
 const traceMaskDefault = 306
 
 // everyPerm is the permissions one by one.
@@ -107,9 +109,9 @@ func (n adminNode) Connections() (plain, secure []admin.Connection) {
 // facts is the connection as the command connections shows it, and as cons and stat do.
 func (c *conn) facts() admin.Connection {
 	c.mu.Lock()
-	st, queued, pending := c.mu.stats, c.mu.queue.len(), c.mu.out.waiting() > 0
+	st, queued, pending := c.mu.stats, c.mu.queue.Len(), c.mu.out.waiting() > 0
 	c.mu.Unlock()
-	f := admin.Connection{Remote: c.remote.String(), Interest: 1, Outstanding: queued, Received: st.received, Sent: st.sent}
+	f := admin.Connection{Remote: c.remote.String(), Interest: 1, Outstanding: queued, Received: st.Received, Sent: st.Sent}
 	if pending {
 		f.Interest = 5
 	}
@@ -118,10 +120,11 @@ func (c *conn) facts() admin.Connection {
 		return f
 	}
 	f.BoundSession = &admin.BoundSession{
-		ID: int64(s.id), LastOperation: opWord(st.lastOp, st.answeredTotal), Established: c.established.UnixMilli(),
-		TimeoutMs: s.timeoutMs.Load(), LastCxid: st.lastXid, LastZxid: int64(st.lastZxid), LastResponse: nsToMs(st.lastResponse),
-		LastLatency: st.latency[latencyLast], MinLatency: st.latency[latencyMin],
-		AvgLatency: st.latencySum / max(st.answeredTotal, 1), MaxLatency: st.latency[latencyMax],
+		ID: int64(s.ID), LastOperation: opWord(st.LastOp, st.AnsweredTotal), Established: c.established.UnixMilli(),
+		TimeoutMs: s.TimeoutMs(), LastCxid: st.LastXid, LastZxid: int64(st.LastZxid),
+		LastResponse: figures.Ms(st.LastResponse),
+		LastLatency:  st.LastLatency, MinLatency: st.MinLatency,
+		AvgLatency: st.LatencySum / max(st.AnsweredTotal, 1), MaxLatency: st.MaxLatency,
 	}
 	return f
 }
@@ -131,31 +134,31 @@ func (n adminNode) ResetConnections() { n.resetConnections() }
 func (n adminNode) ResetStats() { n.resetStats() }
 
 // sizesOf is sizes as the admin commands show them.
-func sizesOf(s *sizes) admin.Sizes {
-	last, least, most := s.view()
+func sizesOf(s *figures.Sizes) admin.Sizes {
+	last, least, most := s.View()
 	return admin.Sizes{Last: last, Min: least, Max: most}
 }
 
 func (n adminNode) Stats() admin.Stats {
-	responses := sizesOf(&n.stats.responses)
+	responses := sizesOf(&n.stats.Responses)
 	var proposals *admin.Sizes
 	if role, ok := n.metrics.quorum.now(); ok && role.Leading {
-		of := sizesOf(&n.metrics.quorum.proposalSize)
+		of := sizesOf(&n.metrics.quorum.ProposalSize)
 		proposals = &of
 	}
-	least, mean, most := n.stats.latency()
+	least, mean, most := n.stats.Latency()
 	snaps, logs := n.dirSizes()
 	n.store.mu.RLock()
 	znodes := n.store.state.NumNodes() + 1 // ZooKeeper counts the root twice
 	n.store.mu.RUnlock()
 	return admin.Stats{
 		Server: admin.ServerStats{
-			Sent: n.packetsSent(), Received: n.stats.received.Load(), SlowSyncs: n.metrics.slowSyncs.value.Load(),
+			Sent: n.packetsSent(), Received: n.stats.Received.Load(), SlowSyncs: n.metrics.slowSyncs.Total(),
 			Responses: responses, Uptime: time.Since(n.began).Milliseconds(), State: n.mode(),
 			Outstanding: n.inProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
 			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.store.lastZxid()), Connections: n.conns.len(),
-			AuthFailed: n.metrics.authFailed.value.Load(), NonMTLSRemote: n.metrics.plainRemote.value.Load(),
-			NonMTLSLocalConn: n.metrics.plainLocal.value.Load(),
+			AuthFailed: n.metrics.authFailed.Total(), NonMTLSRemote: n.metrics.plainRemote.Total(),
+			NonMTLSLocalConn: n.metrics.plainLocal.Total(),
 		},
 		Responses: responses, Proposals: proposals, Znodes: znodes,
 	}
@@ -167,7 +170,13 @@ func (n adminNode) Directories() admin.Directories {
 }
 
 func (n adminNode) Sessions() admin.Sessions {
-	d := admin.Sessions{Expiry: n.tracker.expiries(), Ephemerals: map[int64][]string{}}
+	d := admin.Sessions{Expiry: map[int64][]int64{}, Ephemerals: map[int64][]string{}}
+	for at, ids := range n.tracker.Expiries(func(*sessions.Session) bool { return true }) {
+		ms := figures.Ms(at)
+		for _, id := range ids {
+			d.Expiry[ms] = append(d.Expiry[ms], int64(id))
+		}
+	}
 	n.store.mu.RLock()
 	defer n.store.mu.RUnlock()
 	state := n.store.state
@@ -177,20 +186,6 @@ func (n adminNode) Sessions() admin.Sessions {
 		})
 	})
 	return d
-}
-
-// expiries is the sessions by the time, in ms on the server's clock, at which they may expire.
-func (t *tracker) expiries() map[int64][]int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	all := map[int64][]int64{}
-	for bucket, sessions := range t.mu.buckets {
-		at := nsToMs(bucket * int64(t.tick))
-		for s := range sessions {
-			all[at] = append(all[at], int64(s.id))
-		}
-	}
-	return all
 }
 
 func (n adminNode) Watches() []admin.Watch {
@@ -212,8 +207,8 @@ func (n adminNode) WatchSummary() admin.WatchSummary {
 }
 
 func (n adminNode) Digests() (all []admin.Digest) {
-	for _, d := range n.digests.list() {
-		all = append(all, admin.Digest{Zxid: int64(d.zxid), Digest: d.digest, Version: proto.DigestVersion})
+	for _, d := range n.digests.List() {
+		all = append(all, admin.Digest{Zxid: int64(d.Zxid), Digest: d.Digest, Version: proto.DigestVersion})
 	}
 	return all
 }

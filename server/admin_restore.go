@@ -22,7 +22,7 @@ import (
 // Restore implements admin.Node for a standalone server. A member of an ensemble refuses: the others would not know of it.
 func (n adminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	s := n.Server
-	if s.member != nil || !s.serving.Load() {
+	if s.cfg.Distributed() || !s.serving.Load() {
 		return 0, admin.ErrCannotRestore
 	}
 	path, err := s.receiveSnapshot(r)
@@ -41,10 +41,8 @@ func (n adminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	re := &restoration{srv: s, loader: loader, trailer: trailer, done: make(chan error, 1)}
-	b := s.batches.get()
-	b.call = re.run
-	if !s.submit(b) {
+	re := &restoration{m: s.member, loader: loader, trailer: trailer, done: make(chan error, 1)}
+	if !s.member.do(re.begin) {
 		return 0, admin.ErrCannotRestore
 	}
 	select {
@@ -99,27 +97,54 @@ func (s *Server) receiveSnapshot(r io.Reader) (path string, err error) {
 	}
 }
 
-// restoration replaces the state of a standalone server by one that was received.
+// restoration replaces the state of a standalone server by one that was received. The service ends when all that was received is
+// finished, the journal replaces the database, and the service begins anew.
 type restoration struct {
-	srv     *Server
+	m       *member
 	loader  *datatree.Loader
 	trailer snapshot.Trailer
+	began   time.Time
 	zxid    proto.Zxid
 	done    chan error
 }
 
-// run is called in the node goroutine while nothing is on its way to the log or to the state. What it makes durable first is a
-// snapshot that is newer than the whole log; after that a restart comes to the same.
-func (re *restoration) run(n *node) {
-	re.done <- re.replace(n)
+// begin is called in the node goroutine.
+func (re *restoration) begin() {
+	a, ok := re.m.core.(*alone)
+	if !ok || !a.Pause(func() { re.m.journal.call(func() { re.replace(a) }) }) {
+		re.done <- admin.ErrCannotRestore
+		return
+	}
+	re.began = time.Now()
+	re.m.again = true
 }
 
-func (re *restoration) replace(n *node) error {
-	s, began := re.srv, time.Now()
-	re.zxid = max(n.last, re.trailer.LastZxid, re.trailer.DigestZxid)
+// replace is called in the goroutine of the journal while nothing is on its way to the log or to the state.
+func (re *restoration) replace(a *alone) {
+	s := re.m.srv
+	last := s.store.lastZxid()
+	re.zxid = max(last, re.trailer.LastZxid, re.trailer.DigestZxid)
+	state, err := re.install()
+	if err != nil {
+		re.zxid = last
+	} else {
+		re.m.applier.swap(state)
+	}
+	re.m.do(func() {
+		re.m.afterOpening = func() { re.done <- err }
+		a.Resume(re.zxid)
+	})
+	if err == nil {
+		s.log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", time.Since(re.began)))
+	}
+}
+
+// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same.
+func (re *restoration) install() (*datatree.State, error) {
+	s, j := re.m.srv, re.m.journal
 	state, err := re.loader.Done(re.zxid)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
 		s.log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
@@ -128,29 +153,14 @@ func (re *restoration) replace(n *node) error {
 	_, err = s.snaps.Write(re.zxid, walkerSource{w})
 	w.Close()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.wal.Reset(re.zxid); err != nil {
+	if err := j.log.Reset(re.zxid); err != nil {
 		s.fatal("emptying the log after a restore", err)
-		return err
+		return nil, err
 	}
-	s.store.mu.Lock()
-	s.store.state = state
-	s.store.publish()
-	s.store.applied.Store(int64(re.zxid))
-	s.store.mu.Unlock()
-	n.preparer, n.last = datatree.NewPreparer(state, s.prepareConfig()), re.zxid
-	s.digests.reset()
-	s.tracker.reset(false)
-	now := s.clock.now()
-	state.EachSession(func(id proto.SessionID, timeoutMs int32) { s.tracker.restore(id, timeoutMs, now) })
-	s.conns.each(func(c *conn) {
-		if c.session.Load() != nil {
-			c.abort() // it has seen another state
-		}
-	})
-	s.log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", time.Since(began)))
-	return nil
+	j.txns, j.before = 0, 0
+	return state, nil
 }
 
 // RestoreRefused implements admin.Node.

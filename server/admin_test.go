@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
@@ -215,9 +216,9 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) {
 		cfg.Admin.RateLimiterInterval = 0
-		cfg.SuperDigest = datatree.DigestIdentity("super:secret").ID
+		cfg.SuperDigest = auth.DigestIdentity("super:secret").ID
 	})
-	alice := datatree.DigestIdentity("alice:pw").ID
+	alice := auth.DigestIdentity("alice:pw").ID
 	require.NoError(t, c.Auth("digest", "alice:pw"))
 	_, err := c.SetACL("/", []proto.ACL{
 		{Perms: proto.PermAll &^ proto.PermAdmin, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}},

@@ -4,13 +4,13 @@ import (
 	"crypto/tls"
 	"time"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/admin"
-	"github.com/seed94657493/warren/server/keystore"
+	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
 // adminTLS is the TLS configuration of the admin server, nil if none is asked for. The files are the quorum's; whether
-// clients show certificates is a setting of its own. Source: operations section 3.1.
+// clients show certificates is a setting of its own. Source: operations 3.1.
 func (s *Server) adminTLS() (*tls.Config, error) {
 	a := &s.cfg.Admin
 	if !a.ForceHTTPS && !a.PortUnification {
@@ -42,11 +42,11 @@ func (s *Server) adminTLS() (*tls.Config, error) {
 const adminKeysInterval = 5 * time.Second
 
 // certified returns the identity of the certificate that a client of the admin server has shown.
-func (s *Server) certified(c admin.Credentials) ([]datatree.Identity, bool) {
+func (s *Server) certified(c admin.Credentials) ([]auth.Identity, bool) {
 	if c.Certificate == nil || !s.cfg.Admin.NeedClientAuth {
 		return nil, false
 	}
-	ids, err := s.security.names.identities(c.Certificate)
+	ids, err := s.security.names.Identities(c.Certificate)
 	return ids, err == nil
 }
 

@@ -38,12 +38,9 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 		{false, true, true, ""},
 		{false, false, false, ""},
 	} {
-		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, s.member = v.snapshot, v.restore, nil
-		if v.member {
-			s.member = &member{}
-		}
+		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, cfg.Quorum.StandaloneEnabled = v.snapshot, v.restore, !v.member
 		s.warnOpenRoot()
-		s.member = nil
+		cfg.Quorum.StandaloneEnabled = true
 		got := logs.TakeAll()
 		if v.can == "" {
 			require.Empty(t, got, "%+v", v)

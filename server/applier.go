@@ -4,21 +4,25 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
 // applier applies durable txns to the state, fires watches and answers. It is the only writer of
 // the state, and holds the write lock once for each batch.
 type applier struct {
 	srv  *Server
-	in   <-chan *logBatch
 	body []byte // reply body of the txn that is being applied
 	// failed is set by a txn that could not be applied: nothing after it is, and nothing is answered.
 	failed bool
-	dirty  []*conn // connections with new output
-	freed  []*conn // connections to close: their sessions have ended, or they take no events
-	served int     // bytes of replies to reads behind writes that were executed under the present hold of the lock
-	forced int     // the same for reads in front of writes
+	dirty  []*conn         // connections with new output
+	freed  []sessions.Conn // to be closed: their sessions have ended, or they take no events
+	served int             // bytes of replies to reads behind writes, executed under the present hold of the lock
+	forced int             // the same for reads in front of writes
 
 	// The event that is being delivered, encoded once for all its watchers. The events of one change differ in their types.
 	event       []byte
@@ -26,11 +30,11 @@ type applier struct {
 	eventType   proto.EventType
 	zxid        proto.Zxid
 	fired       fired // watches, by this txn
-	deliverFn   func(datatree.WatcherID, proto.EventType, []byte, datatree.ACLID)
+	deliverFn   func(watch.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
 
-func newApplier(srv *Server, in <-chan *logBatch) *applier {
-	a := &applier{srv: srv, in: in}
+func newApplier(srv *Server) *applier {
+	a := &applier{srv: srv}
 	a.deliverFn = a.deliver
 	return a
 }
@@ -39,62 +43,77 @@ func newApplier(srv *Server, in <-chan *logBatch) *applier {
 // that an event for very many watchers does not hold up the next batch.
 const flushInline = 128
 
-// run is the applier goroutine. It ends when in is closed.
-func (a *applier) run() {
-	for b := range a.in {
-		a.apply(b)
-		a.srv.logBatches.put(b)
-	}
-}
-
-func (a *applier) apply(b *logBatch) {
-	if b.passed != nil {
-		close(b.passed)
-		return
-	}
+func (a *applier) apply(b *flow.ApplyBatch) {
 	st := a.srv.store
 	now := a.srv.clock.now()
 	st.long.Lock()
 	st.mu.Lock()
-	for i := range b.items {
+	for i := range b.Items {
 		if a.failed {
 			break
 		}
-		it := &b.items[i]
-		if it.conn != nil && it.conn.left.Load() {
-			a.settle(it.conn)
+		it := &b.Items[i]
+		if c := connOf(it); c != nil && c.left.Load() {
+			a.settle(c)
 		}
-		if it.payload.n == 0 {
+		if it.Payload == nil {
 			a.answerWithout(it)
 			continue
 		}
-		a.applyOne(it, b.payload(it), b.create2[it.create2.off:it.create2.off+it.create2.n], now)
+		a.applyOne(it, it.Payload, b.Create2[it.Create2.Off:it.Create2.Off+it.Create2.N], now)
 	}
 	st.publish()
 	a.served, a.forced = 0, 0
 	st.mu.Unlock()
 	st.long.Unlock()
-	a.srv.stats.applied(b, now)
+	a.account(b, now)
 	a.flush()
+}
+
+// connOf is the connection that an item is to be answered on; nil if it is not answered. All clients of a server are
+// its connections.
+func connOf(it *flow.Item) *conn {
+	c, _ := it.Client.(*conn)
+	return c
+}
+
+// account counts a batch whose replies are ready at now.
+func (a *applier) account(b *flow.ApplyBatch, now int64) {
+	txns, made := 0, int64(0)
+	for i := range b.Items {
+		it := &b.Items[i]
+		if it.Client != nil {
+			a.srv.stats.WriteLatency.Observe(figures.Ms(now - it.Received))
+		}
+		if it.Payload != nil {
+			txns++
+		}
+	}
+	for i := len(b.Items) - 1; i >= 0 && made == 0; i-- {
+		if p := b.Items[i].Payload; p != nil {
+			made = txnTime(p)
+		}
+	}
+	a.srv.stats.Applied(len(b.Items), txns, made)
 }
 
 // applyOne applies one txn, under the write lock, and answers who asked for it. Events go out
 // before the reply.
-func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64) {
+func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now int64) {
 	a.forgetEvent()
 	var body []byte
 	var applied datatree.Applied
 	var err error
-	if log := a.srv.security.audit; log != nil && it.op == proto.OpCloseSession {
+	if log := a.srv.security.audit; log != nil && it.Op == proto.OpCloseSession {
 		var h proto.TxnHeader
 		if h.ReadFrom(payload) == nil && h.Type == proto.OpCloseSession {
-			log.ended(a.srv.store, h.ClientID)
+			log.Ended(h.ClientID, a.srv.store.ephemeralsOf(h.ClientID))
 		}
 	}
 	if len(create2) > 0 {
 		body, applied, err = a.srv.store.state.ApplyCreate2(payload, a, a.body[:0], create2)
 	} else {
-		body, applied, err = a.srv.store.state.Apply(payload, a, a.body[:0], it.conn != nil)
+		body, applied, err = a.srv.store.state.Apply(payload, a, a.body[:0], it.Client != nil)
 	}
 	if err != nil {
 		// The payload is what our own Preparer wrote, and is durable: to go on would be to diverge.
@@ -104,47 +123,48 @@ func (a *applier) applyOne(it *item, payload []byte, create2 []int32, now int64)
 	}
 	a.body = body
 	if a.srv.cfg.DigestEnabled {
-		a.srv.digests.note(applied.Header.Zxid, a.srv.store.state.Digest())
+		a.srv.digests.Note(applied.Header.Zxid, a.srv.store.state.Digest())
 	}
 	if applied.DigestMismatch {
 		a.srv.metrics.digestMismatches.Inc()
 		a.srv.log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",
 			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
 	}
-	if it.conn != nil && !it.became(&applied.Header) {
+	if it.Client != nil && !it.Became(&applied.Header) {
 		// To say that another txn's result is the answer would be worse than to say nothing: the client learns that its
 		// connection is lost, and that its request may have been applied.
 		a.srv.log.Error("a txn is not what its request became: closing the connection", zap.Stringer("zxid", applied.Header.Zxid),
 			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type), zap.Int32("cxid", applied.Header.Cxid),
-			zap.Stringer("request", it.op), zap.Int32("xid", it.xid), zap.Stringer("request_session_id", it.session.id))
+			zap.Stringer("request", it.Op), zap.Int32("xid", it.Xid),
+			zap.Stringer("request_session_id", it.Session.ID))
 		a.lose(it)
-		it = &item{op: applied.Header.Type}
+		it = &flow.Item{Op: applied.Header.Type}
 	}
-	switch it.op {
+	switch it.Op {
 	case proto.OpCreateSession:
-		if it.conn != nil {
+		if it.Client != nil {
 			a.established(it, applied.Header.Zxid)
 		}
 		return
 	case proto.OpCloseSession:
 		a.sessionEnded(it, applied.Header.ClientID)
 	}
-	if it.conn != nil {
+	if it.Client != nil {
 		a.answer(it, applied.Header.Zxid, applied.Err, body, now)
 	}
 }
 
 // lose ends the connection of a request that is not answered.
-func (a *applier) lose(it *item) {
-	c := it.conn
-	if it.op == proto.OpCreateSession { // it waits in no queue
+func (a *applier) lose(it *flow.Item) {
+	c := connOf(it)
+	if it.Op == proto.OpCreateSession { // it waits in no queue
 		a.srv.inProcess.Add(-1)
 	} else {
 		c.mu.Lock()
 		c.mu.out.dead = true // what waits behind it is not answered either
-		if log := a.srv.security.audit; log != nil {
-			_, subject := c.mu.queue.front()
-			log.lost(c, it.op, subject)
+		if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
+			_, subject := c.mu.queue.Front()
+			log.Lost(c.auditWho(), it.Op, subject)
 		}
 		a.advance(c)
 		c.mu.Unlock()
@@ -152,22 +172,17 @@ func (a *applier) lose(it *item) {
 	a.freed = append(a.freed, c)
 }
 
-// became reports whether a txn is what the request became.
-func (it *item) became(h *proto.TxnHeader) bool {
-	return h.Cxid == it.xid && it.session != nil && h.ClientID == it.session.id && (h.Type == it.op || h.Type == proto.OpError)
-}
-
 // answer appends the reply to the write at the head of the connection's queue, and runs the reads
 // that waited behind it.
-func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []byte, now int64) {
-	c := it.conn
+func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body []byte, now int64) {
+	c := connOf(it)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == proto.ErrSessionMoved { // another server has the session: this connection must not go on
 		c.mu.out.dead = true
 		a.freed = append(a.freed, c)
 	}
-	if it.op == proto.OpSync && err == proto.OK {
+	if it.Op == proto.OpSync && err == proto.OK {
 		body, err = a.syncBody(c)
 	}
 	if c.mu.out.open() {
@@ -176,42 +191,42 @@ func (a *applier) answer(it *item, zxid proto.Zxid, err proto.ErrCode, body []by
 		if err == proto.OK {
 			b = append(b, body...)
 		}
-		endReply(b, start, it.xid, zxid, err)
-		c.mu.stats.responded(len(b) - start)
+		endReply(b, start, it.Xid, zxid, err)
+		c.mu.stats.Responded(len(b) - start)
 		c.mu.out.buf = b
-		c.mu.stats.answered(it, zxid, now)
-		if it.op == proto.OpCloseSession {
+		c.mu.stats.Answered(it.Op, it.Xid, zxid, it.Received, now)
+		if it.Op == proto.OpCloseSession {
 			c.mu.out.closing = true
 		}
 	}
-	if log := a.srv.security.audit; log != nil {
-		_, subject := c.mu.queue.front()
-		log.answered(c, it.op, subject, err, body)
+	if log := a.srv.security.audit; log != nil && audit.Covers(it.Op) {
+		_, subject := c.mu.queue.Front()
+		log.Answered(c.auditWho(), it.Op, subject, err, body)
 	}
 	a.advance(c)
 }
 
 // answerWithout answers a request that did not become a txn.
-func (a *applier) answerWithout(it *item) {
-	c := it.conn
-	if it.op == proto.OpCloseSession && it.err == proto.OK && !it.drop { // of a local session
-		a.sessionEnded(it, it.session.id)
+func (a *applier) answerWithout(it *flow.Item) {
+	c := connOf(it)
+	if it.Op == proto.OpCloseSession && it.Err == proto.OK && !it.Drop { // of a local session
+		a.sessionEnded(it, it.Session.ID)
 	}
 	if c == nil {
 		return
 	}
 	switch {
-	case it.op == proto.OpCreateSession, it.drop:
+	case it.Op == proto.OpCreateSession, it.Drop:
 		a.lose(it)
 	default:
-		a.answer(it, a.srv.store.state.LastZxid(), it.err, nil, it.received)
+		a.answer(it, a.srv.store.state.LastZxid(), it.Err, nil, it.Received)
 	}
 }
 
 // syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: c.mu.
 func (a *applier) syncBody(c *conn) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
-	if _, body := c.mu.queue.front(); req.ReadFrom(body) != nil {
+	if _, body := c.mu.queue.Front(); req.ReadFrom(body) != nil {
 		return nil, proto.ErrMarshallingError
 	}
 	a.body = proto.AppendBuffer(a.body[:0], req.Path)
@@ -221,9 +236,9 @@ func (a *applier) syncBody(c *conn) ([]byte, proto.ErrCode) {
 // advance takes the write that was answered off the connection's queue and runs what follows it,
 // up to the next write, if that is little: the rest it leaves to catchUp. REQUIRES: c.mu, store.mu.
 func (a *applier) advance(c *conn) {
-	e, _ := c.mu.queue.front()
-	a.srv.budget.release(e.weight)
-	c.mu.queue.pop()
+	e, _ := c.mu.queue.Front()
+	a.srv.budget.Release(e.Weight)
+	c.mu.queue.Pop()
 	a.srv.inProcess.Add(-1)
 	before := len(c.mu.out.buf)
 	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
@@ -243,18 +258,18 @@ func (a *applier) mark(c *conn) {
 }
 
 // established tells the client that its session exists.
-func (a *applier) established(it *item, zxid proto.Zxid) {
+func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	a.srv.inProcess.Add(-1)
-	c := it.conn
+	c := connOf(it)
 	resp := proto.ConnectResponse{
-		TimeOut: it.session.timeoutMs.Load(), SessionID: it.session.id,
-		Password: proto.SessionPassword(it.session.id), HasReadOnly: c.knowsReadOnly,
+		TimeOut: it.Session.TimeoutMs(), SessionID: it.Session.ID,
+		Password: proto.SessionPassword(it.Session.ID), HasReadOnly: c.knowsReadOnly,
 	}
-	c.session.Store(it.session)
+	c.session.Store(it.Session)
 	c.mu.Lock()
 	if c.mu.out.open() {
 		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
-		c.mu.stats.replied(proto.OpCreateSession, 0, zxid)
+		c.mu.stats.Replied(proto.OpCreateSession, 0, zxid)
 	}
 	c.wakeReader()
 	a.mark(c)
@@ -263,9 +278,9 @@ func (a *applier) established(it *item, zxid proto.Zxid) {
 
 // sessionEnded forgets the session. The connection that serves it is closed: after the reply, if
 // it was the client's own wish.
-func (a *applier) sessionEnded(it *item, id proto.SessionID) {
-	c := a.srv.tracker.remove(id)
-	if c != nil && c != it.conn {
+func (a *applier) sessionEnded(it *flow.Item, id proto.SessionID) {
+	c := a.srv.tracker.Remove(id)
+	if c != nil && c != it.Client {
 		a.freed = append(a.freed, c)
 	}
 }
@@ -287,7 +302,7 @@ func (a *applier) forgetEvent() {
 }
 
 // deliver adds one event to one connection's output, unless it may not read the znode.
-func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
+func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
 	a.fired.add(t)
 	c := a.srv.store.slots[id]
 	if c == nil || !a.srv.allows(acl, proto.PermRead, *c.ids.Load()) {
@@ -307,7 +322,7 @@ func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte,
 		a.freed = append(a.freed, c)
 	default:
 		c.mu.out.addEvent(a.event, a.eventShared)
-		c.mu.stats.told(len(a.event))
+		c.mu.stats.Told(len(a.event))
 		a.mark(c)
 	}
 }
@@ -315,7 +330,7 @@ func (a *applier) deliver(id datatree.WatcherID, t proto.EventType, path []byte,
 // flush sends what the batch has added, without any lock.
 func (a *applier) flush() {
 	for _, c := range a.freed {
-		c.abort()
+		c.Abort()
 	}
 	clear(a.freed)
 	a.freed = a.freed[:0]

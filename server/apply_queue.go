@@ -4,13 +4,14 @@ import (
 	"sync"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // applyQueue is the way from the node goroutine and the journal of a member to the applier. It never blocks; what a member
 // lets wait in it is bounded by what may be in flight and by memberQueueMax.
 type applyQueue struct {
 	m     *member
-	inbox *inbox[applyWork]
+	inbox *flow.Inbox[applyWork]
 	// turn is held by the applier goroutine, whoever that is, while it is not waiting.
 	turn    sync.Mutex
 	applier *applier
@@ -20,17 +21,17 @@ type applyQueue struct {
 
 // applyWork is a batch to be applied, or something else to be done in its place between batches.
 type applyWork struct {
-	batch *logBatch
+	batch *flow.ApplyBatch
 	call  func()
 }
 
 func newApplyQueue(m *member) *applyQueue {
-	return &applyQueue{m: m, inbox: newInbox[applyWork](), applier: newApplier(m.srv, nil)}
+	return &applyQueue{m: m, inbox: flow.NewInbox[applyWork](), applier: newApplier(m.srv)}
 }
 
 // put queues a batch for the next come. The node goroutine calls it.
-func (q *applyQueue) put(b *logBatch) {
-	q.inbox.add(applyWork{batch: b})
+func (q *applyQueue) put(b *flow.ApplyBatch) {
+	q.inbox.Add(applyWork{batch: b})
 	q.added = true
 }
 
@@ -43,18 +44,18 @@ func (q *applyQueue) come(calm bool) {
 	if calm && q.turn.TryLock() {
 		q.apply()
 		q.turn.Unlock()
-		if q.inbox.empty() {
+		if q.inbox.Empty() {
 			return
 		}
 	}
-	q.inbox.signal()
+	q.inbox.Signal()
 }
 
 // do runs fn in the applier goroutine when everything before it is applied.
-func (q *applyQueue) do(fn func()) { q.inbox.put(applyWork{call: fn}) }
+func (q *applyQueue) do(fn func()) { q.inbox.Put(applyWork{call: fn}) }
 
 // close ends the applier when everything before is applied.
-func (q *applyQueue) close() { q.inbox.close() }
+func (q *applyQueue) close() { q.inbox.Close() }
 
 // swap replaces the served state, in its place between batches. Nobody is served then.
 func (q *applyQueue) swap(state *datatree.State) {
@@ -64,14 +65,14 @@ func (q *applyQueue) swap(state *datatree.State) {
 		st.state = state
 		st.publish()
 		st.mu.Unlock()
-		q.m.srv.digests.reset()
+		q.m.srv.digests.Reset()
 	})
 }
 
 // run is the applier goroutine of a member.
 func (q *applyQueue) run() {
 	for closed := false; !closed; {
-		<-q.inbox.wake
+		<-q.inbox.Wake
 		q.turn.Lock()
 		closed = q.apply()
 		q.turn.Unlock()
@@ -80,7 +81,7 @@ func (q *applyQueue) run() {
 
 // apply applies what waits. REQUIRES: turn.
 func (q *applyQueue) apply() (closed bool) {
-	q.works, closed = q.inbox.take(q.works)
+	q.works, closed = q.inbox.Take(q.works)
 	for i := range q.works {
 		if call := q.works[i].call; call != nil {
 			call()
@@ -88,8 +89,8 @@ func (q *applyQueue) apply() (closed bool) {
 		}
 		b := q.works[i].batch
 		q.applier.apply(b)
-		q.m.queued.Add(-b.bytes)
-		q.m.srv.logBatches.put(b)
+		q.m.queued.Add(-b.Bytes)
+		q.m.srv.applyBatches.Put(b)
 	}
 	return closed
 }

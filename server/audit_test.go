@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -28,7 +29,7 @@ func auditLines(t testing.TB, fs vfs.FS, name string) []string {
 	require.Len(t, form.FindAllString(text, -1), strings.Count(text, "\n"), text)
 	text = form.ReplaceAllString(text, "$1 ")
 	text = regexp.MustCompile(`session=0x[0-9a-f]+\t`).ReplaceAllString(text, "@ ")
-	text = strings.ReplaceAll(text, "user="+processUser()+"\t", "user=ME ")
+	text = strings.ReplaceAll(text, "user="+audit.ProcessUser()+"\t", "user=ME ")
 	return strings.Split(strings.TrimSuffix(strings.ReplaceAll(text, "\t", " "), "\n"), "\n")
 }
 
@@ -121,70 +122,7 @@ func sortedEnd(lines []string) []string {
 func TestNoAuditLog(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	require.Nil(t, s.security.audit)
-	require.False(t, s.security.audit.full())
-	require.Nil(t, auditSubject(proto.OpGetData, []byte("x")))
+	require.False(t, s.security.audit.Full())
+	require.Nil(t, audit.Subject(proto.OpGetData, []byte("x")))
 	require.Zero(t, testing.AllocsPerRun(100, func() { s.throttled() }))
-}
-
-func TestAuditFileIsAppendedAndRotated(t *testing.T) {
-	fs := vfs.NewMem()
-	for range 2 {
-		a := &audit{fs: fs, name: "/a", user: "me"}
-		require.NoError(t, a.open())
-		require.NoError(t, a.write([]byte("line\n")))
-		require.NoError(t, a.file.Close())
-	}
-	read := func(name string) int {
-		info, err := fs.Stat(name)
-		require.NoError(t, err)
-		return int(info.Size())
-	}
-	require.Equal(t, 10, read("/a"))
-	a := &audit{fs: fs, name: "/a"}
-	for i := range auditFiles + 3 {
-		require.NoError(t, a.write(make([]byte, auditFileBytes+i)))
-	}
-	require.NoError(t, a.write([]byte("x")))
-	require.Equal(t, 1, read("/a"))
-	for i := 1; i <= auditFiles; i++ {
-		require.Equal(t, auditFileBytes+auditFiles+3-i, read(a.backup(i)))
-	}
-	_, err := fs.Stat(a.backup(auditFiles + 1))
-	require.Error(t, err)
-	require.NoError(t, a.file.Close())
-}
-
-// Requests wait while the disk does not take lines.
-func TestAuditHoldsRequestsBack(t *testing.T) {
-	a := &audit{wake: make(chan struct{}, 1)}
-	line := func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }
-	for range auditBacklog >> 20 {
-		require.False(t, a.full())
-		a.add(line)
-	}
-	require.True(t, a.full())
-}
-
-func FuzzAuditSubject(f *testing.F) {
-	open := wire.ACL(31, "world", "anyone")
-	for _, r := range []wire.Request{
-		wire.Create("/a", []byte("d"), open, 2), wire.CreateTTL("/a", nil, open, 5, 1), wire.SetACL("/a", open, 1), wire.Delete("/a", 1),
-		wire.Multi(wire.Create("/a", nil, open, 0), wire.Check("/a", 1), wire.SetData("/a", nil, 1), wire.Delete("/a", 1)),
-	} {
-		f.Add(int32(r.Op), r.Body, []byte{0, 0, 0, 1, 'x'})
-	}
-	a := &audit{}
-	f.Fuzz(func(t *testing.T, op int32, body, reply []byte) {
-		subjects := auditSubject(proto.OpCode(op), body)
-		for rest, ok := subjects, len(subjects) > 0; ok; {
-			_, rest, ok = nextSubject(rest)
-			ok = ok && len(rest) > 0
-		}
-		for _, line := range [][]byte{
-			a.appendLine(nil, []byte("user=u"), "create", subjects, auditSuccess, reply),
-			a.appendMulti(nil, []byte("user=u"), subjects, auditSuccess, reply),
-		} {
-			require.NotContains(t, strings.TrimSuffix(strings.ReplaceAll(string(line), "\n2", "2"), "\n"), "\n")
-		}
-	})
 }

@@ -7,13 +7,14 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // auth adds an identity to the connection. It takes effect for every request after it at once;
 // the reply keeps its place behind earlier requests. A refusal ends the connection, not the
-// session. Source: client-protocol section 10.6.
+// session. Source: client-protocol 10.6.
 func (c *conn) auth(xid int32, body []byte) {
 	var req proto.AuthPacket
 	if req.ReadFrom(body) != nil {
@@ -36,14 +37,14 @@ func (c *conn) auth(xid int32, body []byte) {
 		c.last(appendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
 		return
 	}
-	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), queuedReply)
+	c.answer(appendHeaderReply(nil, xid, 0, proto.OK), flow.QueuedReply)
 }
 
 // schemeEnsemble is no identity: a client says which ensemble it means to talk to, and is closed if it is another.
 const schemeEnsemble = "ensemble"
 
 // isOurEnsemble reports whether a client that names its ensemble is right here, and counts it. Without configured names, and for a
-// client without one, every server is. Source: operations.md section 8.1.
+// client without one, every server is. Source: operations 8.1.
 func (s *Server) isOurEnsemble(name string) bool {
 	names := s.cfg.EnsembleAuthNames
 	switch {
@@ -61,7 +62,7 @@ func (s *Server) isOurEnsemble(name string) bool {
 
 // addIdentities adds to what the connection has proved to be, and reports false if that would be too much. Only the reader
 // calls it.
-func (c *conn) addIdentities(ids []datatree.Identity) bool {
+func (c *conn) addIdentities(ids []auth.Identity) bool {
 	have := *c.ids.Load()
 	for _, id := range ids {
 		if !slices.Contains(have, id) {
@@ -76,9 +77,9 @@ func (c *conn) addIdentities(ids []datatree.Identity) bool {
 }
 
 // prove returns the identities that an auth packet proves. That of a certificate was proved by the TLS handshake.
-func (c *conn) prove(scheme string, credentials []byte) ([]datatree.Identity, bool) {
+func (c *conn) prove(scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch {
-	case scheme == datatree.SchemeX509:
+	case scheme == auth.SchemeX509:
 		return c.certified, len(c.certified) > 0
 	case scheme == schemeEnsemble:
 		return nil, c.srv.cfg.HasScheme(schemeEnsemble)
@@ -93,7 +94,7 @@ const (
 	maxIdentityBytes = 1 << 20
 )
 
-func tooMany(ids []datatree.Identity) bool {
+func tooMany(ids []auth.Identity) bool {
 	bytes := 0
 	for _, id := range ids {
 		bytes += len(id.ID)
@@ -102,23 +103,23 @@ func tooMany(ids []datatree.Identity) bool {
 }
 
 // authenticate returns the identities that the credentials of a client at remote prove.
-func (s *Server) authenticate(remote netip.Addr, scheme string, credentials []byte) ([]datatree.Identity, bool) {
+func (s *Server) authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch scheme {
-	case datatree.SchemeDigest:
+	case auth.SchemeDigest:
 		if credentials == nil || !s.cfg.DigestAuth {
 			return nil, false
 		}
-		id, ok := digestIdentity(s.cfg.DigestAlg, credentials)
+		id, ok := auth.DigestID(s.cfg.DigestAlg, credentials)
 		if !ok {
 			return nil, false
 		}
-		ids := []datatree.Identity{id}
-		if s.cfg.SuperDigest != "" && subtle.ConstantTimeCompare([]byte(id.ID), []byte(s.cfg.SuperDigest)) == 1 {
-			ids = append(ids, datatree.SuperIdentity(""))
+		ids := []auth.Identity{{Scheme: auth.SchemeDigest, ID: id}}
+		if s.cfg.SuperDigest != "" && subtle.ConstantTimeCompare([]byte(id), []byte(s.cfg.SuperDigest)) == 1 {
+			ids = append(ids, auth.SuperIdentity(""))
 		}
 		return ids, true
-	case datatree.SchemeIP:
-		return []datatree.Identity{datatree.NewIPIdentity(remote)}, true
+	case auth.SchemeIP:
+		return []auth.Identity{auth.NewIPIdentity(remote)}, true
 	}
 	return nil, false
 }

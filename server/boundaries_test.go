@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
@@ -54,7 +55,7 @@ func TestConnectionsInAll(t *testing.T) {
 		_ = nc.Close()
 	}
 	eventually(t, func() bool { return logs.FilterMessage("refusing connection").Len() > 0 }, "it is in the log")
-	require.EqualValues(t, 1, s.metrics.connectionRejected.value.Load())
+	require.EqualValues(t, 1, s.metrics.connectionRejected.Total())
 	require.Equal(t, errTooMany.Error(), logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
 	require.Equal(t, "imok", string(closedWith(t, reserved[0], []byte("ruok"))))
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
@@ -80,7 +81,7 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 		_, err := wire.Dial(s.Addr().String(), wire.Options{})
 		require.Error(t, err)
 	}
-	require.EqualValues(t, 3, s.metrics.connectionRejected.value.Load())
+	require.EqualValues(t, 3, s.metrics.connectionRejected.Total())
 	require.NoError(t, c.Ping())
 }
 
@@ -125,7 +126,7 @@ func TestLongTokensFail(t *testing.T) {
 		require.Equal(t, code, saslStep(t, c, bytes.Repeat([]byte{'x'}, size)).Header.Err, "%d", size)
 		require.NoError(t, c.WaitClosed())
 	}
-	require.EqualValues(t, 3, s.metrics.authFailed.value.Load())
+	require.EqualValues(t, 3, s.metrics.authFailed.Total())
 }
 
 // A client that asks and takes nothing is closed when its session timeout has passed, though it is not silent.
@@ -283,9 +284,9 @@ func TestAuditFileAndItsDisk(t *testing.T) {
 // What must not be written for servers to trust each other is refused before a port is opened.
 func TestTrustBetweenServersIsComplete(t *testing.T) {
 	for want, set := range map[string]func(c *config.Config){
-		errNoQuorumKeys.Error():  func(c *config.Config) { c.QuorumTLS.KeyStore.Location = "" },
-		errNoQuorumTrust.Error(): func(c *config.Config) { c.QuorumTLS.TrustStore.Location = "" },
-		errNoQuorumUsers.Error(): func(c *config.Config) { c.QuorumAuth.EnableSASL = true },
+		security.ErrNoQuorumKeys.Error():  func(c *config.Config) { c.QuorumTLS.KeyStore.Location = "" },
+		security.ErrNoQuorumTrust.Error(): func(c *config.Config) { c.QuorumTLS.TrustStore.Location = "" },
+		security.ErrNoQuorumUsers.Error(): func(c *config.Config) { c.QuorumAuth.EnableSASL = true },
 	} {
 		cfg := rigConfig()
 		cfg.SSLQuorum = true
@@ -308,9 +309,9 @@ func TestTrustBetweenServersIsComplete(t *testing.T) {
 		cfg.ServerID, cfg.Quorum, cfg.ClientPortAddress, cfg.FIPSMode = rig.ServerID, rig.Quorum, rig.ClientPortAddress, true
 		cfg.QuorumAuth.EnableSASL = true
 		err = New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)}).Start()
-		want := errNoQuorumUsers // the next thing that is missing
+		want := security.ErrNoQuorumUsers // the next thing that is missing
 		if written {
-			want = errFIPSDigest
+			want = security.ErrFIPSDigest
 		}
 		require.ErrorIs(t, err, want)
 	}

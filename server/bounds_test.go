@@ -7,9 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
 )
 
 func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
@@ -48,7 +51,7 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
 	c := newConn(s, nc)
-	c.session.Store(&session{id: 1})
+	c.session.Store(&sessions.Session{ID: 1})
 	c.mu.out.buf = make([]byte, outputPause)
 	auth := (&proto.AuthPacket{Scheme: proto.Text("ip")}).AppendTo(nil)
 	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpPing, proto.OpAuth, proto.OpSasl} {
@@ -60,10 +63,10 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	require.Nil(t, c.work)
 	// Bodies that wait behind a write are bounded too.
 	c.mu.out.buf = nil
-	c.mu.queue.push(queued{kind: queuedWrite}, nil)
+	c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
 	body := make([]byte, 1<<20)
 	n := 0
-	for ; n < maxQueued; n++ {
+	for ; n < flow.MaxQueued; n++ {
 		done, err := c.request(1, proto.OpExists, body)
 		require.NoError(t, err)
 		if !done {
@@ -72,7 +75,7 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	}
 	c.unlock()
 	s.inProcess.Store(0)
-	require.LessOrEqual(t, n, maxQueuedBytes>>20+1)
+	require.LessOrEqual(t, n, flow.MaxQueuedBytes>>20+1)
 }
 
 // What ACL entries of scheme auth may blow a txn up to is what jute.maxbuffer and jute.maxbuffer.extrasize say together.
@@ -105,37 +108,24 @@ func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 	}
 }
 
-func TestBodiesThatWaitedAreForgottenWhileOthersWait(t *testing.T) {
-	var q waitQueue
-	body := make([]byte, 1<<20)
-	q.push(queued{kind: queuedWrite}, nil)
-	for range 300 {
-		q.push(queued{kind: queuedRead}, body)
-		q.push(queued{kind: queuedWrite}, nil)
-		q.pop()
-		q.pop()
-		require.LessOrEqual(t, cap(q.buf), 16<<20)
-	}
-}
-
 func TestBatchesForTheLogAreBounded(t *testing.T) {
-	s := serveMem(t, memConfig(), nil)
-	sess := &session{id: dialWire(t, s, wire.Options{}).Session()}
-	n := newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.lastZxid())
-	body := wire.Create("/n", make([]byte, 1<<20), wire.OpenACL, proto.ModePersistentSequential).Body
-	for range 40 {
-		b := s.batches.get()
-		b.add(request{session: sess, op: proto.OpCreate}, body)
-		require.True(t, n.submit(b))
+	r := newRig(t, 3)
+	defer r.stop()
+	first, syncs := r.durable.last(), 0
+	r.fs.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSync {
+			syncs++
+		}
+		return nil
+	})
+	var jobs []journalJob
+	for i := range 40 {
+		z := first + proto.Zxid(i) + 1
+		payload := append((&proto.TxnHeader{Zxid: z}).AppendTo(nil), make([]byte, 1<<20)...)
+		jobs = append(jobs, journalJob{write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}}, AcceptedEpoch: -1, CurrentEpoch: -1}})
 	}
-	n.inbox.close()
-	go n.run()
-	txns := 0
-	for b := range n.out {
-		require.LessOrEqual(t, len(b.framed), maxBatchBytes+2<<20)
-		txns += b.txns
-	}
-	require.Equal(t, 40, txns)
+	require.True(t, r.m.journal.append(jobs))
+	require.GreaterOrEqual(t, syncs, 40<<20/(maxBatchBytes+2<<20), "each part has a sync of its own")
 }
 
 func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
@@ -149,17 +139,17 @@ func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, rep.Err(), proto.ErrSessionClosedRequireAuth)
 		require.NoError(t, c.WaitClosed())
-		require.Zero(t, s.large.used.Load())
+		require.Zero(t, s.large.Used())
 	}
 	c := dialWire(t, s, wire.Options{})
 	require.NoError(t, c.Auth("digest", "a:b"))
 	_, err := c.Create("/n", make([]byte, 4000), proto.ModePersistent)
 	require.NoError(t, err)
-	require.Zero(t, s.large.used.Load())
+	require.Zero(t, s.large.Used())
 	_, err = c.Create("/m", make([]byte, 20_000), proto.ModePersistent)
 	require.Error(t, err)
 	require.NoError(t, c.WaitClosed())
-	require.Zero(t, s.large.used.Load())
+	require.Zero(t, s.large.Used())
 }
 
 func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {

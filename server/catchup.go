@@ -1,5 +1,10 @@
 package server
 
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+)
+
 // Reads that a client has sent behind a write are run by the applier as soon as the write is applied, since that costs the
 // least. But it holds the write lock, and what they answer waits in memory: so it runs few, and leaves the rest to a
 // goroutine that holds the read lock for a moment at a time, and rests while the client takes nothing. If the session's next write comes to
@@ -15,16 +20,28 @@ const (
 	caughtUpShare = 256 << 10
 	// forcedShare is what may be run in front of writes until the applier lets readers in between.
 	forcedShare = 1 << 20
+	// largeReply is the size of a reply from which on no read of the connection may wait in front of a write.
+	largeReply = 64 << 10
 )
+
+// dear reports whether a small request of the kind may take very long, whatever it answers.
+func dear(op proto.OpCode) bool {
+	switch op {
+	case proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpMultiRead,
+		proto.OpSetWatches, proto.OpSetWatches2:
+		return true
+	}
+	return false
+}
 
 // runQueued runs what stands in the queue in front of the next write, until the replies are share long, and reports
 // whether there is more. A share below 0 has no end, and includes what is dear. REQUIRES: c.mu, store.mu.
 func (c *conn) runQueued(share int) (more bool) {
 	q := &c.mu.queue
 	start, done := len(c.mu.out.buf), 0
-	for q.len() > 0 {
-		e, body := q.front()
-		if e.kind == queuedWrite {
+	for q.Len() > 0 {
+		e, body := q.Front()
+		if e.Kind == flow.QueuedWrite {
 			break
 		}
 		if c.mu.out.open() {
@@ -32,26 +49,26 @@ func (c *conn) runQueued(share int) (more bool) {
 				more = true
 				break
 			}
-			if e.kind == queuedRead {
-				if share >= 0 && (c.srv.lists(e.op, body) || share <= appliedShare && dear(e.op)) {
+			if e.Kind == flow.QueuedRead {
+				if share >= 0 && (c.srv.lists(e.Op, body) || share <= appliedShare && dear(e.Op)) {
 					more = true
 					break
 				}
 				before := len(c.mu.out.buf)
-				c.mu.out.buf = c.srv.execute(c, e.xid, e.op, body, c.mu.out.buf)
-				c.mu.stats.replied(e.op, e.xid, c.srv.store.state.LastZxid())
+				c.mu.out.buf = c.srv.execute(c, e.Xid, e.Op, body, c.mu.out.buf)
+				c.mu.stats.Replied(e.Op, e.Xid, c.srv.store.state.LastZxid())
 				if len(c.mu.out.buf)-before > largeReply {
-					q.strict = true
+					q.SetStrict()
 				}
 			} else {
 				c.mu.out.buf = append(c.mu.out.buf, body...)
-				c.mu.out.closing = e.kind == queuedEnd
-				c.mu.stats.sent++
+				c.mu.out.closing = e.Kind == flow.QueuedEnd
+				c.mu.stats.Sent++
 			}
 		}
-		done += q.popRead()
-		if share == caughtUpShare && dear(e.op) {
-			more = q.len() > 0
+		done += q.PopRead()
+		if share == caughtUpShare && dear(e.Op) {
+			more = q.Len() > 0
 			break
 		}
 	}
@@ -62,9 +79,7 @@ func (c *conn) runQueued(share int) (more bool) {
 // leave leaves the front of the queue to catchUp. It does not count as in process any more: it may wait for the client for
 // long, and other clients shall not. REQUIRES: c.mu, store.mu for writing.
 func (c *conn) leave() {
-	q := &c.mu.queue
-	q.uncounted = q.ahead()
-	c.srv.inProcess.Add(-int64(q.uncounted))
+	c.srv.inProcess.Add(-int64(c.mu.queue.LeaveAhead()))
 	c.left.Store(true)
 	c.help()
 }
@@ -82,7 +97,7 @@ func (c *conn) help() {
 func (c *conn) catchUp() {
 	for more := true; more; c.flush() {
 		listing := false
-		c.srv.turns.take()
+		c.srv.turns.Take()
 		c.srv.store.long.Lock()
 		c.srv.store.mu.RLock()
 		c.mu.Lock()
@@ -92,20 +107,20 @@ func (c *conn) catchUp() {
 		case !c.runQueued(caughtUpShare):
 			c.left.Store(false)
 		default:
-			e, body := c.mu.queue.front()
-			listing = e.kind == queuedRead && c.srv.lists(e.op, body)
+			e, body := c.mu.queue.Front()
+			listing = e.Kind == flow.QueuedRead && c.srv.lists(e.Op, body)
 		}
 		lost := !c.countUndelivered()
 		c.wakeReader()
 		c.mu.Unlock()
 		c.srv.store.mu.RUnlock()
 		c.srv.store.long.Unlock()
-		c.srv.turns.pass()
+		c.srv.turns.Pass()
 		if listing && !lost {
 			lost = !c.catchUpListing()
 		}
 		if lost {
-			c.abort()
+			c.Abort()
 		}
 	}
 }
@@ -139,9 +154,6 @@ func (c *conn) forget() {
 	if !c.left.Load() {
 		return
 	}
-	for q := &c.mu.queue; q.ahead() > 0; {
-		q.pop()
-	}
-	c.mu.queue.uncounted = 0
+	c.mu.queue.DropAhead()
 	c.left.Store(false)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -56,14 +57,14 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	require.NoError(t, nc.SetReadBuffer(4096))
 	hello(t, nc, wire.Options{TimeoutMs: 60_000})
 	b := frame(nil, 1, wire.SetData("/", nil, -1))
-	for range maxQueued - 1 {
+	for range flow.MaxQueued - 1 {
 		b = frame(b, 2, wire.GetData("/big", false))
 	}
 	_, err = nc.Write(b)
 	require.NoError(t, err)
 	var c *conn
 	s.conns.each(func(x *conn) {
-		if x.session.Load() != nil && x.session.Load().id != other.Session() {
+		if x.session.Load() != nil && x.session.Load().ID != other.Session() {
 			c = x
 		}
 	})
@@ -81,7 +82,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	require.Eventually(t, func() bool { return s.conns.len() == 1 }, hangGuard, time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	require.Zero(t, c.mu.queue.len())
+	require.Zero(t, c.mu.queue.Len())
 	require.False(t, c.left.Load())
 	require.Zero(t, s.inProcess.Load())
 }

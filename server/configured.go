@@ -18,9 +18,9 @@ func (s *Server) runConfigurations() {
 		select {
 		case <-s.stopping:
 			return
-		case <-s.configured.wake:
+		case <-s.configured.Wake:
 		}
-		all, _ = s.configured.take(all)
+		all, _ = s.configured.Take(all)
 		if len(all) > 0 {
 			s.configuredNow(all[len(all)-1])
 		}

@@ -12,10 +12,16 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/server/sasl"
-	"github.com/seed94657493/warren/server/socket"
 )
 
 // conn is one client connection.
@@ -30,29 +36,29 @@ type conn struct {
 	address     *address  // what it shares with others; nil if it is reserved. Set before serve
 
 	// Set once by the reader, read by anybody.
-	session atomic.Pointer[session]
-	ids     atomic.Pointer[[]datatree.Identity] // replaced as a whole when one is added
+	session atomic.Pointer[sessions.Session]
+	ids     atomic.Pointer[[]auth.Identity] // replaced as a whole when one is added
 
 	// Owned by the reader.
 	in        input
 	readFunc  func(fd uintptr) bool
-	arriving  *arrival // the long setWatches that has begun to arrive
-	work      *batch   // writes decoded since the last submit
+	arriving  *arrival    // the long setWatches that has begun to arrive
+	work      *flow.Batch // writes decoded since the last submit
 	mode      lockMode
-	reads     int                 // executed under the present hold of store.mu
-	ended     bool                // the client has said its last: input is dropped
-	received  int64               // time of the last read of the socket, ns on the server's clock
-	exchange  *sasl.DigestServer  // nil before the first SASL token
-	certified []datatree.Identity // what the client's certificate proves; set before the first frame is read
-	executed  int64               // reads answered at once since the last account
-	needs     need                // what the request that could not be taken waits for
+	reads     int                // executed under the present hold of store.mu
+	ended     bool               // the client has said its last: input is dropped
+	received  int64              // time of the last read of the socket, ns on the server's clock
+	exchange  *sasl.DigestServer // nil before the first SASL token
+	certified []auth.Identity    // what the client's certificate proves; set before the first frame is read
+	executed  int64              // reads answered at once since the last account
+	needs     need               // what the request that could not be taken waits for
 	// generation is the time of service in which the connection was let in; see member.
 	generation int64
 	// knowsReadOnly is whether the client's ConnectRequest has the readOnly byte.
 	knowsReadOnly bool
 	reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
 	packets       int64 // frames since the last account
-	credit        int   // requests that may be handled from due on; see requestRate
+	credit        int   // requests that may be handled from due on; see limits.Rate
 	due           int64 // ns on the server's clock
 	busy          bool  // see turns
 	turn          bool  // it has its turn
@@ -64,18 +70,18 @@ type conn struct {
 	now socket.Writer
 
 	// Guarded by store.watchMu.
-	watcher     datatree.WatcherID // 0 before the first watch
-	unwatchable bool               // the connection is gone: watches are not registered any more
+	watcher     watch.WatcherID // 0 before the first watch
+	unwatchable bool            // the connection is gone: watches are not registered any more
 
 	mu struct {
 		sync.Mutex
 		out     output
-		queue   waitQueue
+		queue   flow.WaitQueue
 		waiting bool // the reader waits for resume
 		settled bool // it is decided whether the session that was asked for goes on
 		dirty   bool // the applier has added output and will flush it
 		helped  bool // catchUp is running
-		stats   connStats
+		stats   figures.Conn
 	}
 	// left is whether there are reads in front of the queue that the applier has left to catchUp. It is set under store.mu,
 	// held for writing, and cleared under conn.mu; see catchup.go.
@@ -101,22 +107,11 @@ func newConn(srv *Server, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, established: time.Now(), resume: make(chan struct{}, 1)}
 	c.readFunc = c.tryRead
 	c.raw = socket.Raw(nc)
-	c.remote = addrPortOf(nc.RemoteAddr())
-	ids := []datatree.Identity{datatree.NewIPIdentity(c.remote.Addr())}
+	c.remote = socket.AddrPort(nc.RemoteAddr())
+	ids := []auth.Identity{auth.NewIPIdentity(c.remote.Addr())}
 	c.ids.Store(&ids)
-	c.mu.stats.reset(srv.clock.now())
+	c.mu.stats.Reset(srv.clock.now())
 	return c
-}
-
-// addrPortOf is the address and port that addr stands for, or none if it is none of IP.
-func addrPortOf(addr net.Addr) netip.AddrPort {
-	var ap netip.AddrPort
-	if tcp, ok := addr.(*net.TCPAddr); ok {
-		ap = tcp.AddrPort()
-	} else {
-		ap, _ = netip.ParseAddrPort(addr.String()) // of what stands in for a socket
-	}
-	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
 // Errors that end a connection; they go to the log and nowhere else.
@@ -162,7 +157,7 @@ func (c *conn) process() bool {
 			m.came()
 		}
 		if !accepted {
-			c.abort()
+			c.Abort()
 		}
 		c.account()
 		c.flush()
@@ -269,7 +264,7 @@ func (c *conn) request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 		return c.write(xid, op, body)
 	case classAuth, classSASL:
 		c.lockQueue()
-		if c.mu.queue.full() || c.left.Load() || c.mu.out.pauses() {
+		if c.mu.queue.Full() || c.left.Load() || c.mu.out.pauses() {
 			return false, nil
 		}
 		if op == proto.OpAuth {
@@ -334,15 +329,16 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 	if c.mode == lockNone {
 		c.lockRead()
 	}
-	if c.mode == lockQueue && c.mu.queue.len() == 0 {
+	if c.mode == lockQueue && c.mu.queue.Len() == 0 {
 		c.unlock()
 		c.lockRead()
 	}
-	if c.mu.queue.len() > 0 {
-		if c.mu.queue.full() || c.left.Load() || c.mu.out.pauses() {
+	if c.mu.queue.Len() > 0 {
+		if c.mu.queue.Full() || c.left.Load() || c.mu.out.pauses() {
 			return false, nil
 		}
-		c.mu.queue.push(queued{kind: queuedRead, xid: xid, op: op, dear: dear(op) || c.srv.mayList(op)}, body)
+		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op)}
+		c.mu.queue.Push(e, body)
 		c.srv.inProcess.Add(1)
 		return true, nil
 	}
@@ -364,7 +360,7 @@ func (c *conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 // readNow executes a read. REQUIRES: lockRead.
 func (c *conn) readNow(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.mu.out.buf = c.srv.execute(c, xid, op, body, c.mu.out.buf)
-	c.mu.stats.replied(op, xid, c.srv.store.state.LastZxid())
+	c.mu.stats.Replied(op, xid, c.srv.store.state.LastZxid())
 	c.executed++
 	if !c.countUndelivered() {
 		return false, errUndelivered
@@ -395,20 +391,20 @@ func (c *conn) readLong(xid int32, op proto.OpCode, body []byte) (done bool, err
 // has to wait until the client has taken some of its replies.
 func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.lockQueue()
-	weight := weightOf(op, body)
+	weight := limits.Weight(op, body)
 	switch {
 	case c.mu.out.dead:
 		return true, nil
 	case c.mu.out.pauses():
 		return false, nil
-	case c.left.Load(), !c.mu.queue.takesWrite():
+	case c.left.Load(), !c.mu.queue.TakesWrite():
 		c.needs = needReads
 		return false, nil
-	case !c.srv.budget.take(c, weight):
+	case !c.srv.budget.Take(c, weight):
 		c.needs = needBudget
 		return false, nil
-	case !c.srv.large.reserve(len(body) + proto.RequestHeaderSize):
-		c.srv.budget.release(weight)
+	case !c.srv.large.Reserve(len(body) + proto.RequestHeaderSize):
+		c.srv.budget.Release(weight)
 		c.srv.metrics.largeRejected.Inc()
 		return false, errLargeBudget
 	}
@@ -417,29 +413,38 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	case op == proto.OpSync:
 		kept = body // the reply repeats it
 	case c.srv.security.audit != nil:
-		kept = auditSubject(op, body)
+		kept = audit.Subject(op, body)
 	}
-	c.mu.queue.push(queued{kind: queuedWrite, xid: xid, op: op, weight: weight}, kept)
+	c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite, Xid: xid, Op: op, Weight: weight}, kept)
 	if c.work == nil {
-		c.work = c.srv.batches.get()
-		c.work.received = c.received
+		c.work = c.srv.batches.Get()
+		c.work.Received = c.received
 	}
-	c.work.add(request{conn: c, session: c.session.Load(), ids: *c.ids.Load(), xid: xid, op: op}, body)
+	c.work.Add(flow.Request{Client: c, Session: c.session.Load(), IDs: *c.ids.Load(), Xid: xid, Op: op}, body)
 	c.ended = op == proto.OpCloseSession
 	return true, nil
 }
 
+// auditWho is what the audit log says of the connection.
+func (c *conn) auditWho() []byte {
+	session := proto.SessionID(0)
+	if s := c.session.Load(); s != nil {
+		session = s.ID
+	}
+	return audit.Who(session, *c.ids.Load(), c.remote.Addr())
+}
+
 // overloaded reports whether the connection should stop being read until some of its requests
-// are answered. Source: server-semantics section 6.4.
+// are answered. Source: server-semantics 6.4.
 func (c *conn) overloaded() bool {
-	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.requests) > int(c.srv.outstandingMax.Load())
+	return c.work != nil && int(c.srv.inProcess.Load())+len(c.work.Requests) > int(c.srv.outstandingMax.Load())
 }
 
 // answer sends frame, a whole reply, after everything that waits before it.
-func (c *conn) answer(frame []byte, kind queuedKind) {
+func (c *conn) answer(frame []byte, kind flow.QueuedKind) {
 	c.lockQueue()
-	if c.mu.queue.len() > 0 {
-		c.mu.queue.push(queued{kind: kind}, frame)
+	if c.mu.queue.Len() > 0 {
+		c.mu.queue.Push(flow.Queued{Kind: kind}, frame)
 		c.srv.inProcess.Add(1)
 		return
 	}
@@ -447,15 +452,15 @@ func (c *conn) answer(frame []byte, kind queuedKind) {
 		return
 	}
 	c.mu.out.buf = append(c.mu.out.buf, frame...)
-	c.mu.stats.sent++
-	if kind == queuedEnd {
+	c.mu.stats.Sent++
+	if kind == flow.QueuedEnd {
 		c.mu.out.closing = true
 	}
 }
 
 // last sends frame in its order and ends the connection after it.
 func (c *conn) last(frame []byte) {
-	c.answer(frame, queuedEnd)
+	c.answer(frame, flow.QueuedEnd)
 	c.ended = true
 }
 
@@ -499,9 +504,9 @@ func (c *conn) submit() (accepted, submitted bool) {
 	}
 	w := c.work
 	c.work = nil
-	c.srv.inProcess.Add(int64(len(w.requests)))
+	c.srv.inProcess.Add(int64(len(w.Requests)))
 	if m := c.srv.member; m != nil {
-		return m.batches.add(w), true
+		return m.batches.Add(w), true
 	}
 	return c.srv.submit(w), true
 }
@@ -515,16 +520,16 @@ func (c *conn) account() {
 	// have been suspended and every session postponed.
 	now := c.srv.clock.now()
 	if s := c.session.Load(); s != nil {
-		s.touch(now)
+		s.Touch(now)
 	}
 	if now > c.srv.lease.Load() {
-		c.abort()
+		c.Abort()
 	}
-	c.srv.stats.received.Add(c.packets)
-	c.srv.stats.took(&c.in)
-	c.srv.stats.readLatency.observeN(nsToMs(now-c.received), c.executed)
+	c.srv.stats.Received.Add(c.packets)
+	c.countInput()
+	c.srv.stats.ReadLatency.ObserveN(figures.Ms(now-c.received), c.executed)
 	c.mu.Lock()
-	c.mu.stats.account(c.packets, c.executed, now-c.received, now)
+	c.mu.stats.Account(c.packets, c.executed, now-c.received, now)
 	c.mu.Unlock()
 	c.packets, c.executed = 0, 0
 }
@@ -536,19 +541,19 @@ func (c *conn) waitForRoom() bool {
 	c.needs = needRoom
 	return c.wait(func() bool {
 		switch {
-		case c.mu.out.pauses(), c.mu.queue.full(), c.left.Load():
+		case c.mu.out.pauses(), c.mu.queue.Full(), c.left.Load():
 			if needs == needBudget {
-				c.srv.budget.leave(c)
+				c.srv.budget.Leave(c)
 			}
 			return false
 		case needs == needBudget:
-			return c.srv.budget.ready(c)
-		case needs == needReads && !c.mu.queue.takesWrite():
+			return c.srv.budget.Ready(c)
+		case needs == needReads && !c.mu.queue.TakesWrite():
 			return false
-		case needs == needAlone && c.mu.queue.len() > 0:
+		case needs == needAlone && c.mu.queue.Len() > 0:
 			return false
 		}
-		return c.mu.queue.len() == 0 || int(c.srv.inProcess.Load()) <= int(c.srv.outstandingMax.Load())
+		return c.mu.queue.Len() == 0 || int(c.srv.inProcess.Load()) <= int(c.srv.outstandingMax.Load())
 	}) && c.srv.waitThrottle() && c.waitDue()
 }
 
@@ -575,12 +580,12 @@ func (c *conn) wait(ready func() bool) bool {
 func (c *conn) wakeReader() {
 	if c.mu.waiting {
 		c.mu.waiting = false
-		c.nudge()
+		c.Nudge()
 	}
 }
 
-// nudge makes a reader that waits look again. Any goroutine may call it, without a lock.
-func (c *conn) nudge() {
+// Nudge makes a reader that waits look again. Any goroutine may call it, without a lock.
+func (c *conn) Nudge() {
 	select {
 	case c.resume <- struct{}{}:
 	default:
@@ -590,16 +595,16 @@ func (c *conn) nudge() {
 // cleanup ends the connection: nothing of it stays but requests that are already in flight.
 func (c *conn) cleanup() {
 	c.passTurn()
-	c.abort()
-	c.srv.budget.leave(c)
-	c.srv.stats.took(&c.in)
+	c.Abort()
+	c.srv.budget.Leave(c)
+	c.countInput()
 	c.in.free()
 	c.unwatch()
 	if s := c.session.Load(); s != nil {
-		c.srv.tracker.unbind(s, c)
+		c.srv.tracker.Unbind(s, c)
 	}
 	c.srv.conns.remove(c)
 	c.mu.Lock()
-	c.srv.stats.sent.Add(c.mu.stats.sent)
+	c.srv.stats.Sent.Add(c.mu.stats.Sent)
 	c.mu.Unlock()
 }

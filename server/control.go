@@ -29,7 +29,7 @@ type Status struct {
 // Status returns how things stand. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
 	st := Status{Mode: s.mode(), Leader: -1, Serving: s.Serving()}
-	if s.member != nil {
+	if s.cfg.Distributed() {
 		v := s.member.view.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
 		st.Config = proto.Zxid(s.membership().ConfigVersion)
@@ -51,7 +51,7 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 	if !s.decides() {
 		return ErrNotLeading
 	}
-	e, first := s.tracker.expire(id)
+	e, first := s.tracker.Expire(id)
 	switch {
 	case e == nil:
 		return proto.ErrSessionExpired
@@ -61,21 +61,8 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 	return nil
 }
 
-// expire returns a session if there is one, and marks it as closing. first is false if it was marked before.
-func (t *tracker) expire(id proto.SessionID) (s *session, first bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s = t.mu.sessions[id]
-	if s == nil || s.closing.Swap(true) {
-		return s, false
-	}
-	delete(t.mu.buckets[s.bucket], s)
-	s.bucket = -1
-	return s, true
-}
-
 // CutClients ends every client connection at once, as a network that fails does. Sessions live on.
-func (s *Server) CutClients() { s.conns.each(func(c *conn) { c.abort() }) }
+func (s *Server) CutClients() { s.conns.each(func(c *conn) { c.Abort() }) }
 
 // Abort ends the node like Stop, but as abruptly as a process can: clients are cut off with what they wait for, and a leader
 // hands nothing over. It is for tests of what happens then.

@@ -63,7 +63,7 @@ func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
 	// When a hard quota has refused something; Prometheus' own; of servers with TLS.
 	others := []string{"quota_exceeded_error_per_namespace", "up", "warren_tls_certificate_expiry_timestamp_seconds"}
 	require.Equal(t, others, missing(leader))
-	ofLeader := append([]string{"leader_uptime", "learners", "synced_followers"}, others...) // operations section 2.3
+	ofLeader := append([]string{"leader_uptime", "learners", "synced_followers"}, others...) // operations 2.3
 	require.ElementsMatch(t, ofLeader, missing(follower))
 	require.ElementsMatch(t, append(ofLeader, "synced_observers"), missing(observer))
 }

@@ -32,11 +32,11 @@ func scraped(t *testing.T) map[string]bool {
 		_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
 		require.NoError(t, err)
 	}
-	s.metrics.quotaExceeded.of("app").Inc()
+	s.metrics.quotaExceeded.Of("app").Inc()
 	s.metrics.quorum.set(func() quorumRole {
 		return quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}
 	})
-	s.metrics.quorum.ackLatency.of("2").observe(1)
+	s.metrics.quorum.AckLatency.Of("2").Observe(1)
 	resp, err := http.Get("http://" + s.metricsLn.Addr().String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()

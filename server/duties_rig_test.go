@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -48,10 +49,10 @@ func (e *epochStore) SetAccepted(epoch int64) error {
 	return e.Store.SetAccepted(epoch)
 }
 
-func (e *epochStore) SetCurrent(epoch int64) error {
+func (e *epochStore) SetCurrent(epoch int64, lineage string) error {
 	e.cut("before currentEpoch")
 	defer e.cut("after currentEpoch")
-	return e.Store.SetCurrent(epoch)
+	return e.Store.SetCurrent(epoch, lineage)
 }
 
 func (e *epochStore) SetBlank(blank bool) error {
@@ -81,7 +82,7 @@ func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
 		return nil, zab.Config{}, err
 	}
 	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
-	m := &member{srv: s, id: 1, events: newInbox[event](), done: make(chan struct{})}
+	m := &member{srv: s, id: 1, events: flow.NewInbox[event](), done: make(chan struct{})}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
 	m.view.Store(&roleView{State: zab.Looking, Leader: -1})
 	s.member = m
@@ -137,7 +138,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 	}
 	r.flight = append(r.flight, writes...)
 	r.m.journal.submit(writes)
-	jobs, _ := r.m.journal.jobs.take(nil)
+	jobs, _ := r.m.journal.jobs.Take(nil)
 	r.m.journal.do(jobs)
 	select {
 	case err := <-r.srv.failed:
@@ -146,7 +147,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 	}
 	r.reported()
 	require.Empty(r.t, r.flight, "every write is reported")
-	works, _ := r.m.applier.inbox.take(nil)
+	works, _ := r.m.applier.inbox.Take(nil)
 	for _, w := range works {
 		w.call()
 	}
@@ -154,7 +155,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 
 // reported takes what the journal has said to be durable.
 func (r *rig) reported() {
-	events, _ := r.m.events.take(nil)
+	events, _ := r.m.events.Take(nil)
 	for _, e := range events {
 		for len(r.flight) > 0 && r.flight[0].Seq <= e.seq {
 			r.durable = stages(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
@@ -205,7 +206,7 @@ func (r *rig) recover(disk *vfs.Mem, epochs *meta.Mem, when string, again bool) 
 func cloneEpochs(t testing.TB, m *meta.Mem) *meta.Mem {
 	c := meta.NewMem(1)
 	require.NoError(t, c.SetAccepted(m.Epochs().Accepted))
-	require.NoError(t, c.SetCurrent(m.Epochs().Current))
+	require.NoError(t, c.SetCurrent(m.Epochs().Current, m.Lineage()))
 	require.NoError(t, c.SetBlank(m.Blank()))
 	for _, s := range m.Snapshots() {
 		require.NoError(t, c.PutSnapshot(s.Name, s.Zxid, s.Size, s.Checksum))

@@ -10,45 +10,89 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
-// startMember makes this server a member of its ensemble: it looks for a leader from now on, and serves when it has one.
+// startMember starts what takes the requests of clients. A member of an ensemble looks for a leader from now on, and serves when it has
+// one. A standalone server serves when startMember returns.
 func (s *Server) startMember() error {
+	m := s.newMember()
+	s.member = m // before the core asks for the history
+	if !s.cfg.Distributed() {
+		if err := m.beAlone(); err != nil {
+			return err
+		}
+		m.startGoroutines()
+		<-m.served
+		return nil
+	}
+	if err := m.joinEnsemble(); err != nil {
+		return err
+	}
+	m.startGoroutines()
+	return nil
+}
+
+// newMember returns a member without an agreement.
+func (s *Server) newMember() *member {
+	m := &member{
+		srv: s, id: proto.ServerID(max(s.cfg.ServerID, 1)),
+		batches: flow.NewInbox[*flow.Batch](), events: flow.NewInbox[event](), done: make(chan struct{}),
+		served: make(chan struct{}), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(),
+		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
+	}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
+	m.journal = newJournal(m, s.wal, s.replayed)
+	m.applier = newApplyQueue(m)
+	return m
+}
+
+// beAlone makes the member that of a standalone server.
+func (m *member) beAlone() error {
+	q, err := zab.Majority(m.id)
+	if err != nil {
+		return err
+	}
+	m.active = &zab.Ensemble{Quorum: q}
+	last := m.srv.store.state.LastZxid()
+	m.core, m.delivered = newAlone(m.id, m.active, last), last
+	m.status = zab.Status{State: zab.Leading, Leader: m.id, Master: m.id}
+	m.view.Store(&roleView{State: zab.Leading, Leader: m.id, Master: m.id, Since: m.since})
+	m.lease.endless = true
+	return nil
+}
+
+// joinEnsemble makes the member one that looks for a leader.
+func (m *member) joinEnsemble() error {
+	s := m.srv
 	core, err := s.coreConfig()
 	if err != nil {
 		return err
 	}
 	s.members.Store(s.quorumWith(core.Ensemble))
-	m := &member{
-		srv: s, id: core.ID, batches: newInbox[*batch](), events: newInbox[event](), done: make(chan struct{}),
-		links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(), lookedAt: time.Now(), active: core.Ensemble, next: core.Next,
-		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
-	}
-	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
-	m.lost = m.since
-	s.metrics.quorum.looking.Inc()
+	m.id, m.active, m.next = core.ID, core.Ensemble, core.Next
+	m.lookedAt, m.lost = m.since, m.since
+	s.metrics.quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Master: -1, Since: m.since})
-	s.member = m // before the core asks for the history
 	if m.core, err = zab.New(core); err != nil {
 		return &DataError{s.snapDir(), err}
 	}
 	if m.peers, err = peers.New(s.peersConfig(m)); err != nil {
 		return err
 	}
-	m.journal = newJournal(m, s.wal, s.replayed)
-	m.applier = newApplyQueue(m)
 	s.setConfig(s.membership())
-	s.tracker.follow()
+	s.tracker.Follow()
 	s.metrics.quorum.set(m.quorumRole)
 	s.snapshotter.held.Store(true)
 	if s.cfg.ReconfigEnabled {
 		if q := s.membership(); q.ConfigVersion > s.cfg.ConfigVersion {
-			s.configured.put(q) // the files are older
+			s.configured.Put(q) // the files are older
 		}
 		s.start("configurations", s.runConfigurations)
 	}
@@ -60,13 +104,17 @@ func (s *Server) startMember() error {
 		case <-s.stopping:
 		}
 	})
+	return nil
+}
+
+// startGoroutines starts the node goroutine, the journal and the applier.
+func (m *member) startGoroutines() {
 	go m.run()
 	go m.journal.run()
 	go func() {
-		defer close(s.applied)
+		defer close(m.srv.applied)
 		m.applier.run()
 	}()
-	return nil
 }
 
 // coreConfig is what the agreement starts from.
@@ -91,13 +139,13 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	limits.SnapSyncsMax, limits.DiffSyncsMax = s.cfg.MaxConcurrentSnapSyncs, s.cfg.MaxConcurrentDiffSyncs
 	limits.LagBytes = s.masterQueue() / 2
 	last := s.store.state.LastZxid()
-	window, before := s.recent.take(last)
+	window, before := s.recent.Take(last)
 	if s.missing {
 		epochs.Current = 0 // of a history that is not here any more
 	}
 	c := zab.Config{
 		ID: proto.ServerID(s.cfg.ServerID), Ensemble: active, Next: next, Epochs: epochs, Last: last, Window: window, Before: before,
-		Blank: s.blank, History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Blank: s.blank, Lineage: s.lineage(), History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		Timing: s.coreTiming(), Limits: limits, Masters: s.cfg.Quorum.ObserverMasterPort > 0,
 		Whole: s.cfg.ForceSnapshotSync, Barrier: barrier,
 	}
@@ -113,9 +161,46 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	return c, nil
 }
 
+// lineage is where the history of this server comes from, as far as meta.db knows. Of a database that is missing only the identity of
+// the ensemble is left. Without meta.db that identity is in the snapshot.
+func (s *Server) lineage() *zab.Lineage {
+	l, err := s.keptLineage()
+	if err != nil {
+		s.log.Warn("the lineage in meta.db cannot be read: the histories of the servers are compared without it", zap.Error(err))
+	}
+	switch {
+	case s.missing:
+		return &zab.Lineage{Ensemble: l.Ensemble, Final: l.Final}
+	case l.Empty() && s.origin != 0:
+		return &zab.Lineage{Ensemble: s.origin, Final: true}
+	}
+	return l
+}
+
+// keptLineage is the lineage in meta.db, an empty one if there is none.
+func (s *Server) keptLineage() (*zab.Lineage, error) {
+	text := s.meta.Lineage()
+	if text == "" {
+		return &zab.Lineage{}, nil
+	}
+	l, err := zab.ParseLineage([]byte(text))
+	if err != nil {
+		return &zab.Lineage{}, err
+	}
+	return l, nil
+}
+
+// ensembleIdentity is the identity of the ensemble, 0 if this server does not know it for sure.
+func (s *Server) ensembleIdentity() uint64 {
+	if l, err := s.keptLineage(); err == nil && l.Final {
+		return l.Ensemble
+	}
+	return 0
+}
+
 // barrier is the txn without effect that proves that the followers have logged all before it. Source: quorum-protocol 14.3 R7.
 func barrier(z proto.Zxid) []byte {
-	return datatree.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: time.Now().UnixMilli()}, proto.OK)
+	return prepare.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: time.Now().UnixMilli()}, proto.OK)
 }
 
 // A leader is dialled as often as there is time for, but some times however long the pauses are. Source: quorum-protocol 1.5.
@@ -149,8 +234,9 @@ func (s *Server) peersConfig(m *member) peers.Config {
 	c := peers.Config{
 		ID: m.id, Handler: memberHandler{m}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
-		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry, Dial: s.dialPeer, Listen: s.listenPeer,
-		Security: s.peerSecurity(), Members: m.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
+		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry,
+		Dial: s.quorum.Dial, Listen: s.quorum.Listen, Security: s.quorum.Peers(),
+		Members: m.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
 	c.Limits.MasterQueue = s.masterQueue()
@@ -172,7 +258,7 @@ func (s *Server) setConfig(q *config.Quorum) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	state, text := s.store.state, configText(q)
-	if id := state.Lookup([]byte(configPath)); q.ReconfigEnabled && id != 0 {
+	if id := state.Lookup([]byte(datatree.ConfigPath)); q.ReconfigEnabled && id != 0 {
 		if node := state.Node(id); node.Version == -1 && node.Mzxid == proto.Zxid(q.ConfigVersion) && bytes.Equal(state.Data(id), text) {
 			return
 		}
@@ -181,30 +267,20 @@ func (s *Server) setConfig(q *config.Quorum) {
 }
 
 // generation is the number of the present time of service; see member.
-func (s *Server) generation() int64 {
-	if s.member == nil {
-		return 0
-	}
-	return s.member.generation.Load()
-}
+func (s *Server) generation() int64 { return s.member.generation.Load() }
 
 // position is up to where the history that this server serves reaches: its last txn, or the beginning of its leader's epoch if
 // that has none yet. Servers in Java tell their clients of the latter as if it were a txn.
 func (s *Server) position() proto.Zxid {
 	last := s.store.lastZxid()
-	if s.member != nil {
-		if v := s.member.view.Load(); v.Serving {
-			return max(last, proto.MakeZxid(v.Epoch, 0))
-		}
+	if v := s.member.view.Load(); v.Serving {
+		return max(last, proto.MakeZxid(v.Epoch, 0))
 	}
 	return last
 }
 
 // decides reports whether this server decides what becomes of abandoned znodes: alone, or as the leader.
 func (s *Server) decides() bool {
-	if s.member == nil {
-		return true
-	}
 	v := s.member.view.Load()
 	return v.State == zab.Leading && v.Serving
 }
@@ -212,24 +288,25 @@ func (s *Server) decides() bool {
 // handedOver tells Stop that the member takes part in nothing any more.
 func (s *Server) handedOver() { s.handOnce.Do(func() { close(s.handed) }) }
 
-// leaveEnsemble hands the leadership over, if this server has it, and waits until that is done or has taken too long.
-func (s *Server) leaveEnsemble() {
+// finish ends the service in good order, or takes too long: a leader hands its leadership over, a standalone server finishes what was
+// received.
+func (s *Server) finish() {
 	began := time.Now()
 	s.member.handOver()
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.TickTime+time.Second)
 	defer cancel()
 	select {
 	case <-s.handed:
-		s.log.Info("left the ensemble", zap.Duration("took", time.Since(began)))
+		s.log.Debug("finished", zap.Duration("took", time.Since(began)))
 	case <-s.member.done:
 	case <-ctx.Done():
-		s.log.Warn("leaving the ensemble without having handed over", zap.Duration("took", time.Since(began)))
+		s.log.Warn("stopping without having handed over, or finished", zap.Duration("took", time.Since(began)))
 	}
 }
 
 // mode is the server's role as the four-letter words spell it.
 func (s *Server) mode() string {
-	if s.member == nil {
+	if !s.cfg.Distributed() {
 		return "standalone"
 	}
 	if s.readOnly.Load() {

@@ -3,13 +3,14 @@ package server
 import (
 	"strings"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 )
 
 // execute answers one read: it appends the reply, and the watch events that must precede it, to
-// b. The caller holds store.mu, for reading or writing, and c.mu. Source: client-protocol
-// sections 5.5 and 9.
+// b. The caller holds store.mu, for reading or writing, and c.mu. Source:
+// client-protocol 5.5 and 9.
 func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []byte {
 	st := s.store
 	zxid := st.state.LastZxid()
@@ -34,7 +35,7 @@ func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []
 			err = proto.ErrMarshallingError
 			break
 		}
-		b = st.state.ReadEphemerals(b, c.session.Load().id, req.PrefixPath)
+		b = st.state.ReadEphemerals(b, c.session.Load().ID, req.PrefixPath)
 	case proto.OpWhoAmI:
 		b = appendWhoAmI(b, *c.ids.Load())
 	case proto.OpAddWatch:
@@ -48,9 +49,9 @@ func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []
 		b = b[:start+replyPrefix]
 	}
 	endReply(b, start, xid, zxid, err)
-	s.stats.reads[opIndex(op)].Add(1)
+	s.stats.CountRead(op)
 	if op != proto.OpPing { // as ZooKeeper counts
-		c.mu.stats.responded(len(b) - start)
+		c.mu.stats.Responded(len(b) - start)
 	}
 	return b
 }
@@ -63,20 +64,20 @@ func (s *Server) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, pro
 	}
 	state, ids := s.store.state, *c.ids.Load()
 	var err proto.ErrCode
-	kind := datatree.WatchData
+	kind := watch.Data
 	switch op {
 	case proto.OpExists:
 		b, err = state.ReadExists(b, req.Path, ids)
-		if req.Watch && err == proto.ErrNoNode && !s.store.watch(c, datatree.WatchExist, req.Path, s.cfg.MaxWatches) {
+		if req.Watch && err == proto.ErrNoNode && !s.store.watch(c, watch.Exist, req.Path, s.cfg.MaxWatches) {
 			err = proto.ErrThrottledOp
 		}
 	case proto.OpGetData:
 		b, err = state.ReadData(b, req.Path, ids)
 	case proto.OpGetChildren:
-		kind = datatree.WatchChild
+		kind = watch.Child
 		b, err = state.ReadChildren(b, req.Path, ids)
 	default:
-		kind = datatree.WatchChild
+		kind = watch.Child
 		b, err = state.ReadChildren2(b, req.Path, ids)
 	}
 	if req.Watch && err == proto.OK && !s.store.watch(c, kind, req.Path, s.cfg.MaxWatches) {
@@ -100,14 +101,14 @@ func (s *Server) readPath(c *conn, op proto.OpCode, body, b []byte) ([]byte, pro
 }
 
 // appendWhoAmI lists the identities; the secret part of a digest id is left out.
-func appendWhoAmI(b []byte, ids []datatree.Identity) []byte {
+func appendWhoAmI(b []byte, ids []auth.Identity) []byte {
 	b = proto.AppendInt32(b, int32(len(ids)))
 	for _, id := range ids {
 		user := id.ID
 		switch id.Scheme {
-		case datatree.SchemeDigest:
+		case auth.SchemeDigest:
 			user, _, _ = strings.Cut(user, ":")
-		case datatree.SchemeSuper:
+		case auth.SchemeSuper:
 			user = ""
 		}
 		b = proto.AppendString(b, id.Scheme)
@@ -121,11 +122,11 @@ func (s *Server) addWatch(c *conn, body, b []byte) ([]byte, proto.ErrCode) {
 	if req.ReadFrom(body) != nil || req.Path == nil {
 		return b, proto.ErrMarshallingError
 	}
-	kind := datatree.WatchPersistent
+	kind := watch.Persistent
 	switch req.Mode {
 	case proto.AddWatchPersistent:
 	case proto.AddWatchPersistentRecursive:
-		kind = datatree.WatchRecursive
+		kind = watch.Recursive
 	default:
 		return b, proto.ErrMarshallingError
 	}
@@ -159,7 +160,7 @@ func (s *Server) findWatches(c *conn, op proto.OpCode, body []byte) proto.ErrCod
 }
 
 // setWatches registers watches again after a reconnect. What has happened meanwhile is told at
-// once, before the reply, by events whose header has zxid -1. Source: client-protocol section 9.5.
+// once, before the reply, by events whose header has zxid -1. Source: client-protocol 9.5.
 func (s *Server) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
 	var req proto.SetWatches2
 	var err error
@@ -175,12 +176,12 @@ func (s *Server) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte,
 		}
 	}
 	lists := []struct {
-		kind  datatree.WatchKind
+		kind  watch.Kind
 		paths []proto.Text
 	}{
-		{datatree.WatchData, req.DataWatches}, {datatree.WatchExist, req.ExistWatches},
-		{datatree.WatchChild, req.ChildWatches}, {datatree.WatchPersistent, req.PersistentWatches},
-		{datatree.WatchRecursive, req.PersistentRecursiveWatches},
+		{watch.Data, req.DataWatches}, {watch.Exist, req.ExistWatches},
+		{watch.Child, req.ChildWatches}, {watch.Persistent, req.PersistentWatches},
+		{watch.Recursive, req.PersistentRecursiveWatches},
 	}
 	for _, l := range lists {
 		if err != nil || l.paths == nil {
@@ -209,7 +210,7 @@ func (s *Server) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte,
 			}
 		}
 	}
-	s.stats.reads[opIndex(op)].Add(1)
+	s.stats.CountRead(op)
 	return appendHeaderReply(b, xid, zxid, proto.OK)
 }
 

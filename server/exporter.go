@@ -16,7 +16,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/keystore"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
 // Describe implements prometheus.Collector. The set is described by what Collect returns.
@@ -32,19 +33,19 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, q := range m.srv.quotas() {
 		for _, g := range q.gauges() {
-			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.name, g.help, []string{keyLabel}, nil),
-				prometheus.GaugeValue, g.value, label(q.namespace))
+			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.name, g.help, []string{figures.KeyLabel}, nil),
+				prometheus.GaugeValue, g.value, figures.Label(q.namespace))
 		}
 	}
-	m.pauses.refresh()
-	m.srv.stats.collect(ch)
+	m.pauses.Refresh()
+	m.srv.stats.Collect(ch)
 	ch <- prometheus.MustNewConstMetric(m.queueLength, prometheus.GaugeValue, float64(m.srv.inProcess.Load()))
-	ch <- prometheus.MustNewConstMetric(m.slowSyncsTotal, prometheus.CounterValue, float64(m.slowSyncs.value.Load()))
+	ch <- prometheus.MustNewConstMetric(m.slowSyncsTotal, prometheus.CounterValue, float64(m.slowSyncs.Total()))
 	ch <- prometheus.MustNewConstMetric(m.linesLeftOut, prometheus.CounterValue, float64(m.srv.linesLeftOut.Load()))
 	for _, op := range proto.AllOps {
 		if classOf(op) == classRead {
 			ch <- prometheus.MustNewConstMetric(m.requestsTotal, prometheus.CounterValue,
-				float64(m.srv.stats.reads[opIndex(op)].Load()), op.String())
+				float64(m.srv.stats.ReadsOf(op)), op.String())
 		}
 	}
 }
@@ -54,7 +55,7 @@ func (s *Server) exportRuntime() {
 	if s.cfg.Metrics.ExportRuntimeInfo && (s.cfg.AdminAddress() != "" || s.cfg.Metrics.ClassName == config.PrometheusProvider) {
 		// A registry of the caller's may have them already, which is as good.
 		_ = s.registry.Register(collectors.NewGoCollector())
-		_ = s.registry.Register(newJVM())
+		_ = s.registry.Register(figures.NewJVM())
 		_ = s.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	}
 }
@@ -64,7 +65,7 @@ func (s *Server) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})
 }
 
-// MetricsError ends the node when the metrics exporter cannot start, as it does ZooKeeper. Source: operations section 4.1.
+// MetricsError ends the node when the metrics exporter cannot start, as it does ZooKeeper. Source: operations 4.1.
 type MetricsError struct {
 	Addr string
 	Err  error

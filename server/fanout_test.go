@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/wire"
@@ -54,7 +54,7 @@ func BenchmarkFanOut(b *testing.B) {
 		b.StopTimer()
 		s.store.mu.RLock()
 		for _, w := range conns {
-			s.store.watch(w, datatree.WatchData, []byte("/hot"), 0)
+			s.store.watch(w, watch.Data, []byte("/hot"), 0)
 		}
 		s.store.mu.RUnlock()
 		events.Store(0)

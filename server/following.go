@@ -6,8 +6,11 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -20,19 +23,19 @@ import (
 type following struct {
 	m       *member
 	link    *peers.Link // to the leader, or of an observer to its master
-	pending map[proto.SessionID]*fifo[forwarded]
-	syncs   fifo[syncer] // whose sync the leader answers next
-	renewed map[proto.SessionID]*resumption
+	pending map[proto.SessionID]*flow.FIFO[forwarded]
+	syncs   flow.FIFO[syncer] // whose sync the leader answers next
+	renewed map[proto.SessionID]*flow.Resumption
 	below   *observers // that learn from this server
 
 	refuses  bool                       // the leader refuses writes, because there is no room for them: see room.go
-	answered fifo[answeredSync]         // syncs that wait for the txns before them
+	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
 	scratch  struct{ data, ids []byte } // of the packet that is being made
 }
 
 // forwarded is a request that is not answered yet.
 type forwarded struct {
-	item    item
+	item    flow.Item
 	create2 []int32
 	here    bool // decided here: it is answered as soon as it is the first
 	// after is what the leader had proposed when the client came to this server. What it asked for elsewhere before may still be
@@ -53,106 +56,104 @@ type answeredSync struct {
 }
 
 func newFollowing(m *member) *following {
-	f := &following{m: m, pending: map[proto.SessionID]*fifo[forwarded]{}, renewed: map[proto.SessionID]*resumption{}}
+	f := &following{m: m, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
+		renewed: map[proto.SessionID]*flow.Resumption{}}
 	f.below = newObservers(f)
 	for _, l := range m.links {
 		if l != nil && l.Peer == m.status.Master && l.Dialled {
 			f.link = l
 		}
 	}
-	m.srv.tracker.follow()
+	m.srv.tracker.Follow()
 	return f
 }
 
 // request implements role.
-func (f *following) request(b *batch, r *request) bool {
+func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	s := f.m.srv
-	if r.session == nil { // the server's own, which only a leader has
+	if r.Session == nil { // the server's own, which only a leader has
 		return true
 	}
-	it := item{conn: r.conn, session: r.session, received: b.received, xid: r.xid, op: r.op}
-	if r.conn == nil && endsLocally(r) { // it has expired
-		f.m.answer(localEnd(r, b.received))
+	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Xid: r.Xid, Op: r.Op}
+	if r.Client == nil && endsLocally(r) { // it has expired
+		f.m.answer(localEnd(r, b.Received))
 		return true
 	}
-	if r.conn == nil || f.link == nil {
-		it.drop = true
-		if r.conn != nil {
+	if r.Client == nil || f.link == nil {
+		it.Drop = true
+		if r.Client != nil {
 			f.m.answer(it)
 		}
 		return true
 	}
-	body := r.body.of(b.buf)
-	w := forwarded{item: it, after: r.session.after}
+	body := r.Body.Of(b.Buf)
+	w := forwarded{item: it, after: r.Session.After}
+	code, drop := s.verdict(&asked{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received, noRoom: f.noRoom()})
 	switch {
-	case r.session.closing.Load():
-		w.here, w.item.drop = true, true
-	case r.op != proto.OpCloseSession && r.op != proto.OpCreateSession && r.op != proto.OpSync && f.noRoom():
-		w.here, w.item.err = true, proto.ErrNotReadOnly
-		s.metrics.refusedDiskFull.Inc()
-	case s.waitedTooLong(r.op, b.received):
-		w.here, w.item.err = true, proto.ErrThrottledOp
-		s.metrics.throttledOps.Inc()
+	case drop:
+		w.here, w.item.Drop = true, true
+	case code != proto.OK:
+		w.here, w.item.Err = true, code
 	case endsLocally(r):
 		w.here = true
-	case s.cfg.EagerACLCheck && f.pending[r.session.id] == nil && s.forbidden(r.op, body, r.ids):
-		w.here, w.item.err = true, proto.ErrNoAuth
-	case mustUpgrade(r.session, r.op, body):
+	case s.cfg.EagerACLCheck && f.pending[r.Session.ID] == nil && s.forbidden(r.Op, body, r.IDs):
+		w.here, w.item.Err = true, proto.ErrNoAuth
+	case mustUpgrade(r.Session, r.Op, body):
 		if !s.cfg.LocalSessionsUpgradingEnabled {
-			w.here, w.item.err = true, proto.ErrEphemeralOnLocalSession
+			w.here, w.item.Err = true, proto.ErrEphemeralOnLocalSession
 			break
 		}
-		f.upgrade(r.session)
+		f.upgrade(r.Session)
 	}
 	f.m.release(r)
 	if !w.here {
 		f.forward(&w, r, body)
 	}
-	q := f.queue(r.session.id)
-	q.push(w)
-	if q.len() == 1 && w.here {
-		f.release(r.session.id, q, f.answer)
+	q := f.queue(r.Session.ID)
+	q.Push(w)
+	if q.Len() == 1 && w.here {
+		f.release(r.Session.ID, q, f.answer)
 	}
 	return true
 }
 
 // queue is what is pending of a session.
-func (f *following) queue(id proto.SessionID) *fifo[forwarded] {
+func (f *following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
 	q := f.pending[id]
 	if q == nil {
-		q = &fifo[forwarded]{}
+		q = &flow.FIFO[forwarded]{}
 		f.pending[id] = q
 	}
 	return q
 }
 
 // upgrade makes a local session global, ahead of the request that needs it.
-func (f *following) upgrade(s *session) {
-	r := request{session: s, op: proto.OpCreateSession}
-	w := forwarded{item: item{session: s, op: proto.OpCreateSession}}
-	f.forward(&w, &r, proto.AppendInt32(nil, s.timeoutMs.Load()))
-	f.queue(s.id).push(w)
-	f.m.srv.tracker.makeGlobal(s.id)
+func (f *following) upgrade(s *sessions.Session) {
+	r := flow.Request{Session: s, Op: proto.OpCreateSession}
+	w := forwarded{item: flow.Item{Session: s, Op: proto.OpCreateSession}}
+	f.forward(&w, &r, proto.AppendInt32(nil, s.TimeoutMs()))
+	f.queue(s.ID).Push(w)
+	f.m.srv.tracker.MakeGlobal(s.ID)
 }
 
 // forward sends a request to the leader.
-func (f *following) forward(w *forwarded, r *request, body []byte) {
-	switch r.op {
+func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
+	switch r.Op {
 	case proto.OpSync:
-		f.syncs.push(syncer{session: r.session.id})
+		f.syncs.Push(syncer{session: r.Session.ID})
 	case proto.OpMulti:
-		w.create2 = datatree.Create2Slots(nil, body)
+		w.create2 = prepare.Create2Slots(nil, body)
 	case proto.OpCloseSession:
-		r.session.closing.Store(true)
+		r.Session.SetClosing()
 	}
 	d := f.scratch.data[:0]
-	d = binary.BigEndian.AppendUint64(d, uint64(r.session.id))
-	d = binary.BigEndian.AppendUint32(d, uint32(r.xid))
-	d = binary.BigEndian.AppendUint32(d, uint32(r.op))
+	d = binary.BigEndian.AppendUint64(d, uint64(r.Session.ID))
+	d = binary.BigEndian.AppendUint32(d, uint32(r.Xid))
+	d = binary.BigEndian.AppendUint32(d, uint32(r.Op))
 	f.scratch.data = append(d, body...)
 	p := peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: f.scratch.data}
-	if r.op != proto.OpCreateSession {
-		f.scratch.ids = appendIdentities(f.scratch.ids[:0], r.ids)
+	if r.Op != proto.OpCreateSession {
+		f.scratch.ids = appendIdentities(f.scratch.ids[:0], r.IDs)
 		p.Authinfo = f.scratch.ids
 	}
 	f.link.SendPacket(&p)
@@ -179,32 +180,32 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 		f.refuses = saysNoRoom(p.Data)
 		f.giveUp()
 	case proto.PacketSync:
-		if f.syncs.len() == 0 {
+		if f.syncs.Len() == 0 {
 			f.m.srv.log.Warn("the leader answers a sync that nobody has asked for")
 			return
 		}
-		who := *f.syncs.front()
-		f.syncs.pop()
+		who := *f.syncs.Front()
+		f.syncs.Pop()
 		if who.link != nil {
 			f.below.behind(who.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
-		f.answered.push(answeredSync{session: who.session, after: f.m.committed})
+		f.answered.Push(answeredSync{session: who.session, after: f.m.committed})
 		f.release(0, nil, f.answer)
 	}
 }
 
 // resume implements role: only the leader knows whether the session still lives.
-func (f *following) resume(r *resumption) {
+func (f *following) resume(r *flow.Resumption) {
 	if f.link == nil {
-		r.conn.abort()
+		r.Client.Abort()
 		return
 	}
-	if old := f.renewed[r.id]; old != nil {
-		old.conn.abort() // the newer connection of a client counts
+	if old := f.renewed[r.ID]; old != nil {
+		old.Client.Abort() // the newer connection of a client counts
 	}
-	f.renewed[r.id], r.asked = r, f.m.srv.clock.now()
-	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.id)), r.timeoutMs)
+	f.renewed[r.ID], r.Asked = r, f.m.srv.clock.now()
+	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.ID)), r.TimeoutMs)
 	f.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
 	f.m.touch(f.link)
 }
@@ -214,9 +215,9 @@ func (f *following) resume(r *resumption) {
 func (f *following) giveUp() {
 	limit := f.m.srv.clock.now() - int64(f.m.lease.length)
 	for id, r := range f.renewed {
-		if r.asked < limit {
+		if r.Asked < limit {
 			delete(f.renewed, id)
-			r.conn.abort()
+			r.Client.Abort()
 		}
 	}
 	f.below.giveUp(limit)
@@ -224,15 +225,15 @@ func (f *following) giveUp() {
 
 // renew answers a client that came back when the leader had proposed all up to proposed. A Java leader does not say it, but whatever
 // it had told the client's last server to be committed came here before.
-func (f *following) renew(r *resumption, valid bool, proposed proto.Zxid) {
+func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
-		r.conn.resumed(nil, nil, 0)
+		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	f.below.came(r.id)
-	s, old := f.m.srv.tracker.adopt(r.id, r.timeoutMs, r.conn)
-	s.after = max(s.after, proposed, f.m.seen)
-	r.conn.resumed(s, old, r.timeoutMs)
+	f.below.came(r.ID)
+	s, old := f.m.srv.tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
+	s.After = max(s.After, proposed, f.m.seen)
+	r.Client.Resumed(s, old, r.TimeoutMs)
 }
 
 // calm implements role.
@@ -247,8 +248,8 @@ func (f *following) flush() {}
 func (f *following) synced([]uint64) {}
 
 // deliver implements role.
-func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
-	give := func(it item) { out(zab.Txn{}, it, nil) }
+func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
+	give := func(it flow.Item) { out(zab.Txn{}, it, nil) }
 	for _, t := range txns {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
@@ -258,15 +259,15 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 			f.below.ended(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
-		if q == nil || !q.front().became(&h) {
-			out(t, item{op: h.Type}, nil)
+		if q == nil || !q.Front().became(&h) {
+			out(t, flow.Item{Op: h.Type}, nil)
 		} else {
-			w := q.front()
+			w := q.Front()
 			out(t, w.item, w.create2)
-			q.pop()
+			q.Pop()
 			f.release(h.ClientID, q, give)
 		}
-		if f.answered.len() > 0 {
+		if f.answered.Len() > 0 {
 			f.release(0, nil, give)
 		}
 	}
@@ -274,43 +275,43 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 
 // became reports whether the txn with this header is that of the request.
 func (w *forwarded) became(h *proto.TxnHeader) bool {
-	return w.item.became(h) && h.Zxid > w.after && !w.here && w.item.op != proto.OpSync
+	return w.item.Became(h) && h.Zxid > w.after && !w.here && w.item.Op != proto.OpSync
 }
 
 // answer gives one answer to the applier.
-func (f *following) answer(it item) { f.m.answer(it) }
+func (f *following) answer(it flow.Item) { f.m.answer(it) }
 
 // release answers what may be answered now: syncs whose txns are delivered, and in the queue q of a session what was decided
 // here and is the first.
-func (f *following) release(session proto.SessionID, q *fifo[forwarded], out func(item)) {
-	for q != nil && q.len() > 0 && q.front().here {
-		out(q.front().item)
-		q.pop()
+func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], out func(flow.Item)) {
+	for q != nil && q.Len() > 0 && q.Front().here {
+		out(q.Front().item)
+		q.Pop()
 	}
-	if q != nil && q.len() == 0 {
+	if q != nil && q.Len() == 0 {
 		delete(f.pending, session)
 	}
-	for f.answered.len() > 0 && f.answered.front().after <= f.m.delivered {
-		s := f.answered.front().session
-		f.answered.pop()
+	for f.answered.Len() > 0 && f.answered.Front().after <= f.m.delivered {
+		s := f.answered.Front().session
+		f.answered.Pop()
 		q := f.pending[s]
-		if q == nil || q.len() == 0 || q.front().item.op != proto.OpSync {
+		if q == nil || q.Len() == 0 || q.Front().item.Op != proto.OpSync {
 			f.m.srv.log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
 			continue
 		}
-		out(q.front().item)
-		q.pop()
+		out(q.Front().item)
+		q.Pop()
 		f.release(s, q, out)
 	}
 }
 
 // end implements role.
 func (f *following) end() {
-	var items []item
+	var items []flow.Item
 	for _, q := range f.pending {
-		for ; q.len() > 0; q.pop() {
-			it := q.front().item
-			it.drop = true
+		for ; q.Len() > 0; q.Pop() {
+			it := q.Front().item
+			it.Drop = true
 			items = append(items, it)
 		}
 	}
@@ -318,13 +319,13 @@ func (f *following) end() {
 		f.m.answer(items...)
 	}
 	for _, r := range f.renewed {
-		r.conn.abort()
+		r.Client.Abort()
 	}
-	f.m.srv.tracker.follow()
+	f.m.srv.tracker.Follow()
 }
 
 // appendIdentities appends what a connection has proved, as REQUEST carries it.
-func appendIdentities(b []byte, ids []datatree.Identity) []byte {
+func appendIdentities(b []byte, ids []auth.Identity) []byte {
 	b = proto.AppendInt32(b, int32(len(ids)))
 	for i := range ids {
 		b = proto.AppendString(b, ids[i].Scheme)
@@ -343,7 +344,7 @@ func decodeForwarded(p *peers.Packet, w *write) error {
 	if err != nil {
 		return err
 	}
-	w.ids = make([]datatree.Identity, len(ids))
+	w.ids = make([]auth.Identity, len(ids))
 	for i, id := range ids {
 		w.ids[i] = forwardedIdentity(id.Scheme.String(), id.Id.String())
 	}
@@ -351,14 +352,14 @@ func decodeForwarded(p *peers.Packet, w *write) error {
 }
 
 // forwardedIdentity is the identity that a learner vouches for. The servers of an ensemble trust each other.
-func forwardedIdentity(scheme, id string) datatree.Identity {
+func forwardedIdentity(scheme, id string) auth.Identity {
 	switch scheme {
-	case datatree.SchemeIP:
+	case auth.SchemeIP:
 		if addr, err := netip.ParseAddr(id); err == nil {
-			return datatree.NewIPIdentity(addr)
+			return auth.NewIPIdentity(addr)
 		}
-	case datatree.SchemeSASL:
-		return datatree.NewSASLIdentity(id, "")
+	case auth.SchemeSASL:
+		return auth.NewSASLIdentity(id, "")
 	}
-	return datatree.Identity{Scheme: scheme, ID: id}
+	return auth.Identity{Scheme: scheme, ID: id}
 }

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/seed94657493/warren/server/socket"
+	"github.com/seed94657493/warren/server/internal/socket"
 )
 
 // peek looks whether accepted connections are over already. It belongs to the goroutine that accepts.

@@ -15,7 +15,7 @@ type guard struct {
 	srv     *Server
 	dirs    []string
 	low     atomic.Bool
-	written int64 // by the log since it last asked for a look; owned by the logger
+	written int64 // by the log since it last asked for a look; owned by the journal goroutine
 }
 
 // guardInterval is how often the free space is looked at.
@@ -85,7 +85,7 @@ func (g *guard) check() {
 		}
 	}
 	if since := g.srv.logStalled.Load(); since != 0 && g.full() {
-		low = true // the logger is still waiting for room
+		low = true // the journal is still waiting for room
 	}
 	if was := g.low.Swap(low); was != low {
 		if low {

@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
 var (
@@ -26,7 +28,7 @@ var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errFra
 
 // handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that
 // begins or resumes a session. It returns false if the connection is over. Source:
-// client-protocol sections 2 and 3, server-semantics section 7.1.
+// client-protocol 2 and 3, server-semantics 7.1.
 func (c *conn) handshake() bool {
 	_ = c.nc.SetReadDeadline(time.Now().Add(c.srv.cfg.SessionlessTimeout))
 	frame, err := c.firstFrame()
@@ -67,7 +69,7 @@ func (c *conn) firstFrame() ([]byte, error) {
 			continue
 		}
 		if word, ok := wordOf(n); ok {
-			c.srv.stats.received.Add(1)
+			c.srv.stats.Received.Add(1)
 			c.answerWord(word)
 			return nil, nil
 		}
@@ -95,7 +97,7 @@ func (c *conn) connect(frame []byte) error {
 		return errBadConnect
 	}
 	c.srv.metrics.connect()
-	if !c.srv.throttle.take(req.SessionID == 0) {
+	if !c.srv.throttle.Take(req.SessionID == 0) {
 		c.srv.metrics.connectionRejected.Inc()
 		return errNoTokens
 	}
@@ -118,12 +120,12 @@ func (c *conn) connect(frame []byte) error {
 		return errDiskFull
 	}
 	c.knowsReadOnly = req.HasReadOnly
-	s := c.srv.tracker.create(timeout, c)
+	s := c.srv.tracker.Create(timeout, c, c.received)
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeout))
-	w := c.srv.batches.get()
-	w.received = c.received
-	w.add(request{conn: c, session: s, op: proto.OpCreateSession}, body[:])
+	w := c.srv.batches.Get()
+	w.Received = c.received
+	w.Add(flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
 	c.srv.inProcess.Add(1)
 	if !c.srv.submit(w) {
 		return errNotServing
@@ -146,16 +148,13 @@ func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	passwd := proto.SessionPassword(req.SessionID)
 	switch {
 	case string(passwd[:]) != string(req.Password):
-		c.resumed(nil, nil, 0)
-	case c.srv.member != nil && c.resumeLocal(req.SessionID, timeout):
-	case c.srv.member != nil:
-		c.srv.member.resume(&resumption{conn: c, id: req.SessionID, timeoutMs: timeout})
+		c.Resumed(nil, nil, 0)
+	case c.resumeLocal(req.SessionID, timeout):
+	default:
+		c.srv.member.resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.received})
 		if !c.wait(func() bool { return c.mu.settled }) {
 			return
 		}
-	default:
-		s, old := c.srv.tracker.resume(req.SessionID, timeout, c)
-		c.resumed(s, old, timeout)
 	}
 	c.ended = c.session.Load() == nil
 	c.account()
@@ -163,37 +162,31 @@ func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 
 // resumeLocal resumes a session that only this server knows; it reports false if there is none.
 func (c *conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
-	s, old := c.srv.tracker.resumeLocal(id, timeoutMs, c)
+	s, old := c.srv.tracker.ResumeLocal(id, timeoutMs, c, c.received)
 	if s != nil {
-		c.resumed(s, old, timeoutMs)
+		c.Resumed(s, old, timeoutMs)
 	}
 	return s != nil
 }
 
-// resumption is a client that comes back with its session, and waits for the word of the leader.
-type resumption struct {
-	conn      *conn
-	id        proto.SessionID
-	timeoutMs int32
-	asked     int64 // when the leader was asked, on the server's clock
-}
+// Generation implements client.
+func (c *conn) Generation() int64 { return c.generation }
 
-// resumed answers a client that has come back: with its session s, whose connection so far was old, or with nothing. Any
-// goroutine may call it, once.
-func (c *conn) resumed(s *session, old *conn, timeoutMs int32) {
+// Resumed implements client.
+func (c *conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) {
 	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.readOnly.Load()}
 	if s != nil {
 		if old != nil && old != c {
-			old.abort()
+			old.Abort()
 		}
 		_ = c.nc.SetReadDeadline(time.Time{})
-		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.id, proto.SessionPassword(s.id)
+		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, proto.SessionPassword(s.ID)
 		c.session.Store(s)
 	}
 	c.mu.Lock()
 	if c.mu.out.open() {
 		c.mu.out.buf = appendConnectResponse(c.mu.out.buf, &resp)
-		c.mu.stats.sent++
+		c.mu.stats.Sent++
 		c.mu.out.closing = s == nil
 	}
 	c.mu.settled = true

@@ -94,6 +94,14 @@ func (c *conn) arrived(n int) {
 	}
 }
 
+// countInput adds what was received since the last call to the server's figures.
+func (c *conn) countInput() {
+	if c.in.got > 0 {
+		c.srv.stats.BytesIn.Add(c.in.got)
+		c.in.got = 0
+	}
+}
+
 // acquire gets a buffer, with the rest of the last one in front.
 func (in *input) acquire() {
 	if in.buf != nil {

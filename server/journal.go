@@ -9,24 +9,65 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
 
-// journal makes durable what the core asks for, in its order, and reports it. Writes that only append share one sync: all
+// journal makes durable what the agreement asks for, in its order, and reports it. Writes that only append share one sync: all
 // that were asked for while the one before was on its way. Its goroutine owns the tail of the log and the epochs.
 type journal struct {
-	logger // how a batch gets into the log, and when a snapshot is due
 	m      *member
-	jobs   *inbox[zab.Persist]
-	batch  logBatch // framed records of one append
-	failed bool
+	srv    *Server
+	log    *wal.Log
+	jobs   *flow.Inbox[journalJob]
+	batch  framedBatch
+	failed bool         // something could not be made durable: nothing may be promised any more
+	noted  *zab.Lineage // to be stored when nothing else is to be done, or at noteBy
+	noteBy time.Time
+
+	// Since the last roll: how many txns, and the points at which the next snapshot is due. Source: storage 4.5.
+	txns      int
+	snapTxns  int
+	snapBytes int64
+	rolled    int64 // when, ns on the server's clock
+	before    int64 // bytes in files that were full before a snapshot was due
 }
 
+// journalJob is one thing to do: a write, a lineage to be noted, or a call.
+type journalJob struct {
+	write zab.Persist
+	note  *zab.Lineage
+	call  func()
+}
+
+// framedBatch is txns as the log writes them.
+type framedBatch struct {
+	framed      []byte     // records
+	first, last proto.Zxid // 0 if there are none
+	txns        int
+}
+
+func (b *framedBatch) reset() {
+	if cap(b.framed) > 4*maxBatchBytes {
+		b.framed = nil
+	}
+	b.framed, b.first, b.last, b.txns = b.framed[:0], 0, 0, 0
+}
+
+// maxBatchBytes is how many bytes of records one sync makes durable at most, but for the last record.
+const maxBatchBytes = 4 << 20
+
+// noteDelay is how long a lineage that is only noted may wait for a journal that has other work.
+const noteDelay = time.Second
+
 func newJournal(m *member, log *wal.Log, replayed int) *journal {
-	return &journal{logger: *newLogger(m.srv, log, nil, replayed), m: m, jobs: newInbox[zab.Persist]()}
+	j := &journal{m: m, srv: m.srv, log: log, jobs: flow.NewInbox[journalJob](),
+		txns: replayed, rolled: m.srv.clock.now()}
+	j.draw()
+	return j
 }
 
 // submit queues writes. The slice is copied; the txns never change.
@@ -36,7 +77,23 @@ func (j *journal) submit(writes []zab.Persist) {
 		if p.Install != nil {
 			j.m.want(p.Install.Link)
 		}
-		j.jobs.put(p)
+		j.jobs.Put(journalJob{write: p})
+	}
+}
+
+// note queues a lineage behind the writes that were submitted.
+func (j *journal) note(l *zab.Lineage) { j.jobs.Put(journalJob{note: l}) }
+
+// run calls fn in the goroutine of the journal, behind the writes that were submitted.
+func (j *journal) call(fn func()) { j.jobs.Put(journalJob{call: fn}) }
+
+// keepNote stores the lineage that was noted last, if there is time for it now. No promise waits for it.
+func (j *journal) keepNote(now bool) {
+	if j.noted == nil || j.failed || !now && !j.jobs.Empty() && time.Now().Before(j.noteBy) {
+		return
+	}
+	if j.waiting("writing the lineage", func() error { return j.m.srv.meta.SetLineage(encoded(j.noted)) }) {
+		j.noted = nil
 	}
 }
 
@@ -50,47 +107,62 @@ func bytesOf(txns []zab.Txn) (n int64) {
 // run is the journal goroutine. It ends when jobs is closed and done.
 func (j *journal) run() {
 	defer j.m.applier.close()
-	var jobs []zab.Persist
+	var jobs []journalJob
 	for {
-		<-j.jobs.wake
+		<-j.jobs.Wake
 		var closed bool
-		jobs, closed = j.jobs.take(jobs)
+		jobs, closed = j.jobs.Take(jobs)
 		j.do(jobs)
+		j.keepNote(closed)
 		if closed {
 			return
 		}
 	}
 }
 
-// do makes writes durable, in their order, and reports them.
-func (j *journal) do(rest []zab.Persist) {
+// do does jobs in their order, and reports the writes.
+func (j *journal) do(rest []journalJob) {
 	for len(rest) > 0 {
+		switch job := &rest[0]; {
+		case job.call != nil:
+			job.call()
+			rest = rest[1:]
+			continue
+		case job.note != nil:
+			if j.noted == nil {
+				j.noteBy = time.Now().Add(noteDelay)
+			}
+			j.noted = job.note
+			rest = rest[1:]
+			continue
+		}
 		n := appends(rest)
 		done := false
 		if n > 0 {
 			done = j.append(rest[:n])
 		} else {
 			n = 1
-			done = j.write(&rest[0])
+			done = j.write(&rest[0].write)
 		}
 		for i := range rest[:n] {
-			j.m.queued.Add(-bytesOf(rest[i].Append))
+			j.m.queued.Add(-bytesOf(rest[i].write.Append))
 		}
 		if done && !j.failed {
-			j.m.events.add(event{seq: rest[n-1].Seq})
+			j.m.events.Add(event{seq: rest[n-1].write.Seq})
 			j.m.came()
 		} else {
-			j.failed = true // nothing may be promised any more
+			j.failed = true
 		}
 		rest = rest[n:]
 	}
 }
 
-// appends is how many writes at the front do nothing but append.
-func appends(jobs []zab.Persist) (n int) {
+// appends is how many jobs at the front do nothing but append.
+func appends(jobs []journalJob) (n int) {
 	for n < len(jobs) {
-		p := &jobs[n]
-		if p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 || p.Initialize || p.Ensemble != nil {
+		p := &jobs[n].write
+		if jobs[n].call != nil || jobs[n].note != nil || p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 ||
+			p.Initialize || p.Ensemble != nil {
 			break
 		}
 		n++
@@ -99,7 +171,7 @@ func appends(jobs []zab.Persist) (n int) {
 }
 
 // append makes the txns of writes durable with one sync, unless they are very many.
-func (j *journal) append(writes []zab.Persist) bool {
+func (j *journal) append(jobs []journalJob) bool {
 	if j.failed {
 		return false
 	}
@@ -109,8 +181,8 @@ func (j *journal) append(writes []zab.Persist) bool {
 		b.reset()
 		return ok
 	}
-	for i := range writes {
-		for _, t := range writes[i].Append {
+	for i := range jobs {
+		for _, t := range jobs[i].write.Append {
 			if len(b.framed) >= maxBatchBytes && !flush() {
 				return false
 			}
@@ -137,7 +209,7 @@ func (j *journal) write(p *zab.Persist) bool {
 	if p.Install != nil && !j.waiting("installing a snapshot", func() error { return j.install(p.Install) }) {
 		return false
 	}
-	if len(p.Append) > 0 && !j.append([]zab.Persist{{Append: p.Append}}) {
+	if len(p.Append) > 0 && !j.append([]journalJob{{write: zab.Persist{Append: p.Append}}}) {
 		return false
 	}
 	if p.AcceptedEpoch >= 0 && !j.waiting("writing acceptedEpoch", func() error { return s.meta.SetAccepted(p.AcceptedEpoch) }) {
@@ -146,7 +218,10 @@ func (j *journal) write(p *zab.Persist) bool {
 	if p.CurrentEpoch > 0 && !j.waiting("writing the first snapshot", j.initialize) {
 		return false // an epoch is adopted with a database only, and that begins with a snapshot: see Server.isUnfinished
 	}
-	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.meta.SetCurrent(p.CurrentEpoch) }) {
+	if p.CurrentEpoch >= 0 {
+		j.noted = nil // it was of an earlier epoch
+	}
+	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.meta.SetCurrent(p.CurrentEpoch, encoded(p.Lineage)) }) {
 		return false
 	}
 	if p.Initialize && !(j.waiting("writing the first snapshot", j.initialize) &&
@@ -300,6 +375,23 @@ func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 		return 0, 0, false // the state before that txn cannot be made again
 	}
 	return p.At, p.Next, true
+}
+
+// Sum implements zab.History.
+func (h history) Sum(z proto.Zxid) (uint32, bool) {
+	p, ok, err := h.srv.wal.Locate(z)
+	if err != nil {
+		h.srv.log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+	}
+	return p.Sum, err == nil && ok && p.At == z
+}
+
+// encoded is a lineage as meta.db keeps it.
+func encoded(l *zab.Lineage) string {
+	if l == nil {
+		return ""
+	}
+	return string(l.AppendTo(nil))
 }
 
 // replayLeast is the size in bytes that a snapshot is taken for at least when a DIFF from the log is weighed against it.

@@ -8,8 +8,13 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -24,22 +29,24 @@ import (
 // the answers have no name on the wire.
 type leading struct {
 	m        *member
-	preparer *datatree.Preparer
+	preparer *prepare.Preparer
 	next     proto.Zxid // of the next txn
-	entries  fifo[entry]
+	entries  flow.FIFO[entry]
 	txns     []zab.Txn // prepared and not proposed
 	chunk    []byte    // where payloads are written; what was written is never changed
-	req      datatree.Request
+	req      prepare.Request
+	locked   bool       // the read lock of the state is held
+	wallMs   int64      // wall clock when it was taken: the time of all txns that are prepared under it
 	refused  bool       // the core takes no more proposals in this role: what it has not taken ends with it
 	refuses  bool       // clients' writes, because there is no room for them: see room.go
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	acks     ackTime
 
-	unasked []unasked                    // syncs that the core does not know yet
-	token   uint64                       // of the last sync
-	syncs   map[uint64]holder            // that were asked for, by token
-	held    map[holder]*fifo[write]      // the sync that is waited for, and what came behind it
-	order   map[zab.LinkID]*fifo[holder] // whose sync of a Warren learner is to be asked for next
+	unasked []unasked                         // syncs that the core does not know yet
+	token   uint64                            // of the last sync
+	syncs   map[uint64]holder                 // that were asked for, by token
+	held    map[holder]*flow.FIFO[write]      // the sync that is waited for, and what came behind it
+	order   map[zab.LinkID]*flow.FIFO[holder] // whose sync of a Warren learner is to be asked for next
 }
 
 // holder is who waits for a sync: a session, or a whole learner in Java.
@@ -58,24 +65,29 @@ type unasked struct {
 type entry struct {
 	zxid    proto.Zxid // of the txn, or of the one before
 	txn     bool
-	item    item
+	item    flow.Item
 	create2 []int32
 }
 
 // write is a request on its way to the Preparer, of a client of this server (link 0) or of a learner.
 type write struct {
 	link    zab.LinkID
-	conn    *conn
-	local   *session // of a client of this server, and of the session clock
+	client  flow.Client
+	local   *sessions.Session // of a client of this server, and of the session clock
 	session proto.SessionID
 	xid     int32
 	op      proto.OpCode
 	body    []byte
-	ids     []datatree.Identity
-	at      int64  // when it was received, ns on the server's clock
-	token   uint64 // of a sync that was asked for
-	moved   bool   // the learner knows that the session is elsewhere
+	ids     []auth.Identity
+	at      int64         // when it was received, ns on the server's clock
+	token   uint64        // of a sync that was asked for
+	code    proto.ErrCode // of a sync: the verdict when it came
+	drop    bool          // the same
+	moved   bool          // the learner knows that the session is elsewhere
 }
+
+// syncs reports whether it is a sync that the agreement is to answer.
+func (w *write) syncs() bool { return w.op == proto.OpSync && w.code == proto.OK && !w.drop }
 
 // Bounds of what a leader has in flight. The core's own are above them.
 const (
@@ -85,32 +97,53 @@ const (
 )
 
 func newLeading(m *member) *leading {
-	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*fifo[write]{},
-		order: map[zab.LinkID]*fifo[holder]{}, next: m.core.NextZxid()}
+	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*flow.FIFO[write]{},
+		order: map[zab.LinkID]*flow.FIFO[holder]{}, next: m.core.NextZxid()}
 	s := m.srv
 	l.acks.every = uint32(min(max(s.cfg.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	s.store.mu.RLock()
 	cfg := s.prepareConfig()
-	cfg.Reconfigure = l.reconfigure
-	l.preparer = datatree.NewPreparer(s.store.state, cfg)
-	s.tracker.lead(s.store.state, s.clock.now())
+	if m.peers != nil {
+		cfg.Reconfigure = l.reconfigure
+	}
+	l.preparer = prepare.New(s.store.state, cfg)
+	s.tracker.Lead(s.store.state.EachSession, s.clock.now())
 	s.store.mu.RUnlock()
 	return l
 }
 
+// hold takes the read lock of the state until letGo: all requests of a turn are prepared under one hold. REQUIRES: the goroutine takes that
+// lock nowhere else until then.
+func (l *leading) hold() {
+	if !l.locked {
+		l.m.srv.store.mu.RLock()
+		l.locked, l.wallMs = true, l.m.srv.clock.wallMs()
+	}
+}
+
+// letGo ends hold. It is called before anything but requests is looked at.
+func (l *leading) letGo() {
+	if l.locked {
+		l.m.srv.store.mu.RUnlock()
+		l.locked = false
+	}
+}
+
 // request implements role.
-func (l *leading) request(b *batch, r *request) bool {
-	if l.refused || l.entries.len() >= inFlightMax {
+func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
+	if l.refused || l.entries.Len() >= inFlightMax {
 		return false
 	}
+	l.hold() // how long a request has waited counts when its turn has come
 	if endsLocally(r) {
 		l.m.release(r)
-		l.between(localEnd(r, b.received))
+		l.between(localEnd(r, b.Received))
 		return true
 	}
-	w := write{conn: r.conn, local: r.session, xid: r.xid, op: r.op, body: r.body.of(b.buf), ids: r.ids, at: b.received}
-	if r.session != nil {
-		w.session = r.session.id
+	w := write{client: r.Client, local: r.Session, xid: r.Xid, op: r.Op, body: r.Body.Of(b.Buf), ids: r.IDs,
+		at: b.Received}
+	if r.Session != nil {
+		w.session = r.Session.ID
 	}
 	l.take(&w)
 	l.m.release(r)
@@ -129,16 +162,16 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 		}
 		l.take(&w)
 	case proto.PacketPing:
-		l.m.srv.tracker.touched(p.Data, l.m.srv.clock.now())
+		l.m.srv.tracker.Touched(p.Data, l.m.srv.clock.now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 	case proto.PacketRevalidate:
 		if !l.m.srv.mayAnswer() {
 			return // nor may the learner: its client tries another
 		}
-		l.m.srv.metrics.quorum.revalidations.Inc()
+		l.m.srv.metrics.quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
-		valid := l.m.srv.tracker.revalidate(id, timeoutMs, link.ID, l.m.srv.clock.now())
+		valid := l.m.srv.tracker.Revalidate(id, timeoutMs, link.ID, l.m.srv.clock.now())
 		proposed := p.Zxid // Java wants its own back
 		if l.m.warren[link.ID] {
 			proposed = l.next - 1
@@ -150,9 +183,9 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 }
 
 // resume implements role: the session may go on here at once, if it exists.
-func (l *leading) resume(r *resumption) {
-	s, old := l.m.srv.tracker.resume(r.id, r.timeoutMs, r.conn)
-	r.conn.resumed(s, old, r.timeoutMs)
+func (l *leading) resume(r *flow.Resumption) {
+	s, old := l.m.srv.tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
+	r.Client.Resumed(s, old, r.TimeoutMs)
 }
 
 // take prepares one request, or lets it wait behind a sync.
@@ -162,36 +195,39 @@ func (l *leading) take(w *write) {
 		who = holder{link: w.link}
 	}
 	q := l.held[who]
-	if q == nil && w.op != proto.OpSync {
+	if w.op == proto.OpSync {
+		w.code, w.drop = l.verdict(w)
+	}
+	if q == nil && !w.syncs() {
 		l.prepare(w)
 		return
 	}
 	if q == nil {
-		q = &fifo[write]{}
+		q = &flow.FIFO[write]{}
 		l.held[who] = q
 	}
 	kept := *w
 	kept.body = append([]byte(nil), w.body...)
-	q.push(kept)
+	q.Push(kept)
 	switch {
-	case w.op != proto.OpSync:
+	case !w.syncs():
 	case w.link == 0 || who.link != 0:
 		l.ask(who)
 	default:
 		o := l.order[w.link]
 		if o == nil {
-			o = &fifo[holder]{}
+			o = &flow.FIFO[holder]{}
 			l.order[w.link] = o
 		}
-		o.push(who)
+		o.Push(who)
 		l.askNext(w.link)
 	}
 }
 
 // askNext asks the core for the syncs of a Warren learner that are next in their order.
 func (l *leading) askNext(link zab.LinkID) {
-	for o := l.order[link]; o != nil && o.len() > 0 && l.ask(*o.front()); {
-		o.pop()
+	for o := l.order[link]; o != nil && o.Len() > 0 && l.ask(*o.Front()); {
+		o.Pop()
 	}
 }
 
@@ -199,8 +235,8 @@ func (l *leading) askNext(link zab.LinkID) {
 // Source: quorum-protocol 8.3.
 func (l *leading) ask(who holder) (asked bool) {
 	q := l.held[who]
-	for i := 0; q != nil && i < q.len() && q.at(i).op == proto.OpSync; i++ {
-		if w := q.at(i); w.token == 0 {
+	for i := 0; q != nil && i < q.Len() && q.At(i).syncs(); i++ {
+		if w := q.At(i); w.token == 0 {
 			l.flush() // what came before is proposed before
 			l.token++
 			w.token = l.token
@@ -235,7 +271,7 @@ func (l *leading) askCore() {
 func (l *leading) synced(tokens []uint64) {
 	for _, token := range tokens {
 		if who, ok := l.syncs[token]; ok {
-			l.m.answer(itemOf(l.held[who].front()))
+			l.m.answer(itemOf(l.held[who].Front()))
 			l.answeredSync(token)
 		}
 	}
@@ -248,26 +284,26 @@ func (l *leading) answeredSync(token uint64) {
 		return
 	}
 	delete(l.syncs, token)
-	l.held[who].pop()
+	l.held[who].Pop()
 	l.advance(who)
 }
 
 // advance prepares what was held back, up to the next sync.
 func (l *leading) advance(who holder) {
 	q := l.held[who]
-	for q.len() > 0 && q.front().op != proto.OpSync {
-		w := *q.front()
-		q.pop()
+	for q.Len() > 0 && !q.Front().syncs() {
+		w := *q.Front()
+		q.Pop()
 		l.prepare(&w)
 	}
 	l.m.again = true
 	switch {
-	case q.len() == 0:
+	case q.Len() == 0:
 		delete(l.held, who)
-	case q.front().link == 0 || who.link != 0:
+	case q.Front().link == 0 || who.link != 0:
 		l.ask(who)
 	default:
-		l.askNext(q.front().link)
+		l.askNext(q.Front().link)
 	}
 }
 
@@ -275,47 +311,52 @@ func (l *leading) advance(who holder) {
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
 	for who, q := range l.held {
-		var rest fifo[write]
-		for ; q.len() > 0; q.pop() {
-			if w := q.front(); w.link != link || who.link == 0 && w.op != proto.OpSync {
-				rest.push(*w)
+		var rest flow.FIFO[write]
+		for ; q.Len() > 0; q.Pop() {
+			if w := q.Front(); w.link != link || who.link == 0 && !w.syncs() {
+				rest.Push(*w)
 			} else if w.token != 0 {
 				delete(l.syncs, w.token)
 			}
 		}
 		*q = rest
-		if q.len() == 0 || q.front().token == 0 {
+		if q.Len() == 0 || q.Front().token == 0 {
 			l.advance(who)
 		}
 	}
+}
+
+// verdict is whether a request may go on, as far as that does not depend on the state of its session.
+func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
+	s := l.m.srv
+	noRoom := w.session != 0 && (l.refuses || s.guard.full())
+	return s.verdict(&asked{client: w.client != nil, session: w.local, op: w.op, at: w.at, noRoom: noRoom})
 }
 
 // prepare turns a request into a txn, or into an answer that has its place between txns.
 func (l *leading) prepare(w *write) {
 	s := l.m.srv
 	it := itemOf(w)
-	code := proto.OK
-	switch {
-	case w.local != nil && w.conn == nil && !s.tracker.knows(w.local):
+	if w.local != nil && w.client == nil && !s.tracker.Knows(w.local) {
 		return // of an earlier leadership, in which the session seemed to have expired
-	case w.local != nil && w.local.closing.Load() && !(w.op == proto.OpCloseSession && w.conn == nil):
-		it.drop = true
+	}
+	code, drop := w.code, w.drop
+	if w.op != proto.OpSync {
+		code, drop = l.verdict(w)
+	}
+	switch {
+	case drop:
+		it.Drop = true
 		l.between(it)
 		return
-	case w.op == proto.OpCreateSession || w.op == proto.OpCloseSession || w.session == 0:
-	case l.refuses || s.guard.full():
-		code = proto.ErrNotReadOnly
-		s.metrics.refusedDiskFull.Inc()
-	case w.conn != nil && s.waitedTooLong(w.op, w.at):
-		code = proto.ErrThrottledOp
-		s.metrics.throttledOps.Inc()
+	case code != proto.OK, w.op == proto.OpCreateSession, w.op == proto.OpCloseSession, w.session == 0:
 	case w.moved:
 		code = proto.ErrSessionMoved
 	default:
-		code = s.tracker.check(w.session, w.link, s.cfg.LocalSessionsEnabled, w.at)
+		code = s.tracker.Check(w.session, w.link, s.cfg.LocalSessionsEnabled, w.at)
 	}
 	if code != proto.OK && w.link == 0 {
-		it.err = code
+		it.Err = code
 		l.between(it)
 		return
 	}
@@ -330,81 +371,84 @@ func (l *leading) prepare(w *write) {
 
 // upgrade makes a local session of a client of this server global, ahead of the request that needs it.
 func (l *leading) upgrade(w *write) {
-	timeout := proto.AppendInt32(nil, w.local.timeoutMs.Load())
-	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout}, item{op: proto.OpCreateSession}, proto.OK)
-	l.m.srv.tracker.makeGlobal(w.session)
+	timeout := proto.AppendInt32(nil, w.local.TimeoutMs())
+	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout},
+		flow.Item{Op: proto.OpCreateSession}, proto.OK)
+	l.m.srv.tracker.MakeGlobal(w.session)
 }
 
 // trackForwarded begins to track a session that a learner creates.
 func (l *leading) trackForwarded(w *write) {
 	r := proto.NewReader(w.body)
 	if timeoutMs := r.Int32(); r.Err() == nil {
-		l.m.srv.tracker.track(w.session, timeoutMs, w.link, l.m.srv.clock.now())
+		l.m.srv.tracker.Track(w.session, timeoutMs, w.link, l.m.srv.clock.now())
 	}
 }
 
 // propose prepares the txn. Every forwarded request becomes one, if only an error. Source: quorum-protocol 8.2.
-func (l *leading) propose(w *write, it item, code proto.ErrCode) {
+func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	s := l.m.srv
 	if cap(l.chunk)-len(l.chunk) < len(w.body)+1024 {
 		l.chunk = make([]byte, 0, max(payloadChunk, 2*len(w.body)))
 	}
 	start := len(l.chunk)
-	now := s.clock.wallMs()
+	l.hold()
+	now := l.wallMs
 	ok := false
 	if code == proto.OK {
-		l.req = datatree.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
-			LocalSession: s.cfg.LocalSessionsEnabled && w.session != 0 && s.tracker.isLocal(w.session)}
-		long := len(w.body) >= smallWrite && w.op != proto.OpMulti // which rests
-		if long {
+		l.req = prepare.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
+			LocalSession: s.cfg.LocalSessionsEnabled && w.session != 0 && s.tracker.IsLocal(w.session)}
+		if len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti { // a multi rests
+			l.letGo()
 			s.store.long.Lock()
-		}
-		s.store.mu.RLock()
-		l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
-		s.store.mu.RUnlock()
-		if long {
+			l.hold()
+			l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
+			l.letGo()
 			s.store.long.Unlock()
+		} else {
+			l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
 		}
 	}
 	if !ok {
 		if w.link == 0 {
-			it.err = code
+			it.Err = code
 			l.between(it)
 			return
 		}
 		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
-		l.chunk = datatree.AppendErrorTxn(l.chunk, header, code)
+		l.chunk = prepare.AppendErrorTxn(l.chunk, header, code)
 	}
 	payload := l.chunk[start:len(l.chunk):len(l.chunk)]
 	e := entry{zxid: l.next, txn: true, item: it}
-	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.conn != nil {
+	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
 		e.create2 = append([]int32(nil), create2...)
 	}
 	if ok && code == proto.OK && w.op == proto.OpReconfig {
 		l.reconfig = l.next
 	}
-	l.entries.push(e)
+	l.entries.Push(e)
 	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
 	l.next++
 	if w.op == proto.OpCloseSession {
-		s.tracker.closing(w.session)
+		s.tracker.SetClosing(w.session)
 	}
 }
 
 // between puts an answer behind everything that was prepared so far.
-func (l *leading) between(it item) {
-	if l.entries.len() == 0 {
+func (l *leading) between(it flow.Item) {
+	if l.entries.Len() == 0 {
 		l.m.answer(it)
 		return
 	}
-	l.entries.push(entry{zxid: l.next - 1, item: it})
+	l.entries.Push(entry{zxid: l.next - 1, item: it})
 }
 
 // calm implements role.
-func (l *leading) calm() bool { return l.entries.len() <= calmMax && len(l.held) == 0 }
+func (l *leading) calm() bool { return l.entries.Len() <= calmMax && len(l.held) == 0 }
 
 // flush implements role.
 func (l *leading) flush() {
+	l.letGo()
 	for len(l.txns) > 0 && !l.refused {
 		txns := l.portion()
 		err := l.m.core.Propose(txns...)
@@ -428,35 +472,52 @@ func (l *leading) flush() {
 	l.askCore()
 }
 
+// renew lets the core begin the next epoch, unless something is prepared and not proposed: then the core asks again.
+func (l *leading) renew() {
+	if l.flush(); len(l.txns) == 0 && !l.refused {
+		l.m.core.Renew()
+		l.next = l.m.core.NextZxid()
+		l.m.again = true
+	}
+}
+
 // proposed counts.
 func (l *leading) proposed(txns []zab.Txn) {
-	var sizes sizeRange
-	for i := range txns {
-		sizes.add(int64(len(txns[i].Payload)))
+	if l.m.peers == nil {
+		return
 	}
-	l.m.srv.metrics.quorum.proposalSize.merge(sizes)
-	l.m.srv.metrics.quorum.proposals.Add(int64(len(txns)))
+	var sizes figures.SizeRange
+	for i := range txns {
+		sizes.Add(int64(len(txns[i].Payload)))
+	}
+	l.m.srv.metrics.quorum.ProposalSize.Merge(sizes)
+	l.m.srv.metrics.quorum.Proposals.Add(int64(len(txns)))
 	l.acks.proposed(txns)
 }
 
 // acknowledged measures a learner that has acknowledged all up to z, or, if it is in Java, z.
 func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
 	if ms, ok := l.acks.acknowledged(id, z, l.m.srv.clock.wallMs()); ok {
-		l.m.srv.metrics.quorum.ackLatency.of(strconv.FormatInt(int64(id), 10)).observe(ms)
+		l.m.srv.metrics.quorum.AckLatency.Of(strconv.FormatInt(int64(id), 10)).Observe(ms)
 	}
 }
 
 // deliver implements role.
-func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
-	q := l.m.srv.metrics.quorum
-	q.commits.Add(int64(len(txns)))
-	q.quorumAck.observe(max(l.m.srv.clock.wallMs()-txnTime(txns[len(txns)-1].Payload), 0))
+func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
+	if q := l.m.srv.metrics.quorum; l.m.peers != nil {
+		q.Commits.Add(int64(len(txns)))
+		q.QuorumAck.Observe(max(l.m.srv.clock.wallMs()-txnTime(txns[len(txns)-1].Payload), 0))
+	}
+	if l.entries.Len() > 0 && l.entries.Front().item.Client != nil {
+		s := l.m.srv
+		s.stats.DurableTime.Observe(figures.Ms(s.clock.now() - l.entries.Front().item.Received))
+	}
 	for _, t := range txns {
 		l.answered(t.Zxid-1, out)
-		if l.entries.len() > 0 && l.entries.front().zxid == t.Zxid && l.entries.front().txn {
-			e := l.entries.front()
+		if l.entries.Len() > 0 && l.entries.Front().zxid == t.Zxid && l.entries.Front().txn {
+			e := l.entries.Front()
 			out(t, e.item, e.create2)
-			l.entries.pop()
+			l.entries.Pop()
 		} else {
 			out(t, remoteItem(t.Payload), nil) // of the history, or the core's own
 		}
@@ -465,41 +526,44 @@ func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, item, []int32)) {
 }
 
 // answered gives out the answers that have their place up to z.
-func (l *leading) answered(z proto.Zxid, out func(zab.Txn, item, []int32)) {
-	for l.entries.len() > 0 && l.entries.front().zxid <= z && !l.entries.front().txn {
-		out(zab.Txn{}, l.entries.front().item, nil)
-		l.entries.pop()
+func (l *leading) answered(z proto.Zxid, out func(zab.Txn, flow.Item, []int32)) {
+	for l.entries.Len() > 0 && l.entries.Front().zxid <= z && !l.entries.Front().txn {
+		out(zab.Txn{}, l.entries.Front().item, nil)
+		l.entries.Pop()
 	}
 }
 
 // end implements role.
 func (l *leading) end() {
-	var items []item
-	lost := func(it item) {
-		if it.conn != nil {
-			it.drop = true
+	l.letGo()
+	var items []flow.Item
+	lost := func(it flow.Item) {
+		if it.Client != nil {
+			it.Drop = true
 			items = append(items, it)
 		}
 	}
-	for ; l.entries.len() > 0; l.entries.pop() {
-		lost(l.entries.front().item)
+	for ; l.entries.Len() > 0; l.entries.Pop() {
+		lost(l.entries.Front().item)
 	}
 	for _, q := range l.held {
-		for ; q.len() > 0; q.pop() {
-			lost(itemOf(q.front()))
+		for ; q.Len() > 0; q.Pop() {
+			lost(itemOf(q.Front()))
 		}
 	}
 	if len(items) > 0 {
 		l.m.answer(items...)
 	}
-	l.m.srv.tracker.follow()
+	if l.m.peers != nil {
+		l.m.srv.tracker.Follow() // the next leader decides what becomes of the sessions
+	}
 }
 
 // itemOf is whom to answer for a request.
-func itemOf(w *write) item {
-	it := item{session: w.local, received: w.at, xid: w.xid, op: w.op}
+func itemOf(w *write) flow.Item {
+	it := flow.Item{Session: w.local, Received: w.at, Xid: w.xid, Op: w.op}
 	if w.link == 0 {
-		it.conn = w.conn
+		it.Client = w.client
 	}
 	return it
 }

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -35,16 +37,17 @@ type lease struct {
 	offered   int64 // when a leader that does not serve yet has sent NEWLEADER first, 0 before
 	exchanges map[zab.LinkID]*exchange
 	isOver    bool // the connections were closed
+	endless   bool // a standalone server may always answer
 	heard     []heardOf
 }
 
 // exchange is the PINGs of one link and their answers, which come in their order.
 type exchange struct {
-	sent    fifo[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
-	arrived uint64      // how many have
-	newest  int64       // when the newest of them was sent
-	told    uint64      // by a leader, or observer master: how many answers have arrived at the leader
-	carried fifo[carriage]
+	sent    flow.FIFO[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
+	arrived uint64           // how many have
+	newest  int64            // when the newest of them was sent
+	told    uint64           // by a leader, or observer master: how many answers have arrived at the leader
+	carried flow.FIFO[carriage]
 }
 
 // carriage is what an observer master has told its leader of an observer: all that had arrived of it went with one answer.
@@ -58,9 +61,9 @@ const exchangeMax = 4096
 
 // take notes that n in all have arrived.
 func (x *exchange) take(n uint64) {
-	for x.arrived < n && x.sent.len() > 0 {
-		x.newest = *x.sent.front()
-		x.sent.pop()
+	for x.arrived < n && x.sent.Len() > 0 {
+		x.newest = *x.sent.Front()
+		x.sent.Pop()
 		x.arrived++
 	}
 }
@@ -96,7 +99,7 @@ func (m *member) ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	if x == nil {
 		return p // not up to date: it answers none
 	}
-	if x.sent.push(m.srv.clock.now()); x.sent.len() > exchangeMax {
+	if x.sent.Push(m.srv.clock.now()); x.sent.Len() > exchangeMax {
 		m.peers.Close(l.ID)
 	}
 	if m.status.State != zab.Following && m.srv.mayAnswer() {
@@ -111,7 +114,7 @@ func (m *member) ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 
 // saysArrived is how many answers have arrived according to the data of a PING, 0 if it does not say.
 func saysArrived(data []byte) uint64 {
-	for ; len(data) >= touchSize; data = data[touchSize:] {
+	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
 		if int32(binary.BigEndian.Uint32(data[8:])) == arrivedMark {
 			return binary.BigEndian.Uint64(data)
 		}
@@ -126,12 +129,13 @@ func (m *member) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 		x = &exchange{}
 		m.lease.exchanges[l.ID] = x
 	}
-	x.sent.push(m.srv.clock.now())
-	data := m.srv.tracker.appendTouched([]byte{})
+	x.sent.Push(m.srv.clock.now())
+	data := m.srv.tracker.AppendTouched([]byte{})
 	if m.role != nil { // or what the observers have told is not among it
 		m.eachServed(func(y *exchange) {
-			if y.carried.push(carriage{answer: x.arrived + uint64(x.sent.len()), arrived: y.arrived}); y.carried.len() > exchangeMax {
-				y.carried.pop()
+			y.carried.Push(carriage{answer: x.arrived + uint64(x.sent.Len()), arrived: y.arrived})
+			if y.carried.Len() > exchangeMax {
+				y.carried.Pop()
 			}
 		})
 	}
@@ -156,9 +160,9 @@ func (m *member) pinged(l *peers.Link, p *peers.Packet) {
 		m.renew(x.newest)
 		m.carriedUpTo(x.arrived)
 	default:
-		m.carriedUpTo(x.arrived + uint64(x.sent.len()))
-		x.arrived += uint64(x.sent.len())
-		x.sent = fifo[int64]{}
+		m.carriedUpTo(x.arrived + uint64(x.sent.Len()))
+		x.arrived += uint64(x.sent.Len())
+		x.sent = flow.FIFO[int64]{}
 		m.renew(m.srv.clock.now())
 	}
 }
@@ -166,9 +170,9 @@ func (m *member) pinged(l *peers.Link, p *peers.Packet) {
 // carriedUpTo notes how many of this server's answers have arrived at the leader, with what they have told of observers.
 func (m *member) carriedUpTo(answer uint64) {
 	m.eachServed(func(y *exchange) {
-		for y.carried.len() > 0 && y.carried.front().answer <= answer {
-			y.told = y.carried.front().arrived
-			y.carried.pop()
+		for y.carried.Len() > 0 && y.carried.Front().answer <= answer {
+			y.told = y.carried.Front().arrived
+			y.carried.Pop()
 		}
 	})
 }
@@ -214,7 +218,7 @@ func (m *member) quorumHeard() int64 {
 
 // renew lets the lease run from the time at which something was sent that has arrived.
 func (m *member) renew(from int64) {
-	if from > m.lease.from {
+	if !m.lease.endless && from > m.lease.from {
 		m.lease.from = from
 		m.srv.lease.Store(from + int64(m.lease.length))
 		m.lease.isOver = m.lease.isOver && !m.srv.mayAnswer()
@@ -233,13 +237,16 @@ func (m *member) beginLease(state zab.State) {
 
 // endLease ends it with the service.
 func (m *member) endLease() {
+	if m.lease.endless {
+		return
+	}
 	m.lease.from, m.lease.isOver = 0, false
 	m.srv.lease.Store(0)
 }
 
 // keepLease is called with every tick of the core: whoever may not be answered any more is sent away.
 func (m *member) keepLease() {
-	if m.role == nil || m.srv.readOnly.Load() {
+	if m.role == nil || m.srv.readOnly.Load() || m.lease.endless {
 		return
 	}
 	if m.status.State == zab.Leading {
@@ -252,7 +259,7 @@ func (m *member) keepLease() {
 	m.srv.log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.lease.length))
 	m.srv.conns.each(func(c *conn) {
 		if c.session.Load() != nil {
-			c.abort()
+			c.Abort()
 		}
 	})
 }

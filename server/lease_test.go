@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -19,8 +21,8 @@ func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *member {
 	s := New(rigConfig(), Options{FS: vfs.NewMem()})
 	quorum, err := zab.Majority(voters...)
 	require.NoError(t, err)
-	s.tracker = newTracker(s.cfg.TickTime, id, 0)
-	s.tracker.follow()
+	s.tracker = sessions.New(s.cfg.TickTime, id, 0)
+	s.tracker.Follow()
 	m := &member{srv: s, id: id, active: &zab.Ensemble{Quorum: quorum}, links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
 		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}}
 	s.guard = newGuard(s)
@@ -96,7 +98,7 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	learner.warren[9] = true
 	learner.pong(toLeader, msg)
 	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}})
-	require.Zero(t, learner.lease.exchanges[9].sent.len(), "no more arrives than was sent")
+	require.Zero(t, learner.lease.exchanges[9].sent.Len(), "no more arrives than was sent")
 	learner.endLease()
 	require.False(t, learner.srv.mayAnswer())
 }
@@ -159,7 +161,8 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	touched := append(proto.AppendInt32(proto.AppendInt64(nil, 77), 4000), noRoom[:]...)
 	touched = proto.AppendInt32(proto.AppendInt64(touched, 3), arrivedMark)
 	f.below.packet(below, &peers.Packet{Type: proto.PacketPing, Data: touched})
-	require.Equal(t, touched[:touchSize], master.pong(toLeader, msg).Data, "of the observer's disk and counts it says nothing")
+	require.Equal(t, touched[:sessions.TouchSize], master.pong(toLeader, msg).Data,
+		"of the observer's disk and counts it says nothing")
 	require.Empty(t, master.pong(toLeader, msg).Data)
 
 	// A leader in Java says nothing: its PINGs are all that there is.
@@ -192,7 +195,7 @@ func TestLeaderKnowsItsQuorum(t *testing.T) {
 func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
-	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*resumption{}}
+	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*flow.Resumption{}}
 	f.below = newObservers(f)
 	now := m.srv.clock.now()
 	isDead := map[proto.SessionID]func() bool{}
@@ -200,7 +203,7 @@ func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 		near, far := net.Pipe()
 		defer far.Close()
 		c := newConn(m.srv, near)
-		f.renewed[id] = &resumption{conn: c, id: id, asked: now - age}
+		f.renewed[id] = &flow.Resumption{Client: c, ID: id, Asked: now - age}
 		isDead[id] = func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -212,4 +215,16 @@ func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	require.False(t, isDead[2](), "the answer may be on its way")
 	require.NotContains(t, f.renewed, proto.SessionID(1))
 	require.Contains(t, f.renewed, proto.SessionID(2))
+}
+
+// The word of a full disk stands anywhere among the touched sessions of PING, and touches none.
+func TestNoRoomStandsAmongTouchedSessions(t *testing.T) {
+	touch := func(id proto.SessionID) []byte { return proto.AppendInt32(proto.AppendInt64(nil, int64(id)), 30_000) }
+	require.False(t, saysNoRoom(nil))
+	require.False(t, saysNoRoom([]byte{}))
+	require.False(t, saysNoRoom(append(touch(1), touch(256)...)))
+	require.True(t, saysNoRoom(noRoom[:]))
+	require.True(t, saysNoRoom(append(touch(7), noRoom[:]...)))
+	require.True(t, saysNoRoom(append(noRoom[:], touch(-1)...)))
+	require.False(t, saysNoRoom(noRoom[1:]), "not a whole entry")
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/limits"
 )
 
 // listen opens the client ports, the plain one first.
@@ -236,7 +237,7 @@ func (s *Server) reject(nc net.Conn) {
 	_ = nc.Close()
 }
 
-// connSet is the open connections, and the limits on them. Source: server-semantics section 11.1.
+// connSet is the open connections, and the limits on them. Source: server-semantics 11.1.
 type connSet struct {
 	maxPerAddr, maxTotal int // 0 is unlimited
 	mu                   struct {
@@ -250,7 +251,7 @@ type connSet struct {
 // address is what the connections from one address share.
 type address struct {
 	conns int // how many there are; guarded by connSet.mu
-	rate  requestRate
+	rate  limits.Rate
 }
 
 // wordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must

@@ -2,7 +2,9 @@ package server
 
 import (
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // To read the names of a million children takes a fifth of a second, and nobody shall wait that long. So the children of a wide znode are
@@ -68,7 +70,8 @@ func (c *conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 	zxid := s.store.state.LastZxid()
 	count, names, err := l.Children(*c.ids.Load())
 	var req proto.PathWatchRequest
-	if err == proto.OK && req.ReadFrom(body) == nil && req.Watch && !s.store.watch(c, datatree.WatchChild, req.Path, s.cfg.MaxWatches) {
+	if err == proto.OK && req.ReadFrom(body) == nil && req.Watch &&
+		!s.store.watch(c, watch.Child, req.Path, s.cfg.MaxWatches) {
 		err = proto.ErrThrottledOp
 	}
 	start := len(o.buf)
@@ -94,9 +97,9 @@ func (c *conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 		}
 		o.buf = tail
 	}
-	s.stats.reads[opIndex(op)].Add(1)
-	c.mu.stats.responded(size)
-	c.mu.stats.replied(op, xid, zxid)
+	s.stats.CountRead(op)
+	c.mu.stats.Responded(size)
+	c.mu.stats.Replied(op, xid, zxid)
 }
 
 // readListing executes a read that lists says true of, in the connection's turn.
@@ -131,34 +134,34 @@ func (c *conn) catchUpListing() bool {
 	s.store.listings.Lock()
 	defer s.store.listings.Unlock()
 	c.mu.Lock()
-	if !c.left.Load() || c.mu.queue.len() == 0 {
+	if !c.left.Load() || c.mu.queue.Len() == 0 {
 		c.mu.Unlock()
 		return true
 	}
 	q := &c.mu.queue
-	e, body := q.front()
-	popped, body := q.popped, append([]byte(nil), body...)
+	e, body := q.Front()
+	popped, body := q.Popped(), append([]byte(nil), body...)
 	c.mu.Unlock()
-	if e.kind != queuedRead || e.op != proto.OpGetChildren && e.op != proto.OpGetChildren2 {
+	if e.Kind != flow.QueuedRead || e.Op != proto.OpGetChildren && e.Op != proto.OpGetChildren2 {
 		return true // the applier had to execute it
 	}
-	s.turns.take()
-	defer s.turns.pass()
-	l := c.collect(body, func() { s.turns.pass(); s.turns.take() })
+	s.turns.Take()
+	defer s.turns.Pass()
+	l := c.collect(body, func() { s.turns.Pass(); s.turns.Take() })
 	defer s.store.mu.RUnlock()
 	defer c.mu.Unlock()
-	if !c.mu.out.open() || !c.left.Load() || q.popped != popped {
+	if !c.mu.out.open() || !c.left.Load() || q.Popped() != popped {
 		return true
 	}
 	if l == nil {
-		c.mu.out.buf = s.execute(c, e.xid, e.op, body, c.mu.out.buf)
-		c.mu.stats.replied(e.op, e.xid, s.store.state.LastZxid())
+		c.mu.out.buf = s.execute(c, e.Xid, e.Op, body, c.mu.out.buf)
+		c.mu.stats.Replied(e.Op, e.Xid, s.store.state.LastZxid())
 	} else {
-		c.answerListing(e.xid, e.op, body, l)
+		c.answerListing(e.Xid, e.Op, body, l)
 	}
-	q.strict = true
-	s.inProcess.Add(-int64(q.popRead()))
-	if q.ahead() == 0 {
+	q.SetStrict()
+	s.inProcess.Add(-int64(q.PopRead()))
+	if q.Ahead() == 0 {
 		c.left.Store(false)
 	}
 	c.wakeReader()

@@ -81,7 +81,7 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		require.NoError(t, get.Body.Close())
 	}
 	http.DefaultClient.CloseIdleConnections()
-	eventually(t, func() bool { return s.metrics.staleSessions.value.Load() >= times }, "sessions expire")
+	eventually(t, func() bool { return s.metrics.staleSessions.Total() >= times }, "sessions expire")
 
 	counts := map[string]int{}
 	for _, e := range logs.All() {

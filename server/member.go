@@ -9,11 +9,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
-// member is this server as one of an ensemble: the host of a zab.Core. Its goroutine, the node goroutine of an ensemble,
+// member is the host of an agreement: of a zab.Core in an ensemble, of alone on a standalone server. Its goroutine, the node goroutine,
 // owns the core, the role and the links to the other servers, and waits for nothing but its inputs: what can block is done by
 // the journal (disk), the applier (state) and the goroutines of peers (network). Source: zab/doc.go, the duties of the host.
 //
@@ -22,14 +23,15 @@ import (
 type member struct {
 	srv     *Server
 	id      proto.ServerID
-	core    *zab.Core
-	peers   *peers.Peers
+	core    agreement
+	peers   *peers.Peers // nil on a standalone server
 	journal *journal
 	applier *applyQueue
 
-	batches *inbox[*batch] // from connections, the session clock and the reaper
-	events  *inbox[event]  // from peers, the journal and the applier
-	done    chan struct{}  // closed when the goroutine has ended
+	batches *flow.Inbox[*flow.Batch] // from connections, the session clock and the reaper
+	events  *flow.Inbox[event]       // from peers, the journal and the applier
+	done    chan struct{}            // closed when the goroutine has ended
+	served  chan struct{}            // closed when the first service has begun
 
 	// turn is held by the node goroutine, whoever that is, while it is not waiting. calm is whether there is so little to do that
 	// anybody may be; stored by the holder of turn.
@@ -57,7 +59,7 @@ type member struct {
 	// Owned by the node goroutine.
 	taken struct { // by the last turn, for reuse
 		events  []event
-		batches []*batch
+		batches []*flow.Batch
 	}
 	active    *zab.Ensemble // the committed configuration
 	next      *zab.Ensemble // the pending one, nil if there is none
@@ -67,7 +69,7 @@ type member struct {
 	orphans   []zab.LinkID        // links that are gone, and whose received states the core may have asked for
 	warren    map[zab.LinkID]bool // whether the server on a link is Warren
 	touched   []*peers.Link       // have output that is not flushed
-	waiting   []*batch            // requests that were not looked at yet
+	waiting   []*flow.Batch       // requests that were not looked at yet
 	role      role                // what is done with requests; nil while the server does not serve
 	opening   bool                // the applier is catching up; role follows
 	since     time.Time           // when the present role began
@@ -76,12 +78,17 @@ type member struct {
 	yielded   time.Time           // when this server last handed over for lack of room
 	lost      time.Time           // when the last service ended; zero before the first
 	early     []event             // what came for the role while it was opening
-	resumes   []*resumption       // the same
+	resumes   []*flow.Resumption  // the same
 	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
 	committed, delivered proto.Zxid
 	seen                 proto.Zxid // the newest zxid that the leader has told of, committed or not
 	stop                 bool
-	again                bool // the core was given input while its output was handled
+	lastServed           time.Time // when the last service began; zero before the first
+	afterOpening         func()    // called when the next service has begun
+	again                bool      // the core was given input while its output was handled
+
+	told          differences
+	introductions introductions
 }
 
 // roleView is how things stand with a member, for everybody.
@@ -92,7 +99,8 @@ type roleView struct {
 	Master  proto.ServerID // whom this server learns from: the leader, or of an observer perhaps a follower; -1 if from nobody
 	Epoch   int64
 	Serving bool
-	Since   time.Time // the beginning of the role
+	Since   time.Time    // the beginning of the role
+	Outside *zab.Outside // not nil while this server has to stay outside of the ensemble
 }
 
 // event is one input of the node goroutine that is no client's request.
@@ -136,10 +144,10 @@ func (m *member) handOver() {
 }
 
 // do runs fn in the node goroutine, soon. It reports false if that has ended.
-func (m *member) do(fn func()) bool { return m.events.put(event{call: fn}) }
+func (m *member) do(fn func()) bool { return m.events.Put(event{call: fn}) }
 
 // submit implements agent.
-func (m *member) submit(b *batch) bool { return m.batches.put(b) }
+func (m *member) submit(b *flow.Batch) bool { return m.batches.Put(b) }
 
 // end makes the goroutine finish; it is no hand-over.
 func (m *member) end() { m.do(func() { m.stop = true }) }
@@ -157,8 +165,8 @@ func (m *member) run() {
 		var tick time.Time
 		select {
 		case tick = <-ticker.C:
-		case <-m.events.wake:
-		case <-m.batches.wake:
+		case <-m.events.Wake:
+		case <-m.batches.Wake:
 		}
 		if tick.IsZero() && !m.calm.Load() {
 			runtime.Gosched() // who else has something to say is ready already, and shares the turn
@@ -178,13 +186,13 @@ func (m *member) run() {
 		}
 	}
 	m.close("stopping")
-	m.events.close()
-	m.batches.close()
-	batches, _ := m.batches.take(nil)
+	m.events.Close()
+	m.batches.Close()
+	batches, _ := m.batches.Take(nil)
 	m.waiting = append(m.waiting, batches...)
 	m.refuse()
 	m.applier.come(false)
-	m.journal.jobs.close()
+	m.journal.jobs.Close()
 }
 
 // takeTurn takes all input that has come. REQUIRES: turn.
@@ -193,11 +201,11 @@ func (m *member) takeTurn() {
 		return
 	}
 	t := &m.taken
-	t.events, _ = m.events.take(t.events)
+	t.events, _ = m.events.Take(t.events)
 	for i := range t.events {
 		m.handle(&t.events[i])
 	}
-	t.batches, _ = m.batches.take(t.batches)
+	t.batches, _ = m.batches.Take(t.batches)
 	m.waiting = append(m.waiting, t.batches...)
 	m.requests()
 	m.drain()
@@ -211,11 +219,11 @@ func (m *member) came() {
 		m.takeTurn()
 		stop := m.stop
 		m.turn.Unlock()
-		if !stop && m.events.empty() && m.batches.empty() {
+		if !stop && m.events.Empty() && m.batches.Empty() {
 			return
 		}
 	}
-	m.events.signal()
+	m.events.Signal()
 }
 
 // calmMax is how many requests may be in flight in calm. With more, those that come while the node goroutine wakes up share their
@@ -226,6 +234,9 @@ const calmMax = 8
 func (m *member) handle(e *event) {
 	switch {
 	case e.call != nil:
+		if lead, ok := m.role.(*leading); ok {
+			lead.letGo()
+		}
 		e.call()
 	case e.seq != 0:
 		m.core.Persisted(e.seq)
@@ -281,6 +292,7 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			m.warren[l.ID] = msg.Warren
+			m.introduced(l, msg.From, time.Now())
 		}
 		if ok {
 			m.core.Step(msg)
@@ -311,7 +323,7 @@ func (m *member) requests() {
 	case m.role != nil:
 		done := 0
 		for done < len(m.waiting) && m.take(m.waiting[done]) {
-			m.srv.batches.put(m.waiting[done])
+			m.srv.batches.Put(m.waiting[done])
 			done++
 		}
 		rest := copy(m.waiting, m.waiting[done:])
@@ -324,15 +336,15 @@ func (m *member) requests() {
 }
 
 // take gives the requests of one batch to the role, and remembers how far it came.
-func (m *member) take(b *batch) bool {
-	for b.taken < len(b.requests) {
-		r := &b.requests[b.taken]
-		if r.conn != nil && r.conn.generation != m.generation.Load() {
+func (m *member) take(b *flow.Batch) bool {
+	for b.Taken < len(b.Requests) {
+		r := &b.Requests[b.Taken]
+		if r.Client != nil && r.Client.Generation() != m.generation.Load() {
 			m.drop(b, r)
 		} else if !m.role.request(b, r) {
 			return false
 		}
-		b.taken++
+		b.Taken++
 	}
 	return true
 }
@@ -340,34 +352,35 @@ func (m *member) take(b *batch) bool {
 // refuse drops what waits: this server serves nobody now.
 func (m *member) refuse() {
 	for _, b := range m.waiting {
-		for ; b.taken < len(b.requests); b.taken++ {
-			m.drop(b, &b.requests[b.taken])
+		for ; b.Taken < len(b.Requests); b.Taken++ {
+			m.drop(b, &b.Requests[b.Taken])
 		}
-		m.srv.batches.put(b)
+		m.srv.batches.Put(b)
 	}
 	clear(m.waiting)
 	m.waiting = m.waiting[:0]
 }
 
 // drop ends the connection of a request that is not answered.
-func (m *member) drop(b *batch, r *request) {
+func (m *member) drop(b *flow.Batch, r *flow.Request) {
 	m.release(r)
-	if r.conn != nil {
-		m.answer(item{conn: r.conn, session: r.session, received: b.received, xid: r.xid, op: r.op, drop: true})
+	if r.Client != nil {
+		m.answer(flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Xid: r.Xid, Op: r.Op,
+			Drop: true})
 	}
 }
 
 // release gives back what a request has reserved.
-func (m *member) release(r *request) {
-	if r.conn != nil && r.op != proto.OpCreateSession {
-		m.srv.large.release(int(r.body.n) + proto.RequestHeaderSize)
+func (m *member) release(r *flow.Request) {
+	if r.Client != nil && r.Op != proto.OpCreateSession {
+		m.srv.large.Release(int(r.Body.N) + proto.RequestHeaderSize)
 	}
 }
 
 // answer hands items that are no txn to the applier, in their place.
-func (m *member) answer(items ...item) {
-	b := m.srv.logBatches.get()
-	b.items = append(b.items, items...)
+func (m *member) answer(items ...flow.Item) {
+	b := m.srv.applyBatches.Get()
+	b.Items = append(b.Items, items...)
 	m.applier.put(b)
 }
 
@@ -380,12 +393,12 @@ func (m *member) changed(st zab.Status) {
 		m.srv.fatal("agreement", st.Fatal)
 	}
 	if st.Deserted != old.Deserted {
-		m.srv.metrics.quorum.disloyal.Inc()
+		m.srv.metrics.quorum.Disloyal.Inc()
 	}
 	if st.Stopped && !old.Stopped {
 		m.srv.handedOver()
 	}
-	if same {
+	if same && old.Outside == st.Outside {
 		return
 	}
 	now := time.Now()
@@ -395,16 +408,18 @@ func (m *member) changed(st zab.Status) {
 		m.since = now
 		m.lease.offered = 0
 	}
-	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Master: st.Master, Epoch: st.Epoch, Serving: st.Serving, Since: m.since})
-	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase), zap.Int64("leader", int64(st.Leader)),
-		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
-	if st.Master != st.Leader {
-		fields = append(fields, zap.Int64("master", int64(st.Master)))
+	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Master: st.Master, Epoch: st.Epoch, Serving: st.Serving, Since: m.since,
+		Outside: st.Outside})
+	m.warnOutside(now)
+	if st.Outside != nil && m.srv.readOnly.Load() {
+		m.close("this server stays outside the ensemble")
 	}
-	if st.Reason != old.Reason && st.State == zab.Looking {
-		fields = append(fields, zap.String("reason", st.Reason))
+	if same {
+		return
 	}
-	m.srv.log.Info("role", fields...)
+	if m.peers != nil {
+		m.logRole(old, st)
+	}
 	if st.Leader >= 0 && m.srv.readOnly.Load() {
 		m.close("a leader was found")
 	}
@@ -416,18 +431,31 @@ func (m *member) changed(st zab.Status) {
 	}
 }
 
+// logRole tells the log how things stand now.
+func (m *member) logRole(old, st zab.Status) {
+	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase), zap.Int64("leader", int64(st.Leader)),
+		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
+	if st.Master != st.Leader {
+		fields = append(fields, zap.Int64("master", int64(st.Master)))
+	}
+	if st.Reason != old.Reason && st.State == zab.Looking {
+		fields = append(fields, zap.String("reason", st.Reason))
+	}
+	m.srv.log.Info("role", fields...)
+}
+
 // electionEnds keeps the figures of elections.
 func (m *member) electionEnds(from, to zab.State, now time.Time) {
 	q := m.srv.metrics.quorum
 	if from == zab.Looking {
 		took := now.Sub(m.lookedAt)
 		if to != zab.Observing { // who does not vote has no election
-			q.electionTime.observe(took.Milliseconds())
+			q.ElectionTime.Observe(took.Milliseconds())
 		}
 		m.srv.log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
 	}
 	if to == zab.Looking {
-		q.looking.Inc()
+		q.Looking.Inc()
 		m.lookedAt = now
 	}
 }
@@ -437,16 +465,16 @@ func (m *member) serviceBegins(state zab.State, now time.Time) {
 	q := m.srv.metrics.quorum
 	switch state {
 	case zab.Following:
-		q.followerSyncTime.observe(now.Sub(m.since).Milliseconds())
+		q.FollowerSyncTime.Observe(now.Sub(m.since).Milliseconds())
 	case zab.Observing:
-		q.observerSyncTime.observe(now.Sub(m.since).Milliseconds())
+		q.ObserverSyncTime.Observe(now.Sub(m.since).Milliseconds())
 	}
 	if m.lost.IsZero() {
 		return
 	}
-	q.unavailableTime.observe(now.Sub(m.lost).Milliseconds())
+	q.UnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
 	if state == zab.Leading {
-		q.leaderUnavailableTime.observe(now.Sub(m.lost).Milliseconds())
+		q.LeaderUnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
 	}
 }
 
@@ -457,7 +485,9 @@ func (m *member) open() {
 	m.opening = true
 	state, config := m.status.State, m.srv.membership()
 	m.applier.do(func() {
-		m.srv.setConfig(config)
+		if m.peers != nil {
+			m.srv.setConfig(config)
+		}
 		m.do(func() {
 			if m.generation.Load() == generation && m.opening {
 				m.opened(state)
@@ -474,7 +504,7 @@ func (m *member) opened(state zab.State) {
 	serves := true
 	if state == zab.Leading {
 		m.role = newLeading(m)
-		serves = m.srv.cfg.LeaderServes
+		serves = m.srv.cfg.LeaderServes || m.peers == nil
 	} else {
 		m.role = newFollowing(m)
 	}
@@ -492,26 +522,34 @@ func (m *member) opened(state zab.State) {
 		m.resumeNow(r)
 	}
 	m.requests()
+	if m.lastServed.IsZero() {
+		close(m.served)
+	}
+	m.lastServed = time.Now()
+	if fn := m.afterOpening; fn != nil {
+		m.afterOpening = nil
+		fn()
+	}
 }
 
 // resume answers a client that comes back with its session, by conn.resumed or by the end of its connection. Any goroutine may
 // call it.
-func (m *member) resume(r *resumption) {
+func (m *member) resume(r *flow.Resumption) {
 	if !m.do(func() { m.resumeNow(r) }) {
-		r.conn.abort()
+		r.Client.Abort()
 	}
 }
 
-func (m *member) resumeNow(r *resumption) {
+func (m *member) resumeNow(r *flow.Resumption) {
 	switch {
-	case r.conn.generation != m.generation.Load():
-		r.conn.abort()
+	case r.Client.Generation() != m.generation.Load():
+		r.Client.Abort()
 	case m.role != nil:
 		m.role.resume(r)
 	case m.opening:
 		m.resumes = append(m.resumes, r)
 	default:
-		r.conn.abort()
+		r.Client.Abort()
 	}
 }
 
@@ -528,7 +566,7 @@ func (m *member) close(reason string) {
 		m.role = nil
 	}
 	for _, r := range m.resumes {
-		r.conn.abort()
+		r.Client.Abort()
 	}
 	m.early, m.resumes = nil, nil
 	m.refuse()

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -24,6 +25,9 @@ func (m *member) drain() {
 		if len(out.Persist) > 0 {
 			m.journal.submit(out.Persist)
 		}
+		if out.Lineage != nil {
+			m.journal.note(out.Lineage)
+		}
 		m.dropOrphans()
 		if len(out.Deliver) > 0 {
 			m.deliver(out.Deliver)
@@ -32,6 +36,9 @@ func (m *member) drain() {
 			m.role.synced(out.Synced)
 		}
 		m.changed(out.Status)
+		if lead, ok := m.role.(*leading); ok && out.Renew {
+			lead.renew()
+		}
 		if m.role != nil {
 			m.role.flush()
 		}
@@ -79,7 +86,7 @@ func (m *member) send(messages []zab.Message) {
 		case zab.Replay:
 			m.replay(l, msg.After, msg.Zxid)
 		case zab.Snap:
-			m.srv.metrics.quorum.snaps.Inc()
+			m.srv.metrics.quorum.Snaps.Inc()
 			m.countSyncs()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
@@ -89,7 +96,9 @@ func (m *member) send(messages []zab.Message) {
 				l.SendPacket(m.pong(l, msg))
 			}
 		case zab.UpToDate: // from here on it answers every PING
-			m.lease.exchanges[l.ID] = &exchange{}
+			if m.lease.exchanges[l.ID] == nil {
+				m.lease.exchanges[l.ID] = &exchange{}
+			}
 			l.Send(msg)
 			m.countSyncs()
 			m.published = time.Time{} // there is one more in sync
@@ -99,7 +108,7 @@ func (m *member) send(messages []zab.Message) {
 			}
 			l.Send(msg)
 		case zab.Diff, zab.Trunc:
-			m.srv.metrics.quorum.diffs.Inc()
+			m.srv.metrics.quorum.Diffs.Inc()
 			m.countSyncs()
 			l.Send(msg)
 		case zab.SyncReply:
@@ -132,8 +141,8 @@ func (m *member) throttled(links []zab.LinkID) {
 // countSyncs keeps the figures of how many learners are being brought up to date.
 func (m *member) countSyncs() {
 	snaps, diffs := m.core.Syncing()
-	m.srv.metrics.quorum.inflightSnaps.observe(int64(snaps))
-	m.srv.metrics.quorum.inflightDiffs.observe(int64(diffs))
+	m.srv.metrics.quorum.InflightSnaps.Observe(int64(snaps))
+	m.srv.metrics.quorum.InflightDiffs.Observe(int64(diffs))
 }
 
 // touch remembers that l has output.
@@ -148,24 +157,18 @@ func (m *member) touch(l *peers.Link) {
 
 // deliver hands committed txns to the applier, each with whom to answer.
 func (m *member) deliver(txns []zab.Txn) {
-	b := m.srv.logBatches.get()
+	b := m.srv.applyBatches.Get()
 	bytes := 0
-	add := func(t zab.Txn, it item, create2 []int32) {
+	add := func(t zab.Txn, it flow.Item, create2 []int32) {
 		if t.Payload != nil {
-			it.payload = span{int32(len(b.payloads)), 1}
-			b.payloads = append(b.payloads, t.Payload)
+			it.Payload = t.Payload
 			bytes += len(t.Payload)
-			if b.txns == 0 {
-				b.first = t.Zxid
-			}
-			b.last = t.Zxid
-			b.txns++
 			if len(create2) > 0 {
-				it.create2 = span{int32(len(b.create2)), int32(len(create2))}
-				b.create2 = append(b.create2, create2...)
+				it.Create2 = flow.NewSpan(len(b.Create2), len(create2))
+				b.Create2 = append(b.Create2, create2...)
 			}
 		}
-		b.items = append(b.items, it)
+		b.Items = append(b.Items, it)
 	}
 	if m.role != nil {
 		m.role.deliver(txns, add)
@@ -174,8 +177,8 @@ func (m *member) deliver(txns []zab.Txn) {
 		// What is delivered while the role opens may not be applied yet when it is open: opened must not rely on the state.
 		m.delivered = txns[len(txns)-1].Zxid
 	}
-	b.bytes = int64(bytes)
-	m.queued.Add(b.bytes)
+	b.Bytes = int64(bytes)
+	m.queued.Add(b.Bytes)
 	m.applier.put(b)
 }
 

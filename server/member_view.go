@@ -18,6 +18,8 @@ import (
 type ensembleView struct {
 	learners []zab.Learner
 	syncs    int // of clients, that are not answered
+	// strangers are the members whose history is known to differ from that of this server.
+	strangers []zab.Stranger
 }
 
 // viewEvery is how often the figures of learners are renewed.
@@ -29,7 +31,9 @@ func (m *member) publish(now time.Time) {
 		return
 	}
 	m.published = now
-	v := &ensembleView{learners: m.core.Learners(nil)}
+	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers()}
+	m.warnOutside(now)
+	m.warnStrangers(now, v.strangers)
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
 		lead.takeStock(now)
@@ -40,7 +44,10 @@ func (m *member) publish(now time.Time) {
 // quorumRole is the role as the metrics, the words and the admin commands show it.
 func (m *member) quorumRole() quorumRole {
 	v := m.view.Load()
-	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.membership().Voters()}
+	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.membership().Voters(), Outside: v.Outside}
+	if o := m.others.Load(); o != nil {
+		r.Strangers = o.strangers
+	}
 	if m.srv.readOnly.Load() {
 		return r
 	}
@@ -72,7 +79,7 @@ func (m *member) quorumRole() quorumRole {
 	return r
 }
 
-// peerState spells the role as zk_peer_state does. Source: operations section 2.3.
+// peerState spells the role as zk_peer_state does. Source: operations 2.3.
 func peerState(v *roleView) string {
 	role := map[zab.State]string{zab.Leading: "leading", zab.Following: "following", zab.Observing: "observing"}[v.State]
 	if role == "" {
@@ -106,10 +113,16 @@ func (m *member) ensemble(v *roleView) *admin.Ensemble {
 		ID: int64(m.id), IsLeader: v.State == zab.Leading, QuorumAddress: admin.Addresses{All: id.ServerAddresses},
 		ElectionAddress: admin.Addresses{All: id.ElectionAddresses}, ClientAddress: id.ClientAddress,
 		LastZxid: fmt.Sprintf("0x%x", int64(last)), Epoch: last.Epoch(), Counter: int64(last.Counter()),
+		ClientPort: portOf(m.srv), SecurePort: securePortOf(m.srv),
 	}}
-	if o := m.others.Load(); o != nil && (v.State == zab.Leading || v.State == zab.Following) {
-		m.observers(o, &e.Observers)
+	var strangers []zab.Stranger
+	if o := m.others.Load(); o != nil {
+		strangers = o.strangers
+		if v.State == zab.Leading || v.State == zab.Following {
+			m.observers(o, &e.Observers)
+		}
 	}
+	describeDifferences(v.Outside, strangers, e.Zab.ZabMember)
 	return e
 }
 
@@ -157,13 +170,13 @@ func (m *member) arrival(p *peers.Packet, n int) {
 	now := m.srv.clock.wallMs()
 	switch p.Type {
 	case proto.PacketProposal:
-		q.learnerProposals.Add(int64(n))
-		q.proposalDelay.observe(max(now-txnTime(p.Data), 0))
+		q.LearnerProposals.Add(int64(n))
+		q.ProposalDelay.Observe(max(now-txnTime(p.Data), 0))
 	case proto.PacketInform:
-		q.learnerCommits.Add(int64(n))
-		q.commitDelay.observe(max(now-txnTime(p.Data), 0))
+		q.LearnerCommits.Add(int64(n))
+		q.CommitDelay.Observe(max(now-txnTime(p.Data), 0))
 	case proto.PacketCommit:
-		q.learnerCommits.Add(int64(n))
+		q.LearnerCommits.Add(int64(n))
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // Who is in the ensemble. With reconfigEnabled=false that is what zoo.cfg says. Else it is the committed configuration, which meta.db
 // has and the agreement changes; the files that zoo.cfg names are written after it, and count at a start only if theirs is newer.
-// Source: quorum-protocol 11, operations.md section 1.6.
+// Source: quorum-protocol 11, operations 1.6.
 
 // membership is the configuration of the ensemble that is in force here. Any goroutine may call it; what it returns does not change.
 func (s *Server) membership() *config.Quorum { return s.members.Load() }
@@ -101,7 +101,7 @@ func (m *member) followConfigurations() {
 		s.log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
 		m.published = m.published.Add(-viewEvery)
 		if s.cfg.ReconfigEnabled {
-			s.configured.put(q)
+			s.configured.Put(q)
 		}
 	}
 	m.active, m.next = active, next

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/zab"
 )
@@ -22,43 +23,43 @@ type metrics struct {
 	srv    *Server
 	quorum *quorumStats
 
-	connectionRequests *counter
-	connectionRejected *counter
-	connectionDropped  *counter
-	revalidateCount    *counter
-	sessionless        *counter
-	staleSessions      *counter
-	notRunning         *counter
-	digestMismatches   *counter
-	unrecoverable      *counter
-	throttledOps       *counter
-	throttleWaits      *counter
-	throttleTime       *summary
-	tokenDeficit       *summary
-	largeRejected      *counter
+	connectionRequests *figures.Counter
+	connectionRejected *figures.Counter
+	connectionDropped  *figures.Counter
+	revalidateCount    *figures.Counter
+	sessionless        *figures.Counter
+	staleSessions      *figures.Counter
+	notRunning         *figures.Counter
+	digestMismatches   *figures.Counter
+	unrecoverable      *figures.Counter
+	throttledOps       *figures.Counter
+	throttleWaits      *figures.Counter
+	throttleTime       *figures.Summary
+	tokenDeficit       *figures.Summary
+	largeRejected      *figures.Counter
 	rateWaits          prometheus.Counter
-	quotaExceeded      *counterSet
-	snapshotErrors     *counter
-	snapshotRefused    *counter
-	restoreErrors      *counter
-	restoreRefused     *counter
-	restoreTime        *summary
-	watchers           [4]*summary // by the type of the event, less one
-	pauses             *pauses
+	quotaExceeded      *figures.CounterSet
+	snapshotErrors     *figures.Counter
+	snapshotRefused    *figures.Counter
+	restoreErrors      *figures.Counter
+	restoreRefused     *figures.Counter
+	restoreTime        *figures.Summary
+	watchers           [4]*figures.Summary // by the type of the event, less one
+	pauses             *figures.Pauses
 
 	// TLS. Whoever accepts TLS connections adds to them.
-	tlsFailed     *counter     // handshakes that failed
-	tlsExceeded   *counter     // connections closed because of netty.server.outstandingHandshake.limit
-	tlsUnfinished atomic.Int64 // handshakes that have begun and not ended
-	insecureAdmin *counter     // admin connections without TLS on a port that has it
+	tlsFailed     *figures.Counter // handshakes that failed
+	tlsExceeded   *figures.Counter // connections closed because of netty.server.outstandingHandshake.limit
+	tlsUnfinished atomic.Int64     // handshakes that have begun and not ended
+	insecureAdmin *figures.Counter // admin connections without TLS on a port that has it
 
-	ensembleSuccess, ensembleFail, ensembleSkip *counter // of the scheme ensemble
+	ensembleSuccess, ensembleFail, ensembleSkip *figures.Counter // of the scheme ensemble
 
 	// Shown elsewhere than among the counters.
-	authFailed  counter
-	slowSyncs   counter
-	plainLocal  counter // connections without TLS from this host
-	plainRemote counter // and from others
+	authFailed  figures.Counter
+	slowSyncs   figures.Counter
+	plainLocal  figures.Counter // connections without TLS from this host
+	plainRemote figures.Counter // and from others
 
 	walBytes          prometheus.Counter
 	walTxns           prometheus.Counter
@@ -73,39 +74,39 @@ type metrics struct {
 }
 
 func newMetrics(s *Server) *metrics {
-	c := &s.stats.catalog
+	c := &s.stats.Metrics
 	m := &metrics{
 		srv:    s,
 		quorum: newQuorumStats(c),
 
-		connectionRequests: c.counter("connection_request_count", "Requests to begin or resume a session."),
-		connectionRejected: c.counter("connection_rejected", "Connections refused because of a limit."),
-		connectionDropped:  c.counter("connection_drop_count", "Connections that clients ended without closing the session."),
-		revalidateCount:    c.counter("connection_revalidate_count", "Attempts to resume a session."),
-		sessionless:        c.counter("sessionless_connections_expired", "Connections closed because they never asked for a session."),
-		staleSessions:      c.counter("stale_sessions_expired", "Sessions expired."),
-		notRunning:         c.counter("cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving."),
-		digestMismatches:   c.counter("digest_mismatches_count", "Txns after which the tree's digest was not the expected one: an alarm."),
-		unrecoverable:      c.counter("unrecoverable_error_count", "Errors that end the server."),
-		throttledOps:       c.counter("throttled_ops", "Writes answered ThrottledOp because they waited too long."),
-		throttleWaits:      c.counter("request_throttle_wait_count", "Times a connection was held back by request_throttle_max_requests."),
-		throttleTime:       c.advanced("request_throttle_queue_time_ms", "Time that a connection was held back, ms."),
-		tokenDeficit:       c.basic("connection_token_deficit", "Tokens missing in the connection throttle when a session is asked for."),
-		largeRejected:      c.counter("large_requests_rejected", "Requests refused because of largeRequestMaxBytes."),
-		quotaExceeded:      c.counterSet("quota_exceeded_error_per_namespace", "Writes refused because of a hard quota, by the first element of the path."),
-		snapshotErrors:     c.counter("snapshot_error_count", "Snapshots that could not be written."),
-		snapshotRefused:    c.counter("snapshot_rate_limited_count", "Snapshots refused to the admin command because the last one was too recent."),
-		restoreErrors:      c.counter("restore_error_count", "Snapshots that the admin command could not restore."),
-		restoreRefused:     c.counter("restore_rate_limited_count", "Restores refused to the admin command because the last one was too recent."),
-		restoreTime:        c.basic("restore_time", "Time to restore a snapshot by the admin command, ms."),
-		tlsFailed:          c.counter("unsuccessful_handshake", "TLS handshakes of clients that failed."),
-		tlsExceeded:        c.counter("tls_handshake_exceeded", "Connections closed because too many TLS handshakes had begun."),
-		ensembleSuccess:    c.counter("ensemble_auth_success", "Clients that named this ensemble."),
-		ensembleFail:       c.counter("ensemble_auth_fail", "Clients closed because they named another ensemble."),
-		ensembleSkip:       c.counter("ensemble_auth_skip", "Clients that named no ensemble, or that no name was compared with."),
-		insecureAdmin:      c.counter("insecure_admin_count", "Connections without TLS to an admin port that offers it."),
+		connectionRequests: c.Counter("connection_request_count", "Requests to begin or resume a session."),
+		connectionRejected: c.Counter("connection_rejected", "Connections refused because of a limit."),
+		connectionDropped:  c.Counter("connection_drop_count", "Connections that clients ended without closing the session."),
+		revalidateCount:    c.Counter("connection_revalidate_count", "Attempts to resume a session."),
+		sessionless:        c.Counter("sessionless_connections_expired", "Connections closed because they never asked for a session."),
+		staleSessions:      c.Counter("stale_sessions_expired", "Sessions expired."),
+		notRunning:         c.Counter("cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving."),
+		digestMismatches:   c.Counter("digest_mismatches_count", "Txns after which the tree's digest was not the expected one: an alarm."),
+		unrecoverable:      c.Counter("unrecoverable_error_count", "Errors that end the server."),
+		throttledOps:       c.Counter("throttled_ops", "Writes answered ThrottledOp because they waited too long."),
+		throttleWaits:      c.Counter("request_throttle_wait_count", "Times a connection was held back by request_throttle_max_requests."),
+		throttleTime:       c.Advanced("request_throttle_queue_time_ms", "Time that a connection was held back, ms."),
+		tokenDeficit:       c.Basic("connection_token_deficit", "Tokens missing in the connection throttle when a session is asked for."),
+		largeRejected:      c.Counter("large_requests_rejected", "Requests refused because of largeRequestMaxBytes."),
+		quotaExceeded:      c.CounterSet("quota_exceeded_error_per_namespace", "Writes refused because of a hard quota, by the first element of the path."),
+		snapshotErrors:     c.Counter("snapshot_error_count", "Snapshots that could not be written."),
+		snapshotRefused:    c.Counter("snapshot_rate_limited_count", "Snapshots refused to the admin command because the last one was too recent."),
+		restoreErrors:      c.Counter("restore_error_count", "Snapshots that the admin command could not restore."),
+		restoreRefused:     c.Counter("restore_rate_limited_count", "Restores refused to the admin command because the last one was too recent."),
+		restoreTime:        c.Basic("restore_time", "Time to restore a snapshot by the admin command, ms."),
+		tlsFailed:          c.Counter("unsuccessful_handshake", "TLS handshakes of clients that failed."),
+		tlsExceeded:        c.Counter("tls_handshake_exceeded", "Connections closed because too many TLS handshakes had begun."),
+		ensembleSuccess:    c.Counter("ensemble_auth_success", "Clients that named this ensemble."),
+		ensembleFail:       c.Counter("ensemble_auth_fail", "Clients closed because they named another ensemble."),
+		ensembleSkip:       c.Counter("ensemble_auth_skip", "Clients that named no ensemble, or that no name was compared with."),
+		insecureAdmin:      c.Counter("insecure_admin_count", "Connections without TLS to an admin port that offers it."),
 
-		pauses: &pauses{of: c.advanced("jvm_pause_time_ms", "Pauses of all goroutines for the garbage collector, ms.")},
+		pauses: figures.NewPauses(c.Advanced("jvm_pause_time_ms", "Pauses of all goroutines for the garbage collector, ms.")),
 
 		walBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_bytes_total", Help: "Bytes appended to the log."}),
 		walTxns:  prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_txns_total", Help: "Txns appended to the log."}),
@@ -129,24 +130,21 @@ func newMetrics(s *Server) *metrics {
 		linesLeftOut:   prometheus.NewDesc("warren_server_log_lines_left_out_total", "Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
 	}
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
-		m.watchers[i] = c.basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
+		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
 	s.registry.MustRegister(m, m.walBytes, m.walTxns, m.walSync, m.snapshotTime, m.containersDeleted, m.refusedDiskFull, m.rateWaits)
 	return m
 }
 
 // batch accounts for a batch that is durable.
-func (m *metrics) batch(b *logBatch) {
+func (m *metrics) batch(b *framedBatch) {
 	m.walTxns.Add(float64(b.txns))
 	now := m.srv.clock.now()
 	if begun := m.srv.logStalled.Load(); begun != 0 {
-		m.srv.stats.flushTime.observe(nsToMs(now - begun))
+		m.srv.stats.FlushTime.Observe(figures.Ms(now - begun))
 	}
-	if member := m.srv.member; member != nil && b.txns > 0 && member.view.Load().State != zab.Observing { // this server's acknowledgement leaves
-		m.quorum.proposalAck.observe(max(m.srv.clock.wallMs()-txnTime(b.framed[recordPrefix:]), 0))
-	}
-	if len(b.items) > 0 {
-		m.srv.stats.durableTime.observe(nsToMs(now - b.items[0].received))
+	if b.txns > 0 && m.srv.cfg.Distributed() && m.srv.member.view.Load().State != zab.Observing { // this server's acknowledgement leaves
+		m.quorum.ProposalAck.Observe(max(m.srv.clock.wallMs()-txnTime(b.framed[recordPrefix:]), 0))
 	}
 }
 
@@ -159,7 +157,7 @@ func (m *metrics) Appended(bytes int) { m.walBytes.Add(float64(bytes)) }
 // Synced implements wal.Events.
 func (m *metrics) Synced(took time.Duration, _ int64) {
 	m.walSync.Observe(took.Seconds())
-	m.srv.stats.fsyncTime.observe(took.Milliseconds())
+	m.srv.stats.FsyncTime.Observe(took.Milliseconds())
 	if limit := m.srv.cfg.FsyncWarningThreshold; limit > 0 && took > limit {
 		m.slowSyncs.Inc()
 		m.srv.log.Warn("syncing the log was slow: every write waits for it", zap.Duration("took", took))
@@ -178,7 +176,7 @@ func (m *metrics) admitted(c *conn) {
 // connect accounts for a request to begin or resume a session.
 func (m *metrics) connect() {
 	m.connectionRequests.Inc()
-	m.tokenDeficit.observe(m.srv.throttle.deficit())
+	m.tokenDeficit.Observe(m.srv.throttle.Deficit())
 }
 
 // refused counts a connection that got no session.
@@ -212,7 +210,7 @@ func (f *fired) add(t proto.EventType) {
 func (m *metrics) fire(f *fired) {
 	for i, n := range f {
 		if n > 0 {
-			m.watchers[i].observe(int64(n))
+			m.watchers[i].Observe(int64(n))
 			f[i] = 0
 		}
 	}

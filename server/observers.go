@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -19,11 +20,11 @@ import (
 // a session has one owner among this server and its observers, of which the leader sees only one link.
 type observers struct {
 	f       *following
-	owners  map[proto.SessionID]zab.LinkID     // of sessions that an observer has
-	renewed map[proto.SessionID]*fifo[renewal] // who has asked for a session, oldest first
-	held    map[zab.LinkID]*heldBack           // by observer in Java
-	answers map[uint64]waitingAnswer           // of the leader, by the tokens that the core has
-	token   uint64                             // of the last
+	owners  map[proto.SessionID]zab.LinkID          // of sessions that an observer has
+	renewed map[proto.SessionID]*flow.FIFO[renewal] // who has asked for a session, oldest first
+	held    map[zab.LinkID]*heldBack                // by observer in Java
+	answers map[uint64]waitingAnswer                // of the leader, by the tokens that the core has
+	token   uint64                                  // of the last
 }
 
 // renewal is a REVALIDATE of an observer that the leader has not answered.
@@ -42,12 +43,13 @@ type waitingAnswer struct {
 // heldBack is what waits behind the syncs of an observer.
 type heldBack struct {
 	syncs int // that are not answered
-	queue fifo[peers.Packet]
+	queue flow.FIFO[peers.Packet]
 	bytes int
 }
 
 func newObservers(f *following) *observers {
-	return &observers{f: f, owners: map[proto.SessionID]zab.LinkID{}, renewed: map[proto.SessionID]*fifo[renewal]{}, held: map[zab.LinkID]*heldBack{},
+	return &observers{f: f, owners: map[proto.SessionID]zab.LinkID{},
+		renewed: map[proto.SessionID]*flow.FIFO[renewal]{}, held: map[zab.LinkID]*heldBack{},
 		answers: map[uint64]waitingAnswer{}}
 }
 
@@ -64,16 +66,16 @@ func (o *observers) packet(l *peers.Link, p *peers.Packet) {
 	}
 	switch p.Type {
 	case proto.PacketPing:
-		m.srv.tracker.heardBelow(p.Data)
+		m.srv.tracker.HeardBelow(p.Data)
 	case proto.PacketRevalidate:
 		r := proto.NewReader(p.Data)
 		id := proto.SessionID(r.Int64())
 		q := o.renewed[id]
 		if q == nil {
-			q = &fifo[renewal]{}
+			q = &flow.FIFO[renewal]{}
 			o.renewed[id] = q
 		}
-		q.push(renewal{link: l, zxid: p.Zxid, at: m.srv.clock.now()})
+		q.Push(renewal{link: l, zxid: p.Zxid, at: m.srv.clock.now()})
 		o.forward(p)
 	case proto.PacketRequest:
 		if _, err := p.Identities(); err != nil { // the leader would close the link of this server
@@ -88,8 +90,8 @@ func (o *observers) packet(l *peers.Link, p *peers.Packet) {
 // request forwards a request, or keeps it behind the syncs before it.
 func (o *observers) request(l *peers.Link, p *peers.Packet) {
 	sync := proto.OpCode(binary.BigEndian.Uint32(p.Data[12:])) == proto.OpSync
-	if h := o.held[l.ID]; h != nil && (h.queue.len() > 0 || !sync) {
-		h.queue.push(*p)
+	if h := o.held[l.ID]; h != nil && (h.queue.Len() > 0 || !sync) {
+		h.queue.Push(*p)
 		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.f.m.srv.masterQueue() {
 			o.f.m.srv.log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
 			o.f.m.peers.Close(l.ID)
@@ -97,7 +99,7 @@ func (o *observers) request(l *peers.Link, p *peers.Packet) {
 		return
 	}
 	if sync {
-		o.f.syncs.push(syncer{session: proto.SessionID(binary.BigEndian.Uint64(p.Data)), link: l})
+		o.f.syncs.Push(syncer{session: proto.SessionID(binary.BigEndian.Uint64(p.Data)), link: l})
 		if !o.f.m.warren[l.ID] {
 			h := o.held[l.ID]
 			if h == nil {
@@ -116,7 +118,7 @@ func (o *observers) owned(l *peers.Link, p *peers.Packet) *peers.Packet {
 	id, op := proto.SessionID(binary.BigEndian.Uint64(p.Data)), proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
 	owner, known := o.owners[id]
 	switch {
-	case op == proto.OpCreateSession, !known && !o.f.m.srv.tracker.serves(id):
+	case op == proto.OpCreateSession, !known && !o.f.m.srv.tracker.Serves(id):
 		o.owners[id] = l.ID
 	case op == proto.OpCloseSession:
 	case owner != l.ID && o.f.m.warren[o.f.link.ID]:
@@ -164,9 +166,9 @@ func (o *observers) answer(l *peers.Link, token uint64) {
 		return
 	}
 	delete(o.held, l.ID)
-	for h.queue.len() > 0 { // the next sync holds the rest back again
-		next := *h.queue.front()
-		h.queue.pop()
+	for h.queue.Len() > 0 { // the next sync holds the rest back again
+		next := *h.queue.Front()
+		h.queue.Pop()
 		o.request(l, &next)
 	}
 }
@@ -177,8 +179,8 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 	if q == nil {
 		return
 	}
-	r := *q.front()
-	if q.pop(); q.len() == 0 {
+	r := *q.Front()
+	if q.Pop(); q.Len() == 0 {
 		delete(o.renewed, id)
 	}
 	if o.f.m.links[r.link.ID] != r.link {
@@ -186,8 +188,8 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 	}
 	if valid {
 		o.owners[id] = r.link.ID
-		if c := o.f.m.srv.tracker.leave(id); c != nil {
-			c.abort()
+		if c := o.f.m.srv.tracker.Leave(id); c != nil {
+			c.Abort()
 		}
 	}
 	answer := &peers.Packet{Type: proto.PacketRevalidate, Zxid: r.zxid, Data: append([]byte(nil), p.Data...)}
@@ -200,10 +202,10 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 // giveUp forgets what the leader has not answered since limit: the observers have given it up too.
 func (o *observers) giveUp(limit int64) {
 	for id, q := range o.renewed {
-		for q.len() > 0 && q.front().at < limit {
-			q.pop()
+		for q.Len() > 0 && q.Front().at < limit {
+			q.Pop()
 		}
-		if q.len() == 0 {
+		if q.Len() == 0 {
 			delete(o.renewed, id)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // The tests of this file make a server fall back to a snapshot that is not its newest: it either comes to the same state or does not
-// start. Source: snapshot.Chain; storage section 6.3.
+// start. Source: snapshot.Chain; storage 6.3.
 
 // followed is a rig with a history of its own of 20 txns and snapshots at 10 and 20, into which a leader of the next epoch has then brought
 // installed txns more as a state, and behind it appended in one epoch more.
@@ -179,7 +179,7 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 			continue
 		}
 		require.NoError(t, r.m.journal.truncate(last))
-		works, _ := r.m.applier.inbox.take(nil)
+		works, _ := r.m.applier.inbox.Take(nil)
 		for _, w := range works {
 			w.call()
 		}

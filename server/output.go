@@ -141,16 +141,16 @@ func (c *conn) flush() {
 		}
 		buf := c.mu.out.next()
 		c.mu.out.writing = true
-		c.srv.stats.publish(&c.mu.stats)
+		c.srv.stats.Publish(&c.mu.stats)
 		c.mu.Unlock()
 		n, err := c.writeNow(buf)
 		if err != nil {
-			c.abort()
+			c.Abort()
 			return
 		}
 		if n < len(buf) {
 			if !c.srv.start("drain", func() { c.drain(buf[n:], buf) }) {
-				c.abort()
+				c.Abort()
 			}
 			return
 		}
@@ -184,7 +184,7 @@ func (c *conn) drain(rest, buf []byte) {
 			n, err := c.nc.Write(c.portion(rest))
 			rest = rest[n:]
 			if err != nil && n == 0 {
-				c.abort()
+				c.Abort()
 				return
 			}
 		}
@@ -248,8 +248,8 @@ func (c *conn) finish() {
 	_ = c.nc.Close()
 }
 
-// abort closes the socket at once. The reader sees it and cleans up.
-func (c *conn) abort() {
+// Abort closes the socket at once. The reader sees it and cleans up.
+func (c *conn) Abort() {
 	c.mu.Lock()
 	c.mu.out.dead = true
 	c.mu.out.full, c.mu.out.fullBytes, c.mu.out.buf, c.mu.out.spare = nil, 0, nil, nil
@@ -273,7 +273,7 @@ func (c *conn) shut() {
 // writeTimeout is how long a client may take nothing of what is sent to it.
 func (c *conn) writeTimeout() time.Duration {
 	if s := c.session.Load(); s != nil {
-		return s.timeout()
+		return s.Timeout()
 	}
 	return c.srv.cfg.SessionlessTimeout
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -20,7 +20,7 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	client, nc := tcpPair(t)
 	c := newConn(s, nc)
-	s.store.watch(c, datatree.WatchPersistent, []byte("/"), 0)
+	s.store.watch(c, watch.Persistent, []byte("/"), 0)
 	c.mu.Lock()
 	c.mu.out.buf = appendHeaderReply(nil, 7, 1, proto.OK)
 	c.mu.out.closing = true

@@ -1,50 +1,29 @@
 package server
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-func randomFloat() float64 { return rand.Float64() }
-
-// runClock expires sessions. A server that was itself unable to listen, because it was suspended
-// or its disk stood still, does not hold the silence against its clients: that time does not count but
-// for a tick, and nothing expires before there was time to look at what has arrived meanwhile. On a machine so
-// busy that this happens again and again sessions end later, but they do.
+// runClock expires sessions.
 func (s *Server) runClock() {
-	tick := s.cfg.TickTime
-	step := tick / 4
-	ticker := time.NewTicker(max(step, time.Millisecond))
+	ticker := time.NewTicker(max(s.cfg.TickTime/4, time.Millisecond))
 	defer ticker.Stop()
-	last, waited := s.clock.now(), false
+	clock := s.tracker.Clock(s.clock.now())
 	for {
 		select {
 		case <-s.stopping:
 			return
 		case <-ticker.C:
 		}
-		now := s.clock.now()
-		stalled := s.logStalled.Load()
-		passed := now - last
-		last = now
-		switch {
-		case stalled != 0 && now-stalled > int64(tick):
-			s.tracker.postpone(passed, now)
-		case passed > int64(tick):
-			s.tracker.postpone(passed-int64(tick), now)
-			if waited = !waited; waited {
-				continue
-			}
-		default:
-			waited = false
-		}
-		for _, e := range s.tracker.sweep(now) {
-			s.log.Info("expiring session", zap.Stringer("session_id", e.id), zap.Duration("timeout", e.timeout()))
+		for _, e := range clock.Look(s.clock.now(), s.logStalled.Load()) {
+			s.log.Info("expiring session", zap.Stringer("session_id", e.ID), zap.Duration("timeout", e.Timeout()))
 			s.metrics.staleSessions.Inc()
 			s.closeSession(e)
 		}
@@ -52,10 +31,10 @@ func (s *Server) runClock() {
 }
 
 // closeSession ends a session by a txn, as for a client that is gone.
-func (s *Server) closeSession(e *session) {
-	b := s.batches.get()
-	b.received = s.clock.now()
-	b.add(request{session: e, op: proto.OpCloseSession}, nil)
+func (s *Server) closeSession(e *sessions.Session) {
+	b := s.batches.Get()
+	b.Received = s.clock.now()
+	b.Add(flow.Request{Session: e, Op: proto.OpCloseSession}, nil)
 	s.submit(b)
 }
 
@@ -63,7 +42,7 @@ func (s *Server) closeSession(e *session) {
 const reaperSlice = 1024
 
 // runReaper deletes containers that have lost their last child and TTL znodes that were left
-// alone. Source: server-semantics section 5.10.
+// alone. Source: server-semantics 5.10.
 func (s *Server) runReaper() {
 	ticker := time.NewTicker(max(s.cfg.Container.CheckInterval, time.Millisecond))
 	defer ticker.Stop()
@@ -101,10 +80,10 @@ func (s *Server) due() [][]byte {
 }
 
 func (s *Server) deleteContainer(path []byte) {
-	b := s.batches.get()
-	b.received = s.clock.now()
+	b := s.batches.Get()
+	b.Received = s.clock.now()
 	req := proto.PathRequest{Path: path}
-	b.add(request{op: proto.OpDeleteContainer, ids: []datatree.Identity{datatree.SuperIdentity("")}}, req.AppendTo(nil))
+	b.Add(flow.Request{Op: proto.OpDeleteContainer, IDs: []auth.Identity{auth.SuperIdentity("")}}, req.AppendTo(nil))
 	s.submit(b)
 	s.metrics.containersDeleted.Inc()
 }

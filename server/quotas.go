@@ -3,13 +3,13 @@ package server
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/quota"
 )
 
-// quotaUse is the limits and the use of all quotas below one top-level znode. Source: operations section 2.3, server-semantics section 8.1.
+// quotaUse is the limits and the use of all quotas below one top-level znode. Source: operations 2.3, server-semantics 8.1.
 type quotaUse struct {
 	namespace             string
 	limited               bool // it has a limits node
@@ -26,7 +26,7 @@ func (s *Server) quotas() []*quotaUse {
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
 	state := s.store.state
-	root := state.Lookup([]byte("/zookeeper/quota"))
+	root := state.Lookup([]byte(quota.Root))
 	if root == 0 {
 		return nil
 	}
@@ -55,45 +55,17 @@ func (q *quotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) 
 			return false
 		}
 		switch name := state.Name(child); string(name) {
-		case "zookeeper_limits":
-			count, size := quotaNumbers(state.Data(child))
+		case quota.LimitsName:
+			count, size := quota.Parse(state.Data(child)).Effective()
 			q.limited, q.countLimit, q.byteLimit = true, q.countLimit+count, q.byteLimit+size
-		case "zookeeper_stats":
-			count, size := quotaNumbers(state.Data(child))
-			q.used, q.countUse, q.byteUse = true, q.countUse+count, q.byteUse+size
+		case quota.StatsName:
+			used := quota.Parse(state.Data(child))
+			q.used, q.countUse, q.byteUse = true, q.countUse+used.Count, q.byteUse+used.Bytes
 		default:
 			q.gather(state, child, seen)
 		}
 		return true
 	})
-}
-
-// quotaNumbers is the limits, or the use, that the text of a quota node names; -1 where it names none. A hard limit counts
-// before a soft one.
-func quotaNumbers(text []byte) (count, size int64) {
-	numbers := map[string]int64{"count": -1, "bytes": -1, "countHardLimit": -1, "byteHardLimit": -1}
-	for part := range bytes.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == ';' }) {
-		key, value, _ := bytes.Cut(part, []byte{'='})
-		if _, ok := numbers[string(key)]; ok {
-			numbers[string(key)] = quotaNumber(string(value))
-		}
-	}
-	if count = numbers["countHardLimit"]; count < 0 {
-		count = numbers["count"]
-	}
-	if size = numbers["byteHardLimit"]; size < 0 {
-		size = numbers["bytes"]
-	}
-	return count, size
-}
-
-// quotaNumber is a number, -1 for what is none.
-func quotaNumber(text string) int64 {
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return -1
-	}
-	return n
 }
 
 // namespace is the first element of a path.

@@ -10,34 +10,6 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-func TestQuotaNumbers(t *testing.T) {
-	for text, want := range map[string][2]int64{
-		"":                {-1, -1},
-		"count=5,bytes=7": {5, 7},
-		"bytes=7;count=5": {5, 7},
-		"count=5":         {5, -1},
-		"count=5,count=6": {6, -1},
-		"count=x,bytes=":  {-1, -1},
-		"count=5,bytes=7;countHardLimit=3,byteHardLimit=-1": {3, 7},
-		"count=9999999999999999999":                         {-1, -1},
-		"junk,=,;count":                                     {-1, -1},
-	} {
-		count, size := quotaNumbers([]byte(text))
-		require.Equal(t, want, [2]int64{count, size}, text)
-	}
-}
-
-// Whatever a client writes into a quota node, a scrape survives it, and what ZooKeeper writes is understood.
-func FuzzQuotaNumbers(f *testing.F) {
-	f.Add([]byte("count=5,bytes=7;countHardLimit=3,byteHardLimit=-1"), int64(1), int64(2))
-	f.Add([]byte("=,;count=1=2,,"), int64(-1), int64(0))
-	f.Fuzz(func(t *testing.T, text []byte, count, size int64) {
-		quotaNumbers(text)
-		c, s := quotaNumbers(fmt.Appendf(nil, "count=%d,bytes=%d", count, size))
-		require.Equal(t, []int64{count, size}, []int64{c, s})
-	})
-}
-
 // The quotas of one top-level znode are added up, however deep they are.
 func TestQuotasByNamespace(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
@@ -50,7 +22,7 @@ func TestQuotasByNamespace(t *testing.T) {
 	for _, path := range []string{"/b", "/b/c", "/a", "/zookeeper/quota/b", "/zookeeper/quota/b/c", "/zookeeper/quota/a", "/zookeeper/quota/empty"} {
 		create(path, "")
 	}
-	create("/zookeeper/quota/b/zookeeper_limits", "count=10,bytes=100")
+	create("/zookeeper/quota/b/zookeeper_limits", "count=10,bytes=100=;byteHardLimit=-1;countHardLimit=-1") // by zkCli.sh
 	create("/zookeeper/quota/b/zookeeper_stats", "count=2,bytes=0")
 	create("/zookeeper/quota/b/c/zookeeper_limits", "count=5,bytes=50,countHardLimit=4")
 	create("/zookeeper/quota/a/zookeeper_stats", "count=1,bytes=9") // counted anew

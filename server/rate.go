@@ -1,35 +1,11 @@
 package server
 
 import (
-	"sync"
 	"time"
 )
 
-// requestRate is how far the connections of one address have used up what warren.maxRequestsPerSecond lets them send together. Above
-// it their sockets are not read: nothing is refused, the client is slower. What was not used is kept for rateBurst.
-type requestRate struct {
-	mu   sync.Mutex
-	next int64 // when the next request that nobody has reserved may be handled, ns on the server's clock
-}
-
-const (
-	// rateShares is in how many parts a second's requests are reserved: a connection that has to wait is woken once for each.
-	rateShares = 100
-	// rateBurst is how long an address keeps what it has not sent.
-	rateBurst = 100 * time.Millisecond
-)
-
-// reserve reserves a share of perSecond requests: n of them may be handled from due on.
-func (r *requestRate) reserve(now int64, perSecond int) (n int, due int64) {
-	n = max(1, perSecond/rateShares)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	due = max(r.next, now-int64(rateBurst))
-	r.next = due + int64(n)*int64(time.Second)/int64(perSecond)
-	return n, due
-}
-
-// mayAsk reports whether the next request may be handled now; if not, waitDue waits until it may. It is called by the reader.
+// mayAsk reports whether the next request may be handled now, according to warren.maxRequestsPerSecond. If not,
+// waitDue waits until it may. The reader calls it.
 func (c *conn) mayAsk() bool {
 	limit := c.srv.cfg.MaxRequestsPerSecond
 	if limit <= 0 || c.address == nil {
@@ -37,7 +13,7 @@ func (c *conn) mayAsk() bool {
 	}
 	now := c.srv.clock.now()
 	if c.credit == 0 {
-		c.credit, c.due = c.address.rate.reserve(now, limit)
+		c.credit, c.due = c.address.rate.Reserve(now, limit)
 	}
 	return now >= c.due
 }

@@ -9,23 +9,6 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-func TestSharesOfARateFollowEachOther(t *testing.T) {
-	const second = int64(time.Second)
-	var r requestRate
-	now := 100 * second
-	n, due := r.reserve(now, 1000)
-	require.Equal(t, 10, n)
-	require.Equal(t, now-int64(rateBurst), due, "what was not used is there")
-	for range 10 {
-		_, due = r.reserve(now, 1000)
-	}
-	require.Equal(t, now, due)
-	_, due = r.reserve(now, 1000)
-	require.Equal(t, now+second/100, due, "ten requests take a hundredth of a second")
-	n, _ = r.reserve(now, 3)
-	require.Equal(t, 1, n, "a low rate has shares of one")
-}
-
 // Two connections of one address get together what it may have, and lose no request.
 func TestRequestsPerSecondOfAnAddress(t *testing.T) {
 	cfg := memConfig()

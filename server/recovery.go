@@ -53,7 +53,7 @@ func (s *Server) dirs() []string {
 }
 
 // recover opens the data directories and rebuilds the state: the newest snapshot that verifies,
-// and every txn after it. Source: storage section 6.
+// and every txn after it. Source: storage 6.
 func (s *Server) recover() error {
 	began := time.Now()
 	if err := s.openDirs(); err != nil {
@@ -65,8 +65,8 @@ func (s *Server) recover() error {
 	var err error
 	s.snaps, err = snapshot.NewStore(snapshot.Options{
 		FS: s.fs, Dir: s.snapDir(), Compression: snapshot.Compression(s.cfg.SnapshotCompression), Catalogue: s.meta,
-		OmitLastZxid: !s.cfg.SerializeLastProcessedZxid,
-		Warn:         func(name string, err error) { s.log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
+		OmitLastZxid: !s.cfg.SerializeLastProcessedZxid, Ensemble: s.ensembleIdentity,
+		Warn: func(name string, err error) { s.log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
 	})
 	if err != nil {
 		return &DataError{s.snapDir(), err}
@@ -82,6 +82,7 @@ func (s *Server) recover() error {
 	if err := s.markBlank(); err != nil {
 		return &DataError{s.snapDir(), err}
 	}
+	s.origin = trailer.Ensemble
 	loaded := time.Since(began)
 	replayed, err := s.replay(state, trailer)
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Server) recover() error {
 		}
 	}
 	s.store, s.replayed = newStore(state), replayed
-	s.stats.recovered(loaded, time.Since(began), replayed)
+	s.stats.Recovered(loaded, time.Since(began), replayed)
 	s.log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
 		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
 		zap.Duration("snapshot_took", loaded), zap.Duration("took", time.Since(began)))
@@ -126,7 +127,7 @@ func (s *Server) openMeta() error {
 	return nil
 }
 
-// openDirs creates, checks and locks the data directories. Source: storage section 1.3.
+// openDirs creates, checks and locks the data directories. Source: storage 1.3.
 func (s *Server) openDirs() error {
 	for _, dir := range s.dirs() {
 		if _, err := s.fs.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -198,6 +199,10 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 			s.missing = true
 			return state, trailer, nil
 		}
+		if aside := s.halfAside(); aside != "" {
+			err := fmt.Errorf("holds the log that belongs to %s, which was set aside: run warren adopt again", aside)
+			return nil, trailer, &DataError{s.logDir(), err}
+		}
 		if !s.cfg.TrustEmptySnapshot {
 			return nil, trailer, &DataError{s.snapDir(), errors.New("no snapshot found, but there is a log: " +
 				"restore the snapshots, or set snapshot.trust.empty=true if the log is complete from the first txn")}
@@ -216,6 +221,31 @@ func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		return nil, trailer, &DataError{s.snapDir(), err}
 	}
 	return state, trailer, nil
+}
+
+// SetAside is put behind version-2, with a time behind it, in the name of a data directory that warren adopt has set
+// aside.
+const SetAside = ".set-aside-"
+
+// halfAside returns the folder of the snapshots if warren adopt was interrupted between setting it aside and the log;
+// "" if not.
+func (s *Server) halfAside() string {
+	if s.snapDir() == s.logDir() {
+		return ""
+	}
+	names, err := s.fs.List(s.cfg.DataDir)
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, format+SetAside) {
+			continue
+		}
+		if _, err := s.fs.Stat(filepath.Join(s.cfg.DataLogDir, name)); errors.Is(err, fs.ErrNotExist) {
+			return filepath.Join(s.cfg.DataDir, name)
+		}
+	}
+	return ""
 }
 
 // isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it
@@ -307,7 +337,7 @@ func (s *Server) markers() (found []string) {
 
 func (s *Server) hasInitializeMarker() bool { return len(s.markers()) > 0 }
 
-// removeMarkers takes the request away when there is a tree, and not before: a crash must not lose it. Source: storage section 6.1.
+// removeMarkers takes the request away when there is a tree, and not before: a crash must not lose it. Source: storage 6.1.
 func (s *Server) removeMarkers() {
 	for _, name := range s.markers() {
 		if err := s.fs.Remove(name); err != nil {
@@ -340,7 +370,7 @@ func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns i
 			return fmt.Errorf("txn %v: %w", r.Zxid, err)
 		}
 		txns++
-		s.recent.add(r.Zxid, r.Payload)
+		s.recent.Add(r.Zxid, r.Payload)
 		if applied.DigestMismatch && r.Zxid > exactFrom {
 			mismatches++
 		}

@@ -3,7 +3,7 @@ package server
 import (
 	"errors"
 
-	"github.com/seed94657493/warren/server/keystore"
+	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
 // ReloadCertificates reads the certificates of the client ports and of the ports between servers again. Connections that exist
@@ -11,7 +11,7 @@ import (
 // after Start.
 func (s *Server) ReloadCertificates() error {
 	var failures []error
-	for _, keys := range []*keystore.Keys{s.security.keys, s.quorum.keys} {
+	for _, keys := range []*keystore.Keys{s.security.keys, s.quorum.Keys()} {
 		if keys != nil {
 			failures = append(failures, keys.Reload())
 		}

@@ -5,20 +5,22 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
 // Room in an ensemble. The leader alone decides whether writes are refused, for all: every txn is logged by every voter, whoever's
 // client wants it. Warren's followers tell it in their answers to PING when their disk is almost full, and it tells them in PING when
 // it refuses, so that they need not ask: a refusal by the leader would be a txn, which takes room itself. Writes go on while the
 // voters that have room decide. A leader that has none hands over to one that has, if the others that have room decide without it.
-// Servers in Java say nothing; they count as having room, and a leader in Java gets no writes of a full Warren server. See adr/0006.
+// Servers in Java say nothing; they count as having room, and a leader in Java gets no writes of a full Warren server. See adr 0006.
 
 // noRoom stands among the touched sessions of PING, with the id and the timeout 0, which no session has.
-var noRoom [touchSize]byte
+var noRoom [sessions.TouchSize]byte
 
 // saysNoRoom reports whether the data of a PING has noRoom.
 func saysNoRoom(data []byte) bool {
-	for ; len(data) >= touchSize; data = data[touchSize:] {
+	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
 		if binary.BigEndian.Uint64(data) == 0 {
 			return true
 		}

@@ -90,7 +90,7 @@ func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 // newestConfiguration returns the last configuration in the history that a state is made of, if it was written there by the
 // servers themselves and can be read; else nil. Who may write the znode can put anything there, but not with that version.
 func newestConfiguration(s *datatree.State) *zab.Ensemble {
-	id := s.Lookup([]byte(configPath))
+	id := s.Lookup([]byte(datatree.ConfigPath))
 	if id == 0 {
 		return nil
 	}
@@ -101,6 +101,3 @@ func newestConfiguration(s *datatree.State) *zab.Ensemble {
 	}
 	return e
 }
-
-// configPath is the znode that holds the configuration.
-const configPath = "/zookeeper/config"

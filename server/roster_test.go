@@ -15,7 +15,7 @@ const rosterText = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:part
 // reconfiguration is a txn with a text.
 func reconfiguration(z proto.Zxid, op proto.OpCode, text string) zab.Txn {
 	h := proto.TxnHeader{ClientID: 7, Cxid: 1, Zxid: z, Time: 5, Type: op}
-	body := proto.SetDataTxn{Path: proto.Text(configPath), Data: []byte(text), Version: -1}
+	body := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath), Data: []byte(text), Version: -1}
 	return zab.Txn{Zxid: z, Payload: body.AppendTo(h.AppendTo(nil))}
 }
 
@@ -96,7 +96,7 @@ func TestConfigurationInTheState(t *testing.T) {
 	apply(reconfiguration(0x100000001, proto.OpReconfig, rosterText+"\nversion=100000001"))
 	require.EqualValues(t, 0x100000001, newestConfiguration(s).Version)
 	h := proto.TxnHeader{ClientID: 7, Cxid: 1, Zxid: 0x100000002, Type: proto.OpSetData}
-	forged := proto.SetDataTxn{Path: proto.Text(configPath), Data: []byte(rosterText + "\nversion=100000002"), Version: 0}
+	forged := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath), Data: []byte(rosterText + "\nversion=100000002"), Version: 0}
 	apply(zab.Txn{Zxid: h.Zxid, Payload: forged.AppendTo(h.AppendTo(nil))})
 	require.Nil(t, newestConfiguration(s))
 }

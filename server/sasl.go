@@ -5,14 +5,15 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/sasl"
 )
 
 // sasl answers one step of a SASL exchange. Without SASL, the answer is a null token, after which the client goes on
 // unauthenticated. A step that fails ends the connection, unless failed clients may go on. As in ZooKeeper, a null token of the
-// client closes the connection without an answer. Source: client-protocol section 14.1.
+// client closes the connection without an answer. Source: client-protocol 14.1.
 func (c *conn) sasl(xid int32, body []byte) {
 	var req proto.GetSASLRequest
 	if req.ReadFrom(body) != nil || req.Token == nil {
@@ -21,7 +22,7 @@ func (c *conn) sasl(xid int32, body []byte) {
 	}
 	users := c.srv.security.users
 	if users == nil {
-		c.answer(saslReply(xid, nil, proto.OK), queuedReply)
+		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
 		return
 	}
 	if c.exchange == nil {
@@ -31,11 +32,11 @@ func (c *conn) sasl(xid int32, body []byte) {
 	switch {
 	case err == nil && c.exchange.Done():
 		if c.authenticateSASL(c.exchange.User()) {
-			c.answer(saslReply(xid, token, proto.OK), queuedReply)
+			c.answer(saslReply(xid, token, proto.OK), flow.QueuedReply)
 			return
 		}
 	case err == nil:
-		c.answer(saslReply(xid, token, proto.OK), queuedReply)
+		c.answer(saslReply(xid, token, proto.OK), flow.QueuedReply)
 		return
 	}
 	c.refuseSASL(xid, err)
@@ -43,13 +44,13 @@ func (c *conn) sasl(xid int32, body []byte) {
 
 // authenticateSASL adds what a completed exchange proves.
 func (c *conn) authenticateSASL(user string) bool {
-	ids := []datatree.Identity{datatree.NewSASLIdentity(user, c.srv.cfg.SASL.AnyUser)}
+	ids := []auth.Identity{auth.NewSASLIdentity(user, c.srv.cfg.SASL.AnyUser)}
 	isSuper := slices.Contains(c.srv.cfg.SASL.SuperUsers, user)
 	if isSuper {
-		ids = append(ids, datatree.SuperIdentity(""))
+		ids = append(ids, auth.SuperIdentity(""))
 	}
-	c.srv.log.Info("client authenticated", zap.Stringer("client_addr", c.remote), zap.String("scheme", datatree.SchemeSASL),
-		zap.String("user", user), zap.Bool("super", isSuper))
+	c.srv.log.Info("client authenticated", zap.Stringer("client_addr", c.remote),
+		zap.String("scheme", auth.SchemeSASL), zap.String("user", user), zap.Bool("super", isSuper))
 	return c.addIdentities(ids)
 }
 
@@ -61,7 +62,7 @@ func (c *conn) refuseSASL(xid int32, reason error) {
 	c.srv.log.Warn("SASL authentication failed", zap.Stringer("client_addr", c.remote), zap.Bool("goes_on", keep), zap.Error(reason))
 	switch {
 	case keep:
-		c.answer(saslReply(xid, nil, proto.OK), queuedReply)
+		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
 	case required:
 		c.last(saslReply(xid, nil, proto.ErrSessionClosedRequireAuth))
 	default:

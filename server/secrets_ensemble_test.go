@@ -52,7 +52,8 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 		g.Write(stranger, []byte(strings.ReplaceAll(jaasOfEnsemble, "quorumsecret", "wrongquorum")))
 		g.Write(g.File("jaas", id, "conf"), []byte(jaasOfEnsemble))
 		c.ClientPortUnification, c.TLS.ClientAuth = true, "none"
-		c.TLS.KeyStore = config.Store{Location: filepath.Join("keystore", "testdata", "openssl.p12"), Password: "changeit"}
+		keys := filepath.Join("internal", "keystore", "testdata", "openssl.p12")
+		c.TLS.KeyStore = config.Store{Location: keys, Password: "changeit"}
 		c.SASL.SuperUsers, c.SASL.SuperPassword = []string{"root"}, "supersasl"
 		c.AuthProviders = []config.AuthProvider{{Suffix: "1", Scheme: "sasl"}, {Suffix: "2", Scheme: "ensemble"}}
 		c.EnsembleAuthNames, c.SuperDigest = []string{"ours"}, "super:D/InIHSb7yEEbrWz8b9l71RjZJU="

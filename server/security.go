@@ -4,35 +4,36 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/keystore"
+	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/sasl"
 )
 
-// security is what guards the client ports. It is made before the first port is opened. Its zero value is a server
-// without TLS, SASL and audit log.
-type security struct {
-	keys  *keystore.Keys // nil without TLS
-	tls   *tls.Config    // of every handshake: keys.Server() with an eye on how many there are
-	users *sasl.Users    // nil without SASL
-	names *certNames     // what of a certificate is an id
-	audit *audit         // nil without an audit log
+// clientSecurity is what guards the client ports. It is made before the first port is opened. Its zero value is a
+// server without TLS, SASL and audit log.
+type clientSecurity struct {
+	keys  *keystore.Keys      // nil without TLS
+	tls   *tls.Config         // of every handshake: keys.Server() with an eye on how many there are
+	users *sasl.Users         // nil without SASL
+	names *security.CertNames // what of a certificate is an id
+	audit *audit.Log          // nil without an audit log
 }
 
 // secure loads certificates, users and the audit log.
 func (s *Server) secure() error {
-	if s.cfg.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, datatree.SchemeSASL) {
-		s.enforced = append(slices.Clone(s.enforced), datatree.SchemeSASL)
+	if s.cfg.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, auth.SchemeSASL) {
+		s.enforced = append(slices.Clone(s.enforced), auth.SchemeSASL)
 	}
 	var err error
-	if s.security.names, err = newCertNames(&s.cfg.Security); err != nil {
+	if s.security.names, err = security.NewCertNames(&s.cfg.Security); err != nil {
 		return err
 	}
 	if s.cfg.SecureClientPort != config.PortUnset || s.cfg.ClientPortUnification {
@@ -44,11 +45,20 @@ func (s *Server) secure() error {
 		return err
 	}
 	if s.cfg.Distributed() {
-		if err := s.secureQuorum(); err != nil {
+		if s.quorum, err = s.openQuorum(); err != nil {
 			return err
 		}
 	}
 	return s.openAudit()
+}
+
+// openQuorum loads what guards the ports between the servers of an ensemble.
+func (s *Server) openQuorum() (*security.Quorum, error) {
+	return security.OpenQuorum(security.QuorumOptions{
+		Config: s.cfg, FS: s.fs, Log: s.log, Registry: s.registry,
+		Dial: s.options.DialPeer, Listen: s.options.ListenPeer,
+		Members: func() []config.Member { return s.membership().Members },
+	})
 }
 
 // loadKeys reads the certificates.
@@ -76,7 +86,7 @@ var (
 )
 
 // loadUsers reads the JAAS file, if there is one. A file without our section is for the other servers alone, unless SASL is
-// what clients must or can use. Source: operations.md section 8.4.
+// what clients must or can use. Source: operations 8.4.
 func (s *Server) loadUsers() error {
 	required := s.requiresSASL()
 	cfg := &s.cfg.SASL
@@ -86,60 +96,48 @@ func (s *Server) loadUsers() error {
 		}
 		return nil
 	}
-	jaas, err := s.readJAAS()
+	jaas, err := security.ReadJAAS(s.fs, cfg.LoginConfig)
 	if err != nil {
 		return err
 	}
 	users, err := jaas.Users(cfg.ServerSection)
 	switch {
-	case errors.Is(err, sasl.ErrNoSection) && !required && !s.cfg.HasScheme(datatree.SchemeSASL) && !s.cfg.Given("sasl.serverconfig"):
+	case errors.Is(err, sasl.ErrNoSection) && !required && !s.cfg.HasScheme(auth.SchemeSASL) &&
+		!s.cfg.Given("sasl.serverconfig"):
 		s.log.Info("the JAAS file has no section for clients: SASL is off", zap.String("section", cfg.ServerSection))
 		return nil
 	case err != nil:
 		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)
 	}
 	if cfg.SuperPassword != "" {
-		users = users.With(datatree.SchemeSuper, string(cfg.SuperPassword))
+		users = users.With(auth.SchemeSuper, string(cfg.SuperPassword))
 	}
 	s.security.users = users
 	s.log.Info("SASL is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()), zap.Bool("required", required))
 	return nil
 }
 
-// readJAAS reads the JAAS file, which also holds the sections of the servers among themselves.
-func (s *Server) readJAAS() (sasl.JAAS, error) {
-	name := s.cfg.SASL.LoginConfig
-	f, err := s.fs.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("server: JAAS file: %w", err)
+// requiresSASL reports whether clients that have not authenticated by SASL are refused.
+func (s *Server) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
+
+// openAudit opens the audit log, if it is wanted.
+func (s *Server) openAudit() (err error) {
+	if s.cfg.Audit.Enabled {
+		s.security.audit, err = audit.Open(s.fs, s.log, s.cfg.Audit.File)
 	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, sasl.JAASBytesMax+1))
-	if err != nil {
-		return nil, fmt.Errorf("server: JAAS file %s: %w", name, err)
-	}
-	jaas, err := sasl.ParseJAAS(text)
-	if err != nil {
-		return nil, fmt.Errorf("server: %s: %w", name, err)
-	}
-	return jaas, nil
+	return err
 }
 
-// requiresSASL reports whether clients that have not authenticated by SASL are refused.
-func (s *Server) requiresSASL() bool { return slices.Contains(s.enforced, datatree.SchemeSASL) }
-
-// providers is the schemes that an ACL may name. Source: operations.md section 8.1.
-func (s *Server) providers() datatree.Providers {
-	p := datatree.ProviderIP
-	for scheme, provider := range map[string]datatree.Providers{
-		datatree.SchemeDigest: datatree.ProviderDigest, datatree.SchemeSASL: datatree.ProviderSASL, datatree.SchemeX509: datatree.ProviderX509,
-	} {
-		if s.cfg.HasScheme(scheme) {
-			p |= provider
-		}
+// startSecurity starts what watches the certificates and writes the audit log. It is the last step of Start.
+func (s *Server) startSecurity() {
+	if k := s.security.keys; k != nil && s.cfg.ClientCertReload {
+		s.start("keys", func() { k.Watch(keystore.ReloadInterval, s.stopping) })
 	}
-	if s.cfg.X509ID.Type == certIDAlternative {
-		p |= datatree.ProviderX509Names
+	if k := s.quorum.Keys(); k != nil && s.cfg.SSLQuorumReloadCertFiles {
+		s.start("quorum keys", func() { k.Watch(keystore.ReloadInterval, s.stopping) })
 	}
-	return p
+	if a := s.security.audit; a != nil {
+		a.Started()
+		s.start("audit", func() { a.Run(s.stopping, s.applied) })
+	}
 }

@@ -136,7 +136,7 @@ func TestSentencesOfADisk(t *testing.T) {
 	fs.FailNth(vfs.OpRename, 0, errors.New("no"))
 	s.snapshotter.request()
 	eventually(t, func() bool { return logs.FilterMessage("writing a snapshot").Len() > 0 }, "a snapshot that cannot be written is told")
-	require.EqualValues(t, 1, s.metrics.snapshotErrors.value.Load())
+	require.EqualValues(t, 1, s.metrics.snapshotErrors.Total())
 	_, err = c.Create("/m", nil, proto.ModePersistent)
 	require.NoError(t, err, "the log goes on")
 }

@@ -17,9 +17,17 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/garbage"
+	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -58,7 +66,7 @@ type Server struct {
 	version  string
 	registry *prometheus.Registry
 	metrics  *metrics
-	stats    *stats
+	stats    *figures.Server
 	clock    *clock
 	began    time.Time
 	enforced []string // schemes of which a connection must have authenticated one
@@ -67,30 +75,30 @@ type Server struct {
 	meta     meta.Store
 	snaps    *snapshot.Store
 	wal      *wal.Log
-	replayed int  // txns replayed by recover
-	missing  bool // the database of a member was not there: it may be new, or was lost
-	blank    bool // a member that does not count: zab.Config.Blank
-	recent   recentTxns
+	replayed int              // txns replayed by recover
+	missing  bool             // the database of a member was not there: it may be new, or was lost
+	blank    bool             // a member that does not count: zab.Config.Blank
+	origin   uint64           // the ensemble that the newest snapshot comes from; 0 if it does not say
+	recent   *flow.RecentTxns // nil at a standalone server
 	store    *store
 
-	tracker     *tracker
-	conns       *connSet
-	throttle    *tokenBucket
-	large       largeBudget
-	budget      writeBudget
-	turns       turns
-	security    security // TLS, SASL and the audit log of the client ports
-	quorum      quorumSecurity
-	guard       *guard
-	node        *node                         // of a standalone server
-	member      *member                       // of a server in an ensemble; one of the two is nil
-	members     atomic.Pointer[config.Quorum] // see membership
-	configured  *inbox[*config.Quorum]        // configurations that were committed, for runConfigurations
-	snapshotter *snapshotter
-	digests     digestLog
-	traceMask   atomic.Int64 // of stmk; it has no effect
-	batches     *pool[*batch]
-	logBatches  *pool[*logBatch]
+	tracker      *sessions.Tracker
+	conns        *connSet
+	throttle     *limits.Tokens
+	large        *limits.LargeBudget
+	budget       limits.WriteBudget
+	turns        limits.Turns
+	security     clientSecurity   // TLS, SASL and the audit log of the client ports
+	quorum       *security.Quorum // nil at a standalone server
+	guard        *guard
+	member       *member                       // from Start on
+	members      atomic.Pointer[config.Quorum] // see membership
+	configured   *flow.Inbox[*config.Quorum]   // configurations that were committed, for runConfigurations
+	snapshotter  *snapshotter
+	digests      figures.Digests
+	traceMask    atomic.Int64 // of stmk; it has no effect
+	batches      *flow.Pool[*flow.Batch]
+	applyBatches *flow.Pool[*flow.ApplyBatch]
 
 	// linesLeftOut is how many lines the log has not been given.
 	linesLeftOut atomic.Int64
@@ -102,7 +110,7 @@ type Server struct {
 	undelivered atomic.Int64
 	// outstandingMax is how many of them there may be before busy connections are not read from.
 	outstandingMax atomic.Int64
-	// logStalled is when the logger began to write the present batch, 0 while it writes none.
+	// logStalled is when the journal began to write the present batch, 0 while it writes none.
 	logStalled atomic.Int64
 	// serving is true from the end of Start to the beginning of Stop.
 	serving atomic.Bool
@@ -132,15 +140,18 @@ type Server struct {
 func New(cfg *config.Config, o Options) *Server {
 	s := &Server{
 		cfg: cfg, options: o, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
-		clock: newClock(), turns: newTurns(), began: time.Now(), stats: newStats(),
-		conns: newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns), throttle: newTokenBucket(cfg.ConnectionThrottle, cfg.LocalSessionsEnabled),
-		batches:    newPool(func() *batch { return new(batch) }),
-		logBatches: newPool(func() *logBatch { return new(logBatch) }),
-		configured: newInbox[*config.Quorum](), stopping: make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}), failed: make(chan error, 1),
+		clock: newClock(), turns: limits.NewTurns(), began: time.Now(), stats: figures.NewServer(),
+		conns:        newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns),
+		throttle:     limits.NewTokens(cfg.ConnectionThrottle, cfg.LocalSessionsEnabled),
+		large:        limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
+		batches:      flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
+		applyBatches: flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),
+		configured:   flow.NewInbox[*config.Quorum](),
+		stopping:     make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}),
+		failed: make(chan error, 1),
 	}
 	s.traceMask.Store(traceMaskDefault)
 	s.lease.Store(math.MaxInt64)
-	s.large.threshold, s.large.max = cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
@@ -154,10 +165,10 @@ func New(cfg *config.Config, o Options) *Server {
 	if s.registry == nil {
 		s.registry = prometheus.NewRegistry()
 	}
-	s.recent.on = cfg.Distributed()
 	s.members.Store(&cfg.Quorum)
 	s.outstandingMax.Store(int64(cfg.GlobalOutstandingLimit))
 	if cfg.Distributed() {
+		s.recent = new(flow.RecentTxns)
 		s.outstandingMax.Store(int64(outstandingPerServer(cfg.GlobalOutstandingLimit, cfg.Voters())))
 	}
 	if cfg.EnforceAuth.Enabled {
@@ -175,6 +186,7 @@ func (s *Server) Start() (err error) {
 		}
 	}()
 	s.metrics = newMetrics(s)
+	s.exportDifferences()
 	s.exportRuntime()
 	if err := s.startAdmin(); err != nil {
 		return err
@@ -184,26 +196,19 @@ func (s *Server) Start() (err error) {
 	}
 	s.guard = newGuard(s)
 	s.snapshotter = newSnapshotter(s)
-	now := s.clock.now()
-	s.tracker = newTracker(s.cfg.TickTime, proto.ServerID(max(s.cfg.ServerID, 1)), s.clock.wallMs())
+	s.tracker = sessions.New(s.cfg.TickTime, proto.ServerID(max(s.cfg.ServerID, 1)), s.clock.wallMs())
 	if err := s.listen(); err != nil {
 		return err
 	}
-	if s.cfg.Distributed() {
-		if err := s.startMember(); err != nil {
-			return err
-		}
-	} else {
-		s.store.state.EachSession(func(id proto.SessionID, timeoutMs int32) { s.tracker.restore(id, timeoutMs, now) })
-		s.startAlone()
-		s.serving.Store(true)
+	if err := s.startMember(); err != nil {
+		return err
 	}
 	s.start("clock", s.runClock)
 	s.start("snapshotter", s.snapshotter.run)
 	s.start("reaper", s.runReaper)
 	s.start("guard", s.guard.run)
 	if s.options.WholeProcess {
-		s.start("collector", s.tuneCollector)
+		s.start("garbage", func() { garbage.Tune(s.stopping, s.treeSize) })
 	}
 	for _, ln := range s.clientListeners() {
 		s.start("accept", func() { s.accept(ln) })
@@ -214,37 +219,26 @@ func (s *Server) Start() (err error) {
 	return nil
 }
 
-// startAlone starts the goroutines through which the writes of a standalone server go.
-func (s *Server) startAlone() {
-	s.node = newNode(s, datatree.NewPreparer(s.store.state, s.prepareConfig()), s.store.state.LastZxid())
-	logger := newLogger(s, s.wal, s.node.out, s.replayed)
-	applier := newApplier(s, logger.out)
-	go s.node.run()
-	go logger.run()
-	go func() {
-		defer close(s.applied)
-		applier.run()
-	}()
+// treeSize returns how many znodes there are, and the bytes of their paths and data.
+func (s *Server) treeSize() (znodes int, bytes int64) {
+	s.store.mu.RLock()
+	defer s.store.mu.RUnlock()
+	return s.store.state.NumNodes(), s.store.state.DataSize()
 }
 
 // submit hands requests to the node goroutine and reports false if it takes none any more.
-func (s *Server) submit(b *batch) bool {
-	if s.member != nil {
-		return s.member.submit(b)
-	}
-	return s.node.submit(b)
-}
+func (s *Server) submit(b *flow.Batch) bool { return s.member.submit(b) }
 
 // prepareConfig is what of the configuration decides about txns.
-func (s *Server) prepareConfig() datatree.PrepareConfig {
-	return datatree.PrepareConfig{
+func (s *Server) prepareConfig() prepare.Config {
+	return prepare.Config{
 		Digest:                  s.cfg.DigestEnabled,
 		EmptyClose:              !s.cfg.CloseSessionTxn,
 		EnforceQuota:            s.cfg.EnforceQuota,
 		MaxTxnBytes:             s.cfg.JuteMaxBuffer + s.cfg.JuteMaxBufferExtra,
 		ExtendedTypes:           s.cfg.ExtendedTypes,
 		MaxContainerNeverUsedMs: s.cfg.Container.MaxNeverUsed.Milliseconds(),
-		Providers:               s.providers(),
+		Providers:               security.Providers(s.cfg),
 		ReconfigEnabled:         s.cfg.ReconfigEnabled,
 		Events:                  prepareEvents{s},
 		Rest:                    s.store.rest,
@@ -275,9 +269,7 @@ func (s *Server) Addr() net.Addr {
 // Stop ends the node: what was received is finished and answered, then every connection is
 // closed. Sessions live on in the data.
 func (s *Server) Stop() {
-	if s.member != nil {
-		s.leaveEnsemble()
-	}
+	s.finish()
 	s.end()
 }
 
@@ -290,13 +282,9 @@ func (s *Server) end() {
 	if s.web != nil {
 		_ = s.web.Close()
 	}
-	if s.member != nil {
-		s.member.end()
-	} else {
-		s.node.inbox.close()
-	}
+	s.member.end()
 	<-s.applied
-	if s.member != nil {
+	if s.member.peers != nil {
 		s.member.peers.Stop()
 	}
 	s.conns.each(func(c *conn) { c.shut() })
@@ -304,7 +292,7 @@ func (s *Server) end() {
 	s.running.stopped = true
 	s.running.Unlock()
 	s.conns.waitEmpty(shutTimeout)
-	s.conns.each(func(c *conn) { c.abort() })
+	s.conns.each(func(c *conn) { c.Abort() })
 	s.stopAdmin()
 	s.running.Wait()
 	s.release()
@@ -369,14 +357,14 @@ func (s *Server) fail(err error) {
 	}
 }
 
-// clampTimeout negotiates a session timeout, in ms. Source: client-protocol section 3.3.
+// clampTimeout negotiates a session timeout, in ms. Source: client-protocol 3.3.
 func (s *Server) clampTimeout(ms int32) int32 {
 	lo, hi := s.cfg.MinSessionTimeout.Milliseconds(), s.cfg.MaxSessionTimeout.Milliseconds()
 	return int32(min(max(int64(ms), lo), hi))
 }
 
 // allows reports whether one of ids has one of perms. REQUIRES: store.mu, at least for reading.
-func (s *Server) allows(acl datatree.ACLID, perms int32, ids []datatree.Identity) bool {
+func (s *Server) allows(acl datatree.ACLID, perms int32, ids []auth.Identity) bool {
 	return s.cfg.SkipACL || s.store.state.ACLs().Allows(acl, perms, ids)
 }
 

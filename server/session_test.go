@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -23,18 +24,18 @@ func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
 	c := newConn(s, nc)
-	sess := s.tracker.create(1000, c)
-	sess.closing.Store(true) // by the clock, before the node has seen the request
-	b := s.batches.get()
-	b.add(request{conn: c, session: sess, op: proto.OpCreateSession}, make([]byte, 4))
+	sess := s.tracker.Create(1000, c, c.received)
+	sess.SetClosing() // by the clock, before the node has seen the request
+	b := s.batches.Get()
+	b.Add(flow.Request{Client: c, Session: sess, Op: proto.OpCreateSession}, make([]byte, 4))
 	s.inProcess.Add(1)
-	require.True(t, s.node.submit(b))
+	require.True(t, s.submit(b))
 	eventually(t, func() bool { return s.inProcess.Load() == 0 }, "the request is accounted for")
 	eventually(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.mu.out.dead }, "the connection is closed")
 	require.Nil(t, c.session.Load())
 	// The server is alive, and the end of the session removes it.
 	s.closeSession(sess)
-	eventually(t, func() bool { return s.tracker.count() == 0 }, "the session is forgotten")
+	eventually(t, func() bool { return s.tracker.Count() == 0 }, "the session is forgotten")
 	require.NoError(t, dialWire(t, s, wire.Options{}).Ping())
 }
 
@@ -42,12 +43,12 @@ func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
 	c := newConn(s, nc)
-	sess := s.tracker.create(1000, c)
+	sess := s.tracker.Create(1000, c, c.received)
 	c.session.Store(sess)
 	c.in.acquire()
 	b := frame(nil, 1, wire.Create("/late", nil, wire.OpenACL, proto.ModePersistent))
 	c.in.w = copy(c.in.buf, b)
-	c.abort() // what resume does to the connection that served the session so far
+	c.Abort() // what resume does to the connection that served the session so far
 	c.process()
 	require.Zero(t, s.inProcess.Load())
 	require.NoError(t, dialWire(t, s, wire.Options{}).Sync("/"))
@@ -61,14 +62,14 @@ func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	_, nc := tcpPair(t)
 	c := newConn(s, nc)
 	c.received = s.clock.now() // then the process is suspended, and the clock postpones
-	sess := s.tracker.create(1000, c)
+	sess := s.tracker.Create(1000, c, c.received)
 	c.session.Store(sess)
 	time.Sleep(time.Millisecond) // let the monotonic clock move
 	postponed := s.clock.now()
-	s.tracker.postpone(postponed, postponed)
+	s.tracker.Postpone(postponed, postponed)
 	c.packets = 1
 	c.account()
-	require.GreaterOrEqual(t, sess.heard.Load(), postponed)
+	require.GreaterOrEqual(t, sess.Heard(), postponed)
 }
 
 // A sync is answered behind what the session has sent on an earlier connection, also alone.

@@ -37,6 +37,8 @@ func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 	_, err = zab.New(core)
 	require.NoError(t, err)
 	s.members.Store(s.quorumWith(core.Ensemble))
+	s.quorum, err = s.openQuorum()
+	require.NoError(t, err)
 	between := s.peersConfig(&member{srv: s, id: core.ID, active: core.Ensemble})
 	_, err = peers.New(between)
 	require.NoError(t, err)

@@ -5,8 +5,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 )
 
 // A client that comes back with very many watches must not hold up the others, nor take memory for the list of them: a long setWatches
@@ -28,14 +29,14 @@ const (
 type arrival struct {
 	xid       int32
 	op        proto.OpCode
-	left      int                  // bytes of the frame that were not looked at yet
-	begun     bool                 // relative was read
-	relative  proto.Zxid           // the last that the client has seen
-	lists     []datatree.WatchKind // that have not begun
-	kind      datatree.WatchKind   // of the list that has
-	paths     int                  // of it that are to come
-	wanted    int                  // paths that the connection watches, and will
-	malformed bool                 // what is left is dropped
+	left      int          // bytes of the frame that were not looked at yet
+	begun     bool         // relative was read
+	relative  proto.Zxid   // the last that the client has seen
+	lists     []watch.Kind // that have not begun
+	kind      watch.Kind   // of the list that has
+	paths     int          // of it that are to come
+	wanted    int          // paths that the connection watches, and will
+	malformed bool         // what is left is dropped
 }
 
 // longWatches reports whether a frame of n bytes, whose first bytes are in the buffer, is a long setWatches, and if not, whether that is
@@ -64,7 +65,7 @@ func (c *conn) beginWatches(n uint32) bool {
 		return true
 	}
 	c.lockQueue()
-	if c.mu.queue.len() > 0 || c.mu.out.pauses() {
+	if c.mu.queue.Len() > 0 || c.mu.out.pauses() {
 		c.needs = needAlone
 		return false
 	}
@@ -76,8 +77,8 @@ func (c *conn) beginWatches(n uint32) bool {
 }
 
 // watchLists is the kinds of the lists in the body, in their order.
-func watchLists(op proto.OpCode) []datatree.WatchKind {
-	kinds := []datatree.WatchKind{datatree.WatchData, datatree.WatchExist, datatree.WatchChild, datatree.WatchPersistent, datatree.WatchRecursive}
+func watchLists(op proto.OpCode) []watch.Kind {
+	kinds := []watch.Kind{watch.Data, watch.Exist, watch.Child, watch.Persistent, watch.Recursive}
 	if op == proto.OpSetWatches {
 		return kinds[:3]
 	}
@@ -109,8 +110,8 @@ func (c *conn) setArriving() (done, more bool) {
 		code = proto.ErrMarshallingError
 	}
 	c.lockRead()
-	c.answer(appendHeaderReply(nil, a.xid, c.srv.store.state.LastZxid(), code), queuedReply)
-	c.srv.stats.reads[opIndex(a.op)].Add(1)
+	c.answer(appendHeaderReply(nil, a.xid, c.srv.store.state.LastZxid(), code), flow.QueuedReply)
+	c.srv.stats.CountRead(a.op)
 	return true, false
 }
 

@@ -9,8 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -44,7 +45,7 @@ func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
 
 // watched is a path in one of the lists of a setWatches.
 type watched struct {
-	kind datatree.WatchKind
+	kind watch.Kind
 	path string
 }
 
@@ -131,14 +132,14 @@ func TestPathsThatNobodyCouldWatchAreMalformed(t *testing.T) {
 	body := wire.SetWatches(0, []string{"/a", string(make([]byte, 1<<20+1))}, nil, nil).Body
 	a, found := arrive(proto.OpSetWatches, body, 100)
 	require.True(t, a.malformed)
-	require.Equal(t, []watched{{datatree.WatchData, "/a"}}, found)
+	require.Equal(t, []watched{{watch.Data, "/a"}}, found)
 }
 
 // readerOf is a connection that the test reads from, in place of its goroutine, and the client's end of it.
 func readerOf(t *testing.T, s *Server) (c *conn, client interface{ Write([]byte) (int, error) }) {
 	client, nc := tcpPair(t)
 	c = newConn(s, nc)
-	c.session.Store(&session{id: 1})
+	c.session.Store(&sessions.Session{ID: 1})
 	return c, client
 }
 

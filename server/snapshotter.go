@@ -108,13 +108,13 @@ func (sn *snapshotter) write() (snapshot.Meta, error) {
 	}
 	sn.size.Store(m.Size)
 	s.metrics.snapshotTime.Observe(took.Seconds())
-	s.stats.snapshotTime.observe(took.Milliseconds())
+	s.stats.SnapshotTime.Observe(took.Milliseconds())
 	s.log.Info("wrote snapshot", zap.String("file", m.Name), zap.Int64("bytes", m.Size), zap.Duration("took", took))
 	return m, nil
 }
 
-// purge removes snapshots that are superseded and the logs that only they need. Source: storage
-// section 9.
+// purge removes snapshots that are superseded and the logs that only they need. Source:
+// storage 9.
 func (sn *snapshotter) purge() {
 	s := sn.srv
 	oldest, snaps, err := s.snaps.Prune(s.cfg.Autopurge.SnapRetainCount)

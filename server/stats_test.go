@@ -1,7 +1,6 @@
 package server
 
 import (
-	"math"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -16,87 +15,6 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
-
-func TestSummaryBucketsHoldTheirValues(t *testing.T) {
-	last := -1
-	for _, v := range []int64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 1000, 1 << 20, 1<<40 + 1, math.MaxInt64} {
-		i := bucketOf(v)
-		require.GreaterOrEqual(t, i, last)
-		last = i
-		require.InEpsilon(t, float64(v)+1, bucketValue(i)+1, 0.125, "%d", v)
-	}
-	require.Zero(t, bucketOf(-5))
-	require.Less(t, bucketOf(math.MaxInt64), len(summaryView{}.counts))
-}
-
-// TestQuantilesAreWithinAnEighth compares them with the sorted values.
-func TestQuantilesAreWithinAnEighth(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("SEED=%d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	for range 50 {
-		m := newSummary()
-		var values []int64
-		sum := int64(0)
-		for range 1 + r.IntN(2000) {
-			v := r.Int64N(1 << (1 + r.IntN(40)))
-			n := int64(1 + r.IntN(3))
-			m.observeN(v, n)
-			for range n {
-				values = append(values, v)
-			}
-			sum += v * n
-		}
-		slices.Sort(values)
-		view := m.recent()
-		require.EqualValues(t, len(values), view.count)
-		require.Equal(t, sum, view.sum)
-		require.Equal(t, values[0], view.least)
-		require.Equal(t, values[len(values)-1], view.most)
-		require.InDelta(t, float64(sum)/float64(len(values)), view.mean(), 1e-6*float64(sum))
-		for _, q := range []float64{0, 0.5, 0.9, 0.95, 0.99, 0.999} {
-			want := float64(values[int(q*float64(len(values)))])
-			require.InDelta(t, want, view.quantile(q), want/8+1e-9, "q=%v", q)
-		}
-		require.EqualValues(t, view.most, view.quantile(1))
-	}
-	empty := newSummary()
-	empty.observeN(7, 0)
-	view := empty.recent()
-	require.Zero(t, view.count+view.least+view.most)
-	require.Zero(t, view.mean()+view.quantile(0.5))
-}
-
-func TestLatencyJoinsReadsAndWrites(t *testing.T) {
-	type seen struct {
-		least int64
-		mean  float64
-		most  int64
-	}
-	for name, tc := range map[string]struct {
-		reads, writes []int64
-		want          seen
-	}{
-		"nothing":     {nil, nil, seen{0, 0, 0}},
-		"reads":       {[]int64{2, 4}, nil, seen{2, 3, 4}},
-		"writes":      {nil, []int64{5}, seen{5, 5, 5}},
-		"least read":  {[]int64{1}, []int64{8}, seen{1, 4.5, 8}},
-		"least write": {[]int64{9, 0 + 9}, []int64{0}, seen{0, 6, 9}},
-	} {
-		s := newStats()
-		for _, v := range tc.reads {
-			s.readLatency.observe(v)
-		}
-		for _, v := range tc.writes {
-			s.writeLatency.observe(v)
-		}
-		least, mean, most := s.latency()
-		require.Equal(t, tc.want, seen{least, mean, most}, name)
-		s.reset()
-		least, mean, most = s.latency()
-		require.Equal(t, seen{}, seen{least, mean, most})
-	}
-}
 
 // TestConnSetCounts adds and removes at random against a plain count.
 func TestConnSetCounts(t *testing.T) {
@@ -175,20 +93,6 @@ func TestGuardFollowsTheFreeSpace(t *testing.T) {
 	s.cfg.DiskWatermark.Percent = 101
 	s.guard.check()
 	require.True(t, s.guard.full(), "percent of the disk")
-}
-
-func TestGCPercent(t *testing.T) {
-	for tree, want := range map[int64]int{0: 100, 1 << 20: 100, garbageAllowance: 100, 2 * garbageAllowance: 50, 480 << 20: 10, 1 << 40: 4} {
-		require.Equal(t, want, gcPercent(tree), "%d", tree)
-	}
-}
-
-// While collections are frequent, a small heap may have more garbage, and never more than a large one.
-func TestGCPercentWhileBusy(t *testing.T) {
-	for live, want := range map[int64]int{0: 1000, 4 << 20: 1000, garbageAllowance / 5: 500, garbageAllowance: 100, 1 << 40: 100} {
-		require.Equal(t, want, gcPercentWhileBusy(gcPercentMost, live), "%d", live)
-	}
-	require.Equal(t, 50, gcPercentWhileBusy(50, 2*garbageAllowance))
 }
 
 // TestMetrics gathers twice: every core name that this server has is there once, and ours follow Prometheus' rules.

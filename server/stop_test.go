@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -28,12 +29,12 @@ func TestApplierStopsAtATxnThatCannotBeApplied(t *testing.T) {
 	s := New(memConfig(), Options{})
 	s.metrics = newMetrics(s)
 	s.store = newStore(datatree.NewState(datatree.Config{}))
-	a := newApplier(s, nil)
-	b := &logBatch{framed: []byte("no txn"), items: []item{{payload: span{0, 6}}, {payload: span{0, 6}}}}
+	a := newApplier(s)
+	b := &flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}, {Payload: []byte("no txn")}}}
 	a.apply(b)
 	require.ErrorIs(t, <-s.failed, ErrDurability)
 	require.True(t, a.failed)
-	a.apply(&logBatch{framed: []byte("no txn"), items: []item{{payload: span{0, 6}}}})
+	a.apply(&flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}}})
 	require.Empty(t, s.failed, "nothing more is applied")
 }
 
@@ -72,7 +73,7 @@ func TestRefusedConnectionsDoNotFloodTheLog(t *testing.T) {
 			held = append(held, nc)
 		}
 	}
-	eventually(t, func() bool { return s.metrics.connectionRejected.value.Load() >= 100 }, "all are refused")
+	eventually(t, func() bool { return s.metrics.connectionRejected.Total() >= 100 }, "all are refused")
 	for _, nc := range held {
 		_ = nc.Close()
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -12,16 +13,16 @@ import (
 // package doc for who may take which.
 type store struct {
 	mu      sync.RWMutex
-	state   *datatree.State   // guarded by mu
-	watches *datatree.Watches // guarded by mu and watchMu: see the package doc
+	state   *datatree.State // guarded by mu
+	watches *watch.Registry // guarded by mu and watchMu: see the package doc
 
 	// long is held by whoever is going to hold mu for reading for long, and by the applier before it asks for mu: so it does not wait in
 	// mu, where everybody who only wants to read for a moment would wait behind it.
 	long sync.Mutex
 
 	watchMu sync.Mutex
-	slots   []*conn              // by WatcherID; guarded as watches
-	free    []datatree.WatcherID // guarded as watches
+	slots   []*conn           // by WatcherID; guarded as watches
+	free    []watch.WatcherID // guarded as watches
 
 	// listings is held by whoever reads very many children; see listing.go.
 	listings sync.Mutex
@@ -31,7 +32,7 @@ type store struct {
 }
 
 func newStore(state *datatree.State) *store {
-	st := &store{state: state, watches: datatree.NewWatches(), slots: make([]*conn, 1)}
+	st := &store{state: state, watches: watch.New(), slots: make([]*conn, 1)}
 	st.publish()
 	return st
 }
@@ -54,7 +55,7 @@ func (st *store) rest() {
 func (st *store) lastZxid() proto.Zxid { return proto.Zxid(st.applied.Load()) }
 
 // slot returns c's WatcherID, and 0 if the connection is gone. REQUIRES: mu or RLock, watchMu.
-func (st *store) slot(c *conn) datatree.WatcherID {
+func (st *store) slot(c *conn) watch.WatcherID {
 	switch {
 	case c.unwatchable:
 		return 0
@@ -65,7 +66,7 @@ func (st *store) slot(c *conn) datatree.WatcherID {
 		st.free = st.free[:len(st.free)-1]
 		st.slots[c.watcher] = c
 	default:
-		c.watcher = datatree.WatcherID(len(st.slots))
+		c.watcher = watch.WatcherID(len(st.slots))
 		st.slots = append(st.slots, c)
 	}
 	return c.watcher
@@ -73,7 +74,7 @@ func (st *store) slot(c *conn) datatree.WatcherID {
 
 // watch registers a watch of c, and reports false if c would watch more than limit paths, 0 for any number. REQUIRES: mu or
 // RLock.
-func (st *store) watch(c *conn, kind datatree.WatchKind, path []byte, limit int) bool {
+func (st *store) watch(c *conn, kind watch.Kind, path []byte, limit int) bool {
 	st.watchMu.Lock()
 	defer st.watchMu.Unlock()
 	id := st.slot(c)
@@ -100,9 +101,9 @@ func (st *store) ephemeralsOf(id proto.SessionID) (paths []string) {
 func (c *conn) unwatch() {
 	st := c.srv.store
 	for place, done := st.unwatchSome(c, 0); !done; {
-		c.srv.turns.take()
+		c.srv.turns.Take()
 		place, done = st.unwatchSome(c, place)
-		c.srv.turns.pass()
+		c.srv.turns.Pass()
 	}
 }
 

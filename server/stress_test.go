@@ -85,15 +85,13 @@ func TestStress(t *testing.T) {
 	require.Zero(t, watches+watchers+paths)
 	require.Empty(t, s.conns.mu.perAddr)
 	require.Zero(t, s.conns.mu.reserved)
-	require.Zero(t, s.large.used.Load())
-	s.tracker.mu.Lock()
-	for id, sess := range s.tracker.mu.sessions {
-		require.Nil(t, sess.conn, "%v", id)
-	}
-	s.tracker.mu.Unlock()
+	require.Zero(t, s.large.Used())
+	s.store.state.EachSession(func(id proto.SessionID, _ int32) {
+		require.False(t, s.tracker.Serves(id), "%v", id)
+	})
 	s.Stop()
 	require.Empty(t, s.failed)
-	t.Logf("%d sessions, zxid %v, %d znodes", s.tracker.count(), s.store.lastZxid(), s.store.state.NumNodes())
+	t.Logf("%d sessions, zxid %v, %d znodes", s.tracker.Count(), s.store.lastZxid(), s.store.state.NumNodes())
 
 	again := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, again.recover())
@@ -102,7 +100,7 @@ func TestStress(t *testing.T) {
 	require.Equal(t, s.store.state.Digest(), again.store.state.Digest())
 	require.Equal(t, s.store.state.NumNodes(), again.store.state.NumNodes())
 	require.Equal(t, s.store.state.NumSessions(), again.store.state.NumSessions())
-	require.Equal(t, s.tracker.count(), again.store.state.NumSessions())
+	require.Equal(t, s.tracker.Count(), again.store.state.NumSessions())
 }
 
 const stressNodes = 34

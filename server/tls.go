@@ -12,7 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/server/keystore"
+	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/security"
 )
 
 // TLS on the client ports. A connection that may be TLS begins in its reader with afterHandshake, within the time that a
@@ -31,10 +32,6 @@ type secureConn struct {
 	tls    *tls.Conn
 	on     atomic.Bool // TLS is spoken: the handshake is done
 }
-
-// tlsRecord is the first byte of a TLS handshake. No frame that a client may begin with has it: its length would be
-// above 350 MiB.
-const tlsRecord = 0x16
 
 var (
 	errHandshakeLimit = errors.New("too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached")
@@ -97,7 +94,8 @@ func (c *conn) negotiate() error {
 		return err
 	}
 	switch {
-	case first[0] == tlsRecord:
+	// No frame that a client may begin with has this first byte: its length would be above 350 MiB.
+	case first[0] == security.TLSRecord:
 		s.below.first = first[:]
 	case s.speaks == speaksEither:
 		c.goPlain(first[0])
@@ -136,7 +134,7 @@ func (c *conn) certify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return nil
 	}
-	ids, err := c.srv.security.names.identities(state.PeerCertificates[0])
+	ids, err := c.srv.security.names.Identities(state.PeerCertificates[0])
 	if err != nil {
 		c.srv.metrics.authFailed.Inc()
 		c.srv.log.Warn("certificate refused", zap.Stringer("client_addr", c.remote), zap.Error(err))

@@ -158,7 +158,7 @@ func TestAlternativeNameIsTheClientsID(t *testing.T) {
 		require.Error(t, err, names)
 	}
 	eventually(t, func() bool { return logs.FilterMessage("certificate refused").Len() == 3 }, "they are in the log")
-	require.EqualValues(t, 3, v.metrics.authFailed.value.Load())
+	require.EqualValues(t, 3, v.metrics.authFailed.Total())
 }
 
 // A certificate of the same name that a stranger's authority has signed is nobody, not even where certificates are only wanted.
@@ -171,7 +171,7 @@ func TestStrangersCertificateIsNobody(t *testing.T) {
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "root"}))})
 	require.Error(t, err)
 	eventually(t, func() bool { return logs.FilterMessage("TLS handshake failed").Len() > 0 }, "it is in the log")
-	require.EqualValues(t, 1, v.metrics.tlsFailed.value.Load())
+	require.EqualValues(t, 1, v.metrics.tlsFailed.Total())
 	failed := logs.FilterMessage("TLS handshake failed").All()
 	require.Len(t, failed, 1)
 	require.Contains(t, failed[0].ContextMap()["error"], "unknown authority")

@@ -165,9 +165,9 @@ func TestTLSRefuses(t *testing.T) {
 		_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(l)})
 		require.Error(t, err, name)
 	}
-	eventually(t, func() bool { return v.metrics.tlsFailed.value.Load() == 4 }, "four handshakes failed")
+	eventually(t, func() bool { return v.metrics.tlsFailed.Total() == 4 }, "four handshakes failed")
 	require.Zero(t, v.metrics.tlsUnfinished.Load())
-	require.Zero(t, v.tracker.count(), "nobody got a session")
+	require.Zero(t, v.tracker.Count(), "nobody got a session")
 
 	// Plain text on the TLS port gets no answer but the end.
 	nc, err := net.Dial("tcp", v.SecureAddr().String())
@@ -276,7 +276,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	eventually(t, func() bool { return requests.Load() > before+200 }, "clients go on")
 	stop.Store(true)
 	wg.Wait()
-	require.Equal(t, 9, v.tracker.count())
+	require.Equal(t, 9, v.tracker.Count())
 }
 
 // Clients that begin and do not go on are closed in time, and do not keep others out.
@@ -306,7 +306,7 @@ func TestSlowHandshakes(t *testing.T) {
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
 	eventually(t, func() bool { return v.conns.len() == 1 }, "only the good one is left")
-	require.Zero(t, v.metrics.tlsExceeded.value.Load(), "a connection without a whole ClientHello takes no place")
+	require.Zero(t, v.metrics.tlsExceeded.Total(), "a connection without a whole ClientHello takes no place")
 }
 
 // Clients that stop after their first whole message take places; who comes above the limit is closed at once.
@@ -333,7 +333,7 @@ func TestHandshakeLimit(t *testing.T) {
 	eventually(t, func() bool { return v.metrics.tlsUnfinished.Load() == 3 }, "three have begun")
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: client})
 	require.Error(t, err)
-	eventually(t, func() bool { return v.metrics.tlsExceeded.value.Load() == 1 }, "the fourth is counted")
+	eventually(t, func() bool { return v.metrics.tlsExceeded.Total() == 1 }, "the fourth is counted")
 	close(block)
 	wg.Wait()
 	eventually(t, func() bool { return v.metrics.tlsUnfinished.Load() == 0 }, "their places are free")
@@ -367,7 +367,7 @@ func TestDeafTLSClient(t *testing.T) {
 	v.conns.each(func(c *conn) {
 		if c.secure != nil {
 			c.shut()
-			c.abort()
+			c.Abort()
 		}
 	})
 	require.Less(t, time.Since(begin), hangGuard)

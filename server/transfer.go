@@ -72,7 +72,7 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	h.events.add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
 	h.came()
 }
 
@@ -142,7 +142,7 @@ func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	m.applier.do(func() { close(settled) })
 	l.SendSnapshot(zxid, func(w io.Writer) error {
 		began := time.Now()
-		defer s.metrics.quorum.underWay(&s.metrics.quorum.snapsNow, s.metrics.quorum.inflightSnaps)()
+		defer s.metrics.quorum.SnapBegins()()
 		select {
 		case <-settled:
 		case <-s.stopping:
@@ -191,7 +191,7 @@ func (m *member) replay(l *peers.Link, after, upTo proto.Zxid) {
 	s := m.srv
 	l.Stream(func(w io.Writer) error {
 		began := time.Now()
-		defer s.metrics.quorum.underWay(&s.metrics.quorum.diffsNow, s.metrics.quorum.inflightDiffs)()
+		defer s.metrics.quorum.DiffBegins()()
 		it, err := s.wal.Records(after + 1)
 		if err != nil {
 			return err

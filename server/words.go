@@ -4,16 +4,14 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/figures"
 )
 
-// Four-letter words: plain text over the client port. Source: operations section 2.
+// Four-letter words: plain text over the client port. Source: operations 2.
 
 // words is every word and how it is answered.
 var words = map[string]func(*Server, *conn, *bytes.Buffer){
@@ -57,7 +55,7 @@ func (c *conn) answerWord(word string) {
 	var out bytes.Buffer
 	s := c.srv
 	c.mu.Lock()
-	c.mu.stats.received++
+	c.mu.stats.Received++
 	c.mu.Unlock()
 	switch {
 	case word == telnetInterrupt:
@@ -72,7 +70,7 @@ func (c *conn) answerWord(word string) {
 	default:
 		words[word](s, c, &out)
 	}
-	s.stats.sent.Add(1)
+	s.stats.Sent.Add(1)
 	c.mu.Lock()
 	c.mu.out.buf = append(c.mu.out.buf, out.Bytes()...)
 	c.mu.out.closing = true
@@ -132,9 +130,9 @@ func (s *Server) wordSrvr(_ *conn, out *bytes.Buffer) {
 
 // summary writes what srvr and stat have in common.
 func (s *Server) summary(out *bytes.Buffer) {
-	least, mean, most := s.stats.latency()
-	fmt.Fprintf(out, "Latency min/avg/max: %d/%s/%d\n", least, decimal(mean), most)
-	fmt.Fprintf(out, "Received: %d\n", s.stats.received.Load())
+	least, mean, most := s.stats.Latency()
+	fmt.Fprintf(out, "Latency min/avg/max: %d/%s/%d\n", least, figures.Decimal(mean), most)
+	fmt.Fprintf(out, "Received: %d\n", s.stats.Received.Load())
 	fmt.Fprintf(out, "Sent: %d\n", s.packetsSent())
 	fmt.Fprintf(out, "Connections: %d\n", s.conns.len())
 	fmt.Fprintf(out, "Outstanding: %d\n", s.inProcess.Load())
@@ -144,7 +142,7 @@ func (s *Server) summary(out *bytes.Buffer) {
 	fmt.Fprintf(out, "Node count: %d\n", s.store.state.NumNodes()+1) // ZooKeeper counts the root twice
 	s.store.mu.RUnlock()
 	if r, ok := s.metrics.quorum.now(); ok && r.Leading {
-		last, least, most := s.metrics.quorum.proposalSize.view()
+		last, least, most := s.metrics.quorum.ProposalSize.View()
 		fmt.Fprintf(out, "Proposal sizes last/min/max: %d/%d/%d\n", last, least, most)
 	}
 }
@@ -155,15 +153,6 @@ func (s *Server) readOnlyLine() string {
 		return "READ-ONLY mode; serving only read-only clients\n"
 	}
 	return ""
-}
-
-// decimal prints a number as ZooKeeper does: at most four places, at least one.
-func decimal(v float64) string {
-	text := strconv.FormatFloat(math.Round(v*1e4)/1e4, 'f', -1, 64)
-	if !strings.Contains(text, ".") {
-		text += ".0"
-	}
-	return text
 }
 
 func (s *Server) wordStat(asking *conn, out *bytes.Buffer) {
@@ -254,10 +243,10 @@ func (s *Server) wordSrst(_ *conn, out *bytes.Buffer) {
 
 // resetStats is srst.
 func (s *Server) resetStats() {
-	s.stats.reset()
+	s.stats.Reset()
 	s.conns.each(func(c *conn) {
 		c.mu.Lock()
-		c.srv.stats.sent.Add(-c.mu.stats.sent)
+		c.srv.stats.Sent.Add(-c.mu.stats.Sent)
 		c.mu.Unlock()
 	})
 }
@@ -271,8 +260,8 @@ func (s *Server) wordCrst(_ *conn, out *bytes.Buffer) {
 func (s *Server) resetConnections() {
 	s.conns.each(func(c *conn) {
 		c.mu.Lock()
-		c.srv.stats.sent.Add(c.mu.stats.sent)
-		c.mu.stats.reset(c.srv.clock.now())
+		c.srv.stats.Sent.Add(c.mu.stats.Sent)
+		c.mu.stats.Reset(c.srv.clock.now())
 		c.mu.Unlock()
 	})
 }

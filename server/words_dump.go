@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
 func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
@@ -23,7 +24,7 @@ func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
 	for _, c := range all {
 		id := proto.SessionID(0)
 		if s := c.session.Load(); s != nil {
-			id = s.id
+			id = s.ID
 		}
 		fmt.Fprintf(out, "\tip: /%s sessionId: %v\n", c.remote, id)
 	}
@@ -56,17 +57,18 @@ func (s *Server) dumpEphemerals(out *bytes.Buffer) {
 }
 
 // dumpSessions lists the sessions: who expires them does so with the time, a learner those of the ensemble with their
-// timeouts. With local sessions, those of this server come first. Source: operations section 2.3.
+// timeouts. With local sessions, those of this server come first. Source: operations 2.3.
 func (s *Server) dumpSessions(out *bytes.Buffer) {
 	out.WriteString("SessionTracker dump:\n")
 	now, decides := s.clock.now(), s.decides()
-	if s.member != nil && s.cfg.LocalSessionsEnabled {
-		s.tracker.dump(out, "Local ", now, func(one *session) bool { return one.local.Load() })
+	if s.cfg.Distributed() && s.cfg.LocalSessionsEnabled {
+		dumpExpiries(out, "Local ", now, s.tracker.Expiries((*sessions.Session).IsLocal))
 		if decides {
-			s.tracker.dump(out, "Global ", now, func(one *session) bool { return !one.local.Load() })
+			global := func(one *sessions.Session) bool { return !one.IsLocal() }
+			dumpExpiries(out, "Global ", now, s.tracker.Expiries(global))
 		}
 	} else if decides {
-		s.tracker.dump(out, "", now, func(*session) bool { return true })
+		dumpExpiries(out, "", now, s.tracker.Expiries(func(*sessions.Session) bool { return true }))
 	}
 	if !decides {
 		s.dumpGlobal(out)
@@ -90,24 +92,16 @@ func (s *Server) dumpGlobal(out *bytes.Buffer) {
 	}
 }
 
-// dump lists some of the sessions by the bucket in which they expire.
-func (t *tracker) dump(out *bytes.Buffer, kind string, now int64, wanted func(*session) bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	byBucket := map[int64][]proto.SessionID{}
-	sessions := 0
-	for bucket, all := range t.mu.buckets {
-		for s := range all {
-			if wanted(s) {
-				byBucket[bucket] = append(byBucket[bucket], s.id)
-				sessions++
-			}
-		}
+// dumpExpiries lists sessions by the time at which they may expire, ns on the server's clock.
+func dumpExpiries(out *bytes.Buffer, kind string, now int64, expiries map[int64][]proto.SessionID) {
+	count := 0
+	for _, ids := range expiries {
+		count += len(ids)
 	}
-	fmt.Fprintf(out, "%sSession Sets (%d)/(%d):\n", kind, len(byBucket), sessions)
-	for _, bucket := range slices.Sorted(maps.Keys(byBucket)) {
-		ids := byBucket[bucket]
-		at := time.Now().Add(time.Duration(bucket*int64(t.tick) - now))
+	fmt.Fprintf(out, "%sSession Sets (%d)/(%d):\n", kind, len(expiries), count)
+	for _, expiry := range slices.Sorted(maps.Keys(expiries)) {
+		ids := expiries[expiry]
+		at := time.Now().Add(time.Duration(expiry - now))
 		fmt.Fprintf(out, "%d expire at %s:\n", len(ids), at.Format(dumpTime))
 		slices.Sort(ids)
 		for _, id := range ids {

@@ -17,10 +17,10 @@ import (
 
 // packetsSent is how many frames were sent since the server began or since srst.
 func (s *Server) packetsSent() int64 {
-	n := s.stats.sent.Load()
+	n := s.stats.Sent.Load()
 	s.conns.each(func(c *conn) {
 		c.mu.Lock()
-		n += c.mu.stats.sent
+		n += c.mu.stats.Sent
 		c.mu.Unlock()
 	})
 	return n
@@ -109,8 +109,8 @@ func (s *Server) wordGtmk(_ *conn, out *bytes.Buffer) { fmt.Fprint(out, s.traceM
 
 // wordHash prints the digests of the tree that are retained.
 func (s *Server) wordHash(_ *conn, out *bytes.Buffer) {
-	for _, d := range s.digests.list() {
-		fmt.Fprintf(out, "%x: %d\n", int64(d.zxid), d.digest)
+	for _, d := range s.digests.List() {
+		fmt.Fprintf(out, "%x: %d\n", int64(d.Zxid), d.Digest)
 	}
 }
 
@@ -141,7 +141,7 @@ func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
 	line("maxSessionTimeout", s.cfg.MaxSessionTimeout.Milliseconds())
 	line("clientPortListenBacklog", s.cfg.ListenBacklog)
 	line("serverId", s.cfg.ServerID)
-	if s.member != nil {
+	if s.cfg.Distributed() {
 		s.memberConf(line, out)
 	}
 }

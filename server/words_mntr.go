@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+
+	"github.com/seed94657493/warren/server/internal/figures"
 )
 
 // gauges is the numbers that mntr prints and the metrics export, by ZooKeeper's names. Source:
-// operations sections 2.3 and 4.4.
+// operations 2.3 and 4.4.
 func (s *Server) gauges() []gauge {
-	least, mean, most := s.stats.latency()
+	least, mean, most := s.stats.Latency()
 	openFDs, maxFDs := fileDescriptors()
 	s.store.mu.RLock()
 	state := s.store.state
@@ -18,12 +20,12 @@ func (s *Server) gauges() []gauge {
 	_, _, watches := s.store.watches.Count()
 	s.store.watchMu.Unlock()
 	s.store.mu.RUnlock()
-	lastSize, leastSize, mostSize := s.stats.responses.view()
+	lastSize, leastSize, mostSize := s.stats.Responses.View()
 	all := []gauge{
 		{"avg_latency", mean, true, "Mean latency of all requests, ms."},
 		{"max_latency", float64(most), false, "Largest latency of a request, ms."},
 		{"min_latency", float64(least), false, "Least latency of a request, ms."},
-		{"packets_received", float64(s.stats.received.Load()), false, "Frames received from clients."},
+		{"packets_received", float64(s.stats.Received.Load()), false, "Frames received from clients."},
 		{"packets_sent", float64(s.packetsSent()), false, "Frames sent to clients."},
 		{"num_alive_connections", float64(s.conns.len()), false, "Open client connections."},
 		{"outstanding_requests", float64(s.inProcess.Load()), false, "Requests received and not answered."},
@@ -33,31 +35,20 @@ func (s *Server) gauges() []gauge {
 		{"ephemerals_count", float64(ephemerals), false, "Znodes that belong to sessions."},
 		{"approximate_data_size", float64(size), false, "Bytes of all paths and data."},
 		{"global_sessions", float64(sessions), false, "Sessions of the ensemble."},
-		{"local_sessions", float64(s.tracker.locals()), false, "Sessions that only this server knows."},
+		{"local_sessions", float64(s.tracker.Locals()), false, "Sessions that only this server knows."},
 		{"open_file_descriptor_count", float64(openFDs), false, "Open file descriptors."},
 		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
-		{"connection_drop_probability", s.throttle.dropProbability(), true, "Share of new connections that are dropped."},
+		{"connection_drop_probability", s.throttle.DropProbability(), true,
+			"Share of new connections that are dropped."},
 		{"last_client_response_size", float64(lastSize), false, "Size of the last reply in bytes, -1 before the first."},
 		{"max_client_response_size", float64(mostSize), false, "Size of the largest reply in bytes, -1 before the first."},
 		{"min_client_response_size", float64(leastSize), false, "Size of the smallest reply in bytes, -1 before the first."},
 		{"outstanding_tls_handshake", float64(s.metrics.tlsUnfinished.Load()), false, "TLS handshakes that have begun and not ended."},
-		{"auth_failed_count", float64(s.metrics.authFailed.value.Load()), false, "Credentials refused."},
-		{"non_mtls_remote_conn_count", float64(s.metrics.plainRemote.value.Load()), false, "Connections without TLS from other hosts, ever."},
-		{"non_mtls_local_conn_count", float64(s.metrics.plainLocal.value.Load()), false, "Connections without TLS from this host, ever."},
+		{"auth_failed_count", float64(s.metrics.authFailed.Total()), false, "Credentials refused."},
+		{"non_mtls_remote_conn_count", float64(s.metrics.plainRemote.Total()), false, "Connections without TLS from other hosts, ever."},
+		{"non_mtls_local_conn_count", float64(s.metrics.plainLocal.Total()), false, "Connections without TLS from this host, ever."},
 	}
 	return append(all, s.metrics.quorum.gauges()...)
-}
-
-// locals is how many sessions only this server knows.
-func (t *tracker) locals() (n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, s := range t.mu.sessions {
-		if s.local.Load() {
-			n++
-		}
-	}
-	return n
 }
 
 // gauge is one number that goes up and down.
@@ -87,17 +78,17 @@ func (s *Server) monitor(line func(key, value string)) {
 	}
 	for _, q := range s.quotas() {
 		for _, g := range q.gauges() {
-			line(plainKey(q.namespace)+"_"+g.name, g.text())
+			line(figures.PlainKey(q.namespace)+"_"+g.name, g.text())
 		}
 	}
-	s.metrics.pauses.refresh()
-	s.stats.lines(line)
+	s.metrics.pauses.Refresh()
+	s.stats.Lines(line)
 }
 
 // text is the value as mntr prints it.
 func (g gauge) text() string {
 	if g.decimal {
-		return decimal(g.value)
+		return figures.Decimal(g.value)
 	}
 	return fmt.Sprintf("%.0f", g.value)
 }

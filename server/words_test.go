@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -48,7 +49,7 @@ var summaryLines = []string{
 	`Zxid: 0x[0-9a-f]+`, `Mode: standalone`, `Node count: 7`,
 }
 
-// TestWordsLineByLine compares every word with operations section 2.3.
+// TestWordsLineByLine compares every word with operations 2.3.
 func TestWordsLineByLine(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{TimeoutMs: 20_000})
@@ -255,14 +256,9 @@ func TestDumpOfALearnerListsTheSessionsOfTheEnsemble(t *testing.T) {
 	s.dumpGlobal(&out)
 	require.Equal(t, fmt.Sprintf("Global Sessions(2):\n%v\t20000ms\n%v\t30000ms\n", a.Session(), b.Session()), out.String())
 	out.Reset()
-	s.tracker.dump(&out, "Local ", s.clock.now(), func(one *session) bool { return one.id == b.Session() })
+	only := func(one *sessions.Session) bool { return one.ID == b.Session() }
+	dumpExpiries(&out, "Local ", s.clock.now(), s.tracker.Expiries(only))
 	requireLines(t, out.String(), `Local Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`, "\t"+b.Session().String())
-}
-
-func TestDecimal(t *testing.T) {
-	for v, want := range map[float64]string{0: "0.0", 1: "1.0", 1.41666: "1.4167", 0.00004: "0.0", 123456789: "123456789.0", -1: "-1.0"} {
-		require.Equal(t, want, decimal(v))
-	}
 }
 
 // Every word may be in the whitelist.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -25,9 +25,9 @@ func (s *Server) dataWatches() (pairs []watchPair) {
 	defer s.store.mu.RUnlock()
 	s.store.watchMu.Lock()
 	defer s.store.watchMu.Unlock()
-	s.store.watches.Each(func(id datatree.WatcherID, path []byte) {
+	s.store.watches.Each(func(id watch.WatcherID, path []byte) {
 		if c := s.store.slots[id]; c != nil && c.session.Load() != nil {
-			pairs = append(pairs, watchPair{c.session.Load().id, string(path)})
+			pairs = append(pairs, watchPair{c.session.Load().ID, string(path)})
 		}
 	})
 	return pairs

@@ -19,7 +19,7 @@ var ErrUnlinked = errors.New("snapshot: the log does not lead to it")
 // A server logs a txn before it takes a snapshot that is named for it. So whoever goes on from an older snapshot meets the txn of
 // every newer one in the log. There is one exception, and it is why this must be looked at: a snapshot that a leader has sent
 // stands for txns that this server has never logged, and the log begins anew behind it. If an epoch begins there as well, the
-// zxids alone do not show that anything is missing between the older snapshot and the log. Source: storage sections 6.3 and 10.
+// zxids alone do not show that anything is missing between the older snapshot and the log. Source: storage 6.3 and 10.
 type Chain struct {
 	from proto.Zxid
 	rest []link // that the log has not come to, the oldest first

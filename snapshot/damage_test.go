@@ -126,7 +126,7 @@ func bodyOf(s *state) (b []byte) {
 	return b
 }
 
-// Storage section 5.4: which sections there are is decided by how many bytes are left.
+// storage 5.4: which sections there are is decided by how many bytes are left.
 func TestTrailers(t *testing.T) {
 	body := bodyOf(sample(2))
 	v2 := func(version int32) []byte {

@@ -1,10 +1,10 @@
 // Package snapshot keeps a whole state on disk: it writes, lists, loads, verifies and prunes
-// ZooKeeper's snapshot files, byte for byte (storage sections 1.2, 5 and 9), and it writes and
+// ZooKeeper's snapshot files, byte for byte (storage 1.2, 5 and 9), and it writes and
 // reads the body of a snapshot on the wire, as a leader sends it to a learner.
 //
 // # The file
 //
-//	FileHeader          "ZKSN", 2, -1
+//	FileHeader          "ZKSN", 2, dbid: the identity of the ensemble if it is known, else -1 as in ZooKeeper
 //	i32 count           sessions:  i64 id, i32 timeout
 //	i32 count           ACL table: i64 key, vector of ACL
 //	znode*              path, data, i64 ACL key, StatPersisted; parents first, the root is ""

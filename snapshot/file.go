@@ -37,8 +37,24 @@ type sums struct {
 	crc  uint32
 }
 
+// ReadEnsemble returns the identity of the ensemble that the snapshot file at path comes from, 0 if it has none. It
+// reads and verifies the header alone.
+func ReadEnsemble(fs vfs.FS, path string) (ensemble uint64, err error) {
+	_, _, err = parse(fs, path, nil, chunkMin, func(p *parser, _ *chunks) (Trailer, error) {
+		ensemble, err = p.header()
+		return Trailer{}, err
+	})
+	return ensemble, err
+}
+
 // load is Load with the chunk's size, and with what the file was seen to be.
 func load(fs vfs.FS, path string, sink Sink, chunk int) (t Trailer, seen sums, err error) {
+	return parse(fs, path, sink, chunk, (*parser).all)
+}
+
+// parse lets fn parse a file, and returns what was seen of it.
+func parse(fs vfs.FS, path string, sink Sink, chunk int,
+	fn func(*parser, *chunks) (Trailer, error)) (t Trailer, seen sums, err error) {
 	f, err := fs.Open(path)
 	if err != nil {
 		return t, seen, fmt.Errorf("snapshot: %w", err)
@@ -60,20 +76,23 @@ func load(fs vfs.FS, path string, sink Sink, chunk int) (t Trailer, seen sums, e
 		file: filepath.Base(path),
 		sink: sink,
 	}
-	t, err = p.all(c)
+	t, err = fn(&p, c)
 	c.close()
 	return t, raw.sums, err
 }
 
 // all parses a whole file.
 func (p *parser) all(c *chunks) (Trailer, error) {
-	if err := p.header(); err != nil {
+	ensemble, err := p.header()
+	if err != nil {
 		return Trailer{}, err
 	}
 	if err := p.body(); err != nil {
 		return Trailer{}, err
 	}
-	return p.trailer(c)
+	t, err := p.trailer(c)
+	t.Ensemble = ensemble
+	return t, err
 }
 
 // chunkFor returns the size of chunks for a file: no more than it can fill.

@@ -12,7 +12,7 @@ import (
 )
 
 // Compression is how a snapshot's bytes are packed. It is chosen by the writer's configuration and
-// recognised by the reader from the name (storage section 5.6).
+// recognised by the reader from the name (storage 5.6).
 type Compression string
 
 // The compressions, as zookeeper.snapshot.compression.method names them.
@@ -39,7 +39,7 @@ const (
 	aclEntryMin    = 12            // key, count
 	aclMin         = 12            // perms and two empty strings
 	nodeFixed      = 8 + 60        // ACL key, StatPersisted
-	fieldMax       = 1 << 30       // longest path, data or ACL list, in bytes (storage section 2)
+	fieldMax       = 1 << 30       // longest path, data or ACL list, in bytes (storage 2)
 	digestVersion1 = 1             // up to here the digest is a hex ustring
 )
 
@@ -89,7 +89,7 @@ func FileName(zxid proto.Zxid, c Compression) string {
 
 // ParseName returns the zxid in the name of a snapshot and how it is compressed. ok is false for
 // names that are not snapshots': also for those ending in .tmp, which an interrupted atomic write
-// of a Java server leaves, and which a Java server would load. Source: storage section 1.2.
+// of a Java server leaves, and which a Java server would load. Source: storage 1.2.
 func ParseName(name string) (zxid proto.Zxid, c Compression, ok bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) < 2 || parts[0] != "snapshot" {
@@ -120,7 +120,7 @@ func compressionOf(name string) Compression {
 // isOwnTmp reports whether name is that of a snapshot which a Store was still writing.
 func isOwnTmp(name string) bool { return strings.HasPrefix(name, tmpPrefix+namePrefix) }
 
-// plausible is the cheap test of storage section 5.5 over a file's first and last bytes.
+// plausible is the cheap test of storage 5.5 over a file's first and last bytes.
 func plausible(c Compression, size int64, head, tail []byte) bool {
 	switch c {
 	case Gzip:

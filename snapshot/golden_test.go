@@ -24,7 +24,7 @@ func loadFixture(t *testing.T, path string) (*state, Trailer) {
 	return s, trailer
 }
 
-// Storage section 13.3: written by ZooKeeper 3.8, with the digest section only.
+// storage 13.3: written by ZooKeeper 3.8, with the digest section only.
 func TestGoldenSnapshot38(t *testing.T) {
 	s, trailer := loadFixture(t, "zookeeper-3.8/11-tiny/version-2/snapshot.5")
 	require.Equal(t, Trailer{HasDigest: true, DigestZxid: 5, DigestVersion: 2, Digest: 6278454753}, trailer)
@@ -42,7 +42,7 @@ func TestGoldenSnapshot38(t *testing.T) {
 	require.Len(t, got, len(want)+lastZxidSize)
 }
 
-// Storage section 13.5: all sections.
+// storage 13.5: all sections.
 func TestGoldenSnapshot310(t *testing.T) {
 	const path = "zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9"
 	s, trailer := loadFixture(t, path)
@@ -54,7 +54,7 @@ func TestGoldenSnapshot310(t *testing.T) {
 	require.Equal(t, want, rewrite(t, s))
 }
 
-// Storage section 13.6: a compressed file of ours unpacks to what Java's unpacks to, and begins with the same header.
+// storage 13.6: a compressed file of ours unpacks to what Java's unpacks to, and begins with the same header.
 func TestGoldenCompressed(t *testing.T) {
 	for path, header := range map[string]int{
 		"zookeeper-3.8/09-gzip/version-2/snapshot.3e.gz":       4,

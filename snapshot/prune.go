@@ -15,7 +15,7 @@ import (
 // than the oldest kept stay where they are. Files that are in the catalogue with their size are not read again.
 //
 // It returns ErrNone, and removes nothing, if no snapshot verifies: then no log may be purged
-// either. Source: storage section 9.
+// either. Source: storage 9.
 func (s *Store) Prune(keep int) (oldest proto.Zxid, removed []string, err error) {
 	if keep < 1 {
 		return 0, nil, fmt.Errorf("snapshot: prune: cannot keep %d snapshots", keep)

@@ -57,7 +57,7 @@ func listed(t *testing.T, fs vfs.FS) []string {
 	return names
 }
 
-// The example of storage section 9.
+// The example of storage 9.
 func TestPrune(t *testing.T) {
 	s, fs, c, _ := pruneStore(t, 0x100, 0x200, 0x300, 0x400)
 	oldest, removed, err := s.Prune(3)

@@ -20,7 +20,7 @@ var (
 )
 
 // snappyWriter writes the stream of snappy-java: a header, then blocks of a length and that many
-// bytes of raw snappy. There is no end mark and no checksum. Source: storage section 5.6.
+// bytes of raw snappy. There is no end mark and no checksum. Source: storage 5.6.
 type snappyWriter struct {
 	w     io.Writer
 	block []byte // what is not yet written, less than snappyBlock bytes

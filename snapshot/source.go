@@ -33,6 +33,10 @@ type Trailer struct {
 
 	HasLastZxid bool // written by 3.9 and later
 	LastZxid    proto.Zxid
+
+	// Ensemble is the identity of the ensemble that the snapshot comes from, 0 if the file does not say. It stands in the header, in the
+	// field dbid, which ZooKeeper fills with -1 and does not read.
+	Ensemble uint64
 }
 
 // Discard is a Sink that takes everything and keeps nothing.

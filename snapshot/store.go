@@ -35,6 +35,10 @@ type Options struct {
 	// it is not true.
 	OmitLastZxid bool
 
+	// Ensemble returns the identity of the ensemble, 0 if it is not known. Each snapshot carries it, so that its origin can be told
+	// without meta.db. Nil: it is never known.
+	Ensemble func() uint64
+
 	// BytesPerSecond bounds how fast a snapshot is written, in bytes of the file. 0 is no bound.
 	BytesPerSecond int64
 	// SyncBytes is how many bytes are written before the file is synced, so that a sync of the log waits
@@ -110,6 +114,14 @@ func NewStore(o Options) (*Store, error) {
 	return s, nil
 }
 
+// ensemble is the identity that a snapshot is written with.
+func (s *Store) ensemble() uint64 {
+	if s.o.Ensemble == nil {
+		return 0
+	}
+	return s.o.Ensemble()
+}
+
 // Close makes a Write that is running stop soon, with ErrClosed, and every later one at once.
 // Everything else goes on working. It may be called by any goroutine, any number of times.
 func (s *Store) Close() error {
@@ -117,7 +129,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// List returns the snapshots of the directory that pass the cheap test of storage section 5.5, the newest
+// List returns the snapshots of the directory that pass the cheap test of storage 5.5, the newest
 // first. Only Load and Verify tell whether one is good.
 func (s *Store) List() ([]Meta, error) {
 	metas, err := List(s.o.FS, s.o.Dir)
@@ -130,7 +142,7 @@ func (s *Store) List() ([]Meta, error) {
 	return metas, err
 }
 
-// List returns the snapshots in dir that pass the cheap test of storage section 5.5, the newest
+// List returns the snapshots in dir that pass the cheap test of storage 5.5, the newest
 // first; of two with one zxid, the plain one.
 func List(fs vfs.FS, dir string) ([]Meta, error) {
 	names, err := fs.List(dir)
@@ -199,7 +211,7 @@ func (s *Store) Load(m Meta, sink Sink) (Trailer, error) {
 
 // Newest calls try with each snapshot, the newest first, until one succeeds, and returns that one. It
 // returns ErrNone if there is no snapshot, and if every one fails, why each did. try must start
-// from nothing each time: a failed load leaves its sink half filled. Source: storage section 6.1.
+// from nothing each time: a failed load leaves its sink half filled. Source: storage 6.1.
 func (s *Store) Newest(try func(Meta) error) (Meta, error) {
 	metas, err := s.List()
 	if err != nil {

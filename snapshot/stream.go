@@ -11,7 +11,7 @@ const streamSlice = 256 << 10
 
 // WriteStream writes the body that src produces, with its terminator, and nothing else: what a leader
 // sends after SNAP, before the closing word of the quorum protocol. It does not call src.End. It
-// returns the error of w. Source: storage section 10.2.
+// returns the error of w. Source: storage 10.2.
 func WriteStream(w io.Writer, src Source) error {
 	b := make([]byte, 0, streamSlice+streamSlice/4)
 	for done := false; !done; {

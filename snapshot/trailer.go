@@ -8,21 +8,24 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// header parses the FileHeader. Only the magic is compared, as the reference does.
-func (p *parser) header() error {
+// header parses the FileHeader and returns the identity of the ensemble in it. Only the magic is compared, as the reference does.
+func (p *parser) header() (ensemble uint64, err error) {
 	b, err := p.w.peek(headerSize)
 	if err != nil {
-		return p.short("header", err)
+		return 0, p.short("header", err)
 	}
 	if magic := int32(binary.BigEndian.Uint32(b)); magic != proto.MagicSnapshot {
-		return p.corrupt(0, fmt.Sprintf("magic is %#x, not %#x", uint32(magic), uint32(proto.MagicSnapshot)), nil)
+		return 0, p.corrupt(0, fmt.Sprintf("magic is %#x, not %#x", uint32(magic), uint32(proto.MagicSnapshot)), nil)
+	}
+	if dbid := int64(binary.BigEndian.Uint64(b[8:])); dbid != noDbid {
+		ensemble = uint64(dbid)
 	}
 	p.w.skip(headerSize)
-	return nil
+	return ensemble, nil
 }
 
 // trailer parses the seals and the sections behind the body. Nothing in the file says which sections there are:
-// how many bytes are left does (storage section 5.4).
+// how many bytes are left does (storage 5.4).
 func (p *parser) trailer(c *chunks) (t Trailer, err error) {
 	if err = p.seal(c, 1); err != nil {
 		return t, err

@@ -88,7 +88,7 @@ func (s *Store) writeFile(tmp string, src Source) (wrote sums, err error) {
 	raw := &rawWriter{f: f, syncBytes: max(s.o.SyncBytes, 0)}
 	z := packed(raw, s.o.Compression)
 	start := s.now()
-	err = encode(z, src, s.o.OmitLastZxid, func() error { return s.pace(start, raw.size) })
+	err = encode(z, src, s.ensemble(), s.o.OmitLastZxid, func() error { return s.pace(start, raw.size) })
 	if err == nil {
 		err = z.Close()
 	}

@@ -21,10 +21,16 @@ type encoder struct {
 	sum hash.Hash32
 }
 
+// noDbid is the dbid of a snapshot that does not say of which ensemble it is: ZooKeeper's.
+const noDbid = -1
+
 // encode writes header, body, seals and sections to w, the section with the last zxid unless omit. between is called after each slice.
-func encode(w io.Writer, src Source, omit bool, between func() error) error {
+func encode(w io.Writer, src Source, ensemble uint64, omit bool, between func() error) error {
 	e := encoder{w: w, sum: adler32.New()}
-	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: proto.FileVersion, Dbid: -1}
+	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: proto.FileVersion, Dbid: noDbid}
+	if ensemble != 0 {
+		header.Dbid = int64(ensemble)
+	}
 	b := header.AppendTo(make([]byte, 0, writeSlice+writeSlice/4))
 	for done := false; !done; b = b[:0] {
 		b, done = gather(b, src, writeSlice)

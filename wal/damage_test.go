@@ -84,7 +84,7 @@ func TestEveryTruncation(t *testing.T) {
 
 const fixtures = "../test/testdata/fixtures"
 
-// TestFixtures replays logs that Apache ZooKeeper wrote. Source: storage section 14.
+// TestFixtures replays logs that Apache ZooKeeper wrote. Source: storage 14.
 func TestFixtures(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -169,7 +169,7 @@ func expectedLast(t testing.TB, name string) proto.Zxid {
 	return 0
 }
 
-// TestGolden writes the txns of storage section 13 again and compares the bytes.
+// TestGolden writes the txns of storage 13 again and compares the bytes.
 func TestGolden(t *testing.T) {
 	for name, records := range map[string]int{"log.1": 5, "log.6": 2} {
 		golden, err := os.ReadFile(filepath.Join(fixtures, "zookeeper-3.8/11-tiny/version-2", name))

@@ -17,7 +17,7 @@
 //	0x42                 'B'
 //
 // All integers are big-endian. Apache ZooKeeper can read the directory at every moment. Other files of
-// ours in it are named tmp.log.*, which ZooKeeper ignores. Source: storage sections 4 and 12.
+// ours in it are named tmp.log.*, which ZooKeeper ignores. Source: storage 4 and 12.
 //
 // # Use
 //
@@ -49,7 +49,7 @@
 // written. Everything else refuses with ErrCorrupt, file and offset: a checksum that does not match,
 // an end byte that is neither 'B' nor zero, a length that cannot be, and above all an early end that
 // has a valid record behind it. A missing file between the snapshot and the first record is ErrGap.
-// Source: storage section 6.3, docs/adr/0008.
+// Source: storage 6.3, adr 0008.
 //
 // # Zeros ahead
 //

@@ -26,7 +26,7 @@ func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error)
 
 // ScanLast is Scan of the last file of a log. from is the first txn that no snapshot has, 1 without one: damage behind
 // it that can only be of a write that was never synced is a torn end then, as Replay judges it. Source:
-// docs/adr/0008.
+// adr 0008.
 func ScanLast(fsys vfs.FS, path string, from proto.Zxid, fn func(*Record) error) (FileSummary, error) {
 	first, _, _ := FileZxid(filepath.Base(path))
 	return scan(fsys, path, max(first-1, 0), fn, func(f vfs.File, sc *scanner, size int64, err error) error {

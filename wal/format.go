@@ -10,7 +10,7 @@ import (
 )
 
 // The format of the files. Changing any of these makes existing logs unreadable, also for Apache
-// ZooKeeper. Source: storage section 4.1.
+// ZooKeeper. Source: storage 4.1.
 const (
 	headerSize   = 16                  // FileHeader
 	prefixSize   = 12                  // checksum and length
@@ -26,7 +26,7 @@ const (
 )
 
 // MaxPayload is the largest payload that an Apache ZooKeeper server with default settings can read
-// back, in bytes: whoever makes txns must stay below. Source: storage section 2.
+// back, in bytes: whoever makes txns must stay below. Source: storage 2.
 const MaxPayload = 2_097_150
 
 // payloadMax bounds what is read; what is left of the file bounds it further.
@@ -76,7 +76,7 @@ func fileName(first proto.Zxid) string {
 
 // FileZxid returns the zxid that the name of a log file claims for its first record. exact is
 // false for a name with further parts (log.35.bak), which Apache ZooKeeper would read as a log too.
-// ok is false for all other files. Source: storage section 1.2.
+// ok is false for all other files. Source: storage 1.2.
 func FileZxid(name string) (first proto.Zxid, exact, ok bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) < 2 || parts[0]+"." != filePrefix {
@@ -91,7 +91,7 @@ func FileZxid(name string) (first proto.Zxid, exact, ok bool) {
 
 // follows reports whether a txn next may come right after prev: the next number, or the beginning
 // of a later epoch. A leader's first proposal has counter 1; a single server that counts over the
-// end of an epoch gets counter 0. Source: storage section 4.8.
+// end of an epoch gets counter 0. Source: storage 4.8.
 func follows(prev, next proto.Zxid) bool {
 	return next == prev+1 || next.Epoch() > prev.Epoch() && next.Counter() <= 1
 }

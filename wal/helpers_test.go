@@ -141,7 +141,7 @@ func names(t testing.TB, fsys vfs.FS) []string {
 
 // javaReads reads a file as Apache ZooKeeper does, and fails if it would refuse: magic, then records until
 // a length of zero, an incomplete record or a wrong end byte; a checksum that does not match
-// refuses. Source: storage section 4.6.
+// refuses. Source: storage 4.6.
 func javaReads(t testing.TB, b []byte) (zxids []proto.Zxid) {
 	t.Helper()
 	require.GreaterOrEqual(t, len(b), headerSize, "too short for its header")

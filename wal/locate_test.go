@@ -25,11 +25,17 @@ func TestLocate(t *testing.T) {
 		}
 		require.Equal(t, next, p.Next, z)
 		require.Positive(t, p.Rest)
+		it, err := l.Records(z)
+		require.NoError(t, err)
+		r, err := it.Next()
+		require.NoError(t, err)
+		require.Equal(t, checksum(r.Payload), p.Sum)
+		it.Close()
 	}
 	p, ok, err := l.Locate(last + 100)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, Place{At: last, Rest: p.Rest}, p)
+	require.Equal(t, Place{At: last, Sum: p.Sum, Rest: p.Rest}, p)
 	_, ok, err = l.Locate(0)
 	require.NoError(t, err)
 	require.False(t, ok, "the log does not reach down to it")

@@ -12,7 +12,7 @@ import (
 // Purge removes the files that a snapshot at oldest, the oldest one kept, does not need: all before
 // the last one that begins at oldest or before. It keeps what an open Iterator has still to read. It
 // returns the names removed, oldest first, also with an error. Any goroutine may call it. Source:
-// storage section 9. A file that cannot be removed is tried again by the next Purge.
+// storage 9. A file that cannot be removed is tried again by the next Purge.
 func (l *Log) Purge(oldest proto.Zxid) (removed []string, err error) {
 	l.mu.Lock()
 	n := needed(l.mu.segments, oldest)

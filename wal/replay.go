@@ -154,7 +154,7 @@ func (w *walk) run(segments []*segment) error {
 }
 
 // needed returns the index of the first file that a state just before from needs: the last one
-// that begins at from or before, or the first of all. Source: storage section 4.7.
+// that begins at from or before, or the first of all. Source: storage 4.7.
 func needed(segments []*segment, from proto.Zxid) int {
 	i, _ := slices.BinarySearchFunc(segments, from, func(s *segment, z proto.Zxid) int {
 		if s.first <= z {

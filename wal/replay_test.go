@@ -24,7 +24,7 @@ func with(b []byte, at int, v byte) []byte {
 	return b
 }
 
-// TestReplay holds the outcomes of storage sections 4.6 and 6.3, "recommended" column.
+// TestReplay holds the outcomes of storage 4.6 and 6.3, "recommended" column.
 func TestReplay(t *testing.T) {
 	const size = 20
 	r := func(first, last proto.Zxid) []byte { return batch(first, last, size) }

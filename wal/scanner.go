@@ -13,6 +13,7 @@ import (
 type Record struct {
 	Zxid    proto.Zxid
 	Payload []byte // TxnHeader, body, digest
+	Sum     uint32 // Adler-32 of Payload
 	File    string // path
 	Offset  int64  // of the framed record in the file
 }
@@ -135,7 +136,7 @@ func (s *scanner) next(r *Record) (bool, error) {
 	if len(payload) < payloadMin {
 		return false, corrupt(s.name, s.off, s.last, "the payload of %d bytes is too short for a txn", len(payload))
 	}
-	*r = Record{Zxid: zxidOf(payload), Payload: payload, File: s.name, Offset: s.off}
+	*r = Record{Zxid: zxidOf(payload), Payload: payload, Sum: uint32(sum), File: s.name, Offset: s.off}
 	s.last = r.Zxid
 	s.off += int64(size)
 	return true, nil

@@ -11,7 +11,7 @@ import (
 // Truncate removes every txn above last, durably; the next Append continues there. It returns
 // ErrNotFound, and has changed nothing, if last is neither in the log nor the zxid of the state that
 // Replay continued from. After a crash in between, the log ends at some later txn, and Truncate can be
-// repeated. Source: TRUNC, storage section 4.7.
+// repeated. Source: TRUNC, storage 4.7.
 func (l *Log) Truncate(last proto.Zxid) error {
 	if err := l.Roll(); err != nil {
 		return err

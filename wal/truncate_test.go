@@ -86,7 +86,7 @@ func TestResetForgetsEverything(t *testing.T) {
 	}
 }
 
-// TestPurge holds the example of storage section 9.
+// TestPurge holds the example of storage 9.
 func TestPurge(t *testing.T) {
 	m := newMem(t)
 	starts := []proto.Zxid{1, 0x90, 0x150, 0x190, 0x260, 0x390}

@@ -20,7 +20,7 @@ import (
 //   - in the first record that cannot be read a whole block, or all of it that follows the record before, is zero, as it was
 //     before it was written. A flipped bit or a block with other contents is damage.
 //
-// Source: docs/adr/0008.
+// Source: adr 0008.
 
 // unsyncedMax bounds the bytes that are appended and not synced, unless a single Append has more: Append syncs by itself
 // before it would exceed it. The server's batches stay below.

@@ -103,7 +103,7 @@ func (c *Core) confirmed() voterSet {
 		if l.repeats && l.round < c.ld.round {
 			l.round = c.ld.round
 			l.asks++
-			c.promise(l.id, l.peer, c.stable.leaderInfo(c.ld.epoch))
+			c.invite(l, c.ld.epoch)
 		}
 		if !l.repeats || l.confirms == l.asks {
 			s = s.with(l.voter)
@@ -116,11 +116,12 @@ func (c *Core) confirmed() voterSet {
 // epoch twice, and what was promised on a connection that is gone cannot be confirmed. It reports whether this server still leads.
 func (c *Core) recall(l *link, voter int) bool {
 	ld := &c.ld
-	isCounted := ld.stage == leaderPromising && ld.electing.has(voter)
+	hasPromised := ld.stage == leaderPromising && ld.electing.has(voter)
+	hasCounted := hasPromised || ld.stage == leaderSyncing && (ld.electing|ld.synced).has(voter)
 	switch {
-	case l.blank, isCounted && l.accepted < ld.epoch:
+	case l.blank, l.parted, hasCounted && l.accepted < ld.epoch:
 		ld.forget(voter)
-	case isCounted && l.repeats:
+	case hasPromised && l.repeats:
 		c.stepDown("server %d has come again before its promise of epoch %d was confirmed", l.peer, ld.epoch)
 		return false
 	}

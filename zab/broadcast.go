@@ -21,7 +21,7 @@ func (c *Core) Propose(txns ...Txn) error {
 	switch {
 	case c.role != Leading || ld.stage != leaderServing || ld.handing || c.status.Stopped || c.status.Fatal != nil:
 		return ErrNotLeading
-	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil:
+	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
 		return ErrBusy
 	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax) && !c.weak(CounterWraps):
 		// A new epoch begins: hand over to whoever is best, which may be this server again. Source: quorum-protocol 1.4.
@@ -107,9 +107,12 @@ func (c *Core) stream() {
 // streamTo sends a learner the proposals and commits that it lacks, or INFORM to an observer.
 func (c *Core) streamTo(l *link) {
 	r := c.reconfig
+	if l.renewal == renewalAdopting {
+		return // nothing between NEWLEADER and UPTODATE
+	}
 	switch {
 	case l.observer:
-		shown := c.shown()
+		shown := c.limit(l, c.shown())
 		for len(l.answers) > 0 && l.answers[0].after <= shown {
 			c.informTo(l, l.answers[0].after)
 			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
@@ -123,8 +126,12 @@ func (c *Core) streamTo(l *link) {
 			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.designated})
 			l.committed = r
 		}
-		c.propose(l, c.window.last())
+		c.propose(l, c.limit(l, c.window.last()))
 		c.commitTo(l, min(c.committed, l.sent))
+		for len(l.answers) > 0 && l.epoch == c.epoch() && l.answers[0].after <= max(l.committed, proto.MakeZxid(l.epoch, 0)) {
+			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
+			l.answers = l.answers[1:]
+		}
 	}
 }
 
@@ -208,7 +215,7 @@ func (c *Core) tickLeader() {
 			return
 		}
 	}
-	if c.tickHandOver() {
+	if c.tickHandOver() || c.tickRenewal() {
 		return
 	}
 	syncLimit := int64(t.SyncLimit * t.TickTime)
@@ -248,7 +255,7 @@ func (c *Core) learnerLimit(l *link) int {
 func (c *Core) connected() voterSet {
 	s := voterSet(0).with(c.self)
 	for _, l := range c.links {
-		if l.voter >= 0 && l.stage >= linkWaiting {
+		if l.voter >= 0 && l.stage >= linkWaiting && l.accepted <= c.ld.epoch {
 			s = s.with(l.voter)
 		}
 	}

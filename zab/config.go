@@ -35,6 +35,10 @@ type Config struct {
 	// leaders have sent since the loss. Source: blank.go; quorum-protocol 14.3 R16.
 	Blank bool
 
+	// Lineage is where the history comes from, as far as that is known; nil is the same as an empty one. Of a database that is missing
+	// only the identity of the ensemble is known.
+	Lineage *Lineage
+
 	History History
 	Rand    *rand.Rand // the only source of chance; owned by the core
 	Timing  Timing

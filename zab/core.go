@@ -41,8 +41,11 @@ type Core struct {
 	committed proto.Zxid // all up to here may be delivered; (epoch, 0) when only the leader's history is
 	delivered proto.Zxid
 	window    window // ends at last, or above it with txns that Take has not handed out yet
-	blank     bool   // see blank.go
-	wantsAll  bool   // the next leader is asked for a snapshot: what is here cannot be brought in line
+	lineage   *Lineage
+	strangers map[proto.ServerID]*stranger
+	hesitates bool // to look for a leader at once
+	blank     bool // see blank.go
+	wantsAll  bool // the next leader is asked for a snapshot: what is here cannot be brought in line
 
 	now         int64 // ticks since the start
 	nextLink    LinkID
@@ -79,6 +82,7 @@ func New(cfg Config) (*Core, error) {
 	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
 		c.next = cfg.Next
 	}
+	c.strangers = map[proto.ServerID]*stranger{}
 	c.voters = &electorate{}
 	c.reseat()
 	if c.status.Fatal != nil {
@@ -92,11 +96,12 @@ func New(cfg Config) (*Core, error) {
 	c.vote = Vote{Leader: -1, Zxid: -1, Epoch: -1}
 	c.masterQueue = masterQueue{leader: -1, last: -1}
 	c.nextLink = 1
+	c.lineage = cfg.lineage()
 	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch above currentEpoch. Such a history is
 	// a prefix, with at least one txn of that epoch k, of one that began with all that the leader of k adopted; so this server
 	// stands where any follower of k stands that has logged this far, and may say so.
 	if k := c.last.Epoch(); k > c.epochs.Current {
-		c.persistCurrent(k)
+		c.persistCurrent(k, c.lineage.upTo(k))
 	}
 	c.becomeLooking("start")
 	return c, nil
@@ -167,7 +172,7 @@ func (c *Core) Take() Output {
 	out.Status = c.status
 	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0], c.out.Close[:0], c.out.Synced[:0]
 	c.out.Throttled = c.out.Throttled[:0]
-	c.out.Deliver = nil
+	c.out.Deliver, c.out.Lineage, c.out.Renew = nil, nil, false
 	c.writes.jobs = c.writes.jobs[:0]
 	return out
 }
@@ -232,15 +237,22 @@ func (c *Core) persistAccepted(e int64) {
 	c.flying(job)
 }
 
-// persistCurrent asks for currentEpoch to be raised, after all that was asked for before.
-func (c *Core) persistCurrent(e int64) {
+// persistCurrent asks for currentEpoch to be raised, with the lineage of the history that is adopted, after all that was asked for before.
+func (c *Core) persistCurrent(e int64, lineage *Lineage) {
 	if e < c.epochs.Current || e > c.epochs.Accepted {
 		violated("currentEpoch from %d to %d with acceptedEpoch %d", c.epochs.Current, e, c.epochs.Accepted)
 	}
-	c.epochs.Current = e
+	c.epochs.Current, c.lineage, c.out.Lineage = e, lineage, nil
 	job := c.writes.job(rankEpochs)
-	job.CurrentEpoch = e
+	job.CurrentEpoch, job.Lineage = e, lineage
 	c.flying(job)
+}
+
+// noteLineage asks for what was learned about the lineage to be kept. Nothing waits for that.
+func (c *Core) noteLineage(lineage *Lineage) {
+	if lineage != c.lineage && !lineage.equal(c.lineage) {
+		c.lineage, c.out.Lineage = lineage, lineage
+	}
 }
 
 // truncate asks for the log to be cut after z.

@@ -35,6 +35,9 @@
 //  10. Blank: a member that finds no database notes that durably before it writes anything else of one, and gives Config.Blank until
 //     Persist.Initialize has taken the note back, as its last step. Part of a history without a database is removed at the start.
 //  11. Dial: connect, and answer with LinkUp or LinkDown. Close: close the link when what was sent before has left.
+//  12. Lineage: store it behind the writes that were asked for before; no promise waits for it. Give it back as Config.Lineage.
+//  13. Renew, as a leader: propose every txn that has a number already, then call Renew and number the next one from NextZxid. No client
+//     is disconnected by that.
 //
 // In code, without the goroutines that do 2, 3 and 6 in parallel:
 //
@@ -72,8 +75,10 @@
 //   - A server that lost its disk is not counted until it is up to date, also if it is killed before and has a database then; and a leader
 //     asks Warren servers for their promise of an epoch again before it relies on it, because one may have been lost with a disk (blank.go).
 //   - A sync is answered only after a quorum has shown that it still follows (sync.go).
-//   - A leader does not let a voter pass that has more than itself, before the epoch is established (Core.ackEpoch), and steps
-//     aside for a voter that has promised a later epoch.
+//   - A leader does not let a voter pass that has more than itself, before the epoch is established (Core.ackEpoch). An established
+//     leader stays; for a voter that has promised a later epoch it begins a new one, without an election (renewal.go).
+//   - Servers compare where their histories come from (lineage.go). A server with another history counts for nothing, is not followed and is
+//     not brought up to date (stranger.go).
 //   - A history that reaches into a later epoch than currentEpoch, which a crash in the middle of duty 2 leaves, is a
 //     reason to raise currentEpoch at the start, not to refuse it (New).
 //
@@ -81,8 +86,9 @@
 //
 // message.go, output.go, config.go: what goes in and out. core.go: inputs, outputs and roles. stable.go: what is durable, and
 // promises. window.go, quorum.go: leaves. election.go, blank.go: who leads. link.go, leader.go, leadersync.go, broadcast.go,
-// sync.go, fit.go, handover.go: a leader, in the order of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer.
+// sync.go, fit.go, handover.go, renewal.go: a leader, in the order of the protocol. learner.go, learnersync.go, masterqueue.go: a follower or observer.
 // master.go: a follower that serves observers.
 // ensemble.go, reconfig.go: who decides, and how that changes.
+// lineage.go, stranger.go: where a history comes from, and servers that have another one.
 // invariant.go: what must always hold.
 package zab

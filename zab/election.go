@@ -1,6 +1,7 @@
 package zab
 
 import (
+	"maps"
 	"math"
 
 	"github.com/seed94657493/warren/proto"
@@ -21,6 +22,8 @@ type election struct {
 	interval int  // ticks between repetitions
 	nonce    uint64
 	empty    voterSet // voters that have answered the probe: they have nothing
+	idle     int      // repetitions of the vote since it began, or conceded last
+	conceded voterSet // voters that this server does not vote for: see concede
 
 	designated proto.ServerID // leads next without an election; -1 for nobody
 }
@@ -75,8 +78,12 @@ func (c *Core) becomeLooking(reason string) { c.lookFor(-1, reason) }
 // lookFor is becomeLooking, but if designated is a server it leads next without an election.
 func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	observed := c.role == Observing
+	if c.status.Serving {
+		c.noteLineage(c.lineage.settled(min(c.committed, c.stable.last)))
+	}
 	c.shutdown()
 	c.enter(Looking, Election)
+	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.ahead })
 	c.status.Reason = reason
 	c.window.cut(c.last) // what was not handed out was neither sent nor logged
 	c.step, c.tick, c.settle = c.stepLooking, c.tickLooking, func() {}
@@ -87,6 +94,9 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	c.el = election{recv: make([]entry, n), out: make([]entry, n), designated: designated}
 	if observed && designated < 0 {
 		c.el.pause = c.part(c.cfg.Timing.ObserverLookPause)
+	}
+	if c.hesitates { // the leader refuses this server, and will do so again
+		c.el.pause, c.hesitates = max(c.el.pause, c.cfg.Timing.TickTime/2), false
 	}
 	if c.written() || c.weak(VoteBeforeDrain) {
 		c.drained()
@@ -167,12 +177,59 @@ func (c *Core) tickLooking() {
 	if c.blank {
 		c.probe()
 	}
+	if e.idle++; e.idle >= concedeAfter && c.self >= 0 && e.own.Zxid != -1 && !e.settling {
+		c.concede()
+	}
 	c.broadcastVote()
+}
+
+// concedeAfter is how often a vote is repeated in vain before a server concedes.
+const concedeAfter = 3
+
+// concede votes for the best server that a quorum votes for together with this one, if there is one, and for a while
+// no more for the server that it has voted for: some of that quorum have heard of that vote and do not take it over,
+// because for them the server has another history, although it has none for this server.
+func (c *Core) concede() {
+	e := &c.el
+	e.idle, e.conceded = 0, 0
+	best := e.proposal
+	for i := range e.recv {
+		r := &e.recv[i]
+		if !r.present || r.state != Looking || r.round != c.round || r.vote == e.proposal {
+			continue
+		}
+		if c.isStranger(r.vote.Leader) || r.vote.Leader == c.cfg.ID && r.vote != e.own {
+			continue
+		}
+		if c.voters.decides(backers(e.recv, r).with(c.self)) && (best == e.proposal || c.better(r.vote, best)) {
+			best = r.vote
+		}
+	}
+	if i := c.voters.index(e.proposal.Leader); best != e.proposal && i >= 0 {
+		e.conceded = e.conceded.with(i)
+		e.proposal = best
+	}
+}
+
+// newRound gives up a proposal that cannot be elected, and makes the others give it up: it is for a server that has
+// not, or not any more, what the vote says. All begin again with what they have.
+func (c *Core) newRound() {
+	if c.self >= 0 {
+		c.round++ // an observer is in that of the voters
+	}
+	c.el.begins()
+	c.broadcastVote()
+}
+
+// begins begins a round with the vote for this server.
+func (e *election) begins() {
+	clear(e.recv)
+	e.settling, e.proposal = false, e.own
 }
 
 // notification is what this server says now.
 func (c *Core) notification(to proto.ServerID) Message {
-	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.text, Vote: c.vote, Round: c.voteAt}
+	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.text, Lineage: c.lineage, Vote: c.vote, Round: c.voteAt}
 	if c.role == Looking {
 		m.Vote, m.Round = c.el.proposal, c.round
 	}
@@ -212,7 +269,11 @@ func (c *Core) PeerUp(id proto.ServerID) {
 
 // notified is the receive dispatcher, in every state. Source: quorum-protocol 3.3.
 func (c *Core) notified(m *Message) {
-	if c.meet(m) {
+	if m.From != c.cfg.ID && c.meetStranger(m) != nil && c.role == Looking {
+		c.ignoreStranger(m)
+		return
+	}
+	if !c.isStranger(m.From) && c.meet(m) {
 		return
 	}
 	i := c.voters.index(m.From)
@@ -231,7 +292,8 @@ func (c *Core) notified(m *Message) {
 		if m.State != Looking {
 			return
 		}
-		if !c.deserted(i) {
+		// A voter that still elects this server is about to follow it.
+		if m.Vote.Leader == c.cfg.ID && m.Round == c.voteAt || !c.deserted(i) {
 			c.send(c.notification(m.From))
 			return
 		}
@@ -260,6 +322,12 @@ func (c *Core) stash(m *Message) {
 // consider is one turn of the election loop with the notification of voter i. Source: quorum-protocol 3.6.
 func (c *Core) consider(m *Message, i int) {
 	if !c.voters.votes(m.Vote.Leader) {
+		if c.cfg.Roster != nil {
+			c.joinRound(m)
+		}
+		return
+	}
+	if c.isStranger(m.Vote.Leader) { // the sender may follow it, this server must not
 		c.joinRound(m)
 		return
 	}
@@ -271,18 +339,20 @@ func (c *Core) consider(m *Message, i int) {
 	}
 }
 
-// joinRound takes the round of a voter that stands for nobody: it has a vote by the pending configuration only, and does not count
-// votes of earlier rounds.
+// joinRound takes the round of a voter whose vote does not count here, because it does not count votes of earlier
+// rounds. Such a voter stands for no server, if it has a vote by the pending configuration only, or for a stranger.
 func (c *Core) joinRound(m *Message) {
-	if c.cfg.Roster == nil || m.State != Looking || m.Round <= c.round {
+	if m.State != Looking || m.Round <= c.round {
 		return
 	}
-	e := &c.el
 	c.round = m.Round
-	clear(e.recv)
-	e.settling = false
-	e.proposal = e.own
+	c.el.begins()
 	c.broadcastVote()
+}
+
+// improves reports whether this server should change its vote from cur to that of a notification, which is not stale.
+func (c *Core) improves(v, cur Vote) bool {
+	return c.better(v, cur) && !c.el.conceded.has(c.voters.index(v.Leader))
 }
 
 func (c *Core) considerLooking(m *Message, i int) {
@@ -297,7 +367,7 @@ func (c *Core) considerLooking(m *Message, i int) {
 	// A vote for this server with a history that it does not have any more comes from before a restart. It must not be repeated.
 	stale := m.Vote.Leader == c.cfg.ID && m.Vote != e.own
 	if e.settling && i != c.self {
-		if (stale || !c.better(m.Vote, e.proposal)) && !(m.Round == c.round && m.Vote == e.proposal) {
+		if (stale || !c.improves(m.Vote, e.proposal)) && !(m.Round == c.round && m.Vote == e.proposal) {
 			return
 		}
 		if m.Round < c.round {
@@ -311,16 +381,17 @@ func (c *Core) considerLooking(m *Message, i int) {
 	switch {
 	case m.Round > c.round:
 		c.round = m.Round
-		clear(e.recv)
-		e.settling = false
-		e.proposal = e.own
-		if !stale && c.better(m.Vote, e.own) {
+		e.begins()
+		if !stale && c.improves(m.Vote, e.own) {
 			e.proposal = m.Vote
 		}
 		changed = true
 	case m.Round < c.round:
 		return
-	case !stale && c.better(m.Vote, e.proposal):
+	case stale:
+		c.newRound()
+		return
+	case c.improves(m.Vote, e.proposal):
 		e.proposal = m.Vote
 		changed = true
 	}

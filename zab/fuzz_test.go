@@ -55,6 +55,9 @@ func survive(t *testing.T, data []byte) {
 	first := byteAt()
 	cfg := Config{ID: 2, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits, Blank: first&1 == 1}
 	cfg.Masters = first&128 == 128
+	if b := byteAt(); b > 128 {
+		cfg.Lineage = drawn(rand.New(rand.NewPCG(uint64(b), 5)))
+	}
 	if first&2 == 2 {
 		cfg.ID, cfg.Ensemble.Observers = 4, []proto.ServerID{4}
 	}
@@ -150,9 +153,18 @@ func survive(t *testing.T, data []byte) {
 			if b := byteAt(); b > 128 {
 				m.Active = wire(b, zxid())
 			}
+			if b := byteAt(); b > 160 {
+				m.Lineage = drawn(rand.New(rand.NewPCG(uint64(b&15), 5)))
+			}
+			b := byteAt()
+			m.Whole, m.Refused, m.Final, m.Summed, m.Sum = b&1 == 1, b&2 == 2, b&4 == 4, b&8 == 8, uint32(b>>4)
 			c.Step(m)
 		}
 		out := c.Take()
+		if out.Renew && byteAt()&1 == 1 {
+			c.Renew()
+			out = c.Take()
+		}
 		if n := len(out.Persist); n > 0 {
 			seq = out.Persist[n-1].Seq
 		}

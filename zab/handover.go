@@ -23,7 +23,7 @@ func (c *Core) HandOver(stop bool) {
 // tryHandOver names the next leader once everything proposed is committed and known to it.
 func (c *Core) tryHandOver() {
 	ld := &c.ld
-	if !ld.handing || c.committed < c.window.last() || c.stable.last < c.window.last() {
+	if !ld.handing || ld.renewal.begun || c.committed < c.window.last() || c.stable.last < c.window.last() {
 		return
 	}
 	var nominee *link

@@ -34,6 +34,8 @@ type leader struct {
 	proposed proto.Zxid            // last proposal; (epoch, 0) before the first
 	acked    [votersMax]proto.Zxid // by voter: durable there through this proposal of the epoch
 
+	renewal renewal
+
 	unfit voterSet // voters that should rather not lead
 
 	handing  bool // no more proposals: the leadership is handed over, or ends
@@ -57,6 +59,7 @@ func (c *Core) becomeLeading(limit int, electors voterSet) {
 			case l.master || c.ahead(l):
 				c.closeLink(l)
 			default:
+				c.compare(l)
 				c.offerEpoch(l)
 			}
 		}
@@ -95,7 +98,7 @@ func (c *Core) raiseEpoch(accepted int64) bool {
 // offerEpoch takes the acceptedEpoch of a learner. Source: quorum-protocol 5.2 step 2.
 func (c *Core) offerEpoch(l *link) {
 	ld := &c.ld
-	if ld.stage == leaderCollecting {
+	if ld.stage == leaderCollecting && !l.parted {
 		if !c.raiseEpoch(l.accepted) {
 			return
 		}
@@ -124,10 +127,9 @@ func (c *Core) settleLeader() {
 	ld := &c.ld
 	if ld.stage >= leaderPromising && (c.stable.epochs.Accepted == ld.epoch || c.weak(EpochBeforeDurable)) {
 		ld.electing = ld.electing.with(c.self)
-		for _, l := range c.links {
-			if l.stage == linkWaiting {
-				c.promise(l.id, l.peer, c.stable.leaderInfo(ld.epoch))
-				l.stage = linkInvited
+		for i := 0; i < len(c.links); i++ {
+			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, ld.epoch) {
+				i-- // it was closed
 			}
 		}
 		c.decideHistory()
@@ -148,6 +150,7 @@ func (c *Core) settleLeader() {
 			ld.acked[c.self] = own
 		}
 		c.countAcks()
+		c.settleRenewal()
 		c.answerSyncs()
 		c.tryHandOver()
 	}
@@ -176,12 +179,15 @@ func (c *Core) stepLeader(m *Message) {
 // have promised in an earlier life and learned of commits since. Source: quorum-protocol 5.2 step 4.
 func (c *Core) ackEpoch(l *link, m *Message) {
 	ld := &c.ld
+	if l.stage == linkUpToDate && l.renewalPromise() {
+		return
+	}
 	if l.confirms < l.asks {
 		l.confirms++
 		c.decideHistory()
 		return
 	}
-	if l.stage != linkInvited || m.Zxid < 0 {
+	if l.stage != linkInvited || m.Zxid < 0 || l.parted {
 		c.closeLink(l)
 		return
 	}
@@ -229,12 +235,52 @@ func (c *Core) decideHistory() {
 		return
 	}
 	ld.stage, ld.since = leaderSyncing, c.now
-	c.persistCurrent(ld.epoch)
+	c.persistCurrent(ld.epoch, c.reign())
 	for _, l := range append([]*link(nil), c.links...) {
 		if l.stage == linkPromised {
 			c.startSync(l)
 		}
 	}
+}
+
+// reign is the lineage with the epoch of this leader.
+func (c *Core) reign() *Lineage {
+	ld := &c.ld
+	next := c.identify(c.lineage)
+	mark := c.cfg.Rand.Uint64() | 1 // not 0
+	// No epoch between the last one and this one was established: a quorum has promised this epoch, and none of it has adopted a later one
+	// than this server.
+	return next.adopting(Reign{Epoch: ld.epoch, Leader: c.cfg.ID, Mark: mark, Base: c.window.last()})
+}
+
+// isKept reports whether a quorum has the identity of the ensemble on the disk.
+func (c *Core) isKept() bool {
+	keepers := voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if l.voter >= 0 && l.stage >= linkSynced && l.lineage != nil {
+			keepers = keepers.with(l.voter)
+		}
+	}
+	return c.lineage.Ensemble != 0 && c.voters.decides(keepers)
+}
+
+// identify gives the ensemble an identity, if it has none and a quorum of servers that keep it has promised the epoch: then no other
+// identity can have become final before without one of them having it.
+func (c *Core) identify(l *Lineage) *Lineage {
+	keepers := voterSet(0).with(c.self)
+	for _, k := range c.links {
+		if k.voter < 0 || k.stage != linkPromised || !c.ld.electing.has(k.voter) || k.lineage == nil {
+			continue
+		}
+		keepers = keepers.with(k.voter)
+		if k.lineage.Final || l.Ensemble == 0 {
+			l = l.identified(k.lineage.Ensemble, k.lineage.Final)
+		}
+	}
+	if l.Ensemble == 0 && c.voters.decides(keepers) {
+		l = l.identified(c.cfg.Rand.Uint64()|1, false)
+	}
+	return l
 }
 
 // establish begins broadcast once a quorum has adopted the history. Source: quorum-protocol 6.6.
@@ -251,6 +297,8 @@ func (c *Core) establish() {
 	c.committed = max(c.last, ld.proposed)
 	c.vote.Epoch = ld.epoch
 	c.phase = Broadcast
+	c.status.Outside = nil
+	c.noteLineage(c.lineage.settled(c.committed).identified(c.lineage.Ensemble, c.isKept()))
 	java := false
 	for _, l := range c.links {
 		java = java || l.voter >= 0 && !l.warren

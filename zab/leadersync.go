@@ -71,8 +71,12 @@ func (c *Core) planAt(p, at, next, replay proto.Zxid) plan {
 
 // startSync begins to send a learner all that it lacks. Source: quorum-protocol 6.4.
 func (c *Core) startSync(l *link) {
+	if c.compare(l); l.parted {
+		c.invite(l, c.epoch())
+		return
+	}
 	pl := c.plan(l.position)
-	if c.top() != 0 && (c.cfg.Whole || l.ackEpoch == -1 && l.position == 0) {
+	if c.top() != 0 && (c.cfg.Whole || l.asksAll || l.ackEpoch == -1 && l.position == 0) {
 		pl = c.whole() // the learner has asked for it, or has nothing
 	}
 	if !c.maySync(l, pl.op == Snap) {
@@ -85,7 +89,11 @@ func (c *Core) startSync(l *link) {
 		// What the learner is about to cut, or has lost, must not be counted as durable there.
 		c.ld.acked[l.voter] = l.base
 	}
-	c.send(Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid})
+	m := Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid}
+	if l.lineage != nil && pl.op != Snap {
+		m.Sum, m.Summed = c.sum(pl.base)
+	}
+	c.send(m)
 	if pl.op == Snap && !c.weak(NewLeaderBeforeSnap) {
 		l.stage = linkStreaming
 		return
@@ -157,12 +165,21 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 	if c.next != nil && !c.established() { // later it is no more than a proposal, and goes as one
 		m.Config = c.next.Wire()
 	}
-	if l.warren && c.cfg.Roster != nil {
-		m.Active = c.text
+	m.Active = c.activeText(l)
+	if l.lineage != nil {
+		m.Lineage = c.lineage
 	}
 	c.send(m)
-	l.stage = linkSyncing
+	l.stage, l.epoch = linkSyncing, c.epoch()
 	l.mark, l.marked = l.sent, c.now
+}
+
+// activeText is the committed configuration as NEWLEADER brings it beside the last one.
+func (c *Core) activeText(l *link) []byte {
+	if l.warren && c.cfg.Roster != nil {
+		return c.text
+	}
+	return nil
 }
 
 // batches yields txns in the portions in which a peer understands them.
@@ -187,7 +204,7 @@ const batchTxnsMax = 1000
 
 // upToDateTo lets a learner serve and begins its live traffic.
 func (c *Core) upToDateTo(l *link) {
-	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1})
+	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: l.lineage != nil && c.lineage.Final})
 	l.stage = linkUpToDate
 }
 
@@ -199,6 +216,8 @@ func (c *Core) ack(l *link, m *Message) {
 			return // an early ACK of the history: not what is awaited (R4)
 		}
 		c.ackNewLeader(l)
+	case l.renewal == renewalAdopting && l.epoch != c.epoch() && m.Zxid == proto.MakeZxid(c.epoch(), 0):
+		c.adoptedRenewal(l)
 	case l.stage == linkUpToDate && m.Zxid.Counter() != 0:
 		c.ackProposal(l, m.Zxid)
 	case l.stage == linkUpToDate, l.stage == linkSynced:

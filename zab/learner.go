@@ -25,7 +25,11 @@ type learner struct {
 	stage    lnStage
 	claimed  proto.Zxid // the leader was elected with a history up to here; 0 if that is not known
 	warren   bool       // the leader understands cumulative ACKs
+	lineage  *Lineage   // of the leader, as LEADERINFO says
 	epoch    int64      // of LEADERINFO
+	next     int64      // the epoch in which the leader goes on: see renewal.go; 0 if there is none
+	promises int        // of it that have not left
+	adopting bool       // its NEWLEADER was received and is not acknowledged
 	repeated bool       // the epoch had been promised before
 	askedAll bool       // a snapshot was asked for
 	attempts int        // to connect
@@ -84,7 +88,8 @@ func (c *Core) introduce() {
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
 	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Repeat: true, Blank: c.stable.blank})
+		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Repeat: true, Blank: c.stable.blank,
+		Whole: c.wantsAll, Lineage: c.lineage})
 }
 
 func (c *Core) disconnected() {
@@ -183,15 +188,21 @@ func (c *Core) stepLearner(m *Message) {
 // leaderInfo promises the epoch, unless a later one was promised. Source: quorum-protocol 5.4.
 func (c *Core) leaderInfo(m *Message) {
 	ln := &c.ln
+	if c.partsFrom(m) || c.renewing(m) {
+		return
+	}
 	if ln.stage == lnPromised && m.Epoch == ln.epoch {
 		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated)) // the leader confirms: see blank.go
 		return
 	}
 	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
+		if m.Epoch < c.epochs.Accepted {
+			c.refusedBy(describe("leader %d offers epoch %d, but this server has promised %d", ln.leader, m.Epoch, c.epochs.Accepted), m.Lineage)
+		}
 		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.epochs.Accepted)
 		return
 	}
-	ln.epoch, ln.warren = m.Epoch, m.Warren
+	ln.epoch, ln.warren, ln.lineage = m.Epoch, m.Warren, m.Lineage
 	ln.repeated = m.Epoch == c.epochs.Accepted && !c.weak(EpochPromisedTwice)
 	if m.Epoch > c.epochs.Accepted {
 		c.persistAccepted(m.Epoch)
@@ -201,18 +212,37 @@ func (c *Core) leaderInfo(m *Message) {
 	c.status.Epoch = m.Epoch
 }
 
+// partsFrom compares this server with the leader before it promises anything, and leaves it if their histories differ.
+func (c *Core) partsFrom(m *Message) bool {
+	ln := &c.ln
+	from := *m
+	from.From = ln.master
+	reason := ""
+	switch d := c.meetStranger(&from); {
+	case d != nil:
+		reason = d.Text
+	case m.Refused:
+		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch, c.lineage.Epoch())
+	default:
+		return false
+	}
+	c.refusedBy(reason, m.Lineage)
+	c.leave("the history of leader %d is another one: %s", ln.master, reason)
+	return true
+}
+
 // settleLearner sends the promises that have become true.
 func (c *Core) settleLearner() {
 	ln := &c.ln
 	switch ln.stage {
 	case lnPromise:
 		if c.stable.epochs.Accepted == ln.epoch || c.weak(EpochBeforeDurable) {
-			if c.wantsAll {
-				c.wantsAll, ln.askedAll = false, true
-				c.promise(ln.link, ln.master, c.stable.ackEpochWithNothing(ln.epoch))
-			} else {
-				c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated))
+			p := c.stable.ackEpoch(ln.epoch, ln.repeated)
+			if c.wantsAll && ln.lineage == nil { // the leader knows no other way to ask
+				p = c.stable.ackEpochWithNothing(ln.epoch)
 			}
+			c.wantsAll, ln.askedAll = false, c.wantsAll
+			c.promise(ln.link, ln.master, p)
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
@@ -222,6 +252,7 @@ func (c *Core) settleLearner() {
 		}
 	case lnUpToDate:
 		c.acknowledge()
+		c.settleRenewing()
 	}
 }
 

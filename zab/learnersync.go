@@ -22,6 +22,9 @@ func (c *Core) syncBegins(m *Message) {
 		c.leave("leader %d sent %v where a snapshot was asked for", ln.master, m.Type)
 		return
 	}
+	if m.Type != Snap && ln.lineage != nil && !c.weak(HistoriesJoined) && !c.continues(m) {
+		return
+	}
 	switch m.Type {
 	case Trunc:
 		if !c.truncateTo(m.Zxid) {
@@ -41,6 +44,28 @@ func (c *Core) syncBegins(m *Message) {
 	ln.committed = c.last
 }
 
+// continues reports whether the txn that this server is to keep as its last one is known to be the same at a leader
+// that keeps a lineage: by its checksum, or because both have gone through its epoch. If it is another one this
+// server stays outside; if that is not known the whole state is asked for.
+func (c *Core) continues(m *Message) bool {
+	ln := &c.ln
+	base := c.last
+	if m.Type == Trunc {
+		base = min(base, m.Zxid)
+	}
+	sum, ok := c.sum(base)
+	switch ok = ok && m.Summed; {
+	case ok && sum != m.Sum:
+		c.exposeStranger(ln.leader, base, ln.lineage)
+		return false
+	case !ok && base != 0 && !c.lineage.shares(ln.lineage, base.Epoch()):
+		c.wantsAll = true
+		c.leave("it is not known whether txn %v of leader %d is that of this server", base, ln.master)
+		return false
+	}
+	return true
+}
+
 // truncateTo cuts the log after z. If z itself is not in the log the histories part below it: then the log is cut at the last
 // txn before z, and a new connection finds out what is to be done. Source: quorum-protocol 6.8 S2, B14.
 //
@@ -51,6 +76,11 @@ func (c *Core) syncBegins(m *Message) {
 func (c *Core) truncateTo(z proto.Zxid) bool {
 	if z > c.last || z < 0 {
 		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
+		return false
+	}
+	if committed := c.lineage.committed(); z < committed && !c.weak(HistoriesJoined) {
+		c.wantsAll = true
+		c.leave("leader %d truncates to %v, but all up to %v is committed", c.ln.master, z, committed)
 		return false
 	}
 	if ln := &c.ln; z < min(c.last, ln.claimed) && c.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
@@ -208,6 +238,10 @@ func (c *Core) inform(m *Message, leader proto.ServerID) {
 // order is that of Persist. Source: quorum-protocol 6.8 S5.
 func (c *Core) newLeader(m *Message) {
 	ln := &c.ln
+	if ln.stage == lnUpToDate {
+		c.renewEpoch(m)
+		return
+	}
 	if ln.stage != lnSyncing || m.Epoch != ln.epoch {
 		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
 		return
@@ -218,8 +252,17 @@ func (c *Core) newLeader(m *Message) {
 		c.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
 		return
 	}
+	last, committed := max(ln.pending.last(), ln.snap), c.lineage.committed()
+	if last < committed && !c.weak(HistoriesJoined) {
+		reason := describe("leader %d ends its history with %v, but all up to %v is committed", ln.master, last,
+			committed)
+		c.refusedBy(reason, ln.lineage)
+		c.leave("%s", reason)
+		return
+	}
+	lineage := c.succession(m)
 	if c.weak(EpochBeforeHistory) {
-		c.persistCurrent(ln.epoch)
+		c.persistCurrent(ln.epoch, lineage)
 	}
 	if ln.sync == Snap {
 		if !c.install() {
@@ -235,14 +278,38 @@ func (c *Core) newLeader(m *Message) {
 		}
 	}
 	c.learn(m, ln.pending.txns)
+	c.forgetChecked()
 	ln.pending = window{}
 	c.appendTail()
 	if ln.epoch > c.epochs.Current {
-		c.persistCurrent(ln.epoch)
+		c.persistCurrent(ln.epoch, lineage)
+	} else {
+		c.noteLineage(lineage)
 	}
 	ln.history = c.last
 	ln.stage = lnAdopting
 	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0)) // history needs no ACK of its own; proposals of this epoch do
+}
+
+// succession is the lineage of the history that NEWLEADER ends. A leader that speaks as Java does has no mark, and which epochs it has adopted
+// since the last one of this server is not known.
+func (c *Core) succession(m *Message) *Lineage {
+	own, e := c.lineage, c.ln.epoch
+	if m.Lineage != nil && m.Lineage.Epoch() == e {
+		next := *m.Lineage
+		if own.Final {
+			next.Ensemble, next.Final = own.Ensemble, true
+		}
+		return next.settled(own.Settled)
+	}
+	if own.Epoch() >= e {
+		return own
+	}
+	leader := c.ln.leader
+	if c.ln.master != leader {
+		leader = -1 // the master may follow another leader by now
+	}
+	return own.adopting(Reign{Epoch: e, Leader: leader, Gap: own.Epoch() != e-1})
 }
 
 // install replaces the database by the snapshot with what was committed on top of it.
@@ -272,8 +339,12 @@ func (c *Core) install() bool {
 }
 
 // upToDate lets this server serve. Source: quorum-protocol 6.8 S7.
-func (c *Core) upToDate(*Message) {
+func (c *Core) upToDate(m *Message) {
 	ln := &c.ln
+	if ln.stage == lnUpToDate && ln.next != 0 {
+		c.renewalEnds(m)
+		return
+	}
 	if ln.stage != lnAdopted {
 		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
 		return
@@ -293,5 +364,7 @@ func (c *Core) upToDate(*Message) {
 	c.vote.Epoch = ln.epoch
 	c.phase = Broadcast
 	c.status.Serving = true
+	c.status.Outside = nil
+	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble, m.Final && ln.lineage != nil))
 	c.masterQueue.found(ln.master)
 }

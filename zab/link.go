@@ -30,12 +30,18 @@ type link struct {
 	master   bool // it came to MasterPort
 	warren   bool
 	repeats  bool // it confirms its promise
+	lineage  *Lineage
+	parted   bool // its history is another one: it is told so, and nothing else
 	stage    linkStage
+	asksAll  bool       // it has asked for SNAP
 	whole    bool       // it is brought up to date by SNAP; from linkStreaming on
 	accepted int64      // its acceptedEpoch
 	config   int64      // version of the configuration that it knows to be committed
 	position proto.Zxid // its last zxid, as ACKEPOCH said
 	ackEpoch int64      // its currentEpoch or -1, as ACKEPOCH said
+
+	epoch   int64 // in which it is up to date
+	renewal linkRenewal
 
 	round          uint64 // the leader's when this promise was asked for again last
 	asks, confirms uint64 // how often it was, and was given again
@@ -56,7 +62,7 @@ type link struct {
 	asked, followed uint64
 	syncPings       []syncPing // that are not answered, oldest first
 
-	answers []answer // to an observer of this follower, oldest first
+	answers []answer // to an observer of this follower, or held back by a renewal, oldest first
 }
 
 // Accept tells the core that a learner has connected to one of the ports, and returns the number of the connection, or 0 if it must be
@@ -101,6 +107,18 @@ func (c *Core) Heard(id LinkID) {
 	if i := c.linkIndex(id); i >= 0 {
 		c.links[i].heard = c.now
 	}
+}
+
+// invite offers the epoch to a learner. If its history is another one, the learner is told so, and invite closes the link and returns false.
+func (c *Core) invite(l *link, epoch int64) bool {
+	p := c.stable.leaderInfo(epoch)
+	p.message.Lineage, p.message.Refused = c.lineage, l.parted
+	c.promise(l.id, l.peer, p)
+	l.stage = max(l.stage, linkInvited)
+	if l.parted {
+		c.closeLink(l)
+	}
+	return !l.parted
 }
 
 func (c *Core) linkIndex(id LinkID) int {
@@ -161,7 +179,8 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		}
 	}
 	l.peer, l.accepted, l.warren, l.repeats, l.observer = m.From, m.Epoch, m.Warren, m.Repeat, m.Type == ObserverInfo
-	l.stage, l.blank = linkWaiting, m.Blank
+	l.stage, l.blank, l.asksAll, l.lineage = linkWaiting, m.Blank, m.Whole, m.Lineage
+	l.parted = c.meetStranger(m) != nil
 	l.voter = c.placeOf(l)
 	if c.role != Leading {
 		return // of an observer master: see settleMaster
@@ -170,14 +189,37 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 		return
 	}
 	c.offerEpoch(l)
-	if l.voter >= 0 && c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch {
-		// It has promised a later epoch, so it cannot follow this one, and would stay outside until the next election.
-		if c.ld.stage >= leaderBarrier {
-			c.HandOver(false)
-		} else {
-			c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, c.ld.epoch)
-		}
+	if c.ld.stage >= leaderPromising && l.accepted > c.ld.epoch && !l.parted {
+		c.outrun(l)
 	}
+}
+
+// outrun deals with a learner that has promised a later epoch than that of this leader, and so cannot follow it. If nothing is established
+// yet the servers look for a leader again. An established leader stays. Where the history of the learner is a part of that of the
+// leader, the leader begins a new epoch, in which the learner can follow. Otherwise the learner is told that it has to stay outside. A
+// learner without a lineage finds that out by itself.
+func (c *Core) outrun(l *link) {
+	ld := &c.ld
+	switch {
+	case c.weak(LeaderYields) && l.voter >= 0 && ld.stage >= leaderBarrier:
+		c.HandOver(false)
+	case ld.stage < leaderBarrier && l.voter >= 0 && l.lineage != nil:
+		c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, ld.epoch)
+	case ld.stage < leaderBarrier || l.lineage == nil:
+	case l.lineage.Epoch() > ld.epoch:
+		// A quorum follows this leader, so none can have promised that epoch.
+		l.parted, l.voter = true, -1
+		c.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true, difference: &Difference{Epoch: l.lineage.Epoch(),
+			Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows", l.lineage.Epoch(), ld.epoch)}}
+	default:
+		ld.renewal.wanted = true
+	}
+}
+
+// compare looks at the history of a learner again, because this server has learned more about its own.
+func (c *Core) compare(l *link) {
+	l.parted = l.parted || c.differs(l.lineage) != nil
+	l.voter = c.placeOf(l)
 }
 
 // ahead reports whether a learner knows a later configuration than this server, if that is to serve it, or can never come to know it. The

@@ -67,15 +67,18 @@ func (c *Core) settleMaster() {
 	if !c.masters() {
 		return
 	}
+	if c.ln.next == 0 {
+		c.renewLearners()
+	}
 	for i := len(c.links) - 1; i >= 0; i-- {
 		l := c.links[i]
 		switch {
-		case !l.master:
+		case !l.master, c.ln.next != 0 && l.stage == linkWaiting:
 		case l.stage == linkWaiting && c.ahead(l):
 			c.closeLink(l) // it has heard of a later configuration: its next master may have too
 		case l.stage == linkWaiting:
-			c.promise(l.id, l.peer, c.stable.leaderInfo(c.ln.epoch))
-			l.stage = linkInvited
+			c.compare(l)
+			c.invite(l, c.ln.epoch)
 		case l.stage == linkPromised && (l.position.Epoch() != c.ln.epoch || l.position <= c.top()):
 			c.startSync(l)
 		}
@@ -89,6 +92,7 @@ func (c *Core) stepMaster(l *link, m *Message) {
 	}
 	l.heard = c.now
 	switch {
+	case m.Type == AckEpoch && l.stage == linkUpToDate && l.renewalPromise():
 	case m.Type == AckEpoch && l.stage == linkInvited && m.Zxid >= 0:
 		l.ackEpoch, l.position = m.Epoch, m.Zxid
 		l.stage = linkPromised

@@ -4,8 +4,8 @@ import "github.com/seed94657493/warren/proto"
 
 // masterQueue is in which order an observer tries to learn from other servers: from the followers, in an order of their own for every
 // observer, of which the one that it was with last is the last; again and again for some time, because they may not serve yet; then
-// from the leader, or at once if one of them refuses. It goes on where it was as long as the leader and the configuration are the same. Source: quorum-protocol
-// 12.2.
+// from the leader, or at once if one of them refuses. It goes on where it was as long as the leader and the configuration are the same. Source:
+// quorum-protocol 12.2.
 type masterQueue struct {
 	leader  proto.ServerID   // -1: begin anew
 	version proto.Zxid       // of the configuration

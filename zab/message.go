@@ -126,4 +126,13 @@ type Message struct {
 	Warren bool           // FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs
 	Repeat bool           // FollowerInfo, ObserverInfo: the sender says its ACKEPOCH again when it hears LEADERINFO again
 	Blank  bool           // FollowerInfo: the sender has lost its disk and counts for nothing; see Config.Blank
+	Whole  bool           // FollowerInfo, ObserverInfo: the sender asks for the whole state; its promise counts
+
+	// Lineage is that of the sender, nil if the sender speaks as Java does. Notification, FollowerInfo, ObserverInfo, LeaderInfo,
+	// NewLeader. In NewLeader it is the lineage that the learner has when it has adopted the epoch.
+	Lineage *Lineage
+	Refused bool // LeaderInfo: the history of the learner is not that of the leader, which sends nothing more
+	Final   bool // UpToDate: the identity in the lineage is final
+	Summed  bool // Diff, Trunc: Sum is that of the txn which the learner keeps as its last one
+	Sum     uint32
 }

@@ -9,6 +9,8 @@ type Seq uint64
 type Output struct {
 	// Persist is to be made durable, in this order, together with everything that earlier Outputs asked for.
 	Persist []Persist
+	// Lineage, if not nil, is to be stored behind all of Persist. No promise waits for it, and a crash may lose it.
+	Lineage *Lineage
 	// Send may leave at once, in this order for each link. No promise is among them before what it promises is durable: the core
 	// holds it back until Persisted.
 	Send []Message
@@ -22,6 +24,8 @@ type Output struct {
 	Throttled []LinkID
 	// Synced holds the tokens of the Sync calls of this server itself that are answered: reads after them are up to date.
 	Synced []uint64
+	// Renew asks the host to call Core.Renew as soon as it has proposed every txn that it has numbered.
+	Renew bool
 	// Status is how things stand after the input.
 	Status Status
 }
@@ -45,6 +49,9 @@ type Persist struct {
 	// AcceptedEpoch and CurrentEpoch are to be stored if not -1.
 	AcceptedEpoch int64
 	CurrentEpoch  int64
+
+	// Lineage is to be stored in one step with CurrentEpoch.
+	Lineage *Lineage
 
 	// Initialize: this server counts from now on (Config.Blank). Remember that the database exists, though it may be empty, and
 	// then that this server is not blank any more.
@@ -107,7 +114,19 @@ type Status struct {
 	Fatal   error          // not nil: the process must stop; nothing was promised that does not hold
 	Reason  string         // why the last role ended
 
+	// Outside is not nil while this server has to stay outside of the ensemble, which has another history or an epoch below one that this
+	// server has promised. Only an operator, or the next election, changes that.
+	Outside *Outside
+
 	Deserted int // times that leading ended because a voter who had elected this server looked for a leader again: see Timing.EpochWait
+}
+
+// Outside says why a server stays outside of the ensemble.
+type Outside struct {
+	Leader proto.ServerID // the server that leads the ensemble
+	Reason string
+	Theirs string // the lineage of the leader, "" if it has none
+	Own    string // the lineage of this server
 }
 
 // Epochs are the two numbers a server keeps for ever. Current <= Accepted. Source: quorum-protocol 1.3.
@@ -123,4 +142,7 @@ type History interface {
 	// costly; false is always safe. It is called by the core and must not take long: it reads one segment at most. next is 0
 	// if at is the last. Source: quorum-protocol 6.3 rule 4, B15.
 	Locate(z proto.Zxid) (at, next proto.Zxid, ok bool)
+	// Sum returns the Adler-32 checksum of the payload of the txn at z, as the log keeps it. ok is false if the log does not have it, or
+	// if reading it is too costly; false is always safe. It is called by the core and must not take long.
+	Sum(z proto.Zxid) (sum uint32, ok bool)
 }

@@ -10,7 +10,7 @@ import "github.com/seed94657493/warren/proto"
 //
 // What is pending is a matter of the history and of nothing else: it comes and goes with the txn. What is committed is kept on the
 // disk (Persist.Ensemble), and may lag behind: a server that has forgotten the commit asks both quorums. Source:
-// quorum-protocol 11, D11, D12; adr 0009.
+// quorum-protocol 11, 15.3 D11, D12; adr 0009.
 
 // Ensembles returns the committed configuration and the pending one, nil if there is none.
 func (c *Core) Ensembles() (active, next *Ensemble) { return c.active, c.next }
@@ -153,7 +153,7 @@ func (c *Core) reseat() {
 // be a voter counts as long as the history is settled, because it promises and keeps what a follower does. It is not
 // asked about proposals. Servers in Java need not keep anything as observers.
 func (c *Core) placeOf(l *link) int {
-	if l.stage == linkNew || l.master || l.observer && !l.warren || l.blank {
+	if l.stage == linkNew || l.master || l.observer && !l.warren || l.blank || l.parted {
 		return -1
 	}
 	return c.voters.index(l.peer)

@@ -3,6 +3,7 @@ package zab
 import (
 	"flag"
 	"fmt"
+	"hash/adler32"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -51,6 +52,7 @@ var weaknesses = map[string]Weakness{
 	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
 	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
 	"NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit, "PromiseUnconfirmed": PromiseUnconfirmed,
+	"LeaderYields": LeaderYields, "HistoriesJoined": HistoriesJoined,
 }
 
 // play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with two spaces.
@@ -79,6 +81,8 @@ type script struct {
 	from      proto.Zxid
 	over      bool
 	seq       Seq
+	lineages  bool   // the core was given one
+	strangers string // that were printed last
 }
 
 func (s *script) printf(format string, args ...any) { fmt.Fprintf(&s.out, "  "+format+"\n", args...) }
@@ -184,19 +188,29 @@ func (s *script) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 	return at, next, at >= s.from
 }
 
+// Sum fulfils History.
+func (s *script) Sum(z proto.Zxid) (sum uint32, ok bool) {
+	for _, t := range s.log {
+		if t.Zxid == z {
+			return adler32.Checksum(t.Payload), true
+		}
+	}
+	return 0, false
+}
+
 // command is the language: one input each.
 func (s *script) command(name string, a args) {
 	switch name {
 	case "new": // new id=2 voters=1,2,3 [observers=4] [masters] [lag=10] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1]
-		// [diallimit=1] [dialpause=5] [lookpause=5] [epochwait=5]
+		// [lineage=E7:1@1m11/1.0] [diallimit=1] [dialpause=5] [lookpause=5] [epochwait=5]
 		s.create(a)
-	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2]
+	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2] [lineage=E7:1@1m11/1.0]
 		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, State: State(a.int("state")), Round: a.int("round"), Version: 2,
 			Vote: Vote{Leader: proto.ServerID(a.int("leader")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")}}
 		if a["version"] != "" {
 			m.Version = int32(a.int("version"))
 		}
-		m.Config = wireOf(a, "config")
+		m.Config, m.Lineage = wireOf(a, "config"), a.lineage()
 		s.core.Step(m)
 	case "probe": // probe from=1 nonce=7
 		s.core.Step(Message{Type: Probe, From: proto.ServerID(a.int("from")), Nonce: uint64(a.int("nonce"))})
@@ -253,16 +267,20 @@ func (s *script) command(name string, a args) {
 	case "unfit": // unfit id=2 [no]
 		s.core.Unfit(proto.ServerID(a.int("id")), a["no"] == "")
 		s.printf("fit: quorum %v, successor %v", s.core.FitQuorum(), s.core.FitSuccessor())
-	default: // PROPOSAL link=1 from=3 txns=1.1-3
+	default: // PROPOSAL link=1 from=3 txns=1.1-3; FOLLOWERINFO, LEADERINFO, NEWLEADER: [lineage=E7:1@1m11/1.0]
+		// DIFF, TRUNC: [sum=1.3], the checksum of that txn
 		for t := Notification; int(t) < len(typeNames); t++ {
 			if t.String() == name {
 				all := txns(a["txns"])
 				if n := len(all); n > 0 && a["config"] != "" { // the last of them is the reconfiguration
 					all[n-1].Payload = wireOf(a, "config")
 				}
+				sum, summed := s.sumOf(a)
 				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"),
 					Epoch: a.int("epoch"), Txns: all, Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
-					Repeat:        a["warren"] != "" && a["old"] == "",
+					Repeat: a["warren"] != "" && a["old"] == "",
+					Whole:  a["whole"] != "", Refused: a["refused"] != "", Final: a["final"] != "",
+					Lineage: a.lineage(), Sum: sum, Summed: summed,
 					ConfigVersion: int64(a.zxid("version")), Config: wireOf(a, "config"), Active: wireOf(a, "active")})
 				return
 			}
@@ -300,6 +318,8 @@ func (s *script) create(a args) {
 	cfg := Config{ID: proto.ServerID(a.int("id")), Ensemble: &Ensemble{Quorum: q, Observers: ids(a["observers"])}, Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last,
 		Window: window, Before: before, Blank: a["blank"] != "", History: s, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits}
 	cfg.Masters = a["masters"] != ""
+	cfg.Lineage = a.lineage()
+	s.lineages = cfg.Lineage != nil
 	if a["lag"] != "" {
 		cfg.Limits.LagBytes = int(a.int("lag"))
 	}
@@ -328,11 +348,11 @@ func z(v proto.Zxid) string {
 func (s *script) take() {
 	out := s.core.Take()
 	for _, p := range out.Persist {
-		s.printf("%s", persistText(&p))
+		s.printf("%s%s", persistText(&p), s.persistMore(&p))
 		s.seq = p.Seq
 	}
 	for i := range out.Send {
-		s.printf("send %s", messageText(&out.Send[i]))
+		s.printf("send %s%s", messageText(&out.Send[i]), s.more(&out.Send[i]))
 	}
 	if n := len(out.Deliver); n > 0 {
 		s.printf("deliver %s..%s", z(out.Deliver[0].Zxid), z(out.Deliver[n-1].Zxid))
@@ -350,7 +370,11 @@ func (s *script) take() {
 	for _, token := range out.Synced {
 		s.printf("synced %d", token)
 	}
+	s.takeLineage(&out)
 	st := out.Status
+	if outside := s.status.Outside; st.Outside != outside {
+		s.status.Outside = st.Outside
+	}
 	if st != s.status {
 		s.printf("is %v %v, leader %d, epoch %d, serving %v%s", st.State, st.Phase, st.Leader, st.Epoch, st.Serving, map[bool]string{true: ", stopped"}[st.Stopped])
 		if st.Reason != s.status.Reason {

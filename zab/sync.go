@@ -18,7 +18,7 @@ type syncPing struct{ number, ping uint64 }
 // acknowledged before this call. The answer is a SyncReply with the token, or the token in Output.Synced, which counts once the
 // txns of that Output are applied. Besides waiting for what is in flight, as Java does, the leader makes sure that it still
 // leads: a quorum must answer a ping that was sent after this call. There is no answer if the leadership ends before.
-// Source: quorum-protocol 8.3; design, guarantee 5.
+// Source: quorum-protocol 8.3; guarantee 5.
 func (c *Core) Sync(id LinkID, token uint64) error {
 	if c.role != Leading || c.ld.stage != leaderServing || c.status.Stopped {
 		return ErrNotLeading
@@ -56,6 +56,10 @@ func (c *Core) answerSyncs() {
 		l := c.links[i]
 		if r.admits {
 			c.upToDateTo(l)
+			continue
+		}
+		if l.epoch != c.epoch() || len(l.answers) > 0 { // it is sent no commits now: see renewal.go
+			l.answers = append(l.answers, answer{c.committed, r.token})
 			continue
 		}
 		c.streamTo(l) // the answer follows the commits that it waited for

@@ -22,15 +22,17 @@ const (
 	EpochBeforeDurable                         // D1, D2: LEADERINFO and ACKEPOCH leave before acceptedEpoch is durable
 	OwnAckBeforeDurable                        // D9: the leader counts itself before its log has the txn
 	AckBeforeDurable                           // D8: a proposal is acknowledged before it is durable
-	EpochPromisedTwice                         // 5.1: an epoch that was promised before is promised again
+	EpochPromisedTwice                         // quorum-protocol 5.1: an epoch that was promised before is promised again
 	BlankCounts                                // R16: a server that lost its disk helps to elect
 	BlankForgotten                             // R16: it does so when it was restarted between NEWLEADER and UPTODATE
-	TruncUncommitted                           // 6.3 rule 2: what is acknowledged but not committed is truncated
-	TruncAcrossEpochs                          // 6.3 rule 2: TRUNC to a txn of another epoch than the learner's last
-	OldLinks                                   // 15.5.9: messages of a closed connection are obeyed
-	CounterWraps                               // 1.4: the counter runs into the next epoch
-	NewConfigAlone                             // 11.6: a pending configuration decides without the one before
+	TruncUncommitted                           // quorum-protocol 6.3 rule 2: acknowledged, uncommitted txns are truncated
+	TruncAcrossEpochs                          // quorum-protocol 6.3 rule 2: TRUNC crosses the boundary of an epoch
+	OldLinks                                   // quorum-protocol 15.5.9: messages of a closed connection are obeyed
+	CounterWraps                               // quorum-protocol 1.4: the counter runs into the next epoch
+	NewConfigAlone                             // quorum-protocol 11.6: a pending configuration decides alone
 	PromiseUnconfirmed                         // R16: a promise counts that may have been forgotten since
-	InformBeforeCommit                         // 12.2: an observer master shows what is only proposed
+	InformBeforeCommit                         // quorum-protocol 12.2: an observer master shows what is only proposed
+	LeaderYields                               // adr 0012: a leader makes place for a server that has promised a later epoch
+	HistoriesJoined                            // adr 0012: histories are joined without being compared
 	weaknessEnd
 )

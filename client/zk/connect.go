@@ -108,7 +108,7 @@ func (c *Conn) start(sessionTimeout time.Duration) error {
 		client.WithConnectTimeout(max(2*dialTimeout, sessionTimeout)),
 		client.WithMaxReply(max(c.replyMax, requestMaxLeast)),
 		client.WithMaxRequest(c.requestMax),
-		client.WithRenewal(func(context.Context, *client.Client) error { return nil }),
+		client.WithRenewal(nil),
 		client.WithHooks(client.Hooks{State: c.stateChanged, Event: func(e client.Event) { c.events.emit(eventOf(e)) }}),
 		client.WithDialer(c.dial),
 		client.WithServerSource(c.nextServer),

@@ -21,6 +21,25 @@
 // New programs do better with package client: it has contexts, tells whether a lost write may have been applied, and has persistent
 // watches, caches and reads in batches. Conn.Client gives way to it in small steps.
 //
+//	conn, _, err := zk.Connect([]string{"zk1", "zk2", "zk3"}, 10*time.Second)
+//	if err != nil {
+//		return err
+//	}
+//	defer conn.Close()
+//	data, stat, changed, err := conn.GetW("/settings")
+//	if err == zk.ErrNoNode {
+//
+// For dependencies that import go-zookeeper the package can stand in without any change of theirs. In the program's
+// go.mod:
+//
+//	require github.com/go-zookeeper/zk v1.0.4
+//	replace github.com/go-zookeeper/zk => github.com/seed94657493/warren/client/zk v0.1.0
+//
+// Beyond go-zookeeper 1.0.4 there are Conn.Client and what widely used forks of it have: SimpleDNSHostProvider and
+// State.IsConnected.
+//
+// # Inside
+//
 // A Conn has a client.Client and adds what is different: the states and events of go-zookeeper, made from the hooks of the client by
 // the goroutine that looks for servers and reads from them; the walk through servers by a HostProvider; and the rule that operations
 // without a connection fail with ErrNoServer when all servers were tried in vain.

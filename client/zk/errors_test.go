@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
 )
@@ -15,17 +13,19 @@ import (
 func TestErrorsAreNamed(t *testing.T) {
 	for code := proto.ErrCode(-130); code < 0; code++ {
 		err := failure(&client.Error{Op: "getData", Err: code})
-		require.Error(t, err)
-		require.ErrorIs(t, err, code, "the error of package client is found too")
-		require.Equal(t, err, failure(&client.Error{Op: "multi", Err: &client.TxnError{Err: code}}))
+		if !errors.Is(err, code) {
+			t.Errorf("%v: the error of package client is not found", err)
+		}
+		same(t, err, failure(&client.Error{Op: "multi", Err: &client.TxnError{Err: code}}))
 	}
-	require.NoError(t, errorOf(proto.OK))
-	require.True(t, failure(&client.Error{Err: client.ErrNoNode}) == ErrNoNode)
-	require.EqualError(t, failure(&client.Error{Err: client.ErrUnimplemented}), "unknown error: -6")
-	require.NotErrorIs(t, ErrNoNode, ErrNoAuth)
-	require.NotErrorIs(t, ErrNoServer, proto.OK)
+	same(t, nil, errorOf(proto.OK))
+	same(t, "unknown error: -6", failure(&client.Error{Err: client.ErrUnimplemented}).Error())
+	if errors.Is(ErrNoNode, ErrNoAuth) || errors.Is(ErrNoServer, proto.OK) {
+		t.Error("an error is another one")
+	}
 	other := errors.New("other")
 	for _, c := range []struct{ from, want error }{
+		{&client.Error{Err: client.ErrNoNode}, ErrNoNode},
 		{&client.Error{Err: client.ErrClosed}, ErrConnectionClosed},
 		{&client.Error{Err: client.ErrConnectionLoss, MayHaveApplied: true}, ErrConnectionClosed},
 		{&client.Error{Err: fmt.Errorf("%w: 9 bytes", client.ErrTooLarge)}, ErrShortBuffer},
@@ -33,6 +33,8 @@ func TestErrorsAreNamed(t *testing.T) {
 		{fmt.Errorf("%w: %w", client.ErrAuthFailed, other), ErrAuthFailed},
 		{&client.Error{Err: other}, other},
 	} {
-		require.True(t, failure(c.from) == c.want, "%v", c.from)
+		if got := failure(c.from); got != c.want {
+			t.Errorf("%v becomes %v, want %v", c.from, got, c.want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package zk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -59,9 +60,10 @@ func WithLookupTimeout(timeout time.Duration) DNSHostProviderOption {
 	return lookupTimeoutOption(timeout)
 }
 
-// DNSHostProvider walks through all addresses of all servers in a random order. Names are looked up by Init, and again whenever a walk
-// begins: when a server is looked for after a connection was lost, and when all addresses were tried in vain. A lookup that fails leaves the
-// addresses as they are. The methods may be called concurrently.
+// DNSHostProvider walks through all addresses of all servers in a random order. Its zero value is ready for use.
+// Names are looked up by Init, and again whenever a walk begins: when a server is looked for after a connection was
+// lost, and when all addresses were tried in vain. A lookup that fails leaves the addresses as they are. The methods
+// may be called concurrently.
 type DNSHostProvider struct {
 	timeout time.Duration
 	lookup  func(ctx context.Context, host string) ([]string, error) // nil for net.DefaultResolver
@@ -80,9 +82,6 @@ func NewDNSHostProvider(options ...DNSHostProviderOption) *DNSHostProvider {
 	for _, o := range options {
 		o.apply(p)
 	}
-	if p.timeout == 0 {
-		p.timeout = lookupTimeout
-	}
 	return p
 }
 
@@ -97,7 +96,7 @@ func (hp *DNSHostProvider) Init(servers []string) error {
 
 // resolve looks all servers up and replaces the addresses if they have changed. REQUIRES: mu.
 func (hp *DNSHostProvider) resolve(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, hp.timeout)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(hp.timeout, lookupTimeout))
 	defer cancel()
 	lookup := hp.lookup
 	if lookup == nil {

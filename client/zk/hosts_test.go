@@ -6,12 +6,10 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 func TestFormatServers(t *testing.T) {
-	require.Equal(t, []string{"a:2181", "b:1", "10.0.0.1:2181", "[::1]:2181", "[::1]:3", "a:b:c"},
+	same(t, []string{"a:2181", "b:1", "10.0.0.1:2181", "[::1]:2181", "[::1]:3", "a:b:c"},
 		FormatServers([]string{"a", "b:1", "10.0.0.1", "::1", "[::1]:3", "a:b:c"}))
 }
 
@@ -23,8 +21,8 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 	hp := NewDNSHostProvider(WithLookupTimeout(time.Second))
 	hp.lookup = func(ctx context.Context, host string) ([]string, error) {
 		_, isBounded := ctx.Deadline()
-		require.True(t, isBounded)
-		require.Equal(t, "zk.example", host)
+		same(t, true, isBounded)
+		same(t, "zk.example", host)
 		lookups++
 		return addrs, failing
 	}
@@ -36,46 +34,81 @@ func TestNamesAreLookedUpAgain(t *testing.T) {
 		slices.Sort(seen)
 		return seen, again
 	}
-	require.NoError(t, hp.Init([]string{"zk.example:1", "10.0.0.3:2"}))
-	require.Equal(t, 3, hp.Len())
+	works(t, hp.Init([]string{"zk.example:1", "10.0.0.3:2"}))
+	same(t, 3, hp.Len())
 	old := []string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:2"}
 	seen, again := walk(3)
-	require.Equal(t, old, seen)
-	require.Equal(t, []bool{false, false, false}, again)
-	require.Equal(t, 1, lookups)
+	same(t, old, seen)
+	same(t, []bool{false, false, false}, again)
+	same(t, 1, lookups)
 
 	failing = errors.New("no answer") // the old addresses are better than none
 	seen, again = walk(3)
-	require.Equal(t, old, seen)
-	require.Equal(t, []bool{true, false, false}, again)
-	require.Equal(t, 2, lookups)
+	same(t, old, seen)
+	same(t, []bool{true, false, false}, again)
+	same(t, 2, lookups)
 
 	failing, addrs = nil, []string{"10.0.0.9"} // the servers have moved
 	hp.Connected()
 	seen, again = walk(3)
-	require.Contains(t, seen, "10.0.0.9:1")
-	require.NotContains(t, seen, "10.0.0.1:1")
-	require.Equal(t, []bool{false, false, true}, again)
-	require.Equal(t, 4, lookups)
-	require.Equal(t, 2, hp.Len())
+	same(t, true, slices.Contains(seen, "10.0.0.9:1"), seen)
+	same(t, false, slices.Contains(seen, "10.0.0.1:1"), seen)
+	same(t, []bool{false, false, true}, again)
+	same(t, 4, lookups)
+	same(t, 2, hp.Len())
 
 	addrs = nil
-	require.NoError(t, hp.Init([]string{"10.0.0.3:2"}))
-	require.Error(t, hp.Init([]string{"zk.example:1"}))
+	works(t, hp.Init([]string{"10.0.0.3:2"}))
+	fails(t, hp.Init([]string{"zk.example:1"}))
 }
 
 // After a loss all addresses have their turn before the walk begins again, the one that was lost as the last.
 func TestWalkBeginsAnewAfterConnected(t *testing.T) {
 	hp := NewDNSHostProvider()
-	require.NoError(t, hp.Init([]string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"}))
+	works(t, hp.Init([]string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"}))
 	_, _ = hp.Next()
 	lost, _ := hp.Next()
 	hp.Connected()
 	for i := range 3 {
 		addr, again := hp.Next()
-		require.False(t, again)
-		require.Equal(t, i == 2, addr == lost)
+		same(t, false, again)
+		same(t, i == 2, addr == lost)
 	}
 	_, again := hp.Next()
-	require.True(t, again)
+	same(t, true, again)
+}
+
+// The zero value is as good as NewDNSHostProvider.
+func TestZeroDNSHostProvider(t *testing.T) {
+	hp := &DNSHostProvider{lookup: func(ctx context.Context, _ string) ([]string, error) {
+		return []string{"10.0.0.1"}, ctx.Err()
+	}}
+	works(t, hp.Init([]string{"zk.example:1"}))
+	addr, again := hp.Next()
+	same(t, "10.0.0.1:1", addr)
+	same(t, false, again)
+}
+
+// Servers are given to the Dialer as Connect got them, each in its turn, also after one has accepted the session.
+func TestSimpleDNSHostProvider(t *testing.T) {
+	hp := &SimpleDNSHostProvider{}
+	works(t, hp.Init([]string{"nowhere.invalid:1", "b.invalid:2"}))
+	same(t, 2, hp.Len())
+	for i, want := range []string{"nowhere.invalid:1", "b.invalid:2", "nowhere.invalid:1"} {
+		server, again := hp.Next()
+		same(t, want, server)
+		same(t, i == 2, again)
+	}
+	hp.Connected()
+	for i, want := range []string{"b.invalid:2", "nowhere.invalid:1", "b.invalid:2"} {
+		server, again := hp.Next()
+		same(t, want, server)
+		same(t, i == 2, again)
+	}
+}
+
+func TestStateIsConnected(t *testing.T) {
+	for state := StateExpired; state <= StateHasSession; state++ {
+		same(t, state == StateHasSession || state == StateConnectedReadOnly, state.IsConnected(), state)
+	}
 }

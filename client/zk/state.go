@@ -46,6 +46,9 @@ func (s State) String() string {
 	return "Unknown"
 }
 
+// IsConnected reports whether a server has accepted the session, be it for reads only. Forks of go-zookeeper have it.
+func (s State) IsConnected() bool { return s == StateHasSession || s == StateConnectedReadOnly }
+
 // EventType says what an Event reports.
 type EventType int32
 

@@ -131,7 +131,7 @@ func emitDecode(b *bytes.Buffer, f field, v string, byName map[string]record) {
 }
 
 func emitOps(b *bytes.Buffer, ops []row) error {
-	b.WriteString("// The operations, and the types of txns. Source: client-protocol section 5.1.\nconst (\n")
+	b.WriteString("// The operations, and the types of txns. Source: client-protocol 5.1.\nconst (\n")
 	for _, op := range ops {
 		fmt.Fprintf(b, "Op%s OpCode = %d // %s\n", goName(op.name), op.code, op.meaning)
 	}
@@ -164,7 +164,7 @@ func emitOps(b *bytes.Buffer, ops []row) error {
 }
 
 func emitErrors(b *bytes.Buffer, errs []row) error {
-	b.WriteString("// The error codes. Source: client-protocol section 11.1.\nconst (\n")
+	b.WriteString("// The error codes. Source: client-protocol 11.1.\nconst (\n")
 	for _, e := range errs {
 		fmt.Fprintf(b, "%s ErrCode = %d // %s\n", errName(e), e.code, e.meaning)
 	}

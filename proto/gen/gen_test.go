@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 // TestOutputIsUpToDate fails when a definition changed and the generator was not run.

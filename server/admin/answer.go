@@ -21,7 +21,7 @@ type answer struct {
 	stream   bool
 }
 
-// encode returns the whole answer of a command. Source: operations section 3.2.
+// encode returns the whole answer of a command. Source: operations 3.2.
 func (a answer) encode(command string) ([]byte, error) {
 	text := []byte{'{'}
 	switch {

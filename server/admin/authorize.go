@@ -13,7 +13,7 @@ import (
 var errNoCredentials = errors.New("Auth info is missing for the command")
 
 // authorize checks the header Authorization, which is "<scheme> <auth>" with the auth in plain text, and
-// returns the status of a refusal. Source: operations section 3.3.
+// returns the status of a refusal. Source: operations 3.3.
 func (s *Server) authorize(r *http.Request) (status int, err error) {
 	header := strings.TrimSpace(r.Header.Get("Authorization"))
 	if header == "" {

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// command is one entry of the table. Source: operations section 3.4.
+// command is one entry of the table. Source: operations 3.4.
 type command struct {
 	name    string
 	aliases []string
@@ -64,7 +64,7 @@ func table() (byName map[string]*command, names []string) {
 	return byName, names
 }
 
-// notServing is the error of commands that need a server. Source: operations section 2.2.
+// notServing is the error of commands that need a server. Source: operations 2.2.
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
 // command runs the command that the client calls by name. Checks are in ZooKeeper's order.

@@ -1,5 +1,5 @@
 // Package admin is ZooKeeper's AdminServer: commands over HTTP that say in JSON what the four-letter words
-// say in text, and beside them what schedulers and scrapers ask for. Source: operations section 3.
+// say in text, and beside them what schedulers and scrapers ask for. Source: operations 3.
 //
 //	GET /commands            names of the commands, as HTML
 //	GET /commands/NAME       one command, by its name or an alias; the prefix is admin.commandURL

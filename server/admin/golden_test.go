@@ -29,7 +29,7 @@ func ask(t *testing.T, h http.Handler, method, url string, header ...string) (*h
 	return w.Result(), string(body)
 }
 
-// golden are the requests whose answers are in testdata, by the file's name. The shapes are those of operations section 3.4.
+// golden are the requests whose answers are in testdata, by the file's name. The shapes are those of operations 3.4.
 var golden = map[string]string{
 	"configuration": "configuration", "connection_stat_reset": "connection_stat_reset", "connections": "connections", "dirs": "dirs",
 	"dump": "dump", "environment": "environment", "get_trace_mask": "get_trace_mask", "hash": "hash",

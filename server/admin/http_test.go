@@ -102,6 +102,38 @@ func TestNotServing(t *testing.T) {
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 }
 
+// A server that waits for an operator says so.
+func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
+	node := member()
+	node.down = true
+	s := New(Options{Node: node})
+	_, body := ask(t, s, "GET", "/readyz")
+	require.Equal(t, notServing+"\n", body)
+
+	z := node.ensemble.Zab.ZabMember
+	z.Outside = true
+	z.ZabOutside = &ZabOutside{Leader: 2, Reason: "ensemble 1 is not ensemble 2", Own: "mine", Theirs: "theirs"}
+	z.Strangers = []ZabStranger{{ID: 3, Reason: "epoch 4, led by 3, is not epoch 4, led by 1", History: "its"}}
+	resp, body := ask(t, s, "GET", "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Equal(t, notServing+"\n"+
+		"this server stays outside the ensemble that server 2 leads: ensemble 1 is not ensemble 2\n"+
+		"server 3 has another history: epoch 4, led by 3, is not epoch 4, led by 1\n", body)
+	_, body = ask(t, s, "GET", "/commands/zabstate")
+	require.Contains(t, body, `
+  "outside" : true,
+  "outside_leader" : 2,
+  "outside_reason" : "ensemble 1 is not ensemble 2",
+  "own_history" : "mine",
+  "their_history" : "theirs",
+  "strangers" : [ {
+    "myid" : 3,
+    "reason" : "epoch 4, led by 3, is not epoch 4, led by 1",
+    "history" : "its"
+  } ],
+`)
+}
+
 func TestAuthorization(t *testing.T) {
 	var got []Credentials
 	node := &fakeNode{authorize: func(c Credentials) error {

@@ -79,7 +79,7 @@ func compact(v any) ([]byte, error) {
 
 // lay appends compact JSON to b the way ZooKeeper lays it out: one key a line with an indent of two blanks
 // for each object, a blank on both sides of a colon, arrays on one line, "[ ]" and "{ }" for empty ones.
-// Scripts grep for it. Source: operations section 3.2.
+// Scripts grep for it. Source: operations 3.2.
 func lay(b, text []byte) []byte {
 	var open []byte // the brackets that are open
 	depth := 0      // how many of them are objects

@@ -79,7 +79,7 @@ type Node interface {
 // ErrCannotRestore is returned by Restore.
 var ErrCannotRestore = errors.New("admin: this server cannot replace its state")
 
-// What Authorize returns. Their texts are ZooKeeper's. Source: operations section 3.3.
+// What Authorize returns. Their texts are ZooKeeper's. Source: operations 3.3.
 var (
 	//lint:ignore ST1005 the text is ZooKeeper's
 	ErrNotAuthenticated = errors.New("Not authenticated")

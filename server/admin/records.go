@@ -1,7 +1,7 @@
 package admin
 
 // The records in this file are answers, or parts of them, as JSON shows them. Names and order of the keys are
-// ZooKeeper's. Source: operations section 3.4.
+// ZooKeeper's. Source: operations 3.4.
 
 // Configuration is the answer of configuration.
 type Configuration struct {
@@ -200,4 +200,28 @@ type ZabMember struct {
 	LastZxid        string    `json:"last_zxid"`
 	Epoch           int64     `json:"zab_epoch"`
 	Counter         int64     `json:"zab_counter"`
+
+	// Ours, as all that follows: which of the servers of a host this is.
+	ClientPort int `json:"client_port"`
+	SecurePort int `json:"secure_client_port"`
+	// What is known of histories that differ. Outside says that the ensemble has a leader and this server cannot
+	// follow it.
+	Outside bool `json:"outside"`
+	*ZabOutside
+	Strangers []ZabStranger `json:"strangers,omitempty"`
+}
+
+// ZabOutside is what zabstate says of a server that stays outside the ensemble besides.
+type ZabOutside struct {
+	Leader int64  `json:"outside_leader"`
+	Reason string `json:"outside_reason"`
+	Own    string `json:"own_history"`
+	Theirs string `json:"their_history"` // of the leader; empty if the leader does not say
+}
+
+// ZabStranger is a member whose history is known to differ from that of this server.
+type ZabStranger struct {
+	ID      int64  `json:"myid"`
+	Reason  string `json:"reason"`
+	History string `json:"history"`
 }

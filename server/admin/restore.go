@@ -10,7 +10,7 @@ import (
 )
 
 // restore replaces the server's state by the snapshot in the body of the request. The reason of a refusal is in the log only,
-// as ZooKeeper's. Source: operations section 3.5.
+// as ZooKeeper's. Source: operations 3.5.
 func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 	switch {
 	case !s.o.RestoreEnabled:

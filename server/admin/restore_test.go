@@ -28,7 +28,7 @@ func post(t *testing.T, h http.Handler, url, auth, body string) (int, string) {
 	return w.Code, string(text)
 }
 
-// The statuses and answers of restore. Source: operations section 3.5.
+// The statuses and answers of restore. Source: operations 3.5.
 func TestRestoreAnswers(t *testing.T) {
 	took := func(n *string) func(io.Reader) (int64, error) {
 		return func(r io.Reader) (int64, error) {

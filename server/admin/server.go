@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"html"
 	"net"
 	"net/http"
@@ -185,16 +186,27 @@ func sendText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// ready says by its status whether clients are served, which the command ruok does not.
+// ready says by its status whether clients are served, which the command ruok does not, and why not if that takes an
+// operator.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.o.Node.Serving() {
 		sendText(w, http.StatusOK, "ok\n")
 		return
 	}
-	sendText(w, http.StatusServiceUnavailable, notServing+"\n")
+	text := notServing + "\n"
+	if e := s.o.Node.Ensemble(); e != nil && e.Zab.ZabMember != nil {
+		if o := e.Zab.ZabOutside; o != nil {
+			const outside = "this server stays outside the ensemble that server %d leads: %s\n"
+			text += fmt.Sprintf(outside, o.Leader, o.Reason)
+		}
+		for _, other := range e.Zab.Strangers {
+			text += fmt.Sprintf("server %d has another history: %s\n", other.ID, other.Reason)
+		}
+	}
+	sendText(w, http.StatusServiceUnavailable, text)
 }
 
-// list names the commands. Source: operations section 3.2.
+// list names the commands. Source: operations 3.2.
 func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	onlyGet(w, r, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -9,7 +9,7 @@ import (
 )
 
 // snapshot writes a snapshot and sends it, unless streaming=false. The reason of a refusal is in the log only,
-// as ZooKeeper's. Source: operations section 3.5.
+// as ZooKeeper's. Source: operations 3.5.
 func snapshot(s *Server, r *http.Request) answer {
 	switch {
 	case !s.o.SnapshotEnabled:

@@ -10,7 +10,7 @@ import (
 // recordHandshake is the first byte of a TLS connection; no HTTP request begins with it.
 const recordHandshake = 0x16
 
-// unified is a listener that finds out by the first byte of a connection whether it is TLS. Source: operations section 3.1.
+// unified is a listener that finds out by the first byte of a connection whether it is TLS. Source: operations 3.1.
 type unified struct {
 	net.Listener
 	tls      *tls.Config

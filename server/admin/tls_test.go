@@ -24,7 +24,7 @@ func request(t *testing.T, url string, cfg *tls.Config) (*http.Response, error) 
 	return resp, err
 }
 
-// One port serves both, or TLS only; what came without TLS where it is offered is counted. Source: operations section 3.1.
+// One port serves both, or TLS only; what came without TLS where it is offered is counted. Source: operations 3.1.
 func TestTLS(t *testing.T) {
 	ca := pki.NewCA("admin")
 	own := ca.Issue(pki.Options{Hosts: []string{"localhost"}})

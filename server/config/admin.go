@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Admin is the admin server. Source: operations.md section 3.1.
+// Admin is the admin server. Source: operations 3.1.
 type Admin struct {
 	// Enabled starts it. Key admin.enableServer; only the word "false" turns it off. Default true.
 	Enabled bool
@@ -39,7 +39,7 @@ const (
 	PrometheusProvider = "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider"
 )
 
-// Metrics is the metrics provider. Source: operations.md section 4.1.
+// Metrics is the metrics provider. Source: operations 4.1.
 type Metrics struct {
 	// ClassName is one of the providers above. Key metricsProvider.className; default DefaultProvider.
 	ClassName string
@@ -68,7 +68,7 @@ type Metrics struct {
 	SummaryRotateInterval time.Duration
 }
 
-// Audit is the audit log. Source: operations.md section 7.1.
+// Audit is the audit log. Source: operations 7.1.
 type Audit struct {
 	// Enabled writes it. Key audit.enable; default false.
 	Enabled bool

@@ -138,7 +138,7 @@ func (m *Member) ports() (all []string) {
 }
 
 // Permits returns why the servers of this ensemble do not take next for their configuration, by what is set here: standaloneEnabled wants two
-// voters, and several addresses of one server need multiAddress.enabled. Source: quorum-protocol 11.4 step 5, operations.md section 1.3.
+// voters, and several addresses of one server need multiAddress.enabled. Source: quorum-protocol 11.4 step 5, operations 1.3.
 func (q *Quorum) Permits(next *Quorum) error {
 	least := 1
 	if q.StandaloneEnabled {

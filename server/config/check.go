@@ -32,7 +32,7 @@ func Check(path string, set, env []string) Report {
 	return r
 }
 
-// differences compares with how ZooKeeper 3.9 reads what was given. Source: operations.md sections 1.1, 1.4, 1.5 and 12.
+// differences compares with how ZooKeeper 3.9 reads what was given. Source: operations 1.1, 1.4, 1.5 and 12.
 func (l *loader) differences() Warnings {
 	var all Warnings
 	add := func(a *assignment, text string) {

@@ -41,7 +41,7 @@ type Config struct {
 	values map[string]string
 }
 
-// Storage is what changes the bytes on disk and when they become durable. Source: storage.md section 15.
+// Storage is what changes the bytes on disk and when they become durable. Source: storage 15.
 type Storage struct {
 	// DataDir holds snapshots, myid and the epoch files, in version-2. Key dataDir; required in a file, ./data without one.
 	DataDir string
@@ -177,7 +177,7 @@ type Clients struct {
 }
 
 // ConnectionThrottle is the token bucket for new sessions, with the optional random drops (BLUE). Source:
-// server-semantics.md section 11.2.
+// server-semantics 11.2.
 type ConnectionThrottle struct {
 	// Tokens is the size of the bucket; 0 is off. Key connection_throttle_tokens (connectionMaxTokens); default 0.
 	Tokens int
@@ -244,7 +244,7 @@ type Limits struct {
 	EagerACLCheck bool
 }
 
-// RequestThrottle stalls the pipeline when too many requests are in it. Source: server-semantics.md section 6.3.
+// RequestThrottle stalls the pipeline when too many requests are in it. Source: server-semantics 6.3.
 type RequestThrottle struct {
 	// MaxRequests is the number of requests in the pipeline before it stalls; 0 is off. Key
 	// request_throttle_max_requests (requestThrottleLimit); default 0.

@@ -30,7 +30,7 @@ func embedded() *Config {
 }
 
 // base returns what a file that says nothing means: ZooKeeper's own defaults, except for purging, which is on.
-// Values that depend on others stay unset until resolve. Source: operations.md sections 1.4, 1.5, 3.1 and 4.1.
+// Values that depend on others stay unset until resolve. Source: operations 1.4, 1.5, 3.1 and 4.1.
 func base() *Config {
 	return &Config{
 		Storage:  baseStorage(),

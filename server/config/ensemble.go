@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// readDynamicFile reads members from the dynamic file. Source: operations.md section 1.6.
+// readDynamicFile reads members from the dynamic file. Source: operations 1.6.
 func (l *loader) readDynamicFile() {
 	name := l.c.DynamicConfigFile
 	text, err := readBounded(name)
@@ -55,7 +55,7 @@ func dynamicVersion(name string) int64 {
 	return version
 }
 
-// readID finds the server id: the first line of myid, else what was set, else fallback. Source: operations.md section 1.2.
+// readID finds the server id: the first line of myid, else what was set, else fallback. Source: operations 1.2.
 func (l *loader) readID(fallback string) {
 	if l.c.DataDir == "" {
 		return
@@ -129,7 +129,7 @@ func isAny(host string) bool {
 	return err == nil && a.IsUnspecified()
 }
 
-// validateMembers checks the ensemble. Source: operations.md section 1.3.
+// validateMembers checks the ensemble. Source: operations 1.3.
 func (v *validation) validateMembers() {
 	c := v.c
 	voters, observers := c.Voters(), len(c.Members)-c.Voters()

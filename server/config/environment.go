@@ -77,7 +77,7 @@ var log4jLevels = map[string]string{
 	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug", "INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error", "OFF": "error",
 }
 
-// readLogLevel takes the level of ZOO_LOG_LEVEL or ZOO_LOG4J_PROP, "INFO,CONSOLE". Source: operations.md section 7.2.
+// readLogLevel takes the level of ZOO_LOG_LEVEL or ZOO_LOG4J_PROP, "INFO,CONSOLE". Source: operations 7.2.
 func (l *loader) readLogLevel(env []string) {
 	for _, name := range []string{"ZOO_LOG4J_PROP", "ZOO_LOG_LEVEL"} {
 		text := envValue(env, name)

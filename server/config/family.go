@@ -22,7 +22,7 @@ func (c *Config) families() []family {
 	}
 }
 
-// authSchemes is the scheme of each built-in provider class. Source: operations.md section 8.1.
+// authSchemes is the scheme of each built-in provider class. Source: operations 8.1.
 var authSchemes = map[string]string{
 	"SASLAuthenticationProvider":     "sasl",
 	"X509AuthenticationProvider":     "x509",
@@ -59,7 +59,7 @@ func (c *Config) addSuperUser(suffix, principal string) (string, error) {
 }
 
 // withoutEffect are keys that are accepted and do nothing: they tune the inside of a Java server. Those that end in a star
-// stand for everything that starts so. Source: operations.md section 1.5.
+// stand for everything that starts so. Source: operations 1.5.
 var withoutEffect = []string{
 	"quorum.cnxn.threads.size", "jvm.pause.*",
 	"maxResponseCacheSize", "maxGetChildrenResponseCacheSize",

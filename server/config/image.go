@@ -10,7 +10,7 @@ import (
 )
 
 // imageDefaults are the variables of the official container image and what its Dockerfile and its entry point make of those
-// that are not set. Source: operations.md section 11.1.
+// that are not set. Source: operations 11.1.
 var imageDefaults = map[string]string{
 	"ZOO_CONF_DIR": "/conf", "ZOO_DATA_DIR": "/data", "ZOO_DATA_LOG_DIR": "/datalog",
 	"ZOO_TICK_TIME": "2000", "ZOO_INIT_LIMIT": "5", "ZOO_SYNC_LIMIT": "2",
@@ -29,7 +29,7 @@ var imageLines = [][2]string{
 }
 
 // Image is the environment of the official container image, whose entry point makes zoo.cfg and myid of it before it starts
-// the server. The zero value is no image. Source: operations.md section 11.1.
+// the server. The zero value is no image. Source: operations 11.1.
 type Image struct {
 	// File is where zoo.cfg is, or is to be written: ZOO_CONF_DIR/zoo.cfg. Empty if there is no image.
 	File string

@@ -15,7 +15,7 @@ import (
 //
 // set holds key=value strings, as given with -D. env is the environment as os.Environ returns it; of it, the variables of
 // EnvName count, the -D tokens of SERVER_JVMFLAGS and JVMFLAGS, the log level of ZOO_LOG4J_PROP, and ZOO_MY_ID if there is no
-// myid file. On an error, which is always Problems, the Config is nil, but the warnings are not. Source: operations.md section 1.1.
+// myid file. On an error, which is always Problems, the Config is nil, but the warnings are not. Source: operations 1.1.
 func Load(path string, set, env []string) (*Config, Warnings, error) {
 	l, err := open(path)
 	if err != nil {
@@ -48,7 +48,7 @@ func (l *loader) layOver(set, env []string) (*Config, Warnings, error) {
 }
 
 // LoadArguments is Load for the positional form of the command, clientPort dataDir [tickTime [maxClientCnxns]], which
-// stands in place of a file: it is standalone, and listens on every address. Source: operations.md section 1.2.
+// stands in place of a file: it is standalone, and listens on every address. Source: operations 1.2.
 func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 	names := []string{"clientPort", "dataDir", "tickTime", "maxClientCnxns"}
 	l := newLoader(base())

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sampleFile is the typical file of operations.md section 1.7.
+// sampleFile is the typical file of operations 1.7.
 const sampleFile = `tickTime=2000
 initLimit=10
 syncLimit=5

@@ -123,8 +123,8 @@ func (l *loader) applySetting(s setting) {
 	l.warn(a.pos, a.written, warning)
 }
 
-// winner chooses between the sources of one setting, and warns if the loser said something else. Source: operations.md
-// section 1.1.
+// winner chooses between the sources of one setting, and warns if the loser said something else. Source:
+// operations 1.1.
 func (l *loader) winner(k kind, at [sources]*assignment) *assignment {
 	order := []source{fromCommandLine, fromEnvironment, fromJava, fromFile}
 	if k == passthrough {

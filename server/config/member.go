@@ -89,7 +89,7 @@ func (q *Quorum) addMember(key, value string, weights map[int64]int64) (warning 
 	return warning, nil
 }
 
-// parseMember reads the value of server.ID. Source: operations.md section 1.6.
+// parseMember reads the value of server.ID. Source: operations 1.6.
 func parseMember(id int64, text string) (Member, error) {
 	m := Member{
 		ID:     id,
@@ -214,7 +214,7 @@ func parseGroup(id int64, text string) (Group, error) {
 }
 
 // String returns the member in the canonical form of dynamic files and of the config command, without its key:
-// host:quorum:election:role, then ;address:port if it serves clients. Source: operations.md section 1.6.
+// host:quorum:election:role, then ;address:port if it serves clients. Source: operations 1.6.
 func (m *Member) String() string {
 	var b strings.Builder
 	for i, a := range m.Addresses {
@@ -239,7 +239,7 @@ func (m *Member) String() string {
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 
 // Lines returns the members, groups and weights in canonical form, servers first, each by id. They are what config and
-// conf show; a dynamic file holds the same lines sorted as strings. Source: operations.md section 1.6.
+// conf show; a dynamic file holds the same lines sorted as strings. Source: operations 1.6.
 func (q *Quorum) Lines() []string {
 	var lines []string
 	for i := range q.Members {

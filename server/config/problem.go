@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The exit codes of operations.md section 1.3 that a configuration can cause.
+// The exit codes of operations 1.3 that a configuration can cause.
 const (
 	ExitUnexpected = 1 // the own id is not in the member list, a bad digest algorithm
 	ExitInvalid    = 2 // invalid invocation or configuration

@@ -17,7 +17,7 @@ type entry struct {
 }
 
 // parseProperties splits a Java Properties file into its properties in file order, duplicates included.
-// A malformed \u escape is a problem and leaves its property out. Source: operations.md section 1.1.
+// A malformed \u escape is a problem and leaves its property out. Source: operations 1.1.
 func parseProperties(text []byte, file string) ([]entry, Problems) {
 	var (
 		props    []entry

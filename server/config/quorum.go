@@ -160,7 +160,7 @@ type Group struct {
 	Members []int64
 }
 
-// QuorumAuth is SASL between servers. Source: operations.md section 8.5.
+// QuorumAuth is SASL between servers. Source: operations 8.5.
 type QuorumAuth struct {
 	// EnableSASL switches it on. Key quorum.auth.enableSasl; default false.
 	EnableSASL bool
@@ -198,7 +198,7 @@ func (q *Quorum) Voters() int {
 }
 
 // Distributed reports whether this server is a member of an ensemble: standaloneEnabled is false, or more than one
-// member votes. Otherwise it runs alone and its server lines only give it its client port. Source: operations.md section 1.2.
+// member votes. Otherwise it runs alone and its server lines only give it its client port. Source: operations 1.2.
 func (q *Quorum) Distributed() bool {
 	return !q.StandaloneEnabled || q.Voters() > 1
 }

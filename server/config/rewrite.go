@@ -18,7 +18,7 @@ var ErrGivenElsewhere = errors.New("config: server lines are given by the enviro
 // static one, and the static file, whose last line names it. Other settings and comments stay where they are; the lines of servers go,
 // and those of the client port if the server line of this server has it. The static file without a dynamic one is kept as
 // it was with the suffix .bak. Each file is complete under its name at any time. It returns the name of the dynamic file. Source:
-// operations.md section 1.6.
+// operations 1.6.
 //
 // A Config without File has no files, and nothing is done. It may be called by one goroutine at a time.
 func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {

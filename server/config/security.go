@@ -19,7 +19,7 @@ func (s Secret) GoString() string { return `"` + s.String() + `"` }
 // MarshalText hides the value from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Security is who may do what, and how clients prove who they are. Source: operations.md section 8.
+// Security is who may do what, and how clients prove who they are. Source: operations 8.
 type Security struct {
 	// SkipACL turns off every ACL check. Key skipACL; only the word "yes" turns it on.
 	SkipACL bool
@@ -90,7 +90,7 @@ type X509ID struct {
 	Group int
 }
 
-// EnforceAuth closes sessions that do not authenticate with one of the schemes. Source: operations.md section 8.4.
+// EnforceAuth closes sessions that do not authenticate with one of the schemes. Source: operations 8.4.
 type EnforceAuth struct {
 	// Enabled switches it on. Key enforce.auth.enabled; default false.
 	Enabled bool
@@ -108,7 +108,7 @@ type AuthProvider struct {
 	Scheme string
 }
 
-// SASL is SASL for clients. Source: operations.md section 8.4.
+// SASL is SASL for clients. Source: operations 8.4.
 type SASL struct {
 	// LoginConfig is the JAAS file. Key java.security.auth.login.config; default none.
 	LoginConfig string
@@ -140,7 +140,7 @@ type Store struct {
 	Type string
 }
 
-// TLS is the settings of one TLS context. Source: operations.md section 8.2.
+// TLS is the settings of one TLS context. Source: operations 8.2.
 type TLS struct {
 	// KeyStore is the server's own key and chain.
 	KeyStore Store

@@ -41,7 +41,7 @@ func (s *Security) settings() []setting {
 	return append(all, s.TLS.settings("ssl.")...)
 }
 
-// superDigest reads super:<base64>. Source: operations.md section 8.1.
+// superDigest reads super:<base64>. Source: operations 8.1.
 func superDigest(field *string) parser {
 	return parser{parse: func(text string) (string, error) {
 		*field = text
@@ -52,7 +52,7 @@ func superDigest(field *string) parser {
 	}}
 }
 
-// settings binds the keys of one TLS context. Source: operations.md section 8.2.
+// settings binds the keys of one TLS context. Source: operations 8.2.
 func (t *TLS) settings(prefix string) []setting {
 	all := []setting{
 		propertyKey(words(&t.Protocol), "protocol"),

@@ -35,7 +35,7 @@ func (s *Storage) settings() []setting {
 	}
 }
 
-// syncRatio reads snapshotSizeFactor: above 1 it is the default. Source: storage.md section 15.
+// syncRatio reads snapshotSizeFactor: above 1 it is the default. Source: storage 15.
 func syncRatio(field *float64) parser {
 	p := ratio(field, -math.MaxFloat64, math.MaxFloat64)
 	return parser{check: p.check, parse: func(text string) (string, error) {
@@ -122,7 +122,7 @@ func (l *Limits) settings() []setting {
 	}
 }
 
-// extraSize reads jute.maxbuffer.extrasize, which is at least 1024. Source: storage.md section 15.
+// extraSize reads jute.maxbuffer.extrasize, which is at least 1024. Source: storage 15.
 func extraSize(field *int) parser {
 	hi := whole(field, 0, requestBytesMax)
 	low := atLeast(field, 1024)

@@ -9,7 +9,7 @@ import (
 )
 
 // Validate checks every bound and every rule between settings, as Load does, and returns all that is broken as Problems. It is
-// for configurations that were changed or built in code; it reads no file. Source: operations.md section 1.3.
+// for configurations that were changed or built in code; it reads no file. Source: operations 1.3.
 func (c *Config) Validate() error {
 	v := &validation{c: c, complete: true}
 	v.run()
@@ -120,7 +120,7 @@ var digestAlgs = []string{
 	"SHA-512/224", "SHA512/224", "SHA-512/256", "SHA512/256", "SHA3-224", "SHA3-256", "SHA3-384", "SHA3-512",
 }
 
-// validateAuth checks the schemes. Source: operations.md sections 8.1 and 8.4.
+// validateAuth checks the schemes. Source: operations 8.1 and 8.4.
 func (v *validation) validateAuth() {
 	c := v.c
 	if !slices.Contains(digestAlgs, strings.ToUpper(c.DigestAlg)) {
@@ -190,7 +190,7 @@ func (v *validation) validateX509ID() {
 	}
 }
 
-// HasScheme reports whether clients can authenticate with scheme. Source: operations.md section 8.1.
+// HasScheme reports whether clients can authenticate with scheme. Source: operations 8.1.
 func (c *Config) HasScheme(scheme string) bool {
 	switch scheme {
 	case "ip":
@@ -205,7 +205,7 @@ func (c *Config) HasScheme(scheme string) bool {
 	return slices.ContainsFunc(c.AuthProviders, func(p AuthProvider) bool { return p.Scheme == scheme })
 }
 
-// validateQuorumAuth checks the three switches of SASL between servers. Source: operations.md section 8.5.
+// validateQuorumAuth checks the three switches of SASL between servers. Source: operations 8.5.
 func (v *validation) validateQuorumAuth() {
 	const enable, learner, server = "quorum.auth.enableSasl", "quorum.auth.learnerRequireSasl", "quorum.auth.serverRequireSasl"
 	a := v.c.QuorumAuth

@@ -20,7 +20,7 @@ const three = "server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\n"
 
 const limits = "initLimit=5\nsyncLimit=2\n"
 
-// The validation matrix of operations.md section 1.3, and the rules of sections 8.4 and 8.5.
+// The validation matrix of operations 1.3, and the rules of operations 8.4 and 8.5.
 func TestValidationMatrix(t *testing.T) {
 	tests := []struct {
 		name, text, myid string

@@ -7,7 +7,7 @@ import (
 )
 
 // fourLetterWords is every word that a whitelist can name. "telnet close" is what ZooKeeper calls telnet's interrupt. Source:
-// operations.md section 2.1.
+// operations 2.1.
 var fourLetterWords = strings.Fields("conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs")
 
 const telnetClose = "telnet close"

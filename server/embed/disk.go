@@ -70,11 +70,19 @@ func (l *life) SetAccepted(epoch int64) error {
 }
 
 // SetCurrent implements meta.Store.
-func (l *life) SetCurrent(epoch int64) error {
+func (l *life) SetCurrent(epoch int64, lineage string) error {
 	if err := l.check(); err != nil {
 		return err
 	}
-	return l.Store.SetCurrent(epoch)
+	return l.Store.SetCurrent(epoch, lineage)
+}
+
+// SetLineage implements meta.Store.
+func (l *life) SetLineage(lineage string) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	return l.Store.SetLineage(lineage)
 }
 
 // SetBlank implements meta.Store.

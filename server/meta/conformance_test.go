@@ -69,7 +69,7 @@ func TestConformance(t *testing.T) {
 			require.NoError(t, s.SetAccepted(5))
 			s.again(t)
 			require.Equal(t, Epochs{Accepted: 5}, s.Epochs())
-			require.NoError(t, s.SetCurrent(5))
+			require.NoError(t, s.SetCurrent(5, ""))
 			s.again(t)
 			require.Equal(t, Epochs{Accepted: 5, Current: 5}, s.Epochs())
 			require.NoError(t, s.SetAccepted(0x7fffffff))
@@ -79,12 +79,12 @@ func TestConformance(t *testing.T) {
 		},
 		"epochs never go back": func(t *testing.T, s *subject) {
 			require.ErrorIs(t, s.SetAccepted(-1), ErrEpoch)
-			require.ErrorIs(t, s.SetCurrent(1), ErrEpoch, "above accepted")
+			require.ErrorIs(t, s.SetCurrent(1, ""), ErrEpoch, "above accepted")
 			require.NoError(t, s.SetAccepted(5))
-			require.NoError(t, s.SetCurrent(4))
+			require.NoError(t, s.SetCurrent(4, ""))
 			require.ErrorIs(t, s.SetAccepted(4), ErrEpoch)
-			require.ErrorIs(t, s.SetCurrent(3), ErrEpoch)
-			require.ErrorIs(t, s.SetCurrent(6), ErrEpoch)
+			require.ErrorIs(t, s.SetCurrent(3, ""), ErrEpoch)
+			require.ErrorIs(t, s.SetCurrent(6, ""), ErrEpoch)
 			s.again(t)
 			require.Equal(t, Epochs{Accepted: 5, Current: 4}, s.Epochs())
 		},
@@ -106,14 +106,14 @@ func TestConformance(t *testing.T) {
 		},
 		"a database may lag behind its epochs": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(9))
-			require.NoError(t, s.SetCurrent(8))
+			require.NoError(t, s.SetCurrent(8, ""))
 			e, err := s.Reconcile(proto.MakeZxid(2, 1))
 			require.NoError(t, err)
 			require.Equal(t, Epochs{Accepted: 9, Current: 8}, e)
 		},
 		"a database ahead of currentEpoch and acceptedEpoch is refused": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(4))
-			require.NoError(t, s.SetCurrent(4))
+			require.NoError(t, s.SetCurrent(4, ""))
 			_, err := s.Reconcile(proto.MakeZxid(5, 1))
 			require.ErrorIs(t, err, ErrEpoch)
 			require.ErrorContains(t, err, "currentEpoch is 4 but the last zxid is 0x500000001")
@@ -121,7 +121,7 @@ func TestConformance(t *testing.T) {
 		},
 		"a database of an accepted epoch is a prefix of its history": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(9))
-			require.NoError(t, s.SetCurrent(4))
+			require.NoError(t, s.SetCurrent(4, ""))
 			e, err := s.Reconcile(proto.MakeZxid(9, 1))
 			require.NoError(t, err)
 			require.Equal(t, Epochs{Accepted: 9, Current: 4}, e)
@@ -130,7 +130,7 @@ func TestConformance(t *testing.T) {
 		},
 		"unless currentEpoch.tmp explains it": func(t *testing.T, s *subject) {
 			require.NoError(t, s.SetAccepted(4))
-			require.NoError(t, s.SetCurrent(4))
+			require.NoError(t, s.SetCurrent(4, ""))
 			s.tmp(t, 4)
 			_, err := s.Reconcile(proto.MakeZxid(5, 1))
 			require.ErrorIs(t, err, ErrEpoch, "too old")
@@ -144,7 +144,7 @@ func TestConformance(t *testing.T) {
 			s.again(t)
 			require.True(t, s.Blank())
 			require.NoError(t, s.SetAccepted(5))
-			require.NoError(t, s.SetCurrent(5))
+			require.NoError(t, s.SetCurrent(5, ""))
 			_, err := s.Reconcile(proto.MakeZxid(5, 1))
 			require.NoError(t, err)
 			s.again(t)
@@ -152,6 +152,23 @@ func TestConformance(t *testing.T) {
 			require.NoError(t, s.SetBlank(false))
 			s.again(t)
 			require.False(t, s.Blank())
+			require.Equal(t, Epochs{Accepted: 5, Current: 5}, s.Epochs())
+		},
+		"the lineage is durable with the epoch, and stays": func(t *testing.T, s *subject) {
+			require.Empty(t, s.Lineage())
+			require.NoError(t, s.SetAccepted(5))
+			require.ErrorIs(t, s.SetCurrent(6, "six"), ErrEpoch)
+			require.Empty(t, s.Lineage())
+			require.NoError(t, s.SetCurrent(5, "five"))
+			s.again(t)
+			require.Equal(t, "five", s.Lineage())
+			require.NoError(t, s.SetCurrent(5, ""))
+			require.NoError(t, s.SetBlank(true))
+			s.again(t)
+			require.Equal(t, "five", s.Lineage())
+			require.NoError(t, s.SetLineage("more"))
+			s.again(t)
+			require.Equal(t, "more", s.Lineage())
 			require.Equal(t, Epochs{Accepted: 5, Current: 5}, s.Epochs())
 		},
 		"the configuration is durable": func(t *testing.T, s *subject) {
@@ -193,7 +210,7 @@ func TestConformance(t *testing.T) {
 			require.NoError(t, s.SetAccepted(1))
 			require.NoError(t, s.Close())
 			require.ErrorIs(t, s.SetAccepted(2), ErrClosed)
-			require.ErrorIs(t, s.SetCurrent(1), ErrClosed)
+			require.ErrorIs(t, s.SetCurrent(1, ""), ErrClosed)
 			require.ErrorIs(t, s.SetBlank(true), ErrClosed)
 			require.ErrorIs(t, s.PutSnapshot("snapshot.1", 1, 1, 1), ErrClosed)
 			require.NoError(t, s.Close())

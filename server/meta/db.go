@@ -32,6 +32,7 @@ const (
 var (
 	recordBucket   = []byte("meta")
 	recordKey      = []byte("record")
+	lineageKey     = []byte("lineage") // in recordBucket; versions that do not know it leave it alone
 	snapshotBucket = []byte("snapshots")
 )
 
@@ -164,7 +165,13 @@ func (d *DB) writeFiles(prev, next *record) error {
 // save implements disk.
 func (d *DB) save(prev, next *record) error {
 	err := d.update(func(tx *bbolt.Tx) error {
-		return tx.Bucket(recordBucket).Put(recordKey, next.encode())
+		b := tx.Bucket(recordBucket)
+		if next.lineage != prev.lineage {
+			if err := b.Put(lineageKey, seal([]byte(next.lineage))); err != nil {
+				return err
+			}
+		}
+		return b.Put(recordKey, next.encode())
 	})
 	if err != nil {
 		return err
@@ -280,6 +287,13 @@ func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
 		}
 		if err := rec.decode(b.Get(recordKey)); err != nil {
 			return err
+		}
+		if v := b.Get(lineageKey); v != nil {
+			lineage, err := unseal(v)
+			if err != nil {
+				return fmt.Errorf("lineage: %w", err)
+			}
+			rec.lineage = string(lineage)
 		}
 		return s.ForEach(func(name, v []byte) error {
 			var entry Snapshot

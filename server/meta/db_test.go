@@ -69,7 +69,7 @@ func TestEpochFilesAsJavaWritesThem(t *testing.T) {
 	require.NoError(t, db.SetAccepted(17))
 	require.Equal(t, "17", readFile(t, dir, "acceptedEpoch"))
 	require.Equal(t, "0", readFile(t, dir, "currentEpoch"))
-	require.NoError(t, db.SetCurrent(17))
+	require.NoError(t, db.SetCurrent(17, ""))
 	require.Equal(t, "17", readFile(t, dir, "currentEpoch"))
 	require.Equal(t, []string{"acceptedEpoch", "currentEpoch", FileName}, names(t, dir))
 }
@@ -78,7 +78,7 @@ func TestLargerEpochCounts(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, Options{Dir: dir, Member: true})
 	require.NoError(t, db.SetAccepted(5))
-	require.NoError(t, db.SetCurrent(5))
+	require.NoError(t, db.SetCurrent(5, ""))
 	require.NoError(t, db.Close())
 
 	// A Java server ran in between.
@@ -151,7 +151,7 @@ func fill(t *testing.T, dir string) []byte {
 		require.NoError(t, db.PutSnapshot(fmt.Sprintf("snapshot.%d", i), proto.Zxid(i), 10, 20))
 	}
 	require.NoError(t, db.SetAccepted(6))
-	require.NoError(t, db.SetCurrent(5))
+	require.NoError(t, db.SetCurrent(5, ""))
 	require.NoError(t, db.SetConfig(Config{Version: 4, Text: "server.1=a:1:2;3"}))
 	require.NoError(t, db.DropSnapshot("snapshot.0"))
 	require.NoError(t, db.Close())
@@ -253,7 +253,7 @@ func TestCrashInEpochFiles(t *testing.T) {
 		for epoch := int64(1); epoch <= 2 && err == nil; epoch++ {
 			if err = db.SetAccepted(epoch); err == nil {
 				said.Accepted = epoch
-				if err = db.SetCurrent(epoch); err == nil {
+				if err = db.SetCurrent(epoch, ""); err == nil {
 					said.Current = epoch
 				}
 			}

@@ -5,7 +5,7 @@
 // # Where it is kept
 //
 // meta.db, a bbolt file in the version-2 directory of dataDir, beside the epoch files that ZooKeeper keeps
-// there (storage section 1.4): acceptedEpoch and currentEpoch, each the decimal text of a number. An
+// there (storage 1.4): acceptedEpoch and currentEpoch, each the decimal text of a number. An
 // epoch is committed to meta.db first and written to its file after that; only then does the setter return.
 // So a Java server can take over the directory at any time, and meta.db can be lost without losing
 // a promise. At Open the larger of the two counts: the file, if a Java server ran meanwhile; meta.db, if a

@@ -22,7 +22,7 @@ const (
 // epochFileMax is how much of an epoch file is read: its first line is a number.
 const epochFileMax = 4096
 
-// epochFiles reads and writes ZooKeeper's epoch files. Source: storage section 1.4.
+// epochFiles reads and writes ZooKeeper's epoch files. Source: storage 1.4.
 type epochFiles struct {
 	fs  vfs.FS
 	dir string

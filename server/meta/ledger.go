@@ -60,12 +60,30 @@ func (l *ledger) SetAccepted(epoch int64) error {
 }
 
 // SetCurrent implements Store.
-func (l *ledger) SetCurrent(epoch int64) error {
+func (l *ledger) SetCurrent(epoch int64, lineage string) error {
 	return l.change("set currentEpoch", func(r *record) error {
 		if e := r.epochs(); epoch < e.Current || epoch > e.Accepted {
 			return fmt.Errorf("%w: current %d and accepted %d before, not %d", ErrEpoch, e.Current, e.Accepted, epoch)
 		}
 		r.current = epoch
+		if lineage != "" {
+			r.lineage = lineage
+		}
+		return nil
+	})
+}
+
+// Lineage implements Store.
+func (l *ledger) Lineage() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.rec.lineage
+}
+
+// SetLineage implements Store.
+func (l *ledger) SetLineage(lineage string) error {
+	return l.change("set lineage", func(r *record) error {
+		r.lineage = lineage
 		return nil
 	})
 }

@@ -20,6 +20,7 @@ type record struct {
 	identity          Identity
 	config            Config
 	hasConfig         bool
+	lineage           string // stored under a key of its own
 }
 
 func (r *record) epochs() Epochs {

@@ -58,10 +58,14 @@ type Store interface {
 	// is below what was accepted before. Call it before ACKEPOCH leaves, or before a leader
 	// proposes the epoch.
 	SetAccepted(epoch int64) error
-	// SetCurrent records that the history of epoch's leader is ours. It returns ErrEpoch if epoch
-	// is below the current one or above the accepted one. Call it when that history is
-	// durable, before the ACK of NEWLEADER leaves.
-	SetCurrent(epoch int64) error
+	// SetCurrent records that the history of epoch's leader is ours, and in the same step the lineage of that history; "" keeps the
+	// lineage that is there. It returns ErrEpoch if epoch is below the current one or above the accepted one. Call it when that
+	// history is durable, before the ACK of NEWLEADER leaves.
+	SetCurrent(epoch int64, lineage string) error
+	// Lineage returns where the history in the directory comes from, as zab.Lineage encodes it, "" if that is not known.
+	Lineage() string
+	// SetLineage records what was learned about the lineage since the current epoch was adopted.
+	SetLineage(lineage string) error
 	// Blank reports whether the database was missing, and this server has not been told since that it counts: it must take part in no
 	// decision. A directory that another server has made is not blank.
 	Blank() bool
@@ -72,7 +76,7 @@ type Store interface {
 	// Reconcile checks the epochs of an ensemble member against its database, whose last zxid is
 	// given, sets those that were never set, and returns the result. It returns ErrEpoch for
 	// contradictions that must keep the server from taking part. A standalone server does not
-	// call it. Source: storage section 1.4.
+	// call it. Source: storage 1.4.
 	Reconcile(last proto.Zxid) (Epochs, error)
 
 	// Identity returns who this server is.

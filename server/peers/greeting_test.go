@@ -11,7 +11,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Captured from ZooKeeper 3.8.0. Source: quorum-protocol 16, vectors 1 and 2.
+// Captured from ZooKeeper 3.8.0. Source: quorum-protocol 16 vectors 1 and 2.
 func TestCapturedGreetings(t *testing.T) {
 	one := unhex(t, "ffffffffffff0000 0000000000000002 0000000f 3132372e302e302e313a3233303232")
 	many := unhex(t, "ffffffffffff0001 0000000000000003 0000001f 3132372e302e302e313a32333032337c3132372e302e302e323a3233303433")

@@ -116,7 +116,7 @@ func TestInputWithABody(t *testing.T) {
 }
 
 func TestSignature(t *testing.T) {
-	require.Equal(t, unhex(t, "0000000a 42656e57617348657265"), appendSignature(nil), "captured: quorum-protocol 16, vector 17")
+	require.Equal(t, unhex(t, "0000000a 42656e57617348657265"), appendSignature(nil), "captured: quorum-protocol 16 vector 17")
 	for text, want := range map[string]string{
 		"0000000a 42656e57617348657266":    "instead of its signature",
 		"0000000b 42656e57617348657265":    "instead of its signature",

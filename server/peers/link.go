@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/socket"
+	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/zab"
 )
 

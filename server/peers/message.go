@@ -10,13 +10,19 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// The trailer says that the sender is Warren. It stands behind the fields of LearnerInfo and behind the version in LEADERINFO:
-// servers in Java read a prefix of that data and never see it.
+// The trailer says that the sender is Warren: a magic number, flags, and the lineage of the sender behind its length. It stands behind the
+// fields of LearnerInfo, behind the version in LEADERINFO and behind the configuration in a notification: servers in Java read a
+// prefix of that data and never see it. It is all of the data of UPTODATE, DIFF and TRUNC for a learner that has sent a lineage.
 const (
 	trailerMagic = 0x5772726e // "Wrrn"
-	trailerSize  = 5          // magic, flags
+	trailerSize  = 5          // magic, flags; what follows depends on the flags
 	flagBlank    = 1          // the sender has lost its disk
-	flagRepeat   = 2          // it says ACKEPOCH again; other bits are ignored
+	flagRepeat   = 2          // it says ACKEPOCH again
+	flagLineage  = 4          // the length of a lineage in two bytes, and the lineage
+	flagRefused  = 8          // the leader has another history
+	flagFinal    = 16         // the identity of the ensemble is final
+	flagSum      = 32         // four bytes: the checksum of a txn
+	flagWhole    = 64         // the sender asks for the whole state; other bits are ignored
 
 	learnerInfoSize = 20 // server id, protocol version, configuration version
 	leaderInfoSize  = 4  // protocol version
@@ -33,13 +39,8 @@ func AppendMessage(b []byte, m *zab.Message) []byte {
 	case zab.ObserverInfo:
 		return appendLearnerInfo(b, proto.PacketObserverInfo, m)
 	case zab.LeaderInfo:
-		size := leaderInfoSize
-		if m.Warren {
-			size += trailerSize
-		}
-		b = proto.AppendInt32(appendHead(b, proto.PacketLeaderInfo, m.Zxid), int32(size))
-		b = proto.AppendInt32(b, proto.LearnerProtocolVersion)
-		return proto.AppendInt32(appendTrailer(b, m), -1)
+		data := proto.AppendInt32(nil, proto.LearnerProtocolVersion)
+		return appendData(b, proto.PacketLeaderInfo, m.Zxid, appendTrailer(data, m))
 	case zab.AckEpoch:
 		b = proto.AppendInt32(appendHead(b, proto.PacketAckEpoch, m.Zxid), 4)
 		return proto.AppendInt32(proto.AppendInt32(b, int32(m.Epoch)), -1)
@@ -58,23 +59,48 @@ func AppendMessage(b []byte, m *zab.Message) []byte {
 	case zab.HandOver:
 		b = proto.AppendInt32(appendHead(b, PacketHandOver, m.Zxid), 8)
 		return proto.AppendInt32(proto.AppendInt64(b, int64(m.Leader)), -1)
-	case zab.Diff, zab.Trunc, zab.Commit, zab.UpToDate, zab.Ack, zab.Ping, zab.SyncReply:
+	case zab.Diff, zab.Trunc, zab.UpToDate:
+		if !m.Summed && !m.Final {
+			return appendPlain(b, plainTypes[m.Type], m.Zxid)
+		}
+		return appendData(b, plainTypes[m.Type], m.Zxid, appendFlags(nil, m))
+	case zab.Commit, zab.Ack, zab.Ping, zab.SyncReply:
 		return appendPlain(b, plainTypes[m.Type], m.Zxid)
 	}
 	return b
 }
 
 // configurations is the data of NEWLEADER: the text of the last configuration in the history and, between Warren servers, behind a zero
-// byte that of the committed one, or nothing if they are the same.
+// byte that of the committed one, or nothing if they are the same, and behind another zero byte the lineage.
 func configurations(m *zab.Message) []byte {
-	if m.Active == nil {
+	if m.Active == nil && m.Lineage == nil {
 		return m.Config
 	}
-	data := append(append(make([]byte, 0, len(m.Config)+1+len(m.Active)), m.Config...), 0)
-	if !bytes.Equal(m.Config, m.Active) {
+	data := append(append(make([]byte, 0, len(m.Config)+len(m.Active)+2+zab.LineageSizeMax), m.Config...), 0)
+	if m.Active != nil && !bytes.Equal(m.Config, m.Active) {
 		data = append(data, m.Active...)
 	}
+	if m.Lineage != nil {
+		data = m.Lineage.AppendTo(append(data, 0))
+	}
 	return data
+}
+
+// readConfigurations reads the data of NEWLEADER. A lineage that cannot be read is none.
+func readConfigurations(data []byte, m *zab.Message) {
+	m.Config = data
+	i := bytes.IndexByte(data, 0)
+	if i < 0 {
+		return
+	}
+	m.Config, m.Active = data[:i:i], data[i+1:]
+	if j := bytes.IndexByte(m.Active, 0); j >= 0 {
+		m.Lineage, _ = zab.ParseLineage(m.Active[j+1:])
+		m.Active = m.Active[:j:j]
+	}
+	if len(m.Active) == 0 {
+		m.Active = m.Config
+	}
 }
 
 // plainTypes are the packets that say everything with their zxid.
@@ -102,36 +128,73 @@ func appendTxns(b []byte, t proto.PacketType, txns []zab.Txn) []byte {
 }
 
 func appendLearnerInfo(b []byte, t proto.PacketType, m *zab.Message) []byte {
-	size := learnerInfoSize
-	if m.Warren {
-		size += trailerSize
-	}
-	b = proto.AppendInt32(appendHead(b, t, m.Zxid), int32(size))
 	info := proto.LearnerInfo{ServerID: m.From, ProtocolVersion: proto.LearnerProtocolVersion, ConfigVersion: m.ConfigVersion}
-	return proto.AppendInt32(appendTrailer(info.AppendTo(b), m), -1)
+	return appendData(b, t, m.Zxid, appendTrailer(info.AppendTo(nil), m))
 }
 
 func appendTrailer(b []byte, m *zab.Message) []byte {
 	if !m.Warren {
 		return b
 	}
-	flags := byte(0)
-	if m.Blank {
-		flags |= flagBlank
-	}
-	if m.Repeat {
-		flags |= flagRepeat
-	}
-	return append(binary.BigEndian.AppendUint32(b, trailerMagic), flags)
+	return appendFlags(b, m)
 }
 
-// readTrailer reads the trailer that stands behind the first size bytes of data, if there is one.
-func readTrailer(data []byte, size int, m *zab.Message) {
+// appendFlags appends the trailer.
+func appendFlags(b []byte, m *zab.Message) []byte {
+	flags := byte(0)
+	for _, f := range []struct {
+		set bool
+		bit byte
+	}{{m.Blank, flagBlank}, {m.Repeat, flagRepeat}, {m.Lineage != nil, flagLineage}, {m.Refused, flagRefused}, {m.Final, flagFinal},
+		{m.Summed, flagSum}, {m.Whole, flagWhole}} {
+		if f.set {
+			flags |= f.bit
+		}
+	}
+	b = append(binary.BigEndian.AppendUint32(b, trailerMagic), flags)
+	if m.Lineage != nil {
+		at := len(b)
+		b = m.Lineage.AppendTo(append(b, 0, 0))
+		binary.BigEndian.PutUint16(b[at:], uint16(len(b)-at-2))
+	}
+	if m.Summed {
+		b = binary.BigEndian.AppendUint32(b, m.Sum)
+	}
+	return b
+}
+
+// readTrailer reads the trailer that stands behind the first size bytes of data, if there is one. What follows a part that cannot be
+// read is not looked at.
+func readTrailer(data []byte, size int, m *zab.Message) (ok bool) {
 	if len(data) < size+trailerSize || binary.BigEndian.Uint32(data[size:]) != trailerMagic {
-		return
+		return false
 	}
 	flags := data[size+4]
-	m.Warren, m.Blank, m.Repeat = true, flags&flagBlank != 0, flags&flagRepeat != 0
+	m.Blank, m.Repeat, m.Refused, m.Final = flags&flagBlank != 0, flags&flagRepeat != 0, flags&flagRefused != 0, flags&flagFinal != 0
+	m.Whole = flags&flagWhole != 0
+	rest := data[size+trailerSize:]
+	if flags&flagLineage != 0 {
+		if len(rest) < 2 || len(rest) < 2+int(binary.BigEndian.Uint16(rest)) {
+			return true
+		}
+		n := 2 + int(binary.BigEndian.Uint16(rest))
+		var err error
+		if m.Lineage, err = zab.ParseLineage(rest[2:n]); err != nil {
+			return true
+		}
+		rest = rest[n:]
+	}
+	if flags&flagSum != 0 && len(rest) >= 4 {
+		m.Summed, m.Sum = true, binary.BigEndian.Uint32(rest)
+	}
+	return true
+}
+
+// readSum reads the data of DIFF and TRUNC.
+func readSum(data []byte, m *zab.Message) {
+	var trailer zab.Message
+	readTrailer(data, 0, &trailer)
+	m.Summed, m.Sum = trailer.Summed, trailer.Sum
 }
 
 // MessageOf makes a message for the core of the packets at the front of batch, which came on l, and returns how many it is made
@@ -154,16 +217,18 @@ func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
 		if len(p.Data) >= learnerInfoSize {
 			m.ConfigVersion = int64(binary.BigEndian.Uint64(p.Data[12:]))
 		}
-		readTrailer(p.Data, learnerInfoSize, m)
+		m.Warren = readTrailer(p.Data, learnerInfoSize, m)
 	case proto.PacketLeaderInfo:
 		m.Type, m.Epoch = zab.LeaderInfo, p.Zxid.Epoch()
-		readTrailer(p.Data, leaderInfoSize, m)
+		m.Warren = readTrailer(p.Data, leaderInfoSize, m)
 	case proto.PacketAckEpoch:
 		m.Type, m.Epoch = zab.AckEpoch, int64(int32(binary.BigEndian.Uint32(p.Data)))
 	case proto.PacketDiff:
 		m.Type = zab.Diff
+		readSum(p.Data, m)
 	case proto.PacketTrunc:
 		m.Type = zab.Trunc
+		readSum(p.Data, m)
 	case proto.PacketSnap:
 		m.Type = zab.Snap
 	case proto.PacketProposal, proto.PacketInform:
@@ -176,13 +241,8 @@ func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
 	case proto.PacketCommit:
 		m.Type = zab.Commit
 	case proto.PacketNewLeader:
-		m.Type, m.Epoch, m.Config = zab.NewLeader, p.Zxid.Epoch(), p.Data
-		if i := bytes.IndexByte(p.Data, 0); i >= 0 {
-			m.Config, m.Active = p.Data[:i:i], p.Data[i+1:]
-			if len(m.Active) == 0 {
-				m.Active = m.Config
-			}
-		}
+		m.Type, m.Epoch = zab.NewLeader, p.Zxid.Epoch()
+		readConfigurations(p.Data, m)
 	case proto.PacketCommitAndActivate:
 		m.Type, m.Leader = zab.Activate, proto.ServerID(binary.BigEndian.Uint64(p.Data))
 	case proto.PacketInformAndActivate:
@@ -190,6 +250,9 @@ func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
 		m.Txns = []zab.Txn{{Zxid: p.Zxid, Payload: p.Data[8:]}}
 	case proto.PacketUpToDate:
 		m.Type = zab.UpToDate
+		var trailer zab.Message
+		readTrailer(p.Data, 0, &trailer)
+		m.Final = trailer.Final
 	case proto.PacketAck:
 		m.Type = zab.Ack
 	case proto.PacketPing:

@@ -32,7 +32,8 @@ var ErrFrame = errors.New("peers: no election frame")
 func appendElection(b []byte, m *zab.Message) []byte {
 	switch m.Type {
 	case zab.Notification:
-		b = proto.AppendInt32(b, int32(notificationSize+len(m.Config)))
+		at := len(b)
+		b = append(b, 0, 0, 0, 0)
 		b = proto.AppendInt32(b, int32(m.State))
 		b = proto.AppendInt64(b, int64(m.Vote.Leader))
 		b = proto.AppendInt64(b, int64(m.Vote.Zxid))
@@ -41,6 +42,10 @@ func appendElection(b []byte, m *zab.Message) []byte {
 		b = proto.AppendInt32(b, m.Version)
 		b = proto.AppendInt32(b, int32(len(m.Config)))
 		b = append(b, m.Config...)
+		if m.Lineage != nil {
+			b = appendFlags(b, &zab.Message{Lineage: m.Lineage})
+		}
+		binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
 	case zab.Probe:
 		b = proto.AppendInt32(b, probeSize)
 		b = proto.AppendInt32(b, probeMagic)
@@ -87,6 +92,9 @@ func decodeElection(b []byte, m *zab.Message) (ok bool, err error) {
 		return false, wrapFrame(b, errNullConfig)
 	}
 	m.Config = bytes.Clone(config)
+	var trailer zab.Message
+	readTrailer(b, notificationSize+len(config), &trailer)
+	m.Lineage = trailer.Lineage
 	return true, nil
 }
 

@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func unhex(t testing.TB, words string) []byte {
 	return b
 }
 
-// Captured from ZooKeeper 3.8.0 and 3.4.14. Source: quorum-protocol 16, vectors 3 to 5.
+// Captured from ZooKeeper 3.8.0 and 3.4.14. Source: quorum-protocol 16 vectors 3 to 5.
 func TestCapturedNotifications(t *testing.T) {
 	text := []byte(ensembleText)
 	for _, v := range []struct {
@@ -85,6 +86,38 @@ func TestNotificationLengths(t *testing.T) {
 	require.EqualValues(t, 1, m.Version)
 }
 
+// A lineage stands behind the configuration, where servers in Java do not look: they read the same vote with and
+// without it.
+func TestNotificationWithLineage(t *testing.T) {
+	for _, l := range []*zab.Lineage{lineage(), {}} {
+		want := zab.Message{Type: zab.Notification, State: zab.Following, Round: 5, Version: 2, Config: []byte("c"),
+			Lineage: l, Vote: zab.Vote{Leader: 2, Zxid: proto.MakeZxid(3, 9), Epoch: 8}}
+		frame := appendElection(nil, &want)
+		require.EqualValues(t, len(frame)-4, binary.BigEndian.Uint32(frame))
+		var got zab.Message
+		ok, err := decodeElection(frame[4:], &got)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, want, got)
+
+		plain := want
+		plain.Lineage = nil
+		short := appendElection(nil, &plain)
+		require.Equal(t, short[4:], frame[4:len(short)])
+		for n := len(short); n < len(frame); n++ { // cut short, or of a later version, it is none
+			ok, err = decodeElection(frame[4:n], &got)
+			require.NoError(t, err)
+			require.True(t, ok)
+			require.Equal(t, plain, got, n)
+		}
+		frame[len(short)+trailerSize+2]++
+		ok, err = decodeElection(frame[4:], &got)
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, plain, got)
+	}
+}
+
 // Probes are shorter than anything that Java takes for a notification.
 func TestProbes(t *testing.T) {
 	for _, want := range []zab.Message{
@@ -111,6 +144,9 @@ func TestProbes(t *testing.T) {
 
 func FuzzNotification(f *testing.F) {
 	f.Add(appendElection(nil, vote(1, 2))[4:])
+	withLineage := vote(1, 2)
+	withLineage.Lineage = lineage()
+	f.Add(appendElection(nil, withLineage)[4:])
 	f.Add(appendElection(nil, &zab.Message{Type: zab.Probe, Nonce: 1})[4:])
 	f.Add(appendElection(nil, &zab.Message{Type: zab.ProbeReply, Nonce: 1, Zxid: 2, Epoch: 3})[4:])
 	f.Add(make([]byte, 28))

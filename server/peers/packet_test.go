@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -151,6 +152,15 @@ func TestTrailer(t *testing.T) {
 		{Type: zab.HandOver, Leader: 3},
 		{Type: zab.NewLeader, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Config: []byte("a"), Active: []byte("a")},
 		{Type: zab.NewLeader, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Config: []byte("a"), Active: []byte("b")},
+		{Type: zab.FollowerInfo, Warren: true, Repeat: true, Lineage: lineage()},
+		{Type: zab.FollowerInfo, Warren: true, Blank: true, Whole: true, Lineage: &zab.Lineage{}},
+		{Type: zab.ObserverInfo, Warren: true, Whole: true, Lineage: lineage()},
+		{Type: zab.LeaderInfo, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Warren: true, Lineage: lineage()},
+		{Type: zab.LeaderInfo, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Warren: true, Refused: true, Lineage: lineage()},
+		{Type: zab.NewLeader, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Config: []byte("a"), Active: []byte("a"),
+			Lineage: lineage()},
+		{Type: zab.NewLeader, Epoch: 4, Zxid: proto.MakeZxid(4, 0), Config: []byte("a"), Active: []byte("b"),
+			Lineage: lineage()},
 	} {
 		want.From, want.To, want.Link = 7, 2, 5
 		b := AppendMessage(nil, &want)
@@ -169,14 +179,70 @@ func TestTrailer(t *testing.T) {
 			continue
 		}
 		plain := want
-		plain.Warren, plain.Blank, plain.Repeat = false, false, false
+		plain.Warren, plain.Blank, plain.Repeat, plain.Whole, plain.Refused = false, false, false, false, false
+		plain.Lineage = nil
 		q := decodeWhole(t, AppendMessage(nil, &plain))
 		require.Equal(t, q.Data, p.Data[:len(q.Data)])
-		require.Len(t, p.Data, len(q.Data)+trailerSize)
+		size := len(q.Data) + trailerSize
+		if want.Lineage != nil {
+			whole := p.Data
+			p.Data = append(slices.Clone(whole[:size+2]), 1) // a lineage that cannot be read is none
+			MessageOf(testLink(), []Packet{p}, &got)
+			none := want
+			none.Lineage = nil
+			require.Equal(t, none, got)
+			p.Data, size = whole, size+2+len(want.Lineage.AppendTo(nil))
+		}
+		require.Len(t, p.Data, size)
 		p.Data = append(p.Data, 1, 2, 3) // a later version may add to it
 		MessageOf(testLink(), []Packet{p}, &got)
 		require.Equal(t, want, got)
-		p.Data[len(q.Data)]++ // somebody else's trailer
+		p.Data[len(q.Data)]++ // the trailer of another program
+		MessageOf(testLink(), []Packet{p}, &got)
+		require.Equal(t, plain, got)
+	}
+}
+
+// lineage is one with all that a lineage can say.
+func lineage() *zab.Lineage {
+	return &zab.Lineage{Ensemble: 1<<64 - 1, Final: true, Settled: proto.MakeZxid(3, 9), Reigns: []zab.Reign{
+		{Epoch: 1, Leader: 2, Mark: 7},
+		{Epoch: 2, Leader: -1, Gap: true},
+		{Epoch: 3, Leader: 0, Mark: 1 << 63, Base: proto.MakeZxid(1, 0xffffffff)}}}
+}
+
+// DIFF and TRUNC bring a checksum, and UPTODATE says that the identity is final, in a trailer that is all of their
+// data.
+func TestTrailerAlone(t *testing.T) {
+	for _, want := range []zab.Message{
+		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2), Summed: true, Sum: 0xfffffffe},
+		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2), Summed: true},
+		{Type: zab.Diff, Zxid: proto.MakeZxid(1, 2)},
+		{Type: zab.Trunc, Zxid: proto.MakeZxid(1, 2), Summed: true, Sum: 1},
+		{Type: zab.Trunc, Zxid: proto.MakeZxid(1, 2)},
+		{Type: zab.UpToDate, Zxid: -1, Final: true},
+		{Type: zab.UpToDate, Zxid: -1},
+	} {
+		want.From, want.To, want.Link = 7, 2, 5
+		p := decodeWhole(t, AppendMessage(nil, &want))
+		var got zab.Message
+		n, ok := MessageOf(testLink(), []Packet{p}, &got)
+		require.True(t, ok)
+		require.Equal(t, 1, n)
+		require.Equal(t, want, got)
+		plain := want
+		plain.Summed, plain.Sum, plain.Final = false, 0, false
+		if !want.Summed && !want.Final {
+			require.Empty(t, p.Data)
+			continue
+		}
+		for n := range trailerSize { // cut short, it says nothing
+			q := p
+			q.Data = p.Data[:n]
+			MessageOf(testLink(), []Packet{q}, &got)
+			require.Equal(t, plain, got)
+		}
+		p.Data[0]++
 		MessageOf(testLink(), []Packet{p}, &got)
 		require.Equal(t, plain, got)
 	}
@@ -264,7 +330,7 @@ func TestNullAndEmpty(t *testing.T) {
 	}
 }
 
-// The commit of a reconfiguration, to an observer: the leader by it, and the txn as it was proposed. Source: quorum-protocol 16, row 42.
+// The commit of a reconfiguration, to an observer: the leader by it, and the txn as it was proposed. Source: quorum-protocol 16 row 42.
 func TestInformAndActivate(t *testing.T) {
 	z := proto.MakeZxid(1, 0x12)
 	body := &proto.SetDataTxn{Path: proto.Text("/zookeeper/config"), Data: []byte(ensembleText), Version: -1}

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/socket"
+	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -75,8 +75,8 @@ func (p *Peers) meet(opened net.Conn) (nc net.Conn, in *input, first []Packet, p
 	return nc, in, first, peer, err
 }
 
-// introduced returns who has sent a first packet. Observers may have no id: they get a number below 0. Source: quorum-protocol
-// 2.1, 4.
+// introduced returns who has sent a first packet. Observers may have no id: they get a number below 0. Source:
+// quorum-protocol 2.1, 4.
 func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 	observer := first.Type == proto.PacketObserverInfo
 	if !observer && first.Type != proto.PacketFollowerInfo {

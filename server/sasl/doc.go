@@ -1,7 +1,7 @@
 // Package sasl is how clients and servers prove to a server who they are with a name and a password: the mechanism DIGEST-MD5
 // of RFC 2831 as ZooKeeper uses it, the JAAS file that holds the names and passwords, and the packets in which two servers of
-// an ensemble exchange the tokens. Source: client-protocol.md section 14, quorum-protocol.md section 13.1, operations.md
-// sections 8.4 and 8.5.
+// an ensemble exchange the tokens. Source: client-protocol 14, quorum-protocol 13.1,
+// operations 8.4 and 8.5.
 //
 // # DIGEST-MD5
 //

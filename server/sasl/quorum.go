@@ -10,7 +10,7 @@ import (
 )
 
 // The packets between two servers are, without a frame: magic (8 bytes), status (4), length of the token (4) and the token.
-// Source: quorum-protocol.md section 13.1.
+// Source: quorum-protocol 13.1.
 const (
 	quorumMagic  = 0x5f2435013501edcc
 	packetHeader = 16

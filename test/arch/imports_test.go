@@ -10,7 +10,7 @@ import (
 
 // layer is what one folder, with all below it that has no layer of its own, may import, and why.
 type layer struct {
-	ours   []string // folders of this module
+	ours   []string // folders of this repository
 	others []string // modules and packages of others; a standard library package needs no entry
 	tests  []string // what only its tests may import besides, ours or others'
 	why    string
@@ -20,21 +20,38 @@ type layer struct {
 var layers = map[string]layer{
 	"proto": {why: "the records are the ground that everybody stands on"},
 	"zab":   {ours: []string{"proto"}, why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
-	"datatree": {ours: []string{"proto"},
+	"datatree": {ours: []string{"proto", "datatree/auth", "datatree/quota", "datatree/internal/paths"},
 		tests: []string{"github.com/klauspost/compress", "golang.org/x/sys"}, // snapshots that ZooKeeper has compressed; CPU time
 		why:   "the replicated state must depend on nothing that differs between servers"},
+	"datatree/auth": {ours: []string{"proto"},
+		why: "which connections an ACL entry means does not depend on the tree"},
+	"datatree/quota":          {why: "what the text of a quota means does not depend on the tree"},
+	"datatree/internal/paths": {why: "the rules for the text of a path are the same whether or not a znode exists"},
+	"datatree/prepare": {ours: []string{"proto", "datatree", "datatree/auth", "datatree/quota", "datatree/internal/paths"},
+		tests: []string{"golang.org/x/sys"}, // CPU time
+		why:   "only a leader prepares: every server applies, and the state does not know what is not applied yet"},
+	"datatree/watch": {ours: []string{"proto", "datatree", "datatree/internal/paths"},
+		why: "watches are not replicated: they follow the changes of the state, and the state does not know them"},
 	"wal/vfs": {others: []string{"golang.org/x/sys"}, why: "the filesystem knows bytes, not records"},
 	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},
 	"snapshot": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
 	"server": {
-		ours:   []string{"proto", "zab", "datatree", "wal", "wal/vfs", "snapshot", "server"},
+		ours: []string{"proto", "zab", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota", "datatree/watch",
+			"wal", "wal/vfs", "snapshot", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		tests:  []string{"go.yaml.in/yaml/v3"}, // the alert rules under deploy
 		why:    "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/config": {why: "configuration is read by all parts of a server, so it may know none of them"},
-	"server/keystore": {ours: []string{"server/config", "wal/vfs"},
+	"server/internal/audit": {ours: []string{"proto", "datatree/auth", "wal/vfs"}, others: []string{"go.uber.org/zap"},
+		why: "a line says what a request asked for and how it ended, and needs neither its connection nor the tree"},
+	"server/internal/figures": {ours: []string{"proto"}, others: []string{"github.com/prometheus"},
+		why: "all parts of a server add to the figures, so the figures know none of them"},
+	"server/internal/flow": {ours: []string{"proto", "zab", "datatree/auth", "server/internal/sessions"},
+		why: "what moves through a server knows a client as an interface, and neither sockets nor disks"},
+	"server/internal/garbage": {why: "a setting of Go's runtime needs the size of the tree and nothing else"},
+	"server/internal/keystore": {ours: []string{"server/config", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
 		why:    "certificates are for every port, so their loader knows none of them"},
 	"server/sasl": {ours: []string{"proto"}, why: "an exchange of tokens is the same between clients and between servers"},
@@ -44,19 +61,28 @@ var layers = map[string]layer{
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
-	"server/socket": {why: "both ports write in the same way, and a socket knows neither clients nor servers"},
-	"server/peers":  {ours: []string{"proto", "zab", "server/socket"}, others: []string{"go.uber.org/zap"}, why: "the wire between servers carries txns and snapshots without looking into them"},
-	"client": {ours: []string{"proto"}, others: []string{"go.uber.org/zap"},
-		tests: []string{module + "/server"}, // a server in the test's own process
-		why:   "a program that uses the client must not carry a server"},
+	"server/internal/limits": {ours: []string{"proto", "server/config"},
+		why: "a rule of admission says how much there may be, and not what is done with it"},
+	"server/internal/security": {
+		ours: []string{"datatree/auth", "server/config", "server/internal/keystore", "server/internal/socket",
+			"server/peers", "server/sasl", "wal/vfs"},
+		others: []string{"go.uber.org/zap", "github.com/prometheus"},
+		why:    "who is at the other end is decided before there is a session or a role"},
+	"server/internal/sessions": {ours: []string{"proto", "zab"},
+		why: "when a session expires depends on times that are handed in, not on sockets or txns"},
+	"server/internal/socket": {
+		why: "both ports write in the same way, and a socket knows neither clients nor servers"},
+	"server/peers": {ours: []string{"proto", "zab", "server/internal/socket"}, others: []string{"go.uber.org/zap"},
+		why: "the wire between servers carries txns and snapshots without looking into them"},
+	"client": {ours: []string{"proto"},
+		why: "a program that uses the client must not carry a server, nor any other module"},
 	"client/otelclient": {ours: []string{"client", "proto"}, others: []string{"go.opentelemetry.io/otel"},
-		tests: []string{module + "/server/embed"},
-		why:   "only programs that trace with OpenTelemetry depend on it"},
+		why: "only programs that trace with OpenTelemetry depend on it"},
 	"recipes": {ours: []string{"client", "proto"},
-		tests: []string{module + "/server", "go.uber.org/zap"}, // a server in the test's own process
-		why:   "recipes use the client API only, so that every one of them could be written outside"},
+		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree", "proto", "cmd"},
+		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
+			"datatree/auth", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
 			"github.com/HdrHistogram/hdrhistogram-go"},
 		tests: []string{module + "/server/embed"}, // an ensemble in the test's own process

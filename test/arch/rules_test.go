@@ -22,8 +22,8 @@ var pure = []string{"proto", "zab", "datatree"}
 func TestPurePackages(t *testing.T) {
 	const why = "proto, zab and datatree must give every server the same answer; hand the value in instead"
 	for _, f := range production(t) {
-		if !f.in(pure...) || f.in("proto/gen") {
-			continue
+		if !f.in(pure...) || f.in("proto/gen", "proto/internal/require") {
+			continue // a generator, and what only tests use
 		}
 		for imported := range f.imports() {
 			switch imported {
@@ -139,6 +139,29 @@ func TestNoLeftovers(t *testing.T) {
 				if strings.Contains(group.Text(), word+":") || strings.Contains(group.Text(), word+"(") {
 					t.Errorf("%s: %s: do it, or write down why not", fileSet.Position(group.Pos()), word)
 				}
+			}
+		}
+	}
+}
+
+// Modules cannot share an internal package, so each has its own copy of the assertions.
+func TestCopiesOfAssertionsAreEqual(t *testing.T) {
+	const folder = "internal/require"
+	names, err := filepath.Glob(filepath.Join("..", "..", "proto", folder, "*.go"))
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, name := range names {
+		base := filepath.Base(name)
+		if strings.HasSuffix(base, "_test.go") {
+			continue // the tests of one are the tests of all
+		}
+		want, err := os.ReadFile(name)
+		require.NoError(t, err)
+		for _, m := range []string{"client", "recipes"} {
+			got, err := os.ReadFile(filepath.Join("..", "..", m, folder, base))
+			require.NoError(t, err)
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s/%s/%s is not a copy of the one in proto", m, folder, base)
 			}
 		}
 	}

@@ -18,9 +18,9 @@ import (
 
 const module = "github.com/seed94657493/warren"
 
-// file is one Go file of this module, build tags ignored: the rules hold on every platform.
+// file is one Go file of this repository, build tags ignored: the rules hold on every platform.
 type file struct {
-	name   string // relative to the module, with slashes
+	name   string // relative to the top folder, with slashes
 	folder string // its folder, "." for the top
 	ast    *ast.File
 	text   []byte
@@ -28,10 +28,10 @@ type file struct {
 
 var (
 	fileSet = token.NewFileSet()
-	parsed  = sync.OnceValues(parseModule)
+	parsed  = sync.OnceValues(parseAll)
 )
 
-// files returns every Go file of the module.
+// files returns every Go file of the repository.
 func files(t *testing.T) []*file {
 	t.Helper()
 	all, err := parsed()
@@ -52,7 +52,7 @@ func production(t *testing.T) []*file {
 	return some
 }
 
-func parseModule() ([]*file, error) {
+func parseAll() ([]*file, error) {
 	root := filepath.Join("..", "..")
 	var all []*file
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

@@ -106,7 +106,7 @@ func (m *member) line(reconfig bool) string {
 
 // Line returns the server line of a node whose ensemble can be changed, as a reconfiguration that adds it has it.
 func (n *Node) Line() string {
-	return fmt.Sprintf("server.%d=%s", n.id, n.members[n.id-1].line(true))
+	return fmt.Sprintf("server.%d=%s", n.id, n.self().line(true))
 }
 
 // log4j sends Java's warnings, and the lines of its audit log, to the output, which is the log of the node.

@@ -92,20 +92,16 @@ func (n *Node) Addr() string { return net.JoinHostPort(n.options.host(), strconv
 
 // ElectionAddr returns the address of the election port; "" alone.
 func (n *Node) ElectionAddr() string {
-	for _, m := range n.members {
-		if m.id == n.id {
-			return net.JoinHostPort(m.host, strconv.Itoa(m.electionPort))
-		}
+	if m := n.self(); m != nil {
+		return net.JoinHostPort(m.host, strconv.Itoa(m.electionPort))
 	}
 	return ""
 }
 
 // LearnerAddr returns the address at which learners find the server when it leads; "" alone.
 func (n *Node) LearnerAddr() string {
-	for _, m := range n.members {
-		if m.id == n.id {
-			return net.JoinHostPort(m.host, strconv.Itoa(m.peerPort))
-		}
+	if m := n.self(); m != nil {
+		return net.JoinHostPort(m.host, strconv.Itoa(m.peerPort))
 	}
 	return ""
 }
@@ -125,10 +121,8 @@ func (n *Node) Log() string {
 // Wipe removes what the node has on its disk. It must have ended.
 func (n *Node) Wipe() {
 	n.t.Helper()
-	if n.running() {
-		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
-	}
-	if err := os.RemoveAll(filepath.Join(n.dataDir, "version-2")); err != nil {
+	n.mustHaveEnded()
+	if err := os.RemoveAll(n.version2()); err != nil {
 		n.t.Fatal(err)
 	}
 }
@@ -136,9 +130,7 @@ func (n *Node) Wipe() {
 // Become makes the node a server of another kind, on its data and in its place in the ensemble. It must have ended.
 func (n *Node) Become(kind Kind) {
 	n.t.Helper()
-	if n.running() {
-		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
-	}
+	n.mustHaveEnded()
 	n.options.Kind = kind
 }
 
@@ -257,6 +249,17 @@ func (n *Node) WaitServing() {
 // Exited is closed when the process is gone.
 func (n *Node) Exited() <-chan struct{} { return n.exited }
 
+// ExitCode waits for the end of the process and returns its exit code, -1 if a signal has ended it.
+func (n *Node) ExitCode() int {
+	n.t.Helper()
+	select {
+	case <-n.exited:
+	case <-time.After(stopTimeout):
+		n.t.Fatalf("cluster: %v on %v does not end\n%s", n.Kind(), n.Addr(), n.logTail())
+	}
+	return n.cmd.ProcessState.ExitCode()
+}
+
 // Kill sends SIGKILL and waits for the end.
 func (n *Node) Kill() {
 	if n.running() {
@@ -314,9 +317,7 @@ func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
 // As returns a node of another kind on the same data directory. n must have ended.
 func (n *Node) As(kind Kind) *Node {
 	n.t.Helper()
-	if n.running() {
-		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
-	}
+	n.mustHaveEnded()
 	o := n.options
 	o.Kind, o.Dir = kind, n.dataDir
 	return New(n.t, o)

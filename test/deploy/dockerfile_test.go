@@ -12,10 +12,9 @@ import (
 // instruction is one of a Dockerfile, with continuation lines joined.
 type instruction struct{ name, rest string }
 
-// finalStage returns the instructions of the last stage, which is the image.
-func finalStage(t *testing.T, text string) []instruction {
+// stages returns the instructions of each stage; the last is the image.
+func stages(t *testing.T, text string) (all [][]instruction) {
 	t.Helper()
-	var stage []instruction
 	joined := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
@@ -31,12 +30,14 @@ func finalStage(t *testing.T, text string) []instruction {
 		require.Equal(t, strings.ToUpper(name), name)
 		joined = ""
 		if name == "FROM" {
-			stage = nil
+			all = append(all, nil)
 		}
-		stage = append(stage, instruction{name, strings.TrimSpace(rest)})
+		require.NotEmpty(t, all, "an instruction before FROM")
+		last := &all[len(all)-1]
+		*last = append(*last, instruction{name, strings.TrimSpace(rest)})
 	}
 	require.Empty(t, joined, "the last line goes on")
-	return stage
+	return all
 }
 
 // image is what a container inherits.
@@ -49,7 +50,8 @@ type image struct {
 func readImage(t *testing.T) image {
 	t.Helper()
 	var im image
-	for _, i := range finalStage(t, read(t, "docker/Dockerfile")) {
+	all := stages(t, read(t, "docker/Dockerfile"))
+	for _, i := range all[len(all)-1] {
 		switch i.name {
 		case "FROM":
 			im.base = i.rest

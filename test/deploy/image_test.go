@@ -20,7 +20,7 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// The image has what ZooKeeper's official one has. Source: operations.md section 11.1.
+// The image has what ZooKeeper's official one has. Source: operations 11.1.
 func TestImageIsLikeTheOfficialOne(t *testing.T) {
 	im := readImage(t)
 	require.Equal(t, "scratch", im.base)

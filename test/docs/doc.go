@@ -8,4 +8,7 @@
 //
 // So that pages can name the ports that everybody knows and tests can run beside each other, these ports are moved, all by the same
 // distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the program's.
+//
+// What comments, test data and pages cite must exist: "storage 6.4" and "guarantee 5" in docs/protocol, "adr 0009" in
+// docs/adr.
 package docs

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
@@ -26,7 +26,7 @@ import (
 
 // Secrets of a server and its clients, right and wrong. Each is written nowhere but in this file and in the files that the server reads.
 const (
-	storeSecret = "changeit" // of the key stores in testdata of server/keystore
+	storeSecret = "changeit" // of the key stores in testdata of server/internal/keystore
 	jaasOfAll   = `Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_bob="bobs-secret-1"; };
 QuorumServer { org.apache.zookeeper.server.auth.DigestLoginModule required user_zk="quorum-secret-2"; };
 QuorumLearner { org.apache.zookeeper.server.auth.DigestLoginModule required username=zk password="quorum-secret-2"; };
@@ -63,10 +63,10 @@ func TestNoSecretLeavesAServer(t *testing.T) {
 		require.NoError(t, os.WriteFile(file(name), []byte(text), 0o600))
 		return file(name)
 	}
-	stores, err := filepath.Abs("../../server/keystore/testdata")
+	stores, err := filepath.Abs("../../server/internal/keystore/testdata")
 	require.NoError(t, err)
-	superDigest := datatree.DigestIdentity("super:super-secret-3").ID
-	hash := datatree.DigestIdentity("alice:alices-secret-4").ID
+	superDigest := auth.DigestIdentity("super:super-secret-3").ID
+	hash := auth.DigestIdentity("alice:alices-secret-4").ID
 	l := &leaks{t: t, secrets: []string{
 		storeSecret, "bobs-secret-1", "quorum-secret-2", "super-secret-3", "alices-secret-4", "sasl-super-secret-5", "metrics-secret-6", "java-secret-7",
 		"unknown-secret-8", "guessed-secret-9", "wrong-store-secret-10", "znode-secret-11", "basic-secret-12", "garbled-secret-13",

@@ -39,7 +39,6 @@ var shown = map[string]string{
 	"plain text on a port for TLS only":                                                     "TestTLSRefuses",
 	"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached": "TestHandshakeLimit",
 	"client is for another ensemble: see ensembleAuthName":                                  "TestEnsembleScheme",
-	"(may have been applied)":                                                               "TestCallsInFlightSayWhatMayHaveHappened",
 	"client: request is too large":                                                          "TestLargeRequestIsRefusedHere",
 	"client: server broke the protocol":                                                     "TestFrames",
 	"client: subtree is larger than the cache may be":                                       "TestCacheIsBounded",

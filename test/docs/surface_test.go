@@ -160,7 +160,7 @@ func TestSurfaceOfKeys(t *testing.T) {
 	require.Contains(t, warnings[0].String(), "is not known")
 }
 
-// commands are those of ZooKeeper's admin server and their aliases. Source: operations.md section 3.4.
+// commands are those of ZooKeeper's admin server and their aliases. Source: operations 3.4.
 var commands = map[string][]string{
 	"configuration": {"conf", "config"}, "connections": {"cons"}, "connection_stat_reset": {"crst"}, "dirs": nil, "dump": nil, "environment": {"env", "envi"},
 	"get_trace_mask": {"gtmk"}, "set_trace_mask": {"stmk"}, "hash": nil, "initial_configuration": {"icfg"}, "is_read_only": {"isro"},
@@ -169,10 +169,10 @@ var commands = map[string][]string{
 	"watches_by_path": {"wchp"}, "watch_summary": {"wchs"}, "zabstate": nil, "snapshot": {"snap"}, "restore": {"rest"}, "shed_connections": {"shed"},
 }
 
-// words are ZooKeeper's four-letter words. Source: operations.md section 2.1.
+// words are ZooKeeper's four-letter words. Source: operations 2.1.
 var words = strings.Fields("conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs")
 
-// metrics are the names of operations.md section 4.4.
+// metrics are the names of operations 4.4.
 var metrics = strings.Fields(`znode_count watch_count ephemerals_count approximate_data_size num_alive_connections outstanding_requests avg_latency min_latency
 	max_latency packets_received packets_sent open_file_descriptor_count max_file_descriptor_count uptime global_sessions local_sessions quorum_size
 	leader_uptime learners synced_followers synced_non_voting_followers synced_observers pending_syncs last_proposal_size max_proposal_size

@@ -44,6 +44,7 @@ type chaos struct {
 	voters int
 	began  time.Time
 	disks  map[int]*disk // by server: those that can be filled
+	admin  map[int]int   // by server: admin ports, if they are on
 	short  mortals
 }
 

@@ -6,5 +6,5 @@
 //	go test ./test/gozk -run Copies -rewrite
 //
 // A scenario writes what it sees into a World, without what differs from run to run. What client/zk does differently on purpose is in
-// docs/FROM-GO-ZOOKEEPER.md and is tested in client/zk.
+// docs/FROM-GO-ZOOKEEPER.md and is tested in test/client/zk.
 package gozk

@@ -11,7 +11,7 @@
 //     with a version (porcupine).
 //   - CheckSessions: replies come in the order of the requests; a session's zxid never goes back,
 //     also over connections; it sees its own writes; a read at zxid z misses no acknowledged
-//     write up to z. Source: design section 2, guarantees 2 and 3.
+//     write up to z. Source: guarantees 2 and 3.
 //   - CheckWatches: an event comes before any reply that reflects a later state; none is lost;
 //     a one-shot watch fires once; no event without a write. Guarantee 4.
 //   - CheckEphemerals: an ephemeral is there from its create to its delete or to the end of its

@@ -105,7 +105,7 @@ func (k *watchChecker) connection(n int, c *Connection) {
 	}
 }
 
-// setsWatch returns the watch that a reply has set. Source: client-protocol section 9.2.
+// setsWatch returns the watch that a reply has set. Source: client-protocol 9.2.
 func setsWatch(o *Operation) (watchKey, bool) {
 	if !o.Watch || o.Err != proto.OK && !(o.Op == proto.OpExists && o.Err == proto.ErrNoNode) {
 		return watchKey{}, false

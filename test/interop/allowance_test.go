@@ -31,7 +31,7 @@ var allowances = []allowance{
 	{
 		name:   "create without a path",
 		reason: "a null path is a bad argument, not undecodable",
-		source: "client-protocol 11.2 create row 6",
+		source: "client-protocol 11.2 row 6 of create",
 		match: func(left, right *wire.Call) bool {
 			return isCreate(left.Request.Op) && nullPath(left.Request.Body) &&
 				codes(left, right, proto.ErrMarshallingError, proto.ErrBadArguments)

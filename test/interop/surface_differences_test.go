@@ -66,6 +66,8 @@ var ensembleDifferences = append([]surfaceDifference{
 	only(zooKeeper, `\w+ command zabstate: \.(quorum|election)_address\..*`,
 		"what Java finds in its class of addresses besides the addresses; some of it connects to them to answer"),
 	only(warren, `alone: command zabstate: .*`, "who this server is and what it holds is known without a quorum too"),
+	only(warren, `\w+ command zabstate: \.(client_port|secure_client_port|outside) .*`,
+		"which of the servers of a host this is, and whether its history differs from that of the ensemble"),
 	only(zooKeeper, `metric: \d_learner_handler_qp_\w+ .*`, "what waits for a learner is one buffer, not a queue of packets"),
 	perhaps(zooKeeper, `leader mntr: cnt_inflight_\w+ is not 0`, "how a server is brought up to date, and if it is at all, depends on who was there first"),
 	perhaps(warren, `leader mntr: cnt_inflight_\w+ is not 0`, "the same"),

@@ -32,7 +32,7 @@ var outputRules = []struct {
 	{regexp.MustCompile(`^(.Zxid) = 0x[0-9a-f]+$`), "$1 = ZXID"},
 	{regexp.MustCompile(`^(.time) = \w{3} \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}$`), "$1 = DATE"},
 	{regexp.MustCompile(`^ephemeralOwner = 0x[1-9a-f][0-9a-f]+$`), "ephemeralOwner = SESSION"},
-	{regexp.MustCompile(`^(WatchedEvent .*) zxid: -?\d+$`), "$1"},                                         // since 3.9; operations.md section 5.2
+	{regexp.MustCompile(`^(WatchedEvent .*) zxid: -?\d+$`), "$1"},                                         // since 3.9; operations 5.2
 	{regexp.MustCompile(`^ZooKeeper CLI version: .*$`), "VERSION"},                                        //
 	{regexp.MustCompile(`^org\.apache\.commons\.cli\.\w+Exception: `), ""},                                // since 3.9 without the class
 	{regexp.MustCompile(`get \[-s\] \[-w\] \[-b\] \[-x\] path`), "get [-s] [-w] path"},                    // -b and -x since 3.9

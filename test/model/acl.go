@@ -9,7 +9,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// allows asks for the sender of the request. Source: server-semantics section 9.1.
+// allows asks for the sender of the request. Source: server-semantics 9.1.
 func (m *Model) allows(acl []proto.ACL, wanted int32) bool {
 	return m.allowsAnyOf(acl, wanted, m.req.Identities)
 }
@@ -72,8 +72,8 @@ func network(text string) (netip.Prefix, bool) {
 	return p, err == nil && p.IsValid()
 }
 
-// fixACL makes of a request's list what is stored. Source: server-semantics section 9.4,
-// client-protocol section 10.5. Only the schemes of an unconfigured server are known.
+// fixACL makes of a request's list what is stored. Source: server-semantics 9.4,
+// client-protocol 10.5. Only the schemes of an unconfigured server are known.
 func (m *Model) fixACL(requested []proto.ACL) (fixed []proto.ACL, ok bool) {
 	var seen []string
 	for _, e := range requested {
@@ -114,7 +114,7 @@ func (m *Model) fixACL(requested []proto.ACL) (fixed []proto.ACL, ok bool) {
 }
 
 // validDigest accepts two parts with a colon between them of which the second is not empty.
-// Empty parts at the end do not count. Source: client-protocol section 10.4.
+// Empty parts at the end do not count. Source: client-protocol 10.4.
 func validDigest(id string) bool {
 	parts := strings.Split(id, ":")
 	for len(parts) > 0 && parts[len(parts)-1] == "" {

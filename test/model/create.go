@@ -11,7 +11,7 @@ import (
 )
 
 // create is create, create2, createContainer and createTTL. The order of the checks is that of
-// client-protocol section 11.2; what is made, that of section 8.2.
+// client-protocol 11.2; what is made, that of client-protocol 8.2.
 func (m *Model) create(op proto.OpCode, q proto.CreateTTLRequest) ([]byte, proto.ErrCode) {
 	mode := proto.CreateMode(q.Flags)
 	isTTL := mode == 5 || mode == 6
@@ -93,7 +93,7 @@ func (m *Model) checkSession() proto.ErrCode {
 	return proto.OK
 }
 
-// validPath is the table of client-protocol section 12.1.
+// validPath is the table of client-protocol 12.1.
 func validPath(path string) bool {
 	if path == "/" {
 		return true

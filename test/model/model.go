@@ -71,7 +71,7 @@ type Model struct {
 }
 
 // New returns the state of an ensemble in which nothing has happened.
-// Source: storage section 8.1, client-protocol section 7.1.
+// Source: storage 8.1, client-protocol 7.1.
 func New(cfg Config) *Model {
 	open := []proto.ACL{entry(proto.PermAll, "world", "anyone")}
 	m := &Model{

@@ -42,7 +42,7 @@ func (d *driver) delete(path string, version int32) model.Result {
 	return d.send(proto.OpDelete, &proto.DeleteRequest{Path: proto.Text(path), Version: version})
 }
 
-// TestModelDigest is the chain of storage section 13.4, measured on ZooKeeper.
+// TestModelDigest is the chain of storage 13.4, measured on ZooKeeper.
 func TestModelDigest(t *testing.T) {
 	d := newDriver(t)
 	require.Equal(t, int64(1371985504), d.Digest(), "empty tree")
@@ -92,7 +92,7 @@ func createdPath(t *testing.T, res model.Result) string {
 	return r.Path.String()
 }
 
-// TestModelMulti is vector V29 of client-protocol section 16.5 in its shape: a failure makes slots
+// TestModelMulti is vector V29 of client-protocol 16.5 in its shape: a failure makes slots
 // 0, the error, -2, and undoes what came before.
 func TestModelMulti(t *testing.T) {
 	d := newDriver(t)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -75,7 +75,7 @@ func (w *world) mangle(body []byte) []byte {
 func (w *world) openSession() {
 	w.opens++
 	session := proto.SessionID([]int64{1, 0x0100_0000_0000_0000, -0x7000_0000_0000_0000}[w.opens%3] + int64(w.opens))
-	ids := []datatree.Identity{datatree.NewIPIdentity(netip.AddrFrom4([4]byte{10, 0, 0, byte(w.opens % 3)}))}
+	ids := []auth.Identity{auth.NewIPIdentity(netip.AddrFrom4([4]byte{10, 0, 0, byte(w.opens % 3)}))}
 	c := w.newConn(session, ids)
 	w.write(nil, session, proto.OpCreateSession, proto.AppendInt32(nil, int32(4000+w.rand.IntN(1000))))
 	if w.rand.IntN(3) == 0 {
@@ -84,9 +84,9 @@ func (w *world) openSession() {
 }
 
 func (w *world) authenticate(c *conn) {
-	id := datatree.NewDigestIdentity([]string{"bob", "eve"}[w.rand.IntN(2)], "secret")
+	id := auth.NewDigestIdentity([]string{"bob", "eve"}[w.rand.IntN(2)], "secret")
 	if w.rand.IntN(25) == 0 {
-		id = datatree.SuperIdentity("")
+		id = auth.SuperIdentity("")
 	}
 	if !slices.Contains(c.ids, id) {
 		c.ids = append(slices.Clone(c.ids), id)
@@ -424,7 +424,7 @@ func (w *world) drawACL() []proto.ACL {
 	if w.rand.IntN(3) > 0 {
 		return open()
 	}
-	bob := datatree.NewDigestIdentity("bob", "secret").ID
+	bob := auth.NewDigestIdentity("bob", "secret").ID
 	good := []proto.ACL{
 		acl(proto.PermRead, "world", "anyone"), acl(proto.PermAll, "auth", ""), acl(31, "digest", bob), acl(proto.PermRead|proto.PermAdmin, "digest", bob),
 		acl(31, "ip", "10.0.0.1"), acl(31, "ip", "10.0.0.0/31"), acl(7, "ip", "::1"), acl(0, "world", "anyone"), acl(1<<10|1, "world", "anyone"),

@@ -13,7 +13,7 @@ const (
 )
 
 // quotaOf returns the deepest path with a quota that is path or an ancestor of it. A path has a
-// quota while it has a limits node; the root never has one. Source: server-semantics sections 8.2,
+// quota while it has a limits node; the root never has one. Source: server-semantics 8.2,
 // 8.3 and 8.6.
 func quotaOf(t tree, path string) (string, bool) {
 	for at := path; at != "/"; at = parentOf(at) {
@@ -74,7 +74,7 @@ func parseQuota(text []byte) map[string]int {
 }
 
 // overQuota reports whether a change breaks a hard limit of the quota it is under. What counts is
-// the use before the request. Source: server-semantics section 8.4.
+// the use before the request. Source: server-semantics 8.4.
 func (m *Model) overQuota(path string, count, bytes int) bool {
 	quota, ok := quotaOf(m.quotas, path)
 	if !m.cfg.EnforceQuota || !ok {

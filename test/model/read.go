@@ -6,8 +6,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// read executes what changes nothing but the watches of the connection. Source: server-semantics
-// section 3.7, client-protocol section 11.3.
+// read executes what changes nothing but the watches of the connection. Source:
+// server-semantics 3.7, client-protocol 11.3.
 func (m *Model) read() ([]byte, proto.ErrCode) {
 	r := proto.NewReader(m.req.Body)
 	switch m.req.Op {
@@ -111,7 +111,7 @@ func (m *Model) getEphemerals(prefix string) []byte {
 	return (&proto.GetEphemeralsResponse{Ephemerals: texts(paths)}).AppendTo(nil)
 }
 
-// multiRead answers each slot by itself. Source: server-semantics section 4.5.
+// multiRead answers each slot by itself. Source: server-semantics 4.5.
 func (m *Model) multiRead() ([]byte, proto.ErrCode) {
 	var body []byte
 	r := proto.NewMultiReader(m.req.Body)

@@ -3,15 +3,15 @@ package model_test
 import (
 	"slices"
 
-	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/model"
 )
 
 // serve is what a server does with a read: it asks the State and registers watches. Source:
-// client-protocol sections 9.2, 9.5 and 9.6.
+// client-protocol 9.2, 9.5 and 9.6.
 func (w *world) serve(c *conn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
-	id := datatree.WatcherID(c.number)
+	id := watch.WatcherID(c.number)
 	r := proto.NewReader(body)
 	switch op {
 	case proto.OpMultiRead:
@@ -34,9 +34,9 @@ func (w *world) serve(c *conn, op proto.OpCode, body []byte) ([]byte, proto.ErrC
 	case proto.OpAddWatch:
 		var q proto.AddWatchRequest
 		q.Decode(&r)
-		kind := datatree.WatchPersistent
+		kind := watch.Persistent
 		if q.Mode == proto.AddWatchPersistentRecursive {
-			kind = datatree.WatchRecursive
+			kind = watch.Recursive
 		}
 		w.watches.Add(id, kind, q.Path)
 		return proto.AppendInt32(nil, 0), proto.OK
@@ -66,36 +66,36 @@ func (w *world) serveWatched(c *conn, op proto.OpCode, body []byte) (reply []byt
 	if q.ReadFrom(body) != nil {
 		return nil, proto.ErrMarshallingError
 	}
-	kind := datatree.WatchData
+	kind := watch.Data
 	switch op {
 	case proto.OpExists:
-		kind = datatree.WatchExist
+		kind = watch.Exist
 		reply, err = w.state.ReadExists(nil, q.Path, c.ids)
 	case proto.OpGetData:
 		reply, err = w.state.ReadData(nil, q.Path, c.ids)
 	case proto.OpGetChildren:
-		kind = datatree.WatchChild
+		kind = watch.Child
 		reply, err = w.state.ReadChildren(nil, q.Path, c.ids)
 	case proto.OpGetChildren2:
-		kind = datatree.WatchChild
+		kind = watch.Child
 		reply, err = w.state.ReadChildren2(nil, q.Path, c.ids)
 	}
 	if q.Watch && (err == proto.OK || err == proto.ErrNoNode && op == proto.OpExists) {
-		w.watches.Add(datatree.WatcherID(c.number), kind, q.Path)
+		w.watches.Add(watch.WatcherID(c.number), kind, q.Path)
 	}
 	return reply, err
 }
 
 func (w *world) setWatches(c *conn, q *proto.SetWatches2) {
 	for _, list := range []struct {
-		kind  datatree.WatchKind
+		kind  watch.Kind
 		paths []proto.Text
 	}{
-		{datatree.WatchData, q.DataWatches}, {datatree.WatchExist, q.ExistWatches}, {datatree.WatchChild, q.ChildWatches},
-		{datatree.WatchPersistent, q.PersistentWatches}, {datatree.WatchRecursive, q.PersistentRecursiveWatches},
+		{watch.Data, q.DataWatches}, {watch.Exist, q.ExistWatches}, {watch.Child, q.ChildWatches},
+		{watch.Persistent, q.PersistentWatches}, {watch.Recursive, q.PersistentRecursiveWatches},
 	} {
 		for _, path := range list.paths {
-			event, fire := w.watches.Rewatch(w.state, datatree.WatcherID(c.number), list.kind, path, q.RelativeZxid)
+			event, fire := w.watches.Rewatch(w.state, watch.WatcherID(c.number), list.kind, path, q.RelativeZxid)
 			if fire {
 				w.events = append(w.events, model.Event{Conn: c.number, Type: event, Path: string(path), Zxid: -1})
 			}

@@ -102,7 +102,7 @@ func eachZnode(s *datatree.State, id datatree.NodeID, fn func(path string, id da
 	}
 }
 
-// loadBody decodes the body of a snapshot. Source: storage section 5.1.
+// loadBody decodes the body of a snapshot. Source: storage 5.1.
 func loadBody(l *datatree.Loader, body []byte) {
 	must := func(err error) {
 		if err != nil {

@@ -69,7 +69,7 @@ func (t tree) children(path string) []string {
 	return names
 }
 
-// stat returns what clients see of a znode. Source: server-semantics section 5.1.
+// stat returns what clients see of a znode. Source: server-semantics 5.1.
 func (t tree) stat(path string) proto.Stat {
 	n := t.find(path)
 	children := int32(len(t.children(path)))
@@ -95,7 +95,7 @@ func (t tree) ephemerals(session proto.SessionID) []string {
 	return paths
 }
 
-// digest returns the digest of the tree. Source: storage section 7.1.
+// digest returns the digest of the tree. Source: storage 7.1.
 func (t tree) digest() int64 {
 	var sum uint64
 	for path, n := range t {

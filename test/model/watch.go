@@ -7,7 +7,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The modes of a watch. Source: server-semantics section 10.1.
+// The modes of a watch. Source: server-semantics 10.1.
 const (
 	standard   = "standard"
 	persistent = "persistent"
@@ -48,7 +48,7 @@ func (t watchTable) forget(conn int) {
 }
 
 // trigger returns the connections that hear of path, and consumes their one-shot watches on it.
-// Source: server-semantics section 10.2.
+// Source: server-semantics 10.2.
 func (t watchTable) trigger(path string) map[int]bool {
 	heard := map[int]bool{}
 	for conn := range maps.Clone(t[path]) {
@@ -78,7 +78,7 @@ func (m *Model) fire(event proto.EventType, path string, acl, parentACL []proto.
 	m.changes = append(m.changes, change{event, path, acl, parentACL})
 }
 
-// tell makes the events of a change. Source: server-semantics sections 10.4 and 10.6.
+// tell makes the events of a change. Source: server-semantics 10.4 and 10.6.
 func (m *Model) tell(c change) {
 	first := m.data.trigger(c.path)
 	m.deliver(first, c.event, c.path, c.acl)
@@ -153,7 +153,7 @@ func (m *Model) addWatch(path string, mode int32) {
 	m.child.add(m.req.Conn, path, persistent)
 }
 
-// hasWatch and removeWatch are the table of server-semantics section 10.8. On the empty path there is no watch to be found, though one to
+// hasWatch and removeWatch are the table of server-semantics 10.8. On the empty path there is no watch to be found, though one to
 // be removed.
 func (m *Model) hasWatch(path string, t proto.WatcherType) bool {
 	if path == "" {
@@ -192,7 +192,7 @@ func (m *Model) removeWatch(path string, t proto.WatcherType) bool {
 }
 
 // setWatches registers watches again after a reconnect, and tells what the client missed. Source:
-// client-protocol section 9.5.
+// client-protocol 9.5.
 func (m *Model) setWatches(q proto.SetWatches2) {
 	now := func(event proto.EventType, path string) {
 		m.events = append(m.events, Event{m.req.Conn, event, path, -1})

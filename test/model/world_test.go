@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/model"
 )
@@ -24,16 +27,16 @@ type world struct {
 	seen  map[string]int // outcomes: operation and error, events
 
 	state    *datatree.State
-	preparer *datatree.Preparer
+	preparer *prepare.Preparer
 	prepared []write // not applied yet
 	depth    int
-	watches  *datatree.Watches
+	watches  *watch.Registry
 	events   []model.Event // of datatree, of the write that is being applied
 	payloads []payload     // applied
 	snaps    []*snap
 
 	model *model.Model
-	cfg   datatree.PrepareConfig
+	cfg   prepare.Config
 	conns []*conn
 	free  []int // numbers of connections that are gone
 	zxid  proto.Zxid
@@ -46,7 +49,7 @@ type world struct {
 type conn struct {
 	number  int
 	session proto.SessionID
-	ids     []datatree.Identity
+	ids     []auth.Identity
 	seen    proto.Zxid // last zxid that a reply told
 	closing bool       // closeSession is under way
 	watched proto.Text // a path it may watch
@@ -68,9 +71,9 @@ type payload struct {
 }
 
 func newWorld(r *rand.Rand) *world {
-	w := &world{rand: r, seen: map[string]int{}, watches: datatree.NewWatches(), now: 1_700_000_000_000}
+	w := &world{rand: r, seen: map[string]int{}, watches: watch.New(), now: 1_700_000_000_000}
 	skipACL := r.IntN(10) == 0
-	w.cfg = datatree.DefaultPrepareConfig()
+	w.cfg = prepare.DefaultConfig()
 	w.cfg.EnforceQuota = r.IntN(3) == 0
 	w.cfg.ExtendedTypes = r.IntN(4) > 0
 	w.cfg.ReconfigEnabled = r.IntN(4) == 0
@@ -89,7 +92,7 @@ func newWorld(r *rand.Rand) *world {
 	if r.IntN(3) == 0 {
 		w.state = w.loadExtremes(datatree.Config{SkipACL: skipACL})
 	}
-	w.preparer = datatree.NewPreparer(w.state, w.cfg)
+	w.preparer = prepare.New(w.state, w.cfg)
 	w.log("config %+v, skipACL %v, depth %d", w.cfg, skipACL, w.depth)
 	w.openSession()
 	return w
@@ -99,7 +102,7 @@ func (w *world) log(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf(format, args...))
 }
 
-func (w *world) newConn(session proto.SessionID, ids []datatree.Identity) *conn {
+func (w *world) newConn(session proto.SessionID, ids []auth.Identity) *conn {
 	c := &conn{session: session, ids: ids, number: len(w.conns) + len(w.free)}
 	if n := len(w.free); n > 0 {
 		c.number, w.free = w.free[n-1], w.free[:n-1]
@@ -113,11 +116,11 @@ func (w *world) newConn(session proto.SessionID, ids []datatree.Identity) *conn 
 func (w *world) dropConn(c *conn) {
 	w.conns = slices.DeleteFunc(w.conns, func(other *conn) bool { return other == c })
 	w.free = append(w.free, c.number)
-	w.watches.RemoveAll(datatree.WatcherID(c.number))
+	w.watches.RemoveAll(watch.WatcherID(c.number))
 	w.model.Disconnect(c.number)
 }
 
-func modelIDs(ids []datatree.Identity) []model.Identity {
+func modelIDs(ids []auth.Identity) []model.Identity {
 	var m []model.Identity
 	for _, id := range ids {
 		m = append(m, model.Identity{Scheme: id.Scheme, ID: id.ID})
@@ -129,7 +132,7 @@ func modelIDs(ids []datatree.Identity) []model.Identity {
 func (w *world) write(c *conn, session proto.SessionID, op proto.OpCode, body []byte) {
 	w.cxid++
 	w.now += int64(w.rand.IntN(3))
-	request := datatree.Request{Session: session, Cxid: w.cxid, Op: op, Body: body}
+	request := prepare.Request{Session: session, Cxid: w.cxid, Op: op, Body: body}
 	wr := write{cxid: w.cxid, by: c}
 	if c != nil {
 		request.Identities = c.ids
@@ -203,7 +206,7 @@ func (w *world) apply() {
 
 // checkPayload checks what every payload must be, and learns the order of a closeSession.
 func (w *world) checkPayload(wr *write) {
-	if len(wr.payload) > datatree.DefaultMaxTxnBytes {
+	if len(wr.payload) > prepare.DefaultMaxTxnBytes {
 		differ("a payload of %d bytes", len(wr.payload))
 	}
 	r := proto.NewReader(wr.payload)
@@ -231,7 +234,7 @@ func (w *world) checkPayload(wr *write) {
 
 // Changed is the server's part: it fires watches and sends what the ACL allows.
 func (w *world) Changed(c datatree.Change) {
-	w.watches.Fire(c, func(id datatree.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
+	w.watches.Fire(c, func(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
 		for _, conn := range w.conns {
 			if conn.number == int(id) {
 				if w.state.ACLs().Allows(acl, proto.PermRead, conn.ids) {

@@ -9,7 +9,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The order of the checks is that of client-protocol section 11.2 everywhere.
+// The order of the checks is that of client-protocol 11.2 everywhere.
 
 func (m *Model) delete(q proto.DeleteRequest) proto.ErrCode {
 	if err := m.checkSession(); err != proto.OK {
@@ -48,7 +48,7 @@ func deletable(path string) bool {
 	return strings.Contains(path, "/") && !strings.Contains(path, "\x00")
 }
 
-// remove is the effect of every deletion. Source: server-semantics sections 5.2 and 5.4.
+// remove is the effect of every deletion. Source: server-semantics 5.2 and 5.4.
 func (m *Model) remove(path string) {
 	n, parent := m.tree[path], m.tree[parentOf(path)]
 	delete(m.tree, path)
@@ -58,7 +58,7 @@ func (m *Model) remove(path string) {
 }
 
 // deleteContainer is the server's own deletion of a container or TTL znode that has been
-// abandoned; that it still is, is checked again. Source: server-semantics sections 5.10 and 15.
+// abandoned; that it still is, is checked again. Source: server-semantics 5.10 and 15.
 func (m *Model) deleteContainer(p proto.Text) proto.ErrCode {
 	path := string(p)
 	if !deletable(path) {
@@ -118,7 +118,7 @@ func (m *Model) setData(q proto.SetDataRequest) ([]byte, proto.ErrCode) {
 	return (&proto.StatResponse{Stat: m.tree.stat(path)}).AppendTo(nil), proto.OK
 }
 
-// next is the arithmetic of server-semantics section 3.6.
+// next is the arithmetic of server-semantics 3.6.
 func next(version int32) int32 {
 	if version++; version == -1 {
 		return 0
@@ -174,7 +174,7 @@ func (m *Model) check(q proto.CheckVersionRequest) proto.ErrCode {
 	return proto.OK
 }
 
-// reconfig is that of a server without an ensemble. Source: server-semantics section 3.9.
+// reconfig is that of a server without an ensemble. Source: server-semantics 3.9.
 func (m *Model) reconfig() proto.ErrCode {
 	if !m.cfg.ReconfigEnabled {
 		return proto.ErrReconfigDisabled
@@ -186,7 +186,7 @@ func (m *Model) reconfig() proto.ErrCode {
 }
 
 // closeSession ends the session and deletes its ephemerals in the order given, which must name
-// each of them once. Source: server-semantics sections 7.5 and 10.5.
+// each of them once. Source: server-semantics 7.5 and 10.5.
 func (m *Model) closeSession() proto.ErrCode {
 	order := slices.Clone(m.req.CloseOrder)
 	slices.Sort(order)
@@ -200,7 +200,7 @@ func (m *Model) closeSession() proto.ErrCode {
 	return proto.OK
 }
 
-// multi executes several writes, all or none. Source: server-semantics section 4.
+// multi executes several writes, all or none. Source: server-semantics 4.
 func (m *Model) multi() Result {
 	type op func() (result proto.OpCode, body []byte, err proto.ErrCode)
 	var ops []op
@@ -261,7 +261,7 @@ func (m *Model) multi() Result {
 	return Result{Body: proto.AppendMultiEnd(body), Txn: true}
 }
 
-// createInMulti is create with the rules of client-protocol section 6.1 for what is made: mode 4
+// createInMulti is create with the rules of client-protocol 6.1 for what is made: mode 4
 // makes a container of whatever operation, and createTTL without a TTL mode is create.
 func (m *Model) createInMulti(op proto.OpCode, q proto.CreateTTLRequest) (proto.OpCode, []byte, proto.ErrCode) {
 	switch {

@@ -89,7 +89,7 @@ func (s *served) begin() bool {
 		options[0] = client.WithSessionTimeout(sessionTimeout3)
 	}
 	if s.isRenewed {
-		options = append(options, client.WithRenewal(func(context.Context, *client.Client) error { return nil }))
+		options = append(options, client.WithRenewal(nil))
 	}
 	var err error
 	if s.client, err = client.New(s.w.path.Addr(), options...); err != nil {

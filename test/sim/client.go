@@ -31,6 +31,8 @@ type syncCall struct {
 	n     *node // whose reads it is for
 	life  int
 	acked proto.Zxid // what must be visible
+	// of the protected writes, if disks are exchanged
+	protected int
 }
 
 // payload returns a content that no other txn has.
@@ -73,7 +75,7 @@ func (l *load) write(s *Sim, n *node, count int) bool {
 	for i := range count {
 		txns = append(txns, zab.Txn{Zxid: z + proto.Zxid(i), Payload: l.payload()})
 	}
-	if err := n.core.Propose(txns...); err != nil {
+	if err := n.propose(txns...); err != nil {
 		n.drain()
 		return false
 	}
@@ -93,7 +95,11 @@ func (l *load) delivered(n *node, t zab.Txn) {
 	}
 	for i, r := range l.pending {
 		if r.n == n && r.life == n.life && r.txn.Zxid == t.Zxid {
-			n.s.checkRealTime(r)
+			if n.s.world != nil {
+				n.s.protect(n, t)
+			} else {
+				n.s.checkRealTime(r)
+			}
 			l.acked = max(l.acked, t.Zxid)
 			l.ackedAt = append(l.ackedAt, t)
 			n.s.Stats.Acked++
@@ -120,7 +126,7 @@ func (l *load) sync(s *Sim, n *node) {
 		return
 	}
 	l.token++
-	call := syncCall{n: n, life: n.life, acked: l.acked}
+	call := syncCall{n: n, life: n.life, acked: l.acked, protected: len(s.protected)}
 	if n.status.State == zab.Leading {
 		if n.core.Sync(0, l.token) == nil {
 			l.tokens[l.token] = call

@@ -1,16 +1,28 @@
 package sim
 
 import (
+	"hash/adler32"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
 
-// disk is what survives a crash. history holds every txn of the database in order; the first snapLen of them are also in a
-// snapshot, and those before logFrom are only there, because the log was purged.
+// disk is what survives a crash, and what is on its way there.
 type disk struct {
-	n        *node
+	n *node
+	contents
+
+	queue  []write
+	noted  *write // a lineage that waits
+	busy   bool
+	full   bool  // nothing can be written
+	slowBy int64 // time units more for each write
+}
+
+// contents is what is on a disk. history holds every txn of the database in order; the first snapLen of them are also
+// in a snapshot, and those before logFrom are only there, because the log was purged.
+type contents struct {
 	history  []zab.Txn
 	snapLen  int
 	logFrom  int
@@ -18,19 +30,22 @@ type disk struct {
 	current  int64
 	exists   bool          // the database was initialised
 	blank    bool          // the mark of a server that does not count
+	lineage  *zab.Lineage  // nil is an empty one
 	ensemble *zab.Ensemble // the committed configuration; nil is the first one
 
-	queue  []write
-	busy   bool
-	full   bool  // nothing can be written
-	slowBy int64 // time units more for each write
+	// What the simulator knows of it if disks are exchanged: see world.
+	run       *run               // that was adopted last
+	known     map[*run]knowledge // what lineage says of the runs
+	committed proto.Zxid         // and of what is committed
 }
 
 // write is a Persist with what is needed to do it.
 type write struct {
 	p       zab.Persist
 	life    int
+	note    bool      // of a lineage alone, which is not reported
 	replace []zab.Txn // the history that Install leads to
+	run     *run      // that is adopted with CurrentEpoch
 }
 
 // Locate fulfils zab.History.
@@ -46,6 +61,34 @@ func (d *disk) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
 		return 0, next, true
 	}
 	return 0, 0, false
+}
+
+// Sum fulfils zab.History.
+func (d *disk) Sum(z proto.Zxid) (sum uint32, ok bool) {
+	h := upTo(d.history, z)
+	if len(h) == 0 || len(h) <= d.logFrom || lastOf(h) != z {
+		return 0, false
+	}
+	return adler32.Checksum(h[len(h)-1].Payload), true
+}
+
+// note keeps a lineage some time after the writes that were asked for before it, unless a crash comes first. Where
+// disks are exchanged it waits for others that come behind it, too.
+func (d *disk) note(l *zab.Lineage, n *node) {
+	w := write{p: zab.Persist{AcceptedEpoch: -1, CurrentEpoch: -1, Lineage: l}, life: n.life, note: true}
+	if s := d.n.s; s.world != nil {
+		d.noted = &w
+		s.after(s.exchanges.between(0, 5000), func() {
+			if n.up && n.life == w.life && d.noted == &w {
+				d.noted = nil
+				d.queue = append(d.queue, w)
+				d.next()
+			}
+		})
+		return
+	}
+	d.queue = append(d.queue, w)
+	d.next()
 }
 
 // write queues a write. Memory follows at once where the core says so.
@@ -73,6 +116,14 @@ func (d *disk) write(p zab.Persist, n *node) {
 		w.replace = replace
 		n.state, n.verified = replace[:len(replace):len(replace)], 0
 	}
+	if s := d.n.s; s.world != nil {
+		s.checkRemoves(n, &w)
+		if p.CurrentEpoch >= 0 {
+			w.run = s.adopts(n, &w.p)
+			n.run = w.run
+			d.noted = nil // it was of an earlier epoch
+		}
+	}
 	d.queue = append(d.queue, w)
 	d.next()
 }
@@ -83,6 +134,7 @@ func (d *disk) next() {
 		return
 	}
 	d.busy = true
+	d.n.s.exchanges.remember(d)
 	s, life := d.n.s, d.n.life
 	s.after(s.between(20, 200)+d.slowBy, func() {
 		if !d.n.up || d.n.life != life {
@@ -90,23 +142,26 @@ func (d *disk) next() {
 		}
 		d.busy = false
 		// One fsync covers all appends that have queued up meanwhile.
-		seq := d.queue[0].p.Seq
+		seq, note := d.queue[0].p.Seq, d.queue[0].note
 		d.do(&d.queue[0], steps)
 		d.queue = d.queue[1:]
-		for len(d.queue) > 0 && onlyAppends(&d.queue[0].p) {
+		for !note && len(d.queue) > 0 && onlyAppends(&d.queue[0].p) {
 			seq = d.queue[0].p.Seq
 			d.do(&d.queue[0], steps)
 			d.queue = d.queue[1:]
 		}
 		d.check()
-		d.n.core.Persisted(seq)
+		d.n.checkKept()
+		if !note {
+			d.n.core.Persisted(seq)
+		}
 		d.next()
 		d.n.drain()
 	})
 }
 
 func onlyAppends(p *zab.Persist) bool {
-	return !p.Truncate && p.Install == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 && !p.Initialize && p.Ensemble == nil
+	return !p.Truncate && p.Install == nil && p.Lineage == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 && !p.Initialize && p.Ensemble == nil
 }
 
 // steps is the number of parts of a write that have an fsync of their own.
@@ -127,9 +182,10 @@ func (d *disk) do(w *write, k int) {
 		case 0:
 			if w.p.Truncate {
 				keep := len(upTo(d.history, w.p.Last))
-				if keep < d.snapLen {
+				if keep < d.snapLen && s.world == nil {
 					s.fail("Snapshots", "server %d truncates to %v below its snapshot of %d txns", d.n.id, w.p.Last, d.snapLen)
 				}
+				d.snapLen = min(d.snapLen, keep) // an older one
 				if !whole {
 					keep += s.rng.IntN(len(d.history) - keep + 1)
 				}
@@ -156,13 +212,20 @@ func (d *disk) do(w *write, k int) {
 				d.exists = true // before the epoch: see recover
 				if whole || s.chance(2) {
 					s.checkAdopted(d.n, w.p.CurrentEpoch)
-					d.current = w.p.CurrentEpoch
+					d.current, d.lineage, d.run = w.p.CurrentEpoch, w.p.Lineage, w.run
+					d.learn()
+					s.checkProtected(d.run)
 				}
+			}
+			if w.note && (whole || s.chance(2)) {
+				d.lineage = w.p.Lineage
+				d.learn()
 			}
 			if w.p.Initialize && (whole || s.chance(2)) {
 				d.exists = true
 				if whole || s.chance(2) {
 					d.blank = false
+					d.n.refounded()
 				}
 			}
 		case 5:
@@ -187,7 +250,7 @@ func (d *disk) crash() {
 		}
 		d.do(&d.queue[0], d.n.s.rng.IntN(steps))
 	}
-	d.queue, d.busy = nil, false
+	d.queue, d.busy, d.noted = nil, false, nil
 	d.full, d.slowBy = false, 0
 }
 
@@ -197,6 +260,9 @@ func (d *disk) crash() {
 func (d *disk) recover() {
 	if !d.exists {
 		d.history, d.blank = nil, true
+		if d.lineage != nil {
+			d.lineage = &zab.Lineage{Ensemble: d.lineage.Ensemble, Final: d.lineage.Final}
+		}
 	}
 	d.check()
 }

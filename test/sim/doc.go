@@ -18,6 +18,8 @@
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
 //   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none wait to join.
+//   - Others (exchange.go), in TestSimDisks: replace disks by older copies, by those of other servers or ensembles, and by
+//     empty ones.
 //
 // A node (node.go) is the host of a core: it fulfils the duties of the zab package in the plainest way.
 //
@@ -26,4 +28,7 @@
 // Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go, primary_integrity.go,
 // leadership.go, durability.go, reconfig.go, promises.go, lost.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
 // of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
+//
+// Where disks are exchanged there is no one history, so those that compare with one order are replaced by others:
+// protected.go, joined.go, untouched.go, stays.go and outcome.go. They judge by what really happened (world.go).
 package sim

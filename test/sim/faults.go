@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
@@ -11,6 +13,7 @@ type faults struct {
 	every    int64 // time units between two faults, at most
 	weights  [faultKinds]int
 	healed   bool
+	calm     int64 // nothing goes wrong before
 	wiped    int
 	wipesMax int
 	edges    int // one in so many control messages is followed by a fault at its receiver or sender; 0 none
@@ -59,7 +62,9 @@ func (f *faults) start(s *Sim) {
 		if f.healed {
 			return
 		}
-		f.one(s)
+		if s.now >= f.calm {
+			f.one(s)
+		}
 		s.after(s.between(f.every/10, f.every), next)
 	}
 	s.after(s.between(5000, 20_000), next)
@@ -142,7 +147,7 @@ func (f *faults) one(s *Sim) {
 			for _, other := range s.nodes {
 				n.core.Unfit(other.id, other.disk.full)
 			}
-			n.core.HandOver(s.chance(2))
+			n.handOver(s.chance(2))
 			n.drain()
 			f.later(s, long, n.start)
 		}
@@ -162,8 +167,12 @@ func (f *faults) edge(s *Sim, from, to *end, m *zab.Message) {
 			return
 		}
 	}
+	if s.now < f.calm {
+		return
+	}
 	if !f.healed {
 		f.hunt(s, from, to)
+		s.exchanges.edge(s, to.n)
 	}
 	oneIn := f.edges
 	if m.Type == zab.Trunc || m.Type == zab.Snap {
@@ -200,7 +209,19 @@ func (f *faults) later(s *Sim, after int64, do func()) {
 func (f *faults) crash(s *Sim, n *node, down int64) {
 	if n.up && !f.healed {
 		n.crash()
+		if s.chance(8) {
+			f.promise(s, n)
+		}
 		f.later(s, down, n.start)
+	}
+}
+
+// promise makes a server that is down one that has promised an epoch to a leader which then died, and which no other server has heard of. Servers
+// that speak as Java does stay outside after that until there is an election, so it happens only in runs without them.
+func (f *faults) promise(s *Sim, n *node) {
+	if d := &n.disk; d.exists && !d.blank && !slices.ContainsFunc(s.nodes, func(o *node) bool { return o.plain }) {
+		s.Stats.Promises++
+		d.accepted += s.between(1, 3)
 	}
 }
 
@@ -216,6 +237,11 @@ func (s *Sim) heal() {
 	f := &s.faults
 	f.healed = true
 	s.load.stopped = true
+	s.soothe()
+}
+
+// soothe ends the faults of now.
+func (s *Sim) soothe() {
 	s.net.slow = 0
 	for _, a := range s.nodes {
 		a.slow = 1

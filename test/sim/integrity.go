@@ -4,7 +4,10 @@ import "github.com/seed94657493/warren/zab"
 
 // broadcasts notes that a leader has taken a txn from a client.
 func (s *Sim) broadcasts(n *node, t zab.Txn) {
-	if _, before := s.said[t.Zxid]; before && s.leaders[t.Zxid.Epoch()] != n.id {
+	if s.world != nil {
+		s.world.origin[string(t.Payload)] = n.run
+		n.run.history = append(n.run.history, t)
+	} else if _, before := s.said[t.Zxid]; before && s.leaders[t.Zxid.Epoch()] != n.id {
 		s.fail("Leadership", "server %d proposes %v, which another leader has proposed", n.id, t.Zxid)
 	}
 	if t.Zxid.Counter() >= s.limits.CounterMax {

@@ -38,6 +38,12 @@ func (s *Sim) synced(n *node, token uint64) {
 	}
 	delete(s.load.tokens, token)
 	s.Stats.Syncs++
+	if s.world != nil {
+		if call.n == n && call.life == n.life {
+			s.checkProtectedSync(n, call)
+		}
+		return
+	}
 	if call.n == n && call.life == n.life && lastOf(n.state) < call.acked {
 		s.fail("LinearizableSync", "server %d has %v after a sync, but %v was acknowledged before it", n.id, lastOf(n.state), call.acked)
 	}

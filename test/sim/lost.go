@@ -25,6 +25,7 @@ func (n *node) wipe() {
 	n.disk = disk{n: n}
 	n.state, n.verified = nil, 0
 	n.s.Stats.Wipes++
+	n.s.unprotect()
 }
 
 // restored is called when UPTODATE has arrived.

@@ -79,9 +79,10 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 	s := e.n.s
 	s.tracef("%d -> %d %v", e.n.id, m.To, describe(&m))
 	if e.n.plain || e.peer.n.plain {
-		m.Warren, m.Active = false, nil
+		speakPlainly(&m)
 	}
 	e.watcher.sent(s, e, &m)
+	run := e.n.run
 	w.queue(e, func() {
 		to := e.peer
 		if !to.n.up || to.n.life != to.life {
@@ -106,8 +107,11 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 		case zab.SyncReply:
 			to.n.deferSync(to, m.Token)
 		}
-		if m.Type == zab.UpToDate {
+		switch m.Type {
+		case zab.UpToDate:
 			to.n.restored()
+		case zab.Diff, zab.Trunc, zab.Snap, zab.NewLeader:
+			to.n.offered = run
 		}
 		to.n.core.Step(m)
 		to.n.drain()
@@ -122,6 +126,11 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 		}
 		s.faults.edge(s, e, to, &m)
 	})
+}
+
+// speakPlainly removes what a server in Java does not say, or does not understand.
+func speakPlainly(m *zab.Message) {
+	m.Warren, m.Active, m.Lineage, m.Refused, m.Final, m.Summed, m.Whole = false, nil, nil, false, false, false, false
 }
 
 // queue runs do after everything queued on this side of the connection before.
@@ -284,6 +293,9 @@ func (w *network) elects(n *node, m zab.Message) {
 		w.elect[key] = ch
 	}
 	s.tracef("%d ~> %d %v", n.id, m.To, describe(&m))
+	if n.plain || s.node(m.To).plain {
+		speakPlainly(&m)
+	}
 	ch.last = &m
 	if w.stalled[key] {
 		ch.slot = &m

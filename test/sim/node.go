@@ -29,6 +29,15 @@ type node struct {
 	lost       lost           // what went with its disk
 	promised   int64          // newest epoch that it promised to somebody
 	promisedTo proto.ServerID // and to whom
+	handing    bool           // it was asked to hand over, or has to
+
+	role    zab.State // that the last Output said
+	run     *run      // whose history it has adopted, durable or not
+	offered *run      // of the leader that it is being brought in line with
+	joined  *run      // with which its disk was compared
+	kept    *print    // while it stays outside
+
+	lineage *zab.Lineage // that the core has asked to be kept last
 
 	state    []zab.Txn // applied
 	verified int       // of state, compared with the global order
@@ -71,6 +80,7 @@ func (n *node) start() {
 	d.recover()
 	n.state = d.history[:len(d.history):len(d.history)]
 	n.verified = 0
+	n.run, n.offered, n.joined, n.handing, n.lineage = d.run, nil, nil, false, lineageOf(d)
 	window := d.history[max(d.logFrom, len(d.history)-s.limits.WindowTxns):]
 	if len(window) > 0 && s.chance(3) {
 		window = window[s.rng.IntN(len(window)):]
@@ -78,7 +88,7 @@ func (n *node) start() {
 	window = window[:len(window):len(window)]
 	before := lastOf(d.history[:len(d.history)-len(window)])
 	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
-		Window: window, Before: before, Blank: d.blank, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
+		Window: window, Before: before, Blank: d.blank, Lineage: d.lineage, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
 		Timing: s.timing, Limits: s.limits, Masters: s.opts.Masters, Whole: s.opts.Seed%16 == 9}
 	if cfg.Ensemble == nil {
 		cfg.Ensemble = s.initialOf(n)
@@ -124,7 +134,7 @@ func (n *node) crash() {
 	n.up = false
 	n.disk.crash()
 	n.s.net.crashed(n)
-	n.ends, n.deferred = nil, nil
+	n.ends, n.deferred, n.kept = nil, nil, nil
 	n.status = zab.Status{}
 	n.s.load.lost(n)
 }
@@ -139,14 +149,21 @@ func (n *node) drain() {
 	if out.Status.Fatal != nil {
 		s.fail("Fatal", "server %d: %v", n.id, out.Status.Fatal)
 	}
+	n.role = out.Status.State
 	for _, p := range out.Persist {
 		n.disk.write(p, n)
+	}
+	n.noteOutside(&out.Status)
+	if out.Lineage != nil {
+		n.disk.note(out.Lineage, n)
 	}
 	n.apply(out.Deliver)
 	if n.status.Serving && len(out.Deliver) > 0 {
 		s.served(n) // it may be the last thing that it does as a leader
 	}
 	s.checkActive(n)
+	s.checkStays(n, &out)
+	s.checkKnown(n, &out)
 	n.changed(out.Status)
 	for i := range out.Send {
 		s.checkPromise(n, &out.Send[i])
@@ -166,6 +183,12 @@ func (n *node) drain() {
 		s.served(n)
 	}
 	n.retryDeferred()
+	if out.Renew {
+		n.core.Renew()
+		n.drain()
+		return
+	}
+	s.checkStrangers(n)
 	if out.Status.Stopped {
 		n.crash()
 		if s.faults.healed {
@@ -183,10 +206,11 @@ func (n *node) changed(st zab.Status) {
 		if st.State == zab.Looking && old.State != zab.Looking {
 			n.s.Stats.Elections++
 		}
-		if st.State == zab.Leading && st.Phase == zab.Broadcast && (old.Phase != zab.Broadcast || old.State != zab.Leading) {
+		if st.State == zab.Leading && st.Phase == zab.Broadcast && (old.Phase != zab.Broadcast || old.State != zab.Leading || old.Epoch != st.Epoch) {
 			n.s.established(n)
 		}
 		if old.State == zab.Leading && st.State != zab.Leading {
+			n.handing = false
 			n.s.load.lost(n)
 		}
 	}

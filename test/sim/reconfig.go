@@ -135,7 +135,7 @@ func (r *reconfigs) one(s *Sim, n *node) {
 func (s *Sim) reconfigure(n *node, e *zab.Ensemble) bool {
 	after := s.load.acked
 	t := zab.Txn{Zxid: e.Version, Payload: append(s.load.payload(), e.Wire()...)}
-	if n.core.Propose(t) != nil {
+	if n.propose(t) != nil {
 		n.drain()
 		return false
 	}

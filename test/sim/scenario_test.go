@@ -51,9 +51,9 @@ func (s *Sim) written(t *testing.T) {
 
 // A seed is the whole truth: two runs of it do the same.
 func TestSameSeedSameRun(t *testing.T) {
-	for seed := uint64(1); seed <= 5; seed++ {
-		a := New(Options{Seed: seed, Steps: 3000, Observers: -1}).Tracing()
-		b := New(Options{Seed: seed, Steps: 3000, Observers: -1}).Tracing()
+	for seed := uint64(1); seed <= 10; seed++ {
+		o := Options{Seed: seed, Steps: 3000, Observers: -1, Exchange: seed > 5}
+		a, b := New(o).Tracing(), New(o).Tracing()
 		require.Equal(t, a.Run(), b.Run())
 		require.Equal(t, strings.Join(a.Trace, "\n"), strings.Join(b.Trace, "\n"))
 		require.NotEmpty(t, a.Trace)
@@ -71,7 +71,7 @@ func TestHandOverIsImmediate(t *testing.T) {
 		leader, acked := s.united(), s.Stats.Acked
 		s.load.write(s, leader, 3) // still in flight
 		begin := s.now
-		leader.core.HandOver(true)
+		leader.handOver(true)
 		leader.drain()
 		s.until(t, "the end of the old leader", func() bool { return !leader.up })
 		require.Equal(t, acked+3, s.Stats.Acked, "what was in flight is acknowledged before it goes")
@@ -97,6 +97,78 @@ func TestLeaderDies(t *testing.T) {
 		require.Less(t, s.now-begin, int64(15_000), "seed %d: 15000 units are 150 ms", seed)
 	}
 	t.Logf("at most %.1f ms", float64(longest)/100)
+}
+
+// A server comes back that has promised an epoch to a leader which died before any other server heard of it. The leader stays, and leads
+// all servers into a later epoch while they serve: there is no election, and writes go on.
+func TestEpochIsRenewed(t *testing.T) {
+	longest := int64(0)
+	for seed := uint64(1); seed <= 40; seed++ {
+		s := calm(t, seed, 3+2*int(seed%2), 1)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		leader := s.united()
+		n := s.nodes[(leader.id)%3]
+		n.crash()
+		n.disk.accepted += 3
+		s.written(t)
+		elections, epoch := s.Stats.Elections, leader.status.Epoch
+		n.start()
+		for i := 0; n.status.Epoch == 0 || !n.status.Serving; i++ {
+			began := s.now
+			s.written(t)
+			longest = max(longest, s.now-began)
+			require.Less(t, i, 10_000, s.standing())
+		}
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		require.Equal(t, leader, s.united(), "the leader stays")
+		require.Equal(t, epoch+4, leader.status.Epoch)
+		require.Equal(t, elections, s.Stats.Elections, "no server looks for a leader")
+		s.written(t)
+		for _, n := range s.nodes {
+			require.Empty(t, n.core.Strangers())
+			require.Nil(t, n.status.Outside)
+		}
+	}
+	t.Logf("the longest write took %.1f ms", float64(longest)/100)
+}
+
+// The first leader of a new ensemble draws its identity, and dies before another server has adopted its epoch. The
+// next leader draws another one. When the first server comes back, it gives its own up.
+func TestIdentityOfAnEpochThatWasNeverEstablished(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := New(Options{Seed: seed, Calm: true, Voters: 3}).Tracing()
+		require.Nil(t, s.Run())
+		var first *node
+		s.until(t, "an identity", func() bool {
+			for _, n := range s.nodes {
+				if n.status.State == zab.Leading {
+					first = n
+				}
+				n.disk.full = n != first && n.disk.accepted > 0
+			}
+			return first != nil && first.disk.current > 0
+		})
+		drawn := first.disk.lineage.Ensemble
+		for _, n := range s.nodes {
+			n.crash()
+		}
+		for _, n := range s.nodes {
+			if require.Equal(t, n == first, n.disk.current > 0); n != first {
+				n.start()
+			}
+		}
+		s.written(t)
+		first.start()
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		final := s.united().lineage.Ensemble
+		require.NotEqual(t, drawn, final)
+		for _, n := range s.nodes {
+			require.True(t, n.lineage.Final)
+			require.Equal(t, final, n.lineage.Ensemble)
+			require.Empty(t, n.core.Strangers())
+		}
+	}
 }
 
 // All servers lose power right after UPTODATE: what was acknowledged is there afterwards. Source: quorum-protocol 15.5.3.

@@ -17,6 +17,7 @@ type Options struct {
 	Observers int  // -1: drawn
 	Masters   bool // observers learn from followers; without it that is drawn
 	Reconfig  bool // the ensemble is changed again and again, and there are servers that may join it
+	Exchange  bool // disks are exchanged; no plain servers, because they say no lineage
 	Calm      bool // no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	// Configure, if not nil, changes the configuration of each core.
 	Configure func(zab.Config) zab.Config
@@ -48,6 +49,9 @@ type Sim struct {
 	load   load
 
 	reconfigs reconfigs
+	exchanges exchanges
+	world     *world // nil in runs without exchanges
+	protected []*protection
 	checks
 	Trace []string // if tracing
 	trace bool
@@ -123,7 +127,7 @@ func New(o Options) *Sim {
 		s.quorum = s.reconfigs.initial.Quorum
 		spares = 1 + int(o.Seed%3)
 	}
-	plain := s.chance(3) && !o.Calm
+	plain := s.chance(3) && !o.Calm && !o.Exchange
 	for i := range s.opts.Voters + s.opts.Observers + spares {
 		n := &node{s: s, id: proto.ServerID(i + 1), observer: i >= s.opts.Voters, plain: plain && s.chance(2)}
 		n.disk.n = n
@@ -133,6 +137,10 @@ func New(o Options) *Sim {
 	s.net.init(s)
 	s.faults.init(s)
 	s.reconfigs.init(s)
+	s.exchanges.init(s)
+	if o.Exchange {
+		s.world = newWorld()
+	}
 	s.Stats.Runs[min(s.opts.Voters, len(s.Stats.Runs)-1)]++
 	s.Stats.Observers += s.opts.Observers
 	if o.Calm {
@@ -197,26 +205,40 @@ func (s *Sim) guard(do func()) (v *Violation) {
 // converged. It returns the first broken promise.
 func (s *Sim) Run() *Violation {
 	return s.guard(func() {
-		for _, n := range s.nodes {
-			n := n
-			s.after(s.between(0, 3000), func() { n.start() })
-		}
-		s.load.start(s)
+		s.begin()
 		if s.opts.Calm {
 			s.load.stopped = true
 			return
 		}
-		s.faults.start(s)
 		if s.opts.Reconfig {
 			s.reconfigs.start(s)
+		}
+		if s.opts.Exchange {
+			s.exchanges.start(s)
 		}
 		for s.steps < s.opts.Steps && len(s.queue) > 0 {
 			s.step()
 		}
 		s.heal()
-		s.converge()
+		if s.opts.Exchange {
+			s.outcome()
+		} else {
+			s.converge()
+		}
 		s.Stats.Steps = s.steps
 	})
+}
+
+// begin starts the servers, the clients and the faults.
+func (s *Sim) begin() {
+	for _, n := range s.nodes {
+		n := n
+		s.after(s.between(0, 3000), func() { n.start() })
+	}
+	s.load.start(s)
+	if !s.opts.Calm {
+		s.faults.start(s)
+	}
 }
 
 // Tracing makes the run keep what happens in Trace.

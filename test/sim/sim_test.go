@@ -34,6 +34,10 @@ func TestSimObserverMastersReconfig(t *testing.T) {
 	swarm(t, Options{Observers: 2, Masters: true, Reconfig: true})
 }
 
+// TestSimDisks does it while disks are exchanged: for older ones, those of other servers, of other ensembles, and
+// empty ones.
+func TestSimDisks(t *testing.T) { swarm(t, Options{Exchange: true}) }
+
 func swarm(t *testing.T, o Options) {
 	if !o.Masters {
 		o.Observers = -1

@@ -10,7 +10,11 @@ type Stats struct {
 	Runs      [6]int // by the number of voters
 	Observers int
 
-	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered int
+	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals int
+
+	Exchanged, MetaLost, Protected, Unprotected, Silent, Unknown, Removed, Refusals, Outside, Leaderless, Ensembles int
+
+	Exchanges [exchangeKinds]int // disks, by kind
 
 	Faults      [faultKinds]int // that were drawn, by kind
 	Edges       int             // faults right after a message of synchronization
@@ -25,6 +29,9 @@ func (a *Stats) Add(b *Stats) {
 	for i := range b.Faults {
 		a.Faults[i] += b.Faults[i]
 	}
+	for i := range b.Exchanges {
+		a.Exchanges[i] += b.Exchanges[i]
+	}
 	a.Observers += b.Observers
 	a.Edges += b.Edges
 	for _, c := range []struct{ to, from *int }{
@@ -32,6 +39,10 @@ func (a *Stats) Add(b *Stats) {
 		{&a.Crashes, &b.Crashes}, {&a.Cuts, &b.Cuts}, {&a.Snaps, &b.Snaps}, {&a.Truncs, &b.Truncs}, {&a.Diffs, &b.Diffs}, {&a.Replays, &b.Replays},
 		{&a.HandOvers, &b.HandOvers}, {&a.Wipes, &b.Wipes}, {&a.Hunts, &b.Hunts}, {&a.Restored, &b.Restored}, {&a.Syncs, &b.Syncs}, {&a.DiskErrors, &b.DiskErrors},
 		{&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured}, {&a.Mastered, &b.Mastered},
+		{&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals}, {&a.Exchanged, &b.Exchanged},
+		{&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected}, {&a.Unprotected, &b.Unprotected},
+		{&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed}, {&a.Refusals, &b.Refusals},
+		{&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless}, {&a.Ensembles, &b.Ensembles},
 	} {
 		*c.to += *c.from
 	}
@@ -55,6 +66,8 @@ func (a *Stats) String() string {
 	row("synchronized by SNAP", a.Snaps)
 	row("with txns of the log on disk", a.Replays)
 	row("observers synchronized by a follower", a.Mastered)
+	row("promises to leaders that died at once", a.Promises)
+	row("learners led into a new epoch while they served", a.Renewals)
 	row("reconfigurations proposed", a.Reconfigs)
 	row("and committed", a.Reconfigured)
 	row("processes that crashed", a.Crashes)
@@ -63,6 +76,9 @@ func (a *Stats) String() string {
 	row("crashes of those servers in synchronization", a.Hunts)
 	row("and of them up to date again", a.Restored)
 	row("connections that broke", a.Cuts)
+	if a.Exchanged > 0 {
+		a.exchanges(row)
+	}
 	row("longest way to convergence, simulated ms", a.HealedAfter/100)
 	b.WriteString("faults drawn\n")
 	for kind, n := range a.Faults {
@@ -70,4 +86,22 @@ func (a *Stats) String() string {
 	}
 	row("right after a message of synchronization", a.Edges)
 	return b.String()
+}
+
+// exchanges are the rows of runs in which disks are exchanged.
+func (a *Stats) exchanges(row func(string, any)) {
+	row("exchanges", a.Exchanged)
+	for kind, n := range a.Exchanges {
+		row("disks replaced "+exchangeNames[kind], n)
+	}
+	row("of the copies without meta.db", a.MetaLost)
+	row("acknowledged writes on a quorum of disks", a.Protected)
+	row("that an exchange has taken from it", a.Unprotected)
+	row("exempt: the lineage of the leader is silent", a.Silent)
+	row("exempt: their epoch is not known to a quorum", a.Unknown)
+	row("committed txns removed from outdated disks", a.Removed)
+	row("servers that were told to stay outside", a.Refusals)
+	row("servers outside at the end", a.Outside)
+	row("runs without a quorum that agrees", a.Leaderless)
+	row("new ensembles", a.Ensembles)
 }

@@ -5,13 +5,14 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// stream watches what a leader sends on one connection. Source: quorum-protocol 15.2 stream exactness, 14.3 R3, R5, R6.
+// stream watches what a leader sends on one connection. Source: quorum-protocol 14.3 R3, R5, R6, 15.2 stream exactness.
 type stream struct {
 	epoch     int64
 	history   proto.Zxid // last proposal before NEWLEADER
 	synced    bool       // DIFF, TRUNC or SNAP was sent
 	newLeader bool
 	upToDate  bool
+	renews    bool         // the next epoch was offered to a learner that is up to date
 	open      []proto.Zxid // proposals without their COMMIT
 	last      proto.Zxid   // last proposal
 	diffed    proto.Zxid   // last committed txn before NEWLEADER
@@ -21,6 +22,7 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 	bad := func(format string, args ...any) { s.fail("Stream", format, args...) }
 	switch m.Type {
 	case zab.LeaderInfo:
+		w.renews = w.upToDate && m.Epoch > w.epoch || w.renews && m.Epoch == w.epoch
 		w.epoch = m.Epoch
 	case zab.Diff, zab.Trunc, zab.Snap:
 		if w.synced {
@@ -38,10 +40,13 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 		w.order(bad, e, m)
 		w.mastered(bad, e, m)
 	case zab.NewLeader:
-		if !w.synced || w.newLeader {
+		if !w.synced || w.newLeader && !w.renews {
 			bad("server %d sends NEWLEADER out of turn", e.n.id)
 		}
-		w.newLeader, w.history = true, w.last
+		if w.renews {
+			s.Stats.Renewals++
+		}
+		w.newLeader, w.upToDate, w.renews, w.history = true, false, false, w.last
 	case zab.UpToDate:
 		if !w.newLeader || w.upToDate {
 			bad("server %d sends UPTODATE out of turn", e.n.id)

@@ -36,10 +36,13 @@ func TestSimFindsWeakness(t *testing.T) {
 		{"CounterWraps", zab.CounterWraps},
 		{"NewConfigAlone", zab.NewConfigAlone},
 		{"InformBeforeCommit", zab.InformBeforeCommit},
+		{"LeaderYields", zab.LeaderYields},
+		{"HistoriesJoined", zab.HistoriesJoined},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= 300; seed++ {
 				s := New(Options{Seed: seed, Steps: 10_000, Observers: -1, Reconfig: c.w == zab.NewConfigAlone,
+					Exchange:  c.w == zab.LeaderYields || c.w == zab.HistoriesJoined,
 					Configure: func(cfg zab.Config) zab.Config { return cfg.WithWeakness(c.w) }})
 				if v := s.Run(); v != nil {
 					t.Logf("seed %d, step %d: %v", seed, s.steps, v)

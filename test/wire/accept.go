@@ -73,7 +73,7 @@ func (c *Conn) take(h proto.ReplyHeader) (*Call, error) {
 }
 
 // checkZxid refuses a zxid that goes back. Replies that are not made in the pipeline carry 0 or
-// -1 and are not compared. Source: client-protocol section 4.4.
+// -1 and are not compared. Source: client-protocol 4.4.
 func (c *Conn) checkZxid(op proto.OpCode, h proto.ReplyHeader) error {
 	switch {
 	case op == proto.OpAuth || op == proto.OpSasl || h.Err == proto.ErrSessionClosedRequireAuth:
@@ -95,7 +95,7 @@ func (c *Conn) checkZxid(op proto.OpCode, h proto.ReplyHeader) error {
 	return nil
 }
 
-// acceptEvent checks a notification. Source: client-protocol section 9.1.
+// acceptEvent checks a notification. Source: client-protocol 9.1.
 func (c *Conn) acceptEvent(h proto.ReplyHeader, body []byte) error {
 	var w proto.WatcherEvent
 	r := proto.NewReader(body)

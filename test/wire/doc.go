@@ -5,7 +5,7 @@
 //
 // # Strictness
 //
-// A Conn checks every frame against client-protocol sections 3 to 6 and 9: the sizes of the
+// A Conn checks every frame against client-protocol 3 to 6 and 9: the sizes of the
 // handshake, replies in request order (auth and sasl may overtake), xids echoed, pings answered
 // with xid -2, zxids that never go back, known error codes, no body beside an error, bodies that
 // decode to the last byte, no null string or vector, notifications of a type and state that

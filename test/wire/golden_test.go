@@ -22,7 +22,7 @@ func xid(n int32, r Request) Request {
 	return r
 }
 
-// vectors are exchanges captured from the reference. Source: client-protocol section 16.
+// vectors are exchanges captured from the reference. Source: client-protocol 16.
 var vectors = []struct {
 	name          string
 	req           Request

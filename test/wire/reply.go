@@ -70,7 +70,7 @@ func responseOf(op proto.OpCode) bodyRecord {
 }
 
 // decodeBody decodes the body of a reply to op and refuses what no server may send. The rule that
-// an error has no body has the two exceptions of client-protocol section 4.1.
+// an error has no body has the two exceptions of client-protocol 4.1.
 func decodeBody(op proto.OpCode, code proto.ErrCode, body []byte) (any, error) {
 	if !code.Known() {
 		return nil, violationf("%v: unknown error code %d", op, code)
@@ -122,7 +122,7 @@ func checkRecord(op proto.OpCode, rec bodyRecord, r *proto.Reader, body []byte) 
 }
 
 // hasNull reports a null string or vector. The echo of sync is exempt: it may be null when the
-// request's path was. Source: client-protocol section 5.3.
+// request's path was. Source: client-protocol 5.3.
 func hasNull(rec any) bool {
 	switch v := rec.(type) {
 	case *proto.CreateResponse:
@@ -162,7 +162,7 @@ func anyNull(list []proto.Text) bool {
 	return false
 }
 
-// decodeSlots decodes the results of a multi or multiRead. Source: client-protocol section 6.3.
+// decodeSlots decodes the results of a multi or multiRead. Source: client-protocol 6.3.
 func decodeSlots(op proto.OpCode, body []byte) ([]Slot, error) {
 	slots := []Slot{}
 	m := proto.NewMultiReader(body)

@@ -25,7 +25,7 @@
 //
 // Every copied snapshot is parsed completely, every record has its checksum, txns are contiguous, and where a run continues an
 // earlier one the txn between them must be the same: a server whose history was cut cannot be appended. Verify and
-// Restore also compare the digest of the tree after every txn with the one that the txn carries. Source: storage section 7.
+// Restore also compare the digest of the tree after every txn with the one that the txn carries. Source: storage 7.
 //
 // # Concurrency
 //

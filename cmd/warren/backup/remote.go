@@ -24,11 +24,11 @@ type Remote struct {
 	Client *http.Client
 }
 
-// lastZxidHeader is ZooKeeper's name of the header with a snapshot's zxid. Source: operations section 3.5.
+// lastZxidHeader is ZooKeeper's name of the header with a snapshot's zxid. Source: operations 3.5.
 const lastZxidHeader = "last_zxid"
 
 // AddRemote asks an admin server for a snapshot and adds it. Without the log a snapshot is exact only if nobody wrote while it
-// was taken: the outcome warns if it is not. Source: operations section 3.5.
+// was taken: the outcome warns if it is not. Source: operations 3.5.
 func (b *Backup) AddRemote(ctx context.Context, r Remote, now func() time.Time) (Outcome, error) {
 	lock, err := b.lock()
 	if err != nil {
@@ -106,7 +106,7 @@ func header(h http.Header, name string) string {
 	return ""
 }
 
-// extension returns the suffix for how the bytes are compressed. Source: storage section 5.6.
+// extension returns the suffix for how the bytes are compressed. Source: storage 5.6.
 func extension(r *bufio.Reader) string {
 	head, _ := r.Peek(8) // what is too short is no snapshot, which its verification says
 	switch {
@@ -118,7 +118,7 @@ func extension(r *bufio.Reader) string {
 	return ""
 }
 
-// refusal says why the admin server refused. Source: operations sections 3.3 and 3.5.
+// refusal says why the admin server refused. Source: operations 3.3 and 3.5.
 func refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only for the message
 	what := map[int]string{

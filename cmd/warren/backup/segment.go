@@ -122,7 +122,7 @@ func (s *segment) diverged() error {
 	return fmt.Errorf("%w: it does not have txn %v, with which the backup ends; begin a backup in another directory", ErrDiverged, s.started)
 }
 
-// follows reports whether a txn may come right after another. Source: storage section 4.8.
+// follows reports whether a txn may come right after another. Source: storage 4.8.
 func follows(last, next proto.Zxid) bool {
 	return next == last+1 || next.Epoch() > last.Epoch() && next.Counter() <= 1
 }
@@ -132,7 +132,7 @@ func fingerprint(payload []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// logHeader is what every log file begins with. Source: storage section 4.1.
+// logHeader is what every log file begins with. Source: storage 4.1.
 func logHeader() []byte {
 	b := binary.BigEndian.AppendUint32(nil, uint32(proto.MagicLog))
 	b = binary.BigEndian.AppendUint32(b, 2)

@@ -63,7 +63,7 @@ func (d *dialer) open(ctx context.Context, i, attempt int, s *session) (net.Conn
 	return nc, nil
 }
 
-// handshake exchanges ConnectRequest and ConnectResponse. Source: client-protocol section 3.
+// handshake exchanges ConnectRequest and ConnectResponse. Source: client-protocol 3.
 func (d *dialer) handshake(nc net.Conn, s *session) error {
 	req := proto.ConnectRequest{LastZxidSeen: s.lastZxid, TimeOut: d.timeoutMs, SessionID: s.id,
 		Password: s.password[:], HasReadOnly: true}

@@ -81,8 +81,8 @@ func (l *lane) drop() {
 }
 
 // pingIfIdle sends a ping if nothing was sent for a third of the session timeout, or would not be
-// by the next look step later. The reply is skipped by whoever reads next. Source: client-protocol
-// section 13.1.
+// by the next look step later. The reply is skipped by whoever reads next. Source:
+// client-protocol 13.1.
 func (l *lane) pingIfIdle(now int64, step time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

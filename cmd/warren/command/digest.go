@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/datatree/auth"
 )
 
 func newDigestCommand() *cobra.Command {
@@ -53,7 +53,7 @@ func digestOf(algorithm, credentials string) (string, error) {
 	if !strings.Contains(credentials, ":") {
 		return "", errors.New("credentials have the form USER:PASSWORD")
 	}
-	id, ok := server.DigestID(algorithm, []byte(credentials))
+	id, ok := auth.DigestID(algorithm, []byte(credentials))
 	if !ok {
 		return "", fmt.Errorf("there is no hash %q", algorithm)
 	}

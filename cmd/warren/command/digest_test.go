@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The check values are those of operations.md section 8.1.
+// The check values are those of operations 8.1.
 func TestDigest(t *testing.T) {
 	code, out, errs := run("digest", "super:admin", "super:test")
 	require.Zero(t, code, errs)

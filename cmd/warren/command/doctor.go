@@ -84,18 +84,22 @@ func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
 	if len(servers) > 0 && len(args) > 0 {
 		return &usageError{cmd, errors.New("name the servers by --servers or as arguments, not both")}
 	}
+	var dirs []string
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {
 			dir := filepath.Clean(arg)
 			if filepath.Base(dir) == "version-2" {
 				dir = filepath.Dir(dir)
 			}
-			all = append(all, o.checkDirectory(dir, o.dataLogDir, o.member)...)
+			all, dirs = append(all, o.checkDirectory(dir, o.dataLogDir, o.member)...), append(dirs, dir)
 		} else if strings.ContainsRune(arg, '/') {
 			return fmt.Errorf("%s is no directory", arg)
 		} else {
 			servers = append(servers, strings.Split(arg, ",")...)
 		}
+	}
+	if len(dirs) > 1 {
+		all = append(all, doctor.CompareDirectories(vfs.OS(), dirs, o.dataLogDir)...)
 	}
 	if len(args) == 0 && len(servers) == 0 && o.config == "" {
 		servers = []string{localServer}

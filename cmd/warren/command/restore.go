@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
 	"time"
 
@@ -133,19 +131,9 @@ func (o *restoreOptions) setAside(cmd *cobra.Command, b *backup.Backup, target b
 	if to.LogDir != to.SnapDir {
 		dirs = append(dirs, to.LogDir)
 	}
-	for _, dir := range dirs {
-		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		lock, err := vfs.OS().Lock(dir + "/.warren.lock")
-		if err != nil {
-			return fmt.Errorf("%s: %w: stop the server first", dir, err)
-		}
-		err = errors.Join(os.Rename(dir, dir+suffix), lock.Close())
-		if err != nil {
-			return err
-		}
+	renamed, err := setAside(to.FS, dirs, suffix)
+	for _, dir := range renamed {
 		fmt.Fprintf(cmd.ErrOrStderr(), "%s is now %s\n", dir, dir+suffix)
 	}
-	return nil
+	return err
 }

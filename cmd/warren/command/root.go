@@ -10,7 +10,7 @@
 //	10  the log could not be written
 //	14  a port cannot be bound
 //
-// They are ZooKeeper's. An error chooses its own by a method ExitCode. Source: operations.md section 1.3.
+// They are ZooKeeper's. An error chooses its own by a method ExitCode. Source: operations 1.3.
 //
 // Results go to standard output; logs, warnings and errors to standard error.
 package command
@@ -60,8 +60,9 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
-		newBackupCommand(), newRestoreCommand(), newDoctorCommand(), newDevCommand(), newStatusCommand(), newShellCommand(), newHealthCommand(),
-		newSmokeTestCommand(), newWordCommand(), newDigestCommand(),
+		newBackupCommand(), newRestoreCommand(), newAdoptCommand(), newDoctorCommand(), newDevCommand(),
+		newStatusCommand(), newShellCommand(), newHealthCommand(), newSmokeTestCommand(),
+		newWordCommand(), newDigestCommand(),
 		newVersionCommand(), newManCommand())
 	root.AddCommand(newZooKeeperScripts()...)
 	return root

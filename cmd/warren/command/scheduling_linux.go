@@ -11,7 +11,7 @@ import (
 // scheduleAsBatch gives every thread of this process that has Linux's usual scheduling policy the policy SCHED_BATCH, and those that
 // they make inherit it. A thread that wakes up then waits until the processor's present thread has done its piece of work, and does
 // not interrupt it. It changes neither the share of the processor nor the nice value, and threads on an idle processor wake up as
-// fast as before. A policy that somebody chose with chrt or in a systemd unit stays. Source: sched(7); docs/adr/0011.
+// fast as before. A policy that somebody chose with chrt or in a systemd unit stays. Source: sched(7); adr 0011.
 func scheduleAsBatch() error {
 	for {
 		threads, err := os.ReadDir("/proc/self/task")

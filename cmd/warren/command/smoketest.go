@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// smokeRoot is the znode below which the smoke test works. Source: operations.md section 6.8.
+// smokeRoot is the znode below which the smoke test works. Source: operations 6.8.
 const smokeRoot = "/zk-smoketest"
 
 // smokeOptions are the flags of warren smoketest.

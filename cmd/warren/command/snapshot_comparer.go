@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// printToolkit prints what zkSnapshotComparer prints. Source: operations section 6.7.
+// printToolkit prints what zkSnapshotComparer prints. Source: operations 6.7.
 func (c *snapshotComparison) printToolkit(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintln(out, "Successfully parsed options!")

@@ -106,7 +106,7 @@ func (t *snapshotTree) levels() [][]*treeZnode {
 }
 
 // printRecursive prints descendants and bytes of every znode at and below path, as zkSnapshotRecursiveSummaryToolkit does.
-// Source: operations section 6.6.
+// Source: operations 6.6.
 func (t *snapshotTree) printRecursive(w io.Writer, path string, depth int) error {
 	z := t.znodes[strings.TrimSuffix(path, "/")]
 	if z == nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 )
@@ -29,11 +31,12 @@ const (
 // statusOptions are the flags of warren status.
 type statusOptions struct {
 	clientTLS
-	servers []string
-	config  string
-	output  string
-	timeout time.Duration
-	maxLag  int64
+	servers   []string
+	config    string
+	output    string
+	timeout   time.Duration
+	maxLag    int64
+	adminPort int
 }
 
 func newStatusCommand() *cobra.Command {
@@ -42,7 +45,9 @@ func newStatusCommand() *cobra.Command {
 		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
 		Long: "Ask every server what it is, and show one table: role, epoch, zxid, how many txns it lags behind the leader, connections,\n" +
-			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers.\n\n" +
+			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers. A\n" +
+			"server that does not serve is asked at its admin port whether it stays outside the ensemble, because\n" +
+			"its directory has another history.\n\n" +
 			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it; 1 if something is\n" +
 			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
 		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
@@ -63,6 +68,7 @@ func newStatusCommand() *cobra.Command {
 	flags.StringVar(&o.output, "output", "table", "table or json")
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers that do not serve; 0: not asked")
 	return cmd
 }
 
@@ -99,7 +105,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 // serverStatus is one row of the table.
 type serverStatus struct {
 	Address     string     `json:"address"`
-	Role        string     `json:"role,omitempty"` // leader, follower, observer, standalone, read-only
+	Role        string     `json:"role,omitempty"` // leader, follower, observer, standalone, read-only, outside
 	Zxid        proto.Zxid `json:"-"`
 	ZxidText    string     `json:"zxid,omitempty"`
 	Epoch       int64      `json:"epoch"`
@@ -153,6 +159,9 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 			if err == nil {
 				err = s.parse(text)
 			}
+			if errors.Is(err, errNotServing) && o.adminPort != 0 {
+				err = s.outside(ctx, o, err)
+			}
 			if err != nil {
 				s.Problem = err.Error()
 			}
@@ -197,7 +206,27 @@ func askWordBounded(ctx context.Context, address, word string, timeout time.Dura
 	return string(text), nil
 }
 
-// parse reads the answer to srvr. Source: operations.md section 2.3.
+var errNotServing = errors.New("does not serve: it has no leader, or is starting")
+
+// outside looks whether a server that does not serve stays outside the ensemble. Otherwise it returns err.
+func (s *serverStatus) outside(ctx context.Context, o *statusOptions, err error) error {
+	zab, askErr := doctor.AskZabState(ctx, s.Address, o.adminPort, o.timeout)
+	switch {
+	case askErr != nil: // there need not be an admin server
+		return err
+	case zab.Outside:
+		s.Role = roleOutside
+		return fmt.Errorf("its directory has another history than that of leader %d: %s", zab.Leader, zab.Reason)
+	case len(zab.Strangers) > 0:
+		return fmt.Errorf("%w; server %d has another history: %s", err, zab.Strangers[0].ID, zab.Strangers[0].Reason)
+	}
+	return err
+}
+
+// roleOutside is the role of a server that cannot follow the leader, because its directory has another history.
+const roleOutside = "outside"
+
+// parse reads the answer to srvr. Source: operations 2.3.
 func (s *serverStatus) parse(text string) error {
 	for line := range strings.Lines(text) {
 		key, value, ok := strings.Cut(strings.TrimSpace(line), ": ")
@@ -229,7 +258,7 @@ func (s *serverStatus) parse(text string) error {
 	}
 	if s.Role == "" {
 		if strings.Contains(text, "not currently serving") {
-			return errors.New("does not serve: it has no leader, or is starting")
+			return errNotServing
 		}
 		return fmt.Errorf("answers srvr with %.60q", text)
 	}
@@ -247,7 +276,7 @@ func (st *clusterStatus) judge(maxLag int64) {
 	troubled := 0
 	for i := range st.Servers {
 		s := &st.Servers[i]
-		if len(leaders) == 1 && s.Role != "" {
+		if len(leaders) == 1 && s.Role != "" && s.Role != roleOutside {
 			s.lagBehind(leaders[0], maxLag)
 		}
 		if s.Problem != "" {
@@ -288,8 +317,8 @@ func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SERVER\tROLE\tEPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tPROBLEM")
 	for _, s := range st.Servers {
-		if s.Role == "" {
-			fmt.Fprintf(w, "%s\t-\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, s.Problem)
+		if s.Role == "" || s.Role == roleOutside {
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
 			continue
 		}
 		lag := "-"

@@ -54,7 +54,7 @@ func (r *walRepair) cut() error {
 // errChanged means that a server has written meanwhile.
 var errChanged = errors.New("its size is another")
 
-// logHeaderSize is the bytes before the first record. Source: storage section 4.1.
+// logHeaderSize is the bytes before the first record. Source: storage 4.1.
 const logHeaderSize = 16
 
 // setAside renames a file, durably.

@@ -35,7 +35,7 @@ func runWAL(args ...string) (code int, stdout, stderr string) {
 	return exitCode(err), out.String(), errs.String()
 }
 
-// TestWALDump holds the txns of storage section 13.
+// TestWALDump holds the txns of storage 13.
 func TestWALDump(t *testing.T) {
 	const dir = walFixtures + "zookeeper-3.8/11-tiny"
 	const want = `2026-11-21T05:53:54.413Z session=0x100002c4c590000 cxid=0 zxid=0x1 createSession size=48 timeoutMs=1000000000 digest=1371985504

@@ -19,7 +19,7 @@ import (
 // snapshotsLeast is the fewest snapshots that ZooKeeper's tools leave.
 const snapshotsLeast = 3
 
-// newZkCleanupCommand is zkCleanup.sh. Source: operations.md section 6.3.
+// newZkCleanupCommand is zkCleanup.sh. Source: operations 6.3.
 func newZkCleanupCommand() *cobra.Command {
 	var dir, count string
 	cmd := &cobra.Command{

@@ -29,7 +29,7 @@ func runWith(in string, args ...string) (code int, out string) {
 	return exitCode(err), stdout.String()
 }
 
-// TestZkCleanup has the files of the example in operations section 6.3.
+// TestZkCleanup has the files of the example in operations 6.3.
 func TestZkCleanup(t *testing.T) {
 	inUTC(t)
 	dir := t.TempDir()

@@ -22,7 +22,7 @@ const (
 	daemonPause   = 20 * time.Millisecond
 )
 
-// daemon is a server that zkServer.sh start leaves behind. Source: operations.md section 6.1.
+// daemon is a server that zkServer.sh start leaves behind. Source: operations 6.1.
 type daemon struct {
 	config  string // path of zoo.cfg
 	pidFile string

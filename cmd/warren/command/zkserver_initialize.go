@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// newZkInitializeCommand is zkServer-initialize.sh. Source: operations.md section 6.2.
+// newZkInitializeCommand is zkServer-initialize.sh. Source: operations 6.2.
 func newZkInitializeCommand() *cobra.Command {
 	var (
 		file  string

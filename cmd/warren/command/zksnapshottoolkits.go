@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newSnapShotToolkitCommand is zkSnapShotToolkit.sh, whose flags have one dash. Source: operations.md section 6.5.
+// newSnapShotToolkitCommand is zkSnapShotToolkit.sh, whose flags have one dash. Source: operations 6.5.
 func newSnapShotToolkitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:                "zkSnapShotToolkit.sh [-d|-json] SNAPSHOT_FILE",
@@ -35,7 +35,7 @@ func newSnapShotToolkitCommand() *cobra.Command {
 	return cmd
 }
 
-// newRecursiveSummaryCommand is zkSnapshotRecursiveSummaryToolkit.sh. Source: operations.md section 6.6.
+// newRecursiveSummaryCommand is zkSnapshotRecursiveSummaryToolkit.sh. Source: operations 6.6.
 func newRecursiveSummaryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "zkSnapshotRecursiveSummaryToolkit.sh SNAPSHOT_FILE STARTING_NODE MAX_DEPTH",
@@ -62,7 +62,7 @@ func newRecursiveSummaryCommand() *cobra.Command {
 	}
 }
 
-// newSnapshotComparerCommand is zkSnapshotComparer.sh. Source: operations.md section 6.7.
+// newSnapshotComparerCommand is zkSnapshotComparer.sh. Source: operations 6.7.
 func newSnapshotComparerCommand() *cobra.Command {
 	var c snapshotComparison
 	var left, right string

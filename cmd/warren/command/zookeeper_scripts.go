@@ -10,7 +10,7 @@ import (
 )
 
 // newZooKeeperScripts returns ZooKeeper's scripts under their own names. They are hidden: who does not come from ZooKeeper has
-// commands that say what they do. Source: operations.md sections 5 and 6.
+// commands that say what they do. Source: operations 5 and 6.
 func newZooKeeperScripts() []*cobra.Command {
 	return []*cobra.Command{newZkServerCommand(), newZkInitializeCommand(), exitsWithOne(newZkCleanupCommand()),
 		exitsWithOne(newTxnLogToolkitCommand()), newSnapShotToolkitCommand(),
@@ -18,7 +18,7 @@ func newZooKeeperScripts() []*cobra.Command {
 }
 
 // Arguments are the arguments of warren for a process that was started as argv. Under the names of ZooKeeper's scripts, to which
-// links point in the container image, they are those of the script; .sh may be left out. Source: operations.md section 11.1.
+// links point in the container image, they are those of the script; .sh may be left out. Source: operations 11.1.
 func Arguments(argv []string) []string {
 	if len(argv) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func exitsWithOne(cmd *cobra.Command) *cobra.Command {
 }
 
 // scriptConfig is the zoo.cfg that ZooKeeper's scripts take: a path as it is, a plain name in the directory. Both may be empty. Source:
-// operations.md section 6.1.
+// operations 6.1.
 func scriptConfig(dir, file string) string {
 	for _, name := range []string{"ZOOCFGDIR", "ZOO_CONF_DIR"} {
 		if dir == "" {

@@ -100,7 +100,7 @@ func (c *directoryCheck) exists() bool {
 	return true
 }
 
-// mixed looks for snapshots among logs and the other way round. Source: storage section 1.3.
+// mixed looks for snapshots among logs and the other way round. Source: storage 1.3.
 func (c *directoryCheck) mixed() {
 	if c.snapDir == c.logDir {
 		return
@@ -256,7 +256,7 @@ func (c *directoryCheck) verifyLog(from proto.Zxid) (report wal.Report, err erro
 	}
 }
 
-// epochs compares the epoch files with each other and with the log. Source: storage section 1.4.
+// epochs compares the epoch files with each other and with the log. Source: storage 1.4.
 func (c *directoryCheck) epochs() {
 	read := func(name string) (epoch int64, ok bool) {
 		path := filepath.Join(c.snapDir, name)
@@ -286,7 +286,7 @@ func (c *directoryCheck) epochs() {
 	}
 }
 
-// strays looks for what interrupted runs and tools have left. Source: storage section 1.2.
+// strays looks for what interrupted runs and tools have left. Source: storage 1.2.
 func (c *directoryCheck) strays() {
 	dirs := []string{c.snapDir}
 	if c.logDir != c.snapDir {
@@ -311,7 +311,7 @@ func (c *directoryCheck) strays() {
 	}
 }
 
-// identity looks at myid. Source: operations section 1.2.
+// identity looks at myid. Source: operations 1.2.
 func (c *directoryCheck) identity() {
 	path := filepath.Join(c.DataDir, "myid")
 	text, err := readFile(c.FS, path, 4096)

@@ -33,6 +33,7 @@ func (o *Ensemble) Check(ctx context.Context) Findings {
 	}
 	asking.Wait()
 	c.alive()
+	c.histories()
 	c.leaders()
 	c.membership()
 	c.settings()
@@ -79,6 +80,7 @@ func (c *ensembleCheck) alive() {
 		switch {
 		case a.err != nil:
 			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network", "does not answer: %v", a.err)
+		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
 		case a.mode == "":
 			c.add(Error, "not-serving", a.address, "look into its log: it has no quorum, or it loads its data",
 				"runs and does not serve: %s", firstLine(a.text))

@@ -34,6 +34,8 @@ type answers struct {
 	digests    map[proto.Zxid]string
 	perHost    map[string]int // connections of each address, of cons
 
+	zab *ZabState // nil if the admin server was not reached, or is not Warren's
+
 	clock   time.Time // of the server, zero if it is not known
 	asked   time.Time // when clock was asked, by ours
 	certEnd time.Time // of the certificate of its secure port, zero if there is none
@@ -43,7 +45,7 @@ type answers struct {
 // wordBytesMax bounds one answer.
 const wordBytesMax = 16 << 20
 
-// ask sends one four-letter word. Source: operations section 2.1.
+// ask sends one four-letter word. Source: operations 2.1.
 func (o *Ensemble) ask(ctx context.Context, address, word string) (string, error) {
 	d := net.Dialer{Timeout: o.Timeout}
 	conn, err := d.DialContext(ctx, "tcp", address)
@@ -91,6 +93,9 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 		} else {
 			parse(text)
 		}
+	}
+	if o.AdminPort != 0 {
+		a.zab, _ = AskZabState(ctx, address, o.AdminPort, o.Timeout) // there need not be one
 	}
 	o.askClock(ctx, a)
 	o.askCertificate(ctx, a)

@@ -98,8 +98,8 @@ func (c *directoryCheck) shape() {
 // errEnough ends a replay.
 var errEnough = errors.New("enough")
 
-// digest replays the log over the newest snapshot and compares digests, as a server does when it starts. Source: storage
-// section 7.3.
+// digest replays the log over the newest snapshot and compares digests, as a server does when it starts. Source:
+// storage 7.3.
 func (c *directoryCheck) digest() {
 	file, ok := c.newestFile()
 	if !ok {

@@ -17,5 +17,5 @@
 // One goroutine calls the methods of a Shell. It owns everything but the output, which has a lock of its own and is shared with the
 // printer of events, and the terminal's keys, which one goroutine reads, so that a signal can end the wait for them.
 //
-// Source: operations.md section 5; texts captured from ZooKeeper 3.8.
+// Source: operations 5; texts captured from ZooKeeper 3.8.
 package shell

@@ -54,8 +54,8 @@ func runConfig(ctx context.Context, s *Shell, a *arguments) error {
 	return s.out.emit(r)
 }
 
-// clientConfig is the version and the client addresses of a configuration, in the order of the servers' ids. Source: operations.md
-// sections 1.6 and 5.5.
+// clientConfig is the version and the client addresses of a configuration, in the order of the servers' ids. Source:
+// operations 1.6 and 5.5.
 func clientConfig(config string) string {
 	type server struct {
 		id      int

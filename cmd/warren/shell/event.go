@@ -7,7 +7,7 @@ import (
 )
 
 // event is a watch event, or a change of the session's state, as zkCli.sh prints it: with the state of the connection, and with null
-// for the path of the latter. Source: operations.md section 5.2.
+// for the path of the latter. Source: operations 5.2.
 type event struct {
 	State string `json:"state"`
 	Type  string `json:"type"`

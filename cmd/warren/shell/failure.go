@@ -10,7 +10,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The exit codes of commands. Source: operations.md section 5.3.
+// The exit codes of commands. Source: operations 5.3.
 const (
 	codeOK          = 0
 	codeFailed      = 1
@@ -87,7 +87,7 @@ func notConnected() *failure {
 	return &failure{text: "Not connected", hint: "`connect host:port` opens a session", code: codeFailed, err: client.ErrClosed, onOut: true}
 }
 
-// errorText is what zkCli.sh says to an error of the server. Source: operations.md section 5.4.
+// errorText is what zkCli.sh says to an error of the server. Source: operations 5.4.
 func errorText(code proto.ErrCode, path string) string {
 	switch code {
 	case proto.ErrNoNode:

@@ -19,8 +19,8 @@ const (
 	noLimit    = -1
 )
 
-// quota is what the znodes zookeeper_limits and zookeeper_stats hold; of the latter only count and bytes. Source: operations.md
-// section 5.5, "The quota nodes themselves".
+// quota is what the znodes zookeeper_limits and zookeeper_stats hold; of the latter only count and bytes. Source:
+// operations 5.5, "The quota nodes themselves".
 type quota struct {
 	Count     int64 `json:"count"`
 	Bytes     int64 `json:"bytes"`

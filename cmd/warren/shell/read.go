@@ -54,7 +54,7 @@ func newDataResult(path string, data []byte, stat *client.Stat, a *arguments) da
 	return r
 }
 
-// hexDump draws data as a table. Source: operations.md section 5.5.
+// hexDump draws data as a table. Source: operations 5.5.
 func hexDump(data []byte) []byte {
 	if len(data) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 // javaDate is how Java prints a Date.
 const javaDate = "Mon Jan 02 15:04:05 MST 2006"
 
-// appendStat appends the block of a Stat, in which the order of the lines is fixed. Source: operations.md section 5.5.
+// appendStat appends the block of a Stat, in which the order of the lines is fixed. Source: operations 5.5.
 func appendStat(b []byte, st *client.Stat) []byte {
 	line := func(name, value string) {
 		b = append(append(append(append(b, name...), " = "...), value...), '\n')
@@ -59,8 +59,8 @@ func newStatJSON(st *client.Stat) *statJSON {
 
 func hexZxid(z client.Zxid) string { return fmt.Sprintf("0x%x", uint64(z)) }
 
-// kindOf returns what kind of znode has such a Stat. Servers show containers and TTL znodes as persistent. Source: client-protocol
-// section 7.
+// kindOf returns what kind of znode has such a Stat. Servers show containers and TTL znodes as persistent. Source:
+// client-protocol 7.
 func kindOf(st *client.Stat) string {
 	if st.EphemeralOwner != 0 {
 		return kindEphemeral

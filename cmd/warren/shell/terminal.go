@@ -211,7 +211,7 @@ func (t *terminal) readLine() (string, error) {
 	return line, err
 }
 
-// prompt is zkCli.sh's, with the state that the last event has told. Source: operations.md section 5.2.
+// prompt is zkCli.sh's, with the state that the last event has told. Source: operations 5.2.
 func (t *terminal) prompt() string {
 	state := promptState(client.State(t.s.link.state.Load()))
 	c := t.s.out.colours

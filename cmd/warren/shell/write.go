@@ -24,7 +24,7 @@ func (r createdResult) appendText(b []byte, c colours) []byte {
 
 func (createdResult) goesToStderr() {}
 
-// createMode returns the mode that flags ask for. Source: operations.md section 5.5, special messages.
+// createMode returns the mode that flags ask for. Source: operations 5.5, special messages.
 func createMode(a *arguments) (mode client.Mode, ttl time.Duration, err error) {
 	isSequential, isEphemeral := a.has("s"), a.has("e")
 	if a.has("t") {

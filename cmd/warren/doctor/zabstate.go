@@ -1,0 +1,98 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// ZabState is what a Warren server says at its admin port, also while it serves no client, of histories that differ.
+type ZabState struct {
+	ID         int64  `json:"myid"`
+	ClientPort int    `json:"client_port"`
+	SecurePort int    `json:"secure_client_port"`
+	Outside    bool   `json:"outside"`
+	Leader     int64  `json:"outside_leader"`
+	Reason     string `json:"outside_reason"`
+	Own        string `json:"own_history"`
+	Theirs     string `json:"their_history"`
+	Strangers  []struct {
+		ID      int64  `json:"myid"`
+		Reason  string `json:"reason"`
+		History string `json:"history"`
+	} `json:"strangers"`
+}
+
+var errOtherServer = errors.New("the admin port is that of another server, or of ZooKeeper")
+
+// AskZabState asks the server with this client port. It fails if there is no admin server, or one that is not
+// Warren's or not that server's: several servers of one host have different admin ports.
+func AskZabState(ctx context.Context, address string, adminPort int, timeout time.Duration) (*ZabState, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	url := fmt.Sprintf("http://%s/commands/zabstate", net.JoinHostPort(host, strconv.Itoa(adminPort)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var z ZabState
+	if err := json.NewDecoder(io.LimitReader(response.Body, wordBytesMax)).Decode(&z); err != nil {
+		return nil, err
+	}
+	if n, err := strconv.Atoi(port); err != nil || n != z.ClientPort && n != z.SecurePort {
+		return nil, errOtherServer
+	}
+	return &z, nil
+}
+
+// remedyOutside is what to do about a server with another history.
+const remedyOutside = "find out where its directory comes from, with warren doctor and the directories of all " +
+	"servers; if what the ensemble has is right, stop this server, run warren adopt on its directory, and start it"
+
+// histories tells of servers that stay outside, and of members whose histories differ.
+func (c *ensembleCheck) histories() {
+	outside := map[int64]bool{}
+	for _, a := range c.all {
+		if a.zab == nil || !a.zab.Outside {
+			continue
+		}
+		outside[a.zab.ID] = true
+		theirs := ""
+		if a.zab.Theirs != "" {
+			theirs = "; the leader has: " + a.zab.Theirs
+		}
+		const what = "server %d stays outside the ensemble that server %d leads: %s; it has: %s%s"
+		c.add(Critical, "outside", a.address, remedyOutside, what,
+			a.zab.ID, a.zab.Leader, a.zab.Reason, a.zab.Own, theirs)
+	}
+	told := map[int64]bool{}
+	for _, a := range c.all {
+		if a.zab == nil {
+			continue
+		}
+		for _, s := range a.zab.Strangers {
+			if outside[s.ID] || outside[a.zab.ID] || told[s.ID] {
+				continue
+			}
+			told[s.ID] = true
+			const what = "server %d says that server %d has another history: %s; that server has: %s"
+			c.add(Error, "other-history", a.address, remedyOutside, what, a.zab.ID, s.ID, s.Reason, s.History)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+// Package paths holds the lexical rules of znode paths: which are valid, where they split, which
+// names the system keeps for itself. It does not know whether a znode exists.
+//
+// All functions are pure, allocate nothing and return parts of their argument.
+package paths
+
+import (
+	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// systemPaths are the znodes that every tree has. They cannot be deleted.
+var systemPaths = [...]string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
+
+// Valid reports whether path may name a znode that is created, changed or checked. Deletes
+// and reads are not validated. Source: client-protocol 12.1; its rules on UTF-16 units
+// are restated here on code points: everything beyond U+FFFF and every malformed sequence is
+// refused.
+func Valid(path []byte) bool {
+	if len(path) == 0 || path[0] != '/' {
+		return false
+	}
+	if len(path) == 1 {
+		return true
+	}
+	component := 1 // where the current component begins
+	for i := 1 + plainPrefix(path[1:]); i < len(path); {
+		c := path[i]
+		switch {
+		case c == '/':
+			if !validComponent(path[component:i]) {
+				return false
+			}
+			i++
+			component = i
+			i += plainPrefix(path[i:])
+		case c < utf8.RuneSelf:
+			if c < 0x20 || c == 0x7f {
+				return false
+			}
+			i++
+		default:
+			r, size := utf8.DecodeRune(path[i:])
+			if !validRune(r) {
+				return false
+			}
+			i += size
+		}
+	}
+	return validComponent(path[component:])
+}
+
+// plainPrefix returns how many bytes at the beginning of a path, in steps of eight, are ASCII
+// without slashes and control characters.
+func plainPrefix(path []byte) (n int) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(path)-n >= 8; n += 8 {
+		w := binary.LittleEndian.Uint64(path[n:])
+		slash, del := w^('/'*ones), w^(0x7f*ones)
+		// x-ones&^x has the high bit of the lowest byte of x that is 0, and perhaps of others, but only if there
+		// is one. In the same way w-' '*ones&^w has the high bit of the lowest byte below a space.
+		if (w|(w-' '*ones)&^w|(slash-ones)&^slash|(del-ones)&^del)&highs != 0 {
+			break
+		}
+	}
+	return n
+}
+
+func validComponent(name []byte) bool {
+	switch len(name) {
+	case 0:
+		return false
+	case 1:
+		return name[0] != '.'
+	case 2:
+		return name[0] != '.' || name[1] != '.'
+	}
+	return true
+}
+
+// validRune judges a rune beyond ASCII. A malformed sequence arrives as U+FFFD, which the last
+// rule refuses.
+func validRune(r rune) bool {
+	switch {
+	case r <= 0x9f: // C1 controls
+		return false
+	case r >= 0xd800 && r <= 0xf8ff: // surrogates and private use
+		return false
+	case r >= 0xfff0: // specials, and all that UTF-16 writes as a pair
+		return false
+	}
+	return true
+}
+
+// LastSlash returns where the last slash of a path is, -1 if there is none. It looks at eight bytes at
+// once, because a name may be very long.
+func LastSlash(path []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	end := len(path)
+	for ; end >= 8; end -= 8 {
+		w := binary.LittleEndian.Uint64(path[end-8:]) ^ '/'*ones
+		if (w-ones)&^w&highs != 0 {
+			break
+		}
+	}
+	return bytes.LastIndexByte(path[:end], '/')
+}
+
+// SplitParent splits path at its last slash into the parent's path, "" for the root, and the
+// last component. ok is false for a path that no create or delete may name: one without a slash
+// or with a NUL. Nothing else is validated here, because the parent is looked up before the rest
+// of the path is judged. Source: client-protocol 11.2.
+func SplitParent(path []byte) (parent, name []byte, ok bool) {
+	slash := LastSlash(path)
+	if slash < 0 || bytes.IndexByte(path, 0) >= 0 {
+		return nil, nil, false
+	}
+	return path[:slash], path[slash+1:], true
+}
+
+// IsSystem reports whether path names one of the znodes that cannot be deleted.
+func IsSystem(path []byte) bool {
+	for _, p := range systemPaths {
+		if string(path) == p {
+			return true
+		}
+	}
+	return false
+}
+
+// WithoutRoot maps "/" to "" and leaves every other path as it is, so that the root has one name.
+func WithoutRoot(path []byte) []byte {
+	if len(path) == 1 && path[0] == '/' {
+		return path[:0]
+	}
+	return path
+}
+
+// Parent returns the path of the parent of a znode other than the root, without a copy.
+func Parent(path []byte) []byte {
+	i := LastSlash(path)
+	return path[:max(i, 1)]
+}
+
+// Hidden reports whether a path is below /zookeeper. Such a znode does not count in the digest of the tree.
+func Hidden(path []byte) bool { return bytes.HasPrefix(path, []byte("/zookeeper/")) }

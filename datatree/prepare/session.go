@@ -1,0 +1,132 @@
+package prepare
+
+import (
+	"encoding/binary"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/internal/paths"
+	"github.com/seed94657493/warren/proto"
+)
+
+// sessions holds the sessions that outstanding txns open or close.
+type sessions struct {
+	newest  map[proto.SessionID]sessionChange
+	changes queue[sessionChange]
+}
+
+// sessionChange says that the txn zxid opens or closes a session.
+type sessionChange struct {
+	zxid    proto.Zxid
+	session proto.SessionID
+	closed  bool
+}
+
+func newSessions() sessions {
+	return sessions{newest: map[proto.SessionID]sessionChange{}}
+}
+
+func (s *sessions) add(c sessionChange) {
+	s.newest[c.session] = c
+	s.changes.push(c)
+}
+
+// drop forgets the changes that have been applied.
+func (s *sessions) drop(applied proto.Zxid) {
+	for s.changes.len() > 0 && s.changes.front().zxid <= applied {
+		c := *s.changes.front()
+		s.changes.pop()
+		if s.newest[c.session].zxid == c.zxid {
+			delete(s.newest, c.session)
+		}
+	}
+}
+
+// checkSession returns ErrSessionExpired if the session of the request is closing or unknown. A
+// local session is known to the server that takes its requests, and only there.
+func (p *Preparer) checkSession() proto.ErrCode {
+	if c, ok := p.opened.newest[p.req.Session]; ok {
+		if c.closed {
+			return proto.ErrSessionExpired
+		}
+		return proto.OK
+	}
+	if _, ok := p.state.Session(p.req.Session); ok || p.req.LocalSession {
+		return proto.OK
+	}
+	return proto.ErrSessionExpired
+}
+
+// checkGlobalSession is checkSession for the creation of an ephemeral, which needs a session that
+// every server knows.
+func (p *Preparer) checkGlobalSession() proto.ErrCode {
+	if p.req.LocalSession {
+		return proto.ErrEphemeralOnLocalSession
+	}
+	return p.checkSession()
+}
+
+func (p *Preparer) createSession(b []byte, timeoutMs int32) []byte {
+	p.opened.add(sessionChange{zxid: p.zxid, session: p.req.Session})
+	txn := proto.CreateSessionTxn{TimeOut: timeoutMs}
+	return txn.AppendTo(b)
+}
+
+// closeListBytesMax bounds the list in a closeSession txn, in bytes: Java can not read a longer
+// record back. Source: server-semantics 5.9.
+const closeListBytesMax = 1 << 20
+
+// closeList appends paths to the body of a closeSession txn.
+type closeList struct {
+	b     []byte
+	start int
+	count uint32
+}
+
+// add appends a path if there is room. What is left out is found again when the txn is applied:
+// every server deletes what else its session owns.
+func (l *closeList) add(path []byte) {
+	if len(l.b)-l.start+4+len(path) > closeListBytesMax {
+		return
+	}
+	l.b = proto.AppendBuffer(l.b, path)
+	l.count++
+}
+
+// closeSession lists the ephemerals the session will have by then: first those in the tree that
+// no outstanding txn deletes, then those that outstanding txns create. From here on the session
+// is closing. Source: server-semantics 7.5.
+func (p *Preparer) closeSession(b []byte) []byte {
+	session := p.req.Session
+	list := closeList{b: append(b, 0, 0, 0, 0), start: len(b)}
+	p.state.EachEphemeral(session, func(id datatree.NodeID) {
+		p.path = p.state.AppendPath(p.path[:0], id)
+		p.closeEphemeral(&list, p.path)
+	})
+	births := &p.overlay.births
+	for i := births.head; i != births.tail; i++ {
+		if birth := *births.at(i); birth.session == session {
+			p.path = append(p.path[:0], p.overlay.slots[birth.slot].path...)
+			p.closeEphemeral(&list, p.path)
+		}
+	}
+	p.opened.add(sessionChange{zxid: p.zxid, session: session, closed: true})
+	if p.cfg.EmptyClose {
+		return b
+	}
+	binary.BigEndian.PutUint32(list.b[list.start:], list.count)
+	return list.b
+}
+
+// closeEphemeral puts a path into the list if it will be an ephemeral of the session, and removes
+// it from the future. So a path that comes up twice is listed once.
+func (p *Preparer) closeEphemeral(list *closeList, path []byte) {
+	var node, parent target
+	p.load(&node, path)
+	if !node.exists || node.stat.EphemeralOwner != p.req.Session {
+		return
+	}
+	list.add(path)
+	parentPath, _, _ := paths.SplitParent(path)
+	p.load(&parent, parentPath)
+	p.removeChild(&parent, &node)
+}

@@ -1,0 +1,151 @@
+package prepare
+
+import (
+	"hash/crc32"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/internal/paths"
+	"github.com/seed94657493/warren/proto"
+)
+
+// target is a znode as one operation sees it: its path, where it was found, and its future, which
+// the operation changes and stores. The path "" is the root.
+type target struct {
+	future
+	path   []byte
+	acl    []byte // the encoded list if future.acl is pendingACL
+	hash   uint64
+	slot   int32
+	before uint32 // digest when it was loaded
+}
+
+// load finds the future of the znode at path. A znode that will not exist has exists false and
+// everything else zero.
+func (p *Preparer) load(t *target, path []byte) {
+	t.path = paths.WithoutRoot(path)
+	t.hash = p.overlay.hash(t.path)
+	t.slot = p.overlay.find(t.path, t.hash)
+	if t.slot != none {
+		p.loadSlot(t)
+		return
+	}
+	p.loadTree(t, p.finder.Lookup(p.state, t.path))
+}
+
+// loadChild is load for the child called name of a parent that was just loaded and exists. In the
+// applied tree it is one step from there, but only if path is the parent's path, a slash and a
+// name: the parent of "//a" is the root, and still it is not "/a".
+func (p *Preparer) loadChild(t, parent *target, path, name []byte) {
+	if parent.id == 0 || len(name) == 0 || len(path) != len(parent.path)+1+len(name) {
+		p.load(t, path)
+		return
+	}
+	t.path = path
+	t.hash = p.overlay.hash(path)
+	t.slot = p.overlay.find(path, t.hash)
+	if t.slot != none {
+		p.loadSlot(t)
+		return
+	}
+	p.loadTree(t, p.state.Child(parent.id, name))
+}
+
+func (p *Preparer) loadSlot(t *target) {
+	s := &p.overlay.slots[t.slot]
+	t.future, t.acl, t.before = s.node, s.acl, s.node.digest
+}
+
+func (p *Preparer) loadTree(t *target, id datatree.NodeID) {
+	t.acl = nil
+	if id == 0 {
+		t.future, t.before = future{}, 0
+		return
+	}
+	n := p.state.Node(id)
+	t.future = future{
+		stat: proto.StatPersisted{
+			Czxid: n.Czxid, Mzxid: n.Mzxid, Ctime: n.Ctime, Mtime: n.Mtime,
+			Version: n.Version, Cversion: n.Cversion, Aversion: n.Aversion,
+			EphemeralOwner: n.Owner, Pzxid: n.Pzxid,
+		},
+		exists:   true,
+		children: n.NumChildren,
+		dataLen:  int32(len(p.state.Data(id))),
+		digest:   n.Digest,
+		acl:      n.ACL,
+		id:       id,
+	}
+	t.before = n.Digest
+}
+
+// store makes the target's future part of the overlay and of the predicted digest.
+func (p *Preparer) store(t *target) {
+	p.digest += int64(t.digest) - int64(t.before)
+	t.slot = p.overlay.store(t.path, t.hash, t.slot, p.zxid, &t.future, t.acl)
+}
+
+// remove makes the target a znode that will not exist.
+func (p *Preparer) remove(t *target) {
+	t.future = future{}
+	p.store(t)
+}
+
+// allows reports whether the connection has any of the wanted permissions on the target.
+func (p *Preparer) allows(t *target, wanted int32) bool {
+	table := p.state.ACLs()
+	if t.future.acl == pendingACL {
+		return table.AllowsEncoded(t.acl, wanted, p.req.Identities)
+	}
+	return table.Allows(t.future.acl, wanted, p.req.Identities)
+}
+
+// takeACL makes the list of the last fixup the target's.
+func (p *Preparer) takeACL(t *target) {
+	t.future.acl, t.acl = pendingACL, p.fixup.encoded
+	if p.fixup.open {
+		t.future.acl, t.acl = datatree.OpenACL, nil
+	}
+}
+
+// digestStatSize is the size of a Stat as the digest takes it in, in bytes.
+const digestStatSize = proto.StatPersistedSize
+
+// appendDigestStat appends a Stat in the order of the digest. Source: storage 7.1.
+func appendDigestStat(b []byte, s *proto.StatPersisted) []byte {
+	b = proto.AppendInt64(b, int64(s.Czxid))
+	b = proto.AppendInt64(b, int64(s.Mzxid))
+	b = proto.AppendInt64(b, int64(s.Pzxid))
+	b = proto.AppendInt64(b, s.Ctime)
+	b = proto.AppendInt64(b, s.Mtime)
+	b = proto.AppendInt32(b, s.Version)
+	b = proto.AppendInt32(b, s.Cversion)
+	b = proto.AppendInt32(b, s.Aversion)
+	return proto.AppendInt64(b, int64(s.EphemeralOwner))
+}
+
+// digestWithData computes the digest of a target whose data is new.
+func (p *Preparer) digestWithData(t *target, data []byte) {
+	if paths.Hidden(t.path) {
+		return
+	}
+	crc := crc32.ChecksumIEEE(t.path)
+	crc = crc32.Update(crc, crc32.IEEETable, data)
+	t.digest = crc32.Update(crc, crc32.IEEETable, appendDigestStat(p.stats[:0], &t.stat))
+}
+
+// digestWithStat computes the digest of a target whose Stat was old, and whose path and data,
+// which are not at hand, have not changed. A CRC is linear: those of two messages of one length
+// differ by the CRC, without its initial and final complement, of their difference, and zeros in
+// front of it do not count.
+func (p *Preparer) digestWithStat(t *target, old *proto.StatPersisted) {
+	if paths.Hidden(t.path) {
+		return
+	}
+	var was [digestStatSize]byte
+	appendDigestStat(was[:0], old)
+	diff := appendDigestStat(p.stats[:0], &t.stat)
+	for i := range was {
+		diff[i] ^= was[i]
+	}
+	t.digest ^= ^crc32.Update(^uint32(0), crc32.IEEETable, diff)
+}

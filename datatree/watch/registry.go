@@ -1,0 +1,289 @@
+package watch
+
+import (
+	"math"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+)
+
+// WatcherID is the number of a connection in a Registry. The caller chooses it; after RemoveAll another
+// connection may get the same number. The numbers should be dense, because memory (24 bytes a number)
+// grows with the largest. The largest allowed is 2^28-1.
+type WatcherID uint32
+
+// Kind is a way to watch a path.
+type Kind uint8
+
+// The kinds. A connection may watch one path in several ways; each is registered once.
+// Source: server-semantics 10.1.
+const (
+	Data       Kind = iota // getData: one-shot, data table
+	Exist                  // exists: the same watch as Data once it is registered
+	Child                  // getChildren: one-shot, child table
+	Persistent             // addWatch mode 0: data and child table
+	Recursive              // addWatch mode 1: data table, for the path and all below it
+)
+
+// modes returns the modes that kind registers.
+func (k Kind) modes() mode {
+	switch k {
+	case Data, Exist:
+		return modeData
+	case Child:
+		return modeChild
+	case Persistent:
+		return modePersistent
+	case Recursive:
+		return modeRecursive
+	}
+	panic("watch: unknown kind of watch")
+}
+
+// selectedModes returns the modes that checkWatches and removeWatches mean by t, 0 if t is unknown.
+// Source: server-semantics 10.8.
+func selectedModes(t proto.WatcherType) mode {
+	switch t {
+	case proto.WatcherChildren:
+		return modeChild
+	case proto.WatcherData:
+		return modeData
+	case proto.WatcherAny:
+		return modesAll
+	case proto.WatcherPersistent:
+		return modePersistent
+	case proto.WatcherPersistentRecursive:
+		return modeRecursive
+	}
+	return 0
+}
+
+// Registry holds the watches of one server. Paths are literal byte strings; they need neither exist
+// nor be valid. The number of watches has no limit here: the server sets one.
+type Registry struct {
+	paths pathTable
+	sets  arena[uint32] // blocks of the sets of paths and watchers
+	slots []watcher     // by WatcherID
+
+	watchers  int   // slots that watch something
+	data      tally // of the data table
+	child     int   // pairs in the child table
+	recursive int   // pairs with modeRecursive
+
+	trigger uint64   // number of the current trigger, see watcher.told
+	gone    []uint32 // scratch of fire: watchers whose last mode was consumed
+}
+
+// tally counts watchers and paths that have a pair, and pairs.
+type tally struct{ watchers, paths, pairs int }
+
+// watcher is one connection.
+type watcher struct {
+	entries modeSet // the paths it watches
+	data    uint32  // how many of them in the data table
+	told    uint64  // the last trigger that notified it: one event a trigger
+}
+
+// New returns a Registry without watches.
+func New() *Registry {
+	w := &Registry{}
+	w.paths.init()
+	return w
+}
+
+// Add registers a watch; to add the same again changes nothing. It keeps no reference to path.
+func (w *Registry) Add(id WatcherID, kind Kind, path []byte) {
+	if id > keyMax {
+		panic("watch: watcher id out of range")
+	}
+	for int(id) >= len(w.slots) {
+		w.slots = append(w.slots, watcher{})
+	}
+	entry := w.paths.insert(path)
+	old := w.paths.at(entry).watchers.get(&w.sets, uint32(id))
+	if m := old | kind.modes(); m != old {
+		w.set(entry, id, old, m)
+	}
+}
+
+// Has reports whether id has a watch of type t on exactly path. A watch can be on the empty path, where it
+// never fires; as in ZooKeeper, Has does not find it there. Source: client-protocol 9.6.
+func (w *Registry) Has(id WatcherID, t proto.WatcherType, path []byte) bool {
+	if len(path) == 0 {
+		return false
+	}
+	_, m := w.find(id, path)
+	return m&selectedModes(t) != 0
+}
+
+// Remove removes the watches of type t that id has on exactly path, and reports whether there were
+// any. No event is fired. Source: client-protocol 9.6.
+func (w *Registry) Remove(id WatcherID, t proto.WatcherType, path []byte) bool {
+	entry, old := w.find(id, path)
+	m := old &^ selectedModes(t)
+	if m == old {
+		return false
+	}
+	w.set(entry, id, old, m)
+	return true
+}
+
+// RemoveAll removes every watch of id, whose connection is gone. Its time grows with their number.
+func (w *Registry) RemoveAll(id WatcherID) { w.RemoveSome(id, 0, math.MaxInt) }
+
+// RemoveSome is one part of RemoveAll. It looks at n places in which a watch of id may be, beginning with from,
+// which is 0 for the first part, and returns the place to go on with and whether no watch is left. Between the
+// parts watches may fire, but none of id may be added.
+func (w *Registry) RemoveSome(id WatcherID, from uint32, n int) (next uint32, done bool) {
+	if int(id) >= len(w.slots) {
+		return 0, true
+	}
+	slot := &w.slots[id]
+	for ; slot.entries.n > 0; n-- {
+		if n == 0 {
+			return from, false
+		}
+		// The order of the places thins the set evenly. If all that is left were in one part of the set, that part
+		// would be too full when the set shrinks to half as many places. A word that moves meanwhile is found in
+		// the next round.
+		words := slot.entries.words(&w.sets)
+		word := words[from*scatter&uint32(len(words)-1)]
+		if word == 0 {
+			from++
+			continue
+		}
+		entry := wordKey(word) // the next may move to its place
+		w.set(entry, id, w.paths.at(entry).watchers.get(&w.sets, uint32(id)), 0)
+	}
+	*slot = watcher{}
+	return 0, true
+}
+
+// scatter is an odd number whose multiples are far from each other, modulo any power of two.
+const scatter = 0x9e3779b1
+
+// Count returns how many connections watch how many paths, and the number of watches, which counts
+// a path in the data table and in the child table apart. Source: server-semantics 10.9.
+func (w *Registry) Count() (watchers, paths, total int) {
+	return w.watchers, w.paths.live, w.data.pairs + w.child
+}
+
+// CountData is Count for the data table alone, which is what wchs shows.
+func (w *Registry) CountData() (watchers, paths, total int) {
+	return w.data.watchers, w.data.paths, w.data.pairs
+}
+
+// Each calls fn for every connection and path of the data table, path by path. The path is valid
+// during the call; fn must not change w.
+func (w *Registry) Each(fn func(id WatcherID, path []byte)) {
+	for i := uint32(1); i < w.paths.made; i++ {
+		e := w.paths.at(i)
+		if e.data == 0 {
+			continue
+		}
+		path := w.paths.path(e)
+		for _, word := range e.watchers.words(&w.sets) {
+			if wordModes(word)&modesData != 0 {
+				fn(WatcherID(wordKey(word)), path)
+			}
+		}
+	}
+}
+
+// Rewatch handles one path of a setWatches request. relative is the last zxid that the client has seen. If the
+// client has missed an event since, fire is true, the caller sends the event with zxid -1 and without a check of
+// ACLs, and no watch is registered. Otherwise the watch is registered. s is read: the caller holds its lock.
+// Source: client-protocol 9.5.
+func (w *Registry) Rewatch(
+	s *datatree.State, id WatcherID, kind Kind, path []byte, relative proto.Zxid,
+) (event proto.EventType, fire bool) {
+	switch kind {
+	case Data, Child:
+		n := s.Lookup(path)
+		switch {
+		case n == 0:
+			return proto.EventNodeDeleted, true
+		case kind == Data && s.Node(n).Mzxid > relative:
+			return proto.EventNodeDataChanged, true
+		case kind == Child && s.Node(n).Pzxid > relative:
+			return proto.EventNodeChildrenChanged, true
+		}
+	case Exist:
+		if s.Lookup(path) != 0 {
+			return proto.EventNodeCreated, true
+		}
+	}
+	w.Add(id, kind, path)
+	return 0, false
+}
+
+// find returns the entry of path and the modes in which id watches it, 0 if it does not.
+func (w *Registry) find(id WatcherID, path []byte) (entry uint32, m mode) {
+	entry = w.paths.find(path)
+	if entry == 0 || id > keyMax {
+		return 0, 0
+	}
+	return entry, w.paths.at(entry).watchers.get(&w.sets, uint32(id))
+}
+
+// set replaces the modes old of id on an entry by m, both ways and in all counts.
+func (w *Registry) set(entry uint32, id WatcherID, old, m mode) {
+	e, slot := w.paths.at(entry), &w.slots[id]
+	w.count(e, slot, old, m)
+	if m != 0 {
+		e.watchers.put(&w.sets, uint32(id), m)
+		if old == 0 {
+			slot.entries.put(&w.sets, entry, modesAll)
+			w.watchers += soleOne(slot.entries.n)
+		}
+		return
+	}
+	e.watchers.remove(&w.sets, uint32(id))
+	w.watchers -= soleOne(slot.entries.n)
+	slot.entries.remove(&w.sets, entry)
+	if e.watchers.n == 0 {
+		w.paths.remove(entry)
+	}
+}
+
+// count keeps the counts of modes when those of slot on e change from old to m.
+func (w *Registry) count(e *watchedPath, slot *watcher, old, m mode) {
+	w.recursive += hasMode(m, modeRecursive) - hasMode(old, modeRecursive)
+	w.child += hasMode(m, modesChild) - hasMode(old, modesChild)
+	if d := hasMode(m, modesData) - hasMode(old, modesData); d != 0 {
+		w.data.pairs += d
+		only := uint32(max(-d, 0)) // the first begins, or the last ends
+		if e.data == only {
+			w.data.paths += d
+		}
+		if slot.data == only {
+			w.data.watchers += d
+		}
+		e.data += uint32(d)
+		slot.data += uint32(d)
+	}
+}
+
+// soleOne returns 1 if n is 1, else 0.
+func soleOne(n uint32) int {
+	if n == 1 {
+		return 1
+	}
+	return 0
+}
+
+// hasMode returns 1 if m holds one of the modes in want, else 0.
+func hasMode(m, want mode) int {
+	if m&want != 0 {
+		return 1
+	}
+	return 0
+}
+
+// PathsOf returns how many paths a connection watches.
+func (w *Registry) PathsOf(id WatcherID) int {
+	if int(id) >= len(w.slots) {
+		return 0
+	}
+	return int(w.slots[id].entries.n)
+}

@@ -1,0 +1,262 @@
+// Package require has the assertions that the tests of this module use: an assertion that fails ends its test.
+//
+// The module shall require no other module, and a library of assertions would be one. The functions have the names
+// and the order of arguments that Go programmers know from testify. The modules proto, client and recipes have a copy
+// each, since none may see the internal packages of another; test/arch keeps the copies equal.
+package require
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// T is what of a testing.TB the assertions need.
+type T interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// check ends the test unless ok. The note is a format with its arguments, or one value.
+func check(t T, ok bool, note []any, format string, args ...any) {
+	t.Helper()
+	if ok {
+		return
+	}
+	text := fmt.Sprintf(format, args...)
+	if len(note) == 1 {
+		text += "\n" + fmt.Sprint(note[0])
+	} else if len(note) > 1 {
+		text += "\n" + fmt.Sprintf(note[0].(string), note[1:]...)
+	}
+	t.Fatalf("%s", text)
+}
+
+// FailNow ends the test.
+func FailNow(t T, note ...any) {
+	t.Helper()
+	check(t, false, note, "failed")
+}
+
+// True wants a condition.
+func True(t T, got bool, note ...any) {
+	t.Helper()
+	check(t, got, note, "false, and should be true")
+}
+
+// False wants the contrary of a condition.
+func False(t T, got bool, note ...any) {
+	t.Helper()
+	check(t, !got, note, "true, and should be false")
+}
+
+// Equal wants the same type and, at any depth, the same value. A nil slice is not an empty one.
+func Equal(t T, want, got any, note ...any) {
+	t.Helper()
+	check(t, reflect.DeepEqual(want, got), note, "got  %#v\nwant %#v", got, want)
+}
+
+// NotEqual is the contrary of Equal.
+func NotEqual(t T, unwanted, got any, note ...any) {
+	t.Helper()
+	check(t, !reflect.DeepEqual(unwanted, got), note, "got %#v", got)
+}
+
+// EqualValues wants the same number, of whatever types of integers.
+func EqualValues(t T, want, got any, note ...any) {
+	t.Helper()
+	ok := isInteger(want) && isInteger(got) && decimal(want) == decimal(got)
+	check(t, ok, note, "got  %#v\nwant %#v, or the same number of another type", got, want)
+}
+
+// Less wants the first value to be the smaller one.
+func Less[V cmp.Ordered](t T, a, b V, note ...any) {
+	t.Helper()
+	check(t, a < b, note, "%v is not less than %v", a, b)
+}
+
+// LessOrEqual wants the first value not to be the larger one.
+func LessOrEqual[V cmp.Ordered](t T, a, b V, note ...any) {
+	t.Helper()
+	check(t, a <= b, note, "%v is more than %v", a, b)
+}
+
+// Greater wants the first value to be the larger one.
+func Greater[V cmp.Ordered](t T, a, b V, note ...any) {
+	t.Helper()
+	check(t, a > b, note, "%v is not more than %v", a, b)
+}
+
+// GreaterOrEqual wants the first value not to be the smaller one.
+func GreaterOrEqual[V cmp.Ordered](t T, a, b V, note ...any) {
+	t.Helper()
+	check(t, a >= b, note, "%v is less than %v", a, b)
+}
+
+// Positive wants more than nothing.
+func Positive[V cmp.Ordered](t T, got V, note ...any) {
+	t.Helper()
+	var zero V
+	check(t, got > zero, note, "%v is not positive", got)
+}
+
+// Zero wants the zero value of a type.
+func Zero(t T, got any, note ...any) {
+	t.Helper()
+	check(t, isZero(got), note, "got %#v, want the zero value", got)
+}
+
+// Nil wants nil, of whatever type.
+func Nil(t T, got any, note ...any) {
+	t.Helper()
+	check(t, isNil(got), note, "got %#v, want nil", got)
+}
+
+// NotNil wants anything but nil.
+func NotNil(t T, got any, note ...any) {
+	t.Helper()
+	check(t, !isNil(got), note, "got nil")
+}
+
+// Empty wants nothing in a slice, a map, a string or a channel.
+func Empty(t T, got any, note ...any) {
+	t.Helper()
+	check(t, size(got) == 0, note, "got %#v with %d elements, want none", got, size(got))
+}
+
+// NotEmpty wants something in a slice, a map, a string or a channel.
+func NotEmpty(t T, got any, note ...any) {
+	t.Helper()
+	check(t, size(got) > 0, note, "got %#v, want elements", got)
+}
+
+// Len wants a number of elements in a slice, a map, a string or a channel.
+func Len(t T, got any, want int, note ...any) {
+	t.Helper()
+	check(t, size(got) == want, note, "got %#v with %d elements, want %d", got, size(got), want)
+}
+
+// Contains wants a substring of a string, a key of a map or an element of a slice.
+func Contains(t T, whole, part any, note ...any) {
+	t.Helper()
+	check(t, has(t, whole, part), note, "%#v\nis not in %#v", part, whole)
+}
+
+// NotContains is the contrary of Contains.
+func NotContains(t T, whole, part any, note ...any) {
+	t.Helper()
+	check(t, !has(t, whole, part), note, "%#v\nis in %#v", part, whole)
+}
+
+// NoError wants success.
+func NoError(t T, err error, note ...any) {
+	t.Helper()
+	check(t, err == nil, note, "unexpected error: %v", err)
+}
+
+// Error wants a failure.
+func Error(t T, err error, note ...any) {
+	t.Helper()
+	check(t, err != nil, note, "no error")
+}
+
+// ErrorIs wants an error that is or wraps another one.
+func ErrorIs(t T, err, target error, note ...any) {
+	t.Helper()
+	check(t, errors.Is(err, target), note, "error is %v\nand not %v", err, target)
+}
+
+// NotErrorIs is the contrary of ErrorIs.
+func NotErrorIs(t T, err, target error, note ...any) {
+	t.Helper()
+	check(t, !errors.Is(err, target), note, "error is %v", err)
+}
+
+// ErrorAs wants an error of the type that target points to, and sets target to it.
+func ErrorAs(t T, err error, target any, note ...any) {
+	t.Helper()
+	check(t, errors.As(err, target), note, "error is %v\nand no %T", err, target)
+}
+
+// EqualError wants an error with a text.
+func EqualError(t T, err error, want string, note ...any) {
+	t.Helper()
+	check(t, err != nil && err.Error() == want, note, "error is %v\nand not %s", err, want)
+}
+
+// ErrorContains wants an error whose text has a part.
+func ErrorContains(t T, err error, part string, note ...any) {
+	t.Helper()
+	check(t, err != nil && strings.Contains(err.Error(), part), note, "error is %v\nwithout %s", err, part)
+}
+
+// Eventually wants a condition to be true within a time, and looks again after each pause.
+func Eventually(t T, condition func() bool, within, pause time.Duration, note ...any) {
+	t.Helper()
+	for end := time.Now().Add(within); !condition(); time.Sleep(pause) {
+		check(t, time.Now().Before(end), note, "not so after %v", within)
+	}
+}
+
+func isInteger(v any) bool {
+	value := reflect.ValueOf(v)
+	return value.IsValid() && (value.CanInt() || value.CanUint())
+}
+
+// decimal spells an integer, whatever methods its type has.
+func decimal(v any) string {
+	if value := reflect.ValueOf(v); value.CanInt() {
+		return strconv.FormatInt(value.Int(), 10)
+	} else {
+		return strconv.FormatUint(value.Uint(), 10)
+	}
+}
+
+func isZero(v any) bool { return v == nil || reflect.ValueOf(v).IsZero() }
+
+func isNil(v any) bool {
+	switch value := reflect.ValueOf(v); value.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Chan, reflect.Func, reflect.Map, reflect.Pointer, reflect.Slice:
+		return value.IsNil()
+	default:
+		return false
+	}
+}
+
+// size is how many elements a value has; nil has none, and what cannot have any has -1.
+func size(v any) int {
+	switch value := reflect.ValueOf(v); value.Kind() {
+	case reflect.Invalid:
+		return 0
+	case reflect.Array, reflect.Chan, reflect.Map, reflect.Slice, reflect.String:
+		return value.Len()
+	default:
+		return -1
+	}
+}
+
+func has(t T, whole, part any) bool {
+	t.Helper()
+	switch in := reflect.ValueOf(whole); in.Kind() {
+	case reflect.String:
+		return strings.Contains(in.String(), reflect.ValueOf(part).String())
+	case reflect.Map:
+		return in.MapIndex(reflect.ValueOf(part)).IsValid()
+	case reflect.Array, reflect.Slice:
+		for i := range in.Len() {
+			if reflect.DeepEqual(in.Index(i).Interface(), part) {
+				return true
+			}
+		}
+		return false
+	default:
+		t.Fatalf("%T contains nothing", whole)
+		return false
+	}
+}

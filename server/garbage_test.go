@@ -1,0 +1,39 @@
+package server
+
+import (
+	"os"
+	rt "runtime/metrics"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/internal/garbage"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+var rubbish []byte
+
+// A server that has the process to itself lets more garbage gather while collections are frequent, and puts the
+// collector's setting back when it stops.
+func TestGarbageOfAWholeProcess(t *testing.T) {
+	if os.Getenv("GOGC") != "" {
+		require.NoError(t, os.Unsetenv("GOGC"))
+	}
+	percent := func() uint64 {
+		sample := []rt.Sample{{Name: "/gc/gogc:percent"}}
+		rt.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	s := New(memConfig(), Options{FS: vfs.NewMem(), Meta: meta.NewMem(1), Version: testVersion, WholeProcess: true})
+	require.NoError(t, s.Start())
+	require.Eventually(t, func() bool {
+		for range 100 {
+			rubbish = make([]byte, 1<<20)
+		}
+		return percent() > garbage.PercentDefault
+	}, hangGuard, time.Millisecond)
+	s.Stop()
+	require.EqualValues(t, garbage.PercentDefault, percent())
+}

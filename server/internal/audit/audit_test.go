@@ -1,0 +1,77 @@
+package audit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func TestFileIsAppendedAndRotated(t *testing.T) {
+	fs := vfs.NewMem()
+	for range 2 {
+		a := &Log{fs: fs, name: "/a", user: "me"}
+		require.NoError(t, a.open())
+		require.NoError(t, a.write([]byte("line\n")))
+		require.NoError(t, a.file.Close())
+	}
+	read := func(name string) int {
+		info, err := fs.Stat(name)
+		require.NoError(t, err)
+		return int(info.Size())
+	}
+	require.Equal(t, 10, read("/a"))
+	a := &Log{fs: fs, name: "/a"}
+	for i := range files + 3 {
+		require.NoError(t, a.write(make([]byte, fileBytes+i)))
+	}
+	require.NoError(t, a.write([]byte("x")))
+	require.Equal(t, 1, read("/a"))
+	for i := 1; i <= files; i++ {
+		require.Equal(t, fileBytes+files+3-i, read(a.backup(i)))
+	}
+	_, err := fs.Stat(a.backup(files + 1))
+	require.Error(t, err)
+	require.NoError(t, a.file.Close())
+}
+
+// Requests wait while the disk does not take lines.
+func TestLogHoldsRequestsBack(t *testing.T) {
+	a := &Log{wake: make(chan struct{}, 1)}
+	line := func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) }
+	for range backlog >> 20 {
+		require.False(t, a.Full())
+		a.add(line)
+	}
+	require.True(t, a.Full())
+}
+
+func FuzzSubject(f *testing.F) {
+	open := wire.ACL(31, "world", "anyone")
+	for _, r := range []wire.Request{
+		wire.Create("/a", []byte("d"), open, 2),
+		wire.CreateTTL("/a", nil, open, 5, 1), wire.SetACL("/a", open, 1), wire.Delete("/a", 1),
+		wire.Multi(wire.Create("/a", nil, open, 0), wire.Check("/a", 1), wire.SetData("/a", nil, 1),
+			wire.Delete("/a", 1)),
+	} {
+		f.Add(int32(r.Op), r.Body, []byte{0, 0, 0, 1, 'x'})
+	}
+	a := &Log{}
+	f.Fuzz(func(t *testing.T, op int32, body, reply []byte) {
+		subjects := Subject(proto.OpCode(op), body)
+		for rest, ok := subjects, len(subjects) > 0; ok; {
+			_, rest, ok = nextSubject(rest)
+			ok = ok && len(rest) > 0
+		}
+		for _, line := range [][]byte{
+			a.appendLine(nil, []byte("user=u"), "create", subjects, success, reply),
+			a.appendMulti(nil, []byte("user=u"), subjects, success, reply),
+		} {
+			require.NotContains(t, strings.TrimSuffix(strings.ReplaceAll(string(line), "\n2", "2"), "\n"), "\n")
+		}
+	})
+}

@@ -1,0 +1,261 @@
+package audit
+
+import (
+	"errors"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Log is the audit log of a server.
+type Log struct {
+	log  *zap.Logger
+	fs   vfs.FS
+	name string // "" is standard output
+	user string // of this process
+
+	file vfs.File // owned by the goroutine of Run
+	size int64    // of file
+
+	mu struct {
+		sync.Mutex
+		lines []byte
+	}
+	wake chan struct{} // holds a token when there are lines
+}
+
+const (
+	// backlog is how many bytes of lines may wait before requests do.
+	backlog = 8 << 20
+	// fileBytes is the size at which a file is renamed to .1, and so on, and another begun.
+	fileBytes = 10 << 20
+	// files is how many renamed files are kept.
+	files = 10
+)
+
+// Open opens the audit log in a file; "-" is standard output. A relative name is one in the folder of the logs,
+// ZOO_LOG_DIR.
+func Open(fs vfs.FS, log *zap.Logger, file string) (*Log, error) {
+	a := &Log{log: log, fs: fs, user: ProcessUser(), wake: make(chan struct{}, 1)}
+	if file == "-" {
+		return a, nil
+	}
+	a.name = file
+	if dir := os.Getenv("ZOO_LOG_DIR"); dir != "" && !filepath.IsAbs(a.name) {
+		a.name = filepath.Join(dir, a.name)
+	}
+	if err := a.open(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// ProcessUser is the name of the user that this process runs as.
+func ProcessUser() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return strconv.Itoa(os.Getuid())
+}
+
+// Run writes lines until the server stops and the applier has ended. It is the goroutine of the log.
+func (a *Log) Run(stopping, applied <-chan struct{}) {
+	for {
+		select {
+		case <-a.wake:
+			a.flush()
+			continue
+		case <-stopping:
+		}
+		a.event("serverStop", invoked)
+		stopping = nil
+		select {
+		case <-a.wake:
+			a.flush()
+			<-applied
+		case <-applied:
+		}
+		a.flush()
+		if a.file != nil {
+			_ = a.file.Close()
+		}
+		return
+	}
+}
+
+// Full reports whether requests should wait until lines are written. A nil Log is never full.
+func (a *Log) Full() bool {
+	if a == nil {
+		return false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.mu.lines) >= backlog
+}
+
+// add appends what line appends to the lines that wait. Any goroutine may call it; it does not block on the disk.
+func (a *Log) add(line func([]byte) []byte) {
+	a.mu.Lock()
+	a.mu.lines = line(a.mu.lines)
+	a.mu.Unlock()
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// flush writes what waits.
+func (a *Log) flush() {
+	a.mu.Lock()
+	lines := a.mu.lines
+	a.mu.lines = nil
+	a.mu.Unlock()
+	if len(lines) == 0 {
+		return
+	}
+	var err error
+	if a.name == "" {
+		_, err = os.Stdout.Write(lines)
+	} else {
+		err = a.write(lines)
+	}
+	if err != nil {
+		a.log.Error("audit lines are lost", zap.String("file", a.name), zap.Int("bytes", len(lines)), zap.Error(err))
+	}
+}
+
+// open opens the file and goes on at its end.
+func (a *Log) open() error {
+	f, err := a.fs.OpenWrite(a.name)
+	if errors.Is(err, os.ErrNotExist) {
+		f, err = a.fs.Create(a.name)
+	}
+	if err != nil {
+		return err
+	}
+	size, err := f.Size()
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	a.file, a.size = f, size
+	return nil
+}
+
+// write appends lines to the file, and begins another when it has become large.
+func (a *Log) write(lines []byte) error {
+	if a.file == nil {
+		if err := a.open(); err != nil {
+			return err
+		}
+	}
+	n, err := a.file.WriteAt(lines, a.size)
+	a.size += int64(n)
+	if err != nil || a.size < fileBytes {
+		return err
+	}
+	_ = a.file.Close()
+	a.file = nil
+	for i := files - 1; i >= 1; i-- {
+		_ = a.fs.Rename(a.backup(i), a.backup(i+1)) // most do not exist yet
+	}
+	return a.fs.Rename(a.name, a.backup(1))
+}
+
+func (a *Log) backup(i int) string { return a.name + "." + strconv.Itoa(i) }
+
+// result is how a request ended.
+type result string
+
+const (
+	success result = "success"
+	failure result = "failure"
+	invoked result = "invoked" // its outcome is not known
+)
+
+// Started adds the line that the server has started.
+func (a *Log) Started() { a.event("serverStart", success) }
+
+// event adds a line about the server itself.
+func (a *Log) event(operation string, res result) {
+	a.add(func(b []byte) []byte {
+		b = append(a.begin(b, res), "user="...)
+		b = appendValue(b, a.user)
+		return endLine(append(append(b, "\toperation="...), operation...), res)
+	})
+}
+
+// Answered adds the lines about a request that has been applied, or refused with err. who is what Who has returned for
+// the connection, subject what Subject has kept of the request, and reply the body of the reply.
+func (a *Log) Answered(who []byte, op proto.OpCode, subject []byte, err proto.ErrCode, reply []byte) {
+	operation := operationOf(op)
+	if operation == "" {
+		return
+	}
+	res := success
+	if err != proto.OK {
+		res = failure
+	}
+	a.add(func(b []byte) []byte {
+		if op == proto.OpMulti {
+			return a.appendMulti(b, who, subject, res, reply)
+		}
+		return a.appendLine(b, who, operation, subject, res, reply)
+	})
+}
+
+// Lost adds a line about a request whose outcome this server does not learn: it was passed on, and the leader or the
+// quorum was lost. It may have been applied. ZooKeeper writes nothing then.
+func (a *Log) Lost(who []byte, op proto.OpCode, subject []byte) {
+	operation := operationOf(op)
+	if operation == "" {
+		return
+	}
+	a.add(func(b []byte) []byte {
+		if op == proto.OpMulti {
+			subject = nil
+		}
+		return a.appendLine(b, who, operation, subject, invoked, nil)
+	})
+}
+
+// Ended adds a line for each ephemeral znode that ends with a session, also if the client is at another server: in
+// ZooKeeper, too, every server of an ensemble writes them.
+func (a *Log) Ended(id proto.SessionID, paths []string) {
+	for _, path := range paths {
+		a.add(func(b []byte) []byte {
+			b = appendSession(a.begin(b, success), id)
+			b = appendValue(append(b, "\tuser="...), a.user)
+			b = append(b, "\toperation=ephemeralZNodeDeletionOnSessionCloseOrExpire\tznode="...)
+			return endLine(appendValue(b, path), success)
+		})
+	}
+}
+
+// begin appends the head of a line: the time, the level and the name of ZooKeeper's logger.
+func (a *Log) begin(b []byte, res result) []byte {
+	b = time.Now().AppendFormat(b, "2006-01-02 15:04:05,000")
+	if res == failure {
+		b = append(b, " ERROR"...)
+	} else {
+		b = append(b, " INFO"...)
+	}
+	return append(b, " audit.Slf4jAuditLogger: "...)
+}
+
+func endLine(b []byte, res result) []byte {
+	b = append(append(b, "\tresult="...), res...)
+	return append(b, '\n')
+}
+
+func appendSession(b []byte, id proto.SessionID) []byte {
+	return strconv.AppendUint(append(b, "session=0x"...), uint64(id), 16)
+}

@@ -1,0 +1,133 @@
+package figures
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// Summary counts values in buckets a quarter of a power of two wide, so that quantiles are within
+// an eighth of the truth. Observing is a few atomic additions; any goroutine may do it.
+//
+// It has two readers: the exporter, whose counts only go up, and the words, which count from the last srst on.
+type Summary struct {
+	buckets     [64 * 4]atomic.Int64
+	sum         atomic.Int64
+	least, most atomic.Int64 // since srst
+	base        atomic.Pointer[summaryView]
+}
+
+// bucketOf maps a value to its bucket: values below 4 are exact.
+func bucketOf(v int64) int {
+	if v < 4 {
+		return int(max(v, 0))
+	}
+	exp := bits.Len64(uint64(v)) - 1
+	return exp*4 + int(v>>(exp-2)&3)
+}
+
+// bucketValue is the middle of a bucket.
+func bucketValue(i int) float64 {
+	if i < 8 {
+		return float64(i & 3)
+	}
+	exp, quarter := i/4, i%4
+	width := float64(int64(1) << (exp - 2))
+	return float64(int64(1)<<exp) + (float64(quarter)+0.5)*width - 0.5
+}
+
+func newSummary() *Summary {
+	m := &Summary{}
+	m.begin()
+	return m
+}
+
+// Observe notes one value.
+func (m *Summary) Observe(v int64) { m.ObserveN(v, 1) }
+
+// ObserveN notes a value n times.
+func (m *Summary) ObserveN(v, n int64) {
+	if n == 0 {
+		return
+	}
+	m.buckets[bucketOf(v)].Add(n)
+	m.sum.Add(v * n)
+	for least := m.least.Load(); v < least && !m.least.CompareAndSwap(least, v); least = m.least.Load() {
+	}
+	for most := m.most.Load(); v > most && !m.most.CompareAndSwap(most, v); most = m.most.Load() {
+	}
+}
+
+// begin forgets the extremes.
+func (m *Summary) begin() {
+	m.least.Store(1<<63 - 1)
+	m.most.Store(0)
+}
+
+// reset is srst: recent begins anew, and total goes on.
+func (m *Summary) reset() {
+	v := m.total()
+	m.base.Store(&v)
+	m.begin()
+}
+
+// summaryView is a summary at one moment.
+type summaryView struct {
+	counts      [64 * 4]int64
+	count, sum  int64
+	least, most int64 // of recent; total does not know them
+}
+
+// unknown is the largest value of a view that does not know it.
+const unknown = 1<<63 - 1
+
+// total is everything that was observed.
+func (m *Summary) total() (v summaryView) {
+	for i := range m.buckets {
+		v.counts[i] = m.buckets[i].Load()
+		v.count += v.counts[i]
+	}
+	v.sum, v.most = m.sum.Load(), unknown
+	return v
+}
+
+// recent is what was observed since the last reset.
+func (m *Summary) recent() summaryView {
+	v := m.total()
+	if base := m.base.Load(); base != nil {
+		for i := range v.counts {
+			v.counts[i] -= base.counts[i]
+		}
+		v.count -= base.count
+		v.sum -= base.sum
+	}
+	v.least, v.most = m.least.Load(), m.most.Load()
+	if v.count == 0 {
+		v.least = 0
+	}
+	return v
+}
+
+func (v *summaryView) mean() float64 {
+	if v.count == 0 {
+		return 0
+	}
+	return float64(v.sum) / float64(v.count)
+}
+
+// quantile is the value below which the share q of all values lies; 0 if there is none.
+func (v *summaryView) quantile(q float64) float64 {
+	rank, seen, last := int64(q*float64(v.count)), int64(0), 0.0
+	for i, n := range v.counts {
+		if n <= 0 {
+			continue
+		}
+		last = min(max(bucketValue(i), float64(v.least)), float64(v.most))
+		if seen += n; seen > rank {
+			return last
+		}
+	}
+	if v.most != unknown {
+		return float64(v.most)
+	}
+	return last
+}

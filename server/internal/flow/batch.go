@@ -1,0 +1,39 @@
+package flow
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// ApplyBatch is txns that were agreed on, in the order of their zxids, and the answers that have their places between
+// them.
+type ApplyBatch struct {
+	Bytes   int64 // of payloads
+	Items   []Item
+	Create2 []int32 // indexes of operations of multis that are answered as create2
+}
+
+// Reset empties the batch for reuse.
+func (b *ApplyBatch) Reset() {
+	clear(b.Items)
+	b.Items, b.Create2, b.Bytes = b.Items[:0], b.Create2[:0], 0
+}
+
+// Item is one request after it was prepared: the txn that it became, if any, and the client to be answered.
+type Item struct {
+	Client   Client // nil if there is none here
+	Session  *sessions.Session
+	Received int64  // when the request was read, ns on the server's clock
+	Payload  []byte // the txn; nil if the request did not become one
+	Create2  Span   // of ApplyBatch.Create2, for a multi
+	Xid      int32
+	Op       proto.OpCode
+	Err      proto.ErrCode // the answer if there is no payload
+	Drop     bool          // the connection is closed without an answer
+}
+
+// Became reports whether the txn with this header is what the request became.
+func (it *Item) Became(h *proto.TxnHeader) bool {
+	return h.Cxid == it.Xid && it.Session != nil && h.ClientID == it.Session.ID &&
+		(h.Type == it.Op || h.Type == proto.OpError)
+}

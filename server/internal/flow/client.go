@@ -1,0 +1,27 @@
+package flow
+
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// Client is the connection of a client, as the node goroutine and its roles know it. Values are compared with ==.
+type Client interface {
+	sessions.Conn
+	// Generation is the number of the time of service in which the connection was accepted. A member that serves again
+	// does not answer connections of an earlier time.
+	Generation() int64
+	// Resumed answers a client that has come back with its session: s is the session and old the connection
+	// that served it so far; s is nil if the session does not exist. It is called once, by any goroutine that
+	// does not hold the lock of the connection.
+	Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32)
+}
+
+// Resumption is a client that comes back with its session, and waits until the leader has confirmed the session.
+type Resumption struct {
+	Client    Client
+	ID        proto.SessionID
+	TimeoutMs int32
+	Received  int64 // when the client was heard of, ns on the server's clock
+	Asked     int64 // when the leader was asked, on the same clock
+}

@@ -1,0 +1,36 @@
+package flow
+
+// FIFO is a queue in one piece of memory that is used again. The zero value is empty.
+type FIFO[T any] struct {
+	all  []T
+	head int // elements before it are gone
+}
+
+// Len returns how many elements there are.
+func (q *FIFO[T]) Len() int { return len(q.all) - q.head }
+
+// Push adds an element at the end.
+func (q *FIFO[T]) Push(v T) {
+	if len(q.all) == cap(q.all) && q.head > len(q.all)/2 {
+		n := copy(q.all, q.all[q.head:])
+		clear(q.all[n:])
+		q.all, q.head = q.all[:n], 0
+	}
+	q.all = append(q.all, v)
+}
+
+// Front returns the oldest element, valid until the next call. REQUIRES: Len() > 0.
+func (q *FIFO[T]) Front() *T { return &q.all[q.head] }
+
+// At returns the i-th oldest element, valid until the next call. REQUIRES: i < Len().
+func (q *FIFO[T]) At(i int) *T { return &q.all[q.head+i] }
+
+// Pop removes the oldest element. REQUIRES: Len() > 0.
+func (q *FIFO[T]) Pop() {
+	var none T
+	q.all[q.head] = none
+	q.head++
+	if q.head == len(q.all) {
+		q.all, q.head = q.all[:0], 0
+	}
+}

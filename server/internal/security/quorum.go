@@ -1,0 +1,260 @@
+package security
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/socket"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/server/sasl"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Quorum is what guards the ports between the servers of an ensemble. Source: quorum-protocol 13,
+// operations 8.5 and 8.6.
+type Quorum struct {
+	o         QuorumOptions
+	keys      *keystore.Keys        // nil if nothing is encrypted
+	accepting *tls.Config           // of every handshake that another server begins
+	initiator *sasl.QuorumInitiator // nil if this server does not authenticate itself
+	acceptor  *sasl.QuorumAcceptor  // nil if other servers need not
+}
+
+// QuorumOptions is what a Quorum needs of its server.
+type QuorumOptions struct {
+	Config   *config.Config
+	FS       vfs.FS
+	Log      *zap.Logger
+	Registry *prometheus.Registry
+	// Members returns the members of the ensemble at the moment.
+	Members func() []config.Member
+	// Dial and Listen replace those of package net if they are not nil.
+	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
+	Listen func(network, address string) (net.Listener, error)
+}
+
+// What is missing, or excludes each other, in the configuration of the ports between servers.
+var (
+	ErrNoQuorumKeys = errors.New(
+		"server: ssl.quorum.keyStore.location is not set, but sslQuorum or portUnification is")
+	ErrNoQuorumTrust = errors.New(
+		"server: ssl.quorum.trustStore.location is not set: nothing tells the servers of the ensemble from others")
+	ErrNoQuorumUsers = errors.New(
+		"server: quorum.auth.enableSasl needs a JAAS file: set java.security.auth.login.config")
+	ErrFIPSDigest = errors.New("server: quorum.auth.enableSasl uses DIGEST-MD5, which fips-mode=true excludes: " +
+		"set fips-mode=false, or use sslQuorum")
+)
+
+// OpenQuorum loads the certificates and users that the configuration asks for.
+func OpenQuorum(o QuorumOptions) (*Quorum, error) {
+	q := &Quorum{o: o}
+	if o.Config.SSLQuorum || o.Config.PortUnification {
+		if err := q.loadKeys(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Config.QuorumAuth.EnableSASL {
+		if err := q.loadUsers(); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// Keys returns the certificates; nil if nothing is encrypted, or q is nil.
+func (q *Quorum) Keys() *keystore.Keys {
+	if q == nil {
+		return nil
+	}
+	return q.keys
+}
+
+// loadKeys reads the certificates.
+func (q *Quorum) loadKeys() error {
+	cfg := &q.o.Config.QuorumTLS
+	switch {
+	case cfg.KeyStore.Location == "":
+		return ErrNoQuorumKeys
+	case cfg.TrustStore.Location == "":
+		return ErrNoQuorumTrust
+	}
+	keys, err := keystore.Open(q.o.FS, cfg, q.o.Log)
+	if err != nil {
+		return err
+	}
+	q.keys, q.accepting = keys, keys.MemberServer(q.memberNames)
+	q.o.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "warren_tls_quorum_certificate_expiry_timestamp_seconds",
+		Help: "When the certificate that other servers are shown, or one above it, expires; renew it before.",
+	}, func() float64 { return float64(keys.Expires().Unix()) }))
+	if !time.Now().Before(keys.Expires()) {
+		q.o.Log.Error("the certificate for the other servers has expired: they do not let this server in",
+			zap.Time("expired", keys.Expires()))
+	}
+	q.o.Log.Info("TLS between servers is on", zap.Bool("dialled", q.o.Config.SSLQuorum),
+		zap.Bool("plain_accepted", q.o.Config.PortUnification), zap.String("client_auth", cfg.ClientAuth),
+		zap.Time("certificate_expires", keys.Expires()))
+	return nil
+}
+
+// loadUsers reads the users of the servers from the JAAS file. fips-mode counts only if it is written down: it
+// is on by default, and before ZooKeeper 3.9 it did not have to be switched off.
+func (q *Quorum) loadUsers() error {
+	cfg := &q.o.Config.QuorumAuth
+	switch {
+	case q.o.Config.FIPSMode && q.o.Config.Given("fips-mode"):
+		return ErrFIPSDigest
+	case q.o.Config.SASL.LoginConfig == "":
+		return ErrNoQuorumUsers
+	}
+	jaas, err := ReadJAAS(q.o.FS, q.o.Config.SASL.LoginConfig)
+	if err != nil {
+		return err
+	}
+	users, err := jaas.Users(cfg.ServerLoginContext)
+	if err != nil {
+		return fmt.Errorf("server: %s: %w", q.o.Config.SASL.LoginConfig, err)
+	}
+	name, password, err := jaas.Credentials(cfg.LearnerLoginContext)
+	if err != nil {
+		return fmt.Errorf("server: %s: %w", q.o.Config.SASL.LoginConfig, err)
+	}
+	q.acceptor = &sasl.QuorumAcceptor{Users: users, Required: cfg.ServerRequireSASL}
+	if cfg.LearnerRequireSASL {
+		q.initiator = &sasl.QuorumInitiator{User: name, Password: password}
+	}
+	q.o.Log.Info("SASL between servers is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()),
+		zap.Bool("learner_require", cfg.LearnerRequireSASL), zap.Bool("server_require", cfg.ServerRequireSASL))
+	return nil
+}
+
+// Peers returns what the connections between servers are put through.
+func (q *Quorum) Peers() peers.Security {
+	var sec peers.Security
+	if q.keys != nil {
+		sec.Encrypt = q.encrypt
+	}
+	if q.initiator != nil {
+		sec.Initiate = q.initiator.Connect
+	}
+	if q.acceptor != nil {
+		sec.Accept = q.admit
+	}
+	return sec
+}
+
+// encrypt begins TLS on a connection that another server has opened, if that one does.
+func (q *Quorum) encrypt(ctx context.Context, nc net.Conn) (net.Conn, error) {
+	if q.o.Config.PortUnification {
+		begun, err := begin(ctx, nc, q.o.Config.QuorumTLS.HandshakeDetectionTimeout)
+		if err != nil {
+			return nil, err
+		}
+		if nc = begun; !begun.hello() {
+			return nc, nil
+		}
+	}
+	return shake(ctx, nc, tls.Server(nc, q.accepting))
+}
+
+// proofPatience is how long a server that need not authenticate itself may be silent. It is shorter than the
+// time after which a server asks once more to be called back on the election port: of two servers, each may
+// wait for the other to say something first.
+const proofPatience = 400 * time.Millisecond
+
+// admit lets the server that has opened a connection prove who it is.
+func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
+	if !q.acceptor.Required {
+		begun, err := begin(ctx, nc, proofPatience)
+		if err != nil {
+			return nil, err
+		}
+		if nc = begun; len(begun.head) == 0 {
+			return nc, nil
+		}
+	}
+	admission, err := q.acceptor.Accept(nc)
+	if err != nil {
+		return nil, err
+	}
+	if admission.Failure != nil {
+		q.o.Log.Warn("server failed to authenticate, and goes on: quorum.auth.serverRequireSasl is false",
+			zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(admission.Failure))
+	}
+	return admission.Conn, nil
+}
+
+// Dial connects to a port of another member, and encrypts the connection if it has to be.
+func (q *Quorum) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := q.o.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	nc, err := dial(ctx, network, address)
+	if err != nil || !q.o.Config.SSLQuorum {
+		return nc, err
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("server: TLS with %s: %w", address, err)
+	}
+	ip := socket.AddrPort(nc.RemoteAddr()).Addr().WithZone("")
+	safe, err := shake(ctx, nc, tls.Client(nc, q.keys.MemberClient(host, ip)))
+	if err != nil {
+		_ = nc.Close()
+		return nil, fmt.Errorf("server: TLS with %s: %w", address, err)
+	}
+	return safe, nil
+}
+
+// Listen opens a port for other members. TLS begins when a connection has been accepted.
+func (q *Quorum) Listen(network, address string) (net.Listener, error) {
+	if q.o.Listen != nil {
+		return q.o.Listen(network, address)
+	}
+	return net.Listen(network, address)
+}
+
+// memberNames returns the names of members that lead to an address. All are looked up at once, because to look
+// up that of a host that is gone may take long.
+func (q *Quorum) memberNames(ctx context.Context, addr netip.Addr) []string {
+	var hosts []string
+	members := q.o.Members()
+	for i := range members {
+		for _, a := range members[i].Addresses {
+			if _, err := netip.ParseAddr(a.Host); err != nil {
+				hosts = append(hosts, a.Host)
+			}
+		}
+	}
+	leads := make([]bool, len(hosts))
+	var running sync.WaitGroup
+	for i, host := range hosts {
+		running.Go(func() {
+			found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+			for _, ip := range found {
+				leads[i] = leads[i] || err == nil && ip.Unmap() == addr
+			}
+		})
+	}
+	running.Wait()
+	var names []string
+	for i, host := range hosts {
+		if leads[i] {
+			names = append(names, host)
+		}
+	}
+	return names
+}

@@ -1,0 +1,92 @@
+package security
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+)
+
+// TLSRecord is the first byte of a TLS handshake.
+const TLSRecord = 0x16
+
+// helloHead is how many bytes of a connection tell whether it begins with TLS: the head of its first record.
+const helloHead = 5
+
+// begunConn is a connection whose first bytes have been read already.
+type begunConn struct {
+	net.Conn
+	head []byte // those of them that were not read again
+}
+
+// begin reads the first bytes of a connection. They are fewer if the timeout is over before more have come, or
+// if the other side has ended the connection: on the election port a server does that to be called back. ctx
+// has the deadline of the connection.
+func begin(ctx context.Context, nc net.Conn, timeout time.Duration) (*begunConn, error) {
+	deadline, _ := ctx.Deadline()
+	if early := time.Now().Add(timeout); early.Before(deadline) {
+		_ = nc.SetReadDeadline(early)
+	}
+	head := make([]byte, helloHead)
+	n, err := io.ReadFull(nc, head)
+	late := errors.Is(err, os.ErrDeadlineExceeded) && time.Now().Before(deadline)
+	if err != nil && !late && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return &begunConn{nc, head[:n]}, nc.SetReadDeadline(deadline)
+}
+
+// hello reports whether TLS begins here. Nothing else on the two ports begins so: a packet has a small type, a
+// greeting a version near zero, and SASL its magic number.
+func (c *begunConn) hello() bool {
+	return len(c.head) == helloHead && c.head[0] == TLSRecord && c.head[1] == 3
+}
+
+// Read implements net.Conn.
+func (c *begunConn) Read(b []byte) (int, error) {
+	if len(c.head) > 0 {
+		n := copy(b, c.head)
+		c.head = c.head[n:]
+		return n, nil
+	}
+	return c.Conn.Read(b)
+}
+
+// CloseWrite says that nothing follows, if the connection can.
+func (c *begunConn) CloseWrite() error { return closeWrite(c.Conn) }
+
+// safeConn is a connection between two servers over TLS. Its handshake is done.
+type safeConn struct {
+	*tls.Conn
+	below net.Conn
+}
+
+// shake performs the handshake of over, whose bytes go over below. It ends with ctx.
+func shake(ctx context.Context, below net.Conn, over *tls.Conn) (net.Conn, error) {
+	if err := over.HandshakeContext(ctx); err != nil {
+		return nil, err
+	}
+	return &safeConn{over, below}, nil
+}
+
+// Close ends the connection at once, without an alert: the caller may hold a lock, and the other side may read
+// nothing.
+func (c *safeConn) Close() error { return c.below.Close() }
+
+// CloseWrite says that nothing follows, by TLS and then by TCP. It may wait for the other side.
+func (c *safeConn) CloseWrite() error {
+	if err := c.Conn.CloseWrite(); err != nil {
+		return err
+	}
+	return closeWrite(c.below)
+}
+
+func closeWrite(nc net.Conn) error {
+	if w, ok := nc.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

@@ -1,0 +1,119 @@
+package sessions
+
+import "github.com/seed94657493/warren/proto"
+
+// place puts s into the bucket of its timeout. REQUIRES: t.mu.
+func (t *Tracker) place(s *Session) {
+	if t.mu.learns && !s.local.Load() {
+		return
+	}
+	delete(t.mu.buckets[s.bucket], s)
+	s.bucket = max(t.bucketOf(s.heard.Load()+int64(s.Timeout())), t.mu.swept+1)
+	b := t.mu.buckets[s.bucket]
+	if b == nil {
+		b = map[*Session]struct{}{}
+		t.mu.buckets[s.bucket] = b
+	}
+	b[s] = struct{}{}
+}
+
+// bucketOf is the first bucket after the time at, in ticks.
+func (t *Tracker) bucketOf(at int64) int64 { return at/int64(t.tick) + 1 }
+
+// sweep returns the sessions that have expired at now, marked as closing.
+func (t *Tracker) sweep(now int64) (expired []*Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.mu.swept < now/int64(t.tick) {
+		t.mu.swept++
+		bucket := t.mu.buckets[t.mu.swept]
+		for s := range bucket {
+			if t.bucketOf(s.heard.Load()+int64(s.Timeout())) > t.mu.swept {
+				t.place(s)
+				continue
+			}
+			s.closing.Store(true)
+			delete(bucket, s)
+			s.bucket = -1
+			expired = append(expired, s)
+		}
+		delete(t.mu.buckets, t.mu.swept)
+	}
+	return expired
+}
+
+// Postpone lets time d, up to now, not count against any session. It is for time in which this server could not
+// listen. No session gets more than d, so that on a busy machine sessions end later, but do end.
+func (t *Tracker) Postpone(d, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.mu.sessions {
+		if heard := s.heard.Load(); !s.closing.Load() {
+			s.heard.CompareAndSwap(heard, max(heard, min(heard+d, now))) // one heard of meanwhile needs nothing
+		}
+	}
+}
+
+// Expire begins the end of a session as if its timeout were over. It returns nil if there is no such session; first is
+// false if its end had begun before.
+func (t *Tracker) Expire(id proto.SessionID) (s *Session, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s = t.mu.sessions[id]
+	if s == nil || s.closing.Swap(true) {
+		return s, false
+	}
+	delete(t.mu.buckets[s.bucket], s)
+	s.bucket = -1
+	return s, true
+}
+
+// Expiries returns the sessions that wanted accepts by the time at which they may expire, ns on the server's clock.
+// wanted is called under the lock of t.
+func (t *Tracker) Expiries(wanted func(*Session) bool) map[int64][]proto.SessionID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[int64][]proto.SessionID{}
+	for bucket, sessions := range t.mu.buckets {
+		at := bucket * int64(t.tick)
+		for s := range sessions {
+			if wanted(s) {
+				all[at] = append(all[at], s.ID)
+			}
+		}
+	}
+	return all
+}
+
+// Clock finds out which sessions have expired. It belongs to one goroutine, which calls Look several times a tick.
+//
+// A server that was itself unable to listen, because it was suspended or its disk stood still, does not count the
+// silence against its clients: of such a time only a tick counts, and nothing expires before there was time to look at
+// what has arrived meanwhile. On a machine so busy that this happens again and again sessions end later, but do end.
+type Clock struct {
+	tracker *Tracker
+	last    int64 // when Look was called last
+	waited  bool  // the last Look let nothing expire
+}
+
+// Clock returns a Clock that is at now.
+func (t *Tracker) Clock(now int64) *Clock { return &Clock{tracker: t, last: now} }
+
+// Look returns the sessions that have expired at now; their end has begun. stalled is since when the log has been
+// writing the present batch, 0 if it writes none.
+func (c *Clock) Look(now, stalled int64) (expired []*Session) {
+	tick, passed := int64(c.tracker.tick), now-c.last
+	c.last = now
+	switch {
+	case stalled != 0 && now-stalled > tick:
+		c.tracker.Postpone(passed, now)
+	case passed > tick:
+		c.tracker.Postpone(passed-tick, now)
+		if c.waited = !c.waited; c.waited {
+			return nil
+		}
+	default:
+		c.waited = false
+	}
+	return c.tracker.sweep(now)
+}

@@ -1,0 +1,159 @@
+package sessions
+
+import (
+	"encoding/binary"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// In an ensemble the leader tracks every session and decides that one has expired. A learner tracks those of its
+// clients and tells the leader which were heard of. Source: quorum-protocol 8.4 to 8.6.
+
+// Lead begins to track all sessions of the state, which each yields, with their full timeouts from now. Which server
+// has the client of a session is not known before the client asks for something.
+func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)), now int64) {
+	t.Reset(false)
+	t.mu.Lock()
+	t.mu.swept = now / int64(t.tick)
+	t.mu.Unlock()
+	each(func(id proto.SessionID, timeoutMs int32) { t.add(id, timeoutMs, ownerUnknown, now) })
+}
+
+// Follow forgets all sessions, and tracks only those of clients of this server from now on.
+func (t *Tracker) Follow() { t.Reset(true) }
+
+// Track begins to track a session that a client of the learner on link creates.
+func (t *Tracker) Track(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) {
+	t.add(id, timeoutMs, link, now)
+}
+
+// Check reports whether a request of a session, which has come on link at now, may be taken: the session lives,
+// and its client is at that learner. Then its client was heard of. local says that learners may have local
+// sessions. Source: quorum-protocol 8.2, 8.7.
+func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int64) proto.ErrCode {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	switch {
+	case s == nil && local && link != ownerHere && byte(id>>56) != byte(t.mu.nextID>>56):
+		return proto.OK // a local session of that learner, for all that can be known here
+	case s == nil || s.closing.Load():
+		return proto.ErrSessionExpired
+	case s.owner == ownerUnknown:
+		s.owner = link
+	case s.owner != link:
+		return proto.ErrSessionMoved
+	}
+	if now > s.heard.Load() {
+		s.Touch(now)
+	}
+	return proto.OK
+}
+
+// Revalidate gives a session to the learner on link, whose client has come back with it. It reports false if
+// there is no such session, or if only this server knows it.
+func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	if s == nil || s.closing.Load() || s.local.Load() {
+		return false
+	}
+	s.owner = link
+	s.timeoutMs.Store(timeoutMs)
+	s.heard.Store(now)
+	t.place(s)
+	return true
+}
+
+// Adopt binds a session that the leader has confirmed to c, and returns it with the connection that served it here so
+// far. Its client was heard of at now.
+func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s = t.mu.sessions[id]
+	if s == nil || s.closing.Load() {
+		s = &Session{ID: id}
+		t.mu.sessions[id] = s
+	}
+	old, s.conn = s.conn, c
+	s.timeoutMs.Store(timeoutMs)
+	s.heard.Store(now)
+	return s, old
+}
+
+// Leave forgets a session that has moved to an observer of this follower, so that nothing more is taken from
+// the client that has it here. It returns that client's connection, or nil.
+func (t *Tracker) Leave(id proto.SessionID) Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	if s == nil {
+		return nil
+	}
+	s.closing.Store(true)
+	delete(t.mu.sessions, id)
+	return s.conn
+}
+
+// TouchSize is the size of one entry in the answer to PING: session id and timeout in ms.
+const TouchSize = 12
+
+// AppendTouched appends the sessions that this learner, or an observer of it, has heard of since the last call, and
+// forgets those whose client is gone. Source: quorum-protocol 8.5.
+func (t *Tracker) AppendTouched(b []byte) []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.mu.learns {
+		return b
+	}
+	for id, s := range t.mu.sessions {
+		if s.local.Load() {
+			continue
+		}
+		if heard := s.heard.Load(); heard > s.reported {
+			s.reported = heard
+			b = binary.BigEndian.AppendUint64(b, uint64(id))
+			b = binary.BigEndian.AppendUint32(b, uint32(s.timeoutMs.Load()))
+		} else if s.conn == nil {
+			delete(t.mu.sessions, id)
+		}
+	}
+	for id, timeoutMs := range t.mu.below {
+		b = binary.BigEndian.AppendUint64(b, uint64(id))
+		b = binary.BigEndian.AppendUint32(b, uint32(timeoutMs))
+	}
+	clear(t.mu.below)
+	return b
+}
+
+// Touched extends the sessions that a learner has heard of, according to its answer to PING.
+func (t *Tracker) Touched(data []byte, now int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ; len(data) >= TouchSize; data = data[TouchSize:] {
+		if s := t.mu.sessions[proto.SessionID(binary.BigEndian.Uint64(data))]; s != nil && !s.closing.Load() {
+			s.heard.Store(now)
+		}
+	}
+}
+
+// belowMax bounds the sessions of observers between two PINGs of the leader. The leader is not told of more.
+const belowMax = 1 << 20
+
+// HeardBelow notes the sessions that an observer of this follower has heard of, for the next answer to the leader's
+// PING.
+func (t *Tracker) HeardBelow(data []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.below == nil {
+		t.mu.below = map[proto.SessionID]int32{}
+	}
+	for ; len(data) >= TouchSize && len(t.mu.below) < belowMax; data = data[TouchSize:] {
+		id, timeoutMs := proto.SessionID(binary.BigEndian.Uint64(data)), int32(binary.BigEndian.Uint32(data[8:]))
+		if id != 0 && timeoutMs >= 0 { // not one of Warren's own entries
+			t.mu.below[id] = timeoutMs
+		}
+	}
+}

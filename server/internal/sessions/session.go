@@ -1,0 +1,64 @@
+package sessions
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Conn is the connection of a client. Values are compared with ==.
+type Conn interface {
+	// Abort ends the connection at once. It takes the lock of the connection, and may be called again.
+	Abort()
+}
+
+// Session is a session that this server keeps alive. Its life in the replicated state begins and ends with a txn; this
+// is what lies between. Any goroutine may call its methods.
+type Session struct {
+	ID        proto.SessionID
+	timeoutMs atomic.Int32
+	heard     atomic.Int64 // when its client was last heard of, ns on the server's clock
+	local     atomic.Bool  // only this server knows it
+	closing   atomic.Bool  // its end has begun: nothing else of it is accepted
+
+	// Guarded by the lock of Tracker.
+	conn     Conn       // that serves it now, or nil
+	bucket   int64      // in which it expires, -1 if in none
+	owner    zab.LinkID // at a leader: the link on which its requests come
+	reported int64      // at a learner: what of heard the leader knows
+
+	// After is what the leader had proposed when the client came to this server. The node goroutine of a
+	// learner owns it.
+	After proto.Zxid
+}
+
+// Owners of sessions that are no links of learners.
+const (
+	ownerHere    zab.LinkID = 0
+	ownerUnknown            = ^zab.LinkID(0) // the first that asks something for the session becomes its owner
+)
+
+// Touch notes that the client was heard of at now.
+func (s *Session) Touch(now int64) { s.heard.Store(now) }
+
+// Heard returns when the client was last heard of.
+func (s *Session) Heard() int64 { return s.heard.Load() }
+
+// TimeoutMs returns the timeout in ms.
+func (s *Session) TimeoutMs() int32 { return s.timeoutMs.Load() }
+
+// Timeout returns the timeout.
+func (s *Session) Timeout() time.Duration {
+	return time.Duration(s.timeoutMs.Load()) * time.Millisecond
+}
+
+// IsLocal reports whether only this server knows the session.
+func (s *Session) IsLocal() bool { return s.local.Load() }
+
+// IsClosing reports whether the end of the session has begun.
+func (s *Session) IsClosing() bool { return s.closing.Load() }
+
+// SetClosing begins the end of the session.
+func (s *Session) SetClosing() { s.closing.Store(true) }

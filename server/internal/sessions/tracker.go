@@ -1,0 +1,163 @@
+package sessions
+
+import (
+	"sync"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Tracker is the sessions that this server keeps alive. They expire in buckets one tick wide: a session expires in the
+// first bucket that begins more than its timeout after its client was last heard of, so between T and T + tick.
+// Source: server-semantics 7.3.
+type Tracker struct {
+	tick time.Duration
+	mu   struct {
+		sync.Mutex
+		sessions map[proto.SessionID]*Session
+		buckets  map[int64]map[*Session]struct{}
+		swept    int64 // buckets up to this one are empty
+		nextID   proto.SessionID
+		learns   bool // this server is a learner: its leader expires sessions
+		// below is the sessions that observers of this follower have heard of, with their timeouts, and of which the
+		// leader was not told yet.
+		below map[proto.SessionID]int32
+	}
+}
+
+// New returns a Tracker without sessions. tick is the width of a bucket; the ids of new sessions have the server's id
+// in their first byte and begin with wallMs, the wall clock in ms since 1970.
+func New(tick time.Duration, server proto.ServerID, wallMs int64) *Tracker {
+	t := &Tracker{tick: tick}
+	t.mu.sessions = map[proto.SessionID]*Session{}
+	t.mu.buckets = map[int64]map[*Session]struct{}{}
+	t.mu.nextID = firstID(server, wallMs)
+	return t
+}
+
+// firstID lays out an id: the server in the top byte, 40 bits of clock, 16 bits from 0.
+// Source: client-protocol 3.4.
+func firstID(server proto.ServerID, wallMs int64) proto.SessionID {
+	id := proto.SessionID(int64(uint64(wallMs)<<24>>8) | int64(server)<<56)
+	if id == proto.OwnerContainer {
+		id++
+	}
+	return id
+}
+
+// Restore tracks a session that the state already has, with its full timeout from now.
+func (t *Tracker) Restore(id proto.SessionID, timeoutMs int32, now int64) *Session {
+	return t.add(id, timeoutMs, ownerHere, now)
+}
+
+// add tracks a session that exists already.
+func (t *Tracker) add(id proto.SessionID, timeoutMs int32, owner zab.LinkID, now int64) *Session {
+	s := &Session{ID: id, owner: owner}
+	s.timeoutMs.Store(timeoutMs)
+	s.heard.Store(now)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.sessions[id] = s
+	t.place(s)
+	if id>>56 == t.mu.nextID>>56 && id >= t.mu.nextID {
+		t.mu.nextID = id + 1
+	}
+	return s
+}
+
+// Create makes a new session that c serves. Its client was heard of at now.
+func (t *Tracker) Create(timeoutMs int32, c Conn, now int64) *Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for t.mu.sessions[t.mu.nextID] != nil || t.mu.nextID == 0 || t.mu.nextID == proto.OwnerContainer {
+		t.mu.nextID++
+	}
+	s := &Session{ID: t.mu.nextID, conn: c}
+	t.mu.nextID++
+	s.timeoutMs.Store(timeoutMs)
+	s.heard.Store(now)
+	t.mu.sessions[s.ID] = s
+	t.place(s)
+	return s
+}
+
+// Resume binds a session to c, and returns it with the connection that served it so far. It returns nil if there is no
+// such session or its end has begun. Its client was heard of at now.
+func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s = t.mu.sessions[id]
+	if s == nil || s.closing.Load() {
+		return nil, nil
+	}
+	old, s.conn, s.owner = s.conn, c, ownerHere
+	s.timeoutMs.Store(timeoutMs)
+	s.heard.Store(now)
+	t.place(s)
+	return s, old
+}
+
+// Unbind notes that c does not serve s any more, unless another connection serves it by now.
+func (t *Tracker) Unbind(s *Session, c Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.conn == c {
+		s.conn = nil
+	}
+}
+
+// Remove forgets a session that has ended, and returns the connection that served it; nil if none did.
+func (t *Tracker) Remove(id proto.SessionID) Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	if s == nil {
+		return nil
+	}
+	s.closing.Store(true)
+	delete(t.mu.sessions, id)
+	delete(t.mu.buckets[s.bucket], s)
+	return s.conn
+}
+
+// Count returns how many sessions there are.
+func (t *Tracker) Count() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.sessions)
+}
+
+// Knows reports whether s is tracked now.
+func (t *Tracker) Knows(s *Session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.sessions[s.ID] == s
+}
+
+// Serves reports whether a client of this server has the session.
+func (t *Tracker) Serves(id proto.SessionID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.sessions[id]
+	return s != nil && s.conn != nil
+}
+
+// SetClosing begins the end of a session, if it is tracked.
+func (t *Tracker) SetClosing(id proto.SessionID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.mu.sessions[id]; s != nil {
+		s.closing.Store(true)
+	}
+}
+
+// Reset forgets all sessions. learns says that this server is a learner.
+func (t *Tracker) Reset(learns bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.sessions = map[proto.SessionID]*Session{}
+	t.mu.buckets = map[int64]map[*Session]struct{}{}
+	t.mu.learns = learns
+	t.mu.below = nil
+}

@@ -1,0 +1,218 @@
+package sessions
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+const ms = int64(time.Millisecond)
+
+// conn is a connection without a socket.
+type conn struct{ ended bool }
+
+func (c *conn) Abort() { c.ended = true }
+
+func trackAt(tick time.Duration) *Tracker { return New(tick, 1, 1_700_000_000_000) }
+
+// TestExpiryBuckets is the formula of server-semantics 7.3, (floor((n+T)/I)+1)*I, and its measured examples.
+func TestExpiryBuckets(t *testing.T) {
+	for _, tc := range []struct{ tick, touched, timeout, expires int64 }{
+		{2000, 1, 1000, 2000}, // measured: T = 1000 up to 2 s, 2000 and 3000 up to 4 s
+		{2000, 1, 2000, 4000},
+		{2000, 1, 3000, 4000},
+		{2000, 0, 2000, 4000},
+		{2000, 1999, 1, 4000}, // at the border itself it lives on for a tick
+		{2000, 1999, 2000, 4000},
+		{2000, 1998, 1, 2000},
+		{2000, 5000, 4000, 10_000},
+		{1, 7, 3, 11},
+		{200, 1000, 400, 1600},
+	} {
+		tr := trackAt(time.Duration(tc.tick) * time.Millisecond)
+		s := tr.Create(int32(tc.timeout), &conn{}, tc.touched*ms)
+		require.Empty(t, tr.sweep(tc.expires*ms-1), "%+v", tc)
+		require.False(t, s.IsClosing())
+		require.Equal(t, []*Session{s}, tr.sweep(tc.expires*ms), "%+v", tc)
+		require.True(t, s.IsClosing())
+		require.Empty(t, tr.sweep((tc.expires+10*tc.tick)*ms), "once")
+		require.Equal(t, 1, tr.Count(), "until its closeSession is applied")
+		tr.Remove(s.ID)
+		require.Zero(t, tr.Count())
+	}
+}
+
+// TestSessionsExpireBetweenTheirTimeoutAndATickMore touches at random and sweeps at every tick.
+func TestSessionsExpireBetweenTheirTimeoutAndATickMore(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	const tick = 100
+	tr := trackAt(tick * time.Millisecond)
+	touched := map[*Session]int64{}
+	for i := range 500 {
+		at := int64(r.IntN(50))
+		var s *Session
+		if i%3 > 0 {
+			s = tr.Create(int32(50+r.IntN(2000)), &conn{}, at*ms)
+		} else {
+			s = tr.Restore(proto.SessionID(1000+i), int32(50+r.IntN(2000)), at*ms)
+		}
+		touched[s] = at
+	}
+	for now := int64(50); len(touched) > 0; now++ {
+		for _, s := range tr.sweep(now * ms) {
+			quiet := now - touched[s]
+			if limit := s.Timeout().Milliseconds(); quiet <= limit || quiet > limit+tick {
+				t.Fatalf("timeout %d ms, expired after %d ms", limit, quiet)
+			}
+			delete(touched, s)
+		}
+		for s := range touched {
+			if now < 5000 && r.IntN(2000) == 0 {
+				s.Touch(now * ms)
+				touched[s] = now
+			}
+		}
+	}
+}
+
+func TestTimeInWhichTheServerWasDeafDoesNotCount(t *testing.T) {
+	tr := trackAt(time.Second)
+	s := tr.Create(2000, &conn{}, 500*ms)
+	late := tr.Create(2000, &conn{}, 8500*ms)
+	tr.Postpone(8000*ms, 9000*ms) // the process was suspended for so long
+	require.EqualValues(t, 8500*ms, s.Heard())
+	require.EqualValues(t, 9000*ms, late.Heard(), "nobody is heard of in the future")
+	require.Empty(t, tr.sweep(10_999*ms))
+	require.Equal(t, []*Session{s}, tr.sweep(11_000*ms))
+	tr.Postpone(500*ms, 11_500*ms)
+	require.EqualValues(t, 8500*ms, s.Heard(), "what is closing stays so")
+	require.EqualValues(t, 9500*ms, late.Heard())
+}
+
+// However busy the machine is, silence is counted: what is postponed is less than what passes.
+func TestSessionsEndOnABusyMachine(t *testing.T) {
+	const tick = 50 * ms
+	tr := trackAt(time.Duration(tick))
+	tr.Create(1500, &conn{}, 0)
+	for round := int64(1); ; round++ {
+		now := round * 3 * tick // every look at the clock is late
+		tr.Postpone(2*tick, now)
+		if len(tr.sweep(now)) > 0 {
+			require.LessOrEqual(t, round, int64(32))
+			require.GreaterOrEqual(t, round, int64(30))
+			return
+		}
+	}
+}
+
+func TestResumeMovesASessionAndItsTimeout(t *testing.T) {
+	tr := trackAt(time.Second)
+	first, second := new(conn), new(conn)
+	s := tr.Create(10_000, first, 0)
+	got, old := tr.Resume(s.ID, 2000, second, 500*ms)
+	require.Same(t, s, got)
+	require.Same(t, first, old)
+	tr.Unbind(s, first) // the old connection cleans up late
+	require.Same(t, second, s.conn)
+	require.Equal(t, []*Session{s}, tr.sweep(3000*ms), "the new, shorter timeout counts")
+	got, _ = tr.Resume(s.ID, 2000, &conn{}, 0)
+	require.Nil(t, got, "closing")
+	got, _ = tr.Resume(77, 2000, &conn{}, 0)
+	require.Nil(t, got, "unknown")
+	require.Same(t, second, tr.Remove(s.ID))
+	require.Nil(t, tr.Remove(s.ID))
+	require.Empty(t, tr.mu.sessions)
+}
+
+func TestSessionIDs(t *testing.T) {
+	for name, tc := range map[string]struct {
+		server proto.ServerID
+		wallMs int64
+		want   proto.SessionID
+	}{
+		// Until 2022 the clock's bit 39 was clear; since then a signed shift would fill the top byte (ZOOKEEPER-1622).
+		"2021":             {1, 1_609_459_200_000, 0x0176_bb3e_7000_0000},
+		"2023":             {1, 1_700_000_000_000, 0x018b_cfe5_6800_0000},
+		"server 2":         {2, 1_700_000_000_000, 0x028b_cfe5_6800_0000},
+		"server 255":       {255, 1_700_000_000_000, -0x74_301a_9800_0000},
+		"not a container":  {128, 0, -0x8000_0000_0000_0000 + 1},
+		"only 40 bits":     {1, 1 << 40, 0x0100_0000_0000_0000},
+		"sixteen low zero": {1, 1, 0x0100_0000_0001_0000},
+	} {
+		first := firstID(tc.server, tc.wallMs)
+		require.Equal(t, tc.want, first, "%s: %#x", name, uint64(first))
+	}
+	require.Equal(t, proto.OwnerContainer+1, firstID(128, 0))
+}
+
+func TestNewIDsAreAboveThoseInUse(t *testing.T) {
+	tr := trackAt(time.Second)
+	next := tr.mu.nextID
+	tr.Restore(next+5, 1000, 0)
+	tr.Restore(3, 1000, 0)          // of another time
+	tr.Restore(next+1<<56, 1000, 0) // of another server
+	require.Equal(t, next+6, tr.Create(1000, &conn{}, 0).ID)
+	tr.mu.nextID = proto.OwnerContainer
+	require.Equal(t, proto.OwnerContainer+1, tr.Create(1000, &conn{}, 0).ID)
+	tr.mu.nextID = -1
+	require.EqualValues(t, -1, tr.Create(1000, &conn{}, 0).ID)
+	require.EqualValues(t, 1, tr.Create(1000, &conn{}, 0).ID, "0 is no session")
+	require.EqualValues(t, 2, tr.Create(1000, &conn{}, 0).ID)
+	require.EqualValues(t, 4, tr.Create(1000, &conn{}, 0).ID, "3 is in use")
+}
+
+// A Clock that looks late lets what has arrived meanwhile be heard before it lets anything expire.
+func TestClock(t *testing.T) {
+	tr := trackAt(time.Second)
+	s := tr.Create(2000, new(conn), 0)
+	c := tr.Clock(0)
+	require.Empty(t, c.Look(900*ms, 0))
+	require.Empty(t, c.Look(9000*ms, 0), "the process was suspended: what has arrived is looked at first")
+	require.EqualValues(t, 7100*ms, s.Heard(), "of the time in which the server was suspended one tick counts")
+	require.Empty(t, c.Look(9900*ms, 0))
+	require.Equal(t, []*Session{s}, c.Look(10_000*ms, 0))
+
+	s = tr.Create(2000, new(conn), 10_000*ms)
+	require.Empty(t, c.Look(10_900*ms, 10_100*ms), "the log has been writing for less than a tick")
+	require.EqualValues(t, 10_000*ms, s.Heard())
+	require.Empty(t, c.Look(11_800*ms, 10_100*ms), "the disk stands still")
+	require.EqualValues(t, 10_900*ms, s.Heard())
+}
+
+// On a machine on which every look is late, every other look lets sessions expire.
+func TestClockOnABusyMachine(t *testing.T) {
+	tr := trackAt(50 * time.Millisecond)
+	tr.Create(1500, new(conn), 0)
+	c := tr.Clock(0)
+	for round := int64(1); ; round++ {
+		if len(c.Look(round*150*ms, 0)) > 0 {
+			require.LessOrEqual(t, round, int64(33))
+			require.GreaterOrEqual(t, round, int64(30))
+			return
+		}
+	}
+}
+
+func TestExpiries(t *testing.T) {
+	tr := trackAt(time.Second)
+	a, b := tr.Create(1000, new(conn), 0), tr.Create(3000, new(conn), 0)
+	tr.MakeLocal(b)
+	all := func(*Session) bool { return true }
+	require.Equal(t, map[int64][]proto.SessionID{2000 * ms: {a.ID}, 4000 * ms: {b.ID}}, tr.Expiries(all))
+	require.Equal(t, map[int64][]proto.SessionID{4000 * ms: {b.ID}}, tr.Expiries((*Session).IsLocal))
+	require.Equal(t, 1, tr.Locals())
+	got, first := tr.Expire(a.ID)
+	require.Same(t, a, got)
+	require.True(t, first)
+	_, first = tr.Expire(a.ID)
+	require.False(t, first)
+	require.Equal(t, map[int64][]proto.SessionID{4000 * ms: {b.ID}}, tr.Expiries(all))
+	got, _ = tr.Expire(99)
+	require.Nil(t, got)
+}

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// retryAfter is how long the journal waits before it tries again to write to a full disk.
+const retryAfter = 100 * time.Millisecond
+
+// draw picks the points at which the next snapshot is due, at random in the upper half of the
+// limits, so that the servers of an ensemble do not all write snapshots at once.
+func (j *journal) draw() {
+	half := max(j.srv.cfg.SnapCount/2, 1)
+	j.snapTxns = half + rand.IntN(half)
+	j.snapBytes = 0
+	if kb := j.srv.cfg.SnapSizeLimitKB; kb > 0 {
+		half := max(kb<<10/2, 1)
+		j.snapBytes = half + rand.Int64N(half)
+	}
+}
+
+// persist makes the batch durable. It returns false if the server stops before a full disk had
+// room: then nothing of the batch was promised to anybody. Any other failure ends the process: what
+// is on the disk is unknown (guarantee 9).
+func (j *journal) persist(b *framedBatch) bool {
+	j.srv.logStalled.Store(j.srv.clock.now())
+	defer j.srv.logStalled.Store(0)
+	for waited := false; ; waited = true {
+		err := j.log.Append(b.framed, b.first, b.last)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, vfs.ErrNoSpace) {
+			j.srv.fatal("appending to the log", err)
+			return false
+		}
+		if !waited {
+			j.srv.log.Error("disk is full: writes wait until there is room", zap.Error(err), zap.Stringer("zxid", b.first))
+		}
+		j.srv.guard.markFull()
+		select {
+		case <-j.srv.stopping:
+			return false
+		case <-time.After(retryAfter):
+		}
+	}
+	if j.srv.cfg.ForceSync {
+		if err := j.log.Sync(); err != nil {
+			j.srv.fatal("syncing the log", err)
+			return false
+		}
+	}
+	j.srv.guard.wrote(len(b.framed))
+	j.txns += b.txns
+	j.srv.metrics.batch(b)
+	if j.snapshotDue() {
+		j.rollOver(b.last)
+	} else if limit := j.srv.cfg.TxnLogSizeLimitKB << 10; limit > 0 && j.log.Size() > limit {
+		j.nextFile(b.last)
+	}
+	return true
+}
+
+// Bounds of how often snapshots are written when txns come fast or the tree is large. To replay
+// what is logged meanwhile takes far less time than to log it or to write a snapshot.
+const (
+	// snapshotPause is the least time between two snapshots: their syncs hold up those of the log.
+	snapshotPause = 3 * time.Second
+	// snapshotShare is how much log there must be for a snapshot, as a share of the snapshot's
+	// size: a tree of gigabytes is not written anew for every few megabytes of txns.
+	snapshotShare = 1.0 / 16
+	// snapshotBacklog bounds the replay: after so many times snapCount neither counts any more.
+	snapshotBacklog = 20
+)
+
+// snapshotDue reports whether the log has grown enough, in txns or bytes, to begin a new file and
+// a snapshot.
+func (j *journal) snapshotDue() bool {
+	size := j.before + j.log.Size()
+	switch {
+	case j.snapBytes > 0 && size > j.snapBytes, j.txns > snapshotBacklog*j.snapTxns:
+		return true
+	case j.txns <= j.snapTxns:
+		return false
+	}
+	return j.srv.clock.now()-j.rolled >= int64(snapshotPause) &&
+		float64(size) >= snapshotShare*float64(j.srv.snapshotter.size.Load())
+}
+
+// rollOver begins a new log file and asks for a snapshot.
+func (j *journal) rollOver(last proto.Zxid) {
+	if !j.roll(last) {
+		return
+	}
+	j.txns, j.before, j.rolled = 0, 0, j.srv.clock.now()
+	j.draw()
+	j.srv.snapshotter.request()
+}
+
+// nextFile begins a new log file because this one is full: txnLogSizeLimitInKb. Source: storage 4.3.
+func (j *journal) nextFile(last proto.Zxid) {
+	size := j.log.Size()
+	if j.roll(last) {
+		j.before += size
+	}
+}
+
+// roll begins a new log file, and reports false if the present one goes on.
+func (j *journal) roll(last proto.Zxid) bool {
+	if err := j.log.Roll(); err != nil {
+		if !errors.Is(err, vfs.ErrNoSpace) {
+			j.srv.fatal("rolling the log", err)
+		}
+		return false
+	}
+	j.srv.log.Debug("rolled the log", zap.Stringer("zxid", last))
+	return true
+}

@@ -1,0 +1,119 @@
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// A member's role decides which gauges there are, as in ZooKeeper.
+func TestQuorumGaugesFollowTheRole(t *testing.T) {
+	var c figures.Metrics
+	q := newQuorumStats(&c)
+	names := func() (all []string) {
+		for _, g := range q.gauges() {
+			all = append(all, g.name+" "+g.text())
+		}
+		return all
+	}
+	require.Empty(t, names())
+	q.set(func() quorumRole {
+		return quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}
+	})
+	require.Equal(t, []string{"quorum_size 3"}, names())
+	q.set(func() quorumRole { return quorumRole{Peer: "following - broadcast", Size: 3, Following: true} })
+	require.Equal(t, []string{"quorum_size 3", "synced_observers 0"}, names())
+	q.ProposalSize.Observe(106)
+	q.ProposalSize.Observe(48)
+	q.set(func() quorumRole {
+		return quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2, NonVoting: 1, PendingSyncs: 5,
+			LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1}
+	})
+	require.Equal(t, []string{"quorum_size 3", "learners 4", "synced_followers 2", "synced_non_voting_followers 1", "pending_syncs 5",
+		"leader_uptime 1500", "last_proposal_size 48", "min_proposal_size 48", "max_proposal_size 106", "synced_observers 1"}, names())
+	q.set(nil)
+	require.Empty(t, names())
+}
+
+func TestMntrTellsTheRole(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	s.metrics.quorum.set(func() quorumRole {
+		return quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}
+	})
+	require.Contains(t, word(t, s, "mntr"), "\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n")
+}
+
+// TestMetricsCountWhatHappens does each thing once and looks at its number.
+func TestMetricsCountWhatHappens(t *testing.T) {
+	cfg := memConfig()
+	cfg.EnforceQuota = true
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{})
+	for _, path := range []string{"/app", "/zookeeper/quota/app"} {
+		_, err := c.Create(path, nil, proto.ModePersistent)
+		require.NoError(t, err)
+	}
+	_, _, err := c.GetData("/app", true)
+	require.NoError(t, err)
+	_, err = c.Children("/", true)
+	require.NoError(t, err)
+	_, err = c.Create("/zookeeper/quota/app/zookeeper_limits", []byte("count=9,countHardLimit=2,bytes=1000"), proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.Create("/zookeeper/quota/app/zookeeper_stats", []byte("count=1,bytes=0"), proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.SetData("/app", []byte("four"), -1)
+	require.NoError(t, err)
+	_, err = c.Create("/app/1", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.Create("/app/2", nil, proto.ModePersistent)
+	require.ErrorIs(t, err, proto.ErrQuotaExceeded)
+	_, err = c.Create("/other", nil, proto.ModePersistent)
+	require.NoError(t, err)
+
+	silent, nc := tcpPair(t)
+	s.admit(nc, speaksPlain)
+	eventually(t, func() bool { // the time it has passes, as soon as it is counted
+		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
+		return s.metrics.sessionless.Total() == 1
+	}, "expired")
+	_, err = silent.Read(make([]byte, 1))
+	require.Error(t, err, "closed by the server")
+	gone := dialWire(t, s, wire.Options{})
+	gone.Close()
+
+	got := map[string]string{}
+	read := func() map[string]string {
+		clear(got)
+		s.monitor(func(key, value string) { got[key] = value })
+		return got
+	}
+	eventually(t, func() bool {
+		return read()["connection_drop_count"] == "1" && got["sessionless_connections_expired"] == "1"
+	}, "counted")
+	for key, want := range map[string]string{
+		"connection_request_count": "2", "non_mtls_local_conn_count": "3", "non_mtls_remote_conn_count": "0",
+		"app_quota_exceeded_error_per_namespace": "1",
+		"app_quota_count_limit_per_namespace":    "2", "app_quota_bytes_limit_per_namespace": "1000",
+		"app_quota_count_usage_per_namespace": "2", "app_quota_bytes_usage_per_namespace": "4",
+		"sum_node_changed_watch_count": "1", "sum_node_children_watch_count": "1", "cnt_node_created_watch_count": "0",
+		"prep_processor_request_queued": "10", "sync_processor_request_queued": "10",
+		"sum_sync_processor_batch_size": "10", "cnt_startup_snap_load_time": "1", "cnt_dbinittime": "1",
+		"min_client_response_size": "16", "unrecoverable_error_count": "0", "proposal_count": "0", "cnt_election_time": "0",
+		"watch_bytes": fmt.Sprint(len(appendEvent(nil, proto.EventNodeDataChanged, []byte("/app"), 1)) + len(appendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*figures.LengthBytes),
+	} {
+		require.Equal(t, want, got[key], key)
+	}
+	for _, key := range []string{"bytes_received_count", "response_bytes", "last_client_response_size", "max_client_response_size",
+		"cnt_sync_processor_queue_flush_time_ms", "cnt_sync_processor_queue_and_flush_time_ms", "cnt_propagation_latency", "cnt_connection_token_deficit"} {
+		require.NotContains(t, []string{"", "0", "-1"}, got[key], key)
+	}
+	word(t, s, "srst")
+	require.Equal(t, "0", read()["response_bytes"])
+	require.Equal(t, "-1", got["max_client_response_size"])
+}

@@ -1,0 +1,79 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/zab"
+)
+
+// outsideEvery is how often the log says the same about histories that differ.
+const outsideEvery = time.Minute
+
+// differences is what the log was told of histories that differ. Owned by the node goroutine.
+type differences struct {
+	outside   time.Time                    // when it was said that this server stays outside
+	strangers map[proto.ServerID]time.Time // when it was said that the history of a member differs
+}
+
+// warnOutside tells the log, now and then, that this server stays outside of the ensemble.
+func (m *member) warnOutside(now time.Time) {
+	o := m.status.Outside
+	if o == nil || now.Sub(m.told.outside) < outsideEvery {
+		return
+	}
+	m.told.outside = now
+	m.srv.log.Warn("this server stays outside the ensemble: its directory has another history",
+		zap.Int64("leader", int64(o.Leader)), zap.String("reason", o.Reason), zap.String("own", o.Own),
+		zap.String("theirs", o.Theirs))
+}
+
+// warnStrangers tells the log, now and then, which members have another history than this server. Where no history
+// has a quorum this is the reason why no server leads.
+func (m *member) warnStrangers(now time.Time, strangers []zab.Stranger) {
+	for _, s := range strangers {
+		if at, ok := m.told.strangers[s.ID]; ok && now.Sub(at) < outsideEvery {
+			continue
+		}
+		if m.told.strangers == nil {
+			m.told.strangers = map[proto.ServerID]time.Time{}
+		}
+		m.told.strangers[s.ID] = now
+		m.srv.log.Warn("a member has another history than this server: neither counts for the other",
+			zap.Int64("peer_id", int64(s.ID)), zap.String("reason", s.Reason), zap.String("theirs", s.Theirs))
+	}
+}
+
+// exportDifferences adds the gauges of histories that differ, which a server has also while it does not serve.
+func (s *Server) exportDifferences() {
+	gauge := func(name, help string, value func(quorumRole) float64) {
+		s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			role, _ := s.metrics.quorum.now()
+			return value(role)
+		}))
+	}
+	gauge("warren_zab_outside", "1 while this server stays outside the ensemble: its directory has another history.",
+		func(r quorumRole) float64 {
+			if r.Outside != nil {
+				return 1
+			}
+			return 0
+		})
+	gauge("warren_zab_strangers", "Members whose history is known to differ from that of this server.",
+		func(r quorumRole) float64 { return float64(len(r.Strangers)) })
+}
+
+// describeDifferences is what zabstate says of them.
+func describeDifferences(outside *zab.Outside, strangers []zab.Stranger, z *admin.ZabMember) {
+	if z.Outside = outside != nil; z.Outside {
+		z.ZabOutside = &admin.ZabOutside{Leader: int64(outside.Leader), Reason: outside.Reason, Own: outside.Own,
+			Theirs: outside.Theirs}
+	}
+	for _, s := range strangers {
+		z.Strangers = append(z.Strangers, admin.ZabStranger{ID: int64(s.ID), Reason: s.Reason, History: s.Theirs})
+	}
+}

@@ -1,0 +1,2 @@
+// Package otelclient tests package client/otelclient on a server, with OpenTelemetry's SDK.
+package otelclient

@@ -1,0 +1,100 @@
+package zk_test
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/client/zk"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/gozk"
+)
+
+// address is the server of all tests; each has a znode of its own.
+var address string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	e, err := embed.New(embed.Options{Version: "3.9.1-warren, built on 2026-01-02 10:00 UTC"})
+	if err != nil {
+		panic(err)
+	}
+	address = e.Addr(1)
+	code := m.Run()
+	e.Close()
+	if err := goleak.Find(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return code
+}
+
+// quiet drops what a Conn logs.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// connect returns a Conn with a session whose first events have been received.
+func connect(t testing.TB, addr string, options ...func(*zk.Conn)) (*zk.Conn, <-chan zk.Event) {
+	t.Helper()
+	c, events, err := zk.Connect([]string{addr}, 10*time.Second, zk.WithLogger(quiet{}), func(c *zk.Conn) {
+		for _, option := range options {
+			option(c)
+		}
+	})
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	until(t, events, zk.StateHasSession)
+	return c, events
+}
+
+// until receives events up to a state of the session.
+func until(t testing.TB, events <-chan zk.Event, last zk.State) {
+	t.Helper()
+	for {
+		if e := receive(t, events); e.Type == zk.EventSession && e.State == last {
+			return
+		}
+	}
+}
+
+// receive takes a value from a channel in time.
+func receive[T any](t testing.TB, ch <-chan T) T {
+	t.Helper()
+	v, _, inTime := gozk.Within(ch)
+	require.True(t, inTime, "nothing came")
+	return v
+}
+
+var roots atomic.Int64
+
+// newRoot makes a znode for one test.
+func newRoot(t testing.TB, c *zk.Conn) string {
+	t.Helper()
+	path, err := c.Create(fmt.Sprintf("/%s-%d", t.Name(), roots.Add(1)), nil, 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	return path
+}
+
+// newProxy returns a way to the server that can be cut.
+func newProxy(t testing.TB) *gozk.Proxy {
+	t.Helper()
+	p, err := gozk.NewProxy(address)
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// expire ends a session behind the back of its client.
+func expire(t testing.TB, session int64) {
+	t.Helper()
+	w := &gozk.World{Addr: address, Proxy: newProxy(t), Root: "/-"}
+	w.Expire(session)
+	require.Empty(t, w.Seen())
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// This file has what an operator gets wrong: which servers a zoo.cfg names, which id a server has, which directory.
+
+// Group makes the nodes, which have ended, the members of one ensemble from their next start on. Each keeps its id
+// and its ports.
+func Group(nodes ...*Node) {
+	var members []member
+	for _, n := range nodes {
+		n.mustHaveEnded()
+		members = append(members, *n.self())
+	}
+	for _, n := range nodes {
+		n.members = members
+	}
+}
+
+// Renumber gives a node that has ended another id. Group must follow: until then the node knows no other.
+func (n *Node) Renumber(id int) {
+	n.t.Helper()
+	n.mustHaveEnded()
+	own := *n.self()
+	own.id = id
+	n.id, n.members = id, []member{own}
+}
+
+// Twin returns a node, not started, that was given the id of n by mistake. It has ports and a directory of its own,
+// no admin server, and the zoo.cfg of n but for its own line. The other members do not know it.
+func (n *Node) Twin() *Node {
+	n.t.Helper()
+	o := n.options
+	o.Dir, o.Settings = "", maps.Clone(o.Settings)
+	maps.DeleteFunc(o.Settings, func(key, _ string) bool { return strings.HasPrefix(key, "admin.") })
+	twin := New(n.t, o)
+	twin.id, twin.members = n.id, slices.Clone(n.members)
+	self := twin.self()
+	self.peerPort, self.electionPort, self.clientPort = FreePort(n.t), FreePort(n.t), twin.port
+	return twin
+}
+
+// CopyData copies version-2 and returns where the copy is. A node that runs stands still meanwhile, as for a snapshot
+// of its virtual machine.
+func (n *Node) CopyData() (dir string) {
+	n.t.Helper()
+	if n.running() {
+		n.Pause()
+		defer n.Resume()
+	}
+	dir = filepath.Join(n.t.TempDir(), "version-2")
+	if err := os.CopyFS(dir, os.DirFS(n.version2())); err != nil {
+		n.t.Fatal(err)
+	}
+	return dir
+}
+
+// PutData replaces version-2 of a node that has ended by a copy of dir.
+func (n *Node) PutData(dir string) {
+	n.t.Helper()
+	n.Wipe()
+	if err := os.CopyFS(n.version2(), os.DirFS(dir)); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// Held returns the names of what a server must not lose, logs, snapshots and epoch files, each with size and checksum.
+func (n *Node) Held() map[string]string {
+	n.t.Helper()
+	entries, err := os.ReadDir(n.version2())
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	held := map[string]string{}
+	for _, e := range entries {
+		name := e.Name()
+		isFile := strings.HasPrefix(name, "log.") || strings.HasPrefix(name, "snapshot.")
+		if !isFile && !strings.HasSuffix(name, "Epoch") {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(n.version2(), name))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		held[name] = fmt.Sprintf("%d bytes, sha256 %x", len(content), sha256.Sum256(content))
+	}
+	return held
+}
+
+// Initialize leaves the file by which an operator asks for an empty database.
+func (n *Node) Initialize() {
+	n.t.Helper()
+	if err := os.MkdirAll(n.dataDir, 0o755); err != nil {
+		n.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(n.dataDir, "initialize"), nil, 0o644); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *Node) version2() string { return filepath.Join(n.dataDir, "version-2") }
+
+func (n *Node) mustHaveEnded() {
+	n.t.Helper()
+	if n.running() {
+		n.t.Fatalf("cluster: %v still uses %s", n.Addr(), n.dataDir)
+	}
+}
+
+// self is the node's own entry among the members, nil alone.
+func (n *Node) self() *member {
+	for i := range n.members {
+		if n.members[i].id == n.id {
+			return &n.members[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package modules
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/zip"
+)
+
+// checkout returns the workspace of the last commit, in a repository of its own.
+func checkout(t *testing.T) *Workspace {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	if err := exec.Command("git", "-C", root, "rev-parse", "--verify", "-q", "HEAD").Run(); err != nil {
+		t.Skip("this is no git repository, but an archive of one")
+	}
+	dir := filepath.Join(t.TempDir(), "checkout")
+	out, err := exec.Command("git", "clone", "-q", "--shared", root, dir).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	w, err := Read(dir)
+	require.NoError(t, err)
+	return w
+}
+
+// What is made of a work tree without changes is what others make of its commit, so a checksum can be known before a
+// version is tagged.
+func TestZipFilesAreThoseOfTheCommit(t *testing.T) {
+	w, dir := checkout(t), t.TempDir()
+	for _, m := range w.Modules {
+		ours, err := w.pack(m, dir, version)
+		require.NoError(t, err)
+		have, err := dirhash.HashZip(ours, dirhash.Hash1)
+		require.NoError(t, err)
+
+		folder := m.Folder
+		if folder == "." {
+			folder = ""
+		}
+		theirs := filepath.Join(dir, "theirs.zip")
+		out, err := os.Create(theirs)
+		require.NoError(t, err)
+		v := module.Version{Path: m.Path, Version: version}
+		require.NoError(t, zip.CreateFromVCS(out, v, w.Root, "HEAD", folder))
+		require.NoError(t, out.Close())
+		want, err := dirhash.HashZip(theirs, dirhash.Hash1)
+		require.NoError(t, err)
+		require.Equal(t, want, have, m.Path)
+	}
+}
+
+// A release sets the version and the checksums. Then each module can be built alone, from the others as they are
+// published, and all of them together as before. After the checksums are dropped each go.sum is as it was.
+func TestRelease(t *testing.T) {
+	const next = "v0.9.9"
+	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
+	require.NoError(t, w.DropSums())
+	before := sumFiles(t, w)
+	require.NoError(t, w.SetVersion(next))
+	require.NoError(t, w.WriteSums(proxy, next))
+
+	w, err := Read(w.Root)
+	require.NoError(t, err)
+	required, err := w.Version()
+	require.NoError(t, err)
+	require.Equal(t, next, required)
+	alone := Environment(proxy, filepath.Join(t.TempDir(), "cache"), localModules(t), "off")
+	for _, m := range w.Modules {
+		list := exec.Command("go", "list", "-mod=readonly", "-deps", "./...")
+		list.Dir, list.Env = w.path(m, ""), alone
+		out, err := list.CombinedOutput()
+		require.NoError(t, err, "%s: %s", m.Path, out)
+	}
+	together := exec.Command("go", "list", "-deps", "work")
+	together.Dir, together.Env = w.Root, append(os.Environ(), "GOWORK=", "GOPROXY=off")
+	out, err := together.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+
+	require.NotEqual(t, before, sumFiles(t, w))
+	require.NoError(t, w.DropSums())
+	require.Equal(t, before, sumFiles(t, w))
+}
+
+// A go.sum that does not fit what is published is noticed: the checksums are looked at.
+func TestChecksumsMatter(t *testing.T) {
+	w, proxy := checkout(t), filepath.Join(t.TempDir(), "proxy")
+	require.NoError(t, w.WriteSums(proxy, version))
+	require.NoError(t, os.WriteFile(filepath.Join(w.Root, "proto", "later.go"), []byte("package proto\n"), 0o644))
+	require.NoError(t, w.WriteProxy(proxy, version))
+	list := exec.Command("go", "list", "-mod=readonly", "-deps", "./...")
+	list.Dir = filepath.Join(w.Root, "client")
+	list.Env = Environment(proxy, filepath.Join(t.TempDir(), "cache"), "off")
+	out, err := list.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "checksum mismatch")
+}
+
+func sumFiles(t *testing.T, w *Workspace) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for _, m := range w.Modules {
+		if text, err := os.ReadFile(w.path(m, "go.sum")); !os.IsNotExist(err) {
+			require.NoError(t, err)
+			texts[m.Folder] = string(text)
+		}
+	}
+	return texts
+}
+
+// The tags of the other modules are on the same commit, and are not the version of the command.
+func TestVersionOfTheCommand(t *testing.T) {
+	w := checkout(t)
+	git := func(args ...string) {
+		t.Helper()
+		out, err := exec.Command("git", append([]string{"-C", w.Root}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	git("tag", "v9.8.7")
+	for _, m := range w.Modules {
+		if m.Folder != "." { // git prefers tags that have a message
+			git("-c", "user.name=t", "-c", "user.email=t@t.test", "tag", "-m", m.Path, m.Folder+"/v9.8.7")
+		}
+	}
+	out, err := exec.Command("make", "-C", w.Root, "--dry-run", "build").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), ".version=v9.8.7 ")
+}

@@ -1,0 +1,112 @@
+package single_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+func TestBarrierHoldsBackUntilRemoved(t *testing.T) {
+	path, observer := rootOf(t), dial(t)
+	b := recipes.NewBarrier(observer, path)
+	require.NoError(t, b.Set(within(t)))
+	require.NoError(t, b.Set(within(t)), "twice")
+	var removed atomic.Bool
+	var all sync.WaitGroup
+	for range 5 {
+		k := newLink(t)
+		c := dialAt(t, k.addr())
+		all.Go(func() {
+			if err := recipes.NewBarrier(c, path).Wait(within(t)); err != nil || !removed.Load() {
+				t.Errorf("passed a barrier: %v", err)
+			}
+		})
+		k.cut()
+		k.heal()
+	}
+	_, err := observer.Set(within(t), path, []byte("changed"), -1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, b.Wait(ctx), context.Canceled)
+	removed.Store(true)
+	require.NoError(t, b.Remove(within(t)))
+	all.Wait()
+	require.NoError(t, b.Remove(within(t)), "twice")
+	require.NoError(t, b.Wait(within(t)))
+}
+
+// Nobody begins a round before all have entered it, and nobody ends it before all have left, although links are cut.
+func TestDoubleBarrierKeepsRoundsTogether(t *testing.T) {
+	const size, rounds = 4, 6
+	root := rootOf(t)
+	var entering, leaving [rounds]atomic.Int32
+	var all sync.WaitGroup
+	for i := range size {
+		k := newLink(t)
+		b := recipes.NewDoubleBarrier(dialAt(t, k.addr()), root, size)
+		all.Go(func() {
+			for r := range rounds {
+				entering[r].Add(1)
+				if err := b.Enter(within(t)); err != nil {
+					t.Errorf("enter: %v", err)
+					return
+				}
+				if n := entering[r].Load(); n != size {
+					t.Errorf("round %d began with %d", r, n)
+				}
+				if r == i {
+					k.cut()
+					k.heal()
+				}
+				leaving[r].Add(1)
+				if err := b.Leave(within(t)); err != nil {
+					t.Errorf("leave: %v", err)
+					return
+				}
+				if n := leaving[r].Load(); n != size {
+					t.Errorf("round %d ended with %d", r, n)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Empty(t, names(t, dial(t), root))
+}
+
+func TestDoubleBarrierLeavesWithoutTheDead(t *testing.T) {
+	root := rootOf(t)
+	c, end := expire(t)
+	alive, dead := recipes.NewDoubleBarrier(dial(t), root, 2), recipes.NewDoubleBarrier(c, root, 2)
+	entered := make(chan error)
+	go func() { entered <- dead.Enter(within(t)) }()
+	require.NoError(t, alive.Enter(within(t)))
+	require.NoError(t, <-entered)
+	isInside, err := dead.Inside(within(t))
+	require.NoError(t, err)
+	require.True(t, isInside)
+	left := make(chan error)
+	go func() { left <- alive.Leave(within(t)) }()
+	end()
+	require.NoError(t, <-left)
+	require.ErrorIs(t, dead.Leave(within(t)), client.ErrSessionExpired)
+}
+
+func TestDoubleBarrierEnterGivesUpWithItsContext(t *testing.T) {
+	root, observer := rootOf(t), dial(t)
+	b := recipes.NewDoubleBarrier(dial(t), root, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error)
+	go func() { failed <- b.Enter(ctx) }()
+	awaitChildren(t, observer, root, 1)
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	awaitChildren(t, observer, root, 0)
+	require.Panics(t, func() { recipes.NewDoubleBarrier(observer, root, 0) })
+}

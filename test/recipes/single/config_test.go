@@ -1,0 +1,159 @@
+package single_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+func numberConfig(c *client.Client, path string) *recipes.Config[int] {
+	return recipes.NewConfig(c, path, func(data []byte) (int, error) { return strconv.Atoi(string(data)) })
+}
+
+// awaitConfig waits until a copy shows a value.
+func awaitConfig(t *testing.T, l *recipes.LiveConfig[int], want int) recipes.Revision[int] {
+	t.Helper()
+	for {
+		now, changed := l.Current()
+		if now.Value == want {
+			return now
+		}
+		done(t, changed, fmt.Sprint("configuration ", want))
+	}
+}
+
+// requireAccepted asserts that the newest data is used.
+func requireAccepted(t *testing.T, l *recipes.LiveConfig[int]) {
+	t.Helper()
+	_, err := l.Refused()
+	require.NoError(t, err)
+}
+
+// The link is cut at every publication: the copy arrives at the latest, and never goes back.
+func TestConfigArrivesAtTheLatest(t *testing.T) {
+	root, k := rootOf(t), newLink(t)
+	publisher := numberConfig(dial(t), root)
+	require.NoError(t, publisher.Publish(within(t), []byte("0")))
+	l, err := numberConfig(dialAt(t, k.addr()), root).Open(within(t))
+	require.NoError(t, err)
+	defer l.Close()
+	var last client.Zxid
+	for i := range 6 {
+		k.cut()
+		for j := range 3 {
+			require.NoError(t, publisher.Publish(within(t), fmt.Append(nil, 10*i+j)))
+		}
+		k.heal()
+		now := awaitConfig(t, l, 10*i+2)
+		require.Greater(t, now.Zxid, last)
+		last = now.Zxid
+	}
+	require.NoError(t, l.Err())
+}
+
+func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	g := numberConfig(c, root)
+	_, err := g.Read(within(t))
+	require.ErrorIs(t, err, client.ErrNoNode)
+	require.ErrorIs(t, g.Publish(within(t), []byte("x")), recipes.ErrInvalid)
+	require.NoError(t, g.Publish(within(t), []byte("1")))
+	l, err := g.Open(within(t))
+	require.NoError(t, err)
+	defer l.Close()
+	requireAccepted(t, l)
+
+	_, err = c.Set(within(t), root, []byte("broken"), -1) // by somebody who does not know better
+	require.NoError(t, err)
+	_, err = g.Read(within(t))
+	require.ErrorIs(t, err, recipes.ErrInvalid)
+	require.NoError(t, c.Delete(within(t), root, -1))
+	require.NoError(t, g.Publish(within(t), []byte("2")))
+	awaitConfig(t, l, 2)
+	requireAccepted(t, l)
+	_, err = c.Set(within(t), root, []byte("broken"), -1)
+	require.NoError(t, err)
+	fresh := numberConfig(dial(t), root)
+	ctx, cancel := context.WithCancel(within(t))
+	refused := make(chan error)
+	go func() {
+		_, err := fresh.Open(ctx)
+		refused <- err
+	}()
+	_, changed := l.Current()
+	require.NoError(t, c.Sync(within(t), root))
+	now, _ := l.Current()
+	require.Equal(t, 2, now.Value, "the last valid one holds")
+	cancel()
+	require.ErrorIs(t, <-refused, context.Canceled)
+	require.NoError(t, g.Publish(within(t), []byte("3")))
+	done(t, changed, "a valid configuration")
+	awaitConfig(t, l, 3)
+}
+
+func TestConfigSurvivesExpiryWithRenewalOnly(t *testing.T) {
+	root := rootOf(t)
+	publisher := numberConfig(dial(t), root)
+	require.NoError(t, publisher.Publish(within(t), []byte("1")))
+	c, end := expire(t, client.WithRenewal(nil))
+	l, err := numberConfig(c, root).Open(within(t))
+	require.NoError(t, err)
+	end()
+	require.NoError(t, publisher.Publish(within(t), []byte("2")))
+	awaitConfig(t, l, 2)
+	l.Close()
+	require.NoError(t, l.Err())
+
+	c, end = expire(t)
+	l, err = numberConfig(c, root).Open(within(t))
+	require.NoError(t, err)
+	end()
+	done(t, l.Done(), "the end of the copy")
+	require.ErrorIs(t, l.Err(), client.ErrSessionExpired)
+	now, _ := l.Current()
+	require.Equal(t, 2, now.Value)
+	l.Close()
+	_, err = numberConfig(c, root).Open(within(t))
+	require.ErrorIs(t, err, client.ErrSessionExpired)
+}
+
+// A program that follows a configuration is told when data is refused, and when it is not any more.
+func TestRefusalIsTold(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	g := numberConfig(c, root)
+	require.NoError(t, g.Publish(within(t), []byte("1")))
+	l, err := g.Open(within(t))
+	require.NoError(t, err)
+	defer l.Close()
+	changed, err := l.Refused()
+	require.NoError(t, err)
+	for _, broken := range []string{"broken", "broken otherwise"} {
+		_, err = c.Set(within(t), root, []byte(broken), client.AnyVersion)
+		require.NoError(t, err)
+		done(t, changed, "the refusal of "+broken)
+		changed, err = l.Refused()
+		require.ErrorIs(t, err, recipes.ErrInvalid)
+		require.ErrorContains(t, err, strconv.Quote(broken))
+	}
+	require.NoError(t, g.Publish(within(t), []byte("1")))
+	done(t, changed, "the end of the refusal")
+	_, err = l.Refused()
+	require.NoError(t, err)
+}
+
+// Open of a configuration that does not exist says so when its context ends.
+func TestOpenSaysWhatItWaitedFor(t *testing.T) {
+	g := numberConfig(dial(t), rootOf(t))
+	ctx, cancel := context.WithTimeout(within(t), 200*time.Millisecond)
+	defer cancel()
+	_, err := g.Open(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, err, client.ErrNoNode)
+}

@@ -1,0 +1,124 @@
+package single_test
+
+import (
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var updateDocs = flag.Bool("recipes.update-docs", false, "write the examples into the pages, instead of comparing them")
+
+// docsFolder has a page for each recipe, and an index.
+var docsFolder = filepath.Join("..", "..", "..", "docs", "recipes")
+
+// snippet is a piece of Go in a page, with the comment in front of it that names the example it is taken from.
+var snippet = regexp.MustCompile("(?ms)(?:^<!-- (Example\\w*) -->\n)?^```go\n(.*?)^```\n")
+
+// examples returns the bodies of the package's examples by their names, as a page shows them.
+func examples(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join("..", "..", "..", "recipes", "*_test.go"))
+	require.NoError(t, err)
+	bodies := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		files := token.NewFileSet()
+		tree, err := parser.ParseFile(files, name, text, 0)
+		require.NoError(t, err)
+		for _, decl := range tree.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Example") {
+				continue
+			}
+			body := string(text[files.Position(f.Body.Lbrace).Offset+2 : files.Position(f.Body.Rbrace).Offset])
+			body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n\t", "\n"), "\n")
+			bodies[f.Name.Name] = body
+		}
+	}
+	require.NotEmpty(t, bodies)
+	return bodies
+}
+
+// What a page shows is an example that runs.
+func TestPagesShowExamples(t *testing.T) {
+	bodies := examples(t)
+	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
+	require.NoError(t, err)
+	shown := map[string]bool{}
+	for _, page := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
+		raw, err := os.ReadFile(page)
+		require.NoError(t, err)
+		text := snippet.ReplaceAllStringFunc(string(raw), func(found string) string {
+			parts := snippet.FindStringSubmatch(found)
+			body, ok := bodies[parts[1]]
+			require.True(t, ok, "%s: this is from no example of the package (%q):\n%s", page, parts[1], parts[2])
+			shown[parts[1]] = true
+			return "<!-- " + parts[1] + " -->\n```go\n" + body + "```\n"
+		})
+		if *updateDocs {
+			require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+			continue
+		}
+		require.Equal(t, text, string(raw),
+			"%s: go test ./test/recipes/single -run TestPagesShow -recipes.update-docs", page)
+	}
+	for name := range bodies {
+		require.True(t, shown[name], "no page shows %s", name)
+	}
+}
+
+var pageLink = regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+
+// Every page is in the index, and every link to a file leads to one.
+func TestPagesAreLinked(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
+	require.NoError(t, err)
+	require.Greater(t, len(pages), 20)
+	index, err := os.ReadFile(filepath.Join(docsFolder, "README.md"))
+	require.NoError(t, err)
+	for _, page := range append(pages, filepath.Join(docsFolder, "..", "FROM-CURATOR.md")) {
+		from, err := filepath.Rel(docsFolder, page)
+		require.NoError(t, err)
+		if from != "README.md" {
+			require.Contains(t, string(index), "("+filepath.ToSlash(from)+")", "not in the index")
+		}
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, to := range pageLink.FindAllStringSubmatch(string(text), -1) {
+			_, err := os.Stat(filepath.Join(filepath.Dir(page), to[1]))
+			require.NoError(t, err, "%s links to %s", page, to[1])
+		}
+	}
+}
+
+// Every page of a recipe can be read alone: it has the same parts, a picture of the znodes among them, and does not send the reader
+// elsewhere for what is guaranteed.
+func TestPagesStandAlone(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
+	require.NoError(t, err)
+	for _, page := range pages {
+		if filepath.Base(page) == "README.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		rest := string(text)
+		for _, part := range []string{"\n## Znodes\n\n```\n/", "\n## Protocol\n", "\n## Guarantee\n", "\n## What breaks it\n", "\n## Example\n"} {
+			_, after, ok := strings.Cut(rest, part)
+			require.True(t, ok, "%s: no %q in its place", page, part)
+			if part == "\n## Guarantee\n" {
+				require.NotRegexp(t, `^\s*- That of`, after, page)
+			}
+			rest = after
+		}
+	}
+}

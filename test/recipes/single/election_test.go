@@ -1,0 +1,188 @@
+package single_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+	"github.com/seed94657493/warren/server/embed"
+)
+
+// Candidates lead in turns while their links are cut: never two at a time, and tokens grow.
+func TestElectionHasOneLeader(t *testing.T) {
+	root := rootOf(t)
+	errDone := errors.New("term is over")
+	var leading atomic.Int32
+	var last atomic.Int64
+	var all sync.WaitGroup
+	for i := range 5 {
+		k := newLink(t)
+		e := recipes.NewLatch(dialAt(t, k.addr()), root, fmt.Sprint("n", i))
+		all.Go(func() {
+			lost := false
+			for range 4 {
+				err := e.Run(within(t), func(ctx context.Context, token client.Zxid) error {
+					if n := leading.Add(1); n != 1 {
+						t.Errorf("%d leaders", n)
+					}
+					if before := last.Swap(int64(token)); before >= int64(token) {
+						t.Errorf("token %v after %#x", token, before)
+					}
+					leading.Add(-1)
+					if !lost {
+						lost = true
+						k.cut()
+						k.heal()
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					return errDone
+				})
+				if !errors.Is(err, errDone) {
+					t.Errorf("run: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Empty(t, names(t, dial(t), root))
+}
+
+func TestElectionLayoutsAreCurators(t *testing.T) {
+	c := dial(t)
+	for marker, make := range map[string]func(*client.Client, string, string, ...recipes.Option) *recipes.Election{
+		"latch-": recipes.NewLatch, "lock-": recipes.NewSelector,
+	} {
+		root := rootOf(t) + marker
+		e := make(c, root, "host/7")
+		h, err := e.Campaign(within(t))
+		require.NoError(t, err)
+		require.Regexp(t, `^`+root+`/_c_[0-9a-f-]{36}-`+marker+`\d{10}$`, h.Path())
+		participants, err := e.Participants(within(t))
+		require.NoError(t, err)
+		require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("host/7"), Token: h.Token()}}, participants)
+		leader, err := e.Leader(within(t))
+		require.NoError(t, err)
+		require.Equal(t, recipes.Leader{ID: "host/7", Path: h.Path(), Token: h.Token()}, leader)
+		require.NoError(t, h.Release(within(t)))
+	}
+}
+
+func TestObserveSeesEveryChangeOfLeaderAndNothingElse(t *testing.T) {
+	root := rootOf(t)
+	var events atomic.Int32
+	observer := dial(t, client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }}))
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	seen := make(chan recipes.Leader)
+	var all sync.WaitGroup
+	all.Go(func() {
+		for leader, err := range recipes.NewLatch(observer, root, "").Observe(ctx) {
+			if err != nil {
+				t.Errorf("observe: %v", err)
+			}
+			seen <- leader
+		}
+	})
+	require.False(t, (<-seen).Exists())
+	c := dial(t)
+	first, err := recipes.NewLatch(c, root, "a").Campaign(within(t))
+	require.NoError(t, err)
+	require.Equal(t, recipes.Leader{ID: "a", Path: first.Path(), Token: first.Token()}, <-seen)
+	before := events.Load()
+	second := make(chan *recipes.Hold, 2)
+	for i, id := range []string{"b", "c"} {
+		all.Go(func() {
+			h, err := recipes.NewLatch(c, root, id).Campaign(within(t))
+			if err != nil {
+				t.Errorf("campaign: %v", err)
+			}
+			second <- h
+		})
+		awaitChildren(t, c, root, i+2)
+	}
+	require.NoError(t, observer.Sync(within(t), root))
+	require.Equal(t, before, events.Load(), "candidates do not wake observers")
+	require.NoError(t, first.Release(within(t)))
+	require.Equal(t, "b", (<-seen).ID)
+	require.NoError(t, observer.Sync(within(t), root))
+	require.Equal(t, before+1, events.Load())
+	require.NoError(t, (<-second).Release(within(t)))
+	require.Equal(t, "c", (<-seen).ID)
+	require.NoError(t, (<-second).Release(within(t)))
+	require.False(t, (<-seen).Exists())
+	cancel()
+	all.Wait()
+}
+
+func TestRunStopsWithItsContextAndWithItsSession(t *testing.T) {
+	root := rootOf(t)
+	c, end := expire(t)
+	ctx, cancel := context.WithCancel(within(t))
+	err := recipes.NewLatch(c, root, "a").Run(ctx, func(ctx context.Context, _ client.Zxid) error {
+		cancel()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	awaitChildren(t, dial(t), root, 0) // leadership is given up in the background, because ctx has ended
+	err = recipes.NewLatch(c, root, "a").Run(within(t), func(ctx context.Context, _ client.Zxid) error {
+		end()
+		<-ctx.Done()
+		return nil
+	})
+	require.ErrorIs(t, err, client.ErrSessionExpired)
+}
+
+func TestRunGoesOnWithARenewedSession(t *testing.T) {
+	c, end := expire(t, client.WithRenewal(nil))
+	var tokens []client.Zxid
+	err := recipes.NewLatch(c, rootOf(t), "a").Run(within(t), func(ctx context.Context, token client.Zxid) error {
+		tokens = append(tokens, token)
+		if len(tokens) == 1 {
+			end()
+			<-ctx.Done()
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, tokens, 2)
+	require.Greater(t, tokens[1], tokens[0])
+}
+
+// While the servers are restarted one after the other, the leader loses its connection, and with that its leadership.
+// A leader that may trust its session leads on.
+func TestLeaderWhileServersAreRestarted(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options []recipes.Option
+		leadsOn bool
+	}{{"strict", nil, false}, {"until expiry", []recipes.Option{recipes.UntilExpiry()}, true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := embed.Start(t, embed.Options{Servers: 3})
+			ctx := within(t)
+			c := dialAt(t, e.ConnectString(), client.WithSessionTimeout(30*time.Second))
+			hold, err := recipes.NewLatch(c, "/election", "first", tt.options...).Campaign(ctx)
+			require.NoError(t, err)
+			for _, id := range e.IDs() {
+				require.NoError(t, e.Restart(id))
+				require.NoError(t, e.WaitServing(ctx))
+				require.NoError(t, client.Retry(ctx, func(ctx context.Context) error { return c.Sync(ctx, "/") }))
+			}
+			if tt.leadsOn {
+				require.NoError(t, hold.Context().Err())
+			} else {
+				require.ErrorIs(t, context.Cause(hold.Context()), client.ErrConnectionLoss)
+			}
+			require.NoError(t, hold.Release(ctx))
+		})
+	}
+}

@@ -1,0 +1,154 @@
+package single_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// uses make every kind of znode that the recipes have, and leave it there.
+var uses = map[string]func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error{
+	"Mutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewMutex(c, path, options...).Lock(within(t))
+		return err
+	},
+	"RWMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewRWMutex(c, path, options...).RLock(within(t))
+		return err
+	},
+	"SimpleMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewSimpleMutex(c, path, options...).Lock(within(t))
+		return err
+	},
+	"MultiMutex": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewMultiMutex(c, []string{path + "/a", path + "/b"}, options...).Lock(within(t))
+		return err
+	},
+	"Semaphore": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewSemaphore(c, path, 1, options...).Acquire(within(t))
+		return err
+	},
+	"Election": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewLatch(c, path, "x", options...).Campaign(within(t))
+		return err
+	},
+	"Group": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		n, err := recipes.NewGroup(c, path, options...).Join(within(t), "x", nil)
+		t.Cleanup(func() { _ = n.Close(within(t)) })
+		return err
+	},
+	"Rendezvous": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewRendezvous(c, path, options...).Announce(within(t), nil)
+		return err
+	},
+	"Config": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewConfig(c, path, func([]byte) (int, error) { return 0, nil }, options...).Publish(within(t), nil)
+	},
+	"Bundle": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewBundle(c, path, options...).Publish(within(t), map[string][]byte{"a": nil})
+	},
+	"Barrier": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewBarrier(c, path, options...).Set(within(t))
+	},
+	"DoubleBarrier": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewDoubleBarrier(c, path, 1, options...).Enter(within(t))
+	},
+	"Counter": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewCounter(c, path, options...).Set(within(t), 1)
+	},
+	"SharedValue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewSharedValue(c, path, options...).Seed(within(t), nil)
+		return err
+	},
+	"IDs": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		_, err := recipes.NewIDs(c, path, 5, options...).Next(within(t))
+		return err
+	},
+	"Names": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewNames(c, path, options...).Bind(within(t), "x", nil)
+	},
+	"Queue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		q := recipes.NewQueue(c, path+"/items", path+"/locks", options...)
+		require.NoError(t, q.Put(within(t), nil))
+		_, err := q.Take(within(t))
+		return err
+	},
+	"PriorityQueue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		q := recipes.NewPriorityQueue(c, path+"/items", path+"/locks", options...)
+		require.NoError(t, q.Put(within(t), -1, nil))
+		_, err := q.Take(within(t))
+		return err
+	},
+	"DelayQueue": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		q := recipes.NewDelayQueue(c, path+"/items", path+"/locks", options...)
+		require.NoError(t, q.Put(within(t), time.Now(), nil))
+		_, err := q.Take(within(t))
+		return err
+	},
+	"Discovery": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		d := recipes.NewDiscovery(c, path, options...)
+		r, err := d.Register(within(t), recipes.Instance{Name: "a"})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = r.Close(within(t)) })
+		_, err = d.Register(within(t), recipes.Instance{Name: "b", Type: recipes.Static})
+		return err
+	},
+	"TwoPhaseCommit": func(t *testing.T, c *client.Client, path string, options ...recipes.Option) error {
+		return recipes.NewTwoPhaseCommit(c, path, options...).Begin(within(t), nil, "x")
+	},
+}
+
+// all returns a znode and everything below it.
+func all(t *testing.T, c *client.Client, path string) []string {
+	t.Helper()
+	paths := []string{path}
+	for _, name := range names(t, c, path) {
+		paths = append(paths, all(t, c, strings.TrimSuffix(path, "/")+"/"+name)...)
+	}
+	return paths
+}
+
+// Every znode of a recipe, with the parents that it makes, has the ACL of its option, and the recipe can work with it.
+func TestEveryRecipeUsesItsACL(t *testing.T) {
+	for name, use := range uses {
+		t.Run(name, func(t *testing.T) {
+			c := dial(t, client.WithAuth("digest", []byte("me:secret")))
+			top := strings.ReplaceAll(rootOf(t), "/", "-")[1:]
+			require.NoError(t, use(t, c, "/"+top+"/parent/x", recipes.WithACL(client.CreatorACL()...)))
+			paths := all(t, c, "/"+top)
+			require.Greater(t, len(paths), 2)
+			for _, path := range paths {
+				acl, _, err := c.GetACL(within(t), path)
+				require.NoError(t, err)
+				require.Len(t, acl, 1, path)
+				require.Equal(t, "digest", acl[0].Scheme, path)
+				require.EqualValues(t, client.PermAll, acl[0].Perms, path)
+			}
+			_, _, err := dial(t).Get(within(t), paths[len(paths)-1])
+			require.ErrorIs(t, err, client.ErrNoAuth)
+		})
+	}
+}
+
+// Below a chroot a recipe makes the same znodes as without, and none elsewhere.
+func TestEveryRecipeWorksBelowAChroot(t *testing.T) {
+	count := func(t *testing.T, c *client.Client, path string) int { return len(all(t, c, path)) }
+	for name, use := range uses {
+		t.Run(name, func(t *testing.T) {
+			plain := dial(t)
+			top := strings.ReplaceAll(rootOf(t), "/", "-")[1:]
+			require.NoError(t, use(t, plain, "/"+top+"-plain/x"))
+			require.NoError(t, plain.CreateAll(within(t), "/"+top+"-root"))
+			before := names(t, plain, "/")
+			c := dialAt(t, address+"/"+top+"-root")
+			require.NoError(t, use(t, c, "/"+top+"-plain/x"))
+			require.Equal(t, count(t, plain, "/"+top+"-plain"), count(t, plain, "/"+top+"-root/"+top+"-plain"))
+			require.ElementsMatch(t, before, names(t, plain, "/"))
+		})
+	}
+}

@@ -1,0 +1,145 @@
+package single_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// awaitData waits until a znode has the data and, unless owner is 0, the owner.
+func awaitData(t *testing.T, c *client.Client, path, data string, owner client.SessionID) {
+	t.Helper()
+	for node, err := range c.Follow(within(t), path) {
+		require.NoError(t, err)
+		if node.Exists && string(node.Data) == data && (owner == 0 || client.SessionID(node.Stat.EphemeralOwner) == owner) {
+			return
+		}
+	}
+	require.Fail(t, "never seen", "%s = %q", path, data)
+}
+
+func TestPersistentNodeComesBack(t *testing.T) {
+	path, observer := rootOf(t), dial(t)
+	k := newLink(t)
+	c := dialAt(t, k.addr())
+	n := recipes.NewPersistentNode(c, path, []byte("1"))
+	require.NoError(t, n.AwaitCreated(within(t)))
+	session, _ := c.Session()
+	for i := range 5 {
+		before, _, err := observer.Exists(within(t), path)
+		require.NoError(t, err)
+		require.NoError(t, observer.Delete(within(t), path, -1))
+		awaitData(t, observer, path, fmt.Sprint(i+1), session)
+		after, _, err := observer.Exists(within(t), path)
+		require.NoError(t, err)
+		require.Greater(t, after.Czxid, before.Czxid)
+		k.cut()
+		n.Set([]byte(fmt.Sprint(i + 2)))
+		k.heal()
+		awaitData(t, observer, path, fmt.Sprint(i+2), session)
+	}
+	require.NoError(t, n.Err())
+	require.NoError(t, n.Close(within(t)))
+	require.NoError(t, n.Err())
+	_, exists, err := observer.Exists(within(t), path)
+	require.NoError(t, err)
+	require.False(t, exists)
+}
+
+func TestPersistentNodeSurvivesExpiryWithRenewalOnly(t *testing.T) {
+	observer := dial(t)
+	c, end := expire(t, client.WithRenewal(nil))
+	n := recipes.NewPersistentNode(c, rootOf(t), []byte("x"))
+	require.NoError(t, n.AwaitCreated(within(t)))
+	before, _, err := observer.Exists(within(t), n.Path())
+	require.NoError(t, err)
+	end()
+	for node, err := range observer.Follow(within(t), n.Path()) {
+		require.NoError(t, err)
+		if node.Exists && node.Stat.EphemeralOwner != before.EphemeralOwner {
+			break
+		}
+	}
+	require.NoError(t, n.Close(within(t)))
+
+	c, end = expire(t)
+	n = recipes.NewPersistentNode(c, rootOf(t), nil)
+	require.NoError(t, n.AwaitCreated(within(t)))
+	end()
+	done(t, n.Done(), "the end of the node")
+	require.ErrorIs(t, n.Err(), client.ErrSessionExpired)
+	require.NoError(t, n.Close(within(t)))
+}
+
+func TestPersistentNodeWaitsForAnOlderOwner(t *testing.T) {
+	path := rootOf(t)
+	first := recipes.NewPersistentNode(dial(t), path, []byte("first"))
+	require.NoError(t, first.AwaitCreated(within(t)))
+	second := recipes.NewPersistentNode(dial(t), path, []byte("second"))
+	created := make(chan error, 1)
+	go func() { created <- second.AwaitCreated(within(t)) }()
+	first.Set([]byte("changed"))
+	awaitData(t, dial(t), path, "changed", 0)
+	require.Empty(t, created)
+	require.NoError(t, first.Close(within(t)))
+	require.NoError(t, <-created)
+	require.Equal(t, "second", dataOf(t, path))
+	require.NoError(t, second.Close(within(t)))
+}
+
+func dataOf(t *testing.T, path string) string {
+	data, _, err := dial(t).Get(within(t), path)
+	require.NoError(t, err)
+	return string(data)
+}
+
+func TestGroupFollowsItsMembers(t *testing.T) {
+	root := rootOf(t)
+	ctx, cancel := context.WithCancel(within(t))
+	defer cancel()
+	lists := make(chan string, 100)
+	var all sync.WaitGroup
+	group := recipes.NewGroup(dial(t), root)
+	all.Go(func() {
+		for members, err := range group.Follow(ctx) {
+			if err != nil {
+				t.Errorf("follow: %v", err)
+			}
+			lists <- fmt.Sprintf("%s", members)
+		}
+	})
+	expect := func(want string) {
+		t.Helper()
+		for got := ""; got != want; {
+			select {
+			case got = <-lists:
+			case <-ctx.Done():
+				require.Fail(t, "never listed", "%s, last was %s", want, got)
+			}
+		}
+	}
+	expect("[]")
+	a, err := group.Join(within(t), "a", []byte("1"))
+	require.NoError(t, err)
+	expect("[{a 1}]")
+	c, end := expire(t)
+	_, err = recipes.NewGroup(c, root).Join(within(t), "b", []byte("2"))
+	require.NoError(t, err)
+	expect("[{a 1} {b 2}]")
+	a.Set([]byte("3"))
+	expect("[{a 3} {b 2}]")
+	end()
+	expect("[{a 3}]")
+	require.NoError(t, a.Close(within(t)))
+	expect("[]")
+	_, err = group.Join(within(t), "x/y", nil)
+	require.ErrorIs(t, err, client.ErrBadArguments)
+	cancel()
+	all.Wait()
+}

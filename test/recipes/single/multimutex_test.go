@@ -1,0 +1,110 @@
+package single_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// Dining philosophers: each needs two of five forks, and names them in any order.
+func TestMultiMutexDoesNotDeadlock(t *testing.T) {
+	const n = 5
+	root := rootOf(t)
+	var forks [n]atomic.Int32
+	var all sync.WaitGroup
+	for i := range n {
+		k := newLink(t)
+		c := dialAt(t, k.addr())
+		pair := []int{i, (i + 1) % n}
+		m := recipes.NewMultiMutex(c, []string{fmt.Sprint(root, "/", pair[0]), fmt.Sprint(root, "/", pair[1])})
+		all.Go(func() {
+			for round := range 6 {
+				h, err := m.Lock(within(t))
+				if err != nil {
+					if errors.Is(err, client.ErrConnectionLoss) { // the first lock was lost while it waited for the second
+						continue
+					}
+					t.Errorf("lock: %v", err)
+					return
+				}
+				for _, f := range pair {
+					if forks[f].Add(1) != 1 {
+						t.Errorf("fork %d is held twice", f)
+					}
+				}
+				for _, f := range pair {
+					forks[f].Add(-1)
+				}
+				if round == i {
+					k.cut()
+					k.heal()
+				}
+				if err := h.Release(within(t)); err != nil {
+					t.Errorf("release: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	observer := dial(t)
+	for i := range n {
+		require.Empty(t, names(t, observer, fmt.Sprint(root, "/", i)))
+	}
+}
+
+func TestMultiMutexHoldsAllOrNone(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	m := recipes.NewMultiMutex(c, []string{root + "/b", root + "/a", root + "/b"})
+	b, err := recipes.NewMutex(c, root+"/b").Lock(within(t))
+	require.NoError(t, err)
+	_, err = m.TryLock(within(t))
+	require.ErrorIs(t, err, recipes.ErrBusy)
+	require.Empty(t, names(t, c, root+"/a"))
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error)
+	go func() {
+		_, err := m.Lock(ctx)
+		failed <- err
+	}()
+	awaitChildren(t, c, root+"/a", 1)
+	awaitChildren(t, c, root+"/b", 2)
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	awaitChildren(t, c, root+"/a", 0)
+	awaitChildren(t, c, root+"/b", 1)
+	require.NoError(t, b.Release(within(t)))
+
+	h, err := m.Lock(within(t))
+	require.NoError(t, err)
+	require.Zero(t, h.Token(root))
+	require.Positive(t, h.Token(root+"/a"))
+	require.Greater(t, h.Token(root+"/b"), h.Token(root+"/a"))
+	require.NoError(t, c.Delete(within(t), root+"/b/"+names(t, c, root+"/b")[0], -1))
+	done(t, h.Context().Done(), "the end of the hold")
+	require.ErrorIs(t, context.Cause(h.Context()), recipes.ErrLost)
+	require.NoError(t, h.Release(within(t)))
+	require.Empty(t, names(t, c, root+"/a"))
+	require.Panics(t, func() { recipes.NewMultiMutex(c, nil) })
+}
+
+func TestMultiMutexEndsWithItsSession(t *testing.T) {
+	root := rootOf(t)
+	c, end := expire(t)
+	h, err := recipes.NewMultiMutex(c, []string{root + "/a", root + "/b"}).Lock(within(t))
+	require.NoError(t, err)
+	end()
+	done(t, h.Context().Done(), "the end of the hold")
+	next, err := recipes.NewMultiMutex(dial(t), []string{root + "/b"}).Lock(within(t))
+	require.NoError(t, err)
+	require.Greater(t, next.Token(root+"/b"), h.Token(root+"/b"))
+	require.NoError(t, next.Release(within(t)))
+	require.NoError(t, h.Release(within(t)))
+}

@@ -1,0 +1,220 @@
+package single_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// Sessions compete while their links are cut now and then. Never are two holds alive at once, and tokens grow from grant to grant.
+func TestMutexExcludesAndTokensGrow(t *testing.T) {
+	root := rootOf(t)
+	var inside atomic.Int32
+	var last atomic.Int64
+	var all sync.WaitGroup
+	for i := range 6 {
+		k := newLink(t)
+		m := recipes.NewMutex(dialAt(t, k.addr()), root)
+		all.Go(func() {
+			for round := range 10 {
+				h, err := m.Lock(within(t))
+				if err != nil {
+					t.Errorf("lock: %v", err)
+					return
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d holders", n)
+				}
+				if before := last.Swap(int64(h.Token())); before >= int64(h.Token()) {
+					t.Errorf("token %v after %#x", h.Token(), before)
+				}
+				inside.Add(-1)
+				if round == i {
+					k.cut()
+					k.heal()
+				}
+				if err := h.Release(within(t)); err != nil {
+					t.Errorf("release: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.Empty(t, names(t, dial(t), root))
+}
+
+func TestMutexLayoutIsCurators(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	m := recipes.NewMutex(c, root, recipes.WithData([]byte("10.0.0.1")))
+	h, err := m.Lock(within(t))
+	require.NoError(t, err)
+	require.Regexp(t, regexp.MustCompile(`^`+root+`/_c_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}-lock-\d{10}$`), h.Path())
+	data, stat, err := c.Get(within(t), h.Path())
+	require.NoError(t, err)
+	require.Equal(t, "10.0.0.1", string(data))
+	require.Equal(t, h.Token(), stat.Czxid)
+	session, _ := c.Session()
+	require.EqualValues(t, session, stat.EphemeralOwner)
+
+	// A znode of Curator's, before or after ours, counts as well.
+	theirs, err := c.Create(within(t), root+"/_c_00000000-0000-0000-0000-000000000000-lock-", nil, client.EphemeralSequential)
+	require.NoError(t, err)
+	require.NoError(t, h.Release(within(t)))
+	_, err = m.TryLock(within(t))
+	require.ErrorIs(t, err, recipes.ErrBusy)
+	require.NoError(t, c.Delete(within(t), theirs, -1))
+	h, err = m.TryLock(within(t))
+	require.NoError(t, err)
+	require.NoError(t, h.Release(within(t)))
+	require.NoError(t, h.Release(within(t)), "again")
+}
+
+func TestMutexGivesUpWithItsContext(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	m := recipes.NewMutex(c, root)
+	h, err := m.Lock(within(t))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := m.Lock(ctx)
+		failed <- err
+	}()
+	awaitChildren(t, c, root, 2)
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	awaitChildren(t, c, root, 1)
+	require.NoError(t, h.Context().Err(), "the hold does not mind")
+	require.NoError(t, h.Release(within(t)))
+}
+
+func TestHoldOutlivesTheContextOfLock(t *testing.T) {
+	m := recipes.NewMutex(dial(t), rootOf(t))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	h, err := m.Lock(ctx)
+	require.NoError(t, err)
+	cancel()
+	require.NoError(t, h.Context().Err())
+	require.NoError(t, h.Release(within(t)))
+}
+
+func TestHoldEndsWithTheConnection(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		options []recipes.Option
+		ends    bool
+	}{{"strict", nil, true}, {"until expiry", []recipes.Option{recipes.UntilExpiry()}, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			k := newLink(t)
+			c := dialAt(t, k.addr())
+			h, err := recipes.NewMutex(c, rootOf(t), tt.options...).Lock(within(t))
+			require.NoError(t, err)
+			k.cut()
+			for st := range c.States(within(t)) {
+				if st.State == client.Disconnected {
+					break
+				}
+			}
+			if tt.ends {
+				done(t, h.Context().Done(), "the end of the hold")
+				require.ErrorIs(t, context.Cause(h.Context()), client.ErrConnectionLoss)
+				require.NotContains(t, context.Cause(h.Context()).Error(), "applied", "nothing was asked for")
+			}
+			k.heal()
+			require.NoError(t, c.WaitConnected(within(t)))
+			_, err = recipes.NewMutex(dial(t), rootOf(t)).TryLock(within(t))
+			require.ErrorIs(t, err, recipes.ErrBusy, "the znode is still there")
+			require.Equal(t, tt.ends, h.Context().Err() != nil)
+			require.NoError(t, h.Release(within(t)))
+		})
+	}
+}
+
+// A holder that is cut off knows it before anybody else is let in.
+func TestHoldEndsBeforeTheNextIsGranted(t *testing.T) {
+	k := newLink(t)
+	c := dialAt(t, k.addr(), client.WithSessionTimeout(time.Second))
+	root := rootOf(t)
+	h, err := recipes.NewMutex(c, root, recipes.UntilExpiry()).Lock(within(t))
+	require.NoError(t, err)
+	k.cut()
+	next, err := recipes.NewMutex(dial(t), root).Lock(within(t))
+	require.NoError(t, err)
+	require.ErrorIs(t, context.Cause(h.Context()), client.ErrSessionExpired)
+	require.Greater(t, next.Token(), h.Token())
+	k.heal()
+	require.NoError(t, h.Release(within(t)), "gone already")
+	require.NoError(t, next.Context().Err())
+	require.NoError(t, next.Release(within(t)))
+}
+
+func TestHoldAndWaiterLearnOfExpiry(t *testing.T) {
+	root := rootOf(t)
+	c, end := expire(t)
+	h, err := recipes.NewMutex(c, root).Lock(within(t))
+	require.NoError(t, err)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := recipes.NewMutex(c, root).Lock(within(t))
+		failed <- err
+	}()
+	awaitChildren(t, c, root, 2)
+	end()
+	done(t, h.Context().Done(), "the end of the hold")
+	err = <-failed
+	require.True(t, errors.Is(err, client.ErrSessionExpired) || errors.Is(err, recipes.ErrLost), "%v", err)
+	require.NoError(t, h.Release(within(t)))
+}
+
+func TestHoldEndsWhenItsZnodeIsDeleted(t *testing.T) {
+	m := recipes.NewMutex(dial(t), rootOf(t))
+	h, err := m.Lock(within(t))
+	require.NoError(t, err)
+	require.NoError(t, dial(t).Delete(within(t), h.Path(), -1))
+	done(t, h.Context().Done(), "the end of the hold")
+	require.ErrorIs(t, context.Cause(h.Context()), recipes.ErrLost)
+	require.NoError(t, h.Release(within(t)))
+}
+
+func TestRevoke(t *testing.T) {
+	other, m := dial(t), recipes.NewMutex(dial(t), rootOf(t))
+	h, err := m.Lock(within(t))
+	require.NoError(t, err)
+	_, err = other.Set(within(t), h.Path(), []byte("something else"), -1)
+	require.NoError(t, err)
+	contenders, err := recipes.NewMutex(other, rootOf(t)).Contenders(within(t))
+	require.NoError(t, err)
+	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("something else"), Token: h.Token()}}, contenders)
+	select {
+	case <-h.Revoked():
+		require.Fail(t, "nobody asked")
+	default:
+	}
+	require.NoError(t, recipes.Revoke(within(t), other, h.Path()))
+	done(t, h.Revoked(), "the request to release")
+	require.NoError(t, h.Context().Err(), "a request, no more")
+	require.NoError(t, h.Release(within(t)))
+	require.ErrorIs(t, recipes.Revoke(within(t), other, h.Path()), client.ErrNoNode)
+}
+
+// The create is done, its answer is lost: no second znode is made that would block everybody.
+func TestMutexFindsItsZnodeWhenTheAnswerIsLost(t *testing.T) {
+	k, root := newLink(t), rootOf(t)
+	c := dialAt(t, k.addr())
+	require.NoError(t, dial(t).CreateAll(within(t), root))
+	k.loseReply(1)
+	h, err := recipes.NewMutex(c, root).Lock(within(t))
+	require.NoError(t, err)
+	require.Len(t, names(t, c, root), 1)
+	require.NoError(t, h.Release(within(t)))
+	require.Empty(t, names(t, c, root))
+}

@@ -1,0 +1,122 @@
+package single_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+func TestSemaphoreAdmitsItsLimitAndNoMore(t *testing.T) {
+	const limit = 3
+	root := rootOf(t)
+	var inside, most atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		k := newLink(t)
+		s := recipes.NewSemaphore(dialAt(t, k.addr()), root, limit)
+		all.Go(func() {
+			for round := range 6 {
+				h, err := s.Acquire(within(t))
+				if err != nil {
+					t.Errorf("acquire: %v", err)
+					return
+				}
+				n := inside.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				if n > limit {
+					t.Errorf("%d holders", n)
+				}
+				if round == i {
+					k.cut()
+					k.heal()
+				}
+				inside.Add(-1)
+				if err := h.Release(within(t)); err != nil {
+					t.Errorf("release: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("at most %d at a time", most.Load())
+	c := dial(t)
+	require.Empty(t, names(t, c, root+"/leases"))
+	require.Empty(t, names(t, c, root+"/locks"))
+}
+
+func TestSemaphoreReleaseWakesOne(t *testing.T) {
+	const limit, n = 2, 12
+	root, observer := rootOf(t), dial(t)
+	var events atomic.Int32
+	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }})
+	first := recipes.NewSemaphore(dial(t), root, limit)
+	holds := make(chan *recipes.Hold, n+limit)
+	for range limit {
+		h, err := first.Acquire(within(t))
+		require.NoError(t, err)
+		holds <- h
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		s := recipes.NewSemaphore(dial(t, hooks), root, limit)
+		all.Go(func() {
+			h, err := s.Acquire(within(t))
+			if err != nil {
+				t.Errorf("acquire: %v", err)
+			}
+			holds <- h
+		})
+		awaitChildren(t, observer, root+"/locks", i+1)
+	}
+	awaitChildren(t, observer, root+"/leases", limit+1)
+	for range n + limit {
+		require.NoError(t, (<-holds).Release(within(t)))
+	}
+	all.Wait()
+	// One for the lease that went away and, except for the first, one for the turn that came.
+	require.LessOrEqual(t, events.Load(), int32(2*n))
+}
+
+func TestSemaphorePermitEndsWithItsSession(t *testing.T) {
+	root := rootOf(t)
+	c, end := expire(t)
+	h, err := recipes.NewSemaphore(c, root, 1, recipes.WithData([]byte("me"))).Acquire(within(t))
+	require.NoError(t, err)
+	s := recipes.NewSemaphore(dial(t), root, 1)
+	holders, err := s.Holders(within(t))
+	require.NoError(t, err)
+	require.Equal(t, []recipes.Contender{{Path: h.Path(), Data: []byte("me"), Token: h.Token()}}, holders)
+	end()
+	next, err := s.Acquire(within(t))
+	require.NoError(t, err)
+	require.Greater(t, next.Token(), h.Token())
+	done(t, h.Context().Done(), "the end of the first hold")
+	require.NoError(t, next.Release(within(t)))
+}
+
+func TestSemaphoreGivesUpWithItsContext(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	s := recipes.NewSemaphore(c, root, 1)
+	h, err := s.Acquire(within(t))
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := s.Acquire(ctx)
+		failed <- err
+	}()
+	awaitChildren(t, c, root+"/leases", 2)
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	awaitChildren(t, c, root+"/leases", 1)
+	awaitChildren(t, c, root+"/locks", 0)
+	require.NoError(t, h.Release(within(t)))
+	require.Panics(t, func() { recipes.NewSemaphore(c, root, 0) })
+}

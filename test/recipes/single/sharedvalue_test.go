@@ -1,0 +1,111 @@
+package single_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// Each appends a letter of its own; none that was acknowledged is lost, and unknown ones are there once or not at all.
+func TestSharedValueLosesNoUpdate(t *testing.T) {
+	root := rootOf(t)
+	var mu sync.Mutex
+	sure, unsure := map[byte]int{}, map[byte]int{}
+	var all sync.WaitGroup
+	for i := range 4 {
+		k := newLink(t)
+		v := recipes.NewSharedValue(dialAt(t, k.addr()), root)
+		letter := byte('a' + i)
+		all.Go(func() {
+			for round := range 15 {
+				if round%5 == 2 {
+					k.loseReply(2) // the first is that of the read
+				}
+				_, err := v.Update(within(t), func(old recipes.Value) ([]byte, error) {
+					return append(old.Data[:len(old.Data):len(old.Data)], letter), nil
+				})
+				mu.Lock()
+				switch {
+				case err == nil:
+					sure[letter]++
+				case client.MayHaveApplied(err):
+					unsure[letter]++
+				default:
+					t.Errorf("update: %v", err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	got, err := recipes.NewSharedValue(dial(t), root).Get(within(t))
+	require.NoError(t, err)
+	count := map[byte]int{}
+	for _, letter := range got.Data {
+		count[letter]++
+	}
+	require.NotEmpty(t, unsure)
+	for letter := range sure {
+		require.GreaterOrEqual(t, count[letter], sure[letter])
+		require.LessOrEqual(t, count[letter], sure[letter]+unsure[letter])
+	}
+	require.EqualValues(t, len(got.Data)-1, got.Version)
+}
+
+func TestSharedValue(t *testing.T) {
+	root, c := rootOf(t), dial(t)
+	v := recipes.NewSharedValue(c, root)
+	none, err := v.Get(within(t))
+	require.NoError(t, err)
+	require.Equal(t, recipes.Value{}, none)
+	first, isSet, err := v.TrySet(within(t), none, []byte("a"))
+	require.NoError(t, err)
+	require.True(t, isSet)
+	_, isSet, err = v.TrySet(within(t), none, []byte("b"))
+	require.NoError(t, err)
+	require.False(t, isSet, "there is one")
+	second, err := v.Set(within(t), []byte("c"))
+	require.NoError(t, err)
+	require.Greater(t, second.Zxid, first.Zxid)
+	seeded, err := v.Seed(within(t), []byte("d"))
+	require.NoError(t, err)
+	require.Equal(t, second, seeded)
+	errStop := errors.New("stop")
+	_, err = v.Update(within(t), func(recipes.Value) ([]byte, error) { return nil, errStop })
+	require.ErrorIs(t, err, errStop)
+	var seen []string
+	for value, err := range v.Follow(within(t)) {
+		require.NoError(t, err)
+		if seen = append(seen, string(value.Data)); len(seen) == 3 {
+			break
+		}
+		_, err := v.Set(within(t), append(value.Data, 'x'))
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"c", "cx", "cxx"}, seen)
+}
+
+func TestSharedValueFollowsThroughCuts(t *testing.T) {
+	root, k := rootOf(t), newLink(t)
+	writer := recipes.NewSharedValue(dial(t), root)
+	var last atomic.Int64
+	for value, err := range recipes.NewSharedValue(dialAt(t, k.addr()), root).Follow(within(t)) {
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, int64(value.Zxid), last.Swap(int64(value.Zxid)))
+		if string(value.Data) == "5" {
+			return
+		}
+		k.cut()
+		_, err := writer.Set(within(t), fmt.Append(nil, value.Version+1)) // nobody hears of it until the link heals
+		require.NoError(t, err)
+		k.heal()
+	}
+	require.Fail(t, "never seen")
+}

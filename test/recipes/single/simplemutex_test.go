@@ -1,0 +1,146 @@
+package single_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/recipes"
+)
+
+// Sessions compete while their links are cut and answers are lost, those of a deletion among them: what the next one holds by then is left alone.
+func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
+	root := rootOf(t)
+	var inside atomic.Int32
+	var last atomic.Int64
+	var all sync.WaitGroup
+	for i := range 5 {
+		k := newLink(t)
+		m := recipes.NewSimpleMutex(dialAt(t, k.addr()), root)
+		all.Go(func() {
+			for round := range 8 {
+				h, err := m.Lock(within(t))
+				if err != nil {
+					t.Errorf("lock: %v", err)
+					return
+				}
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d holders", n)
+				}
+				if before := last.Swap(int64(h.Token())); before >= int64(h.Token()) {
+					t.Errorf("token %v after %#x", h.Token(), before)
+				}
+				if err := h.Context().Err(); err != nil {
+					t.Errorf("granted and over: %v", context.Cause(h.Context()))
+				}
+				inside.Add(-1)
+				switch round % 4 {
+				case i % 4:
+					k.cut()
+					k.heal()
+				case (i + 1) % 4:
+					k.loseReply(int64(1 + round%2)) // of the look or of the deletion
+				}
+				if err := h.Release(within(t)); err != nil {
+					t.Errorf("release: %v", err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	_, isHeld, err := recipes.NewSimpleMutex(dial(t), root).Holder(within(t))
+	require.NoError(t, err)
+	require.False(t, isHeld)
+}
+
+// The deletion is done, its answer is lost, and the next one has the lock when the connection is back.
+func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
+	k, root := newLink(t), rootOf(t)
+	h, err := recipes.NewSimpleMutex(dialAt(t, k.addr()), root).Lock(within(t))
+	require.NoError(t, err)
+	granted := make(chan *recipes.Hold)
+	next := newContestant(t)
+	go func() {
+		h, err := recipes.NewSimpleMutex(next.c, root).Lock(within(t))
+		if err != nil {
+			t.Errorf("lock: %v", err)
+		}
+		granted <- h
+	}()
+	<-next.looked
+	k.loseReply(2) // the first is that of the look
+	released := make(chan error)
+	go func() { released <- h.Release(within(t)) }()
+	second := <-granted
+	require.NoError(t, <-released)
+	require.NoError(t, second.Context().Err())
+	holder, isHeld, err := recipes.NewSimpleMutex(dial(t), root).Holder(within(t))
+	require.NoError(t, err)
+	require.True(t, isHeld)
+	require.Equal(t, second.Token(), holder.Token)
+	require.NoError(t, second.Release(within(t)))
+}
+
+// Somebody deletes the znode and another takes its place before the holder has looked.
+func TestClaimEndsWhenAnotherTakesItsPlace(t *testing.T) {
+	root, other := rootOf(t), dial(t)
+	h, err := recipes.NewSimpleMutex(dial(t), root).Lock(within(t))
+	require.NoError(t, err)
+	_, err = other.Commit(within(t), new(client.Txn).Delete(root, -1).Create(root, nil, client.Ephemeral))
+	require.NoError(t, err)
+	done(t, h.Context().Done(), "the end of the hold")
+	require.ErrorIs(t, context.Cause(h.Context()), recipes.ErrLost)
+	require.NoError(t, h.Release(within(t)))
+	_, exists, err := other.Exists(within(t), root)
+	require.NoError(t, err)
+	require.True(t, exists, "the znode is another's")
+}
+
+func TestSimpleMutexEndsWithItsSession(t *testing.T) {
+	root := rootOf(t)
+	c, end := expire(t)
+	h, err := recipes.NewSimpleMutex(c, root).Lock(within(t))
+	require.NoError(t, err)
+	waiting := newContestant(t)
+	granted := make(chan *recipes.Hold)
+	go func() {
+		h, err := recipes.NewSimpleMutex(waiting.c, root).Lock(within(t))
+		if err != nil {
+			t.Errorf("lock: %v", err)
+		}
+		granted <- h
+	}()
+	<-waiting.looked
+	end()
+	next := <-granted
+	done(t, h.Context().Done(), "the end of the first hold")
+	require.Greater(t, next.Token(), h.Token())
+	require.NoError(t, h.Release(within(t)), "gone already")
+	require.NoError(t, next.Context().Err())
+	require.NoError(t, next.Release(within(t)))
+}
+
+func TestSimpleMutexGivesUpWithItsContext(t *testing.T) {
+	root := rootOf(t)
+	h, err := recipes.NewSimpleMutex(dial(t), root).Lock(within(t))
+	require.NoError(t, err)
+	waiting := newContestant(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	failed := make(chan error)
+	go func() {
+		_, err := recipes.NewSimpleMutex(waiting.c, root).Lock(ctx)
+		failed <- err
+	}()
+	<-waiting.looked
+	cancel()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, h.Release(ended), context.Canceled)
+	_, err = recipes.NewSimpleMutex(waiting.c, root).Lock(within(t)) // deleted in the background
+	require.NoError(t, err)
+}

@@ -1,0 +1,315 @@
+package zab
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Lineage is what a server durably knows about where its history comes from. Two servers compare their lineages before the vote of
+// one counts for the other and before their histories are joined: a directory that is old, copied or of another ensemble is found
+// out that way. A Lineage does not change after it was made, so it may be shared. Source: adr 0012.
+//
+// A difference between two lineages is a proof that some disk is not what the ensemble left on it. Servers whose disks were never
+// replaced, however often they crash, have no difference. That rests on four facts of Zab:
+//
+//   - An epoch is led by one server, and the leader draws the mark of its epoch once.
+//   - A leader sends NEWLEADER only after a quorum has promised its epoch. So once an epoch was established, the history of
+//     every later epoch begins with it.
+//   - For the same reason every later epoch begins behind each txn that was committed before.
+//   - An identity is final only when a quorum has it on the disk, and an identity is drawn only by a leader that has asked a quorum.
+type Lineage struct {
+	// Ensemble is the identity of the ensemble: a random number, 0 if it is not known. A leader draws it once. While Final is false
+	// the identity may be that of a leader which was never established, and gives way to another one.
+	Ensemble uint64
+	Final    bool
+	// Reigns are the newest epochs that this server has adopted, in ascending order. At most reignsMax are kept.
+	Reigns []Reign
+	// Settled is up to where this server knows its history to be committed: a txn, or (epoch, 0) if that epoch was established.
+	Settled proto.Zxid
+}
+
+// Reign is one epoch of a history.
+type Reign struct {
+	Epoch  int64
+	Leader proto.ServerID // -1 if it is not known
+	Mark   uint64         // drawn by the leader; 0 if the leader speaks as Java does
+	Base   proto.Zxid     // the last txn of the history that the epoch began with; 0 if Mark is
+	Gap    bool           // whether there were epochs between this one and the one before it in the list is not known
+}
+
+// reignsMax bounds Lineage.Reigns. It is part of the wire and disk format: a reader refuses more.
+const reignsMax = 64
+
+const (
+	lineageFormat = 1
+	reignSize     = 8 + 8 + 8 + 8 + 1
+	// LineageSizeMax is the largest size in bytes of an encoded Lineage.
+	LineageSizeMax = 1 + 8 + 1 + 8 + 1 + reignsMax*reignSize
+)
+
+// errLineage is wrapped by the errors of ParseLineage.
+var errLineage = errors.New("zab: no lineage")
+
+// AppendTo appends the encoding of the lineage, which meta.db and the messages between Warren servers carry: format, identity, final,
+// settled, number of reigns, and for each epoch, leader, mark, base and gap. All numbers are big-endian.
+func (l *Lineage) AppendTo(b []byte) []byte {
+	b = append(b, lineageFormat)
+	b = proto.AppendInt64(b, int64(l.Ensemble))
+	b = proto.AppendBool(b, l.Final)
+	b = proto.AppendInt64(b, int64(l.Settled))
+	b = append(b, byte(len(l.Reigns)))
+	for _, r := range l.Reigns {
+		b = proto.AppendInt64(b, r.Epoch)
+		b = proto.AppendInt64(b, int64(r.Leader))
+		b = proto.AppendInt64(b, int64(r.Mark))
+		b = proto.AppendInt64(b, int64(r.Base))
+		b = proto.AppendBool(b, r.Gap)
+	}
+	return b
+}
+
+// ParseLineage reads what AppendTo has written, all of b. An unknown format and a list that no server can have made are errors.
+func ParseLineage(b []byte) (*Lineage, error) {
+	if len(b) < LineageSizeMax-reignsMax*reignSize || len(b) > LineageSizeMax {
+		return nil, fmt.Errorf("%w: %d bytes", errLineage, len(b))
+	}
+	if b[0] != lineageFormat {
+		return nil, fmt.Errorf("%w: format %d is unknown", errLineage, b[0])
+	}
+	r := proto.NewReader(b[1:])
+	l := &Lineage{Ensemble: uint64(r.Int64()), Final: r.Bool(), Settled: proto.Zxid(r.Int64())}
+	n := int(b[1+8+1+8])
+	rest := b[1+8+1+8+1:]
+	if n > reignsMax || len(rest) != n*reignSize {
+		return nil, fmt.Errorf("%w: %d epochs in %d bytes", errLineage, n, len(rest))
+	}
+	r = proto.NewReader(rest)
+	last := int64(0)
+	for range n {
+		g := Reign{Epoch: r.Int64(), Leader: proto.ServerID(r.Int64()), Mark: uint64(r.Int64()), Base: proto.Zxid(r.Int64()), Gap: r.Bool()}
+		if g.Epoch <= last || g.Epoch >= epochMax || g.Base < 0 || g.Base.Epoch() >= g.Epoch && g.Base != 0 || g.Leader < -1 {
+			return nil, fmt.Errorf("%w: epoch %d after %d, led by %d from %v on", errLineage, g.Epoch, last, g.Leader, g.Base)
+		}
+		last = g.Epoch
+		l.Reigns = append(l.Reigns, g)
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%w: %w", errLineage, err)
+	}
+	if l.Settled < 0 || l.Settled.Epoch() > last {
+		return nil, fmt.Errorf("%w: %v is settled, but the last epoch is %d", errLineage, l.Settled, last)
+	}
+	if l.Ensemble == 0 && l.Final {
+		return nil, fmt.Errorf("%w: no identity, but it is final", errLineage)
+	}
+	return l, nil
+}
+
+// Empty reports whether nothing is known.
+func (l *Lineage) Empty() bool { return l.Ensemble == 0 && len(l.Reigns) == 0 && l.Settled == 0 }
+
+// Epoch is the last epoch of the history, 0 if none is known.
+func (l *Lineage) Epoch() int64 {
+	if n := len(l.Reigns); n > 0 {
+		return l.Reigns[n-1].Epoch
+	}
+	return 0
+}
+
+// base is the last txn of the history that the last epoch began with.
+func (l *Lineage) base() proto.Zxid {
+	if n := len(l.Reigns); n > 0 {
+		return l.Reigns[n-1].Base
+	}
+	return 0
+}
+
+// String is a text for operators: the identity, the last epochs with their leaders, and what is settled.
+func (l *Lineage) String() string {
+	var b strings.Builder
+	if l.Ensemble == 0 {
+		b.WriteString("ensemble unknown")
+	} else {
+		fmt.Fprintf(&b, "ensemble %016x", l.Ensemble)
+		if !l.Final {
+			b.WriteString(" (not final)")
+		}
+	}
+	const shown = 4
+	if n := len(l.Reigns); n > 0 {
+		fmt.Fprintf(&b, ", epochs")
+		for _, r := range l.Reigns[max(0, n-shown):] {
+			if r.Leader >= 0 {
+				fmt.Fprintf(&b, " %d (led by %d)", r.Epoch, r.Leader)
+			} else {
+				fmt.Fprintf(&b, " %d", r.Epoch)
+			}
+		}
+	} else {
+		b.WriteString(", no epoch")
+	}
+	fmt.Fprintf(&b, ", committed up to at least %v", l.Settled)
+	return b.String()
+}
+
+// equal reports whether both say the same.
+func (l *Lineage) equal(other *Lineage) bool {
+	return l.Ensemble == other.Ensemble && l.Final == other.Final && l.Settled == other.Settled && slices.Equal(l.Reigns, other.Reigns)
+}
+
+// adopting is the lineage of a history that goes on with the epoch of r.
+func (l *Lineage) adopting(r Reign) *Lineage {
+	next := *l
+	next.Reigns = append(slices.Clone(l.Reigns), r)
+	if n := len(next.Reigns); n > reignsMax {
+		next.Reigns = next.Reigns[n-reignsMax:]
+	}
+	return &next
+}
+
+// upTo is the lineage of a history whose last epoch is e. If e is not in the list, how the history came there is not known.
+func (l *Lineage) upTo(e int64) *Lineage {
+	next := *l
+	for n := len(next.Reigns); n > 0 && next.Reigns[n-1].Epoch > e; n-- {
+		next.Reigns = next.Reigns[: n-1 : n-1]
+	}
+	if e > 0 && next.Epoch() != e {
+		return next.adopting(Reign{Epoch: e, Leader: -1, Gap: true})
+	}
+	return &next
+}
+
+// settled is the lineage with the knowledge that all up to z is committed.
+func (l *Lineage) settled(z proto.Zxid) *Lineage {
+	if z <= l.Settled {
+		return l
+	}
+	next := *l
+	next.Settled = z
+	return &next
+}
+
+// identified is the lineage with an identity. A final one is kept.
+func (l *Lineage) identified(ensemble uint64, final bool) *Lineage {
+	if l.Final || l.Ensemble == ensemble && l.Final == final || ensemble == 0 {
+		return l
+	}
+	next := *l
+	next.Ensemble, next.Final = ensemble, final
+	return &next
+}
+
+// reign returns the place of an epoch in the list, or the place that it would have.
+func (l *Lineage) reign(e int64) (i int, ok bool) {
+	return slices.BinarySearchFunc(l.Reigns, e, func(r Reign, e int64) int {
+		switch {
+		case r.Epoch < e:
+			return -1
+		case r.Epoch > e:
+			return 1
+		}
+		return 0
+	})
+}
+
+// passed reports whether the history of l has gone on without what other knows to be committed, in which epoch, and
+// without which txn or epoch. What was committed by the time of an epoch is in the histories of all later epochs, but
+// not in those of the epochs between: a leader of one of those may have begun without it, and was never established.
+func (l *Lineage) passed(other *Lineage) (epoch int64, without proto.Zxid, ok bool) {
+	e := other.Settled.Epoch()
+	i, has := l.reign(e)
+	if has {
+		i++
+	}
+	if e == 0 || i == len(l.Reigns) {
+		return 0, 0, false // the history ends before, or in the same epoch
+	}
+	next, committed := &l.Reigns[i], other.committed()
+	switch {
+	case next.Mark != 0 && next.Base < committed:
+		return next.Epoch, committed, true // the next epoch began before it
+	case !has && i > 0 && !next.Gap:
+		return next.Epoch, other.Settled, true // the epoch was established, and is missing
+	}
+	return 0, 0, false
+}
+
+// committed is the last txn that is known to be committed, 0 if none is: where an epoch was established, that is all
+// that it began with.
+func (l *Lineage) committed() proto.Zxid {
+	if l.Settled.Counter() != 0 {
+		return l.Settled
+	}
+	if i, ok := l.reign(l.Settled.Epoch()); ok {
+		return l.Reigns[i].Base
+	}
+	return 0
+}
+
+// shares reports whether both know that they went through the same epoch, so that they have the same txns of it.
+func (l *Lineage) shares(other *Lineage, e int64) bool {
+	i, has := l.reign(e)
+	j, had := other.reign(e)
+	return has && had && l.Reigns[i].Mark != 0 && l.Reigns[i].Mark == other.Reigns[j].Mark
+}
+
+// goesOn reports whether the history of l goes on where that of other ended when it was told.
+func (l *Lineage) goesOn(other *Lineage) bool {
+	if l == nil || len(other.Reigns) == 0 {
+		return false
+	}
+	i, ok := l.reign(other.Epoch())
+	return ok && l.Reigns[i] == other.Reigns[len(other.Reigns)-1]
+}
+
+// Difference says how the histories of two servers are known to differ.
+type Difference struct {
+	// Foreign says that the servers belong to different ensembles. Otherwise the histories part in Epoch.
+	Foreign bool
+	Epoch   int64
+	Text    string // the reason, for operators
+}
+
+// Differs compares two lineages. It returns nil if nothing shows that the histories differ; the order of the two does not matter,
+// but for the text. A nil lineage, of a server that has none, differs from nothing.
+func (l *Lineage) Differs(other *Lineage) *Difference {
+	if l == nil || other == nil {
+		return nil
+	}
+	if l.Final && other.Final && l.Ensemble != other.Ensemble {
+		return &Difference{Foreign: true, Text: fmt.Sprintf("ensemble %016x is not ensemble %016x", other.Ensemble, l.Ensemble)}
+	}
+	first := int64(math.MaxInt64)
+	text := ""
+	note := func(e int64, format string, args ...any) {
+		if e < first {
+			first, text = e, fmt.Sprintf(format, args...)
+		}
+	}
+	for i := range l.Reigns {
+		a := &l.Reigns[i]
+		j, ok := other.reign(a.Epoch)
+		if !ok {
+			continue
+		}
+		if b := &other.Reigns[j]; a.Mark != 0 && b.Mark != 0 && a.Mark != b.Mark || a.Leader >= 0 && b.Leader >= 0 && a.Leader != b.Leader {
+			note(a.Epoch, "epoch %d, led by %d, is not epoch %d, led by %d", b.Epoch, b.Leader, a.Epoch, a.Leader)
+			break
+		}
+	}
+	if e, z, ok := other.passed(l); ok {
+		note(e, "epoch %d began without %v, which is committed here", e, z)
+	}
+	if e, z, ok := l.passed(other); ok {
+		note(e, "epoch %d began here without %v, which is committed there", e, z)
+	}
+	if text == "" {
+		return nil
+	}
+	return &Difference{Epoch: first, Text: text}
+}

@@ -1,0 +1,337 @@
+package zab
+
+import (
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Renewal: an established leader begins a new epoch while it serves, on the connections that it has. It does so for a server that has
+// promised an epoch above that of the leader, to a leader that never was established: such a server can follow only in an epoch above its
+// promise. No election is held, no client is disconnected, and proposals pause for one round trip to a quorum. Source: adr 0012.
+//
+// The steps are those of discovery and synchronization, among servers that have the same history:
+//
+//  1. The leader promises the new epoch to itself, and asks its followers for their promise with LEADERINFO, then for the confirmation
+//     of it (see blank.go). Proposals of the old epoch go on meanwhile: the leader of the new epoch is the same one, so nothing that is
+//     acknowledged behind a promise can be missing in its history.
+//  2. When a quorum has confirmed, Output.Renew asks the host to call Renew as soon as it has proposed all that it has numbered. There the
+//     history of the new epoch is decided: it is all that this leader has proposed.
+//  3. Behind the last proposal of the old epoch the leader sends NEWLEADER. A follower acknowledges it when the history, and then the
+//     epoch with the new lineage, is durable. When a quorum has, the epoch is established and proposals go on.
+//  4. A follower that is slower, and an observer, goes through the same steps on its own. It is sent nothing of the new epoch before it has
+//     acknowledged NEWLEADER. An observer is first sent all of the old epoch, which is committed by then.
+//
+// Only servers with a lineage take part. The connections of others end when the epoch is established; they come back by themselves. If there
+// is no quorum of servers with a lineage there is no renewal, and the server that has promised too much stays outside until the next election.
+
+// renewal is how far a leader has come.
+type renewal struct {
+	wanted bool  // a server waits for a later epoch
+	epoch  int64 // that is being prepared or adopted; 0 if none is
+	since  int64 // tick
+	asked  bool  // a quorum has promised, and was asked for the confirmation
+	begun  bool  // the history is decided and NEWLEADER was sent
+}
+
+// linkRenewal is how far a learner that is up to date has come with the next epoch.
+type linkRenewal uint8
+
+const (
+	renewalNone     linkRenewal = iota
+	renewalAsked                // LEADERINFO was sent
+	renewalPromised             // ACKEPOCH was received
+	renewalAsking               // LEADERINFO was sent again
+	renewalReady                // ACKEPOCH was received again
+	renewalAdopting             // NEWLEADER was sent
+)
+
+// awaitsRenewal reports whether a learner that has just connected has to wait for the next epoch: because it could not follow in
+// this one, or because the next one is being prepared.
+func (c *Core) awaitsRenewal(l *link) bool {
+	ld := &c.ld
+	if ld.renewal.epoch != 0 {
+		return true
+	}
+	return ld.stage >= leaderBarrier && !l.parted && l.lineage != nil && l.accepted > ld.epoch && c.renewable()
+}
+
+// renewable reports whether a quorum of servers that can take part is up to date.
+func (c *Core) renewable() bool {
+	able := voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if l.decidesRenewal() {
+			able = able.with(l.voter)
+		}
+	}
+	return c.voters.decides(able)
+}
+
+// renews reports whether a learner is up to date and can take part in a renewal.
+func (l *link) renews() bool { return l.stage == linkUpToDate && l.lineage != nil }
+
+// decidesRenewal reports whether its promise counts, too.
+func (l *link) decidesRenewal() bool { return l.voter >= 0 && !l.observer && l.renews() }
+
+// wantedEpoch is the epoch in which the learners that wait for a renewal can follow, 0 if none waits.
+func (c *Core) wantedEpoch() (e int64) {
+	for _, l := range c.links {
+		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > c.ld.epoch {
+			e = max(e, l.accepted+1)
+		}
+	}
+	return e
+}
+
+// settleRenewal does what has become possible.
+func (c *Core) settleRenewal() {
+	ld := &c.ld
+	r := &ld.renewal
+	switch {
+	case r.epoch != 0 && r.begun:
+		c.establishRenewal()
+	case r.epoch != 0:
+		c.prepareRenewal()
+	case r.wanted && ld.stage == leaderServing && !ld.handing && c.next == nil && !c.synchronises() && c.renewable():
+		r.wanted = false
+		if e := c.wantedEpoch(); e > ld.epoch && e < epochMax-1 {
+			*r = renewal{epoch: e, since: c.now}
+			c.persistAccepted(e)
+		}
+	}
+	c.renewLearners()
+}
+
+// synchronises reports whether a learner is on its way into the present epoch: it is let through first.
+func (c *Core) synchronises() bool {
+	return slices.ContainsFunc(c.links, func(l *link) bool { return l.stage > linkWaiting && l.stage < linkUpToDate })
+}
+
+// prepareRenewal asks for promises, and then for their confirmation.
+func (c *Core) prepareRenewal() {
+	r := &c.ld.renewal
+	if c.stable.epochs.Accepted != r.epoch {
+		return
+	}
+	promised, ready := voterSet(0).with(c.self), voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if !l.decidesRenewal() {
+			continue
+		}
+		switch l.renewal {
+		case renewalNone:
+			c.invite(l, r.epoch)
+			l.renewal = renewalAsked
+		case renewalPromised, renewalAsking:
+			promised = promised.with(l.voter)
+		case renewalReady:
+			promised, ready = promised.with(l.voter), ready.with(l.voter)
+		}
+	}
+	if !c.voters.decides(promised) {
+		r.asked = false
+		return
+	}
+	if !r.asked {
+		r.asked, ready = true, 0
+		for _, l := range c.links {
+			if l.decidesRenewal() && l.renewal >= renewalPromised {
+				c.invite(l, r.epoch)
+				l.renewal = renewalAsking
+			}
+		}
+	}
+	c.out.Renew = c.voters.decides(ready) && c.ld.stage == leaderServing && !c.ld.handing && c.next == nil
+}
+
+// renewalPromise takes ACKEPOCH of a learner that is up to date. It reports whether the learner was asked for it.
+func (l *link) renewalPromise() bool {
+	switch l.renewal {
+	case renewalAsked:
+		l.renewal = renewalPromised
+	case renewalAsking:
+		l.renewal = renewalReady
+	case renewalAdopting: // it is late, and the epoch was decided without it
+	default:
+		return false
+	}
+	return true
+}
+
+// Renew begins the epoch that Output.Renew has announced. The host calls it when it has proposed every txn that it has numbered: the next
+// one is numbered anew from NextZxid. It does nothing if there is nothing to renew any more.
+func (c *Core) Renew() {
+	ld := &c.ld
+	r := &ld.renewal
+	if c.role != Leading || r.epoch == 0 || r.begun || c.status.Stopped || c.status.Fatal != nil {
+		return
+	}
+	c.prepareRenewal()
+	if !c.out.Renew {
+		return
+	}
+	c.appendTail()
+	c.stream() // all of the old epoch goes out before NEWLEADER
+	r.begun, c.out.Renew = true, false
+	ld.epoch, ld.synced = r.epoch, 0
+	c.persistCurrent(ld.epoch, c.reign())
+	ld.proposed = proto.MakeZxid(ld.epoch, 0)
+	c.renewLearners()
+}
+
+// establishRenewal ends the renewal when a quorum has adopted the history.
+func (c *Core) establishRenewal() {
+	ld := &c.ld
+	if c.stable.epochs.Current == ld.epoch && c.stable.last >= c.lineage.base() {
+		ld.synced = ld.synced.with(c.self)
+	}
+	if !ld.synced.has(c.self) || !c.voters.decides(ld.synced) {
+		return
+	}
+	ld.renewal = renewal{}
+	c.committed = max(c.last, ld.proposed)
+	c.vote.Epoch = ld.epoch
+	c.status.Epoch = ld.epoch
+	c.noteLineage(c.lineage.settled(c.committed))
+	for _, l := range slices.Clone(c.links) {
+		switch {
+		case l.stage == linkUpToDate && l.lineage == nil:
+			c.closeLink(l)
+		case l.stage == linkUpToDate && l.epoch == ld.epoch:
+			c.renewed(l)
+		}
+	}
+}
+
+// renewLearners leads learners that are up to date in an earlier epoch into the present one: followers that were slower than the quorum, and
+// observers, those of an observer master as well.
+func (c *Core) renewLearners() {
+	e := c.epoch()
+	if c.stable.epochs.Accepted != e || c.lineage.Epoch() != e {
+		return // not yet here either
+	}
+	base := c.lineage.base()
+	for _, l := range c.links {
+		if !c.serves(l) || !l.renews() || l.epoch == e || l.renewal == renewalAdopting {
+			continue
+		}
+		switch {
+		case l.renewal == renewalNone:
+			if c.role == Leading && c.ld.renewal.epoch != 0 && !l.decidesRenewal() {
+				continue // its turn comes when the epoch is established
+			}
+			c.invite(l, e)
+			l.renewal = renewalAsked
+		case l.renewal == renewalAsked, l.observer && c.shown() < base:
+			continue
+		default:
+			c.streamTo(l)
+			c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: e, Zxid: proto.MakeZxid(e, 0), Config: c.text, Active: c.activeText(l),
+				Lineage: c.lineage})
+			l.renewal = renewalAdopting
+		}
+	}
+}
+
+// adoptedRenewal takes the ACK of NEWLEADER of a learner that was up to date in an earlier epoch.
+func (c *Core) adoptedRenewal(l *link) {
+	l.epoch, l.acked = c.epoch(), max(l.acked, l.sent)
+	if l.decidesRenewal() && c.role == Leading {
+		c.ld.synced = c.ld.synced.with(l.voter)
+	}
+	if c.role != Leading || c.ld.renewal.epoch == 0 {
+		c.renewed(l)
+	}
+}
+
+// renewed tells a learner that the epoch which it has adopted is established.
+func (c *Core) renewed(l *link) {
+	if l.renewal == renewalAdopting {
+		c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: c.lineage.Final})
+		l.renewal = renewalNone
+		l.committed = max(l.committed, min(l.sent, c.lineage.base())) // it takes its history for committed
+	}
+}
+
+// limit is up to where proposals may be sent to a learner that is up to date: not beyond the epoch in which it is.
+func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
+	if l.epoch == c.epoch() || upTo.Epoch() <= l.epoch {
+		return upTo
+	}
+	return min(upTo, max(l.sent, c.lineage.base()))
+}
+
+// tickRenewal gives the leadership up if a renewal does not come to an end: the new epoch was promised, so the old one cannot admit
+// anybody any more.
+func (c *Core) tickRenewal() bool {
+	if r := &c.ld.renewal; r.epoch == 0 || c.now-r.since <= int64(2*c.cfg.Timing.TickTime) {
+		return false
+	}
+	c.stepDown("epoch %d could not be renewed as epoch %d", c.status.Epoch, c.ld.renewal.epoch)
+	return true
+}
+
+// The learner.
+
+// renewing takes LEADERINFO while this server follows and serves. It reports whether it was one: the promise leaves when it is durable.
+func (c *Core) renewing(m *Message) bool {
+	ln := &c.ln
+	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= ln.epoch || m.Epoch >= epochMax || m.Epoch < c.epochs.Accepted ||
+		m.Epoch == c.epochs.Accepted && m.Epoch != ln.next {
+		return false
+	}
+	if m.Epoch > c.epochs.Accepted {
+		c.persistAccepted(m.Epoch)
+	}
+	ln.next, ln.promises = m.Epoch, ln.promises+1
+	return true
+}
+
+// settleRenewing sends what a follower, or observer, has promised and adopted.
+func (c *Core) settleRenewing() {
+	ln := &c.ln
+	if ln.next == 0 {
+		return
+	}
+	for ; ln.promises > 0 && c.stable.epochs.Accepted == ln.next; ln.promises-- {
+		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.next, false))
+	}
+	if ln.adopting && c.stable.epochs.Current == ln.next && c.stable.last >= ln.history {
+		c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.next, ln.history))
+		ln.adopting = false
+	}
+}
+
+// renewEpoch adopts the next epoch of the leader: the history is what is here.
+func (c *Core) renewEpoch(m *Message) {
+	ln := &c.ln
+	if ln.next == 0 || m.Epoch != ln.next || m.Lineage == nil || m.Lineage.Epoch() != ln.next || ln.adopting || m.Lineage.base() != c.window.last() {
+		c.leave("leader %d sent NEWLEADER of epoch %d out of turn", ln.master, m.Epoch)
+		return
+	}
+	c.appendTail()
+	ln.history, ln.adopting = c.window.last(), true
+	next := *m.Lineage
+	c.persistCurrent(ln.next, next.settled(c.lineage.Settled))
+}
+
+// renewalEnds begins the next epoch: a quorum has adopted it.
+func (c *Core) renewalEnds(m *Message) {
+	ln := &c.ln
+	if c.epochs.Current != ln.next || ln.adopting {
+		c.leave("leader %d sent UPTODATE before the ACK of NEWLEADER", ln.master)
+		return
+	}
+	ln.epoch, ln.next = ln.next, 0
+	ln.committed = max(ln.committed, ln.history)
+	ln.acked = max(ln.acked, proto.MakeZxid(ln.epoch, 0))
+	c.committed = ln.committed
+	c.vote.Epoch = ln.epoch
+	c.status.Epoch = ln.epoch
+	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble, m.Final))
+	for _, l := range slices.Clone(c.links) {
+		if l.master && (l.stage > linkWaiting && l.stage < linkUpToDate || l.stage == linkUpToDate && l.lineage == nil) {
+			c.closeLink(l) // it is on its way into the old epoch, or cannot follow
+		}
+	}
+}
