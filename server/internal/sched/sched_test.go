@@ -1,0 +1,58 @@
+package sched
+
+import (
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate(OS())
+		require.False(t, g.WaitFor(time.Second))
+		passed := make(chan bool, 3)
+		for range 2 {
+			go func() { g.Wait(); passed <- true }()
+		}
+		go func() { passed <- g.WaitFor(time.Hour) }()
+		synctest.Wait()
+		require.Empty(t, passed)
+		g.Open()
+		g.Open()
+		synctest.Wait()
+		require.Len(t, passed, 3)
+		for range 3 {
+			require.True(t, <-passed)
+		}
+		g.Wait()
+		require.True(t, g.WaitFor(time.Hour))
+		require.True(t, g.IsOpen())
+	})
+}
+
+func TestEvery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n atomic.Int64
+		cancel := Every(OS(), 10*time.Millisecond, func() { n.Add(1) })
+		Sleep(OS(), 105*time.Millisecond)
+		require.EqualValues(t, 10, n.Load())
+		cancel()
+		cancel()
+		Sleep(OS(), time.Second)
+		require.EqualValues(t, 10, n.Load())
+	})
+}
+
+func TestParker(t *testing.T) {
+	p := OS().Parker()
+	p.Unpark()
+	p.Unpark()
+	p.Park()
+	done := make(chan bool)
+	go func() { p.Park(); close(done) }()
+	p.Unpark()
+	<-done
+}
