@@ -36,8 +36,9 @@ var layers = map[string]layer{
 	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},
 	"snapshot": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
+	"internal/sched": {why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
-		ours: []string{"proto", "zab", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota", "datatree/watch",
+		ours: []string{"internal/sched", "proto", "zab", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota", "datatree/watch",
 			"wal", "wal/vfs", "snapshot", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},
 		tests:  []string{"go.yaml.in/yaml/v3"}, // the alert rules under deploy
@@ -48,7 +49,7 @@ var layers = map[string]layer{
 		why: "a line says what a request asked for and how it ended, and needs neither its connection nor the tree"},
 	"server/internal/figures": {ours: []string{"proto"}, others: []string{"github.com/prometheus"},
 		why: "all parts of a server add to the figures, so the figures know none of them"},
-	"server/internal/flow": {ours: []string{"proto", "zab", "datatree/auth", "server/internal/sessions"},
+	"server/internal/flow": {ours: []string{"internal/sched", "proto", "zab", "datatree/auth", "server/internal/sessions"},
 		why: "what moves through a server knows a client as an interface, and neither sockets nor disks"},
 	"server/internal/garbage": {why: "a setting of Go's runtime needs the size of the tree and nothing else"},
 	"server/internal/keystore": {ours: []string{"server/config", "wal/vfs"},
@@ -72,7 +73,7 @@ var layers = map[string]layer{
 		why: "when a session expires depends on times that are handed in, not on sockets or txns"},
 	"server/internal/socket": {
 		why: "both ports write in the same way, and a socket knows neither clients nor servers"},
-	"server/peers": {ours: []string{"proto", "zab", "server/internal/socket"}, others: []string{"go.uber.org/zap"},
+	"server/peers": {ours: []string{"internal/sched", "proto", "zab", "server/internal/socket"}, others: []string{"go.uber.org/zap"},
 		why: "the wire between servers carries txns and snapshots without looking into them"},
 	"client": {ours: []string{"proto"},
 		why: "a program that uses the client must not carry a server, nor any other module"},
