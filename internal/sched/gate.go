@@ -101,7 +101,7 @@ func Sleep(rt Runtime, d time.Duration) { NewGate(rt).WaitFor(d) }
 // Every calls fn each time d has passed, until cancel is called or the Runtime ends. fn must not wait, and
 // its calls do not overlap. A call that comes late does not delay those after the next.
 func Every(rt Runtime, d time.Duration, fn func()) (cancel func()) {
-	e := &every{rt: rt, d: d, fn: fn, due: rt.Now()}
+	e := &every{rt: rt, d: d, fn: fn, due: rt.Elapsed()}
 	e.mu.Lock()
 	e.arm()
 	e.mu.Unlock()
@@ -112,7 +112,7 @@ type every struct {
 	rt  Runtime
 	d   time.Duration
 	fn  func()
-	due time.Time // when fn is to be called next
+	due time.Duration // when fn is to be called next, on the clock of Elapsed
 
 	mu       sync.Mutex
 	stop     func() // cancels the next call
@@ -121,11 +121,9 @@ type every struct {
 
 // arm plans the next call. REQUIRES: mu.
 func (e *every) arm() {
-	now := e.rt.Now()
-	if e.due = e.due.Add(e.d); e.due.Before(now) {
-		e.due = now
-	}
-	e.stop = e.rt.After(e.due.Sub(now), e.call)
+	now := e.rt.Elapsed()
+	e.due = max(e.due+e.d, now)
+	e.stop = e.rt.After(e.due-now, e.call)
 }
 
 func (e *every) call() {

@@ -7,8 +7,10 @@ import (
 
 // Runtime is the surroundings in which the goroutines of one server run.
 type Runtime interface {
-	// Now is the time, with a monotonic part in production.
+	// Now is the wall clock, which may jump.
 	Now() time.Time
+	// Elapsed is the time since a moment that does not change while the process runs. It never jumps.
+	Elapsed() time.Duration
 	// Go runs fn in a goroutine of its own. The name tells readers of profiles and traces what it does.
 	Go(name string, fn func())
 	// After runs fn when d has passed, unless cancel is called before. fn must not wait. cancel may be called more than once.
@@ -32,7 +34,12 @@ func OS() Runtime { return goRuntime{} }
 
 type goRuntime struct{}
 
+// began is the moment that Elapsed counts from.
+var began = time.Now()
+
 func (goRuntime) Now() time.Time { return time.Now() }
+
+func (goRuntime) Elapsed() time.Duration { return time.Since(began) }
 
 func (goRuntime) Go(name string, fn func()) { go labelled(name, fn) }
 
