@@ -47,7 +47,7 @@ func (n adminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	}
 	select {
 	case err = <-re.done:
-	case <-s.applied: // the server has stopped before its turn came
+	case <-s.applied.Done(): // the server has stopped before its turn came
 		err = errStopping
 	}
 	return int64(re.zxid), err

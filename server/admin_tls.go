@@ -33,7 +33,7 @@ func (s *Server) adminTLS() (*tls.Config, error) {
 		return nil, err
 	}
 	if s.cfg.SSLQuorumReloadCertFiles {
-		s.start("admin keys", func() { keys.Watch(adminKeysInterval, s.stopping) })
+		s.start("admin keys", func() { keys.Watch(adminKeysInterval, s.stopping.Done()) })
 	}
 	return keys.Server(), nil
 }

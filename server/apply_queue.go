@@ -26,7 +26,7 @@ type applyWork struct {
 }
 
 func newApplyQueue(m *member) *applyQueue {
-	return &applyQueue{m: m, inbox: flow.NewInbox[applyWork](), applier: newApplier(m.srv)}
+	return &applyQueue{m: m, inbox: flow.NewInbox[applyWork](m.srv.rt.Parker()), applier: newApplier(m.srv)}
 }
 
 // put queues a batch for the next come. The node goroutine calls it.
@@ -72,7 +72,7 @@ func (q *applyQueue) swap(state *datatree.State) {
 // run is the applier goroutine of a member.
 func (q *applyQueue) run() {
 	for closed := false; !closed; {
-		<-q.inbox.Wake
+		q.inbox.Wait()
 		q.turn.Lock()
 		closed = q.apply()
 		q.turn.Unlock()

@@ -1,14 +1,28 @@
 package server
 
-import "time"
+import (
+	"time"
 
-// clock gives the server its two times.
-type clock struct{ start time.Time }
+	"github.com/seed94657493/warren/internal/sched"
+)
 
-func newClock() *clock { return &clock{start: time.Now()} }
+// clock gives the server its times.
+type clock struct {
+	rt    sched.Runtime
+	start time.Duration // on the clock of Elapsed
+	began time.Time     // the same moment on the wall clock
+}
+
+func newClock(rt sched.Runtime) *clock { return &clock{rt: rt, start: rt.Elapsed(), began: rt.Now()} }
 
 // now is a monotonic time in ns since the server began.
-func (c *clock) now() int64 { return int64(time.Since(c.start)) }
+func (c *clock) now() int64 { return int64(c.rt.Elapsed() - c.start) }
+
+// steady is the time as if the wall clock had not been set since the server began. Intervals are measured with it.
+func (c *clock) steady() time.Time { return c.began.Add(c.rt.Elapsed() - c.start) }
+
+// in is the time on the wall clock when d has passed, as the deadline of a connection.
+func (c *clock) in(d time.Duration) time.Time { return c.rt.Now().Add(d) }
 
 // wallMs is the wall clock in ms since 1970, as it goes into txns.
-func (c *clock) wallMs() int64 { return time.Now().UnixMilli() }
+func (c *clock) wallMs() int64 { return c.rt.Now().UnixMilli() }

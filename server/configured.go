@@ -15,10 +15,9 @@ import (
 func (s *Server) runConfigurations() {
 	var all []*config.Quorum
 	for {
-		select {
-		case <-s.stopping:
+		s.configured.Wait()
+		if s.stopping.IsOpen() {
 			return
-		case <-s.configured.Wake:
 		}
 		all, _ = s.configured.Take(all)
 		if len(all) > 0 {

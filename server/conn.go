@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/watch"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -87,8 +88,8 @@ type conn struct {
 	// held for writing, and cleared under conn.mu; see catchup.go.
 	left atomic.Bool
 
-	// resume holds a token when the reader should look again at what it waits for.
-	resume chan struct{}
+	// resume has a token when the reader should look again at what it waits for.
+	resume sched.Parker
 }
 
 // lockMode is which locks the reader holds while it handles the frames of one read.
@@ -104,7 +105,7 @@ const (
 const readsPerLock = 256
 
 func newConn(srv *Server, nc net.Conn) *conn {
-	c := &conn{srv: srv, nc: nc, established: time.Now(), resume: make(chan struct{}, 1)}
+	c := &conn{srv: srv, nc: nc, established: srv.clock.steady(), resume: srv.rt.Parker()}
 	c.readFunc = c.tryRead
 	c.raw = socket.Raw(nc)
 	c.remote = socket.AddrPort(nc.RemoteAddr())
@@ -572,7 +573,7 @@ func (c *conn) wait(ready func() bool) bool {
 		if ok {
 			return true
 		}
-		<-c.resume
+		c.resume.Park()
 	}
 }
 
@@ -585,12 +586,7 @@ func (c *conn) wakeReader() {
 }
 
 // Nudge makes a reader that waits look again. Any goroutine may call it, without a lock.
-func (c *conn) Nudge() {
-	select {
-	case c.resume <- struct{}{}:
-	default:
-	}
-}
+func (c *conn) Nudge() { c.resume.Unpark() }
 
 // cleanup ends the connection: nothing of it stays but requests that are already in flight.
 func (c *conn) cleanup() {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -82,7 +83,7 @@ func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
 		return nil, zab.Config{}, err
 	}
 	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
-	m := &member{srv: s, id: 1, events: flow.NewInbox[event](), done: make(chan struct{})}
+	m := &member{srv: s, id: 1, events: flow.NewInbox[event](s.rt.Parker()), done: sched.NewGate(s.rt)}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
 	m.view.Store(&roleView{State: zab.Looking, Leader: -1})
 	s.member = m

@@ -2,7 +2,6 @@ package server
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -28,7 +28,7 @@ func (s *Server) startMember() error {
 			return err
 		}
 		m.startGoroutines()
-		<-m.served
+		m.served.Wait()
 		return nil
 	}
 	if err := m.joinEnsemble(); err != nil {
@@ -40,10 +40,11 @@ func (s *Server) startMember() error {
 
 // newMember returns a member without an agreement.
 func (s *Server) newMember() *member {
+	wake := s.rt.Parker()
 	m := &member{
 		srv: s, id: proto.ServerID(max(s.cfg.ServerID, 1)),
-		batches: flow.NewInbox[*flow.Batch](), events: flow.NewInbox[event](), done: make(chan struct{}),
-		served: make(chan struct{}), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: time.Now(),
+		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake, done: sched.NewGate(s.rt),
+		served: sched.NewGate(s.rt), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: s.clock.steady(),
 		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
 	}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
@@ -101,7 +102,7 @@ func (m *member) joinEnsemble() error {
 		select {
 		case err := <-m.peers.Failed():
 			s.fail(err)
-		case <-s.stopping:
+		case <-s.stopping.Done():
 		}
 	})
 	return nil
@@ -109,12 +110,13 @@ func (m *member) joinEnsemble() error {
 
 // startGoroutines starts the node goroutine, the journal and the applier.
 func (m *member) startGoroutines() {
-	go m.run()
-	go m.journal.run()
-	go func() {
-		defer close(m.srv.applied)
+	rt := m.srv.rt
+	rt.Go("node", m.run)
+	rt.Go("journal", m.journal.run)
+	rt.Go("applier", func() {
+		defer m.srv.applied.Open()
 		m.applier.run()
-	}()
+	})
 }
 
 // coreConfig is what the agreement starts from.
@@ -145,9 +147,9 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	}
 	c := zab.Config{
 		ID: proto.ServerID(s.cfg.ServerID), Ensemble: active, Next: next, Epochs: epochs, Last: last, Window: window, Before: before,
-		Blank: s.blank, Lineage: s.lineage(), History: history{s}, Rand: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		Blank: s.blank, Lineage: s.lineage(), History: history{s}, Rand: rand.New(rand.NewPCG(s.rt.Uint64(), s.rt.Uint64())),
 		Timing: s.coreTiming(), Limits: limits, Masters: s.cfg.Quorum.ObserverMasterPort > 0,
-		Whole: s.cfg.ForceSnapshotSync, Barrier: barrier,
+		Whole: s.cfg.ForceSnapshotSync, Barrier: s.barrier,
 	}
 	if s.cfg.ReconfigEnabled {
 		c.Roster = roster{}
@@ -199,8 +201,8 @@ func (s *Server) ensembleIdentity() uint64 {
 }
 
 // barrier is the txn without effect that proves that the followers have logged all before it. Source: quorum-protocol 14.3 R7.
-func barrier(z proto.Zxid) []byte {
-	return prepare.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: time.Now().UnixMilli()}, proto.OK)
+func (s *Server) barrier(z proto.Zxid) []byte {
+	return prepare.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: s.clock.wallMs()}, proto.OK)
 }
 
 // A leader is dialled as often as there is time for, but some times however long the pauses are. Source: quorum-protocol 1.5.
@@ -286,21 +288,15 @@ func (s *Server) decides() bool {
 }
 
 // handedOver tells Stop that the member takes part in nothing any more.
-func (s *Server) handedOver() { s.handOnce.Do(func() { close(s.handed) }) }
+func (s *Server) handedOver() { s.handed.Open() }
 
 // finish ends the service in good order, or takes too long: a leader hands its leadership over, a standalone server finishes what was
 // received.
 func (s *Server) finish() {
-	began := time.Now()
 	s.member.handOver()
-	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.TickTime+time.Second)
-	defer cancel()
-	select {
-	case <-s.handed:
-		s.log.Debug("finished", zap.Duration("took", time.Since(began)))
-	case <-s.member.done:
-	case <-ctx.Done():
-		s.log.Warn("stopping without having handed over, or finished", zap.Duration("took", time.Since(began)))
+	limit := s.cfg.TickTime + time.Second
+	if !s.handed.WaitFor(limit) {
+		s.log.Warn("stopping without having handed over, or finished", zap.Duration("took", limit))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -14,7 +15,7 @@ import (
 func TestReceivedStateOutlivesItsLink(t *testing.T) {
 	m := &member{links: map[zab.LinkID]*peers.Link{}}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{5: {}, 6: {}}, map[zab.LinkID]*loading{}
-	j := &journal{m: m, jobs: flow.NewInbox[journalJob]()}
+	j := &journal{m: m, jobs: flow.NewInbox[journalJob](sched.OS().Parker())}
 	m.forget(5)
 	m.forget(6)
 	j.submit([]zab.Persist{{Install: &zab.Install{Link: 5}}})

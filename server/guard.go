@@ -58,15 +58,8 @@ func (g *guard) stuck() bool {
 }
 
 func (g *guard) run() {
-	ticker := time.NewTicker(guardInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-g.srv.stopping:
-			return
-		case <-ticker.C:
-			g.check()
-		}
+	for !g.srv.stopping.WaitFor(guardInterval) {
+		g.check()
 	}
 }
 

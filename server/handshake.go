@@ -30,7 +30,7 @@ var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errFra
 // begins or resumes a session. It returns false if the connection is over. Source:
 // client-protocol 2 and 3, server-semantics 7.1.
 func (c *conn) handshake() bool {
-	_ = c.nc.SetReadDeadline(time.Now().Add(c.srv.cfg.SessionlessTimeout))
+	_ = c.nc.SetReadDeadline(c.srv.clock.in(c.srv.cfg.SessionlessTimeout))
 	frame, err := c.firstFrame()
 	if err == nil && frame == nil {
 		return false // it was a four-letter word

@@ -64,7 +64,7 @@ const maxBatchBytes = 4 << 20
 const noteDelay = time.Second
 
 func newJournal(m *member, log *wal.Log, replayed int) *journal {
-	j := &journal{m: m, srv: m.srv, log: log, jobs: flow.NewInbox[journalJob](),
+	j := &journal{m: m, srv: m.srv, log: log, jobs: flow.NewInbox[journalJob](m.srv.rt.Parker()),
 		txns: replayed, rolled: m.srv.clock.now()}
 	j.draw()
 	return j
@@ -89,7 +89,7 @@ func (j *journal) call(fn func()) { j.jobs.Put(journalJob{call: fn}) }
 
 // keepNote stores the lineage that was noted last, if there is time for it now. No promise waits for it.
 func (j *journal) keepNote(now bool) {
-	if j.noted == nil || j.failed || !now && !j.jobs.Empty() && time.Now().Before(j.noteBy) {
+	if j.noted == nil || j.failed || !now && !j.jobs.Empty() && j.srv.clock.steady().Before(j.noteBy) {
 		return
 	}
 	if j.waiting("writing the lineage", func() error { return j.m.srv.meta.SetLineage(encoded(j.noted)) }) {
@@ -109,7 +109,7 @@ func (j *journal) run() {
 	defer j.m.applier.close()
 	var jobs []journalJob
 	for {
-		<-j.jobs.Wake
+		j.jobs.Wait()
 		var closed bool
 		jobs, closed = j.jobs.Take(jobs)
 		j.do(jobs)
@@ -130,7 +130,7 @@ func (j *journal) do(rest []journalJob) {
 			continue
 		case job.note != nil:
 			if j.noted == nil {
-				j.noteBy = time.Now().Add(noteDelay)
+				j.noteBy = j.srv.clock.steady().Add(noteDelay)
 			}
 			j.noted = job.note
 			rest = rest[1:]
@@ -249,10 +249,8 @@ func (j *journal) waiting(what string, fn func() error) bool {
 			j.m.srv.log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what), zap.Error(err))
 		}
 		j.m.srv.guard.markFull()
-		select {
-		case <-j.m.srv.stopping:
+		if j.srv.stopping.WaitFor(retryAfter) {
 			return false
-		case <-time.After(retryAfter):
 		}
 	}
 }
@@ -328,7 +326,7 @@ func (j *journal) install(in *zab.Install) error {
 	}
 	j.txns, j.before = 0, 0
 	s.log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last), zap.Int("znodes", got.state.NumNodes()),
-		zap.Duration("took", time.Since(got.began)))
+		zap.Duration("took", j.srv.clock.steady().Sub(got.began)))
 	j.m.applier.swap(got.state)
 	j.m.received.Lock()
 	delete(j.m.received.wanted, in.Link)

@@ -18,11 +18,12 @@ const retryAfter = 100 * time.Millisecond
 // limits, so that the servers of an ensemble do not all write snapshots at once.
 func (j *journal) draw() {
 	half := max(j.srv.cfg.SnapCount/2, 1)
-	j.snapTxns = half + rand.IntN(half)
+	rng := rand.New(rand.NewPCG(j.srv.rt.Uint64(), 0))
+	j.snapTxns = half + rng.IntN(half)
 	j.snapBytes = 0
 	if kb := j.srv.cfg.SnapSizeLimitKB; kb > 0 {
 		half := max(kb<<10/2, 1)
-		j.snapBytes = half + rand.Int64N(half)
+		j.snapBytes = half + rng.Int64N(half)
 	}
 }
 
@@ -45,10 +46,8 @@ func (j *journal) persist(b *framedBatch) bool {
 			j.srv.log.Error("disk is full: writes wait until there is room", zap.Error(err), zap.Stringer("zxid", b.first))
 		}
 		j.srv.guard.markFull()
-		select {
-		case <-j.srv.stopping:
+		if j.srv.stopping.WaitFor(retryAfter) {
 			return false
-		case <-time.After(retryAfter):
 		}
 	}
 	if j.srv.cfg.ForceSync {

@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/limits"
 )
@@ -188,7 +189,7 @@ func (s *Server) accept(ln *clientListener) {
 			return
 		default:
 			s.log.Warn("accepting connections", zap.Error(err))
-			time.Sleep(acceptPause)
+			sched.Sleep(s.rt, acceptPause)
 		}
 	}
 }
@@ -335,9 +336,9 @@ func (cs *connSet) each(fn func(*conn)) {
 	}
 }
 
-// waitEmpty waits until every connection has ended, but no longer than timeout.
-func (cs *connSet) waitEmpty(timeout time.Duration) {
-	for deadline := time.Now().Add(timeout); cs.len() > 0 && time.Now().Before(deadline); {
-		time.Sleep(time.Millisecond)
+// waitForConns waits until every connection has ended, but no longer than timeout.
+func (s *Server) waitForConns(timeout time.Duration) {
+	for end := s.clock.now() + int64(timeout); s.conns.len() > 0 && s.clock.now() < end; {
+		sched.Sleep(s.rt, time.Millisecond)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
@@ -30,8 +31,10 @@ type member struct {
 
 	batches *flow.Inbox[*flow.Batch] // from connections, the session clock and the reaper
 	events  *flow.Inbox[event]       // from peers, the journal and the applier
-	done    chan struct{}            // closed when the goroutine has ended
-	served  chan struct{}            // closed when the first service has begun
+	wake    sched.Parker             // of batches, events and ticked
+	ticked  atomic.Bool              // time has passed since the node goroutine looked
+	done    *sched.Gate              // open when the goroutine has ended
+	served  *sched.Gate              // open when the first service has begun
 
 	// turn is held by the node goroutine, whoever that is, while it is not waiting. calm is whether there is so little to do that
 	// anybody may be; stored by the holder of turn.
@@ -154,31 +157,33 @@ func (m *member) end() { m.do(func() { m.stop = true }) }
 
 // run is the node goroutine.
 func (m *member) run() {
-	defer close(m.done)
-	ticker := time.NewTicker(coreTick)
-	defer ticker.Stop()
-	pace := pacer{time.Now()}
+	defer m.srv.handedOver()
+	defer m.done.Open()
+	clock := m.srv.clock
+	cancel := sched.Every(m.srv.rt, coreTick, func() {
+		m.ticked.Store(true)
+		m.wake.Unpark()
+	})
+	defer cancel()
+	pace := pacer{clock.steady()}
 	m.turn.Lock()
 	defer m.turn.Unlock()
 	for m.drain(); !m.stop; {
 		m.turn.Unlock()
-		var tick time.Time
-		select {
-		case tick = <-ticker.C:
-		case <-m.events.Wake:
-		case <-m.batches.Wake:
-		}
-		if tick.IsZero() && !m.calm.Load() {
-			runtime.Gosched() // who else has something to say is ready already, and shares the turn
+		m.wake.Park()
+		ticked := m.ticked.Swap(false)
+		if !ticked && !m.calm.Load() {
+			runtime.Gosched() // other goroutines that have input are ready already, and share the turn
 		}
 		m.turn.Lock()
-		ticked := !tick.IsZero() && !m.stop
+		ticked = ticked && !m.stop
 		if ticked {
-			for range pace.due(time.Now()) {
+			now := clock.steady()
+			for range pace.due(now) {
 				m.core.Tick()
 			}
-			m.maybeReadOnly(tick)
-			m.publish(tick)
+			m.maybeReadOnly(now)
+			m.publish(now)
 		}
 		m.takeTurn()
 		if ticked && !m.stop {
@@ -292,7 +297,7 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			m.warren[l.ID] = msg.Warren
-			m.introduced(l, msg.From, time.Now())
+			m.introduced(l, msg.From, m.srv.clock.steady())
 		}
 		if ok {
 			m.core.Step(msg)
@@ -401,7 +406,7 @@ func (m *member) changed(st zab.Status) {
 	if same && old.Outside == st.Outside {
 		return
 	}
-	now := time.Now()
+	now := m.srv.clock.steady()
 	if old.State != st.State {
 		m.early = nil
 		m.electionEnds(old.State, st.State, now)
@@ -499,7 +504,7 @@ func (m *member) open() {
 // opened is called when the state is up to date.
 func (m *member) opened(state zab.State) {
 	m.opening = false
-	m.serviceBegins(state, time.Now())
+	m.serviceBegins(state, m.srv.clock.steady())
 	m.beginLease(state)
 	serves := true
 	if state == zab.Leading {
@@ -523,9 +528,9 @@ func (m *member) opened(state zab.State) {
 	}
 	m.requests()
 	if m.lastServed.IsZero() {
-		close(m.served)
+		m.served.Open()
 	}
-	m.lastServed = time.Now()
+	m.lastServed = m.srv.clock.steady()
 	if fn := m.afterOpening; fn != nil {
 		m.afterOpening = nil
 		fn()
@@ -556,7 +561,7 @@ func (m *member) resumeNow(r *flow.Resumption) {
 // close ends service: nothing is answered any more, every client has to find another server. Sessions live on.
 func (m *member) close(reason string) {
 	m.generation.Add(1)
-	m.lost = time.Now()
+	m.lost = m.srv.clock.steady()
 	m.srv.serving.Store(false)
 	m.endLease()
 	m.srv.readOnly.Store(false)

@@ -64,7 +64,7 @@ func (m *member) drain() {
 			continue
 		}
 		if m.published.IsZero() {
-			m.publish(time.Now())
+			m.publish(m.srv.clock.steady())
 		}
 		return
 	}

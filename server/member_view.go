@@ -54,7 +54,7 @@ func (m *member) quorumRole() quorumRole {
 	switch v.State {
 	case zab.Leading:
 		r.Leading = true
-		r.LeaderUptime = time.Since(v.Since)
+		r.LeaderUptime = m.srv.clock.steady().Sub(v.Since)
 	case zab.Following:
 		r.Following = true
 	case zab.Observing:

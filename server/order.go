@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -22,14 +23,45 @@ var errStopping = errors.New("server: stopping")
 // gives up when ctx is done before the snapshot was begun, and when the server stops.
 func (sn *snapshotter) order(ctx context.Context) delivery {
 	done := make(chan delivery, 1)
+	sn.mu.Lock()
+	sn.mu.orders = append(sn.mu.orders, done)
+	sn.mu.Unlock()
+	sn.wake.Unpark()
 	select {
-	case sn.orders <- done:
-		return <-done
+	case d := <-done:
+		return d
 	case <-ctx.Done():
-		return delivery{err: ctx.Err()}
-	case <-sn.srv.stopping:
-		return delivery{err: errStopping}
+		if sn.withdraw(done) {
+			return delivery{err: ctx.Err()}
+		}
+	case <-sn.srv.stopping.Done():
+		if sn.withdraw(done) {
+			return delivery{err: errStopping}
+		}
 	}
+	return <-done
+}
+
+// withdraw takes back an order, unless the snapshot was begun.
+func (sn *snapshotter) withdraw(done chan<- delivery) bool {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	i := slices.Index(sn.mu.orders, done)
+	if i >= 0 {
+		sn.mu.orders = slices.Delete(sn.mu.orders, i, i+1)
+	}
+	return i >= 0
+}
+
+// nextOrder takes the first order; ok is false if there is none.
+func (sn *snapshotter) nextOrder() (done chan<- delivery, ok bool) {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	if len(sn.mu.orders) == 0 {
+		return nil, false
+	}
+	done, sn.mu.orders = sn.mu.orders[0], sn.mu.orders[1:]
+	return done, true
 }
 
 // deliver answers one order. The file is open before anything can be purged again, so its bytes stay.

@@ -180,7 +180,7 @@ func (c *conn) written(buf []byte) {
 func (c *conn) drain(rest, buf []byte) {
 	for {
 		for len(rest) > 0 {
-			_ = c.nc.SetWriteDeadline(time.Now().Add(c.writeTimeout()))
+			_ = c.nc.SetWriteDeadline(c.srv.clock.in(c.writeTimeout()))
 			n, err := c.nc.Write(c.portion(rest))
 			rest = rest[n:]
 			if err != nil && n == 0 {
@@ -240,7 +240,7 @@ func (c *conn) finish() {
 	}
 	c.mu.out.finished = true
 	c.wakeReader()
-	_ = c.nc.SetReadDeadline(time.Now().Add(lingerTimeout))
+	_ = c.nc.SetReadDeadline(c.srv.clock.in(lingerTimeout))
 	if t, ok := c.nc.(interface{ CloseWrite() error }); ok {
 		_ = t.CloseWrite()
 		return

@@ -13,15 +13,8 @@ import (
 
 // runClock expires sessions.
 func (s *Server) runClock() {
-	ticker := time.NewTicker(max(s.cfg.TickTime/4, time.Millisecond))
-	defer ticker.Stop()
 	clock := s.tracker.Clock(s.clock.now())
-	for {
-		select {
-		case <-s.stopping:
-			return
-		case <-ticker.C:
-		}
+	for !s.stopping.WaitFor(max(s.cfg.TickTime/4, time.Millisecond)) {
 		for _, e := range clock.Look(s.clock.now(), s.logStalled.Load()) {
 			s.log.Info("expiring session", zap.Stringer("session_id", e.ID), zap.Duration("timeout", e.Timeout()))
 			s.metrics.staleSessions.Inc()
@@ -44,24 +37,15 @@ const reaperSlice = 1024
 // runReaper deletes containers that have lost their last child and TTL znodes that were left
 // alone. Source: server-semantics 5.10.
 func (s *Server) runReaper() {
-	ticker := time.NewTicker(max(s.cfg.Container.CheckInterval, time.Millisecond))
-	defer ticker.Stop()
 	pace := time.Minute / time.Duration(max(s.cfg.Container.MaxPerMinute, 1))
-	for {
-		select {
-		case <-s.stopping:
-			return
-		case <-ticker.C:
-		}
+	for !s.stopping.WaitFor(max(s.cfg.Container.CheckInterval, time.Millisecond)) {
 		if !s.decides() {
 			continue
 		}
 		for _, path := range s.due() {
 			s.deleteContainer(path)
-			select {
-			case <-s.stopping:
+			if s.stopping.WaitFor(pace) {
 				return
-			case <-time.After(pace):
 			}
 		}
 	}

@@ -35,12 +35,5 @@ func (c *conn) waitDue() bool {
 		return true
 	}
 	c.srv.metrics.rateWaits.Inc()
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-c.srv.stopping:
-		return false
-	}
+	return !c.srv.stopping.WaitFor(wait)
 }

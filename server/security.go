@@ -131,13 +131,13 @@ func (s *Server) openAudit() (err error) {
 // startSecurity starts what watches the certificates and writes the audit log. It is the last step of Start.
 func (s *Server) startSecurity() {
 	if k := s.security.keys; k != nil && s.cfg.ClientCertReload {
-		s.start("keys", func() { k.Watch(keystore.ReloadInterval, s.stopping) })
+		s.start("keys", func() { k.Watch(keystore.ReloadInterval, s.stopping.Done()) })
 	}
 	if k := s.quorum.Keys(); k != nil && s.cfg.SSLQuorumReloadCertFiles {
-		s.start("quorum keys", func() { k.Watch(keystore.ReloadInterval, s.stopping) })
+		s.start("quorum keys", func() { k.Watch(keystore.ReloadInterval, s.stopping.Done()) })
 	}
 	if a := s.security.audit; a != nil {
 		a.Started()
-		s.start("audit", func() { a.Run(s.stopping, s.applied) })
+		s.start("audit", func() { a.Run(s.stopping.Done(), s.applied.Done()) })
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
@@ -48,6 +49,8 @@ type Options struct {
 	Meta meta.Store
 	// Version is reported by the four-letter words.
 	Version string
+	// Runtime is how the server tells the time, starts goroutines and waits; nil is sched.OS(). It is for simulations.
+	Runtime sched.Runtime
 	// WholeProcess says that the process is there for this server alone, which may then tune Go's garbage collector.
 	WholeProcess bool
 	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
@@ -67,6 +70,7 @@ type Server struct {
 	registry *prometheus.Registry
 	metrics  *metrics
 	stats    *figures.Server
+	rt       sched.Runtime
 	clock    *clock
 	began    time.Time
 	enforced []string // schemes of which a connection must have authenticated one
@@ -124,32 +128,37 @@ type Server struct {
 	admin     *admin.Server // nil if there is none
 	adminAddr net.Addr      // where it listens
 	web       *http.Server  // serves metricsLn
-	stopping  chan struct{} // closed when Stop begins
-	applied   chan struct{} // closed when the applier has ended
-	handed    chan struct{} // closed when a member takes part in nothing any more
-	handOnce  sync.Once
-	failed    chan error // holds the error that ended the node
+	stopping  *sched.Gate   // open when Stop begins
+	applied   *sched.Gate   // open when the applier has ended
+	handed    *sched.Gate   // open when a member takes part in nothing any more
+	failed    chan error    // holds the error that ended the node
 	running   struct {
 		sync.Mutex
-		sync.WaitGroup
-		stopped bool
+		goroutines int
+		stopped    bool
+		ended      *sched.Gate // open when there are none, after stopped
 	}
 }
 
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
+	rt := o.Runtime
+	if rt == nil {
+		rt = sched.OS()
+	}
 	s := &Server{
-		cfg: cfg, options: o, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
-		clock: newClock(), turns: limits.NewTurns(), began: time.Now(), stats: figures.NewServer(),
+		rt: rt, cfg: cfg, options: o, log: o.Log, fs: o.FS, meta: o.Meta, version: o.Version, registry: o.Registry,
+		clock: newClock(rt), turns: limits.NewTurns(), began: rt.Now(), stats: figures.NewServer(),
 		conns:        newConnSet(cfg.MaxClientCnxns, cfg.MaxCnxns),
 		throttle:     limits.NewTokens(cfg.ConnectionThrottle, cfg.LocalSessionsEnabled),
 		large:        limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
 		batches:      flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
 		applyBatches: flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),
-		configured:   flow.NewInbox[*config.Quorum](),
-		stopping:     make(chan struct{}), applied: make(chan struct{}), handed: make(chan struct{}),
+		configured:   flow.NewInbox[*config.Quorum](rt.Parker()),
+		stopping:     sched.NewGate(rt), applied: sched.NewGate(rt), handed: sched.NewGate(rt),
 		failed: make(chan error, 1),
 	}
+	s.running.ended = sched.NewGate(rt)
 	s.traceMask.Store(traceMaskDefault)
 	s.lease.Store(math.MaxInt64)
 	if s.log == nil {
@@ -208,7 +217,7 @@ func (s *Server) Start() (err error) {
 	s.start("reaper", s.runReaper)
 	s.start("guard", s.guard.run)
 	if s.options.WholeProcess {
-		s.start("garbage", func() { garbage.Tune(s.stopping, s.treeSize) })
+		s.start("garbage", func() { garbage.Tune(s.stopping.Done(), s.treeSize) })
 	}
 	for _, ln := range s.clientListeners() {
 		s.start("accept", func() { s.accept(ln) })
@@ -276,25 +285,30 @@ func (s *Server) Stop() {
 // end is Stop without the hand-over.
 func (s *Server) end() {
 	s.serving.Store(false)
-	close(s.stopping)
+	s.stopping.Open()
+	s.snapshotter.wake.Unpark()
+	s.configured.Signal()
 	_ = s.snaps.Close()
 	s.closeClientPorts()
 	if s.web != nil {
 		_ = s.web.Close()
 	}
 	s.member.end()
-	<-s.applied
+	s.applied.Wait()
 	if s.member.peers != nil {
 		s.member.peers.Stop()
 	}
 	s.conns.each(func(c *conn) { c.shut() })
 	s.running.Lock()
 	s.running.stopped = true
+	if s.running.goroutines == 0 {
+		s.running.ended.Open()
+	}
 	s.running.Unlock()
-	s.conns.waitEmpty(shutTimeout)
+	s.waitForConns(shutTimeout)
 	s.conns.each(func(c *conn) { c.Abort() })
 	s.stopAdmin()
-	s.running.Wait()
+	s.running.ended.Wait()
 	s.release()
 	s.log.Info("stopped", zap.Stringer("zxid", s.store.lastZxid()))
 }
@@ -322,19 +336,28 @@ func (s *Server) release() {
 }
 
 // start runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, when
-// the server has stopped. The name is for readers.
-func (s *Server) start(_ string, fn func()) bool {
+// the server has stopped. The name is what profiles call the goroutine.
+func (s *Server) start(name string, fn func()) bool {
 	s.running.Lock()
 	defer s.running.Unlock()
 	if s.running.stopped {
 		return false
 	}
-	s.running.Add(1)
-	go func() {
-		defer s.running.Done()
+	s.running.goroutines++
+	s.rt.Go(name, func() {
+		defer s.ended()
 		fn()
-	}()
+	})
 	return true
+}
+
+// ended counts the end of a goroutine that start has started.
+func (s *Server) ended() {
+	s.running.Lock()
+	defer s.running.Unlock()
+	if s.running.goroutines--; s.running.goroutines == 0 && s.running.stopped {
+		s.running.ended.Open()
+	}
 }
 
 // ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a

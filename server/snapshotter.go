@@ -3,12 +3,14 @@ package server
 import (
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -17,16 +19,21 @@ import (
 // snapshotter writes snapshots, one at a time, while txns go on, and removes what is superseded.
 type snapshotter struct {
 	srv  *Server
-	wake chan struct{} // holds a token when a snapshot is wanted
-	size atomic.Int64  // of the newest snapshot, in bytes
+	wake sched.Parker // of the goroutine
+	size atomic.Int64 // of the newest snapshot, in bytes
 	// held is true in a member that has not served yet: what it has recovered may never have been agreed on.
 	held atomic.Bool
-	// orders are snapshots that somebody waits for. Who takes an order answers it.
-	orders chan chan<- delivery
+
+	mu struct {
+		sync.Mutex
+		wanted bool              // a snapshot is wanted
+		purge  bool              // it is time to purge
+		orders []chan<- delivery // snapshots for which a goroutine waits; what takes an order answers it
+	}
 }
 
 func newSnapshotter(s *Server) *snapshotter {
-	sn := &snapshotter{srv: s, wake: make(chan struct{}, 1), orders: make(chan chan<- delivery)}
+	sn := &snapshotter{srv: s, wake: s.rt.Parker()}
 	if all, err := s.snaps.List(); err == nil && len(all) > 0 {
 		sn.size.Store(all[0].Size)
 	}
@@ -44,34 +51,48 @@ var errHeld = errors.New("server: no snapshot is written before the ensemble has
 
 // request asks for a snapshot. While one is being written, it asks for another after it.
 func (sn *snapshotter) request() {
-	select {
-	case sn.wake <- struct{}{}:
-	default:
-	}
+	sn.set(&sn.mu.wanted)
+}
+
+// set notes something to be done, one of the flags in mu.
+func (sn *snapshotter) set(flag *bool) {
+	sn.mu.Lock()
+	*flag = true
+	sn.mu.Unlock()
+	sn.wake.Unpark()
+}
+
+// take reports whether something was to be done, and clears its flag.
+func (sn *snapshotter) take(flag *bool) bool {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	was := *flag
+	*flag = false
+	return was
 }
 
 func (sn *snapshotter) run() {
 	s := sn.srv
-	var purge <-chan time.Time
-	if s.cfg.Autopurge.PurgeInterval > 0 {
-		ticker := time.NewTicker(s.cfg.Autopurge.PurgeInterval)
-		defer ticker.Stop()
-		purge = ticker.C
+	purges := s.cfg.Autopurge.PurgeInterval > 0
+	if purges {
+		cancel := sched.Every(s.rt, s.cfg.Autopurge.PurgeInterval, func() { sn.set(&sn.mu.purge) })
+		defer cancel()
 		sn.purge()
 	}
-	for {
-		select {
-		case <-s.stopping:
-			return
-		case <-purge:
-			sn.purge()
-		case o := <-sn.orders:
-			o <- sn.deliver()
-		case <-sn.wake:
+	for !s.stopping.IsOpen() {
+		order, ordered := sn.nextOrder()
+		switch {
+		case ordered:
+			order <- sn.deliver()
+		case sn.take(&sn.mu.wanted):
 			_, _ = sn.write() // it says itself what went wrong
-			if purge != nil {
+			if purges {
 				sn.purge()
 			}
+		case sn.take(&sn.mu.purge):
+			sn.purge()
+		default:
+			sn.wake.Park()
 		}
 	}
 }
@@ -93,7 +114,7 @@ func (sn *snapshotter) write() (snapshot.Meta, error) {
 		w.Close()
 		s.store.mu.Unlock()
 	}()
-	m, err := s.snaps.Write(zxid, &lockedSource{store: s.store, walker: w, since: time.Now()})
+	m, err := s.snaps.Write(zxid, newLockedSource(s, w))
 	took := time.Since(began)
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
@@ -152,10 +173,15 @@ const restBytes = 256 << 10
 // lockedSource is a walker that takes the read lock for each slice, and rests as long as it works,
 // so that clients keep the better half of every core.
 type lockedSource struct {
+	rt     sched.Runtime
 	store  *store
 	walker *datatree.Walker
-	since  time.Time // when it last rested
-	bytes  int       // since then
+	since  time.Duration // when it last rested, on the clock of Elapsed
+	bytes  int           // since then
+}
+
+func newLockedSource(s *Server, w *datatree.Walker) *lockedSource {
+	return &lockedSource{rt: s.rt, store: s.store, walker: w, since: s.rt.Elapsed()}
 }
 
 // restMost bounds one rest: a disk that is slow is not to make the snapshot slower still.
@@ -166,8 +192,8 @@ var _ snapshot.Source = (*lockedSource)(nil)
 // Next implements snapshot.Source.
 func (l *lockedSource) Next(b []byte) ([]byte, bool) {
 	if l.bytes >= restBytes {
-		time.Sleep(min(time.Since(l.since), restMost))
-		l.bytes, l.since = 0, time.Now()
+		sched.Sleep(l.rt, min(l.rt.Elapsed()-l.since, restMost))
+		l.bytes, l.since = 0, l.rt.Elapsed()
 	}
 	l.store.mu.RLock()
 	defer l.store.mu.RUnlock()

@@ -22,10 +22,8 @@ func (s *Server) waitThrottle() bool {
 	began := s.clock.now()
 	defer func() { s.metrics.throttleTime.Observe(figures.Ms(s.clock.now() - began)) }()
 	for s.throttled() {
-		select {
-		case <-s.stopping:
+		if s.stopping.WaitFor(max(s.cfg.RequestThrottle.StallTime/10, time.Millisecond)) {
 			return false
-		case <-time.After(max(s.cfg.RequestThrottle.StallTime/10, time.Millisecond)):
 		}
 	}
 	return true

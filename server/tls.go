@@ -87,8 +87,8 @@ func wentAway(err error) bool {
 // negotiate finds out whether the client speaks TLS and lets it prove who it is.
 func (c *conn) negotiate() error {
 	s, cfg := c.secure, c.srv.cfg
-	_ = s.SetDeadline(time.Now().Add(cfg.SessionlessTimeout))
-	_ = s.SetReadDeadline(time.Now().Add(min(cfg.SessionlessTimeout, cfg.TLS.HandshakeDetectionTimeout)))
+	_ = s.SetDeadline(c.srv.clock.in(cfg.SessionlessTimeout))
+	_ = s.SetReadDeadline(c.srv.clock.in(min(cfg.SessionlessTimeout, cfg.TLS.HandshakeDetectionTimeout)))
 	var first [1]byte
 	if _, err := io.ReadFull(s.TCPConn, first[:]); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (c *conn) negotiate() error {
 	default:
 		return errPlainText
 	}
-	_ = s.SetReadDeadline(time.Now().Add(cfg.SessionlessTimeout))
+	_ = s.SetReadDeadline(c.srv.clock.in(cfg.SessionlessTimeout))
 	err := s.tls.Handshake()
 	if s.below.counted {
 		c.srv.metrics.tlsUnfinished.Add(-1)

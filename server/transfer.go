@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/snapshot"
@@ -36,23 +37,22 @@ func (h memberHandler) PeerUp(id proto.ServerID) { h.do(func() { h.core.PeerUp(i
 
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
-	number := make(chan zab.LinkID, 1)
+	accepted := sched.NewGate(h.srv.rt)
+	var number zab.LinkID // set before accepted
 	accept := func() {
-		id := h.core.Accept(port)
-		if id != 0 {
-			h.links[id] = nil // known, and to be filled in with its first packet
+		if number = h.core.Accept(port); number != 0 {
+			h.links[number] = nil // known, and to be filled in with its first packet
 		}
-		number <- id
+		accepted.Open()
 	}
 	if !h.do(accept) {
 		return 0
 	}
-	select {
-	case id := <-number:
-		return id
-	case <-h.member.done:
+	sched.WaitAny(h.srv.rt, accepted, h.member.done)
+	if !accepted.IsOpen() {
 		return 0
 	}
+	return number
 }
 
 // Connected implements peers.Handler.
@@ -66,10 +66,8 @@ func (h memberHandler) Connected(l *peers.Link) {
 // Packets implements peers.Handler. A learner whose disk or state lags behind stops reading, until its leader notices.
 func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 	for l.Dialled && h.queued.Load() > memberQueueMax {
-		select {
-		case <-h.member.done:
+		if h.member.done.WaitFor(time.Millisecond) {
 			return
-		case <-time.After(time.Millisecond):
 		}
 	}
 	h.events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
@@ -81,7 +79,7 @@ const heardEvery = 100 * time.Millisecond
 
 // Snapshot implements peers.Handler: it loads what a leader sends into a state of its own.
 func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
-	began := time.Now()
+	began := h.srv.clock.steady()
 	h.srv.log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
 	loader := datatree.NewLoader(datatree.Config{SkipACL: h.srv.cfg.SkipACL})
 	if err := snapshot.ReadStream(&heardReader{r: r, m: h.member, link: l.ID}, loader); err != nil {
@@ -92,7 +90,7 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	if err != nil {
 		return err
 	}
-	h.srv.log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", time.Since(began)))
+	h.srv.log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", h.srv.clock.steady().Sub(began)))
 	h.received.Lock()
 	h.received.byLink[l.ID] = &loading{state: state, began: began}
 	h.received.Unlock()
@@ -120,7 +118,7 @@ type heardReader struct {
 // Read implements io.Reader.
 func (h *heardReader) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
-	if now := time.Now(); now.Sub(h.last) > heardEvery {
+	if now := h.m.srv.clock.steady(); now.Sub(h.last) > heardEvery {
 		h.last = now
 		h.m.do(func() { h.m.core.Heard(h.link) })
 	}
@@ -138,14 +136,12 @@ func (h memberHandler) Closed(id zab.LinkID) {
 // sendSnapshot sends the state as it is applied: at least up to zxid, and fuzzy above. The core hears how far it reaches.
 func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	s := m.srv
-	settled := make(chan struct{}) // a TRUNC or SNAP of an earlier leader may still have to replace the state
-	m.applier.do(func() { close(settled) })
+	settled := sched.NewGate(s.rt) // a TRUNC or SNAP of an earlier leader may still have to replace the state
+	m.applier.do(settled.Open)
 	l.SendSnapshot(zxid, func(w io.Writer) error {
-		began := time.Now()
+		began := s.clock.steady()
 		defer s.metrics.quorum.SnapBegins()()
-		select {
-		case <-settled:
-		case <-s.stopping:
+		if sched.WaitAny(s.rt, settled, s.stopping); !settled.IsOpen() {
 			return errStopping
 		}
 		if err := s.waitApplied(zxid); err != nil {
@@ -159,14 +155,14 @@ func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 			walker.Close()
 			s.store.mu.Unlock()
 		}()
-		if err := snapshot.WriteStream(w, &lockedSource{store: s.store, walker: walker, since: time.Now()}); err != nil {
+		if err := snapshot.WriteStream(w, newLockedSource(s, walker)); err != nil {
 			return err
 		}
 		s.store.mu.RLock()
 		upTo, _ := walker.End()
 		s.store.mu.RUnlock()
 		s.log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid), zap.Stringer("up_to", upTo),
-			zap.Duration("took", time.Since(began)))
+			zap.Duration("took", s.clock.steady().Sub(began)))
 		m.do(func() { m.core.Streamed(l.ID, upTo) })
 		return nil
 	})
@@ -175,10 +171,8 @@ func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 // waitApplied waits until the state holds all up to z: what is committed will be applied.
 func (s *Server) waitApplied(z proto.Zxid) error {
 	for s.store.lastZxid() < z {
-		select {
-		case <-s.stopping:
+		if s.stopping.WaitFor(time.Millisecond) {
 			return errStopping
-		case <-time.After(time.Millisecond):
 		}
 	}
 	return nil
@@ -190,7 +184,7 @@ var errReplay = errors.New("server: the log does not hold what a learner needs a
 func (m *member) replay(l *peers.Link, after, upTo proto.Zxid) {
 	s := m.srv
 	l.Stream(func(w io.Writer) error {
-		began := time.Now()
+		began := s.clock.steady()
 		defer s.metrics.quorum.DiffBegins()()
 		it, err := s.wal.Records(after + 1)
 		if err != nil {
@@ -215,7 +209,7 @@ func (m *member) replay(l *peers.Link, after, upTo proto.Zxid) {
 			n++
 		}
 		s.log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after), zap.Stringer("up_to", upTo),
-			zap.Int("txns", n), zap.Duration("took", time.Since(began)))
+			zap.Int("txns", n), zap.Duration("took", s.clock.steady().Sub(began)))
 		return nil
 	})
 }

@@ -88,7 +88,7 @@ const notServing = "This ZooKeeper instance is not currently serving requests"
 // serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
 func (c *conn) serveWordOnly() {
 	defer c.cleanup()
-	_ = c.nc.SetReadDeadline(time.Now().Add(wordTimeout))
+	_ = c.nc.SetReadDeadline(c.srv.clock.in(wordTimeout))
 	for {
 		if err := c.fill(); err != nil {
 			return

@@ -49,17 +49,12 @@ func (g *Gate) IsOpen() bool {
 func (g *Gate) Done() <-chan struct{} { return g.done }
 
 // Wait waits until the gate is open.
-func (g *Gate) Wait() {
-	p, ok := g.enter()
-	for ok && !g.IsOpen() {
-		p.Park()
-	}
-}
+func (g *Gate) Wait() { WaitAny(g.rt, g) }
 
 // WaitFor waits until the gate is open or d has passed, and reports whether it is open.
 func (g *Gate) WaitFor(d time.Duration) bool {
-	p, ok := g.enter()
-	if !ok {
+	p := g.rt.Parker()
+	if !g.join(p) {
 		return true
 	}
 	due := NewGate(g.rt)
@@ -75,16 +70,15 @@ func (g *Gate) WaitFor(d time.Duration) bool {
 	return g.IsOpen()
 }
 
-// enter makes p one of those that wait; ok is false if the gate is open.
-func (g *Gate) enter() (p Parker, ok bool) {
+// join makes p one of those that wait, and returns false if the gate is open.
+func (g *Gate) join(p Parker) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.open {
-		return nil, false
+		return false
 	}
-	p = g.rt.Parker()
 	g.mu.waiting = append(g.mu.waiting, p)
-	return p, true
+	return true
 }
 
 func (g *Gate) leave(p Parker) {
@@ -140,4 +134,20 @@ func (e *every) cancel() {
 	defer e.mu.Unlock()
 	e.canceled = true
 	e.stop()
+}
+
+// WaitAny waits until one of the gates is open.
+func WaitAny(rt Runtime, gates ...*Gate) {
+	p := rt.Parker()
+	for _, g := range gates {
+		if !g.join(p) {
+			break
+		}
+	}
+	for !slices.ContainsFunc(gates, (*Gate).IsOpen) {
+		p.Park()
+	}
+	for _, g := range gates {
+		g.leave(p)
+	}
 }

@@ -1,6 +1,10 @@
 package flow
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/seed94657493/warren/internal/sched"
+)
 
 // Inbox passes values from many producers to one consumer in batches: Take returns everything that was put while the
 // consumer was busy. It is not bounded. Every producer bounds what it has put and not seen answered.
@@ -10,13 +14,15 @@ type Inbox[T any] struct {
 		items  []T
 		closed bool
 	}
-	// Wake holds a token when the inbox is closed or has items, except for items that were added by Add and not
-	// signalled. The consumer receives from it.
-	Wake chan struct{}
+	// wake has a token when the inbox is closed or has items, except for items that were added by Add and not signalled.
+	wake sched.Parker
 }
 
-// NewInbox returns an open Inbox.
-func NewInbox[T any]() *Inbox[T] { return &Inbox[T]{Wake: make(chan struct{}, 1)} }
+// NewInbox returns an open Inbox, whose consumer waits with wake. Inboxes with the same consumer may share it.
+func NewInbox[T any](wake sched.Parker) *Inbox[T] { return &Inbox[T]{wake: wake} }
+
+// Wait waits until there may be something to take, or the inbox is closed. The consumer calls it.
+func (q *Inbox[T]) Wait() { q.wake.Park() }
 
 // Put adds v and wakes the consumer. It returns false if the inbox is closed.
 func (q *Inbox[T]) Put(v T) bool {
@@ -46,12 +52,7 @@ func (q *Inbox[T]) enter(v T) (first, open bool) {
 }
 
 // Signal wakes the consumer. It does nothing if the consumer was signalled already.
-func (q *Inbox[T]) Signal() {
-	select {
-	case q.Wake <- struct{}{}:
-	default:
-	}
-}
+func (q *Inbox[T]) Signal() { q.wake.Unpark() }
 
 // Empty reports whether there is nothing to take.
 func (q *Inbox[T]) Empty() bool {
@@ -61,7 +62,7 @@ func (q *Inbox[T]) Empty() bool {
 }
 
 // Take returns everything that was put, in order, and keeps spare as the next buffer. It does not block: the consumer
-// receives from Wake first.
+// calls Wait first.
 func (q *Inbox[T]) Take(spare []T) (items []T, closed bool) {
 	clear(spare)
 	q.mu.Lock()

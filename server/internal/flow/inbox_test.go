@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/internal/sched"
 )
 
 func TestInboxKeepsTheOrderOfEveryProducer(t *testing.T) {
 	const producers, each = 8, 2000
-	q := NewInbox[[2]int]()
+	q := NewInbox[[2]int](sched.OS().Parker())
 	var put sync.WaitGroup
 	for p := range producers {
 		put.Go(func() {
@@ -24,7 +26,7 @@ func TestInboxKeepsTheOrderOfEveryProducer(t *testing.T) {
 	var next [producers]int
 	var spare [][2]int
 	for closed := false; !closed; {
-		<-q.Wake
+		q.Wait()
 		spare, closed = q.Take(spare)
 		for _, v := range spare {
 			require.Equal(t, next[v[0]], v[1])
