@@ -308,8 +308,29 @@ func (n *Node) Stop() {
 	n.t.Errorf("cluster: %v on %v did not end after SIGTERM", n.Kind(), n.Addr())
 }
 
-// Pause stops the process with SIGSTOP.
-func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
+// Pause stops the process with SIGSTOP, and returns when each of its threads has stopped.
+func (n *Node) Pause() {
+	n.t.Helper()
+	n.signal(syscall.SIGSTOP)
+	Eventually(n.t, n.stopped, 10*time.Second, "the process does not stop")
+}
+
+// stopped reports whether no thread of the process runs: a thread that runs on another processor when the signal is sent
+// goes on for a moment.
+func (n *Node) stopped() bool {
+	stats, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(n.cmd.Process.Pid), "task", "*", "stat"))
+	for _, name := range stats {
+		stat, err := os.ReadFile(name)
+		if err != nil {
+			continue // the thread has ended
+		}
+		_, rest, _ := bytes.Cut(stat, []byte(") ")) // behind the name of the program
+		if len(rest) == 0 || !bytes.ContainsRune([]byte("TtZX"), rune(rest[0])) {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume lets a paused process go on.
 func (n *Node) Resume() { n.signal(syscall.SIGCONT) }
