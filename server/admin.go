@@ -38,7 +38,7 @@ var (
 
 // startAdmin opens the port of the admin server, if it is wanted. It runs before the data is loaded, so that /readyz can
 // say that the server is not ready yet. A port that nobody asked for, the default, may be taken: then there is none.
-func (s *Server) startAdmin() error {
+func (s *monitor) startAdmin() error {
 	addr := s.cfg.AdminAddress()
 	if addr == "" {
 		return nil
@@ -73,10 +73,10 @@ func (s *Server) startAdmin() error {
 }
 
 // AdminAddr is the address of the admin server, or nil if there is none.
-func (s *Server) AdminAddr() net.Addr { return s.adminAddr }
+func (s *monitor) AdminAddr() net.Addr { return s.adminAddr }
 
 // stopAdmin ends the admin server. It may be called again.
-func (s *Server) stopAdmin() {
+func (s *monitor) stopAdmin() {
 	if s.admin == nil {
 		return
 	}
@@ -87,7 +87,7 @@ func (s *Server) stopAdmin() {
 
 // warnOpenRoot says what everybody may do who reaches the admin port, since the root's ACL is all that the commands snapshot and restore
 // ask for. A member of an ensemble has no restore. Source: operations 3.3.
-func (s *Server) warnOpenRoot() {
+func (s *monitor) warnOpenRoot() {
 	if s.admin == nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Server) warnOpenRoot() {
 }
 
 // ownsRoot reports whether ids together have every permission on the root.
-func (s *Server) ownsRoot(ids []auth.Identity) bool {
+func (s *monitor) ownsRoot(ids []auth.Identity) bool {
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
 	acl := s.store.state.Node(datatree.Root).ACL
@@ -121,7 +121,7 @@ func (s *Server) ownsRoot(ids []auth.Identity) bool {
 }
 
 // identities returns who the credentials of an admin command prove their sender to be.
-func (s *Server) identities(c admin.Credentials) ([]auth.Identity, bool) {
+func (s *monitor) identities(c admin.Credentials) ([]auth.Identity, bool) {
 	switch {
 	case c.Scheme == auth.SchemeX509:
 		return s.certified(c)
@@ -130,5 +130,5 @@ func (s *Server) identities(c admin.Credentials) ([]auth.Identity, bool) {
 	case c.Scheme == auth.SchemeDigest && !isUserAndPassword(c.Auth):
 		return nil, false
 	}
-	return s.authenticate(c.Remote, c.Scheme, []byte(c.Auth))
+	return s.front.authenticate(c.Remote, c.Scheme, []byte(c.Auth))
 }

@@ -19,7 +19,7 @@ import (
 
 // adminNode is a Server as the admin commands see it. What the interface asks of a serving server touches fields that
 // Start has set before serving became true; they stay until the end of the process.
-type adminNode struct{ *Server }
+type adminNode struct{ *monitor }
 
 var _ admin.Node = adminNode{}
 
@@ -32,14 +32,14 @@ var everyPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto
 func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
 
 func (n adminNode) Serving() bool           { return n.serving.Load() }
-func (n adminNode) Version() string         { return n.versionLine() }
+func (n adminNode) Version() string         { return n.version }
 func (n adminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n adminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
 func (n adminNode) ReadOnly() bool          { return n.readOnly.Load() }
 
 // Ensemble implements admin.Node: a standalone server is in none, and a read-only one has lost it.
 func (n adminNode) Ensemble() *admin.Ensemble {
-	if r, ok := n.metrics.quorum.now(); ok {
+	if r, ok := n.role(); ok {
 		return r.Ensemble
 	}
 	return nil
@@ -71,12 +71,12 @@ func (n adminNode) Monitor() (all []admin.Number) {
 		all = append(all, admin.Number{Name: key, Value: value, Text: text})
 	}
 	if n.Serving() {
-		n.monitor(line)
+		n.numbers(line)
 		return all
 	}
 	open, most := fileDescriptors()
-	line("version", n.versionLine())
-	line("server_state", n.mode())
+	line("version", n.version)
+	line("server_state", n.host.mode())
 	line("uptime", strconv.FormatInt(time.Since(n.began).Milliseconds(), 10))
 	line("open_file_descriptor_count", strconv.FormatInt(open, 10))
 	line("max_file_descriptor_count", strconv.FormatInt(most, 10))
@@ -84,8 +84,9 @@ func (n adminNode) Monitor() (all []admin.Number) {
 }
 
 func (n adminNode) Configuration() admin.Configuration {
+	plain, _ := n.front.portNumbers()
 	return admin.Configuration{
-		ClientPort: portOf(n.Server), DataDir: absolute(n.snapDir()), DataLogDir: absolute(n.logDir()),
+		ClientPort: plain, DataDir: absolute(n.snapDir()), DataLogDir: absolute(n.logDir()),
 		TickTimeMs: n.cfg.TickTime.Milliseconds(), MaxClientCnxns: n.cfg.MaxClientCnxns,
 		MinSessionTimeout: n.cfg.MinSessionTimeout.Milliseconds(), MaxSessionTimeout: n.cfg.MaxSessionTimeout.Milliseconds(),
 		ListenBacklog: n.cfg.ListenBacklog,
@@ -96,26 +97,25 @@ func (n adminNode) ConfigurationText() string { return n.cfg.MaskedText() }
 
 // Connections implements admin.Node.
 func (n adminNode) Connections() (plain, secure []admin.Connection) {
-	for _, c := range n.sortedConns() {
+	for _, c := range n.front.sortedConns() {
 		if c.securePort {
-			secure = append(secure, c.facts())
+			secure = append(secure, factsOf(c))
 		} else {
-			plain = append(plain, c.facts())
+			plain = append(plain, factsOf(c))
 		}
 	}
 	return plain, secure
 }
 
 // facts is the connection as the command connections shows it, and as cons and stat do.
-func (c *conn) facts() admin.Connection {
-	c.mu.Lock()
-	st, queued, pending := c.mu.stats, c.mu.queue.Len(), c.mu.out.waiting() > 0
-	c.mu.Unlock()
-	f := admin.Connection{Remote: c.remote.String(), Interest: 1, Outstanding: queued, Received: st.Received, Sent: st.Sent}
-	if pending {
+func factsOf(c *conn) admin.Connection {
+	v := c.view()
+	st := &v.stats
+	f := admin.Connection{Remote: c.remote.String(), Interest: 1, Outstanding: v.queued, Received: st.Received, Sent: st.Sent}
+	if v.pending {
 		f.Interest = 5
 	}
-	s := c.session.Load()
+	s := v.session
 	if s == nil {
 		return f
 	}
@@ -129,7 +129,7 @@ func (c *conn) facts() admin.Connection {
 	return f
 }
 
-func (n adminNode) ResetConnections() { n.resetConnections() }
+func (n adminNode) ResetConnections() { n.front.resetConnections() }
 
 func (n adminNode) ResetStats() { n.resetStats() }
 
@@ -142,7 +142,7 @@ func sizesOf(s *figures.Sizes) admin.Sizes {
 func (n adminNode) Stats() admin.Stats {
 	responses := sizesOf(&n.stats.Responses)
 	var proposals *admin.Sizes
-	if role, ok := n.metrics.quorum.now(); ok && role.Leading {
+	if role, ok := n.role(); ok && role.Leading {
 		of := sizesOf(&n.metrics.quorum.ProposalSize)
 		proposals = &of
 	}
@@ -153,10 +153,10 @@ func (n adminNode) Stats() admin.Stats {
 	n.store.mu.RUnlock()
 	return admin.Stats{
 		Server: admin.ServerStats{
-			Sent: n.packetsSent(), Received: n.stats.Received.Load(), SlowSyncs: n.metrics.slowSyncs.Total(),
-			Responses: responses, Uptime: time.Since(n.began).Milliseconds(), State: n.mode(),
+			Sent: n.front.packetsSent(), Received: n.stats.Received.Load(), SlowSyncs: n.metrics.slowSyncs.Total(),
+			Responses: responses, Uptime: time.Since(n.began).Milliseconds(), State: n.host.mode(),
 			Outstanding: n.inProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
-			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.store.lastZxid()), Connections: n.conns.len(),
+			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.store.lastZxid()), Connections: n.front.conns.len(),
 			AuthFailed: n.metrics.authFailed.Total(), NonMTLSRemote: n.metrics.plainRemote.Total(),
 			NonMTLSLocalConn: n.metrics.plainLocal.Total(),
 		},
@@ -214,7 +214,7 @@ func (n adminNode) Digests() (all []admin.Digest) {
 }
 
 func (n adminNode) LastSnapshot() admin.LastSnapshot {
-	all, err := n.snaps.List()
+	all, err := n.disk.snaps.List()
 	if err != nil || len(all) == 0 {
 		return admin.NoSnapshot
 	}
@@ -238,7 +238,7 @@ func (n adminNode) Authorize(c admin.Credentials) error {
 }
 
 func (n adminNode) Snapshot(ctx context.Context) (*admin.Snapshot, error) {
-	d := n.snapshotter.order(ctx)
+	d := n.disk.snapshotter.order(ctx)
 	if d.err != nil {
 		return nil, d.err
 	}

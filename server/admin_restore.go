@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -21,7 +19,7 @@ import (
 
 // Restore implements admin.Node for a standalone server. A member of an ensemble refuses: the others would not know of it.
 func (n adminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
-	s := n.Server
+	s := n.monitor
 	if s.cfg.Distributed() || !s.serving.Load() {
 		return 0, admin.ErrCannotRestore
 	}
@@ -41,23 +39,18 @@ func (n adminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	re := &restoration{m: s.member, loader: loader, trailer: trailer, done: make(chan error, 1)}
-	if !s.member.do(re.begin) {
-		return 0, admin.ErrCannotRestore
+	zxid, err := s.host.restore(loader, trailer)
+	if errors.Is(err, errCannotRestore) {
+		err = admin.ErrCannotRestore
 	}
-	select {
-	case err = <-re.done:
-	case <-s.applied.Done(): // the server has stopped before its turn came
-		err = errStopping
-	}
-	return int64(re.zxid), err
+	return int64(zxid), err
 }
 
 // restoreName is the file that a snapshot is received in, without the suffix that says how it is packed.
 const restoreName = "restore.tmp"
 
 // receiveSnapshot writes what a client sends to a file and returns its path, if there is one.
-func (s *Server) receiveSnapshot(r io.Reader) (path string, err error) {
+func (s *monitor) receiveSnapshot(r io.Reader) (path string, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(10)
 	if err != nil {
@@ -95,72 +88,6 @@ func (s *Server) receiveSnapshot(r io.Reader) (path string, err error) {
 			return path, err
 		}
 	}
-}
-
-// restoration replaces the state of a standalone server by one that was received. The service ends when all that was received is
-// finished, the journal replaces the database, and the service begins anew.
-type restoration struct {
-	m       *member
-	loader  *datatree.Loader
-	trailer snapshot.Trailer
-	began   time.Time
-	zxid    proto.Zxid
-	done    chan error
-}
-
-// begin is called in the node goroutine.
-func (re *restoration) begin() {
-	a, ok := re.m.core.(*alone)
-	if !ok || !a.Pause(func() { re.m.journal.call(func() { re.replace(a) }) }) {
-		re.done <- admin.ErrCannotRestore
-		return
-	}
-	re.began = time.Now()
-	re.m.again = true
-}
-
-// replace is called in the goroutine of the journal while nothing is on its way to the log or to the state.
-func (re *restoration) replace(a *alone) {
-	s := re.m.srv
-	last := s.store.lastZxid()
-	re.zxid = max(last, re.trailer.LastZxid, re.trailer.DigestZxid)
-	state, err := re.install()
-	if err != nil {
-		re.zxid = last
-	} else {
-		re.m.applier.swap(state)
-	}
-	re.m.do(func() {
-		re.m.afterOpening = func() { re.done <- err }
-		a.Resume(re.zxid)
-	})
-	if err == nil {
-		s.log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", time.Since(re.began)))
-	}
-}
-
-// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same.
-func (re *restoration) install() (*datatree.State, error) {
-	s, j := re.m.srv, re.m.journal
-	state, err := re.loader.Done(re.zxid)
-	if err != nil {
-		return nil, err
-	}
-	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
-		s.log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
-	}
-	w := state.NewWalker()
-	_, err = s.snaps.Write(re.zxid, walkerSource{w})
-	w.Close()
-	if err != nil {
-		return nil, err
-	}
-	if err := j.log.Reset(re.zxid); err != nil {
-		s.fatal("emptying the log after a restore", err)
-		return nil, err
-	}
-	j.txns, j.before = 0, 0
-	return state, nil
 }
 
 // RestoreRefused implements admin.Node.

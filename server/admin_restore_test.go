@@ -20,7 +20,7 @@ import (
 // orderBytes takes a snapshot of a server and returns its bytes.
 func orderBytes(t *testing.T, s *Server) []byte {
 	t.Helper()
-	d := s.snapshotter.order(context.Background())
+	d := s.disk.snapshotter.order(context.Background())
 	require.NoError(t, d.err)
 	defer d.file.Close()
 	size, err := d.file.Size()
@@ -50,7 +50,7 @@ func TestRestoreReplacesTheState(t *testing.T) {
 			}
 			before := s.store.lastZxid()
 
-			zxid, err := adminNode{s}.Restore(t.Context(), bytes.NewReader(image))
+			zxid, err := adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
 			require.NoError(t, err)
 			require.Equal(t, int64(before), zxid, "clients must not see time go back")
 			require.NoError(t, c.WaitClosed(), "a client that has seen another state has to come back")
@@ -78,7 +78,7 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	image := orderBytes(t, s)
 	_, err = c.Create("/lost", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	_, err = adminNode{s}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.NoError(t, err)
 	c = dialWire(t, s, wire.Options{})
 	_, err = c.Create("/after", nil, proto.ModePersistent)
@@ -107,16 +107,16 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	require.NoError(t, err)
 	image := orderBytes(t, s)
 	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...), bytes.Repeat([]byte{7}, 1000)} {
-		_, err := adminNode{s}.Restore(t.Context(), bytes.NewReader(bad))
+		_, err := adminNode{s.words}.Restore(t.Context(), bytes.NewReader(bad))
 		require.Error(t, err)
 	}
 	image[len(image)/2] ^= 1
-	_, err = adminNode{s}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing has changed")
 	s.serving.Store(false)
-	_, err = adminNode{s}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.ErrorIs(t, err, admin.ErrCannotRestore)
 	s.serving.Store(true)
 }

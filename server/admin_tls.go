@@ -11,7 +11,7 @@ import (
 
 // adminTLS is the TLS configuration of the admin server, nil if none is asked for. The files are the quorum's; whether
 // clients show certificates is a setting of its own. Source: operations 3.1.
-func (s *Server) adminTLS() (*tls.Config, error) {
+func (s *monitor) adminTLS() (*tls.Config, error) {
 	a := &s.cfg.Admin
 	if !a.ForceHTTPS && !a.PortUnification {
 		if a.NeedClientAuth {
@@ -42,11 +42,11 @@ func (s *Server) adminTLS() (*tls.Config, error) {
 const adminKeysInterval = 5 * time.Second
 
 // certified returns the identity of the certificate that a client of the admin server has shown.
-func (s *Server) certified(c admin.Credentials) ([]auth.Identity, bool) {
+func (s *monitor) certified(c admin.Credentials) ([]auth.Identity, bool) {
 	if c.Certificate == nil || !s.cfg.Admin.NeedClientAuth {
 		return nil, false
 	}
-	ids, err := s.security.names.Identities(c.Certificate)
+	ids, err := s.front.security.names.Identities(c.Certificate)
 	return ids, err == nil
 }
 

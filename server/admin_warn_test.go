@@ -26,7 +26,7 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 	require.Zero(t, logs.FilterMessageSnippet("root's ACL is open").Len(), "the address is a loopback address")
 	logs.TakeAll()
 
-	s.adminAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8080}
+	s.words.adminAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8080}
 	for _, v := range []struct {
 		snapshot, restore, member bool
 		can                       string
@@ -39,7 +39,7 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 		{false, false, false, ""},
 	} {
 		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, cfg.Quorum.StandaloneEnabled = v.snapshot, v.restore, !v.member
-		s.warnOpenRoot()
+		s.words.warnOpenRoot()
 		cfg.Quorum.StandaloneEnabled = true
 		got := logs.TakeAll()
 		if v.can == "" {

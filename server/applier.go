@@ -15,7 +15,7 @@ import (
 // applier applies durable txns to the state, fires watches and answers. It is the only writer of
 // the state, and holds the write lock once for each batch.
 type applier struct {
-	srv  *Server
+	srv  *front
 	body []byte // reply body of the txn that is being applied
 	// failed is set by a txn that could not be applied: nothing after it is, and nothing is answered.
 	failed bool
@@ -33,7 +33,7 @@ type applier struct {
 	deliverFn   func(watch.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
 
-func newApplier(srv *Server) *applier {
+func newApplier(srv *front) *applier {
 	a := &applier{srv: srv}
 	a.deliverFn = a.deliver
 	return a

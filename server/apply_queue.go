@@ -2,6 +2,7 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -10,13 +11,14 @@ import (
 // applyQueue is the way from the node goroutine and the journal of a member to the applier. It never blocks; what a member
 // lets wait in it is bounded by what may be in flight and by memberQueueMax.
 type applyQueue struct {
-	m     *member
+	srv   *front
 	inbox *flow.Inbox[applyWork]
 	// turn is held by the applier goroutine, whoever that is, while it is not waiting.
 	turn    sync.Mutex
 	applier *applier
 	works   []applyWork // the last that were taken, for reuse; guarded by turn
 	added   bool        // since the last come; owned by the node goroutine
+	queued  *atomic.Int64
 }
 
 // applyWork is a batch to be applied, or something else to be done in its place between batches.
@@ -25,8 +27,9 @@ type applyWork struct {
 	call  func()
 }
 
-func newApplyQueue(m *member) *applyQueue {
-	return &applyQueue{m: m, inbox: flow.NewInbox[applyWork](m.srv.rt.Parker()), applier: newApplier(m.srv)}
+// newApplyQueue returns an empty queue. queued is where the bytes of what is applied are taken off.
+func newApplyQueue(srv *front, queued *atomic.Int64) *applyQueue {
+	return &applyQueue{srv: srv, inbox: flow.NewInbox[applyWork](srv.rt.Parker()), applier: newApplier(srv), queued: queued}
 }
 
 // put queues a batch for the next come. The node goroutine calls it.
@@ -60,17 +63,18 @@ func (q *applyQueue) close() { q.inbox.Close() }
 // swap replaces the served state, in its place between batches. Nobody is served then.
 func (q *applyQueue) swap(state *datatree.State) {
 	q.do(func() {
-		st := q.m.srv.store
+		st := q.srv.store
 		st.mu.Lock()
 		st.state = state
 		st.publish()
 		st.mu.Unlock()
-		q.m.srv.digests.Reset()
+		q.srv.digests.Reset()
 	})
 }
 
 // run is the applier goroutine of a member.
 func (q *applyQueue) run() {
+	defer q.srv.applied.Open()
 	for closed := false; !closed; {
 		q.inbox.Wait()
 		q.turn.Lock()
@@ -89,8 +93,8 @@ func (q *applyQueue) apply() (closed bool) {
 		}
 		b := q.works[i].batch
 		q.applier.apply(b)
-		q.m.queued.Add(-b.Bytes)
-		q.m.srv.applyBatches.Put(b)
+		q.queued.Add(-b.Bytes)
+		q.srv.applyPool.Put(b)
 	}
 	return closed
 }

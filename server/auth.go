@@ -45,7 +45,7 @@ const schemeEnsemble = "ensemble"
 
 // isOurEnsemble reports whether a client that names its ensemble is right here, and counts it. Without configured names, and for a
 // client without one, every server is. Source: operations 8.1.
-func (s *Server) isOurEnsemble(name string) bool {
+func (s *front) isOurEnsemble(name string) bool {
 	names := s.cfg.EnsembleAuthNames
 	switch {
 	case len(names) == 0 || name == "":
@@ -103,7 +103,7 @@ func tooMany(ids []auth.Identity) bool {
 }
 
 // authenticate returns the identities that the credentials of a client at remote prove.
-func (s *Server) authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
+func (s *front) authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch scheme {
 	case auth.SchemeDigest:
 		if credentials == nil || !s.cfg.DigestAuth {

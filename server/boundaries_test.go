@@ -49,7 +49,7 @@ func TestConnectionsInAll(t *testing.T) {
 	for range wordReserve {
 		reserved = append(reserved, dialRaw(t, s))
 	}
-	eventually(t, func() bool { return s.conns.len() == 2+wordReserve }, "all reserved places are taken")
+	eventually(t, func() bool { return s.front.conns.len() == 2+wordReserve }, "all reserved places are taken")
 	if nc, err := net.Dial("tcp", s.Addr().String()); err == nil { // the refusal may be faster than the dialer
 		require.Empty(t, closedWith(t, nc, []byte("ruok")))
 		_ = nc.Close()
@@ -146,7 +146,7 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		_, _ = nc.Write(frame(nil, -2, wire.Ping()))
-		return s.conns.len() == 1
+		return s.front.conns.len() == 1
 	}, "it is closed")
 	require.Greater(t, time.Since(began), 500*time.Millisecond)
 }

@@ -38,7 +38,7 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 			_, err = other.SetData("/", nil, -1)
 			require.NoError(t, err)
 		}
-		s.conns.each(func(c *conn) {
+		s.front.conns.each(func(c *conn) {
 			c.mu.Lock()
 			most = max(most, len(c.mu.out.buf))
 			c.mu.Unlock()
@@ -50,7 +50,7 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 func TestRequestsWaitForRoom(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s, nc)
+	c := newConn(s.front, nc)
 	c.session.Store(&sessions.Session{ID: 1})
 	c.mu.out.buf = make([]byte, outputPause)
 	auth := (&proto.AuthPacket{Scheme: proto.Text("ip")}).AppendTo(nil)

@@ -63,7 +63,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	_, err = nc.Write(b)
 	require.NoError(t, err)
 	var c *conn
-	s.conns.each(func(x *conn) {
+	s.front.conns.each(func(x *conn) {
 		if x.session.Load() != nil && x.session.Load().ID != other.Session() {
 			c = x
 		}
@@ -79,7 +79,7 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	c.mu.Unlock()
 	require.Zero(t, s.inProcess.Load(), "what waits for the client is nothing that others wait for")
 	require.NoError(t, nc.Close())
-	require.Eventually(t, func() bool { return s.conns.len() == 1 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.front.conns.len() == 1 }, hangGuard, time.Millisecond)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	require.Zero(t, c.mu.queue.Len())

@@ -1,10 +1,6 @@
 package server
 
 import (
-	"net"
-	"net/netip"
-	"strconv"
-
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/config"
@@ -40,47 +36,6 @@ func (s *Server) configuredNow(q *config.Quorum) {
 	case name != "":
 		s.log.Info("wrote the configuration of the ensemble", zap.String("file", name))
 	}
-	s.moveClientPort(own.Client, "clientPort", s.speaksOnClientPort())
-	s.moveClientPort(own.Secure, "secureClientPort", speaksTLS)
+	s.front.moveClientPort(own.Client, "clientPort", s.front.speaksOnClientPort())
+	s.front.moveClientPort(own.Secure, "secureClientPort", speaksTLS)
 }
-
-// moveClientPort opens a client port where the server line has it now, and closes it where it was. Connections that stand go on.
-// Source: quorum-protocol 11.5.
-func (s *Server) moveClientPort(to config.HostPort, key string, speaks language) {
-	if to.Port == config.PortUnset || speaks == speaksTLS && s.security.tls == nil {
-		return
-	}
-	old := s.clientListener(speaks)
-	if old != nil && sameAddress(old.asked, to) {
-		return
-	}
-	ln, err := s.openClientPort(to.Host, to.Port, speaks)
-	if err != nil && old != nil && old.asked.Port == to.Port { // the old one stands in the way
-		_ = old.Close()
-		if ln, err = s.openClientPort(to.Host, to.Port, speaks); err != nil {
-			s.log.Error("the client port cannot be opened on the host of the configuration", zap.String("port", key), zap.Error(err))
-			ln, err = s.openClientPort(old.asked.Host, old.asked.Port, speaks)
-		}
-	}
-	if err != nil {
-		s.log.Error("the client port of the configuration cannot be opened: clients are served where they were", zap.String("port", key),
-			zap.Error(err))
-		return
-	}
-	if !s.replaceListener(old, ln) || !s.start("accept", func() { s.accept(ln) }) {
-		_ = ln.Close()
-	}
-}
-
-// sameAddress reports whether two client addresses are the same. No host is every host.
-func sameAddress(a, b config.HostPort) bool {
-	return a.Port == b.Port && (a.Host == b.Host || anyHost(a.Host) && anyHost(b.Host))
-}
-
-func anyHost(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "" || err == nil && addr.IsUnspecified()
-}
-
-// hostPort is for net.Listen.
-func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

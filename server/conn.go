@@ -27,7 +27,7 @@ import (
 
 // conn is one client connection.
 type conn struct {
-	srv         *Server
+	srv         *front
 	nc          net.Conn
 	raw         syscall.RawConn // nil if nc is not a socket
 	secure      *secureConn     // nc, as long as it may be TLS; see tls.go
@@ -104,7 +104,7 @@ const (
 // readsPerLock is how many reads are executed before writers get their turn.
 const readsPerLock = 256
 
-func newConn(srv *Server, nc net.Conn) *conn {
+func newConn(srv *front, nc net.Conn) *conn {
 	c := &conn{srv: srv, nc: nc, established: srv.clock.steady(), resume: srv.rt.Parker()}
 	c.readFunc = c.tryRead
 	c.raw = socket.Raw(nc)
@@ -135,7 +135,7 @@ func (c *conn) serve() {
 			c.takeTurn() // tryRead passes it if there is nothing to read
 		}
 		if err := c.fill(); err != nil {
-			c.srv.metrics.lost(c, err)
+			c.srv.countLost(c, err)
 			return
 		}
 		c.received = c.srv.clock.now()
@@ -154,8 +154,8 @@ func (c *conn) process() bool {
 		more, err := c.frames()
 		accepted, submitted := c.submit()
 		c.unlock()
-		if m := c.srv.member; submitted && m != nil {
-			m.came()
+		if submitted {
+			c.srv.host.came()
 		}
 		if !accepted {
 			c.Abort()
@@ -418,7 +418,7 @@ func (c *conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	}
 	c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite, Xid: xid, Op: op, Weight: weight}, kept)
 	if c.work == nil {
-		c.work = c.srv.batches.Get()
+		c.work = c.srv.requestPool.Get()
 		c.work.Received = c.received
 	}
 	c.work.Add(flow.Request{Client: c, Session: c.session.Load(), IDs: *c.ids.Load(), Xid: xid, Op: op}, body)
@@ -506,10 +506,7 @@ func (c *conn) submit() (accepted, submitted bool) {
 	w := c.work
 	c.work = nil
 	c.srv.inProcess.Add(int64(len(w.Requests)))
-	if m := c.srv.member; m != nil {
-		return m.batches.Add(w), true
-	}
-	return c.srv.submit(w), true
+	return c.srv.host.add(w), true
 }
 
 // account adds what was received to the statistics, and keeps the session alive.
@@ -523,7 +520,7 @@ func (c *conn) account() {
 	if s := c.session.Load(); s != nil {
 		s.Touch(now)
 	}
-	if now > c.srv.lease.Load() {
+	if now > c.srv.leaseEnd.Load() {
 		c.Abort()
 	}
 	c.srv.stats.Received.Add(c.packets)

@@ -28,7 +28,7 @@ type Status struct {
 
 // Status returns how things stand. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
-	st := Status{Mode: s.mode(), Leader: -1, Serving: s.Serving()}
+	st := Status{Mode: s.member.mode(), Leader: -1, Serving: s.Serving()}
 	if s.cfg.Distributed() {
 		v := s.member.view.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
@@ -48,7 +48,7 @@ var ErrNotLeading = errors.New("server: this server does not lead")
 // until then ExpireSession returns nil, however often it is called, and from then on proto.ErrSessionExpired, as for a session that
 // never was. It returns ErrNotLeading if this server does not decide about sessions.
 func (s *Server) ExpireSession(id proto.SessionID) error {
-	if !s.decides() {
+	if !s.member.rules() {
 		return ErrNotLeading
 	}
 	e, first := s.tracker.Expire(id)
@@ -62,7 +62,7 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 }
 
 // CutClients ends every client connection at once, as a network that fails does. Sessions live on.
-func (s *Server) CutClients() { s.conns.each(func(c *conn) { c.Abort() }) }
+func (s *Server) CutClients() { s.front.conns.each(func(c *conn) { c.Abort() }) }
 
 // Abort ends the node like Stop, but as abruptly as a process can: clients are cut off with what they wait for, and a leader
 // hands nothing over. It is for tests of what happens then.

@@ -33,18 +33,18 @@ func scraped(t *testing.T) map[string]bool {
 		require.NoError(t, err)
 	}
 	s.metrics.quotaExceeded.Of("app").Inc()
-	s.metrics.quorum.set(func() quorumRole {
-		return quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}
-	})
+	s.words.role = func() (quorumRole, bool) {
+		return quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}, true
+	}
 	s.metrics.quorum.AckLatency.Of("2").Observe(1)
-	resp, err := http.Get("http://" + s.metricsLn.Addr().String() + "/metrics")
+	resp, err := http.Get("http://" + s.words.metricsLn.Addr().String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	http.DefaultClient.CloseIdleConnections()
 	names := map[string]bool{"up": true} // Prometheus' own
-	s.exportExpiry(nil)                  // as a server with TLS does
+	s.front.exportExpiry(nil)            // as a server with TLS does
 	described := make(chan *prometheus.Desc, 1000)
 	s.registry.Describe(described)
 	close(described)

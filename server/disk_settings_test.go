@@ -73,10 +73,10 @@ func TestSnapshotsWithoutLastZxid(t *testing.T) {
 		cfg := memConfig()
 		cfg.SerializeLastProcessedZxid = with
 		s := serveMem(t, cfg, nil)
-		d := s.snapshotter.order(context.Background())
+		d := s.disk.snapshotter.order(context.Background())
 		require.NoError(t, d.err)
 		require.NoError(t, d.file.Close())
-		trailer, err := s.snaps.Load(d.meta, snapshot.Discard)
+		trailer, err := s.disk.snaps.Load(d.meta, snapshot.Discard)
 		require.NoError(t, err)
 		require.Equal(t, with, trailer.HasLastZxid)
 		require.True(t, trailer.HasDigest)
@@ -92,12 +92,12 @@ func TestClosedSessionsWithoutList(t *testing.T) {
 		c := dialWire(t, s, wire.Options{})
 		_, err := c.Create("/e", nil, proto.ModeEphemeral)
 		require.NoError(t, err)
-		before := s.wal.Size()
+		before := s.disk.wal.Size()
 		require.NoError(t, c.CloseSession())
 		s.store.mu.RLock()
 		defer s.store.mu.RUnlock()
 		require.Zero(t, s.store.state.Lookup([]byte("/e")))
-		return s.wal.Size() - before
+		return s.disk.wal.Size() - before
 	}
 	const framing = 13
 	require.EqualValues(t, framing+proto.TxnHeaderSize+4+4+len("/e")+proto.TxnDigestSize, size(func(*config.Config) {}))

@@ -9,10 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -77,18 +75,13 @@ func rigConfig() *config.Config {
 // recovered is a server that has read its disk, with the journal of a member, and what its core would start from.
 func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
 	s := New(rigConfig(), Options{FS: fs, Meta: store})
-	s.metrics = newMetrics(s)
 	if err := s.recover(); err != nil {
 		s.release()
 		return nil, zab.Config{}, err
 	}
-	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
-	m := &member{srv: s, id: 1, events: flow.NewInbox[event](s.rt.Parker()), done: sched.NewGate(s.rt)}
-	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
-	m.view.Store(&roleView{State: zab.Looking, Leader: -1})
-	s.member = m
-	m.journal, m.applier = newJournal(m, s.wal, s.replayed), newApplyQueue(m)
-	cfg, err := s.coreConfig()
+	m := s.member
+	m.id, m.applier, m.journal = 1, newApplyQueue(s.front, &m.queued), newJournal(s.disk, m)
+	cfg, err := s.member.coreConfig()
 	if err == nil {
 		_, err = zab.New(cfg)
 	}
@@ -138,7 +131,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 		writes[i].Seq = r.seq
 	}
 	r.flight = append(r.flight, writes...)
-	r.m.journal.submit(writes)
+	r.m.toJournal(writes)
 	jobs, _ := r.m.journal.jobs.Take(nil)
 	r.m.journal.do(jobs)
 	select {
@@ -148,7 +141,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 	}
 	r.reported()
 	require.Empty(r.t, r.flight, "every write is reported")
-	works, _ := r.m.applier.inbox.Take(nil)
+	works, _ := r.m.applier.(*applyQueue).inbox.Take(nil)
 	for _, w := range works {
 		w.call()
 	}

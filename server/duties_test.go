@@ -173,7 +173,7 @@ func (r *rig) adopt() {
 
 // canTruncate asks as the core does.
 func (r *rig) canTruncate(z proto.Zxid) bool {
-	at, _, ok := history{r.srv}.Locate(z)
+	at, _, ok := history{r.m}.Locate(z)
 	return ok && at == z
 }
 
@@ -200,11 +200,11 @@ func (r *rig) serve() {
 	}
 	r.committed = len(historyUpTo(r.durable.history, state.LastZxid())) // all that is applied counts as committed
 	if r.rng.IntN(2) == 0 {
-		_, err := r.srv.snapshotter.write()
+		_, err := r.srv.disk.snapshotter.write()
 		require.NoError(r.t, err)
 		if r.rng.IntN(2) == 0 {
-			require.NoError(r.t, r.srv.wal.Roll())
-			r.srv.snapshotter.purge()
+			require.NoError(r.t, r.srv.disk.wal.Roll())
+			r.srv.disk.snapshotter.purge()
 		}
 	}
 }
@@ -250,7 +250,7 @@ func TestNothingIsReportedAfterAFailure(t *testing.T) {
 			r := newRig(t, 2)
 			r.adopt()
 			r.fs.Hook(nil)
-			r.srv.meta = r.meta
+			r.srv.disk.meta = r.meta
 			fail(r)
 			first, second := persist(), persist()
 			first.Seq, first.AcceptedEpoch, first.Append = r.seq+1, r.epoch+1, r.txns(r.durable.history, r.epoch, 1)
@@ -259,7 +259,7 @@ func TestNothingIsReportedAfterAFailure(t *testing.T) {
 			events, _ := r.m.events.Take(nil)
 			require.Empty(t, events)
 			require.ErrorIs(t, <-r.srv.failed, broken)
-			require.LessOrEqual(t, r.srv.wal.LastZxid(), first.Append[0].Zxid)
+			require.LessOrEqual(t, r.srv.disk.wal.LastZxid(), first.Append[0].Zxid)
 			r.stop()
 		})
 	}

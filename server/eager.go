@@ -10,7 +10,7 @@ import (
 // forbidden reports whether a write of a client is known here to have no permission, so that the leader need not be asked:
 // enableEagerACLCheck. What cannot be decided here the leader decides, who decides again. The state is as old as this server's, so a
 // session that has writes in flight is not judged by it. Source: server-semantics 9.6.
-func (s *Server) forbidden(op proto.OpCode, body []byte, ids []auth.Identity) bool {
+func (s *member) forbidden(op proto.OpCode, body []byte, ids []auth.Identity) bool {
 	r := proto.NewReader(body)
 	path := []byte(r.Text())
 	if r.Err() != nil || len(path) == 0 {

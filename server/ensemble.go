@@ -14,43 +14,35 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
 
-// startMember starts what takes the requests of clients. A member of an ensemble looks for a leader from now on, and serves when it has
-// one. A standalone server serves when startMember returns.
-func (s *Server) startMember() error {
-	m := s.newMember()
-	s.member = m // before the core asks for the history
-	if !s.cfg.Distributed() {
-		if err := m.beAlone(); err != nil {
-			return err
-		}
-		m.startGoroutines()
-		m.served.Wait()
-		return nil
+// newMember returns a member without an agreement.
+func newMember(e *env, d *disk, clients clients, o Options) *member {
+	wake := e.rt.Parker()
+	m := &member{
+		env: e, disk: d, clients: clients, dial: o.DialPeer, listen: o.ListenPeer, id: proto.ServerID(max(e.cfg.ServerID, 1)),
+		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake, done: sched.NewGate(e.rt),
+		served: sched.NewGate(e.rt), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
 	}
-	if err := m.joinEnsemble(); err != nil {
-		return err
-	}
-	m.startGoroutines()
-	return nil
+	m.lease = lease{length: m.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
+	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Master: -1})
+	return m
 }
 
-// newMember returns a member without an agreement.
-func (s *Server) newMember() *member {
-	wake := s.rt.Parker()
-	m := &member{
-		srv: s, id: proto.ServerID(max(s.cfg.ServerID, 1)),
-		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake, done: sched.NewGate(s.rt),
-		served: sched.NewGate(s.rt), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{}, since: s.clock.steady(),
-		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}},
+// prepare gives the member its agreement, on what recovery has found. A member of an ensemble is heard by other servers from now on.
+func (m *member) prepare(applier applies) error {
+	m.since = m.clock.steady()
+	m.applier = applier
+	m.journal = newJournal(m.disk, m)
+	if m.cfg.Distributed() {
+		return m.joinEnsemble()
 	}
-	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{}, map[zab.LinkID]*loading{}
-	m.journal = newJournal(m, s.wal, s.replayed)
-	m.applier = newApplyQueue(m)
-	return m
+	return m.beAlone()
 }
 
 // beAlone makes the member that of a standalone server.
@@ -60,7 +52,7 @@ func (m *member) beAlone() error {
 		return err
 	}
 	m.active = &zab.Ensemble{Quorum: q}
-	last := m.srv.store.state.LastZxid()
+	last := m.store.state.LastZxid()
 	m.core, m.delivered = newAlone(m.id, m.active, last), last
 	m.status = zab.Status{State: zab.Leading, Leader: m.id, Master: m.id}
 	m.view.Store(&roleView{State: zab.Leading, Leader: m.id, Master: m.id, Since: m.since})
@@ -69,59 +61,69 @@ func (m *member) beAlone() error {
 }
 
 // joinEnsemble makes the member one that looks for a leader.
-func (m *member) joinEnsemble() error {
-	s := m.srv
-	core, err := s.coreConfig()
+func (m *member) joinEnsemble() (err error) {
+	if m.security, err = m.openQuorum(); err != nil {
+		return err
+	}
+	core, err := m.coreConfig()
 	if err != nil {
 		return err
 	}
-	s.members.Store(s.quorumWith(core.Ensemble))
+	m.members.Store(m.quorumWith(core.Ensemble))
 	m.id, m.active, m.next = core.ID, core.Ensemble, core.Next
 	m.lookedAt, m.lost = m.since, m.since
-	s.metrics.quorum.Looking.Inc()
+	m.metrics.quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.view.Store(&roleView{State: zab.Looking, Leader: -1, Master: -1, Since: m.since})
 	if m.core, err = zab.New(core); err != nil {
-		return &DataError{s.snapDir(), err}
+		return &DataError{m.snapDir(), err}
 	}
-	if m.peers, err = peers.New(s.peersConfig(m)); err != nil {
+	if m.peers, err = peers.New(m.peersConfig()); err != nil {
 		return err
 	}
-	s.setConfig(s.membership())
-	s.tracker.Follow()
-	s.metrics.quorum.set(m.quorumRole)
-	s.snapshotter.held.Store(true)
-	if s.cfg.ReconfigEnabled {
-		if q := s.membership(); q.ConfigVersion > s.cfg.ConfigVersion {
-			s.configured.Put(q) // the files are older
-		}
-		s.start("configurations", s.runConfigurations)
+	m.setConfig(m.membership())
+	m.tracker.Follow()
+	m.disk.snapshotter.held.Store(true)
+	if q := m.membership(); m.cfg.ReconfigEnabled && q.ConfigVersion > m.cfg.ConfigVersion {
+		m.configured(q) // the files are older
 	}
+	m.joined.Store(true)
 	m.peers.Start()
-	s.start("bind", func() {
+	m.start("bind", func() {
 		select {
 		case err := <-m.peers.Failed():
-			s.fail(err)
-		case <-s.stopping.Done():
+			m.fail(err)
+		case <-m.stopping.Done():
 		}
 	})
 	return nil
 }
 
-// startGoroutines starts the node goroutine, the journal and the applier.
-func (m *member) startGoroutines() {
-	rt := m.srv.rt
-	rt.Go("node", m.run)
-	rt.Go("journal", m.journal.run)
-	rt.Go("applier", func() {
-		defer m.srv.applied.Open()
-		m.applier.run()
+// openQuorum loads what guards the ports between the servers of an ensemble.
+func (m *member) openQuorum() (*security.Quorum, error) {
+	return security.OpenQuorum(security.QuorumOptions{
+		Config: m.cfg, FS: m.fs, Log: m.log, Registry: m.registry, Dial: m.dial, Listen: m.listen,
+		Members: func() []config.Member { return m.membership().Members },
 	})
 }
 
+// watchKeys reloads the certificates of the ports between servers when their files change, if that is wanted.
+func (m *member) watchKeys() {
+	if k := m.security.Keys(); k != nil && m.cfg.SSLQuorumReloadCertFiles {
+		m.start("quorum keys", func() { k.Watch(keystore.ReloadInterval, m.stopping.Done()) })
+	}
+}
+
+// startGoroutines starts the node goroutine, the journal and the applier.
+func (m *member) startGoroutines() {
+	m.rt.Go("host", m.run)
+	m.rt.Go("journal", m.journal.run)
+	m.rt.Go("applier", m.applier.run)
+}
+
 // coreConfig is what the agreement starts from.
-func (s *Server) coreConfig() (zab.Config, error) {
-	epochs, err := s.epochs()
+func (s *member) coreConfig() (zab.Config, error) {
+	epochs, err := s.disk.epochs()
 	if err != nil {
 		return zab.Config{}, &DataError{s.snapDir(), err}
 	}
@@ -131,7 +133,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	}
 	// The configuration was committed in an epoch that must not come again, also if the state is an older one that was restored.
 	if e := active.Version.Epoch(); s.cfg.ReconfigEnabled && e > epochs.Accepted {
-		if err := s.meta.SetAccepted(e); err != nil {
+		if err := s.disk.meta.SetAccepted(e); err != nil {
 			return zab.Config{}, &DataError{s.snapDir(), err}
 		}
 		epochs.Accepted = e
@@ -141,13 +143,13 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	limits.SnapSyncsMax, limits.DiffSyncsMax = s.cfg.MaxConcurrentSnapSyncs, s.cfg.MaxConcurrentDiffSyncs
 	limits.LagBytes = s.masterQueue() / 2
 	last := s.store.state.LastZxid()
-	window, before := s.recent.Take(last)
-	if s.missing {
+	window, before := s.disk.recent.Take(last)
+	if s.disk.missing {
 		epochs.Current = 0 // of a history that is not here any more
 	}
 	c := zab.Config{
 		ID: proto.ServerID(s.cfg.ServerID), Ensemble: active, Next: next, Epochs: epochs, Last: last, Window: window, Before: before,
-		Blank: s.blank, Lineage: s.lineage(), History: history{s}, Rand: rand.New(rand.NewPCG(s.rt.Uint64(), s.rt.Uint64())),
+		Blank: s.disk.blank, Lineage: s.disk.lineage(), History: history{s}, Rand: rand.New(rand.NewPCG(s.rt.Uint64(), s.rt.Uint64())),
 		Timing: s.coreTiming(), Limits: limits, Masters: s.cfg.Quorum.ObserverMasterPort > 0,
 		Whole: s.cfg.ForceSnapshotSync, Barrier: s.barrier,
 	}
@@ -155,7 +157,7 @@ func (s *Server) coreConfig() (zab.Config, error) {
 		c.Roster = roster{}
 	}
 	switch {
-	case s.missing:
+	case s.disk.missing:
 		s.log.Info("the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
 	case c.Blank:
 		s.log.Info("the database was missing and the synchronization after that has not ended: this server does not vote until it has")
@@ -163,45 +165,8 @@ func (s *Server) coreConfig() (zab.Config, error) {
 	return c, nil
 }
 
-// lineage is where the history of this server comes from, as far as meta.db knows. Of a database that is missing only the identity of
-// the ensemble is left. Without meta.db that identity is in the snapshot.
-func (s *Server) lineage() *zab.Lineage {
-	l, err := s.keptLineage()
-	if err != nil {
-		s.log.Warn("the lineage in meta.db cannot be read: the histories of the servers are compared without it", zap.Error(err))
-	}
-	switch {
-	case s.missing:
-		return &zab.Lineage{Ensemble: l.Ensemble, Final: l.Final}
-	case l.Empty() && s.origin != 0:
-		return &zab.Lineage{Ensemble: s.origin, Final: true}
-	}
-	return l
-}
-
-// keptLineage is the lineage in meta.db, an empty one if there is none.
-func (s *Server) keptLineage() (*zab.Lineage, error) {
-	text := s.meta.Lineage()
-	if text == "" {
-		return &zab.Lineage{}, nil
-	}
-	l, err := zab.ParseLineage([]byte(text))
-	if err != nil {
-		return &zab.Lineage{}, err
-	}
-	return l, nil
-}
-
-// ensembleIdentity is the identity of the ensemble, 0 if this server does not know it for sure.
-func (s *Server) ensembleIdentity() uint64 {
-	if l, err := s.keptLineage(); err == nil && l.Final {
-		return l.Ensemble
-	}
-	return 0
-}
-
 // barrier is the txn without effect that proves that the followers have logged all before it. Source: quorum-protocol 14.3 R7.
-func (s *Server) barrier(z proto.Zxid) []byte {
+func (s *member) barrier(z proto.Zxid) []byte {
 	return prepare.AppendErrorTxn(nil, proto.TxnHeader{Zxid: z, Time: s.clock.wallMs()}, proto.OK)
 }
 
@@ -212,7 +177,7 @@ const (
 )
 
 // coreTiming is the configured times in ticks of the core.
-func (s *Server) coreTiming() zab.Timing {
+func (s *member) coreTiming() zab.Timing {
 	q := &s.cfg.Quorum
 	ticks := func(d time.Duration) int { return max(int(d/coreTick), 1) }
 	t := zab.DefaultTiming()
@@ -231,14 +196,14 @@ func (s *Server) coreTiming() zab.Timing {
 }
 
 // peersConfig is where the members are.
-func (s *Server) peersConfig(m *member) peers.Config {
+func (s *member) peersConfig() peers.Config {
 	q := &s.cfg.Quorum
 	c := peers.Config{
-		ID: m.id, Handler: memberHandler{m}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
+		ID: s.id, Handler: memberHandler{s}, Log: s.log.Named("peers"), Limits: peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(s.cfg.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry,
-		Dial: s.quorum.Dial, Listen: s.quorum.Listen, Security: s.quorum.Peers(),
-		Members: m.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
+		Dial: s.security.Dial, Listen: s.security.Listen, Security: s.security.Peers(),
+		Members: s.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
 	c.Limits.MasterQueue = s.masterQueue()
@@ -256,7 +221,7 @@ func configText(q *config.Quorum) []byte {
 
 // setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronised. What a
 // reconfiguration has written there stays.
-func (s *Server) setConfig(q *config.Quorum) {
+func (s *member) setConfig(q *config.Quorum) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	state, text := s.store.state, configText(q)
@@ -268,32 +233,32 @@ func (s *Server) setConfig(q *config.Quorum) {
 	state.SetConfig(text, proto.Zxid(q.ConfigVersion), s.clock.wallMs())
 }
 
-// generation is the number of the present time of service; see member.
-func (s *Server) generation() int64 { return s.member.generation.Load() }
+// Generation is the number of the present time of service; see member.
+func (s *member) Generation() int64 { return s.generation.Load() }
 
 // position is up to where the history that this server serves reaches: its last txn, or the beginning of its leader's epoch if
 // that has none yet. Servers in Java tell their clients of the latter as if it were a txn.
-func (s *Server) position() proto.Zxid {
+func (s *member) position() proto.Zxid {
 	last := s.store.lastZxid()
-	if v := s.member.view.Load(); v.Serving {
+	if v := s.view.Load(); v.Serving {
 		return max(last, proto.MakeZxid(v.Epoch, 0))
 	}
 	return last
 }
 
-// decides reports whether this server decides what becomes of abandoned znodes: alone, or as the leader.
-func (s *Server) decides() bool {
-	v := s.member.view.Load()
+// rules reports whether this server decides what becomes of abandoned znodes: alone, or as the leader.
+func (s *member) rules() bool {
+	v := s.view.Load()
 	return v.State == zab.Leading && v.Serving
 }
 
 // handedOver tells Stop that the member takes part in nothing any more.
-func (s *Server) handedOver() { s.handed.Open() }
+func (s *member) handedOver() { s.handed.Open() }
 
 // finish ends the service in good order, or takes too long: a leader hands its leadership over, a standalone server finishes what was
 // received.
-func (s *Server) finish() {
-	s.member.handOver()
+func (s *member) finish() {
+	s.handOver()
 	limit := s.cfg.TickTime + time.Second
 	if !s.handed.WaitFor(limit) {
 		s.log.Warn("stopping without having handed over, or finished", zap.Duration("took", limit))
@@ -301,14 +266,14 @@ func (s *Server) finish() {
 }
 
 // mode is the server's role as the four-letter words spell it.
-func (s *Server) mode() string {
+func (s *member) mode() string {
 	if !s.cfg.Distributed() {
 		return "standalone"
 	}
 	if s.readOnly.Load() {
 		return "read-only"
 	}
-	switch s.member.view.Load().State {
+	switch s.view.Load().State {
 	case zab.Leading:
 		return "leader"
 	case zab.Observing:
@@ -318,6 +283,3 @@ func (s *Server) mode() string {
 	}
 	return "looking"
 }
-
-// Serving reports whether clients are accepted now.
-func (s *Server) Serving() bool { return s.serving.Load() && s.mayAnswer() }

@@ -13,12 +13,12 @@ import (
 
 // The connection that has brought a snapshot may end before the snapshot is installed, and before the core has asked for it.
 func TestReceivedStateOutlivesItsLink(t *testing.T) {
-	m := &member{links: map[zab.LinkID]*peers.Link{}}
+	m := &member{env: &env{}, links: map[zab.LinkID]*peers.Link{}}
 	m.received.byLink, m.received.wanted = map[zab.LinkID]*loading{5: {}, 6: {}}, map[zab.LinkID]*loading{}
-	j := &journal{m: m, jobs: flow.NewInbox[journalJob](sched.OS().Parker())}
+	m.journal = &journal{jobs: flow.NewInbox[journalJob](sched.OS().Parker())}
 	m.forget(5)
 	m.forget(6)
-	j.submit([]zab.Persist{{Install: &zab.Install{Link: 5}}})
+	m.toJournal([]zab.Persist{{Install: &zab.Install{Link: 5}}})
 	m.dropOrphans()
 	require.NotNil(t, m.received.wanted[5])
 	require.Len(t, m.received.wanted, 1)

@@ -3,18 +3,18 @@ package server
 import "go.uber.org/zap"
 
 // prepareEvents turns what happens while txns are prepared into the log.
-type prepareEvents struct{ srv *Server }
+type prepareEvents struct{ m *member }
 
 // QuotaExceeded implements prepare.Events.
 func (e prepareEvents) QuotaExceeded(path []byte, hard bool) {
 	if hard {
-		e.srv.metrics.quotaExceeded.Of(namespace(path)).Inc()
+		e.m.metrics.quotaExceeded.Of(namespace(path)).Inc()
 	}
-	e.srv.log.Warn("quota exceeded", zap.ByteString("path", path), zap.Bool("refused", hard))
+	e.m.log.Warn("quota exceeded", zap.ByteString("path", path), zap.Bool("refused", hard))
 }
 
 // SequenceExhausted implements prepare.Events.
 func (e prepareEvents) SequenceExhausted(parent []byte) {
-	e.srv.log.Error("sequence counter is at its limit: sequential creates fail under this znode from now on",
+	e.m.log.Error("sequence counter is at its limit: sequential creates fail under this znode from now on",
 		zap.ByteString("path", parent))
 }

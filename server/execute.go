@@ -11,7 +11,7 @@ import (
 // execute answers one read: it appends the reply, and the watch events that must precede it, to
 // b. The caller holds store.mu, for reading or writing, and c.mu. Source:
 // client-protocol 5.5 and 9.
-func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []byte {
+func (s *front) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []byte {
 	st := s.store
 	zxid := st.state.LastZxid()
 	if op == proto.OpSetWatches || op == proto.OpSetWatches2 {
@@ -57,7 +57,7 @@ func (s *Server) execute(c *conn, xid int32, op proto.OpCode, body, b []byte) []
 }
 
 // readNode answers the four reads that can leave a one-shot watch.
-func (s *Server) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
+func (s *front) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
 	var req proto.PathWatchRequest
 	if req.ReadFrom(body) != nil || req.Path == nil {
 		return b, proto.ErrMarshallingError
@@ -86,7 +86,7 @@ func (s *Server) readNode(c *conn, op proto.OpCode, body, b []byte) ([]byte, pro
 	return b, err
 }
 
-func (s *Server) readPath(c *conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
+func (s *front) readPath(c *conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
 	if req.ReadFrom(body) != nil {
 		return b, proto.ErrMarshallingError
@@ -117,7 +117,7 @@ func appendWhoAmI(b []byte, ids []auth.Identity) []byte {
 	return b
 }
 
-func (s *Server) addWatch(c *conn, body, b []byte) ([]byte, proto.ErrCode) {
+func (s *front) addWatch(c *conn, body, b []byte) ([]byte, proto.ErrCode) {
 	var req proto.AddWatchRequest
 	if req.ReadFrom(body) != nil || req.Path == nil {
 		return b, proto.ErrMarshallingError
@@ -136,7 +136,7 @@ func (s *Server) addWatch(c *conn, body, b []byte) ([]byte, proto.ErrCode) {
 	return proto.AppendInt32(b, 0), proto.OK
 }
 
-func (s *Server) findWatches(c *conn, op proto.OpCode, body []byte) proto.ErrCode {
+func (s *front) findWatches(c *conn, op proto.OpCode, body []byte) proto.ErrCode {
 	var req proto.CheckWatchesRequest
 	if req.ReadFrom(body) != nil || req.Path == nil ||
 		req.Type < proto.WatcherChildren || req.Type > proto.WatcherPersistentRecursive {
@@ -161,7 +161,7 @@ func (s *Server) findWatches(c *conn, op proto.OpCode, body []byte) proto.ErrCod
 
 // setWatches registers watches again after a reconnect. What has happened meanwhile is told at
 // once, before the reply, by events whose header has zxid -1. Source: client-protocol 9.5.
-func (s *Server) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
+func (s *front) setWatches(c *conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
 	var req proto.SetWatches2
 	var err error
 	if op == proto.OpSetWatches2 {

@@ -20,38 +20,53 @@ import (
 	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
+// exporter gives the metrics of a server to Prometheus.
+type exporter struct {
+	*monitor
+	queueLength, requestsTotal, slowSyncsTotal, linesLeftOutTotal *prometheus.Desc
+}
+
+func newExporter(s *monitor) *exporter {
+	return &exporter{
+		monitor:           s,
+		queueLength:       prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
+		requestsTotal:     prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
+		slowSyncsTotal:    prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
+		linesLeftOutTotal: prometheus.NewDesc("warren_server_log_lines_left_out_total", "Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
+	}
+}
+
 // Describe implements prometheus.Collector. The set is described by what Collect returns.
-func (m *metrics) Describe(chan<- *prometheus.Desc) {}
+func (x *exporter) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
-func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	if !m.srv.serving.Load() {
+func (x *exporter) Collect(ch chan<- prometheus.Metric) {
+	if !x.serving.Load() {
 		return
 	}
-	for _, g := range m.srv.gauges() {
+	for _, g := range x.gauges() {
 		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.name, g.help, nil, nil), prometheus.GaugeValue, g.value)
 	}
-	for _, q := range m.srv.quotas() {
+	for _, q := range x.quotas() {
 		for _, g := range q.gauges() {
 			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.name, g.help, []string{figures.KeyLabel}, nil),
 				prometheus.GaugeValue, g.value, figures.Label(q.namespace))
 		}
 	}
-	m.pauses.Refresh()
-	m.srv.stats.Collect(ch)
-	ch <- prometheus.MustNewConstMetric(m.queueLength, prometheus.GaugeValue, float64(m.srv.inProcess.Load()))
-	ch <- prometheus.MustNewConstMetric(m.slowSyncsTotal, prometheus.CounterValue, float64(m.slowSyncs.Total()))
-	ch <- prometheus.MustNewConstMetric(m.linesLeftOut, prometheus.CounterValue, float64(m.srv.linesLeftOut.Load()))
+	x.metrics.pauses.Refresh()
+	x.stats.Collect(ch)
+	ch <- prometheus.MustNewConstMetric(x.queueLength, prometheus.GaugeValue, float64(x.inProcess.Load()))
+	ch <- prometheus.MustNewConstMetric(x.slowSyncsTotal, prometheus.CounterValue, float64(x.metrics.slowSyncs.Total()))
+	ch <- prometheus.MustNewConstMetric(x.linesLeftOutTotal, prometheus.CounterValue, float64(x.linesLeftOut.Load()))
 	for _, op := range proto.AllOps {
-		if classOf(op) == classRead {
-			ch <- prometheus.MustNewConstMetric(m.requestsTotal, prometheus.CounterValue,
-				float64(m.srv.stats.ReadsOf(op)), op.String())
+		if op.IsRead() || op == proto.OpPing {
+			ch <- prometheus.MustNewConstMetric(x.requestsTotal, prometheus.CounterValue, float64(x.stats.ReadsOf(op)), op.String())
 		}
 	}
 }
 
 // exportRuntime adds the metrics of the Go runtime and of the process, if anybody can ask for them here.
-func (s *Server) exportRuntime() {
+func (s *monitor) exportRuntime() {
 	if s.cfg.Metrics.ExportRuntimeInfo && (s.cfg.AdminAddress() != "" || s.cfg.Metrics.ClassName == config.PrometheusProvider) {
 		// A registry of the caller's may have them already, which is as good.
 		_ = s.registry.Register(collectors.NewGoCollector())
@@ -61,7 +76,7 @@ func (s *Server) exportRuntime() {
 }
 
 // metricsHandler serves the metrics, on the port of the exporter and on that of the admin server.
-func (s *Server) metricsHandler() http.Handler {
+func (s *monitor) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{})
 }
 
@@ -80,7 +95,7 @@ func (e *MetricsError) Error() string {
 func (e *MetricsError) Unwrap() error { return e.Err }
 
 // serveMetrics opens the ports of the metrics exporter, if one is configured.
-func (s *Server) serveMetrics() {
+func (s *monitor) serveMetrics() {
 	if s.cfg.Metrics.ClassName != config.PrometheusProvider {
 		return
 	}
@@ -108,7 +123,7 @@ type exporterPort struct {
 
 // exporterPorts is what to listen on: one port for both if the two are equal. With an HTTPS port, there is HTTP only if it
 // was asked for.
-func (s *Server) exporterPorts() (all []exporterPort) {
+func (s *monitor) exporterPorts() (all []exporterPort) {
 	m := &s.cfg.Metrics
 	switch {
 	case m.HTTPSPort == config.PortUnset:
@@ -122,7 +137,7 @@ func (s *Server) exporterPorts() (all []exporterPort) {
 }
 
 // listenExporter opens one port.
-func (s *Server) listenExporter(addr string, p exporterPort) (net.Listener, error) {
+func (s *monitor) listenExporter(addr string, p exporterPort) (net.Listener, error) {
 	var secure *tls.Config
 	if p.tls {
 		m := &s.cfg.Metrics
@@ -159,4 +174,23 @@ func clientAuth(m *config.Metrics) string {
 		return "want"
 	}
 	return "none"
+}
+
+// exportDifferences adds the gauges of histories that differ, which a server has also while it does not serve.
+func (s *monitor) exportDifferences() {
+	gauge := func(name, help string, value func(quorumRole) float64) {
+		s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			role, _ := s.role()
+			return value(role)
+		}))
+	}
+	gauge("warren_zab_outside", "1 while this server stays outside the ensemble: its directory has another history.",
+		func(r quorumRole) float64 {
+			if r.Outside != nil {
+				return 1
+			}
+			return 0
+		})
+	gauge("warren_zab_strangers", "Members whose history is known to differ from that of this server.",
+		func(r quorumRole) float64 { return float64(len(r.Strangers)) })
 }

@@ -38,7 +38,7 @@ func TestExporterPorts(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, file.Close())
 		}
-		require.Equal(t, want, s.exporterPorts(), text)
+		require.Equal(t, want, s.words.exporterPorts(), text)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestExporterOverTLS(t *testing.T) {
 			secure.Certificates = []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}
 		}
 		client := http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
-		resp, err := client.Get(scheme + "://" + s.metricsLn.Addr().String() + "/metrics")
+		resp, err := client.Get(scheme + "://" + s.words.metricsLn.Addr().String() + "/metrics")
 		if err != nil {
 			return 0, err
 		}

@@ -47,7 +47,7 @@ func BenchmarkFanOut(b *testing.B) {
 	var events atomic.Int64
 	conns := make([]*conn, watchers)
 	for i := range conns {
-		conns[i] = newConn(s, sink{&events})
+		conns[i] = newConn(s.front, sink{&events})
 	}
 	var last, reply time.Duration
 	for b.Loop() {

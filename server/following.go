@@ -64,13 +64,13 @@ func newFollowing(m *member) *following {
 			f.link = l
 		}
 	}
-	m.srv.tracker.Follow()
+	m.tracker.Follow()
 	return f
 }
 
 // request implements role.
 func (f *following) request(b *flow.Batch, r *flow.Request) bool {
-	s := f.m.srv
+	s := f.m
 	if r.Session == nil { // the server's own, which only a leader has
 		return true
 	}
@@ -133,7 +133,7 @@ func (f *following) upgrade(s *sessions.Session) {
 	w := forwarded{item: flow.Item{Session: s, Op: proto.OpCreateSession}}
 	f.forward(&w, &r, proto.AppendInt32(nil, s.TimeoutMs()))
 	f.queue(s.ID).Push(w)
-	f.m.srv.tracker.MakeGlobal(s.ID)
+	f.m.tracker.MakeGlobal(s.ID)
 }
 
 // forward sends a request to the leader.
@@ -181,7 +181,7 @@ func (f *following) packet(l *peers.Link, p *peers.Packet) {
 		f.giveUp()
 	case proto.PacketSync:
 		if f.syncs.Len() == 0 {
-			f.m.srv.log.Warn("the leader answers a sync that nobody has asked for")
+			f.m.log.Warn("the leader answers a sync that nobody has asked for")
 			return
 		}
 		who := *f.syncs.Front()
@@ -204,7 +204,7 @@ func (f *following) resume(r *flow.Resumption) {
 	if old := f.renewed[r.ID]; old != nil {
 		old.Client.Abort() // the newer connection of a client counts
 	}
-	f.renewed[r.ID], r.Asked = r, f.m.srv.clock.now()
+	f.renewed[r.ID], r.Asked = r, f.m.clock.now()
 	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.ID)), r.TimeoutMs)
 	f.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
 	f.m.touch(f.link)
@@ -213,7 +213,7 @@ func (f *following) resume(r *flow.Resumption) {
 // giveUp sends the clients away of whose sessions the leader says nothing. A leader does not answer while it does not know whether it still
 // leads, and not later either, when it has found that it does: see lease.go. The client asks another server, or this one again.
 func (f *following) giveUp() {
-	limit := f.m.srv.clock.now() - int64(f.m.lease.length)
+	limit := f.m.clock.now() - int64(f.m.lease.length)
 	for id, r := range f.renewed {
 		if r.Asked < limit {
 			delete(f.renewed, id)
@@ -231,7 +231,7 @@ func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 		return
 	}
 	f.below.came(r.ID)
-	s, old := f.m.srv.tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
+	s, old := f.m.tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 	s.After = max(s.After, proposed, f.m.seen)
 	r.Client.Resumed(s, old, r.TimeoutMs)
 }
@@ -296,7 +296,7 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], ou
 		f.answered.Pop()
 		q := f.pending[s]
 		if q == nil || q.Len() == 0 || q.Front().item.Op != proto.OpSync {
-			f.m.srv.log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
+			f.m.log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
 			continue
 		}
 		out(q.Front().item)
@@ -321,7 +321,7 @@ func (f *following) end() {
 	for _, r := range f.renewed {
 		r.Client.Abort()
 	}
-	f.m.srv.tracker.Follow()
+	f.m.tracker.Follow()
 }
 
 // appendIdentities appends what a connection has proved, as REQUEST carries it.

@@ -12,7 +12,7 @@ import (
 // with NotReadOnly, which every client knows, while reads and sessions go on: the ends and beginnings of sessions still fit into
 // what is left. When space returns, writes are accepted again without anybody's help.
 type guard struct {
-	srv     *Server
+	srv     *env
 	dirs    []string
 	low     atomic.Bool
 	written int64 // by the log since it last asked for a look; owned by the journal goroutine
@@ -21,7 +21,7 @@ type guard struct {
 // guardInterval is how often the free space is looked at.
 const guardInterval = 500 * time.Millisecond
 
-func newGuard(s *Server) *guard {
+func newGuard(s *env) *guard {
 	g := &guard{srv: s, dirs: s.dirs()}
 	g.check()
 	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -45,7 +45,7 @@ func (c *conn) handshake() bool {
 		err = c.connect(frame)
 	}
 	if err != nil {
-		c.srv.metrics.refused(err)
+		c.srv.countRefused(err)
 		if !errors.Is(err, io.EOF) {
 			level := zap.DebugLevel
 			if slices.Contains(faultsOfClients, err) {
@@ -68,7 +68,7 @@ func (c *conn) firstFrame() ([]byte, error) {
 		if !ok {
 			continue
 		}
-		if word, ok := wordOf(n); ok {
+		if word, ok := c.srv.wordOf(n); ok {
 			c.srv.stats.Received.Add(1)
 			c.answerWord(word)
 			return nil, nil
@@ -76,10 +76,10 @@ func (c *conn) firstFrame() ([]byte, error) {
 		if n > uint32(c.srv.cfg.JuteMaxBuffer) {
 			return nil, errFrameLength
 		}
-		if !c.srv.Serving() {
+		if !c.srv.isServing() {
 			return nil, errNotServing
 		}
-		c.generation = c.srv.generation()
+		c.generation = c.srv.host.Generation()
 		if rest := c.in.bytes(); len(rest)-4 >= int(n) {
 			frame := rest[4 : 4+n]
 			c.in.r += 4 + int(n)
@@ -96,12 +96,12 @@ func (c *conn) connect(frame []byte) error {
 	if err := req.ReadFrom(frame); err != nil {
 		return errBadConnect
 	}
-	c.srv.metrics.connect()
+	c.srv.metrics.connect(c.srv.throttle.Deficit())
 	if !c.srv.throttle.Take(req.SessionID == 0) {
 		c.srv.metrics.connectionRejected.Inc()
 		return errNoTokens
 	}
-	if req.LastZxidSeen > c.srv.position() {
+	if req.LastZxidSeen > c.srv.host.position() {
 		return errClientAhead
 	}
 	timeout := c.srv.clampTimeout(req.TimeOut)
@@ -123,11 +123,11 @@ func (c *conn) connect(frame []byte) error {
 	s := c.srv.tracker.Create(timeout, c, c.received)
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeout))
-	w := c.srv.batches.Get()
+	w := c.srv.requestPool.Get()
 	w.Received = c.received
 	w.Add(flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
 	c.srv.inProcess.Add(1)
-	if !c.srv.submit(w) {
+	if !c.srv.host.submit(w) {
 		return errNotServing
 	}
 	// The applier sets the session when the txn is applied, and sends the reply. What the client
@@ -151,7 +151,7 @@ func (c *conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 		c.Resumed(nil, nil, 0)
 	case c.resumeLocal(req.SessionID, timeout):
 	default:
-		c.srv.member.resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.received})
+		c.srv.host.resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.received})
 		if !c.wait(func() bool { return c.mu.settled }) {
 			return
 		}

@@ -137,7 +137,7 @@ func dialOnce(s *Server) error {
 
 func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	client, nc := tcpPair(t)
-	c := newConn(New(memConfig(), Options{}), nc)
+	c := newConn(New(memConfig(), Options{}).front, nc)
 	done := make(chan error)
 	go func() { done <- c.fill() }()
 	_, err := client.Write([]byte("abc"))
@@ -166,5 +166,5 @@ func TestTurnOfAConnectionThatEndsIsPassed(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, nc.Close())
 	}
-	require.Eventually(t, func() bool { return s.conns.len() == 0 && len(s.turns) == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.front.conns.len() == 0 && len(s.front.turns) == 0 }, hangGuard, time.Millisecond)
 }

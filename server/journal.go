@@ -10,6 +10,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -19,8 +20,8 @@ import (
 // journal makes durable what the agreement asks for, in its order, and reports it. Writes that only append share one sync: all
 // that were asked for while the one before was on its way. Its goroutine owns the tail of the log and the epochs.
 type journal struct {
-	m      *member
-	srv    *Server
+	srv    *disk
+	owner  owner
 	log    *wal.Log
 	jobs   *flow.Inbox[journalJob]
 	batch  framedBatch
@@ -63,9 +64,34 @@ const maxBatchBytes = 4 << 20
 // noteDelay is how long a lineage that is only noted may wait for a journal that has other work.
 const noteDelay = time.Second
 
-func newJournal(m *member, log *wal.Log, replayed int) *journal {
-	j := &journal{m: m, srv: m.srv, log: log, jobs: flow.NewInbox[journalJob](m.srv.rt.Parker()),
-		txns: replayed, rolled: m.srv.clock.now()}
+// owner is what hears what the journal has done. The journal's goroutine calls it.
+type owner interface {
+	// persisted says that the writes up to seq are durable.
+	persisted(seq zab.Seq)
+	// written takes back bytes that were counted when they were submitted.
+	written(bytes int64)
+	// acknowledges reports whether what is durable here is acknowledged to a leader, or counts for this one.
+	acknowledges() bool
+	// arrived returns the state that a leader has sent on a link; nil if it is gone.
+	arrivedState(link zab.LinkID) *loading
+	// installed says that the state of a link is the database now.
+	installed(link zab.LinkID, state *datatree.State)
+	// swap replaces the state that is served.
+	swap(state *datatree.State)
+	// journalEnds says that nothing follows.
+	journalEnds()
+}
+
+// loading is a state that a leader has sent, from its arrival to its installation.
+type loading struct {
+	state   *datatree.State
+	began   time.Time
+	applied int // txns on top of it
+}
+
+func newJournal(d *disk, o owner) *journal {
+	j := &journal{srv: d, owner: o, log: d.wal, jobs: flow.NewInbox[journalJob](d.rt.Parker()),
+		txns: d.replayed, rolled: d.clock.now()}
 	j.draw()
 	return j
 }
@@ -73,10 +99,6 @@ func newJournal(m *member, log *wal.Log, replayed int) *journal {
 // submit queues writes. The slice is copied; the txns never change.
 func (j *journal) submit(writes []zab.Persist) {
 	for _, p := range writes {
-		j.m.queued.Add(bytesOf(p.Append))
-		if p.Install != nil {
-			j.m.want(p.Install.Link)
-		}
 		j.jobs.Put(journalJob{write: p})
 	}
 }
@@ -92,7 +114,7 @@ func (j *journal) keepNote(now bool) {
 	if j.noted == nil || j.failed || !now && !j.jobs.Empty() && j.srv.clock.steady().Before(j.noteBy) {
 		return
 	}
-	if j.waiting("writing the lineage", func() error { return j.m.srv.meta.SetLineage(encoded(j.noted)) }) {
+	if j.waiting("writing the lineage", func() error { return j.srv.meta.SetLineage(encoded(j.noted)) }) {
 		j.noted = nil
 	}
 }
@@ -106,7 +128,7 @@ func bytesOf(txns []zab.Txn) (n int64) {
 
 // run is the journal goroutine. It ends when jobs is closed and done.
 func (j *journal) run() {
-	defer j.m.applier.close()
+	defer j.owner.journalEnds()
 	var jobs []journalJob
 	for {
 		j.jobs.Wait()
@@ -145,11 +167,10 @@ func (j *journal) do(rest []journalJob) {
 			done = j.write(&rest[0].write)
 		}
 		for i := range rest[:n] {
-			j.m.queued.Add(-bytesOf(rest[i].write.Append))
+			j.owner.written(bytesOf(rest[i].write.Append))
 		}
 		if done && !j.failed {
-			j.m.events.Add(event{seq: rest[n-1].write.Seq})
-			j.m.came()
+			j.owner.persisted(rest[n-1].write.Seq)
 		} else {
 			j.failed = true
 		}
@@ -202,7 +223,7 @@ func (j *journal) write(p *zab.Persist) bool {
 	if j.failed {
 		return false
 	}
-	s := j.m.srv
+	s := j.srv
 	if p.Truncate && !j.waiting("truncating the log", func() error { return j.truncate(p.Last) }) {
 		return false
 	}
@@ -242,13 +263,13 @@ func (j *journal) waiting(what string, fn func() error) bool {
 			return false // the server stops
 		}
 		if !errors.Is(err, vfs.ErrNoSpace) {
-			j.m.srv.fatal(what, err)
+			j.srv.fatal(what, err)
 			return false
 		}
 		if !waited {
-			j.m.srv.log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what), zap.Error(err))
+			j.srv.log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what), zap.Error(err))
 		}
-		j.m.srv.guard.markFull()
+		j.srv.guard.markFull()
 		if j.srv.stopping.WaitFor(retryAfter) {
 			return false
 		}
@@ -258,7 +279,7 @@ func (j *journal) waiting(what string, fn func() error) bool {
 // truncate removes the snapshots that hold more than last, cuts the log after it, and loads the state again if it holds more. A
 // crash in between leaves an older snapshot with a longer log: a history that this server had before.
 func (j *journal) truncate(last proto.Zxid) error {
-	s := j.m.srv
+	s := j.srv
 	s.log.Info("truncating the log", zap.Stringer("from", s.wal.LastZxid()), zap.Stringer("to", last))
 	if _, err := s.snaps.AtOrBelow(last); err != nil {
 		return err // the state there could not be made again
@@ -282,7 +303,7 @@ func (j *journal) truncate(last proto.Zxid) error {
 	if err := s.replayRecords(state, last); err != nil {
 		return err
 	}
-	j.m.applier.swap(state)
+	j.owner.swap(state)
 	return nil
 }
 
@@ -291,10 +312,8 @@ func (j *journal) truncate(last proto.Zxid) error {
 // the new one, from an earlier leader that was never established, go then: until then they belong to the old history. Those below go last:
 // nothing leads from them to the new one, so that they are no states any more (snapshot.Chain); one that a crash leaves does no harm.
 func (j *journal) install(in *zab.Install) error {
-	s := j.m.srv
-	j.m.received.Lock()
-	got := j.m.received.wanted[in.Link]
-	j.m.received.Unlock()
+	s := j.srv
+	got := j.owner.arrivedState(in.Link)
 	if got == nil {
 		return errors.New("the state that was received is gone")
 	}
@@ -327,16 +346,13 @@ func (j *journal) install(in *zab.Install) error {
 	j.txns, j.before = 0, 0
 	s.log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last), zap.Int("znodes", got.state.NumNodes()),
 		zap.Duration("took", j.srv.clock.steady().Sub(got.began)))
-	j.m.applier.swap(got.state)
-	j.m.received.Lock()
-	delete(j.m.received.wanted, in.Link)
-	j.m.received.Unlock()
+	j.owner.installed(in.Link, got.state)
 	return nil
 }
 
 // initialize notes that the database exists, though it may be empty.
 func (j *journal) initialize() error {
-	s := j.m.srv
+	s := j.srv
 	all, err := s.snaps.List()
 	if err != nil || len(all) > 0 {
 		return err
@@ -347,43 +363,6 @@ func (j *journal) initialize() error {
 	return err
 }
 
-// history answers the core's questions about the log. Source: zab.History.
-type history struct{ srv *Server }
-
-// Locate implements zab.History.
-func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
-	s := h.srv
-	p, ok, err := s.wal.Locate(z)
-	switch {
-	case err != nil:
-		s.log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
-		return 0, 0, false
-	case !ok:
-		return 0, 0, false
-	}
-	if v := s.member.view.Load(); v.State == zab.Leading {
-		if s.cfg.SnapshotSizeFactor < 0 {
-			return 0, 0, false
-		}
-		size := max(s.snapshotter.size.Load(), replayLeast)
-		if float64(p.Rest) > s.cfg.SnapshotSizeFactor*float64(size) {
-			return 0, 0, false
-		}
-	} else if _, err := s.snaps.AtOrBelow(p.At); errors.Is(err, snapshot.ErrNone) {
-		return 0, 0, false // the state before that txn cannot be made again
-	}
-	return p.At, p.Next, true
-}
-
-// Sum implements zab.History.
-func (h history) Sum(z proto.Zxid) (uint32, bool) {
-	p, ok, err := h.srv.wal.Locate(z)
-	if err != nil {
-		h.srv.log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
-	}
-	return p.Sum, err == nil && ok && p.At == z
-}
-
 // encoded is a lineage as meta.db keeps it.
 func encoded(l *zab.Lineage) string {
 	if l == nil {
@@ -392,11 +371,13 @@ func encoded(l *zab.Lineage) string {
 	return string(l.AppendTo(nil))
 }
 
-// replayLeast is the size in bytes that a snapshot is taken for at least when a DIFF from the log is weighed against it.
-const replayLeast = 64 << 20
-
 // epochs returns what this server has promised, checked against its database.
-func (s *Server) epochs() (zab.Epochs, error) {
+func (s *disk) epochs() (zab.Epochs, error) {
 	e, err := s.meta.Reconcile(s.wal.LastZxid())
 	return zab.Epochs{Accepted: e.Accepted, Current: e.Current}, err
+}
+
+// keepConfiguration makes a committed configuration durable.
+func (s *disk) keepConfiguration(e *zab.Ensemble) error {
+	return s.meta.SetConfig(meta.Config{Version: e.Version, Text: string(e.Text)})
 }

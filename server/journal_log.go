@@ -8,6 +8,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -58,7 +60,7 @@ func (j *journal) persist(b *framedBatch) bool {
 	}
 	j.srv.guard.wrote(len(b.framed))
 	j.txns += b.txns
-	j.srv.metrics.batch(b)
+	j.count(b)
 	if j.snapshotDue() {
 		j.rollOver(b.last)
 	} else if limit := j.srv.cfg.TxnLogSizeLimitKB << 10; limit > 0 && j.log.Size() > limit {
@@ -121,4 +123,40 @@ func (j *journal) roll(last proto.Zxid) bool {
 	}
 	j.srv.log.Debug("rolled the log", zap.Stringer("zxid", last))
 	return true
+}
+
+// count accounts for a batch that is durable.
+func (j *journal) count(b *framedBatch) {
+	s := j.srv
+	s.metrics.walTxns.Add(float64(b.txns))
+	if begun := s.logStalled.Load(); begun != 0 {
+		s.stats.FlushTime.Observe(figures.Ms(s.clock.now() - begun))
+	}
+	if b.txns > 0 && j.owner.acknowledges() {
+		s.metrics.quorum.ProposalAck.Observe(max(s.clock.wallMs()-txnTime(b.framed[recordPrefix:]), 0))
+	}
+}
+
+// recordPrefix is how many bytes of a framed record precede its payload.
+var recordPrefix = len(wal.BeginRecord(nil))
+
+// logEvents counts what the log does.
+type logEvents struct{ *env }
+
+// Appended implements wal.Events.
+func (l logEvents) Appended(bytes int) { l.metrics.walBytes.Add(float64(bytes)) }
+
+// Synced implements wal.Events.
+func (l logEvents) Synced(took time.Duration, _ int64) {
+	l.metrics.walSync.Observe(took.Seconds())
+	l.stats.FsyncTime.Observe(took.Milliseconds())
+	if limit := l.cfg.FsyncWarningThreshold; limit > 0 && took > limit {
+		l.metrics.slowSyncs.Inc()
+		l.log.Warn("syncing the log was slow: every write waits for it", zap.Duration("took", took))
+	}
+}
+
+// walOptions says where the log is and what hears of what it does.
+func (s *disk) walOptions() wal.Options {
+	return wal.Options{FS: s.fs, Dir: s.logDir(), PreallocSize: s.cfg.PreAllocSizeKB << 10, Logger: s.log, Events: logEvents{s.env}}
 }

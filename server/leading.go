@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
@@ -99,7 +100,7 @@ const (
 func newLeading(m *member) *leading {
 	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*flow.FIFO[write]{},
 		order: map[zab.LinkID]*flow.FIFO[holder]{}, next: m.core.NextZxid()}
-	s := m.srv
+	s := m
 	l.acks.every = uint32(min(max(s.cfg.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	s.store.mu.RLock()
 	cfg := s.prepareConfig()
@@ -116,15 +117,15 @@ func newLeading(m *member) *leading {
 // lock nowhere else until then.
 func (l *leading) hold() {
 	if !l.locked {
-		l.m.srv.store.mu.RLock()
-		l.locked, l.wallMs = true, l.m.srv.clock.wallMs()
+		l.m.store.mu.RLock()
+		l.locked, l.wallMs = true, l.m.clock.wallMs()
 	}
 }
 
 // letGo ends hold. It is called before anything but requests is looked at.
 func (l *leading) letGo() {
 	if l.locked {
-		l.m.srv.store.mu.RUnlock()
+		l.m.store.mu.RUnlock()
 		l.locked = false
 	}
 }
@@ -154,24 +155,24 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 	switch p.Type {
 	case proto.PacketRequest:
-		w := write{link: link.ID, at: l.m.srv.clock.now(), moved: p.Zxid == peers.MovedZxid}
+		w := write{link: link.ID, at: l.m.clock.now(), moved: p.Zxid == peers.MovedZxid}
 		if err := decodeForwarded(p, &w); err != nil {
-			l.m.srv.log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
+			l.m.log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
 			l.m.peers.Close(link.ID)
 			return
 		}
 		l.take(&w)
 	case proto.PacketPing:
-		l.m.srv.tracker.Touched(p.Data, l.m.srv.clock.now())
+		l.m.tracker.Touched(p.Data, l.m.clock.now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 	case proto.PacketRevalidate:
-		if !l.m.srv.mayAnswer() {
+		if !l.m.mayAnswer() {
 			return // nor may the learner: its client tries another
 		}
-		l.m.srv.metrics.quorum.Revalidations.Inc()
+		l.m.metrics.quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
-		valid := l.m.srv.tracker.Revalidate(id, timeoutMs, link.ID, l.m.srv.clock.now())
+		valid := l.m.tracker.Revalidate(id, timeoutMs, link.ID, l.m.clock.now())
 		proposed := p.Zxid // Java wants its own back
 		if l.m.warren[link.ID] {
 			proposed = l.next - 1
@@ -184,7 +185,7 @@ func (l *leading) packet(link *peers.Link, p *peers.Packet) {
 
 // resume implements role: the session may go on here at once, if it exists.
 func (l *leading) resume(r *flow.Resumption) {
-	s, old := l.m.srv.tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
+	s, old := l.m.tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
 	r.Client.Resumed(s, old, r.TimeoutMs)
 }
 
@@ -328,14 +329,14 @@ func (l *leading) gone(link zab.LinkID) {
 
 // verdict is whether a request may go on, as far as that does not depend on the state of its session.
 func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
-	s := l.m.srv
+	s := l.m
 	noRoom := w.session != 0 && (l.refuses || s.guard.full())
 	return s.verdict(&asked{client: w.client != nil, session: w.local, op: w.op, at: w.at, noRoom: noRoom})
 }
 
 // prepare turns a request into a txn, or into an answer that has its place between txns.
 func (l *leading) prepare(w *write) {
-	s := l.m.srv
+	s := l.m
 	it := itemOf(w)
 	if w.local != nil && w.client == nil && !s.tracker.Knows(w.local) {
 		return // of an earlier leadership, in which the session seemed to have expired
@@ -374,20 +375,20 @@ func (l *leading) upgrade(w *write) {
 	timeout := proto.AppendInt32(nil, w.local.TimeoutMs())
 	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout},
 		flow.Item{Op: proto.OpCreateSession}, proto.OK)
-	l.m.srv.tracker.MakeGlobal(w.session)
+	l.m.tracker.MakeGlobal(w.session)
 }
 
 // trackForwarded begins to track a session that a learner creates.
 func (l *leading) trackForwarded(w *write) {
 	r := proto.NewReader(w.body)
 	if timeoutMs := r.Int32(); r.Err() == nil {
-		l.m.srv.tracker.Track(w.session, timeoutMs, w.link, l.m.srv.clock.now())
+		l.m.tracker.Track(w.session, timeoutMs, w.link, l.m.clock.now())
 	}
 }
 
 // propose prepares the txn. Every forwarded request becomes one, if only an error. Source: quorum-protocol 8.2.
 func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
-	s := l.m.srv
+	s := l.m
 	if cap(l.chunk)-len(l.chunk) < len(w.body)+1024 {
 		l.chunk = make([]byte, 0, max(payloadChunk, 2*len(w.body)))
 	}
@@ -460,7 +461,7 @@ func (l *leading) flush() {
 			// The leadership is handed over, or its epoch is exhausted; what was not taken is lost with the role, and its
 			// clients learn that the connection is.
 			if !errors.Is(err, zab.ErrNotLeading) {
-				l.m.srv.log.Warn("no more proposals in this epoch", zap.Error(err))
+				l.m.log.Warn("no more proposals in this epoch", zap.Error(err))
 				l.m.core.HandOver(false)
 			}
 			l.refused = true
@@ -490,26 +491,26 @@ func (l *leading) proposed(txns []zab.Txn) {
 	for i := range txns {
 		sizes.Add(int64(len(txns[i].Payload)))
 	}
-	l.m.srv.metrics.quorum.ProposalSize.Merge(sizes)
-	l.m.srv.metrics.quorum.Proposals.Add(int64(len(txns)))
+	l.m.metrics.quorum.ProposalSize.Merge(sizes)
+	l.m.metrics.quorum.Proposals.Add(int64(len(txns)))
 	l.acks.proposed(txns)
 }
 
 // acknowledged measures a learner that has acknowledged all up to z, or, if it is in Java, z.
 func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
-	if ms, ok := l.acks.acknowledged(id, z, l.m.srv.clock.wallMs()); ok {
-		l.m.srv.metrics.quorum.AckLatency.Of(strconv.FormatInt(int64(id), 10)).Observe(ms)
+	if ms, ok := l.acks.acknowledged(id, z, l.m.clock.wallMs()); ok {
+		l.m.metrics.quorum.AckLatency.Of(strconv.FormatInt(int64(id), 10)).Observe(ms)
 	}
 }
 
 // deliver implements role.
 func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
-	if q := l.m.srv.metrics.quorum; l.m.peers != nil {
+	if q := l.m.metrics.quorum; l.m.peers != nil {
 		q.Commits.Add(int64(len(txns)))
-		q.QuorumAck.Observe(max(l.m.srv.clock.wallMs()-txnTime(txns[len(txns)-1].Payload), 0))
+		q.QuorumAck.Observe(max(l.m.clock.wallMs()-txnTime(txns[len(txns)-1].Payload), 0))
 	}
 	if l.entries.Len() > 0 && l.entries.Front().item.Client != nil {
-		s := l.m.srv
+		s := l.m
 		s.stats.DurableTime.Observe(figures.Ms(s.clock.now() - l.entries.Front().item.Received))
 	}
 	for _, t := range txns {
@@ -555,7 +556,7 @@ func (l *leading) end() {
 		l.m.answer(items...)
 	}
 	if l.m.peers != nil {
-		l.m.srv.tracker.Follow() // the next leader decides what becomes of the sessions
+		l.m.tracker.Follow() // the next leader decides what becomes of the sessions
 	}
 }
 
@@ -566,4 +567,20 @@ func itemOf(w *write) flow.Item {
 		it.Client = w.client
 	}
 	return it
+}
+
+// prepareConfig is what of the configuration decides about txns.
+func (m *member) prepareConfig() prepare.Config {
+	return prepare.Config{
+		Digest:                  m.cfg.DigestEnabled,
+		EmptyClose:              !m.cfg.CloseSessionTxn,
+		EnforceQuota:            m.cfg.EnforceQuota,
+		MaxTxnBytes:             m.cfg.JuteMaxBuffer + m.cfg.JuteMaxBufferExtra,
+		ExtendedTypes:           m.cfg.ExtendedTypes,
+		MaxContainerNeverUsedMs: m.cfg.Container.MaxNeverUsed.Milliseconds(),
+		Providers:               security.Providers(m.cfg),
+		ReconfigEnabled:         m.cfg.ReconfigEnabled,
+		Events:                  prepareEvents{m},
+		Rest:                    m.store.rest,
+	}
 }

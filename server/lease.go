@@ -76,12 +76,9 @@ type heardOf struct {
 
 // leaseTime is how long a member may answer clients without a sign: a third of the time after which it gives up its leader, and two
 // ticks at least, since there are two PINGs in each.
-func (s *Server) leaseTime() time.Duration {
+func (s *member) leaseTime() time.Duration {
 	return max(2*s.cfg.TickTime, time.Duration(max(s.cfg.SyncLimit, 1))*s.cfg.TickTime/3)
 }
-
-// mayAnswer reports whether clients may be answered now.
-func (s *Server) mayAnswer() bool { return s.clock.now() <= s.lease.Load() }
 
 // arrivedMark is the timeout of the entry in PING whose id is how many answers have arrived: no session has it, and an id of 0 is
 // noRoom.
@@ -99,10 +96,10 @@ func (m *member) ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	if x == nil {
 		return p // not up to date: it answers none
 	}
-	if x.sent.Push(m.srv.clock.now()); x.sent.Len() > exchangeMax {
+	if x.sent.Push(m.clock.now()); x.sent.Len() > exchangeMax {
 		m.peers.Close(l.ID)
 	}
-	if m.status.State != zab.Following && m.srv.mayAnswer() {
+	if m.status.State != zab.Following && m.mayAnswer() {
 		x.told = x.arrived
 	}
 	if isWarren && x.told > 0 {
@@ -129,8 +126,8 @@ func (m *member) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 		x = &exchange{}
 		m.lease.exchanges[l.ID] = x
 	}
-	x.sent.Push(m.srv.clock.now())
-	data := m.srv.tracker.AppendTouched([]byte{})
+	x.sent.Push(m.clock.now())
+	data := m.tracker.AppendTouched([]byte{})
 	if m.role != nil { // or what the observers have told is not among it
 		m.eachServed(func(y *exchange) {
 			y.carried.Push(carriage{answer: x.arrived + uint64(x.sent.Len()), arrived: y.arrived})
@@ -139,7 +136,7 @@ func (m *member) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 			}
 		})
 	}
-	if m.warren[l.ID] && m.srv.guard.full() {
+	if m.warren[l.ID] && m.guard.full() {
 		data = append(data, noRoom[:]...)
 	}
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
@@ -163,7 +160,7 @@ func (m *member) pinged(l *peers.Link, p *peers.Packet) {
 		m.carriedUpTo(x.arrived + uint64(x.sent.Len()))
 		x.arrived += uint64(x.sent.Len())
 		x.sent = flow.FIFO[int64]{}
-		m.renew(m.srv.clock.now())
+		m.renew(m.clock.now())
 	}
 }
 
@@ -199,7 +196,7 @@ func (m *member) refusesWrites() bool {
 
 // quorumHeard is since when a quorum has surely been with this leader, 0 if it is not known.
 func (m *member) quorumHeard() int64 {
-	all := append(m.lease.heard[:0], heardOf{m.id, m.srv.clock.now()})
+	all := append(m.lease.heard[:0], heardOf{m.id, m.clock.now()})
 	for id, x := range m.lease.exchanges {
 		if l := m.links[id]; l != nil {
 			all = append(all, heardOf{l.Peer, x.newest})
@@ -220,15 +217,15 @@ func (m *member) quorumHeard() int64 {
 func (m *member) renew(from int64) {
 	if !m.lease.endless && from > m.lease.from {
 		m.lease.from = from
-		m.srv.lease.Store(from + int64(m.lease.length))
-		m.lease.isOver = m.lease.isOver && !m.srv.mayAnswer()
+		m.leaseEnd.Store(from + int64(m.lease.length))
+		m.lease.isOver = m.lease.isOver && !m.mayAnswer()
 	}
 }
 
 // beginLease lets the lease run for the service that begins. A learner's clients come with the leave of a leader that may give it; a
 // leader knows that its quorum was there when NEWLEADER left.
 func (m *member) beginLease(state zab.State) {
-	from := m.srv.clock.now()
+	from := m.clock.now()
 	if state == zab.Leading && m.lease.offered != 0 {
 		from = m.lease.offered
 	}
@@ -241,25 +238,21 @@ func (m *member) endLease() {
 		return
 	}
 	m.lease.from, m.lease.isOver = 0, false
-	m.srv.lease.Store(0)
+	m.leaseEnd.Store(0)
 }
 
 // keepLease is called with every tick of the core: whoever may not be answered any more is sent away.
 func (m *member) keepLease() {
-	if m.role == nil || m.srv.readOnly.Load() || m.lease.endless {
+	if m.role == nil || m.readOnly.Load() || m.lease.endless {
 		return
 	}
 	if m.status.State == zab.Leading {
 		m.renew(m.quorumHeard())
 	}
-	if m.lease.isOver || m.srv.mayAnswer() {
+	if m.lease.isOver || m.mayAnswer() {
 		return
 	}
 	m.lease.isOver = true
-	m.srv.log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.lease.length))
-	m.srv.conns.each(func(c *conn) {
-		if c.session.Load() != nil {
-			c.Abort()
-		}
-	})
+	m.log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.lease.length))
+	m.clients.abortAll()
 }

@@ -23,10 +23,10 @@ func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *member {
 	require.NoError(t, err)
 	s.tracker = sessions.New(s.cfg.TickTime, id, 0)
 	s.tracker.Follow()
-	m := &member{srv: s, id: id, active: &zab.Ensemble{Quorum: quorum}, links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
-		lease: lease{length: s.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}}
-	s.guard = newGuard(s)
-	s.lease.Store(0)
+	m := s.member
+	m.id, m.active = id, &zab.Ensemble{Quorum: quorum}
+	s.guard = newGuard(s.env)
+	s.leaseEnd.Store(0)
 	return m
 }
 
@@ -43,7 +43,7 @@ func TestLeaseTime(t *testing.T) {
 	} {
 		cfg := rigConfig()
 		cfg.TickTime, cfg.SyncLimit = tc.tick, tc.sync
-		require.Equal(t, tc.want, New(cfg, Options{}).leaseTime(), "%+v", tc)
+		require.Equal(t, tc.want, New(cfg, Options{}).member.leaseTime(), "%+v", tc)
 	}
 }
 
@@ -55,14 +55,14 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
 	learner.warren[9] = true
 	leader.links[7], leader.warren[7], leader.lease.from = toLearner, true, math.MaxInt64 // whether it may answer is decided here
-	leader.srv.lease.Store(math.MaxInt64)
+	leader.leaseEnd.Store(math.MaxInt64)
 	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
 	require.Empty(t, leader.ping(toLearner, msg).Data, "it answers no PING before UPTODATE")
 	leader.lease.exchanges[7] = &exchange{}
 	round := func() (ping *peers.Packet, answered int64) {
 		ping = leader.ping(toLearner, msg)
 		learner.pinged(toLeader, ping)
-		before := learner.srv.clock.now()
+		before := learner.clock.now()
 		pong := learner.pong(toLeader, msg)
 		require.Equal(t, msg.Zxid, pong.Zxid)
 		require.NotNil(t, pong.Data, "an empty buffer is not null")
@@ -72,20 +72,20 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	ping, first := round()
 	require.Empty(t, ping.Data, "nothing has arrived")
 	require.Zero(t, learner.lease.from, "nothing is known to have arrived")
-	require.False(t, learner.srv.mayAnswer())
+	require.False(t, learner.mayAnswer())
 	ping, second := round()
 	require.Equal(t, []byte{0, 0, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255}, ping.Data)
 	require.GreaterOrEqual(t, learner.lease.from, first)
 	require.LessOrEqual(t, learner.lease.from, second)
-	require.True(t, learner.srv.mayAnswer())
-	require.Equal(t, learner.lease.from+int64(learner.lease.length), learner.srv.lease.Load())
-	leader.srv.lease.Store(0)
+	require.True(t, learner.mayAnswer())
+	require.Equal(t, learner.lease.from+int64(learner.lease.length), learner.leaseEnd.Load())
+	leader.leaseEnd.Store(0)
 	was := learner.lease.from
 	for range 5 {
 		_, _ = round()
 	}
 	require.Equal(t, was, learner.lease.from, "the leader does not know itself whether it leads")
-	leader.srv.lease.Store(math.MaxInt64)
+	leader.leaseEnd.Store(math.MaxInt64)
 	_, last := round()
 	require.Greater(t, learner.lease.from, was)
 	require.Less(t, learner.lease.from, last)
@@ -100,7 +100,7 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}})
 	require.Zero(t, learner.lease.exchanges[9].sent.Len(), "no more arrives than was sent")
 	learner.endLease()
-	require.False(t, learner.srv.mayAnswer())
+	require.False(t, learner.mayAnswer())
 }
 
 // An answer of an observer counts when the leader has it, which it gets by way of the observer's master: an answer that the master has and
@@ -108,7 +108,7 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	leader, master, observer := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3), leased(t, 4, 1, 2, 3)
 	leader.links[7], leader.warren[7], leader.lease.exchanges[7] = &peers.Link{ID: 7, Peer: 2}, true, &exchange{}
-	leader.srv.lease.Store(math.MaxInt64)
+	leader.leaseEnd.Store(math.MaxInt64)
 	leader.lease.from = math.MaxInt64
 	toLeader := &peers.Link{ID: 8, Peer: 1, Dialled: true}
 	below := &peers.Link{ID: 9, Peer: 4}
@@ -127,7 +127,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 		leader.pinged(leader.links[7], master.pong(toLeader, msg))
 		ping := master.ping(below, msg)
 		observer.pinged(toMaster, ping)
-		made = observer.srv.clock.now()
+		made = observer.clock.now()
 		pong := observer.pong(toMaster, msg)
 		master.pinged(below, pong)
 		f.below.packet(below, pong)
@@ -146,13 +146,13 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 		master.pinged(below, pong)
 	}
 	require.Equal(t, was, observer.lease.from)
-	leader.srv.lease.Store(0)
+	leader.leaseEnd.Store(0)
 	round()
 	stuck := observer.lease.from
 	round()
 	round()
 	require.Equal(t, stuck, observer.lease.from, "the leader does not know itself whether it leads")
-	leader.srv.lease.Store(math.MaxInt64)
+	leader.leaseEnd.Store(math.MaxInt64)
 	round()
 	round()
 	require.Greater(t, observer.lease.from, stuck)
@@ -185,7 +185,7 @@ func TestLeaderKnowsItsQuorum(t *testing.T) {
 	delete(m.links, 2)
 	require.Zero(t, m.quorumHeard())
 	alone := leased(t, 1, 1)
-	require.InDelta(t, alone.srv.clock.now(), alone.quorumHeard(), float64(time.Minute))
+	require.InDelta(t, alone.clock.now(), alone.quorumHeard(), float64(time.Minute))
 	alone.lease.offered = 5
 	alone.beginLease(zab.Leading)
 	require.EqualValues(t, 5, alone.lease.from)
@@ -197,12 +197,12 @@ func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
 	f := &following{m: m, link: toLeader, renewed: map[proto.SessionID]*flow.Resumption{}}
 	f.below = newObservers(f)
-	now := m.srv.clock.now()
+	now := m.clock.now()
 	isDead := map[proto.SessionID]func() bool{}
 	for id, age := range map[proto.SessionID]int64{1: 2 * int64(m.lease.length), 2: 0} {
 		near, far := net.Pipe()
 		defer far.Close()
-		c := newConn(m.srv, near)
+		c := newConn(m.clients.(*front), near)
 		f.renewed[id] = &flow.Resumption{Client: c, ID: id, Asked: now - age}
 		isDead[id] = func() bool {
 			c.mu.Lock()

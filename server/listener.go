@@ -17,7 +17,7 @@ import (
 )
 
 // listen opens the client ports, the plain one first.
-func (s *Server) listen() error {
+func (s *front) listen() error {
 	if err := s.secure(); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (s *Server) listen() error {
 }
 
 // speaksOnClientPort is what clients may speak on the port that is not only for TLS.
-func (s *Server) speaksOnClientPort() language {
+func (s *front) speaksOnClientPort() language {
 	if s.cfg.ClientPortUnification {
 		return speaksEither
 	}
@@ -36,7 +36,7 @@ func (s *Server) speaksOnClientPort() language {
 }
 
 // listenOn opens one client port at the start.
-func (s *Server) listenOn(host string, port int, key string, speaks language) error {
+func (s *front) listenOn(host string, port int, key string, speaks language) error {
 	if port < 0 {
 		s.log.Info(key + " is not set")
 		return nil
@@ -50,11 +50,11 @@ func (s *Server) listenOn(host string, port int, key string, speaks language) er
 }
 
 // openClientPort opens one client port.
-func (s *Server) openClientPort(host string, port int, speaks language) (*clientListener, error) {
+func (s *front) openClientPort(host string, port int, speaks language) (*clientListener, error) {
 	addr := hostPort(host, port)
 	listen := listenTCP
-	if s.options.ListenClient != nil {
-		listen = s.options.ListenClient
+	if s.listenClient != nil {
+		listen = s.listenClient
 	}
 	ln, err := listen("tcp", addr)
 	if err != nil {
@@ -92,7 +92,7 @@ type clientPorts struct {
 }
 
 // replaceListener puts ln in the place of old, which it closes; at the end if there is no old one. It reports false if the server stops.
-func (s *Server) replaceListener(old, ln *clientListener) bool {
+func (s *front) replaceListener(old, ln *clientListener) bool {
 	s.ports.Lock()
 	defer s.ports.Unlock()
 	if s.ports.closed {
@@ -108,14 +108,14 @@ func (s *Server) replaceListener(old, ln *clientListener) bool {
 }
 
 // clientListeners returns the open client ports.
-func (s *Server) clientListeners() []*clientListener {
+func (s *front) clientListeners() []*clientListener {
 	s.ports.Lock()
 	defer s.ports.Unlock()
 	return slices.Clone(s.ports.open)
 }
 
 // clientListener returns the client port for TLS alone, or the other one; nil if it is not open.
-func (s *Server) clientListener(speaks language) *clientListener {
+func (s *front) clientListener(speaks language) *clientListener {
 	for _, ln := range s.clientListeners() {
 		if (ln.speaks == speaksTLS) == (speaks == speaksTLS) {
 			return ln
@@ -125,7 +125,7 @@ func (s *Server) clientListener(speaks language) *clientListener {
 }
 
 // closeClientPorts closes them for good.
-func (s *Server) closeClientPorts() {
+func (s *front) closeClientPorts() {
 	s.ports.Lock()
 	defer s.ports.Unlock()
 	s.ports.closed = true
@@ -146,8 +146,8 @@ const (
 // String names the language for the log.
 func (l language) String() string { return [...]string{"plain text", "TLS", "plain text and TLS"}[l] }
 
-// SecureAddr is the address of the TLS client port, or nil if there is none.
-func (s *Server) SecureAddr() net.Addr {
+// secureAddr is the address of the TLS client port, or nil if there is none.
+func (s *front) secureAddr() net.Addr {
 	if ln := s.clientListener(speaksTLS); ln != nil {
 		return ln.Addr()
 	}
@@ -176,7 +176,7 @@ func (e *BindError) ExitCode() int { return 14 }
 const acceptPause = 10 * time.Millisecond
 
 // accept takes connections until the listener is closed.
-func (s *Server) accept(ln *clientListener) {
+func (s *front) accept(ln *clientListener) {
 	look := newPeek()
 	for {
 		nc, err := ln.Accept()
@@ -195,7 +195,7 @@ func (s *Server) accept(ln *clientListener) {
 }
 
 // admit starts a reader for a connection, or closes it if there are too many.
-func (s *Server) admit(nc net.Conn, speaks language) {
+func (s *front) admit(nc net.Conn, speaks language) {
 	c := newConn(s, nc)
 	c.securePort = speaks == speaksTLS
 	if speaks != speaksPlain && !c.guard(speaks) {
@@ -210,7 +210,7 @@ func (s *Server) admit(nc net.Conn, speaks language) {
 		return
 	}
 	if speaks == speaksPlain {
-		s.metrics.admitted(c)
+		s.metrics.admitted(c.remote.Addr())
 	}
 	serve := c.serve
 	if reserved {
@@ -231,7 +231,7 @@ func (s *Server) admit(nc net.Conn, speaks language) {
 }
 
 // reject closes a socket with a reset, as ZooKeeper does: the client learns at once.
-func (s *Server) reject(nc net.Conn) {
+func (s *front) reject(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
 	}
@@ -333,12 +333,5 @@ func (cs *connSet) each(fn func(*conn)) {
 	cs.mu.Unlock()
 	for _, c := range all {
 		fn(c)
-	}
-}
-
-// waitForConns waits until every connection has ended, but no longer than timeout.
-func (s *Server) waitForConns(timeout time.Duration) {
-	for end := s.clock.now() + int64(timeout); s.conns.len() > 0 && s.clock.now() < end; {
-		sched.Sleep(s.rt, time.Millisecond)
 	}
 }

@@ -24,7 +24,7 @@ func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int)
 func TestListenBacklog(t *testing.T) {
 	backlog := func(lines ...string) int {
 		s := serveMem(t, configured(t, lines...), nil)
-		return option(t, s.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
+		return option(t, s.front.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
 			info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 			if err != nil {
 				return 0, err
@@ -42,7 +42,7 @@ func TestKeepAliveOfClients(t *testing.T) {
 		s := serveMem(t, configured(t, "clientTcpKeepAlive="+text), nil)
 		dialWire(t, s, wire.Options{})
 		n := 0
-		s.conns.each(func(c *conn) {
+		s.front.conns.each(func(c *conn) {
 			n++
 			require.Equal(t, want, option(t, c.nc, func(fd int) (int, error) { return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE) }), text)
 		})
@@ -52,7 +52,7 @@ func TestKeepAliveOfClients(t *testing.T) {
 
 func TestClientPortIsPlainTCP(t *testing.T) {
 	s := serveMem(t, configured(t), nil)
-	require.Equal(t, unix.IPPROTO_TCP, option(t, s.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
+	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
 		return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	}))
 }

@@ -15,7 +15,7 @@ import (
 const childrenPerLock = 2048
 
 // lists reports whether a read asks for the children of a wide znode. REQUIRES: store.mu.
-func (s *Server) lists(op proto.OpCode, body []byte) bool {
+func (s *front) lists(op proto.OpCode, body []byte) bool {
 	if op != proto.OpGetChildren && op != proto.OpGetChildren2 || s.store.state.Wide() == 0 {
 		return false
 	}
@@ -24,7 +24,7 @@ func (s *Server) lists(op proto.OpCode, body []byte) bool {
 }
 
 // mayList reports whether a read may be one that lists says true of, without a lock.
-func (s *Server) mayList(op proto.OpCode) bool {
+func (s *front) mayList(op proto.OpCode) bool {
 	return (op == proto.OpGetChildren || op == proto.OpGetChildren2) && s.store.wide.Load() > 0
 }
 

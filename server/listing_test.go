@@ -217,7 +217,7 @@ func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, nc.Close())
 	}
-	require.Eventually(t, func() bool { return s.conns.len() == 1 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.front.conns.len() == 1 }, hangGuard, time.Millisecond)
 	require.Zero(t, s.inProcess.Load())
 	_, _, total := s.store.watches.Count()
 	require.Zero(t, total)

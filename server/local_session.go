@@ -15,7 +15,7 @@ import (
 // server-semantics 7.6.
 
 // keepsLocal reports whether a new session is local.
-func (s *Server) keepsLocal() bool {
+func (s *front) keepsLocal() bool {
 	return s.cfg.Distributed() && (s.cfg.LocalSessionsEnabled || s.readOnly.Load())
 }
 
@@ -71,20 +71,20 @@ func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
 func (r *readingOnly) resume(q *flow.Resumption) { q.Client.Abort() }
 
 // end implements role.
-func (r *readingOnly) end() { r.m.srv.tracker.Follow() }
+func (r *readingOnly) end() { r.m.tracker.Follow() }
 
 // maybeReadOnly begins to serve read-only clients if it is time. A server that stays outside the ensemble serves no
 // client: what it has is not what the ensemble had.
 func (m *member) maybeReadOnly(now time.Time) {
-	if !m.srv.cfg.ReadOnlyMode || m.role != nil || m.status.Leader >= 0 || m.status.Outside != nil ||
-		now.Sub(m.lookedAt) < max(readOnlyAfter, m.srv.cfg.TickTime) {
+	if !m.cfg.ReadOnlyMode || m.role != nil || m.status.Leader >= 0 || m.status.Outside != nil ||
+		now.Sub(m.lookedAt) < max(readOnlyAfter, m.cfg.TickTime) {
 		return
 	}
 	m.generation.Add(1)
-	m.srv.tracker.Follow()
+	m.tracker.Follow()
 	m.role = &readingOnly{m: m}
-	m.srv.readOnly.Store(true)
-	m.srv.lease.Store(math.MaxInt64) // its sessions are its own
-	m.srv.serving.Store(true)
-	m.srv.log.Warn("no leader for a while: serving read-only clients only")
+	m.readOnly.Store(true)
+	m.leaseEnd.Store(math.MaxInt64) // its sessions are its own
+	m.serving.Store(true)
+	m.log.Warn("no leader for a while: serving read-only clients only")
 }

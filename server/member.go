@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -8,9 +10,12 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -22,12 +27,20 @@ import (
 // With little to do, every switch to another goroutine costs more than the work. A goroutine that brings input may then take the
 // turn itself (see came), and write to the links and apply in it: for this time it is the node goroutine.
 type member struct {
-	srv     *Server
+	*env
+	disk     *disk
+	clients  clients
+	dial     func(ctx context.Context, network, address string) (net.Conn, error) // Options.DialPeer
+	listen   func(network, address string) (net.Listener, error)                  // Options.ListenPeer
+	security *security.Quorum                                                     // nil on a standalone server
+	// configured is called with each configuration that was committed, in an ensemble that can be reconfigured.
+	configured func(*config.Quorum) bool
+
 	id      proto.ServerID
 	core    agreement
 	peers   *peers.Peers // nil on a standalone server
 	journal *journal
-	applier *applyQueue
+	applier applies
 
 	batches *flow.Inbox[*flow.Batch] // from connections, the session clock and the reaper
 	events  *flow.Inbox[event]       // from peers, the journal and the applier
@@ -45,6 +58,8 @@ type member struct {
 	view atomic.Pointer[roleView]
 	// others is what this member knows of its learners. Stored by the node goroutine only.
 	others atomic.Pointer[ensembleView]
+	// joined is true in a member of an ensemble from the moment on at which other servers hear of it.
+	joined atomic.Bool
 	// generation is the number of the present time of service: it changes with every role. Connections remember the one
 	// they were accepted in. Stored by the node goroutine only.
 	generation atomic.Int64
@@ -92,6 +107,32 @@ type member struct {
 
 	told          differences
 	introductions introductions
+}
+
+// clients is the connections of clients, as the member needs them. Any goroutine may call the methods.
+type clients interface {
+	// shutAll ends every connection that has a session when everything added so far is sent, and returns how many there are.
+	shutAll() int
+	// portNumbers returns the ports to which clients connect.
+	portNumbers() (plain, secure int)
+	// abortAll closes every connection that has a session at once.
+	abortAll()
+}
+
+// applies is what applies committed txns, in the order in which they are put, and answers.
+type applies interface {
+	// put queues a batch for the next come. The node goroutine calls it.
+	put(b *flow.ApplyBatch)
+	// come sees to what was put: in calm the caller applies it, else the goroutine that is at it, or that of the applier.
+	come(calm bool)
+	// do runs fn when everything before it is applied.
+	do(fn func())
+	// swap replaces the served state, in its place between batches. No client is served then.
+	swap(state *datatree.State)
+	// close ends the applier when everything before is applied.
+	close()
+	// run is the goroutine of the applier.
+	run()
 }
 
 // roleView is how things stand with a member, for everybody.
@@ -149,18 +190,21 @@ func (m *member) handOver() {
 // do runs fn in the node goroutine, soon. It reports false if that has ended.
 func (m *member) do(fn func()) bool { return m.events.Put(event{call: fn}) }
 
-// submit implements agent.
+// submit takes requests, and reports false if none are taken any more. Any goroutine may call it.
 func (m *member) submit(b *flow.Batch) bool { return m.batches.Put(b) }
+
+// add is submit without waking the node goroutine: the caller calls came.
+func (m *member) add(b *flow.Batch) bool { return m.batches.Add(b) }
 
 // end makes the goroutine finish; it is no hand-over.
 func (m *member) end() { m.do(func() { m.stop = true }) }
 
 // run is the node goroutine.
 func (m *member) run() {
-	defer m.srv.handedOver()
+	defer m.handedOver()
 	defer m.done.Open()
-	clock := m.srv.clock
-	cancel := sched.Every(m.srv.rt, coreTick, func() {
+	clock := m.clock
+	cancel := sched.Every(m.rt, coreTick, func() {
 		m.ticked.Store(true)
 		m.wake.Unpark()
 	})
@@ -279,8 +323,8 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 			if !l.Dialled {
 				break
 			}
-			if !m.srv.cfg.ReconfigEnabled {
-				m.srv.fatal("following a reconfiguration", errReconfigured)
+			if !m.cfg.ReconfigEnabled {
+				m.fatal("following a reconfiguration", errReconfigured)
 				return
 			}
 			m.committed = max(m.committed, p.Zxid)
@@ -297,7 +341,7 @@ func (m *member) arrived(l *peers.Link, packets []peers.Packet) {
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
 			m.warren[l.ID] = msg.Warren
-			m.introduced(l, msg.From, m.srv.clock.steady())
+			m.introduced(l, msg.From, m.clock.steady())
 		}
 		if ok {
 			m.core.Step(msg)
@@ -328,7 +372,7 @@ func (m *member) requests() {
 	case m.role != nil:
 		done := 0
 		for done < len(m.waiting) && m.take(m.waiting[done]) {
-			m.srv.batches.Put(m.waiting[done])
+			m.requestPool.Put(m.waiting[done])
 			done++
 		}
 		rest := copy(m.waiting, m.waiting[done:])
@@ -360,7 +404,7 @@ func (m *member) refuse() {
 		for ; b.Taken < len(b.Requests); b.Taken++ {
 			m.drop(b, &b.Requests[b.Taken])
 		}
-		m.srv.batches.Put(b)
+		m.requestPool.Put(b)
 	}
 	clear(m.waiting)
 	m.waiting = m.waiting[:0]
@@ -378,13 +422,13 @@ func (m *member) drop(b *flow.Batch, r *flow.Request) {
 // release gives back what a request has reserved.
 func (m *member) release(r *flow.Request) {
 	if r.Client != nil && r.Op != proto.OpCreateSession {
-		m.srv.large.Release(int(r.Body.N) + proto.RequestHeaderSize)
+		m.large.Release(int(r.Body.N) + proto.RequestHeaderSize)
 	}
 }
 
 // answer hands items that are no txn to the applier, in their place.
 func (m *member) answer(items ...flow.Item) {
-	b := m.srv.applyBatches.Get()
+	b := m.applyPool.Get()
 	b.Items = append(b.Items, items...)
 	m.applier.put(b)
 }
@@ -395,18 +439,18 @@ func (m *member) changed(st zab.Status) {
 	m.status = st
 	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master && old.Epoch == st.Epoch && old.Serving == st.Serving
 	if st.Fatal != nil && old.Fatal == nil {
-		m.srv.fatal("agreement", st.Fatal)
+		m.fatal("agreement", st.Fatal)
 	}
 	if st.Deserted != old.Deserted {
-		m.srv.metrics.quorum.Disloyal.Inc()
+		m.metrics.quorum.Disloyal.Inc()
 	}
 	if st.Stopped && !old.Stopped {
-		m.srv.handedOver()
+		m.handedOver()
 	}
 	if same && old.Outside == st.Outside {
 		return
 	}
-	now := m.srv.clock.steady()
+	now := m.clock.steady()
 	if old.State != st.State {
 		m.early = nil
 		m.electionEnds(old.State, st.State, now)
@@ -416,7 +460,7 @@ func (m *member) changed(st zab.Status) {
 	m.view.Store(&roleView{State: st.State, Phase: st.Phase, Leader: st.Leader, Master: st.Master, Epoch: st.Epoch, Serving: st.Serving, Since: m.since,
 		Outside: st.Outside})
 	m.warnOutside(now)
-	if st.Outside != nil && m.srv.readOnly.Load() {
+	if st.Outside != nil && m.readOnly.Load() {
 		m.close("this server stays outside the ensemble")
 	}
 	if same {
@@ -425,7 +469,7 @@ func (m *member) changed(st zab.Status) {
 	if m.peers != nil {
 		m.logRole(old, st)
 	}
-	if st.Leader >= 0 && m.srv.readOnly.Load() {
+	if st.Leader >= 0 && m.readOnly.Load() {
 		m.close("a leader was found")
 	}
 	switch {
@@ -446,18 +490,18 @@ func (m *member) logRole(old, st zab.Status) {
 	if st.Reason != old.Reason && st.State == zab.Looking {
 		fields = append(fields, zap.String("reason", st.Reason))
 	}
-	m.srv.log.Info("role", fields...)
+	m.log.Info("role", fields...)
 }
 
 // electionEnds keeps the figures of elections.
 func (m *member) electionEnds(from, to zab.State, now time.Time) {
-	q := m.srv.metrics.quorum
+	q := m.metrics.quorum
 	if from == zab.Looking {
 		took := now.Sub(m.lookedAt)
 		if to != zab.Observing { // who does not vote has no election
 			q.ElectionTime.Observe(took.Milliseconds())
 		}
-		m.srv.log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
+		m.log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
 	}
 	if to == zab.Looking {
 		q.Looking.Inc()
@@ -467,7 +511,7 @@ func (m *member) electionEnds(from, to zab.State, now time.Time) {
 
 // serviceBegins keeps the figures of how long it took to get here.
 func (m *member) serviceBegins(state zab.State, now time.Time) {
-	q := m.srv.metrics.quorum
+	q := m.metrics.quorum
 	switch state {
 	case zab.Following:
 		q.FollowerSyncTime.Observe(now.Sub(m.since).Milliseconds())
@@ -488,10 +532,10 @@ func (m *member) serviceBegins(state zab.State, now time.Time) {
 func (m *member) open() {
 	generation := m.generation.Add(1)
 	m.opening = true
-	state, config := m.status.State, m.srv.membership()
+	state, config := m.status.State, m.membership()
 	m.applier.do(func() {
 		if m.peers != nil {
-			m.srv.setConfig(config)
+			m.setConfig(config)
 		}
 		m.do(func() {
 			if m.generation.Load() == generation && m.opening {
@@ -504,18 +548,18 @@ func (m *member) open() {
 // opened is called when the state is up to date.
 func (m *member) opened(state zab.State) {
 	m.opening = false
-	m.serviceBegins(state, m.srv.clock.steady())
+	m.serviceBegins(state, m.clock.steady())
 	m.beginLease(state)
 	serves := true
 	if state == zab.Leading {
 		m.role = newLeading(m)
-		serves = m.srv.cfg.LeaderServes || m.peers == nil
+		serves = m.cfg.LeaderServes || m.peers == nil
 	} else {
 		m.role = newFollowing(m)
 	}
-	m.srv.serving.Store(serves)
-	m.srv.snapshotter.allow()
-	m.delivered = max(m.delivered, m.srv.store.lastZxid())
+	m.serving.Store(serves)
+	m.disk.snapshotter.allow()
+	m.delivered = max(m.delivered, m.store.lastZxid())
 	early, resumes := m.early, m.resumes
 	m.early, m.resumes = nil, nil
 	for _, e := range early {
@@ -530,7 +574,7 @@ func (m *member) opened(state zab.State) {
 	if m.lastServed.IsZero() {
 		m.served.Open()
 	}
-	m.lastServed = m.srv.clock.steady()
+	m.lastServed = m.clock.steady()
 	if fn := m.afterOpening; fn != nil {
 		m.afterOpening = nil
 		fn()
@@ -561,10 +605,10 @@ func (m *member) resumeNow(r *flow.Resumption) {
 // close ends service: nothing is answered any more, every client has to find another server. Sessions live on.
 func (m *member) close(reason string) {
 	m.generation.Add(1)
-	m.lost = m.srv.clock.steady()
-	m.srv.serving.Store(false)
+	m.lost = m.clock.steady()
+	m.serving.Store(false)
 	m.endLease()
-	m.srv.readOnly.Store(false)
+	m.readOnly.Store(false)
 	m.opening = false
 	if m.role != nil {
 		m.role.end()
@@ -577,15 +621,9 @@ func (m *member) close(reason string) {
 	m.refuse()
 	// What was committed is still applied, and answered. Then the connections end.
 	m.applier.do(func() {
-		n := 0
-		m.srv.conns.each(func(c *conn) {
-			if c.session.Load() != nil {
-				n++
-				c.shut()
-			}
-		})
+		n := m.clients.shutAll()
 		if n > 0 {
-			m.srv.log.Info("closed client connections", zap.Int("sessions", n), zap.String("reason", reason))
+			m.log.Info("closed client connections", zap.Int("sessions", n), zap.String("reason", reason))
 		}
 	})
 }

@@ -23,7 +23,7 @@ func (m *member) drain() {
 			m.send(out.Send)
 		}
 		if len(out.Persist) > 0 {
-			m.journal.submit(out.Persist)
+			m.toJournal(out.Persist)
 		}
 		if out.Lineage != nil {
 			m.journal.note(out.Lineage)
@@ -64,7 +64,7 @@ func (m *member) drain() {
 			continue
 		}
 		if m.published.IsZero() {
-			m.publish(m.srv.clock.steady())
+			m.publish(m.clock.steady())
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (m *member) send(messages []zab.Message) {
 		case zab.Replay:
 			m.replay(l, msg.After, msg.Zxid)
 		case zab.Snap:
-			m.srv.metrics.quorum.Snaps.Inc()
+			m.metrics.quorum.Snaps.Inc()
 			m.countSyncs()
 			m.sendSnapshot(l, msg.Zxid)
 		case zab.Ping:
@@ -104,11 +104,11 @@ func (m *member) send(messages []zab.Message) {
 			m.published = time.Time{} // there is one more in sync
 		case zab.NewLeader:
 			if m.lease.offered == 0 {
-				m.lease.offered = m.srv.clock.now()
+				m.lease.offered = m.clock.now()
 			}
 			l.Send(msg)
 		case zab.Diff, zab.Trunc:
-			m.srv.metrics.quorum.Diffs.Inc()
+			m.metrics.quorum.Diffs.Inc()
 			m.countSyncs()
 			l.Send(msg)
 		case zab.SyncReply:
@@ -134,15 +134,15 @@ func (m *member) throttled(links []zab.LinkID) {
 		if l := m.links[id]; l != nil {
 			fields = append(fields, zap.Int64("server", int64(l.Peer)))
 		}
-		m.srv.log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
+		m.log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
 	}
 }
 
 // countSyncs keeps the figures of how many learners are being brought up to date.
 func (m *member) countSyncs() {
 	snaps, diffs := m.core.Syncing()
-	m.srv.metrics.quorum.InflightSnaps.Observe(int64(snaps))
-	m.srv.metrics.quorum.InflightDiffs.Observe(int64(diffs))
+	m.metrics.quorum.InflightSnaps.Observe(int64(snaps))
+	m.metrics.quorum.InflightDiffs.Observe(int64(diffs))
 }
 
 // touch remembers that l has output.
@@ -157,7 +157,7 @@ func (m *member) touch(l *peers.Link) {
 
 // deliver hands committed txns to the applier, each with whom to answer.
 func (m *member) deliver(txns []zab.Txn) {
-	b := m.srv.applyBatches.Get()
+	b := m.applyPool.Get()
 	bytes := 0
 	add := func(t zab.Txn, it flow.Item, create2 []int32) {
 		if t.Payload != nil {

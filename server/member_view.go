@@ -41,20 +41,28 @@ func (m *member) publish(now time.Time) {
 	m.others.Store(v)
 }
 
+// roleNow is quorumRole; ok is false for a standalone server, and before other servers hear of this one.
+func (m *member) roleNow() (r quorumRole, ok bool) {
+	if !m.joined.Load() {
+		return r, false
+	}
+	return m.quorumRole(), true
+}
+
 // quorumRole is the role as the metrics, the words and the admin commands show it.
 func (m *member) quorumRole() quorumRole {
 	v := m.view.Load()
-	r := quorumRole{Mode: m.srv.mode(), Peer: peerState(v), Size: m.srv.membership().Voters(), Outside: v.Outside}
+	r := quorumRole{Mode: m.mode(), Peer: peerState(v), Size: m.membership().Voters(), Outside: v.Outside}
 	if o := m.others.Load(); o != nil {
 		r.Strangers = o.strangers
 	}
-	if m.srv.readOnly.Load() {
+	if m.readOnly.Load() {
 		return r
 	}
 	switch v.State {
 	case zab.Leading:
 		r.Leading = true
-		r.LeaderUptime = m.srv.clock.steady().Sub(v.Since)
+		r.LeaderUptime = m.clock.steady().Sub(v.Since)
 	case zab.Following:
 		r.Following = true
 	case zab.Observing:
@@ -96,7 +104,7 @@ func phaseWord(p zab.Phase) string {
 
 // ensemble is what the admin commands tell; nil while there is no leader.
 func (m *member) ensemble(v *roleView) *admin.Ensemble {
-	q := m.srv.membership()
+	q := m.membership()
 	e := &admin.Ensemble{Leader: admin.Leader{IsLeader: v.State == zab.Leading, ID: int64(v.Leader)}, Voters: map[string]admin.Member{}}
 	if leader := q.Member(int64(v.Leader)); leader != nil {
 		e.Leader.IP = leader.Addresses[0].Host
@@ -106,14 +114,15 @@ func (m *member) ensemble(v *roleView) *admin.Ensemble {
 			e.Voters[strconv.FormatInt(member.ID, 10)] = describeMember(member)
 		}
 	}
-	last := m.srv.store.lastZxid()
-	self := m.srv.ownLine()
+	last := m.store.lastZxid()
+	self := m.ownLine()
 	id := describeMember(self)
+	plain, secure := m.clients.portNumbers()
 	e.Zab = admin.ZabState{Voting: votes(q, int64(m.id)), Phase: phaseWord(v.Phase), ZabMember: &admin.ZabMember{
 		ID: int64(m.id), IsLeader: v.State == zab.Leading, QuorumAddress: admin.Addresses{All: id.ServerAddresses},
 		ElectionAddress: admin.Addresses{All: id.ElectionAddresses}, ClientAddress: id.ClientAddress,
 		LastZxid: fmt.Sprintf("0x%x", int64(last)), Epoch: last.Epoch(), Counter: int64(last.Counter()),
-		ClientPort: portOf(m.srv), SecurePort: securePortOf(m.srv),
+		ClientPort: plain, SecurePort: secure,
 	}}
 	var strangers []zab.Stranger
 	if o := m.others.Load(); o != nil {
@@ -166,8 +175,8 @@ func describeMember(member *config.Member) admin.Member {
 
 // arrival keeps the figures of a run of packets from the leader, of which p is the last.
 func (m *member) arrival(p *peers.Packet, n int) {
-	q := m.srv.metrics.quorum
-	now := m.srv.clock.wallMs()
+	q := m.metrics.quorum
+	now := m.clock.wallMs()
 	switch p.Type {
 	case proto.PacketProposal:
 		q.LearnerProposals.Add(int64(n))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -19,25 +18,14 @@ import (
 // has and the agreement changes; the files that zoo.cfg names are written after it, and count at a start only if theirs is newer.
 // Source: quorum-protocol 11, operations 1.6.
 
-// membership is the configuration of the ensemble that is in force here. Any goroutine may call it; what it returns does not change.
-func (s *Server) membership() *config.Quorum { return s.members.Load() }
-
-// ownLine is the server line of this server: if the ensemble does not have it any more, or not yet, that with which it was started.
-func (s *Server) ownLine() *config.Member {
-	if m := s.membership().Member(s.cfg.ServerID); m != nil {
-		return m
-	}
-	return s.cfg.Quorum.Member(s.cfg.ServerID)
-}
-
 // configurations returns the configuration that was committed last, for all that this server knows, and the one behind it in its
 // history, of which it is not known whether it was committed; nil if there is none.
-func (s *Server) configurations() (active, next *zab.Ensemble, err error) {
+func (s *member) configurations() (active, next *zab.Ensemble, err error) {
 	active, err = ensembleOf(&s.cfg.Quorum)
 	if err != nil || !s.cfg.ReconfigEnabled {
 		return active, nil, err
 	}
-	kept, known := s.meta.Config()
+	kept, known := s.disk.meta.Config()
 	if known && kept.Version >= active.Version {
 		q, err := config.ParseMembers([]byte(kept.Text))
 		if err != nil {
@@ -52,7 +40,7 @@ func (s *Server) configurations() (active, next *zab.Ensemble, err error) {
 			return nil, nil, err
 		}
 	} else if active.Version > 0 {
-		if err := s.keepConfiguration(active); err != nil {
+		if err := s.disk.keepConfiguration(active); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -64,13 +52,8 @@ func (s *Server) configurations() (active, next *zab.Ensemble, err error) {
 	return active, next, nil
 }
 
-// keepConfiguration makes a committed configuration durable.
-func (s *Server) keepConfiguration(e *zab.Ensemble) error {
-	return s.meta.SetConfig(meta.Config{Version: e.Version, Text: string(e.Text)})
-}
-
 // quorumWith is the configuration of this server with the members of an ensemble. Its text was made by ensembleOf.
-func (s *Server) quorumWith(e *zab.Ensemble) *config.Quorum {
+func (s *member) quorumWith(e *zab.Ensemble) *config.Quorum {
 	q, err := config.ParseMembers(e.Text)
 	if err != nil {
 		panic(fmt.Sprintf("server: configuration %v: %v", e.Version, err))
@@ -79,21 +62,13 @@ func (s *Server) quorumWith(e *zab.Ensemble) *config.Quorum {
 	return s.cfg.Quorum.With(q)
 }
 
-// outstandingPerServer is how many requests may be in process here: a leader has to bear those of all.
-func outstandingPerServer(limit, voters int) int {
-	if voters > 2 {
-		return max(limit/(voters-1), 1)
-	}
-	return limit
-}
-
 // followConfigurations takes up what has changed of the configurations. REQUIRES: turn.
 func (m *member) followConfigurations() {
 	active, next := m.core.Ensembles()
 	if active == m.active && next == m.next {
 		return
 	}
-	s := m.srv
+	s := m
 	if active != m.active {
 		q := s.quorumWith(active)
 		s.members.Store(q)
@@ -101,7 +76,7 @@ func (m *member) followConfigurations() {
 		s.log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
 		m.published = m.published.Add(-viewEvery)
 		if s.cfg.ReconfigEnabled {
-			s.configured.Put(q)
+			s.configured(q)
 		}
 	}
 	m.active, m.next = active, next
@@ -117,7 +92,7 @@ func (m *member) decides(ids ...proto.ServerID) bool {
 
 // neighbours are the servers of both configurations, and this one. One whose addresses change has all of them.
 func (m *member) neighbours() []peers.Member {
-	s := m.srv
+	s := m
 	all := []peers.Member{}
 	add := func(line *config.Member) {
 		i := slices.IndexFunc(all, func(p peers.Member) bool { return p.ID == proto.ServerID(line.ID) })

@@ -1,27 +1,20 @@
 package server
 
 import (
-	"errors"
-	"net"
-	"os"
+	"net/netip"
 	"sync/atomic"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
-	"github.com/seed94657493/warren/wal"
-	"github.com/seed94657493/warren/zab"
 )
 
 // metrics is the server's metrics: those that ZooKeeper has under its names, ours beside them
 // with the prefix warren_. mntr prints ZooKeeper's. What counts a thing that this server does not do is left out,
 // so that nobody takes a constant for a measurement.
 type metrics struct {
-	srv    *Server
-	quorum *quorumStats
+	quorum *figures.Quorum
 
 	connectionRequests *figures.Counter
 	connectionRejected *figures.Counter
@@ -67,17 +60,12 @@ type metrics struct {
 	snapshotTime      prometheus.Histogram
 	containersDeleted prometheus.Counter
 	refusedDiskFull   prometheus.Counter
-	queueLength       *prometheus.Desc
-	requestsTotal     *prometheus.Desc
-	slowSyncsTotal    *prometheus.Desc
-	linesLeftOut      *prometheus.Desc
 }
 
-func newMetrics(s *Server) *metrics {
-	c := &s.stats.Metrics
+func newMetrics(e *env) *metrics {
+	c := &e.stats.Metrics
 	m := &metrics{
-		srv:    s,
-		quorum: newQuorumStats(c),
+		quorum: figures.NewQuorum(c),
 
 		connectionRequests: c.Counter("connection_request_count", "Requests to begin or resume a session."),
 		connectionRejected: c.Counter("connection_rejected", "Connections refused because of a limit."),
@@ -124,76 +112,27 @@ func newMetrics(s *Server) *metrics {
 			Name: "warren_server_writes_refused_total", Help: "Writes refused because the disk is almost full: make room."}),
 		rateWaits: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "warren_server_rate_waits_total", Help: "Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."}),
-		queueLength:    prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
-		requestsTotal:  prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
-		slowSyncsTotal: prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
-		linesLeftOut:   prometheus.NewDesc("warren_server_log_lines_left_out_total", "Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
 	}
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
-	s.registry.MustRegister(m, m.walBytes, m.walTxns, m.walSync, m.snapshotTime, m.containersDeleted, m.refusedDiskFull, m.rateWaits)
+	e.registry.MustRegister(m.walBytes, m.walTxns, m.walSync, m.snapshotTime, m.containersDeleted, m.refusedDiskFull, m.rateWaits)
 	return m
 }
 
-// batch accounts for a batch that is durable.
-func (m *metrics) batch(b *framedBatch) {
-	m.walTxns.Add(float64(b.txns))
-	now := m.srv.clock.now()
-	if begun := m.srv.logStalled.Load(); begun != 0 {
-		m.srv.stats.FlushTime.Observe(figures.Ms(now - begun))
-	}
-	if b.txns > 0 && m.srv.cfg.Distributed() && m.srv.member.view.Load().State != zab.Observing { // this server's acknowledgement leaves
-		m.quorum.ProposalAck.Observe(max(m.srv.clock.wallMs()-txnTime(b.framed[recordPrefix:]), 0))
-	}
-}
-
-// recordPrefix is how many bytes of a framed record precede its payload.
-var recordPrefix = len(wal.BeginRecord(nil))
-
-// Appended implements wal.Events.
-func (m *metrics) Appended(bytes int) { m.walBytes.Add(float64(bytes)) }
-
-// Synced implements wal.Events.
-func (m *metrics) Synced(took time.Duration, _ int64) {
-	m.walSync.Observe(took.Seconds())
-	m.srv.stats.FsyncTime.Observe(took.Milliseconds())
-	if limit := m.srv.cfg.FsyncWarningThreshold; limit > 0 && took > limit {
-		m.slowSyncs.Inc()
-		m.srv.log.Warn("syncing the log was slow: every write waits for it", zap.Duration("took", took))
-	}
-}
-
 // admitted counts a connection without TLS.
-func (m *metrics) admitted(c *conn) {
-	if c.remote.Addr().IsLoopback() {
+func (m *metrics) admitted(remote netip.Addr) {
+	if remote.IsLoopback() {
 		m.plainLocal.Inc()
 	} else {
 		m.plainRemote.Inc()
 	}
 }
 
-// connect accounts for a request to begin or resume a session.
-func (m *metrics) connect() {
+// connect accounts for a request to begin or resume a session, and for the tokens that the connection throttle lacks.
+func (m *metrics) connect(deficit int64) {
 	m.connectionRequests.Inc()
-	m.tokenDeficit.Observe(m.srv.throttle.Deficit())
-}
-
-// refused counts a connection that got no session.
-func (m *metrics) refused(err error) {
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		m.sessionless.Inc()
-	case errors.Is(err, errNotServing):
-		m.notRunning.Inc()
-	}
-}
-
-// lost counts a connection that the client has ended, unless it had closed its session before.
-func (m *metrics) lost(c *conn, err error) {
-	if !c.ended && !errors.Is(err, net.ErrClosed) {
-		m.connectionDropped.Inc()
-	}
+	m.tokenDeficit.Observe(deficit)
 }
 
 // fired is how many watches the events of one txn have fired, by the type of the event.
@@ -214,9 +153,4 @@ func (m *metrics) fire(f *fired) {
 			f[i] = 0
 		}
 	}
-}
-
-// walOptions says where the log is and whom it tells what it does.
-func (s *Server) walOptions() wal.Options {
-	return wal.Options{FS: s.fs, Dir: s.logDir(), PreallocSize: s.cfg.PreAllocSizeKB << 10, Logger: s.log, Events: s.metrics}
 }

@@ -14,38 +14,42 @@ import (
 
 // A member's role decides which gauges there are, as in ZooKeeper.
 func TestQuorumGaugesFollowTheRole(t *testing.T) {
-	var c figures.Metrics
-	q := newQuorumStats(&c)
+	m := &monitor{env: &env{metrics: &metrics{quorum: figures.NewQuorum(new(figures.Metrics))}}}
+	q := m.metrics.quorum
+	set := func(r *quorumRole) {
+		m.role = func() (quorumRole, bool) {
+			if r == nil {
+				return quorumRole{}, false
+			}
+			return *r, true
+		}
+	}
+	set(nil)
 	names := func() (all []string) {
-		for _, g := range q.gauges() {
+		for _, g := range m.roleGauges() {
 			all = append(all, g.name+" "+g.text())
 		}
 		return all
 	}
 	require.Empty(t, names())
-	q.set(func() quorumRole {
-		return quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}
-	})
+	set(&quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2})
 	require.Equal(t, []string{"quorum_size 3"}, names())
-	q.set(func() quorumRole { return quorumRole{Peer: "following - broadcast", Size: 3, Following: true} })
+	set(&quorumRole{Peer: "following - broadcast", Size: 3, Following: true})
 	require.Equal(t, []string{"quorum_size 3", "synced_observers 0"}, names())
 	q.ProposalSize.Observe(106)
 	q.ProposalSize.Observe(48)
-	q.set(func() quorumRole {
-		return quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2, NonVoting: 1, PendingSyncs: 5,
-			LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1}
-	})
+	set(&quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2, NonVoting: 1, PendingSyncs: 5, LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1})
 	require.Equal(t, []string{"quorum_size 3", "learners 4", "synced_followers 2", "synced_non_voting_followers 1", "pending_syncs 5",
 		"leader_uptime 1500", "last_proposal_size 48", "min_proposal_size 48", "max_proposal_size 106", "synced_observers 1"}, names())
-	q.set(nil)
+	set(nil)
 	require.Empty(t, names())
 }
 
 func TestMntrTellsTheRole(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	s.metrics.quorum.set(func() quorumRole {
-		return quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}
-	})
+	s.words.role = func() (quorumRole, bool) {
+		return quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}, true
+	}
 	require.Contains(t, word(t, s, "mntr"), "\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n")
 }
 
@@ -77,7 +81,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 
 	silent, nc := tcpPair(t)
-	s.admit(nc, speaksPlain)
+	s.front.admit(nc, speaksPlain)
 	eventually(t, func() bool { // the time it has passes, as soon as it is counted
 		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
 		return s.metrics.sessionless.Total() == 1
@@ -90,7 +94,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	got := map[string]string{}
 	read := func() map[string]string {
 		clear(got)
-		s.monitor(func(key, value string) { got[key] = value })
+		s.words.numbers(func(key, value string) { got[key] = value })
 		return got
 	}
 	eventually(t, func() bool {

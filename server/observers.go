@@ -66,7 +66,7 @@ func (o *observers) packet(l *peers.Link, p *peers.Packet) {
 	}
 	switch p.Type {
 	case proto.PacketPing:
-		m.srv.tracker.HeardBelow(p.Data)
+		m.tracker.HeardBelow(p.Data)
 	case proto.PacketRevalidate:
 		r := proto.NewReader(p.Data)
 		id := proto.SessionID(r.Int64())
@@ -75,11 +75,11 @@ func (o *observers) packet(l *peers.Link, p *peers.Packet) {
 			q = &flow.FIFO[renewal]{}
 			o.renewed[id] = q
 		}
-		q.Push(renewal{link: l, zxid: p.Zxid, at: m.srv.clock.now()})
+		q.Push(renewal{link: l, zxid: p.Zxid, at: m.clock.now()})
 		o.forward(p)
 	case proto.PacketRequest:
 		if _, err := p.Identities(); err != nil { // the leader would close the link of this server
-			m.srv.log.Warn("closing link", zap.Int64("server", int64(l.Peer)), zap.Error(err))
+			m.log.Warn("closing link", zap.Int64("server", int64(l.Peer)), zap.Error(err))
 			m.peers.Close(l.ID)
 			return
 		}
@@ -92,8 +92,8 @@ func (o *observers) request(l *peers.Link, p *peers.Packet) {
 	sync := proto.OpCode(binary.BigEndian.Uint32(p.Data[12:])) == proto.OpSync
 	if h := o.held[l.ID]; h != nil && (h.queue.Len() > 0 || !sync) {
 		h.queue.Push(*p)
-		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.f.m.srv.masterQueue() {
-			o.f.m.srv.log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
+		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.f.m.masterQueue() {
+			o.f.m.log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
 			o.f.m.peers.Close(l.ID)
 		}
 		return
@@ -118,7 +118,7 @@ func (o *observers) owned(l *peers.Link, p *peers.Packet) *peers.Packet {
 	id, op := proto.SessionID(binary.BigEndian.Uint64(p.Data)), proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
 	owner, known := o.owners[id]
 	switch {
-	case op == proto.OpCreateSession, !known && !o.f.m.srv.tracker.Serves(id):
+	case op == proto.OpCreateSession, !known && !o.f.m.tracker.Serves(id):
 		o.owners[id] = l.ID
 	case op == proto.OpCloseSession:
 	case owner != l.ID && o.f.m.warren[o.f.link.ID]:
@@ -188,7 +188,7 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 	}
 	if valid {
 		o.owners[id] = r.link.ID
-		if c := o.f.m.srv.tracker.Leave(id); c != nil {
+		if c := o.f.m.tracker.Leave(id); c != nil {
 			c.Abort()
 		}
 	}
@@ -219,7 +219,7 @@ func (o *observers) gone(id zab.LinkID) {
 }
 
 // masterQueue is how much may wait for an observer, in bytes.
-func (s *Server) masterQueue() int {
+func (s *member) masterQueue() int {
 	return max(int(s.cfg.Quorum.ObserverMasterSizeLimit), masterQueueMin)
 }
 

@@ -22,7 +22,7 @@ import (
 func followed(t *testing.T, installed, appended int) *rig {
 	r := newRig(t, 5)
 	r.fs.Hook(nil)
-	r.srv.meta = r.meta
+	r.srv.disk.meta = r.meta
 	write := func(change func(p *zab.Persist)) {
 		p := persist()
 		change(&p)
@@ -42,9 +42,9 @@ func followed(t *testing.T, installed, appended int) *rig {
 			_, _, err := r.srv.store.state.Apply(txn.Payload, nil, nil, false)
 			require.NoError(t, err)
 		}
-		_, err := r.srv.snapshotter.write()
+		_, err := r.srv.disk.snapshotter.write()
 		require.NoError(t, err)
-		require.NoError(t, r.srv.wal.Roll())
+		require.NoError(t, r.srv.disk.wal.Roll())
 	}
 	if installed > 0 {
 		h = append(h, r.txns(h, 1, installed)...)
@@ -61,7 +61,7 @@ func followed(t *testing.T, installed, appended int) *rig {
 }
 
 func (r *rig) snapshots() (names []string) {
-	metas, err := r.srv.snaps.List()
+	metas, err := r.srv.disk.snaps.List()
 	require.NoError(r.t, err)
 	for _, m := range metas {
 		names = append(names, m.Name)
@@ -179,7 +179,7 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 			continue
 		}
 		require.NoError(t, r.m.journal.truncate(last))
-		works, _ := r.m.applier.inbox.Take(nil)
+		works, _ := r.m.applier.(*applyQueue).inbox.Take(nil)
 		for _, w := range works {
 			w.call()
 		}

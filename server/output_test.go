@@ -19,7 +19,7 @@ import (
 func TestNothingFollowsTheLastReply(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	client, nc := tcpPair(t)
-	c := newConn(s, nc)
+	c := newConn(s.front, nc)
 	s.store.watch(c, watch.Persistent, []byte("/"), 0)
 	c.mu.Lock()
 	c.mu.out.buf = appendHeaderReply(nil, 7, 1, proto.OK)
@@ -82,7 +82,7 @@ func (p *patientConn) pass() {
 // A client that was slow once, so that drain had to wait for it, is served on when the time it had then has passed.
 func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	client, nc := tcpPair(t)
-	c := newConn(serveMem(t, memConfig(), nil), nc)
+	c := newConn(serveMem(t, memConfig(), nil).front, nc)
 	patience := &patientConn{TCPConn: nc.(*net.TCPConn)}
 	c.nc = patience
 	const large = 20 << 20
@@ -152,14 +152,14 @@ func TestEventsThatNobodyTakes(t *testing.T) {
 	_, err = deaf.Write(frame(nil, 1, wire.AddWatch(path, proto.AddWatchPersistent)))
 	require.NoError(t, err)
 	require.NoError(t, w.AddWatch(path, proto.AddWatchPersistent))
-	s.undelivered.Add(undeliveredMax) // others
-	defer s.undelivered.Add(-undeliveredMax)
-	before := s.conns.len()
+	s.front.undelivered.Add(undeliveredMax) // others
+	defer s.front.undelivered.Add(-undeliveredMax)
+	before := s.front.conns.len()
 	eventually(t, func() bool {
 		_, err := w.SetData(path, nil, -1)
 		require.NoError(t, err)
-		return s.conns.len() < before
+		return s.front.conns.len() < before
 	}, "the deaf one is closed")
 	require.NoError(t, w.Ping())
-	eventually(t, func() bool { return s.undelivered.Load() == undeliveredMax }, "nothing of it is counted any more")
+	eventually(t, func() bool { return s.front.undelivered.Load() == undeliveredMax }, "nothing of it is counted any more")
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
@@ -27,7 +26,7 @@ func (m *member) warnOutside(now time.Time) {
 		return
 	}
 	m.told.outside = now
-	m.srv.log.Warn("this server stays outside the ensemble: its directory has another history",
+	m.log.Warn("this server stays outside the ensemble: its directory has another history",
 		zap.Int64("leader", int64(o.Leader)), zap.String("reason", o.Reason), zap.String("own", o.Own),
 		zap.String("theirs", o.Theirs))
 }
@@ -43,28 +42,9 @@ func (m *member) warnStrangers(now time.Time, strangers []zab.Stranger) {
 			m.told.strangers = map[proto.ServerID]time.Time{}
 		}
 		m.told.strangers[s.ID] = now
-		m.srv.log.Warn("a member has another history than this server: neither counts for the other",
+		m.log.Warn("a member has another history than this server: neither counts for the other",
 			zap.Int64("peer_id", int64(s.ID)), zap.String("reason", s.Reason), zap.String("theirs", s.Theirs))
 	}
-}
-
-// exportDifferences adds the gauges of histories that differ, which a server has also while it does not serve.
-func (s *Server) exportDifferences() {
-	gauge := func(name, help string, value func(quorumRole) float64) {
-		s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			role, _ := s.metrics.quorum.now()
-			return value(role)
-		}))
-	}
-	gauge("warren_zab_outside", "1 while this server stays outside the ensemble: its directory has another history.",
-		func(r quorumRole) float64 {
-			if r.Outside != nil {
-				return 1
-			}
-			return 0
-		})
-	gauge("warren_zab_strangers", "Members whose history is known to differ from that of this server.",
-		func(r quorumRole) float64 { return float64(len(r.Strangers)) })
 }
 
 // describeDifferences is what zabstate says of them.

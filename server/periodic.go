@@ -25,10 +25,10 @@ func (s *Server) runClock() {
 
 // closeSession ends a session by a txn, as for a client that is gone.
 func (s *Server) closeSession(e *sessions.Session) {
-	b := s.batches.Get()
+	b := s.requestPool.Get()
 	b.Received = s.clock.now()
 	b.Add(flow.Request{Session: e, Op: proto.OpCloseSession}, nil)
-	s.submit(b)
+	s.member.submit(b)
 }
 
 // reaperSlice is how many candidates are looked up under one hold of the read lock.
@@ -39,7 +39,7 @@ const reaperSlice = 1024
 func (s *Server) runReaper() {
 	pace := time.Minute / time.Duration(max(s.cfg.Container.MaxPerMinute, 1))
 	for !s.stopping.WaitFor(max(s.cfg.Container.CheckInterval, time.Millisecond)) {
-		if !s.decides() {
+		if !s.member.rules() {
 			continue
 		}
 		for _, path := range s.due() {
@@ -64,10 +64,10 @@ func (s *Server) due() [][]byte {
 }
 
 func (s *Server) deleteContainer(path []byte) {
-	b := s.batches.Get()
+	b := s.requestPool.Get()
 	b.Received = s.clock.now()
 	req := proto.PathRequest{Path: path}
 	b.Add(flow.Request{Op: proto.OpDeleteContainer, IDs: []auth.Identity{auth.SuperIdentity("")}}, req.AppendTo(nil))
-	s.submit(b)
+	s.member.submit(b)
 	s.metrics.containersDeleted.Inc()
 }

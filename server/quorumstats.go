@@ -1,24 +1,11 @@
 package server
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/seed94657493/warren/server/admin"
-	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/zab"
 )
-
-// quorumStats is what the metrics and the words say about the ensemble: its figures, and the role of this
-// server.
-type quorumStats struct {
-	*figures.Quorum
-	role atomic.Pointer[func() quorumRole]
-}
-
-func newQuorumStats(c *figures.Metrics) *quorumStats {
-	return &quorumStats{Quorum: figures.NewQuorum(c)}
-}
 
 // quorumRole is what a member of an ensemble is at one moment.
 type quorumRole struct {
@@ -46,30 +33,13 @@ type quorumRole struct {
 	Ensemble *admin.Ensemble
 }
 
-// set gives the function that tells the server's role; nil is a standalone server. It is called by any goroutine that asks
-// for metrics, and must not block.
-func (q *quorumStats) set(role func() quorumRole) {
-	if role == nil {
-		q.role.Store(nil)
-		return
-	}
-	q.role.Store(&role)
-}
-
-// now returns the role, and false for a standalone server.
-func (q *quorumStats) now() (quorumRole, bool) {
-	if role := q.role.Load(); role != nil {
-		return (*role)(), true
-	}
-	return quorumRole{}, false
-}
-
-// gauges is the numbers of a member's role, none of a standalone server's.
-func (q *quorumStats) gauges() []gauge {
-	r, ok := q.now()
+// roleGauges is the numbers of a member's role, none of a standalone server's.
+func (s *monitor) roleGauges() []gauge {
+	r, ok := s.role()
 	if !ok {
 		return nil
 	}
+	q := s.metrics.quorum
 	all := []gauge{{"quorum_size", float64(r.Size), false, "Voters of the current configuration."}}
 	if r.Leading {
 		last, least, most := q.ProposalSize.View()

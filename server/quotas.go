@@ -22,7 +22,7 @@ type quotaUse struct {
 const quotasMax = 10_000
 
 // quotas is the quotas of the tree by namespace.
-func (s *Server) quotas() []*quotaUse {
+func (s *monitor) quotas() []*quotaUse {
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
 	state := s.store.state

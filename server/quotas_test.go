@@ -13,7 +13,7 @@ import (
 // The quotas of one top-level znode are added up, however deep they are.
 func TestQuotasByNamespace(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	require.Empty(t, s.quotas())
+	require.Empty(t, s.words.quotas())
 	c := dialWire(t, s, wire.Options{})
 	create := func(path, data string) {
 		_, err := c.Create(path, []byte(data), proto.ModePersistent)
@@ -29,7 +29,7 @@ func TestQuotasByNamespace(t *testing.T) {
 	require.Equal(t, []*quotaUse{
 		{namespace: "a", used: true, countUse: 1, byteUse: 0},
 		{namespace: "b", limited: true, used: true, countLimit: 14, byteLimit: 150, countUse: 2, byteUse: 0},
-	}, s.quotas())
+	}, s.words.quotas())
 	require.Equal(t, "b", namespace([]byte("/b/c")))
 	require.Equal(t, "", namespace([]byte("/")))
 }

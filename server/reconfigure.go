@@ -18,12 +18,12 @@ func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte
 	case r.CurConfigID != -1 && proto.Zxid(r.CurConfigID) != active.Version:
 		return nil, proto.ErrBadVersion
 	}
-	s := l.m.srv
+	s := l.m
 	refuse := func(err error) ([]byte, proto.ErrCode) {
 		s.log.Warn("refusing a reconfiguration", zap.Error(err))
 		return nil, proto.ErrBadArguments
 	}
-	q, err := s.changed(r)
+	q, err := s.configurationOf(r)
 	if err != nil {
 		return refuse(err)
 	}
@@ -40,8 +40,8 @@ func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte
 	return text, proto.OK
 }
 
-// changed returns the configuration that a reconfiguration asks for.
-func (s *Server) changed(r *proto.ReconfigRequest) (q *config.Quorum, err error) {
+// configurationOf returns the configuration that a reconfiguration asks for.
+func (s *member) configurationOf(r *proto.ReconfigRequest) (q *config.Quorum, err error) {
 	if r.NewMembers != nil {
 		q, err = config.Replaced(r.NewMembers.String())
 	} else {

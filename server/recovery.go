@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -40,21 +42,55 @@ const format = "version-2"
 // lockFile keeps a second server away from a directory. Java ignores it.
 const lockFile = ".warren.lock"
 
-func (s *Server) snapDir() string { return filepath.Join(s.cfg.DataDir, format) }
+// disk is what of a server is durable: snapshots, the log and the promises, what recovery has found there, and what writes to them.
+type disk struct {
+	*env
+	locks       []io.Closer
+	meta        meta.Store
+	snaps       *snapshot.Store
+	wal         *wal.Log
+	snapshotter *snapshotter
+	replayed    int              // txns replayed by recover
+	missing     bool             // the database of a member was not there: it may be new, or was lost
+	blank       bool             // a member that does not count: zab.Config.Blank
+	origin      uint64           // the ensemble that the newest snapshot comes from; 0 if it does not say
+	recent      *flow.RecentTxns // nil at a standalone server
+}
 
-func (s *Server) logDir() string { return filepath.Join(s.cfg.DataLogDir, format) }
-
-// dirs is the folders with data, each once.
-func (s *Server) dirs() []string {
-	if s.snapDir() == s.logDir() {
-		return []string{s.snapDir()}
+func newDisk(e *env, store meta.Store) *disk {
+	d := &disk{env: e, meta: store}
+	if e.cfg.Distributed() {
+		d.recent = new(flow.RecentTxns)
 	}
-	return []string{s.snapDir(), s.logDir()}
+	return d
+}
+
+// stop lets what is being written end soon.
+func (s *disk) stop() {
+	_ = s.snaps.Close()
+	s.snapshotter.wake.Unpark()
+}
+
+// release closes what recover has opened.
+func (s *disk) release() {
+	if s.wal != nil {
+		if err := s.wal.Close(); err != nil {
+			s.log.Warn("closing the log", zap.Error(err))
+		}
+	}
+	if s.meta != nil {
+		if err := s.meta.Close(); err != nil {
+			s.log.Warn("closing meta.db", zap.Error(err))
+		}
+	}
+	for _, l := range s.locks {
+		_ = l.Close()
+	}
 }
 
 // recover opens the data directories and rebuilds the state: the newest snapshot that verifies,
 // and every txn after it. Source: storage 6.
-func (s *Server) recover() error {
+func (s *disk) recover() error {
 	began := time.Now()
 	if err := s.openDirs(); err != nil {
 		return err
@@ -100,6 +136,7 @@ func (s *Server) recover() error {
 		}
 	}
 	s.store, s.replayed = newStore(state), replayed
+	s.guard, s.snapshotter = newGuard(s.env), newSnapshotter(s)
 	s.stats.Recovered(loaded, time.Since(began), replayed)
 	s.log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
 		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
@@ -108,7 +145,7 @@ func (s *Server) recover() error {
 }
 
 // openMeta opens meta.db, unless the server was given another store.
-func (s *Server) openMeta() error {
+func (s *disk) openMeta() error {
 	if s.meta != nil {
 		return nil
 	}
@@ -128,7 +165,7 @@ func (s *Server) openMeta() error {
 }
 
 // openDirs creates, checks and locks the data directories. Source: storage 1.3.
-func (s *Server) openDirs() error {
+func (s *disk) openDirs() error {
 	for _, dir := range s.dirs() {
 		if _, err := s.fs.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			if !s.cfg.DatadirAutocreate {
@@ -162,7 +199,7 @@ func (s *Server) openDirs() error {
 }
 
 // newestState loads the newest snapshot that verifies; snapshot.ErrNone if there is none.
-func (s *Server) newestState() (state *datatree.State, trailer snapshot.Trailer, err error) {
+func (s *disk) newestState() (state *datatree.State, trailer snapshot.Trailer, err error) {
 	m, err := s.snaps.Newest(func(m snapshot.Meta) error {
 		loader := datatree.NewLoader(datatree.Config{SkipACL: s.cfg.SkipACL})
 		t, err := s.snaps.Load(m, loader)
@@ -180,7 +217,7 @@ func (s *Server) newestState() (state *datatree.State, trailer snapshot.Trailer,
 }
 
 // loadSnapshot returns the state of the newest snapshot that verifies, or the empty one.
-func (s *Server) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
+func (s *disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 	state, trailer, err := s.newestState()
 	switch {
 	case err == nil:
@@ -229,7 +266,7 @@ const SetAside = ".set-aside-"
 
 // halfAside returns the folder of the snapshots if warren adopt was interrupted between setting it aside and the log;
 // "" if not.
-func (s *Server) halfAside() string {
+func (s *disk) halfAside() string {
 	if s.snapDir() == s.logDir() {
 		return ""
 	}
@@ -251,14 +288,14 @@ func (s *Server) halfAside() string {
 // isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it
 // is blank, or, if an earlier version has begun it, has promised an epoch to that leader and adopted none. Journal.write makes the
 // first snapshot before the first epoch is adopted. Such a server may have lost its disk, so what there is of the history must not count.
-func (s *Server) isUnfinished() bool {
+func (s *disk) isUnfinished() bool {
 	e := s.meta.Epochs()
 	return s.cfg.Distributed() && (s.meta.Blank() || !s.cfg.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
 }
 
 // markBlank decides whether this server counts. One without a database does not, and remembers that before anything makes the
 // database exist: it may be restarted when it has received a part of one, or all, and has not heard yet that it counts.
-func (s *Server) markBlank() error {
+func (s *disk) markBlank() error {
 	if s.missing {
 		s.blank = true
 		return s.meta.SetBlank(true)
@@ -269,7 +306,7 @@ func (s *Server) markBlank() error {
 
 // removeOldLog removes what a crash in the middle of an installation has left of the log of the old history: txns of which nobody
 // can say whether the state holds them must never be sent to others, nor be continued.
-func (s *Server) removeOldLog(state *datatree.State) error {
+func (s *disk) removeOldLog(state *datatree.State) error {
 	if !s.cfg.Distributed() || !s.wal.Detached() && !s.missing {
 		return nil
 	}
@@ -284,7 +321,7 @@ func (s *Server) removeOldLog(state *datatree.State) error {
 }
 
 // replayRecords applies the txns of the running log up to last.
-func (s *Server) replayRecords(state *datatree.State, last proto.Zxid) error {
+func (s *disk) replayRecords(state *datatree.State, last proto.Zxid) error {
 	if state.LastZxid() >= last {
 		return nil
 	}
@@ -314,7 +351,7 @@ func (s *Server) replayRecords(state *datatree.State, last proto.Zxid) error {
 
 // firstSnapshot writes snapshot.0 of an empty directory: without a snapshot beside it, a log
 // cannot be told from the rest of a lost one.
-func (s *Server) firstSnapshot(state *datatree.State) error {
+func (s *disk) firstSnapshot(state *datatree.State) error {
 	if !s.cfg.Distributed() && !s.cfg.DBAutocreate && !s.hasInitializeMarker() {
 		return errors.New("is empty, and db.autocreate is false: put a file named initialize beside version-2 to begin with an empty tree")
 	}
@@ -325,7 +362,7 @@ func (s *Server) firstSnapshot(state *datatree.State) error {
 }
 
 // markers is the files by which the operator asks for an empty tree.
-func (s *Server) markers() (found []string) {
+func (s *disk) markers() (found []string) {
 	for _, dir := range []string{s.cfg.DataDir, s.cfg.DataLogDir} {
 		name := filepath.Join(dir, "initialize")
 		if _, err := s.fs.Stat(name); err == nil && !slices.Contains(found, name) {
@@ -335,10 +372,10 @@ func (s *Server) markers() (found []string) {
 	return found
 }
 
-func (s *Server) hasInitializeMarker() bool { return len(s.markers()) > 0 }
+func (s *disk) hasInitializeMarker() bool { return len(s.markers()) > 0 }
 
 // removeMarkers takes the request away when there is a tree, and not before: a crash must not lose it. Source: storage 6.1.
-func (s *Server) removeMarkers() {
+func (s *disk) removeMarkers() {
 	for _, name := range s.markers() {
 		if err := s.fs.Remove(name); err != nil {
 			s.log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
@@ -348,7 +385,7 @@ func (s *Server) removeMarkers() {
 
 // replay applies every txn after the snapshot. The snapshot may hold effects of txns up to
 // trailer.DigestZxid already: only from there on do the digests in the log tell something.
-func (s *Server) replay(state *datatree.State, trailer snapshot.Trailer) (txns int, err error) {
+func (s *disk) replay(state *datatree.State, trailer snapshot.Trailer) (txns int, err error) {
 	exactFrom := state.LastZxid()
 	if trailer.HasDigest && trailer.DigestZxid > exactFrom {
 		exactFrom = trailer.DigestZxid

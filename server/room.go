@@ -34,27 +34,27 @@ const yieldPause = 10 * time.Second
 // takeStock renews what a leader knows of its own room and of what the learners have said, and hands over if that helps.
 func (l *leading) takeStock(now time.Time) {
 	m := l.m
-	full := m.srv.guard.full()
+	full := m.guard.full()
 	m.core.Unfit(m.id, full)
 	refuses := full || !m.core.FitQuorum()
 	switch {
 	case refuses && !l.refuses:
-		m.srv.log.Error("too few voters have room on their disks: refusing writes", zap.Bool("here", !full))
+		m.log.Error("too few voters have room on their disks: refusing writes", zap.Bool("here", !full))
 	case l.refuses && !refuses:
-		m.srv.log.Info("enough voters have room on their disks: accepting writes")
+		m.log.Info("enough voters have room on their disks: accepting writes")
 	}
 	l.refuses = refuses
 	// What followers have to say of their disks is known after a tick.
-	if full && now.Sub(m.since) > m.srv.cfg.TickTime && now.Sub(m.yielded) > yieldPause && m.core.FitSuccessor() {
+	if full && now.Sub(m.since) > m.cfg.TickTime && now.Sub(m.yielded) > yieldPause && m.core.FitSuccessor() {
 		m.yielded = now
-		m.srv.log.Warn("disk is almost full: handing over to a server that has room")
+		m.log.Warn("disk is almost full: handing over to a server that has room")
 		m.core.HandOver(false)
 	}
 }
 
 // noRoom reports whether writes are to be refused here, without the leader.
 func (f *following) noRoom() bool {
-	s := f.m.srv
+	s := f.m
 	full := s.guard.full()
 	return f.refuses || full && (!f.m.warren[f.link.ID] || s.guard.stuck())
 }

@@ -28,7 +28,7 @@ type clientSecurity struct {
 }
 
 // secure loads certificates, users and the audit log.
-func (s *Server) secure() error {
+func (s *front) secure() error {
 	if s.cfg.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, auth.SchemeSASL) {
 		s.enforced = append(slices.Clone(s.enforced), auth.SchemeSASL)
 	}
@@ -44,25 +44,11 @@ func (s *Server) secure() error {
 	if err := s.loadUsers(); err != nil {
 		return err
 	}
-	if s.cfg.Distributed() {
-		if s.quorum, err = s.openQuorum(); err != nil {
-			return err
-		}
-	}
 	return s.openAudit()
 }
 
-// openQuorum loads what guards the ports between the servers of an ensemble.
-func (s *Server) openQuorum() (*security.Quorum, error) {
-	return security.OpenQuorum(security.QuorumOptions{
-		Config: s.cfg, FS: s.fs, Log: s.log, Registry: s.registry,
-		Dial: s.options.DialPeer, Listen: s.options.ListenPeer,
-		Members: func() []config.Member { return s.membership().Members },
-	})
-}
-
 // loadKeys reads the certificates.
-func (s *Server) loadKeys() error {
+func (s *front) loadKeys() error {
 	keys, err := keystore.Open(s.fs, &s.cfg.TLS, s.log)
 	if err != nil {
 		return err
@@ -87,7 +73,7 @@ var (
 
 // loadUsers reads the JAAS file, if there is one. A file without our section is for the other servers alone, unless SASL is
 // what clients must or can use. Source: operations 8.4.
-func (s *Server) loadUsers() error {
+func (s *front) loadUsers() error {
 	required := s.requiresSASL()
 	cfg := &s.cfg.SASL
 	if cfg.LoginConfig == "" {
@@ -118,10 +104,10 @@ func (s *Server) loadUsers() error {
 }
 
 // requiresSASL reports whether clients that have not authenticated by SASL are refused.
-func (s *Server) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
+func (s *front) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
 
 // openAudit opens the audit log, if it is wanted.
-func (s *Server) openAudit() (err error) {
+func (s *front) openAudit() (err error) {
 	if s.cfg.Audit.Enabled {
 		s.security.audit, err = audit.Open(s.fs, s.log, s.cfg.Audit.File)
 	}
@@ -129,12 +115,9 @@ func (s *Server) openAudit() (err error) {
 }
 
 // startSecurity starts what watches the certificates and writes the audit log. It is the last step of Start.
-func (s *Server) startSecurity() {
+func (s *front) startSecurity() {
 	if k := s.security.keys; k != nil && s.cfg.ClientCertReload {
 		s.start("keys", func() { k.Watch(keystore.ReloadInterval, s.stopping.Done()) })
-	}
-	if k := s.quorum.Keys(); k != nil && s.cfg.SSLQuorumReloadCertFiles {
-		s.start("quorum keys", func() { k.Watch(keystore.ReloadInterval, s.stopping.Done()) })
 	}
 	if a := s.security.audit; a != nil {
 		a.Started()

@@ -17,19 +17,19 @@ func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
 	nc := dialRaw(t, s)
 	hello(t, nc, wire.Options{Session: 0x1234, TimeoutMs: 10_000})
 	// The client stays, and sends nothing: the server has to end it by itself.
-	eventually(t, func() bool { return s.conns.len() == 0 }, "the connection of a rejected client is gone")
+	eventually(t, func() bool { return s.front.conns.len() == 0 }, "the connection of a rejected client is gone")
 }
 
 func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s, nc)
+	c := newConn(s.front, nc)
 	sess := s.tracker.Create(1000, c, c.received)
 	sess.SetClosing() // by the clock, before the node has seen the request
-	b := s.batches.Get()
+	b := s.requestPool.Get()
 	b.Add(flow.Request{Client: c, Session: sess, Op: proto.OpCreateSession}, make([]byte, 4))
 	s.inProcess.Add(1)
-	require.True(t, s.submit(b))
+	require.True(t, s.member.submit(b))
 	eventually(t, func() bool { return s.inProcess.Load() == 0 }, "the request is accounted for")
 	eventually(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.mu.out.dead }, "the connection is closed")
 	require.Nil(t, c.session.Load())
@@ -42,7 +42,7 @@ func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s, nc)
+	c := newConn(s.front, nc)
 	sess := s.tracker.Create(1000, c, c.received)
 	c.session.Store(sess)
 	c.in.acquire()
@@ -60,7 +60,7 @@ func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s, nc)
+	c := newConn(s.front, nc)
 	c.received = s.clock.now() // then the process is suspended, and the clock postpones
 	sess := s.tracker.Create(1000, c, c.received)
 	c.session.Store(sess)

@@ -28,18 +28,17 @@ func ofThree() *config.Config {
 func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 	t.Helper()
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
-	s.metrics = newMetrics(s)
 	require.NoError(t, s.recover())
 	defer s.release()
-	s.guard, s.snapshotter = newGuard(s), newSnapshotter(s)
-	core, err := s.coreConfig()
+	core, err := s.member.coreConfig()
 	require.NoError(t, err)
 	_, err = zab.New(core)
 	require.NoError(t, err)
-	s.members.Store(s.quorumWith(core.Ensemble))
-	s.quorum, err = s.openQuorum()
+	s.members.Store(s.member.quorumWith(core.Ensemble))
+	s.member.security, err = s.member.openQuorum()
 	require.NoError(t, err)
-	between := s.peersConfig(&member{srv: s, id: core.ID, active: core.Ensemble})
+	s.member.id, s.member.active = core.ID, core.Ensemble
+	between := s.member.peersConfig()
 	_, err = peers.New(between)
 	require.NoError(t, err)
 	return core, between

@@ -138,7 +138,7 @@ func TestPathsThatNobodyCouldWatchAreMalformed(t *testing.T) {
 // readerOf is a connection that the test reads from, in place of its goroutine, and the client's end of it.
 func readerOf(t *testing.T, s *Server) (c *conn, client interface{ Write([]byte) (int, error) }) {
 	client, nc := tcpPair(t)
-	c = newConn(s, nc)
+	c = newConn(s.front, nc)
 	c.session.Store(&sessions.Session{ID: 1})
 	return c, client
 }
@@ -190,9 +190,9 @@ func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 	go func() { _, _ = nc.Write(frame(nil, 7, wire.SetWatches(0, paths, nil, nil))) }()
 	var c *conn
 	require.Eventually(t, func() bool {
-		s.conns.mu.Lock()
-		defer s.conns.mu.Unlock()
-		for c = range s.conns.mu.all {
+		s.front.conns.mu.Lock()
+		defer s.front.conns.mu.Unlock()
+		for c = range s.front.conns.mu.all {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			return c.mu.waiting
@@ -235,5 +235,5 @@ func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return watchesOf(s) == 1 }, hangGuard, time.Millisecond)
 	require.NoError(t, nc.Close())
-	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.conns.len() == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.front.conns.len() == 0 }, hangGuard, time.Millisecond)
 }

@@ -18,7 +18,7 @@ import (
 
 // snapshotter writes snapshots, one at a time, while txns go on, and removes what is superseded.
 type snapshotter struct {
-	srv  *Server
+	srv  *disk
 	wake sched.Parker // of the goroutine
 	size atomic.Int64 // of the newest snapshot, in bytes
 	// held is true in a member that has not served yet: what it has recovered may never have been agreed on.
@@ -32,7 +32,7 @@ type snapshotter struct {
 	}
 }
 
-func newSnapshotter(s *Server) *snapshotter {
+func newSnapshotter(s *disk) *snapshotter {
 	sn := &snapshotter{srv: s, wake: s.rt.Parker()}
 	if all, err := s.snaps.List(); err == nil && len(all) > 0 {
 		sn.size.Store(all[0].Size)
@@ -114,7 +114,7 @@ func (sn *snapshotter) write() (snapshot.Meta, error) {
 		w.Close()
 		s.store.mu.Unlock()
 	}()
-	m, err := s.snaps.Write(zxid, newLockedSource(s, w))
+	m, err := s.snaps.Write(zxid, newLockedSource(s.env, w))
 	took := time.Since(began)
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
@@ -180,7 +180,7 @@ type lockedSource struct {
 	bytes  int           // since then
 }
 
-func newLockedSource(s *Server, w *datatree.Walker) *lockedSource {
+func newLockedSource(s *env, w *datatree.Walker) *lockedSource {
 	return &lockedSource{rt: s.rt, store: s.store, walker: w, since: s.rt.Elapsed()}
 }
 

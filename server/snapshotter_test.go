@@ -25,12 +25,12 @@ func TestPurgeWithoutSnapshots(t *testing.T) {
 			require.NoError(t, s.fs.Remove(filepath.Join(s.snapDir(), name)))
 		}
 	}
-	s.snapshotter.purge()
+	s.disk.snapshotter.purge()
 	require.Empty(t, logs.FilterMessage("purging snapshots").All())
 
 	f, err := s.fs.Create(filepath.Join(s.snapDir(), "snapshot.7"))
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(f.Sync(), f.Close()))
-	s.snapshotter.purge()
+	s.disk.snapshotter.purge()
 	require.Positive(t, logs.FilterMessage("purging snapshots").Len(), "said by this purge, and maybe by the first of the server itself")
 }

@@ -70,7 +70,7 @@ func TestGuardFollowsTheFreeSpace(t *testing.T) {
 	cfg.DiskWatermark.Bytes = 1 << 20
 	s := New(cfg, Options{FS: fs})
 	fs.SetCapacity(fs.Used() + 2<<20)
-	s.guard = newGuard(s)
+	s.guard = newGuard(s.env)
 	require.False(t, s.guard.full())
 	fs.SetCapacity(fs.Used() + 1000)
 	s.guard.wrote(1 << 10)

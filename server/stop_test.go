@@ -27,9 +27,8 @@ import (
 
 func TestApplierStopsAtATxnThatCannotBeApplied(t *testing.T) {
 	s := New(memConfig(), Options{})
-	s.metrics = newMetrics(s)
 	s.store = newStore(datatree.NewState(datatree.Config{}))
-	a := newApplier(s)
+	a := newApplier(s.front)
 	b := &flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}, {Payload: []byte("no txn")}}}
 	a.apply(b)
 	require.ErrorIs(t, <-s.failed, ErrDurability)
@@ -43,10 +42,10 @@ func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	nc, err := net.Dial("tcp", s.metricsLn.Addr().String())
+	nc, err := net.Dial("tcp", s.words.metricsLn.Addr().String())
 	require.NoError(t, err)
 	defer nc.Close()
-	req, err := http.NewRequest(http.MethodGet, "http://"+s.metricsLn.Addr().String()+"/metrics", nil)
+	req, err := http.NewRequest(http.MethodGet, "http://"+s.words.metricsLn.Addr().String()+"/metrics", nil)
 	require.NoError(t, err)
 	require.NoError(t, req.Write(nc))
 	_, err = nc.Read(make([]byte, 4096)) // the connection is served, and is kept alive
@@ -87,7 +86,7 @@ func stopsSoon(t *testing.T, s *Server) {
 	began := time.Now()
 	s.Stop()
 	require.Less(t, time.Since(began), hangGuard)
-	require.Zero(t, s.conns.len())
+	require.Zero(t, s.front.conns.len())
 }
 
 func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
@@ -129,7 +128,7 @@ func TestStopWithAClientThatTakesNothing(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		stuck := false
-		s.conns.each(func(c *conn) {
+		s.front.conns.each(func(c *conn) {
 			c.mu.Lock()
 			stuck = stuck || c.mu.waiting && c.mu.out.writing
 			c.mu.Unlock()
@@ -149,7 +148,7 @@ func TestStopWhileASnapshotIsWrittenAndClientsCome(t *testing.T) {
 	}
 	calls := c.SendAll(reqs)
 	require.NoError(t, calls[len(calls)-1].Wait())
-	s.snapshotter.request()
+	s.disk.snapshotter.request()
 	var dialers sync.WaitGroup
 	addr := s.Addr().String()
 	for range 8 {

@@ -73,7 +73,7 @@ func TestStress(t *testing.T) {
 	for i, n := range steps {
 		require.NotZero(t, n, "client %d did something", i)
 	}
-	require.Eventually(t, func() bool { return s.conns.len() == 0 }, hangGuard, time.Millisecond, "no connection is left")
+	require.Eventually(t, func() bool { return s.front.conns.len() == 0 }, hangGuard, time.Millisecond, "no connection is left")
 	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, hangGuard, time.Millisecond, "no request is left: %d", s.inProcess.Load())
 	s.store.mu.RLock()
 	watchers, paths, watches := s.store.watches.Count()
@@ -83,8 +83,8 @@ func TestStress(t *testing.T) {
 	require.Len(t, s.store.free, len(s.store.slots)-1)
 	s.store.mu.RUnlock()
 	require.Zero(t, watches+watchers+paths)
-	require.Empty(t, s.conns.mu.perAddr)
-	require.Zero(t, s.conns.mu.reserved)
+	require.Empty(t, s.front.conns.mu.perAddr)
+	require.Zero(t, s.front.conns.mu.reserved)
 	require.Zero(t, s.large.Used())
 	s.store.state.EachSession(func(id proto.SessionID, _ int32) {
 		require.False(t, s.tracker.Serves(id), "%v", id)

@@ -8,13 +8,13 @@ import (
 
 // throttled reports whether so many requests are in the pipeline, or so many lines wait for the audit log, that no
 // further request is taken from a socket. Source: server-semantics 6.3.
-func (s *Server) throttled() bool {
+func (s *front) throttled() bool {
 	limit := s.cfg.RequestThrottle.MaxRequests
 	return limit > 0 && int(s.inProcess.Load()) >= limit || s.security.audit.Full()
 }
 
 // waitThrottle waits until requests are taken again. It returns false when the server stops.
-func (s *Server) waitThrottle() bool {
+func (s *front) waitThrottle() bool {
 	if !s.throttled() {
 		return true
 	}

@@ -121,7 +121,7 @@ func (c *conn) negotiate() error {
 
 // goPlain goes on without TLS. Nobody else has added output yet, so nobody looks at c.secure meanwhile.
 func (c *conn) goPlain(first byte) {
-	c.srv.metrics.admitted(c)
+	c.srv.metrics.admitted(c.remote.Addr())
 	_ = c.secure.SetDeadline(time.Time{})
 	c.secure, c.readFunc = nil, c.tryRead
 	c.in.acquire()
@@ -147,7 +147,7 @@ func (c *conn) certify(state tls.ConnectionState) error {
 
 // countHandshakes returns cfg with a count of the handshakes under way, from the client's first message on: a connection
 // that sends nothing costs no work, and takes no place from those that do.
-func (s *Server) countHandshakes(cfg *tls.Config) *tls.Config {
+func (s *front) countHandshakes(cfg *tls.Config) *tls.Config {
 	choose := cfg.GetConfigForClient
 	counting := cfg.Clone()
 	counting.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -165,7 +165,7 @@ func (s *Server) countHandshakes(cfg *tls.Config) *tls.Config {
 }
 
 // exportExpiry makes the end of the certificate's life a metric.
-func (s *Server) exportExpiry(keys *keystore.Keys) {
+func (s *front) exportExpiry(keys *keystore.Keys) {
 	s.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "warren_tls_certificate_expiry_timestamp_seconds",
 		Help: "When the certificate that clients are shown, or one above it, expires; renew it before.",

@@ -264,12 +264,12 @@ func TestRotationUnderLoad(t *testing.T) {
 	before := requests.Load()
 	v.put(t, "/tls/key.pem", next.Issue(pki.Options{Name: "a server of next", Hosts: []string{"127.0.0.1"}}).PEM())
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), next.PEM()...))
-	require.NoError(t, v.security.keys.Reload())
+	require.NoError(t, v.front.security.keys.Reload())
 	fresh := &vault{Server: v.Server, ca: next}
 	c := fresh.dial(t, next.Issue(pki.Options{Name: "new"}))
 	require.Equal(t, "ip:127.0.0.1 x509:CN=new", whoAmI(t, c))
 	v.put(t, "/tls/trust.pem", next.PEM())
-	require.NoError(t, v.security.keys.Reload())
+	require.NoError(t, v.front.security.keys.Reload())
 	old.RootCAs.AddCert(next.Cert)
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: old})
 	require.Error(t, err, "the old authority is not trusted any more")
@@ -305,7 +305,7 @@ func TestSlowHandshakes(t *testing.T) {
 		_, err := io.ReadAll(nc)
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
-	eventually(t, func() bool { return v.conns.len() == 1 }, "only the good one is left")
+	eventually(t, func() bool { return v.front.conns.len() == 1 }, "only the good one is left")
 	require.Zero(t, v.metrics.tlsExceeded.Total(), "a connection without a whole ClientHello takes no place")
 }
 
@@ -364,7 +364,7 @@ func TestDeafTLSClient(t *testing.T) {
 		require.Less(t, time.Since(begin), hangGuard, "or the client's timeout, a minute")
 	}
 	begin := time.Now()
-	v.conns.each(func(c *conn) {
+	v.front.conns.each(func(c *conn) {
 		if c.secure != nil {
 			c.shut()
 			c.Abort()

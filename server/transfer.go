@@ -16,13 +16,6 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// loading is a state that a leader has sent, from its arrival to its installation.
-type loading struct {
-	state   *datatree.State
-	began   time.Time
-	applied int // txns on top of it
-}
-
 // memberHandler is a member as peers see it: everything becomes an event of the node goroutine. Its methods are called by
 // the goroutines of peers.
 type memberHandler struct{ *member }
@@ -37,7 +30,7 @@ func (h memberHandler) PeerUp(id proto.ServerID) { h.do(func() { h.core.PeerUp(i
 
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
-	accepted := sched.NewGate(h.srv.rt)
+	accepted := sched.NewGate(h.rt)
 	var number zab.LinkID // set before accepted
 	accept := func() {
 		if number = h.core.Accept(port); number != 0 {
@@ -48,7 +41,7 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	if !h.do(accept) {
 		return 0
 	}
-	sched.WaitAny(h.srv.rt, accepted, h.member.done)
+	sched.WaitAny(h.rt, accepted, h.member.done)
 	if !accepted.IsOpen() {
 		return 0
 	}
@@ -79,18 +72,18 @@ const heardEvery = 100 * time.Millisecond
 
 // Snapshot implements peers.Handler: it loads what a leader sends into a state of its own.
 func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
-	began := h.srv.clock.steady()
-	h.srv.log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
-	loader := datatree.NewLoader(datatree.Config{SkipACL: h.srv.cfg.SkipACL})
+	began := h.clock.steady()
+	h.log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
+	loader := datatree.NewLoader(datatree.Config{SkipACL: h.cfg.SkipACL})
 	if err := snapshot.ReadStream(&heardReader{r: r, m: h.member, link: l.ID}, loader); err != nil {
-		h.srv.log.Warn("loading the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
+		h.log.Warn("loading the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
 		return err
 	}
 	state, err := loader.Done(zxid)
 	if err != nil {
 		return err
 	}
-	h.srv.log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", h.srv.clock.steady().Sub(began)))
+	h.log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", h.clock.steady().Sub(began)))
 	h.received.Lock()
 	h.received.byLink[l.ID] = &loading{state: state, began: began}
 	h.received.Unlock()
@@ -118,7 +111,7 @@ type heardReader struct {
 // Read implements io.Reader.
 func (h *heardReader) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
-	if now := h.m.srv.clock.steady(); now.Sub(h.last) > heardEvery {
+	if now := h.m.clock.steady(); now.Sub(h.last) > heardEvery {
 		h.last = now
 		h.m.do(func() { h.m.core.Heard(h.link) })
 	}
@@ -135,7 +128,7 @@ func (h memberHandler) Closed(id zab.LinkID) {
 
 // sendSnapshot sends the state as it is applied: at least up to zxid, and fuzzy above. The core hears how far it reaches.
 func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
-	s := m.srv
+	s := m
 	settled := sched.NewGate(s.rt) // a TRUNC or SNAP of an earlier leader may still have to replace the state
 	m.applier.do(settled.Open)
 	l.SendSnapshot(zxid, func(w io.Writer) error {
@@ -155,7 +148,7 @@ func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 			walker.Close()
 			s.store.mu.Unlock()
 		}()
-		if err := snapshot.WriteStream(w, newLockedSource(s, walker)); err != nil {
+		if err := snapshot.WriteStream(w, newLockedSource(s.env, walker)); err != nil {
 			return err
 		}
 		s.store.mu.RLock()
@@ -169,7 +162,7 @@ func (m *member) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 }
 
 // waitApplied waits until the state holds all up to z: what is committed will be applied.
-func (s *Server) waitApplied(z proto.Zxid) error {
+func (s *member) waitApplied(z proto.Zxid) error {
 	for s.store.lastZxid() < z {
 		if s.stopping.WaitFor(time.Millisecond) {
 			return errStopping
@@ -182,11 +175,11 @@ var errReplay = errors.New("server: the log does not hold what a learner needs a
 
 // replay sends the txns in (after, upTo] of the log as proposals and commits.
 func (m *member) replay(l *peers.Link, after, upTo proto.Zxid) {
-	s := m.srv
+	s := m
 	l.Stream(func(w io.Writer) error {
 		began := s.clock.steady()
 		defer s.metrics.quorum.DiffBegins()()
-		it, err := s.wal.Records(after + 1)
+		it, err := s.disk.wal.Records(after + 1)
 		if err != nil {
 			return err
 		}

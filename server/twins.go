@@ -60,14 +60,14 @@ func (n *introductions) meet(id proto.ServerID, link zab.LinkID, addr string, is
 
 // introduced warns if a learner that has said its id on a link is one of two servers with this id.
 func (m *member) introduced(l *peers.Link, id proto.ServerID, now time.Time) {
-	if l.Dialled || m.srv.membership().Member(int64(id)) == nil { // which bounds the map
+	if l.Dialled || m.membership().Member(int64(id)) == nil { // which bounds the map
 		return
 	}
 	addr := l.Stats().Addr
 	isOpen := func(link zab.LinkID) bool { return m.links[link] != nil }
 	other, warn := m.introductions.meet(id, l.ID, addr, isOpen, now)
 	if warn {
-		m.srv.log.Warn("two servers have the same id and push each other out: give one of them another id, or stop it",
+		m.log.Warn("two servers have the same id and push each other out: give one of them another id, or stop it",
 			zap.Int64("peer_id", int64(id)), zap.String("addr", addr), zap.String("other_addr", other))
 	}
 }

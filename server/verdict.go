@@ -23,7 +23,7 @@ type asked struct {
 //   - What has waited too long is refused: throttled_op_wait_time.
 //
 // Who leads checks after that whether the session lives and belongs to this server, which only the leader knows.
-func (s *Server) verdict(q *asked) (code proto.ErrCode, drop bool) {
+func (s *member) verdict(q *asked) (code proto.ErrCode, drop bool) {
 	switch {
 	case q.session != nil && q.session.IsClosing() && !(q.op == proto.OpCloseSession && !q.client):
 		return proto.OK, true
@@ -40,7 +40,7 @@ func (s *Server) verdict(q *asked) (code proto.ErrCode, drop bool) {
 }
 
 // waitedTooLong reports whether a request that was received at a time has waited longer than throttled_op_wait_time allows.
-func (s *Server) waitedTooLong(received int64) bool {
+func (s *member) waitedTooLong(received int64) bool {
 	limit := s.cfg.ThrottledOpWaitTime
 	return limit > 0 && s.clock.now()-received > int64(limit)
 }

@@ -2,10 +2,8 @@ package server
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -14,105 +12,62 @@ import (
 // Four-letter words: plain text over the client port. Source: operations 2.
 
 // words is every word and how it is answered.
-var words = map[string]func(*Server, *conn, *bytes.Buffer){
-	"ruok": (*Server).wordRuok,
-	"srvr": (*Server).wordSrvr,
-	"stat": (*Server).wordStat,
-	"mntr": (*Server).wordMntr,
-	"conf": (*Server).wordConf,
-	"cons": (*Server).wordCons,
-	"isro": (*Server).wordIsro,
-	"dump": (*Server).wordDump,
-	"wchs": (*Server).wordWchs,
-	"wchc": (*Server).wordWchc,
-	"wchp": (*Server).wordWchp,
-	"srst": (*Server).wordSrst,
-	"crst": (*Server).wordCrst,
-	"dirs": (*Server).wordDirs,
-	"envi": (*Server).wordEnvi,
-	"gtmk": (*Server).wordGtmk,
-	"stmk": (*Server).wordStmk,
-	"hash": (*Server).wordHash,
+var words = map[string]func(*monitor, *conn, *bytes.Buffer){
+	"ruok": (*monitor).wordRuok,
+	"srvr": (*monitor).wordSrvr,
+	"stat": (*monitor).wordStat,
+	"mntr": (*monitor).wordMntr,
+	"conf": (*monitor).wordConf,
+	"cons": (*monitor).wordCons,
+	"isro": (*monitor).wordIsro,
+	"dump": (*monitor).wordDump,
+	"wchs": (*monitor).wordWchs,
+	"wchc": (*monitor).wordWchc,
+	"wchp": (*monitor).wordWchp,
+	"srst": (*monitor).wordSrst,
+	"crst": (*monitor).wordCrst,
+	"dirs": (*monitor).wordDirs,
+	"envi": (*monitor).wordEnvi,
+	"gtmk": (*monitor).wordGtmk,
+	"stmk": (*monitor).wordStmk,
+	"hash": (*monitor).wordHash,
 }
 
 // unready is the words that are answered while the server does not serve.
 var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
 
-// telnetInterrupt is what telnet sends for ^C; it only closes the connection.
-const telnetInterrupt = "\xff\xf4\xff\xfd"
+// notServing is what words say of a server that does not serve.
+const notServing = "This ZooKeeper instance is not currently serving requests"
 
-// wordOf returns the four-letter word that the first four bytes of a connection spell.
-func wordOf(n uint32) (string, bool) {
-	var b [4]byte
-	binary.BigEndian.PutUint32(b[:], n)
-	word := string(b[:])
+// has implements answers.
+func (s *monitor) has(word string) bool {
 	_, ok := words[word]
-	return word, ok || word == telnetInterrupt
+	return ok
 }
 
-// answerWord answers a word and ends the connection.
-func (c *conn) answerWord(word string) {
-	var out bytes.Buffer
-	s := c.srv
-	c.mu.Lock()
-	c.mu.stats.Received++
-	c.mu.Unlock()
+// answer implements answers.
+func (s *monitor) answer(word string, asking *conn, out *bytes.Buffer) {
 	switch {
-	case word == telnetInterrupt:
-		return
 	case !s.wordAllowed(word):
-		fmt.Fprintf(&out, "%s is not executed because it is not in the whitelist.\n", word)
+		fmt.Fprintf(out, "%s is not executed because it is not in the whitelist.\n", word)
 	case !s.serving.Load() && !slices.Contains(unready, word):
 		out.WriteString(notServing)
 		if word != "hash" { // as ZooKeeper has it
 			out.WriteByte('\n')
 		}
 	default:
-		words[word](s, c, &out)
-	}
-	s.stats.Sent.Add(1)
-	c.mu.Lock()
-	c.mu.out.buf = append(c.mu.out.buf, out.Bytes()...)
-	c.mu.out.closing = true
-	c.mu.Unlock()
-	c.flush()
-	// The client may have closed its side long ago: its end must not cut the answer off.
-	if c.wait(func() bool { return c.mu.out.finished }) {
-		c.drainInput()
+		words[word](s, asking, out)
 	}
 }
 
-// notServing is what words say of a server that does not serve.
-const notServing = "This ZooKeeper instance is not currently serving requests"
-
-// serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
-func (c *conn) serveWordOnly() {
-	defer c.cleanup()
-	_ = c.nc.SetReadDeadline(c.srv.clock.in(wordTimeout))
-	for {
-		if err := c.fill(); err != nil {
-			return
-		}
-		if n, ok := c.in.peekLength(); ok {
-			if word, ok := wordOf(n); ok {
-				c.answerWord(word)
-			}
-			return
-		}
-	}
-}
-
-// wordTimeout is how long a connection beyond the limits may take to send its word.
-const wordTimeout = time.Second
-
-func (s *Server) wordAllowed(word string) bool {
+func (s *monitor) wordAllowed(word string) bool {
 	return word == "srvr" || word == "isro" && s.cfg.ReadOnlyMode ||
 		slices.Contains(s.cfg.FourLetterWhitelist, word) || slices.Contains(s.cfg.FourLetterWhitelist, "*")
 }
 
-func (s *Server) wordRuok(_ *conn, out *bytes.Buffer) { out.WriteString("imok") }
+func (s *monitor) wordRuok(_ *conn, out *bytes.Buffer) { out.WriteString("imok") }
 
-func (s *Server) wordIsro(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordIsro(_ *conn, out *bytes.Buffer) {
 	switch {
 	case s.readOnly.Load():
 		out.WriteString("ro")
@@ -123,65 +78,57 @@ func (s *Server) wordIsro(_ *conn, out *bytes.Buffer) {
 	}
 }
 
-func (s *Server) wordSrvr(_ *conn, out *bytes.Buffer) {
-	fmt.Fprintf(out, "Zookeeper version: %s\n%s", s.versionLine(), s.readOnlyLine())
+func (s *monitor) wordSrvr(_ *conn, out *bytes.Buffer) {
+	fmt.Fprintf(out, "Zookeeper version: %s\n%s", s.version, s.readOnlyLine())
 	s.summary(out)
 }
 
 // summary writes what srvr and stat have in common.
-func (s *Server) summary(out *bytes.Buffer) {
+func (s *monitor) summary(out *bytes.Buffer) {
 	least, mean, most := s.stats.Latency()
 	fmt.Fprintf(out, "Latency min/avg/max: %d/%s/%d\n", least, figures.Decimal(mean), most)
 	fmt.Fprintf(out, "Received: %d\n", s.stats.Received.Load())
-	fmt.Fprintf(out, "Sent: %d\n", s.packetsSent())
-	fmt.Fprintf(out, "Connections: %d\n", s.conns.len())
+	fmt.Fprintf(out, "Sent: %d\n", s.front.packetsSent())
+	fmt.Fprintf(out, "Connections: %d\n", s.front.conns.len())
 	fmt.Fprintf(out, "Outstanding: %d\n", s.inProcess.Load())
 	fmt.Fprintf(out, "Zxid: %v\n", s.store.lastZxid())
-	fmt.Fprintf(out, "Mode: %s\n", s.mode())
+	fmt.Fprintf(out, "Mode: %s\n", s.host.mode())
 	s.store.mu.RLock()
 	fmt.Fprintf(out, "Node count: %d\n", s.store.state.NumNodes()+1) // ZooKeeper counts the root twice
 	s.store.mu.RUnlock()
-	if r, ok := s.metrics.quorum.now(); ok && r.Leading {
+	if r, ok := s.role(); ok && r.Leading {
 		last, least, most := s.metrics.quorum.ProposalSize.View()
 		fmt.Fprintf(out, "Proposal sizes last/min/max: %d/%d/%d\n", last, least, most)
 	}
 }
 
 // readOnlyLine is what srvr and stat say of a server that serves read-only clients only.
-func (s *Server) readOnlyLine() string {
+func (s *monitor) readOnlyLine() string {
 	if s.readOnly.Load() {
 		return "READ-ONLY mode; serving only read-only clients\n"
 	}
 	return ""
 }
 
-func (s *Server) wordStat(asking *conn, out *bytes.Buffer) {
-	fmt.Fprintf(out, "Zookeeper version: %s\n%sClients:\n", s.versionLine(), s.readOnlyLine())
-	for _, c := range s.sortedConns() {
-		out.WriteString(c.describe(asking, false))
+func (s *monitor) wordStat(asking *conn, out *bytes.Buffer) {
+	fmt.Fprintf(out, "Zookeeper version: %s\n%sClients:\n", s.version, s.readOnlyLine())
+	for _, c := range s.front.sortedConns() {
+		out.WriteString(describe(c, asking, false))
 	}
 	out.WriteByte('\n')
 	s.summary(out)
 }
 
-func (s *Server) wordCons(asking *conn, out *bytes.Buffer) {
-	for _, c := range s.sortedConns() {
-		out.WriteString(c.describe(asking, true))
+func (s *monitor) wordCons(asking *conn, out *bytes.Buffer) {
+	for _, c := range s.front.sortedConns() {
+		out.WriteString(describe(c, asking, true))
 	}
 	out.WriteByte('\n')
 }
 
-// sortedConns is the open connections by address.
-func (s *Server) sortedConns() []*conn {
-	var all []*conn
-	s.conns.each(func(c *conn) { all = append(all, c) })
-	slices.SortFunc(all, func(a, b *conn) int { return a.remote.Compare(b.remote) })
-	return all
-}
-
 // describe is the connection's line in stat, and in cons.
-func (c *conn) describe(asking *conn, details bool) string {
-	f := c.facts()
+func describe(c, asking *conn, details bool) string {
+	f := factsOf(c)
 	if c == asking {
 		f.Interest = 0
 	}
@@ -231,37 +178,23 @@ func opWord(op proto.OpCode, answered int64) string {
 	return "NA"
 }
 
-func (s *Server) wordDirs(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordDirs(_ *conn, out *bytes.Buffer) {
 	snapSize, logSize := s.dirSizes()
 	fmt.Fprintf(out, "datadir_size: %d\nlogdir_size: %d\n", snapSize, logSize)
 }
 
-func (s *Server) wordSrst(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordSrst(_ *conn, out *bytes.Buffer) {
 	s.resetStats()
 	out.WriteString("Server stats reset.\n")
 }
 
 // resetStats is srst.
-func (s *Server) resetStats() {
+func (s *monitor) resetStats() {
 	s.stats.Reset()
-	s.conns.each(func(c *conn) {
-		c.mu.Lock()
-		c.srv.stats.Sent.Add(-c.mu.stats.Sent)
-		c.mu.Unlock()
-	})
+	s.front.forgetSent()
 }
 
-func (s *Server) wordCrst(_ *conn, out *bytes.Buffer) {
-	s.resetConnections()
+func (s *monitor) wordCrst(_ *conn, out *bytes.Buffer) {
+	s.front.resetConnections()
 	out.WriteString("Connection stats reset.\n")
-}
-
-// resetConnections is crst.
-func (s *Server) resetConnections() {
-	s.conns.each(func(c *conn) {
-		c.mu.Lock()
-		c.srv.stats.Sent.Add(c.mu.stats.Sent)
-		c.mu.stats.Reset(c.srv.clock.now())
-		c.mu.Unlock()
-	})
 }

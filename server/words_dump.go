@@ -13,12 +13,12 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordDump(_ *conn, out *bytes.Buffer) {
 	s.dumpSessions(out)
 	out.WriteString("ephemeral nodes dump:\n")
 	s.dumpEphemerals(out)
 	out.WriteString("Connections dump:\n")
-	all := s.sortedConns()
+	all := s.front.sortedConns()
 	fmt.Fprintf(out, "Connections Sets (1)/(%d):\n", len(all))
 	fmt.Fprintf(out, "%d expire at %s:\n", len(all), time.Now().Add(s.cfg.SessionlessTimeout).Format(dumpTime))
 	for _, c := range all {
@@ -33,7 +33,7 @@ func (s *Server) wordDump(_ *conn, out *bytes.Buffer) {
 // dumpTime is how Java prints a Date.
 const dumpTime = "Mon Jan 02 15:04:05 MST 2006"
 
-func (s *Server) dumpEphemerals(out *bytes.Buffer) {
+func (s *monitor) dumpEphemerals(out *bytes.Buffer) {
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
 	state := s.store.state
@@ -58,9 +58,9 @@ func (s *Server) dumpEphemerals(out *bytes.Buffer) {
 
 // dumpSessions lists the sessions: who expires them does so with the time, a learner those of the ensemble with their
 // timeouts. With local sessions, those of this server come first. Source: operations 2.3.
-func (s *Server) dumpSessions(out *bytes.Buffer) {
+func (s *monitor) dumpSessions(out *bytes.Buffer) {
 	out.WriteString("SessionTracker dump:\n")
-	now, decides := s.clock.now(), s.decides()
+	now, decides := s.clock.now(), s.host.rules()
 	if s.cfg.Distributed() && s.cfg.LocalSessionsEnabled {
 		dumpExpiries(out, "Local ", now, s.tracker.Expiries((*sessions.Session).IsLocal))
 		if decides {
@@ -76,7 +76,7 @@ func (s *Server) dumpSessions(out *bytes.Buffer) {
 }
 
 // dumpGlobal lists the sessions of the ensemble.
-func (s *Server) dumpGlobal(out *bytes.Buffer) {
+func (s *monitor) dumpGlobal(out *bytes.Buffer) {
 	type one struct {
 		id        proto.SessionID
 		timeoutMs int32

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -15,19 +14,8 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// packetsSent is how many frames were sent since the server began or since srst.
-func (s *Server) packetsSent() int64 {
-	n := s.stats.Sent.Load()
-	s.conns.each(func(c *conn) {
-		c.mu.Lock()
-		n += c.mu.stats.Sent
-		c.mu.Unlock()
-	})
-	return n
-}
-
 // dirSizes is the bytes of all files in the snapshot and in the log directory.
-func (s *Server) dirSizes() (snaps, logs int64) {
+func (s *monitor) dirSizes() (snaps, logs int64) {
 	snaps = s.dirSize(s.snapDir())
 	if s.logDir() == s.snapDir() {
 		return snaps, snaps
@@ -35,7 +23,7 @@ func (s *Server) dirSizes() (snaps, logs int64) {
 	return snaps, s.dirSize(s.logDir())
 }
 
-func (s *Server) dirSize(dir string) (n int64) {
+func (s *monitor) dirSize(dir string) (n int64) {
 	names, err := s.fs.List(dir)
 	if err != nil {
 		return 0
@@ -48,22 +36,6 @@ func (s *Server) dirSize(dir string) (n int64) {
 	return n
 }
 
-// portOf is the port clients connect to.
-func portOf(s *Server) int {
-	if a, ok := s.Addr().(*net.TCPAddr); ok {
-		return a.Port
-	}
-	return s.cfg.ClientPort
-}
-
-// securePortOf is the port clients connect to with TLS.
-func securePortOf(s *Server) int {
-	if a, ok := s.SecureAddr().(*net.TCPAddr); ok {
-		return a.Port
-	}
-	return s.cfg.SecureClientPort
-}
-
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -71,20 +43,20 @@ func absolute(path string) string {
 	return path
 }
 
-func (s *Server) wordEnvi(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordEnvi(_ *conn, out *bytes.Buffer) {
 	out.WriteString("Environment:\n")
 	s.environment(func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) })
 }
 
 // environment is the lines of envi.
-func (s *Server) environment(line func(key string, value any)) {
+func (s *monitor) environment(line func(key string, value any)) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	host, _ := os.Hostname()
 	home, _ := os.UserHomeDir()
 	wd, _ := os.Getwd()
 	limit := debug.SetMemoryLimit(-1)
-	line("zookeeper.version", s.versionLine())
+	line("zookeeper.version", s.version)
 	line("host.name", host)
 	for _, key := range []string{"version", "vendor", "home", "class.path", "library.path", "compiler"} {
 		line("java."+key, "n/a")
@@ -105,17 +77,17 @@ func (s *Server) environment(line func(key string, value any)) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%dMB", n>>20) }
 
-func (s *Server) wordGtmk(_ *conn, out *bytes.Buffer) { fmt.Fprint(out, s.traceMask.Load()) }
+func (s *monitor) wordGtmk(_ *conn, out *bytes.Buffer) { fmt.Fprint(out, s.traceMask.Load()) }
 
 // wordHash prints the digests of the tree that are retained.
-func (s *Server) wordHash(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordHash(_ *conn, out *bytes.Buffer) {
 	for _, d := range s.digests.List() {
 		fmt.Fprintf(out, "%x: %d\n", int64(d.Zxid), d.Digest)
 	}
 }
 
 // wordStmk replaces the trace mask by the eight bytes behind the word. The mask has no effect.
-func (s *Server) wordStmk(c *conn, out *bytes.Buffer) {
+func (s *monitor) wordStmk(c *conn, out *bytes.Buffer) {
 	for len(c.in.bytes()) < 4+8 {
 		if c.fill() != nil {
 			return
@@ -126,11 +98,12 @@ func (s *Server) wordStmk(c *conn, out *bytes.Buffer) {
 	fmt.Fprint(out, mask)
 }
 
-func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordConf(_ *conn, out *bytes.Buffer) {
 	line := func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) }
 	snapSize, logSize := s.dirSizes()
-	line("clientPort", portOf(s))
-	line("secureClientPort", securePortOf(s))
+	plain, secure := s.front.portNumbers()
+	line("clientPort", plain)
+	line("secureClientPort", secure)
 	line("dataDir", absolute(s.snapDir()))
 	line("dataDirSize", snapSize)
 	line("dataLogDir", absolute(s.logDir()))
@@ -147,7 +120,7 @@ func (s *Server) wordConf(_ *conn, out *bytes.Buffer) {
 }
 
 // memberConf is what conf says of a member besides; all but the configuration of the ensemble while it is read-only.
-func (s *Server) memberConf(line func(string, any), out *bytes.Buffer) {
+func (s *monitor) memberConf(line func(string, any), out *bytes.Buffer) {
 	q, self := s.membership(), s.ownLine()
 	line("initLimit", q.InitLimit)
 	line("syncLimit", q.SyncLimit)

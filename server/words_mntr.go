@@ -10,7 +10,7 @@ import (
 
 // gauges is the numbers that mntr prints and the metrics export, by ZooKeeper's names. Source:
 // operations 2.3 and 4.4.
-func (s *Server) gauges() []gauge {
+func (s *monitor) gauges() []gauge {
 	least, mean, most := s.stats.Latency()
 	openFDs, maxFDs := fileDescriptors()
 	s.store.mu.RLock()
@@ -26,8 +26,8 @@ func (s *Server) gauges() []gauge {
 		{"max_latency", float64(most), false, "Largest latency of a request, ms."},
 		{"min_latency", float64(least), false, "Least latency of a request, ms."},
 		{"packets_received", float64(s.stats.Received.Load()), false, "Frames received from clients."},
-		{"packets_sent", float64(s.packetsSent()), false, "Frames sent to clients."},
-		{"num_alive_connections", float64(s.conns.len()), false, "Open client connections."},
+		{"packets_sent", float64(s.front.packetsSent()), false, "Frames sent to clients."},
+		{"num_alive_connections", float64(s.front.conns.len()), false, "Open client connections."},
 		{"outstanding_requests", float64(s.inProcess.Load()), false, "Requests received and not answered."},
 		{"uptime", float64(time.Since(s.began).Milliseconds()), false, "Time since the server began, ms."},
 		{"znode_count", float64(nodes), false, "Znodes in the tree."},
@@ -38,7 +38,7 @@ func (s *Server) gauges() []gauge {
 		{"local_sessions", float64(s.tracker.Locals()), false, "Sessions that only this server knows."},
 		{"open_file_descriptor_count", float64(openFDs), false, "Open file descriptors."},
 		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
-		{"connection_drop_probability", s.throttle.DropProbability(), true,
+		{"connection_drop_probability", s.front.throttle.DropProbability(), true,
 			"Share of new connections that are dropped."},
 		{"last_client_response_size", float64(lastSize), false, "Size of the last reply in bytes, -1 before the first."},
 		{"max_client_response_size", float64(mostSize), false, "Size of the largest reply in bytes, -1 before the first."},
@@ -48,7 +48,7 @@ func (s *Server) gauges() []gauge {
 		{"non_mtls_remote_conn_count", float64(s.metrics.plainRemote.Total()), false, "Connections without TLS from other hosts, ever."},
 		{"non_mtls_local_conn_count", float64(s.metrics.plainLocal.Total()), false, "Connections without TLS from this host, ever."},
 	}
-	return append(all, s.metrics.quorum.gauges()...)
+	return append(all, s.roleGauges()...)
 }
 
 // gauge is one number that goes up and down.
@@ -59,15 +59,15 @@ type gauge struct {
 	help    string
 }
 
-func (s *Server) wordMntr(_ *conn, out *bytes.Buffer) {
-	s.monitor(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
+func (s *monitor) wordMntr(_ *conn, out *bytes.Buffer) {
+	s.numbers(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
 }
 
-// monitor is the lines of mntr, without their prefix.
-func (s *Server) monitor(line func(key, value string)) {
-	line("version", s.versionLine())
-	line("server_state", s.mode())
-	if r, ok := s.metrics.quorum.now(); ok {
+// numbers is the lines of mntr, without their prefix.
+func (s *monitor) numbers(line func(key, value string)) {
+	line("version", s.version)
+	line("server_state", s.host.mode())
+	if r, ok := s.role(); ok {
 		line("peer_state", r.Peer)
 		if r.Observing {
 			line("observer_master_id", fmt.Sprint(r.ObserverMaster))

@@ -65,7 +65,7 @@ func TestWordsLineByLine(t *testing.T) {
 	require.NoError(t, err)
 
 	ask := func(w string) string { // once the connection of the last word is gone
-		eventually(t, func() bool { return s.conns.len() == 1 }, "one connection")
+		eventually(t, func() bool { return s.front.conns.len() == 1 }, "one connection")
 		return word(t, s, w)
 	}
 	requireLines(t, ask("srvr"), slices.Concat([]string{`Zookeeper version: ` + regexp.QuoteMeta(testVersion)}, summaryLines)...)
@@ -184,7 +184,7 @@ func TestWhitelist(t *testing.T) {
 			cfg := memConfig()
 			cfg.FourLetterWhitelist, cfg.ReadOnlyMode = tc.list, tc.readOnly
 			s := New(cfg, Options{})
-			require.Equal(t, tc.allowed, s.wordAllowed(tc.word))
+			require.Equal(t, tc.allowed, s.words.wordAllowed(tc.word))
 		})
 	}
 }
@@ -253,7 +253,7 @@ func TestDumpOfALearnerListsTheSessionsOfTheEnsemble(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	a, b := dialWire(t, s, wire.Options{TimeoutMs: 20_000}), dialWire(t, s, wire.Options{TimeoutMs: 30_000})
 	var out bytes.Buffer
-	s.dumpGlobal(&out)
+	s.words.dumpGlobal(&out)
 	require.Equal(t, fmt.Sprintf("Global Sessions(2):\n%v\t20000ms\n%v\t30000ms\n", a.Session(), b.Session()), out.String())
 	out.Reset()
 	only := func(one *sessions.Session) bool { return one.ID == b.Session() }

@@ -10,7 +10,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-func (s *Server) wordWchs(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordWchs(_ *conn, out *bytes.Buffer) {
 	s.store.mu.RLock()
 	s.store.watchMu.Lock()
 	watchers, paths, total := s.store.watches.CountData()
@@ -20,7 +20,7 @@ func (s *Server) wordWchs(_ *conn, out *bytes.Buffer) {
 }
 
 // dataWatches is the data watches as pairs of session and path.
-func (s *Server) dataWatches() (pairs []watchPair) {
+func (s *monitor) dataWatches() (pairs []watchPair) {
 	s.store.mu.RLock()
 	defer s.store.mu.RUnlock()
 	s.store.watchMu.Lock()
@@ -38,7 +38,7 @@ type watchPair struct {
 	path    string
 }
 
-func (s *Server) wordWchc(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordWchc(_ *conn, out *bytes.Buffer) {
 	pairs := s.dataWatches()
 	slices.SortFunc(pairs, func(a, b watchPair) int {
 		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.path, b.path))
@@ -52,7 +52,7 @@ func (s *Server) wordWchc(_ *conn, out *bytes.Buffer) {
 	out.WriteByte('\n')
 }
 
-func (s *Server) wordWchp(_ *conn, out *bytes.Buffer) {
+func (s *monitor) wordWchp(_ *conn, out *bytes.Buffer) {
 	pairs := s.dataWatches()
 	slices.SortFunc(pairs, func(a, b watchPair) int {
 		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.session, b.session))

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
+)
+
+// errCannotRestore is the answer of a server whose state cannot be replaced now.
+var errCannotRestore = errors.New("server: the state cannot be replaced now")
+
+// restore replaces the state of a standalone server, and returns the last zxid of the new one. It returns when the service has begun
+// anew.
+func (m *member) restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto.Zxid, error) {
+	re := &restoration{m: m, loader: loader, trailer: trailer, done: make(chan error, 1)}
+	if !m.do(re.begin) {
+		return 0, errCannotRestore
+	}
+	select {
+	case err := <-re.done:
+		return re.zxid, err
+	case <-m.applied.Done(): // the server has stopped before its turn came
+		return 0, errStopping
+	}
+}
+
+// restoration replaces the state of a standalone server by one that was received. The service ends when all that was received is
+// finished, the journal replaces the database, and the service begins anew.
+type restoration struct {
+	m       *member
+	loader  *datatree.Loader
+	trailer snapshot.Trailer
+	began   time.Time
+	zxid    proto.Zxid
+	done    chan error
+}
+
+// begin is called in the node goroutine.
+func (re *restoration) begin() {
+	a, ok := re.m.core.(*alone)
+	if !ok || !a.Pause(func() { re.m.journal.call(func() { re.replace(a) }) }) {
+		re.done <- errCannotRestore
+		return
+	}
+	re.began = re.m.clock.steady()
+	re.m.again = true
+}
+
+// replace is called in the goroutine of the journal while nothing is on its way to the log or to the state.
+func (re *restoration) replace(a *alone) {
+	s := re.m
+	last := s.store.lastZxid()
+	re.zxid = max(last, re.trailer.LastZxid, re.trailer.DigestZxid)
+	state, err := re.install()
+	if err != nil {
+		re.zxid = last
+	} else {
+		re.m.applier.swap(state)
+	}
+	re.m.do(func() {
+		re.m.afterOpening = func() { re.done <- err }
+		a.Resume(re.zxid)
+	})
+	if err == nil {
+		s.log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", re.m.clock.steady().Sub(re.began)))
+	}
+}
+
+// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same.
+func (re *restoration) install() (*datatree.State, error) {
+	s, j := re.m, re.m.journal
+	state, err := re.loader.Done(re.zxid)
+	if err != nil {
+		return nil, err
+	}
+	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
+		s.log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
+	}
+	w := state.NewWalker()
+	_, err = s.disk.snaps.Write(re.zxid, walkerSource{w})
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	if err := j.log.Reset(re.zxid); err != nil {
+		s.fatal("emptying the log after a restore", err)
+		return nil, err
+	}
+	j.txns, j.before = 0, 0
+	return state, nil
+}
