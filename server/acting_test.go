@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -148,12 +149,12 @@ func TestKeptSnapshots(t *testing.T) {
 		for range 7 {
 			_, err := c.SetData("/", nil, -1)
 			require.NoError(t, err)
-			d := s.disk.snapshotter.order(t.Context())
-			require.NoError(t, d.err)
-			require.NoError(t, d.file.Close())
+			d := s.disk.Snapshotter.Order(t.Context())
+			require.NoError(t, d.Err)
+			require.NoError(t, d.File.Close())
 		}
 		require.GreaterOrEqual(t, files(t, s, "snapshot."), 7)
-		s.disk.snapshotter.purge()
+		s.disk.Snapshotter.Purge()
 		require.Equal(t, want, files(t, s, "snapshot."))
 	}
 }
@@ -163,10 +164,10 @@ func TestDigestsAreSwitchedOff(t *testing.T) {
 	for text, there := range map[string]bool{"true": true, "false": false} {
 		s := serveMem(t, configured(t, "digest.enabled="+text), nil)
 		c := dialWire(t, s, wire.Options{})
-		before := s.disk.wal.Size()
+		before := s.disk.WAL.Size()
 		_, err := c.SetData("/", []byte("x"), -1)
 		require.NoError(t, err)
-		size := s.disk.wal.Size() - before
+		size := s.disk.WAL.Size() - before
 		for range 130 {
 			_, err := c.SetData("/", []byte("x"), -1)
 			require.NoError(t, err)
@@ -225,13 +226,13 @@ func TestRequestsThatWaitedTooLong(t *testing.T) {
 		s := serveMem(t, configured(t, "throttled_op_wait_time="+text), nil)
 		c := dialWire(t, s, wire.Options{})
 		other := dialWire(t, s, wire.Options{})
-		s.store.mu.Lock() // nothing is prepared
+		s.Store.Mu.Lock() // nothing is prepared
 		call := c.Send(wire.SetData("/", nil, -1))
 		late := other.Send(wire.Sync("/")) // the reader of the first connection may be preparing its request itself
-		eventually(t, func() bool { return s.inProcess.Load() > 1 }, "the requests do not arrive")
-		began := s.clock.now()
-		eventually(t, func() bool { return s.clock.now()-began > int64(20*time.Millisecond) }, "time does not pass")
-		s.store.mu.Unlock()
+		eventually(t, func() bool { return s.InProcess.Load() > 1 }, "the requests do not arrive")
+		began := s.Clock.Now()
+		eventually(t, func() bool { return s.Clock.Now()-began > int64(20*time.Millisecond) }, "time does not pass")
+		s.Store.Mu.Unlock()
 		require.NoError(t, call.Wait())
 		require.NoError(t, late.Wait())
 		stat, err := c.Exists("/", false)
@@ -292,13 +293,13 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 		again := New(configured(t, lines...), Options{FS: fs, Meta: store})
 		require.NoError(t, again.recover())
 		defer again.release()
-		again.member = &member{env: again.env, disk: again.disk}
-		again.member.view.Store(&roleView{State: state})
-		at, _, ok := history{again.member}.Locate(3)
+		again.member = &host.Host{Env: again.Env, Disk: again.disk}
+		again.member.View.Store(&host.RoleView{State: state})
+		at, _, ok := again.member.History().Locate(3)
 		require.True(t, !ok || at == 3)
 		return ok
 	}
-	const share = 900_000.0 / replayLeast
+	const share = 900_000.0 / host.ReplayLeast
 	for _, v := range []struct {
 		lines string
 		want  bool
@@ -384,10 +385,10 @@ func TestSnapshotsAreCompressed(t *testing.T) {
 		require.EqualValues(t, i, stat.Version, "the state of the snapshot before")
 		_, err = c.SetData("/", nil, -1)
 		require.NoError(t, err)
-		d := s.disk.snapshotter.order(t.Context())
-		require.NoError(t, d.err)
-		require.NoError(t, d.file.Close())
-		name := fmt.Sprintf("snapshot.%x", uint64(d.meta.Zxid))
+		d := s.disk.Snapshotter.Order(t.Context())
+		require.NoError(t, d.Err)
+		require.NoError(t, d.File.Close())
+		name := fmt.Sprintf("snapshot.%x", uint64(d.Meta.Zxid))
 		if method != "" {
 			name += "." + method
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/wire"
@@ -20,13 +21,13 @@ import (
 // orderBytes takes a snapshot of a server and returns its bytes.
 func orderBytes(t *testing.T, s *Server) []byte {
 	t.Helper()
-	d := s.disk.snapshotter.order(context.Background())
-	require.NoError(t, d.err)
-	defer d.file.Close()
-	size, err := d.file.Size()
+	d := s.disk.Snapshotter.Order(context.Background())
+	require.NoError(t, d.Err)
+	defer d.File.Close()
+	size, err := d.File.Size()
 	require.NoError(t, err)
 	b := make([]byte, size)
-	_, err = d.file.ReadAt(b, 0)
+	_, err = d.File.ReadAt(b, 0)
 	require.NoError(t, err)
 	return b
 }
@@ -43,19 +44,19 @@ func TestRestoreReplacesTheState(t *testing.T) {
 				require.NoError(t, err)
 			}
 			image := orderBytes(t, s)
-			digest := s.store.state.Digest()
+			digest := s.Store.State.Digest()
 			for i := range 30 {
 				_, err := c.Create(fmt.Sprintf("/lost%d", i), nil, proto.ModePersistent)
 				require.NoError(t, err)
 			}
-			before := s.store.lastZxid()
+			before := s.Store.LastZxid()
 
-			zxid, err := adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
+			zxid, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
 			require.NoError(t, err)
 			require.Equal(t, int64(before), zxid, "clients must not see time go back")
 			require.NoError(t, c.WaitClosed(), "a client that has seen another state has to come back")
 			c = dialWire(t, s, wire.Options{LastZxid: before})
-			require.Equal(t, digest, s.store.state.Digest()) // nobody writes
+			require.Equal(t, digest, s.Store.State.Digest()) // nobody writes
 			_, err = c.Exists("/lost0", false)
 			require.ErrorIs(t, err, proto.ErrNoNode)
 			_, err = c.Create("/after", nil, proto.ModePersistent)
@@ -78,20 +79,20 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	image := orderBytes(t, s)
 	_, err = c.Create("/lost", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	_, err = adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.NoError(t, err)
 	c = dialWire(t, s, wire.Options{})
 	_, err = c.Create("/after", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	want := s.store.state.Digest()
+	want := s.Store.State.Digest()
 	c.Close()
 	s.Stop()
 
 	again := start()
 	defer again.Stop()
-	again.store.mu.RLock()
-	got := again.store.state.Digest()
-	again.store.mu.RUnlock()
+	again.Store.Mu.RLock()
+	got := again.Store.State.Digest()
+	again.Store.Mu.RUnlock()
 	require.Equal(t, want, got)
 	c = dialWire(t, again, wire.Options{})
 	_, err = c.Exists("/lost", false)
@@ -107,18 +108,18 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	require.NoError(t, err)
 	image := orderBytes(t, s)
 	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...), bytes.Repeat([]byte{7}, 1000)} {
-		_, err := adminNode{s.words}.Restore(t.Context(), bytes.NewReader(bad))
+		_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(bad))
 		require.Error(t, err)
 	}
 	image[len(image)/2] ^= 1
-	_, err = adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
+	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.ErrorIs(t, err, snapshot.ErrCorrupt)
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing has changed")
-	s.serving.Store(false)
-	_, err = adminNode{s.words}.Restore(t.Context(), bytes.NewReader(image))
+	s.Accepting.Store(false)
+	_, err = words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
 	require.ErrorIs(t, err, admin.ErrCannotRestore)
-	s.serving.Store(true)
+	s.Accepting.Store(true)
 }
 
 // Whoever may not do everything with the root may neither replace the state nor see all of it; where the root is open, everybody may.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/words"
 )
 
 // A tree that anybody on the network may fetch or replace is warned of; one behind a loopback address or an ACL is not.
@@ -26,7 +27,7 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 	require.Zero(t, logs.FilterMessageSnippet("root's ACL is open").Len(), "the address is a loopback address")
 	logs.TakeAll()
 
-	s.words.adminAddr = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8080}
+	s.words.AdminAt = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 8080}
 	for _, v := range []struct {
 		snapshot, restore, member bool
 		can                       string
@@ -39,7 +40,7 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 		{false, false, false, ""},
 	} {
 		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, cfg.Quorum.StandaloneEnabled = v.snapshot, v.restore, !v.member
-		s.words.warnOpenRoot()
+		s.words.WarnOpenRoot()
 		cfg.Quorum.StandaloneEnabled = true
 		got := logs.TakeAll()
 		if v.can == "" {
@@ -51,9 +52,9 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 		require.Equal(t, v.snapshot, strings.Contains(got[0].Message, "admin.snapshot.enabled=false"))
 		require.Equal(t, v.restore && !v.member, strings.Contains(got[0].Message, "admin.restore.enabled=false"))
 	}
-	require.Len(t, everyPerm, 5)
+	require.Len(t, words.EveryPerm, 5)
 	all := int32(0)
-	for _, p := range everyPerm {
+	for _, p := range words.EveryPerm {
 		all |= p
 	}
 	require.Equal(t, proto.PermAll, all)

@@ -121,8 +121,8 @@ func sortedEnd(lines []string) []string {
 // Nothing is kept beside a request unless there is an audit log.
 func TestNoAuditLog(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	require.Nil(t, s.front.security.audit)
-	require.False(t, s.front.security.audit.Full())
+	require.Nil(t, s.front.Security.Audit)
+	require.False(t, s.front.Security.Audit.Full())
 	require.Nil(t, audit.Subject(proto.OpGetData, []byte("x")))
-	require.Zero(t, testing.AllocsPerRun(100, func() { s.front.throttled() }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { s.front.Throttled() }))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
@@ -46,17 +47,17 @@ func TestConnectionsInAll(t *testing.T) {
 	first := dialWire(t, s, wire.Options{})
 	dialWire(t, s, wire.Options{})
 	var reserved []net.Conn
-	for range wordReserve {
+	for range serve.WordReserve {
 		reserved = append(reserved, dialRaw(t, s))
 	}
-	eventually(t, func() bool { return s.front.conns.len() == 2+wordReserve }, "all reserved places are taken")
+	eventually(t, func() bool { return s.front.Conns.Len() == 2+serve.WordReserve }, "all reserved places are taken")
 	if nc, err := net.Dial("tcp", s.Addr().String()); err == nil { // the refusal may be faster than the dialer
 		require.Empty(t, closedWith(t, nc, []byte("ruok")))
 		_ = nc.Close()
 	}
 	eventually(t, func() bool { return logs.FilterMessage("refusing connection").Len() > 0 }, "it is in the log")
-	require.EqualValues(t, 1, s.metrics.connectionRejected.Total())
-	require.Equal(t, errTooMany.Error(), logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
+	require.EqualValues(t, 1, s.Metrics.ConnectionRejected.Total())
+	require.Equal(t, serve.ErrTooMany.Error(), logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
 	require.Equal(t, "imok", string(closedWith(t, reserved[0], []byte("ruok"))))
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
 	require.Empty(t, closedWith(t, reserved[1], wire.AppendFrame(nil, req.AppendTo(nil))), "no session in a reserved place")
@@ -81,7 +82,7 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 		_, err := wire.Dial(s.Addr().String(), wire.Options{})
 		require.Error(t, err)
 	}
-	require.EqualValues(t, 3, s.metrics.connectionRejected.Total())
+	require.EqualValues(t, 3, s.Metrics.ConnectionRejected.Total())
 	require.NoError(t, c.Ping())
 }
 
@@ -89,7 +90,7 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
-	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: setWatchesLimit + 1, proto.OpSetWatches2: 1<<31 - 1, proto.OpCreate: proto.DefaultMaxBuffer + 1} {
+	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: serve.SetWatchesLimit + 1, proto.OpSetWatches2: 1<<31 - 1, proto.OpCreate: proto.DefaultMaxBuffer + 1} {
 		nc := dialRaw(t, s)
 		hello(t, nc, wire.Options{TimeoutMs: 60_000})
 		head := binary.BigEndian.AppendUint32(nil, n)
@@ -126,7 +127,7 @@ func TestLongTokensFail(t *testing.T) {
 		require.Equal(t, code, saslStep(t, c, bytes.Repeat([]byte{'x'}, size)).Header.Err, "%d", size)
 		require.NoError(t, c.WaitClosed())
 	}
-	require.EqualValues(t, 3, s.metrics.authFailed.Total())
+	require.EqualValues(t, 3, s.Metrics.AuthFailed.Total())
 }
 
 // A client that asks and takes nothing is closed when its session timeout has passed, though it is not silent.
@@ -146,7 +147,7 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		_, _ = nc.Write(frame(nil, -2, wire.Ping()))
-		return s.front.conns.len() == 1
+		return s.front.Conns.Len() == 1
 	}, "it is closed")
 	require.Greater(t, time.Since(began), 500*time.Millisecond)
 }

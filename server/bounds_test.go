@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -38,43 +40,43 @@ func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
 			_, err = other.SetData("/", nil, -1)
 			require.NoError(t, err)
 		}
-		s.front.conns.each(func(c *conn) {
-			c.mu.Lock()
-			most = max(most, len(c.mu.out.buf))
-			c.mu.Unlock()
+		s.front.Conns.Each(func(c *serve.Conn) {
+			c.Mu.Lock()
+			most = max(most, len(c.Mu.Out.Buf))
+			c.Mu.Unlock()
 		})
 	}
-	require.Less(t, most, outputPause+2*reads*(101<<10), "the server stops serving a client that takes nothing")
+	require.Less(t, most, serve.OutputPause+2*reads*(101<<10), "the server stops serving a client that takes nothing")
 }
 
 func TestRequestsWaitForRoom(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s.front, nc)
-	c.session.Store(&sessions.Session{ID: 1})
-	c.mu.out.buf = make([]byte, outputPause)
+	c := serve.NewConn(s.front, nc)
+	c.Session.Store(&sessions.Session{ID: 1})
+	c.Mu.Out.Buf = make([]byte, serve.OutputPause)
 	auth := (&proto.AuthPacket{Scheme: proto.Text("ip")}).AppendTo(nil)
 	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpPing, proto.OpAuth, proto.OpSasl} {
-		done, err := c.request(1, op, auth)
-		c.unlock()
+		done, err := c.Request(1, op, auth)
+		c.Unlock()
 		require.NoError(t, err)
 		require.False(t, done, "%v", op)
 	}
-	require.Nil(t, c.work)
+	require.Nil(t, c.Work)
 	// Bodies that wait behind a write are bounded too.
-	c.mu.out.buf = nil
-	c.mu.queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
+	c.Mu.Out.Buf = nil
+	c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
 	body := make([]byte, 1<<20)
 	n := 0
 	for ; n < flow.MaxQueued; n++ {
-		done, err := c.request(1, proto.OpExists, body)
+		done, err := c.Request(1, proto.OpExists, body)
 		require.NoError(t, err)
 		if !done {
 			break
 		}
 	}
-	c.unlock()
-	s.inProcess.Store(0)
+	c.Unlock()
+	s.InProcess.Store(0)
 	require.LessOrEqual(t, n, flow.MaxQueuedBytes>>20+1)
 }
 
@@ -118,14 +120,14 @@ func TestBatchesForTheLogAreBounded(t *testing.T) {
 		}
 		return nil
 	})
-	var jobs []journalJob
+	var jobs []durable.JournalJob
 	for i := range 40 {
 		z := first + proto.Zxid(i) + 1
 		payload := append((&proto.TxnHeader{Zxid: z}).AppendTo(nil), make([]byte, 1<<20)...)
-		jobs = append(jobs, journalJob{write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}}, AcceptedEpoch: -1, CurrentEpoch: -1}})
+		jobs = append(jobs, durable.JournalJob{Write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}}, AcceptedEpoch: -1, CurrentEpoch: -1}})
 	}
-	require.True(t, r.m.journal.append(jobs))
-	require.GreaterOrEqual(t, syncs, 40<<20/(maxBatchBytes+2<<20), "each part has a sync of its own")
+	require.True(t, r.m.Journal.Append(jobs))
+	require.GreaterOrEqual(t, syncs, 40<<20/(durable.MaxBatchBytes+2<<20), "each part has a sync of its own")
 }
 
 func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
@@ -139,17 +141,17 @@ func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, rep.Err(), proto.ErrSessionClosedRequireAuth)
 		require.NoError(t, c.WaitClosed())
-		require.Zero(t, s.large.Used())
+		require.Zero(t, s.Large.Used())
 	}
 	c := dialWire(t, s, wire.Options{})
 	require.NoError(t, c.Auth("digest", "a:b"))
 	_, err := c.Create("/n", make([]byte, 4000), proto.ModePersistent)
 	require.NoError(t, err)
-	require.Zero(t, s.large.Used())
+	require.Zero(t, s.Large.Used())
 	_, err = c.Create("/m", make([]byte, 20_000), proto.ModePersistent)
 	require.Error(t, err)
 	require.NoError(t, c.WaitClosed())
-	require.Zero(t, s.large.Used())
+	require.Zero(t, s.Large.Used())
 }
 
 func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {
@@ -158,7 +160,7 @@ func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := dialWire(t, s, wire.Options{})
 			n := 0
-			for ; n < 2*maxIdentities; n++ {
+			for ; n < 2*serve.MaxIdentities; n++ {
 				if err := c.Auth("digest", fmt.Sprintf("%0*d:p", size, n)); err != nil {
 					require.ErrorIs(t, err, proto.ErrAuthFailed)
 					break
@@ -166,7 +168,7 @@ func TestIdentitiesOfAConnectionAreBounded(t *testing.T) {
 				require.NoError(t, c.Auth("digest", fmt.Sprintf("%0*d:p", size, n)), "the same again costs nothing")
 			}
 			require.NoError(t, c.WaitClosed())
-			require.Equal(t, min(maxIdentities-1, maxIdentityBytes/size), n)
+			require.Equal(t, min(serve.MaxIdentities-1, serve.MaxIdentityBytes/size), n)
 		})
 	}
 }

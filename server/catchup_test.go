@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -45,7 +46,7 @@ func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
 			require.Equal(t, fmt.Sprint(last, " "), string(body.Data[:len(fmt.Sprint(last, " "))]))
 		}
 	}
-	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.InProcess.Load() == 0 }, hangGuard, time.Millisecond)
 }
 
 func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
@@ -62,27 +63,27 @@ func TestAClientThatTakesNothingHoldsFewReplies(t *testing.T) {
 	}
 	_, err = nc.Write(b)
 	require.NoError(t, err)
-	var c *conn
-	s.front.conns.each(func(x *conn) {
-		if x.session.Load() != nil && x.session.Load().ID != other.Session() {
+	var c *serve.Conn
+	s.front.Conns.Each(func(x *serve.Conn) {
+		if x.Session.Load() != nil && x.Session.Load().ID != other.Session() {
 			c = x
 		}
 	})
 	require.NotNil(t, c)
-	require.Eventually(t, c.left.Load, hangGuard, time.Millisecond)
+	require.Eventually(t, c.Left.Load, hangGuard, time.Millisecond)
 	for range 50 {
 		_, err = other.SetData("/", nil, -1)
 		require.NoError(t, err)
 	}
-	c.mu.Lock()
-	require.Less(t, len(c.mu.out.buf), outputPause+caughtUpShare+2<<20)
-	c.mu.Unlock()
-	require.Zero(t, s.inProcess.Load(), "what waits for the client is nothing that others wait for")
+	c.Mu.Lock()
+	require.Less(t, len(c.Mu.Out.Buf), serve.OutputPause+serve.CaughtUpShare+2<<20)
+	c.Mu.Unlock()
+	require.Zero(t, s.InProcess.Load(), "what waits for the client is nothing that others wait for")
 	require.NoError(t, nc.Close())
-	require.Eventually(t, func() bool { return s.front.conns.len() == 1 }, hangGuard, time.Millisecond)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	require.Zero(t, c.mu.queue.Len())
-	require.False(t, c.left.Load())
-	require.Zero(t, s.inProcess.Load())
+	require.Eventually(t, func() bool { return s.front.Conns.Len() == 1 }, hangGuard, time.Millisecond)
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	require.Zero(t, c.Mu.Queue.Len())
+	require.False(t, c.Left.Load())
+	require.Zero(t, s.InProcess.Load())
 }

@@ -4,6 +4,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/serve"
 )
 
 // runConfigurations does outside of the agreement what a committed configuration asks for: it writes the files and moves the client
@@ -12,7 +13,7 @@ func (s *Server) runConfigurations() {
 	var all []*config.Quorum
 	for {
 		s.configured.Wait()
-		if s.stopping.IsOpen() {
+		if s.Stopping.IsOpen() {
 			return
 		}
 		all, _ = s.configured.Take(all)
@@ -25,17 +26,17 @@ func (s *Server) runConfigurations() {
 // configuredNow follows one configuration. A server that it does not have, not yet or not any more, keeps the files and the ports with
 // which it was started, and can be started with them again.
 func (s *Server) configuredNow(q *config.Quorum) {
-	own := q.Member(s.cfg.ServerID)
+	own := q.Member(s.Config.ServerID)
 	if own == nil {
 		return
 	}
-	switch name, err := s.cfg.WriteMembers(q); {
+	switch name, err := s.Config.WriteMembers(q); {
 	case err != nil:
-		s.log.Error("the files could not be changed to the configuration of the ensemble: only meta.db has it", zap.Int64("version", q.ConfigVersion),
+		s.Log.Error("the files could not be changed to the configuration of the ensemble: only meta.db has it", zap.Int64("version", q.ConfigVersion),
 			zap.Error(err))
 	case name != "":
-		s.log.Info("wrote the configuration of the ensemble", zap.String("file", name))
+		s.Log.Info("wrote the configuration of the ensemble", zap.String("file", name))
 	}
-	s.front.moveClientPort(own.Client, "clientPort", s.front.speaksOnClientPort())
-	s.front.moveClientPort(own.Secure, "secureClientPort", speaksTLS)
+	s.front.MoveClientPort(own.Client, "clientPort", s.front.SpeaksOnClientPort())
+	s.front.MoveClientPort(own.Secure, "secureClientPort", serve.SpeaksTLS)
 }

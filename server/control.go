@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/serve"
 )
 
 // Status is how things stand with a server at one moment.
@@ -28,16 +29,16 @@ type Status struct {
 
 // Status returns how things stand. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
-	st := Status{Mode: s.member.mode(), Leader: -1, Serving: s.Serving()}
-	if s.cfg.Distributed() {
-		v := s.member.view.Load()
+	st := Status{Mode: s.member.Mode(), Leader: -1, Serving: s.Serving()}
+	if s.Config.Distributed() {
+		v := s.member.View.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
-		st.Config = proto.Zxid(s.membership().ConfigVersion)
-		st.Serving = st.Serving && (v.Serving || s.readOnly.Load()) // clients are accepted a moment longer than a role lasts
+		st.Config = proto.Zxid(s.Membership().ConfigVersion)
+		st.Serving = st.Serving && (v.Serving || s.ReadOnly.Load()) // clients are accepted a moment longer than a role lasts
 	}
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
-	st.Zxid, st.Digest, st.Sessions = s.store.state.LastZxid(), s.store.state.Digest(), s.store.state.NumSessions()
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	st.Zxid, st.Digest, st.Sessions = s.Store.State.LastZxid(), s.Store.State.Digest(), s.Store.State.NumSessions()
 	return st
 }
 
@@ -48,10 +49,10 @@ var ErrNotLeading = errors.New("server: this server does not lead")
 // until then ExpireSession returns nil, however often it is called, and from then on proto.ErrSessionExpired, as for a session that
 // never was. It returns ErrNotLeading if this server does not decide about sessions.
 func (s *Server) ExpireSession(id proto.SessionID) error {
-	if !s.member.rules() {
+	if !s.member.Rules() {
 		return ErrNotLeading
 	}
-	e, first := s.tracker.Expire(id)
+	e, first := s.Tracker.Expire(id)
 	switch {
 	case e == nil:
 		return proto.ErrSessionExpired
@@ -62,7 +63,7 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 }
 
 // CutClients ends every client connection at once, as a network that fails does. Sessions live on.
-func (s *Server) CutClients() { s.front.conns.each(func(c *conn) { c.Abort() }) }
+func (s *Server) CutClients() { s.front.Conns.Each(func(c *serve.Conn) { c.Abort() }) }
 
 // Abort ends the node like Stop, but as abruptly as a process can: clients are cut off with what they wait for, and a leader
 // hands nothing over. It is for tests of what happens then.

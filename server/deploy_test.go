@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -32,21 +33,21 @@ func scraped(t *testing.T) map[string]bool {
 		_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
 		require.NoError(t, err)
 	}
-	s.metrics.quotaExceeded.Of("app").Inc()
-	s.words.role = func() (quorumRole, bool) {
-		return quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}, true
+	s.Metrics.QuotaExceeded.Of("app").Inc()
+	s.words.Role = func() (host.QuorumRole, bool) {
+		return host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, LeaderUptime: time.Second}, true
 	}
-	s.metrics.quorum.AckLatency.Of("2").Observe(1)
-	resp, err := http.Get("http://" + s.words.metricsLn.Addr().String() + "/metrics")
+	s.Metrics.Quorum.AckLatency.Of("2").Observe(1)
+	resp, err := http.Get("http://" + s.words.MetricsLn.Addr().String() + "/metrics")
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
 	require.NoError(t, err)
 	http.DefaultClient.CloseIdleConnections()
 	names := map[string]bool{"up": true} // Prometheus' own
-	s.front.exportExpiry(nil)            // as a server with TLS does
+	s.front.ExportExpiry(nil)            // as a server with TLS does
 	described := make(chan *prometheus.Desc, 1000)
-	s.registry.Describe(described)
+	s.Registry.Describe(described)
 	close(described)
 	for d := range described {
 		if name := strings.Split(d.String(), `"`)[1]; strings.HasPrefix(name, "warren_tls_") {

@@ -19,7 +19,7 @@ import (
 // files is how many files of the data directory have a name that begins so.
 func files(t *testing.T, s *Server, prefix string) (n int) {
 	t.Helper()
-	names, err := s.fs.List(s.snapDir())
+	names, err := s.FS.List(s.SnapDir())
 	require.NoError(t, err)
 	for _, name := range names {
 		if strings.HasPrefix(name, prefix) {
@@ -58,12 +58,12 @@ func TestLogFilesOfLimitedSize(t *testing.T) {
 			} else {
 				require.GreaterOrEqual(t, n, run.files)
 			}
-			want := s.store.state.Digest()
+			want := s.Store.State.Digest()
 			s.Stop()
 			again := New(cfg, Options{FS: fs, Meta: store})
 			require.NoError(t, again.Start())
 			defer again.Stop()
-			require.Equal(t, want, again.store.state.Digest())
+			require.Equal(t, want, again.Store.State.Digest())
 		})
 	}
 }
@@ -73,10 +73,10 @@ func TestSnapshotsWithoutLastZxid(t *testing.T) {
 		cfg := memConfig()
 		cfg.SerializeLastProcessedZxid = with
 		s := serveMem(t, cfg, nil)
-		d := s.disk.snapshotter.order(context.Background())
-		require.NoError(t, d.err)
-		require.NoError(t, d.file.Close())
-		trailer, err := s.disk.snaps.Load(d.meta, snapshot.Discard)
+		d := s.disk.Snapshotter.Order(context.Background())
+		require.NoError(t, d.Err)
+		require.NoError(t, d.File.Close())
+		trailer, err := s.disk.Snaps.Load(d.Meta, snapshot.Discard)
 		require.NoError(t, err)
 		require.Equal(t, with, trailer.HasLastZxid)
 		require.True(t, trailer.HasDigest)
@@ -92,12 +92,12 @@ func TestClosedSessionsWithoutList(t *testing.T) {
 		c := dialWire(t, s, wire.Options{})
 		_, err := c.Create("/e", nil, proto.ModeEphemeral)
 		require.NoError(t, err)
-		before := s.disk.wal.Size()
+		before := s.disk.WAL.Size()
 		require.NoError(t, c.CloseSession())
-		s.store.mu.RLock()
-		defer s.store.mu.RUnlock()
-		require.Zero(t, s.store.state.Lookup([]byte("/e")))
-		return s.disk.wal.Size() - before
+		s.Store.Mu.RLock()
+		defer s.Store.Mu.RUnlock()
+		require.Zero(t, s.Store.State.Lookup([]byte("/e")))
+		return s.disk.WAL.Size() - before
 	}
 	const framing = 13
 	require.EqualValues(t, framing+proto.TxnHeaderSize+4+4+len("/e")+proto.TxnDigestSize, size(func(*config.Config) {}))

@@ -1,37 +1,37 @@
-// Package server runs one Warren node: it accepts clients, keeps their sessions, turns their
-// writes into txns, makes those durable, applies them, and answers reads from the local state.
-// Every other package of the server side is used here and meets the others only here.
+// Package server runs one Warren server. It assembles the parts and has no logic of its own: New makes them, Start recovers the state and
+// begins to serve, Stop ends everything in order.
 //
-// # Goroutines and what they own
+//	env      what all parts share: configuration, clock, state, figures
+//	durable  recovery, journal, snapshots
+//	host     the agreement and the roles: what becomes of a request
+//	serve    client connections, watches, the applier
+//	words    four-letter words, admin commands, metrics
 //
-//	node        the agreement, the role, links, Preparer hears from readers, peers and the journal through inboxes
-//	journal     the tail of the wal.Log, the epochs      hears from node
-//	applier     writes to State and Watches              hears from node
-//	reader      one per connection: its input, its reads hears from the socket
-//	drain       one per connection whose socket is full  hears from whoever adds output
-//	clock       expiry of sessions                       hears from time
-//	snapshotter at most one snapshot at a time, purging  hears from journal
-//	reaper      abandoned containers and TTL znodes      hears from time
-//	guard       free disk space                          hears from time
+// The parts are packages under server/internal; each says in its first screen which goroutines and locks it has. They are joined by
+// interfaces that the lower part declares: serve knows the host as hosts, the host knows connections as clients and the applier as
+// applies, the journal knows the host as durable.Owner.
 //
-// All of them are started by Server.start and joined by Server.Stop.
+// # Goroutines of this package
 //
-// # Locks
+//	clock           expiry of sessions
+//	reaper          abandoned containers and TTL znodes
+//	configurations  files and client ports after a reconfiguration
 //
-// store.mu guards the State: the applier writes under Lock, all others read under RLock. Watches and the
-// slots of watchers change under Lock, or under RLock together with watchMu. conn.mu guards what is to be
-// sent to one client and which of its requests wait for a write.
+// Every goroutine of a server is started by env.Spawn or by the Runtime, has a name that profiles show as the label "goroutine",
+// and has ended when Stop returns.
 //
-// Order: store.listings or store.long, then store.mu, then conn.mu, then one of store.watchMu, connSet.mu
-// and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget. Within one of the last no other
-// lock is taken. No lock is held across I/O that can block.
+// # Order of locks
 //
-// # Order of events and replies
+// A goroutine that holds one takes only later ones:
 //
-// A reply that reflects the state at a zxid is added to the connection's output under the same
-// hold of store.mu under which the state was read. The applier adds watch events under Lock, before it
-// adds the reply to the request that caused them. So a client sees an event before anything that
-// reflects a later state (guarantee 4). Requests of one connection are answered in order:
-// while one of its writes is in flight, everything behind it waits in its queue, and the applier
-// runs what waited when it has applied the write.
+//  1. limits.Turns (a turn of a busy connection)
+//  2. host.Host.turn
+//  3. applier turn (serve.ApplyQueue.turn)
+//  4. env.Store.Listings, or env.Store.Long
+//  5. env.Store.Mu
+//  6. serve.Conn.Mu
+//  7. one of watchers.mu, connSet.mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is taken within
+//     another of these
+//
+// No lock is held across I/O that can block, nor while a goroutine waits by package sched.
 package server

@@ -11,6 +11,9 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -23,7 +26,7 @@ type rig struct {
 	fs   *vfs.Mem
 	meta *meta.Mem
 	srv  *Server
-	m    *member
+	m    *host.Host
 
 	durable   promised // what was reported
 	flight    []zab.Persist
@@ -80,8 +83,8 @@ func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
 		return nil, zab.Config{}, err
 	}
 	m := s.member
-	m.id, m.applier, m.journal = 1, newApplyQueue(s.front, &m.queued), newJournal(s.disk, m)
-	cfg, err := s.member.coreConfig()
+	m.ID, m.Applier, m.Journal = 1, serve.NewApplyQueue(s.front, &m.Queued), durable.NewJournal(s.disk, m)
+	cfg, err := s.member.CoreConfig()
 	if err == nil {
 		_, err = zab.New(cfg)
 	}
@@ -108,7 +111,7 @@ func (r *rig) start() {
 	require.NoError(r.t, err)
 	store.cut = r.cut
 	r.srv, r.m = s, s.member
-	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, "a restart")
+	r.requireFound(found{cfg.Last, s.Store.State.Digest(), cfg.Epochs, cfg.Blank}, "a restart")
 	r.fs.Hook(func(op vfs.Op) error {
 		if op.Kind.Changes() {
 			r.cut(op.String())
@@ -131,27 +134,27 @@ func (r *rig) persist(writes ...zab.Persist) {
 		writes[i].Seq = r.seq
 	}
 	r.flight = append(r.flight, writes...)
-	r.m.toJournal(writes)
-	jobs, _ := r.m.journal.jobs.Take(nil)
-	r.m.journal.do(jobs)
+	r.m.ToJournal(writes)
+	jobs, _ := r.m.Journal.Jobs.Take(nil)
+	r.m.Journal.Do(jobs)
 	select {
-	case err := <-r.srv.failed:
+	case err := <-r.srv.Failed:
 		require.NoError(r.t, err)
 	default:
 	}
 	r.reported()
 	require.Empty(r.t, r.flight, "every write is reported")
-	works, _ := r.m.applier.(*applyQueue).inbox.Take(nil)
+	works, _ := r.m.Applier.(*serve.ApplyQueue).Inbox.Take(nil)
 	for _, w := range works {
-		w.call()
+		w.Call()
 	}
 }
 
 // reported takes what the journal has said to be durable.
 func (r *rig) reported() {
-	events, _ := r.m.events.Take(nil)
+	events, _ := r.m.Events.Take(nil)
 	for _, e := range events {
-		for len(r.flight) > 0 && r.flight[0].Seq <= e.seq {
+		for len(r.flight) > 0 && r.flight[0].Seq <= e.Seq {
 			r.durable = stages(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
 			r.flight = r.flight[1:]
 		}
@@ -191,7 +194,7 @@ func (r *rig) recover(disk *vfs.Mem, epochs *meta.Mem, when string, again bool) 
 	s, cfg, err := recovered(disk, epochs)
 	require.NoError(r.t, err, "%s\n%s", when, disk)
 	disk.Hook(nil)
-	r.requireFound(found{cfg.Last, s.store.state.Digest(), cfg.Epochs, cfg.Blank}, when)
+	r.requireFound(found{cfg.Last, s.Store.State.Digest(), cfg.Epochs, cfg.Blank}, when)
 	s.release()
 	require.Empty(r.t, disk.OpenFiles())
 }

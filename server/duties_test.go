@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
@@ -156,7 +157,7 @@ func (r *rig) adopt() {
 		r.link++
 		all := append(slices.Clone(have[:keep]), r.txns(have[:keep], epoch, r.rng.IntN(6))...)
 		inState := r.rng.IntN(len(all) + 1)
-		r.m.received.byLink[r.link] = &loading{state: stateOf(r.t, all[:inState])}
+		r.m.Received.ByLink[r.link] = &durable.Loading{State: stateOf(r.t, all[:inState])}
 		r.installed[r.link] = all
 		p.Install = &zab.Install{Link: r.link, Txns: all[inState:]}
 		if len(all) > 0 {
@@ -173,7 +174,7 @@ func (r *rig) adopt() {
 
 // canTruncate asks as the core does.
 func (r *rig) canTruncate(z proto.Zxid) bool {
-	at, _, ok := history{r.m}.Locate(z)
+	at, _, ok := r.m.History().Locate(z)
 	return ok && at == z
 }
 
@@ -191,7 +192,7 @@ func (r *rig) serve() {
 		r.persist(writes...)
 	}
 	r.committed = r.rng.IntN(len(r.durable.history)-r.committed+1) + r.committed
-	state := r.srv.store.state
+	state := r.srv.Store.State
 	for _, t := range r.durable.history[:r.committed] {
 		if t.Zxid > state.LastZxid() {
 			_, _, err := state.Apply(t.Payload, nil, nil, false)
@@ -200,11 +201,11 @@ func (r *rig) serve() {
 	}
 	r.committed = len(historyUpTo(r.durable.history, state.LastZxid())) // all that is applied counts as committed
 	if r.rng.IntN(2) == 0 {
-		_, err := r.srv.disk.snapshotter.write()
+		_, err := r.srv.disk.Snapshotter.Write()
 		require.NoError(r.t, err)
 		if r.rng.IntN(2) == 0 {
-			require.NoError(r.t, r.srv.disk.wal.Roll())
-			r.srv.disk.snapshotter.purge()
+			require.NoError(r.t, r.srv.disk.WAL.Roll())
+			r.srv.disk.Snapshotter.Purge()
 		}
 	}
 }
@@ -250,16 +251,16 @@ func TestNothingIsReportedAfterAFailure(t *testing.T) {
 			r := newRig(t, 2)
 			r.adopt()
 			r.fs.Hook(nil)
-			r.srv.disk.meta = r.meta
+			r.srv.disk.Meta = r.meta
 			fail(r)
 			first, second := persist(), persist()
 			first.Seq, first.AcceptedEpoch, first.Append = r.seq+1, r.epoch+1, r.txns(r.durable.history, r.epoch, 1)
 			second.Seq, second.Append = r.seq+2, r.txns(append(slices.Clone(r.durable.history), first.Append...), r.epoch, 1)
-			r.m.journal.do([]journalJob{{write: first}, {write: second}})
-			events, _ := r.m.events.Take(nil)
+			r.m.Journal.Do([]durable.JournalJob{{Write: first}, {Write: second}})
+			events, _ := r.m.Events.Take(nil)
 			require.Empty(t, events)
-			require.ErrorIs(t, <-r.srv.failed, broken)
-			require.LessOrEqual(t, r.srv.disk.wal.LastZxid(), first.Append[0].Zxid)
+			require.ErrorIs(t, <-r.srv.Failed, broken)
+			require.LessOrEqual(t, r.srv.disk.WAL.LastZxid(), first.Append[0].Zxid)
 			r.stop()
 		})
 	}

@@ -9,17 +9,17 @@ import (
 // Occupy makes one turn of the node of an ensemble last for a while, and returns when it has.
 func (s *Server) Occupy(d time.Duration) {
 	done := make(chan struct{})
-	if s.member.do(func() { time.Sleep(d); close(done) }) {
+	if s.member.Do(func() { time.Sleep(d); close(done) }) {
 		<-done
 	}
 }
 
 // Stray puts a znode into the tree of this server alone, as a bug or a flipped bit would.
 func (s *Server) Stray(path string) error {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	h := proto.TxnHeader{Zxid: s.store.state.LastZxid(), Type: proto.OpCreate}
+	s.Store.Mu.Lock()
+	defer s.Store.Mu.Unlock()
+	h := proto.TxnHeader{Zxid: s.Store.State.LastZxid(), Type: proto.OpCreate}
 	body := proto.CreateTxn{Path: proto.Text(path), Acl: []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}}
-	_, _, err := s.store.state.Apply(body.AppendTo(h.AppendTo(nil)), nil, nil, false)
+	_, _, err := s.Store.State.Apply(body.AppendTo(h.AppendTo(nil)), nil, nil, false)
 	return err
 }

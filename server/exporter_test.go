@@ -12,33 +12,34 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 )
 
 // With an HTTPS port there is no HTTP unless that was asked for, and equal ports are one.
 func TestExporterPorts(t *testing.T) {
-	for text, want := range map[string][]exporterPort{
-		"":                                 {{port: 7000, plain: true}},
-		"metricsProvider.httpPort=7001\n":  {{port: 7001, plain: true}},
-		"metricsProvider.httpsPort=7002\n": {{port: 7002, tls: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{port: 7001, plain: true}, {port: 7002, tls: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{port: 7001, plain: true, tls: true}},
-		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{port: 7002, tls: true}},
+	for text, want := range map[string][]words.ExporterPort{
+		"":                                 {{Port: 7000, Plain: true}},
+		"metricsProvider.httpPort=7001\n":  {{Port: 7001, Plain: true}},
+		"metricsProvider.httpsPort=7002\n": {{Port: 7002, TLS: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{Port: 7001, Plain: true}, {Port: 7002, TLS: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{Port: 7001, Plain: true, TLS: true}},
+		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{Port: 7002, TLS: true}},
 	} {
 		s := New(memConfig(), Options{})
-		s.cfg = config.Default()
+		s.Config = config.Default()
 		if text != "" {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "zoo.cfg")
 			require.NoError(t, os.WriteFile(name, []byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text), 0o600))
 			file, err := os.Open(name)
 			require.NoError(t, err)
-			s.cfg, _, err = config.Parse(file, name)
+			s.Config, _, err = config.Parse(file, name)
 			require.NoError(t, err)
 			require.NoError(t, file.Close())
 		}
-		require.Equal(t, want, s.words.exporterPorts(), text)
+		require.Equal(t, want, s.words.ExporterPorts(), text)
 	}
 }
 
@@ -70,7 +71,7 @@ func TestExporterOverTLS(t *testing.T) {
 			secure.Certificates = []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}
 		}
 		client := http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
-		resp, err := client.Get(scheme + "://" + s.words.metricsLn.Addr().String() + "/metrics")
+		resp, err := client.Get(scheme + "://" + s.words.MetricsLn.Addr().String() + "/metrics")
 		if err != nil {
 			return 0, err
 		}
@@ -107,7 +108,7 @@ func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 		"no key store":  func(m *config.Metrics) { m.KeyStore.Location = "" },
 	} {
 		s := secureExporter(t, pki.NewCA("exporter"), set)
-		var refused *MetricsError
+		var refused *words.MetricsError
 		require.ErrorAs(t, s.Wait(t.Context()), &refused, name)
 	}
 }

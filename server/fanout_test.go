@@ -12,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -45,18 +46,18 @@ func BenchmarkFanOut(b *testing.B) {
 	require.NoError(b, err)
 
 	var events atomic.Int64
-	conns := make([]*conn, watchers)
+	conns := make([]*serve.Conn, watchers)
 	for i := range conns {
-		conns[i] = newConn(s.front, sink{&events})
+		conns[i] = serve.NewConn(s.front, sink{&events})
 	}
 	var last, reply time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		s.store.mu.RLock()
+		s.Store.Mu.RLock()
 		for _, w := range conns {
-			s.store.watch(w, watch.Data, []byte("/hot"), 0)
+			s.front.Watchers.Watch(w, watch.Data, []byte("/hot"), 0)
 		}
-		s.store.mu.RUnlock()
+		s.Store.Mu.RUnlock()
 		events.Store(0)
 		b.StartTimer()
 		began := time.Now()

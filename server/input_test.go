@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -29,77 +30,77 @@ func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
 			stream = binary.BigEndian.AppendUint32(stream, uint32(size))
 			stream = append(stream, bytes.Repeat([]byte{byte(i + 1)}, size)...)
 		}
-		var in input
+		var in serve.Input
 		got := 0
 		for rest := stream; got < len(sizes); {
-			in.makeRoom()
-			if in.acquire(); r.IntN(3) == 0 { // the socket is silent for a moment
-				before := append([]byte(nil), in.bytes()...)
-				in.release()
+			in.MakeRoom()
+			if in.Acquire(); r.IntN(3) == 0 { // the socket is silent for a moment
+				before := append([]byte(nil), in.Bytes()...)
+				in.Release()
 				if len(before) <= 1024 {
-					require.True(t, in.buf == nil || len(in.buf) > inputBuffer, "a silent connection holds no buffer")
+					require.True(t, in.Buf == nil || len(in.Buf) > serve.InputBuffer, "a silent connection holds no buffer")
 				}
-				in.acquire()
-				require.True(t, bytes.Equal(before, in.bytes()))
+				in.Acquire()
+				require.True(t, bytes.Equal(before, in.Bytes()))
 			}
-			require.Less(t, in.w, len(in.buf), "there is room to read")
-			n := min(len(rest), 1+r.IntN(min(len(in.buf)-in.w, 1<<r.IntN(18))))
-			in.w += copy(in.buf[in.w:in.w+n], rest)
+			require.Less(t, in.W, len(in.Buf), "there is room to read")
+			n := min(len(rest), 1+r.IntN(min(len(in.Buf)-in.W, 1<<r.IntN(18))))
+			in.W += copy(in.Buf[in.W:in.W+n], rest)
 			rest = rest[n:]
 			for {
-				n, ok := in.peekLength()
-				if !ok || in.w-in.r-4 < int(n) {
+				n, ok := in.PeekLength()
+				if !ok || in.W-in.R-4 < int(n) {
 					break
 				}
 				require.EqualValues(t, sizes[got], n)
-				require.Equal(t, int(n), bytes.Count(in.bytes()[4:4+n], []byte{byte(got + 1)}))
-				in.r += 4 + int(n)
+				require.Equal(t, int(n), bytes.Count(in.Bytes()[4:4+n], []byte{byte(got + 1)}))
+				in.R += 4 + int(n)
 				got++
 			}
-			require.LessOrEqual(t, len(in.buf), max(inputBuffer, 2*(largest+4)), "memory follows what has arrived")
+			require.LessOrEqual(t, len(in.Buf), max(serve.InputBuffer, 2*(largest+4)), "memory follows what has arrived")
 		}
-		in.makeRoom()
-		in.release()
-		require.Nil(t, in.buf)
-		in.free()
+		in.MakeRoom()
+		in.Release()
+		require.Nil(t, in.Buf)
+		in.Free()
 	}
 }
 
 // Frames of about the usual limit, one after the other, are received in memory that is used again.
 func TestInputOfLargeFramesDoesNotAllocate(t *testing.T) {
-	var in input
+	var in serve.Input
 	receive := func() {
-		in.acquire()
-		binary.BigEndian.PutUint32(in.buf, proto.DefaultMaxBuffer)
-		for in.w < 4+proto.DefaultMaxBuffer {
-			in.makeRoom()
-			in.w = min(len(in.buf), 4+proto.DefaultMaxBuffer)
+		in.Acquire()
+		binary.BigEndian.PutUint32(in.Buf, proto.DefaultMaxBuffer)
+		for in.W < 4+proto.DefaultMaxBuffer {
+			in.MakeRoom()
+			in.W = min(len(in.Buf), 4+proto.DefaultMaxBuffer)
 		}
-		in.r = in.w
-		in.makeRoom()
-		in.release()
+		in.R = in.W
+		in.MakeRoom()
+		in.Release()
 	}
 	receive()
 	require.Less(t, testing.AllocsPerRun(50, receive), 4.0, "most buffers are there already")
 }
 
 func TestInputShrinksAfterALargeFrame(t *testing.T) {
-	var in input
-	in.acquire()
-	for in.w < 1<<20 {
-		in.w = len(in.buf)
-		in.makeRoom()
+	var in serve.Input
+	in.Acquire()
+	for in.W < 1<<20 {
+		in.W = len(in.Buf)
+		in.MakeRoom()
 	}
-	require.GreaterOrEqual(t, len(in.buf), 1<<20)
-	in.r = in.w - 10
-	want := append([]byte(nil), in.bytes()...)
-	in.makeRoom()
-	require.Len(t, in.buf, inputBuffer)
-	require.Equal(t, want, in.bytes())
-	in.drop()
-	require.Empty(t, in.bytes())
-	in.free()
-	require.Nil(t, in.buf)
+	require.GreaterOrEqual(t, len(in.Buf), 1<<20)
+	in.R = in.W - 10
+	want := append([]byte(nil), in.Bytes()...)
+	in.MakeRoom()
+	require.Len(t, in.Buf, serve.InputBuffer)
+	require.Equal(t, want, in.Bytes())
+	in.Drop()
+	require.Empty(t, in.Bytes())
+	in.Free()
+	require.Nil(t, in.Buf)
 }
 
 // TestFramesSplitAnywhereOverASocket cuts a handshake and three requests at every byte.
@@ -137,22 +138,22 @@ func dialOnce(s *Server) error {
 
 func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	client, nc := tcpPair(t)
-	c := newConn(New(memConfig(), Options{}).front, nc)
+	c := serve.NewConn(New(memConfig(), Options{}).front, nc)
 	done := make(chan error)
-	go func() { done <- c.fill() }()
+	go func() { done <- c.Fill() }()
 	_, err := client.Write([]byte("abc"))
 	require.NoError(t, err)
 	require.NoError(t, <-done)
-	require.Equal(t, "abc", string(c.in.bytes()))
+	require.Equal(t, "abc", string(c.In.Bytes()))
 	_ = nc.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
-	require.Error(t, c.fill(), "nothing arrives")
-	require.Nil(t, c.in.buf)
-	require.Equal(t, "abc", string(c.in.rest))
+	require.Error(t, c.Fill(), "nothing arrives")
+	require.Nil(t, c.In.Buf)
+	require.Equal(t, "abc", string(c.In.Rest))
 	_ = nc.SetReadDeadline(time.Time{})
 	_, err = client.Write([]byte("def"))
 	require.NoError(t, err)
-	require.NoError(t, c.fill())
-	require.Equal(t, "abcdef", string(c.in.bytes()))
+	require.NoError(t, c.Fill())
+	require.Equal(t, "abcdef", string(c.In.Bytes()))
 }
 
 // A connection that ends in the middle of a large frame, while it has its turn, keeps nobody else from his.
@@ -166,5 +167,5 @@ func TestTurnOfAConnectionThatEndsIsPassed(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, nc.Close())
 	}
-	require.Eventually(t, func() bool { return s.front.conns.len() == 0 && len(s.front.turns) == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.front.Conns.Len() == 0 && len(s.front.Turns) == 0 }, hangGuard, time.Millisecond)
 }

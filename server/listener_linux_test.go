@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -24,7 +25,7 @@ func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int)
 func TestListenBacklog(t *testing.T) {
 	backlog := func(lines ...string) int {
 		s := serveMem(t, configured(t, lines...), nil)
-		return option(t, s.front.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
+		return option(t, s.front.ClientListener(serve.SpeaksPlain).Listener, func(fd int) (int, error) {
 			info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 			if err != nil {
 				return 0, err
@@ -42,9 +43,9 @@ func TestKeepAliveOfClients(t *testing.T) {
 		s := serveMem(t, configured(t, "clientTcpKeepAlive="+text), nil)
 		dialWire(t, s, wire.Options{})
 		n := 0
-		s.front.conns.each(func(c *conn) {
+		s.front.Conns.Each(func(c *serve.Conn) {
 			n++
-			require.Equal(t, want, option(t, c.nc, func(fd int) (int, error) { return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE) }), text)
+			require.Equal(t, want, option(t, c.NC, func(fd int) (int, error) { return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE) }), text)
 		})
 		require.Equal(t, 1, n)
 	}
@@ -52,7 +53,7 @@ func TestKeepAliveOfClients(t *testing.T) {
 
 func TestClientPortIsPlainTCP(t *testing.T) {
 	s := serveMem(t, configured(t), nil)
-	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.clientListener(speaksPlain).Listener, func(fd int) (int, error) {
+	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.ClientListener(serve.SpeaksPlain).Listener, func(fd int) (int, error) {
 		return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 	}))
 }

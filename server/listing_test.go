@@ -12,11 +12,12 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 // wideChildren is more than are read under one hold of the lock.
-const wideChildren = 3*childrenPerLock + 100
+const wideChildren = 3*serve.ChildrenPerLock + 100
 
 // serveWide runs a server with a znode of wideChildren children.
 func serveWide(t *testing.T) (*Server, *wire.Conn) {
@@ -32,7 +33,7 @@ func serveWide(t *testing.T) (*Server, *wire.Conn) {
 		_, err := c.Multi(ops...)
 		require.NoError(t, err)
 	}
-	require.EqualValues(t, 1, s.store.wide.Load())
+	require.EqualValues(t, 1, s.Store.Wide.Load())
 	return s, c
 }
 
@@ -162,7 +163,7 @@ func TestWideChildrenAreReadAtOneMoment(t *testing.T) {
 	for _, l := range seen {
 		require.Equal(t, ch.at(l.zxid), l.names)
 	}
-	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.InProcess.Load() == 0 }, hangGuard, time.Millisecond)
 }
 
 func texts(list []proto.Text) (names []string) {
@@ -217,12 +218,12 @@ func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, nc.Close())
 	}
-	require.Eventually(t, func() bool { return s.front.conns.len() == 1 }, hangGuard, time.Millisecond)
-	require.Zero(t, s.inProcess.Load())
-	_, _, total := s.store.watches.Count()
+	require.Eventually(t, func() bool { return s.front.Conns.Len() == 1 }, hangGuard, time.Millisecond)
+	require.Zero(t, s.InProcess.Load())
+	_, _, total := s.front.Watchers.Registry.Count()
 	require.Zero(t, total)
-	require.True(t, s.store.listings.TryLock())
-	s.store.listings.Unlock()
+	require.True(t, s.Store.Listings.TryLock())
+	s.Store.Listings.Unlock()
 	n, err := other.Children("/wide", false)
 	require.NoError(t, err)
 	require.Len(t, n, wideChildren)

@@ -14,13 +14,14 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 func TestEachMessageIsBounded(t *testing.T) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	var leftOut atomic.Int64
-	log := boundLog(zap.New(core), &leftOut)
+	log := env.BoundLog(zap.New(core), &leftOut)
 	began := time.Now()
 	const lines = 500
 	for range lines {
@@ -29,12 +30,12 @@ func TestEachMessageIsBounded(t *testing.T) {
 		log.With(zap.Int("n", 1)).Warn("a client") // another level is another line
 		log.Error("another", zap.Error(errors.New("reason")))
 	}
-	most := linesPerSecond * (2 + int(time.Since(began)/time.Second))
+	most := env.LinesPerSecond * (2 + int(time.Since(began)/time.Second))
 	require.Len(t, logs.FilterMessage("every byte").All(), lines)
 	written := 0
 	for _, level := range []zapcore.Level{zapcore.InfoLevel, zapcore.WarnLevel, zapcore.ErrorLevel} {
 		n := logs.FilterLevelExact(level).Len()
-		require.GreaterOrEqual(t, n, linesPerSecond, level)
+		require.GreaterOrEqual(t, n, env.LinesPerSecond, level)
 		require.LessOrEqual(t, n, most, level)
 		written += n
 	}
@@ -81,13 +82,13 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		require.NoError(t, get.Body.Close())
 	}
 	http.DefaultClient.CloseIdleConnections()
-	eventually(t, func() bool { return s.metrics.staleSessions.Total() >= times }, "sessions expire")
+	eventually(t, func() bool { return s.Metrics.StaleSessions.Total() >= times }, "sessions expire")
 
 	counts := map[string]int{}
 	for _, e := range logs.All() {
 		counts[e.Level.String()+" "+e.Message]++
 	}
-	most := linesPerSecond * (2 + int(time.Since(began)/time.Second))
+	most := env.LinesPerSecond * (2 + int(time.Since(began)/time.Second))
 	for message, n := range counts {
 		require.LessOrEqual(t, n, most, message)
 	}
@@ -95,7 +96,7 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		"warn command refused", "info expiring session"} {
 		require.NotZero(t, counts[message], "%s: %v", message, counts)
 	}
-	families, err := s.registry.Gather()
+	families, err := s.Registry.Gather()
 	require.NoError(t, err)
 	for _, f := range families {
 		if strings.HasPrefix(f.GetName(), "warren_server_log_lines_left_out") {

@@ -8,37 +8,41 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 // A member's role decides which gauges there are, as in ZooKeeper.
 func TestQuorumGaugesFollowTheRole(t *testing.T) {
-	m := &monitor{env: &env{metrics: &metrics{quorum: figures.NewQuorum(new(figures.Metrics))}}}
-	q := m.metrics.quorum
-	set := func(r *quorumRole) {
-		m.role = func() (quorumRole, bool) {
+	m := &words.Reporter{Env: &env.Env{Metrics: &env.Metrics{Quorum: figures.NewQuorum(new(figures.Metrics))}}}
+	q := m.Metrics.Quorum
+	set := func(r *host.QuorumRole) {
+		m.Role = func() (host.QuorumRole, bool) {
 			if r == nil {
-				return quorumRole{}, false
+				return host.QuorumRole{}, false
 			}
 			return *r, true
 		}
 	}
 	set(nil)
 	names := func() (all []string) {
-		for _, g := range m.roleGauges() {
-			all = append(all, g.name+" "+g.text())
+		for _, g := range m.RoleGauges() {
+			all = append(all, g.Name+" "+g.Text())
 		}
 		return all
 	}
 	require.Empty(t, names())
-	set(&quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2})
+	set(&host.QuorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2})
 	require.Equal(t, []string{"quorum_size 3"}, names())
-	set(&quorumRole{Peer: "following - broadcast", Size: 3, Following: true})
+	set(&host.QuorumRole{Peer: "following - broadcast", Size: 3, Following: true})
 	require.Equal(t, []string{"quorum_size 3", "synced_observers 0"}, names())
 	q.ProposalSize.Observe(106)
 	q.ProposalSize.Observe(48)
-	set(&quorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2, NonVoting: 1, PendingSyncs: 5, LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1})
+	set(&host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2, NonVoting: 1, PendingSyncs: 5, LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1})
 	require.Equal(t, []string{"quorum_size 3", "learners 4", "synced_followers 2", "synced_non_voting_followers 1", "pending_syncs 5",
 		"leader_uptime 1500", "last_proposal_size 48", "min_proposal_size 48", "max_proposal_size 106", "synced_observers 1"}, names())
 	set(nil)
@@ -47,8 +51,8 @@ func TestQuorumGaugesFollowTheRole(t *testing.T) {
 
 func TestMntrTellsTheRole(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	s.words.role = func() (quorumRole, bool) {
-		return quorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}, true
+	s.words.Role = func() (host.QuorumRole, bool) {
+		return host.QuorumRole{Peer: "observing - broadcast", Size: 3, Observing: true, ObserverMaster: 2}, true
 	}
 	require.Contains(t, word(t, s, "mntr"), "\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n")
 }
@@ -81,10 +85,10 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 
 	silent, nc := tcpPair(t)
-	s.front.admit(nc, speaksPlain)
+	s.front.Admit(nc, serve.SpeaksPlain)
 	eventually(t, func() bool { // the time it has passes, as soon as it is counted
 		_ = nc.SetReadDeadline(time.Now().Add(-time.Second))
-		return s.metrics.sessionless.Total() == 1
+		return s.Metrics.Sessionless.Total() == 1
 	}, "expired")
 	_, err = silent.Read(make([]byte, 1))
 	require.Error(t, err, "closed by the server")
@@ -94,7 +98,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	got := map[string]string{}
 	read := func() map[string]string {
 		clear(got)
-		s.words.numbers(func(key, value string) { got[key] = value })
+		s.words.Numbers(func(key, value string) { got[key] = value })
 		return got
 	}
 	eventually(t, func() bool {
@@ -109,7 +113,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		"prep_processor_request_queued": "10", "sync_processor_request_queued": "10",
 		"sum_sync_processor_batch_size": "10", "cnt_startup_snap_load_time": "1", "cnt_dbinittime": "1",
 		"min_client_response_size": "16", "unrecoverable_error_count": "0", "proposal_count": "0", "cnt_election_time": "0",
-		"watch_bytes": fmt.Sprint(len(appendEvent(nil, proto.EventNodeDataChanged, []byte("/app"), 1)) + len(appendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*figures.LengthBytes),
+		"watch_bytes": fmt.Sprint(len(serve.AppendEvent(nil, proto.EventNodeDataChanged, []byte("/app"), 1)) + len(serve.AppendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*figures.LengthBytes),
 	} {
 		require.Equal(t, want, got[key], key)
 	}

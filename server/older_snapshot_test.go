@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -22,7 +24,7 @@ import (
 func followed(t *testing.T, installed, appended int) *rig {
 	r := newRig(t, 5)
 	r.fs.Hook(nil)
-	r.srv.disk.meta = r.meta
+	r.srv.disk.Meta = r.meta
 	write := func(change func(p *zab.Persist)) {
 		p := persist()
 		change(&p)
@@ -39,16 +41,16 @@ func followed(t *testing.T, installed, appended int) *rig {
 		h = append(h, txns...)
 		write(func(p *zab.Persist) { p.Append = txns })
 		for _, txn := range txns {
-			_, _, err := r.srv.store.state.Apply(txn.Payload, nil, nil, false)
+			_, _, err := r.srv.Store.State.Apply(txn.Payload, nil, nil, false)
 			require.NoError(t, err)
 		}
-		_, err := r.srv.disk.snapshotter.write()
+		_, err := r.srv.disk.Snapshotter.Write()
 		require.NoError(t, err)
-		require.NoError(t, r.srv.disk.wal.Roll())
+		require.NoError(t, r.srv.disk.WAL.Roll())
 	}
 	if installed > 0 {
 		h = append(h, r.txns(h, 1, installed)...)
-		r.m.received.byLink[9] = &loading{state: stateOf(t, h)}
+		r.m.Received.ByLink[9] = &durable.Loading{State: stateOf(t, h)}
 		r.installed[9] = h
 		write(func(p *zab.Persist) { p.Install = &zab.Install{Link: 9, Last: h[len(h)-1].Zxid} })
 	}
@@ -61,7 +63,7 @@ func followed(t *testing.T, installed, appended int) *rig {
 }
 
 func (r *rig) snapshots() (names []string) {
-	metas, err := r.srv.disk.snaps.List()
+	metas, err := r.srv.disk.Snaps.List()
 	require.NoError(r.t, err)
 	for _, m := range metas {
 		names = append(names, m.Name)
@@ -125,16 +127,16 @@ func TestNoStartBelowAnInstalledSnapshot(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, %d txns behind it", what, appended), func(t *testing.T) {
 				old := followed(t, 0, 0)
 				r := followed(t, 5, appended)
-				copyFile(t, old.fs, r.fs, filepath.Join(old.srv.snapDir(), "snapshot.100000014"))
+				copyFile(t, old.fs, r.fs, filepath.Join(old.srv.SnapDir(), "snapshot.100000014"))
 				old.stop()
 				r.stop()
 				s, cfg, err := r.again()
 				require.NoError(t, err, "the newest one is whole")
 				require.Equal(t, r.durable.last(), cfg.Last)
 				s.release()
-				damage(r.fs, filepath.Join(r.srv.snapDir(), "snapshot.100000019"))
+				damage(r.fs, filepath.Join(r.srv.SnapDir(), "snapshot.100000019"))
 				_, _, err = r.again()
-				var refused *DataError
+				var refused *durable.DataError
 				require.ErrorAs(t, err, &refused)
 				require.ErrorIs(t, err, snapshot.ErrUnlinked)
 				require.ErrorContains(t, err, "snapshot.100000019")
@@ -147,14 +149,14 @@ func TestNoStartBelowAnInstalledSnapshot(t *testing.T) {
 func TestStartFromAnOlderSnapshot(t *testing.T) {
 	r := followed(t, 0, 3)
 	r.stop()
-	require.NoError(t, r.fs.Flip(filepath.Join(r.srv.snapDir(), "snapshot.100000014"), 100, 1))
+	require.NoError(t, r.fs.Flip(filepath.Join(r.srv.SnapDir(), "snapshot.100000014"), 100, 1))
 	s, cfg, err := r.again()
 	require.NoError(t, err)
 	require.Equal(t, proto.Zxid(0x200000003), cfg.Last)
-	require.Equal(t, r.digest(r.durable.history), s.store.state.Digest())
+	require.Equal(t, r.digest(r.durable.history), s.Store.State.Digest())
 	s.release()
 
-	require.NoError(t, r.fs.Remove(filepath.Join(r.srv.logDir(), "log.10000000b")))
+	require.NoError(t, r.fs.Remove(filepath.Join(r.srv.LogDir(), "log.10000000b")))
 	_, _, err = r.again()
 	require.Error(t, err, "the log does not lead there any more")
 }
@@ -164,8 +166,8 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		r := followed(t, 0, 3)
 		last := proto.Zxid(0x100000014)
-		require.NoError(t, r.fs.Flip(filepath.Join(r.srv.snapDir(), "snapshot.100000014"), 100, 1))
-		state := r.srv.store.state
+		require.NoError(t, r.fs.Flip(filepath.Join(r.srv.SnapDir(), "snapshot.100000014"), 100, 1))
+		state := r.srv.Store.State
 		for _, txn := range r.durable.history {
 			if txn.Zxid > state.LastZxid() {
 				_, _, err := state.Apply(txn.Payload, nil, nil, false)
@@ -173,18 +175,18 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 			}
 		}
 		if cut {
-			require.NoError(t, r.fs.Remove(filepath.Join(r.srv.logDir(), "log.10000000b")))
-			require.Error(t, r.m.journal.truncate(last))
+			require.NoError(t, r.fs.Remove(filepath.Join(r.srv.LogDir(), "log.10000000b")))
+			require.Error(t, r.m.Journal.Truncate(last))
 			r.stop()
 			continue
 		}
-		require.NoError(t, r.m.journal.truncate(last))
-		works, _ := r.m.applier.(*applyQueue).inbox.Take(nil)
+		require.NoError(t, r.m.Journal.Truncate(last))
+		works, _ := r.m.Applier.(*serve.ApplyQueue).Inbox.Take(nil)
 		for _, w := range works {
-			w.call()
+			w.Call()
 		}
-		require.Equal(t, last, r.srv.store.state.LastZxid())
-		require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), r.srv.store.state.Digest())
+		require.Equal(t, last, r.srv.Store.State.LastZxid())
+		require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), r.srv.Store.State.Digest())
 		r.stop()
 	}
 }
@@ -194,7 +196,7 @@ func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
 	fs := vfs.NewMem()
 	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	dir := s.snapDir()
+	dir := s.SnapDir()
 	s.Stop()
 	for _, name := range []string{"snapshot.0", "log.1"} {
 		if _, err := fs.Stat(filepath.Join(dir, name)); err == nil {

@@ -13,34 +13,35 @@ import (
 
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 func TestNothingFollowsTheLastReply(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	client, nc := tcpPair(t)
-	c := newConn(s.front, nc)
-	s.store.watch(c, watch.Persistent, []byte("/"), 0)
-	c.mu.Lock()
-	c.mu.out.buf = appendHeaderReply(nil, 7, 1, proto.OK)
-	c.mu.out.closing = true
-	c.mu.Unlock()
-	c.flush()
+	c := serve.NewConn(s.front, nc)
+	s.front.Watchers.Watch(c, watch.Persistent, []byte("/"), 0)
+	c.Mu.Lock()
+	c.Mu.Out.Buf = serve.AppendHeaderReply(nil, 7, 1, proto.OK)
+	c.Mu.Out.Closing = true
+	c.Mu.Unlock()
+	c.Flush()
 	// The client has not read yet; what it sends keeps input unread. An event now must not turn the
 	// orderly end into a reset.
 	_, err := client.Write(make([]byte, 100))
 	require.NoError(t, err)
 	_, err = dialWire(t, s, wire.Options{}).Create("/x", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	c.mu.Lock()
-	dead, pending := c.mu.out.dead, len(c.mu.out.buf)
-	c.mu.Unlock()
+	c.Mu.Lock()
+	dead, pending := c.Mu.Out.Dead, len(c.Mu.Out.Buf)
+	c.Mu.Unlock()
 	require.False(t, dead)
 	require.Zero(t, pending)
 	reply, err := wire.ReadFrame(client)
 	require.NoError(t, err)
 	require.Len(t, reply, proto.ReplyHeaderSize)
-	c.unwatch()
+	c.Unwatch()
 }
 
 func TestLongAnswerReachesAClientThatHasClosedItsSide(t *testing.T) {
@@ -82,24 +83,24 @@ func (p *patientConn) pass() {
 // A client that was slow once, so that drain had to wait for it, is served on when the time it had then has passed.
 func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	client, nc := tcpPair(t)
-	c := newConn(serveMem(t, memConfig(), nil).front, nc)
+	c := serve.NewConn(serveMem(t, memConfig(), nil).front, nc)
 	patience := &patientConn{TCPConn: nc.(*net.TCPConn)}
-	c.nc = patience
+	c.NC = patience
 	const large = 20 << 20
 	add := func(b []byte) {
-		c.mu.Lock()
-		c.mu.out.buf = append(c.mu.out.buf, b...)
-		c.mu.Unlock()
-		c.flush()
+		c.Mu.Lock()
+		c.Mu.Out.Buf = append(c.Mu.Out.Buf, b...)
+		c.Mu.Unlock()
+		c.Flush()
 	}
 	add(make([]byte, large))
 	eventually(t, patience.set.Load, "drain waits for the client")
 	_, err := io.CopyN(io.Discard, client, large)
 	require.NoError(t, err)
 	eventually(t, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return !c.mu.out.writing
+		c.Mu.Lock()
+		defer c.Mu.Unlock()
+		return !c.Mu.Out.Writing
 	}, "drain has ended")
 	patience.pass()
 	add([]byte("more"))
@@ -111,28 +112,28 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 
 // What waits for a client is written in its order, whatever it is kept in, and what others share is not changed.
 func TestOutputKeepsItsOrder(t *testing.T) {
-	var o output
-	shared := bytes.Repeat([]byte{'s'}, sharedEvent)
+	var o serve.Output
+	shared := bytes.Repeat([]byte{'s'}, serve.SharedEvent)
 	var want []byte
 	add := func(b []byte) { want = append(want, b...) }
-	o.buf = append(o.buf, "reply"...)
+	o.Buf = append(o.Buf, "reply"...)
 	add([]byte("reply"))
 	for i := range 5 {
-		o.addEvent(shared, true)
+		o.AddEvent(shared, true)
 		add(shared)
-		small := bytes.Repeat([]byte{byte('0' + i)}, outputChunk/2)
+		small := bytes.Repeat([]byte{byte('0' + i)}, serve.OutputChunk/2)
 		for range 3 {
-			o.addEvent(small, false)
+			o.AddEvent(small, false)
 			add(small)
 		}
 	}
-	require.Equal(t, len(want), o.waiting())
+	require.Equal(t, len(want), o.Waiting())
 	var got []byte
-	for o.waiting() > 0 {
-		b := o.next()
-		require.Equal(t, len(b), o.taken)
+	for o.Waiting() > 0 {
+		b := o.Next()
+		require.Equal(t, len(b), o.Taken)
 		if &b[0] == &shared[0] {
-			require.False(t, o.own, "others have it, too")
+			require.False(t, o.Own, "others have it, too")
 		}
 		got = append(got, b...)
 	}
@@ -152,14 +153,14 @@ func TestEventsThatNobodyTakes(t *testing.T) {
 	_, err = deaf.Write(frame(nil, 1, wire.AddWatch(path, proto.AddWatchPersistent)))
 	require.NoError(t, err)
 	require.NoError(t, w.AddWatch(path, proto.AddWatchPersistent))
-	s.front.undelivered.Add(undeliveredMax) // others
-	defer s.front.undelivered.Add(-undeliveredMax)
-	before := s.front.conns.len()
+	s.front.Undelivered.Add(serve.UndeliveredMax) // others
+	defer s.front.Undelivered.Add(-serve.UndeliveredMax)
+	before := s.front.Conns.Len()
 	eventually(t, func() bool {
 		_, err := w.SetData(path, nil, -1)
 		require.NoError(t, err)
-		return s.front.conns.len() < before
+		return s.front.Conns.Len() < before
 	}, "the deaf one is closed")
 	require.NoError(t, w.Ping())
-	eventually(t, func() bool { return s.front.undelivered.Load() == undeliveredMax }, "nothing of it is counted any more")
+	eventually(t, func() bool { return s.front.Undelivered.Load() == serve.UndeliveredMax }, "nothing of it is counted any more")
 }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -27,7 +28,7 @@ type Provenance struct {
 // ReadProvenance reads the directory version-2 below dataDir, which a server may be using, and changes nothing there.
 // newest is the path of its newest snapshot, which names the ensemble where meta.db is missing; "" if there is none.
 func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
-	f, err := meta.Peek(filepath.Join(dataDir, format))
+	f, err := meta.Peek(filepath.Join(dataDir, env.Format))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,7 @@ func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 	}
 	if f.Lineage != "" {
 		if p.lineage, err = zab.ParseLineage([]byte(f.Lineage)); err != nil {
-			return nil, fmt.Errorf("%s: %w", filepath.Join(dataDir, format, meta.FileName), err)
+			return nil, fmt.Errorf("%s: %w", filepath.Join(dataDir, env.Format, meta.FileName), err)
 		}
 	}
 	if p.lineage.Empty() && newest != "" {

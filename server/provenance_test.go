@@ -9,6 +9,8 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -19,12 +21,12 @@ import (
 func directoryOf(t *testing.T, lineage *zab.Lineage) (dataDir string) {
 	t.Helper()
 	dataDir = t.TempDir()
-	require.NoError(t, os.Mkdir(filepath.Join(dataDir, format), 0o755))
+	require.NoError(t, os.Mkdir(filepath.Join(dataDir, env.Format), 0o755))
 	if lineage != nil {
-		db, err := meta.Open(meta.Options{Dir: filepath.Join(dataDir, format), ServerID: 3, Member: true})
+		db, err := meta.Open(meta.Options{Dir: filepath.Join(dataDir, env.Format), ServerID: 3, Member: true})
 		require.NoError(t, err)
 		require.NoError(t, db.SetAccepted(5))
-		require.NoError(t, db.SetCurrent(4, encoded(lineage)))
+		require.NoError(t, db.SetCurrent(4, durable.Encoded(lineage)))
 		require.NoError(t, db.Close())
 	}
 	return dataDir
@@ -53,14 +55,14 @@ func TestProvenance(t *testing.T) {
 // A restored directory has no meta.db: its snapshot says where it comes from.
 func TestProvenanceOfASnapshot(t *testing.T) {
 	dir := directoryOf(t, nil)
-	store, err := snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: filepath.Join(dir, format),
+	store, err := snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: filepath.Join(dir, env.Format),
 		Compression: snapshot.Gzip, Ensemble: func() uint64 { return 0xabc }})
 	require.NoError(t, err)
 	w := datatree.NewState(datatree.Config{}).NewWalker()
 	defer w.Close()
-	m, err := store.Write(7, walkerSource{w})
+	m, err := store.Write(7, durable.WholeSource(w))
 	require.NoError(t, err)
-	newest := filepath.Join(dir, format, m.Name)
+	newest := filepath.Join(dir, env.Format, m.Name)
 	p, err := ReadProvenance(vfs.OS(), dir, newest)
 	require.NoError(t, err)
 	require.Contains(t, p.History(), "ensemble 0000000000000abc, no epoch")

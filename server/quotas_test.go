@@ -6,14 +6,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/test/wire"
 )
 
 // The quotas of one top-level znode are added up, however deep they are.
 func TestQuotasByNamespace(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	require.Empty(t, s.words.quotas())
+	require.Empty(t, s.words.Quotas())
 	c := dialWire(t, s, wire.Options{})
 	create := func(path, data string) {
 		_, err := c.Create(path, []byte(data), proto.ModePersistent)
@@ -26,12 +28,12 @@ func TestQuotasByNamespace(t *testing.T) {
 	create("/zookeeper/quota/b/zookeeper_stats", "count=2,bytes=0")
 	create("/zookeeper/quota/b/c/zookeeper_limits", "count=5,bytes=50,countHardLimit=4")
 	create("/zookeeper/quota/a/zookeeper_stats", "count=1,bytes=9") // counted anew
-	require.Equal(t, []*quotaUse{
-		{namespace: "a", used: true, countUse: 1, byteUse: 0},
-		{namespace: "b", limited: true, used: true, countLimit: 14, byteLimit: 150, countUse: 2, byteUse: 0},
-	}, s.words.quotas())
-	require.Equal(t, "b", namespace([]byte("/b/c")))
-	require.Equal(t, "", namespace([]byte("/")))
+	require.Equal(t, []*words.QuotaUse{
+		{Namespace: "a", Used: true, CountUse: 1, ByteUse: 0},
+		{Namespace: "b", Limited: true, Used: true, CountLimit: 14, ByteLimit: 150, CountUse: 2, ByteUse: 0},
+	}, s.words.Quotas())
+	require.Equal(t, "b", quota.Namespace([]byte("/b/c")))
+	require.Equal(t, "", quota.Namespace([]byte("/")))
 }
 
 // A hard quota keeps a znode from having very many children, whoever creates them. What is in the pipeline when it is reached may be above it.

@@ -11,7 +11,7 @@ import (
 // after Start.
 func (s *Server) ReloadCertificates() error {
 	var failures []error
-	for _, keys := range []*keystore.Keys{s.front.security.keys, s.member.security.Keys()} {
+	for _, keys := range []*keystore.Keys{s.front.Keys(), s.member.Keys()} {
 		if keys != nil {
 			failures = append(failures, keys.Reload())
 		}

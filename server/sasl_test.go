@@ -260,9 +260,9 @@ func TestEnsembleScheme(t *testing.T) {
 	require.Error(t, err, "no answer")
 	require.NoError(t, c.WaitClosed())
 
-	require.EqualValues(t, 2, s.metrics.ensembleSuccess.Total())
-	require.EqualValues(t, 1, s.metrics.ensembleSkip.Total())
-	require.EqualValues(t, 1, s.metrics.ensembleFail.Total())
+	require.EqualValues(t, 2, s.Metrics.EnsembleSuccess.Total())
+	require.EqualValues(t, 1, s.Metrics.EnsembleSkip.Total())
+	require.EqualValues(t, 1, s.Metrics.EnsembleFail.Total())
 
 	plain := dialWire(t, serveMem(t, memConfig(), nil), wire.Options{})
 	rep, err := plain.Do(wire.Auth("ensemble", []byte("a")))

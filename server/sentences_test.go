@@ -134,9 +134,9 @@ func TestSentencesOfADisk(t *testing.T) {
 	require.Positive(t, logs.FilterMessage("syncing the log was slow: every write waits for it").Len())
 
 	fs.FailNth(vfs.OpRename, 0, errors.New("no"))
-	s.disk.snapshotter.request()
+	s.disk.Snapshotter.Request()
 	eventually(t, func() bool { return logs.FilterMessage("writing a snapshot").Len() > 0 }, "a snapshot that cannot be written is told")
-	require.EqualValues(t, 1, s.metrics.snapshotErrors.Total())
+	require.EqualValues(t, 1, s.Metrics.SnapshotErrors.Total())
 	_, err = c.Create("/m", nil, proto.ModePersistent)
 	require.NoError(t, err, "the log goes on")
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -11,9 +10,14 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/garbage"
+	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -45,26 +49,25 @@ type Options struct {
 
 // Server is one server. Its life is New, Start, Stop; none of them may be called twice.
 type Server struct {
-	*env
+	*env.Env
 	options Options
-	disk    *disk
-	front   *front
-	member  *member
-	words   *monitor
+	disk    *durable.Disk
+	front   *serve.Front
+	member  *host.Host
+	words   *words.Reporter
 	// configured holds configurations that were committed, for runConfigurations.
 	configured *flow.Inbox[*config.Quorum]
 }
 
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
-	e := newEnv(cfg, o)
-	s := &Server{env: e, options: o, disk: newDisk(e, o.Meta), front: newFront(e, o.ListenClient)}
-	s.configured = flow.NewInbox[*config.Quorum](e.rt.Parker())
-	s.member = newMember(e, s.disk, s.front, o)
-	s.member.configured = s.configured.Put
-	s.front.host = s.member
-	s.words = newMonitor(e, s.disk, s.front, s.member)
-	s.front.words = s.words
+	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime})
+	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
+	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
+	s.member = host.New(e, s.disk, s.front, o.DialPeer, o.ListenPeer)
+	s.member.OnConfiguration(s.configured.Put)
+	s.words = words.New(e, s.disk, s.front, s.member)
+	s.front.Attach(s.member, s.words)
 	return s
 }
 
@@ -76,39 +79,39 @@ func (s *Server) Start() (err error) {
 			s.release()
 		}
 	}()
-	if err := s.words.startAdmin(); err != nil {
+	if err := s.words.StartAdmin(); err != nil {
 		return err
 	}
 	if err := s.recover(); err != nil {
 		return err
 	}
-	if err := s.front.listen(); err != nil {
+	if err := s.front.Listen(); err != nil {
 		return err
 	}
 	if err := s.startMember(); err != nil {
 		return err
 	}
-	s.start("clock", s.runClock)
-	s.start("snapshotter", s.disk.snapshotter.run)
-	s.start("reaper", s.runReaper)
-	s.start("guard", s.guard.run)
+	s.Spawn("clock", s.runClock)
+	s.Spawn("snapshotter", s.disk.Snapshotter.Run)
+	s.Spawn("reaper", s.runReaper)
+	s.Spawn("guard", s.Guard.Run)
 	if s.options.WholeProcess {
-		s.start("garbage", func() { garbage.Tune(s.stopping.Done(), s.treeSize) })
+		s.Spawn("garbage", func() { garbage.Tune(s.Stopping.Done(), s.treeSize) })
 	}
-	s.front.acceptAll()
-	s.words.serveMetrics()
-	s.front.startSecurity()
-	s.member.watchKeys()
-	s.words.warnOpenRoot()
+	s.front.AcceptAll()
+	s.words.ServeMetrics()
+	s.front.StartSecurity()
+	s.member.WatchKeys()
+	s.words.WarnOpenRoot()
 	return nil
 }
 
 // recover rebuilds the state from the disk.
 func (s *Server) recover() error {
-	if err := s.disk.recover(); err != nil {
+	if err := s.disk.Recover(); err != nil {
 		return err
 	}
-	s.tracker = sessions.New(s.cfg.TickTime, proto.ServerID(max(s.cfg.ServerID, 1)), s.clock.wallMs())
+	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(max(s.Config.ServerID, 1)), s.Clock.WallMs())
 	return nil
 }
 
@@ -116,24 +119,24 @@ func (s *Server) recover() error {
 // one. A standalone server serves when startMember returns.
 func (s *Server) startMember() error {
 	m := s.member
-	if err := m.prepare(newApplyQueue(s.front, &m.queued)); err != nil {
+	if err := m.Prepare(serve.NewApplyQueue(s.front, &m.Queued)); err != nil {
 		return err
 	}
-	if s.cfg.Distributed() && s.cfg.ReconfigEnabled {
-		s.start("configurations", s.runConfigurations)
+	if s.Config.Distributed() && s.Config.ReconfigEnabled {
+		s.Spawn("configurations", s.runConfigurations)
 	}
-	m.startGoroutines()
-	if !s.cfg.Distributed() {
-		m.served.Wait()
+	m.StartGoroutines()
+	if !s.Config.Distributed() {
+		m.Served.Wait()
 	}
 	return nil
 }
 
 // treeSize returns how many znodes there are, and the bytes of their paths and data.
 func (s *Server) treeSize() (znodes int, bytes int64) {
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
-	return s.store.state.NumNodes(), s.store.state.DataSize()
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	return s.Store.State.NumNodes(), s.Store.State.DataSize()
 }
 
 // Run serves until ctx is done and then stops. It returns the error that ended the server otherwise.
@@ -149,58 +152,53 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 }
 
 // Addr is the address of the plain client port, or nil if there is none.
-func (s *Server) Addr() net.Addr { return s.front.addr() }
+func (s *Server) Addr() net.Addr { return s.front.Addr() }
 
 // SecureAddr is the address of the TLS client port, or nil if there is none.
-func (s *Server) SecureAddr() net.Addr { return s.front.secureAddr() }
+func (s *Server) SecureAddr() net.Addr { return s.front.SecureAddr() }
 
 // AdminAddr is where the admin server listens, or nil if there is none.
-func (s *Server) AdminAddr() net.Addr { return s.words.adminAddr }
+func (s *Server) AdminAddr() net.Addr { return s.words.AdminAddr() }
 
 // MetricsAddr is the address of the metrics exporter, or nil if there is none.
-func (s *Server) MetricsAddr() net.Addr { return s.words.metricsAddr() }
+func (s *Server) MetricsAddr() net.Addr { return s.words.MetricsAddr() }
 
 // Serving reports whether clients are accepted now.
-func (s *Server) Serving() bool { return s.isServing() }
+func (s *Server) Serving() bool { return s.IsServing() }
 
 // Stop ends the server: what was received is finished and answered, then every connection is
 // closed. Sessions live on in the data.
 func (s *Server) Stop() {
-	s.member.finish()
+	s.member.Finish()
 	s.end()
 }
 
 // end is Stop without the hand-over.
 func (s *Server) end() {
-	s.serving.Store(false)
-	s.stopping.Open()
-	s.disk.stop()
+	s.Accepting.Store(false)
+	s.Stopping.Open()
+	s.disk.Stop()
 	s.configured.Signal()
-	s.front.closeClientPorts()
-	s.words.stopExporter()
-	s.member.end()
-	s.applied.Wait()
-	if s.member.peers != nil {
-		s.member.peers.Stop()
-	}
-	s.front.conns.each(func(c *conn) { c.shut() })
-	s.startNoMore()
-	s.front.waitForConns(shutTimeout)
-	s.front.conns.each(func(c *conn) { c.Abort() })
-	s.words.stopAdmin()
-	s.running.ended.Wait()
+	s.front.CloseClientPorts()
+	s.words.StopExporter()
+	s.member.End()
+	s.Applied.Wait()
+	s.member.StopPeers()
+	s.front.Conns.Each(func(c *serve.Conn) { c.Shut() })
+	s.SpawnNoMore()
+	s.front.WaitForConns(env.ShutTimeout)
+	s.front.Conns.Each(func(c *serve.Conn) { c.Abort() })
+	s.words.StopAdmin()
+	s.Running.Ended.Wait()
 	s.release()
-	s.log.Info("stopped", zap.Stringer("zxid", s.store.lastZxid()))
+	s.Log.Info("stopped", zap.Stringer("zxid", s.Store.LastZxid()))
 }
-
-// shutTimeout is how long Stop waits for clients to take their last replies.
-const shutTimeout = 500 * time.Millisecond
 
 // release gives back what recover took.
 func (s *Server) release() {
-	s.words.stopAdmin()
-	s.front.closeClientPorts()
-	s.disk.release()
+	s.words.StopAdmin()
+	s.front.CloseClientPorts()
+	s.disk.Release()
 }
 
 // Wait blocks until the server has ended by itself, and returns why, or until ctx is done, and
@@ -209,7 +207,7 @@ func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case err := <-s.failed:
+	case err := <-s.Failed:
 		return err
 	}
 }

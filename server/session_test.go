@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -17,58 +18,58 @@ func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
 	nc := dialRaw(t, s)
 	hello(t, nc, wire.Options{Session: 0x1234, TimeoutMs: 10_000})
 	// The client stays, and sends nothing: the server has to end it by itself.
-	eventually(t, func() bool { return s.front.conns.len() == 0 }, "the connection of a rejected client is gone")
+	eventually(t, func() bool { return s.front.Conns.Len() == 0 }, "the connection of a rejected client is gone")
 }
 
 func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s.front, nc)
-	sess := s.tracker.Create(1000, c, c.received)
+	c := serve.NewConn(s.front, nc)
+	sess := s.Tracker.Create(1000, c, c.Received)
 	sess.SetClosing() // by the clock, before the node has seen the request
-	b := s.requestPool.Get()
+	b := s.RequestPool.Get()
 	b.Add(flow.Request{Client: c, Session: sess, Op: proto.OpCreateSession}, make([]byte, 4))
-	s.inProcess.Add(1)
-	require.True(t, s.member.submit(b))
-	eventually(t, func() bool { return s.inProcess.Load() == 0 }, "the request is accounted for")
-	eventually(t, func() bool { c.mu.Lock(); defer c.mu.Unlock(); return c.mu.out.dead }, "the connection is closed")
-	require.Nil(t, c.session.Load())
+	s.InProcess.Add(1)
+	require.True(t, s.member.Submit(b))
+	eventually(t, func() bool { return s.InProcess.Load() == 0 }, "the request is accounted for")
+	eventually(t, func() bool { c.Mu.Lock(); defer c.Mu.Unlock(); return c.Mu.Out.Dead }, "the connection is closed")
+	require.Nil(t, c.Session.Load())
 	// The server is alive, and the end of the session removes it.
 	s.closeSession(sess)
-	eventually(t, func() bool { return s.tracker.Count() == 0 }, "the session is forgotten")
+	eventually(t, func() bool { return s.Tracker.Count() == 0 }, "the session is forgotten")
 	require.NoError(t, dialWire(t, s, wire.Options{}).Ping())
 }
 
 func TestNothingOfAConnectionIsAcceptedOnceItsSessionHasMoved(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s.front, nc)
-	sess := s.tracker.Create(1000, c, c.received)
-	c.session.Store(sess)
-	c.in.acquire()
+	c := serve.NewConn(s.front, nc)
+	sess := s.Tracker.Create(1000, c, c.Received)
+	c.Session.Store(sess)
+	c.In.Acquire()
 	b := frame(nil, 1, wire.Create("/late", nil, wire.OpenACL, proto.ModePersistent))
-	c.in.w = copy(c.in.buf, b)
+	c.In.W = copy(c.In.Buf, b)
 	c.Abort() // what resume does to the connection that served the session so far
-	c.process()
-	require.Zero(t, s.inProcess.Load())
+	c.Process()
+	require.Zero(t, s.InProcess.Load())
 	require.NoError(t, dialWire(t, s, wire.Options{}).Sync("/"))
-	s.store.mu.RLock()
-	defer s.store.mu.RUnlock()
-	require.Zero(t, s.store.state.Lookup([]byte("/late")))
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	require.Zero(t, s.Store.State.Lookup([]byte("/late")))
 }
 
 func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, nc := tcpPair(t)
-	c := newConn(s.front, nc)
-	c.received = s.clock.now() // then the process is suspended, and the clock postpones
-	sess := s.tracker.Create(1000, c, c.received)
-	c.session.Store(sess)
+	c := serve.NewConn(s.front, nc)
+	c.Received = s.Clock.Now() // then the process is suspended, and the clock postpones
+	sess := s.Tracker.Create(1000, c, c.Received)
+	c.Session.Store(sess)
 	time.Sleep(time.Millisecond) // let the monotonic clock move
-	postponed := s.clock.now()
-	s.tracker.Postpone(postponed, postponed)
-	c.packets = 1
-	c.account()
+	postponed := s.Clock.Now()
+	s.Tracker.Postpone(postponed, postponed)
+	c.Packets = 1
+	c.Account()
 	require.GreaterOrEqual(t, sess.Heard(), postponed)
 }
 

@@ -30,15 +30,15 @@ func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.recover())
 	defer s.release()
-	core, err := s.member.coreConfig()
+	core, err := s.member.CoreConfig()
 	require.NoError(t, err)
 	_, err = zab.New(core)
 	require.NoError(t, err)
-	s.members.Store(s.member.quorumWith(core.Ensemble))
-	s.member.security, err = s.member.openQuorum()
+	s.Members.Store(s.member.QuorumWith(core.Ensemble))
+	s.member.Security, err = s.member.OpenQuorum()
 	require.NoError(t, err)
-	s.member.id, s.member.active = core.ID, core.Ensemble
-	between := s.member.peersConfig()
+	s.member.ID, s.member.Active = core.ID, core.Ensemble
+	between := s.member.PeersConfig()
 	_, err = peers.New(between)
 	require.NoError(t, err)
 	return core, between

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -26,17 +27,17 @@ func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
 	_, err := c.Create("/there", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	paths := []string{"/there"} // it has come to be since: an event
-	for i := range 3*watchesPerLock + 5 {
+	for i := range 3*serve.WatchesPerLock + 5 {
 		paths = append(paths, fmt.Sprintf("/absent/of/some/length/%d", i))
 	}
 	call := c.Send(wire.Create("/before", nil, wire.OpenACL, proto.ModePersistent))
 	require.NoError(t, c.SetWatches(0, nil, paths, []string{}))
 	require.NoError(t, call.Wait())
 	require.Equal(t, "/there", <-events)
-	_, _, total := s.store.watches.Count()
+	_, _, total := s.front.Watchers.Registry.Count()
 	require.Equal(t, len(paths)-1, total)
 
-	body := make([]byte, longSetWatches+1)
+	body := make([]byte, serve.LongSetWatches+1)
 	body[8] = 0x7f // so many paths cannot follow
 	rep, err := c.Do(wire.Request{Op: proto.OpSetWatches2, Body: body})
 	require.NoError(t, err)
@@ -50,28 +51,28 @@ type watched struct {
 }
 
 // arrive feeds a body to an arrival in pieces of so many bytes, and returns what it finds.
-func arrive(op proto.OpCode, body []byte, piece int) (a *arrival, found []watched) {
-	a = &arrival{op: op, left: len(body), lists: watchLists(op)}
-	in := &input{}
-	for !a.over() {
+func arrive(op proto.OpCode, body []byte, piece int) (a *serve.Arrival, found []watched) {
+	a = &serve.Arrival{Op: op, Left: len(body), Lists: serve.WatchLists(op)}
+	in := &serve.Input{}
+	for !a.Over() {
 		ok := true
-		if a.paths == 0 {
-			ok = a.head(in)
+		if a.Paths == 0 {
+			ok = a.Head(in)
 		} else {
 			var path []byte
-			if path, ok = a.path(in, 1<<20); ok {
-				found = append(found, watched{a.kind, string(path)})
+			if path, ok = a.Path(in, 1<<20); ok {
+				found = append(found, watched{a.Kind, string(path)})
 			}
 		}
-		if ok || a.malformed {
+		if ok || a.Malformed {
 			continue
 		}
 		n := min(piece, len(body))
 		if n == 0 {
 			panic("an arrival waits for more than there is")
 		}
-		in.buf = append(slices.Clone(in.bytes()), body[:n]...)
-		in.r, in.w, body = 0, len(in.buf), body[n:]
+		in.Buf = append(slices.Clone(in.Bytes()), body[:n]...)
+		in.R, in.W, body = 0, len(in.Buf), body[n:]
 	}
 	return a, found
 }
@@ -90,7 +91,7 @@ func decodeWatches(op proto.OpCode, body []byte) (relative proto.Zxid, found []w
 		req.RelativeZxid = old.RelativeZxid
 		lists = [][]proto.Text{old.DataWatches, old.ExistWatches, old.ChildWatches}
 	}
-	for i, kind := range watchLists(op) {
+	for i, kind := range serve.WatchLists(op) {
 		if err != nil || lists[i] == nil {
 			return 0, nil, false
 		}
@@ -119,11 +120,11 @@ func FuzzArrival(f *testing.F) {
 		}
 		relative, want, ok := decodeWatches(op, body)
 		a, got := arrive(op, body, max(1, piece))
-		require.Equal(t, !ok, a.malformed)
+		require.Equal(t, !ok, a.Malformed)
 		if ok {
-			require.Equal(t, relative, a.relative)
+			require.Equal(t, relative, a.Relative)
 			require.Equal(t, want, got)
-			require.Equal(t, len(want), a.wanted)
+			require.Equal(t, len(want), a.Wanted)
 		}
 	})
 }
@@ -131,23 +132,23 @@ func FuzzArrival(f *testing.F) {
 func TestPathsThatNobodyCouldWatchAreMalformed(t *testing.T) {
 	body := wire.SetWatches(0, []string{"/a", string(make([]byte, 1<<20+1))}, nil, nil).Body
 	a, found := arrive(proto.OpSetWatches, body, 100)
-	require.True(t, a.malformed)
+	require.True(t, a.Malformed)
 	require.Equal(t, []watched{{watch.Data, "/a"}}, found)
 }
 
 // readerOf is a connection that the test reads from, in place of its goroutine, and the client's end of it.
-func readerOf(t *testing.T, s *Server) (c *conn, client interface{ Write([]byte) (int, error) }) {
+func readerOf(t *testing.T, s *Server) (c *serve.Conn, client interface{ Write([]byte) (int, error) }) {
 	client, nc := tcpPair(t)
-	c = newConn(s.front, nc)
-	c.session.Store(&sessions.Session{ID: 1})
+	c = serve.NewConn(s.front, nc)
+	c.Session.Store(&sessions.Session{ID: 1})
 	return c, client
 }
 
 // watchesOf is how many watches there are.
 func watchesOf(s *Server) int {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	_, _, n := s.store.watches.Count()
+	s.Store.Mu.Lock()
+	defer s.Store.Mu.Unlock()
+	_, _, n := s.front.Watchers.Registry.Count()
 	return n
 }
 
@@ -162,18 +163,18 @@ func TestLongSetWatchesTakeNoMemory(t *testing.T) {
 	b := frame(nil, 1, wire.SetWatches(0, nil, paths, nil))
 	go func() { _, _ = client.Write(b[:len(b)-1]) }()
 	for watchesOf(s) < len(paths) { // all of them, before the end of the frame
-		require.NoError(t, c.fill())
-		require.LessOrEqual(t, len(c.in.buf), inputBuffer)
-		require.True(t, c.process())
+		require.NoError(t, c.Fill())
+		require.LessOrEqual(t, len(c.In.Buf), serve.InputBuffer)
+		require.True(t, c.Process())
 	}
-	require.NotNil(t, c.arriving)
+	require.NotNil(t, c.Arriving)
 	_, err := client.Write(b[len(b)-1:])
 	require.NoError(t, err)
-	for c.arriving != nil {
-		require.NoError(t, c.fill())
-		require.True(t, c.process())
+	for c.Arriving != nil {
+		require.NoError(t, c.Fill())
+		require.True(t, c.Process())
 	}
-	c.unwatch()
+	c.Unwatch()
 	require.Zero(t, watchesOf(s))
 }
 
@@ -188,21 +189,21 @@ func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 		paths = append(paths, fmt.Sprintf("/%0100d", i)) // each is deleted
 	}
 	go func() { _, _ = nc.Write(frame(nil, 7, wire.SetWatches(0, paths, nil, nil))) }()
-	var c *conn
+	var c *serve.Conn
 	require.Eventually(t, func() bool {
-		s.front.conns.mu.Lock()
-		defer s.front.conns.mu.Unlock()
-		for c = range s.front.conns.mu.all {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			return c.mu.waiting
+		s.front.Conns.Mu.Lock()
+		defer s.front.Conns.Mu.Unlock()
+		for c = range s.front.Conns.Mu.All {
+			c.Mu.Lock()
+			defer c.Mu.Unlock()
+			return c.Mu.Waiting
 		}
 		return false
 	}, hangGuard, time.Millisecond, "the reader waits")
-	c.mu.Lock()
-	waiting := c.mu.out.waiting()
-	c.mu.Unlock()
-	require.Less(t, waiting, outputPause+200*watchesPerLock)
+	c.Mu.Lock()
+	waiting := c.Mu.Out.Waiting()
+	c.Mu.Unlock()
+	require.Less(t, waiting, serve.OutputPause+200*serve.WatchesPerLock)
 	_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 	for range paths {
 		b, err := wire.ReadFrame(nc)
@@ -235,5 +236,5 @@ func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return watchesOf(s) == 1 }, hangGuard, time.Millisecond)
 	require.NoError(t, nc.Close())
-	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.front.conns.len() == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.front.Conns.Len() == 0 }, hangGuard, time.Millisecond)
 }

@@ -18,19 +18,19 @@ import (
 func TestPurgeWithoutSnapshots(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
-	names, err := s.fs.List(s.snapDir())
+	names, err := s.FS.List(s.SnapDir())
 	require.NoError(t, err)
 	for _, name := range names {
 		if _, _, ok := snapshot.ParseName(name); ok {
-			require.NoError(t, s.fs.Remove(filepath.Join(s.snapDir(), name)))
+			require.NoError(t, s.FS.Remove(filepath.Join(s.SnapDir(), name)))
 		}
 	}
-	s.disk.snapshotter.purge()
+	s.disk.Snapshotter.Purge()
 	require.Empty(t, logs.FilterMessage("purging snapshots").All())
 
-	f, err := s.fs.Create(filepath.Join(s.snapDir(), "snapshot.7"))
+	f, err := s.FS.Create(filepath.Join(s.SnapDir(), "snapshot.7"))
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(f.Sync(), f.Close()))
-	s.disk.snapshotter.purge()
+	s.disk.Snapshotter.Purge()
 	require.Positive(t, logs.FilterMessage("purging snapshots").Len(), "said by this purge, and maybe by the first of the server itself")
 }

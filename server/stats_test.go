@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -21,8 +23,8 @@ func TestConnSetCounts(t *testing.T) {
 	t.Logf("SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, limits := range [][2]int{{0, 0}, {3, 0}, {0, 10}, {4, 9}} {
-		cs := newConnSet(limits[0], limits[1])
-		var open []*conn
+		cs := serve.NewConnSet(limits[0], limits[1])
+		var open []*serve.Conn
 		perAddr := map[netip.Addr]int{}
 		reserved := 0
 		for range 5000 {
@@ -30,36 +32,36 @@ func TestConnSetCounts(t *testing.T) {
 				i := r.IntN(len(open))
 				c := open[i]
 				open = slices.Delete(open, i, i+1)
-				cs.remove(c)
-				cs.remove(c)
-				if c.reserved {
+				cs.Remove(c)
+				cs.Remove(c)
+				if c.Reserved {
 					reserved--
 				} else {
-					perAddr[c.remote.Addr()]--
+					perAddr[c.Remote.Addr()]--
 				}
 				continue
 			}
-			c := &conn{remote: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(5))}), uint16(r.IntN(65536)))}
-			full := limits[0] > 0 && perAddr[c.remote.Addr()] >= limits[0] || limits[1] > 0 && len(open)-reserved >= limits[1]
-			got, err := cs.add(c)
-			require.Equal(t, full && reserved >= wordReserve, err != nil)
-			require.Equal(t, full && reserved < wordReserve, got)
+			c := &serve.Conn{Remote: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(5))}), uint16(r.IntN(65536)))}
+			full := limits[0] > 0 && perAddr[c.Remote.Addr()] >= limits[0] || limits[1] > 0 && len(open)-reserved >= limits[1]
+			got, err := cs.Add(c)
+			require.Equal(t, full && reserved >= serve.WordReserve, err != nil)
+			require.Equal(t, full && reserved < serve.WordReserve, got)
 			switch {
 			case err != nil:
 				continue
 			case got:
 				reserved++
 			default:
-				perAddr[c.remote.Addr()]++
+				perAddr[c.Remote.Addr()]++
 			}
 			open = append(open, c)
-			require.Equal(t, len(open), cs.len())
+			require.Equal(t, len(open), cs.Len())
 		}
 		n := 0
-		cs.each(func(c *conn) { n++; cs.remove(c) })
+		cs.Each(func(c *serve.Conn) { n++; cs.Remove(c) })
 		require.Equal(t, len(open), n)
-		require.Zero(t, cs.len()+len(cs.mu.perAddr)+cs.mu.reserved)
-		require.Zero(t, cs.len())
+		require.Zero(t, cs.Len()+len(cs.Mu.PerAddr)+cs.Mu.Reserved)
+		require.Zero(t, cs.Len())
 	}
 }
 
@@ -70,28 +72,28 @@ func TestGuardFollowsTheFreeSpace(t *testing.T) {
 	cfg.DiskWatermark.Bytes = 1 << 20
 	s := New(cfg, Options{FS: fs})
 	fs.SetCapacity(fs.Used() + 2<<20)
-	s.guard = newGuard(s.env)
-	require.False(t, s.guard.full())
+	s.Guard = env.NewGuard(s.Env)
+	require.False(t, s.Guard.Full())
 	fs.SetCapacity(fs.Used() + 1000)
-	s.guard.wrote(1 << 10)
-	require.False(t, s.guard.full(), "it looks after a sixteenth of the watermark")
-	s.guard.wrote(1 << 16)
-	require.True(t, s.guard.full())
+	s.Guard.Wrote(1 << 10)
+	require.False(t, s.Guard.Full(), "it looks after a sixteenth of the watermark")
+	s.Guard.Wrote(1 << 16)
+	require.True(t, s.Guard.Full())
 	fs.SetCapacity(fs.Used() + 2<<20)
-	s.logStalled.Store(1)
-	s.guard.check()
-	require.True(t, s.guard.full(), "the logger is still waiting")
-	s.logStalled.Store(0)
-	s.guard.check()
-	require.False(t, s.guard.full())
-	s.guard.markFull()
-	require.True(t, s.guard.full())
-	s.cfg.DiskWatermark.Bytes, s.cfg.DiskWatermark.Percent = 0, 0
-	s.guard.check()
-	require.False(t, s.guard.full())
-	s.cfg.DiskWatermark.Percent = 101
-	s.guard.check()
-	require.True(t, s.guard.full(), "percent of the disk")
+	s.LogStalled.Store(1)
+	s.Guard.Check()
+	require.True(t, s.Guard.Full(), "the logger is still waiting")
+	s.LogStalled.Store(0)
+	s.Guard.Check()
+	require.False(t, s.Guard.Full())
+	s.Guard.MarkFull()
+	require.True(t, s.Guard.Full())
+	s.Config.DiskWatermark.Bytes, s.Config.DiskWatermark.Percent = 0, 0
+	s.Guard.Check()
+	require.False(t, s.Guard.Full())
+	s.Config.DiskWatermark.Percent = 101
+	s.Guard.Check()
+	require.True(t, s.Guard.Full(), "percent of the disk")
 }
 
 // TestMetrics gathers twice: every core name that this server has is there once, and ours follow Prometheus' rules.
@@ -102,7 +104,7 @@ func TestMetrics(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, c.Ping())
 	for range 2 {
-		families, err := s.registry.Gather()
+		families, err := s.Registry.Gather()
 		require.NoError(t, err)
 		var names []string
 		for _, f := range families {
@@ -130,8 +132,8 @@ func TestMetrics(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, problems)
 	}
-	s.serving.Store(false)
-	_, err = s.registry.Gather()
+	s.Accepting.Store(false)
+	_, err = s.Registry.Gather()
 	require.NoError(t, err, "nothing is computed while the server does not serve")
-	s.serving.Store(true)
+	s.Accepting.Store(true)
 }

@@ -19,7 +19,10 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -27,14 +30,14 @@ import (
 
 func TestApplierStopsAtATxnThatCannotBeApplied(t *testing.T) {
 	s := New(memConfig(), Options{})
-	s.store = newStore(datatree.NewState(datatree.Config{}))
-	a := newApplier(s.front)
+	s.Store = env.NewStore(datatree.NewState(datatree.Config{}))
+	a := serve.NewApplier(s.front)
 	b := &flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}, {Payload: []byte("no txn")}}}
-	a.apply(b)
-	require.ErrorIs(t, <-s.failed, ErrDurability)
-	require.True(t, a.failed)
-	a.apply(&flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}}})
-	require.Empty(t, s.failed, "nothing more is applied")
+	a.Apply(b)
+	require.ErrorIs(t, <-s.Failed, env.ErrDurability)
+	require.True(t, a.Failed)
+	a.Apply(&flow.ApplyBatch{Items: []flow.Item{{Payload: []byte("no txn")}}})
+	require.Empty(t, s.Failed, "nothing more is applied")
 }
 
 func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
@@ -42,10 +45,10 @@ func TestStopClosesTheConnectionsOfTheMetricsPort(t *testing.T) {
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
-	nc, err := net.Dial("tcp", s.words.metricsLn.Addr().String())
+	nc, err := net.Dial("tcp", s.words.MetricsLn.Addr().String())
 	require.NoError(t, err)
 	defer nc.Close()
-	req, err := http.NewRequest(http.MethodGet, "http://"+s.words.metricsLn.Addr().String()+"/metrics", nil)
+	req, err := http.NewRequest(http.MethodGet, "http://"+s.words.MetricsLn.Addr().String()+"/metrics", nil)
 	require.NoError(t, err)
 	require.NoError(t, req.Write(nc))
 	_, err = nc.Read(make([]byte, 4096)) // the connection is served, and is kept alive
@@ -66,18 +69,18 @@ func TestRefusedConnectionsDoNotFloodTheLog(t *testing.T) {
 	dialWire(t, s, wire.Options{})
 	began := time.Now()
 	var held []net.Conn
-	for range wordReserve + 100 {
+	for range serve.WordReserve + 100 {
 		nc, err := net.Dial("tcp", s.Addr().String())
 		if err == nil { // the refusal may be faster than the dialer
 			held = append(held, nc)
 		}
 	}
-	eventually(t, func() bool { return s.metrics.connectionRejected.Total() >= 100 }, "all are refused")
+	eventually(t, func() bool { return s.Metrics.ConnectionRejected.Total() >= 100 }, "all are refused")
 	for _, nc := range held {
 		_ = nc.Close()
 	}
 	lines := logs.FilterMessage("refusing connection").Len()
-	require.LessOrEqual(t, lines, linesPerSecond*(2+int(time.Since(began)/time.Second)))
+	require.LessOrEqual(t, lines, env.LinesPerSecond*(2+int(time.Since(began)/time.Second)))
 }
 
 // stopsSoon fails the test if Stop waits for what may never come.
@@ -86,7 +89,7 @@ func stopsSoon(t *testing.T, s *Server) {
 	began := time.Now()
 	s.Stop()
 	require.Less(t, time.Since(began), hangGuard)
-	require.Zero(t, s.front.conns.len())
+	require.Zero(t, s.front.Conns.Len())
 }
 
 func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
@@ -98,7 +101,7 @@ func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
 	require.NoError(t, err)
 	fs.SetCapacity(fs.Used() + 10)
 	call := c.Send(wire.Create("/lost", make([]byte, 4096), wire.OpenACL, proto.ModePersistent))
-	eventually(t, func() bool { return s.logStalled.Load() != 0 && s.guard.full() }, "the log waits")
+	eventually(t, func() bool { return s.LogStalled.Load() != 0 && s.Guard.Full() }, "the log waits")
 	waiting := dialRaw(t, s) // its session cannot be created any more
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
 	require.NoError(t, wire.WriteFrame(waiting, req.AppendTo(nil)))
@@ -109,8 +112,8 @@ func TestStopWhileTheLogWaitsForRoom(t *testing.T) {
 	s = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, s.Start())
 	defer s.Stop()
-	require.NotZero(t, s.store.state.Lookup([]byte("/kept")))
-	require.Zero(t, s.store.state.Lookup([]byte("/lost")))
+	require.NotZero(t, s.Store.State.Lookup([]byte("/kept")))
+	require.Zero(t, s.Store.State.Lookup([]byte("/lost")))
 }
 
 func TestStopWithAClientThatTakesNothing(t *testing.T) {
@@ -128,10 +131,10 @@ func TestStopWithAClientThatTakesNothing(t *testing.T) {
 	require.NoError(t, err)
 	eventually(t, func() bool {
 		stuck := false
-		s.front.conns.each(func(c *conn) {
-			c.mu.Lock()
-			stuck = stuck || c.mu.waiting && c.mu.out.writing
-			c.mu.Unlock()
+		s.front.Conns.Each(func(c *serve.Conn) {
+			c.Mu.Lock()
+			stuck = stuck || c.Mu.Waiting && c.Mu.Out.Writing
+			c.Mu.Unlock()
 		})
 		return stuck
 	}, "the reader waits for the drain")
@@ -148,7 +151,7 @@ func TestStopWhileASnapshotIsWrittenAndClientsCome(t *testing.T) {
 	}
 	calls := c.SendAll(reqs)
 	require.NoError(t, calls[len(calls)-1].Wait())
-	s.disk.snapshotter.request()
+	s.disk.Snapshotter.Request()
 	var dialers sync.WaitGroup
 	addr := s.Addr().String()
 	for range 8 {
@@ -173,7 +176,7 @@ func TestStartThatFailsGivesEverythingBack(t *testing.T) {
 	fs := vfs.NewMem()
 	cfg := memConfig()
 	cfg.ClientPort = taken.Addr().(*net.TCPAddr).Port
-	var bind *BindError
+	var bind *serve.BindError
 	require.ErrorAs(t, New(cfg, Options{FS: fs, Meta: meta.NewMem(1)}).Start(), &bind)
 
 	eio := errors.New("input/output error")
@@ -183,7 +186,7 @@ func TestStartThatFailsGivesEverythingBack(t *testing.T) {
 		}
 		return nil
 	})
-	var data *DataError
+	var data *durable.DataError
 	require.ErrorAs(t, New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start(), &data)
 	fs.Hook(nil)
 

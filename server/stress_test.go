@@ -73,34 +73,34 @@ func TestStress(t *testing.T) {
 	for i, n := range steps {
 		require.NotZero(t, n, "client %d did something", i)
 	}
-	require.Eventually(t, func() bool { return s.front.conns.len() == 0 }, hangGuard, time.Millisecond, "no connection is left")
-	require.Eventually(t, func() bool { return s.inProcess.Load() == 0 }, hangGuard, time.Millisecond, "no request is left: %d", s.inProcess.Load())
-	s.store.mu.RLock()
-	watchers, paths, watches := s.store.watches.Count()
-	for id, c := range s.store.slots {
+	require.Eventually(t, func() bool { return s.front.Conns.Len() == 0 }, hangGuard, time.Millisecond, "no connection is left")
+	require.Eventually(t, func() bool { return s.InProcess.Load() == 0 }, hangGuard, time.Millisecond, "no request is left: %d", s.InProcess.Load())
+	s.Store.Mu.RLock()
+	watchers, paths, watches := s.front.Watchers.Registry.Count()
+	for id, c := range s.front.Watchers.Slots {
 		require.Nil(t, c, "slot %d", id)
 	}
-	require.Len(t, s.store.free, len(s.store.slots)-1)
-	s.store.mu.RUnlock()
+	require.Len(t, s.front.Watchers.Free, len(s.front.Watchers.Slots)-1)
+	s.Store.Mu.RUnlock()
 	require.Zero(t, watches+watchers+paths)
-	require.Empty(t, s.front.conns.mu.perAddr)
-	require.Zero(t, s.front.conns.mu.reserved)
-	require.Zero(t, s.large.Used())
-	s.store.state.EachSession(func(id proto.SessionID, _ int32) {
-		require.False(t, s.tracker.Serves(id), "%v", id)
+	require.Empty(t, s.front.Conns.Mu.PerAddr)
+	require.Zero(t, s.front.Conns.Mu.Reserved)
+	require.Zero(t, s.Large.Used())
+	s.Store.State.EachSession(func(id proto.SessionID, _ int32) {
+		require.False(t, s.Tracker.Serves(id), "%v", id)
 	})
 	s.Stop()
-	require.Empty(t, s.failed)
-	t.Logf("%d sessions, zxid %v, %d znodes", s.tracker.Count(), s.store.lastZxid(), s.store.state.NumNodes())
+	require.Empty(t, s.Failed)
+	t.Logf("%d sessions, zxid %v, %d znodes", s.Tracker.Count(), s.Store.LastZxid(), s.Store.State.NumNodes())
 
 	again := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
 	require.NoError(t, again.recover())
 	defer again.release()
-	require.Equal(t, s.store.lastZxid(), again.store.lastZxid())
-	require.Equal(t, s.store.state.Digest(), again.store.state.Digest())
-	require.Equal(t, s.store.state.NumNodes(), again.store.state.NumNodes())
-	require.Equal(t, s.store.state.NumSessions(), again.store.state.NumSessions())
-	require.Equal(t, s.tracker.Count(), again.store.state.NumSessions())
+	require.Equal(t, s.Store.LastZxid(), again.Store.LastZxid())
+	require.Equal(t, s.Store.State.Digest(), again.Store.State.Digest())
+	require.Equal(t, s.Store.State.NumNodes(), again.Store.State.NumNodes())
+	require.Equal(t, s.Store.State.NumSessions(), again.Store.State.NumSessions())
+	require.Equal(t, s.Tracker.Count(), again.Store.State.NumSessions())
 }
 
 const stressNodes = 34

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
@@ -94,7 +95,7 @@ func TestCertificateFilesThatChange(t *testing.T) {
 		cfg.ClientCertReload = reload
 		v := serveTLS(t, cfg, nil)
 		expires := func() float64 {
-			families, err := v.registry.Gather()
+			families, err := v.Registry.Gather()
 			require.NoError(t, err)
 			for _, f := range families {
 				if f.GetName() == "warren_tls_certificate_expiry_timestamp_seconds" {
@@ -158,7 +159,7 @@ func TestAlternativeNameIsTheClientsID(t *testing.T) {
 		require.Error(t, err, names)
 	}
 	eventually(t, func() bool { return logs.FilterMessage("certificate refused").Len() == 3 }, "they are in the log")
-	require.EqualValues(t, 3, v.metrics.authFailed.Total())
+	require.EqualValues(t, 3, v.Metrics.AuthFailed.Total())
 }
 
 // A certificate of the same name that a stranger's authority has signed is nobody, not even where certificates are only wanted.
@@ -171,7 +172,7 @@ func TestStrangersCertificateIsNobody(t *testing.T) {
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "root"}))})
 	require.Error(t, err)
 	eventually(t, func() bool { return logs.FilterMessage("TLS handshake failed").Len() > 0 }, "it is in the log")
-	require.EqualValues(t, 1, v.metrics.tlsFailed.Total())
+	require.EqualValues(t, 1, v.Metrics.TlsFailed.Total())
 	failed := logs.FilterMessage("TLS handshake failed").All()
 	require.Len(t, failed, 1)
 	require.Contains(t, failed[0].ContextMap()["error"], "unknown authority")
@@ -208,14 +209,14 @@ func TestLanguagesOfAPort(t *testing.T) {
 		require.NoError(t, err)
 		_ = nc.SetReadDeadline(time.Now().Add(hangGuard))
 		got, err := io.ReadAll(nc)
-		require.NotErrorIs(t, err, errNotReady)
+		require.NotErrorIs(t, err, serve.ErrNotReady)
 		require.Empty(t, got)
 		_ = nc.Close()
 	}
 	eventually(t, func() bool { return logs.FilterMessage("TLS handshake failed").Len() == 3 }, "they are in the log")
 	for _, e := range logs.FilterMessage("TLS handshake failed").All() {
 		require.Equal(t, zapcore.WarnLevel, e.Level)
-		require.Equal(t, errPlainText.Error(), e.ContextMap()["error"])
+		require.Equal(t, serve.ErrPlainText.Error(), e.ContextMap()["error"])
 	}
 	_, err := wire.Dial(v.Addr().String(), wire.Options{TLS: v.client(nil)})
 	require.Error(t, err, "without a certificate")

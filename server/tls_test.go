@@ -20,6 +20,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/test/wire"
@@ -165,9 +166,9 @@ func TestTLSRefuses(t *testing.T) {
 		_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(l)})
 		require.Error(t, err, name)
 	}
-	eventually(t, func() bool { return v.metrics.tlsFailed.Total() == 4 }, "four handshakes failed")
-	require.Zero(t, v.metrics.tlsUnfinished.Load())
-	require.Zero(t, v.tracker.Count(), "nobody got a session")
+	eventually(t, func() bool { return v.Metrics.TlsFailed.Total() == 4 }, "four handshakes failed")
+	require.Zero(t, v.Metrics.TlsUnfinished.Load())
+	require.Zero(t, v.Tracker.Count(), "nobody got a session")
 
 	// Plain text on the TLS port gets no answer but the end.
 	nc, err := net.Dial("tcp", v.SecureAddr().String())
@@ -264,19 +265,19 @@ func TestRotationUnderLoad(t *testing.T) {
 	before := requests.Load()
 	v.put(t, "/tls/key.pem", next.Issue(pki.Options{Name: "a server of next", Hosts: []string{"127.0.0.1"}}).PEM())
 	v.put(t, "/tls/trust.pem", append(v.ca.PEM(), next.PEM()...))
-	require.NoError(t, v.front.security.keys.Reload())
+	require.NoError(t, v.front.Security.Keys.Reload())
 	fresh := &vault{Server: v.Server, ca: next}
 	c := fresh.dial(t, next.Issue(pki.Options{Name: "new"}))
 	require.Equal(t, "ip:127.0.0.1 x509:CN=new", whoAmI(t, c))
 	v.put(t, "/tls/trust.pem", next.PEM())
-	require.NoError(t, v.front.security.keys.Reload())
+	require.NoError(t, v.front.Security.Keys.Reload())
 	old.RootCAs.AddCert(next.Cert)
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: old})
 	require.Error(t, err, "the old authority is not trusted any more")
 	eventually(t, func() bool { return requests.Load() > before+200 }, "clients go on")
 	stop.Store(true)
 	wg.Wait()
-	require.Equal(t, 9, v.tracker.Count())
+	require.Equal(t, 9, v.Tracker.Count())
 }
 
 // Clients that begin and do not go on are closed in time, and do not keep others out.
@@ -305,8 +306,8 @@ func TestSlowHandshakes(t *testing.T) {
 		_, err := io.ReadAll(nc)
 		require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	}
-	eventually(t, func() bool { return v.front.conns.len() == 1 }, "only the good one is left")
-	require.Zero(t, v.metrics.tlsExceeded.Total(), "a connection without a whole ClientHello takes no place")
+	eventually(t, func() bool { return v.front.Conns.Len() == 1 }, "only the good one is left")
+	require.Zero(t, v.Metrics.TlsExceeded.Total(), "a connection without a whole ClientHello takes no place")
 }
 
 // Clients that stop after their first whole message take places; who comes above the limit is closed at once.
@@ -330,13 +331,13 @@ func TestHandshakeLimit(t *testing.T) {
 			_ = tls.Client(nc, stalled).Handshake()
 		})
 	}
-	eventually(t, func() bool { return v.metrics.tlsUnfinished.Load() == 3 }, "three have begun")
+	eventually(t, func() bool { return v.Metrics.TlsUnfinished.Load() == 3 }, "three have begun")
 	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: client})
 	require.Error(t, err)
-	eventually(t, func() bool { return v.metrics.tlsExceeded.Total() == 1 }, "the fourth is counted")
+	eventually(t, func() bool { return v.Metrics.TlsExceeded.Total() == 1 }, "the fourth is counted")
 	close(block)
 	wg.Wait()
-	eventually(t, func() bool { return v.metrics.tlsUnfinished.Load() == 0 }, "their places are free")
+	eventually(t, func() bool { return v.Metrics.TlsUnfinished.Load() == 0 }, "their places are free")
 	v.dial(t, v.ca.Issue(pki.Options{Name: "app"}))
 }
 
@@ -364,9 +365,9 @@ func TestDeafTLSClient(t *testing.T) {
 		require.Less(t, time.Since(begin), hangGuard, "or the client's timeout, a minute")
 	}
 	begin := time.Now()
-	v.front.conns.each(func(c *conn) {
-		if c.secure != nil {
-			c.shut()
+	v.front.Conns.Each(func(c *serve.Conn) {
+		if c.Secure != nil {
+			c.Shut()
 			c.Abort()
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/words"
 	"github.com/seed94657493/warren/test/wire"
 )
 
@@ -65,7 +66,7 @@ func TestWordsLineByLine(t *testing.T) {
 	require.NoError(t, err)
 
 	ask := func(w string) string { // once the connection of the last word is gone
-		eventually(t, func() bool { return s.front.conns.len() == 1 }, "one connection")
+		eventually(t, func() bool { return s.front.Conns.Len() == 1 }, "one connection")
 		return word(t, s, w)
 	}
 	requireLines(t, ask("srvr"), slices.Concat([]string{`Zookeeper version: ` + regexp.QuoteMeta(testVersion)}, summaryLines)...)
@@ -154,8 +155,8 @@ func TestGoClientParsesTheWords(t *testing.T) {
 
 func TestWordsBeforeAndAfterServing(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
-	s.serving.Store(false)
-	defer s.serving.Store(true)
+	s.Accepting.Store(false)
+	defer s.Accepting.Store(true)
 	const not = "This ZooKeeper instance is not currently serving requests\n"
 	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not, "gtmk": "306",
 		"stmk\x00\x00\x00\x00\x00\x00\x01\x32": "306", "hash": strings.TrimSuffix(not, "\n")} {
@@ -184,7 +185,7 @@ func TestWhitelist(t *testing.T) {
 			cfg := memConfig()
 			cfg.FourLetterWhitelist, cfg.ReadOnlyMode = tc.list, tc.readOnly
 			s := New(cfg, Options{})
-			require.Equal(t, tc.allowed, s.words.wordAllowed(tc.word))
+			require.Equal(t, tc.allowed, s.words.WordAllowed(tc.word))
 		})
 	}
 }
@@ -240,9 +241,9 @@ func TestHashListsDigests(t *testing.T) {
 		_, err := c.SetData("/a", []byte{byte(zxid)}, -1)
 		require.NoError(t, err)
 		if zxid%128 == 0 {
-			s.store.mu.RLock()
-			want += fmt.Sprintf("%x: %d\n", int64(zxid), s.store.state.Digest())
-			s.store.mu.RUnlock()
+			s.Store.Mu.RLock()
+			want += fmt.Sprintf("%x: %d\n", int64(zxid), s.Store.State.Digest())
+			s.Store.Mu.RUnlock()
 		}
 	}
 	require.Equal(t, want, word(t, s, "hash"))
@@ -253,18 +254,18 @@ func TestDumpOfALearnerListsTheSessionsOfTheEnsemble(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	a, b := dialWire(t, s, wire.Options{TimeoutMs: 20_000}), dialWire(t, s, wire.Options{TimeoutMs: 30_000})
 	var out bytes.Buffer
-	s.words.dumpGlobal(&out)
+	s.words.DumpGlobal(&out)
 	require.Equal(t, fmt.Sprintf("Global Sessions(2):\n%v\t20000ms\n%v\t30000ms\n", a.Session(), b.Session()), out.String())
 	out.Reset()
 	only := func(one *sessions.Session) bool { return one.ID == b.Session() }
-	dumpExpiries(&out, "Local ", s.clock.now(), s.tracker.Expiries(only))
+	words.DumpExpiries(&out, "Local ", s.Clock.Now(), s.Tracker.Expiries(only))
 	requireLines(t, out.String(), `Local Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`, "\t"+b.Session().String())
 }
 
 // Every word may be in the whitelist.
 func TestWhitelistKnowsEveryWord(t *testing.T) {
 	var all []string
-	for w := range words {
+	for w := range words.Words {
 		all = append(all, w)
 	}
 	text := "dataDir=/data\nclientPort=0\n4lw.commands.whitelist=" + strings.Join(all, ",") + "\n"

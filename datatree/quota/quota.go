@@ -124,3 +124,9 @@ func AppendStats(b []byte, used Limits) []byte {
 	b = strconv.AppendInt(append(b, "count="...), used.Count, 10)
 	return strconv.AppendInt(append(b, ",bytes="...), used.Bytes, 10)
 }
+
+// Namespace is the first element of a path: quotas are summed up by it. Source: operations 2.3.
+func Namespace(path []byte) string {
+	first, _, _ := bytes.Cut(bytes.TrimPrefix(path, []byte{'/'}), []byte{'/'})
+	return string(first)
+}

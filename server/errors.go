@@ -1,0 +1,28 @@
+package server
+
+import (
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/words"
+)
+
+// Errors of Start and Run, by which a program decides about its exit code.
+type (
+	// DataError is returned by Start when the data directories cannot be used. Its exit code is 3, as ZooKeeper's.
+	DataError = durable.DataError
+	// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as ZooKeeper's.
+	BindError = serve.BindError
+	// AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.
+	AdminError = words.AdminError
+	// MetricsError ends the server when the metrics exporter cannot start, as it does ZooKeeper.
+	MetricsError = words.MetricsError
+)
+
+// ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a
+// restart recovers what was acknowledged.
+var ErrDurability = env.ErrDurability
+
+// SetAside is put behind version-2, with a time behind it, in the name of a data directory that warren adopt has set
+// aside.
+const SetAside = durable.SetAside

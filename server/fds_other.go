@@ -1,6 +1,0 @@
-//go:build !linux
-
-package server
-
-// fileDescriptors is how many descriptors are open and how many may be; unknown here.
-func fileDescriptors() (open, most int64) { return 0, 0 }

@@ -1,0 +1,393 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Journal makes durable what the agreement asks for, in its order, and reports it. Writes that only append share one sync: all
+// that were asked for while the one before was on its way. Its goroutine owns the tail of the log and the epochs.
+type Journal struct {
+	srv    *Disk
+	owner  Owner
+	log    *wal.Log
+	Jobs   *flow.Inbox[JournalJob]
+	batch  framedBatch
+	failed bool         // something could not be made durable: nothing may be promised any more
+	noted  *zab.Lineage // to be stored when nothing else is to be done, or at noteBy
+	noteBy time.Time
+
+	// Since the last roll: how many txns, and the points at which the next snapshot is due. Source: storage 4.5.
+	txns      int
+	snapTxns  int
+	snapBytes int64
+	rolled    int64 // when, ns on the server's clock
+	before    int64 // bytes in files that were full before a snapshot was due
+}
+
+// JournalJob is one thing to do: a write, a lineage to be noted, or a call.
+type JournalJob struct {
+	Write zab.Persist
+	note  *zab.Lineage
+	call  func()
+}
+
+// framedBatch is txns as the log writes them.
+type framedBatch struct {
+	framed      []byte     // records
+	first, last proto.Zxid // 0 if there are none
+	txns        int
+}
+
+func (b *framedBatch) reset() {
+	if cap(b.framed) > 4*MaxBatchBytes {
+		b.framed = nil
+	}
+	b.framed, b.first, b.last, b.txns = b.framed[:0], 0, 0, 0
+}
+
+// MaxBatchBytes is how many bytes of records one sync makes durable at most, but for the last record.
+const MaxBatchBytes = 4 << 20
+
+// noteDelay is how long a lineage that is only noted may wait for a journal that has other work.
+const noteDelay = time.Second
+
+// Owner is what hears what the journal has done. The journal's goroutine calls it.
+type Owner interface {
+	// Persisted says that the writes up to seq are durable.
+	Persisted(seq zab.Seq)
+	// Written takes back bytes that were counted when they were submitted.
+	Written(bytes int64)
+	// Acknowledges reports whether what is durable here is acknowledged to a leader, or counts for this one.
+	Acknowledges() bool
+	// arrived returns the state that a leader has sent on a link; nil if it is gone.
+	ArrivedState(link zab.LinkID) *Loading
+	// Installed says that the state of a link is the database now.
+	Installed(link zab.LinkID, state *datatree.State)
+	// Swap replaces the state that is served.
+	Swap(state *datatree.State)
+	// JournalEnds says that nothing follows.
+	JournalEnds()
+}
+
+// Loading is a state that a leader has sent, from its arrival to its installation.
+type Loading struct {
+	State   *datatree.State
+	Began   time.Time
+	applied int // txns on top of it
+}
+
+func NewJournal(d *Disk, o Owner) *Journal {
+	j := &Journal{srv: d, owner: o, log: d.WAL, Jobs: flow.NewInbox[JournalJob](d.Runtime.Parker()),
+		txns: d.replayed, rolled: d.Clock.Now()}
+	j.draw()
+	return j
+}
+
+// Submit queues writes. The slice is copied; the txns never change.
+func (j *Journal) Submit(writes []zab.Persist) {
+	for _, p := range writes {
+		j.Jobs.Put(JournalJob{Write: p})
+	}
+}
+
+// Note queues a lineage behind the writes that were submitted.
+func (j *Journal) Note(l *zab.Lineage) { j.Jobs.Put(JournalJob{note: l}) }
+
+// run calls fn in the goroutine of the journal, behind the writes that were submitted.
+func (j *Journal) Call(fn func()) { j.Jobs.Put(JournalJob{call: fn}) }
+
+// keepNote stores the lineage that was noted last, if there is time for it now. No promise waits for it.
+func (j *Journal) keepNote(now bool) {
+	if j.noted == nil || j.failed || !now && !j.Jobs.Empty() && j.srv.Clock.Steady().Before(j.noteBy) {
+		return
+	}
+	if j.waiting("writing the lineage", func() error { return j.srv.Meta.SetLineage(Encoded(j.noted)) }) {
+		j.noted = nil
+	}
+}
+
+func BytesOf(txns []zab.Txn) (n int64) {
+	for i := range txns {
+		n += int64(len(txns[i].Payload))
+	}
+	return n
+}
+
+// Run is the journal goroutine. It ends when jobs is closed and done.
+func (j *Journal) Run() {
+	defer j.owner.JournalEnds()
+	var jobs []JournalJob
+	for {
+		j.Jobs.Wait()
+		var closed bool
+		jobs, closed = j.Jobs.Take(jobs)
+		j.Do(jobs)
+		j.keepNote(closed)
+		if closed {
+			return
+		}
+	}
+}
+
+// Do does jobs in their order, and reports the writes.
+func (j *Journal) Do(rest []JournalJob) {
+	for len(rest) > 0 {
+		switch job := &rest[0]; {
+		case job.call != nil:
+			job.call()
+			rest = rest[1:]
+			continue
+		case job.note != nil:
+			if j.noted == nil {
+				j.noteBy = j.srv.Clock.Steady().Add(noteDelay)
+			}
+			j.noted = job.note
+			rest = rest[1:]
+			continue
+		}
+		n := appends(rest)
+		done := false
+		if n > 0 {
+			done = j.Append(rest[:n])
+		} else {
+			n = 1
+			done = j.write(&rest[0].Write)
+		}
+		for i := range rest[:n] {
+			j.owner.Written(BytesOf(rest[i].Write.Append))
+		}
+		if done && !j.failed {
+			j.owner.Persisted(rest[n-1].Write.Seq)
+		} else {
+			j.failed = true
+		}
+		rest = rest[n:]
+	}
+}
+
+// appends is how many jobs at the front do nothing but append.
+func appends(jobs []JournalJob) (n int) {
+	for n < len(jobs) {
+		p := &jobs[n].Write
+		if jobs[n].call != nil || jobs[n].note != nil || p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 ||
+			p.Initialize || p.Ensemble != nil {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// Append makes the txns of writes durable with one sync, unless they are very many.
+func (j *Journal) Append(jobs []JournalJob) bool {
+	if j.failed {
+		return false
+	}
+	b := &j.batch
+	flush := func() bool {
+		ok := b.txns == 0 || j.persist(b)
+		b.reset()
+		return ok
+	}
+	for i := range jobs {
+		for _, t := range jobs[i].Write.Append {
+			if len(b.framed) >= MaxBatchBytes && !flush() {
+				return false
+			}
+			b.framed = wal.AppendRecord(b.framed, t.Payload)
+			if b.txns == 0 {
+				b.first = t.Zxid
+			}
+			b.last = t.Zxid
+			b.txns++
+		}
+	}
+	return flush()
+}
+
+// write does one write whose parts must follow each other on the disk. Source: quorum-protocol 6.8 S2, S5.
+func (j *Journal) write(p *zab.Persist) bool {
+	if j.failed {
+		return false
+	}
+	s := j.srv
+	if p.Truncate && !j.waiting("truncating the log", func() error { return j.Truncate(p.Last) }) {
+		return false
+	}
+	if p.Install != nil && !j.waiting("installing a snapshot", func() error { return j.install(p.Install) }) {
+		return false
+	}
+	if len(p.Append) > 0 && !j.Append([]JournalJob{{Write: zab.Persist{Append: p.Append}}}) {
+		return false
+	}
+	if p.AcceptedEpoch >= 0 && !j.waiting("writing acceptedEpoch", func() error { return s.Meta.SetAccepted(p.AcceptedEpoch) }) {
+		return false
+	}
+	if p.CurrentEpoch > 0 && !j.waiting("writing the first snapshot", j.initialize) {
+		return false // an epoch is adopted with a database only, and that begins with a snapshot: see Server.isUnfinished
+	}
+	if p.CurrentEpoch >= 0 {
+		j.noted = nil // it was of an earlier epoch
+	}
+	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.Meta.SetCurrent(p.CurrentEpoch, Encoded(p.Lineage)) }) {
+		return false
+	}
+	if p.Initialize && !(j.waiting("writing the first snapshot", j.initialize) &&
+		j.waiting("noting that this server counts", func() error { return s.Meta.SetBlank(false) })) {
+		return false
+	}
+	return p.Ensemble == nil || j.waiting("writing the configuration", func() error { return s.KeepConfiguration(p.Ensemble) })
+}
+
+// waiting runs fn until the disk has room for it. Any other failure ends the process: what is on the disk is unknown.
+func (j *Journal) waiting(what string, fn func() error) bool {
+	for waited := false; ; waited = true {
+		err := fn()
+		if err == nil {
+			return true
+		}
+		if errors.Is(err, snapshot.ErrClosed) {
+			return false // the server stops
+		}
+		if !errors.Is(err, vfs.ErrNoSpace) {
+			j.srv.Fatal(what, err)
+			return false
+		}
+		if !waited {
+			j.srv.Log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what), zap.Error(err))
+		}
+		j.srv.Guard.MarkFull()
+		if j.srv.Stopping.WaitFor(env.RetryAfter) {
+			return false
+		}
+	}
+}
+
+// Truncate removes the snapshots that hold more than last, cuts the log after it, and loads the state again if it holds more. A
+// crash in between leaves an older snapshot with a longer log: a history that this server had before.
+func (j *Journal) Truncate(last proto.Zxid) error {
+	s := j.srv
+	s.Log.Info("truncating the log", zap.Stringer("from", s.WAL.LastZxid()), zap.Stringer("to", last))
+	if _, err := s.Snaps.AtOrBelow(last); err != nil {
+		return err // the state there could not be made again
+	}
+	if err := s.Snaps.RemoveAbove(last); err != nil {
+		return err
+	}
+	if err := s.WAL.Truncate(last); err != nil {
+		return err
+	}
+	s.Store.Mu.RLock()
+	ahead := s.Store.State.LastZxid() > last
+	s.Store.Mu.RUnlock()
+	if !ahead {
+		return nil
+	}
+	state, _, err := s.newestState()
+	if err != nil {
+		return err
+	}
+	if err := s.replayRecords(state, last); err != nil {
+		return err
+	}
+	j.owner.Swap(state)
+	return nil
+}
+
+// install makes a received state the database. Source: zab.Install. A crash before the old log is gone leaves the old history or, if
+// its log ends below the new snapshot, the new one; recovery then removes the rest of that log (wal.Log.Detached). Snapshots above
+// the new one, from an earlier leader that was never established, go then: until then they belong to the old history. Those below go last:
+// nothing leads from them to the new one, so that they are no states any more (snapshot.Chain); one that a crash leaves does no harm.
+func (j *Journal) install(in *zab.Install) error {
+	s := j.srv
+	got := j.owner.ArrivedState(in.Link)
+	if got == nil {
+		return errors.New("the state that was received is gone")
+	}
+	if got.applied == 0 {
+		for _, t := range in.Txns {
+			if _, _, err := got.State.Apply(t.Payload, nil, nil, false); err != nil {
+				return err
+			}
+		}
+		got.applied = len(in.Txns)
+	}
+	if last := got.State.LastZxid(); last != in.Last {
+		return fmt.Errorf("the received state is at %v, but was to be at %v", last, in.Last)
+	}
+	w := got.State.NewWalker()
+	_, err := s.Snaps.Write(in.Last, walkerSource{w})
+	w.Close()
+	if err != nil {
+		return err
+	}
+	if err := s.WAL.Reset(in.Last); err != nil {
+		return err
+	}
+	if err := s.Snaps.RemoveAbove(in.Last); err != nil {
+		return err
+	}
+	if err := s.Snaps.RemoveBelow(in.Last); err != nil {
+		return err
+	}
+	j.txns, j.before = 0, 0
+	s.Log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last), zap.Int("znodes", got.State.NumNodes()),
+		zap.Duration("took", j.srv.Clock.Steady().Sub(got.Began)))
+	j.owner.Installed(in.Link, got.State)
+	return nil
+}
+
+// initialize notes that the database exists, though it may be empty.
+func (j *Journal) initialize() error {
+	s := j.srv
+	all, err := s.Snaps.List()
+	if err != nil || len(all) > 0 {
+		return err
+	}
+	w := datatree.NewState(datatree.Config{}).NewWalker()
+	defer w.Close()
+	_, err = s.Snaps.Write(0, walkerSource{w})
+	return err
+}
+
+// Encoded is a lineage as meta.db keeps it.
+func Encoded(l *zab.Lineage) string {
+	if l == nil {
+		return ""
+	}
+	return string(l.AppendTo(nil))
+}
+
+// Epochs returns what this server has promised, checked against its database.
+func (s *Disk) Epochs() (zab.Epochs, error) {
+	e, err := s.Meta.Reconcile(s.WAL.LastZxid())
+	return zab.Epochs{Accepted: e.Accepted, Current: e.Current}, err
+}
+
+// KeepConfiguration makes a committed configuration durable.
+func (s *Disk) KeepConfiguration(e *zab.Ensemble) error {
+	return s.Meta.SetConfig(meta.Config{Version: e.Version, Text: string(e.Text)})
+}
+
+// Restart empties the log behind a snapshot of the state at last. The journal's goroutine calls it.
+func (j *Journal) Restart(last proto.Zxid) error {
+	if err := j.log.Reset(last); err != nil {
+		return err
+	}
+	j.txns, j.before = 0, 0
+	return nil
+}

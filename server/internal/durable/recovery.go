@@ -1,0 +1,432 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal"
+)
+
+// DataError is returned by Start when the data directories cannot be used. Its exit code is 3, as
+// ZooKeeper's.
+type DataError struct {
+	Dir string
+	Err error
+}
+
+// Error names the directory and what is wrong with it.
+func (e *DataError) Error() string { return "server: data directory " + e.Dir + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *DataError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code.
+func (e *DataError) ExitCode() int { return 3 }
+
+// lockFile keeps a second server away from a directory. Java ignores it.
+const lockFile = ".warren.lock"
+
+// Disk is what of a server is durable: snapshots, the log and the promises, what recovery has found there, and what writes to them.
+type Disk struct {
+	*env.Env
+	locks       []io.Closer
+	Meta        meta.Store
+	Snaps       *snapshot.Store
+	WAL         *wal.Log
+	Snapshotter *snapshotter
+	replayed    int              // txns replayed by recover
+	Missing     bool             // the database of a member was not there: it may be new, or was lost
+	Blank       bool             // a member that does not count: zab.Config.Blank
+	origin      uint64           // the ensemble that the newest snapshot comes from; 0 if it does not say
+	Recent      *flow.RecentTxns // nil at a standalone server
+}
+
+func New(e *env.Env, store meta.Store) *Disk {
+	d := &Disk{Env: e, Meta: store}
+	if e.Config.Distributed() {
+		d.Recent = new(flow.RecentTxns)
+	}
+	return d
+}
+
+// Stop lets what is being written end soon.
+func (s *Disk) Stop() {
+	_ = s.Snaps.Close()
+	s.Snapshotter.wake.Unpark()
+}
+
+// Release closes what recover has opened.
+func (s *Disk) Release() {
+	if s.WAL != nil {
+		if err := s.WAL.Close(); err != nil {
+			s.Log.Warn("closing the log", zap.Error(err))
+		}
+	}
+	if s.Meta != nil {
+		if err := s.Meta.Close(); err != nil {
+			s.Log.Warn("closing meta.db", zap.Error(err))
+		}
+	}
+	for _, l := range s.locks {
+		_ = l.Close()
+	}
+}
+
+// Recover opens the data directories and rebuilds the state: the newest snapshot that verifies,
+// and every txn after it. Source: storage 6.
+func (s *Disk) Recover() error {
+	began := time.Now()
+	if err := s.openDirs(); err != nil {
+		return err
+	}
+	if err := s.openMeta(); err != nil {
+		return &DataError{s.SnapDir(), err}
+	}
+	var err error
+	s.Snaps, err = snapshot.NewStore(snapshot.Options{
+		FS: s.FS, Dir: s.SnapDir(), Compression: snapshot.Compression(s.Config.SnapshotCompression), Catalogue: s.Meta,
+		OmitLastZxid: !s.Config.SerializeLastProcessedZxid, Ensemble: s.ensembleIdentity,
+		Warn: func(name string, err error) { s.Log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
+	})
+	if err != nil {
+		return &DataError{s.SnapDir(), err}
+	}
+	s.WAL, err = wal.Open(s.walOptions())
+	if err != nil {
+		return &DataError{s.LogDir(), err}
+	}
+	state, trailer, err := s.loadSnapshot()
+	if err != nil {
+		return err
+	}
+	if err := s.markBlank(); err != nil {
+		return &DataError{s.SnapDir(), err}
+	}
+	s.origin = trailer.Ensemble
+	loaded := time.Since(began)
+	replayed, err := s.replay(state, trailer)
+	if err != nil {
+		return err
+	}
+	if err := s.removeOldLog(state); err != nil {
+		return err
+	}
+	if !s.Missing {
+		s.removeMarkers()
+	}
+	if !s.Config.Distributed() { // in an ensemble all servers must have the same tree: none drops what the others keep
+		if n := state.DropOrphanEphemerals(); n > 0 {
+			s.Log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
+		}
+	}
+	s.Store, s.replayed = env.NewStore(state), replayed
+	s.Guard, s.Snapshotter = env.NewGuard(s.Env), newSnapshotter(s)
+	s.Stats.Recovered(loaded, time.Since(began), replayed)
+	s.Log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
+		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
+		zap.Duration("snapshot_took", loaded), zap.Duration("took", time.Since(began)))
+	return nil
+}
+
+// openMeta opens meta.db, unless the server was given another store.
+func (s *Disk) openMeta() error {
+	if s.Meta != nil {
+		return nil
+	}
+	o := meta.Options{Dir: s.SnapDir(), FS: s.FS}
+	if s.Config.Distributed() {
+		o.Member, o.ServerID = true, proto.ServerID(s.Config.ServerID)
+	}
+	db, err := meta.Open(o)
+	if err != nil {
+		return err
+	}
+	if cause := db.Rebuilt(); cause != nil {
+		s.Log.Warn("meta.db had to be made anew", zap.Error(cause))
+	}
+	s.Meta = db
+	return nil
+}
+
+// openDirs creates, checks and locks the data directories. Source: storage 1.3.
+func (s *Disk) openDirs() error {
+	for _, dir := range s.Dirs() {
+		if _, err := s.FS.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+			if !s.Config.DatadirAutocreate {
+				return &DataError{dir, errors.New("is missing, and datadir.autocreate is false")}
+			}
+			if err := s.FS.MkdirAll(dir); err != nil {
+				return &DataError{dir, err}
+			}
+		}
+		lock, err := s.FS.Lock(filepath.Join(dir, lockFile))
+		if err != nil {
+			return &DataError{dir, fmt.Errorf("%w (is another server running on it?)", err)}
+		}
+		s.locks = append(s.locks, lock)
+	}
+	if s.SnapDir() == s.LogDir() {
+		return nil
+	}
+	for dir, stranger := range map[string]string{s.LogDir(): "snapshot.", s.SnapDir(): "log."} {
+		names, err := s.FS.List(dir)
+		if err != nil {
+			return &DataError{dir, err}
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, stranger) {
+				return &DataError{dir, fmt.Errorf("holds %s: dataDir and dataLogDir are mixed up or were not moved together", name)}
+			}
+		}
+	}
+	return nil
+}
+
+// newestState loads the newest snapshot that verifies; snapshot.ErrNone if there is none.
+func (s *Disk) newestState() (state *datatree.State, trailer snapshot.Trailer, err error) {
+	m, err := s.Snaps.Newest(func(m snapshot.Meta) error {
+		loader := datatree.NewLoader(datatree.Config{SkipACL: s.Config.SkipACL})
+		t, err := s.Snaps.Load(m, loader)
+		if err != nil {
+			return err
+		}
+		trailer = t
+		state, err = loader.Done(m.Zxid)
+		return err
+	})
+	if err == nil {
+		s.Log.Info("loaded snapshot", zap.String("file", m.Name), zap.Stringer("zxid", m.Zxid))
+	}
+	return state, trailer, err
+}
+
+// loadSnapshot returns the state of the newest snapshot that verifies, or the empty one.
+func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
+	state, trailer, err := s.newestState()
+	switch {
+	case err == nil:
+		return state, trailer, nil
+	case !errors.Is(err, snapshot.ErrNone):
+		return nil, trailer, &DataError{s.SnapDir(), fmt.Errorf("no snapshot can be loaded: %w", err)}
+	}
+	state = datatree.NewState(datatree.Config{SkipACL: s.Config.SkipACL})
+	logs, err := s.WAL.Files()
+	if err != nil {
+		return nil, trailer, &DataError{s.LogDir(), err}
+	}
+	if len(logs) > 0 {
+		if s.isUnfinished() {
+			s.Log.Warn("removing the log of a first synchronization that did not finish")
+			s.Missing = true
+			return state, trailer, nil
+		}
+		if aside := s.halfAside(); aside != "" {
+			err := fmt.Errorf("holds the log that belongs to %s, which was set aside: run warren adopt again", aside)
+			return nil, trailer, &DataError{s.LogDir(), err}
+		}
+		if !s.Config.TrustEmptySnapshot {
+			return nil, trailer, &DataError{s.SnapDir(), errors.New("no snapshot found, but there is a log: " +
+				"restore the snapshots, or set snapshot.trust.empty=true if the log is complete from the first txn")}
+		}
+		return state, trailer, nil
+	}
+	if s.Config.Distributed() && !s.hasInitializeMarker() {
+		// Whether the database is new or was lost, only the other servers know.
+		s.Missing = true
+		return state, trailer, nil
+	}
+	if err := s.Meta.SetBlank(false); err != nil { // nothing was lost, says the operator
+		return nil, trailer, &DataError{s.SnapDir(), err}
+	}
+	if err := s.firstSnapshot(state); err != nil {
+		return nil, trailer, &DataError{s.SnapDir(), err}
+	}
+	return state, trailer, nil
+}
+
+// SetAside is put behind version-2, with a time behind it, in the name of a data directory that warren adopt has set
+// aside.
+const SetAside = ".set-aside-"
+
+// halfAside returns the folder of the snapshots if warren adopt was interrupted between setting it aside and the log;
+// "" if not.
+func (s *Disk) halfAside() string {
+	if s.SnapDir() == s.LogDir() {
+		return ""
+	}
+	names, err := s.FS.List(s.Config.DataDir)
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if !strings.HasPrefix(name, env.Format+SetAside) {
+			continue
+		}
+		if _, err := s.FS.Stat(filepath.Join(s.Config.DataLogDir, name)); errors.Is(err, fs.ErrNotExist) {
+			return filepath.Join(s.Config.DataDir, name)
+		}
+	}
+	return ""
+}
+
+// isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it
+// is blank, or, if an earlier version has begun it, has promised an epoch to that leader and adopted none. Journal.write makes the
+// first snapshot before the first epoch is adopted. Such a server may have lost its disk, so what there is of the history must not count.
+func (s *Disk) isUnfinished() bool {
+	e := s.Meta.Epochs()
+	return s.Config.Distributed() && (s.Meta.Blank() || !s.Config.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
+}
+
+// markBlank decides whether this server counts. One without a database does not, and remembers that before anything makes the
+// database exist: it may be restarted when it has received a part of one, or all, and has not heard yet that it counts.
+func (s *Disk) markBlank() error {
+	if s.Missing {
+		s.Blank = true
+		return s.Meta.SetBlank(true)
+	}
+	s.Blank = s.Config.Distributed() && s.Meta.Blank()
+	return nil
+}
+
+// removeOldLog removes what a crash in the middle of an installation has left of the log of the old history: txns of which nobody
+// can say whether the state holds them must never be sent to others, nor be continued.
+func (s *Disk) removeOldLog(state *datatree.State) error {
+	if !s.Config.Distributed() || !s.WAL.Detached() && !s.Missing {
+		return nil
+	}
+	if logs, err := s.WAL.Files(); err != nil || len(logs) == 0 {
+		return err
+	}
+	s.Log.Warn("removing logs that end before the state", zap.Stringer("zxid", state.LastZxid()))
+	if err := s.WAL.Reset(state.LastZxid()); err != nil {
+		return &DataError{s.LogDir(), err}
+	}
+	return nil
+}
+
+// replayRecords applies the txns of the running log up to last.
+func (s *Disk) replayRecords(state *datatree.State, last proto.Zxid) error {
+	if state.LastZxid() >= last {
+		return nil
+	}
+	chain, err := snapshot.NewChain(s.FS, s.SnapDir(), state.LastZxid(), last)
+	if err != nil {
+		return err
+	}
+	it, err := s.WAL.Records(state.LastZxid() + 1)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for state.LastZxid() < last {
+		r, err := it.Next()
+		if err != nil {
+			return fmt.Errorf("server: replaying the log up to %v: %w", last, err)
+		}
+		if err := chain.Logged(r.Zxid); err != nil {
+			return err
+		}
+		if _, _, err := state.Apply(r.Payload, nil, nil, false); err != nil {
+			return fmt.Errorf("server: txn %v: %w", r.Zxid, err)
+		}
+	}
+	return chain.Err()
+}
+
+// firstSnapshot writes snapshot.0 of an empty directory: without a snapshot beside it, a log
+// cannot be told from the rest of a lost one.
+func (s *Disk) firstSnapshot(state *datatree.State) error {
+	if !s.Config.Distributed() && !s.Config.DBAutocreate && !s.hasInitializeMarker() {
+		return errors.New("is empty, and db.autocreate is false: put a file named initialize beside version-2 to begin with an empty tree")
+	}
+	w := state.NewWalker()
+	defer w.Close()
+	_, err := s.Snaps.Write(0, walkerSource{w})
+	return err
+}
+
+// markers is the files by which the operator asks for an empty tree.
+func (s *Disk) markers() (found []string) {
+	for _, dir := range []string{s.Config.DataDir, s.Config.DataLogDir} {
+		name := filepath.Join(dir, "initialize")
+		if _, err := s.FS.Stat(name); err == nil && !slices.Contains(found, name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+func (s *Disk) hasInitializeMarker() bool { return len(s.markers()) > 0 }
+
+// removeMarkers takes the request away when there is a tree, and not before: a crash must not lose it. Source: storage 6.1.
+func (s *Disk) removeMarkers() {
+	for _, name := range s.markers() {
+		if err := s.FS.Remove(name); err != nil {
+			s.Log.Warn("removing the marker", zap.String("file", name), zap.Error(err))
+		}
+	}
+}
+
+// replay applies every txn after the snapshot. The snapshot may hold effects of txns up to
+// trailer.DigestZxid already: only from there on do the digests in the log tell something.
+func (s *Disk) replay(state *datatree.State, trailer snapshot.Trailer) (txns int, err error) {
+	exactFrom := state.LastZxid()
+	if trailer.HasDigest && trailer.DigestZxid > exactFrom {
+		exactFrom = trailer.DigestZxid
+	}
+	mismatches := 0
+	chain, err := snapshot.NewChain(s.FS, s.SnapDir(), state.LastZxid(), 0)
+	if err != nil {
+		return 0, &DataError{s.SnapDir(), err}
+	}
+	_, err = s.WAL.Replay(state.LastZxid()+1, func(r *wal.Record) error {
+		if s.Missing {
+			return nil // see removeOldLog
+		}
+		if err := chain.Logged(r.Zxid); err != nil {
+			return err
+		}
+		_, applied, err := state.Apply(r.Payload, nil, nil, false)
+		if err != nil {
+			return fmt.Errorf("txn %v: %w", r.Zxid, err)
+		}
+		txns++
+		s.Recent.Add(r.Zxid, r.Payload)
+		if applied.DigestMismatch && r.Zxid > exactFrom {
+			mismatches++
+		}
+		if r.Zxid == trailer.DigestZxid && trailer.HasDigest &&
+			trailer.DigestVersion == proto.DigestVersion && trailer.Digest != state.Digest() {
+			mismatches++
+		}
+		return nil
+	})
+	if err != nil {
+		return txns, &DataError{s.LogDir(), err}
+	}
+	if err := chain.Err(); err != nil && !s.Missing {
+		return txns, &DataError{s.SnapDir(), err}
+	}
+	if mismatches > 0 {
+		s.Log.Error("digest of the tree differs from the log's or the snapshot's", zap.Int("txns", mismatches))
+	}
+	if state.LastZxid() < exactFrom {
+		s.Log.Warn("the snapshot is newer than the end of the log: part of the log is missing",
+			zap.Stringer("zxid", state.LastZxid()), zap.Stringer("snapshot_zxid", exactFrom))
+	}
+	return txns, nil
+}

@@ -1,0 +1,223 @@
+package durable
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// snapshotter writes snapshots, one at a time, while txns go on, and removes what is superseded.
+type snapshotter struct {
+	srv  *Disk
+	wake sched.Parker // of the goroutine
+	Size atomic.Int64 // of the newest snapshot, in bytes
+	// Held is true in a member that has not served yet: what it has recovered may never have been agreed on.
+	Held atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		wanted bool              // a snapshot is wanted
+		purge  bool              // it is time to purge
+		orders []chan<- delivery // snapshots for which a goroutine waits; what takes an order answers it
+	}
+}
+
+func newSnapshotter(s *Disk) *snapshotter {
+	sn := &snapshotter{srv: s, wake: s.Runtime.Parker()}
+	if all, err := s.Snaps.List(); err == nil && len(all) > 0 {
+		sn.Size.Store(all[0].Size)
+	}
+	return sn
+}
+
+// Allow lets snapshots be written from now on.
+func (sn *snapshotter) Allow() {
+	if sn.Held.Swap(false) && sn.srv.replayed > sn.srv.Config.SnapCount {
+		sn.Request() // the log has grown while nobody could write one
+	}
+}
+
+var errHeld = errors.New("server: no snapshot is written before the ensemble has agreed on the state")
+
+// Request asks for a snapshot. While one is being written, it asks for another after it.
+func (sn *snapshotter) Request() {
+	sn.set(&sn.mu.wanted)
+}
+
+// set notes something to be done, one of the flags in mu.
+func (sn *snapshotter) set(flag *bool) {
+	sn.mu.Lock()
+	*flag = true
+	sn.mu.Unlock()
+	sn.wake.Unpark()
+}
+
+// take reports whether something was to be done, and clears its flag.
+func (sn *snapshotter) take(flag *bool) bool {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	was := *flag
+	*flag = false
+	return was
+}
+
+func (sn *snapshotter) Run() {
+	s := sn.srv
+	purges := s.Config.Autopurge.PurgeInterval > 0
+	if purges {
+		cancel := sched.Every(s.Runtime, s.Config.Autopurge.PurgeInterval, func() { sn.set(&sn.mu.purge) })
+		defer cancel()
+		sn.Purge()
+	}
+	for !s.Stopping.IsOpen() {
+		order, ordered := sn.nextOrder()
+		switch {
+		case ordered:
+			order <- sn.deliver()
+		case sn.take(&sn.mu.wanted):
+			_, _ = sn.Write() // it says itself what went wrong
+			if purges {
+				sn.Purge()
+			}
+		case sn.take(&sn.mu.purge):
+			sn.Purge()
+		default:
+			sn.wake.Park()
+		}
+	}
+}
+
+// Write takes one snapshot. A disk without room for it is no failure: the log keeps everything,
+// and the next request tries again.
+func (sn *snapshotter) Write() (snapshot.Meta, error) {
+	s := sn.srv
+	if sn.Held.Load() {
+		return snapshot.Meta{}, errHeld
+	}
+	began := time.Now()
+	s.Store.Mu.RLock()
+	w := s.Store.State.NewWalker()
+	zxid := w.Zxid()
+	s.Store.Mu.RUnlock()
+	defer func() {
+		s.Store.Mu.Lock()
+		w.Close()
+		s.Store.Mu.Unlock()
+	}()
+	m, err := s.Snaps.Write(zxid, NewLockedSource(s.Env, w))
+	took := time.Since(began)
+	switch {
+	case errors.Is(err, snapshot.ErrClosed):
+		return m, err
+	case err != nil:
+		s.Metrics.SnapshotErrors.Inc()
+		if errors.Is(err, vfs.ErrNoSpace) {
+			sn.Purge()
+		}
+		s.Log.Error("writing a snapshot", zap.Stringer("zxid", zxid), zap.Duration("took", took), zap.Error(err))
+		return m, err
+	}
+	sn.Size.Store(m.Size)
+	s.Metrics.SnapshotTime.Observe(took.Seconds())
+	s.Stats.SnapshotTime.Observe(took.Milliseconds())
+	s.Log.Info("wrote snapshot", zap.String("file", m.Name), zap.Int64("bytes", m.Size), zap.Duration("took", took))
+	return m, nil
+}
+
+// Purge removes snapshots that are superseded and the logs that only they need. Source:
+// storage 9.
+func (sn *snapshotter) Purge() {
+	s := sn.srv
+	oldest, snaps, err := s.Snaps.Prune(s.Config.Autopurge.SnapRetainCount)
+	switch {
+	case errors.Is(err, snapshot.ErrNone) && sn.hasNoFile():
+		return // a new member has none before it has synchronized
+	case err != nil:
+		s.Log.Warn("purging snapshots", zap.Error(err))
+		return
+	}
+	logs, err := s.WAL.Purge(oldest)
+	if err != nil {
+		s.Log.Warn("purging logs", zap.Error(err))
+	}
+	if len(snaps)+len(logs) > 0 {
+		s.Log.Info("purged", zap.Strings("snapshots", snaps), zap.Strings("logs", logs))
+	}
+}
+
+// hasNoFile reports whether there is no snapshot, not even a damaged one.
+func (sn *snapshotter) hasNoFile() bool {
+	names, err := sn.srv.FS.List(sn.srv.SnapDir())
+	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
+		_, _, ok := snapshot.ParseName(name)
+		return ok
+	})
+}
+
+// sliceBytes is how much of the tree is serialised under one hold of the read lock.
+const sliceBytes = 32 << 10
+
+// restBytes is how much of a snapshot is written before its writer rests.
+const restBytes = 256 << 10
+
+// lockedSource is a walker that takes the read lock for each slice, and rests as long as it works,
+// so that clients keep the better half of every core.
+type lockedSource struct {
+	rt     sched.Runtime
+	store  *env.Store
+	walker *datatree.Walker
+	since  time.Duration // when it last rested, on the clock of Elapsed
+	bytes  int           // since then
+}
+
+func NewLockedSource(s *env.Env, w *datatree.Walker) *lockedSource {
+	return &lockedSource{rt: s.Runtime, store: s.Store, walker: w, since: s.Runtime.Elapsed()}
+}
+
+// restMost bounds one rest: a disk that is slow is not to make the snapshot slower still.
+const restMost = 20 * time.Millisecond
+
+var _ snapshot.Source = (*lockedSource)(nil)
+
+// Next implements snapshot.Source.
+func (l *lockedSource) Next(b []byte) ([]byte, bool) {
+	if l.bytes >= restBytes {
+		sched.Sleep(l.rt, min(l.rt.Elapsed()-l.since, restMost))
+		l.bytes, l.since = 0, l.rt.Elapsed()
+	}
+	l.store.Mu.RLock()
+	defer l.store.Mu.RUnlock()
+	out, done := l.walker.Next(b, sliceBytes)
+	l.bytes += len(out) - len(b)
+	return out, done
+}
+
+// End implements snapshot.Source.
+func (l *lockedSource) End() (proto.Zxid, int64) {
+	l.store.Mu.RLock()
+	defer l.store.Mu.RUnlock()
+	return l.walker.End()
+}
+
+// walkerSource is a walker over a state that nobody changes.
+type walkerSource struct{ w *datatree.Walker }
+
+// Next implements snapshot.Source.
+func (s walkerSource) Next(b []byte) ([]byte, bool) { return s.w.Next(b, 1<<20) }
+
+// End implements snapshot.Source.
+func (s walkerSource) End() (proto.Zxid, int64) { return s.w.End() }
+
+// WholeSource is a walker over a state that nothing changes, as a snapshot is written from it.
+func WholeSource(w *datatree.Walker) snapshot.Source { return walkerSource{w} }

@@ -1,0 +1,229 @@
+package env
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Env is what all parts of one server share.
+type Env struct {
+	Config   *config.Config
+	Log      *zap.Logger
+	FS       vfs.FS
+	Version  string
+	Registry *prometheus.Registry
+	Metrics  *Metrics
+	Stats    *figures.Server
+	Digests  figures.Digests
+	Runtime  sched.Runtime
+	Clock    *clock
+	Began    time.Time
+
+	Store       *Store            // from recovery on
+	Tracker     *sessions.Tracker // from recovery on
+	Guard       *guard            // from recovery on
+	Large       *limits.LargeBudget
+	RequestPool *flow.Pool[*flow.Batch]
+	ApplyPool   *flow.Pool[*flow.ApplyBatch]
+
+	// Members is the configuration of the ensemble that is in force here; see membership.
+	Members atomic.Pointer[config.Quorum]
+	// LinesLeftOut is how many lines the log has not been given.
+	LinesLeftOut atomic.Int64
+	// InProcess is how many requests were received and not answered, except for reads that are answered at once. It drives
+	// back-pressure.
+	InProcess atomic.Int64
+	// OutstandingMax is how many of them there may be before busy connections are not read from.
+	OutstandingMax atomic.Int64
+	// LogStalled is when the journal began to write the present batch, 0 while it writes none.
+	LogStalled atomic.Int64
+	// Accepting is true while clients are accepted.
+	Accepting atomic.Bool
+	// ReadOnly is true while a member without a leader serves read-only clients.
+	ReadOnly atomic.Bool
+	// LeaseEnd is until when clients may be answered, ns on the server's clock: for ever at a standalone server. See lease.
+	LeaseEnd atomic.Int64
+
+	Stopping *sched.Gate // open when Stop begins
+	Applied  *sched.Gate // open when the applier has ended
+	Handed   *sched.Gate // open when a member takes part in nothing any more
+	Failed   chan error  // holds the error that ended the server
+	Running  struct {
+		sync.Mutex
+		goroutines int
+		stopped    bool
+		Ended      *sched.Gate // open when there are none, after stopped
+	}
+}
+
+// Options is what of an env comes from outside. Each field may be nil or empty; see server.Options.
+type Options struct {
+	Log      *zap.Logger
+	Registry *prometheus.Registry
+	FS       vfs.FS
+	Version  string
+	Runtime  sched.Runtime
+}
+
+// New returns what the parts of a server share before it has a state.
+func New(cfg *config.Config, o Options) *Env {
+	rt := o.Runtime
+	if rt == nil {
+		rt = sched.OS()
+	}
+	e := &Env{
+		Runtime: rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
+		Clock: newClock(rt), Began: rt.Now(), Stats: figures.NewServer(),
+		Large:       limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
+		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
+		ApplyPool:   flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),
+		Stopping:    sched.NewGate(rt), Applied: sched.NewGate(rt), Handed: sched.NewGate(rt),
+		Failed: make(chan error, 1),
+	}
+	e.Running.Ended = sched.NewGate(rt)
+	e.LeaseEnd.Store(math.MaxInt64)
+	if e.Log == nil {
+		e.Log = zap.NewNop()
+	}
+	e.Log = BoundLog(e.Log, &e.LinesLeftOut)
+	if e.FS == nil {
+		e.FS = vfs.OS()
+	}
+	if e.Version == "" {
+		e.Version = "0.0.0"
+	}
+	if e.Registry == nil {
+		e.Registry = prometheus.NewRegistry()
+	}
+	e.Members.Store(&cfg.Quorum)
+	e.OutstandingMax.Store(int64(cfg.GlobalOutstandingLimit))
+	if cfg.Distributed() {
+		e.OutstandingMax.Store(int64(OutstandingPerServer(cfg.GlobalOutstandingLimit, cfg.Voters())))
+	}
+	e.Metrics = newMetrics(e)
+	return e
+}
+
+// OutstandingPerServer is how many requests may be in process here: a leader has to bear those of all.
+func OutstandingPerServer(limit, voters int) int {
+	if voters > 2 {
+		return max(limit/(voters-1), 1)
+	}
+	return limit
+}
+
+// Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, when
+// the server has stopped. The name is what profiles call the goroutine.
+func (e *Env) Spawn(name string, fn func()) bool {
+	e.Running.Lock()
+	defer e.Running.Unlock()
+	if e.Running.stopped {
+		return false
+	}
+	e.Running.goroutines++
+	e.Runtime.Go(name, func() {
+		defer e.goroutineEnds()
+		fn()
+	})
+	return true
+}
+
+// goroutineEnds counts the end of a goroutine that spawn has started.
+func (e *Env) goroutineEnds() {
+	e.Running.Lock()
+	defer e.Running.Unlock()
+	if e.Running.goroutines--; e.Running.goroutines == 0 && e.Running.stopped {
+		e.Running.Ended.Open()
+	}
+}
+
+// SpawnNoMore lets spawn fail from now on. running.ended opens when every goroutine that it has started has ended.
+func (e *Env) SpawnNoMore() {
+	e.Running.Lock()
+	e.Running.stopped = true
+	if e.Running.goroutines == 0 {
+		e.Running.Ended.Open()
+	}
+	e.Running.Unlock()
+}
+
+// ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a
+// restart recovers what was acknowledged.
+var ErrDurability = errors.New("server: durability is gone")
+
+// Fatal ends the server because of an error after which nothing may be acknowledged any more.
+func (e *Env) Fatal(doing string, err error) {
+	e.Accepting.Store(false)
+	e.Log.Error("ending: "+doing, zap.Error(err))
+	e.Metrics.unrecoverable.Inc()
+	e.Fail(fmt.Errorf("%w: %s: %w", ErrDurability, doing, err))
+}
+
+// Fail ends the server: Wait returns err.
+func (e *Env) Fail(err error) {
+	select {
+	case e.Failed <- err:
+	default:
+	}
+}
+
+// SnapDir is the directory of the snapshots and of meta.db.
+func (e *Env) SnapDir() string { return filepath.Join(e.Config.DataDir, Format) }
+
+// LogDir is the directory of the log.
+func (e *Env) LogDir() string { return filepath.Join(e.Config.DataLogDir, Format) }
+
+// Dirs is the directories with data, each once.
+func (e *Env) Dirs() []string {
+	if e.SnapDir() == e.LogDir() {
+		return []string{e.SnapDir()}
+	}
+	return []string{e.SnapDir(), e.LogDir()}
+}
+
+// Allows reports whether one of ids has one of perms. REQUIRES: store.mu, at least for reading.
+func (e *Env) Allows(acl datatree.ACLID, perms int32, ids []auth.Identity) bool {
+	return e.Config.SkipACL || e.Store.State.ACLs().Allows(acl, perms, ids)
+}
+
+// Membership is the configuration of the ensemble that is in force here. Any goroutine may call it; what it returns does not change.
+func (e *Env) Membership() *config.Quorum { return e.Members.Load() }
+
+// OwnLine is the server line of this server: if the ensemble does not have it any more, or not yet, that with which it was started.
+func (e *Env) OwnLine() *config.Member {
+	if m := e.Membership().Member(e.Config.ServerID); m != nil {
+		return m
+	}
+	return e.Config.Quorum.Member(e.Config.ServerID)
+}
+
+// MayAnswer reports whether clients may be answered now.
+func (e *Env) MayAnswer() bool { return e.Clock.Now() <= e.LeaseEnd.Load() }
+
+// IsServing reports whether clients are accepted now.
+func (e *Env) IsServing() bool { return e.Accepting.Load() && e.MayAnswer() }
+
+// Format is the folder of a data directory that holds the files of this format generation.
+const Format = "version-2"
+
+// ShutTimeout is how long Stop waits for clients to take their last replies.
+const ShutTimeout = 500 * time.Millisecond

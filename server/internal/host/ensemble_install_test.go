@@ -1,0 +1,28 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The connection that has brought a snapshot may end before the snapshot is installed, and before the core has asked for it.
+func TestReceivedStateOutlivesItsLink(t *testing.T) {
+	m := &Host{Env: &env.Env{}, Links: map[zab.LinkID]*peers.Link{}}
+	m.Received.ByLink, m.Received.wanted = map[zab.LinkID]*durable.Loading{5: {}, 6: {}}, map[zab.LinkID]*durable.Loading{}
+	m.Journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
+	m.forget(5)
+	m.forget(6)
+	m.ToJournal([]zab.Persist{{Install: &zab.Install{Link: 5}}})
+	m.dropOrphans()
+	require.NotNil(t, m.Received.wanted[5])
+	require.Len(t, m.Received.wanted, 1)
+	require.Empty(t, m.Received.ByLink, "what nobody wants is freed")
+}

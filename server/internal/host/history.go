@@ -1,0 +1,105 @@
+package host
+
+import (
+	"errors"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/zab"
+)
+
+// history answers the core's questions about the log. Source: zab.History.
+type history struct{ m *Host }
+
+// Locate implements zab.History.
+func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
+	s := h.m.Disk
+	p, ok, err := s.WAL.Locate(z)
+	switch {
+	case err != nil:
+		s.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+		return 0, 0, false
+	case !ok:
+		return 0, 0, false
+	}
+	if v := h.m.View.Load(); v.State == zab.Leading {
+		if s.Config.SnapshotSizeFactor < 0 {
+			return 0, 0, false
+		}
+		size := max(s.Snapshotter.Size.Load(), ReplayLeast)
+		if float64(p.Rest) > s.Config.SnapshotSizeFactor*float64(size) {
+			return 0, 0, false
+		}
+	} else if _, err := s.Snaps.AtOrBelow(p.At); errors.Is(err, snapshot.ErrNone) {
+		return 0, 0, false // the state before that txn cannot be made again
+	}
+	return p.At, p.Next, true
+}
+
+// Sum implements zab.History.
+func (h history) Sum(z proto.Zxid) (uint32, bool) {
+	p, ok, err := h.m.Disk.WAL.Locate(z)
+	if err != nil {
+		h.m.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+	}
+	return p.Sum, err == nil && ok && p.At == z
+}
+
+// ReplayLeast is the size in bytes that a snapshot is taken for at least when a DIFF from the log is weighed against it.
+const ReplayLeast = 64 << 20
+
+// History answers questions about the log of this server.
+func (m *Host) History() zab.History { return history{m} }
+
+// The member is what its journal tells of what it has done.
+var _ durable.Owner = (*Host)(nil)
+
+// Persisted implements owner.
+func (m *Host) Persisted(seq zab.Seq) {
+	m.Events.Add(event{Seq: seq})
+	m.Came()
+}
+
+// Written implements owner.
+func (m *Host) Written(bytes int64) { m.Queued.Add(-bytes) }
+
+// Acknowledges implements owner: an observer acknowledges nothing, and a standalone server has nothing to acknowledge to.
+func (m *Host) Acknowledges() bool {
+	return m.Config.Distributed() && m.View.Load().State != zab.Observing
+}
+
+// ArrivedState implements owner.
+func (m *Host) ArrivedState(link zab.LinkID) *durable.Loading {
+	m.Received.Lock()
+	defer m.Received.Unlock()
+	return m.Received.wanted[link]
+}
+
+// Installed implements owner.
+func (m *Host) Installed(link zab.LinkID, state *datatree.State) {
+	m.Swap(state)
+	m.Received.Lock()
+	defer m.Received.Unlock()
+	delete(m.Received.wanted, link)
+}
+
+// Swap implements owner.
+func (m *Host) Swap(state *datatree.State) { m.Applier.Swap(state) }
+
+// JournalEnds implements owner.
+func (m *Host) JournalEnds() { m.Applier.Close() }
+
+// ToJournal hands writes to the journal.
+func (m *Host) ToJournal(writes []zab.Persist) {
+	for i := range writes {
+		m.Queued.Add(durable.BytesOf(writes[i].Append))
+		if in := writes[i].Install; in != nil {
+			m.want(in.Link)
+		}
+	}
+	m.Journal.Submit(writes)
+}

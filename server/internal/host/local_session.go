@@ -1,0 +1,76 @@
+package host
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// Local sessions are known to one member only: no txn begins or ends them, and they may not own ephemerals, unless they are made
+// global first. They are what a read-only member has, and new sessions everywhere with localSessionsEnabled. Source:
+// server-semantics 7.6.
+
+// localEnd is the answer to the end of a local session, which needs no txn.
+func localEnd(r *flow.Request, received int64) flow.Item {
+	return flow.Item{Client: r.Client, Session: r.Session, Received: received, Xid: r.Xid, Op: r.Op}
+}
+
+// endsLocally reports whether r ends a local session.
+func endsLocally(r *flow.Request) bool {
+	return r.Op == proto.OpCloseSession && r.Session != nil && r.Session.IsLocal()
+}
+
+// mustUpgrade reports whether a write of a local session needs a global one.
+func mustUpgrade(local *sessions.Session, op proto.OpCode, body []byte) bool {
+	return local != nil && local.IsLocal() && prepare.CreatesEphemeral(op, body)
+}
+
+// readOnlyAfter is how long a member looks for a leader, at least, before it serves read-only clients.
+const readOnlyAfter = 2 * time.Second
+
+// readingOnly is the role of a member that has been without a leader for a while: it answers reads of clients that have asked for no
+// more. Owned by the node goroutine. Source: quorum-protocol 12.3.
+type readingOnly struct {
+	none // what a serving member hears of others
+	m    *Host
+}
+
+// request implements role: whatever comes this way is a write, or the end of a local session.
+func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
+	r.m.release(q)
+	if q.Session == nil {
+		return true // the server's own
+	}
+	it := localEnd(q, b.Received)
+	if !endsLocally(q) {
+		it.Err = proto.ErrNotReadOnly
+	}
+	r.m.answer(it)
+	return true
+}
+
+// resume implements role: a global session must not be renewed where nobody can tell whether it lives.
+func (r *readingOnly) resume(q *flow.Resumption) { q.Client.Abort() }
+
+// end implements role.
+func (r *readingOnly) end() { r.m.Tracker.Follow() }
+
+// maybeReadOnly begins to serve read-only clients if it is time. A server that stays outside the ensemble serves no
+// client: what it has is not what the ensemble had.
+func (m *Host) maybeReadOnly(now time.Time) {
+	if !m.Config.ReadOnlyMode || m.Role != nil || m.Status.Leader >= 0 || m.Status.Outside != nil ||
+		now.Sub(m.lookedAt) < max(readOnlyAfter, m.Config.TickTime) {
+		return
+	}
+	m.generation.Add(1)
+	m.Tracker.Follow()
+	m.Role = &readingOnly{m: m}
+	m.ReadOnly.Store(true)
+	m.LeaseEnd.Store(math.MaxInt64) // its sessions are its own
+	m.Accepting.Store(true)
+	m.Log.Warn("no leader for a while: serving read-only clients only")
+}

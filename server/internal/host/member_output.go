@@ -1,0 +1,211 @@
+package host
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+var errReconfigured = errors.New("the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
+
+// drain does what the core asks for, until it asks for nothing more.
+func (m *Host) drain() {
+	for {
+		m.again = false
+		out := m.Core.Take()
+		m.followConfigurations()
+		if len(out.Send) > 0 {
+			m.send(out.Send)
+		}
+		if len(out.Persist) > 0 {
+			m.ToJournal(out.Persist)
+		}
+		if out.Lineage != nil {
+			m.Journal.Note(out.Lineage)
+		}
+		m.dropOrphans()
+		if len(out.Deliver) > 0 {
+			m.deliver(out.Deliver)
+		}
+		if len(out.Synced) > 0 && m.Role != nil {
+			m.Role.synced(out.Synced)
+		}
+		m.Changed(out.Status)
+		if lead, ok := m.Role.(*leading); ok && out.Renew {
+			lead.renew()
+		}
+		if m.Role != nil {
+			m.Role.flush()
+		}
+		for _, l := range m.touched {
+			if m.calm.Load() {
+				l.FlushNow()
+			} else {
+				l.Flush()
+			}
+		}
+		m.Applier.Come(m.calm.Load())
+		clear(m.touched)
+		m.touched = m.touched[:0]
+		for _, d := range out.Dial {
+			m.peers.Dial(d.Link, d.Peer, d.Port)
+		}
+		m.throttled(out.Throttled)
+		for _, id := range out.Close {
+			m.peers.Close(id)
+			m.forget(id)
+		}
+		if m.again {
+			continue
+		}
+		if m.published.IsZero() {
+			m.publish(m.Clock.Steady())
+		}
+		return
+	}
+}
+
+// send puts messages on their links, or on the election channel.
+func (m *Host) send(messages []zab.Message) {
+	for i := range messages {
+		msg := &messages[i]
+		if msg.Link == 0 {
+			m.peers.SendElection(msg)
+			continue
+		}
+		l := m.Links[msg.Link]
+		if l == nil {
+			continue // it is gone; the core will hear of it
+		}
+		switch msg.Type {
+		case zab.Replay:
+			m.replay(l, msg.After, msg.Zxid)
+		case zab.Snap:
+			m.Metrics.Quorum.Snaps.Inc()
+			m.countSyncs()
+			m.sendSnapshot(l, msg.Zxid)
+		case zab.Ping:
+			if !l.Dialled {
+				l.SendPacket(m.Ping(l, msg))
+			} else {
+				l.SendPacket(m.Pong(l, msg))
+			}
+		case zab.UpToDate: // from here on it answers every PING
+			if m.Lease.Exchanges[l.ID] == nil {
+				m.Lease.Exchanges[l.ID] = &Exchange{}
+			}
+			l.Send(msg)
+			m.countSyncs()
+			m.published = time.Time{} // there is one more in sync
+		case zab.NewLeader:
+			if m.Lease.Offered == 0 {
+				m.Lease.Offered = m.Clock.Now()
+			}
+			l.Send(msg)
+		case zab.Diff, zab.Trunc:
+			m.Metrics.Quorum.Diffs.Inc()
+			m.countSyncs()
+			l.Send(msg)
+		case zab.SyncReply:
+			switch r := m.Role.(type) {
+			case *leading:
+				l.Send(msg)
+				r.answeredSync(msg.Token)
+			case *Following:
+				r.Below.answer(l, msg.Token)
+			}
+		default:
+			l.Send(msg)
+		}
+		m.touch(l)
+	}
+}
+
+// throttled tells of observers that are sent away, because others are being brought up to date.
+func (m *Host) throttled(links []zab.LinkID) {
+	for _, id := range links {
+		snaps, diffs := m.Core.Syncing()
+		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
+		if l := m.Links[id]; l != nil {
+			fields = append(fields, zap.Int64("server", int64(l.Peer)))
+		}
+		m.Log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
+	}
+}
+
+// countSyncs keeps the figures of how many learners are being brought up to date.
+func (m *Host) countSyncs() {
+	snaps, diffs := m.Core.Syncing()
+	m.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
+	m.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
+}
+
+// touch remembers that l has output.
+func (m *Host) touch(l *peers.Link) {
+	for _, t := range m.touched {
+		if t == l {
+			return
+		}
+	}
+	m.touched = append(m.touched, l)
+}
+
+// deliver hands committed txns to the applier, each with whom to answer.
+func (m *Host) deliver(txns []zab.Txn) {
+	b := m.ApplyPool.Get()
+	bytes := 0
+	add := func(t zab.Txn, it flow.Item, create2 []int32) {
+		if t.Payload != nil {
+			it.Payload = t.Payload
+			bytes += len(t.Payload)
+			if len(create2) > 0 {
+				it.Create2 = flow.NewSpan(len(b.Create2), len(create2))
+				b.Create2 = append(b.Create2, create2...)
+			}
+		}
+		b.Items = append(b.Items, it)
+	}
+	if m.Role != nil {
+		m.Role.deliver(txns, add)
+	} else {
+		none{}.deliver(txns, add)
+		// What is delivered while the role opens may not be applied yet when it is open: opened must not rely on the state.
+		m.delivered = txns[len(txns)-1].Zxid
+	}
+	b.Bytes = int64(bytes)
+	m.Queued.Add(b.Bytes)
+	m.Applier.Put(b)
+}
+
+// forget drops a link that is gone, and what came on it.
+func (m *Host) forget(id zab.LinkID) {
+	delete(m.Links, id)
+	delete(m.Warren, id)
+	m.published = time.Time{}
+	delete(m.Lease.Exchanges, id)
+	switch r := m.Role.(type) {
+	case *leading:
+		r.gone(id)
+	case *Following:
+		r.Below.gone(id)
+	}
+	m.orphans = append(m.orphans, id)
+}
+
+// dropOrphans frees the states that came on links that are gone. The core has said by now which of them it wants installed.
+func (m *Host) dropOrphans() {
+	if len(m.orphans) == 0 {
+		return
+	}
+	m.Received.Lock()
+	defer m.Received.Unlock()
+	for _, id := range m.orphans {
+		delete(m.Received.ByLink, id)
+	}
+	m.orphans = m.orphans[:0]
+}

@@ -1,0 +1,163 @@
+package host
+
+import (
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/zab"
+)
+
+// ensembleView is what a member knows of the others at one moment. The node goroutine makes a new one now and then; anybody may
+// read it.
+type ensembleView struct {
+	learners []zab.Learner
+	syncs    int // of clients, that are not answered
+	// strangers are the members whose history is known to differ from that of this server.
+	strangers []zab.Stranger
+}
+
+// viewEvery is how often the figures of learners are renewed.
+const viewEvery = 250 * time.Millisecond
+
+// publish renews the figures, and what the leader knows of room.
+func (m *Host) publish(now time.Time) {
+	if now.Sub(m.published) < viewEvery {
+		return
+	}
+	m.published = now
+	v := &ensembleView{learners: m.Core.Learners(nil), strangers: m.Core.Strangers()}
+	m.warnOutside(now)
+	m.warnStrangers(now, v.strangers)
+	if lead, ok := m.Role.(*leading); ok {
+		v.syncs = len(lead.syncs)
+		lead.takeStock(now)
+	}
+	m.others.Store(v)
+}
+
+// RoleNow is QuorumRole; ok is false for a standalone server, and before other servers hear of this one.
+func (m *Host) RoleNow() (r QuorumRole, ok bool) {
+	if !m.joined.Load() {
+		return r, false
+	}
+	return m.quorumRole(), true
+}
+
+// QuorumRole is the role as the metrics, the words and the admin commands show it.
+func (m *Host) quorumRole() QuorumRole {
+	v := m.View.Load()
+	r := QuorumRole{Peer: peerState(v), Size: m.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.phase),
+		Outside: v.outside, ReadOnly: m.ReadOnly.Load()}
+	if o := m.others.Load(); o != nil {
+		r.Strangers = o.strangers
+	}
+	if r.ReadOnly {
+		return r
+	}
+	switch v.State {
+	case zab.Leading:
+		r.Leading = true
+		r.LeaderUptime = m.Clock.Steady().Sub(v.since)
+	case zab.Following:
+		r.Following = true
+	case zab.Observing:
+		r.Observing, r.ObserverMaster = true, int64(v.master)
+	}
+	if o := m.others.Load(); o != nil && (r.Leading || r.Following) {
+		r.PendingSyncs, r.Observers = o.syncs, m.observers(o)
+		for _, l := range o.learners {
+			r.Learners++
+			switch {
+			case !l.Synced:
+			case l.Observer:
+				r.SyncedObservers++
+			case l.Voter:
+				r.SyncedFollowers++
+			default:
+				r.NonVoting++
+			}
+		}
+	}
+	return r
+}
+
+// peerState spells the role as zk_peer_state does. Source: operations 2.3.
+func peerState(v *RoleView) string {
+	role := map[zab.State]string{zab.Leading: "leading", zab.Following: "following", zab.Observing: "observing"}[v.State]
+	if role == "" {
+		return "looking"
+	}
+	return role + " - " + phaseWord(v.phase)
+}
+
+// phaseWord spells a phase in small letters.
+func phaseWord(p zab.Phase) string {
+	return [...]string{zab.Election: "election", zab.Discovery: "discovery", zab.Synchronization: "synchronization",
+		zab.Broadcast: "broadcast"}[p]
+}
+
+// observers lists the observers that learn from this server.
+func (m *Host) observers(o *ensembleView) (all []Observer) {
+	links := map[zab.LinkID]peers.LinkStats{}
+	for _, l := range m.peers.Stats().Links {
+		links[l.ID] = l
+	}
+	for _, l := range o.learners {
+		if st, open := links[l.Link]; l.Observer && l.Synced && open {
+			all = append(all, Observer{Learner: l, Link: st})
+		}
+	}
+	return all
+}
+
+// arrival keeps the figures of a run of packets from the leader, of which p is the last.
+func (m *Host) arrival(p *peers.Packet, n int) {
+	q := m.Metrics.Quorum
+	now := m.Clock.WallMs()
+	switch p.Type {
+	case proto.PacketProposal:
+		q.LearnerProposals.Add(int64(n))
+		q.ProposalDelay.Observe(max(now-flow.TxnTime(p.Data), 0))
+	case proto.PacketInform:
+		q.LearnerCommits.Add(int64(n))
+		q.CommitDelay.Observe(max(now-flow.TxnTime(p.Data), 0))
+	case proto.PacketCommit:
+		q.LearnerCommits.Add(int64(n))
+	}
+}
+
+// QuorumRole is what a member of an ensemble is at one moment.
+type QuorumRole struct {
+	Peer string // as zk_peer_state: "leading - broadcast"
+	Size int    // voters of the current configuration
+
+	// Of a leader only.
+	Leading                                            bool
+	Learners, SyncedFollowers, NonVoting, PendingSyncs int
+	LeaderUptime                                       time.Duration
+
+	// Of a leader and of a follower, which may serve observers too.
+	Following       bool
+	SyncedObservers int
+
+	// Of an observer: the id of the server it learns from.
+	Observing      bool
+	ObserverMaster int64
+
+	Outside   *zab.Outside   // this server has to stay outside of the ensemble
+	Strangers []zab.Stranger // members with another history
+
+	ReadOnly bool           // it serves read-only clients, because there is no leader
+	Leader   proto.ServerID // -1 if there is none
+	Phase    string         // in small letters
+	// Observers are those that learn from this server and are up to date.
+	Observers []Observer
+}
+
+// Observer is an observer that learns from this server.
+type Observer struct {
+	Learner zab.Learner
+	Link    peers.LinkStats
+}

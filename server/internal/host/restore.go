@@ -1,0 +1,96 @@
+package host
+
+import (
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/snapshot"
+)
+
+// ErrCannotRestore is the answer of a server whose state cannot be replaced now.
+var ErrCannotRestore = errors.New("server: the state cannot be replaced now")
+
+// Restore replaces the state of a standalone server, and returns the last zxid of the new one. It returns when the service has begun
+// anew.
+func (m *Host) Restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto.Zxid, error) {
+	re := &restoration{m: m, loader: loader, trailer: trailer, done: make(chan error, 1)}
+	if !m.Do(re.begin) {
+		return 0, ErrCannotRestore
+	}
+	select {
+	case err := <-re.done:
+		return re.zxid, err
+	case <-m.Applied.Done(): // the server has stopped before its turn came
+		return 0, durable.ErrStopping
+	}
+}
+
+// restoration replaces the state of a standalone server by one that was received. The service ends when all that was received is
+// finished, the journal replaces the database, and the service begins anew.
+type restoration struct {
+	m       *Host
+	loader  *datatree.Loader
+	trailer snapshot.Trailer
+	began   time.Time
+	zxid    proto.Zxid
+	done    chan error
+}
+
+// begin is called in the node goroutine.
+func (re *restoration) begin() {
+	a, ok := re.m.Core.(*alone)
+	if !ok || !a.Pause(func() { re.m.Journal.Call(func() { re.replace(a) }) }) {
+		re.done <- ErrCannotRestore
+		return
+	}
+	re.began = re.m.Clock.Steady()
+	re.m.again = true
+}
+
+// replace is called in the goroutine of the journal while nothing is on its way to the log or to the state.
+func (re *restoration) replace(a *alone) {
+	s := re.m
+	last := s.Store.LastZxid()
+	re.zxid = max(last, re.trailer.LastZxid, re.trailer.DigestZxid)
+	state, err := re.install()
+	if err != nil {
+		re.zxid = last
+	} else {
+		re.m.Applier.Swap(state)
+	}
+	re.m.Do(func() {
+		re.m.afterOpening = func() { re.done <- err }
+		a.Resume(re.zxid)
+	})
+	if err == nil {
+		s.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", re.m.Clock.Steady().Sub(re.began)))
+	}
+}
+
+// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same.
+func (re *restoration) install() (*datatree.State, error) {
+	s, j := re.m, re.m.Journal
+	state, err := re.loader.Done(re.zxid)
+	if err != nil {
+		return nil, err
+	}
+	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
+		s.Log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
+	}
+	w := state.NewWalker()
+	_, err = s.Disk.Snaps.Write(re.zxid, durable.WholeSource(w))
+	w.Close()
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Restart(re.zxid); err != nil {
+		s.Fatal("emptying the log after a restore", err)
+		return nil, err
+	}
+	return state, nil
+}

@@ -1,0 +1,102 @@
+package host
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+const rosterText = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\nserver.3=c:1:2:observer;0.0.0.0:2181"
+
+// reconfiguration is a txn with a text.
+func reconfiguration(z proto.Zxid, op proto.OpCode, text string) zab.Txn {
+	h := proto.TxnHeader{ClientID: 7, Cxid: 1, Zxid: z, Time: 5, Type: op}
+	body := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath), Data: []byte(text), Version: -1}
+	return zab.Txn{Zxid: z, Payload: body.AppendTo(h.AppendTo(nil))}
+}
+
+// Source: quorum-protocol 11.1, 11.4.
+func TestRosterReadsReconfigurations(t *testing.T) {
+	const z = proto.Zxid(0x10000001b)
+	e, err := roster{}.Proposed(reconfiguration(z, proto.OpReconfig, rosterText+"\nversion=10000001b"))
+	require.NoError(t, err)
+	require.Equal(t, z, e.Version)
+	require.Equal(t, []proto.ServerID{1, 2}, e.Quorum.Voters())
+	require.Equal(t, []proto.ServerID{3}, e.Observers)
+	require.Equal(t, rosterText, string(e.Text))
+	again, err := roster{}.Parse(e.Wire())
+	require.NoError(t, err)
+	require.Equal(t, e, again)
+
+	for _, op := range []proto.OpCode{proto.OpSetData, proto.OpCreate, proto.OpError, proto.OpCloseSession} {
+		e, err = roster{}.Proposed(reconfiguration(z, op, rosterText))
+		require.NoError(t, err)
+		require.Nil(t, e)
+	}
+	for _, text := range []string{"", "server.1=a", "server.1=a:1:2:observer", rosterText + "\ngroup.1=1", "tickTime=2"} {
+		_, err = roster{}.Proposed(reconfiguration(z, proto.OpReconfig, text))
+		require.Error(t, err, text)
+	}
+	whole := reconfiguration(z, proto.OpReconfig, rosterText).Payload
+	for n := range whole[proto.TxnHeaderSize:] {
+		_, err = roster{}.Proposed(zab.Txn{Zxid: z, Payload: whole[:proto.TxnHeaderSize+n]})
+		require.Error(t, err, n)
+	}
+}
+
+// Groups are of voters: an observer that stands in one does not count.
+func TestRosterOfGroups(t *testing.T) {
+	e, err := roster{}.Parse([]byte(rosterText + "\nserver.4=d:1:2\nserver.5=e:1:2\ngroup.1=1:3:9\ngroup.2=2\ngroup.3=4:5\nweight.1=2\nversion=5"))
+	require.NoError(t, err)
+	require.Equal(t, []proto.ServerID{1, 2, 4, 5}, e.Quorum.Voters())
+	require.True(t, e.Quorum.Decides(1, 2))
+	require.False(t, e.Quorum.Decides(2, 3, 9, 4))
+}
+
+// Every txn is looked at, so that costs nothing.
+func TestRosterDoesNotAllocate(t *testing.T) {
+	txn := reconfiguration(9, proto.OpSetData, rosterText)
+	var r zab.Roster = roster{}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		if e, err := r.Proposed(txn); e != nil || err != nil {
+			panic("it is none")
+		}
+	}))
+}
+
+func FuzzRoster(f *testing.F) {
+	f.Add(reconfiguration(9, proto.OpReconfig, rosterText+"\nversion=9").Payload)
+	f.Add(reconfiguration(9, proto.OpReconfig, "server.1=[::1]:1:2|b:3:4;;5\ngroup.1=1\nweight.1=2").Payload)
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		e, err := roster{}.Proposed(zab.Txn{Payload: payload})
+		if e == nil || err != nil {
+			return
+		}
+		again, err := roster{}.Parse(e.Wire())
+		require.NoError(t, err)
+		require.Equal(t, e, again)
+	})
+}
+
+// The znode tells of the last configuration only if it was the servers that have written it.
+func TestConfigurationInTheState(t *testing.T) {
+	s := datatree.NewState(datatree.Config{})
+	require.Nil(t, newestConfiguration(s), "there is none at first")
+	s.SetConfig([]byte(rosterText+"\nversion=5"), 5, 0)
+	require.EqualValues(t, 5, newestConfiguration(s).Version)
+	apply := func(txn zab.Txn) {
+		_, applied, err := s.Apply(txn.Payload, nil, nil, false)
+		require.NoError(t, err)
+		require.Equal(t, proto.OK, applied.Err)
+	}
+	apply(reconfiguration(0x100000001, proto.OpReconfig, rosterText+"\nversion=100000001"))
+	require.EqualValues(t, 0x100000001, newestConfiguration(s).Version)
+	h := proto.TxnHeader{ClientID: 7, Cxid: 1, Zxid: 0x100000002, Type: proto.OpSetData}
+	forged := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath), Data: []byte(rosterText + "\nversion=100000002"), Version: 0}
+	apply(zab.Txn{Zxid: h.Zxid, Payload: forged.AppendTo(h.AppendTo(nil))})
+	require.Nil(t, newestConfiguration(s))
+}

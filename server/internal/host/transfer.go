@@ -1,0 +1,209 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/peers"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/zab"
+)
+
+// memberHandler is a member as peers see it: everything becomes an event of the node goroutine. Its methods are called by
+// the goroutines of peers.
+type memberHandler struct{ *Host }
+
+var _ peers.Handler = memberHandler{}
+
+// Election implements peers.Handler.
+func (h memberHandler) Election(msg zab.Message) { h.Do(func() { h.Core.Step(msg) }) }
+
+// PeerUp implements peers.Handler.
+func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.Core.PeerUp(id) }) }
+
+// Accept implements peers.Handler.
+func (h memberHandler) Accept(port zab.Port) zab.LinkID {
+	accepted := sched.NewGate(h.Runtime)
+	var number zab.LinkID // set before accepted
+	accept := func() {
+		if number = h.Core.Accept(port); number != 0 {
+			h.Links[number] = nil // known, and to be filled in with its first packet
+		}
+		accepted.Open()
+	}
+	if !h.Do(accept) {
+		return 0
+	}
+	sched.WaitAny(h.Runtime, accepted, h.Host.done)
+	if !accepted.IsOpen() {
+		return 0
+	}
+	return number
+}
+
+// Connected implements peers.Handler.
+func (h memberHandler) Connected(l *peers.Link) {
+	h.Do(func() {
+		h.Links[l.ID] = l
+		h.Core.LinkUp(l.ID)
+	})
+}
+
+// Packets implements peers.Handler. A learner whose disk or state lags behind stops reading, until its leader notices.
+func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
+	for l.Dialled && h.Queued.Load() > memberQueueMax {
+		if h.Host.done.WaitFor(time.Millisecond) {
+			return
+		}
+	}
+	h.Events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.Came()
+}
+
+// heardEvery is how often the core is told that a snapshot is still arriving.
+const heardEvery = 100 * time.Millisecond
+
+// Snapshot implements peers.Handler: it loads what a leader sends into a state of its own.
+func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
+	began := h.Clock.Steady()
+	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
+	loader := datatree.NewLoader(datatree.Config{SkipACL: h.Config.SkipACL})
+	if err := snapshot.ReadStream(&heardReader{r: r, m: h.Host, link: l.ID}, loader); err != nil {
+		h.Log.Warn("loading the leader's snapshot", zap.Stringer("zxid", zxid), zap.Error(err))
+		return err
+	}
+	state, err := loader.Done(zxid)
+	if err != nil {
+		return err
+	}
+	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", h.Clock.Steady().Sub(began)))
+	h.Received.Lock()
+	h.Received.ByLink[l.ID] = &durable.Loading{State: state, Began: began}
+	h.Received.Unlock()
+	return nil
+}
+
+// want keeps a received state until the journal has installed it: the link may end before.
+func (m *Host) want(id zab.LinkID) {
+	m.Received.Lock()
+	defer m.Received.Unlock()
+	if got := m.Received.ByLink[id]; got != nil {
+		m.Received.wanted[id] = got
+		delete(m.Received.ByLink, id)
+	}
+}
+
+// heardReader tells the core now and then that the leader lives.
+type heardReader struct {
+	r    io.Reader
+	m    *Host
+	link zab.LinkID
+	last time.Time
+}
+
+// Read implements io.Reader.
+func (h *heardReader) Read(b []byte) (int, error) {
+	n, err := h.r.Read(b)
+	if now := h.m.Clock.Steady(); now.Sub(h.last) > heardEvery {
+		h.last = now
+		h.m.Do(func() { h.m.Core.Heard(h.link) })
+	}
+	return n, err
+}
+
+// Closed implements peers.Handler.
+func (h memberHandler) Closed(id zab.LinkID) {
+	h.Do(func() {
+		h.forget(id)
+		h.Core.LinkDown(id)
+	})
+}
+
+// sendSnapshot sends the state as it is applied: at least up to zxid, and fuzzy above. The core hears how far it reaches.
+func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
+	s := m
+	settled := sched.NewGate(s.Runtime) // a TRUNC or SNAP of an earlier leader may still have to replace the state
+	m.Applier.Do(settled.Open)
+	l.SendSnapshot(zxid, func(w io.Writer) error {
+		began := s.Clock.Steady()
+		defer s.Metrics.Quorum.SnapBegins()()
+		if sched.WaitAny(s.Runtime, settled, s.Stopping); !settled.IsOpen() {
+			return durable.ErrStopping
+		}
+		if err := s.waitApplied(zxid); err != nil {
+			return err
+		}
+		s.Store.Mu.RLock()
+		walker := s.Store.State.NewWalker()
+		s.Store.Mu.RUnlock()
+		defer func() {
+			s.Store.Mu.Lock()
+			walker.Close()
+			s.Store.Mu.Unlock()
+		}()
+		if err := snapshot.WriteStream(w, durable.NewLockedSource(s.Env, walker)); err != nil {
+			return err
+		}
+		s.Store.Mu.RLock()
+		upTo, _ := walker.End()
+		s.Store.Mu.RUnlock()
+		s.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid), zap.Stringer("up_to", upTo),
+			zap.Duration("took", s.Clock.Steady().Sub(began)))
+		m.Do(func() { m.Core.Streamed(l.ID, upTo) })
+		return nil
+	})
+}
+
+// waitApplied waits until the state holds all up to z: what is committed will be applied.
+func (s *Host) waitApplied(z proto.Zxid) error {
+	for s.Store.LastZxid() < z {
+		if s.Stopping.WaitFor(time.Millisecond) {
+			return durable.ErrStopping
+		}
+	}
+	return nil
+}
+
+var errReplay = errors.New("server: the log does not hold what a learner needs any more")
+
+// replay sends the txns in (after, upTo] of the log as proposals and commits.
+func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
+	s := m
+	l.Stream(func(w io.Writer) error {
+		began := s.Clock.Steady()
+		defer s.Metrics.Quorum.DiffBegins()()
+		it, err := s.Disk.WAL.Records(after + 1)
+		if err != nil {
+			return err
+		}
+		defer it.Close()
+		n := 0
+		var b []byte
+		for last := after; last < upTo; {
+			r, err := it.Next()
+			if err != nil {
+				return fmt.Errorf("%w: %v of (%v, %v]: %w", errReplay, last, after, upTo, err)
+			}
+			if r.Zxid <= last {
+				continue // Java repeats itself
+			}
+			last = r.Zxid
+			b = peers.AppendCommit(peers.AppendTxn(b[:0], r.Zxid, r.Payload), r.Zxid)
+			if _, err := w.Write(b); err != nil {
+				return err
+			}
+			n++
+		}
+		s.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after), zap.Stringer("up_to", upTo),
+			zap.Int("txns", n), zap.Duration("took", s.Clock.Steady().Sub(began)))
+		return nil
+	})
+}

@@ -1,0 +1,370 @@
+package serve
+
+import (
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/watch"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// applier applies durable txns to the state, fires watches and answers. It is the only writer of
+// the state, and holds the write lock once for each batch.
+type applier struct {
+	srv  *Front
+	body []byte // reply body of the txn that is being applied
+	// Failed is set by a txn that could not be applied: nothing after it is, and nothing is answered.
+	Failed bool
+	dirty  []*Conn         // connections with new output
+	freed  []sessions.Conn // to be closed: their sessions have ended, or they take no events
+	served int             // bytes of replies to reads behind writes, executed under the present hold of the lock
+	forced int             // the same for reads in front of writes
+
+	// The event that is being delivered, encoded once for all its watchers. The events of one change differ in their types.
+	event       []byte
+	eventShared bool // connections keep event itself
+	eventType   proto.EventType
+	zxid        proto.Zxid
+	fired       env.Fired // watches, by this txn
+	deliverFn   func(watch.WatcherID, proto.EventType, []byte, datatree.ACLID)
+}
+
+func NewApplier(srv *Front) *applier {
+	a := &applier{srv: srv}
+	a.deliverFn = a.deliver
+	return a
+}
+
+// flushInline is how many connections the applier flushes itself; more are handed to helpers, so
+// that an event for very many watchers does not hold up the next batch.
+const flushInline = 128
+
+func (a *applier) Apply(b *flow.ApplyBatch) {
+	st := a.srv.Store
+	now := a.srv.Clock.Now()
+	st.Long.Lock()
+	st.Mu.Lock()
+	for i := range b.Items {
+		if a.Failed {
+			break
+		}
+		it := &b.Items[i]
+		if c := connOf(it); c != nil && c.Left.Load() {
+			a.settle(c)
+		}
+		if it.Payload == nil {
+			a.answerWithout(it)
+			continue
+		}
+		a.applyOne(it, it.Payload, b.Create2[it.Create2.Off:it.Create2.Off+it.Create2.N], now)
+	}
+	st.Publish()
+	a.served, a.forced = 0, 0
+	st.Mu.Unlock()
+	st.Long.Unlock()
+	a.account(b, now)
+	a.flush()
+}
+
+// connOf is the connection that an item is to be answered on; nil if it is not answered. All clients of a server are
+// its connections.
+func connOf(it *flow.Item) *Conn {
+	c, _ := it.Client.(*Conn)
+	return c
+}
+
+// account counts a batch whose replies are ready at now.
+func (a *applier) account(b *flow.ApplyBatch, now int64) {
+	txns, made := 0, int64(0)
+	for i := range b.Items {
+		it := &b.Items[i]
+		if it.Client != nil {
+			a.srv.Stats.WriteLatency.Observe(figures.Ms(now - it.Received))
+		}
+		if it.Payload != nil {
+			txns++
+		}
+	}
+	for i := len(b.Items) - 1; i >= 0 && made == 0; i-- {
+		if p := b.Items[i].Payload; p != nil {
+			made = flow.TxnTime(p)
+		}
+	}
+	a.srv.Stats.Applied(len(b.Items), txns, made)
+}
+
+// applyOne applies one txn, under the write lock, and answers who asked for it. Events go out
+// before the reply.
+func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now int64) {
+	a.forgetEvent()
+	var body []byte
+	var applied datatree.Applied
+	var err error
+	if log := a.srv.Security.Audit; log != nil && it.Op == proto.OpCloseSession {
+		var h proto.TxnHeader
+		if h.ReadFrom(payload) == nil && h.Type == proto.OpCloseSession {
+			log.Ended(h.ClientID, a.srv.Store.EphemeralsOf(h.ClientID))
+		}
+	}
+	if len(create2) > 0 {
+		body, applied, err = a.srv.Store.State.ApplyCreate2(payload, a, a.body[:0], create2)
+	} else {
+		body, applied, err = a.srv.Store.State.Apply(payload, a, a.body[:0], it.Client != nil)
+	}
+	if err != nil {
+		// The payload is what our own Preparer wrote, and is durable: to go on would be to diverge.
+		a.Failed = true
+		a.srv.Fatal("applying a txn", err)
+		return
+	}
+	a.body = body
+	if a.srv.Config.DigestEnabled {
+		a.srv.Digests.Note(applied.Header.Zxid, a.srv.Store.State.Digest())
+	}
+	if applied.DigestMismatch {
+		a.srv.Metrics.DigestMismatches.Inc()
+		a.srv.Log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",
+			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
+	}
+	if it.Client != nil && !it.Became(&applied.Header) {
+		// To say that another txn's result is the answer would be worse than to say nothing: the client learns that its
+		// connection is lost, and that its request may have been applied.
+		a.srv.Log.Error("a txn is not what its request became: closing the connection", zap.Stringer("zxid", applied.Header.Zxid),
+			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type), zap.Int32("cxid", applied.Header.Cxid),
+			zap.Stringer("request", it.Op), zap.Int32("xid", it.Xid),
+			zap.Stringer("request_session_id", it.Session.ID))
+		a.lose(it)
+		it = &flow.Item{Op: applied.Header.Type}
+	}
+	switch it.Op {
+	case proto.OpCreateSession:
+		if it.Client != nil {
+			a.established(it, applied.Header.Zxid)
+		}
+		return
+	case proto.OpCloseSession:
+		a.sessionEnded(it, applied.Header.ClientID)
+	}
+	if it.Client != nil {
+		a.answer(it, applied.Header.Zxid, applied.Err, body, now)
+	}
+}
+
+// lose ends the connection of a request that is not answered.
+func (a *applier) lose(it *flow.Item) {
+	c := connOf(it)
+	if it.Op == proto.OpCreateSession { // it waits in no queue
+		a.srv.InProcess.Add(-1)
+	} else {
+		c.Mu.Lock()
+		c.Mu.Out.Dead = true // what waits behind it is not answered either
+		if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
+			_, subject := c.Mu.Queue.Front()
+			log.Lost(c.auditWho(), it.Op, subject)
+		}
+		a.advance(c)
+		c.Mu.Unlock()
+	}
+	a.freed = append(a.freed, c)
+}
+
+// answer appends the reply to the write at the head of the connection's queue, and runs the reads
+// that waited behind it.
+func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body []byte, now int64) {
+	c := connOf(it)
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if err == proto.ErrSessionMoved { // another server has the session: this connection must not go on
+		c.Mu.Out.Dead = true
+		a.freed = append(a.freed, c)
+	}
+	if it.Op == proto.OpSync && err == proto.OK {
+		body, err = a.syncBody(c)
+	}
+	if c.Mu.Out.open() {
+		start := len(c.Mu.Out.Buf)
+		b := beginReply(c.Mu.Out.Buf)
+		if err == proto.OK {
+			b = append(b, body...)
+		}
+		endReply(b, start, it.Xid, zxid, err)
+		c.Mu.stats.Responded(len(b) - start)
+		c.Mu.Out.Buf = b
+		c.Mu.stats.Answered(it.Op, it.Xid, zxid, it.Received, now)
+		if it.Op == proto.OpCloseSession {
+			c.Mu.Out.Closing = true
+		}
+	}
+	if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
+		_, subject := c.Mu.Queue.Front()
+		log.Answered(c.auditWho(), it.Op, subject, err, body)
+	}
+	a.advance(c)
+}
+
+// answerWithout answers a request that did not become a txn.
+func (a *applier) answerWithout(it *flow.Item) {
+	c := connOf(it)
+	if it.Op == proto.OpCloseSession && it.Err == proto.OK && !it.Drop { // of a local session
+		a.sessionEnded(it, it.Session.ID)
+	}
+	if c == nil {
+		return
+	}
+	switch {
+	case it.Op == proto.OpCreateSession, it.Drop:
+		a.lose(it)
+	default:
+		a.answer(it, a.srv.Store.State.LastZxid(), it.Err, nil, it.Received)
+	}
+}
+
+// syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: c.mu.
+func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
+	var req proto.PathRequest
+	if _, body := c.Mu.Queue.Front(); req.ReadFrom(body) != nil {
+		return nil, proto.ErrMarshallingError
+	}
+	a.body = proto.AppendBuffer(a.body[:0], req.Path)
+	return a.body, proto.OK
+}
+
+// advance takes the write that was answered off the connection's queue and runs what follows it,
+// up to the next write, if that is little: the rest it leaves to catchUp. REQUIRES: c.mu, store.mu.
+func (a *applier) advance(c *Conn) {
+	e, _ := c.Mu.Queue.Front()
+	a.srv.Budget.Release(e.Weight)
+	c.Mu.Queue.Pop()
+	a.srv.InProcess.Add(-1)
+	before := len(c.Mu.Out.Buf)
+	if c.runQueued(max(0, min(appliedShare, appliedMost-a.served))) {
+		c.leave()
+	}
+	a.served += len(c.Mu.Out.Buf) - before
+	c.wakeReader()
+	a.mark(c)
+}
+
+// mark remembers that c is to be flushed. REQUIRES: c.mu.
+func (a *applier) mark(c *Conn) {
+	if !c.Mu.dirty {
+		c.Mu.dirty = true
+		a.dirty = append(a.dirty, c)
+	}
+}
+
+// established tells the client that its session exists.
+func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
+	a.srv.InProcess.Add(-1)
+	c := connOf(it)
+	resp := proto.ConnectResponse{
+		TimeOut: it.Session.TimeoutMs(), SessionID: it.Session.ID,
+		Password: proto.SessionPassword(it.Session.ID), HasReadOnly: c.knowsReadOnly,
+	}
+	c.Session.Store(it.Session)
+	c.Mu.Lock()
+	if c.Mu.Out.open() {
+		c.Mu.Out.Buf = appendConnectResponse(c.Mu.Out.Buf, &resp)
+		c.Mu.stats.Replied(proto.OpCreateSession, 0, zxid)
+	}
+	c.wakeReader()
+	a.mark(c)
+	c.Mu.Unlock()
+}
+
+// sessionEnded forgets the session. The connection that serves it is closed: after the reply, if
+// it was the client's own wish.
+func (a *applier) sessionEnded(it *flow.Item, id proto.SessionID) {
+	c := a.srv.Tracker.Remove(id)
+	if c != nil && c != it.Client {
+		a.freed = append(a.freed, c)
+	}
+}
+
+// Changed fires the watches on what a txn has changed. It implements datatree.Sink.
+func (a *applier) Changed(ch datatree.Change) {
+	a.zxid = ch.Zxid
+	a.forgetEvent()
+	a.srv.Watchers.Registry.Fire(ch, a.deliverFn)
+	a.srv.Metrics.Fire(&a.fired)
+}
+
+// forgetEvent makes room for the next event. What is shared stays as it is.
+func (a *applier) forgetEvent() {
+	if a.eventShared {
+		a.event, a.eventShared = nil, false
+	}
+	a.event = a.event[:0]
+}
+
+// deliver adds one event to one connection's output, unless it may not read the znode.
+func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
+	a.fired.Add(t)
+	c := a.srv.Watchers.Slots[id]
+	if c == nil || !a.srv.Allows(acl, proto.PermRead, *c.ids.Load()) {
+		return
+	}
+	if len(a.event) == 0 || a.eventType != t {
+		a.forgetEvent()
+		a.eventShared = len(path) >= SharedEvent
+		a.event = AppendEvent(a.event, t, path, a.zxid)
+		a.eventType = t
+	}
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	switch {
+	case !c.Mu.Out.open():
+	case c.Mu.Out.Waiting() > outputLimit, !c.countUndelivered():
+		a.freed = append(a.freed, c)
+	default:
+		c.Mu.Out.AddEvent(a.event, a.eventShared)
+		c.Mu.stats.Told(len(a.event))
+		a.mark(c)
+	}
+}
+
+// flush sends what the batch has added, without any lock.
+func (a *applier) flush() {
+	for _, c := range a.freed {
+		c.Abort()
+	}
+	clear(a.freed)
+	a.freed = a.freed[:0]
+	if len(a.dirty) <= flushInline {
+		flushAll(a.dirty)
+	} else {
+		a.flushByHelpers()
+	}
+	clear(a.dirty)
+	a.dirty = a.dirty[:0]
+}
+
+// flushByHelpers shares very many connections among goroutines that outlive the batch. Two of
+// them may meet on one connection; conn.flush lets one in at a time.
+func (a *applier) flushByHelpers() {
+	for rest := a.dirty; len(rest) > 0; {
+		n := min(len(rest), flushShare)
+		share := append([]*Conn(nil), rest[:n]...)
+		if !a.srv.Spawn("flush", func() { flushAll(share) }) {
+			flushAll(share)
+		}
+		rest = rest[n:]
+	}
+}
+
+// flushShare is how many connections one helper flushes.
+const flushShare = 1024
+
+func flushAll(conns []*Conn) {
+	for _, c := range conns {
+		c.Mu.Lock()
+		c.Mu.dirty = false
+		c.Mu.Unlock()
+		c.Flush()
+	}
+}

@@ -1,0 +1,135 @@
+package serve
+
+import (
+	"crypto/subtle"
+	"net/netip"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+)
+
+// auth adds an identity to the connection. It takes effect for every request after it at once;
+// the reply keeps its place behind earlier requests. A refusal ends the connection, not the
+// session. Source: client-protocol 10.6.
+func (c *Conn) auth(xid int32, body []byte) {
+	var req proto.AuthPacket
+	if req.ReadFrom(body) != nil {
+		c.srv.Log.Debug("undecodable auth packet", zap.Stringer("client_addr", c.Remote))
+		c.last(nil)
+		return
+	}
+	scheme := req.Scheme.String()
+	if scheme == schemeEnsemble && c.srv.Config.HasScheme(schemeEnsemble) && !c.srv.isOurEnsemble(string(req.Auth)) {
+		c.srv.Log.Warn("client is for another ensemble: see ensembleAuthName", zap.Stringer("client_addr", c.Remote))
+		c.last(nil)
+		return
+	}
+	ids, ok := c.prove(scheme, req.Auth)
+	if !ok || !c.addIdentities(ids) {
+		c.srv.Metrics.AuthFailed.Inc()
+		c.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", c.Remote),
+			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose it, and its length
+			zap.Int("identities", len(*c.ids.Load())))
+		c.last(AppendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
+		return
+	}
+	c.answer(AppendHeaderReply(nil, xid, 0, proto.OK), flow.QueuedReply)
+}
+
+// schemeEnsemble is no identity: a client says which ensemble it means to talk to, and is closed if it is another.
+const schemeEnsemble = "ensemble"
+
+// isOurEnsemble reports whether a client that names its ensemble is right here, and counts it. Without configured names, and for a
+// client without one, every server is. Source: operations 8.1.
+func (s *Front) isOurEnsemble(name string) bool {
+	names := s.Config.EnsembleAuthNames
+	switch {
+	case len(names) == 0 || name == "":
+		s.Metrics.EnsembleSkip.Inc()
+	case slices.Contains(names, name):
+		s.Metrics.EnsembleSuccess.Inc()
+	default:
+		s.Metrics.EnsembleFail.Inc()
+		s.Metrics.AuthFailed.Inc()
+		return false
+	}
+	return true
+}
+
+// addIdentities adds to what the connection has proved to be, and reports false if that would be too much. Only the reader
+// calls it.
+func (c *Conn) addIdentities(ids []auth.Identity) bool {
+	have := *c.ids.Load()
+	for _, id := range ids {
+		if !slices.Contains(have, id) {
+			have = append(have, id) // nobody else appends, and who has the list so far does not look behind its end
+		}
+	}
+	if tooMany(have) {
+		return false
+	}
+	c.ids.Store(&have)
+	return true
+}
+
+// prove returns the identities that an auth packet proves. That of a certificate was proved by the TLS handshake.
+func (c *Conn) prove(scheme string, credentials []byte) ([]auth.Identity, bool) {
+	switch {
+	case scheme == auth.SchemeX509:
+		return c.certified, len(c.certified) > 0
+	case scheme == schemeEnsemble:
+		return nil, c.srv.Config.HasScheme(schemeEnsemble)
+	}
+	return c.srv.Authenticate(c.Remote.Addr(), scheme, credentials)
+}
+
+// Bounds of the identities of one connection. ZooKeeper has none, but nobody has so many: they are kept as
+// long as the connection lives, and looked through for every access.
+const (
+	MaxIdentities    = 1024
+	MaxIdentityBytes = 1 << 20
+)
+
+func tooMany(ids []auth.Identity) bool {
+	bytes := 0
+	for _, id := range ids {
+		bytes += len(id.ID)
+	}
+	return len(ids) > MaxIdentities || bytes > MaxIdentityBytes
+}
+
+// Authenticate returns the identities that the credentials of a client at remote prove.
+func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
+	switch scheme {
+	case auth.SchemeDigest:
+		if credentials == nil || !s.Config.DigestAuth {
+			return nil, false
+		}
+		id, ok := auth.DigestID(s.Config.DigestAlg, credentials)
+		if !ok {
+			return nil, false
+		}
+		ids := []auth.Identity{{Scheme: auth.SchemeDigest, ID: id}}
+		if s.Config.SuperDigest != "" && subtle.ConstantTimeCompare([]byte(id), []byte(s.Config.SuperDigest)) == 1 {
+			ids = append(ids, auth.SuperIdentity(""))
+		}
+		return ids, true
+	case auth.SchemeIP:
+		return []auth.Identity{auth.NewIPIdentity(remote)}, true
+	}
+	return nil, false
+}
+
+// authenticated reports whether the connection has an identity of a scheme that is enforced.
+func (c *Conn) authenticated() bool {
+	for _, id := range *c.ids.Load() {
+		if slices.Contains(c.srv.enforced, id.Scheme) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,603 @@
+package serve
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/watch"
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/server/internal/socket"
+	"github.com/seed94657493/warren/server/sasl"
+)
+
+// Conn is one client connection.
+type Conn struct {
+	srv         *Front
+	NC          net.Conn
+	raw         syscall.RawConn // nil if nc is not a socket
+	Secure      *secureConn     // nc, as long as it may be TLS; see tls.go
+	SecurePort  bool            // it came to secureClientPort; set before serve
+	Remote      netip.AddrPort
+	Established time.Time // when the socket was accepted
+	address     *address  // what it shares with others; nil if it is reserved. Set before serve
+
+	// Set once by the reader, read by anybody.
+	Session atomic.Pointer[sessions.Session]
+	ids     atomic.Pointer[[]auth.Identity] // replaced as a whole when one is added
+
+	// Owned by the reader.
+	In        Input
+	readFunc  func(fd uintptr) bool
+	Arriving  *Arrival    // the long setWatches that has begun to arrive
+	Work      *flow.Batch // writes decoded since the last submit
+	mode      lockMode
+	reads     int                // executed under the present hold of store.mu
+	ended     bool               // the client has said its last: input is dropped
+	Received  int64              // time of the last read of the socket, ns on the server's clock
+	exchange  *sasl.DigestServer // nil before the first SASL token
+	certified []auth.Identity    // what the client's certificate proves; set before the first frame is read
+	executed  int64              // reads answered at once since the last account
+	needs     need               // what the request that could not be taken waits for
+	// generation is the time of service in which the connection was let in; see member.
+	generation int64
+	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte.
+	knowsReadOnly bool
+	Reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
+	Packets       int64 // frames since the last account
+	credit        int   // requests that may be handled from due on; see limits.Rate
+	due           int64 // ns on the server's clock
+	busy          bool  // see turns
+	turn          bool  // it has its turn
+	inARow        int   // requests since the socket was empty
+	unbroken      int   // bytes since then
+	shareBegan    int64 // when it was its turn, or it began without one, ns on the server's clock
+
+	// Owned by whoever has set mu.out.writing.
+	now socket.Writer
+
+	// Guarded by watchers.mu.
+	watcher     watch.WatcherID // 0 before the first watch
+	unwatchable bool            // the connection is gone: watches are not registered any more
+
+	Mu struct {
+		sync.Mutex
+		Out     Output
+		Queue   flow.WaitQueue
+		Waiting bool // the reader waits for resume
+		settled bool // it is decided whether the session that was asked for goes on
+		dirty   bool // the applier has added output and will flush it
+		helped  bool // catchUp is running
+		stats   figures.Conn
+	}
+	// Left is whether there are reads in front of the queue that the applier has left to catchUp. It is set under store.mu,
+	// held for writing, and cleared under conn.mu; see catchup.go.
+	Left atomic.Bool
+
+	// resume has a token when the reader should look again at what it waits for.
+	resume sched.Parker
+}
+
+// lockMode is which locks the reader holds while it handles the frames of one read.
+type lockMode uint8
+
+const (
+	lockNone  lockMode = iota
+	lockQueue          // conn.mu
+	lockRead           // store.mu.RLock, then conn.mu
+)
+
+// readsPerLock is how many reads are executed before writers get their turn.
+const readsPerLock = 256
+
+func NewConn(srv *Front, nc net.Conn) *Conn {
+	c := &Conn{srv: srv, NC: nc, Established: srv.Clock.Steady(), resume: srv.Runtime.Parker()}
+	c.readFunc = c.tryRead
+	c.raw = socket.Raw(nc)
+	c.Remote = socket.AddrPort(nc.RemoteAddr())
+	ids := []auth.Identity{auth.NewIPIdentity(c.Remote.Addr())}
+	c.ids.Store(&ids)
+	c.Mu.stats.Reset(srv.Clock.Now())
+	return c
+}
+
+// Errors that end a connection; they go to the log and nowhere else.
+var (
+	errFrameLength = errors.New("frame length is negative or above jute.maxbuffer")
+	errShortFrame  = errors.New("frame is shorter than a request header")
+	errNotServing  = errors.New("server is not serving")
+	errUndelivered = errors.New("client takes less than it asks for, and too much waits for all clients already")
+	errLargeBudget = errors.New("large requests in flight exceed largeRequestMaxBytes")
+)
+
+// serve handles the connection until it ends. It is the reader goroutine.
+func (c *Conn) serve() {
+	defer c.cleanup()
+	if !c.handshake() {
+		return
+	}
+	for c.Process() {
+		if c.busy && len(c.In.Buf) > InputBuffer && c.raw != nil {
+			c.takeTurn() // tryRead passes it if there is nothing to read
+		}
+		if err := c.Fill(); err != nil {
+			c.srv.countLost(c, err)
+			return
+		}
+		c.Received = c.srv.Clock.Now()
+	}
+}
+
+// Process handles every whole frame that has arrived. It returns false if the connection is over.
+func (c *Conn) Process() bool {
+	defer c.passTurn()
+	for {
+		if c.ended {
+			c.In.Drop()
+			return true
+		}
+		c.takeTurn()
+		more, err := c.frames()
+		accepted, submitted := c.submit()
+		c.Unlock()
+		if submitted {
+			c.srv.host.Came()
+		}
+		if !accepted {
+			c.Abort()
+		}
+		c.Account()
+		c.Flush()
+		if err != nil {
+			c.srv.Log.Warn("closing connection", zap.Stringer("client_addr", c.Remote), zap.Error(err))
+			return false
+		}
+		if !more {
+			return true
+		}
+		c.passTurn()
+		c.busy = true
+		if !c.waitForRoom() {
+			return false
+		}
+	}
+}
+
+// frames handles frames until there is no whole one left, or until the connection has to wait
+// for its own output or for the writes in flight: then more is true.
+func (c *Conn) frames() (more bool, err error) {
+	for {
+		if c.Arriving != nil {
+			if done, more := c.setArriving(); !done {
+				return more, nil
+			}
+			if c.handled() {
+				return true, nil
+			}
+		}
+		n, ok := c.In.PeekLength()
+		if !ok {
+			return false, nil
+		}
+		if err := c.checkLength(n); err != nil {
+			return false, err
+		}
+		rest := c.In.Bytes()
+		long, known := c.longWatches(n)
+		if !known || !long && len(rest)-4 < int(n) {
+			return false, nil
+		}
+		if c.srv.Throttled() && !c.ended {
+			return true, nil
+		}
+		if n < proto.RequestHeaderSize {
+			return false, errShortFrame
+		}
+		if !c.mayAsk() {
+			return true, nil
+		}
+		if long {
+			if !c.beginWatches(n) || c.ended {
+				return true, nil
+			}
+			continue
+		}
+		frame := rest[4 : 4+n]
+		xid := int32(binary.BigEndian.Uint32(frame))
+		op := proto.OpCode(binary.BigEndian.Uint32(frame[4:]))
+		if done, err := c.Request(xid, op, frame[proto.RequestHeaderSize:]); err != nil || !done {
+			return true, err
+		}
+		c.In.R += 4 + int(n)
+		if c.handled() {
+			return true, nil
+		}
+	}
+}
+
+// handled counts a request, and reports whether the next has to wait.
+func (c *Conn) handled() (enough bool) {
+	c.asked()
+	c.Packets++
+	return c.worked() || c.ended || c.overloaded()
+}
+
+// checkLength refuses frames above the limit. The lists of watches that a client sends after a
+// reconnect may be as long as they have grown, so for them the limit is SetWatchesLimit.
+func (c *Conn) checkLength(n uint32) error {
+	if n <= uint32(c.srv.Config.JuteMaxBuffer) {
+		return nil
+	}
+	if is, known := c.longWatches(n); n <= SetWatchesLimit && (is || !known) {
+		return nil // if it is not known, the next bytes tell
+	}
+	return errFrameLength
+}
+
+// Request handles one request. It returns false, and has done nothing, if the request has to
+// wait for room. An error ends the connection.
+func (c *Conn) Request(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
+	if !c.mayAskFor(xid, op) {
+		return true, nil
+	}
+	class := classOf(op)
+	if op == proto.OpSync {
+		class = classWrite // it has its place in the order of all writes, also of those that came on other connections
+	}
+	switch class {
+	case classRead:
+		return c.read(xid, op, body)
+	case classWrite:
+		return c.write(xid, op, body)
+	case classAuth, classSASL:
+		c.lockQueue()
+		if c.Mu.Queue.Full() || c.Left.Load() || c.Mu.Out.pauses() {
+			return false, nil
+		}
+		if op == proto.OpAuth {
+			c.auth(xid, body)
+		} else {
+			c.sasl(xid, body)
+		}
+	default:
+		c.last(AppendHeaderReply(nil, xid, -1, proto.ErrUnimplemented))
+	}
+	return true, nil
+}
+
+// mayAskFor ends the connection, and returns false, if the client had to prove first who it is.
+func (c *Conn) mayAskFor(xid int32, op proto.OpCode) bool {
+	if len(c.srv.enforced) > 0 && op != proto.OpAuth && op != proto.OpSasl && !c.authenticated() {
+		c.last(AppendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
+		return false
+	}
+	return true
+}
+
+type opClass uint8
+
+const (
+	classUnknown opClass = iota
+	classRead
+	classWrite
+	classAuth
+	classSASL
+)
+
+// classOf says how an operation that comes from a client is handled. createSession and
+// deleteContainer are the server's own: from a client they are unknown.
+func classOf(op proto.OpCode) opClass {
+	switch {
+	case op.IsWrite():
+		return classWrite
+	case op.IsRead(), op == proto.OpPing:
+		return classRead
+	case op == proto.OpAuth:
+		return classAuth
+	case op == proto.OpSasl:
+		return classSASL
+	}
+	return classUnknown
+}
+
+// need is what a request that cannot be taken yet waits for, beside room for its answer.
+type need uint8
+
+const (
+	needRoom   need = iota
+	needReads       // few reads in front of it
+	needAlone       // nothing of the connection in flight
+	needBudget      // room for a large write
+)
+
+// read executes a read, or queues it behind the connection's writes in flight. It returns false, and has done nothing, if the read has
+// to wait.
+func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
+	if c.mode == lockNone {
+		c.lockRead()
+	}
+	if c.mode == lockQueue && c.Mu.Queue.Len() == 0 {
+		c.Unlock()
+		c.lockRead()
+	}
+	if c.Mu.Queue.Len() > 0 {
+		if c.Mu.Queue.Full() || c.Left.Load() || c.Mu.Out.pauses() {
+			return false, nil
+		}
+		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op)}
+		c.Mu.Queue.Push(e, body)
+		c.srv.InProcess.Add(1)
+		return true, nil
+	}
+	if !c.Mu.Out.open() {
+		return true, nil
+	}
+	if c.Mu.Out.pauses() {
+		return false, nil
+	}
+	if c.srv.lists(op, body) {
+		return c.readListing(xid, op, body)
+	}
+	if dear(op) {
+		return c.readLong(xid, op, body)
+	}
+	return c.readNow(xid, op, body)
+}
+
+// readNow executes a read. REQUIRES: lockRead.
+func (c *Conn) readNow(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
+	c.Mu.Out.Buf = c.srv.execute(c, xid, op, body, c.Mu.Out.Buf)
+	c.Mu.stats.Replied(op, xid, c.srv.Store.State.LastZxid())
+	c.executed++
+	if !c.countUndelivered() {
+		return false, errUndelivered
+	}
+	if c.reads++; c.reads >= readsPerLock {
+		c.Unlock()
+		c.workOn()
+	}
+	return true, nil
+}
+
+// readLong executes a read that takes long: in the connection's turn, and so that the applier does not wait for it in store.mu.
+// REQUIRES: lockRead, and nothing in the queue.
+func (c *Conn) readLong(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
+	c.Unlock()
+	c.workOn()
+	c.srv.Store.Long.Lock()
+	c.lockRead()
+	if c.Mu.Out.open() {
+		done, err = c.readNow(xid, op, body)
+	}
+	c.Unlock()
+	c.srv.Store.Long.Unlock()
+	return done, err
+}
+
+// write queues a write and adds it to the batch for the node goroutine. It returns false if it
+// has to wait until the client has taken some of its replies.
+func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
+	c.lockQueue()
+	weight := limits.Weight(op, body)
+	switch {
+	case c.Mu.Out.Dead:
+		return true, nil
+	case c.Mu.Out.pauses():
+		return false, nil
+	case c.Left.Load(), !c.Mu.Queue.TakesWrite():
+		c.needs = needReads
+		return false, nil
+	case !c.srv.Budget.Take(c, weight):
+		c.needs = needBudget
+		return false, nil
+	case !c.srv.Large.Reserve(len(body) + proto.RequestHeaderSize):
+		c.srv.Budget.Release(weight)
+		c.srv.Metrics.LargeRejected.Inc()
+		return false, errLargeBudget
+	}
+	var kept []byte
+	switch {
+	case op == proto.OpSync:
+		kept = body // the reply repeats it
+	case c.srv.Security.Audit != nil:
+		kept = audit.Subject(op, body)
+	}
+	c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite, Xid: xid, Op: op, Weight: weight}, kept)
+	if c.Work == nil {
+		c.Work = c.srv.RequestPool.Get()
+		c.Work.Received = c.Received
+	}
+	c.Work.Add(flow.Request{Client: c, Session: c.Session.Load(), IDs: *c.ids.Load(), Xid: xid, Op: op}, body)
+	c.ended = op == proto.OpCloseSession
+	return true, nil
+}
+
+// auditWho is what the audit log says of the connection.
+func (c *Conn) auditWho() []byte {
+	session := proto.SessionID(0)
+	if s := c.Session.Load(); s != nil {
+		session = s.ID
+	}
+	return audit.Who(session, *c.ids.Load(), c.Remote.Addr())
+}
+
+// overloaded reports whether the connection should stop being read until some of its requests
+// are answered. Source: server-semantics 6.4.
+func (c *Conn) overloaded() bool {
+	return c.Work != nil && int(c.srv.InProcess.Load())+len(c.Work.Requests) > int(c.srv.OutstandingMax.Load())
+}
+
+// answer sends frame, a whole reply, after everything that waits before it.
+func (c *Conn) answer(frame []byte, kind flow.QueuedKind) {
+	c.lockQueue()
+	if c.Mu.Queue.Len() > 0 {
+		c.Mu.Queue.Push(flow.Queued{Kind: kind}, frame)
+		c.srv.InProcess.Add(1)
+		return
+	}
+	if !c.Mu.Out.open() {
+		return
+	}
+	c.Mu.Out.Buf = append(c.Mu.Out.Buf, frame...)
+	c.Mu.stats.Sent++
+	if kind == flow.QueuedEnd {
+		c.Mu.Out.Closing = true
+	}
+}
+
+// last sends frame in its order and ends the connection after it.
+func (c *Conn) last(frame []byte) {
+	c.answer(frame, flow.QueuedEnd)
+	c.ended = true
+}
+
+func (c *Conn) lockRead() {
+	c.srv.Store.Mu.RLock()
+	c.Mu.Lock()
+	c.mode, c.reads = lockRead, 0
+}
+
+// lockQueue holds conn.mu, and store.mu no longer: nothing can be read behind a write.
+func (c *Conn) lockQueue() {
+	switch c.mode {
+	case lockNone:
+		c.Mu.Lock()
+	case lockRead:
+		c.srv.Store.Mu.RUnlock()
+	}
+	c.mode = lockQueue
+}
+
+func (c *Conn) Unlock() {
+	switch c.mode {
+	case lockQueue:
+		c.Mu.Unlock()
+	case lockRead:
+		c.Mu.Unlock()
+		c.srv.Store.Mu.RUnlock()
+	}
+	c.mode = lockNone
+}
+
+// submit hands the writes decoded so far to the node goroutine and reports false if it takes
+// none any more. Since write the connection's lock has not been given up: once abort has returned,
+// nothing of the connection is submitted, and what the client sends on its next connection
+// cannot be overtaken.
+//
+// REQUIRES: c.mu if there are writes.
+func (c *Conn) submit() (accepted, submitted bool) {
+	if c.Work == nil {
+		return true, false
+	}
+	w := c.Work
+	c.Work = nil
+	c.srv.InProcess.Add(int64(len(w.Requests)))
+	return c.srv.host.Add(w), true
+}
+
+// Account adds what was received to the statistics, and keeps the session alive.
+func (c *Conn) Account() {
+	if c.Packets == 0 {
+		return
+	}
+	// The session is as young as this moment, not as the socket read: between the two the process may
+	// have been suspended and every session postponed.
+	now := c.srv.Clock.Now()
+	if s := c.Session.Load(); s != nil {
+		s.Touch(now)
+	}
+	if now > c.srv.LeaseEnd.Load() {
+		c.Abort()
+	}
+	c.srv.Stats.Received.Add(c.Packets)
+	c.countInput()
+	c.srv.Stats.ReadLatency.ObserveN(figures.Ms(now-c.Received), c.executed)
+	c.Mu.Lock()
+	c.Mu.stats.Account(c.Packets, c.executed, now-c.Received, now)
+	c.Mu.Unlock()
+	c.Packets, c.executed = 0, 0
+}
+
+// waitForRoom waits until the client has taken enough of its output, and the requests in flight
+// are few enough, to go on. It returns false if the connection is over.
+func (c *Conn) waitForRoom() bool {
+	needs := c.needs
+	c.needs = needRoom
+	return c.wait(func() bool {
+		switch {
+		case c.Mu.Out.pauses(), c.Mu.Queue.Full(), c.Left.Load():
+			if needs == needBudget {
+				c.srv.Budget.Leave(c)
+			}
+			return false
+		case needs == needBudget:
+			return c.srv.Budget.Ready(c)
+		case needs == needReads && !c.Mu.Queue.TakesWrite():
+			return false
+		case needs == needAlone && c.Mu.Queue.Len() > 0:
+			return false
+		}
+		return c.Mu.Queue.Len() == 0 || int(c.srv.InProcess.Load()) <= int(c.srv.OutstandingMax.Load())
+	}) && c.srv.waitThrottle() && c.waitDue()
+}
+
+// wait blocks the reader until ready, which is called under conn.mu, or until the connection is
+// dead: then it returns false. Whoever changes what ready looks at calls wakeReader.
+func (c *Conn) wait(ready func() bool) bool {
+	for {
+		c.Mu.Lock()
+		if c.Mu.Out.Dead {
+			c.Mu.Unlock()
+			return false
+		}
+		ok := ready()
+		c.Mu.Waiting = !ok
+		c.Mu.Unlock()
+		if ok {
+			return true
+		}
+		c.resume.Park()
+	}
+}
+
+// wakeReader makes a waiting reader look again. REQUIRES: c.mu.
+func (c *Conn) wakeReader() {
+	if c.Mu.Waiting {
+		c.Mu.Waiting = false
+		c.Nudge()
+	}
+}
+
+// Nudge makes a reader that waits look again. Any goroutine may call it, without a lock.
+func (c *Conn) Nudge() { c.resume.Unpark() }
+
+// cleanup ends the connection: nothing of it stays but requests that are already in flight.
+func (c *Conn) cleanup() {
+	c.passTurn()
+	c.Abort()
+	c.srv.Budget.Leave(c)
+	c.countInput()
+	c.In.Free()
+	c.Unwatch()
+	if s := c.Session.Load(); s != nil {
+		c.srv.Tracker.Unbind(s, c)
+	}
+	c.srv.Conns.Remove(c)
+	c.Mu.Lock()
+	c.srv.Stats.Sent.Add(c.Mu.stats.Sent)
+	c.Mu.Unlock()
+}

@@ -1,0 +1,117 @@
+package serve
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// telnetInterrupt is what telnet sends for ^C; it only closes the connection.
+const telnetInterrupt = "\xff\xf4\xff\xfd"
+
+// wordOf returns the four-letter word that the first four bytes of a connection spell.
+func (s *Front) wordOf(n uint32) (string, bool) {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], n)
+	word := string(b[:])
+	return word, s.words.Has(word) || word == telnetInterrupt
+}
+
+// answerWord answers a word and ends the connection.
+func (c *Conn) answerWord(word string) {
+	var out bytes.Buffer
+	s := c.srv
+	c.Mu.Lock()
+	c.Mu.stats.Received++
+	c.Mu.Unlock()
+	if word == telnetInterrupt {
+		return
+	}
+	s.words.Answer(word, c, &out)
+	s.Stats.Sent.Add(1)
+	c.Mu.Lock()
+	c.Mu.Out.Buf = append(c.Mu.Out.Buf, out.Bytes()...)
+	c.Mu.Out.Closing = true
+	c.Mu.Unlock()
+	c.Flush()
+	// The client may have closed its side long ago: its end must not cut the answer off.
+	if c.wait(func() bool { return c.Mu.Out.finished }) {
+		c.drainInput()
+	}
+}
+
+// serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
+func (c *Conn) serveWordOnly() {
+	defer c.cleanup()
+	_ = c.NC.SetReadDeadline(c.srv.Clock.In(wordTimeout))
+	for {
+		if err := c.Fill(); err != nil {
+			return
+		}
+		if n, ok := c.In.PeekLength(); ok {
+			if word, ok := c.srv.wordOf(n); ok {
+				c.answerWord(word)
+			}
+			return
+		}
+	}
+}
+
+// wordTimeout is how long a connection beyond the limits may take to send its word.
+const wordTimeout = time.Second
+
+// SortedConns is the open connections by address.
+func (s *Front) SortedConns() []*Conn {
+	var all []*Conn
+	s.Conns.Each(func(c *Conn) { all = append(all, c) })
+	slices.SortFunc(all, func(a, b *Conn) int { return a.Remote.Compare(b.Remote) })
+	return all
+}
+
+// PacketsSent is how many frames were sent since the server began or since srst.
+func (s *Front) PacketsSent() int64 {
+	n := s.Stats.Sent.Load()
+	s.Conns.Each(func(c *Conn) {
+		c.Mu.Lock()
+		n += c.Mu.stats.Sent
+		c.Mu.Unlock()
+	})
+	return n
+}
+
+// ForgetSent begins to count the frames that were sent anew, for srst.
+func (s *Front) ForgetSent() {
+	s.Conns.Each(func(c *Conn) {
+		c.Mu.Lock()
+		s.Stats.Sent.Add(-c.Mu.stats.Sent)
+		c.Mu.Unlock()
+	})
+}
+
+// ResetConnections begins the figures of each connection anew, for crst.
+func (s *Front) ResetConnections() {
+	s.Conns.Each(func(c *Conn) {
+		c.Mu.Lock()
+		s.Stats.Sent.Add(c.Mu.stats.Sent)
+		c.Mu.stats.Reset(s.Clock.Now())
+		c.Mu.Unlock()
+	})
+}
+
+// connView is how things stand with a connection at one moment.
+type connView struct {
+	Stats   figures.Conn
+	Queued  int               // requests that wait for a write
+	Pending bool              // output waits for the client
+	Session *sessions.Session // nil before there is one
+}
+
+func (c *Conn) View() connView {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return connView{c.Mu.stats, c.Mu.Queue.Len(), c.Mu.Out.Waiting() > 0, c.Session.Load()}
+}

@@ -1,0 +1,225 @@
+package serve
+
+import (
+	"strings"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/datatree/watch"
+	"github.com/seed94657493/warren/proto"
+)
+
+// execute answers one read: it appends the reply, and the watch events that must precede it, to
+// b. The caller holds store.mu, for reading or writing, and c.mu. Source:
+// client-protocol 5.5 and 9.
+func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
+	st := s.Store
+	zxid := st.State.LastZxid()
+	if op == proto.OpSetWatches || op == proto.OpSetWatches2 {
+		return s.setWatches(c, xid, op, body, b, zxid)
+	}
+	start := len(b)
+	b = beginReply(b)
+	err := proto.OK
+	switch op {
+	case proto.OpPing:
+		xid = proto.XidPing
+	case proto.OpExists, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren2:
+		b, err = s.readNode(c, op, body, b)
+	case proto.OpGetACL, proto.OpGetAllChildrenNumber:
+		b, err = s.readPath(c, op, body, b)
+	case proto.OpMultiRead:
+		b, err = st.State.ReadMulti(b, body, *c.ids.Load())
+	case proto.OpGetEphemerals:
+		var req proto.GetEphemeralsRequest
+		if req.ReadFrom(body) != nil {
+			err = proto.ErrMarshallingError
+			break
+		}
+		b = st.State.ReadEphemerals(b, c.Session.Load().ID, req.PrefixPath)
+	case proto.OpWhoAmI:
+		b = appendWhoAmI(b, *c.ids.Load())
+	case proto.OpAddWatch:
+		b, err = s.addWatch(c, body, b)
+	case proto.OpCheckWatches, proto.OpRemoveWatches:
+		err = s.findWatches(c, op, body)
+	default:
+		err = proto.ErrUnimplemented
+	}
+	if err != proto.OK {
+		b = b[:start+replyPrefix]
+	}
+	endReply(b, start, xid, zxid, err)
+	s.Stats.CountRead(op)
+	if op != proto.OpPing { // as ZooKeeper counts
+		c.Mu.stats.Responded(len(b) - start)
+	}
+	return b
+}
+
+// readNode answers the four reads that can leave a one-shot watch.
+func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
+	var req proto.PathWatchRequest
+	if req.ReadFrom(body) != nil || req.Path == nil {
+		return b, proto.ErrMarshallingError
+	}
+	state, ids := s.Store.State, *c.ids.Load()
+	var err proto.ErrCode
+	kind := watch.Data
+	switch op {
+	case proto.OpExists:
+		b, err = state.ReadExists(b, req.Path, ids)
+		if req.Watch && err == proto.ErrNoNode && !s.Watchers.Watch(c, watch.Exist, req.Path, s.Config.MaxWatches) {
+			err = proto.ErrThrottledOp
+		}
+	case proto.OpGetData:
+		b, err = state.ReadData(b, req.Path, ids)
+	case proto.OpGetChildren:
+		kind = watch.Child
+		b, err = state.ReadChildren(b, req.Path, ids)
+	default:
+		kind = watch.Child
+		b, err = state.ReadChildren2(b, req.Path, ids)
+	}
+	if req.Watch && err == proto.OK && !s.Watchers.Watch(c, kind, req.Path, s.Config.MaxWatches) {
+		err = proto.ErrThrottledOp
+	}
+	return b, err
+}
+
+func (s *Front) readPath(c *Conn, op proto.OpCode, body, b []byte) ([]byte, proto.ErrCode) {
+	var req proto.PathRequest
+	if req.ReadFrom(body) != nil {
+		return b, proto.ErrMarshallingError
+	}
+	switch {
+	case req.Path == nil:
+		return b, proto.ErrMarshallingError
+	case op == proto.OpGetACL:
+		return s.Store.State.ReadACL(b, req.Path, *c.ids.Load())
+	}
+	return s.Store.State.ReadAllChildrenNumber(b, req.Path, *c.ids.Load())
+}
+
+// appendWhoAmI lists the identities; the secret part of a digest id is left out.
+func appendWhoAmI(b []byte, ids []auth.Identity) []byte {
+	b = proto.AppendInt32(b, int32(len(ids)))
+	for _, id := range ids {
+		user := id.ID
+		switch id.Scheme {
+		case auth.SchemeDigest:
+			user, _, _ = strings.Cut(user, ":")
+		case auth.SchemeSuper:
+			user = ""
+		}
+		b = proto.AppendString(b, id.Scheme)
+		b = proto.AppendString(b, user)
+	}
+	return b
+}
+
+func (s *Front) addWatch(c *Conn, body, b []byte) ([]byte, proto.ErrCode) {
+	var req proto.AddWatchRequest
+	if req.ReadFrom(body) != nil || req.Path == nil {
+		return b, proto.ErrMarshallingError
+	}
+	kind := watch.Persistent
+	switch req.Mode {
+	case proto.AddWatchPersistent:
+	case proto.AddWatchPersistentRecursive:
+		kind = watch.Recursive
+	default:
+		return b, proto.ErrMarshallingError
+	}
+	if !s.Watchers.Watch(c, kind, req.Path, s.Config.MaxWatches) {
+		return b, proto.ErrThrottledOp
+	}
+	return proto.AppendInt32(b, 0), proto.OK
+}
+
+func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode {
+	var req proto.CheckWatchesRequest
+	if req.ReadFrom(body) != nil || req.Path == nil ||
+		req.Type < proto.WatcherChildren || req.Type > proto.WatcherPersistentRecursive {
+		return proto.ErrMarshallingError
+	}
+	ws := s.Watchers
+	ws.Mu.Lock()
+	defer ws.Mu.Unlock()
+	found := false
+	if id := ws.slot(c); id != 0 {
+		if op == proto.OpCheckWatches {
+			found = ws.Registry.Has(id, req.Type, req.Path)
+		} else {
+			found = ws.Registry.Remove(id, req.Type, req.Path)
+		}
+	}
+	if !found {
+		return proto.ErrNoWatcher
+	}
+	return proto.OK
+}
+
+// setWatches registers watches again after a reconnect. What has happened meanwhile is told at
+// once, before the reply, by events whose header has zxid -1. Source: client-protocol 9.5.
+func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
+	var req proto.SetWatches2
+	var err error
+	if op == proto.OpSetWatches2 {
+		err = req.ReadFrom(body)
+	} else {
+		var old proto.SetWatches
+		err = old.ReadFrom(body)
+		req = proto.SetWatches2{
+			RelativeZxid: old.RelativeZxid, DataWatches: old.DataWatches,
+			ExistWatches: old.ExistWatches, ChildWatches: old.ChildWatches,
+			PersistentWatches: []proto.Text{}, PersistentRecursiveWatches: []proto.Text{},
+		}
+	}
+	lists := []struct {
+		kind  watch.Kind
+		paths []proto.Text
+	}{
+		{watch.Data, req.DataWatches}, {watch.Exist, req.ExistWatches},
+		{watch.Child, req.ChildWatches}, {watch.Persistent, req.PersistentWatches},
+		{watch.Recursive, req.PersistentRecursiveWatches},
+	}
+	for _, l := range lists {
+		if err != nil || l.paths == nil {
+			return AppendHeaderReply(b, xid, zxid, proto.ErrMarshallingError)
+		}
+	}
+	st, ws := s.Store, s.Watchers
+	ws.Mu.Lock()
+	defer ws.Mu.Unlock()
+	id := ws.slot(c)
+	if id == 0 {
+		return b
+	}
+	wanted := ws.Registry.PathsOf(id)
+	for _, l := range lists {
+		wanted += len(l.paths)
+	}
+	if limit := s.Config.MaxWatches; limit > 0 && wanted > limit {
+		c.refuseWatches(wanted)
+		return b
+	}
+	for _, l := range lists {
+		for _, path := range l.paths {
+			if event, fire := ws.Registry.Rewatch(st.State, id, l.kind, path, req.RelativeZxid); fire {
+				b = AppendEvent(b, event, path, -1)
+			}
+		}
+	}
+	s.Stats.CountRead(op)
+	return AppendHeaderReply(b, xid, zxid, proto.OK)
+}
+
+// AppendEvent appends a notification.
+func AppendEvent(b []byte, t proto.EventType, path []byte, zxid proto.Zxid) []byte {
+	start := len(b)
+	b = beginReply(b)
+	ev := proto.WatcherEvent{Type: t, State: proto.StateSyncConnected, Path: path}
+	b = ev.AppendTo(b)
+	endReply(b, start, proto.XidNotification, zxid, proto.OK)
+	return b
+}

@@ -1,0 +1,154 @@
+package serve
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/limits"
+)
+
+// Front is the side of a server that clients see: their ports and connections, what they may ask, and the applier, which answers them.
+type Front struct {
+	*env.Env
+	host         hosts
+	words        answers
+	listenClient func(network, address string) (net.Listener, error) // Options.ListenClient
+
+	ports    clientPorts
+	Conns    *connSet
+	Throttle *limits.Tokens
+	Budget   limits.WriteBudget
+	Turns    limits.Turns
+	Watchers *watchers
+	Security clientSecurity
+	enforced []string // schemes of which a connection must have authenticated one
+	// Undelivered is how many bytes wait for clients that take less than they are sent; see undeliveredMax.
+	Undelivered atomic.Int64
+}
+
+// hosts is what takes the requests of clients. Any goroutine may call the methods.
+type hosts interface {
+	// Submit hands over requests. It reports false if none are taken any more.
+	Submit(b *flow.Batch) bool
+	// Add is submit without waking the host: the caller calls came afterwards.
+	Add(b *flow.Batch) bool
+	// Came sees to requests that were added. REQUIRES: no lock.
+	Came()
+	// Resume answers a client that comes back with its session, by flow.Client.Resumed or by the end of its connection.
+	Resume(r *flow.Resumption)
+	// Generation is the number of the present time of service.
+	Generation() int64
+	// Position is up to where the history that this server serves reaches.
+	Position() proto.Zxid
+}
+
+// answers is what answers the four-letter words.
+type answers interface {
+	// Has reports whether there is a word of this name.
+	Has(word string) bool
+	// Answer writes the answer to a word that asking has sent.
+	Answer(word string, asking *Conn, out *bytes.Buffer)
+}
+
+func New(e *env.Env, listen func(network, address string) (net.Listener, error)) *Front {
+	f := &Front{
+		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(),
+		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
+		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
+	}
+	if e.Config.EnforceAuth.Enabled {
+		f.enforced = slices.Clone(e.Config.EnforceAuth.Schemes)
+	}
+	return f
+}
+
+// Attach says what takes the requests of clients, and what answers the four-letter words.
+func (s *Front) Attach(h hosts, w answers) { s.host, s.words = h, w }
+
+// AcceptAll begins to take connections on the ports that are open.
+func (s *Front) AcceptAll() {
+	for _, ln := range s.clientListeners() {
+		s.Spawn("accept", func() { s.accept(ln) })
+	}
+}
+
+// ShutAll implements clients.
+func (s *Front) ShutAll() (n int) {
+	s.Conns.Each(func(c *Conn) {
+		if c.Session.Load() != nil {
+			n++
+			c.Shut()
+		}
+	})
+	return n
+}
+
+// AbortAll implements clients.
+func (s *Front) AbortAll() {
+	s.Conns.Each(func(c *Conn) {
+		if c.Session.Load() != nil {
+			c.Abort()
+		}
+	})
+}
+
+// Addr is the address of the plain client port, or nil if there is none.
+func (s *Front) Addr() net.Addr {
+	all := s.clientListeners()
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0].Addr()
+}
+
+// WaitForConns waits until every connection has ended, but no longer than timeout.
+func (s *Front) WaitForConns(timeout time.Duration) {
+	for end := s.Clock.Now() + int64(timeout); s.Conns.Len() > 0 && s.Clock.Now() < end; {
+		sched.Sleep(s.Runtime, time.Millisecond)
+	}
+}
+
+// clampTimeout negotiates a session timeout, in ms. Source: client-protocol 3.3.
+func (s *Front) clampTimeout(ms int32) int32 {
+	lo, hi := s.Config.MinSessionTimeout.Milliseconds(), s.Config.MaxSessionTimeout.Milliseconds()
+	return int32(min(max(int64(ms), lo), hi))
+}
+
+// countRefused counts a connection that got no session.
+func (s *Front) countRefused(err error) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		s.Metrics.Sessionless.Inc()
+	case errors.Is(err, errNotServing):
+		s.Metrics.NotRunning.Inc()
+	}
+}
+
+// countLost counts a connection that the client has ended, unless it had closed its session before.
+func (s *Front) countLost(c *Conn, err error) {
+	if !c.ended && !errors.Is(err, net.ErrClosed) {
+		s.Metrics.ConnectionDropped.Inc()
+	}
+}
+
+// PortNumbers implements clients.
+func (s *Front) PortNumbers() (plain, secure int) {
+	return portOf(s.Addr(), s.Config.ClientPort), portOf(s.SecureAddr(), s.Config.SecureClientPort)
+}
+
+// portOf is the port of an address, or the configured one if there is none.
+func portOf(addr net.Addr, configured int) int {
+	if a, ok := addr.(*net.TCPAddr); ok {
+		return a.Port
+	}
+	return configured
+}

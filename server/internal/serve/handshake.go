@@ -1,0 +1,229 @@
+package serve
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+var (
+	errBadConnect  = errors.New("connect request cannot be decoded")
+	errClientAhead = errors.New("client has seen a newer zxid than this server: it must not go back in time")
+	errNoTokens    = errors.New("connection throttle has no token left")
+	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
+	errDiskFull    = errors.New("disk is full: no session can be created")
+)
+
+// faultsOfClients are the reasons of a refusal that do not pass by themselves, or of which an operator should hear. Others come in
+// numbers when all clients of a server try to come back.
+var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errFrameLength}
+
+// handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that
+// begins or resumes a session. It returns false if the connection is over. Source:
+// client-protocol 2 and 3, server-semantics 7.1.
+func (c *Conn) handshake() bool {
+	_ = c.NC.SetReadDeadline(c.srv.Clock.In(c.srv.Config.SessionlessTimeout))
+	frame, err := c.firstFrame()
+	if err == nil && frame == nil {
+		return false // it was a four-letter word
+	}
+	for err == nil && !c.mayAsk() {
+		if !c.waitDue() {
+			return false
+		}
+	}
+	if err == nil {
+		c.asked()
+		err = c.connect(frame)
+	}
+	if err != nil {
+		c.srv.countRefused(err)
+		if !errors.Is(err, io.EOF) {
+			level := zap.DebugLevel
+			if slices.Contains(faultsOfClients, err) {
+				level = zap.WarnLevel
+			}
+			c.srv.Log.Log(level, "refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(err))
+		}
+		return false
+	}
+	return !c.ended || c.drainInput()
+}
+
+// firstFrame reads the first frame. It answers a four-letter word itself and then returns nil.
+func (c *Conn) firstFrame() ([]byte, error) {
+	for {
+		if err := c.Fill(); err != nil {
+			return nil, err
+		}
+		n, ok := c.In.PeekLength()
+		if !ok {
+			continue
+		}
+		if word, ok := c.srv.wordOf(n); ok {
+			c.srv.Stats.Received.Add(1)
+			c.answerWord(word)
+			return nil, nil
+		}
+		if n > uint32(c.srv.Config.JuteMaxBuffer) {
+			return nil, errFrameLength
+		}
+		if !c.srv.IsServing() {
+			return nil, errNotServing
+		}
+		c.generation = c.srv.host.Generation()
+		if rest := c.In.Bytes(); len(rest)-4 >= int(n) {
+			frame := rest[4 : 4+n]
+			c.In.R += 4 + int(n)
+			c.Packets++
+			return frame, nil
+		}
+	}
+}
+
+// connect begins or resumes a session and waits until it is established.
+func (c *Conn) connect(frame []byte) error {
+	c.Received = c.srv.Clock.Now()
+	var req proto.ConnectRequest
+	if err := req.ReadFrom(frame); err != nil {
+		return errBadConnect
+	}
+	c.srv.Metrics.Connect(c.srv.Throttle.Deficit())
+	if !c.srv.Throttle.Take(req.SessionID == 0) {
+		c.srv.Metrics.ConnectionRejected.Inc()
+		return errNoTokens
+	}
+	if req.LastZxidSeen > c.srv.host.Position() {
+		return errClientAhead
+	}
+	timeout := c.srv.clampTimeout(req.TimeOut)
+	if c.srv.ReadOnly.Load() && !req.ReadOnly {
+		return errReadOnly
+	}
+	if req.SessionID != 0 {
+		c.resumeSession(&req, timeout)
+		return nil
+	}
+	if c.srv.keepsLocal() {
+		c.beginLocal(&req, timeout)
+		return nil
+	}
+	if c.srv.Guard.Full() && c.srv.LogStalled.Load() != 0 {
+		return errDiskFull
+	}
+	c.knowsReadOnly = req.HasReadOnly
+	s := c.srv.Tracker.Create(timeout, c, c.Received)
+	var body [4]byte
+	binary.BigEndian.PutUint32(body[:], uint32(timeout))
+	w := c.srv.RequestPool.Get()
+	w.Received = c.Received
+	w.Add(flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
+	c.srv.InProcess.Add(1)
+	if !c.srv.host.Submit(w) {
+		return errNotServing
+	}
+	// The applier sets the session when the txn is applied, and sends the reply. What the client
+	// has sent behind its ConnectRequest stays in the input until then.
+	_ = c.NC.SetReadDeadline(time.Time{})
+	if !c.wait(func() bool { return c.Session.Load() != nil }) {
+		return io.EOF
+	}
+	c.Account()
+	return nil
+}
+
+// resumeSession answers a request for an existing session. The password is checked before anything is done to the
+// connection that serves the session now, so that a wrong one harms nobody.
+func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
+	c.srv.Metrics.RevalidateCount.Inc()
+	c.knowsReadOnly = req.HasReadOnly
+	passwd := proto.SessionPassword(req.SessionID)
+	switch {
+	case string(passwd[:]) != string(req.Password):
+		c.Resumed(nil, nil, 0)
+	case c.resumeLocal(req.SessionID, timeout):
+	default:
+		c.srv.host.Resume(&flow.Resumption{Client: c, ID: req.SessionID, TimeoutMs: timeout, Received: c.Received})
+		if !c.wait(func() bool { return c.Mu.settled }) {
+			return
+		}
+	}
+	c.ended = c.Session.Load() == nil
+	c.Account()
+}
+
+// resumeLocal resumes a session that only this server knows; it reports false if there is none.
+func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
+	s, old := c.srv.Tracker.ResumeLocal(id, timeoutMs, c, c.Received)
+	if s != nil {
+		c.Resumed(s, old, timeoutMs)
+	}
+	return s != nil
+}
+
+// Generation implements client.
+func (c *Conn) Generation() int64 { return c.generation }
+
+// Resumed implements client.
+func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) {
+	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.ReadOnly.Load()}
+	if s != nil {
+		if old != nil && old != c {
+			old.Abort()
+		}
+		_ = c.NC.SetReadDeadline(time.Time{})
+		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, proto.SessionPassword(s.ID)
+		c.Session.Store(s)
+	}
+	c.Mu.Lock()
+	if c.Mu.Out.open() {
+		c.Mu.Out.Buf = appendConnectResponse(c.Mu.Out.Buf, &resp)
+		c.Mu.stats.Sent++
+		c.Mu.Out.Closing = s == nil
+	}
+	c.Mu.settled = true
+	c.wakeReader()
+	c.Mu.Unlock()
+	c.Flush()
+}
+
+func appendConnectResponse(b []byte, resp *proto.ConnectResponse) []byte {
+	start := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = resp.AppendTo(b)
+	binary.BigEndian.PutUint32(b[start:], uint32(len(b)-start-4))
+	return b
+}
+
+// drainInput reads and drops what the client still sends after its connection was ended, until it
+// closes or lingerTimeout is over.
+func (c *Conn) drainInput() bool {
+	for {
+		c.In.Drop()
+		if err := c.Fill(); err != nil {
+			return false
+		}
+	}
+}
+
+// keepsLocal reports whether a new session is local.
+func (s *Front) keepsLocal() bool {
+	return s.Config.Distributed() && (s.Config.LocalSessionsEnabled || s.ReadOnly.Load())
+}
+
+// beginLocal gives a client a local session.
+func (c *Conn) beginLocal(req *proto.ConnectRequest, timeoutMs int32) {
+	s := c.srv.Tracker.Create(timeoutMs, c, c.Received)
+	c.srv.Tracker.MakeLocal(s)
+	c.knowsReadOnly = req.HasReadOnly
+	c.Resumed(s, nil, timeoutMs)
+	c.Account()
+}

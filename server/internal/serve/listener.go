@@ -1,0 +1,337 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/limits"
+)
+
+// Listen opens the client ports, the plain one first.
+func (s *Front) Listen() error {
+	if err := s.secure(); err != nil {
+		return err
+	}
+	if err := s.listenOn(s.Config.ClientPortAddress, s.Config.ClientPort, "clientPort", s.SpeaksOnClientPort()); err != nil {
+		return err
+	}
+	return s.listenOn(s.Config.SecureClientPortAddress, s.Config.SecureClientPort, "secureClientPort", SpeaksTLS)
+}
+
+// SpeaksOnClientPort is what clients may speak on the port that is not only for TLS.
+func (s *Front) SpeaksOnClientPort() language {
+	if s.Config.ClientPortUnification {
+		return speaksEither
+	}
+	return SpeaksPlain
+}
+
+// listenOn opens one client port at the start.
+func (s *Front) listenOn(host string, port int, key string, speaks language) error {
+	if port < 0 {
+		s.Log.Info(key + " is not set")
+		return nil
+	}
+	ln, err := s.openClientPort(host, port, speaks)
+	if err != nil {
+		return err
+	}
+	s.replaceListener(nil, ln)
+	return nil
+}
+
+// openClientPort opens one client port.
+func (s *Front) openClientPort(host string, port int, speaks language) (*clientListener, error) {
+	addr := hostPort(host, port)
+	listen := listenTCP
+	if s.listenClient != nil {
+		listen = s.listenClient
+	}
+	ln, err := listen("tcp", addr)
+	if err != nil {
+		return nil, &BindError{Addr: addr, Err: err}
+	}
+	if n := s.Config.ListenBacklog; n > 0 {
+		if err := setBacklog(ln, n); err != nil {
+			s.Log.Warn("the backlog of a client port stays the system's", zap.Stringer("addr", ln.Addr()), zap.Int("wanted", n), zap.Error(err))
+		}
+	}
+	s.Log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
+	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
+}
+
+// listenTCP opens a port whose connections have no keep-alive probes until admit asks for them: Go's own are on. It does not speak
+// Multipath TCP, as Go's do: no client of ZooKeeper does, and every connection would pay for the attempt.
+func listenTCP(network, addr string) (net.Listener, error) {
+	c := net.ListenConfig{KeepAlive: -1}
+	c.SetMultipathTCP(false)
+	return c.Listen(context.Background(), network, addr)
+}
+
+// ClientListener is a client port.
+type clientListener struct {
+	net.Listener
+	speaks language
+	asked  config.HostPort // where it was to be
+}
+
+// clientPorts is the client ports that are open, the plain one first.
+type clientPorts struct {
+	sync.Mutex
+	open   []*clientListener
+	closed bool // the server stops
+}
+
+// replaceListener puts ln in the place of old, which it closes; at the end if there is no old one. It reports false if the server stops.
+func (s *Front) replaceListener(old, ln *clientListener) bool {
+	s.ports.Lock()
+	defer s.ports.Unlock()
+	if s.ports.closed {
+		return false
+	}
+	if i := slices.Index(s.ports.open, old); i >= 0 {
+		s.ports.open[i] = ln
+		_ = old.Close()
+		return true
+	}
+	s.ports.open = append(s.ports.open, ln)
+	return true
+}
+
+// clientListeners returns the open client ports.
+func (s *Front) clientListeners() []*clientListener {
+	s.ports.Lock()
+	defer s.ports.Unlock()
+	return slices.Clone(s.ports.open)
+}
+
+// ClientListener returns the client port for TLS alone, or the other one; nil if it is not open.
+func (s *Front) ClientListener(speaks language) *clientListener {
+	for _, ln := range s.clientListeners() {
+		if (ln.speaks == SpeaksTLS) == (speaks == SpeaksTLS) {
+			return ln
+		}
+	}
+	return nil
+}
+
+// CloseClientPorts closes them for good.
+func (s *Front) CloseClientPorts() {
+	s.ports.Lock()
+	defer s.ports.Unlock()
+	s.ports.closed = true
+	for _, ln := range s.ports.open {
+		_ = ln.Close()
+	}
+}
+
+// language is what the first byte of a connection may begin.
+type language uint8
+
+const (
+	SpeaksPlain language = iota
+	SpeaksTLS
+	speaksEither
+)
+
+// String names the language for the log.
+func (l language) String() string { return [...]string{"plain text", "TLS", "plain text and TLS"}[l] }
+
+// SecureAddr is the address of the TLS client port, or nil if there is none.
+func (s *Front) SecureAddr() net.Addr {
+	if ln := s.ClientListener(SpeaksTLS); ln != nil {
+		return ln.Addr()
+	}
+	return nil
+}
+
+// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as
+// ZooKeeper's.
+type BindError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *BindError) Error() string {
+	return "server: cannot listen on " + e.Addr + ": " + e.Err.Error() + " (is another server running?)"
+}
+
+// Unwrap returns the reason.
+func (e *BindError) Unwrap() error { return e.Err }
+
+// ExitCode is the process exit code.
+func (e *BindError) ExitCode() int { return 14 }
+
+// acceptPause is how long accepting rests after an error such as too many open files.
+const acceptPause = 10 * time.Millisecond
+
+// accept takes connections until the listener is closed.
+func (s *Front) accept(ln *clientListener) {
+	look := newPeek()
+	for {
+		nc, err := ln.Accept()
+		switch {
+		case err == nil && look.gone(nc):
+			_ = nc.Close()
+		case err == nil:
+			s.Admit(nc, ln.speaks)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			s.Log.Warn("accepting connections", zap.Error(err))
+			sched.Sleep(s.Runtime, acceptPause)
+		}
+	}
+}
+
+// Admit starts a reader for a connection, or closes it if there are too many.
+func (s *Front) Admit(nc net.Conn, speaks language) {
+	c := NewConn(s, nc)
+	c.SecurePort = speaks == SpeaksTLS
+	if speaks != SpeaksPlain && !c.guard(speaks) {
+		s.reject(nc)
+		return
+	}
+	reserved, err := s.Conns.Add(c)
+	if err != nil {
+		s.Metrics.ConnectionRejected.Inc()
+		s.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(err))
+		s.reject(nc)
+		return
+	}
+	if speaks == SpeaksPlain {
+		s.Metrics.Admitted(c.Remote.Addr())
+	}
+	serve := c.serve
+	if reserved {
+		serve = c.serveWordOnly
+	}
+	if c.Secure != nil {
+		serve = c.afterHandshake(serve)
+	}
+	if s.Config.TCPKeepAlive {
+		if t, ok := nc.(*net.TCPConn); ok {
+			_ = t.SetKeepAlive(true)
+		}
+	}
+	if !s.Spawn("reader", serve) {
+		s.Conns.Remove(c)
+		s.reject(nc)
+	}
+}
+
+// reject closes a socket with a reset, as ZooKeeper does: the client learns at once.
+func (s *Front) reject(nc net.Conn) {
+	if t, ok := nc.(*net.TCPConn); ok {
+		_ = t.SetLinger(0)
+	}
+	_ = nc.Close()
+}
+
+// connSet is the open connections, and the limits on them. Source: server-semantics 11.1.
+type connSet struct {
+	maxPerAddr, maxTotal int // 0 is unlimited
+	Mu                   struct {
+		sync.Mutex
+		All      map[*Conn]struct{}
+		PerAddr  map[netip.Addr]*address
+		Reserved int
+	}
+}
+
+// address is what the connections from one address share.
+type address struct {
+	conns int // how many there are; guarded by connSet.mu
+	rate  limits.Rate
+}
+
+// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must
+// not go blind exactly when the limits are reached.
+const WordReserve = 16
+
+var (
+	errTooManyFromAddr = errors.New("too many connections from this address: maxClientCnxns is reached")
+	ErrTooMany         = errors.New("too many connections: maxCnxns is reached")
+)
+
+func NewConnSet(maxPerAddr, maxTotal int) *connSet {
+	cs := &connSet{maxPerAddr: maxPerAddr, maxTotal: maxTotal}
+	cs.Mu.All = map[*Conn]struct{}{}
+	cs.Mu.PerAddr = map[netip.Addr]*address{}
+	return cs
+}
+
+// Add admits c. Reserved means that a limit is reached, and c may only ask a four-letter word.
+func (cs *connSet) Add(c *Conn) (reserved bool, err error) {
+	cs.Mu.Lock()
+	defer cs.Mu.Unlock()
+	from := cs.Mu.PerAddr[c.Remote.Addr()]
+	switch {
+	case cs.maxTotal > 0 && len(cs.Mu.All)-cs.Mu.Reserved >= cs.maxTotal:
+		err = ErrTooMany
+	case cs.maxPerAddr > 0 && from != nil && from.conns >= cs.maxPerAddr:
+		err = errTooManyFromAddr
+	}
+	if err != nil {
+		if cs.Mu.Reserved >= WordReserve {
+			return false, err
+		}
+		cs.Mu.Reserved++
+		c.Reserved = true
+	} else {
+		if from == nil {
+			from = new(address)
+			cs.Mu.PerAddr[c.Remote.Addr()] = from
+		}
+		from.conns++
+		c.address = from
+	}
+	cs.Mu.All[c] = struct{}{}
+	return c.Reserved, nil
+}
+
+// Remove forgets c. It may be called again.
+func (cs *connSet) Remove(c *Conn) {
+	cs.Mu.Lock()
+	defer cs.Mu.Unlock()
+	if _, ok := cs.Mu.All[c]; !ok {
+		return
+	}
+	delete(cs.Mu.All, c)
+	if c.Reserved {
+		cs.Mu.Reserved--
+		return
+	}
+	if c.address.conns--; c.address.conns == 0 {
+		delete(cs.Mu.PerAddr, c.Remote.Addr())
+	}
+}
+
+func (cs *connSet) Len() int {
+	cs.Mu.Lock()
+	defer cs.Mu.Unlock()
+	return len(cs.Mu.All)
+}
+
+// Each calls fn for every connection that was open when it began.
+func (cs *connSet) Each(fn func(*Conn)) {
+	cs.Mu.Lock()
+	all := make([]*Conn, 0, len(cs.Mu.All))
+	for c := range cs.Mu.All {
+		all = append(all, c)
+	}
+	cs.Mu.Unlock()
+	for _, c := range all {
+		fn(c)
+	}
+}

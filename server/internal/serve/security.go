@@ -1,0 +1,129 @@
+package serve
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/keystore"
+	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/sasl"
+)
+
+// clientSecurity is what guards the client ports. It is made before the first port is opened. Its zero value is a
+// server without TLS, SASL and audit log.
+type clientSecurity struct {
+	Keys  *keystore.Keys      // nil without TLS
+	tls   *tls.Config         // of every handshake: keys.Server() with an eye on how many there are
+	users *sasl.Users         // nil without SASL
+	Names *security.CertNames // what of a certificate is an id
+	Audit *audit.Log          // nil without an audit log
+}
+
+// secure loads certificates, users and the audit log.
+func (s *Front) secure() error {
+	if s.Config.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, auth.SchemeSASL) {
+		s.enforced = append(slices.Clone(s.enforced), auth.SchemeSASL)
+	}
+	var err error
+	if s.Security.Names, err = security.NewCertNames(&s.Config.Security); err != nil {
+		return err
+	}
+	if s.Config.SecureClientPort != config.PortUnset || s.Config.ClientPortUnification {
+		if err := s.loadKeys(); err != nil {
+			return err
+		}
+	}
+	if err := s.loadUsers(); err != nil {
+		return err
+	}
+	return s.openAudit()
+}
+
+// loadKeys reads the certificates.
+func (s *Front) loadKeys() error {
+	keys, err := keystore.Open(s.FS, &s.Config.TLS, s.Log)
+	if err != nil {
+		return err
+	}
+	if keys.Server() == nil {
+		return errNoKeyStore
+	}
+	s.Security.Keys, s.Security.tls = keys, s.countHandshakes(keys.Server())
+	s.ExportExpiry(keys)
+	if !time.Now().Before(keys.Expires()) {
+		s.Log.Error("the certificate of the client ports has expired: clients that check it do not connect", zap.Time("expired", keys.Expires()))
+	}
+	s.Log.Info("TLS is on", zap.String("client_auth", s.Config.TLS.ClientAuth), zap.Time("certificate_expires", keys.Expires()))
+	return nil
+}
+
+var (
+	errNoKeyStore = errors.New("server: ssl.keyStore.location is not set, but a port serves TLS")
+	errNoUsers    = errors.New("server: clients must authenticate by SASL and no JAAS file has a section for it: " +
+		"set java.security.auth.login.config")
+)
+
+// loadUsers reads the JAAS file, if there is one. A file without our section is for the other servers alone, unless SASL is
+// what clients must or can use. Source: operations 8.4.
+func (s *Front) loadUsers() error {
+	required := s.requiresSASL()
+	cfg := &s.Config.SASL
+	if cfg.LoginConfig == "" {
+		if required {
+			return errNoUsers
+		}
+		return nil
+	}
+	jaas, err := security.ReadJAAS(s.FS, cfg.LoginConfig)
+	if err != nil {
+		return err
+	}
+	users, err := jaas.Users(cfg.ServerSection)
+	switch {
+	case errors.Is(err, sasl.ErrNoSection) && !required && !s.Config.HasScheme(auth.SchemeSASL) &&
+		!s.Config.Given("sasl.serverconfig"):
+		s.Log.Info("the JAAS file has no section for clients: SASL is off", zap.String("section", cfg.ServerSection))
+		return nil
+	case err != nil:
+		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)
+	}
+	if cfg.SuperPassword != "" {
+		users = users.With(auth.SchemeSuper, string(cfg.SuperPassword))
+	}
+	s.Security.users = users
+	s.Log.Info("SASL is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()), zap.Bool("required", required))
+	return nil
+}
+
+// requiresSASL reports whether clients that have not authenticated by SASL are refused.
+func (s *Front) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
+
+// openAudit opens the audit log, if it is wanted.
+func (s *Front) openAudit() (err error) {
+	if s.Config.Audit.Enabled {
+		s.Security.Audit, err = audit.Open(s.FS, s.Log, s.Config.Audit.File)
+	}
+	return err
+}
+
+// StartSecurity starts what watches the certificates and writes the audit log. It is the last step of Start.
+func (s *Front) StartSecurity() {
+	if k := s.Security.Keys; k != nil && s.Config.ClientCertReload {
+		s.Spawn("keys", func() { k.Watch(keystore.ReloadInterval, s.Stopping.Done()) })
+	}
+	if a := s.Security.Audit; a != nil {
+		a.Started()
+		s.Spawn("audit", func() { a.Run(s.Stopping.Done(), s.Applied.Done()) })
+	}
+}
+
+// Keys are the certificates of the client ports; nil without TLS there.
+func (s *Front) Keys() *keystore.Keys { return s.Security.Keys }

@@ -1,0 +1,249 @@
+package words
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// AdminNode is a Server as the admin commands see it. What the interface asks of a serving server touches fields that
+// Start has set before serving became true; they stay until the end of the process.
+type AdminNode struct{ *Reporter }
+
+var _ admin.Node = AdminNode{}
+
+// traceMaskDefault is ZooKeeper's: requests, server packets, sessions and warnings. Source: operations 7.2.
+const traceMaskDefault = 306
+
+// EveryPerm is the permissions one by one.
+var EveryPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto.PermDelete, proto.PermAdmin}
+
+func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
+
+func (n AdminNode) Serving() bool           { return n.Accepting.Load() }
+func (n AdminNode) Version() string         { return n.Env.Version }
+func (n AdminNode) TraceMask() int64        { return n.traceMask.Load() }
+func (n AdminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
+func (n AdminNode) ReadOnly() bool          { return n.Env.ReadOnly.Load() }
+
+// Ensemble implements admin.Node: a standalone server is in none, and a read-only one has lost it.
+func (n AdminNode) Ensemble() *admin.Ensemble {
+	if r, ok := n.Role(); ok && !r.ReadOnly {
+		return n.ensemble(&r)
+	}
+	return nil
+}
+
+// ResetObservers implements admin.Node: a standalone server has none.
+func (n AdminNode) ResetObservers() {}
+
+func (n AdminNode) Environment() (all []admin.Property) {
+	n.environment(func(key string, value any) { all = append(all, admin.Property{Name: key, Value: fmt.Sprint(value)}) })
+	return all
+}
+
+func (n AdminNode) SystemProperties() (all []admin.Property) {
+	wd, _ := os.Getwd()
+	home, _ := os.UserHomeDir()
+	all = append(all, admin.Property{Name: "os.arch", Value: runtime.GOARCH}, admin.Property{Name: "os.name", Value: runtime.GOOS},
+		admin.Property{Name: "os.version", Value: kernelVersion()}, admin.Property{Name: "user.dir", Value: wd},
+		admin.Property{Name: "user.home", Value: home}, admin.Property{Name: "user.name", Value: os.Getenv("USER")})
+	for _, p := range n.Config.Properties() {
+		all = append(all, admin.Property(p))
+	}
+	return all
+}
+
+func (n AdminNode) Monitor() (all []admin.Number) {
+	line := func(key, value string) {
+		text := key == "version" || strings.HasSuffix(key, "_state")
+		all = append(all, admin.Number{Name: key, Value: value, Text: text})
+	}
+	if n.Serving() {
+		n.Numbers(line)
+		return all
+	}
+	open, most := fileDescriptors()
+	line("version", n.Env.Version)
+	line("server_state", n.host.Mode())
+	line("uptime", strconv.FormatInt(time.Since(n.Began).Milliseconds(), 10))
+	line("open_file_descriptor_count", strconv.FormatInt(open, 10))
+	line("max_file_descriptor_count", strconv.FormatInt(most, 10))
+	return all
+}
+
+func (n AdminNode) Configuration() admin.Configuration {
+	plain, _ := n.front.PortNumbers()
+	return admin.Configuration{
+		ClientPort: plain, DataDir: absolute(n.SnapDir()), DataLogDir: absolute(n.LogDir()),
+		TickTimeMs: n.Config.TickTime.Milliseconds(), MaxClientCnxns: n.Config.MaxClientCnxns,
+		MinSessionTimeout: n.Config.MinSessionTimeout.Milliseconds(), MaxSessionTimeout: n.Config.MaxSessionTimeout.Milliseconds(),
+		ListenBacklog: n.Config.ListenBacklog,
+	}
+}
+
+func (n AdminNode) ConfigurationText() string { return n.Config.MaskedText() }
+
+// Connections implements admin.Node.
+func (n AdminNode) Connections() (plain, secure []admin.Connection) {
+	for _, c := range n.front.SortedConns() {
+		if c.SecurePort {
+			secure = append(secure, factsOf(c))
+		} else {
+			plain = append(plain, factsOf(c))
+		}
+	}
+	return plain, secure
+}
+
+// facts is the connection as the command connections shows it, and as cons and stat do.
+func factsOf(c *serve.Conn) admin.Connection {
+	v := c.View()
+	st := &v.Stats
+	f := admin.Connection{Remote: c.Remote.String(), Interest: 1, Outstanding: v.Queued, Received: st.Received, Sent: st.Sent}
+	if v.Pending {
+		f.Interest = 5
+	}
+	s := v.Session
+	if s == nil {
+		return f
+	}
+	f.BoundSession = &admin.BoundSession{
+		ID: int64(s.ID), LastOperation: opWord(st.LastOp, st.AnsweredTotal), Established: c.Established.UnixMilli(),
+		TimeoutMs: s.TimeoutMs(), LastCxid: st.LastXid, LastZxid: int64(st.LastZxid),
+		LastResponse: figures.Ms(st.LastResponse),
+		LastLatency:  st.LastLatency, MinLatency: st.MinLatency,
+		AvgLatency: st.LatencySum / max(st.AnsweredTotal, 1), MaxLatency: st.MaxLatency,
+	}
+	return f
+}
+
+func (n AdminNode) ResetConnections() { n.front.ResetConnections() }
+
+func (n AdminNode) ResetStats() { n.resetStats() }
+
+// sizesOf is sizes as the admin commands show them.
+func sizesOf(s *figures.Sizes) admin.Sizes {
+	last, least, most := s.View()
+	return admin.Sizes{Last: last, Min: least, Max: most}
+}
+
+func (n AdminNode) Stats() admin.Stats {
+	responses := sizesOf(&n.Env.Stats.Responses)
+	var proposals *admin.Sizes
+	if role, ok := n.Role(); ok && role.Leading {
+		of := sizesOf(&n.Metrics.Quorum.ProposalSize)
+		proposals = &of
+	}
+	least, mean, most := n.Env.Stats.Latency()
+	snaps, logs := n.dirSizes()
+	n.Store.Mu.RLock()
+	znodes := n.Store.State.NumNodes() + 1 // ZooKeeper counts the root twice
+	n.Store.Mu.RUnlock()
+	return admin.Stats{
+		Server: admin.ServerStats{
+			Sent: n.front.PacketsSent(), Received: n.Env.Stats.Received.Load(), SlowSyncs: n.Metrics.SlowSyncs.Total(),
+			Responses: responses, Uptime: time.Since(n.Began).Milliseconds(), State: n.host.Mode(),
+			Outstanding: n.InProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
+			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.Store.LastZxid()), Connections: n.front.Conns.Len(),
+			AuthFailed: n.Metrics.AuthFailed.Total(), NonMTLSRemote: n.Metrics.PlainRemote.Total(),
+			NonMTLSLocalConn: n.Metrics.PlainLocal.Total(),
+		},
+		Responses: responses, Proposals: proposals, Znodes: znodes,
+	}
+}
+
+func (n AdminNode) Directories() admin.Directories {
+	snaps, logs := n.dirSizes()
+	return admin.Directories{Data: snaps, Log: logs}
+}
+
+func (n AdminNode) Sessions() admin.Sessions {
+	d := admin.Sessions{Expiry: map[int64][]int64{}, Ephemerals: map[int64][]string{}}
+	for at, ids := range n.Tracker.Expiries(func(*sessions.Session) bool { return true }) {
+		ms := figures.Ms(at)
+		for _, id := range ids {
+			d.Expiry[ms] = append(d.Expiry[ms], int64(id))
+		}
+	}
+	n.Store.Mu.RLock()
+	defer n.Store.Mu.RUnlock()
+	state := n.Store.State
+	state.EachSession(func(id proto.SessionID, _ int32) {
+		state.EachEphemeral(id, func(node datatree.NodeID) {
+			d.Ephemerals[int64(id)] = append(d.Ephemerals[int64(id)], string(state.AppendPath(nil, node)))
+		})
+	})
+	return d
+}
+
+func (n AdminNode) Watches() []admin.Watch {
+	pairs := n.dataWatches()
+	all := make([]admin.Watch, len(pairs))
+	for i, p := range pairs {
+		all[i] = admin.Watch{Session: int64(p.session), Path: p.path}
+	}
+	return all
+}
+
+func (n AdminNode) WatchSummary() admin.WatchSummary {
+	n.Store.Mu.RLock()
+	defer n.Store.Mu.RUnlock()
+	n.front.Watchers.Mu.Lock()
+	defer n.front.Watchers.Mu.Unlock()
+	watchers, paths, total := n.front.Watchers.Registry.CountData()
+	return admin.WatchSummary{Connections: watchers, Paths: paths, Total: total}
+}
+
+func (n AdminNode) Digests() (all []admin.Digest) {
+	for _, d := range n.Env.Digests.List() {
+		all = append(all, admin.Digest{Zxid: int64(d.Zxid), Digest: d.Digest, Version: proto.DigestVersion})
+	}
+	return all
+}
+
+func (n AdminNode) LastSnapshot() admin.LastSnapshot {
+	all, err := n.disk.Snaps.List()
+	if err != nil || len(all) == 0 {
+		return admin.NoSnapshot
+	}
+	last := admin.LastSnapshot{Zxid: strconv.FormatUint(uint64(all[0].Zxid), 16), Timestamp: -1}
+	if info, err := n.FS.Stat(filepath.Join(n.SnapDir(), all[0].Name)); err == nil {
+		last.Timestamp = info.ModTime().Unix()
+	}
+	return last
+}
+
+func (n AdminNode) Authorize(c admin.Credentials) error {
+	ids, ok := n.identities(c)
+	switch {
+	case !ok:
+		n.Metrics.AuthFailed.Inc()
+		return admin.ErrNotAuthenticated
+	case !n.ownsRoot(ids):
+		return admin.ErrNotAuthorized
+	}
+	return nil
+}
+
+func (n AdminNode) Snapshot(ctx context.Context) (*admin.Snapshot, error) {
+	d := n.disk.Snapshotter.Order(ctx)
+	if d.Err != nil {
+		return nil, d.Err
+	}
+	return &admin.Snapshot{Zxid: int64(d.Meta.Zxid), Size: d.Meta.Size, Body: d.File}, nil
+}
+
+func (n AdminNode) SnapshotRefused() { n.Metrics.SnapshotRefused.Inc() }

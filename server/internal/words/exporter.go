@@ -1,0 +1,197 @@
+package words
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/figures"
+	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/keystore"
+)
+
+// exporter gives the metrics of a server to Prometheus.
+type exporter struct {
+	*Reporter
+	queueLength, requestsTotal, slowSyncsTotal, linesLeftOutTotal *prometheus.Desc
+}
+
+func newExporter(s *Reporter) *exporter {
+	return &exporter{
+		Reporter:          s,
+		queueLength:       prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
+		requestsTotal:     prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
+		slowSyncsTotal:    prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
+		linesLeftOutTotal: prometheus.NewDesc("warren_server_log_lines_left_out_total", "Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
+	}
+}
+
+// Describe implements prometheus.Collector. The set is described by what Collect returns.
+func (x *exporter) Describe(chan<- *prometheus.Desc) {}
+
+// Collect implements prometheus.Collector.
+func (x *exporter) Collect(ch chan<- prometheus.Metric) {
+	if !x.Accepting.Load() {
+		return
+	}
+	for _, g := range x.gauges() {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.Name, g.help, nil, nil), prometheus.GaugeValue, g.value)
+	}
+	for _, q := range x.Quotas() {
+		for _, g := range q.gauges() {
+			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.Name, g.help, []string{figures.KeyLabel}, nil),
+				prometheus.GaugeValue, g.value, figures.Label(q.Namespace))
+		}
+	}
+	x.Metrics.Pauses.Refresh()
+	x.Stats.Collect(ch)
+	ch <- prometheus.MustNewConstMetric(x.queueLength, prometheus.GaugeValue, float64(x.InProcess.Load()))
+	ch <- prometheus.MustNewConstMetric(x.slowSyncsTotal, prometheus.CounterValue, float64(x.Metrics.SlowSyncs.Total()))
+	ch <- prometheus.MustNewConstMetric(x.linesLeftOutTotal, prometheus.CounterValue, float64(x.LinesLeftOut.Load()))
+	for _, op := range proto.AllOps {
+		if op.IsRead() || op == proto.OpPing {
+			ch <- prometheus.MustNewConstMetric(x.requestsTotal, prometheus.CounterValue, float64(x.Stats.ReadsOf(op)), op.String())
+		}
+	}
+}
+
+// exportRuntime adds the metrics of the Go runtime and of the process, if anybody can ask for them here.
+func (s *Reporter) exportRuntime() {
+	if s.Config.Metrics.ExportRuntimeInfo && (s.Config.AdminAddress() != "" || s.Config.Metrics.ClassName == config.PrometheusProvider) {
+		// A registry of the caller's may have them already, which is as good.
+		_ = s.Registry.Register(collectors.NewGoCollector())
+		_ = s.Registry.Register(figures.NewJVM())
+		_ = s.Registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+}
+
+// metricsHandler serves the metrics, on the port of the exporter and on that of the admin server.
+func (s *Reporter) metricsHandler() http.Handler {
+	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{})
+}
+
+// MetricsError ends the node when the metrics exporter cannot start, as it does ZooKeeper. Source: operations 4.1.
+type MetricsError struct {
+	Addr string
+	Err  error
+}
+
+// Error names the address and the reason.
+func (e *MetricsError) Error() string {
+	return "server: metrics cannot be exported on " + e.Addr + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *MetricsError) Unwrap() error { return e.Err }
+
+// ServeMetrics opens the ports of the metrics exporter, if one is configured.
+func (s *Reporter) ServeMetrics() {
+	if s.Config.Metrics.ClassName != config.PrometheusProvider {
+		return
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", s.metricsHandler())
+	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	for _, p := range s.ExporterPorts() {
+		addr := net.JoinHostPort(s.Config.Metrics.Host, strconv.Itoa(p.Port))
+		ln, err := s.listenExporter(addr, p)
+		if err != nil {
+			s.Log.Error("metrics are not exported", zap.String("addr", addr), zap.Error(err))
+			s.Fail(&MetricsError{addr, err})
+			return
+		}
+		s.MetricsLn = ln
+		s.Spawn("metrics", func() { _ = s.web.Serve(ln) })
+	}
+}
+
+// ExporterPort is one port of the exporter.
+type ExporterPort struct {
+	Port       int
+	Plain, TLS bool
+}
+
+// ExporterPorts is what to listen on: one port for both if the two are equal. With an HTTPS port, there is HTTP only if it
+// was asked for.
+func (s *Reporter) ExporterPorts() (all []ExporterPort) {
+	m := &s.Config.Metrics
+	switch {
+	case m.HTTPSPort == config.PortUnset:
+		return []ExporterPort{{Port: m.Port, Plain: true}}
+	case m.HTTPSPort == m.Port:
+		return []ExporterPort{{Port: m.Port, Plain: true, TLS: true}}
+	case m.Port != config.PortUnset && s.Config.Given("metricsProvider.httpPort"):
+		all = append(all, ExporterPort{Port: m.Port, Plain: true})
+	}
+	return append(all, ExporterPort{Port: m.HTTPSPort, TLS: true})
+}
+
+// listenExporter opens one port.
+func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, error) {
+	var secure *tls.Config
+	if p.TLS {
+		m := &s.Config.Metrics
+		material := config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
+			CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
+		keys, err := keystore.Open(s.FS, &material, s.Log)
+		if err != nil {
+			return nil, err
+		}
+		if secure = keys.Server(); secure == nil {
+			return nil, errExporterKeys
+		}
+	}
+	ln, err := net.Listen("tcp", addr)
+	switch {
+	case err != nil:
+		return nil, err
+	case p.Plain && p.TLS:
+		return admin.Unify(ln, secure, nil), nil
+	case p.TLS:
+		return tls.NewListener(ln, secure), nil
+	}
+	return ln, nil
+}
+
+var errExporterKeys = errors.New("metricsProvider.httpsPort needs metricsProvider.ssl.keyStore.location")
+
+// clientAuth is whether scrapers show certificates.
+func clientAuth(m *config.Metrics) string {
+	switch {
+	case m.NeedClientAuth:
+		return "need"
+	case m.WantClientAuth:
+		return "want"
+	}
+	return "none"
+}
+
+// exportDifferences adds the gauges of histories that differ, which a server has also while it does not serve.
+func (s *Reporter) exportDifferences() {
+	gauge := func(name, help string, value func(host.QuorumRole) float64) {
+		s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			role, _ := s.Role()
+			return value(role)
+		}))
+	}
+	gauge("warren_zab_outside", "1 while this server stays outside the ensemble: its directory has another history.",
+		func(r host.QuorumRole) float64 {
+			if r.Outside != nil {
+				return 1
+			}
+			return 0
+		})
+	gauge("warren_zab_strangers", "Members whose history is known to differ from that of this server.",
+		func(r host.QuorumRole) float64 { return float64(len(r.Strangers)) })
+}

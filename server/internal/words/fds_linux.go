@@ -1,0 +1,18 @@
+package words
+
+import (
+	"os"
+	"syscall"
+)
+
+// fileDescriptors is how many descriptors are open and how many may be.
+func fileDescriptors() (open, most int64) {
+	if names, err := os.ReadDir("/proc/self/fd"); err == nil {
+		open = int64(len(names))
+	}
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) == nil {
+		most = int64(limit.Cur)
+	}
+	return open, most
+}

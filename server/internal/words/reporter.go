@@ -1,0 +1,53 @@
+package words
+
+import (
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/seed94657493/warren/server/admin"
+	"github.com/seed94657493/warren/server/internal/durable"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/serve"
+)
+
+// Reporter is what operators ask a server for: the four-letter words, the admin server and the exporter of metrics.
+type Reporter struct {
+	*env.Env
+	disk  *durable.Disk
+	front *serve.Front
+	host  *host.Host
+	// Role tells what this member of an ensemble is now; ok is false for a standalone server and before recovery.
+	Role func() (r host.QuorumRole, ok bool)
+
+	traceMask atomic.Int64  // of stmk; it has no effect
+	admin     *admin.Server // nil if there is none
+	AdminAt   net.Addr      // where it listens
+	MetricsLn net.Listener
+	web       *http.Server // serves MetricsLn
+}
+
+func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host) *Reporter {
+	s := &Reporter{Env: e, disk: d, front: f, host: m, Role: m.RoleNow}
+	s.traceMask.Store(traceMaskDefault)
+	e.Registry.MustRegister(newExporter(s))
+	s.exportDifferences()
+	s.exportRuntime()
+	return s
+}
+
+// MetricsAddr is the address of the metrics exporter, or nil if there is none.
+func (s *Reporter) MetricsAddr() net.Addr {
+	if s.MetricsLn == nil {
+		return nil
+	}
+	return s.MetricsLn.Addr()
+}
+
+// StopExporter closes the ports of the exporter.
+func (s *Reporter) StopExporter() {
+	if s.web != nil {
+		_ = s.web.Close()
+	}
+}
