@@ -38,10 +38,10 @@ var layers = map[string]layer{
 		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
 	"internal/sched": {why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
-		ours: []string{"internal/sched", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
+		ours:   []string{"internal/sched", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
-		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys", "go.yaml.in/yaml/v3"}, // the alert rules under deploy
-		why: "the server is where everything meets; clients and tools stay outside",
+		tests:  []string{module + "/datatree", module + "/wal", "golang.org/x/sys", "go.yaml.in/yaml/v3"}, // the alert rules under deploy
+		why:    "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/internal/env": {
 		ours: []string{"internal/sched", "datatree", "datatree/auth", "proto", "wal/vfs", "server/config", "server/internal/figures",
