@@ -83,7 +83,7 @@ func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
 		return nil, zab.Config{}, err
 	}
 	m := s.member
-	m.ID, m.Applier, m.Journal = 1, serve.NewApplyQueue(s.front, &m.Queued), durable.NewJournal(s.disk, m)
+	m.ID, m.Applier, m.Journal = 1, serve.NewApplyQueue(s.front, &m.Queued, &m.Finished), durable.NewJournal(s.disk, m)
 	cfg, err := s.member.CoreConfig()
 	if err == nil {
 		_, err = zab.New(cfg)

@@ -119,7 +119,7 @@ func (s *Server) recover() error {
 // one. A standalone server serves when startMember returns.
 func (s *Server) startMember() error {
 	m := s.member
-	if err := m.Prepare(serve.NewApplyQueue(s.front, &m.Queued)); err != nil {
+	if err := m.Prepare(serve.NewApplyQueue(s.front, &m.Queued, &m.Finished)); err != nil {
 		return err
 	}
 	if s.Config.Distributed() && s.Config.ReconfigEnabled {

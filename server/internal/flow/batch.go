@@ -8,7 +8,8 @@ import (
 // ApplyBatch is txns that were agreed on, in the order of their zxids, and the answers that have their places between
 // them.
 type ApplyBatch struct {
-	Bytes   int64 // of payloads
+	Bytes   int64      // of payloads
+	Last    proto.Zxid // of its last txn; 0 if there is none
 	Items   []Item
 	Create2 []int32 // indexes of operations of multis that are answered as create2
 }
@@ -16,7 +17,7 @@ type ApplyBatch struct {
 // Reset empties the batch for reuse.
 func (b *ApplyBatch) Reset() {
 	clear(b.Items)
-	b.Items, b.Create2, b.Bytes = b.Items[:0], b.Create2[:0], 0
+	b.Items, b.Create2, b.Bytes, b.Last = b.Items[:0], b.Create2[:0], 0, 0
 }
 
 // Item is one request after it was prepared: the txn that it became, if any, and the client to be answered.

@@ -34,7 +34,7 @@ type leading struct {
 	next     proto.Zxid // of the next txn
 	entries  flow.FIFO[entry]
 	txns     []zab.Txn // prepared and not proposed
-	chunk    []byte    // where payloads are written; what was written is never changed
+	payloads payloads
 	req      prepare.Request
 	locked   bool       // the read lock of the state is held
 	wallMs   int64      // wall clock when it was taken: the time of all txns that are prepared under it
@@ -92,15 +92,15 @@ func (w *write) syncs() bool { return w.op == proto.OpSync && w.code == proto.OK
 
 // Bounds of what a leader has in flight. The core's own are above them.
 const (
-	inFlightMax  = 40_000
-	payloadChunk = 256 << 10
-	proposeMax   = 1024
+	inFlightMax = 40_000
+	proposeMax  = 1024
 )
 
 func newLeading(m *Host) *leading {
 	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*flow.FIFO[write]{},
 		order: map[zab.LinkID]*flow.FIFO[holder]{}, next: m.Core.NextZxid()}
 	s := m
+	l.payloads.reuse = m.peers == nil
 	l.acks.every = uint32(min(max(s.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
 	s.Store.Mu.RLock()
 	cfg := s.prepareConfig()
@@ -389,10 +389,13 @@ func (l *leading) trackForwarded(w *write) {
 // propose prepares the txn. Every forwarded request becomes one, if only an error. Source: quorum-protocol 8.2.
 func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	s := l.m
-	if cap(l.chunk)-len(l.chunk) < len(w.body)+1024 {
-		l.chunk = make([]byte, 0, max(payloadChunk, 2*len(w.body)))
+	room := len(w.body) + 1024
+	if len(w.body) > payloadChunk/2 {
+		room = 2 * len(w.body)
 	}
-	start := len(l.chunk)
+	l.payloads.reserve(room, l.next-1, proto.Zxid(s.Finished.Load()))
+	chunk := l.payloads.chunk
+	start := len(chunk)
 	l.hold()
 	now := l.wallMs
 	ok := false
@@ -403,11 +406,11 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 			l.letGo()
 			s.Store.Long.Lock()
 			l.hold()
-			l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
+			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
 			l.letGo()
 			s.Store.Long.Unlock()
 		} else {
-			l.chunk, code, ok = l.preparer.Prepare(l.chunk, &l.req, l.next, now)
+			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
 		}
 	}
 	if !ok {
@@ -417,9 +420,10 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 			return
 		}
 		header := proto.TxnHeader{ClientID: w.session, Cxid: w.xid, Zxid: l.next, Time: now, Type: w.op}
-		l.chunk = prepare.AppendErrorTxn(l.chunk, header, code)
+		chunk = prepare.AppendErrorTxn(chunk, header, code)
 	}
-	payload := l.chunk[start:len(l.chunk):len(l.chunk)]
+	l.payloads.chunk = chunk
+	payload := chunk[start:len(chunk):len(chunk)]
 	e := entry{zxid: l.next, txn: true, item: it}
 	if create2 := l.preparer.Create2(); ok && len(create2) > 0 && w.client != nil {
 		e.create2 = append([]int32(nil), create2...)

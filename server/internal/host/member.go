@@ -67,6 +67,8 @@ type Host struct {
 	generation atomic.Int64
 	// Queued is the bytes that wait for the journal or the applier.
 	Queued atomic.Int64
+	// Finished is up to which txn all are applied and answered. The applier stores it.
+	Finished atomic.Int64
 
 	// Received holds states that arrived by SNAP, by link, until they are installed or the link is gone.
 	Received struct {

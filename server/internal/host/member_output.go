@@ -177,7 +177,7 @@ func (m *Host) deliver(txns []zab.Txn) {
 		// What is delivered while the role opens may not be applied yet when it is open: opened must not rely on the state.
 		m.delivered = txns[len(txns)-1].Zxid
 	}
-	b.Bytes = int64(bytes)
+	b.Bytes, b.Last = int64(bytes), txns[len(txns)-1].Zxid
 	m.Queued.Add(b.Bytes)
 	m.Applier.Put(b)
 }

@@ -16,9 +16,11 @@ type ApplyQueue struct {
 	// turn is held by the applier goroutine, whoever that is, while it is not waiting.
 	turn    sync.Mutex
 	applier *applier
-	works   []applyWork // the last that were taken, for reuse; guarded by turn
-	added   bool        // since the last come; owned by the node goroutine
-	queued  *atomic.Int64
+	works   []applyWork   // the last that were taken, for reuse; guarded by turn
+	added   bool          // since the last come; owned by the node goroutine
+	queued  *atomic.Int64 // bytes that wait to be applied
+	// finished is up to which txn all are applied and answered: nothing looks at them any more.
+	finished *atomic.Int64
 }
 
 // applyWork is a batch to be applied, or something else to be done in its place between batches.
@@ -27,9 +29,10 @@ type applyWork struct {
 	Call  func()
 }
 
-// NewApplyQueue returns an empty queue. queued is where the bytes of what is applied are taken off.
-func NewApplyQueue(srv *Front, queued *atomic.Int64) *ApplyQueue {
-	return &ApplyQueue{srv: srv, Inbox: flow.NewInbox[applyWork](srv.Runtime.Parker()), applier: NewApplier(srv), queued: queued}
+// NewApplyQueue returns an empty queue. The bytes of what is applied are taken off queued, and its last zxid
+// is stored in finished.
+func NewApplyQueue(srv *Front, queued, finished *atomic.Int64) *ApplyQueue {
+	return &ApplyQueue{srv: srv, Inbox: flow.NewInbox[applyWork](srv.Runtime.Parker()), applier: NewApplier(srv), queued: queued, finished: finished}
 }
 
 // Put queues a batch for the next come. The node goroutine calls it.
@@ -94,6 +97,9 @@ func (q *ApplyQueue) apply() (closed bool) {
 		b := q.works[i].batch
 		q.applier.Apply(b)
 		q.queued.Add(-b.Bytes)
+		if b.Last > 0 {
+			q.finished.Store(int64(b.Last))
+		}
 		q.srv.ApplyPool.Put(b)
 	}
 	return closed
