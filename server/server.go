@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -38,6 +39,8 @@ type Options struct {
 	Version string
 	// Runtime is how the server tells the time, starts goroutines and waits; nil is sched.OS(). It is for simulations.
 	Runtime sched.Runtime
+	// Weakness is the defects that the server has on purpose. It is for tests of simulations.
+	Weakness weakness.Set
 	// WholeProcess says that the process is there for this server alone, which may then tune Go's garbage collector.
 	WholeProcess bool
 	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
@@ -61,7 +64,7 @@ type Server struct {
 
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
-	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime})
+	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime, Weakness: o.Weakness})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	s.member = host.New(e, s.disk, s.front, o.DialPeer, o.ListenPeer)

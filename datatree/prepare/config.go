@@ -35,6 +35,9 @@ type Config struct {
 	// lock of State and take it again. Txns that were prepared before may be applied meanwhile. Nil
 	// means that the lock is kept.
 	Rest func()
+	// NoRollback is a defect for tests of the simulator: requests behind a multi that fails are decided as if its first
+	// changes had been made.
+	NoRollback bool
 	// Events receives what an operator should know. It may be nil.
 	Events Events
 }

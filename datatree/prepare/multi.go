@@ -29,7 +29,11 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 		var op proto.OpCode
 		b, op, err = p.subTxn(proto.AppendInt64(b, 0), &ops.R, header.Type)
 		if err != proto.OK {
-			p.overlay.rollback()
+			if p.cfg.NoRollback {
+				p.overlay.commit()
+			} else {
+				p.overlay.rollback()
+			}
 			p.digest = digest
 			p.create2 = p.create2[:0]
 			b = appendSubError(b[:start], err)

@@ -36,27 +36,28 @@ var layers = map[string]layer{
 	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},
 	"snapshot": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
-	"internal/sched": {why: "time and waiting are the ground of everything that runs, and know nothing of it"},
+	"internal/weakness": {why: "a list of defects knows none of the places that have them"},
+	"internal/sched":    {why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
-		ours:   []string{"internal/sched", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
+		ours:   []string{"internal/sched", "internal/weakness", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		tests:  []string{module + "/datatree", module + "/wal", "golang.org/x/sys", "go.yaml.in/yaml/v3"}, // the alert rules under deploy
 		why:    "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/internal/env": {
-		ours: []string{"internal/sched", "datatree", "datatree/auth", "proto", "wal/vfs", "server/config", "server/internal/figures",
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "proto", "wal/vfs", "server/config", "server/internal/figures",
 			"server/internal/flow", "server/internal/limits", "server/internal/sessions"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "what all parts share knows none of them",
 	},
 	"server/internal/durable": {
-		ours: []string{"internal/sched", "datatree", "proto", "snapshot", "wal", "wal/vfs", "zab", "server/meta", "server/internal/env",
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "proto", "snapshot", "wal", "wal/vfs", "zab", "server/meta", "server/internal/env",
 			"server/internal/figures", "server/internal/flow"},
 		others: []string{"go.uber.org/zap"},
 		why:    "what is durable does not depend on the role of the server, nor on clients",
 	},
 	"server/internal/host": {
-		ours: []string{"internal/sched", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota", "proto", "snapshot", "zab",
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota", "proto", "snapshot", "zab",
 			"server/config", "server/peers", "server/internal/durable", "server/internal/env", "server/internal/figures",
 			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions"},
@@ -64,7 +65,7 @@ var layers = map[string]layer{
 		why:    "the host knows clients and the applier by interfaces, and neither sockets of clients nor the log",
 	},
 	"server/internal/serve": {
-		ours: []string{"internal/sched", "datatree", "datatree/auth", "datatree/watch", "proto", "server/config", "server/sasl",
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/watch", "proto", "server/config", "server/sasl",
 			"server/internal/audit", "server/internal/env", "server/internal/figures", "server/internal/flow", "server/internal/keystore",
 			"server/internal/limits", "server/internal/security", "server/internal/sessions", "server/internal/socket"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "golang.org/x/sys"},

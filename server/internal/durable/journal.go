@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -161,6 +162,9 @@ func (j *Journal) Do(rest []JournalJob) {
 		}
 		n := appends(rest)
 		done := false
+		if j.srv.Weak(weakness.PersistedBeforeWrite) && n > 0 {
+			j.owner.Persisted(rest[n-1].Write.Seq)
+		}
 		if n > 0 {
 			done = j.Append(rest[:n])
 		} else {
@@ -285,7 +289,9 @@ func (j *Journal) Truncate(last proto.Zxid) error {
 	if _, err := s.Snaps.AtOrBelow(last); err != nil {
 		return err // the state there could not be made again
 	}
-	if err := s.Snaps.RemoveAbove(last); err != nil {
+	if s.Weak(weakness.TruncKeepsSnapshots) {
+		s.Log.Debug("keeping snapshots above", zap.Stringer("zxid", last))
+	} else if err := s.Snaps.RemoveAbove(last); err != nil {
 		return err
 	}
 	if err := s.WAL.Truncate(last); err != nil {

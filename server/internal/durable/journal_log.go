@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -46,12 +47,15 @@ func (j *Journal) persist(b *framedBatch) bool {
 		if !waited {
 			j.srv.Log.Error("disk is full: writes wait until there is room", zap.Error(err), zap.Stringer("zxid", b.first))
 		}
+		if j.srv.Weak(weakness.FullDiskForgets) {
+			return true
+		}
 		j.srv.Guard.MarkFull()
 		if j.srv.Stopping.WaitFor(env.RetryAfter) {
 			return false
 		}
 	}
-	if j.srv.Config.ForceSync {
+	if j.srv.Config.ForceSync && !j.srv.Weak(weakness.SyncedBeforeFdatasync) {
 		if err := j.log.Sync(); err != nil {
 			j.srv.Fatal("syncing the log", err)
 			return false

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/snapshot"
@@ -115,6 +116,9 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 		w.Close()
 		s.Store.Mu.Unlock()
 	}()
+	if s.Weak(weakness.SnapshotNamedTooFar) {
+		zxid++
+	}
 	m, err := s.Snaps.Write(zxid, NewLockedSource(s.Env, w))
 	took := time.Since(began)
 	switch {

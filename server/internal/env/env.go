@@ -16,6 +16,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -26,17 +27,18 @@ import (
 
 // Env is what all parts of one server share.
 type Env struct {
-	Config   *config.Config
-	Log      *zap.Logger
-	FS       vfs.FS
-	Version  string
-	Registry *prometheus.Registry
-	Metrics  *Metrics
-	Stats    *figures.Server
-	Digests  figures.Digests
-	Runtime  sched.Runtime
-	Clock    *clock
-	Began    time.Time
+	Config     *config.Config
+	Log        *zap.Logger
+	FS         vfs.FS
+	Version    string
+	Registry   *prometheus.Registry
+	Metrics    *Metrics
+	Stats      *figures.Server
+	Digests    figures.Digests
+	Runtime    sched.Runtime
+	Clock      *clock
+	Began      time.Time
+	weaknesses weakness.Set
 
 	Store       *Store            // from recovery on
 	Tracker     *sessions.Tracker // from recovery on
@@ -82,6 +84,7 @@ type Options struct {
 	FS       vfs.FS
 	Version  string
 	Runtime  sched.Runtime
+	Weakness weakness.Set // empty, except in tests of the simulator
 }
 
 // New returns what the parts of a server share before it has a state.
@@ -91,7 +94,8 @@ func New(cfg *config.Config, o Options) *Env {
 		rt = sched.OS()
 	}
 	e := &Env{
-		Runtime: rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
+		weaknesses: o.Weakness,
+		Runtime:    rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
 		Clock: newClock(rt), Began: rt.Now(), Stats: figures.NewServer(),
 		Large:       limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
 		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
@@ -130,6 +134,9 @@ func OutstandingPerServer(limit, voters int) int {
 	}
 	return limit
 }
+
+// Weak reports whether this server has a defect on purpose, which only a build with the tag weak can have.
+func (e *Env) Weak(w weakness.Weakness) bool { return e.weaknesses.Has(w) }
 
 // Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, when
 // the server has stopped. The name is what profiles call the goroutine.

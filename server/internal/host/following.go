@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -79,6 +80,10 @@ func (f *Following) request(b *flow.Batch, r *flow.Request) bool {
 		f.M.answer(localEnd(r, b.Received))
 		return true
 	}
+	if r.Client == nil && f.Link != nil && s.Weak(weakness.ExpiryByFollower) {
+		f.forward(&forwarded{}, r, nil)
+		return true
+	}
 	if r.Client == nil || f.Link == nil {
 		it.Drop = true
 		if r.Client != nil {
@@ -104,6 +109,9 @@ func (f *Following) request(b *flow.Batch, r *flow.Request) bool {
 			break
 		}
 		f.upgrade(r.Session)
+	}
+	if f.M.Weak(weakness.ForwardDropped) && r.Op == proto.OpSetData && !w.here && f.M.Runtime.Uint64()%16 == 0 {
+		w.here = true
 	}
 	f.M.release(r)
 	if !w.here {
@@ -190,7 +198,11 @@ func (f *Following) Packet(l *peers.Link, p *peers.Packet) {
 			f.Below.behind(who.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
-		f.answered.Push(answeredSync{session: who.session, after: f.M.committed})
+		after := f.M.committed
+		if f.M.Weak(weakness.SyncOvertakes) {
+			after = 0
+		}
+		f.answered.Push(answeredSync{session: who.session, after: after})
 		f.release(0, nil, f.answer)
 	}
 }
@@ -199,6 +211,10 @@ func (f *Following) Packet(l *peers.Link, p *peers.Packet) {
 func (f *Following) resume(r *flow.Resumption) {
 	if f.Link == nil {
 		r.Client.Abort()
+		return
+	}
+	if f.M.Weak(weakness.RevalidationSkipped) {
+		f.renew(r, true, f.M.seen)
 		return
 	}
 	if old := f.Renewed[r.ID]; old != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -173,6 +174,9 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
 		valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
+		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
+			l.loseEphemeral(id)
+		}
 		proposed := p.Zxid // Java wants its own back
 		if l.m.Warren[link.ID] {
 			proposed = l.next - 1
@@ -258,6 +262,13 @@ func (l *leading) ask(who holder) (asked bool) {
 func (l *leading) askCore() {
 	if len(l.unasked) == 0 || len(l.txns) > 0 || l.refused {
 		return
+	}
+	if l.m.Weak(weakness.SyncWithoutQuorum) {
+		for _, u := range l.unasked {
+			if u.link == 0 {
+				l.synced([]uint64{u.token})
+			}
+		}
 	}
 	for _, u := range l.unasked {
 		if _, ok := l.syncs[u.token]; ok && l.m.Core.Sync(u.link, u.token) != nil {
@@ -355,6 +366,9 @@ func (l *leading) prepare(w *write) {
 		code = proto.ErrSessionMoved
 	default:
 		code = s.Tracker.Check(w.session, w.link, s.Config.LocalSessionsEnabled, w.at)
+		if code == proto.ErrSessionMoved && s.Weak(weakness.MovedSessionKeepsWrite) {
+			code = proto.OK
+		}
 	}
 	if code != proto.OK && w.link == 0 {
 		it.Err = code
@@ -586,5 +600,18 @@ func (m *Host) prepareConfig() prepare.Config {
 		ReconfigEnabled:         m.Config.ReconfigEnabled,
 		Events:                  prepareEvents{m},
 		Rest:                    m.Store.Rest,
+		NoRollback:              m.Weak(weakness.MultiNotUndone),
+	}
+}
+
+// loseEphemeral is weakness.EphemeralsLostOnMove.
+func (l *leading) loseEphemeral(id proto.SessionID) {
+	l.hold()
+	paths := l.m.Store.EphemeralsOf(id)
+	l.letGo()
+	if len(paths) > 0 {
+		req := proto.DeleteRequest{Path: []byte(paths[0]), Version: -1}
+		l.propose(&write{op: proto.OpDelete, body: req.AppendTo(nil), ids: []auth.Identity{auth.SuperIdentity("")}},
+			flow.Item{Op: proto.OpDelete}, proto.OK)
 	}
 }

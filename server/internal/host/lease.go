@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -217,7 +218,11 @@ func (m *Host) QuorumHeard() int64 {
 func (m *Host) renew(from int64) {
 	if !m.Lease.endless && from > m.Lease.From {
 		m.Lease.From = from
-		m.LeaseEnd.Store(from + int64(m.Lease.Length))
+		length := m.Lease.Length
+		if m.Weak(weakness.LeaseOutlivesQuorum) {
+			length *= 100
+		}
+		m.LeaseEnd.Store(from + int64(length))
 		m.Lease.isOver = m.Lease.isOver && !m.MayAnswer()
 	}
 }

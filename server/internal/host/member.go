@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -300,7 +301,7 @@ func (m *Host) handle(e *event) {
 
 // arrived takes packets of a peer, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.Links[l.ID]; !open {
+	if _, open := m.Links[l.ID]; !open && !m.Weak(weakness.FormerLink) {
 		return // it was closed meanwhile
 	}
 	m.Links[l.ID] = l
@@ -392,7 +393,7 @@ func (m *Host) requests() {
 func (m *Host) take(b *flow.Batch) bool {
 	for b.Taken < len(b.Requests) {
 		r := &b.Requests[b.Taken]
-		if r.Client != nil && r.Client.Generation() != m.generation.Load() {
+		if r.Client != nil && r.Client.Generation() != m.generation.Load() && !m.Weak(weakness.GenerationUnchecked) {
 			m.drop(b, r)
 		} else if !m.Role.request(b, r) {
 			return false
@@ -537,6 +538,10 @@ func (m *Host) open() {
 	generation := m.generation.Add(1)
 	m.opening = true
 	state, config := m.Status.State, m.Membership()
+	if m.Weak(weakness.ServesBeforeApplied) {
+		m.opened(state)
+		return
+	}
 	m.Applier.Do(func() {
 		if m.peers != nil {
 			m.setConfig(config)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/peers"
@@ -157,6 +158,9 @@ func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 		s.Store.Mu.RUnlock()
 		s.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid), zap.Stringer("up_to", upTo),
 			zap.Duration("took", s.Clock.Steady().Sub(began)))
+		if m.Weak(weakness.SnapshotBehind) {
+			upTo += 2
+		}
 		m.Do(func() { m.Core.Streamed(l.ID, upTo) })
 		return nil
 	})
@@ -180,6 +184,9 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 	l.Stream(func(w io.Writer) error {
 		began := s.Clock.Steady()
 		defer s.Metrics.Quorum.DiffBegins()()
+		if s.Weak(weakness.DiffTooLate) {
+			after++
+		}
 		it, err := s.Disk.WAL.Records(after + 1)
 		if err != nil {
 			return err

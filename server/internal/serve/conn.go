@@ -15,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -338,6 +339,13 @@ func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err err
 		if c.Mu.Queue.Full() || c.Left.Load() || c.Mu.Out.pauses() {
 			return false, nil
 		}
+		if c.srv.Weak(weakness.ReadOvertakesWrite) {
+			c.Unlock()
+			c.lockRead()
+			c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedReply}, c.srv.execute(c, xid, op, body, nil))
+			c.srv.InProcess.Add(1)
+			return true, nil
+		}
 		e := flow.Queued{Kind: flow.QueuedRead, Xid: xid, Op: op, Dear: dear(op) || c.srv.mayList(op)}
 		c.Mu.Queue.Push(e, body)
 		c.srv.InProcess.Add(1)
@@ -595,9 +603,20 @@ func (c *Conn) cleanup() {
 	c.Unwatch()
 	if s := c.Session.Load(); s != nil {
 		c.srv.Tracker.Unbind(s, c)
+		if c.srv.Weak(weakness.ExpiryByFollower) {
+			c.srv.Runtime.After(s.Timeout()/2, func() { c.srv.expire(s) })
+		}
 	}
 	c.srv.Conns.Remove(c)
 	c.Mu.Lock()
 	c.srv.Stats.Sent.Add(c.Mu.stats.Sent)
 	c.Mu.Unlock()
+}
+
+// expire is weakness.ExpiryByFollower.
+func (s *Front) expire(session *sessions.Session) {
+	b := s.RequestPool.Get()
+	b.Received = s.Clock.Now()
+	b.Add(flow.Request{Session: session, Op: proto.OpCloseSession}, nil)
+	s.host.Submit(b)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/watch"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -205,6 +206,9 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 	}
 	for _, l := range lists {
 		for _, path := range l.paths {
+			if l.kind == watch.Child && s.Weak(weakness.WatchNotRegistered) {
+				continue
+			}
 			if event, fire := ws.Registry.Rewatch(st.State, id, l.kind, path, req.RelativeZxid); fire {
 				b = AppendEvent(b, event, path, -1)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
@@ -101,7 +102,7 @@ func (c *Conn) connect(frame []byte) error {
 		c.srv.Metrics.ConnectionRejected.Inc()
 		return errNoTokens
 	}
-	if req.LastZxidSeen > c.srv.host.Position() {
+	if req.LastZxidSeen > c.srv.host.Position() && !c.srv.Weak(weakness.ClientAheadAccepted) {
 		return errClientAhead
 	}
 	timeout := c.srv.clampTimeout(req.TimeOut)

@@ -1,0 +1,64 @@
+// Package weakness lists defects that a server is built to exclude. Under the build tag weak a server can be started with some of
+// them, which is how the simulator of whole ensembles shows that its checkers would notice. Without the tag a Set is empty and costs
+// nothing. The defects of the agreement itself are in package zab.
+package weakness
+
+// Weakness is one defect.
+type Weakness uint8
+
+// The defects, by the package that has them.
+const (
+	None Weakness = iota
+
+	// durable
+	PersistedBeforeWrite  // writes are reported durable before they are written
+	SyncedBeforeFdatasync // writes are reported durable before they are synced
+	SnapshotNamedTooFar   // a snapshot has the name of the zxid after its last txn
+	TruncKeepsSnapshots   // a truncation keeps the snapshots that hold more
+	FullDiskForgets       // what a full disk has no room for is reported durable
+
+	// host
+	RevalidationSkipped    // a follower lets a client go on with its session without asking the leader
+	ExpiryByFollower       // a follower ends sessions by its own clock
+	EphemeralsLostOnMove   // an ephemeral of a session is deleted when its client moves to another server
+	ForwardDropped         // a follower answers OK to a request that it has not forwarded
+	DiffTooLate            // the txns sent from the log begin one too late
+	SyncWithoutQuorum      // a leader answers sync without hearing from a quorum
+	SyncOvertakes          // a follower answers sync before the txns that the leader had committed are applied
+	LeaseOutlivesQuorum    // a server answers clients long after its lease has ended
+	FormerLink             // a learner takes packets of a link that has ended
+	GenerationUnchecked    // requests of connections of an earlier time of service are taken
+	ServesBeforeApplied    // a server serves before its state holds everything that was agreed before
+	MovedSessionKeepsWrite // a session that has moved may go on writing by its old server
+	SnapshotBehind         // a state that is sent is said to reach further than it does
+
+	// serve
+	EventAfterReply     // events leave after the reply to the request that caused them
+	EventWithoutACL     // events are sent to clients that may not read the znode
+	EventDropped        // an event is not sent while the client has other output
+	WatchNotRegistered  // setWatches registers no child watches
+	ReadOvertakesWrite  // a read is answered from a state without the client's own write
+	ClientAheadAccepted // a client that has seen more than the server has is let in
+
+	// prepare
+	MultiNotUndone // later requests are decided as if the first changes of a multi that failed had been made
+
+	end
+)
+
+// All returns every defect.
+func All() (all []Weakness) {
+	for w := None + 1; w < end; w++ {
+		all = append(all, w)
+	}
+	return all
+}
+
+var names = [...]string{"None", "PersistedBeforeWrite", "SyncedBeforeFdatasync", "SnapshotNamedTooFar", "TruncKeepsSnapshots", "FullDiskForgets",
+	"RevalidationSkipped", "ExpiryByFollower", "EphemeralsLostOnMove", "ForwardDropped", "DiffTooLate", "SyncWithoutQuorum", "SyncOvertakes",
+	"LeaseOutlivesQuorum", "FormerLink", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite", "SnapshotBehind",
+	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite", "ClientAheadAccepted",
+	"MultiNotUndone"}
+
+// String is the name of the defect.
+func (w Weakness) String() string { return names[w] }
