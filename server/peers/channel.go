@@ -8,55 +8,58 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
 
-// channel is the way to one other server for the messages of elections: at most one connection, and of each kind of message the
-// newest that was not sent yet. What was sent is never repeated: PeerUp lets the core say what holds now.
+// channel carries the election messages between this server and one other. It has at most one connection and, of each
+// kind of message, the newest that was not sent yet. A message that was sent is never repeated: after PeerUp the core
+// sends what is valid then. Moments are times of Runtime.Elapsed.
 type channel struct {
 	e    *election
 	peer proto.ServerID
+	rt   sched.Runtime
 
-	ring    chan struct{} // capacity 1: ends a pause between attempts
-	hearing sync.Mutex    // held while the handler is given what comes, so that it hears of one connection at a time
-	mu      struct {
+	mu struct {
 		sync.Mutex
-		addresses []string // to dial; none of an anonymous observer, and of a stranger with a larger id
-		stranger  bool     // the peer is no member: it is called only if it asks for that
+		addresses []string // to dial; none of an anonymous observer, or of a stranger with a larger id
+		stranger  bool     // the peer is no member: it is dialled only if it asks for a connection
 		slots     [3]slot  // notification, probe, probe reply
 		conn      net.Conn
-		since     time.Time  // when conn was made
-		wake      *sync.Cond // conn or slots have changed
-		owed      bool       // something was sent on conn, and nothing was heard since: it may be lost
+		since     time.Duration // the moment at which conn was made
+		writer    sched.Parker  // of conn; unparked when conn or slots change
+		heard     *sched.Gate   // open when the newest reader calls the handler no more; nil before the first reader
+		owed      bool          // a message was sent on conn and nothing has arrived since: the message may be lost
 		dialing   bool
 		stopped   bool
-		next      time.Time     // no attempt to connect before
-		pause     time.Duration // to the attempt after that
+		rung      *sched.Gate   // open: the pause between two attempts ends
+		next      time.Duration // the moment before which there is no attempt to connect
+		pause     time.Duration // between that attempt and the one after it
 	}
 }
 
 // slot holds the frame of one kind of message. Its memory is used again.
 type slot struct {
-	frame []byte // empty if there is none
-	at    time.Time
+	frame []byte        // empty if there is none
+	at    time.Duration // the moment at which it was given to the channel
 }
 
 func newChannel(e *election, peer proto.ServerID, addresses []string) *channel {
-	c := &channel{e: e, peer: peer, ring: make(chan struct{}, 1)}
+	c := &channel{e: e, peer: peer, rt: e.p.rt}
 	c.mu.addresses = addresses
-	c.mu.wake = sync.NewCond(&c.mu)
+	c.mu.rung = sched.NewGate(c.rt)
 	return c
 }
 
-// move notes where the peer is, and whether it is a member. A connection that stands goes on.
+// move sets the addresses of the peer, and whether it is a stranger. An open connection stays open.
 func (c *channel) move(addresses []string, stranger bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.addresses, c.mu.stranger = addresses, stranger
 }
 
-// where returns the addresses to dial. They are not changed.
+// where returns the addresses to dial. The slice must not be changed.
 func (c *channel) where() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +73,7 @@ func (c *channel) idle() bool {
 	return c.mu.conn == nil && !c.mu.dialing
 }
 
-// send replaces what waits of the same kind, and connects if that is necessary. It does not block.
+// send replaces the waiting message of the same kind, and connects if there is no connection. It does not block.
 func (c *channel) send(m *zab.Message) {
 	kind := 0
 	switch m.Type {
@@ -88,19 +91,21 @@ func (c *channel) send(m *zab.Message) {
 	c.mu.Lock()
 	s := &c.mu.slots[kind]
 	s.frame = appendElection(s.frame[:0], m)
-	s.at = time.Now()
+	s.at = c.rt.Elapsed()
 	connected := c.mu.conn != nil
-	c.mu.wake.Broadcast()
+	if connected {
+		c.mu.writer.Unpark()
+	}
 	c.mu.Unlock()
 	if !connected {
 		c.dial(false)
 	}
 }
 
-// wanted reports whether a connection is wanted: something is to be sent, or was perhaps lost. REQUIRES: c.mu.
+// wanted reports whether a connection is wanted: a message waits to be sent, or was perhaps lost. REQUIRES: c.mu.
 func (c *channel) wanted() bool { return !c.mu.stranger && (c.mu.owed || c.waiting()) }
 
-// waiting reports whether something is to be sent. REQUIRES: c.mu.
+// waiting reports whether a message waits to be sent. REQUIRES: c.mu.
 func (c *channel) waiting() bool {
 	for i := range c.mu.slots {
 		if len(c.mu.slots[i].frame) > 0 {
@@ -110,7 +115,7 @@ func (c *channel) waiting() bool {
 	return false
 }
 
-// dial connects in the background unless that is under way; with now, without waiting for the end of a pause.
+// dial connects in the background, unless that is under way. With now it ends a pause between attempts.
 func (c *channel) dial(now bool) {
 	c.mu.Lock()
 	if len(c.mu.addresses) == 0 {
@@ -119,23 +124,19 @@ func (c *channel) dial(now bool) {
 	}
 	start := !c.mu.dialing && !c.mu.stopped
 	c.mu.dialing = c.mu.dialing || start
+	if now && !start {
+		c.mu.rung.Open()
+	}
 	c.mu.Unlock()
-	switch {
-	case start:
-		if !c.e.p.start(func() { c.connect(now) }) {
-			c.stop()
-		}
-	case now:
-		select {
-		case c.ring <- struct{}{}:
-		default:
-		}
+	if start && !c.e.p.start("election channel", func() { c.connect(now) }) {
+		c.stop()
 	}
 }
 
-// connect tries to connect as long as a connection is wanted; if the other side has asked for it, at once.
+// connect tries to connect as long as a connection is wanted. If the other side has asked for it (asked), the first
+// attempt begins without a pause.
 func (c *channel) connect(asked bool) {
-	first := true // of the attempts that fail one after the other
+	first := true // no attempt has failed yet
 	for {
 		c.mu.Lock()
 		if c.mu.stopped || c.mu.conn != nil || !asked && !c.wanted() {
@@ -143,7 +144,7 @@ func (c *channel) connect(asked bool) {
 			c.mu.Unlock()
 			return
 		}
-		pause := time.Until(c.mu.next)
+		pause := c.mu.next - c.rt.Elapsed()
 		c.mu.Unlock()
 		if pause > 0 && !asked {
 			asked = c.rest(pause)
@@ -158,7 +159,8 @@ func (c *channel) connect(asked bool) {
 			if first {
 				level, first = zap.InfoLevel, false
 			}
-			c.e.p.log.Log(level, "connecting for elections", zap.Int64("peer_id", int64(c.peer)), zap.Strings("addrs", c.where()), zap.Error(err))
+			c.e.p.log.Log(level, "connecting for elections", zap.Int64("peer_id", int64(c.peer)),
+				zap.Strings("addrs", c.where()), zap.Error(err))
 		}
 		if nc != nil {
 			c.replace(nc)
@@ -171,40 +173,40 @@ func (c *channel) connect(asked bool) {
 	}
 }
 
-// rest waits, and reports whether the other side has asked for a connection meanwhile.
-func (c *channel) rest(pause time.Duration) (asked bool) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.ring:
-		return true
-	case <-c.e.p.ctx.Done():
+// rest waits for the pause between two attempts. It ends early, and returns true, if dial was told not to wait, also
+// since the pause before, or if the channel was stopped.
+func (c *channel) rest(pause time.Duration) (rung bool) {
+	c.mu.Lock()
+	gate := c.mu.rung
+	c.mu.Unlock()
+	if !gate.WaitFor(pause) {
+		return false
 	}
-	return false
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.rung = sched.NewGate(c.rt)
+	return true
 }
 
-// postpone sets the time of the next attempt, each time later. A connection that lasts takes that back.
+// postpone sets the moment of the next attempt. The pause doubles each time; a connection that lasts resets it.
 func (c *channel) postpone() {
 	t := &c.e.p.cfg.Timeouts
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.pause = min(max(2*c.mu.pause, t.RedialMin), t.RedialMax)
-	c.mu.next = time.Now().Add(c.mu.pause)
+	c.mu.next = c.rt.Elapsed() + c.mu.pause
 }
 
-// awaitCall gives a server with a larger id, which was asked, time to connect: to ask again earlier would end the connection that
-// is on its way.
+// awaitCall gives a server with a larger id, which was asked for a connection, time to connect. To ask again before
+// would end the connection that this server is making.
 func (c *channel) awaitCall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if call := time.Now().Add(c.e.p.cfg.Timeouts.CallBack); call.After(c.mu.next) {
-		c.mu.next = call
-	}
+	c.mu.next = max(c.mu.next, c.rt.Elapsed()+c.e.p.cfg.Timeouts.CallBack)
 }
 
-// introduce connects and says who this server is. If the other one has the larger id, it is for it to keep the connection: then
-// this one is closed, and nil returned.
+// introduce connects and sends the greeting of this server. If the peer has the larger id, the connection only asks
+// the peer to connect: it is closed, and nil is returned.
 func (c *channel) introduce() (net.Conn, error) {
 	p := c.e.p
 	nc, err := p.dialAny(p.ctx, c.where(), false)
@@ -214,7 +216,7 @@ func (c *channel) introduce() (net.Conn, error) {
 	if !p.track(nc) {
 		return nil, errStopped
 	}
-	_ = nc.SetDeadline(time.Now().Add(p.cfg.Timeouts.Greeting))
+	_ = nc.SetDeadline(p.deadline(p.cfg.Timeouts.Greeting))
 	if _, err = nc.Write(c.e.greets()); err == nil {
 		if c.peer > p.cfg.ID {
 			c.awaitCall()
@@ -233,35 +235,49 @@ func (c *channel) introduce() (net.Conn, error) {
 	return nc, nil
 }
 
-// replace makes nc, or nothing, the connection of the channel and closes the one before.
+// replace makes nc the connection of the channel and closes the one before. nil leaves the channel without a
+// connection.
 func (c *channel) replace(nc net.Conn) {
 	c.mu.Lock()
-	old := c.mu.conn
-	if c.mu.stopped && nc != nil {
-		old, nc = nc, nil
+	old, refused := c.mu.conn, net.Conn(nil)
+	if c.mu.stopped {
+		nc, refused = nil, nc
 	}
-	c.mu.conn, c.mu.since = nc, time.Now()
+	c.endWriter()
+	now := c.rt.Elapsed()
+	c.mu.conn, c.mu.since = nc, now
 	if nc != nil {
+		c.mu.writer = c.rt.Parker()
 		c.mu.owed = false
-		// What has waited for long for a connection may not be true any more. PeerUp asks for what is.
+		// A message that has waited long for a connection may not be valid any more. PeerUp asks the core for valid
+		// ones.
 		for i := range c.mu.slots {
-			if s := &c.mu.slots[i]; time.Since(s.at) > c.e.p.cfg.Timeouts.Stale {
+			if s := &c.mu.slots[i]; now-s.at > c.e.p.cfg.Timeouts.Stale {
 				s.frame = s.frame[:0]
 			}
 		}
 	}
-	c.mu.wake.Broadcast()
 	c.mu.Unlock()
-	if old != nil {
-		_ = old.Close()
+	for _, gone := range []net.Conn{old, refused} {
+		if gone != nil {
+			cut(gone)
+		}
 	}
 }
 
-// asked obeys a server with a smaller id that asks for a connection. It has none, or it would not ask; so one that still seems to
-// stand is dead. But one that was made just now may have crossed the question.
+// endWriter wakes the writer of the connection, so that it ends when the connection is another one. REQUIRES: c.mu.
+func (c *channel) endWriter() {
+	if c.mu.conn != nil {
+		c.mu.writer.Unpark()
+	}
+}
+
+// asked serves a server with a smaller id that asks for a connection. That server has none, or it would not ask, so a
+// connection that this server still has is dead. The exception is a connection that was made just now, which may have
+// crossed the question on the way.
 func (c *channel) asked() {
 	c.mu.Lock()
-	crossed := c.mu.conn != nil && time.Since(c.mu.since) < c.e.p.cfg.Timeouts.CallBack
+	crossed := c.mu.conn != nil && c.rt.Elapsed()-c.mu.since < c.e.p.cfg.Timeouts.CallBack
 	c.mu.Unlock()
 	if !crossed {
 		c.replace(nil)
@@ -273,17 +289,18 @@ func (c *channel) asked() {
 func (c *channel) talk(nc net.Conn) {
 	p := c.e.p
 	defer p.untrack(nc)
-	if !p.start(func() { c.write(nc) }) {
+	if !p.start("election writer", func() { c.write(nc) }) {
 		c.hangUp(nc)
 		return
 	}
-	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)), zap.Stringer("peer_addr", nc.RemoteAddr()))
-	began := time.Now()
+	p.log.Debug("election channel stands", zap.Int64("peer_id", int64(c.peer)),
+		zap.Stringer("peer_addr", nc.RemoteAddr()))
+	began := c.rt.Elapsed()
 	err := c.hear(nc)
-	if time.Since(began) > p.cfg.Timeouts.RedialMax {
+	if now := c.rt.Elapsed(); now-began > p.cfg.Timeouts.RedialMax {
 		c.mu.Lock()
 		c.mu.pause = 0
-		c.mu.next = time.Now().Add(p.cfg.Timeouts.RedialMin)
+		c.mu.next = now + p.cfg.Timeouts.RedialMin
 		c.mu.Unlock()
 	}
 	if errors.Is(err, ErrFrame) {
@@ -293,46 +310,66 @@ func (c *channel) talk(nc net.Conn) {
 	c.hangUp(nc)
 }
 
-// hear gives what comes on nc to the handler, after all that came on the connection before.
+// hear gives the messages of nc to the handler. It begins when the readers of all connections before have stopped
+// calling the handler, so that the handler is called for one connection of a channel at a time.
 func (c *channel) hear(nc net.Conn) error {
-	c.hearing.Lock()
-	defer c.hearing.Unlock()
+	over := sched.NewGate(c.rt)
+	defer over.Open()
 	c.mu.Lock()
-	replaced := c.mu.conn != nc
+	if c.mu.conn != nc {
+		c.mu.Unlock()
+		return net.ErrClosed
+	}
+	before := c.mu.heard
+	c.mu.heard = over
 	c.mu.Unlock()
-	if replaced {
+	if before != nil {
+		before.Wait()
+	}
+	if !c.uses(nc) {
 		return net.ErrClosed
 	}
 	c.e.p.cfg.Handler.PeerUp(c.peer)
 	return c.listen(nc)
 }
 
-// hangUp ends nc. If one is wanted, a new connection is made: then PeerUp lets the core repeat what may be lost.
+// uses reports whether nc is the connection of the channel.
+func (c *channel) uses(nc net.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.conn == nc
+}
+
+// hangUp closes nc. If a connection is wanted, a new one is made. Then PeerUp lets the core repeat messages that may
+// be lost.
 func (c *channel) hangUp(nc net.Conn) {
 	_ = nc.Close()
 	c.mu.Lock()
 	if c.mu.conn == nc {
+		c.endWriter()
 		c.mu.conn = nil
 	}
 	again := c.mu.conn == nil && c.wanted()
-	c.mu.wake.Broadcast()
 	c.mu.Unlock()
 	if again {
 		c.dial(false)
 	}
 }
 
-// write sends what waits as long as nc is the connection of the channel.
+// write sends waiting messages as long as nc is the connection of the channel.
 func (c *channel) write(nc net.Conn) {
 	var out []byte
 	for {
 		c.mu.Lock()
-		for c.mu.conn == nc && !c.waiting() {
-			c.mu.wake.Wait()
-		}
 		if c.mu.conn != nc {
 			c.mu.Unlock()
 			return
+		}
+		if !c.waiting() {
+			wake := c.mu.writer
+			c.mu.Unlock()
+			wake.Park()
+			continue
 		}
 		out = out[:0]
 		frames := 0
@@ -345,9 +382,9 @@ func (c *channel) write(nc net.Conn) {
 		}
 		c.mu.owed = true
 		c.mu.Unlock()
-		_ = nc.SetWriteDeadline(time.Now().Add(c.e.p.cfg.Timeouts.Write))
+		_ = nc.SetWriteDeadline(c.e.p.deadline(c.e.p.cfg.Timeouts.Write))
 		if _, err := nc.Write(out); err != nil {
-			_ = nc.Close() // the reader sees it
+			_ = nc.Close() // so the reader ends as well
 			return
 		}
 		c.e.p.stats.framesOut.Add(uint64(frames))
@@ -359,6 +396,7 @@ func (c *channel) stop() {
 	c.mu.Lock()
 	c.mu.stopped = true
 	c.mu.dialing = false
+	c.mu.rung.Open()
 	c.mu.Unlock()
 	c.replace(nil)
 }

@@ -10,12 +10,13 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
 
-// Member is one server of the ensemble. Addresses are host:port; a name is resolved anew for each connection. A server may have
-// several, over different networks.
+// Member is one server of the ensemble. Addresses are host:port; a name is resolved again for each connection. A
+// server may have several addresses, in different networks.
 type Member struct {
 	ID       proto.ServerID
 	Election []string // of its election port
@@ -23,79 +24,89 @@ type Member struct {
 	Observer bool     // it never leads, so its learner port is not opened
 }
 
-// Config is what Peers needs. It is not changed, and must not be changed after New.
+// Config is the settings and the surroundings of Peers. It must not be changed after New.
 type Config struct {
 	ID      proto.ServerID
 	Members []Member // the servers of the ensemble, this one included
 	Handler Handler
-	Log     *zap.Logger // nil is silent
+	Log     *zap.Logger   // nil: nothing is logged
+	Runtime sched.Runtime // by which Peers starts goroutines, waits and tells the time; nil: sched.OS
+
+	// Failed is called once, with a *BindError, when a port is given up: this server is of no use and should end. It
+	// is called by a goroutine of Peers, and must not wait for Stop. nil: the failure is only counted
+	// (Stats.BindFailures).
+	Failed func(err error)
 
 	Limits   Limits
 	Timeouts Timeouts
 
-	// Strangers lets in servers that are not members: they may learn, and ask who leads, before they are made members by a
-	// reconfiguration; and the learner port is open at observers too, which may become voters. Without it nobody but members is
-	// listened to, and SetMembers is not called. ZooKeeper: reconfigEnabled.
+	// Strangers lets in servers that are not members: they may ask which server leads, and learn, before a
+	// reconfiguration makes them members. Observers open their learner port too, because they may become voters.
+	// Without Strangers only members are accepted, and SetMembers is not called. ZooKeeper: reconfigEnabled.
 	Strangers bool
 
-	// MasterPort is the number of the port at which every follower serves observers, at the hosts of its learner port; 0 is none.
-	// ZooKeeper: observerMasterPort.
+	// MasterPort is the number of the port at which every follower serves observers, at the hosts of its learner
+	// port; 0 is none. ZooKeeper: observerMasterPort.
 	MasterPort int
 
 	// ListenAllIPs binds the ports on all addresses instead of those of this member. ZooKeeper: quorumListenOnAllIPs.
 	ListenAllIPs bool
-	// BindAttempts is how often binding a port is tried; 0 is for ever. ZooKeeper: electionPortBindRetry.
+	// BindAttempts is how often binding a port is tried; 0 is no limit. ZooKeeper: electionPortBindRetry.
 	BindAttempts int
 
-	// NoKeepAlive leaves it to the pings of the protocol alone to find peers that are gone without a word. ZooKeeper: tcpKeepAlive, which is
-	// off by default there.
+	// NoKeepAlive switches off the keep-alive of TCP: dead peers are found by the pings of the protocol alone.
+	// ZooKeeper: tcpKeepAlive, which is off by default there.
 	NoKeepAlive bool
-	// NagleAccepted and NagleDialled let the kernel gather small packets on links: on those of learners, on that to the leader. ZooKeeper:
-	// leader.nodelay and follower.nodelay, if they are not "true".
+	// NagleAccepted and NagleDialled let the kernel gather small packets on links: on links that learners have
+	// opened, and on the link to the leader. ZooKeeper: leader.nodelay and follower.nodelay, if they are not "true".
 	NagleAccepted, NagleDialled bool
 
-	// Security is nothing unless it is set.
+	// Security encrypts connections and proves identities. The zero value does neither.
 	Security Security
 
-	// Dial and Listen replace those of package net if they are not nil. A connection of Dial may be encrypted, by the time that
-	// it is returned.
+	// Dial and Listen replace those of package net if they are not nil. Dial may encrypt the connection before it
+	// returns it. It returns when the deadline of ctx has passed, and should return when ctx is canceled.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func(network, address string) (net.Listener, error)
 }
 
-// Handler is the host. Its methods are called from the goroutines of Peers, the calls of one link or one election channel one after
-// the other, those of different ones at the same time. A call may block: the socket it concerns is then not read. But from
-// the call of Peers.Stop on, every call must return soon, and it must not be Stop's caller who is waited for.
+// Handler is the host of Peers. Its methods are called by the goroutines of Peers. The calls for one link or one
+// election channel come one after the other, calls for different ones at the same time. A call may block, and by
+// Config.Runtime it may wait, because no lock is held: meanwhile its connection is not read. But after the call of
+// Peers.Stop every call must return soon, and must not wait for the goroutine that called Stop.
 type Handler interface {
-	// Election gives a notification, a probe or the answer to one. m is the host's.
+	// Election gives a notification, a probe or a probe reply to the host, which may keep m.
 	Election(m zab.Message)
-	// PeerUp tells that the election channel of a peer was connected anew: what was sent before may be lost.
+	// PeerUp tells that the election channel of a peer has a new connection: messages that were sent before may be
+	// lost.
 	PeerUp(id proto.ServerID)
 
-	// Accept asks for the number of a connection to a port, on which a learner has introduced itself; 0 closes it. Then comes
-	// Packets, first with its FOLLOWERINFO or OBSERVERINFO; the latter if it is MasterPort.
+	// Accept asks for the number of a connection to a port, on which a learner has introduced itself; 0 closes it.
+	// The first packet of the learner is given by Packets: FOLLOWERINFO or OBSERVERINFO, at MasterPort always the
+	// latter.
 	Accept(port zab.Port) zab.LinkID
-	// Connected tells that the link which was asked for by Peers.Dial stands. It comes before all else of that link.
+	// Connected tells that the link which was asked for by Peers.Dial stands. It is the first call for that link.
 	Connected(l *Link)
-	// Packets gives complete packets in order. The slice belongs to Peers after the return; what its elements point to
-	// never changes and may be kept.
+	// Packets gives complete packets in order. The slice belongs to Peers after the return. The memory that its
+	// elements point to never changes and may be kept.
 	Packets(l *Link, batch []Packet)
-	// Snapshot is called on a link that was dialled when SNAP has arrived, with what follows it. It has to read exactly the body, and
-	// to say soon if it cannot be used: an error ends the link. When it has returned, the SNAP packet comes by Packets. r fails
-	// when the link ends. Loading may take long: the host should tell the core of the progress (Core.Heard).
+	// Snapshot is called on a link that was dialled, when SNAP has arrived. r reads the body that follows SNAP, and
+	// fails when the link ends. Snapshot has to read exactly the body. It should return an error early if the body
+	// cannot be used; an error ends the link. After the return the SNAP packet is given by Packets. Loading may take
+	// long: the host should tell the core of the progress (Core.Heard).
 	Snapshot(l *Link, zxid proto.Zxid, r io.Reader) error
-	// Closed tells that a link is no more, once for each number that Accept returned or Dial was given, after all else of that
-	// link.
+	// Closed tells that a link has ended. It is called once for each number that Accept returned or Dial was given,
+	// as the last call for that link.
 	Closed(id zab.LinkID)
 }
 
 // Limits bound memory.
 type Limits struct {
-	DataMax       int // bytes of the data of one packet; ZooKeeper has jute.maxbuffer for this
+	DataMax       int // bytes of the data of one packet; ZooKeeper: jute.maxbuffer
 	QueueMax      int // bytes that wait to be sent on a link; above it the link is aborted
-	MasterQueue   int // the same of a link that was opened to MasterPort; ZooKeeper: observerMaster.sizeLimit
-	StrangersMax  int // connections of one port that have not introduced themselves
-	AnonymousMax  int // election channels of observers without an id, and as many of servers that are not members
+	MasterQueue   int // QueueMax of a link that was opened to MasterPort; ZooKeeper: observerMaster.sizeLimit
+	StrangersMax  int // connections of one port on which the other side has not introduced itself
+	AnonymousMax  int // election channels of observers without an id; and as many of servers that are not members
 	BatchMax      int // packets of one call of Handler.Packets
 	ChunkMin      int // bytes of the first piece of memory that a link reads into
 	ChunkMax      int // bytes of the pieces of a busy one
@@ -104,30 +115,46 @@ type Limits struct {
 
 // DefaultLimits returns the limits that suit a server with a gigabyte of memory.
 func DefaultLimits() Limits {
-	return Limits{DataMax: 64 << 20, QueueMax: 64 << 20, MasterQueue: 32 << 20, StrangersMax: 128, AnonymousMax: 64, BatchMax: 512,
-		ChunkMin: 16 << 10, ChunkMax: 1 << 20, ConfigTextMax: 256 << 10}
+	return Limits{DataMax: 64 << 20, QueueMax: 64 << 20, MasterQueue: 32 << 20, StrangersMax: 128, AnonymousMax: 64,
+		BatchMax: 512, ChunkMin: 16 << 10, ChunkMax: 1 << 20, ConfigTextMax: 256 << 10}
 }
 
 // Timeouts bound waiting. Source: quorum-protocol 1.5.
 type Timeouts struct {
-	Connect     time.Duration // of one attempt of Config.Dial; ZooKeeper: cnxTimeout
-	Stagger     time.Duration // before the next address of a server is tried beside those that do not answer
-	Greeting    time.Duration // until the handshake of an election connection is complete, encryption and proof included; ZooKeeper: syncLimit ticks
-	FirstPacket time.Duration // until a learner has introduced itself, the same included; ZooKeeper: initLimit ticks
-	Write       time.Duration // without progress while a peer takes nothing
-	Drain       time.Duration // for what is left to send when a link is closed, and then for the other side to see the end
-	RedialMin   time.Duration // between attempts to connect an election channel, doubling
-	RedialMax   time.Duration // up to this
-	CallBack    time.Duration // that a server with a larger id is given to connect, when it was asked to
-	BindPause   time.Duration // between attempts to bind a port
-	Stale       time.Duration // age from which a message is not sent on a new election connection
+	// Connect bounds the connecting to one server, at all of its addresses. ZooKeeper: cnxTimeout.
+	Connect time.Duration
+	// Stagger is the pause before the next address of a server is tried while those before do not answer.
+	Stagger time.Duration
+	// Greeting bounds the handshake of an election connection, encryption and proof included. ZooKeeper: syncLimit
+	// ticks.
+	Greeting time.Duration
+	// FirstPacket bounds the time in which a learner introduces itself, encryption and proof included. ZooKeeper:
+	// initLimit ticks.
+	FirstPacket time.Duration
+	// Write bounds the time in which a peer takes nothing that is sent to it.
+	Write time.Duration
+	// Drain bounds the sending of the queue when a link is closed, and then the time in which the other side sees the
+	// end.
+	Drain time.Duration
+	// RedialMin is the first pause between attempts to connect an election channel. It doubles up to RedialMax.
+	RedialMin, RedialMax time.Duration
+	// CallBack is the time in which a server with a larger id connects after it was asked to.
+	CallBack time.Duration
+	// BindPause is the pause between attempts to bind a port.
+	BindPause time.Duration
+	// Stale is the age from which a message is not sent on a new election connection.
+	Stale time.Duration
 }
 
 // DefaultTimeouts returns ZooKeeper's timeouts for a tickTime and limits in ticks, as in zoo.cfg.
 func DefaultTimeouts(tickTime time.Duration, initLimit, syncLimit int) Timeouts {
-	return Timeouts{Connect: 5 * time.Second, Stagger: 250 * time.Millisecond, Greeting: time.Duration(syncLimit) * tickTime,
-		FirstPacket: time.Duration(initLimit) * tickTime, Write: time.Duration(syncLimit) * tickTime, Drain: time.Second,
-		RedialMin: 50 * time.Millisecond, RedialMax: 2 * time.Second, CallBack: time.Second, BindPause: time.Second, Stale: time.Second}
+	return Timeouts{
+		Connect: 5 * time.Second, Stagger: 250 * time.Millisecond,
+		Greeting: time.Duration(syncLimit) * tickTime, FirstPacket: time.Duration(initLimit) * tickTime,
+		Write: time.Duration(syncLimit) * tickTime, Drain: time.Second,
+		RedialMin: 50 * time.Millisecond, RedialMax: 2 * time.Second, CallBack: time.Second,
+		BindPause: time.Second, Stale: time.Second,
+	}
 }
 
 // validate returns the first rule that the configuration breaks.
@@ -136,12 +163,13 @@ func (c *Config) validate() error {
 	switch {
 	case c.Handler == nil:
 		return fmt.Errorf("peers: Handler is missing")
-	case l.DataMax < 1 || l.DataMax > math.MaxInt32 || l.QueueMax < 1 || l.MasterQueue < 1 || l.StrangersMax < 1 || l.AnonymousMax < 0 || l.BatchMax < 1 ||
-		l.ConfigTextMax < 0 || l.ConfigTextMax > frameMax-notificationSize:
+	case l.DataMax < 1 || l.DataMax > math.MaxInt32 || l.QueueMax < 1 || l.MasterQueue < 1 || l.StrangersMax < 1 ||
+		l.AnonymousMax < 0 || l.BatchMax < 1 || l.ConfigTextMax < 0 || l.ConfigTextMax > frameMax-notificationSize:
 		return fmt.Errorf("peers: Limits %+v: all are at least 1, ConfigTextMax at most %d", l, frameMax-notificationSize)
 	case l.ChunkMin < 2*readMin || l.ChunkMax < l.ChunkMin:
 		return fmt.Errorf("peers: Limits %+v: ChunkMin is at least %d, ChunkMax at least ChunkMin", l, 2*readMin)
-	case min(t.Connect, t.Stagger, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause, t.Stale) <= 0 || t.RedialMax < t.RedialMin:
+	case min(t.Connect, t.Stagger, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause,
+		t.Stale) <= 0 || t.RedialMax < t.RedialMin:
 		return fmt.Errorf("peers: Timeouts %+v: all are positive, RedialMax at least RedialMin", t)
 	}
 	if c.MasterPort < 0 || c.MasterPort > math.MaxUint16 {

@@ -12,8 +12,9 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// election is the election channels of this server. Two servers keep one connection, opened by the one with the larger id; the other
-// one asks for it by connecting, saying who it is, and hanging up. Source: quorum-protocol 2.
+// election is the election channels of this server. Two servers keep one connection, which the server with the larger
+// id opens. The other server asks for it: it connects, sends its greeting, and closes the connection. Source:
+// quorum-protocol 2.
 type election struct {
 	p    *Peers
 	port port
@@ -24,8 +25,8 @@ type election struct {
 		members   map[proto.ServerID]*channel // replaced, and not changed
 		strangers map[proto.ServerID]*channel // servers that are no members
 		stopped   bool
-		anonymous map[proto.ServerID]*channel // observers without an id, by the number they got
-		last      proto.ServerID              // of those numbers
+		anonymous map[proto.ServerID]*channel // observers without an id, by the number that this server gave them
+		last      proto.ServerID              // the last of those numbers
 	}
 }
 
@@ -38,7 +39,7 @@ func newElection(p *Peers) *election {
 	return e
 }
 
-// setMembers replaces the members. A channel that stands is kept, also that of a stranger who is a member now.
+// setMembers replaces the members. The channel of a member is kept, and also that of a stranger that is a member now.
 func (e *election) setMembers(members []Member) {
 	next := map[proto.ServerID]*channel{}
 	var gone []*channel
@@ -60,8 +61,8 @@ func (e *election) setMembers(members []Member) {
 		c.move(m.Election, false)
 		next[m.ID] = c
 	}
-	for id, c := range e.mu.members {
-		if next[id] == nil {
+	for _, c := range inOrder(e.mu.members) {
+		if next[c.peer] == nil {
 			gone = append(gone, c)
 		}
 	}
@@ -69,14 +70,23 @@ func (e *election) setMembers(members []Member) {
 	stopped := e.mu.stopped
 	e.mu.Unlock()
 	if stopped {
-		gone = slices.AppendSeq(gone, maps.Values(next))
+		gone = append(gone, inOrder(next)...)
 	}
 	for _, c := range gone {
 		c.stop()
 	}
 }
 
-// greets returns what this server says first.
+// inOrder returns channels, ordered by the id of the peer.
+func inOrder(channels map[proto.ServerID]*channel) []*channel {
+	all := make([]*channel, 0, len(channels))
+	for _, id := range slices.Sorted(maps.Keys(channels)) {
+		all = append(all, channels[id])
+	}
+	return all
+}
+
+// greets returns the greeting of this server.
 func (e *election) greets() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,7 +115,7 @@ func (e *election) send(m *zab.Message) {
 	e.p.stats.unknown.Add(1)
 }
 
-// serve handles a connection that somebody has opened.
+// serve serves an accepted connection.
 func (e *election) serve(nc net.Conn) {
 	stranger := nc
 	nc, id, addresses, err := e.meet(nc)
@@ -120,7 +130,8 @@ func (e *election) serve(nc net.Conn) {
 	}
 	c := e.channel(id, addresses)
 	if c == nil {
-		e.p.refuse(nc, &e.port, fmt.Errorf("peers: more than %d servers that are not in the ensemble", e.p.cfg.Limits.AnonymousMax))
+		e.p.refuse(nc, &e.port, fmt.Errorf("peers: more than %d servers that are not in the ensemble",
+			e.p.cfg.Limits.AnonymousMax))
 		return
 	}
 	if id < e.p.cfg.ID {
@@ -132,10 +143,12 @@ func (e *election) serve(nc net.Conn) {
 	c.talk(nc)
 }
 
-// meet finds out who has opened a connection, and returns the one to go on with. A server with a smaller id has to prove who it is,
-// too, although nothing more is said. The addresses are those at which a stranger may be called back.
+// meet reads the greeting of the server that has opened a connection. It returns the connection to go on with, which
+// may be an encrypted one on top of the opened one, and the id of that server. A server with a smaller id has to
+// prove its identity too, although the connection ends there. The addresses are those at which a stranger may be
+// dialled.
 func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, addresses []string, err error) {
-	deadline := time.Now().Add(e.p.cfg.Timeouts.Greeting)
+	deadline := e.p.deadline(e.p.cfg.Timeouts.Greeting)
 	nc, err = e.p.encrypt(opened, deadline)
 	if err == nil {
 		id, addresses, err = readGreeting(nc)
@@ -152,7 +165,7 @@ func (e *election) meet(opened net.Conn) (nc net.Conn, id proto.ServerID, addres
 	return nc, id, addresses, err
 }
 
-// expected returns why a server with this id has nothing to say here.
+// expected returns an error if a server with this id is not accepted here.
 func (e *election) expected(id proto.ServerID) error {
 	switch {
 	case id == e.p.cfg.ID:
@@ -189,9 +202,7 @@ func (e *election) serveAnonymous(nc net.Conn) {
 func (e *election) stop() {
 	e.mu.Lock()
 	e.mu.stopped = true
-	all := slices.Collect(maps.Values(e.mu.members))
-	all = slices.AppendSeq(all, maps.Values(e.mu.strangers))
-	all = slices.AppendSeq(all, maps.Values(e.mu.anonymous))
+	all := slices.Concat(inOrder(e.mu.members), inOrder(e.mu.strangers), inOrder(e.mu.anonymous))
 	e.mu.Unlock()
 	for _, c := range all {
 		c.stop()

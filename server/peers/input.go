@@ -8,24 +8,25 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// input turns what a connection brings into packets. It reads into large pieces of memory (chunks) and hands out packets that
-// alias them; what was handed out with data is never written again, so one allocation serves many packets. Owned by the reader.
+// input turns the bytes of a connection into packets. It reads into large pieces of memory (chunks) and returns
+// packets that alias them. The memory of a packet with data is never written again, so one allocation serves many
+// packets. Only the reader uses it.
 type input struct {
 	r     io.Reader
-	chunk []byte // [0,from) was handed out, [from,to) was read, the rest is free
+	chunk []byte // [0,from) was returned as packets, [from,to) was read, the rest is free
 	from  int
 	to    int
-	lent  bool // something before from is kept by somebody
+	lent  bool // a packet that was returned aliases chunk[:from]
 	size  int  // of the next chunk
-	max   int  // of a chunk that is not needed for one packet
-	limit int  // of a packet's data
+	max   int  // of a chunk, unless one packet needs more
+	limit int  // of the data of a packet
 	bytes uint64
 }
 
 // readMin is the room in a chunk below which reading goes on in a new one.
 const readMin = 2 << 10
 
-// next appends to batch, up to its capacity, the complete packets that are there, and reads until there is one.
+// next appends complete packets to batch, up to its capacity. It reads until there is at least one.
 func (in *input) next(batch []Packet) ([]Packet, error) {
 	for {
 		for len(batch) < cap(batch) {
@@ -44,7 +45,7 @@ func (in *input) next(batch []Packet) ([]Packet, error) {
 			in.lent = in.lent || len(p.Data) > 0 || p.Authinfo != nil
 			batch = append(batch, p)
 			if p.Type == proto.PacketSnap {
-				return batch, nil // what follows is no packet
+				return batch, nil // a body follows, which is no packet
 			}
 		}
 		if len(batch) > 0 {
@@ -74,7 +75,8 @@ func (in *input) fill() error {
 	return err
 }
 
-// room makes room to read, at least readMin. A packet that is not complete moves to a chunk that doubles as the packet arrives.
+// room makes room to read, at least readMin. An incomplete packet moves to a chunk that doubles as the packet
+// arrives.
 func (in *input) room() {
 	rest := in.to - in.from
 	if !in.lent && in.from > 0 {
@@ -90,7 +92,7 @@ func (in *input) room() {
 	in.chunk, in.from, in.to, in.lent = chunk, 0, rest, false
 }
 
-// Read makes input the reader of what is no packet: the body of a snapshot.
+// Read reads bytes that are no packet: the body of a snapshot.
 func (in *input) Read(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, nil

@@ -11,13 +11,14 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/socket"
 	"github.com/seed94657493/warren/zab"
 )
 
-// Link is one connection between a learner and its leader, or between an observer and its master. All methods may be called by any number of goroutines, and do not
-// block. What is sent on a link that has ended is dropped.
+// Link is one connection between a learner and its leader, or between an observer and its master. All methods may be
+// called by any number of goroutines, and do not block. Packets that are sent on a link that has ended are dropped.
 type Link struct {
 	ID      zab.LinkID
 	Peer    proto.ServerID // below 0: an observer without an id
@@ -25,8 +26,8 @@ type Link struct {
 
 	p        *Peers
 	queueMax int                // bytes that may wait to be sent
-	cancel   context.CancelFunc // of dialling
-	nc       net.Conn           // set before the handler knows the link
+	cancel   context.CancelFunc // of dialling; nil if the peer has dialled
+	nc       net.Conn           // set before the handler knows the link; until then guarded by mu
 	since    time.Time
 	stats    linkStats
 
@@ -34,22 +35,23 @@ type Link struct {
 	now   socket.Writer   // of FlushNow, guarded by mu.direct
 	spare []piece         // of FlushNow, for reuse; guarded by mu.direct
 
-	wake chan struct{} // capacity 1: the writer has something to do
-	done chan struct{} // closed when the writer has ended
+	wake sched.Parker // of the writer; unparked when the writer has something to do
+	done *sched.Gate  // open when the writer has ended
 	mu   struct {
 		sync.Mutex
-		state  linkState
-		queue  []piece
-		size   int   // bytes in queue and in the writer's hands
-		flush  bool  // the queue is to be written
-		busy   bool  // the writer, or FlushNow, will look at flush again by itself
-		direct bool  // FlushNow is writing
-		reason error // why it was aborted
-		drain  *time.Timer
+		state    linkState
+		dialling bool // the peer does not know yet which server this is
+		queue    []piece
+		size     int    // bytes in queue, and bytes that the writer has taken and not written
+		flush    bool   // the queue is to be written
+		busy     bool   // the writer, or FlushNow, will look at flush again by itself
+		direct   bool   // FlushNow is writing
+		reason   error  // why the link was aborted
+		drain    func() // cancels the timer of Timeouts.Drain; nil before the link is closed
 	}
 }
 
-// piece is a part of the output: bytes, or what writes them.
+// piece is a part of the output: bytes, or a function that writes them.
 type piece struct {
 	bytes  []byte
 	stream func(io.Writer) error
@@ -59,19 +61,20 @@ type linkState uint8
 
 const (
 	linkOpen    linkState = iota
-	linkClosing           // nothing more is accepted; what waits is sent
+	linkClosing           // nothing more is accepted; the queue is sent
 	linkDead              // the socket is closed
 )
 
 // Errors of links.
 var (
-	// ErrSlow is the reason of a link whose peer takes less than is sent to it.
+	// ErrSlow is the reason of a link that was aborted because its peer takes less than is sent to it.
 	ErrSlow    = errors.New("peers: the peer is too slow: what waits for it is above the limit")
 	errStopped = errors.New("peers: stopped")
 )
 
 func newLink(p *Peers, id zab.LinkID, peer proto.ServerID) *Link {
-	return &Link{ID: id, Peer: peer, p: p, queueMax: p.cfg.Limits.QueueMax, wake: make(chan struct{}, 1), done: make(chan struct{}), since: time.Now()}
+	return &Link{ID: id, Peer: peer, p: p, queueMax: p.cfg.Limits.QueueMax, since: p.rt.Now(),
+		wake: p.rt.Parker(), done: sched.NewGate(p.rt)}
 }
 
 // Send queues the packets of m. They leave with the next Flush. For Snap use SendSnapshot, for Replay Stream.
@@ -110,14 +113,14 @@ func (l *Link) tail() *piece {
 			l.mu.queue = append(l.mu.queue, piece{})
 		}
 		if n > 0 && l.mu.queue[n].bytes == nil {
-			l.mu.queue[n].bytes = make([]byte, 0, writeMax+writeMax/4) // much is waiting, and this one will be full as well
+			l.mu.queue[n].bytes = make([]byte, 0, writeMax+writeMax/4) // a long queue: this piece fills up too
 		}
 		n++
 	}
 	return &l.mu.queue[n-1]
 }
 
-// queued counts what was appended. REQUIRES: l.mu.
+// queued counts size bytes and some packets that were appended to the queue. REQUIRES: l.mu.
 func (l *Link) queued(size, packets int) {
 	l.mu.size += size
 	l.stats.packetsOut.Add(uint64(packets))
@@ -126,9 +129,10 @@ func (l *Link) queued(size, packets int) {
 	}
 }
 
-// Stream lets write produce a part of the output, in its turn: after what was sent before, and before what is sent after. It runs
-// in a goroutine of the link and ends early, with an error of w, when the link does; an error of write aborts the link. Small
-// writes are gathered. If the link takes no more, write is not called. Until it has run it counts as streamBuffer bytes.
+// Stream lets write produce a part of the output, behind everything that was sent before and ahead of everything that
+// is sent after. write runs in a goroutine of the link. When the link ends, w returns an error; an error of write
+// aborts the link. Small writes are gathered. If the link takes no more, write is not called. A stream counts as
+// streamBuffer bytes of the queue until it has run.
 func (l *Link) Stream(write func(w io.Writer) error) {
 	l.mu.Lock()
 	if l.mu.state == linkOpen {
@@ -139,8 +143,8 @@ func (l *Link) Stream(write func(w io.Writer) error) {
 	l.Flush()
 }
 
-// SendSnapshot queues SNAP at zxid and lets body write the state that follows it, as Stream does. The signature behind it is
-// added.
+// SendSnapshot queues SNAP at zxid and lets body write the state that follows it, as Stream does. The signature is
+// added behind the state.
 func (l *Link) SendSnapshot(zxid proto.Zxid, body func(w io.Writer) error) {
 	l.stats.packetsOut.Add(1)
 	l.Stream(func(w io.Writer) error {
@@ -155,7 +159,7 @@ func (l *Link) SendSnapshot(zxid proto.Zxid, body func(w io.Writer) error) {
 	})
 }
 
-// Flush makes the writer send what was queued. It costs little if there is nothing.
+// Flush makes the writer send the queue. It costs little if the queue is empty.
 func (l *Link) Flush() {
 	l.mu.Lock()
 	l.mu.flush = l.mu.flush || len(l.mu.queue) > 0
@@ -163,12 +167,12 @@ func (l *Link) Flush() {
 	l.mu.busy = l.mu.busy || wake
 	l.mu.Unlock()
 	if wake {
-		l.signal()
+		l.wake.Unpark()
 	}
 }
 
-// FlushNow is Flush without the writer, to whom a switch would cost more than to write: if there is little to send, and nothing is on
-// its way, the caller writes as much of it as the socket takes at once.
+// FlushNow is Flush, but the caller itself writes as much as the socket takes at once, if the queue is short and the
+// writer is idle. That costs less than a switch to the writer.
 func (l *Link) FlushNow() {
 	l.mu.Lock()
 	if !l.writable() {
@@ -194,7 +198,7 @@ func (l *Link) FlushNow() {
 		l.mu.flush = true
 	}
 	if l.mu.flush || l.mu.state != linkOpen {
-		l.signal() // the writer goes on
+		l.wake.Unpark() // the writer goes on
 	} else {
 		l.mu.busy = false
 	}
@@ -206,30 +210,31 @@ func (l *Link) writable() bool {
 		len(l.mu.queue) == 1 && l.mu.queue[0].stream == nil && len(l.mu.queue[0].bytes) <= directMax
 }
 
-// directMax is how many bytes FlushNow writes.
+// directMax is how many bytes FlushNow writes at most.
 const directMax = 16 << 10
 
-func (l *Link) signal() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
-
-// Close ends the link when what was sent before has left, or when Timeouts.Drain has passed. What arrives from now on is not given
-// to the handler any more.
+// Close ends the link when everything that was sent before has left, or when Timeouts.Drain has passed. Packets that
+// arrive from now on are not given to the handler.
 func (l *Link) Close() {
 	l.mu.Lock()
 	if l.mu.state == linkOpen {
 		l.mu.state = linkClosing
-		if l.nc == nil {
-			l.kill(net.ErrClosed) // dialling
+		if l.mu.dialling {
+			l.kill(net.ErrClosed)
 		} else {
-			l.mu.drain = time.AfterFunc(l.p.cfg.Timeouts.Drain, func() { l.abort(os.ErrDeadlineExceeded) })
+			l.drain()
 		}
 	}
 	l.mu.Unlock()
-	l.signal()
+	l.wake.Unpark()
+}
+
+// drain lets the link end when Timeouts.Drain has passed from now. REQUIRES: l.mu.
+func (l *Link) drain() {
+	if l.mu.drain != nil {
+		l.mu.drain()
+	}
+	l.mu.drain = l.p.rt.After(l.p.cfg.Timeouts.Drain, func() { l.abort(os.ErrDeadlineExceeded) })
 }
 
 // Abort ends the link at once.
@@ -241,7 +246,7 @@ func (l *Link) abort(reason error) {
 	l.mu.Unlock()
 }
 
-// kill closes the socket. The reader sees it and cleans up. REQUIRES: l.mu.
+// kill closes the socket, so the reader ends and cleans up. REQUIRES: l.mu.
 func (l *Link) kill(reason error) {
 	if l.mu.state == linkDead {
 		return
@@ -250,13 +255,13 @@ func (l *Link) kill(reason error) {
 	l.mu.reason = reason
 	l.mu.queue = nil
 	if l.mu.drain != nil {
-		l.mu.drain.Stop()
+		l.mu.drain()
 	}
 	if l.cancel != nil {
 		l.cancel()
 	}
 	if l.nc != nil {
-		_ = l.nc.Close()
+		cut(l.nc)
 	}
-	l.signal()
+	l.wake.Unpark()
 }

@@ -46,7 +46,7 @@ func (c *channel) listen(nc net.Conn) error {
 	}
 }
 
-// readGrowing reads n bytes into b, whose memory grows with what arrives.
+// readGrowing reads n bytes into b, whose memory grows with the bytes that arrive.
 func readGrowing(r io.Reader, b []byte, n int) ([]byte, error) {
 	b = b[:0]
 	for len(b) < n {

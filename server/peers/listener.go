@@ -2,7 +2,9 @@ package peers
 
 import (
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -25,33 +27,33 @@ func (e *BindError) Error() string {
 // Unwrap returns the reason.
 func (e *BindError) Unwrap() error { return e.Err }
 
-// acceptPause is how long accepting rests after an error such as too many open files.
+// acceptPause is the pause after an error of accepting, such as too many open files.
 const acceptPause = 10 * time.Millisecond
 
 // port is one of the ports of this server.
 type port struct {
 	name    string // "election", "learner" or "observer master"
 	lobby   lobby
-	serve   func(net.Conn) // a connection that somebody has opened, and that is in the lobby
+	serve   func(net.Conn) // serves an accepted connection, which is in the lobby
 	gathers bool           // see tune
 	mu      struct {
 		sync.Mutex
-		bound map[string]*binding // by the address that it is, or is to be, bound at
+		bound map[string]*binding // by address; an address may not be bound yet
 	}
 }
 
 // binding is an address of a port.
 type binding struct {
 	address  string
-	attempts int // to bind it; 0 is for ever
+	attempts int // to bind it; 0 is no limit
 	mu       struct {
 		sync.Mutex
 		ln   net.Listener // nil before it is bound
-		over bool         // it is not wanted any more
+		over bool         // the address was given up
 	}
 }
 
-// end gives the address up.
+// end gives up the address.
 func (b *binding) end(p *Peers) {
 	b.mu.Lock()
 	ln := b.mu.ln
@@ -62,7 +64,7 @@ func (b *binding) end(p *Peers) {
 	}
 }
 
-// holds notes the listener, and reports false if it is not wanted any more.
+// holds sets the listener. It returns false if the address was given up meanwhile.
 func (b *binding) holds(ln net.Listener) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,8 +79,8 @@ func (b *binding) over() bool {
 	return b.mu.over
 }
 
-// listen binds a port on the addresses of this server, and gives up those that it was bound on before. An address that cannot be bound
-// now is tried again in the background: its name may not resolve yet.
+// listen binds a port on the given addresses of this server, and gives up its other addresses. An address that cannot
+// be bound now is tried again in the background: its name may not resolve yet.
 func (p *Peers) listen(at *port, addresses []string, attempts int) {
 	wanted := map[string]*binding{}
 	var added []*binding
@@ -101,19 +103,19 @@ func (p *Peers) listen(at *port, addresses []string, attempts int) {
 	gone := at.mu.bound
 	at.mu.bound = wanted
 	at.mu.Unlock()
-	for _, b := range gone {
-		b.end(p)
+	for _, address := range slices.Sorted(maps.Keys(gone)) {
+		gone[address].end(p)
 	}
 	for _, b := range added {
 		if host, _, _ := net.SplitHostPort(b.address); host != "" && net.ParseIP(host) == nil {
-			p.start(func() { // resolving may take long
+			p.start(at.name+" acceptor", func() { // to resolve the name may take long
 				ln, err := p.cfg.Listen("tcp", b.address)
 				p.bind(at, b, ln, err)
 			})
 			continue
 		}
 		ln, err := p.cfg.Listen("tcp", b.address)
-		if !p.start(func() { p.bind(at, b, ln, err) }) && err == nil {
+		if !p.start(at.name+" acceptor", func() { p.bind(at, b, ln, err) }) && err == nil {
 			_ = ln.Close()
 		}
 	}
@@ -124,8 +126,9 @@ func (p *Peers) bind(at *port, b *binding, ln net.Listener, err error) {
 	attempt := 1
 	for failures := 1; err != nil; failures++ {
 		p.stats.bindFailures.Add(1)
-		if failures&(failures-1) == 0 { // more and more seldom
-			p.log.Warn("binding port", zap.String("port", at.name), zap.String("addr", b.address), zap.Int("failures", failures), zap.Error(err))
+		if failures&(failures-1) == 0 { // less and less often
+			p.log.Warn("binding port", zap.String("port", at.name), zap.String("addr", b.address),
+				zap.Int("failures", failures), zap.Error(err))
 		}
 		if !passing(err) {
 			if attempt == b.attempts {
@@ -150,8 +153,9 @@ func (p *Peers) bind(at *port, b *binding, ln net.Listener, err error) {
 	p.accept(ln, at)
 }
 
-// passing reports whether binding failed because the name of this server is not, or not yet, known for its address: that is waited
-// for without an end, as in a cluster where names appear later than processes.
+// passing reports whether binding failed because the name of this server does not resolve yet, or because the address
+// does not belong to this machine yet. Such a failure does not count as an attempt: in some clusters names appear
+// later than processes.
 func passing(err error) bool {
 	var dns *net.DNSError
 	return errors.As(err, &dns) || errors.Is(err, syscall.EADDRNOTAVAIL)
@@ -168,7 +172,7 @@ func (p *Peers) accept(ln net.Listener, at *port) {
 				return
 			}
 			at.lobby.enter(nc)
-			if !p.start(func() { at.serve(nc) }) {
+			if !p.start(at.name+" connection", func() { at.serve(nc) }) {
 				at.lobby.leave(nc)
 				p.untrack(nc)
 			}

@@ -6,8 +6,9 @@ import (
 	"sync"
 )
 
-// lobby is the waiting room of one port: connections that have not said who they are. A member says so at once, so when the room
-// is full the one that has waited longest leaves; silent strangers cannot keep members out.
+// lobby holds the connections of one port on which the other side has not introduced itself yet. A member does that
+// at once. When the lobby is full, the connection that has waited longest is closed, so silent connections cannot
+// keep members out.
 type lobby struct {
 	max int
 	mu  struct {
@@ -30,7 +31,7 @@ func (l *lobby) enter(nc net.Conn) {
 	}
 }
 
-// leave reports whether nc was still there; if not, it has been closed.
+// leave takes nc out of the lobby. It returns false if nc was not there any more, because enter has closed it.
 func (l *lobby) leave(nc net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

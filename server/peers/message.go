@@ -10,14 +10,15 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// The trailer says that the sender is Warren: a magic number, flags, and the lineage of the sender behind its length. It stands behind the
-// fields of LearnerInfo, behind the version in LEADERINFO and behind the configuration in a notification: servers in Java read a
-// prefix of that data and never see it. It is all of the data of UPTODATE, DIFF and TRUNC for a learner that has sent a lineage.
+// The trailer tells that the sender is a Warren server: a magic number, flags, and the lineage of the sender after
+// its length. It stands behind the fields of LearnerInfo, behind the version in LEADERINFO and behind the
+// configuration in a notification: servers in Java read a prefix of that data and do not see the trailer. It is all
+// of the data of UPTODATE, DIFF and TRUNC for a learner that has sent a lineage.
 const (
 	trailerMagic = 0x5772726e // "Wrrn"
-	trailerSize  = 5          // magic, flags; what follows depends on the flags
+	trailerSize  = 5          // magic, flags; the flags tell which fields follow
 	flagBlank    = 1          // the sender has lost its disk
-	flagRepeat   = 2          // it says ACKEPOCH again
+	flagRepeat   = 2          // the sender repeats ACKEPOCH
 	flagLineage  = 4          // the length of a lineage in two bytes, and the lineage
 	flagRefused  = 8          // the leader has another history
 	flagFinal    = 16         // the identity of the ensemble is final
@@ -28,10 +29,10 @@ const (
 	leaderInfoSize  = 4  // protocol version
 )
 
-// AppendMessage appends the packets that say m to a peer: one, but for PROPOSAL and INFORM one for each txn. Notification, Probe
-// and ProbeReply are for Peers.SendElection, and Replay is for Link.Stream: nothing is appended for them, nor for Snap, whose body has
-// to follow (Link.SendSnapshot). A Ping is one without data: a learner's answer, with the sessions it has touched, is the
-// host's to make.
+// AppendMessage appends the packets of m: one, or one for each txn of PROPOSAL and INFORM. It appends nothing for
+// Notification, Probe and ProbeReply (use Peers.SendElection), Replay (use Link.Stream) and Snap, whose body has to
+// follow (use Link.SendSnapshot). A Ping has no data here: the host makes the answer of a learner, which holds the
+// touched sessions.
 func AppendMessage(b []byte, m *zab.Message) []byte {
 	switch m.Type {
 	case zab.FollowerInfo:
@@ -70,8 +71,9 @@ func AppendMessage(b []byte, m *zab.Message) []byte {
 	return b
 }
 
-// configurations is the data of NEWLEADER: the text of the last configuration in the history and, between Warren servers, behind a zero
-// byte that of the committed one, or nothing if they are the same, and behind another zero byte the lineage.
+// configurations returns the data of NEWLEADER: the text of the last configuration in the history. Between Warren
+// servers follow a zero byte, the text of the committed configuration (empty if it is the same), another zero byte,
+// and the lineage.
 func configurations(m *zab.Message) []byte {
 	if m.Active == nil && m.Lineage == nil {
 		return m.Config
@@ -86,7 +88,7 @@ func configurations(m *zab.Message) []byte {
 	return data
 }
 
-// readConfigurations reads the data of NEWLEADER. A lineage that cannot be read is none.
+// readConfigurations reads the data of NEWLEADER. A lineage that cannot be decoded counts as none.
 func readConfigurations(data []byte, m *zab.Message) {
 	m.Config = data
 	i := bytes.IndexByte(data, 0)
@@ -103,11 +105,14 @@ func readConfigurations(data []byte, m *zab.Message) {
 	}
 }
 
-// plainTypes are the packets that say everything with their zxid.
-var plainTypes = [...]proto.PacketType{zab.Diff: proto.PacketDiff, zab.Trunc: proto.PacketTrunc, zab.Commit: proto.PacketCommit,
-	zab.UpToDate: proto.PacketUpToDate, zab.Ack: proto.PacketAck, zab.Ping: proto.PacketPing, zab.SyncReply: proto.PacketSync}
+// plainTypes are the packets that have a zxid and no data.
+var plainTypes = [...]proto.PacketType{
+	zab.Diff: proto.PacketDiff, zab.Trunc: proto.PacketTrunc, zab.Commit: proto.PacketCommit,
+	zab.UpToDate: proto.PacketUpToDate, zab.Ack: proto.PacketAck, zab.Ping: proto.PacketPing,
+	zab.SyncReply: proto.PacketSync,
+}
 
-// AppendTxn appends PROPOSAL of one txn, as Replay needs it; AppendCommit its COMMIT.
+// AppendTxn appends PROPOSAL of one txn, as Replay needs it. AppendCommit appends its COMMIT.
 func AppendTxn(b []byte, z proto.Zxid, payload []byte) []byte {
 	return appendData(b, proto.PacketProposal, z, payload)
 }
@@ -128,7 +133,9 @@ func appendTxns(b []byte, t proto.PacketType, txns []zab.Txn) []byte {
 }
 
 func appendLearnerInfo(b []byte, t proto.PacketType, m *zab.Message) []byte {
-	info := proto.LearnerInfo{ServerID: m.From, ProtocolVersion: proto.LearnerProtocolVersion, ConfigVersion: m.ConfigVersion}
+	info := proto.LearnerInfo{
+		ServerID: m.From, ProtocolVersion: proto.LearnerProtocolVersion, ConfigVersion: m.ConfigVersion,
+	}
 	return appendData(b, t, m.Zxid, appendTrailer(info.AppendTo(nil), m))
 }
 
@@ -145,7 +152,8 @@ func appendFlags(b []byte, m *zab.Message) []byte {
 	for _, f := range []struct {
 		set bool
 		bit byte
-	}{{m.Blank, flagBlank}, {m.Repeat, flagRepeat}, {m.Lineage != nil, flagLineage}, {m.Refused, flagRefused}, {m.Final, flagFinal},
+	}{{m.Blank, flagBlank}, {m.Repeat, flagRepeat}, {m.Lineage != nil, flagLineage}, {m.Refused, flagRefused},
+		{m.Final, flagFinal},
 		{m.Summed, flagSum}, {m.Whole, flagWhole}} {
 		if f.set {
 			flags |= f.bit
@@ -163,14 +171,15 @@ func appendFlags(b []byte, m *zab.Message) []byte {
 	return b
 }
 
-// readTrailer reads the trailer that stands behind the first size bytes of data, if there is one. What follows a part that cannot be
-// read is not looked at.
+// readTrailer reads the trailer behind the first size bytes of data, if there is one. It stops at the first field
+// that cannot be decoded.
 func readTrailer(data []byte, size int, m *zab.Message) (ok bool) {
 	if len(data) < size+trailerSize || binary.BigEndian.Uint32(data[size:]) != trailerMagic {
 		return false
 	}
 	flags := data[size+4]
-	m.Blank, m.Repeat, m.Refused, m.Final = flags&flagBlank != 0, flags&flagRepeat != 0, flags&flagRefused != 0, flags&flagFinal != 0
+	m.Blank, m.Repeat = flags&flagBlank != 0, flags&flagRepeat != 0
+	m.Refused, m.Final = flags&flagRefused != 0, flags&flagFinal != 0
 	m.Whole = flags&flagWhole != 0
 	rest := data[size+trailerSize:]
 	if flags&flagLineage != 0 {
@@ -197,11 +206,11 @@ func readSum(data []byte, m *zab.Message) {
 	m.Summed, m.Sum = trailer.Summed, trailer.Sum
 }
 
-// MessageOf makes a message for the core of the packets at the front of batch, which came on l, and returns how many it is made
-// of: consecutive PROPOSALs, or INFORMs, are one message. ok is false, and n 1, for a packet that is the host's alone: REQUEST,
-// REVALIDATE and unknown ones (the core should hear of them by Core.Heard). PING and SYNC
-// are the core's and the host's: the one hears that the peer lives, the other has the touched sessions in the packet's Data, or
-// a client that waits.
+// MessageOf makes one message for the core of the first n packets of batch, which came on l: consecutive PROPOSALs,
+// or consecutive INFORMs, become one message. ok is false, and n is 1, for a packet that only the host uses: REQUEST,
+// REVALIDATE and unknown ones. The host should tell the core of them by Core.Heard. Both the core and the host use
+// PING and SYNC: to the core they show that the peer lives; to the host PING brings the touched sessions in its Data,
+// and SYNC answers a waiting client.
 //
 // It allocates once for each run of txns. batch must not be empty.
 func MessageOf(l *Link, batch []Packet, m *zab.Message) (n int, ok bool) {
@@ -299,11 +308,12 @@ func dataMin(t proto.PacketType) int {
 	return 0
 }
 
-// check refuses packets whose data is not that of their type, so that nobody behind has to look again. The zxid of a txn must be
-// that of its packet, because one of the two ends up in the log and the other in the promises.
+// check refuses packets whose data does not fit their type, so that later code need not check again. The zxid of a
+// txn must equal the zxid of its packet, because the log keeps the one and acknowledgements carry the other.
 func (p *Packet) check() error {
 	if len(p.Data) < dataMin(p.Type) {
-		return fmt.Errorf("%w: %v at %v has data of %d bytes, expected are %d", ErrPacket, p.Type, p.Zxid, len(p.Data), dataMin(p.Type))
+		return fmt.Errorf("%w: %v at %v has data of %d bytes, expected are %d",
+			ErrPacket, p.Type, p.Zxid, len(p.Data), dataMin(p.Type))
 	}
 	header := p.Data
 	switch p.Type {
@@ -322,5 +332,6 @@ func (p *Packet) check() error {
 	return nil
 }
 
-// sessionTouchSize is the size of one touched session in the answer to PING: id and timeout. Source: quorum-protocol 8.5.
+// sessionTouchSize is the size of one touched session in the answer to PING: id and timeout. Source: quorum-protocol
+// 8.5.
 const sessionTouchSize = 12

@@ -11,8 +11,9 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Frames of the election channel are a length and a payload; every payload of at least notificationMin bytes is a notification.
-// Probes and their answers, Warren's own, are shorter: a server in Java drops what is too short to be a vote and goes on.
+// Frames of the election channel are a length and a payload; every payload of at least notificationMin bytes is a
+// notification. Probes and their answers, which only Warren has, are shorter: a server in Java drops a payload that
+// is too short for a vote and goes on.
 const (
 	frameMax         = 512 << 10  // bytes of a payload. Source: quorum-protocol 2.3
 	notificationMin  = 28         // up to 3.3: state, leader, zxid, round
@@ -24,11 +25,11 @@ const (
 	probeReplyMagic  = 0x57725041 // "WrPA"
 )
 
-// ErrFrame is wrapped by every error that says that bytes are no frame of the election channel.
+// ErrFrame is wrapped by every error that reports bytes that are no frame of the election channel.
 var ErrFrame = errors.New("peers: no election frame")
 
-// appendElection appends the frame that says m, which is a Notification, Probe or ProbeReply; nothing for other types.
-// Source: quorum-protocol 3.1.
+// appendElection appends the frame of m, which is a Notification, Probe or ProbeReply. It appends nothing for other
+// types. Source: quorum-protocol 3.1.
 func appendElection(b []byte, m *zab.Message) []byte {
 	switch m.Type {
 	case zab.Notification:
@@ -60,8 +61,8 @@ func appendElection(b []byte, m *zab.Message) []byte {
 	return b
 }
 
-// decodeElection reads the payload of one frame into m, which does not alias it. ok is false for frames that say nothing to this
-// server: they are dropped. Source: quorum-protocol 3.1, receiver rules.
+// decodeElection reads the payload of one frame into m, which does not alias it. ok is false for frames that this
+// server has to drop. Source: quorum-protocol 3.1, receiver rules.
 func decodeElection(b []byte, m *zab.Message) (ok bool, err error) {
 	r := proto.NewReader(b)
 	if len(b) < notificationMin {

@@ -17,12 +17,13 @@ type Packet struct {
 	Authinfo []byte // the vector of identities as it is encoded, with its count; nil is null
 }
 
-// PacketHandOver is HANDOVER: a leader names the one that shall follow it. Data: long server id. It is Warren's own and never sent to
-// who has not said that it is Warren.
+// PacketHandOver is HANDOVER: a leader names the server that shall lead next. Data: long server id. Only Warren has
+// it, and only servers that have sent the trailer of Warren get it.
 const PacketHandOver proto.PacketType = 0x57720001
 
-// MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master, which therefore must
-// become an error. The zxid of other REQUESTs is -1. It is Warren's own: a server in Java does not look at it.
+// MovedZxid is the zxid of a REQUEST whose session has moved to another server behind the same observer master. The
+// leader makes an error of such a request. The zxid of other REQUESTs is -1. Only Warren has it: a server in Java
+// ignores the zxid of a REQUEST.
 const MovedZxid proto.Zxid = -2
 
 // Bounds of a packet, besides Limits.DataMax.
@@ -33,11 +34,11 @@ const (
 	identitiesMax = 1024
 )
 
-// ErrPacket is wrapped by every error that says that bytes are no packet.
+// ErrPacket is wrapped by every error that reports bytes that are no packet.
 var ErrPacket = errors.New("peers: no quorum packet")
 
-// decode reads the packet at the front of b, which it aliases, and returns how many bytes it has. 0 means that b does not hold
-// all of it yet. A length above the limits is an error as soon as it is visible.
+// decode reads the packet at the front of b, which p aliases, and returns its size in bytes. 0 means that b does not
+// hold the whole packet yet. A length above the limits is an error as soon as it is visible.
 func (p *Packet) decode(b []byte, dataMax int) (n int, err error) {
 	if len(b) < packetHead {
 		return 0, nil
@@ -67,12 +68,12 @@ func (p *Packet) decode(b []byte, dataMax int) (n int, err error) {
 	return n, nil
 }
 
-// empty is data of length 0. It is no part of what was received, so that it keeps none of it alive.
+// empty is data of length 0. It is no part of received memory, so that it keeps none alive.
 var empty = []byte{}
 
 func typeOf(b []byte) proto.PacketType { return proto.PacketType(binary.BigEndian.Uint32(b)) }
 
-// identitiesEnd returns where the vector of at most sizeMax bytes that starts at off ends, or 0 if b ends before.
+// identitiesEnd returns the end of the vector of at most sizeMax bytes that starts at off, or 0 if b ends before it.
 func identitiesEnd(b []byte, off, sizeMax int) (int, error) {
 	start := off
 	count := int(int32(binary.BigEndian.Uint32(b[off:])))
@@ -87,7 +88,8 @@ func identitiesEnd(b []byte, off, sizeMax int) (int, error) {
 		size := int(int32(binary.BigEndian.Uint32(b[off:])))
 		off += 4 + max(size, 0)
 		if size < -1 || off-start > sizeMax {
-			return 0, fmt.Errorf("%w: %v has an identity of %d bytes, allowed are %d for all", ErrPacket, typeOf(b), size, sizeMax)
+			return 0, fmt.Errorf("%w: %v has an identity of %d bytes, allowed are %d for all",
+				ErrPacket, typeOf(b), size, sizeMax)
 		}
 	}
 	if len(b) < off {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
@@ -44,7 +45,9 @@ const ensembleText = "server.1=127.0.0.1:23011:23021:participant\nserver.2=127.0
 	"server.3=127.0.0.1:23013:23023:participant\nversion=0"
 
 // testLink is a link of server 2 with server 7, without a connection.
-func testLink() *Link { return newLink(&Peers{cfg: Config{ID: 2, Limits: DefaultLimits()}}, 5, 7) }
+func testLink() *Link {
+	return newLink(&Peers{rt: sched.OS(), cfg: Config{ID: 2, Limits: DefaultLimits()}}, 5, 7)
+}
 
 func decodeWhole(t testing.TB, b []byte) Packet {
 	t.Helper()

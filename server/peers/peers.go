@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
@@ -20,23 +22,26 @@ import (
 type Peers struct {
 	cfg      Config
 	log      *zap.Logger
+	rt       sched.Runtime
 	election *election
 	learner  port
 	master   port
 
-	ctx       context.Context // ends with Stop
+	ctx       context.Context // canceled by Stop
 	cancel    context.CancelFunc
-	running   sync.WaitGroup
+	stopping  *sched.Gate  // opened by Stop
+	ended     *sched.Gate  // open when Stop was called and every goroutine has ended
 	anonymous atomic.Int64 // the last number given to a learner without an id
 	stats     stats
-	failed    chan error
+	failed    atomic.Bool // Config.Failed was called
 
 	mu struct {
 		sync.Mutex
 		stopped   bool
+		running   int // goroutines
 		members   []Member
-		listeners map[net.Listener]struct{}
-		conns     map[net.Conn]struct{} // all but those of links
+		listeners []net.Listener // in the order in which they were bound
+		conns     []net.Conn     // all but those of links, in the order in which they were opened
 		links     map[zab.LinkID]*Link
 	}
 }
@@ -49,10 +54,13 @@ func New(cfg Config) (*Peers, error) {
 	if cfg.Log == nil {
 		cfg.Log = zap.NewNop()
 	}
+	if cfg.Runtime == nil {
+		cfg.Runtime = sched.OS()
+	}
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	}
-	p := &Peers{failed: make(chan error, 1)}
+	p := &Peers{rt: cfg.Runtime, stopping: sched.NewGate(cfg.Runtime), ended: sched.NewGate(cfg.Runtime)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if cfg.Listen == nil {
 		cfg.Listen = func(network, address string) (net.Listener, error) {
@@ -65,19 +73,17 @@ func New(cfg Config) (*Peers, error) {
 	p.master = port{name: "observer master", lobby: lobby{max: cfg.Limits.StrangersMax}, gathers: cfg.NagleAccepted,
 		serve: func(nc net.Conn) { p.admit(nc, &p.master) }}
 	p.mu.members = cfg.Members
-	p.mu.listeners = map[net.Listener]struct{}{}
-	p.mu.conns = map[net.Conn]struct{}{}
 	p.mu.links = map[zab.LinkID]*Link{}
 	p.election = newElection(p)
 	return p, nil
 }
 
-// Start opens the ports: the election port and, unless this server is an observer without Config.Strangers, the learner port and MasterPort. When it
-// returns those are open that have an IP address and could be opened at once; others are opened later, or Failed says why not. It is
-// called once.
+// Start opens the ports: the election port and, unless this server is an observer without Config.Strangers, the
+// learner port and MasterPort. When Start returns, every port is open that has an IP address and could be opened at
+// once. The others are opened later, or Config.Failed says why not. Start is called once.
 func (p *Peers) Start() { p.open(p.cfg.BindAttempts) }
 
-// open makes the ports those of this server.
+// open binds the ports of this server at its present addresses.
 func (p *Peers) open(attempts int) {
 	self := p.member(p.cfg.ID)
 	p.listen(&p.election.port, self.Election, attempts)
@@ -87,7 +93,7 @@ func (p *Peers) open(attempts int) {
 	}
 }
 
-// masterAddresses is where a member serves observers as a follower.
+// masterAddresses returns the addresses at which a member serves observers as a follower.
 func (p *Peers) masterAddresses(m *Member) (all []string) {
 	if p.cfg.MasterPort == 0 {
 		return nil
@@ -99,9 +105,10 @@ func (p *Peers) masterAddresses(m *Member) (all []string) {
 	return all
 }
 
-// SetMembers replaces the members: what is asked for from now on goes to the new ones, at their addresses of now. Election channels to
-// those that are gone end; links go on, until one of the two sides closes them. If the addresses of this server change its ports do, and
-// a new one that cannot be bound is tried without an end. The error says what is wrong with the members, and nothing has changed then.
+// SetMembers replaces the members. Connections that are asked for from now on go to the new members, at their new
+// addresses. Election channels to removed members end; links go on until one of the two sides closes them. If the
+// addresses of this server change, its ports move; a new port that cannot be bound is tried for ever. An error names
+// what is wrong with the members; nothing has changed then.
 func (p *Peers) SetMembers(members []Member) error {
 	if err := p.cfg.validateMembers(members); err != nil {
 		return err
@@ -117,34 +124,18 @@ func (p *Peers) SetMembers(members []Member) error {
 	return nil
 }
 
-// Failed returns a channel that brings the *BindError of a port that is given up: the server should end. It is never closed.
-func (p *Peers) Failed() <-chan error { return p.failed }
-
-// SendElection sends a Notification, Probe or ProbeReply to m.To. Of each kind only the newest is kept until it can be sent. It does
-// not block. A server that is not known is not sent anything.
+// SendElection sends a Notification, Probe or ProbeReply to m.To. Of each kind only the newest is kept until it can
+// be sent. It does not block. A message to an unknown server is dropped and counted (Stats.Unknown).
 func (p *Peers) SendElection(m *zab.Message) { p.election.send(m) }
 
-// Dial connects to a port of peer. Handler.Connected tells when the link stands, Handler.Closed that it does not.
-// After Stop it does nothing.
+// Dial connects to a port of peer. Handler.Connected tells that the link stands, Handler.Closed that it could not be
+// made or has ended. After Stop it does nothing.
 func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID, port zab.Port) {
 	l := newLink(p, id, peer)
 	l.Dialled = true
+	l.mu.dialling = true
 	ctx, cancel := context.WithCancel(p.ctx)
 	l.cancel = cancel
-	dial := func() (net.Conn, error) {
-		m := p.member(peer)
-		if m == nil {
-			return nil, fmt.Errorf("peers: server %d is not in the ensemble", peer)
-		}
-		addresses := m.Quorum
-		if port == zab.MasterPort {
-			addresses = p.masterAddresses(m)
-		}
-		if len(addresses) == 0 {
-			return nil, fmt.Errorf("peers: observer master %d: MasterPort is 0", peer)
-		}
-		return p.dialLearner(ctx, addresses)
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.stopped {
@@ -152,48 +143,77 @@ func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID, port zab.Port) {
 		return
 	}
 	p.mu.links[id] = l
-	p.running.Go(func() { p.connect(l, dial) })
+	p.run("link reader", func() { p.connect(ctx, l, port) })
 }
 
-// Close closes the link, as Link.Close does; also one that is being dialled.
+// learnerAddresses returns the addresses of a port of a member for learners.
+func (p *Peers) learnerAddresses(peer proto.ServerID, port zab.Port) ([]string, error) {
+	m := p.member(peer)
+	if m == nil {
+		return nil, fmt.Errorf("peers: server %d is not in the ensemble", peer)
+	}
+	addresses := m.Quorum
+	if port == zab.MasterPort {
+		addresses = p.masterAddresses(m)
+	}
+	if len(addresses) == 0 {
+		return nil, fmt.Errorf("peers: observer master %d: MasterPort is 0", peer)
+	}
+	return addresses, nil
+}
+
+// Close closes the link as Link.Close does, also while it is being dialled.
 func (p *Peers) Close(id zab.LinkID) {
 	if l := p.Link(id); l != nil {
 		l.Close()
 	}
 }
 
-// Link returns the link with a number, also while it is being dialled, or nil if there is none any more.
+// Link returns the link with a number, also while it is being dialled. It is nil if there is none, or if it has
+// ended.
 func (p *Peers) Link(id zab.LinkID) *Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.links[id]
 }
 
-// Stop closes the ports and the election channels at once, and the links when what was sent on them has left or Timeouts.Drain has
-// passed. It returns when all goroutines have ended; Handler.Closed has been called for every link then.
+// Stop closes the ports and the election channels at once. It closes a link when everything that was sent on it has
+// left, or when Timeouts.Drain has passed. It returns when all goroutines have ended; Handler.Closed has been called
+// for every link then.
 func (p *Peers) Stop() {
 	p.mu.Lock()
 	p.mu.stopped = true
+	if p.mu.running == 0 {
+		p.ended.Open()
+	}
 	p.cancel()
-	for ln := range p.mu.listeners {
+	for _, ln := range p.mu.listeners {
 		_ = ln.Close()
 	}
-	for nc := range p.mu.conns {
-		_ = nc.Close()
+	for _, nc := range p.mu.conns {
+		cut(nc)
 	}
-	links := make([]*Link, 0, len(p.mu.links))
-	for _, l := range p.mu.links {
-		links = append(links, l)
-	}
+	links := p.inOrder()
 	p.mu.Unlock()
+	p.stopping.Open()
 	p.election.stop()
 	for _, l := range links {
 		l.Close()
 	}
-	p.running.Wait()
+	p.ended.Wait()
 }
 
-// member returns the member with an id, or nil. It is not changed afterwards.
+// inOrder returns the links, ordered by number. REQUIRES: p.mu.
+func (p *Peers) inOrder() []*Link {
+	links := make([]*Link, 0, len(p.mu.links))
+	for _, l := range p.mu.links {
+		links = append(links, l)
+	}
+	slices.SortFunc(links, func(a, b *Link) int { return cmp.Compare(a.ID, b.ID) })
+	return links
+}
+
+// member returns the member with an id, or nil. The member must not be changed.
 func (p *Peers) member(id proto.ServerID) *Member {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,38 +224,49 @@ func (p *Peers) member(id proto.ServerID) *Member {
 	return &p.mu.members[i]
 }
 
-// start runs fn in a goroutine that Stop waits for. After Stop it does not, and reports false.
-func (p *Peers) start(fn func()) bool {
+// start runs fn in a goroutine that Stop waits for. After Stop it does not run fn, and returns false.
+func (p *Peers) start(name string, fn func()) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.stopped {
 		return false
 	}
-	p.running.Go(fn)
+	p.run(name, fn)
 	return true
 }
 
-// sleep waits; false means that Stop was called.
-func (p *Peers) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-p.ctx.Done():
-		return false
+// run runs fn in a goroutine that Stop waits for. REQUIRES: p.mu, and that Stop was not called.
+func (p *Peers) run(name string, fn func()) {
+	p.mu.running++
+	p.rt.Go(name, func() {
+		defer p.finished()
+		fn()
+	})
+}
+
+// finished counts the end of a goroutine.
+func (p *Peers) finished() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.running--; p.mu.stopped && p.mu.running == 0 {
+		p.ended.Open()
 	}
 }
 
-// fail reports what makes this server useless.
+// sleep waits until d has passed. It returns early, and false, if Stop is called.
+func (p *Peers) sleep(d time.Duration) bool { return !p.stopping.WaitFor(d) }
+
+// deadline returns the time d from now, as connections understand it.
+func (p *Peers) deadline(d time.Duration) time.Time { return p.rt.Now().Add(d) }
+
+// fail reports an error with which this server is of no use. Only the first one is reported.
 func (p *Peers) fail(err error) {
-	select {
-	case p.failed <- err:
-	default: // one reason is enough
+	if p.failed.CompareAndSwap(false, true) && p.cfg.Failed != nil {
+		p.cfg.Failed(err)
 	}
 }
 
-// listening notes a listener, so that Stop closes it.
+// listening registers a listener, which Stop closes. After Stop it closes the listener and returns false.
 func (p *Peers) listening(ln net.Listener) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,73 +274,84 @@ func (p *Peers) listening(ln net.Listener) bool {
 		_ = ln.Close()
 		return false
 	}
-	p.mu.listeners[ln] = struct{}{}
+	p.mu.listeners = append(p.mu.listeners, ln)
 	return true
 }
 
 // unlisten closes a listener.
 func (p *Peers) unlisten(ln net.Listener) {
 	p.mu.Lock()
-	delete(p.mu.listeners, ln)
+	p.mu.listeners = without(p.mu.listeners, ln)
 	p.mu.Unlock()
 	_ = ln.Close()
 }
 
-// track notes a connection, so that Stop closes it. After Stop it closes it and reports false.
+// without removes x from s, if it is there. s is not used afterwards.
+func without[T comparable](s []T, x T) []T {
+	if i := slices.Index(s, x); i >= 0 {
+		return slices.Delete(s, i, i+1)
+	}
+	return s
+}
+
+// track registers a connection, which Stop closes. After Stop it closes the connection and returns false.
 func (p *Peers) track(nc net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.stopped {
-		_ = nc.Close()
+		cut(nc)
 		return false
 	}
-	p.mu.conns[nc] = struct{}{}
+	p.mu.conns = append(p.mu.conns, nc)
 	return true
 }
 
-// retrack notes that a connection goes on as another one. After Stop both are closed.
+// retrack notes that a registered connection goes on as another one, which wraps it. After Stop both are closed.
 func (p *Peers) retrack(from, to net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.mu.conns, from)
-	p.mu.conns[to] = struct{}{}
+	if i := slices.Index(p.mu.conns, from); i >= 0 {
+		p.mu.conns[i] = to
+	}
 	if p.mu.stopped {
-		_ = to.Close()
+		cut(to)
 	}
 }
 
-// untrack closes a connection.
+// untrack closes a connection that was registered.
 func (p *Peers) untrack(nc net.Conn) {
 	p.mu.Lock()
-	delete(p.mu.conns, nc)
+	p.mu.conns = without(p.mu.conns, nc)
 	p.mu.Unlock()
 	_ = nc.Close()
 }
 
-// refuse closes the connection of somebody who is not wanted.
+// refuse closes a connection that is not accepted, and logs why. Because any host can cause it, it is logged less and
+// less often.
 func (p *Peers) refuse(nc net.Conn, at *port, err error) {
 	level := zap.DebugLevel
-	if n := p.stats.refused.Add(1); n&(n-1) == 0 { // more and more seldom: anybody can be the cause
+	if n := p.stats.refused.Add(1); n&(n-1) == 0 {
 		level = zap.InfoLevel
 	}
-	p.log.Log(level, "refusing connection", zap.String("port", at.name), zap.Stringer("peer_addr", nc.RemoteAddr()), zap.Error(err))
+	p.log.Log(level, "refusing connection", zap.String("port", at.name), zap.Stringer("peer_addr", nc.RemoteAddr()),
+		zap.Error(err))
 	p.untrack(nc)
 }
 
-// adopt makes a tracked connection that of a link and starts its writer.
+// adopt makes a registered connection the connection of a link, and starts its writer. After Stop it returns false.
 func (p *Peers) adopt(l *Link) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.stopped {
 		return false
 	}
-	delete(p.mu.conns, l.nc)
+	p.mu.conns = without(p.mu.conns, l.nc)
 	p.mu.links[l.ID] = l
-	p.running.Go(l.write)
+	p.run("link writer", l.write)
 	return true
 }
 
-// forget ends what is left of a link.
+// forget releases a link that has ended, and tells the handler.
 func (p *Peers) forget(l *Link) {
 	if l.cancel != nil {
 		l.cancel()

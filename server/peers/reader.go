@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +15,14 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// firstPacketMax bounds the data with which a learner introduces itself.
+// firstPacketMax bounds the data of the first packet of a learner, in bytes.
 const firstPacketMax = 1 << 10
 
 func (p *Peers) newInput(nc net.Conn) *input {
 	return &input{r: nc, size: p.cfg.Limits.ChunkMin, max: p.cfg.Limits.ChunkMax, limit: p.cfg.Limits.DataMax}
 }
 
-// admit handles a connection that somebody has opened to one of the ports for learners.
+// admit serves a connection that a learner has opened to one of the ports of this server.
 func (p *Peers) admit(nc net.Conn, at *port) {
 	stranger := nc
 	nc, in, first, peer, err := p.meet(nc)
@@ -57,9 +58,10 @@ func (p *Peers) admit(nc net.Conn, at *port) {
 	l.serve(in)
 }
 
-// meet finds out which learner has opened a connection, and returns the one to go on with.
+// meet reads the first packet of a learner that has opened a connection. It returns the connection to go on with,
+// which may be an encrypted one on top of the opened one, and the id of the learner.
 func (p *Peers) meet(opened net.Conn) (nc net.Conn, in *input, first []Packet, peer proto.ServerID, err error) {
-	deadline := time.Now().Add(p.cfg.Timeouts.FirstPacket)
+	deadline := p.deadline(p.cfg.Timeouts.FirstPacket)
 	nc, err = p.encrypt(opened, deadline)
 	if err == nil {
 		nc, err = p.authenticate(nc, deadline)
@@ -75,8 +77,8 @@ func (p *Peers) meet(opened net.Conn) (nc net.Conn, in *input, first []Packet, p
 	return nc, in, first, peer, err
 }
 
-// introduced returns who has sent a first packet. Observers may have no id: they get a number below 0. Source:
-// quorum-protocol 2.1, 4.
+// introduced returns the id of the server that has sent a first packet. An observer without an id gets a number below
+// 0. Source: quorum-protocol 2.1, 4.
 func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 	observer := first.Type == proto.PacketObserverInfo
 	if !observer && first.Type != proto.PacketFollowerInfo {
@@ -97,28 +99,61 @@ func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 }
 
 // connect makes the connection of a link that was asked for.
-func (p *Peers) connect(l *Link, dial func() (net.Conn, error)) {
-	nc, err := dial()
+func (p *Peers) connect(ctx context.Context, l *Link, port zab.Port) {
+	err := l.dial(ctx, port)
+	if err == nil && !p.start("link writer", l.write) {
+		err = errStopped
+	}
 	if err != nil {
 		p.stats.dialFailures.Add(1)
 		p.log.Debug("connecting to learn", zap.Int64("peer_id", int64(l.Peer)), zap.Error(err))
-		p.forget(l)
-		return
-	}
-	l.mu.Lock()
-	dead := l.mu.state == linkDead
-	if !dead {
-		l.nc = nc
-		l.raw = socket.Raw(nc)
-	}
-	l.mu.Unlock()
-	if dead || !p.start(l.write) {
-		_ = nc.Close()
+		l.abort(err)
 		p.forget(l)
 		return
 	}
 	p.cfg.Handler.Connected(l)
-	l.serve(p.newInput(nc))
+	l.serve(p.newInput(l.nc))
+}
+
+// dial makes the connection of the link and proves which server this is.
+func (l *Link) dial(ctx context.Context, port zab.Port) error {
+	p := l.p
+	addresses, err := p.learnerAddresses(l.Peer, port)
+	if err != nil {
+		return err
+	}
+	nc, err := p.dialAny(ctx, addresses, p.cfg.NagleDialled)
+	if err != nil {
+		return err
+	}
+	if !l.carriedBy(nc) {
+		_ = nc.Close()
+		return net.ErrClosed
+	}
+	_ = nc.SetDeadline(p.deadline(p.cfg.Timeouts.FirstPacket))
+	if err = p.prove(nc); err != nil {
+		return err
+	}
+	_ = nc.SetDeadline(time.Time{})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.state == linkDead {
+		return net.ErrClosed
+	}
+	l.mu.dialling = false
+	l.raw = socket.Raw(nc)
+	return nil
+}
+
+// carriedBy makes nc the connection of the link, so that kill closes it. It returns false if the link has ended.
+func (l *Link) carriedBy(nc net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.state == linkDead {
+		return false
+	}
+	l.nc = nc
+	return true
 }
 
 // serve reads the link until it ends, and then cleans up.
@@ -128,7 +163,7 @@ func (l *Link) serve(in *input) {
 	l.kill(err)
 	reason := l.mu.reason
 	l.mu.Unlock()
-	<-l.done
+	l.done.Wait()
 	level := zap.DebugLevel
 	switch {
 	case errors.Is(reason, ErrPacket) || errors.Is(reason, ErrSlow):
@@ -136,11 +171,12 @@ func (l *Link) serve(in *input) {
 	case !l.Dialled:
 		level = zap.InfoLevel // a leader has lost a learner
 	}
-	l.p.log.Log(level, "link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)), zap.Error(reason))
+	l.p.log.Log(level, "link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)),
+		zap.Error(reason))
 	l.p.forget(l)
 }
 
-// read gives what arrives to the handler.
+// read gives the packets that arrive to the handler.
 func (l *Link) read(in *input) error {
 	batch := make([]Packet, 0, l.p.cfg.Limits.BatchMax)
 	for {
@@ -172,7 +208,7 @@ func (l *Link) read(in *input) error {
 	}
 }
 
-// ended reports whether what arrives is not wanted any more.
+// ended reports whether packets that arrive are to be dropped, because the link is closed.
 func (l *Link) ended() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -187,13 +223,13 @@ func (l *Link) load(in *input, zxid proto.Zxid) error {
 	return in.checkSignature()
 }
 
-// body is what follows SNAP. It ends when the link does.
+// body is the reader of the bytes that follow SNAP. It fails when the link ends.
 type body struct {
 	l  *Link
 	in *input
 }
 
-// Read reads what has arrived, or waits for it.
+// Read reads bytes that have arrived, or waits for some.
 func (b body) Read(p []byte) (int, error) {
 	n, err := b.in.Read(p)
 	b.l.stats.bytesIn.Store(b.in.bytes)

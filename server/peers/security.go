@@ -7,27 +7,29 @@ import (
 	"time"
 )
 
-// Security is how the servers make sure of each other. Peers knows when, and the host knows how; what is dialled is encrypted by
-// Config.Dial. A function that is nil does nothing. Each is called by the goroutine of its connection and may block until
-// ctx ends or the deadline that the connection has. Source: quorum-protocol 13.
+// Security is the functions of the host by which servers encrypt connections and prove their identity. Peers calls
+// them at the right moment. Connections that this server opens are encrypted by Config.Dial. A function that is nil
+// does nothing. Each is called by the goroutine of its connection and may block until ctx ends or the deadline of the
+// connection has passed. Source: quorum-protocol 13.
 type Security struct {
-	// Encrypt is given each connection that somebody has opened, before anything else, and returns the one to go on with. ctx has a
-	// deadline, which the connection has too and must have again afterwards.
+	// Encrypt is given each accepted connection, before anything else, and returns the connection to go on with. ctx
+	// has a deadline. The connection has the same deadline, and must have it again when Encrypt returns.
 	Encrypt func(ctx context.Context, nc net.Conn) (net.Conn, error)
-	// Initiate says who this server is, on a connection that it has opened: at the very beginning on a learner port, after the
-	// greeting on an election port.
+	// Initiate proves the identity of this server on a connection that it has opened: first of all on a learner port,
+	// after the greeting on an election port.
 	Initiate func(nc net.Conn) error
-	// Accept hears the same, on a connection that somebody has opened, and returns the one to go on with. ctx is as for Encrypt.
+	// Accept is the other side of Initiate, on an accepted connection. It returns the connection to go on with. ctx
+	// is as for Encrypt.
 	Accept func(ctx context.Context, nc net.Conn) (net.Conn, error)
 }
 
-// encrypt makes a connection safe that somebody has opened. On an error the connection is still the one that Stop knows.
+// encrypt encrypts an accepted connection. On an error it returns the connection that is registered.
 func (p *Peers) encrypt(nc net.Conn, deadline time.Time) (net.Conn, error) {
 	_ = nc.SetDeadline(deadline)
 	if p.cfg.Security.Encrypt == nil {
 		return nc, nil
 	}
-	ctx, cancel := context.WithDeadline(p.ctx, deadline)
+	ctx, cancel := p.withDeadline(p.ctx, deadline)
 	defer cancel()
 	safe, err := p.cfg.Security.Encrypt(ctx, nc)
 	if err != nil {
@@ -37,12 +39,13 @@ func (p *Peers) encrypt(nc net.Conn, deadline time.Time) (net.Conn, error) {
 	return safe, nil
 }
 
-// authenticate lets whoever has opened a connection prove who it is. On an error the connection is still the one that Stop knows.
+// authenticate lets the server that has opened a connection prove its identity. On an error it returns the connection
+// that is registered.
 func (p *Peers) authenticate(nc net.Conn, deadline time.Time) (net.Conn, error) {
 	if p.cfg.Security.Accept == nil {
 		return nc, nil
 	}
-	ctx, cancel := context.WithDeadline(p.ctx, deadline)
+	ctx, cancel := p.withDeadline(p.ctx, deadline)
 	defer cancel()
 	sure, err := p.cfg.Security.Accept(ctx, nc)
 	if err != nil {
@@ -52,7 +55,7 @@ func (p *Peers) authenticate(nc net.Conn, deadline time.Time) (net.Conn, error) 
 	return sure, nil
 }
 
-// prove says on a connection that this server has opened who it is.
+// prove proves the identity of this server on a connection that it has opened.
 func (p *Peers) prove(nc net.Conn) error {
 	if p.cfg.Security.Initiate == nil {
 		return nil
@@ -60,33 +63,17 @@ func (p *Peers) prove(nc net.Conn) error {
 	return p.cfg.Security.Initiate(nc)
 }
 
-// dialLearner connects to the learner port of a member and says who this server is.
-func (p *Peers) dialLearner(ctx context.Context, addresses []string) (net.Conn, error) {
-	nc, err := p.dialAny(ctx, addresses, p.cfg.NagleDialled)
-	if err != nil {
-		return nil, err
-	}
-	defer context.AfterFunc(ctx, func() { _ = nc.Close() })()
-	_ = nc.SetDeadline(time.Now().Add(p.cfg.Timeouts.FirstPacket))
-	if err := p.prove(nc); err != nil {
-		_ = nc.Close()
-		return nil, err
-	}
-	_ = nc.SetDeadline(time.Time{})
-	return nc, nil
-}
-
-// halfCloser is a connection that can say that nothing follows and go on reading.
+// halfCloser is a connection that can end its output and go on reading.
 type halfCloser interface{ CloseWrite() error }
 
-// partMax bounds what is read of a connection on which nothing is awaited any more.
+// partMax bounds the bytes that are read and dropped at the end of a connection.
 const partMax = 64 << 10
 
-// part ends a connection so that what was said on it arrives: to close one on which something has come that nobody has read, as TLS
-// may send it, is a reset.
+// part closes a connection so that everything that was written on it arrives. A connection that is closed while it
+// has unread input, which TLS may send, is reset, and bytes on their way to the peer are lost.
 func (p *Peers) part(nc net.Conn) {
 	if w, ok := nc.(halfCloser); ok && w.CloseWrite() == nil {
-		_ = nc.SetReadDeadline(time.Now().Add(p.cfg.Timeouts.CallBack))
+		_ = nc.SetReadDeadline(p.deadline(p.cfg.Timeouts.CallBack))
 		_, _ = io.CopyN(io.Discard, nc, partMax)
 	}
 	p.untrack(nc)

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -9,7 +8,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// linkStats counts what went over one link, or over all that have ended.
+// linkStats counts packets and bytes of one link, or of all links that have ended.
 type linkStats struct {
 	packetsIn, packetsOut, bytesIn, bytesOut atomic.Uint64
 }
@@ -26,13 +25,13 @@ type stats struct {
 	framesIn, framesOut, unknown, refused, dialFailures, bindFailures atomic.Uint64
 }
 
-// LinkStats is what went over one link so far.
+// LinkStats is the state and the counters of one link.
 type LinkStats struct {
 	ID         zab.LinkID
 	Peer       proto.ServerID
 	Dialled    bool      // this server is the learner
-	Addr       string    // of the other side; empty while it is being dialled
-	Since      time.Time // the connection began, or was asked for
+	Addr       string    // of the other side; empty before there is a connection
+	Since      time.Time // when the connection was accepted, or asked for
 	PacketsIn  uint64
 	PacketsOut uint64 // queued
 	BytesIn    uint64
@@ -40,33 +39,32 @@ type LinkStats struct {
 	QueueBytes int    // waiting to be sent
 }
 
-// Stats counts since New.
+// Stats is the counters since New.
 type Stats struct {
-	Links        []LinkStats // that stand now, by number
+	Links        []LinkStats // that have not ended, ordered by number
 	PacketsIn    uint64      // of all links, ended ones included; the same for the next three
 	PacketsOut   uint64
 	BytesIn      uint64
 	BytesOut     uint64
 	FramesIn     uint64 // of election channels
 	FramesOut    uint64
-	Unknown      uint64 // election messages to servers that are not known
-	Refused      uint64 // connections from strangers, or with bytes that are not of the protocol
+	Unknown      uint64 // election messages to unknown servers, which were dropped
+	Refused      uint64 // connections from unknown servers, or with bytes that are not of the protocol
 	DialFailures uint64
 	BindFailures uint64
 }
 
-// Stats returns the counters. It is cheap enough for every scrape.
+// Stats returns the counters.
 func (p *Peers) Stats() Stats {
 	p.mu.Lock()
-	links := make([]*Link, 0, len(p.mu.links))
-	for _, l := range p.mu.links {
-		links = append(links, l)
-	}
+	links := p.inOrder()
 	ended := &p.stats.links
-	s := Stats{PacketsIn: ended.packetsIn.Load(), PacketsOut: ended.packetsOut.Load(), BytesIn: ended.bytesIn.Load(), BytesOut: ended.bytesOut.Load()}
+	s := Stats{PacketsIn: ended.packetsIn.Load(), PacketsOut: ended.packetsOut.Load(),
+		BytesIn: ended.bytesIn.Load(), BytesOut: ended.bytesOut.Load()}
 	p.mu.Unlock()
 	s.FramesIn, s.FramesOut, s.Unknown = p.stats.framesIn.Load(), p.stats.framesOut.Load(), p.stats.unknown.Load()
-	s.Refused, s.DialFailures, s.BindFailures = p.stats.refused.Load(), p.stats.dialFailures.Load(), p.stats.bindFailures.Load()
+	s.Refused = p.stats.refused.Load()
+	s.DialFailures, s.BindFailures = p.stats.dialFailures.Load(), p.stats.bindFailures.Load()
 	for _, l := range links {
 		one := l.Stats()
 		s.Links = append(s.Links, one)
@@ -75,7 +73,6 @@ func (p *Peers) Stats() Stats {
 		s.BytesIn += one.BytesIn
 		s.BytesOut += one.BytesOut
 	}
-	slices.SortFunc(s.Links, func(a, b LinkStats) int { return int(int64(a.ID) - int64(b.ID)) })
 	return s
 }
 

@@ -11,11 +11,12 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// A stranger is a server that is no member, and may become one: it asks who leads, learns from the leader, and is then made a member by a
-// reconfiguration. One that was removed is a stranger too. Config.Strangers lets them in. Source: quorum-protocol 11.7.
+// A stranger is a server that is no member and may become one: it asks which server leads, learns from the leader,
+// and is then made a member by a reconfiguration. A member that was removed is a stranger too. Config.Strangers lets
+// them in. Source: quorum-protocol 11.7.
 
-// channel returns the channel of a server that has introduced itself; nil for one stranger too many. It makes room for one by forgetting
-// another whose connection has ended.
+// channel returns the channel of a server that has introduced itself. If there are too many strangers, it forgets one
+// without a connection to make room; if there is none, it returns nil.
 func (e *election) channel(id proto.ServerID, addresses []string) *channel {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -34,20 +35,21 @@ func (e *election) channel(id proto.ServerID, addresses []string) *channel {
 	return c
 }
 
-// forgetOne drops a stranger without a connection, if there is one. REQUIRES: e.mu.
+// forgetOne drops the stranger with the smallest id of those without a connection. It returns false if all have one.
+// REQUIRES: e.mu.
 func (e *election) forgetOne() bool {
-	for id, c := range e.mu.strangers {
+	for _, c := range inOrder(e.mu.strangers) {
 		if c.idle() {
-			delete(e.mu.strangers, id)
+			delete(e.mu.strangers, c.peer)
 			return true
 		}
 	}
 	return false
 }
 
-// callback returns where a stranger with a smaller id is called back: at the address that it names, if that is where it has called from,
-// else at the ports that it names there. So nobody can make this server call somebody else. Members are called at the addresses of
-// the configuration.
+// callback returns the addresses at which a stranger with a smaller id is dialled: those in its greeting, if they
+// belong to the host that the connection came from, else that host with the ports in the greeting. So a stranger
+// cannot make this server connect to another host. Members are dialled at the addresses of the configuration.
 func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, deadline time.Time) (addresses []string) {
 	if id > e.p.cfg.ID || e.p.member(id) != nil {
 		return nil
@@ -56,7 +58,7 @@ func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, dead
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := context.WithDeadline(e.p.ctx, deadline)
+	ctx, cancel := e.p.withDeadline(e.p.ctx, deadline)
 	defer cancel()
 	for _, address := range named[:min(len(named), callbackMax)] {
 		host, text, err := net.SplitHostPort(address)
@@ -79,7 +81,7 @@ func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, dead
 // callbackMax bounds the addresses of a stranger that are looked at.
 const callbackMax = 4
 
-// leadsTo reports whether a host is, or has, an address.
+// leadsTo reports whether host is an address, or a name that resolves to it.
 func leadsTo(ctx context.Context, host string, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	if ip, err := netip.ParseAddr(host); err == nil {

@@ -9,7 +9,8 @@ import (
 // tcpUserTimeout is TCP_USER_TIMEOUT, which package syscall does not name.
 const tcpUserTimeout = 0x12
 
-// setUserTimeout ends t when something it has sent is not acknowledged for so long. Without success it stays as it is.
+// setUserTimeout ends t when bytes that it has sent are not acknowledged for the timeout. If the option cannot be
+// set, nothing changes.
 func setUserTimeout(t *net.TCPConn, timeout time.Duration) {
 	raw, err := t.SyscallConn()
 	if err != nil {

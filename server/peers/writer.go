@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// writeMax is about how much is written at once and under one deadline: a peer that takes this much within Timeouts.Write is
-	// alive. What waits to be sent is kept in pieces of this size, so that a long queue is neither copied nor kept as a whole.
+	// writeMax is about how many bytes are written at once and under one deadline: a peer that takes this much within
+	// Timeouts.Write is alive. The queue is kept in pieces of this size, so that a long queue is neither copied nor
+	// kept as a whole.
 	writeMax = 256 << 10
 	// piecesKept is how many buffers of pieces a link keeps for reuse.
 	piecesKept = 4
@@ -15,9 +16,9 @@ const (
 	streamBuffer = 64 << 10
 )
 
-// write is the writer: it sends what is queued, a piece with each write, until the link ends.
+// write is the writer: it sends the queue, a piece with each write, until the link ends.
 func (l *Link) write() {
-	defer close(l.done)
+	defer l.done.Open()
 	var taken []piece
 	for {
 		l.mu.Lock()
@@ -27,17 +28,17 @@ func (l *Link) write() {
 			return
 		case l.mu.direct:
 			l.mu.Unlock()
-			<-l.wake
+			l.wake.Park()
 			continue
 		case closing && len(l.mu.queue) == 0:
-			l.mu.drain.Reset(l.p.cfg.Timeouts.Drain)
+			l.drain()
 			l.mu.Unlock()
 			l.finish()
 			return
 		case !closing && !l.mu.flush:
 			l.mu.busy = false
 			l.mu.Unlock()
-			<-l.wake
+			l.wake.Park()
 			continue
 		}
 		l.mu.busy, l.mu.flush = true, false
@@ -55,7 +56,8 @@ func (l *Link) write() {
 	}
 }
 
-// put writes one piece. Behind it there is no deadline, because FlushNow, which never waits, would meet it later.
+// put writes one piece. It leaves no deadline behind, because a later FlushNow, which never waits, would fail with
+// it.
 func (l *Link) put(p *piece) error {
 	if l.raw != nil {
 		defer func() { _ = l.nc.SetWriteDeadline(time.Time{}) }() // it fails if the link has ended
@@ -75,15 +77,16 @@ func (l *Link) put(p *piece) error {
 	return err
 }
 
-// written takes back what queued has counted.
+// written takes size bytes off the count of queued.
 func (l *Link) written(size int) {
 	l.mu.Lock()
 	l.mu.size -= size
 	l.mu.Unlock()
 }
 
-// finish ends the output of a link that is closed. The input is read to its end, so that it does not turn the end into a reset
-// which destroys what is on its way. To say the end may block, until the drain timer ends the link.
+// finish ends the output of a link that is closed. The reader reads the input to its end: otherwise the kernel would
+// reset the connection, and bytes on their way to the peer would be lost. CloseWrite may block, until the drain timer
+// ends the link.
 func (l *Link) finish() {
 	if w, ok := l.nc.(halfCloser); ok && w.CloseWrite() == nil {
 		return
@@ -98,7 +101,7 @@ type timedWriter struct{ l *Link }
 func (w timedWriter) Write(b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var m int
-		_ = w.l.nc.SetWriteDeadline(time.Now().Add(w.l.p.cfg.Timeouts.Write))
+		_ = w.l.nc.SetWriteDeadline(w.l.p.deadline(w.l.p.cfg.Timeouts.Write))
 		m, err = w.l.nc.Write(b[n:min(len(b), n+writeMax)])
 		n += m
 		w.l.stats.bytesOut.Add(uint64(m))

@@ -94,13 +94,6 @@ func (m *Host) joinEnsemble() (err error) {
 	}
 	m.joined.Store(true)
 	m.peers.Start()
-	m.Spawn("bind", func() {
-		select {
-		case err := <-m.peers.Failed():
-			m.Fail(err)
-		case <-m.Stopping.Done():
-		}
-	})
 	return nil
 }
 
@@ -214,7 +207,8 @@ func (s *Host) coreTiming() zab.Timing {
 func (s *Host) PeersConfig() peers.Config {
 	q := &s.Config.Quorum
 	c := peers.Config{
-		ID: s.ID, Handler: memberHandler{s}, Log: s.Log.Named("peers"), Limits: peers.DefaultLimits(),
+		ID: s.ID, Handler: memberHandler{s}, Log: s.Log.Named("peers"), Runtime: s.Runtime, Failed: s.Fail,
+		Limits:       peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(s.Config.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry,
 		Dial: s.Security.Dial, Listen: s.Security.Listen, Security: s.Security.Peers(),
