@@ -179,6 +179,7 @@ func TestProofThatDoesNotEnd(t *testing.T) {
 	w := newWorld(t, 2, 2)
 	two := w.start(2)
 	one := w.start(1, func(c *Config) {
+		c.Timeouts.FirstPacket = time.Hour
 		c.Security.Initiate = func(nc net.Conn) error { return hear(nc, wordGood) }
 	})
 	one.mu.Lock()
