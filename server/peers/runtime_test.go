@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -220,4 +221,35 @@ func TestForgetsTheSmallestStranger(t *testing.T) {
 		require.Nil(t, e.mu.strangers[7])
 		require.Len(t, e.mu.strangers, 3)
 	}
+}
+
+// layer is a connection on top of another one, as that of TLS is. Its Close may wait.
+type layer struct {
+	net.Conn
+	closed *atomic.Bool
+}
+
+func (l layer) NetConn() net.Conn { return l.Conn }
+
+func (l layer) Close() error {
+	l.closed.Store(true)
+	return l.Conn.Close()
+}
+
+// To abort a link never waits, so it closes the socket below all layers.
+func TestAbortDoesNotWaitForALayer(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader := w.start(3)
+	var closed atomic.Bool
+	follower := w.start(1, func(cfg *Config) {
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			nc, err := new(net.Dialer).DialContext(ctx, network, address)
+			return layer{nc, &closed}, err
+		}
+	})
+	mine, its := follower.follow(leader)
+	mine.Abort()
+	follower.waitClosed(mine.ID)
+	leader.waitClosed(its.ID)
+	require.False(t, closed.Load())
 }
