@@ -289,7 +289,7 @@ func TestTrustBetweenServersIsComplete(t *testing.T) {
 		security.ErrNoQuorumTrust.Error(): func(c *config.Config) { c.QuorumTLS.TrustStore.Location = "" },
 		security.ErrNoQuorumUsers.Error(): func(c *config.Config) { c.QuorumAuth.EnableSASL = true },
 	} {
-		cfg := rigConfig()
+		cfg := memberConfig()
 		cfg.SSLQuorum = true
 		cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = "/tls/key.pem", "/tls/trust.pem"
 		set(cfg)
@@ -305,7 +305,7 @@ func TestTrustBetweenServersIsComplete(t *testing.T) {
 		}
 		cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
 		require.NoError(t, err)
-		rig := rigConfig()
+		rig := memberConfig()
 		rig.ClientPortAddress = "127.0.0.1"
 		cfg.ServerID, cfg.Quorum, cfg.ClientPortAddress, cfg.FIPSMode = rig.ServerID, rig.Quorum, rig.ClientPortAddress, true
 		cfg.QuorumAuth.EnableSASL = true

@@ -8,13 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/test/wire"
-	"github.com/seed94657493/warren/wal/vfs"
-	"github.com/seed94657493/warren/zab"
 )
 
 func TestRepliesBehindWritesAreBoundedForASlowReader(t *testing.T) {
@@ -108,26 +105,6 @@ func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 		}
 		require.Equal(t, want, slots[1].Err, "%d bytes", run.size)
 	}
-}
-
-func TestBatchesForTheLogAreBounded(t *testing.T) {
-	r := newRig(t, 3)
-	defer r.stop()
-	first, syncs := r.durable.last(), 0
-	r.fs.Hook(func(op vfs.Op) error {
-		if op.Kind == vfs.OpSync {
-			syncs++
-		}
-		return nil
-	})
-	var jobs []durable.JournalJob
-	for i := range 40 {
-		z := first + proto.Zxid(i) + 1
-		payload := append((&proto.TxnHeader{Zxid: z}).AppendTo(nil), make([]byte, 1<<20)...)
-		jobs = append(jobs, durable.JournalJob{Write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}}, AcceptedEpoch: -1, CurrentEpoch: -1}})
-	}
-	require.True(t, r.m.Journal.Append(jobs))
-	require.GreaterOrEqual(t, syncs, 40<<20/(durable.MaxBatchBytes+2<<20), "each part has a sync of its own")
 }
 
 func TestRefusedRequestsGiveTheLargeBudgetBack(t *testing.T) {

@@ -102,3 +102,16 @@ func eventually(t testing.TB, fact func() bool, msg string) {
 	t.Helper()
 	require.Eventually(t, fact, hangGuard, time.Millisecond, msg)
 }
+
+// memberConfig is the configuration of server 1 of 3, on a filesystem in memory.
+func memberConfig() *config.Config {
+	cfg := memConfig()
+	cfg.ServerID = 1
+	cfg.Quorum.ServerID = 1
+	cfg.Quorum.InitLimit, cfg.Quorum.SyncLimit = 5, 5
+	for id := int64(1); id <= 3; id++ {
+		cfg.Quorum.Members = append(cfg.Quorum.Members, config.Member{ID: id, Weight: 1,
+			Addresses: []config.PeerAddress{{Host: "127.0.0.1", QuorumPort: 1, ElectionPort: 1}}})
+	}
+	return cfg
+}

@@ -15,7 +15,7 @@ import (
 
 // ofThree is the configuration of a voter, and of two others whom it does not meet.
 func ofThree() *config.Config {
-	cfg := rigConfig()
+	cfg := memberConfig()
 	for i := range cfg.Members {
 		m := &cfg.Members[i]
 		m.Addresses = []config.PeerAddress{{Host: "127.0.0.1", QuorumPort: 2*i + 1, ElectionPort: 2*i + 2}}

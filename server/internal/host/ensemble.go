@@ -29,12 +29,12 @@ func New(e *env.Env, d *durable.Disk, clients clients, dial func(ctx context.Con
 	listen func(network, address string) (net.Listener, error)) *Host {
 	wake := e.Runtime.Parker()
 	m := &Host{
-		Env: e, Disk: d, Clients: clients, dial: dial, listen: listen, ID: proto.ServerID(max(e.Config.ServerID, 1)),
-		batches: flow.NewInbox[*flow.Batch](wake), Events: flow.NewInbox[event](wake), wake: wake, done: sched.NewGate(e.Runtime),
-		Served: sched.NewGate(e.Runtime), Links: map[zab.LinkID]*peers.Link{}, Warren: map[zab.LinkID]bool{},
+		Env: e, Disk: d, clients: clients, dial: dial, listen: listen, ID: proto.ServerID(max(e.Config.ServerID, 1)),
+		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake, done: sched.NewGate(e.Runtime),
+		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
 	}
-	m.Lease = lease{Length: m.LeaseTime(), Exchanges: map[zab.LinkID]*Exchange{}}
-	m.Received.ByLink, m.Received.wanted = map[zab.LinkID]*durable.Loading{}, map[zab.LinkID]*durable.Loading{}
+	m.lease = lease{length: m.leaseTime(), exchanges: map[zab.LinkID]*exchange{}}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{}, map[zab.LinkID]*durable.Loading{}
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1})
 	return m
 }
@@ -42,8 +42,8 @@ func New(e *env.Env, d *durable.Disk, clients clients, dial func(ctx context.Con
 // Prepare gives the member its agreement, on what recovery has found. A member of an ensemble is heard by other servers from now on.
 func (m *Host) Prepare(applier applies) error {
 	m.since = m.Clock.Steady()
-	m.Applier = applier
-	m.Journal = durable.NewJournal(m.Disk, m)
+	m.applier = applier
+	m.journal = durable.NewJournal(m.Disk, m)
 	if m.Config.Distributed() {
 		return m.joinEnsemble()
 	}
@@ -58,10 +58,10 @@ func (m *Host) beAlone() error {
 	}
 	m.Active = &zab.Ensemble{Quorum: q}
 	last := m.Store.State.LastZxid()
-	m.Core, m.delivered = newAlone(m.ID, m.Active, last), last
-	m.Status = zab.Status{State: zab.Leading, Leader: m.ID, Master: m.ID}
+	m.core, m.delivered = newAlone(m.ID, m.Active, last), last
+	m.status = zab.Status{State: zab.Leading, Leader: m.ID, Master: m.ID}
 	m.View.Store(&RoleView{State: zab.Leading, Leader: m.ID, master: m.ID, since: m.since})
-	m.Lease.endless = true
+	m.lease.endless = true
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (m *Host) joinEnsemble() (err error) {
 	m.Metrics.Quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.since})
-	if m.Core, err = zab.New(core); err != nil {
+	if m.core, err = zab.New(core); err != nil {
 		return &durable.DataError{Dir: m.SnapDir(), Err: err}
 	}
 	if m.peers, err = peers.New(m.PeersConfig()); err != nil {
@@ -125,8 +125,8 @@ func (m *Host) WatchKeys() {
 // StartGoroutines starts the node goroutine, the journal and the applier.
 func (m *Host) StartGoroutines() {
 	m.Runtime.Go("host", m.run)
-	m.Runtime.Go("journal", m.Journal.Run)
-	m.Runtime.Go("applier", m.Applier.Run)
+	m.Runtime.Go("journal", m.journal.Run)
+	m.Runtime.Go("applier", m.applier.Run)
 }
 
 // CoreConfig is what the agreement starts from.

@@ -15,14 +15,14 @@ import (
 
 // The connection that has brought a snapshot may end before the snapshot is installed, and before the core has asked for it.
 func TestReceivedStateOutlivesItsLink(t *testing.T) {
-	m := &Host{Env: &env.Env{}, Links: map[zab.LinkID]*peers.Link{}}
-	m.Received.ByLink, m.Received.wanted = map[zab.LinkID]*durable.Loading{5: {}, 6: {}}, map[zab.LinkID]*durable.Loading{}
-	m.Journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
+	m := &Host{Env: &env.Env{}, links: map[zab.LinkID]*peers.Link{}}
+	m.received.byLink, m.received.wanted = map[zab.LinkID]*durable.Loading{5: {}, 6: {}}, map[zab.LinkID]*durable.Loading{}
+	m.journal = &durable.Journal{Jobs: flow.NewInbox[durable.JournalJob](sched.OS().Parker())}
 	m.forget(5)
 	m.forget(6)
-	m.ToJournal([]zab.Persist{{Install: &zab.Install{Link: 5}}})
+	m.toJournal([]zab.Persist{{Install: &zab.Install{Link: 5}}})
 	m.dropOrphans()
-	require.NotNil(t, m.Received.wanted[5])
-	require.Len(t, m.Received.wanted, 1)
-	require.Empty(t, m.Received.ByLink, "what nobody wants is freed")
+	require.NotNil(t, m.received.wanted[5])
+	require.Len(t, m.received.wanted, 1)
+	require.Empty(t, m.received.byLink, "what nobody wants is freed")
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Following is the role of a follower or observer: it forwards what its clients, and observers that learn from it, want to the leader, and finds whom to answer
+// following is the role of a follower or observer: it forwards what its clients, and observers that learn from it, want to the leader, and finds whom to answer
 // when the txn comes back. Owned by the node goroutine. Source: quorum-protocol 8.
 //
 // Invariant: pending holds, for each session, what was forwarded or decided here and is not answered, in the order of the
 // client. A committed txn belongs to the first of them or to nobody here.
-type Following struct {
-	M       *Host
-	Link    *peers.Link // to the leader, or of an observer to its master
+type following struct {
+	m       *Host
+	link    *peers.Link // to the leader, or of an observer to its master
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
 	syncs   flow.FIFO[syncer] // whose sync the leader answers next
-	Renewed map[proto.SessionID]*flow.Resumption
-	Below   *observers // that learn from this server
+	renewed map[proto.SessionID]*flow.Resumption
+	below   *observers // that learn from this server
 
 	refuses  bool                       // the leader refuses writes, because there is no room for them: see room.go
 	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
@@ -56,13 +56,13 @@ type answeredSync struct {
 	after   proto.Zxid
 }
 
-func newFollowing(m *Host) *Following {
-	f := &Following{M: m, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
-		Renewed: map[proto.SessionID]*flow.Resumption{}}
-	f.Below = NewObservers(f)
-	for _, l := range m.Links {
-		if l != nil && l.Peer == m.Status.Master && l.Dialled {
-			f.Link = l
+func newFollowing(m *Host) *following {
+	f := &following{m: m, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
+		renewed: map[proto.SessionID]*flow.Resumption{}}
+	f.below = newObservers(f)
+	for _, l := range m.links {
+		if l != nil && l.Peer == m.status.Master && l.Dialled {
+			f.link = l
 		}
 	}
 	m.Tracker.Follow()
@@ -70,24 +70,24 @@ func newFollowing(m *Host) *Following {
 }
 
 // request implements role.
-func (f *Following) request(b *flow.Batch, r *flow.Request) bool {
-	s := f.M
+func (f *following) request(b *flow.Batch, r *flow.Request) bool {
+	s := f.m
 	if r.Session == nil { // the server's own, which only a leader has
 		return true
 	}
 	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Xid: r.Xid, Op: r.Op}
 	if r.Client == nil && endsLocally(r) { // it has expired
-		f.M.answer(localEnd(r, b.Received))
+		f.m.answer(localEnd(r, b.Received))
 		return true
 	}
-	if r.Client == nil && f.Link != nil && s.Weak(weakness.ExpiryByFollower) {
+	if r.Client == nil && f.link != nil && s.Weak(weakness.ExpiryByFollower) {
 		f.forward(&forwarded{}, r, nil)
 		return true
 	}
-	if r.Client == nil || f.Link == nil {
+	if r.Client == nil || f.link == nil {
 		it.Drop = true
 		if r.Client != nil {
-			f.M.answer(it)
+			f.m.answer(it)
 		}
 		return true
 	}
@@ -110,10 +110,10 @@ func (f *Following) request(b *flow.Batch, r *flow.Request) bool {
 		}
 		f.upgrade(r.Session)
 	}
-	if f.M.Weak(weakness.ForwardDropped) && r.Op == proto.OpSetData && !w.here && f.M.Runtime.Uint64()%16 == 0 {
+	if f.m.Weak(weakness.ForwardDropped) && r.Op == proto.OpSetData && !w.here && f.m.Runtime.Uint64()%16 == 0 {
 		w.here = true
 	}
-	f.M.release(r)
+	f.m.release(r)
 	if !w.here {
 		f.forward(&w, r, body)
 	}
@@ -126,7 +126,7 @@ func (f *Following) request(b *flow.Batch, r *flow.Request) bool {
 }
 
 // queue is what is pending of a session.
-func (f *Following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
+func (f *following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
 	q := f.pending[id]
 	if q == nil {
 		q = &flow.FIFO[forwarded]{}
@@ -136,16 +136,16 @@ func (f *Following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
 }
 
 // upgrade makes a local session global, ahead of the request that needs it.
-func (f *Following) upgrade(s *sessions.Session) {
+func (f *following) upgrade(s *sessions.Session) {
 	r := flow.Request{Session: s, Op: proto.OpCreateSession}
 	w := forwarded{item: flow.Item{Session: s, Op: proto.OpCreateSession}}
 	f.forward(&w, &r, proto.AppendInt32(nil, s.TimeoutMs()))
 	f.queue(s.ID).Push(w)
-	f.M.Tracker.MakeGlobal(s.ID)
+	f.m.Tracker.MakeGlobal(s.ID)
 }
 
 // forward sends a request to the leader.
-func (f *Following) forward(w *forwarded, r *flow.Request, body []byte) {
+func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 	switch r.Op {
 	case proto.OpSync:
 		f.syncs.Push(syncer{session: r.Session.ID})
@@ -164,42 +164,42 @@ func (f *Following) forward(w *forwarded, r *flow.Request, body []byte) {
 		f.scratch.ids = appendIdentities(f.scratch.ids[:0], r.IDs)
 		p.Authinfo = f.scratch.ids
 	}
-	f.Link.SendPacket(&p)
-	f.M.touch(f.Link)
+	f.link.SendPacket(&p)
+	f.m.touch(f.link)
 }
 
 // Packet implements role.
-func (f *Following) Packet(l *peers.Link, p *peers.Packet) {
-	if l != f.Link {
-		f.Below.Packet(l, p)
+func (f *following) Packet(l *peers.Link, p *peers.Packet) {
+	if l != f.link {
+		f.below.Packet(l, p)
 		return
 	}
 	switch p.Type {
 	case proto.PacketRevalidate:
 		r := proto.NewReader(p.Data)
 		id, valid := proto.SessionID(r.Int64()), r.Bool()
-		if w := f.Renewed[id]; w != nil {
-			delete(f.Renewed, id)
+		if w := f.renewed[id]; w != nil {
+			delete(f.renewed, id)
 			f.renew(w, valid, p.Zxid)
 			return
 		}
-		f.Below.revalidated(id, valid, p)
+		f.below.revalidated(id, valid, p)
 	case proto.PacketPing:
-		f.refuses = SaysNoRoom(p.Data)
+		f.refuses = saysNoRoom(p.Data)
 		f.giveUp()
 	case proto.PacketSync:
 		if f.syncs.Len() == 0 {
-			f.M.Log.Warn("the leader answers a sync that nobody has asked for")
+			f.m.Log.Warn("the leader answers a sync that nobody has asked for")
 			return
 		}
 		who := *f.syncs.Front()
 		f.syncs.Pop()
 		if who.link != nil {
-			f.Below.behind(who.link, &peers.Packet{Type: proto.PacketSync})
+			f.below.behind(who.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
-		after := f.M.committed
-		if f.M.Weak(weakness.SyncOvertakes) {
+		after := f.m.committed
+		if f.m.Weak(weakness.SyncOvertakes) {
 			after = 0
 		}
 		f.answered.Push(answeredSync{session: who.session, after: after})
@@ -208,71 +208,71 @@ func (f *Following) Packet(l *peers.Link, p *peers.Packet) {
 }
 
 // resume implements role: only the leader knows whether the session still lives.
-func (f *Following) resume(r *flow.Resumption) {
-	if f.Link == nil {
+func (f *following) resume(r *flow.Resumption) {
+	if f.link == nil {
 		r.Client.Abort()
 		return
 	}
-	if f.M.Weak(weakness.RevalidationSkipped) {
-		f.renew(r, true, f.M.seen)
+	if f.m.Weak(weakness.RevalidationSkipped) {
+		f.renew(r, true, f.m.seen)
 		return
 	}
-	if old := f.Renewed[r.ID]; old != nil {
+	if old := f.renewed[r.ID]; old != nil {
 		old.Client.Abort() // the newer connection of a client counts
 	}
-	f.Renewed[r.ID], r.Asked = r, f.M.Clock.Now()
+	f.renewed[r.ID], r.Asked = r, f.m.Clock.Now()
 	data := proto.AppendInt32(proto.AppendInt64(nil, int64(r.ID)), r.TimeoutMs)
-	f.Link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
-	f.M.touch(f.Link)
+	f.link.SendPacket(&peers.Packet{Type: proto.PacketRevalidate, Zxid: -1, Data: data})
+	f.m.touch(f.link)
 }
 
 // giveUp sends the clients away of whose sessions the leader says nothing. A leader does not answer while it does not know whether it still
 // leads, and not later either, when it has found that it does: see lease.go. The client asks another server, or this one again.
-func (f *Following) giveUp() {
-	limit := f.M.Clock.Now() - int64(f.M.Lease.Length)
-	for id, r := range f.Renewed {
+func (f *following) giveUp() {
+	limit := f.m.Clock.Now() - int64(f.m.lease.length)
+	for id, r := range f.renewed {
 		if r.Asked < limit {
-			delete(f.Renewed, id)
+			delete(f.renewed, id)
 			r.Client.Abort()
 		}
 	}
-	f.Below.giveUp(limit)
+	f.below.giveUp(limit)
 }
 
 // renew answers a client that came back when the leader had proposed all up to proposed. A Java leader does not say it, but whatever
 // it had told the client's last server to be committed came here before.
-func (f *Following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
+func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
 		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	f.Below.came(r.ID)
-	s, old := f.M.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
-	s.After = max(s.After, proposed, f.M.seen)
+	f.below.came(r.ID)
+	s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
+	s.After = max(s.After, proposed, f.m.seen)
 	r.Client.Resumed(s, old, r.TimeoutMs)
 }
 
 // calm implements role.
-func (f *Following) calm() bool {
-	return len(f.pending) <= calmMax && f.M.seen <= f.M.committed+calmMax
+func (f *following) calm() bool {
+	return len(f.pending) <= calmMax && f.m.seen <= f.m.committed+calmMax
 }
 
 // flush implements role: what was forwarded leaves with the turn.
-func (f *Following) flush() {}
+func (f *following) flush() {}
 
 // synced implements role: the core of a learner answers no syncs.
-func (f *Following) synced([]uint64) {}
+func (f *following) synced([]uint64) {}
 
 // deliver implements role.
-func (f *Following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
+func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
 	give := func(it flow.Item) { out(zab.Txn{}, it, nil) }
 	for _, t := range txns {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
 		h.Decode(&r)
-		f.M.delivered = t.Zxid
+		f.m.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
-			f.Below.ended(h.ClientID)
+			f.below.ended(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
@@ -295,11 +295,11 @@ func (w *forwarded) became(h *proto.TxnHeader) bool {
 }
 
 // answer gives one answer to the applier.
-func (f *Following) answer(it flow.Item) { f.M.answer(it) }
+func (f *following) answer(it flow.Item) { f.m.answer(it) }
 
 // release answers what may be answered now: syncs whose txns are delivered, and in the queue q of a session what was decided
 // here and is the first.
-func (f *Following) release(session proto.SessionID, q *flow.FIFO[forwarded], out func(flow.Item)) {
+func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], out func(flow.Item)) {
 	for q != nil && q.Len() > 0 && q.Front().here {
 		out(q.Front().item)
 		q.Pop()
@@ -307,12 +307,12 @@ func (f *Following) release(session proto.SessionID, q *flow.FIFO[forwarded], ou
 	if q != nil && q.Len() == 0 {
 		delete(f.pending, session)
 	}
-	for f.answered.Len() > 0 && f.answered.Front().after <= f.M.delivered {
+	for f.answered.Len() > 0 && f.answered.Front().after <= f.m.delivered {
 		s := f.answered.Front().session
 		f.answered.Pop()
 		q := f.pending[s]
 		if q == nil || q.Len() == 0 || q.Front().item.Op != proto.OpSync {
-			f.M.Log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
+			f.m.Log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
 			continue
 		}
 		out(q.Front().item)
@@ -322,7 +322,7 @@ func (f *Following) release(session proto.SessionID, q *flow.FIFO[forwarded], ou
 }
 
 // end implements role.
-func (f *Following) end() {
+func (f *following) end() {
 	var items []flow.Item
 	for _, q := range f.pending {
 		for ; q.Len() > 0; q.Pop() {
@@ -332,12 +332,12 @@ func (f *Following) end() {
 		}
 	}
 	if len(items) > 0 {
-		f.M.answer(items...)
+		f.m.answer(items...)
 	}
-	for _, r := range f.Renewed {
+	for _, r := range f.renewed {
 		r.Client.Abort()
 	}
-	f.M.Tracker.Follow()
+	f.m.Tracker.Follow()
 }
 
 // appendIdentities appends what a connection has proved, as REQUEST carries it.

@@ -60,7 +60,7 @@ var _ durable.Owner = (*Host)(nil)
 
 // Persisted implements owner.
 func (m *Host) Persisted(seq zab.Seq) {
-	m.Events.Add(event{Seq: seq})
+	m.events.Add(event{seq: seq})
 	m.Came()
 }
 
@@ -74,32 +74,32 @@ func (m *Host) Acknowledges() bool {
 
 // ArrivedState implements owner.
 func (m *Host) ArrivedState(link zab.LinkID) *durable.Loading {
-	m.Received.Lock()
-	defer m.Received.Unlock()
-	return m.Received.wanted[link]
+	m.received.Lock()
+	defer m.received.Unlock()
+	return m.received.wanted[link]
 }
 
 // Installed implements owner.
 func (m *Host) Installed(link zab.LinkID, state *datatree.State) {
 	m.Swap(state)
-	m.Received.Lock()
-	defer m.Received.Unlock()
-	delete(m.Received.wanted, link)
+	m.received.Lock()
+	defer m.received.Unlock()
+	delete(m.received.wanted, link)
 }
 
 // Swap implements owner.
-func (m *Host) Swap(state *datatree.State) { m.Applier.Swap(state) }
+func (m *Host) Swap(state *datatree.State) { m.applier.Swap(state) }
 
 // JournalEnds implements owner.
-func (m *Host) JournalEnds() { m.Applier.Close() }
+func (m *Host) JournalEnds() { m.applier.Close() }
 
-// ToJournal hands writes to the journal.
-func (m *Host) ToJournal(writes []zab.Persist) {
+// toJournal hands writes to the journal.
+func (m *Host) toJournal(writes []zab.Persist) {
 	for i := range writes {
 		m.Queued.Add(durable.BytesOf(writes[i].Append))
 		if in := writes[i].Install; in != nil {
 			m.want(in.Link)
 		}
 	}
-	m.Journal.Submit(writes)
+	m.journal.Submit(writes)
 }

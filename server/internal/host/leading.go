@@ -99,7 +99,7 @@ const (
 
 func newLeading(m *Host) *leading {
 	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*flow.FIFO[write]{},
-		order: map[zab.LinkID]*flow.FIFO[holder]{}, next: m.Core.NextZxid()}
+		order: map[zab.LinkID]*flow.FIFO[holder]{}, next: m.core.NextZxid()}
 	s := m
 	l.payloads.reuse = m.peers == nil
 	l.acks.every = uint32(min(max(s.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
@@ -165,7 +165,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.take(&w)
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
-		l.m.Core.Unfit(link.Peer, SaysNoRoom(p.Data))
+		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() {
 			return // nor may the learner: its client tries another
@@ -178,7 +178,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 			l.loseEphemeral(id)
 		}
 		proposed := p.Zxid // Java wants its own back
-		if l.m.Warren[link.ID] {
+		if l.m.warren[link.ID] {
 			proposed = l.next - 1
 		}
 		data := proto.AppendBool(proto.AppendInt64(nil, int64(id)), valid)
@@ -196,7 +196,7 @@ func (l *leading) resume(r *flow.Resumption) {
 // take prepares one request, or lets it wait behind a sync.
 func (l *leading) take(w *write) {
 	who := holder{session: w.session}
-	if w.link != 0 && !l.m.Warren[w.link] {
+	if w.link != 0 && !l.m.warren[w.link] {
 		who = holder{link: w.link}
 	}
 	q := l.held[who]
@@ -271,7 +271,7 @@ func (l *leading) askCore() {
 		}
 	}
 	for _, u := range l.unasked {
-		if _, ok := l.syncs[u.token]; ok && l.m.Core.Sync(u.link, u.token) != nil {
+		if _, ok := l.syncs[u.token]; ok && l.m.core.Sync(u.link, u.token) != nil {
 			l.refused = true // the role ends, and with it all that is not answered
 		}
 	}
@@ -470,7 +470,7 @@ func (l *leading) flush() {
 	l.letGo()
 	for len(l.txns) > 0 && !l.refused {
 		txns := l.portion()
-		err := l.m.Core.Propose(txns...)
+		err := l.m.core.Propose(txns...)
 		if errors.Is(err, zab.ErrBusy) {
 			return // what is in flight makes turns, and each of them tries again
 		}
@@ -480,7 +480,7 @@ func (l *leading) flush() {
 			// clients learn that the connection is.
 			if !errors.Is(err, zab.ErrNotLeading) {
 				l.m.Log.Warn("no more proposals in this epoch", zap.Error(err))
-				l.m.Core.HandOver(false)
+				l.m.core.HandOver(false)
 			}
 			l.refused = true
 			return
@@ -494,8 +494,8 @@ func (l *leading) flush() {
 // renew lets the core begin the next epoch, unless something is prepared and not proposed: then the core asks again.
 func (l *leading) renew() {
 	if l.flush(); len(l.txns) == 0 && !l.refused {
-		l.m.Core.Renew()
-		l.next = l.m.Core.NextZxid()
+		l.m.core.Renew()
+		l.next = l.m.core.NextZxid()
 		l.m.again = true
 	}
 }

@@ -33,20 +33,20 @@ import (
 // then, and before e-T+2D if by a later one. When the lease ends its connections are closed: who counts possession by them is in time if T is
 // longer than 2D. Source: quorum-protocol 8.5, where a learner answers its clients for up to syncLimit ticks.
 type lease struct {
-	Length    time.Duration
-	From      int64 // what arrived was sent then, ns on the server's clock; 0 if nothing is known
-	Offered   int64 // when a leader that does not serve yet has sent NEWLEADER first, 0 before
-	Exchanges map[zab.LinkID]*Exchange
+	length    time.Duration
+	from      int64 // what arrived was sent then, ns on the server's clock; 0 if nothing is known
+	offered   int64 // when a leader that does not serve yet has sent NEWLEADER first, 0 before
+	exchanges map[zab.LinkID]*exchange
 	isOver    bool // the connections were closed
 	endless   bool // a standalone server may always answer
 	heard     []heardOf
 }
 
-// Exchange is the PINGs of one link and their answers, which come in their order.
-type Exchange struct {
-	Sent    flow.FIFO[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
+// exchange is the PINGs of one link and their answers, which come in their order.
+type exchange struct {
+	sent    flow.FIFO[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
 	arrived uint64           // how many have
-	Newest  int64            // when the newest of them was sent
+	newest  int64            // when the newest of them was sent
 	told    uint64           // by a leader, or observer master: how many answers have arrived at the leader
 	carried flow.FIFO[carriage]
 }
@@ -61,10 +61,10 @@ type carriage struct {
 const exchangeMax = 4096
 
 // take notes that n in all have arrived.
-func (x *Exchange) take(n uint64) {
-	for x.arrived < n && x.Sent.Len() > 0 {
-		x.Newest = *x.Sent.Front()
-		x.Sent.Pop()
+func (x *exchange) take(n uint64) {
+	for x.arrived < n && x.sent.Len() > 0 {
+		x.newest = *x.sent.Front()
+		x.sent.Pop()
 		x.arrived++
 	}
 }
@@ -75,37 +75,37 @@ type heardOf struct {
 	at int64
 }
 
-// LeaseTime is how long a member may answer clients without a sign: a third of the time after which it gives up its leader, and two
+// leaseTime is how long a member may answer clients without a sign: a third of the time after which it gives up its leader, and two
 // ticks at least, since there are two PINGs in each.
-func (s *Host) LeaseTime() time.Duration {
+func (s *Host) leaseTime() time.Duration {
 	return max(2*s.Config.TickTime, time.Duration(max(s.Config.SyncLimit, 1))*s.Config.TickTime/3)
 }
 
-// ArrivedMark is the timeout of the entry in PING whose id is how many answers have arrived: no session has it, and an id of 0 is
+// arrivedMark is the timeout of the entry in PING whose id is how many answers have arrived: no session has it, and an id of 0 is
 // NoRoom.
-const ArrivedMark = -1
+const arrivedMark = -1
 
 // Ping is a PING to a learner. To one that is Warren it says, in the form of touched sessions, how many answers have arrived, and
 // that there is no room.
 func (m *Host) Ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	p := &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid}
-	isWarren := m.Warren[l.ID]
+	isWarren := m.warren[l.ID]
 	if isWarren && m.refusesWrites() {
-		p.Data = append(p.Data, NoRoom[:]...)
+		p.Data = append(p.Data, noRoom[:]...)
 	}
-	x := m.Lease.Exchanges[l.ID]
+	x := m.lease.exchanges[l.ID]
 	if x == nil {
 		return p // not up to date: it answers none
 	}
-	if x.Sent.Push(m.Clock.Now()); x.Sent.Len() > exchangeMax {
+	if x.sent.Push(m.Clock.Now()); x.sent.Len() > exchangeMax {
 		m.peers.Close(l.ID)
 	}
-	if m.Status.State != zab.Following && m.MayAnswer() {
+	if m.status.State != zab.Following && m.MayAnswer() {
 		x.told = x.arrived
 	}
 	if isWarren && x.told > 0 {
 		p.Data = binary.BigEndian.AppendUint64(p.Data, x.told)
-		p.Data = proto.AppendInt32(p.Data, ArrivedMark)
+		p.Data = proto.AppendInt32(p.Data, arrivedMark)
 	}
 	return p
 }
@@ -113,61 +113,61 @@ func (m *Host) Ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 // saysArrived is how many answers have arrived according to the data of a PING, 0 if it does not say.
 func saysArrived(data []byte) uint64 {
 	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
-		if int32(binary.BigEndian.Uint32(data[8:])) == ArrivedMark {
+		if int32(binary.BigEndian.Uint32(data[8:])) == arrivedMark {
 			return binary.BigEndian.Uint64(data)
 		}
 	}
 	return 0
 }
 
-// Pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
-func (m *Host) Pong(l *peers.Link, msg *zab.Message) *peers.Packet {
-	x := m.Lease.Exchanges[l.ID]
+// pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
+func (m *Host) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
+	x := m.lease.exchanges[l.ID]
 	if x == nil {
-		x = &Exchange{}
-		m.Lease.Exchanges[l.ID] = x
+		x = &exchange{}
+		m.lease.exchanges[l.ID] = x
 	}
-	x.Sent.Push(m.Clock.Now())
+	x.sent.Push(m.Clock.Now())
 	data := m.Tracker.AppendTouched([]byte{})
-	if m.Role != nil { // or what the observers have told is not among it
-		m.eachServed(func(y *Exchange) {
-			y.carried.Push(carriage{answer: x.arrived + uint64(x.Sent.Len()), arrived: y.arrived})
+	if m.role != nil { // or what the observers have told is not among it
+		m.eachServed(func(y *exchange) {
+			y.carried.Push(carriage{answer: x.arrived + uint64(x.sent.Len()), arrived: y.arrived})
 			if y.carried.Len() > exchangeMax {
 				y.carried.Pop()
 			}
 		})
 	}
-	if m.Warren[l.ID] && m.Guard.Full() {
-		data = append(data, NoRoom[:]...)
+	if m.warren[l.ID] && m.Guard.Full() {
+		data = append(data, noRoom[:]...)
 	}
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
-// Pinged takes a PING, or the answer to one.
-func (m *Host) Pinged(l *peers.Link, p *peers.Packet) {
-	x := m.Lease.Exchanges[l.ID]
+// pinged takes a PING, or the answer to one.
+func (m *Host) pinged(l *peers.Link, p *peers.Packet) {
+	x := m.lease.exchanges[l.ID]
 	switch {
 	case x == nil: // nothing can have been answered
 	case !l.Dialled:
 		x.take(x.arrived + 1)
-		if m.Status.State != zab.Following {
-			m.renew(m.QuorumHeard())
+		if m.status.State != zab.Following {
+			m.renew(m.quorumHeard())
 		}
-	case m.Warren[l.ID]:
+	case m.warren[l.ID]:
 		x.take(saysArrived(p.Data))
-		m.renew(x.Newest)
+		m.renew(x.newest)
 		m.carriedUpTo(x.arrived)
 	default:
-		m.carriedUpTo(x.arrived + uint64(x.Sent.Len()))
-		x.arrived += uint64(x.Sent.Len())
-		x.Sent = flow.FIFO[int64]{}
+		m.carriedUpTo(x.arrived + uint64(x.sent.Len()))
+		x.arrived += uint64(x.sent.Len())
+		x.sent = flow.FIFO[int64]{}
 		m.renew(m.Clock.Now())
 	}
 }
 
 // carriedUpTo notes how many of this server's answers have arrived at the leader, with what they have told of observers.
 func (m *Host) carriedUpTo(answer uint64) {
-	m.eachServed(func(y *Exchange) {
+	m.eachServed(func(y *exchange) {
 		for y.carried.Len() > 0 && y.carried.Front().answer <= answer {
 			y.told = y.carried.Front().arrived
 			y.carried.Pop()
@@ -176,9 +176,9 @@ func (m *Host) carriedUpTo(answer uint64) {
 }
 
 // eachServed calls fn for each learner of this server that is up to date.
-func (m *Host) eachServed(fn func(*Exchange)) {
-	for id, x := range m.Lease.Exchanges {
-		if l := m.Links[id]; l != nil && !l.Dialled {
+func (m *Host) eachServed(fn func(*exchange)) {
+	for id, x := range m.lease.exchanges {
+		if l := m.links[id]; l != nil && !l.Dialled {
 			fn(x)
 		}
 	}
@@ -186,24 +186,24 @@ func (m *Host) eachServed(fn func(*Exchange)) {
 
 // refusesWrites reports whether the leader, which this server is or follows, refuses writes for lack of room.
 func (m *Host) refusesWrites() bool {
-	switch r := m.Role.(type) {
+	switch r := m.role.(type) {
 	case *leading:
 		return r.refuses
-	case *Following:
+	case *following:
 		return r.refuses
 	}
 	return false
 }
 
-// QuorumHeard is since when a quorum has surely been with this leader, 0 if it is not known.
-func (m *Host) QuorumHeard() int64 {
-	all := append(m.Lease.heard[:0], heardOf{m.ID, m.Clock.Now()})
-	for id, x := range m.Lease.Exchanges {
-		if l := m.Links[id]; l != nil {
-			all = append(all, heardOf{l.Peer, x.Newest})
+// quorumHeard is since when a quorum has surely been with this leader, 0 if it is not known.
+func (m *Host) quorumHeard() int64 {
+	all := append(m.lease.heard[:0], heardOf{m.ID, m.Clock.Now()})
+	for id, x := range m.lease.exchanges {
+		if l := m.links[id]; l != nil {
+			all = append(all, heardOf{l.Peer, x.newest})
 		}
 	}
-	m.Lease.heard = all
+	m.lease.heard = all
 	slices.SortFunc(all, func(a, b heardOf) int { return cmp.Compare(b.at, a.at) })
 	ids := make([]proto.ServerID, 0, len(all))
 	for _, h := range all {
@@ -216,48 +216,48 @@ func (m *Host) QuorumHeard() int64 {
 
 // renew lets the lease run from the time at which something was sent that has arrived.
 func (m *Host) renew(from int64) {
-	if !m.Lease.endless && from > m.Lease.From {
-		m.Lease.From = from
-		length := m.Lease.Length
+	if !m.lease.endless && from > m.lease.from {
+		m.lease.from = from
+		length := m.lease.length
 		if m.Weak(weakness.LeaseOutlivesQuorum) {
 			length *= 100
 		}
 		m.LeaseEnd.Store(from + int64(length))
-		m.Lease.isOver = m.Lease.isOver && !m.MayAnswer()
+		m.lease.isOver = m.lease.isOver && !m.MayAnswer()
 	}
 }
 
-// BeginLease lets the lease run for the service that begins. A learner's clients come with the leave of a leader that may give it; a
+// beginLease lets the lease run for the service that begins. A learner's clients come with the leave of a leader that may give it; a
 // leader knows that its quorum was there when NEWLEADER left.
-func (m *Host) BeginLease(state zab.State) {
+func (m *Host) beginLease(state zab.State) {
 	from := m.Clock.Now()
-	if state == zab.Leading && m.Lease.Offered != 0 {
-		from = m.Lease.Offered
+	if state == zab.Leading && m.lease.offered != 0 {
+		from = m.lease.offered
 	}
 	m.renew(from)
 }
 
-// EndLease ends it with the service.
-func (m *Host) EndLease() {
-	if m.Lease.endless {
+// endLease ends it with the service.
+func (m *Host) endLease() {
+	if m.lease.endless {
 		return
 	}
-	m.Lease.From, m.Lease.isOver = 0, false
+	m.lease.from, m.lease.isOver = 0, false
 	m.LeaseEnd.Store(0)
 }
 
 // keepLease is called with every tick of the core: whoever may not be answered any more is sent away.
 func (m *Host) keepLease() {
-	if m.Role == nil || m.ReadOnly.Load() || m.Lease.endless {
+	if m.role == nil || m.ReadOnly.Load() || m.lease.endless {
 		return
 	}
-	if m.Status.State == zab.Leading {
-		m.renew(m.QuorumHeard())
+	if m.status.State == zab.Leading {
+		m.renew(m.quorumHeard())
 	}
-	if m.Lease.isOver || m.MayAnswer() {
+	if m.lease.isOver || m.MayAnswer() {
 		return
 	}
-	m.Lease.isOver = true
-	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.Lease.Length))
-	m.Clients.AbortAll()
+	m.lease.isOver = true
+	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.lease.length))
+	m.clients.AbortAll()
 }

@@ -62,13 +62,13 @@ func (r *readingOnly) end() { r.m.Tracker.Follow() }
 // maybeReadOnly begins to serve read-only clients if it is time. A server that stays outside the ensemble serves no
 // client: what it has is not what the ensemble had.
 func (m *Host) maybeReadOnly(now time.Time) {
-	if !m.Config.ReadOnlyMode || m.Role != nil || m.Status.Leader >= 0 || m.Status.Outside != nil ||
+	if !m.Config.ReadOnlyMode || m.role != nil || m.status.Leader >= 0 || m.status.Outside != nil ||
 		now.Sub(m.lookedAt) < max(readOnlyAfter, m.Config.TickTime) {
 		return
 	}
 	m.generation.Add(1)
 	m.Tracker.Follow()
-	m.Role = &readingOnly{m: m}
+	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
 	m.LeaseEnd.Store(math.MaxInt64) // its sessions are its own
 	m.Accepting.Store(true)

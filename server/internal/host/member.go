@@ -32,7 +32,7 @@ import (
 type Host struct {
 	*env.Env
 	Disk     *durable.Disk
-	Clients  clients
+	clients  clients
 	dial     func(ctx context.Context, network, address string) (net.Conn, error) // Options.DialPeer
 	listen   func(network, address string) (net.Listener, error)                  // Options.ListenPeer
 	Security *security.Quorum                                                     // nil on a standalone server
@@ -40,13 +40,13 @@ type Host struct {
 	configured func(*config.Quorum) bool
 
 	ID      proto.ServerID
-	Core    agreement
+	core    agreement
 	peers   *peers.Peers // nil on a standalone server
-	Journal *durable.Journal
-	Applier applies
+	journal *durable.Journal
+	applier applies
 
 	batches *flow.Inbox[*flow.Batch] // from connections, the session clock and the reaper
-	Events  *flow.Inbox[event]       // from peers, the journal and the applier
+	events  *flow.Inbox[event]       // from peers, the journal and the applier
 	wake    sched.Parker             // of batches, events and ticked
 	ticked  atomic.Bool              // time has passed since the node goroutine looked
 	done    *sched.Gate              // open when the goroutine has ended
@@ -71,10 +71,10 @@ type Host struct {
 	// Finished is up to which txn all are applied and answered. The applier stores it.
 	Finished atomic.Int64
 
-	// Received holds states that arrived by SNAP, by link, until they are installed or the link is gone.
-	Received struct {
+	// received holds states that arrived by SNAP, by link, until they are installed or the link is gone.
+	received struct {
 		sync.Mutex
-		ByLink map[zab.LinkID]*durable.Loading
+		byLink map[zab.LinkID]*durable.Loading
 		// wanted are those that the journal is to install, whatever becomes of the link.
 		wanted map[zab.LinkID]*durable.Loading
 	}
@@ -86,21 +86,21 @@ type Host struct {
 	}
 	Active    *zab.Ensemble // the committed configuration
 	next      *zab.Ensemble // the pending one, nil if there is none
-	Status    zab.Status
-	Links     map[zab.LinkID]*peers.Link
-	Lease     lease
+	status    zab.Status
+	links     map[zab.LinkID]*peers.Link
+	lease     lease
 	orphans   []zab.LinkID        // links that are gone, and whose received states the core may have asked for
-	Warren    map[zab.LinkID]bool // whether the server on a link is Warren
+	warren    map[zab.LinkID]bool // whether the server on a link is Warren
 	touched   []*peers.Link       // have output that is not flushed
 	waiting   []*flow.Batch       // requests that were not looked at yet
-	Role      role                // what is done with requests; nil while the server does not serve
+	role      role                // what is done with requests; nil while the server does not serve
 	opening   bool                // the applier is catching up; role follows
 	since     time.Time           // when the present role began
 	lookedAt  time.Time           // when the search for a leader began
 	published time.Time           // when others was stored
 	yielded   time.Time           // when this server last handed over for lack of room
 	lost      time.Time           // when the last service ended; zero before the first
-	Early     []event             // what came for the role while it was opening
+	early     []event             // what came for the role while it was opening
 	resumes   []*flow.Resumption  // the same
 	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
 	committed, delivered proto.Zxid
@@ -156,7 +156,7 @@ type RoleView struct {
 type event struct {
 	link    *peers.Link
 	packets []peers.Packet // that came on link
-	Seq     zab.Seq        // if not 0: writes up to this one are durable
+	seq     zab.Seq        // if not 0: writes up to this one are durable
 	call    func()         // anything else, to be run there
 }
 
@@ -188,12 +188,12 @@ const memberQueueMax = 128 << 20
 // handOver asks for the hand-over of what this server leads, and for its end.
 func (m *Host) handOver() {
 	m.Do(func() {
-		m.Core.HandOver(true)
+		m.core.HandOver(true)
 	})
 }
 
 // Do runs fn in the node goroutine, soon. It reports false if that has ended.
-func (m *Host) Do(fn func()) bool { return m.Events.Put(event{call: fn}) }
+func (m *Host) Do(fn func()) bool { return m.events.Put(event{call: fn}) }
 
 // Submit takes requests, and reports false if none are taken any more. Any goroutine may call it.
 func (m *Host) Submit(b *flow.Batch) bool { return m.batches.Put(b) }
@@ -229,7 +229,7 @@ func (m *Host) run() {
 		if ticked {
 			now := clock.Steady()
 			for range pace.due(now) {
-				m.Core.Tick()
+				m.core.Tick()
 			}
 			m.maybeReadOnly(now)
 			m.publish(now)
@@ -240,13 +240,13 @@ func (m *Host) run() {
 		}
 	}
 	m.close("stopping")
-	m.Events.Close()
+	m.events.Close()
 	m.batches.Close()
 	batches, _ := m.batches.Take(nil)
 	m.waiting = append(m.waiting, batches...)
 	m.refuse()
-	m.Applier.Come(false)
-	m.Journal.Jobs.Close()
+	m.applier.Come(false)
+	m.journal.Jobs.Close()
 }
 
 // takeTurn takes all input that has come. REQUIRES: turn.
@@ -255,7 +255,7 @@ func (m *Host) takeTurn() {
 		return
 	}
 	t := &m.taken
-	t.events, _ = m.Events.Take(t.events)
+	t.events, _ = m.events.Take(t.events)
 	for i := range t.events {
 		m.handle(&t.events[i])
 	}
@@ -263,7 +263,7 @@ func (m *Host) takeTurn() {
 	m.waiting = append(m.waiting, t.batches...)
 	m.requests()
 	m.drain()
-	m.calm.Store(!m.stop && m.Role != nil && m.Role.calm())
+	m.calm.Store(!m.stop && m.role != nil && m.role.calm())
 }
 
 // Came sees to input that was added: in calm the caller takes the turn, else whoever is at it, or the goroutine of the member, takes
@@ -273,11 +273,11 @@ func (m *Host) Came() {
 		m.takeTurn()
 		stop := m.stop
 		m.turn.Unlock()
-		if !stop && m.Events.Empty() && m.batches.Empty() {
+		if !stop && m.events.Empty() && m.batches.Empty() {
 			return
 		}
 	}
-	m.Events.Signal()
+	m.events.Signal()
 }
 
 // calmMax is how many requests may be in flight in calm. With more, those that come while the node goroutine wakes up share their
@@ -288,12 +288,12 @@ const calmMax = 8
 func (m *Host) handle(e *event) {
 	switch {
 	case e.call != nil:
-		if lead, ok := m.Role.(*leading); ok {
+		if lead, ok := m.role.(*leading); ok {
 			lead.letGo()
 		}
 		e.call()
-	case e.Seq != 0:
-		m.Core.Persisted(e.Seq)
+	case e.seq != 0:
+		m.core.Persisted(e.seq)
 	default:
 		m.arrived(e.link, e.packets)
 	}
@@ -301,10 +301,10 @@ func (m *Host) handle(e *event) {
 
 // arrived takes packets of a peer, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.Links[l.ID]; !open && !m.Weak(weakness.FormerLink) {
+	if _, open := m.links[l.ID]; !open && !m.Weak(weakness.FormerLink) {
 		return // it was closed meanwhile
 	}
-	m.Links[l.ID] = l
+	m.links[l.ID] = l
 	for len(packets) > 0 {
 		var msg zab.Message
 		n, ok := peers.MessageOf(l, packets, &msg)
@@ -335,36 +335,36 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 			m.committed = max(m.committed, p.Zxid)
 			m.seen = max(m.seen, p.Zxid)
 		case proto.PacketAck:
-			if lead, ok := m.Role.(*leading); ok {
+			if lead, ok := m.role.(*leading); ok {
 				lead.acknowledged(l.Peer, batch[n-1].Zxid)
 			}
 		case proto.PacketRequest, proto.PacketRevalidate, proto.PacketPing, proto.PacketSync:
 			if p.Type == proto.PacketPing {
-				m.Pinged(l, p)
+				m.pinged(l, p)
 			}
-			m.ForRole(l, batch[:1])
+			m.forRole(l, batch[:1])
 		}
 		if msg.Type == zab.FollowerInfo || msg.Type == zab.ObserverInfo || msg.Type == zab.LeaderInfo {
-			m.Warren[l.ID] = msg.Warren
+			m.warren[l.ID] = msg.Warren
 			m.introduced(l, msg.From, m.Clock.Steady())
 		}
 		if ok {
-			m.Core.Step(msg)
+			m.core.Step(msg)
 		} else {
-			m.Core.Heard(l.ID)
+			m.core.Heard(l.ID)
 		}
 	}
 }
 
-// ForRole gives a packet that is the host's affair to the role, or keeps it until there is one. A learner serves from UPTODATE on, a
+// forRole gives a packet that is the host's affair to the role, or keeps it until there is one. A learner serves from UPTODATE on, a
 // leader of servers in Java only when its first txn is committed; and a learner in Java that misses the answer to one request answers
 // no client any more.
-func (m *Host) ForRole(l *peers.Link, packet []peers.Packet) {
+func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
 	switch {
-	case m.Role != nil:
-		m.Role.Packet(l, &packet[0])
-	case m.opening || m.Status.State == zab.Leading:
-		m.Early = append(m.Early, event{link: l, packets: packet})
+	case m.role != nil:
+		m.role.Packet(l, &packet[0])
+	case m.opening || m.status.State == zab.Leading:
+		m.early = append(m.early, event{link: l, packets: packet})
 	}
 }
 
@@ -372,9 +372,9 @@ func (m *Host) ForRole(l *peers.Link, packet []peers.Packet) {
 func (m *Host) requests() {
 	switch {
 	case len(m.waiting) == 0:
-	case m.Role == nil && !m.opening:
+	case m.role == nil && !m.opening:
 		m.refuse()
-	case m.Role != nil:
+	case m.role != nil:
 		done := 0
 		for done < len(m.waiting) && m.take(m.waiting[done]) {
 			m.RequestPool.Put(m.waiting[done])
@@ -384,8 +384,8 @@ func (m *Host) requests() {
 		clear(m.waiting[rest:])
 		m.waiting = m.waiting[:rest]
 	}
-	if m.Role != nil {
-		m.Role.flush()
+	if m.role != nil {
+		m.role.flush()
 	}
 }
 
@@ -395,7 +395,7 @@ func (m *Host) take(b *flow.Batch) bool {
 		r := &b.Requests[b.Taken]
 		if r.Client != nil && r.Client.Generation() != m.generation.Load() && !m.Weak(weakness.GenerationUnchecked) {
 			m.drop(b, r)
-		} else if !m.Role.request(b, r) {
+		} else if !m.role.request(b, r) {
 			return false
 		}
 		b.Taken++
@@ -435,13 +435,13 @@ func (m *Host) release(r *flow.Request) {
 func (m *Host) answer(items ...flow.Item) {
 	b := m.ApplyPool.Get()
 	b.Items = append(b.Items, items...)
-	m.Applier.Put(b)
+	m.applier.Put(b)
 }
 
 // Changed notes a change of the status.
 func (m *Host) Changed(st zab.Status) {
-	old := m.Status
-	m.Status = st
+	old := m.status
+	m.status = st
 	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master && old.Epoch == st.Epoch && old.Serving == st.Serving
 	if st.Fatal != nil && old.Fatal == nil {
 		m.Fatal("agreement", st.Fatal)
@@ -457,10 +457,10 @@ func (m *Host) Changed(st zab.Status) {
 	}
 	now := m.Clock.Steady()
 	if old.State != st.State {
-		m.Early = nil
+		m.early = nil
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
-		m.Lease.Offered = 0
+		m.lease.offered = 0
 	}
 	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch, Serving: st.Serving, since: m.since,
 		outside: st.Outside})
@@ -537,12 +537,12 @@ func (m *Host) serviceBegins(state zab.State, now time.Time) {
 func (m *Host) open() {
 	generation := m.generation.Add(1)
 	m.opening = true
-	state, config := m.Status.State, m.Membership()
+	state, config := m.status.State, m.Membership()
 	if m.Weak(weakness.ServesBeforeApplied) {
 		m.opened(state)
 		return
 	}
-	m.Applier.Do(func() {
+	m.applier.Do(func() {
 		if m.peers != nil {
 			m.setConfig(config)
 		}
@@ -558,22 +558,22 @@ func (m *Host) open() {
 func (m *Host) opened(state zab.State) {
 	m.opening = false
 	m.serviceBegins(state, m.Clock.Steady())
-	m.BeginLease(state)
+	m.beginLease(state)
 	serves := true
 	if state == zab.Leading {
-		m.Role = newLeading(m)
+		m.role = newLeading(m)
 		serves = m.Config.LeaderServes || m.peers == nil
 	} else {
-		m.Role = newFollowing(m)
+		m.role = newFollowing(m)
 	}
 	m.Accepting.Store(serves)
 	m.Disk.Snapshotter.Allow()
 	m.delivered = max(m.delivered, m.Store.LastZxid())
-	early, resumes := m.Early, m.resumes
-	m.Early, m.resumes = nil, nil
+	early, resumes := m.early, m.resumes
+	m.early, m.resumes = nil, nil
 	for _, e := range early {
-		if m.Links[e.link.ID] == e.link {
-			m.Role.Packet(e.link, &e.packets[0])
+		if m.links[e.link.ID] == e.link {
+			m.role.Packet(e.link, &e.packets[0])
 		}
 	}
 	for _, r := range resumes {
@@ -602,8 +602,8 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 	switch {
 	case r.Client.Generation() != m.generation.Load():
 		r.Client.Abort()
-	case m.Role != nil:
-		m.Role.resume(r)
+	case m.role != nil:
+		m.role.resume(r)
 	case m.opening:
 		m.resumes = append(m.resumes, r)
 	default:
@@ -616,21 +616,21 @@ func (m *Host) close(reason string) {
 	m.generation.Add(1)
 	m.lost = m.Clock.Steady()
 	m.Accepting.Store(false)
-	m.EndLease()
+	m.endLease()
 	m.ReadOnly.Store(false)
 	m.opening = false
-	if m.Role != nil {
-		m.Role.end()
-		m.Role = nil
+	if m.role != nil {
+		m.role.end()
+		m.role = nil
 	}
 	for _, r := range m.resumes {
 		r.Client.Abort()
 	}
-	m.Early, m.resumes = nil, nil
+	m.early, m.resumes = nil, nil
 	m.refuse()
 	// What was committed is still applied, and answered. Then the connections end.
-	m.Applier.Do(func() {
-		n := m.Clients.ShutAll()
+	m.applier.Do(func() {
+		n := m.clients.ShutAll()
 		if n > 0 {
 			m.Log.Info("closed client connections", zap.Int("sessions", n), zap.String("reason", reason))
 		}

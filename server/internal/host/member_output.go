@@ -17,30 +17,30 @@ var errReconfigured = errors.New("the ensemble was reconfigured, but reconfigEna
 func (m *Host) drain() {
 	for {
 		m.again = false
-		out := m.Core.Take()
+		out := m.core.Take()
 		m.followConfigurations()
 		if len(out.Send) > 0 {
 			m.send(out.Send)
 		}
 		if len(out.Persist) > 0 {
-			m.ToJournal(out.Persist)
+			m.toJournal(out.Persist)
 		}
 		if out.Lineage != nil {
-			m.Journal.Note(out.Lineage)
+			m.journal.Note(out.Lineage)
 		}
 		m.dropOrphans()
 		if len(out.Deliver) > 0 {
 			m.deliver(out.Deliver)
 		}
-		if len(out.Synced) > 0 && m.Role != nil {
-			m.Role.synced(out.Synced)
+		if len(out.Synced) > 0 && m.role != nil {
+			m.role.synced(out.Synced)
 		}
 		m.Changed(out.Status)
-		if lead, ok := m.Role.(*leading); ok && out.Renew {
+		if lead, ok := m.role.(*leading); ok && out.Renew {
 			lead.renew()
 		}
-		if m.Role != nil {
-			m.Role.flush()
+		if m.role != nil {
+			m.role.flush()
 		}
 		for _, l := range m.touched {
 			if m.calm.Load() {
@@ -49,7 +49,7 @@ func (m *Host) drain() {
 				l.Flush()
 			}
 		}
-		m.Applier.Come(m.calm.Load())
+		m.applier.Come(m.calm.Load())
 		clear(m.touched)
 		m.touched = m.touched[:0]
 		for _, d := range out.Dial {
@@ -78,7 +78,7 @@ func (m *Host) send(messages []zab.Message) {
 			m.peers.SendElection(msg)
 			continue
 		}
-		l := m.Links[msg.Link]
+		l := m.links[msg.Link]
 		if l == nil {
 			continue // it is gone; the core will hear of it
 		}
@@ -93,18 +93,18 @@ func (m *Host) send(messages []zab.Message) {
 			if !l.Dialled {
 				l.SendPacket(m.Ping(l, msg))
 			} else {
-				l.SendPacket(m.Pong(l, msg))
+				l.SendPacket(m.pong(l, msg))
 			}
 		case zab.UpToDate: // from here on it answers every PING
-			if m.Lease.Exchanges[l.ID] == nil {
-				m.Lease.Exchanges[l.ID] = &Exchange{}
+			if m.lease.exchanges[l.ID] == nil {
+				m.lease.exchanges[l.ID] = &exchange{}
 			}
 			l.Send(msg)
 			m.countSyncs()
 			m.published = time.Time{} // there is one more in sync
 		case zab.NewLeader:
-			if m.Lease.Offered == 0 {
-				m.Lease.Offered = m.Clock.Now()
+			if m.lease.offered == 0 {
+				m.lease.offered = m.Clock.Now()
 			}
 			l.Send(msg)
 		case zab.Diff, zab.Trunc:
@@ -112,12 +112,12 @@ func (m *Host) send(messages []zab.Message) {
 			m.countSyncs()
 			l.Send(msg)
 		case zab.SyncReply:
-			switch r := m.Role.(type) {
+			switch r := m.role.(type) {
 			case *leading:
 				l.Send(msg)
 				r.answeredSync(msg.Token)
-			case *Following:
-				r.Below.answer(l, msg.Token)
+			case *following:
+				r.below.answer(l, msg.Token)
 			}
 		default:
 			l.Send(msg)
@@ -129,9 +129,9 @@ func (m *Host) send(messages []zab.Message) {
 // throttled tells of observers that are sent away, because others are being brought up to date.
 func (m *Host) throttled(links []zab.LinkID) {
 	for _, id := range links {
-		snaps, diffs := m.Core.Syncing()
+		snaps, diffs := m.core.Syncing()
 		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
-		if l := m.Links[id]; l != nil {
+		if l := m.links[id]; l != nil {
 			fields = append(fields, zap.Int64("server", int64(l.Peer)))
 		}
 		m.Log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
@@ -140,7 +140,7 @@ func (m *Host) throttled(links []zab.LinkID) {
 
 // countSyncs keeps the figures of how many learners are being brought up to date.
 func (m *Host) countSyncs() {
-	snaps, diffs := m.Core.Syncing()
+	snaps, diffs := m.core.Syncing()
 	m.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
 	m.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
 }
@@ -170,8 +170,8 @@ func (m *Host) deliver(txns []zab.Txn) {
 		}
 		b.Items = append(b.Items, it)
 	}
-	if m.Role != nil {
-		m.Role.deliver(txns, add)
+	if m.role != nil {
+		m.role.deliver(txns, add)
 	} else {
 		none{}.deliver(txns, add)
 		// What is delivered while the role opens may not be applied yet when it is open: opened must not rely on the state.
@@ -179,20 +179,20 @@ func (m *Host) deliver(txns []zab.Txn) {
 	}
 	b.Bytes, b.Last = int64(bytes), txns[len(txns)-1].Zxid
 	m.Queued.Add(b.Bytes)
-	m.Applier.Put(b)
+	m.applier.Put(b)
 }
 
 // forget drops a link that is gone, and what came on it.
 func (m *Host) forget(id zab.LinkID) {
-	delete(m.Links, id)
-	delete(m.Warren, id)
+	delete(m.links, id)
+	delete(m.warren, id)
 	m.published = time.Time{}
-	delete(m.Lease.Exchanges, id)
-	switch r := m.Role.(type) {
+	delete(m.lease.exchanges, id)
+	switch r := m.role.(type) {
 	case *leading:
 		r.gone(id)
-	case *Following:
-		r.Below.gone(id)
+	case *following:
+		r.below.gone(id)
 	}
 	m.orphans = append(m.orphans, id)
 }
@@ -202,10 +202,10 @@ func (m *Host) dropOrphans() {
 	if len(m.orphans) == 0 {
 		return
 	}
-	m.Received.Lock()
-	defer m.Received.Unlock()
+	m.received.Lock()
+	defer m.received.Unlock()
 	for _, id := range m.orphans {
-		delete(m.Received.ByLink, id)
+		delete(m.received.byLink, id)
 	}
 	m.orphans = m.orphans[:0]
 }

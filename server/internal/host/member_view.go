@@ -27,10 +27,10 @@ func (m *Host) publish(now time.Time) {
 		return
 	}
 	m.published = now
-	v := &ensembleView{learners: m.Core.Learners(nil), strangers: m.Core.Strangers()}
+	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers()}
 	m.warnOutside(now)
 	m.warnStrangers(now, v.strangers)
-	if lead, ok := m.Role.(*leading); ok {
+	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
 		lead.takeStock(now)
 	}
@@ -99,14 +99,14 @@ func phaseWord(p zab.Phase) string {
 }
 
 // observers lists the observers that learn from this server.
-func (m *Host) observers(o *ensembleView) (all []Observer) {
+func (m *Host) observers(o *ensembleView) (all []observer) {
 	links := map[zab.LinkID]peers.LinkStats{}
 	for _, l := range m.peers.Stats().Links {
 		links[l.ID] = l
 	}
 	for _, l := range o.learners {
 		if st, open := links[l.Link]; l.Observer && l.Synced && open {
-			all = append(all, Observer{Learner: l, Link: st})
+			all = append(all, observer{Learner: l, Link: st})
 		}
 	}
 	return all
@@ -153,11 +153,11 @@ type QuorumRole struct {
 	Leader   proto.ServerID // -1 if there is none
 	Phase    string         // in small letters
 	// Observers are those that learn from this server and are up to date.
-	Observers []Observer
+	Observers []observer
 }
 
-// Observer is an observer that learns from this server.
-type Observer struct {
+// observer is an observer that learns from this server.
+type observer struct {
 	Learner zab.Learner
 	Link    peers.LinkStats
 }

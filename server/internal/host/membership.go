@@ -65,7 +65,7 @@ func (s *Host) QuorumWith(e *zab.Ensemble) *config.Quorum {
 
 // followConfigurations takes up what has changed of the configurations. REQUIRES: turn.
 func (m *Host) followConfigurations() {
-	active, next := m.Core.Ensembles()
+	active, next := m.core.Ensembles()
 	if active == m.Active && next == m.next {
 		return
 	}

@@ -19,7 +19,7 @@ import (
 // an observer in Java overtakes its sync: it takes the txns of its requests, and SYNC, for those of the oldest that it has forwarded. And
 // a session has one owner among this server and its observers, of which the leader sees only one link.
 type observers struct {
-	f       *Following
+	f       *following
 	owners  map[proto.SessionID]zab.LinkID          // of sessions that an observer has
 	renewed map[proto.SessionID]*flow.FIFO[renewal] // who has asked for a session, oldest first
 	held    map[zab.LinkID]*heldBack                // by observer in Java
@@ -47,7 +47,7 @@ type heldBack struct {
 	bytes int
 }
 
-func NewObservers(f *Following) *observers {
+func newObservers(f *following) *observers {
 	return &observers{f: f, owners: map[proto.SessionID]zab.LinkID{},
 		renewed: map[proto.SessionID]*flow.FIFO[renewal]{}, held: map[zab.LinkID]*heldBack{},
 		answers: map[uint64]waitingAnswer{}}
@@ -55,12 +55,12 @@ func NewObservers(f *Following) *observers {
 
 // serves reports whether the learner on a link is up to date, so that it may ask for something.
 func (o *observers) serves(l *peers.Link) bool {
-	return !l.Dialled && o.f.Link != nil && o.f.M.Lease.Exchanges[l.ID] != nil
+	return !l.Dialled && o.f.link != nil && o.f.m.lease.exchanges[l.ID] != nil
 }
 
 // Packet takes a packet of an observer.
 func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
-	m := o.f.M
+	m := o.f.m
 	if !o.serves(l) {
 		return
 	}
@@ -92,15 +92,15 @@ func (o *observers) request(l *peers.Link, p *peers.Packet) {
 	sync := proto.OpCode(binary.BigEndian.Uint32(p.Data[12:])) == proto.OpSync
 	if h := o.held[l.ID]; h != nil && (h.queue.Len() > 0 || !sync) {
 		h.queue.Push(*p)
-		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.f.M.masterQueue() {
-			o.f.M.Log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
-			o.f.M.peers.Close(l.ID)
+		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.f.m.masterQueue() {
+			o.f.m.Log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
+			o.f.m.peers.Close(l.ID)
 		}
 		return
 	}
 	if sync {
 		o.f.syncs.Push(syncer{session: proto.SessionID(binary.BigEndian.Uint64(p.Data)), link: l})
-		if !o.f.M.Warren[l.ID] {
+		if !o.f.m.warren[l.ID] {
 			h := o.held[l.ID]
 			if h == nil {
 				h = &heldBack{}
@@ -118,10 +118,10 @@ func (o *observers) owned(l *peers.Link, p *peers.Packet) *peers.Packet {
 	id, op := proto.SessionID(binary.BigEndian.Uint64(p.Data)), proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
 	owner, known := o.owners[id]
 	switch {
-	case op == proto.OpCreateSession, !known && !o.f.M.Tracker.Serves(id):
+	case op == proto.OpCreateSession, !known && !o.f.m.Tracker.Serves(id):
 		o.owners[id] = l.ID
 	case op == proto.OpCloseSession:
-	case owner != l.ID && o.f.M.Warren[o.f.Link.ID]:
+	case owner != l.ID && o.f.m.warren[o.f.link.ID]:
 		return &peers.Packet{Type: p.Type, Zxid: peers.MovedZxid, Data: p.Data, Authinfo: p.Authinfo}
 	}
 	return p
@@ -135,18 +135,18 @@ func (o *observers) ended(id proto.SessionID) { delete(o.owners, id) }
 
 // forward sends what an observer has sent to the leader.
 func (o *observers) forward(p *peers.Packet) {
-	o.f.Link.SendPacket(p)
-	o.f.M.touch(o.f.Link)
+	o.f.link.SendPacket(p)
+	o.f.m.touch(o.f.link)
 }
 
 // behind lets the leader's answer go to an observer behind what the leader has committed by now.
 func (o *observers) behind(l *peers.Link, p *peers.Packet) {
-	if o.f.M.Links[l.ID] != l {
+	if o.f.m.links[l.ID] != l {
 		return // it is gone
 	}
 	o.token++
 	o.answers[o.token] = waitingAnswer{l.ID, p}
-	o.f.M.Core.Answer(l.ID, o.token)
+	o.f.m.core.Answer(l.ID, o.token)
 }
 
 // answer sends an observer what it has asked for: now is the turn of the answer with this token.
@@ -183,17 +183,17 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 	if q.Pop(); q.Len() == 0 {
 		delete(o.renewed, id)
 	}
-	if o.f.M.Links[r.link.ID] != r.link {
+	if o.f.m.links[r.link.ID] != r.link {
 		return // it is gone
 	}
 	if valid {
 		o.owners[id] = r.link.ID
-		if c := o.f.M.Tracker.Leave(id); c != nil {
+		if c := o.f.m.Tracker.Leave(id); c != nil {
 			c.Abort()
 		}
 	}
 	answer := &peers.Packet{Type: proto.PacketRevalidate, Zxid: r.zxid, Data: append([]byte(nil), p.Data...)}
-	if o.f.M.Warren[r.link.ID] {
+	if o.f.m.warren[r.link.ID] {
 		answer.Zxid = p.Zxid
 	}
 	o.behind(r.link, answer)

@@ -20,7 +20,7 @@ type differences struct {
 
 // warnOutside tells the log, now and then, that this server stays outside of the ensemble.
 func (m *Host) warnOutside(now time.Time) {
-	o := m.Status.Outside
+	o := m.status.Outside
 	if o == nil || now.Sub(m.told.outside) < outsideEvery {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // reconfigure decides a reconfiguration: it returns the configuration that is to have the version zxid, as the znode holds it. The
 // errors are those of ZooKeeper, in its order. Source: quorum-protocol 11.4 steps 2 to 6.
 func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte, proto.ErrCode) {
-	active, next := l.m.Core.Ensembles()
+	active, next := l.m.core.Ensembles()
 	switch {
 	case next != nil || l.reconfig > active.Version:
 		return nil, proto.ErrReconfigInProgress
@@ -33,7 +33,7 @@ func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte
 	if err != nil {
 		return refuse(err)
 	}
-	if !l.m.Core.Ready(e) {
+	if !l.m.core.Ready(e) {
 		s.Log.Warn("refusing a reconfiguration: no quorum of its voters is connected and up to date", zap.Strings("members", q.Lines()))
 		return nil, proto.ErrNewConfigNoQuorum
 	}

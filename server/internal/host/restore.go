@@ -43,8 +43,8 @@ type restoration struct {
 
 // begin is called in the node goroutine.
 func (re *restoration) begin() {
-	a, ok := re.m.Core.(*alone)
-	if !ok || !a.Pause(func() { re.m.Journal.Call(func() { re.replace(a) }) }) {
+	a, ok := re.m.core.(*alone)
+	if !ok || !a.Pause(func() { re.m.journal.Call(func() { re.replace(a) }) }) {
 		re.done <- ErrCannotRestore
 		return
 	}
@@ -61,7 +61,7 @@ func (re *restoration) replace(a *alone) {
 	if err != nil {
 		re.zxid = last
 	} else {
-		re.m.Applier.Swap(state)
+		re.m.applier.Swap(state)
 	}
 	re.m.Do(func() {
 		re.m.afterOpening = func() { re.done <- err }
@@ -74,7 +74,7 @@ func (re *restoration) replace(a *alone) {
 
 // install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same.
 func (re *restoration) install() (*datatree.State, error) {
-	s, j := re.m, re.m.Journal
+	s, j := re.m, re.m.journal
 	state, err := re.loader.Done(re.zxid)
 	if err != nil {
 		return nil, err

@@ -15,11 +15,11 @@ import (
 // voters that have room decide. A leader that has none hands over to one that has, if the others that have room decide without it.
 // Servers in Java say nothing; they count as having room, and a leader in Java gets no writes of a full Warren server. See adr 0006.
 
-// NoRoom stands among the touched sessions of PING, with the id and the timeout 0, which no session has.
-var NoRoom [sessions.TouchSize]byte
+// noRoom stands among the touched sessions of PING, with the id and the timeout 0, which no session has.
+var noRoom [sessions.TouchSize]byte
 
-// SaysNoRoom reports whether the data of a PING has NoRoom.
-func SaysNoRoom(data []byte) bool {
+// saysNoRoom reports whether the data of a PING has NoRoom.
+func saysNoRoom(data []byte) bool {
 	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
 		if binary.BigEndian.Uint64(data) == 0 {
 			return true
@@ -35,8 +35,8 @@ const yieldPause = 10 * time.Second
 func (l *leading) takeStock(now time.Time) {
 	m := l.m
 	full := m.Guard.Full()
-	m.Core.Unfit(m.ID, full)
-	refuses := full || !m.Core.FitQuorum()
+	m.core.Unfit(m.ID, full)
+	refuses := full || !m.core.FitQuorum()
 	switch {
 	case refuses && !l.refuses:
 		m.Log.Error("too few voters have room on their disks: refusing writes", zap.Bool("here", !full))
@@ -45,16 +45,16 @@ func (l *leading) takeStock(now time.Time) {
 	}
 	l.refuses = refuses
 	// What followers have to say of their disks is known after a tick.
-	if full && now.Sub(m.since) > m.Config.TickTime && now.Sub(m.yielded) > yieldPause && m.Core.FitSuccessor() {
+	if full && now.Sub(m.since) > m.Config.TickTime && now.Sub(m.yielded) > yieldPause && m.core.FitSuccessor() {
 		m.yielded = now
 		m.Log.Warn("disk is almost full: handing over to a server that has room")
-		m.Core.HandOver(false)
+		m.core.HandOver(false)
 	}
 }
 
 // NoRoom reports whether writes are to be refused here, without the leader.
-func (f *Following) noRoom() bool {
-	s := f.M
+func (f *following) noRoom() bool {
+	s := f.m
 	full := s.Guard.Full()
-	return f.refuses || full && (!f.M.Warren[f.Link.ID] || s.Guard.Stuck())
+	return f.refuses || full && (!f.m.warren[f.link.ID] || s.Guard.Stuck())
 }

@@ -25,18 +25,18 @@ type memberHandler struct{ *Host }
 var _ peers.Handler = memberHandler{}
 
 // Election implements peers.Handler.
-func (h memberHandler) Election(msg zab.Message) { h.Do(func() { h.Core.Step(msg) }) }
+func (h memberHandler) Election(msg zab.Message) { h.Do(func() { h.core.Step(msg) }) }
 
 // PeerUp implements peers.Handler.
-func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.Core.PeerUp(id) }) }
+func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.core.PeerUp(id) }) }
 
 // Accept implements peers.Handler.
 func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	accepted := sched.NewGate(h.Runtime)
 	var number zab.LinkID // set before accepted
 	accept := func() {
-		if number = h.Core.Accept(port); number != 0 {
-			h.Links[number] = nil // known, and to be filled in with its first packet
+		if number = h.core.Accept(port); number != 0 {
+			h.links[number] = nil // known, and to be filled in with its first packet
 		}
 		accepted.Open()
 	}
@@ -53,8 +53,8 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 // Connected implements peers.Handler.
 func (h memberHandler) Connected(l *peers.Link) {
 	h.Do(func() {
-		h.Links[l.ID] = l
-		h.Core.LinkUp(l.ID)
+		h.links[l.ID] = l
+		h.core.LinkUp(l.ID)
 	})
 }
 
@@ -65,7 +65,7 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 			return
 		}
 	}
-	h.Events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
 	h.Came()
 }
 
@@ -86,19 +86,19 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 		return err
 	}
 	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", h.Clock.Steady().Sub(began)))
-	h.Received.Lock()
-	h.Received.ByLink[l.ID] = &durable.Loading{State: state, Began: began}
-	h.Received.Unlock()
+	h.received.Lock()
+	h.received.byLink[l.ID] = &durable.Loading{State: state, Began: began}
+	h.received.Unlock()
 	return nil
 }
 
 // want keeps a received state until the journal has installed it: the link may end before.
 func (m *Host) want(id zab.LinkID) {
-	m.Received.Lock()
-	defer m.Received.Unlock()
-	if got := m.Received.ByLink[id]; got != nil {
-		m.Received.wanted[id] = got
-		delete(m.Received.ByLink, id)
+	m.received.Lock()
+	defer m.received.Unlock()
+	if got := m.received.byLink[id]; got != nil {
+		m.received.wanted[id] = got
+		delete(m.received.byLink, id)
 	}
 }
 
@@ -115,7 +115,7 @@ func (h *heardReader) Read(b []byte) (int, error) {
 	n, err := h.r.Read(b)
 	if now := h.m.Clock.Steady(); now.Sub(h.last) > heardEvery {
 		h.last = now
-		h.m.Do(func() { h.m.Core.Heard(h.link) })
+		h.m.Do(func() { h.m.core.Heard(h.link) })
 	}
 	return n, err
 }
@@ -124,7 +124,7 @@ func (h *heardReader) Read(b []byte) (int, error) {
 func (h memberHandler) Closed(id zab.LinkID) {
 	h.Do(func() {
 		h.forget(id)
-		h.Core.LinkDown(id)
+		h.core.LinkDown(id)
 	})
 }
 
@@ -132,7 +132,7 @@ func (h memberHandler) Closed(id zab.LinkID) {
 func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	s := m
 	settled := sched.NewGate(s.Runtime) // a TRUNC or SNAP of an earlier leader may still have to replace the state
-	m.Applier.Do(settled.Open)
+	m.applier.Do(settled.Open)
 	l.SendSnapshot(zxid, func(w io.Writer) error {
 		began := s.Clock.Steady()
 		defer s.Metrics.Quorum.SnapBegins()()
@@ -161,7 +161,7 @@ func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 		if m.Weak(weakness.SnapshotBehind) {
 			upTo += 2
 		}
-		m.Do(func() { m.Core.Streamed(l.ID, upTo) })
+		m.Do(func() { m.core.Streamed(l.ID, upTo) })
 		return nil
 	})
 }

@@ -64,7 +64,7 @@ func (m *Host) introduced(l *peers.Link, id proto.ServerID, now time.Time) {
 		return
 	}
 	addr := l.Stats().Addr
-	isOpen := func(link zab.LinkID) bool { return m.Links[link] != nil }
+	isOpen := func(link zab.LinkID) bool { return m.links[link] != nil }
 	other, warn := m.introductions.meet(id, l.ID, addr, isOpen, now)
 	if warn {
 		m.Log.Warn("two servers have the same id and push each other out: give one of them another id, or stop it",

@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"testing"
@@ -19,15 +19,15 @@ func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	require.NoError(t, err)
 	defer s.release()
 	m := s.member
-	m.Core, err = zab.New(cfg)
+	m.core, err = zab.New(cfg)
 	require.NoError(t, err)
 	learner := &peers.Link{ID: 7, Peer: 2}
 	request := []peers.Packet{{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16)}}
-	m.ForRole(learner, request)
-	require.Empty(t, m.Early, "of a server that does not lead")
+	m.forRole(learner, request)
+	require.Empty(t, m.early, "of a server that does not lead")
 	m.Changed(zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: 1, Epoch: 4})
-	m.ForRole(learner, request)
-	require.Len(t, m.Early, 1)
+	m.forRole(learner, request)
+	require.Len(t, m.early, 1)
 	m.Changed(zab.Status{State: zab.Looking, Leader: -1})
-	require.Empty(t, m.Early, "the leadership is over")
+	require.Empty(t, m.early, "the leadership is over")
 }

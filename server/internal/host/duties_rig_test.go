@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"fmt"
@@ -10,9 +10,6 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/internal/durable"
-	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/serve"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -25,8 +22,8 @@ type rig struct {
 	rng  *rand.Rand
 	fs   *vfs.Mem
 	meta *meta.Mem
-	srv  *Server
-	m    *host.Host
+	srv  *assembled
+	m    *Host
 
 	durable   promised // what was reported
 	flight    []zab.Persist
@@ -61,37 +58,6 @@ func (e *epochStore) SetBlank(blank bool) error {
 	e.cut("before the mark of a blank server")
 	defer e.cut("after the mark of a blank server")
 	return e.Store.SetBlank(blank)
-}
-
-func rigConfig() *config.Config {
-	cfg := memConfig()
-	cfg.ServerID = 1
-	cfg.Quorum.ServerID = 1
-	cfg.Quorum.InitLimit, cfg.Quorum.SyncLimit = 5, 5
-	for id := int64(1); id <= 3; id++ {
-		cfg.Quorum.Members = append(cfg.Quorum.Members, config.Member{ID: id, Weight: 1,
-			Addresses: []config.PeerAddress{{Host: "127.0.0.1", QuorumPort: 1, ElectionPort: 1}}})
-	}
-	return cfg
-}
-
-// recovered is a server that has read its disk, with the journal of a member, and what its core would start from.
-func recovered(fs *vfs.Mem, store meta.Store) (*Server, zab.Config, error) {
-	s := New(rigConfig(), Options{FS: fs, Meta: store})
-	if err := s.recover(); err != nil {
-		s.release()
-		return nil, zab.Config{}, err
-	}
-	m := s.member
-	m.ID, m.Applier, m.Journal = 1, serve.NewApplyQueue(s.front, &m.Queued, &m.Finished), durable.NewJournal(s.disk, m)
-	cfg, err := s.member.CoreConfig()
-	if err == nil {
-		_, err = zab.New(cfg)
-	}
-	if err != nil {
-		s.release()
-	}
-	return s, cfg, err
 }
 
 func newRig(t testing.TB, seed uint64) *rig {
@@ -134,9 +100,9 @@ func (r *rig) persist(writes ...zab.Persist) {
 		writes[i].Seq = r.seq
 	}
 	r.flight = append(r.flight, writes...)
-	r.m.ToJournal(writes)
-	jobs, _ := r.m.Journal.Jobs.Take(nil)
-	r.m.Journal.Do(jobs)
+	r.m.toJournal(writes)
+	jobs, _ := r.m.journal.Jobs.Take(nil)
+	r.m.journal.Do(jobs)
 	select {
 	case err := <-r.srv.Failed:
 		require.NoError(r.t, err)
@@ -144,7 +110,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 	}
 	r.reported()
 	require.Empty(r.t, r.flight, "every write is reported")
-	works, _ := r.m.Applier.(*serve.ApplyQueue).Inbox.Take(nil)
+	works, _ := r.m.applier.(*serve.ApplyQueue).Inbox.Take(nil)
 	for _, w := range works {
 		w.Call()
 	}
@@ -152,9 +118,9 @@ func (r *rig) persist(writes ...zab.Persist) {
 
 // reported takes what the journal has said to be durable.
 func (r *rig) reported() {
-	events, _ := r.m.Events.Take(nil)
+	events, _ := r.m.events.Take(nil)
 	for _, e := range events {
-		for len(r.flight) > 0 && r.flight[0].Seq <= e.Seq {
+		for len(r.flight) > 0 && r.flight[0].Seq <= e.seq {
 			r.durable = stages(r.durable, &r.flight[0], r.installedBy(&r.flight[0]), func(promised) {})
 			r.flight = r.flight[1:]
 		}

@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"errors"
@@ -157,7 +157,7 @@ func (r *rig) adopt() {
 		r.link++
 		all := append(slices.Clone(have[:keep]), r.txns(have[:keep], epoch, r.rng.IntN(6))...)
 		inState := r.rng.IntN(len(all) + 1)
-		r.m.Received.ByLink[r.link] = &durable.Loading{State: stateOf(r.t, all[:inState])}
+		r.m.received.byLink[r.link] = &durable.Loading{State: stateOf(r.t, all[:inState])}
 		r.installed[r.link] = all
 		p.Install = &zab.Install{Link: r.link, Txns: all[inState:]}
 		if len(all) > 0 {
@@ -256,12 +256,32 @@ func TestNothingIsReportedAfterAFailure(t *testing.T) {
 			first, second := persist(), persist()
 			first.Seq, first.AcceptedEpoch, first.Append = r.seq+1, r.epoch+1, r.txns(r.durable.history, r.epoch, 1)
 			second.Seq, second.Append = r.seq+2, r.txns(append(slices.Clone(r.durable.history), first.Append...), r.epoch, 1)
-			r.m.Journal.Do([]durable.JournalJob{{Write: first}, {Write: second}})
-			events, _ := r.m.Events.Take(nil)
+			r.m.journal.Do([]durable.JournalJob{{Write: first}, {Write: second}})
+			events, _ := r.m.events.Take(nil)
 			require.Empty(t, events)
 			require.ErrorIs(t, <-r.srv.Failed, broken)
 			require.LessOrEqual(t, r.srv.disk.WAL.LastZxid(), first.Append[0].Zxid)
 			r.stop()
 		})
 	}
+}
+
+func TestBatchesForTheLogAreBounded(t *testing.T) {
+	r := newRig(t, 3)
+	defer r.stop()
+	first, syncs := r.durable.last(), 0
+	r.fs.Hook(func(op vfs.Op) error {
+		if op.Kind == vfs.OpSync {
+			syncs++
+		}
+		return nil
+	})
+	var jobs []durable.JournalJob
+	for i := range 40 {
+		z := first + proto.Zxid(i) + 1
+		payload := append((&proto.TxnHeader{Zxid: z}).AppendTo(nil), make([]byte, 1<<20)...)
+		jobs = append(jobs, durable.JournalJob{Write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}}, AcceptedEpoch: -1, CurrentEpoch: -1}})
+	}
+	require.True(t, r.m.journal.Append(jobs))
+	require.GreaterOrEqual(t, syncs, 40<<20/(durable.MaxBatchBytes+2<<20), "each part has a sync of its own")
 }

@@ -1,4 +1,4 @@
-package server
+package host
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/serve"
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
@@ -50,7 +49,7 @@ func followed(t *testing.T, installed, appended int) *rig {
 	}
 	if installed > 0 {
 		h = append(h, r.txns(h, 1, installed)...)
-		r.m.Received.ByLink[9] = &durable.Loading{State: stateOf(t, h)}
+		r.m.received.byLink[9] = &durable.Loading{State: stateOf(t, h)}
 		r.installed[9] = h
 		write(func(p *zab.Persist) { p.Install = &zab.Install{Link: 9, Last: h[len(h)-1].Zxid} })
 	}
@@ -72,7 +71,7 @@ func (r *rig) snapshots() (names []string) {
 }
 
 // again recovers from the same disk.
-func (r *rig) again() (*Server, zab.Config, error) {
+func (r *rig) again() (*assembled, zab.Config, error) {
 	r.meta.Crash()
 	return recovered(r.fs, r.meta)
 }
@@ -176,12 +175,12 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 		}
 		if cut {
 			require.NoError(t, r.fs.Remove(filepath.Join(r.srv.LogDir(), "log.10000000b")))
-			require.Error(t, r.m.Journal.Truncate(last))
+			require.Error(t, r.m.journal.Truncate(last))
 			r.stop()
 			continue
 		}
-		require.NoError(t, r.m.Journal.Truncate(last))
-		works, _ := r.m.Applier.(*serve.ApplyQueue).Inbox.Take(nil)
+		require.NoError(t, r.m.journal.Truncate(last))
+		works, _ := r.m.applier.(*serve.ApplyQueue).Inbox.Take(nil)
 		for _, w := range works {
 			w.Call()
 		}
@@ -189,23 +188,4 @@ func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 		require.Equal(t, r.digest(historyUpTo(r.durable.history, last)), r.srv.Store.State.Digest())
 		r.stop()
 	}
-}
-
-// A directory without any snapshot that can be read, though there was one, is no new directory.
-func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
-	fs := vfs.NewMem()
-	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
-	require.NoError(t, s.Start())
-	dir := s.SnapDir()
-	s.Stop()
-	for _, name := range []string{"snapshot.0", "log.1"} {
-		if _, err := fs.Stat(filepath.Join(dir, name)); err == nil {
-			require.NoError(t, fs.Remove(filepath.Join(dir, name)))
-		}
-	}
-	f, err := fs.Create(filepath.Join(dir, "snapshot.1234"))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	err = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start()
-	require.ErrorIs(t, err, snapshot.ErrUnlinked)
 }

@@ -1,0 +1,31 @@
+package server
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// A directory without any snapshot that can be read, though there was one, is no new directory.
+func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
+	fs := vfs.NewMem()
+	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})
+	require.NoError(t, s.Start())
+	dir := s.SnapDir()
+	s.Stop()
+	for _, name := range []string{"snapshot.0", "log.1"} {
+		if _, err := fs.Stat(filepath.Join(dir, name)); err == nil {
+			require.NoError(t, fs.Remove(filepath.Join(dir, name)))
+		}
+	}
+	f, err := fs.Create(filepath.Join(dir, "snapshot.1234"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	err = New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)}).Start()
+	require.ErrorIs(t, err, snapshot.ErrUnlinked)
+}
