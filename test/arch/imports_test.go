@@ -62,6 +62,7 @@ var layers = map[string]layer{
 			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions"},
 		others: []string{"go.uber.org/zap"},
+		tests:  []string{module + "/server/internal/serve", module + "/server/meta", module + "/wal"}, // what it is tried with
 		why:    "the host knows clients and the applier by interfaces, and neither sockets of clients nor the log",
 	},
 	"server/internal/serve": {
