@@ -504,6 +504,20 @@ func TestAnonymousLearners(t *testing.T) {
 	}
 }
 
+// The lineage of a learner has grown with each epoch of its ensemble. The longest is taken, too.
+func TestLearnerWithTheLongestLineage(t *testing.T) {
+	w := newWorld(t, 3, 3)
+	leader, follower := w.start(3), w.start(1)
+	longest := &zab.Lineage{Ensemble: 1, Final: true}
+	for epoch := int64(1); len(longest.AppendTo(nil)) < zab.LineageSizeMax; epoch++ {
+		longest.Reigns = append(longest.Reigns, zab.Reign{Epoch: epoch, Leader: 3, Mark: 7})
+	}
+	l := follower.dial(3)
+	l.Send(&zab.Message{Type: zab.FollowerInfo, From: 1, Warren: true, Lineage: longest})
+	l.Flush()
+	leader.wait("the follower", func() bool { return len(leader.links) == 1 && len(leader.links[1].packets) > 0 })
+}
+
 // Stop lets what was sent arrive.
 func TestStopDrains(t *testing.T) {
 	w := newWorld(t, 3, 3)

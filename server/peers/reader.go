@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// firstPacketMax bounds the data of the first packet of a learner, in bytes.
-const firstPacketMax = 1 << 10
+// firstPacketMax bounds the data of the first packet of a learner, in bytes. It has room for the longest lineage.
+const firstPacketMax = 1<<10 + zab.LineageSizeMax
 
 func (p *Peers) newInput(nc net.Conn) *input {
 	return &input{r: nc, size: p.cfg.Limits.ChunkMin, max: p.cfg.Limits.ChunkMax, limit: p.cfg.Limits.DataMax}
