@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/figures"
@@ -614,4 +615,21 @@ func (l *leading) loseEphemeral(id proto.SessionID) {
 		l.propose(&write{op: proto.OpDelete, body: req.AppendTo(nil), ids: []auth.Identity{auth.SuperIdentity("")}},
 			flow.Item{Op: proto.OpDelete}, proto.OK)
 	}
+}
+
+// prepareEvents turns what happens while txns are prepared into the log.
+type prepareEvents struct{ m *Host }
+
+// QuotaExceeded implements prepare.Events.
+func (e prepareEvents) QuotaExceeded(path []byte, hard bool) {
+	if hard {
+		e.m.Metrics.QuotaExceeded.Of(quota.Namespace(path)).Inc()
+	}
+	e.m.Log.Warn("quota exceeded", zap.ByteString("path", path), zap.Bool("refused", hard))
+}
+
+// SequenceExhausted implements prepare.Events.
+func (e prepareEvents) SequenceExhausted(parent []byte) {
+	e.m.Log.Error("sequence counter is at its limit: sequential creates fail under this znode from now on",
+		zap.ByteString("path", parent))
 }

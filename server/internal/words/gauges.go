@@ -3,8 +3,12 @@ package words
 import (
 	"bytes"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/quota"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/serve"
 )
@@ -92,4 +96,103 @@ func (g gauge) Text() string {
 		return figures.Decimal(g.value)
 	}
 	return fmt.Sprintf("%.0f", g.value)
+}
+
+// RoleGauges is the numbers of a member's role, none of a standalone server's.
+func (s *Reporter) RoleGauges() []gauge {
+	r, ok := s.Role()
+	if !ok {
+		return nil
+	}
+	q := s.Metrics.Quorum
+	all := []gauge{{"quorum_size", float64(r.Size), false, "Voters of the current configuration."}}
+	if r.Leading {
+		last, least, most := q.ProposalSize.View()
+		all = append(all,
+			gauge{"learners", float64(r.Learners), false, "Learners that are connected to this leader."},
+			gauge{"synced_followers", float64(r.SyncedFollowers), false, "Followers that are up to date."},
+			gauge{"synced_non_voting_followers", float64(r.NonVoting), false, "Followers that are up to date and not in the configuration."},
+			gauge{"pending_syncs", float64(r.PendingSyncs), false, "Requests sync that wait for an answer."},
+			gauge{"leader_uptime", float64(r.LeaderUptime.Milliseconds()), false, "Time since this server began to lead, ms."},
+			gauge{"last_proposal_size", float64(last), false, "Size of the last proposal in bytes, -1 before the first."},
+			gauge{"min_proposal_size", float64(least), false, "Size of the smallest proposal in bytes, -1 before the first."},
+			gauge{"max_proposal_size", float64(most), false, "Size of the largest proposal in bytes, -1 before the first."})
+	}
+	if r.Leading || r.Following {
+		all = append(all, gauge{"synced_observers", float64(r.SyncedObservers), false, "Observers that learn from this server and are up to date."})
+	}
+	return all
+}
+
+// QuotaUse is the limits and the use of all quotas below one top-level znode. Source: operations 2.3, server-semantics 8.1.
+type QuotaUse struct {
+	Namespace             string
+	Limited               bool // it has a limits node
+	Used                  bool // it has a stats node
+	CountLimit, ByteLimit int64
+	CountUse, ByteUse     int64
+}
+
+// quotasMax bounds how many quotas are looked at for one scrape.
+const quotasMax = 10_000
+
+// Quotas is the quotas of the tree by namespace.
+func (s *Reporter) Quotas() []*QuotaUse {
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	state := s.Store.State
+	root := state.Lookup([]byte(quota.Root))
+	if root == 0 {
+		return nil
+	}
+	all := map[string]*QuotaUse{}
+	seen := 0
+	state.EachChild(root, func(top datatree.NodeID) bool {
+		use := &QuotaUse{Namespace: string(state.Name(top))}
+		use.gather(state, top, &seen)
+		if use.Limited || use.Used {
+			all[use.Namespace] = use
+		}
+		return seen < quotasMax
+	})
+	sorted := make([]*QuotaUse, 0, len(all))
+	for _, use := range all {
+		sorted = append(sorted, use)
+	}
+	slices.SortFunc(sorted, func(a, b *QuotaUse) int { return strings.Compare(a.Namespace, b.Namespace) })
+	return sorted
+}
+
+// gather adds the quotas in and below a znode of the quota tree.
+func (q *QuotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) {
+	state.EachChild(id, func(child datatree.NodeID) bool {
+		if *seen++; *seen > quotasMax {
+			return false
+		}
+		switch name := state.Name(child); string(name) {
+		case quota.LimitsName:
+			count, size := quota.Parse(state.Data(child)).Effective()
+			q.Limited, q.CountLimit, q.ByteLimit = true, q.CountLimit+count, q.ByteLimit+size
+		case quota.StatsName:
+			used := quota.Parse(state.Data(child))
+			q.Used, q.CountUse, q.ByteUse = true, q.CountUse+used.Count, q.ByteUse+used.Bytes
+		default:
+			q.gather(state, child, seen)
+		}
+		return true
+	})
+}
+
+func (q *QuotaUse) gauges() (all []gauge) {
+	if q.Limited {
+		all = append(all,
+			gauge{"quota_count_limit_per_namespace", float64(q.CountLimit), false, "Znodes that quotas allow, by the first element of the path."},
+			gauge{"quota_bytes_limit_per_namespace", float64(q.ByteLimit), false, "Bytes that quotas allow, by the first element of the path."})
+	}
+	if q.Used {
+		all = append(all,
+			gauge{"quota_count_usage_per_namespace", float64(q.CountUse), false, "Znodes under quotas, by the first element of the path."},
+			gauge{"quota_bytes_usage_per_namespace", float64(q.ByteUse), false, "Bytes under quotas, by the first element of the path."})
+	}
+	return all
 }

@@ -2,6 +2,8 @@ package serve
 
 import (
 	"time"
+
+	"github.com/seed94657493/warren/server/internal/figures"
 )
 
 // A connection that is busy works only in its turn: see limits.Turns. It is busy when it has had busyAfter requests,
@@ -58,4 +60,61 @@ func (c *Conn) workOn() {
 	c.busy = true
 	c.passTurn()
 	c.takeTurn()
+}
+
+// Throttled reports whether so many requests are in the pipeline, or so many lines wait for the audit log, that no
+// further request is taken from a socket. Source: server-semantics 6.3.
+func (s *Front) Throttled() bool {
+	limit := s.Config.RequestThrottle.MaxRequests
+	return limit > 0 && int(s.InProcess.Load()) >= limit || s.Security.Audit.Full()
+}
+
+// waitThrottle waits until requests are taken again. It returns false when the server stops.
+func (s *Front) waitThrottle() bool {
+	if !s.Throttled() {
+		return true
+	}
+	s.Metrics.ThrottleWaits.Inc()
+	began := s.Clock.Now()
+	defer func() { s.Metrics.ThrottleTime.Observe(figures.Ms(s.Clock.Now() - began)) }()
+	for s.Throttled() {
+		if s.Stopping.WaitFor(max(s.Config.RequestThrottle.StallTime/10, time.Millisecond)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayAsk reports whether the next request may be handled now, according to warren.maxRequestsPerSecond. If not,
+// waitDue waits until it may. The reader calls it.
+func (c *Conn) mayAsk() bool {
+	limit := c.srv.Config.MaxRequestsPerSecond
+	if limit <= 0 || c.address == nil {
+		return true
+	}
+	now := c.srv.Clock.Now()
+	if c.credit == 0 {
+		c.credit, c.due = c.address.rate.Reserve(now, limit)
+	}
+	return now >= c.due
+}
+
+// asked notes that a request that mayAsk has allowed was handled.
+func (c *Conn) asked() {
+	if c.credit > 0 {
+		c.credit--
+	}
+}
+
+// waitDue waits until mayAsk allows the next request, and returns false when the server stops.
+func (c *Conn) waitDue() bool {
+	if c.credit == 0 {
+		return true
+	}
+	wait := time.Duration(c.due - c.srv.Clock.Now())
+	if wait <= 0 {
+		return true
+	}
+	c.srv.Metrics.RateWaits.Inc()
+	return !c.srv.Stopping.WaitFor(wait)
 }
