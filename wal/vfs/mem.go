@@ -19,7 +19,7 @@ type Mem struct {
 	mu struct {
 		sync.Mutex
 		dirs     map[string]*memDir
-		locks    map[string]bool
+		locks    map[*inode]string // the names by which files were locked
 		open     map[*memFile]bool
 		hook     func(Op) error
 		ops      int
@@ -35,7 +35,11 @@ type memDir struct {
 	entries map[string]*inode
 	synced  map[string]*inode
 	pending []dirUpdate
+	moves   []dirMove // of the directories in it, since the last SyncDir
 }
+
+// dirMove is a Rename of a directory: its path before and after.
+type dirMove struct{ from, to string }
 
 // dirUpdate is one Create, Remove or Rename: entries that change together. A nil inode removes.
 type dirUpdate map[string]*inode
@@ -47,7 +51,7 @@ const unlimited = 1 << 50
 func NewMem() *Mem {
 	m := &Mem{}
 	m.mu.dirs = map[string]*memDir{"/": newMemDir(), ".": newMemDir()}
-	m.mu.locks = map[string]bool{}
+	m.mu.locks = map[*inode]string{}
 	m.mu.open = map[*memFile]bool{}
 	m.mu.rng = rand.New(rand.NewPCG(1, 2))
 	return m
@@ -155,6 +159,7 @@ func (m *Mem) Remove(name string) error {
 			return pathError("remove", name, fmt.Errorf("directory not empty"))
 		}
 		delete(m.mu.dirs, clean)
+		m.settle(filepath.Dir(clean))
 		return nil
 	}
 	d, base, err := m.dir("remove", name)
@@ -201,11 +206,16 @@ func (m *Mem) Rename(oldName, newName string) error {
 	if d != d2 {
 		return pathError("rename", oldName, fmt.Errorf("to another directory"))
 	}
-	ino := d.entries[oldBase]
-	if ino == nil {
-		return pathError("rename", oldName, fs.ErrNotExist)
+	if from := filepath.Clean(oldName); m.mu.dirs[from] != nil {
+		return m.renameDir(d, dirMove{from, filepath.Clean(newName)})
 	}
-	if oldBase == newBase {
+	ino := d.entries[oldBase]
+	switch {
+	case ino == nil:
+		return pathError("rename", oldName, fs.ErrNotExist)
+	case m.mu.dirs[filepath.Clean(newName)] != nil:
+		return pathError("rename", newName, fmt.Errorf("is a directory"))
+	case oldBase == newBase:
 		return nil
 	}
 	replaced := d.entries[newBase]
@@ -214,6 +224,32 @@ func (m *Mem) Rename(oldName, newName string) error {
 		m.unlink(replaced)
 	}
 	return nil
+}
+
+// renameDir renames a directory in parent. Requires mu.
+func (m *Mem) renameDir(parent *memDir, move dirMove) error {
+	if move.from == move.to {
+		return nil
+	}
+	if parent.entries[filepath.Base(move.to)] != nil {
+		return pathError("rename", move.to, fmt.Errorf("not a directory"))
+	}
+	if m.mu.dirs[move.to] != nil {
+		return pathError("rename", move.to, fs.ErrExist)
+	}
+	move.in(m.mu.dirs)
+	parent.moves = append(parent.moves, move)
+	return nil
+}
+
+// in gives a directory, and all that are below it, their new paths.
+func (v dirMove) in(dirs map[string]*memDir) {
+	for _, path := range sortedKeys(dirs) {
+		if rest, ok := strings.CutPrefix(path, v.from); ok && (rest == "" || rest[0] == filepath.Separator) {
+			dirs[v.to+rest] = dirs[path]
+			delete(dirs, path)
+		}
+	}
 }
 
 // children returns the names of the directories in dir. Requires mu.
@@ -278,8 +314,16 @@ func (m *Mem) MkdirAll(dir string) error {
 			return pathError("mkdir", d, fmt.Errorf("not a directory"))
 		}
 		m.mu.dirs[d] = newMemDir()
+		m.settle(filepath.Dir(d))
 	}
 	return nil
+}
+
+// settle makes the moves of directories in dir durable: a directory that is made or removed there is so at once. Requires mu.
+func (m *Mem) settle(dir string) {
+	if d := m.mu.dirs[dir]; d != nil {
+		d.moves = nil
+	}
 }
 
 // SyncDir implements FS.
@@ -296,7 +340,7 @@ func (m *Mem) SyncDir(dir string) error {
 	for _, u := range d.pending {
 		apply(d.synced, u)
 	}
-	d.pending = nil
+	d.pending, d.moves = nil, nil
 	return nil
 }
 
@@ -308,31 +352,32 @@ func (m *Mem) Lock(name string) (io.Closer, error) {
 			return nil, err
 		}
 	}
+	ino := f.(*memFile).ino
 	if err := f.Close(); err != nil {
 		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	clean := filepath.Clean(name)
-	if m.mu.locks[clean] {
+	if _, ok := m.mu.locks[ino]; ok {
 		return nil, fmt.Errorf("%w: %s", ErrLocked, name)
 	}
-	m.mu.locks[clean] = true
-	return &memLock{m: m, name: clean}, nil
+	m.mu.locks[ino] = filepath.Clean(name)
+	return &memLock{m: m, name: filepath.Clean(name), ino: ino}, nil
 }
 
 type memLock struct {
 	m    *Mem
 	name string
+	ino  *inode
 }
 
 func (l *memLock) Close() error {
 	l.m.mu.Lock()
 	defer l.m.mu.Unlock()
-	if !l.m.mu.locks[l.name] {
+	if _, ok := l.m.mu.locks[l.ino]; !ok {
 		return pathError("unlock", l.name, fs.ErrClosed)
 	}
-	delete(l.m.mu.locks, l.name)
+	delete(l.m.mu.locks, l.ino)
 	return nil
 }
 
@@ -359,7 +404,7 @@ func (m *Mem) OpenFiles() []string {
 	for f := range m.mu.open {
 		names = append(names, f.name)
 	}
-	for name := range m.mu.locks {
+	for _, name := range m.mu.locks {
 		names = append(names, name)
 	}
 	slices.Sort(names)

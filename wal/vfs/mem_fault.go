@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 )
@@ -172,7 +171,16 @@ func (m *Mem) CrashClone(rng *rand.Rand, o CrashOptions) *Mem {
 			clones[ino].links++
 			cd.entries[name], cd.synced[name] = clones[ino], clones[ino]
 		}
-		c.mu.dirs[filepath.Clean(dir)] = cd
+		c.mu.dirs[dir] = cd
+	}
+	for _, dir := range slices.Backward(sortedKeys(m.mu.dirs)) { // a directory after those in it, which move with it
+		moves := m.mu.dirs[dir].moves
+		for len(moves) > 0 && keep() {
+			moves = moves[1:]
+		}
+		for _, v := range slices.Backward(moves) { // none reaches the disk before an earlier one
+			dirMove{v.to, v.from}.in(c.mu.dirs)
+		}
 	}
 	return c
 }

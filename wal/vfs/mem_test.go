@@ -3,7 +3,9 @@ package vfs
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -203,4 +205,37 @@ func TestFlipIsDurable(t *testing.T) {
 	require.Equal(t, "aB", read(t, m.CrashClone(newRand(t, 6), CrashOptions{}), "/f"))
 	require.Error(t, m.Flip("/f", 2, 1))
 	require.Error(t, m.Flip("/g", 0, 1))
+}
+
+// TestCrashOfDirectories renames directories, and finds after a crash what was there after some of the renames, in their order.
+func TestCrashOfDirectories(t *testing.T) {
+	rng := newRand(t, 4)
+	m := NewMem()
+	for _, dir := range []string{"/d/old", "/d/new", "/d/new/below"} {
+		require.NoError(t, m.MkdirAll(dir))
+		write(t, m, dir+"/f", dir)
+		require.NoError(t, m.SyncDir(dir))
+	}
+	require.NoError(t, m.Rename("/d/old", "/d/aside"))
+	require.NoError(t, m.Rename("/d/new", "/d/old"))
+	require.Equal(t, "/d/new/below", read(t, m, "/d/old/below/f"))
+	seen := map[string]int{}
+	for range 100 {
+		c := m.CrashClone(rng, CrashOptions{UnsyncedPercent: 50})
+		names, err := c.List("/d")
+		require.NoError(t, err)
+		for _, name := range names {
+			seen[strings.Join(names, " ")+": "+name+" is "+read(t, c, "/d/"+name+"/f")]++
+		}
+	}
+	require.ElementsMatch(t, []string{
+		"new old: new is /d/new", "new old: old is /d/old",
+		"aside new: aside is /d/old", "aside new: new is /d/new",
+		"aside old: aside is /d/old", "aside old: old is /d/new",
+	}, slices.Collect(maps.Keys(seen)))
+
+	require.NoError(t, m.SyncDir("/d"))
+	strict := m.CrashClone(rng, CrashOptions{})
+	require.Equal(t, "/d/new/below", read(t, strict, "/d/old/below/f"))
+	require.Equal(t, "/d/old", read(t, strict, "/d/aside/f"))
 }

@@ -26,7 +26,8 @@ type FS interface {
 	OpenWrite(name string) (File, error)
 	// Remove removes a file or an empty directory. Files that are open stay usable.
 	Remove(name string) error
-	// Rename gives a file another name, in one step, replacing a file that has it.
+	// Rename gives a file or a directory another name in one step. A file replaces one that has it. A directory
+	// replaces nothing. Files that are open or locked stay so.
 	Rename(oldName, newName string) error
 	// List returns the names in dir, sorted, without the path.
 	List(dir string) ([]string, error)
