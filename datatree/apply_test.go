@@ -3,6 +3,7 @@ package datatree
 import (
 	"bytes"
 	"math"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -380,6 +381,29 @@ func TestSessions(t *testing.T) {
 	require.Equal(t, []string{"/d/3", "/d/1", "/d/2", "/x"}, paths)
 	require.Equal(t, 1, x.s.DropOrphanEphemerals())
 	require.Equal(t, 4, x.s.NumEphemerals())
+}
+
+func TestEndSessions(t *testing.T) {
+	x := newTxns(t, NewState(Config{}))
+	x.create("/kept", nil)
+	nodes := x.s.NumNodes()
+	for _, id := range []proto.SessionID{7, 8} {
+		x.session = id
+		require.Equal(t, proto.OK, x.apply(proto.OpCreateSession, &proto.CreateSessionTxn{TimeOut: 4000}))
+		x.ephemeral("/kept/" + strconv.Itoa(int(id)))
+	}
+	x.session = 9
+	x.ephemeral("/orphan")
+
+	first := proto.MakeZxid(3, 1)
+	require.Equal(t, 2, x.s.EndSessions(first))
+	require.Equal(t, first, x.s.LastZxid())
+	require.Zero(t, x.s.NumSessions())
+	require.Zero(t, x.s.NumEphemerals())
+	require.Equal(t, nodes, x.s.NumNodes())
+	require.Equal(t, first, x.node("/kept").Pzxid)
+	x.s.check()
+	require.Zero(t, x.s.EndSessions(first+1))
 }
 
 func TestLastZxidNeverFalls(t *testing.T) {

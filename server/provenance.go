@@ -28,7 +28,7 @@ type Provenance struct {
 // ReadProvenance reads the directory version-2 below dataDir, which a server may be using, and changes nothing there.
 // newest is the path of its newest snapshot, which names the ensemble where meta.db is missing; "" if there is none.
 func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
-	f, err := meta.Peek(filepath.Join(dataDir, env.Format))
+	f, err := meta.Peek(fsys, filepath.Join(dataDir, env.Format))
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package meta
 import (
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -23,48 +24,48 @@ type Facts struct {
 const peekAttempts = 3
 
 // Peek reads the version-2 directory dir of dataDir, which a server may be using, and changes nothing there. It
-// returns ErrDamaged for a meta.db that is not whole, and ErrEpoch for epoch files that cannot be parsed.
-func Peek(dir string) (f Facts, err error) {
-	d := &DB{files: epochFiles{fs: vfs.OS(), dir: dir}, member: true}
+// returns ErrDamaged for a meta.db that is not whole, and ErrEpoch for epoch files that cannot be parsed; the Facts are then
+// those of the other.
+func Peek(fs vfs.FS, dir string) (f Facts, err error) {
+	d := &DB{files: epochFiles{fs: fs, dir: dir}, member: true}
+	files, err := d.readFiles()
+	rec, has, dbErr := d.peek(dir)
+	if dbErr != nil {
+		rec = record{accepted: unset, current: unset}
+	}
+	rec.accepted, rec.current = max(rec.accepted, files.accepted), max(rec.current, files.current)
+	return Facts{HasDB: has, Epochs: rec.epochs(), Identity: rec.identity, Lineage: rec.lineage, Blank: rec.blank}, errors.Join(dbErr, err)
+}
+
+// peek reads meta.db; has is false if there is none.
+func (d *DB) peek(dir string) (rec record, has bool, err error) {
 	for range peekAttempts {
-		var rec record
 		rec, err = d.copied(dir)
 		var damage *damageError
 		switch {
 		case errors.As(err, &damage):
 			err = fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(dir, FileName), damage.err)
-			continue
 		case errors.Is(err, iofs.ErrNotExist):
-			rec = record{accepted: unset, current: unset}
-		case err != nil:
-			return f, err
+			return record{accepted: unset, current: unset}, false, nil
 		default:
-			f.HasDB = true
+			return rec, err == nil, err
 		}
-		files, err := d.readFiles()
-		if err != nil {
-			return f, err
-		}
-		rec.accepted, rec.current = max(rec.accepted, files.accepted), max(rec.current, files.current)
-		f.Epochs, f.Identity, f.Lineage, f.Blank = rec.epochs(), rec.identity, rec.lineage, rec.blank
-		return f, nil
 	}
-	return f, err
+	return rec, false, err
 }
 
 // copied reads a copy of meta.db: bbolt would wait for the lock of the server that has the file open.
 func (d *DB) copied(dir string) (rec record, err error) {
-	name := filepath.Join(dir, FileName)
-	info, err := os.Stat(name)
+	f, err := d.files.fs.Open(filepath.Join(dir, FileName))
 	if err != nil {
 		return rec, err
 	}
-	if info.Size() > fileMax {
-		return rec, &damageError{fmt.Errorf("%d bytes long", info.Size())}
-	}
-	b, err := os.ReadFile(name)
-	if err != nil {
+	b, err := io.ReadAll(io.LimitReader(f, fileMax+1))
+	if err = errors.Join(err, f.Close()); err != nil {
 		return rec, err
+	}
+	if len(b) > fileMax {
+		return rec, &damageError{fmt.Errorf("more than %d bytes long", fileMax)}
 	}
 	tmp, err := os.MkdirTemp("", "warren-meta-")
 	if err != nil {
@@ -78,4 +79,35 @@ func (d *DB) copied(dir string) (rec record, err error) {
 		return rec, err
 	}
 	return rec, d.bolt.Close()
+}
+
+// Begin writes the meta.db and the epoch files of a history that begins in an epoch, with its lineage, into an empty directory: that of
+// a server of any id, member or not. All of it is durable when Begin returns.
+func Begin(fs vfs.FS, dir string, epoch int64, lineage string) (err error) {
+	tmp, err := os.MkdirTemp("", "warren-meta-") // bbolt needs a file of the operating system
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	d, err := Open(Options{Dir: tmp})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.SetAccepted(epoch), d.SetCurrent(epoch, lineage), d.Close()); err != nil {
+		return err
+	}
+	b, err := os.ReadFile(filepath.Join(tmp, FileName))
+	if err != nil {
+		return err
+	}
+	f, err := fs.Create(filepath.Join(dir, FileName))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	files := epochFiles{fs: fs, dir: dir}
+	return errors.Join(files.write(acceptedFile, epoch), files.write(currentFile, epoch)) // each syncs the directory
 }

@@ -1,23 +1,27 @@
 package meta
 
 import (
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // A server may have meta.db open, and nothing in the directory changes.
 func TestPeek(t *testing.T) {
 	dir := t.TempDir()
-	f, err := Peek(dir)
+	f, err := Peek(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Equal(t, Facts{}, f)
 
 	writeFile(t, dir, "acceptedEpoch", 4)
 	writeFile(t, dir, "currentEpoch", 3)
-	f, err = Peek(dir)
+	f, err = Peek(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Equal(t, Facts{Epochs: Epochs{Accepted: 4, Current: 3}}, f)
 	require.Equal(t, []string{"acceptedEpoch", "currentEpoch"}, names(t, dir))
@@ -28,7 +32,7 @@ func TestPeek(t *testing.T) {
 	require.NoError(t, db.SetBlank(true))
 	before, err := os.ReadFile(filepath.Join(dir, FileName))
 	require.NoError(t, err)
-	f, err = Peek(dir)
+	f, err = Peek(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Equal(t, Facts{HasDB: true, Epochs: Epochs{Accepted: 6, Current: 5}, Identity: db.Identity(),
 		Lineage: "where from", Blank: true}, f)
@@ -44,7 +48,7 @@ func TestPeekTakesTheLargerEpoch(t *testing.T) {
 	require.NoError(t, db.SetAccepted(6))
 	writeFile(t, dir, "acceptedEpoch", 9)
 	writeFile(t, dir, "currentEpoch", 8)
-	f, err := Peek(dir)
+	f, err := Peek(vfs.OS(), dir)
 	require.NoError(t, err)
 	require.Equal(t, Epochs{Accepted: 9, Current: 8}, f.Epochs)
 }
@@ -52,11 +56,39 @@ func TestPeekTakesTheLargerEpoch(t *testing.T) {
 func TestPeekRefusesDamage(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), []byte("no database"), 0o600))
-	_, err := Peek(dir)
+	_, err := Peek(vfs.OS(), dir)
 	require.ErrorIs(t, err, ErrDamaged)
 
 	dir = t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "currentEpoch"), []byte("x"), 0o600))
-	_, err = Peek(dir)
+	_, err = Peek(vfs.OS(), dir)
 	require.ErrorIs(t, err, ErrEpoch)
+
+	// What one of the two says counts although the other is damaged.
+	writeFile(t, dir, "currentEpoch", 4)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), []byte("no database"), 0o600))
+	f, err := Peek(vfs.OS(), dir)
+	require.ErrorIs(t, err, ErrDamaged)
+	require.Equal(t, Epochs{Current: 4}, f.Epochs)
+}
+
+// A directory is begun on any filesystem, and any server may open it.
+func TestBegin(t *testing.T) {
+	mem := vfs.NewMem()
+	require.NoError(t, mem.MkdirAll("/d"))
+	require.NoError(t, Begin(mem, "/d", 7, "where from"))
+	f, err := Peek(mem.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.CrashOptions{}), "/d")
+	require.NoError(t, err)
+	require.True(t, f.HasDB)
+	require.Equal(t, Epochs{Accepted: 7, Current: 7}, f.Epochs)
+	require.Equal(t, "where from", f.Lineage)
+
+	dir := t.TempDir()
+	require.NoError(t, Begin(vfs.OS(), dir, 7, "where from"))
+	require.Equal(t, []string{"acceptedEpoch", "currentEpoch", FileName}, names(t, dir))
+	db := open(t, Options{Dir: dir, ServerID: 3, Member: true})
+	require.Equal(t, proto.ServerID(3), db.Identity().ServerID)
+	require.Equal(t, Epochs{Accepted: 7, Current: 7}, db.Epochs())
+	require.Equal(t, "where from", db.Lineage())
+	require.False(t, db.Blank())
 }
