@@ -3,8 +3,11 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -16,6 +19,7 @@ import (
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
 )
 
 // orderBytes takes a snapshot of a server and returns its bytes.
@@ -53,8 +57,10 @@ func TestRestoreReplacesTheState(t *testing.T) {
 
 			zxid, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
 			require.NoError(t, err)
-			require.Equal(t, int64(before), zxid, "clients must not see time go back")
+			require.Equal(t, int64(proto.MakeZxid(before.Epoch()+1, 1)), zxid, "clients must not see time go back")
 			require.NoError(t, c.WaitClosed(), "a client that has seen another state has to come back")
+			_, err = wire.Dial(s.Addr().String(), c.Resume())
+			require.ErrorIs(t, err, wire.ErrRejected, "the session has expired")
 			c = dialWire(t, s, wire.Options{LastZxid: before})
 			require.Equal(t, digest, s.Store.State.Digest()) // nobody writes
 			_, err = c.Exists("/lost0", false)
@@ -66,15 +72,18 @@ func TestRestoreReplacesTheState(t *testing.T) {
 }
 
 func TestRestoreSurvivesARestart(t *testing.T) {
-	fs := vfs.NewMem()
+	fs, epochs := vfs.NewMem(), meta.NewMem(1)
 	start := func() *Server {
-		s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1), Version: testVersion})
+		epochs.Crash() // what was closed can be used again
+		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
 		require.NoError(t, s.Start())
 		return s
 	}
 	s := start()
 	c := dialWire(t, s, wire.Options{})
 	_, err := c.Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.Create("/here", nil, proto.ModeEphemeral)
 	require.NoError(t, err)
 	image := orderBytes(t, s)
 	_, err = c.Create("/lost", nil, proto.ModePersistent)
@@ -87,6 +96,11 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	want := s.Store.State.Digest()
 	c.Close()
 	s.Stop()
+	require.Equal(t, meta.Epochs{Accepted: 1, Current: 1}, epochs.Epochs(), "as a member this server takes part with what it has")
+	lineage, err := zab.ParseLineage([]byte(epochs.Lineage()))
+	require.NoError(t, err)
+	require.True(t, lineage.Final)
+	require.Equal(t, []zab.Reign{{Epoch: 1, Leader: -1, Gap: true}}, lineage.Reigns, "no other server has the txns of the epoch")
 
 	again := start()
 	defer again.Stop()
@@ -97,6 +111,8 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	c = dialWire(t, again, wire.Options{})
 	_, err = c.Exists("/lost", false)
 	require.ErrorIs(t, err, proto.ErrNoNode)
+	_, err = c.Exists("/here", false)
+	require.ErrorIs(t, err, proto.ErrNoNode, "its session has ended")
 	_, err = c.Exists("/after", false)
 	require.NoError(t, err)
 }
@@ -156,4 +172,70 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	require.NoError(t, err, "nothing was replaced")
 	require.Equal(t, http.StatusOK, post("digest alice:pw"))
 	require.Equal(t, http.StatusOK, post("ip"), "the root of the restored state is open")
+}
+
+// TestRestoreIsInterrupted takes the power away at every change of the disk during a restore. A restart comes to the tree from before or
+// to the restored one, and goes on from there.
+func TestRestoreIsInterrupted(t *testing.T) {
+	const seed = 3
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	start := func(fs *vfs.Mem, epochs *meta.Mem) *Server {
+		epochs.Crash() // what was closed can be used again
+		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
+		require.NoError(t, s.Start())
+		return s
+	}
+	disk := vfs.NewMem()
+	s := start(disk, meta.NewMem(1))
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/kept", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	image := orderBytes(t, s)
+	for range 3 {
+		_, err = c.Create("/lost", nil, proto.ModePersistentSequential)
+		require.NoError(t, err)
+	}
+	c.Close()
+	s.Stop()
+
+	errCrash := errors.New("crash")
+	olds, news := 0, 0
+	for n, over := 0, true; over; n++ {
+		fs, epochs := disk.CrashClone(rng, vfs.CrashOptions{}), meta.NewMem(1)
+		s := start(fs, epochs)
+		var changes atomic.Int64
+		fs.Hook(func(op vfs.Op) error {
+			if op.Kind.Changes() && changes.Add(1) > int64(n) {
+				return errCrash
+			}
+			return nil
+		})
+		_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(image))
+		over = changes.Load() > int64(n)
+		require.True(t, over || err == nil, err)
+		left := fs.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: 50})
+		fs.Hook(nil)
+		s.Stop()
+		for range 2 {
+			s := start(left, epochs)
+			c := dialWire(t, s, wire.Options{})
+			_, err := c.Exists("/kept", false)
+			require.NoError(t, err, "change %d", n)
+			_, err = c.Exists("/lost0000000003", false)
+			require.Equal(t, err == nil, c.LastZxid().Epoch() == 0, "change %d", n)
+			if err == nil {
+				olds++
+			} else {
+				require.ErrorIs(t, err, proto.ErrNoNode)
+				news++
+			}
+			_, err = c.Create("/after", nil, proto.ModePersistentSequential)
+			require.NoError(t, err)
+			c.Close()
+			s.Stop()
+		}
+	}
+	require.Greater(t, olds, 10)
+	require.Greater(t, news, 5)
 }

@@ -22,7 +22,3 @@ type (
 // ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a
 // restart recovers what was acknowledged.
 var ErrDurability = env.ErrDurability
-
-// SetAside is put behind version-2, with a time behind it, in the name of a data directory that warren adopt has set
-// aside.
-const SetAside = durable.SetAside

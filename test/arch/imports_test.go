@@ -51,14 +51,14 @@ var layers = map[string]layer{
 		why:    "what all parts share knows none of them",
 	},
 	"server/internal/durable": {
-		ours: []string{"internal/sched", "internal/weakness", "datatree", "proto", "snapshot", "wal", "wal/vfs", "zab", "server/meta", "server/internal/env",
-			"server/internal/figures", "server/internal/flow"},
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "proto", "snapshot", "wal", "wal/vfs", "zab",
+			"server/datadir", "server/meta", "server/internal/env", "server/internal/figures", "server/internal/flow"},
 		others: []string{"go.uber.org/zap"},
 		why:    "what is durable does not depend on the role of the server, nor on clients",
 	},
 	"server/internal/host": {
-		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota", "proto", "snapshot", "zab",
-			"server/config", "server/peers", "server/internal/durable", "server/internal/env", "server/internal/figures",
+		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/prepare", "datatree/quota",
+			"proto", "snapshot", "zab", "server/config", "server/datadir", "server/peers", "server/internal/durable", "server/internal/env", "server/internal/figures",
 			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions"},
 		others: []string{"go.uber.org/zap"},
@@ -96,6 +96,8 @@ var layers = map[string]layer{
 	"server/embed": {ours: []string{"server", "server/config", "server/meta", "wal/vfs", "proto"}, others: []string{"go.uber.org/zap"},
 		tests: []string{module + "/client"}, // whose sessions must survive what it does to servers
 		why:   "servers in a test's own process are started by what a program would start them by"},
+	"server/datadir": {ours: []string{"proto", "server/meta", "snapshot", "wal", "wal/vfs", "zab"},
+		why: "commands change directories while no server runs, so a server need not exist for it"},
 	"server/meta": {ours: []string{"proto", "wal/vfs"}, others: []string{"go.etcd.io/bbolt", "golang.org/x/sys"},
 		tests: []string{module + "/snapshot"}, // whose interface for a catalogue it fulfils
 		why:   "the only home of bbolt"},
@@ -119,7 +121,7 @@ var layers = map[string]layer{
 	"recipes": {ours: []string{"client", "proto"},
 		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
+		ours: []string{"server", "server/config", "server/datadir", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
 			"datatree/auth", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
 			"github.com/HdrHistogram/hdrhistogram-go"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -48,6 +49,9 @@ var ErrGap = errors.New("backup: txns are missing")
 
 // Add copies what is new in the source. The backup is unchanged on an error.
 func (b *Backup) Add(src Source, o Options) (Outcome, error) {
+	if err := datadir.Check(src.FS, src.SnapDir, src.LogDir); err != nil {
+		return Outcome{}, fmt.Errorf("backup: %w", err)
+	}
 	lock, err := b.lock()
 	if err != nil {
 		return Outcome{}, err
@@ -58,6 +62,9 @@ func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 		now = o.Now
 	}
 	run := &addition{Backup: b, src: src, limit: o.Limit, taken: now().UTC().Truncate(time.Millisecond)}
+	if run.epoch, err = datadir.Promised(src.FS, src.SnapDir); err != nil {
+		return Outcome{}, fmt.Errorf("backup: %w", err)
+	}
 	if err := run.add(o.Full); err != nil {
 		return Outcome{}, err
 	}
@@ -69,6 +76,7 @@ type addition struct {
 	*Backup
 	src   Source
 	limit proto.Zxid
+	epoch int64 // that the source has promised
 	taken time.Time
 	out   Outcome
 }
@@ -120,14 +128,15 @@ func (a *addition) finish(source string) (Outcome, error) {
 	if a.Manifest.Source == "" {
 		a.Manifest.Source = source
 	}
-	entries := a.Manifest.Entries
+	entries, epoch := a.Manifest.Entries, a.Manifest.Epoch
+	a.Manifest.Epoch = max(epoch, a.epoch)
 	a.Manifest.Entries = append(entries[:len(entries):len(entries)], a.out.Added...)
 	a.out.Last, _ = a.Manifest.last()
-	if len(a.out.Added) == 0 {
+	if len(a.out.Added) == 0 && a.Manifest.Epoch == epoch {
 		return a.out, nil
 	}
 	if err := errors.Join(a.fs.SyncDir(a.dir), a.save()); err != nil {
-		a.Manifest.Entries = entries
+		a.Manifest.Entries, a.Manifest.Epoch = entries, epoch
 		return Outcome{}, fmt.Errorf("backup: %w", err)
 	}
 	return a.out, nil

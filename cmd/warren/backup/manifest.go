@@ -89,8 +89,10 @@ type Entry struct {
 
 // Manifest is what a backup holds, in the order in which it came.
 type Manifest struct {
-	Format  int     `json:"format"`
-	Source  string  `json:"source"`
+	Format int    `json:"format"`
+	Source string `json:"source"`
+	// Epoch is the highest epoch that a source had promised; it may have no txn. 0 if none is known.
+	Epoch   int64   `json:"epoch,omitempty"`
 	Entries []Entry `json:"entries"`
 }
 
@@ -138,6 +140,9 @@ func parseManifest(b []byte) (*Manifest, error) {
 	}
 	if m.Format != formatVersion {
 		return damaged("format %d is not %d", m.Format, formatVersion)
+	}
+	if m.Epoch < 0 {
+		return damaged("epoch %d", m.Epoch)
 	}
 	if len(m.Entries) > entriesMax {
 		return damaged("%d entries are more than %d", len(m.Entries), entriesMax)

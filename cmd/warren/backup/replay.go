@@ -32,23 +32,26 @@ type replayed struct {
 	state    *datatree.State
 	snapshot *Entry
 	chain    *snapshot.Chain // to the newer ones
+	ensemble uint64          // that the snapshot names, 0 if it names none
 	lastTime int64           // of the last txn, 0 if there was none
 	checked  int             // txns whose digest was compared
 }
 
-// load rebuilds the state of one snapshot.
-func (b *Backup) load(e *Entry) (*datatree.State, error) {
+// load rebuilds the state of one snapshot. It also returns the identity of the ensemble that the snapshot names.
+func (b *Backup) load(e *Entry) (*datatree.State, uint64, error) {
 	loader := datatree.NewLoader(datatree.Config{})
-	if _, err := snapshot.Load(b.fs, b.path(e.File), loader); err != nil {
-		return nil, err
+	trailer, err := snapshot.Load(b.fs, b.path(e.File), loader)
+	if err != nil {
+		return nil, 0, err
 	}
-	return loader.Done(proto.Zxid(e.Last))
+	state, err := loader.Done(proto.Zxid(e.Last))
+	return state, trailer.Ensemble, err
 }
 
 // rebuild replays the log over a snapshot up to a target. It returns ErrGap if a txn is missing on the way, and ErrNoTarget if the
 // target lies before the moment at which the snapshot is exact.
 func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
-	state, err := b.load(e)
+	state, ensemble, err := b.load(e)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +59,7 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	for i := range b.Manifest.Entries {
 		names = append(names, b.Manifest.Entries[i].File)
 	}
-	r := &replayed{state: state, snapshot: e, chain: snapshot.ChainOver(names, proto.Zxid(e.Last), target.Zxid)}
+	r := &replayed{state: state, snapshot: e, ensemble: ensemble, chain: snapshot.ChainOver(names, proto.Zxid(e.Last), target.Zxid)}
 	if err = r.compare(e.Digest, proto.Zxid(e.DigestZxid)); err != nil {
 		return nil, err
 	}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+	"slices"
+	"time"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -18,18 +20,31 @@ type Destination struct {
 	FS      vfs.FS
 	SnapDir string // dataDir/version-2; made if it is missing
 	LogDir  string // dataLogDir/version-2
+
+	// Replace sets data aside that is there, under names that end with the time of Now.
+	Replace bool
+	// Epoch is one that is known to have been in use; 0: none is known beside those that the directories and the backup show.
+	Epoch int64
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
 }
+
+// Command is the name of the command that restores, as a directory says it in which it was interrupted.
+const Command = "warren restore"
 
 // Restored is what was brought back.
 type Restored struct {
 	Snapshot string     // of the backup, from which it began
-	Zxid     proto.Zxid // last txn
+	Zxid     proto.Zxid // last txn of the backup that is in it
 	TimeMs   int64      // of it; 0 if it is the snapshot's
-	File     string     // that was written
-	Znodes   int
-	Sessions int
-	Digest   int64
-	Compared int // txns whose digest was compared
+	Digest   int64      // of the tree there
+	Compared int        // txns whose digest was compared
+
+	First    proto.Zxid // the txn with which the new history begins, and with which all sessions have ended
+	Sessions int        // that have ended
+	File     string     // that was written: the tree at First
+	Znodes   int        // in it
+	Aside    []string   // new names of folders that were set aside
 }
 
 // ErrNotEmpty means that there is data where a state is to be restored to.
@@ -38,24 +53,115 @@ var ErrNotEmpty = errors.New("backup: the destination holds data")
 // ErrNoTarget means that no snapshot of the backup is exact at the target or before it.
 var ErrNoTarget = errors.New("backup: nothing to restore")
 
-// Restore rebuilds the state at the target and writes it as one snapshot into an empty directory. The files that it needs are checked first, the
-// digest of the tree is compared after every txn that carries one, and the snapshot is read back and compared again. Nothing
-// is written before the state is complete; existing data is never touched.
+// Restore rebuilds the state at the target and makes it the data of a server. The files that it needs are checked first, the
+// digest of the tree is compared after every txn that carries one, and what was written is read back and compared again.
+//
+// The history begins anew, in an epoch above all that the backup, the destination and Destination.Epoch know, with a first txn that ends
+// all sessions. So clients that have seen later txns of the old history are behind the new one, and hear that their sessions have
+// expired. The same target and epoch make the same data for all servers of an ensemble.
+//
+// All is built beside the destination and renamed as the last step. A destination in which that was interrupted is marked, and Restore
+// begins again there; see datadir.Change.
 func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
-	if err := to.checkEmpty(); err != nil {
+	if err := to.check(); err != nil {
 		return Restored{}, err
 	}
-	r, err := b.reach(target)
+	state, err := b.reach(target)
 	if err != nil {
 		return Restored{}, err
 	}
-	return to.write(r)
+	if to.Now == nil {
+		to.Now = time.Now
+	}
+	change, err := datadir.Begin(to.FS, to.SnapDir, to.LogDir)
+	if err != nil {
+		return Restored{}, fmt.Errorf("backup: %w", err)
+	}
+	if err := to.check(); err != nil { // a server may have come between
+		return Restored{}, change.Leave(err)
+	}
+	built, r, err := b.build(&to, state)
+	if err == nil {
+		err = to.replace(change, built, &r)
+	} else {
+		err = change.Leave(err) // nothing has changed yet
+	}
+	if err != nil {
+		if built != "" {
+			err = errors.Join(err, datadir.Discard(to.FS, built))
+		}
+		return Restored{}, fmt.Errorf("backup: %w", err)
+	}
+	return r, nil
 }
 
-// Check reports whether the target can be restored, by doing it in memory.
-func (b *Backup) Check(target Target) error {
-	_, err := b.reach(target)
-	return err
+// check refuses a destination that holds data, unless that may be set aside or an earlier restore was interrupted.
+func (d *Destination) check() error {
+	err := datadir.Check(d.FS, d.SnapDir, d.LogDir)
+	var unfinished *datadir.Unfinished
+	if errors.As(err, &unfinished) && (d.Replace || unfinished.Command == Command) {
+		return nil
+	}
+	if err != nil || d.Replace {
+		return err
+	}
+	for _, dir := range []string{d.SnapDir, d.LogDir} {
+		names, err := d.FS.List(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("backup: %w", err)
+		}
+		if i := slices.IndexFunc(names, datadir.IsData); i >= 0 {
+			return fmt.Errorf("%w: %s/%s", ErrNotEmpty, dir, names[i])
+		}
+	}
+	return nil
+}
+
+// build builds the folder of the snapshots beside the one that is there. built is "" if there is none on an error.
+func (b *Backup) build(to *Destination, state *replayed) (built string, r Restored, err error) {
+	known, err := datadir.Epoch(to.FS, to.SnapDir, to.LogDir)
+	if err != nil {
+		return "", r, err
+	}
+	newest, _ := b.Manifest.last()
+	for i := range b.Manifest.Entries {
+		newest = max(newest, proto.Zxid(b.Manifest.Entries[i].Exact))
+	}
+	origin := datadir.Origin{Ensemble: state.ensemble, Last: state.state.LastZxid(), Digest: state.state.Digest()}
+	history, err := datadir.After(max(known, newest.Epoch(), b.Manifest.Epoch, to.Epoch), origin)
+	if err != nil {
+		return "", r, err
+	}
+	if built, err = datadir.Build(to.FS, to.SnapDir); err == nil {
+		r, err = write(to.FS, built, state, history)
+	}
+	return built, r, err
+}
+
+// wayOut is what an operator is to do with a destination in which replace was interrupted.
+const wayOut = "run it again. To go back to the data that was here before, put version-2%[1]s, where there is one, in the place of " +
+	"version-2, and remove this file"
+
+// replace puts what was built in the place of what is there.
+func (d *Destination) replace(change *datadir.Change, built string, r *Restored) error {
+	suffix := ".before-restore-" + d.Now().UTC().Format("20060102T150405.000")
+	if err := change.Mark(Command, fmt.Sprintf(wayOut, suffix)); err != nil {
+		return change.Abandon(err)
+	}
+	aside, err := change.SetAside(suffix)
+	if err == nil {
+		err = change.Place(built, d.SnapDir)
+	}
+	if err == nil {
+		err = d.FS.MkdirAll(d.LogDir)
+	}
+	if err != nil {
+		return change.Abandon(err)
+	}
+	for _, dir := range aside {
+		r.Aside = append(r.Aside, dir+suffix)
+	}
+	return change.Finish()
 }
 
 // reach rebuilds the state at the target from the newest snapshot from which that is possible.
@@ -130,52 +236,34 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 	return known && before || !known && e.Taken.UnixMilli() <= ms
 }
 
-// checkEmpty refuses a directory with anything that a server would read.
-func (d *Destination) checkEmpty() error {
-	for _, dir := range []string{d.SnapDir, d.LogDir} {
-		names, err := d.FS.List(dir)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("backup: %w", err)
-		}
-		for _, name := range names {
-			if !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, tmpPrefix) {
-				return fmt.Errorf("%w: %s/%s", ErrNotEmpty, dir, name)
-			}
-		}
-	}
-	return nil
-}
-
-// write writes the state as a snapshot and reads it back.
-func (d *Destination) write(r *replayed) (Restored, error) {
-	if err := d.FS.MkdirAll(d.SnapDir); err != nil {
-		return Restored{}, fmt.Errorf("backup: %w", err)
-	}
-	store, err := snapshot.NewStore(snapshot.Options{FS: d.FS, Dir: d.SnapDir})
+// write ends the sessions of a state, writes it into an empty folder as the beginning of a history, and reads it back.
+func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Restored, error) {
+	done := Restored{Snapshot: r.snapshot.File, Zxid: r.state.LastZxid(), TimeMs: r.lastTime, Digest: r.state.Digest(), Compared: r.checked,
+		First: history.First, Sessions: r.state.EndSessions(history.First)}
+	store, err := snapshot.NewStore(snapshot.Options{FS: fsys, Dir: dir, Ensemble: func() uint64 { return history.Ensemble }})
 	if err != nil {
-		return Restored{}, fmt.Errorf("backup: %w", err)
+		return done, err
 	}
 	defer store.Close()
-	zxid, digest := r.state.LastZxid(), r.state.Digest()
 	w := r.state.NewWalker()
 	defer w.Close()
-	m, err := store.Write(zxid, walkerSource{w})
+	m, err := store.Write(history.First, walkerSource{w})
 	if err != nil {
-		return Restored{}, fmt.Errorf("backup: %w", err)
+		return done, err
 	}
 	again := datatree.NewLoader(datatree.Config{})
 	if _, err := store.Load(m, again); err != nil {
-		return Restored{}, fmt.Errorf("backup: %w", err)
+		return done, err
 	}
-	state, err := again.Done(zxid)
+	state, err := again.Done(history.First)
 	if err != nil {
-		return Restored{}, fmt.Errorf("backup: %w", err)
+		return done, err
 	}
-	if state.Digest() != digest {
-		return Restored{}, fmt.Errorf("%w: %s gives %d, the tree was %d", ErrDigest, m.Name, state.Digest(), digest)
+	if state.Digest() != r.state.Digest() {
+		return done, fmt.Errorf("%w: %s gives %d, the tree was %d", ErrDigest, m.Name, state.Digest(), r.state.Digest())
 	}
-	return Restored{Snapshot: r.snapshot.File, Zxid: zxid, TimeMs: r.lastTime, File: m.Name, Znodes: state.NumNodes(),
-		Sessions: state.NumSessions(), Digest: digest, Compared: r.checked}, nil
+	done.File, done.Znodes = m.Name, state.NumNodes()
+	return done, history.Write(fsys, dir)
 }
 
 // walkerSource is a walker over a state that nobody changes.

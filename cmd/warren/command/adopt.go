@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
-	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -83,17 +83,16 @@ func (o *adoptOptions) run(cmd *cobra.Command, arg string) error {
 	if o.logDir != o.dataDir {
 		dirs = append(dirs, formatDir(o.logDir))
 	}
-	suffix := server.SetAside + time.Now().UTC().Format("20060102T150405.000")
-	renamed, err := setAside(o.fs, dirs, suffix)
+	unfinished := datadir.Check(o.fs, dirs...) != nil
+	suffix := ".set-aside-" + time.Now().UTC().Format("20060102T150405.000")
+	renamed, err := setAside(o.fs, dirs, "warren adopt", suffix)
+	if err != nil {
+		return err
+	}
 	for _, dir := range renamed {
 		fmt.Fprintf(out, "%s is now %s\n", dir, dir+suffix)
 	}
-	switch {
-	case err != nil && len(renamed) > 0:
-		return fmt.Errorf("%w: run the command again, the server does not start before", err)
-	case err != nil:
-		return err
-	case len(renamed) == 0:
+	if len(renamed) == 0 && !unfinished {
 		return fmt.Errorf("%s: there is no version-2 to set aside", o.dataDir)
 	}
 	_, err = fmt.Fprintln(out, "start the server: the leader of its ensemble brings it up to date")

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -199,40 +199,29 @@ func srvrServer(t *testing.T, answer string) (address string) {
 	return ln.Addr().String()
 }
 
-// brittle is a file system on which only some renames succeed.
-type brittle struct {
-	vfs.FS
-	left int
-}
-
-var errBrittle = errors.New("no more renames")
-
-func (b *brittle) Rename(from, to string) error {
-	if b.left == 0 {
-		return errBrittle
-	}
-	b.left--
-	return b.FS.Rename(from, to)
-}
-
 // An adoption that ends between its two renames leaves directories on which no server starts, whatever it is told to
 // trust. The next one completes it.
 func TestAdoptIsInterrupted(t *testing.T) {
 	root, zooCfg := memberFiles(t)
 	before := contents(t, root)
 	dirs := []string{filepath.Join(root, "data", "version-2"), filepath.Join(root, "log", "version-2")}
-	done, err := setAside(&brittle{vfs.OS(), 1}, dirs, server.SetAside+"20260101T000000.000")
-	require.ErrorIs(t, err, errBrittle)
-	require.Equal(t, dirs[:1], done)
+	change, err := datadir.Begin(vfs.OS(), dirs...)
+	require.NoError(t, err)
+	require.NoError(t, change.Mark("warren adopt", "run it again"))
+	const suffix = ".set-aside-20260101T000000.000"
+	require.NoError(t, os.Rename(dirs[0], dirs[0]+suffix))
+	require.NoError(t, change.Leave(nil))
 	for _, trust := range []string{"false", "true"} {
 		cfg, _, err := config.Load(zooCfg, []string{"snapshot.trust.empty=" + trust}, nil)
 		require.NoError(t, err)
 		err = server.New(cfg, server.Options{}).Start()
 		var refused *server.DataError
 		require.ErrorAs(t, err, &refused)
-		require.ErrorContains(t, err, "was set aside: run warren adopt again")
+		require.ErrorContains(t, err, "warren adopt was interrupted, and what it has left must not be served: run it again")
 		require.Equal(t, 3, refused.ExitCode())
 	}
+	_, err = os.Stat(dirs[0])
+	require.ErrorIs(t, err, os.ErrNotExist, "a server that is refused makes nothing")
 	code, out, errs := run("adopt", zooCfg, "--yes")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "/log/version-2 is now ")
@@ -247,7 +236,7 @@ func TestAdoptIsInterrupted(t *testing.T) {
 	}
 	slices.Sort(kept)
 	require.Equal(t, []string{filepath.Join(root, "data", "myid"), zooCfg}, kept)
-	logs, err := filepath.Glob(filepath.Join(root, "log", "version-2"+server.SetAside+"*", "log.*"))
+	logs, err := filepath.Glob(filepath.Join(root, "log", "version-2.set-aside-*", "log.*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, logs)
 	require.Subset(t, slices.Collect(maps.Values(before)), valuesOf(t, logs))

@@ -39,7 +39,8 @@ func TestBackupAndRestore(t *testing.T) {
 	to := t.TempDir()
 	code, out, errs = run("restore", dir, to, "--zxid", "0x3a")
 	require.Zero(t, code, errs)
-	require.Regexp(t, `^restored txn 0x3a of 2026-.*: snapshot.3a, \d+ znodes, 2 sessions, digest -?\d+, 6 digests compared\n$`, out)
+	require.Regexp(t, `^restored txn 0x3a of 2026-.*: snapshot.100000001, \d+ znodes, `+
+		`digest -?\d+, 6 digests compared\nit goes on with epoch 1, which ends 2 sessions\n$`, out)
 	code, out, _ = run("snapshot", "verify", to)
 	require.Zero(t, code, out)
 
@@ -49,14 +50,19 @@ func TestBackupAndRestore(t *testing.T) {
 	code, _, errs = run("restore", dir, to, "--force", "--zxid", "0x99")
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no txn 0x99")
-	require.FileExists(t, to+"/version-2/snapshot.3a", "what cannot be restored moves nothing")
+	require.FileExists(t, to+"/version-2/snapshot.100000001", "what cannot be restored moves nothing")
 	code, out, errs = run("restore", dir, to, "--force", "--output", "json")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, `"zxid":"0x3e"`)
-	require.FileExists(t, to+"/version-2/snapshot.3e")
-	aside, err := filepath.Glob(to + "/version-2.before-restore-*/snapshot.3a")
+	require.Contains(t, out, `"epoch":2`)
+	require.FileExists(t, to+"/version-2/snapshot.200000001")
+	aside, err := filepath.Glob(to + "/version-2.before-restore-*/snapshot.100000001")
 	require.NoError(t, err)
 	require.Len(t, aside, 1)
+	code, out, errs = run("restore", dir, to, "--force", "--epoch", "9")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "it goes on with epoch 10, which ends 2 sessions")
+	require.Contains(t, errs, "what was there is in "+to+"/version-2.before-restore-")
 
 	// A server runs on it; while it does, nothing is set aside.
 	r := startServer(t, "--data-dir", to, "--client-port", "0", "-D", "admin.enableServer=false")
@@ -103,6 +109,7 @@ func TestBackupUsage(t *testing.T) {
 		{"backup", "create"}, {"backup", "create", "a"}, {"backup", "create", "a", "b", "c"}, {"backup", "create", "a", "b", "--admin", "x"},
 		{"backup", "create", "a", "b", "--output", "xml"}, {"backup", "verify"}, {"restore", "a"}, {"restore", "a", "b", "--zxid", "0"},
 		{"restore", "a", "b", "--zxid", "1", "--time", "5"}, {"restore", "a", "b", "--time", "noon"}, {"restore", "a", "b", "--time", "-5"},
+		{"restore", "a", "b", "--epoch", "-1"},
 	} {
 		code, _, errs := run(args...)
 		require.Equal(t, 2, code, "%v: %s", args, errs)

@@ -19,6 +19,7 @@ type restoreOptions struct {
 	dataLogDir string
 	zxid       zxidFlag
 	at         timeFlag
+	epoch      int64
 	force      bool
 }
 
@@ -32,8 +33,13 @@ func newRestoreCommand() *cobra.Command {
 			"every txn, and what was written is read back. With --force, data that is there is kept in a folder\n" +
 			"version-2.before-restore-<time> beside.\n\n" +
 			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into the data directory\n" +
-			"of each of them (their files myid stay), and start them. Sessions are those of that moment; they expire if their\n" +
-			"clients do not come back.",
+			"of each of them, observers too (their files myid stay), and start them.\n\n" +
+			"The restored tree begins a new history, in an epoch above all that the backup and the old data in DATA_DIR know, so that\n" +
+			"zxids do not come twice. Its first txn ends all sessions: clients hear that their session has expired, and their\n" +
+			"ephemerals are gone. If the old data is lost, --epoch names the last epoch that was in use: the part of a zxid\n" +
+			"0x500000012 before its last eight digits, here 5.\n\n" +
+			"Everything is built beside and renamed at the end. If that is interrupted, no server starts on DATA_DIR until the\n" +
+			"command has run again.",
 		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
 			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
@@ -44,6 +50,7 @@ func newRestoreCommand() *cobra.Command {
 	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the server's log is to be, if not in DATA_DIR: it must be empty too")
 	flags.Var(&o.zxid, "zxid", "last txn to restore")
 	flags.Var(&o.at, "time", "time up to which to restore: 2026-11-21T14:00:00Z, or ms since 1970")
+	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as above those that the directories know")
 	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
 	return cmd
 }
@@ -80,6 +87,8 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 		return &usageError{cmd, errors.New("--zxid and --time exclude each other")}
 	case cmd.Flags().Changed("zxid") && o.zxid.zxid == 0:
 		return &usageError{cmd, errors.New("--zxid 0 is the empty tree")}
+	case o.epoch < 0:
+		return &usageError{cmd, fmt.Errorf("--epoch %d is negative", o.epoch)}
 	}
 	return checkOutput(cmd, o.output)
 }
@@ -93,47 +102,28 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	if o.dataLogDir != "" {
 		dataLogDir = o.dataLogDir
 	}
-	to := backup.Destination{FS: vfs.OS(), SnapDir: formatDir(args[1]), LogDir: formatDir(dataLogDir)}
-	target := backup.Target{Zxid: o.zxid.zxid, TimeMs: o.at.ms}
-	r, err := b.Restore(to, target)
-	if errors.Is(err, backup.ErrNotEmpty) && o.force {
-		if err := o.setAside(cmd, b, target, to); err != nil {
-			return err
-		}
-		r, err = b.Restore(to, target)
-	}
+	to := backup.Destination{FS: vfs.OS(), SnapDir: formatDir(args[1]), LogDir: formatDir(dataLogDir), Replace: o.force, Epoch: o.epoch}
+	r, err := b.Restore(to, backup.Target{Zxid: o.zxid.zxid, TimeMs: o.at.ms})
 	if errors.Is(err, backup.ErrNotEmpty) {
 		return fmt.Errorf("%w: --force sets it aside", err)
 	}
 	if err != nil {
 		return err
 	}
+	for _, dir := range r.Aside {
+		fmt.Fprintf(cmd.ErrOrStderr(), "what was there is in %s now\n", dir)
+	}
 	if o.output == "json" {
 		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,
-			"sessions": r.Sessions, "digest": r.Digest, "digestsCompared": r.Compared, "snapshot": r.Snapshot})
+			"sessions": r.Sessions, "digest": r.Digest, "digestsCompared": r.Compared, "snapshot": r.Snapshot,
+			"epoch": r.First.Epoch(), "first": r.First.String()})
 	}
 	at := ""
 	if r.TimeMs > 0 {
 		at = " of " + clock(r.TimeMs)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored txn %v%s into %s: %s, %d znodes, %d sessions, digest %d, %d digests compared\n",
-		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Sessions, r.Digest, r.Compared)
-	return err
-}
-
-// setAside renames the folders that hold data, after making sure that the target can be restored and no server runs on them.
-func (o *restoreOptions) setAside(cmd *cobra.Command, b *backup.Backup, target backup.Target, to backup.Destination) error {
-	if err := b.Check(target); err != nil {
-		return err
-	}
-	suffix := ".before-restore-" + time.Now().UTC().Format("20060102T150405.000")
-	dirs := []string{to.SnapDir}
-	if to.LogDir != to.SnapDir {
-		dirs = append(dirs, to.LogDir)
-	}
-	renamed, err := setAside(to.FS, dirs, suffix)
-	for _, dir := range renamed {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s is now %s\n", dir, dir+suffix)
-	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored txn %v%s into %s: %s, %d znodes, digest %d, %d digests compared\n"+
+		"it goes on with epoch %d, which ends %d sessions\n",
+		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Digest, r.Compared, r.First.Epoch(), r.Sessions)
 	return err
 }

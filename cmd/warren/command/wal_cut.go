@@ -10,21 +10,49 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// cut changes the files. A crash leaves a log to which the same repair can be applied again: the later files go first, the
+// cut changes the files, as one change. A crash leaves a log to which the same repair can be applied again: the later files go first, the
 // newest of them before the others, and bytes are cut only after they were saved.
 func (r *walRepair) cut() error {
-	lock, err := r.fs.Lock(filepath.Join(r.dir, ".warren.lock"))
+	change, err := datadir.Begin(r.fs, r.folders...)
 	if err != nil {
-		return fmt.Errorf("%s: %w: stop the server first", r.dir, err)
+		return err
 	}
-	defer lock.Close()
 	if info, err := r.fs.Stat(filepath.Join(r.dir, r.file)); err != nil || info.Size() != r.size {
-		return fmt.Errorf("%s has changed since it was looked at, nothing is changed: %w", r.file, errors.Join(err, errChanged))
+		return change.Leave(fmt.Errorf("%s has changed since it was looked at, nothing is changed: %w", r.file, errors.Join(err, errChanged)))
 	}
+	if err := change.Mark(r.command, "run it again, with the same flags"); err != nil {
+		return change.Abandon(err)
+	}
+	if err := r.change(); err != nil {
+		return change.Leave(err)
+	}
+	report, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, nil)
+	if err != nil {
+		return change.Leave(fmt.Errorf("after the repair: %w", err))
+	}
+	if err := change.Finish(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.out, "ok: the log is whole from snapshot %v to txn %v\n", r.base, report.Last)
+	return err
+}
+
+// finish ends a repair that was interrupted when nothing was left to do.
+func (r *walRepair) finish() error {
+	change, err := datadir.Begin(r.fs, r.folders...)
+	if err != nil {
+		return err
+	}
+	return change.Finish()
+}
+
+// change sets files aside and cuts one.
+func (r *walRepair) change() error {
 	for _, name := range r.aside {
 		if err := r.setAside(r.snapDir, name); err != nil {
 			return err
@@ -36,19 +64,9 @@ func (r *walRepair) cut() error {
 		}
 	}
 	if r.offset <= logHeaderSize {
-		err = r.setAside(r.dir, r.file)
-	} else {
-		err = r.cutFile()
+		return r.setAside(r.dir, r.file)
 	}
-	if err != nil {
-		return err
-	}
-	report, err := wal.Verify(wal.Options{FS: r.fs, Dir: r.dir}, r.base+1, nil)
-	if err != nil {
-		return fmt.Errorf("after the repair: %w", err)
-	}
-	_, err = fmt.Fprintf(r.out, "ok: the log is whole from snapshot %v to txn %v\n", r.base, report.Last)
-	return err
+	return r.cutFile()
 }
 
 // errChanged means that a server has written meanwhile.

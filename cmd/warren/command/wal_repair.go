@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -40,7 +41,7 @@ func newWALRepairCommand() *cobra.Command {
 			"The exit code is 0 if the log is whole, or was made so, and 1 otherwise.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, "simple") },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			r := &walRepair{fs: vfs.OS(), out: cmd.OutOrStdout()}
+			r := &walRepair{fs: vfs.OS(), out: cmd.OutOrStdout(), command: "warren wal repair"}
 			if err := r.find(args[0], dataDir, after.zxid, cmd.Flags().Changed("after")); err != nil {
 				return err
 			}
@@ -59,6 +60,10 @@ type walRepair struct {
 	fs  vfs.FS
 	out io.Writer
 	dir string // of the logs
+
+	command    string   // as it stands in the mark of a directory in which it was interrupted
+	unfinished bool     // there is such a mark
+	folders    []string // of the logs and of the snapshots
 
 	snapDir string
 	base    proto.Zxid // of the snapshot that a server would load
@@ -84,8 +89,21 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 		return fmt.Errorf("%s: no log files", path)
 	}
 	r.dir = dir
+	if cut {
+		r.command += fmt.Sprintf(" --after %v", after)
+	}
 	if dataDir == "" {
 		dataDir = dir
+	}
+	r.folders = []string{dir, dataDir}
+	if below := filepath.Join(dataDir, datadir.Folder); isFolder(r.fs, below) {
+		r.folders[1] = below
+	}
+	var unfinished *datadir.Unfinished
+	if err := datadir.Check(r.fs, r.folders...); errors.As(err, &unfinished) && unfinished.Command == r.command {
+		r.unfinished = true
+	} else if err != nil {
+		return err
 	}
 	if cut {
 		err = r.findAfter(names, after)
@@ -102,6 +120,11 @@ func (r *walRepair) find(path, dataDir string, after proto.Zxid, cut bool) error
 		return r.findSnapshots(dataDir)
 	}
 	return nil
+}
+
+func isFolder(fsys vfs.FS, name string) bool {
+	info, err := fsys.Stat(name)
+	return err == nil && info.IsDir()
 }
 
 // findDamage looks for what a server would refuse or cut itself.
@@ -305,6 +328,9 @@ var errReached = errors.New("reached")
 func (r *walRepair) run(yes, loseTxns bool) error {
 	if r.file == "" {
 		_, err := fmt.Fprintf(r.out, "%s: nothing to repair\n", r.dir)
+		if err == nil && r.unfinished && yes {
+			err = r.finish()
+		}
 		return err
 	}
 	fmt.Fprintf(r.out, "%s: %s\n", filepath.Join(r.dir, r.file), r.reason)

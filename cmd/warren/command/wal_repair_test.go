@@ -2,9 +2,6 @@ package command
 
 import (
 	"bytes"
-	"errors"
-	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -153,64 +148,6 @@ func TestWALRepairRefuses(t *testing.T) {
 	code, _, errs = runWAL("repair", t.TempDir())
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "no log files")
-}
-
-// TestWALRepairAfterACrash takes the power away at every operation of a repair: whatever is left can be repaired again, to the
-// same end.
-func TestWALRepairAfterACrash(t *testing.T) {
-	const seed = 7
-	t.Logf("seed %d", seed)
-	load := func() *vfs.Mem {
-		mem := vfs.NewMem()
-		src := walFixtures + "zookeeper-3.8/02-snapshot-and-log/version-2"
-		require.NoError(t, mem.MkdirAll("/d"))
-		for _, name := range []string{"log.1", "log.35", "snapshot.0", "snapshot.34"} {
-			b, err := os.ReadFile(filepath.Join(src, name))
-			require.NoError(t, err)
-			f, err := mem.Create("/d/" + name)
-			require.NoError(t, err)
-			_, err = f.Write(b)
-			require.NoError(t, errors.Join(err, f.Sync(), f.Close(), mem.SyncDir("/d")))
-		}
-		return mem
-	}
-	repair := func(fs vfs.FS) error {
-		r := &walRepair{fs: fs, out: io.Discard}
-		if err := r.find("/d", "", 0x20, true); err != nil {
-			return err
-		}
-		return r.run(true, true)
-	}
-	crashed := errors.New("crash")
-	rng := rand.New(rand.NewPCG(seed, 0))
-	for n := 0; ; n++ {
-		mem := load()
-		changes, over := 0, false
-		mem.Hook(func(op vfs.Op) error {
-			if op.Kind.Changes() {
-				if changes++; changes > n {
-					over = true
-					return crashed
-				}
-			}
-			return nil
-		})
-		err := repair(mem)
-		if !over {
-			require.NoError(t, err)
-			require.Greater(t, n, 8)
-			return
-		}
-		for _, percent := range []int{0, 50, 100} {
-			left := mem.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: percent})
-			if err := repair(left); err != nil {
-				require.ErrorContains(t, err, "nothing to repair", "crash at change %d: %s", n, left)
-			}
-			report, err := wal.Verify(wal.Options{FS: left, Dir: "/d"}, 1, nil)
-			require.NoError(t, err, "crash at change %d", n)
-			require.Equal(t, proto.Zxid(0x20), report.Last)
-		}
-	}
 }
 
 func FuzzSalvage(f *testing.F) {

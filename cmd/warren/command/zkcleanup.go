@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -66,6 +67,9 @@ type cleanup struct {
 
 // obsolete returns the files to remove, the logs before the snapshots, each the newest first.
 func (c *cleanup) obsolete(keep int) (files []string, err error) {
+	if err := datadir.Check(c.fs, c.snapDir, c.logDir); err != nil {
+		return nil, err
+	}
 	oldest, ok, err := c.oldestKept(keep)
 	if err != nil || !ok {
 		return nil, err

@@ -3,6 +3,7 @@ package command
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // newZkInitializeCommand is zkServer-initialize.sh. Source: operations 6.2.
@@ -50,36 +53,68 @@ func initialize(cmd *cobra.Command, file string, id int, force bool) error {
 	if err != nil {
 		return err
 	}
-	dirs := []string{filepath.Join(cfg.DataDir, "version-2")}
-	if log := filepath.Join(cfg.DataLogDir, "version-2"); log != dirs[0] {
-		dirs = append(dirs, log)
+	n := &initialization{fs: vfs.OS(), dataDir: cfg.DataDir, logDir: cfg.DataLogDir, id: id, force: force, out: cmd.OutOrStdout()}
+	return n.run()
+}
+
+// initialization makes the data directories of a server that begins with an empty tree.
+type initialization struct {
+	fs              vfs.FS
+	dataDir, logDir string
+	id              int // of the file myid, 0: none is written
+	force           bool
+	out             io.Writer
+}
+
+func (n *initialization) run() error {
+	const command = "zkServer-initialize.sh"
+	folders := []string{filepath.Join(n.dataDir, datadir.Folder), filepath.Join(n.logDir, datadir.Folder)}
+	var unfinished *datadir.Unfinished
+	if errors.As(datadir.Check(n.fs, folders...), &unfinished) && unfinished.Command == command {
+		n.force = true // it was permitted before
 	}
-	out := cmd.OutOrStdout()
-	for _, dir := range dirs {
-		if _, err := os.Lstat(dir); err != nil {
-			continue
-		}
-		if !force {
-			return fmt.Errorf("there is data in %s (or use --force to force re-initialization)", dir)
-		}
-		aside := dir + ".before-initialize-" + time.Now().UTC().Format("20060102T150405.000")
-		if err := os.Rename(dir, aside); err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "%s is %s now\n", dir, aside)
-	}
-	for _, dir := range dirs {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
+	for _, folder := range folders {
+		if _, err := n.fs.Stat(folder); err == nil && !n.force {
+			return fmt.Errorf("there is data in %s (or use --force to force re-initialization)", folder)
 		}
 	}
-	if id > 0 {
-		fmt.Fprintf(out, "Using myid of %d\n", id)
-		err = os.WriteFile(filepath.Join(cfg.DataDir, "myid"), fmt.Appendln(nil, id), 0o644)
-	}
-	mark, markErr := os.Create(filepath.Join(cfg.DataDir, "initialize"))
-	if err = errors.Join(err, markErr); err != nil {
+	change, err := datadir.Begin(n.fs, folders...)
+	if err != nil {
 		return err
 	}
-	return mark.Close()
+	if err := change.Mark(command, "run it again"); err != nil {
+		return change.Abandon(err)
+	}
+	suffix := ".before-initialize-" + time.Now().UTC().Format("20060102T150405.000")
+	renamed, err := change.SetAside(suffix)
+	if err != nil {
+		return change.Abandon(err)
+	}
+	for _, folder := range renamed {
+		fmt.Fprintf(n.out, "%s is %s now\n", folder, folder+suffix)
+	}
+	for _, folder := range folders {
+		err = errors.Join(err, n.fs.MkdirAll(folder))
+	}
+	if n.id > 0 && err == nil {
+		fmt.Fprintf(n.out, "Using myid of %d\n", n.id)
+		err = n.write("myid", fmt.Appendln(nil, n.id))
+	}
+	if err == nil {
+		err = n.write("initialize", nil)
+	}
+	if err != nil {
+		return change.Leave(err)
+	}
+	return change.Finish()
+}
+
+// write writes a file in the data directory, durably.
+func (n *initialization) write(name string, text []byte) error {
+	f, err := n.fs.Create(filepath.Join(n.dataDir, name))
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Sync(), f.Close(), n.fs.SyncDir(n.dataDir))
 }

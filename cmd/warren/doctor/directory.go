@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -59,7 +60,7 @@ type directoryCheck struct {
 func (d *Directory) Check() Findings {
 	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder), logDir: filepath.Join(d.LogDir, formatFolder),
 		newest: -1, last: -1}
-	if c.exists() {
+	if c.finished() && c.exists() {
 		for _, look := range []func(){c.mixed, c.snapshots, c.log, c.epochs, c.strays} {
 			if !c.blind {
 				look()
@@ -82,6 +83,21 @@ func (c *directoryCheck) denied(path string, err error) bool {
 		c.add(Critical, "permissions", path, "run it as the user of the server; if that is who may not, give the directories to it: chown -R", "%v", err)
 	}
 	return true
+}
+
+// finished looks whether a change of the directories has ended.
+func (c *directoryCheck) finished() bool {
+	var unfinished *datadir.Unfinished
+	err := datadir.Check(c.FS, c.snapDir, c.logDir)
+	switch {
+	case err == nil:
+		return true
+	case errors.As(err, &unfinished):
+		c.add(Critical, "unfinished", unfinished.Mark, unfinished.WayOut, "%s was interrupted: no server starts on what it has left", unfinished.Command)
+	case !c.denied(c.DataDir, err):
+		c.add(Critical, "directory", c.DataDir, "let the user of the server read and write it", "cannot be read: %v", err)
+	}
+	return false
 }
 
 // exists looks whether there is anything.

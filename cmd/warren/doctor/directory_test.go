@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -92,6 +93,10 @@ func TestDirectoryChecks(t *testing.T) {
 		"damaged older snapshot": {"02-snapshot-and-log", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			require.NoError(t, mem.Flip(v+"snapshot.0", 40, 1))
 		}, Warning, "snapshot-damaged"},
+		"a command was interrupted": {"11-tiny", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
+			put(t, mem, "/d/"+datadir.MarkFile, []byte("warren restore\nrun it again\n"))
+			require.NoError(t, mem.Rename("/d/version-2", "/d/version-2.before-restore-x"))
+		}, Critical, "unfinished"},
 		"no whole snapshot": {"11-tiny", func(t *testing.T, mem *vfs.Mem, _ *Directory) {
 			for _, name := range []string{"snapshot.0", "snapshot.5"} {
 				_ = mem.Remove(v + name)

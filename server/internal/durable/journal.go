@@ -391,15 +391,6 @@ func (s *Disk) KeepConfiguration(e *zab.Ensemble) error {
 	return s.Meta.SetConfig(meta.Config{Version: e.Version, Text: string(e.Text)})
 }
 
-// Restart empties the log behind a snapshot of the state at last. The journal's goroutine calls it.
-func (j *Journal) Restart(last proto.Zxid) error {
-	if err := j.log.Reset(last); err != nil {
-		return err
-	}
-	j.txns, j.before = 0, 0
-	return nil
-}
-
 // draw picks the points at which the next snapshot is due, at random in the upper half of the
 // limits, so that the servers of an ensemble do not all write snapshots at once.
 func (j *Journal) draw() {

@@ -3,6 +3,9 @@ package durable
 import (
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -41,4 +44,50 @@ func (s *Disk) ensembleIdentity() uint64 {
 		return l.Ensemble
 	}
 	return 0
+}
+
+// goAlone takes the marks from the epochs that a standalone server adds txns to: another server with the same mark does not have those.
+func (s *Disk) goAlone(last proto.Zxid) error {
+	l, err := s.keptLineage()
+	if err != nil || l.Empty() {
+		return nil // a lineage that cannot be read says nothing
+	}
+	for i := range l.Reigns {
+		if r := &l.Reigns[i]; r.Epoch >= last.Epoch() {
+			r.Leader, r.Mark, r.Base = -1, 0, 0
+		}
+	}
+	return s.Meta.SetLineage(Encoded(l))
+}
+
+// BeginAnew makes a state that a standalone server has received its history from now on, durably: an epoch after all that are known,
+// of which the first txn ends all sessions. origin is what was received. After an error the old state goes on, or the server ends. It is
+// called in the goroutine of the journal.
+func (j *Journal) BeginAnew(state *datatree.State, origin datadir.Origin) error {
+	d := j.srv
+	known := max(origin.Last.Epoch(), d.Store.LastZxid().Epoch(), d.Meta.Epochs().Accepted)
+	history, err := datadir.After(known, origin)
+	if err != nil {
+		return err
+	}
+	state.EndSessions(history.First)
+	if err := d.Meta.SetAccepted(history.Epoch); err != nil {
+		return err
+	}
+	w := state.NewWalker()
+	_, err = d.Snaps.Write(history.First, WholeSource(w))
+	w.Close()
+	if err != nil {
+		return err
+	}
+	if err = j.log.Reset(history.First); err == nil {
+		j.txns, j.before = 0, 0
+		if err = d.Meta.SetCurrent(history.Epoch, history.Lineage); err == nil {
+			err = d.goAlone(history.First)
+		}
+	}
+	if err != nil {
+		d.Fatal("beginning a new history after a restore", err)
+	}
+	return err
 }

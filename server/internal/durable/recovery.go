@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/meta"
@@ -36,9 +37,6 @@ func (e *DataError) Unwrap() error { return e.Err }
 
 // ExitCode is the process exit code.
 func (e *DataError) ExitCode() int { return 3 }
-
-// lockFile keeps a second server away from a directory. Java ignores it.
-const lockFile = ".warren.lock"
 
 // Disk is what of a server is durable: snapshots, the log and the promises, what recovery has found there, and what writes to them.
 type Disk struct {
@@ -132,6 +130,9 @@ func (s *Disk) Recover() error {
 		if n := state.DropOrphanEphemerals(); n > 0 {
 			s.Log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
 		}
+		if err := s.goAlone(state.LastZxid()); err != nil {
+			return &DataError{s.SnapDir(), err}
+		}
 	}
 	s.Store, s.replayed = env.NewStore(state), replayed
 	s.Guard, s.Snapshotter = env.NewGuard(s.Env), newSnapshotter(s)
@@ -164,6 +165,9 @@ func (s *Disk) openMeta() error {
 
 // openDirs creates, checks and locks the data directories. Source: storage 1.3.
 func (s *Disk) openDirs() error {
+	if err := datadir.Check(s.FS, s.Dirs()...); err != nil {
+		return &DataError{s.SnapDir(), err}
+	}
 	for _, dir := range s.Dirs() {
 		if _, err := s.FS.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			if !s.Config.DatadirAutocreate {
@@ -173,11 +177,14 @@ func (s *Disk) openDirs() error {
 				return &DataError{dir, err}
 			}
 		}
-		lock, err := s.FS.Lock(filepath.Join(dir, lockFile))
+		lock, err := s.FS.Lock(filepath.Join(dir, datadir.LockFile))
 		if err != nil {
 			return &DataError{dir, fmt.Errorf("%w (is another server running on it?)", err)}
 		}
 		s.locks = append(s.locks, lock)
+	}
+	if err := datadir.Check(s.FS, s.Dirs()...); err != nil { // a command may have come between
+		return &DataError{s.SnapDir(), err}
 	}
 	if s.SnapDir() == s.LogDir() {
 		return nil
@@ -234,10 +241,6 @@ func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 			s.Missing = true
 			return state, trailer, nil
 		}
-		if aside := s.halfAside(); aside != "" {
-			err := fmt.Errorf("holds the log that belongs to %s, which was set aside: run warren adopt again", aside)
-			return nil, trailer, &DataError{s.LogDir(), err}
-		}
 		if !s.Config.TrustEmptySnapshot {
 			return nil, trailer, &DataError{s.SnapDir(), errors.New("no snapshot found, but there is a log: " +
 				"restore the snapshots, or set snapshot.trust.empty=true if the log is complete from the first txn")}
@@ -256,31 +259,6 @@ func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		return nil, trailer, &DataError{s.SnapDir(), err}
 	}
 	return state, trailer, nil
-}
-
-// SetAside is put behind version-2, with a time behind it, in the name of a data directory that warren adopt has set
-// aside.
-const SetAside = ".set-aside-"
-
-// halfAside returns the folder of the snapshots if warren adopt was interrupted between setting it aside and the log;
-// "" if not.
-func (s *Disk) halfAside() string {
-	if s.SnapDir() == s.LogDir() {
-		return ""
-	}
-	names, err := s.FS.List(s.Config.DataDir)
-	if err != nil {
-		return ""
-	}
-	for _, name := range names {
-		if !strings.HasPrefix(name, env.Format+SetAside) {
-			continue
-		}
-		if _, err := s.FS.Stat(filepath.Join(s.Config.DataLogDir, name)); errors.Is(err, fs.ErrNotExist) {
-			return filepath.Join(s.Config.DataDir, name)
-		}
-	}
-	return ""
 }
 
 // isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/snapshot"
 )
@@ -55,12 +56,10 @@ func (re *restoration) begin() {
 // replace is called in the goroutine of the journal while nothing is on its way to the log or to the state.
 func (re *restoration) replace(a *alone) {
 	s := re.m
-	last := s.Store.LastZxid()
-	re.zxid = max(last, re.trailer.LastZxid, re.trailer.DigestZxid)
+	re.zxid = s.Store.LastZxid()
 	state, err := re.install()
-	if err != nil {
-		re.zxid = last
-	} else {
+	if err == nil {
+		re.zxid = state.LastZxid()
 		re.m.applier.Swap(state)
 	}
 	re.m.Do(func() {
@@ -72,25 +71,17 @@ func (re *restoration) replace(a *alone) {
 	}
 }
 
-// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same.
+// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same. It begins a new
+// history; see package datadir.
 func (re *restoration) install() (*datatree.State, error) {
-	s, j := re.m, re.m.journal
-	state, err := re.loader.Done(re.zxid)
+	last := max(re.trailer.LastZxid, re.trailer.DigestZxid)
+	state, err := re.loader.Done(last)
 	if err != nil {
 		return nil, err
 	}
 	if re.trailer.HasDigest && re.trailer.DigestVersion == proto.DigestVersion && re.trailer.Digest != state.Digest() {
-		s.Log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
+		re.m.Log.Warn("the snapshot was taken while txns went on: what they created meanwhile is not in it")
 	}
-	w := state.NewWalker()
-	_, err = s.Disk.Snaps.Write(re.zxid, durable.WholeSource(w))
-	w.Close()
-	if err != nil {
-		return nil, err
-	}
-	if err := j.Restart(re.zxid); err != nil {
-		s.Fatal("emptying the log after a restore", err)
-		return nil, err
-	}
-	return state, nil
+	origin := datadir.Origin{Ensemble: re.trailer.Ensemble, Last: last, Digest: state.Digest()}
+	return state, re.m.journal.BeginAnew(state, origin)
 }

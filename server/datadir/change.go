@@ -1,0 +1,214 @@
+package datadir
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// Folder is the name of the folder of a data directory that holds the files of this format generation.
+const Folder = "version-2"
+
+// LockFile keeps a second server away from a folder. Java ignores it.
+const LockFile = ".warren.lock"
+
+// MarkFile is the mark of a change that has not ended. It is beside the folder.
+const MarkFile = "warren.unfinished"
+
+// markMax bounds what is read of a mark, in bytes.
+const markMax = 4 << 10
+
+// Unfinished is the error for directories in which a Change was interrupted.
+type Unfinished struct {
+	Mark    string // path of the mark
+	Command string // that made the change
+	WayOut  string // what is to be done, for operators
+}
+
+// Error says what was going on and what to do.
+func (u *Unfinished) Error() string {
+	return fmt.Sprintf("%s: %s was interrupted, and what it has left must not be served: %s", u.Mark, u.Command, u.WayOut)
+}
+
+// Check returns an *Unfinished if one of the folders is marked. The folders need not exist.
+func Check(fsys vfs.FS, folders ...string) error {
+	for _, folder := range folders {
+		name := markOf(folder)
+		f, err := fsys.Open(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		text, err := io.ReadAll(io.LimitReader(f, markMax))
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		u := &Unfinished{Mark: name, Command: "a command", WayOut: "run it again"}
+		if command, wayOut, ok := strings.Cut(string(text), "\n"); ok {
+			u.Command, u.WayOut = command, strings.TrimSpace(wayOut)
+		}
+		return u
+	}
+	return nil
+}
+
+func markOf(folder string) string {
+	return filepath.Join(filepath.Dir(filepath.Clean(folder)), MarkFile)
+}
+
+// Change is a change of the folders of one server. Begin, Mark, the steps, and Finish, or Abandon or Leave after an error. It is for
+// one goroutine.
+type Change struct {
+	fs      vfs.FS
+	folders []string
+	locks   []io.Closer
+	moved   []move
+	again   bool // the folders were marked before: an earlier change is not complete
+}
+
+// move is a rename.
+type move struct{ from, to string }
+
+// Begin locks the folders, so that no server runs on them, and nothing else changes them. Folders that are missing are made. It
+// returns vfs.ErrLocked if a server runs.
+func Begin(fsys vfs.FS, folders ...string) (*Change, error) {
+	c := &Change{fs: fsys}
+	for _, folder := range folders {
+		if folder = filepath.Clean(folder); !slices.Contains(c.folders, folder) {
+			c.folders = append(c.folders, folder)
+		}
+	}
+	for _, folder := range c.folders {
+		if err := fsys.MkdirAll(folder); err != nil {
+			return nil, c.Leave(err)
+		}
+		lock, err := fsys.Lock(filepath.Join(folder, LockFile))
+		if errors.Is(err, vfs.ErrLocked) {
+			err = fmt.Errorf("%s: %w: stop the server first", folder, err)
+		}
+		if err != nil {
+			return nil, c.Leave(err)
+		}
+		c.locks = append(c.locks, lock)
+	}
+	return c, nil
+}
+
+// Mark marks the folders, durably: what follows is a change that a server must not see a part of. command is the name of the command,
+// wayOut what an operator is to do if it is interrupted. Marks that are there already are replaced.
+func (c *Change) Mark(command, wayOut string) error {
+	var unfinished *Unfinished
+	if err := Check(c.fs, c.folders...); err != nil && !errors.As(err, &unfinished) {
+		return err
+	}
+	c.again = unfinished != nil
+	for _, folder := range c.folders {
+		if err := c.mark(folder, command+"\n"+wayOut+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Change) mark(folder, text string) error {
+	name := markOf(folder)
+	tmp := name + ".tmp"
+	f, err := c.fs.Create(tmp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write([]byte(text))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, c.fs.Remove(tmp))
+	}
+	return errors.Join(c.fs.Rename(tmp, name), c.fs.SyncDir(filepath.Dir(name)))
+}
+
+// SetAside renames the folders that hold data, durably: each gets suffix behind its name. It returns those, by their old names. Folders
+// without data are removed.
+func (c *Change) SetAside(suffix string) (renamed []string, err error) {
+	for _, folder := range c.folders {
+		names, err := c.fs.List(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return renamed, err
+		}
+		if !slices.ContainsFunc(names, IsData) {
+			if err := Discard(c.fs, folder); err != nil {
+				return renamed, err
+			}
+			continue
+		}
+		if err := c.rename(folder, folder+suffix); err != nil {
+			return renamed, err
+		}
+		renamed = append(renamed, folder)
+	}
+	return renamed, nil
+}
+
+// IsData reports whether a name in a folder is that of a file which a server would miss: it is no lock, and no file that was
+// still being written.
+func IsData(name string) bool {
+	return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "tmp.")
+}
+
+// Place gives built, which is beside folder and durable, the name of folder. There is none of that name.
+func (c *Change) Place(built, folder string) error { return c.rename(built, folder) }
+
+func (c *Change) rename(from, to string) error {
+	if err := c.fs.Rename(from, to); err != nil {
+		return err
+	}
+	c.moved = append(c.moved, move{from, to})
+	return c.fs.SyncDir(filepath.Dir(from))
+}
+
+// Finish removes the marks and the locks: the change is complete.
+func (c *Change) Finish() error {
+	for _, folder := range c.folders {
+		name := markOf(folder)
+		if err := c.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return errors.Join(err, c.unlock())
+		}
+		if err := c.fs.SyncDir(filepath.Dir(name)); err != nil {
+			return errors.Join(err, c.unlock())
+		}
+	}
+	return c.unlock()
+}
+
+// Abandon takes all renames back because of cause, and ends the change. The marks stay if they were there before it. It returns cause,
+// with what went wrong besides.
+func (c *Change) Abandon(cause error) error {
+	for _, m := range slices.Backward(c.moved) {
+		if err := errors.Join(c.fs.Rename(m.to, m.from), c.fs.SyncDir(filepath.Dir(m.from))); err != nil {
+			return c.Leave(errors.Join(cause, err))
+		}
+	}
+	if c.again {
+		return c.Leave(cause)
+	}
+	return errors.Join(cause, c.Finish())
+}
+
+// Leave ends the work on a change that is not complete because of cause, and leaves the marks. It returns cause.
+func (c *Change) Leave(cause error) error { return errors.Join(cause, c.unlock()) }
+
+func (c *Change) unlock() (err error) {
+	for _, lock := range c.locks {
+		err = errors.Join(err, lock.Close())
+	}
+	c.locks = nil
+	return err
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/words"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
+	"github.com/seed94657493/warren/zab"
+)
+
+// The txns that a standalone server adds to an epoch are not those that the mark of the epoch stands for: another server with the same
+// mark must be asked for a checksum again.
+func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
+	fs, epochs := vfs.NewMem(), meta.NewMem(1)
+	run := func(restores int) *zab.Lineage {
+		s := New(memConfig(), Options{FS: fs, Meta: epochs, Version: testVersion})
+		require.NoError(t, s.Start())
+		for range restores { // each begins another epoch
+			_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(orderBytes(t, s)))
+			require.NoError(t, err)
+		}
+		c := dialWire(t, s, wire.Options{})
+		_, err := c.Create("/x-", nil, proto.ModePersistentSequential)
+		require.NoError(t, err)
+		s.Stop()
+		epochs.Crash() // what was closed can be used again
+		if epochs.Lineage() == "" {
+			return nil
+		}
+		l, err := zab.ParseLineage([]byte(epochs.Lineage()))
+		require.NoError(t, err)
+		return l
+	}
+	require.Nil(t, run(0), "a server that was always alone has none")
+	require.Len(t, run(2).Reigns, 1)
+
+	before := zab.Lineage{Ensemble: 7, Final: true, Settled: proto.MakeZxid(2, 1), Reigns: []zab.Reign{
+		{Epoch: 1, Leader: 2, Mark: 5}, {Epoch: 2, Leader: 3, Mark: 6, Base: proto.MakeZxid(1, 1)},
+		{Epoch: 3, Leader: 1, Mark: 7, Base: proto.MakeZxid(2, 1)}}}
+	require.NoError(t, epochs.SetLineage(string(before.AppendTo(nil))))
+	after := run(0) // its txns have epoch 2
+	require.Equal(t, before.Reigns[:1], after.Reigns[:1])
+	require.Equal(t, []zab.Reign{{Epoch: 2, Leader: -1}, {Epoch: 3, Leader: -1}}, after.Reigns[1:])
+	require.Equal(t, before.Settled, after.Settled)
+	require.Equal(t, before.Ensemble, after.Ensemble)
+}
