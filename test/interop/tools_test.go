@@ -226,9 +226,11 @@ func TestBackupOfZooKeeper(t *testing.T) {
 	}
 	require.Contains(t, ourOutput(t, "backup", "verify", backup), "digests compared\nok\n")
 	require.Contains(t, ourOutput(t, "restore", backup, restored), "restored txn 0x6")
-	dump := toolOutput(t, "SnapshotFormatter", filepath.Join(restored, "version-2", "snapshot.6"))
+	dump := toolOutput(t, "SnapshotFormatter", filepath.Join(restored, "version-2", "snapshot.100000001"))
 	require.Contains(t, dump, "----\n/kept-0\n")
 	require.Contains(t, dump, "----\n/kept-1\n")
+	again := cluster.Start(t, cluster.Options{Kind: cluster.ZooKeeper, Dir: restored})
+	require.Contains(t, ourOutput(t, "shell", "-q", "-s", again.Addr(), "get", "/kept-1"), "data")
 	require.NotContains(t, ourOutput(t, "doctor", "--no-measure", node.DataDir()), "error")
 	require.NotContains(t, ourOutput(t, "doctor", "--admin-port", "0", node.Addr()), "error")
 }

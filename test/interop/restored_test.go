@@ -1,0 +1,83 @@
+//go:build interop
+
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// TestClientsLiveThroughARestore restores a backup in all servers of an ensemble whose clients have seen later epochs: they hear that
+// their sessions have expired, and go on with new ones.
+func TestClientsLiveThroughARestore(t *testing.T) {
+	const jar = "/usr/share/java/zookeeper.jar"
+	for _, v := range []struct {
+		name    string
+		command func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd
+	}{
+		{"java", func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd {
+			classes := t.TempDir()
+			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Restored.java"))
+			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+nodes[0].Dir()+":"+jar, "Restored", connect)
+		}},
+		{"kazoo", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
+			return exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "restored.py"), connect)
+		}},
+	} {
+		t.Run(v.name, func(t *testing.T) {
+			nodes, connect := startThree(t)
+			cmd := v.command(t, nodes, connect)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdin, err := cmd.StdinPipe()
+			require.NoError(t, err)
+			stdout, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			lines := bufio.NewScanner(stdout)
+			expect := func(want string) {
+				t.Helper()
+				if lines.Scan() && lines.Text() == want {
+					return
+				}
+				got := lines.Text()
+				_ = cmd.Wait() // what it says matters more
+				require.Equal(t, want, got, stderr.String())
+			}
+			restart := func(between func(node *cluster.Node)) {
+				for _, node := range nodes {
+					node.Stop()
+				}
+				for _, node := range nodes {
+					between(node)
+				}
+				for _, node := range nodes {
+					node.Launch()
+				}
+				for _, node := range nodes {
+					node.WaitServing()
+				}
+			}
+			expect("OK ready")
+			backup := filepath.Join(t.TempDir(), "backup")
+			ourOutput(t, "backup", "create", backup, nodes[0].DataDir())
+			restart(func(*cluster.Node) {}) // another epoch
+			_, err = io.WriteString(stdin, "\n")
+			require.NoError(t, err)
+			expect("OK seen")
+			restart(func(node *cluster.Node) {
+				require.Contains(t, ourOutput(t, "restore", backup, node.DataDir(), "--force"), "it goes on with epoch ")
+			})
+			expect("OK expired")
+			require.NoError(t, cmd.Wait(), stderr.String())
+		})
+	}
+}
