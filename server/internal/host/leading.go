@@ -365,6 +365,10 @@ func (l *leading) prepare(w *write) {
 	case code != proto.OK, w.op == proto.OpCreateSession, w.op == proto.OpCloseSession, w.session == 0:
 	case w.moved:
 		code = proto.ErrSessionMoved
+	case s.peers == nil && w.local != nil && !w.local.IsClosing():
+		if w.at > w.local.Heard() { // the sessions of a standalone server have no other server to move to
+			w.local.Touch(w.at)
+		}
 	default:
 		code = s.Tracker.Check(w.session, w.link, s.Config.LocalSessionsEnabled, w.at)
 		if code == proto.ErrSessionMoved && s.Weak(weakness.MovedSessionKeepsWrite) {
