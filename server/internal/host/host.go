@@ -458,6 +458,9 @@ func (m *Host) Changed(st zab.Status) {
 	now := m.Clock.Steady()
 	if old.State != st.State {
 		m.early = nil
+		if st.State == zab.Looking { // the next leader may never commit what the last one has told of
+			m.committed, m.seen = m.delivered, m.delivered
+		}
 		m.electionEnds(old.State, st.State, now)
 		m.since = now
 		m.lease.offered = 0

@@ -31,3 +31,19 @@ func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	m.Changed(zab.Status{State: zab.Looking, Leader: -1})
 	require.Empty(t, m.early, "the leadership is over")
 }
+
+// A leader may end after it has told of commits and before it is established. A sync that is answered under the next leader must not
+// wait for those commits, which may never come.
+func TestCommitsOfAnEarlierLeaderAreForgotten(t *testing.T) {
+	s, cfg, err := recovered(vfs.NewMem(), meta.NewMem(1))
+	require.NoError(t, err)
+	defer s.release()
+	m := s.member
+	m.core, err = zab.New(cfg)
+	require.NoError(t, err)
+	m.Changed(zab.Status{State: zab.Following, Phase: zab.Synchronization, Leader: 3, Master: 3, Epoch: 6})
+	m.committed, m.seen = proto.MakeZxid(6, 9), proto.MakeZxid(6, 12)
+	m.Changed(zab.Status{State: zab.Looking, Leader: -1, Master: -1})
+	require.Equal(t, m.delivered, m.committed)
+	require.Equal(t, m.delivered, m.seen)
+}
