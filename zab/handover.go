@@ -43,6 +43,11 @@ func (c *Core) tryHandOver() {
 			nominee = l
 		}
 	}
+	if ld.stopping && !c.voters.decides(c.heirs()) {
+		c.deliver()
+		c.endLeadership(-1) // to wait would not help: there is no quorum without this server
+		return
+	}
 	if !c.voters.decides(able) || nominee == nil && (ld.stopping || ld.unfit.has(c.self)) {
 		return
 	}
@@ -59,6 +64,18 @@ func (c *Core) tryHandOver() {
 	}
 	c.deliver() // the clients of this server hear of all of it
 	c.endLeadership(next)
+}
+
+// heirs returns the other voters that are connected and may lead or follow the next leader without an election, at once or when they
+// are up to date.
+func (c *Core) heirs() voterSet {
+	s := voterSet(0)
+	for _, l := range c.links {
+		if l.voter >= 0 && l.warren {
+			s = s.with(l.voter)
+		}
+	}
+	return s
 }
 
 // fitter reports whether a is to lead rather than b, if both have everything.
