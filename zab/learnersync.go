@@ -261,6 +261,7 @@ func (c *Core) newLeader(m *Message) {
 		return
 	}
 	lineage := c.succession(m)
+	c.nameLeader(lineage)
 	if c.weak(EpochBeforeHistory) {
 		c.persistCurrent(ln.epoch, lineage)
 	}
@@ -289,6 +290,14 @@ func (c *Core) newLeader(m *Message) {
 	ln.history = c.last
 	ln.stage = lnAdopting
 	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0)) // history needs no ACK of its own; proposals of this epoch do
+}
+
+// nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may follow another
+// leader than the one that the observer heard of in the election.
+func (c *Core) nameLeader(l *Lineage) {
+	if i, ok := l.reign(c.ln.epoch); ok && l.Reigns[i].Leader >= 0 && c.ln.master != c.ln.leader {
+		c.status.Leader = l.Reigns[i].Leader
+	}
 }
 
 // succession is the lineage of the history that NEWLEADER ends. A leader that speaks as Java does has no mark, and which epochs it has adopted

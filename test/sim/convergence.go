@@ -38,8 +38,13 @@ func (s *Sim) converge() {
 		}
 	}
 	s.Stats.HealedAfter = s.now - healed
+	leader := s.united()
+	plain := slices.ContainsFunc(s.nodes, func(n *node) bool { return n.plain }) // such an observer master does not say which server leads
 	for _, n := range s.nodes {
 		s.checkSame(n)
+		if leader != nil && !plain && n.status.Leader != leader.id {
+			s.fail("Convergence", "server %d takes %d for the leader, but %d leads", n.id, n.status.Leader, leader.id)
+		}
 	}
 	s.checkAcked()
 }
