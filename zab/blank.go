@@ -1,45 +1,57 @@
 package zab
 
-// A server that finds no database at its start may be new, or may have lost its disk; then it has forgotten what it promised and what it
-// acknowledged. It is blank: nothing that it says counts. The host marks that on the disk before anything else makes a database exist
-// (Config.Blank), so that the server is as blank when it was killed while it synchronised and has a database and epochs again.
+// A server that finds no database at its start may be new, or may have lost its disk. A server that lost its disk
+// has forgotten what it promised and what it acknowledged. Such a server is blank: nothing that it says counts.
+// The host writes a mark to the disk before anything else makes a database exist (Config.Blank). So the server
+// stays blank if it is killed during synchronization and then has a database and epochs again.
 //
 // The invariant. As long as the mark is on the disk,
 //
-//   - it votes for nothing (zxid -1) and ignores the votes of others: it follows whom a quorum of the others lead or follow already;
-//   - its ACKEPOCH has epoch -1, which no leader counts, and FOLLOWERINFO says that it is blank, for which a Warren leader counts neither its
-//     acceptedEpoch nor its ACKs, of NEWLEADER or of proposals, and takes back what it had counted for an earlier life (leader.forget);
-//   - it leads nobody.
+//   - the server votes for no server (zxid -1) and ignores the votes of others. It follows only a leader that a
+//     quorum of the others already lead or follow;
+//   - its ACKEPOCH has epoch -1, which no leader counts, and its FOLLOWERINFO says that it is blank. For a blank
+//     server a Warren leader counts neither acceptedEpoch nor ACKs (of NEWLEADER or of proposals), and takes back
+//     what it had counted before the loss (leader.forget);
+//   - the server does not lead.
 //
-// The mark goes when UPTODATE has arrived (or when the ensemble is known to be new, below). Until its end is durable no election begins here,
-// and stable says nothing that counts: votes, ACKEPOCH and FOLLOWERINFO take from there whether the server is blank. Then it
-// leaves its leader and comes back as any other voter.
+// The mark is removed when UPTODATE has arrived, or when the ensemble is known to be new (below). Until the
+// removal is durable no election begins on this server, and stable says nothing that counts: votes, ACKEPOCH and
+// FOLLOWERINFO read from stable whether the server is blank. After the removal the server leaves its leader and
+// comes back as any other voter.
 //
-// Why UPTODATE, and not before. NEWLEADER may come from a leader that nobody has confirmed, of an epoch older than one that was promised
-// before the loss; to acknowledge it could complete a quorum of that epoch beside the one that was promised. UPTODATE comes from a leader
-// whose epoch e was established by a quorum to which this life of the server does not belong, and which has made sure after the loss, by a
-// round of pings, that a quorum without this server still follows it (admit).
+// Why UPTODATE, and not before. NEWLEADER may come from a leader that no quorum has confirmed, of an epoch older
+// than one that this server promised before the loss. An ACK of that NEWLEADER could complete a quorum of the
+// older epoch beside the quorum of the promised one. UPTODATE comes from a leader whose epoch e was established
+// by a quorum that does not include this server since the loss. That leader has also made sure after the loss, by
+// a round of pings, that a quorum without this server still follows it (admit).
 //
-// Why it is safe then. What it had acknowledged in epochs up to e and what was committed with it is in its history again: any quorum that
-// could establish e without it meets the one that committed. What it had acknowledged in a later epoch p needed a
-// quorum that has a server in common with the others who follow e after the loss; such a server cannot have adopted p, so nothing
-// of p was committed. There remains the promise of a later epoch p that is lost, and may still count for a leader of p that was stopped
-// before the loss, goes on after it, and has not noticed that the connection is at its end.
+// Why it is safe then. Everything that this server had acknowledged in epochs up to e, and that was committed, is
+// in its history again: any quorum that could establish e without this server intersects the quorum that
+// committed. What this server had acknowledged in a later epoch p needed a quorum that has a server in common
+// with those that follow e after the loss. Such a server cannot have adopted p, so nothing of p was committed.
+// One danger remains: the lost promise of a later epoch p may still count for a leader of p that was stopped
+// before the loss, goes on after it, and has not noticed that the connection is closed.
 //
-// Therefore a promise counts only when it was confirmed. Once a quorum has promised, the leader sends LEADERINFO on the same connections again, and decides on the
-// history with a quorum of those who answer (confirmed); who has promised since makes it ask all of them anew. So whoever of that quorum Q loses its disk
-// loses it after all of Q have promised p. Let x be the first of them that is admitted by a leader of an epoch below p. That leader had
-// answers, after the loss, of a quorum without x. It has a server in common with Q, which had promised p by then and, x being the first,
-// had not forgotten it; and who has promised p follows nobody below it. So there is no such x: from the decision on nobody is admitted below p, and
-// what was committed below p was committed by quorums of which some server told the leader of p in its promise.
+// Therefore a promise counts only when it was confirmed. Once a quorum has promised, the leader sends LEADERINFO
+// on the same connections again, and decides on the history with a quorum of the voters that answer (confirmed).
+// A promise that arrives in the meantime makes the leader ask all voters anew. So a voter of that quorum Q that
+// loses its disk loses it after all of Q have promised p.
 //
-// A leader in Java does not know blank servers. It asks nobody whether he follows; what there is instead is that a blank server follows only
-// whom a quorum of the others say that they lead or follow. It does not count ACKEPOCH -1, but it counts the ACK of NEWLEADER, without which it
-// sends no UPTODATE (R16 c). So in a mixed ensemble a server in Java should not have to lead while a blank server joins.
+// Proof. Let x be the first server of Q that a leader of an epoch below p admits. That leader had answers, after
+// the loss, of a quorum without x. This quorum has a server in common with Q. That server had promised p by then
+// and, x being the first, had not forgotten the promise; and a server that has promised p follows no leader of an
+// epoch below p. So there is no such x: from the decision on no server is admitted below p. What was committed
+// below p was committed by quorums of which some server told the leader of p in its promise.
 //
-// An ensemble is new if nobody has anything: then there is nothing to lose, and nobody else who could lead. That is established by
-// asking every other voter, with a number drawn in this run, so that no answer can be older than the question; a server that has
-// itself received anything, or promised an epoch, is in no new one. Source: quorum-protocol 14.3 R16.
+// A Java leader does not know blank servers. It does not make sure that its followers still follow; instead, a
+// blank server follows only a leader that a quorum of the others lead or follow. A Java leader does not count
+// ACKEPOCH -1, but it counts the ACK of NEWLEADER, without which it sends no UPTODATE (R16 c). So in a mixed
+// ensemble a Java server should not have to lead while a blank server joins.
+//
+// An ensemble is new if no voter has any data: then there is nothing to lose, and no other server that could
+// lead. To establish that, a server asks every other voter, with a number drawn in this run, so that no answer
+// can be older than the question. A server that has itself received anything, or promised an epoch, is not in a
+// new ensemble. Source: quorum-protocol 14.3 R16.
 
 // probe asks every other voter what it has.
 func (c *Core) probe() {
@@ -52,7 +64,7 @@ func (c *Core) probe() {
 	c.countEmpty()
 }
 
-// probed answers a question, or counts an answer.
+// probed answers a PROBE, or counts the answer to one.
 func (c *Core) probed(m *Message) {
 	i := c.voters.index(m.From)
 	if i < 0 {
@@ -71,7 +83,7 @@ func (c *Core) probed(m *Message) {
 	}
 }
 
-// countEmpty makes this server a member of a new ensemble if nobody has anything, itself included.
+// countEmpty makes this server a member of a new ensemble if no voter has any data, this server included.
 func (c *Core) countEmpty() {
 	if c.el.empty.with(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
 		return
@@ -80,8 +92,8 @@ func (c *Core) countEmpty() {
 	c.becomeLooking("the ensemble is new")
 }
 
-// admit lets a learner serve that has acknowledged NEWLEADER. A blank one counts when it hears that, so a quorum, to which it does not belong, has
-// to show that it still follows, as for a sync.
+// admit lets a learner that has acknowledged NEWLEADER serve. A blank learner counts from UPTODATE on. So for a
+// blank learner a quorum that does not include it has to show first that it still follows, as for a sync.
 func (c *Core) admit(l *link) {
 	if !l.blank {
 		c.upToDateTo(l)
@@ -91,9 +103,9 @@ func (c *Core) admit(l *link) {
 	c.ld.syncs = append(c.ld.syncs, syncRequest{number: c.syncs, link: l.id, admits: true})
 }
 
-// confirmed returns the voters that remember a promise of the epoch: they have given it again when all of them had given it. One that was
-// counted since makes the leader ask them all anew. A server in Java, or of an older build, cannot be asked
-// again: its promise counts as it is.
+// confirmed returns the voters that remember their promise of the epoch: voters that promised it again after a
+// quorum had promised it. If a further promise was counted since, the leader asks all of them anew. A Java
+// server, or an older build, cannot be asked again: its promise counts as it is.
 func (c *Core) confirmed() voterSet {
 	s := voterSet(0).with(c.self)
 	for _, l := range c.links {
@@ -112,8 +124,9 @@ func (c *Core) confirmed() voterSet {
 	return s
 }
 
-// recall takes back what was counted for a voter that comes again and has forgotten it. If he has not, this server gives up: nobody promises an
-// epoch twice, and what was promised on a connection that is gone cannot be confirmed. It reports whether this server still leads.
+// recall takes back what was counted for a voter that reconnects and has forgotten it. A voter that has not
+// forgotten it makes this server give up, if its promise was not confirmed: no voter promises an epoch twice, and a
+// promise given on a closed connection cannot be confirmed. recall reports whether this server still leads.
 func (c *Core) recall(l *link, voter int) bool {
 	ld := &c.ld
 	hasPromised := ld.stage == leaderPromising && ld.electing.has(voter)
@@ -128,8 +141,8 @@ func (c *Core) recall(l *link, voter int) bool {
 	return true
 }
 
-// initialize asks for the database to be remembered as existing and this server as one that counts. It counts when that is durable: until
-// then there is no election for it (Core.drained), and what it says comes from stable.
+// initialize asks the host to remember that the database exists and that this server counts. The server counts
+// when that is durable: until then it begins no election (Core.drained), and what it says comes from stable.
 func (c *Core) initialize() {
 	c.blank = false
 	job := c.writes.job(rankEpochs)

@@ -8,14 +8,16 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// NextZxid returns the zxid that the next proposal must have. It is meaningful only while Status says that this server leads
-// and serves.
+// NextZxid returns the zxid that the next proposal must have. It is meaningful only while Status says that this
+// server leads and serves.
 func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
 
-// Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They are committed
-// when Deliver returns them; if the leadership ends before, nobody knows yet whether they will be. The payloads must not be
-// changed afterwards. A reconfiguration is the last of its call and one for which Ready holds, or could; ErrBusy is the answer as long
-// as it is not committed. Errors: ErrNotLeading, ErrBusy, ErrEpochExhausted, and others for what is no reconfiguration.
+// Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They
+// are committed when Deliver returns them. If the leadership ends before, it is not known yet whether they will
+// be committed. The payloads must not be changed afterwards. A reconfiguration must be the last txn of its call,
+// and Ready must hold for it or be about to hold. While a reconfiguration is not committed Propose returns
+// ErrBusy. Errors: ErrNotLeading, ErrBusy, ErrEpochExhausted, and others for a txn that is not a valid
+// reconfiguration.
 func (c *Core) Propose(txns ...Txn) error {
 	ld := &c.ld
 	switch {
@@ -24,7 +26,8 @@ func (c *Core) Propose(txns ...Txn) error {
 	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
 		return ErrBusy
 	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax) && !c.weak(CounterWraps):
-		// A new epoch begins: hand over to whoever is best, which may be this server again. Source: quorum-protocol 1.4.
+		// A new epoch begins: hand over to the best follower; this server may be elected again. Source:
+		// quorum-protocol 1.4.
 		c.HandOver(false)
 		return ErrEpochExhausted
 	}
@@ -79,9 +82,9 @@ func (c *Core) countAcks() {
 	}
 	if c.pendingTxn() && best >= c.next.Version {
 		if !c.next.Votes(c.cfg.ID) && c.stable.last < c.next.Version {
-			return // the last thing that this leader does is to answer who asked for it
+			return // the last action of this leader is to answer the server that asked for the reconfiguration
 		}
-		c.committed = c.next.Version // nothing is behind it
+		c.committed = c.next.Version // no txn follows the reconfiguration
 		c.reconfigured()
 		return
 	}
@@ -92,7 +95,7 @@ func (c *Core) countAcks() {
 	}
 }
 
-// stream sends every learner that is up to date what is new.
+// stream sends every learner that is up to date the proposals and commits that are new.
 func (c *Core) stream() {
 	if c.role != Leading && !c.masters() {
 		return
@@ -120,7 +123,9 @@ func (c *Core) streamTo(l *link) {
 		}
 		c.informTo(l, shown)
 	default:
-		if r > l.committed && r <= c.committed { // first of all: nobody has a txn behind it and does not know that it is committed
+		// Commits first: no server then has a txn behind the reconfiguration without knowing that it is
+		// committed.
+		if r > l.committed && r <= c.committed {
 			c.propose(l, r)
 			c.commitTo(l, r-1)
 			c.send(Message{Type: Activate, To: l.peer, Link: l.id, Zxid: r, Leader: c.designated})
@@ -135,7 +140,7 @@ func (c *Core) streamTo(l *link) {
 	}
 }
 
-// informTo sends an observer what is committed, up to upTo, with a reconfiguration that is among it.
+// informTo sends an observer the committed txns up to upTo, and the reconfiguration if it is among them.
 func (c *Core) informTo(l *link, upTo proto.Zxid) {
 	if r := c.reconfig; r > l.sent && r <= upTo {
 		c.informUpTo(l, r-1)
@@ -145,7 +150,7 @@ func (c *Core) informTo(l *link, upTo proto.Zxid) {
 	c.informUpTo(l, upTo)
 }
 
-// informUpTo sends an observer what is committed, up to upTo.
+// informUpTo sends an observer the committed txns up to upTo.
 func (c *Core) informUpTo(l *link, upTo proto.Zxid) {
 	for _, t := range batches(c.window.between(l.sent, upTo), l.warren) {
 		c.send(Message{Type: Inform, To: l.peer, Link: l.id, Txns: t})
@@ -161,7 +166,7 @@ func (c *Core) propose(l *link, upTo proto.Zxid) {
 	}
 }
 
-// commitTo sends a learner the commits up to upTo, which it was sent.
+// commitTo sends a learner the commits up to upTo, of proposals that it was sent already.
 func (c *Core) commitTo(l *link, upTo proto.Zxid) {
 	if upTo <= l.committed {
 		return
@@ -179,7 +184,7 @@ func (c *Core) commitTo(l *link, upTo proto.Zxid) {
 	l.committed = txns[len(txns)-1].Zxid
 }
 
-// keep returns the zxid up to which the window may be trimmed without missing anything that a learner is still to be sent.
+// keep returns the zxid up to which the window may be trimmed: no learner still has to be sent a txn up to it.
 func (c *Core) keep() proto.Zxid {
 	keep := proto.Zxid(math.MaxInt64)
 	if c.role == Leading {
@@ -206,8 +211,8 @@ func (c *Core) tickLeader() {
 		return
 	}
 	if ld.stage == leaderPromising || ld.stage == leaderSyncing {
-		// A follower that left in the middle finds no quorum that follows, and cannot come back; so a new election is
-		// quicker than to wait for the end of the limit.
+		// A follower that leaves in the middle finds no quorum that follows, and cannot come back. So a new
+		// election is quicker than to wait for the end of the limit.
 		if c.voters.decides(c.connected()) {
 			ld.together = c.now
 		} else if c.now-ld.together > int64(t.TickTime) {
@@ -269,7 +274,7 @@ func (c *Core) pingTo(l *link) {
 	}
 	c.send(Message{Type: Ping, To: l.peer, Link: l.id, Zxid: newest})
 	if l.stage == linkUpToDate {
-		l.pings++ // before that, a learner ignores it
+		l.pings++ // a learner ignores PING before UPTODATE
 	}
 }
 

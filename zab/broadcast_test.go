@@ -87,7 +87,7 @@ func TestThousandsInFlight(t *testing.T) {
 	require.NoError(t, c.Propose(batch[:len(batch)-1]...))
 }
 
-// The way of a txn through the leader does not allocate: what grows is the window, now and then.
+// The path of a txn through the leader does not allocate, except when the window grows.
 func TestBroadcastAllocs(t *testing.T) {
 	for _, warren := range []bool{true, false} {
 		c := leading(t, warren)

@@ -7,58 +7,61 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Config is what a core knows at its start. It is not changed by the core and must not be changed by the host afterwards.
+// Config is what a core knows at its start. The core does not change it, and the host must not change it
+// afterwards.
 type Config struct {
 	ID proto.ServerID
-	// Ensemble is the committed configuration, as far as this server knows. Next is the last one in its history if that is newer:
-	// whether it is committed is not known. Source: quorum-protocol 11.3.
+	// Ensemble is the committed configuration, as far as this server knows. Next is the last one in its history
+	// if that is newer: whether it is committed is not known. Source: quorum-protocol 11.3.
 	Ensemble *Ensemble
 	Next     *Ensemble
-	// Roster reads configurations. It is nil if the ensemble never changes: then this server must be part of it, and
-	// everything about configurations that others say is ignored. ZooKeeper: reconfigEnabled.
+	// Roster reads configurations. It is nil if the ensemble never changes: then this server must be part of it,
+	// and the configurations in messages of other servers are ignored. ZooKeeper: reconfigEnabled.
 	Roster Roster
 
-	// Epochs and Last are durable: as read from the disk after a torn tail was cut. Last is the zxid of the last txn in the log,
-	// or of the snapshot if that is newer; 0 for an empty database. All of it has been applied to the state, provisionally:
-	// nothing may be served and no snapshot be written before Status.Serving.
+	// Epochs and Last are durable: as read from the disk after a torn tail was cut. Last is the zxid of the last
+	// txn in the log, or of the snapshot if that is newer; 0 for an empty database. All of it has been applied to
+	// the state, provisionally: nothing may be served and no snapshot be written before Status.Serving.
 	Epochs Epochs
 	Last   proto.Zxid
 
-	// Window is the newest part of the log, without a gap, ending at Last; it may be empty. Before is the zxid that precedes
-	// it, Last if it is empty.
+	// Window is the newest part of the log, without a gap, ending at Last; it may be empty. Before is the zxid
+	// that precedes it, Last if it is empty.
 	Window []Txn
 	Before proto.Zxid
 
-	// Blank says that the database is missing though it may have existed, or was, and that this server has not been told since that
-	// it counts again: it has perhaps promised and acknowledged what it does not know any more. The host remembers it on the disk,
-	// from before anything makes the database exist until Persist.Initialize. What there is of the database (Epochs, Last) is what
-	// leaders have sent since the loss. Source: blank.go; quorum-protocol 14.3 R16.
+	// Blank says that the database is missing (now or at an earlier start) though it may have existed, and that
+	// no leader has told this server since that it counts again. The server may have promised and acknowledged
+	// things that it no longer knows. The host keeps Blank on the disk from before anything makes the database
+	// exist until Persist.Initialize. The present content of the database (Epochs, Last) is what leaders have
+	// sent since the loss. Source: blank.go; quorum-protocol 14.3 R16.
 	Blank bool
 
-	// Lineage is where the history comes from, as far as that is known; nil is the same as an empty one. Of a database that is missing
-	// only the identity of the ensemble is known.
+	// Lineage is where the history comes from, as far as that is known; nil is the same as an empty one. For a
+	// missing database only the identity of the ensemble is known.
 	Lineage *Lineage
 
 	History History
-	Rand    *rand.Rand // the only source of chance; owned by the core
+	Rand    *rand.Rand // the only source of randomness; owned by the core
 	Timing  Timing
 	Limits  Limits
 
-	// Masters says that this server, while it is an observer, learns from a follower if one takes it. ZooKeeper: observerMasterPort.
-	// Source: quorum-protocol 12.2.
+	// Masters says that this server, while it is an observer, learns from a follower if one takes it. ZooKeeper:
+	// observerMasterPort. Source: quorum-protocol 12.2.
 	Masters bool
 
 	// Whole says that this server brings every learner of its own up to date by SNAP. ZooKeeper: forceSnapshotSync.
 	Whole bool
 
-	// Barrier makes the txn without effect that a leader proposes first when it has followers which are not Warren, to prove
-	// that their history is on the disk; nil for none. Source: quorum-protocol 14.3 R7.
+	// Barrier makes a txn without effect. A leader that has followers which are not Warren proposes it first, to
+	// prove that their history is on the disk. nil is no such txn. Source: quorum-protocol 14.3 R7.
 	Barrier func(proto.Zxid) []byte
 
 	sabotage
 }
 
-// Timing is in calls of Core.Tick ("ticks" below); a tick of 10 ms is a good choice. ZooKeeper's own tick is TickTime of them.
+// Timing is in calls of Core.Tick ("ticks" below); a tick of 10 ms is a good choice. One tick of ZooKeeper is
+// TickTime ticks.
 type Timing struct {
 	TickTime     int // ticks in ZooKeeper's tickTime
 	InitLimit    int // in units of TickTime, as in zoo.cfg
@@ -70,17 +73,18 @@ type Timing struct {
 	DialAttempts int
 	DialLimit    int // in units of TickTime, for all attempts; 0 is InitLimit. ZooKeeper: connectToLearnerMasterLimit
 
-	// Ticks that an observer lets pass at most before it connects to a leader, and, when it has lost that, before it looks for one again:
-	// each time another part of it, so that many observers do not come at once. 0 is none. Source: quorum-protocol 1.1, 12.1.
+	// An observer waits a random part of these ticks before it connects to a leader (ObserverDialPause), and
+	// before it looks for a leader again after it has lost one (ObserverLookPause), so that many observers do not
+	// come at once. 0 is no wait. Source: quorum-protocol 1.1, 12.1.
 	ObserverDialPause, ObserverLookPause int
 
-	// EpochWait is how many ticks a leader waits for a quorum of FOLLOWERINFO although a voter that has elected it looks for a leader
-	// again; 0 is as long as otherwise. Source: quorum-protocol 5.3.
+	// EpochWait is how many ticks a leader waits for a quorum of FOLLOWERINFO although a voter that elected it
+	// looks for a leader again; 0 is the usual limit. Source: quorum-protocol 5.3.
 	EpochWait int
 }
 
-// DefaultTiming is ZooKeeper's default for a tick of 10 ms: tickTime 2 s, initLimit 10, syncLimit 5. FinalizeWait is shorter than
-// ZooKeeper's, which only makes a worse choice of leader more likely, never an unsafe one.
+// DefaultTiming is ZooKeeper's default for a tick of 10 ms: tickTime 2 s, initLimit 10, syncLimit 5. FinalizeWait
+// is shorter than ZooKeeper's. That makes a worse choice of leader more likely, never an unsafe one.
 func DefaultTiming() Timing {
 	return Timing{TickTime: 200, InitLimit: 10, SyncLimit: 5, FinalizeWait: 4, ResendMin: 20, ResendMax: 6000, DialPause: 2, DialAttempts: 50}
 }
@@ -92,10 +96,11 @@ type Limits struct {
 	InFlight    int    // proposals that are not committed yet: above it Propose answers ErrBusy
 	LinksMax    int    // connections of learners
 	LagBytes    int    // of txns that an observer of this follower may lag behind while it synchronises
-	CounterMax  uint32 // the counter that is never proposed: 0xffffffff, less only to try what happens there
+	CounterMax  uint32 // the counter that is never proposed: 0xffffffff; only tests set less
 
-	// SnapSyncsMax and DiffSyncsMax are how many learners may be brought up to date at a time, by SNAP and otherwise: an observer beyond
-	// that is sent away, and comes again. Followers are counted and never sent away. 0 is no limit. Source: quorum-protocol 6.5.
+	// SnapSyncsMax and DiffSyncsMax are how many learners may be brought up to date at a time, by SNAP and
+	// otherwise. An observer beyond that is disconnected and connects again later. Followers are counted but
+	// never disconnected for it. 0 is no limit. Source: quorum-protocol 6.5.
 	SnapSyncsMax, DiffSyncsMax int
 }
 
@@ -104,7 +109,7 @@ func DefaultLimits() Limits {
 	return Limits{WindowTxns: 5000, WindowBytes: 64 << 20, InFlight: 50_000, LinksMax: 1000, LagBytes: 16 << 20, CounterMax: counterMax}
 }
 
-// validate returns the first rule that the configuration breaks.
+// validate returns an error for the first rule that the configuration breaks.
 func (c *Config) validate() error {
 	t, l := c.Timing, c.Limits
 	switch {

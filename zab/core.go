@@ -10,32 +10,33 @@ import (
 
 // Errors of Propose.
 var (
-	// ErrNotLeading is returned when this server does not lead a quorum, or hands its leadership over.
+	// ErrNotLeading is returned when this server does not lead a quorum, or is handing its leadership over.
 	ErrNotLeading = errors.New("zab: not leading")
-	// ErrBusy is returned when Limits.InFlight proposals wait for their quorum. The same txns may be proposed again later.
+	// ErrBusy is returned when Limits.InFlight proposals wait for their quorum. The same txns may be proposed
+	// again later.
 	ErrBusy = errors.New("zab: too many proposals in flight")
 	// ErrEpochExhausted is returned when the counter has reached its end: this leader stops and a new epoch begins.
 	ErrEpochExhausted = errors.New("zab: the counter of the epoch is exhausted")
 )
 
-// Core agrees with its peers on an order of txns. It is a function of its inputs: no goroutine, clock, socket or file. It must
-// not be used concurrently. The duties of the host are in the package documentation.
+// Core agrees with its peers on an order of txns. It is a function of its inputs: no goroutine, clock, socket or
+// file. It must not be used concurrently. The duties of the host are in the package documentation.
 type Core struct {
 	cfg    Config
 	active *Ensemble        // the committed configuration
-	next   *Ensemble        // the one that the history ends with if it is newer, nil if not
-	text   []byte           // of active
-	voters *electorate      // of both
-	self   int              // place among the voters, -1 for who has no vote
-	peers  []proto.ServerID // voters but this server, ascending
+	next   *Ensemble        // the configuration at the end of the history if it is newer than active, else nil
+	text   []byte           // Text of active
+	voters *electorate      // of active and next
+	self   int              // place among the voters, -1 if this server has no vote
+	peers  []proto.ServerID // voters except this server, ascending
 
-	in     Message // what Step was given, here so that it does not escape
+	in     Message // the argument of Step, kept here so that it does not escape
 	out    Output
 	writes writes
-	flight []flight // handed out, oldest first
+	flight []flight // writes handed to the host, oldest first
 	stable stable
 
-	// What has been handed out, durable or not.
+	// What was handed to the host, durable or not.
 	epochs    Epochs
 	last      proto.Zxid // end of the log
 	committed proto.Zxid // all up to here may be delivered; (epoch, 0) when only the leader's history is
@@ -43,9 +44,9 @@ type Core struct {
 	window    window // ends at last, or above it with txns that Take has not handed out yet
 	lineage   *Lineage
 	strangers map[proto.ServerID]*stranger
-	hesitates bool // to look for a leader at once
+	hesitates bool // pauses before it looks for a leader
 	blank     bool // see blank.go
-	wantsAll  bool // the next leader is asked for a snapshot: what is here cannot be brought in line
+	wantsAll  bool // asks the next leader for a snapshot: the history here cannot be brought in line
 
 	now         int64 // ticks since the start
 	nextLink    LinkID
@@ -53,11 +54,11 @@ type Core struct {
 	syncs       uint64  // calls of Sync
 	masterQueue masterQueue
 
-	reconfig   proto.Zxid     // the last reconfiguration of which this role has heard the commit
-	designated proto.ServerID // and who leads by it
+	reconfig   proto.Zxid     // the last reconfiguration whose commit reached this role
+	designated proto.ServerID // and the server that leads by it
 
-	vote   Vote  // result of the last election, as told to others
-	round  int64 // logicalclock, and below the round of vote
+	vote   Vote  // result of the last election, as sent to others
+	round  int64 // logicalclock; voteAt is the round of vote
 	voteAt int64
 
 	// The role. step, tick and settle change with it, and only in the become functions.
@@ -97,9 +98,10 @@ func New(cfg Config) (*Core, error) {
 	c.masterQueue = masterQueue{leader: -1, last: -1}
 	c.nextLink = 1
 	c.lineage = cfg.lineage()
-	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch above currentEpoch. Such a history is
-	// a prefix, with at least one txn of that epoch k, of one that began with all that the leader of k adopted; so this server
-	// stands where any follower of k stands that has logged this far, and may say so.
+	// A crash between the two halves of duty 2 leaves a history that reaches into an epoch k above currentEpoch.
+	// Such a history is a prefix of a history that began with everything that the leader of k adopted, and it has
+	// at least one txn of k. So this server is in the state of any follower of k that has logged this far, and
+	// may say so.
 	if k := c.last.Epoch(); k > c.epochs.Current {
 		c.persistCurrent(k, c.lineage.upTo(k))
 	}
@@ -107,8 +109,9 @@ func New(cfg Config) (*Core, error) {
 	return c, nil
 }
 
-// Step gives the core a message of a peer. For a message of a link, m.Link is the number under which this server knows it;
-// messages of links that are closed or unknown are refused. m may be changed by the caller afterwards, what it points to may not.
+// Step gives the core a message of a peer. For a message of a link, m.Link is the number of that link on this
+// server; messages of closed or unknown links are refused. The caller may change m afterwards, but not what m
+// points to.
 func (c *Core) Step(m Message) {
 	if c.status.Stopped || c.status.Fatal != nil {
 		return
@@ -154,8 +157,8 @@ func (c *Core) Persisted(seq Seq) {
 	}
 }
 
-// Take returns what the host has to do. Its slices are valid until the next call of a method, except those of txns, which
-// never change.
+// Take returns what the host has to do. Its slices are valid until the next call of a method, except those of
+// txns, which never change.
 func (c *Core) Take() Output {
 	if !c.status.Stopped && c.status.Fatal == nil {
 		c.settle()
@@ -177,10 +180,10 @@ func (c *Core) Take() Output {
 	return out
 }
 
-// Status returns how things stood at the last Take.
+// Status returns the state at the last Take.
 func (c *Core) Status() Status { return c.status }
 
-// send gives a message that promises nothing to the host.
+// send hands the host a message that promises nothing.
 func (c *Core) send(m Message) {
 	switch m.Type {
 	case LeaderInfo, AckEpoch, Ack:
@@ -189,7 +192,7 @@ func (c *Core) send(m Message) {
 	c.put(m)
 }
 
-// promise gives a promise to the host: it was made by stable, so it holds.
+// promise hands the host a promise. stable made it, so it holds.
 func (c *Core) promise(link LinkID, to proto.ServerID, p promise) {
 	p.message.Link, p.message.To = link, to
 	c.put(p.message)
@@ -200,7 +203,7 @@ func (c *Core) put(m Message) {
 	c.out.Send = append(c.out.Send, m)
 }
 
-// appendTail asks for the txns of the window that have not been handed out to be logged.
+// appendTail asks the host to log the txns of the window that have not been handed out.
 func (c *Core) appendTail() {
 	last := c.window.last()
 	if last == c.last {
@@ -216,7 +219,7 @@ func (c *Core) appendTail() {
 	c.flying(job)
 }
 
-// flying notes what will be stable once the job is.
+// flying notes what becomes stable when the job is durable.
 func (c *Core) flying(job *Persist) {
 	f := flight{seq: job.Seq, last: c.last, epochs: c.epochs, blank: c.blank}
 	if n := len(c.flight); n > 0 && c.flight[n-1].seq == job.Seq {
@@ -226,7 +229,7 @@ func (c *Core) flying(job *Persist) {
 	c.flight = append(c.flight, f)
 }
 
-// persistAccepted asks for acceptedEpoch to be raised.
+// persistAccepted asks the host to raise acceptedEpoch.
 func (c *Core) persistAccepted(e int64) {
 	if e < c.epochs.Accepted || e >= epochMax {
 		violated("acceptedEpoch from %d to %d", c.epochs.Accepted, e)
@@ -237,7 +240,8 @@ func (c *Core) persistAccepted(e int64) {
 	c.flying(job)
 }
 
-// persistCurrent asks for currentEpoch to be raised, with the lineage of the history that is adopted, after all that was asked for before.
+// persistCurrent asks the host to raise currentEpoch, with the lineage of the adopted history, after all earlier
+// writes.
 func (c *Core) persistCurrent(e int64, lineage *Lineage) {
 	if e < c.epochs.Current || e > c.epochs.Accepted {
 		violated("currentEpoch from %d to %d with acceptedEpoch %d", c.epochs.Current, e, c.epochs.Accepted)
@@ -248,14 +252,14 @@ func (c *Core) persistCurrent(e int64, lineage *Lineage) {
 	c.flying(job)
 }
 
-// noteLineage asks for what was learned about the lineage to be kept. Nothing waits for that.
+// noteLineage asks the host to store what was learned about the lineage. Nothing waits for that write.
 func (c *Core) noteLineage(lineage *Lineage) {
 	if lineage != c.lineage && !lineage.equal(c.lineage) {
 		c.lineage, c.out.Lineage = lineage, lineage
 	}
 }
 
-// truncate asks for the log to be cut after z.
+// truncate asks the host to cut the log after z.
 func (c *Core) truncate(z proto.Zxid) {
 	if z > c.last {
 		violated("TRUNC to %v, but the log ends at %v", z, c.last)
@@ -274,7 +278,8 @@ func (c *Core) truncate(z proto.Zxid) {
 	c.flying(job)
 }
 
-// deliver hands out what is committed and durable here, once the role says that the history is that of a quorum.
+// deliver hands out what is committed and durable on this server, once the role says that the history is that of
+// a quorum.
 func (c *Core) deliver() {
 	if !c.status.Serving && !(c.role == Leading && c.ld.stage == leaderBarrier) {
 		return
@@ -295,7 +300,7 @@ func (c *Core) deliver() {
 	c.out.Deliver = txns
 }
 
-// trim keeps the window within its limits, but for what is still to be delivered or streamed.
+// trim keeps the window within its limits, except for txns that are still to be delivered or streamed.
 func (c *Core) trim() {
 	c.window.trim(c.cfg.Limits.WindowTxns, c.cfg.Limits.WindowBytes, min(c.delivered, c.last, c.keep()))
 }
@@ -333,7 +338,7 @@ func (c *Core) enter(role State, phase Phase) {
 
 func (c *Core) weak(w Weakness) bool { return c.cfg.sabotage.weak(w) }
 
-// weakness returns the weaknesses asked for: none in builds without the tag weak.
+// weakness returns the weaknesses that the Config asks for: none in builds without the tag weak.
 func (c *Core) weakness() (all Weakness) {
 	for w := Weakness(1); w < weaknessEnd; w <<= 1 {
 		if c.weak(w) {
@@ -343,5 +348,5 @@ func (c *Core) weakness() (all Weakness) {
 	return all
 }
 
-// describe is a text for Status.Reason.
+// describe formats the text of Status.Reason.
 func describe(format string, args ...any) string { return fmt.Sprintf(format, args...) }

@@ -9,7 +9,7 @@ import (
 
 // election is the state of fast leader election. Source: quorum-protocol 3.
 type election struct {
-	running  bool    // false while earlier writes are not durable yet: until then there is nothing true to say
+	running  bool    // false while earlier writes are not durable yet: until then this server has no vote to send
 	pause    int     // ticks until an observer looks for a leader
 	own      Vote    // what this server stands for
 	proposal Vote    // what it votes for
@@ -21,11 +21,11 @@ type election struct {
 	resend   int  // ticks until the vote is repeated
 	interval int  // ticks between repetitions
 	nonce    uint64
-	empty    voterSet // voters that have answered the probe: they have nothing
+	empty    voterSet // voters that have answered the probe that they have no data
 	idle     int      // repetitions of the vote since it began, or conceded last
 	conceded voterSet // voters that this server does not vote for: see concede
 
-	designated proto.ServerID // leads next without an election; -1 for nobody
+	designated proto.ServerID // leads next without an election; -1 for no server
 }
 
 // entry is a vote that was received.
@@ -72,10 +72,10 @@ func backers(set []entry, e *entry) (s voterSet) {
 	return s
 }
 
-// becomeLooking ends whatever this server was and starts an election as soon as all that was written is durable.
+// becomeLooking ends the current role and starts an election as soon as all writes are durable.
 func (c *Core) becomeLooking(reason string) { c.lookFor(-1, reason) }
 
-// lookFor is becomeLooking, but if designated is a server it leads next without an election.
+// lookFor is becomeLooking, but a designated server (if not -1) leads next without an election.
 func (c *Core) lookFor(designated proto.ServerID, reason string) {
 	observed := c.role == Observing
 	if c.status.Serving {
@@ -106,7 +106,7 @@ func (c *Core) lookFor(designated proto.ServerID, reason string) {
 // written reports whether all that was written is durable.
 func (c *Core) written() bool { return len(c.flight) == 0 && len(c.writes.jobs) == 0 }
 
-// drained begins the election: the log is what it will be. Source: quorum-protocol 10.4, B7.
+// drained begins the election: the log does not change any more. Source: quorum-protocol 10.4, B7.
 func (c *Core) drained() {
 	e := &c.el
 	if e.running || c.status.Stopped || e.pause > 0 {
@@ -125,7 +125,7 @@ func (c *Core) drained() {
 		}
 	}
 	if c.blank && c.self >= 0 {
-		e.own.Zxid = -1 // also of one that has a vote by the pending configuration only
+		e.own.Zxid = -1 // so does a server that has a vote by the pending configuration only
 	}
 	c.round++
 	e.proposal = e.own
@@ -148,7 +148,7 @@ func (c *Core) drained() {
 	}
 }
 
-// stepLooking: on links, a server without a leader hears nothing that concerns it.
+// stepLooking ignores messages of links: a server without a leader needs none of them.
 func (c *Core) stepLooking(*Message) {}
 
 func (c *Core) tickLooking() {
@@ -186,9 +186,9 @@ func (c *Core) tickLooking() {
 // concedeAfter is how often a vote is repeated in vain before a server concedes.
 const concedeAfter = 3
 
-// concede votes for the best server that a quorum votes for together with this one, if there is one, and for a while
-// no more for the server that it has voted for: some of that quorum have heard of that vote and do not take it over,
-// because for them the server has another history, although it has none for this server.
+// concede votes for the best server that a quorum votes for together with this server, if there is one. For a
+// while it votes no more for the server of its old vote: some of that quorum know the old vote and refuse it,
+// because for them that server has another history, although for this server it has not.
 func (c *Core) concede() {
 	e := &c.el
 	e.idle, e.conceded = 0, 0
@@ -211,23 +211,23 @@ func (c *Core) concede() {
 	}
 }
 
-// newRound gives up a proposal that cannot be elected, and makes the others give it up: it is for a server that has
-// not, or not any more, what the vote says. All begin again with what they have.
+// newRound gives up a proposal that cannot be elected, and makes the others give it up: the proposed server does
+// not have, or no longer has, the history that the vote says. All begin again with their own votes.
 func (c *Core) newRound() {
 	if c.self >= 0 {
-		c.round++ // an observer is in that of the voters
+		c.round++ // an observer takes the round of the voters
 	}
 	c.el.begins()
 	c.broadcastVote()
 }
 
-// begins begins a round with the vote for this server.
+// begins starts a round with the vote for this server.
 func (e *election) begins() {
 	clear(e.recv)
 	e.settling, e.proposal = false, e.own
 }
 
-// notification is what this server says now.
+// notification returns the present notification of this server.
 func (c *Core) notification(to proto.ServerID) Message {
 	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.text, Lineage: c.lineage, Vote: c.vote, Round: c.voteAt}
 	if c.role == Looking {
@@ -236,7 +236,7 @@ func (c *Core) notification(to proto.ServerID) Message {
 	return m
 }
 
-// broadcastVote tells all voters the proposal, this server included.
+// broadcastVote sends the proposal to all voters, this server included.
 func (c *Core) broadcastVote() {
 	for _, id := range c.peers {
 		c.send(c.notification(id))
@@ -248,12 +248,13 @@ func (c *Core) broadcastVote() {
 	}
 }
 
-// PeerUp tells the core that the election channel to a peer was connected anew, so that what was said before may be lost.
+// PeerUp tells the core that the election channel to a peer was connected anew, so that earlier messages may be
+// lost.
 //
-// To a peer with a smaller id, whose connection this server has opened, it speaks first even if it is not looking: a server in Java
-// with quorum.auth.enableSasl waits after the greeting for the first 8 bytes, and says nothing before, although it is looking. It
-// would ask for another connection, which ends this one, and so on. Source: quorum-protocol 13.1; SendWorker of ZooKeeper
-// repeats its last message on every new connection.
+// If the peer has a smaller id, this server has opened the connection and sends first, even if it is not looking.
+// A Java server with quorum.auth.enableSasl waits after the greeting for the first 8 bytes and sends nothing
+// before, although it is looking. It would then ask for another connection, which ends this one, and so on.
+// Source: quorum-protocol 13.1; SendWorker of ZooKeeper repeats its last message on every new connection.
 func (c *Core) PeerUp(id proto.ServerID) {
 	switch {
 	case c.role == Looking && c.el.running && c.voters.votes(id) && id != c.cfg.ID:
@@ -302,7 +303,8 @@ func (c *Core) notified(m *Message) {
 		c.stash(m)
 		return
 	}
-	if m.State == Looking && m.Round < c.round && c.self >= 0 { // who has no vote is answered always, and would be answered again
+	// A server without a vote is always answered, and would be answered again.
+	if m.State == Looking && m.Round < c.round && c.self >= 0 {
 		c.send(c.notification(m.From))
 	}
 	c.consider(m, i)
@@ -327,7 +329,7 @@ func (c *Core) consider(m *Message, i int) {
 		}
 		return
 	}
-	if c.isStranger(m.Vote.Leader) { // the sender may follow it, this server must not
+	if c.isStranger(m.Vote.Leader) { // the sender may follow that leader, this server must not
 		c.joinRound(m)
 		return
 	}
@@ -339,8 +341,9 @@ func (c *Core) consider(m *Message, i int) {
 	}
 }
 
-// joinRound takes the round of a voter whose vote does not count here, because it does not count votes of earlier
-// rounds. Such a voter stands for no server, if it has a vote by the pending configuration only, or for a stranger.
+// joinRound takes the round of a voter whose vote does not count here, because such a voter does not count votes
+// of earlier rounds. The voter votes for no server if it has a vote by the pending configuration only, or it
+// votes for a stranger.
 func (c *Core) joinRound(m *Message) {
 	if m.State != Looking || m.Round <= c.round {
 		return
@@ -361,10 +364,12 @@ func (c *Core) considerLooking(m *Message, i int) {
 		return // one of the two may have lost its disk
 	}
 	if c.self >= 0 && i != c.self && m.Round == c.round && m.Vote != e.proposal && c.better(e.proposal, m.Vote) {
-		// The sender may have begun to look after this server had said its vote. Java lets it wait for the repetition.
+		// The sender may have begun to look after this server had sent its vote. Java lets it wait for the
+		// repetition.
 		c.send(c.notification(m.From))
 	}
-	// A vote for this server with a history that it does not have any more comes from before a restart. It must not be repeated.
+	// A vote for this server with a history that it no longer has comes from before a restart. It must not be
+	// repeated.
 	stale := m.Vote.Leader == c.cfg.ID && m.Vote != e.own
 	if e.settling && i != c.self {
 		if (stale || !c.improves(m.Vote, e.proposal)) && !(m.Round == c.round && m.Vote == e.proposal) {
@@ -397,7 +402,7 @@ func (c *Core) considerLooking(m *Message, i int) {
 	}
 	e.recv[i] = entry{present: true, state: m.State, vote: m.Vote, round: m.Round}
 	if changed {
-		c.broadcastVote() // considers the own vote, and so counts again
+		c.broadcastVote() // considers this server's own vote, and so counts again
 		if c.self >= 0 {
 			return
 		}
@@ -405,7 +410,7 @@ func (c *Core) considerLooking(m *Message, i int) {
 	c.count()
 }
 
-// count looks whether a quorum votes as this server does. If all do there is no better vote to wait for.
+// count checks whether a quorum votes as this server does. If all voters do, there is no better vote to wait for.
 func (c *Core) count() {
 	e := &c.el
 	set := backers(e.recv, &entry{state: Looking, vote: e.proposal, round: c.round})
@@ -443,7 +448,8 @@ func (c *Core) considerEstablished(m *Message, i int) {
 	}
 }
 
-// attested is a vote with the zxid that its leader names itself: others may follow it without an election, and name their own.
+// attested returns the vote with the zxid that its leader states itself. Others may follow that leader without an
+// election, and state their own zxid.
 func (c *Core) attested(set []entry, v Vote) Vote {
 	if i := c.voters.index(v.Leader); i >= 0 && v.Leader != c.cfg.ID {
 		v.Zxid = set[i].vote.Zxid
@@ -463,16 +469,16 @@ func (c *Core) leaderAlive(set []entry, leader proto.ServerID, round int64) bool
 // elected ends the election.
 func (c *Core) elected(v Vote, round int64) {
 	if v.Leader == c.cfg.ID && c.blank {
-		return // others still believe in what this server was before it lost its disk
+		return // others still count on the history that this server had before it lost its disk
 	}
 	if v.Leader == c.cfg.ID && !c.active.Votes(v.Leader) {
-		return // or before it lost its vote
+		return // others still count on the vote that this server had before a reconfiguration
 	}
 	c.vote, c.voteAt = v, round
 	limit, claimed := c.cfg.Timing.InitLimit*c.cfg.Timing.TickTime, v.Zxid
 	if c.el.designated >= 0 {
 		limit = c.cfg.Timing.TickTime // the others follow at once, or not at all
-		claimed = 0                   // that zxid is this server's
+		claimed = 0                   // the zxid of v is that of this server
 	}
 	electors := backers(c.el.recv, &entry{state: Looking, vote: v, round: round})
 	c.el = election{}

@@ -9,39 +9,42 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Ensemble is one configuration: who decides and who only listens. It does not change after it was made, so it may be shared.
-// Source: quorum-protocol 11.
+// Ensemble is one configuration: the voters and the observers. It does not change after it was made, so it may be
+// shared. Source: quorum-protocol 11.
 type Ensemble struct {
-	// Version is the zxid of the reconfiguration that made it, (epoch, 0) for the first one of an ensemble that can be
-	// reconfigured, and 0 for one that stands in the files of its servers only.
+	// Version is the zxid of the reconfiguration that made it, (epoch, 0) for the first configuration of an
+	// ensemble that can be reconfigured, and 0 for a configuration that is only in the files of its servers.
 	Version   proto.Zxid
 	Quorum    *Quorum
 	Observers []proto.ServerID
-	// Text is what the host knows of it, addresses among others, without the version. The core passes it on.
+	// Text is what the host knows of the configuration (addresses among others), without the version. The core
+	// passes it on.
 	Text []byte
 }
 
-// Wire returns the text as notifications, NEWLEADER and the znode carry it. Source: quorum-protocol 11.1.
+// Wire returns the text in the form that notifications, NEWLEADER and the znode carry. Source: quorum-protocol
+// 11.1.
 func (e *Ensemble) Wire() []byte {
 	b := append(make([]byte, 0, len(e.Text)+32), e.Text...)
 	return strconv.AppendUint(append(b, "\nversion="...), uint64(e.Version), 16)
 }
 
-// Observes reports whether a server is an observer. Who is in no configuration follows, but has no vote.
+// Observes reports whether a server is an observer. A server that is in no configuration follows, but has no
+// vote.
 func (e *Ensemble) Observes(id proto.ServerID) bool { return slices.Contains(e.Observers, id) }
 
 // Votes reports whether a server is a voter.
 func (e *Ensemble) Votes(id proto.ServerID) bool { return e.Quorum.index(id) >= 0 }
 
-// at is the same configuration under another version.
+// at returns the same configuration with another version.
 func (e *Ensemble) at(version proto.Zxid) *Ensemble {
 	same := *e
 	same.Version = version
 	return &same
 }
 
-// Roster reads configurations for the core, which knows neither their text nor the contents of txns. Both methods are functions of
-// their argument; the core calls them from its own goroutine.
+// Roster reads configurations for the core, which knows neither their text nor the contents of txns. Both methods
+// depend on their argument only; the core calls them from its own goroutine.
 type Roster interface {
 	// Parse reads what Ensemble.Wire has written.
 	Parse(text []byte) (*Ensemble, error)
@@ -49,17 +52,17 @@ type Roster interface {
 	Proposed(t Txn) (*Ensemble, error)
 }
 
-// electorate is who decides now: the voters of the committed configuration and, while a reconfiguration is pending, those of the
-// next one, both for themselves. The bits of a voterSet are places in ids.
+// electorate is the set of voters now: the voters of the committed configuration and, while a reconfiguration is
+// pending, those of the next one. A decision needs a quorum of each. The bits of a voterSet are places in ids.
 type electorate struct {
 	ids    []proto.ServerID // voters of either, ascending
 	active *Quorum
 	next   *Quorum // nil if no reconfiguration is pending
 	place  [2][]int8
-	alone  bool // the next configuration counts alone: see the weakness of that name
+	alone  bool // the next configuration decides alone: see the weakness of that name
 }
 
-// newElectorate returns who decides, or an error if that are too many.
+// newElectorate returns the electorate, or an error if it has too many voters.
 func newElectorate(active, next *Ensemble) (*electorate, error) {
 	e := &electorate{ids: active.Quorum.voters, active: active.Quorum}
 	if next == nil {
@@ -110,7 +113,7 @@ func (e *electorate) established(s voterSet) bool {
 	return e.active.decides(e.project(0, s))
 }
 
-// project is s in the places of one of the two configurations.
+// project returns s in the places of one of the two configurations.
 func (e *electorate) project(which int, s voterSet) (p voterSet) {
 	for in := uint64(s); in != 0; in &= in - 1 {
 		if i := e.place[which][bits.TrailingZeros64(in)]; i >= 0 {
@@ -120,7 +123,7 @@ func (e *electorate) project(which int, s voterSet) (p voterSet) {
 	return p
 }
 
-// moved is a set of voters of another electorate in the places of this one.
+// moved returns a set of voters of another electorate in the places of this one.
 func (e *electorate) moved(s voterSet, from *electorate) (to voterSet) {
 	for i, id := range from.ids {
 		if j := e.index(id); s.has(i) && j >= 0 {

@@ -2,9 +2,10 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// Unfit says whether a voter, this server included, should rather not lead, for a reason that the host knows: its disk is almost
-// full. A leader that hands over names such a server only if there is no other; agreement does not depend on it otherwise. What was
-// said ends with the leadership; servers that do not vote, and calls when this server does not lead, are ignored.
+// Unfit says whether a voter (it may be this server) should rather not lead, for a reason that the host knows:
+// its disk is almost full. A leader that hands over names an unfit server only if there is no other; agreement
+// does not depend on it otherwise. The mark ends with the leadership. Unfit ignores servers that do not vote, and
+// calls when this server does not lead.
 func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 	i := c.voters.index(id)
 	if c.role != Leading || i < 0 {
@@ -16,12 +17,14 @@ func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 	}
 }
 
-// FitQuorum reports whether this server leads a quorum without those that are unfit. If nobody is, it does, whoever is connected.
+// FitQuorum reports whether this server leads a quorum without the unfit voters. If no voter is unfit, it is true
+// whatever the connections.
 func (c *Core) FitQuorum() bool {
 	return c.ld.unfit == 0 || c.voters.decides(c.fit(func(*link) bool { return true })|voterSet(0).with(c.self)&^c.ld.unfit)
 }
 
-// FitSuccessor reports whether somebody else could lead a quorum of fit servers without this one, by a hand-over.
+// FitSuccessor reports whether, after a hand-over, another server could lead a quorum of fit servers without this
+// one.
 func (c *Core) FitSuccessor() bool {
 	others := c.fit(func(l *link) bool { return l.warren })
 	return c.role == Leading && c.ld.stage == leaderServing && c.voters.decides(others)

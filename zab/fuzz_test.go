@@ -10,9 +10,9 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// FuzzCore plays a hostile or broken world to one core: any message, on any link, in any order, between ticks and answers of the
-// host. Whatever comes, the core must not panic, and what it promises must be durable. Input from the network costs its sender
-// the connection at most.
+// FuzzCore plays a hostile or broken world to one core: any message, on any link, in any order, between ticks and
+// answers of the host. Whatever comes, the core must not panic, and what it promises must be durable. Input from
+// the network costs its sender the connection at most.
 func FuzzCore(f *testing.F) {
 	for seed := range uint64(40) {
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -2,10 +2,11 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// HandOver ends the leadership of this server without an election: no more proposals are taken; when all are committed, a
-// follower that has all of them leads next, by agreement among the Warren servers; one that is not unfit, if there is any. Java
-// servers see their leader close. With stop, or if this server does not lead, it takes no part in anything afterwards. Status.Stopped
-// tells when it is over, and the host must then send what is left and may end the process.
+// HandOver ends the leadership of this server without an election. The leader takes no more proposals. When all
+// are committed, a follower that has all of them leads next, by agreement among the Warren servers; a fit
+// follower if there is one. Java servers see their leader close the connection. With stop, or if this server does
+// not lead, it takes no part in anything afterwards. Status.Stopped reports the end; the host must then send the
+// remaining messages and may end the process.
 func (c *Core) HandOver(stop bool) {
 	ld := &c.ld
 	if c.role == Leading && ld.stage >= leaderBarrier {
@@ -20,7 +21,7 @@ func (c *Core) HandOver(stop bool) {
 	}
 }
 
-// tryHandOver names the next leader once everything proposed is committed and known to it.
+// tryHandOver names the next leader once everything proposed is committed and the next leader knows that.
 func (c *Core) tryHandOver() {
 	ld := &c.ld
 	if !ld.handing || ld.renewal.begun || c.committed < c.window.last() || c.stable.last < c.window.last() {
@@ -37,7 +38,7 @@ func (c *Core) tryHandOver() {
 		}
 		able = able.with(l.voter)
 		if !ld.stopping && ld.unfit.has(l.voter) {
-			continue // a fit one follows within a tickTime, or there is an election
+			continue // a fit follower gets its txns within a tickTime, or there is an election
 		}
 		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) && (nominee == nil || c.fitter(l, nominee)) {
 			nominee = l
@@ -51,7 +52,7 @@ func (c *Core) tryHandOver() {
 	if !c.voters.decides(able) || nominee == nil && (ld.stopping || ld.unfit.has(c.self)) {
 		return
 	}
-	next := c.cfg.ID // with a new epoch
+	next := c.cfg.ID // this server, with a new epoch
 	if nominee != nil {
 		next = nominee.peer
 	}
@@ -62,7 +63,7 @@ func (c *Core) tryHandOver() {
 		c.streamTo(l)
 		c.send(Message{Type: HandOver, To: l.peer, Link: l.id, Leader: next})
 	}
-	c.deliver() // the clients of this server hear of all of it
+	c.deliver() // the clients of this server hear of all commits
 	c.endLeadership(next)
 }
 
@@ -78,7 +79,7 @@ func (c *Core) heirs() voterSet {
 	return s
 }
 
-// fitter reports whether a is to lead rather than b, if both have everything.
+// fitter reports whether a should lead rather than b, if both have everything.
 func (c *Core) fitter(a, b *link) bool {
 	if x, y := c.ld.unfit.has(a.voter), c.ld.unfit.has(b.voter); x != y {
 		return y
@@ -86,7 +87,8 @@ func (c *Core) fitter(a, b *link) bool {
 	return a.peer > b.peer
 }
 
-// tickHandOver gives the search for a follower that has everything up after a tickTime. It reports whether the role has ended.
+// tickHandOver ends the search for a follower that has everything after a tickTime. It reports whether the role
+// has ended.
 func (c *Core) tickHandOver() bool {
 	if !c.ld.handing || c.now-c.ld.handedAt <= int64(c.cfg.Timing.TickTime) {
 		return false
@@ -103,7 +105,7 @@ func (c *Core) endLeadership(next proto.ServerID) {
 	c.lookFor(next, "handed over")
 }
 
-// stop ends all participation.
+// stop ends all participation in the ensemble.
 func (c *Core) stop(reason string) {
 	c.status.Stopped = true
 	c.becomeLooking(reason)

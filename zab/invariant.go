@@ -6,7 +6,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// violated ends the process: the code has broken a rule that safety rests on, and nothing it would do next can be trusted.
+// violated ends the process: the code has broken a rule of safety, and nothing that it would do next can be
+// trusted.
 func violated(format string, args ...any) {
 	panic("zab: invariant violated: " + fmt.Sprintf(format, args...))
 }

@@ -2,7 +2,8 @@
 
 package zab
 
-// checkCostly asserts that the window is contiguous. It is linear, so it runs under the tags invariants and race only.
+// checkCostly asserts that the window is contiguous. It is linear, so it runs under the tags invariants and race
+// only.
 func (c *Core) checkCostly() {
 	last := c.window.before
 	bytes := 0

@@ -11,18 +11,20 @@ type leaderStage uint8
 
 const (
 	leaderCollecting leaderStage = iota // FOLLOWERINFO of a quorum is awaited
-	leaderPromising                     // the epoch is fixed; LEADERINFO leaves when acceptedEpoch is durable; ACKEPOCH awaited
-	leaderSyncing                       // the history is decided; ACK of NEWLEADER of a quorum is awaited
-	leaderBarrier                       // the epoch is established, but not all followers are known to have its history
-	leaderServing                       // writes are accepted
+	// The epoch is fixed; LEADERINFO leaves when acceptedEpoch is durable; ACKEPOCH is awaited.
+	leaderPromising
+	leaderSyncing // the history is decided; ACK of NEWLEADER of a quorum is awaited
+	// The epoch is established, but not all followers are known to have its history.
+	leaderBarrier
+	leaderServing // writes are accepted
 )
 
 // leader is the state of a server that leads or tries to.
 type leader struct {
 	stage      leaderStage
 	epoch      int64
-	electors   voterSet // voters that this server was elected by
-	connecting voterSet // voters that have said their acceptedEpoch
+	electors   voterSet // voters that elected this server
+	connecting voterSet // voters that have sent their acceptedEpoch
 	electing   voterSet // voters that have promised the epoch
 	round      uint64   // promises that were counted: see confirmed
 	synced     voterSet // voters that have acknowledged NEWLEADER
@@ -39,13 +41,14 @@ type leader struct {
 	unfit voterSet // voters that should rather not lead
 
 	handing  bool // no more proposals: the leadership is handed over, or ends
-	stopping bool // and this server takes part in nothing after it
+	stopping bool // and afterwards this server takes part in nothing
 	handedAt int64
 
 	syncs []syncRequest
 }
 
-// becomeLeading begins discovery. All that this server has, committed or not, is the history that it will lead with.
+// becomeLeading begins discovery. The whole history of this server, committed or not, is the history that it
+// leads with.
 func (c *Core) becomeLeading(limit int, electors voterSet) {
 	c.enter(Leading, Discovery)
 	c.status.Leader, c.status.Master = c.cfg.ID, c.cfg.ID
@@ -70,8 +73,9 @@ func (c *Core) becomeLeading(limit int, electors voterSet) {
 // stepDown gives the leadership up.
 func (c *Core) stepDown(format string, args ...any) { c.becomeLooking(describe(format, args...)) }
 
-// deserted ends this server's leading if no quorum comes, and a voter who has elected it looks for a leader again: there may not be enough
-// who still wait for this server, so the sooner it looks itself, the better. Source: quorum-protocol 5.3.
+// deserted ends the leading of this server if no quorum comes and a voter that elected it looks for a leader
+// again: perhaps too few voters still wait for this server, so the sooner it looks itself, the better. Source:
+// quorum-protocol 5.3.
 func (c *Core) deserted(voter int) bool {
 	ld, wait := &c.ld, c.cfg.Timing.EpochWait
 	if c.role != Leading || ld.stage != leaderCollecting || wait == 0 || c.now-ld.since <= int64(wait) || !ld.electors.has(voter) {
@@ -82,7 +86,7 @@ func (c *Core) deserted(voter int) bool {
 	return true
 }
 
-// raiseEpoch makes the epoch larger than one that somebody has accepted.
+// raiseEpoch makes the epoch larger than an epoch that a server has accepted.
 func (c *Core) raiseEpoch(accepted int64) bool {
 	if accepted < c.ld.epoch {
 		return true
@@ -109,7 +113,7 @@ func (c *Core) offerEpoch(l *link) {
 	}
 }
 
-// fixEpoch decides the epoch once a quorum has said what it has accepted.
+// fixEpoch decides the epoch once a quorum has sent its acceptedEpoch.
 func (c *Core) fixEpoch() {
 	ld := &c.ld
 	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) || !c.voters.decides(ld.connecting) {
@@ -122,14 +126,14 @@ func (c *Core) fixEpoch() {
 	c.numberFirst()
 }
 
-// settleLeader does what has become possible by what is durable now.
+// settleLeader takes the steps that have become possible by the writes that are durable now.
 func (c *Core) settleLeader() {
 	ld := &c.ld
 	if ld.stage >= leaderPromising && (c.stable.epochs.Accepted == ld.epoch || c.weak(EpochBeforeDurable)) {
 		ld.electing = ld.electing.with(c.self)
 		for i := 0; i < len(c.links); i++ {
 			if l := c.links[i]; l.stage == linkWaiting && !c.awaitsRenewal(l) && !c.invite(l, ld.epoch) {
-				i-- // it was closed
+				i-- // the link was closed
 			}
 		}
 		c.decideHistory()
@@ -174,9 +178,10 @@ func (c *Core) stepLeader(m *Message) {
 	}
 }
 
-// ackEpoch takes a learner's promise. A voter that has more than this server shows that another one should lead. Java lets it
-// pass once a quorum has promised; here it is refused until the epoch is established, because a server that lost its disk may
-// have promised in an earlier life and learned of commits since. Source: quorum-protocol 5.2 step 4.
+// ackEpoch takes a learner's promise. A voter that has more history than this server shows that another server
+// should lead. Java accepts it once a quorum has promised. Here it is refused until the epoch is established,
+// because a server that lost its disk may have promised before the loss and may have learned of commits since.
+// Source: quorum-protocol 5.2 step 4.
 func (c *Core) ackEpoch(l *link, m *Message) {
 	ld := &c.ld
 	if l.stage == linkUpToDate && l.renewalPromise() {
@@ -207,9 +212,9 @@ func (c *Core) ackEpoch(l *link, m *Message) {
 	}
 }
 
-// hasMore reports whether a voter that promises the epoch has a later history than this server. Who ends with the same txn has the same
-// history, whatever leaders it has followed since: where a reconfiguration is pending, that may be one who does not stand
-// for election, so it cannot be told to lead instead.
+// hasMore reports whether a voter that promises the epoch has a later history than this server. A voter whose
+// history ends with the same txn has the same history, whatever leaders it has followed since. While a
+// reconfiguration is pending, such a voter may be one that is not a candidate, so it cannot lead instead.
 func (c *Core) hasMore(m *Message) bool {
 	own := c.ld.summary
 	if c.next != nil && m.Zxid == own.Zxid {
@@ -218,7 +223,7 @@ func (c *Core) hasMore(m *Message) bool {
 	return m.Epoch > own.Epoch || m.Epoch == own.Epoch && m.Zxid > own.Zxid
 }
 
-// refuse closes the link of a voter that has more than this server, and gives up if nobody is left to lead.
+// refuse closes the link of a voter that has more than this server, and steps down if the rest is no quorum.
 func (c *Core) refuse(l *link) {
 	epoch, zxid, peer := l.ackEpoch, l.position, l.peer
 	c.closeLink(l)
@@ -243,17 +248,17 @@ func (c *Core) decideHistory() {
 	}
 }
 
-// reign is the lineage with the epoch of this leader.
+// reign returns the lineage with the epoch of this leader.
 func (c *Core) reign() *Lineage {
 	ld := &c.ld
 	next := c.identify(c.lineage)
 	mark := c.cfg.Rand.Uint64() | 1 // not 0
-	// No epoch between the last one and this one was established: a quorum has promised this epoch, and none of it has adopted a later one
-	// than this server.
+	// No epoch between the last one and this one was established: a quorum has promised this epoch, and no server
+	// of that quorum has adopted a later epoch than this server has.
 	return next.adopting(Reign{Epoch: ld.epoch, Leader: c.cfg.ID, Mark: mark, Base: c.window.last()})
 }
 
-// isKept reports whether a quorum has the identity of the ensemble on the disk.
+// isKept reports whether a quorum has the identity of the ensemble on its disks.
 func (c *Core) isKept() bool {
 	keepers := voterSet(0).with(c.self)
 	for _, l := range c.links {
@@ -264,8 +269,8 @@ func (c *Core) isKept() bool {
 	return c.lineage.Ensemble != 0 && c.voters.decides(keepers)
 }
 
-// identify gives the ensemble an identity, if it has none and a quorum of servers that keep it has promised the epoch: then no other
-// identity can have become final before without one of them having it.
+// identify gives the ensemble an identity, if it has none and a quorum of servers that store identities has
+// promised the epoch. If another identity had become final before, a server of that quorum would have it.
 func (c *Core) identify(l *Lineage) *Lineage {
 	keepers := voterSet(0).with(c.self)
 	for _, k := range c.links {

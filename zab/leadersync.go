@@ -5,21 +5,24 @@ import "github.com/seed94657493/warren/proto"
 // plan is how a learner is brought in line.
 type plan struct {
 	op     Type       // Diff, Trunc or Snap
-	zxid   proto.Zxid // of that message
-	base   proto.Zxid // where the learner stands after it
-	replay proto.Zxid // txns in (base, replay] come from the log on disk; base if none do
+	zxid   proto.Zxid // zxid of that message
+	base   proto.Zxid // where the learner stands after that message
+	replay proto.Zxid // txns in (base, replay] come from the log on disk; base if there are none
 }
 
-// plan decides between DIFF, TRUNC and SNAP for a learner whose last zxid is p. It is the table of quorum-protocol 6.3, but
-// TRUNC crosses into another epoch only if this server knows that the learner has the txn that it is told to keep.
+// plan decides between DIFF, TRUNC and SNAP for a learner whose last zxid is p. It is the table of
+// quorum-protocol 6.3, except that TRUNC crosses into another epoch only if this server knows that the learner
+// has the txn to which TRUNC cuts.
 func (c *Core) plan(p proto.Zxid) plan {
 	w := &c.window
 	top := c.top()
 	switch {
 	case p == top:
 		return plan{op: Diff, zxid: p, base: p, replay: p}
-	case p > top && p.Counter() != 0 && top != 0: // Java cannot cut everything: it keeps a record when the target is none
-		// What was proposed but is not committed is cut and sent again, because the learner must hear its COMMIT.
+	// Java cannot cut its whole log: it keeps a record when the target is none.
+	case p > top && p.Counter() != 0 && top != 0:
+		// A txn that was proposed but is not committed is cut and sent again, because the learner must hear its
+		// COMMIT.
 		if p.Epoch() == top.Epoch() || p <= w.last() && w.holds(p) || c.weak(TruncAcrossEpochs) {
 			return plan{op: Trunc, zxid: top, base: top, replay: top}
 		}
@@ -39,13 +42,13 @@ func (c *Core) plan(p proto.Zxid) plan {
 	return c.whole()
 }
 
-// whole is the plan to send everything.
+// whole returns the plan to send everything.
 func (c *Core) whole() plan {
 	return plan{op: Snap, zxid: c.delivered, base: c.delivered, replay: c.delivered}
 }
 
-// top returns the last txn that a learner may take for committed. Until the epoch is established that is all this server has:
-// the learner acts on it after UPTODATE only.
+// top returns the last txn that a learner may take for committed. Until the epoch is established that is the end
+// of the history: the learner acts on it after UPTODATE only.
 func (c *Core) top() proto.Zxid {
 	if !c.established() {
 		return c.window.last()
@@ -56,7 +59,8 @@ func (c *Core) top() proto.Zxid {
 	return c.window.before
 }
 
-// planAt decides for a learner at p, where the history has at, the last txn not above p, and next, the first above it.
+// planAt decides for a learner at p, where at is the last txn of the history that is not above p, and next the
+// first above it.
 func (c *Core) planAt(p, at, next, replay proto.Zxid) plan {
 	switch {
 	case at == p:
@@ -86,7 +90,7 @@ func (c *Core) startSync(l *link) {
 	}
 	l.base, l.whole = pl.base, pl.op == Snap
 	if l.voter >= 0 && c.ld.acked[l.voter] > l.base && !c.weak(TruncUncommitted) {
-		// What the learner is about to cut, or has lost, must not be counted as durable there.
+		// Txns that the learner is about to cut, or has lost, must not be counted as durable there.
 		c.ld.acked[l.voter] = l.base
 	}
 	m := Message{Type: pl.op, To: l.peer, Link: l.id, Zxid: pl.zxid}
@@ -101,8 +105,8 @@ func (c *Core) startSync(l *link) {
 	c.sendHistory(l, pl.replay)
 }
 
-// maySync reports whether one more learner may be brought up to date: observers wait for each other, so that many of them, who come back
-// together, leave the leader its time for those who vote. Source: quorum-protocol 6.5.
+// maySync reports whether one more learner may be brought up to date. Observers wait for each other: if many of
+// them reconnect at once the leader still has time for the voters. Source: quorum-protocol 6.5.
 func (c *Core) maySync(l *link, whole bool) bool {
 	limit := c.cfg.Limits.DiffSyncsMax
 	if whole {
@@ -112,7 +116,8 @@ func (c *Core) maySync(l *link, whole bool) bool {
 	return !l.observer || l.voter >= 0 || limit == 0 || !whole && diffs < limit || whole && snaps < limit
 }
 
-// Syncing returns how many learners this server is bringing up to date, by SNAP and otherwise: until they have acknowledged NEWLEADER.
+// Syncing returns how many learners this server is bringing up to date, by SNAP and otherwise: those that have
+// not acknowledged NEWLEADER yet.
 func (c *Core) Syncing() (snaps, diffs int) {
 	for _, l := range c.links {
 		switch {
@@ -126,9 +131,9 @@ func (c *Core) Syncing() (snaps, diffs int) {
 	return snaps, diffs
 }
 
-// Streamed tells the core of the leader, or of an observer master, that the whole state which was asked for by SNAP has been given to
-// the link, and that it holds no effect of a txn above upTo. Only now may NEWLEADER follow: the learner's state is consistent once it
-// has all up to there. Source: quorum-protocol 6.4, B12.
+// Streamed tells the core of a leader or an observer master that the whole state which SNAP asked for was written
+// to the link, and that it holds no effect of a txn above upTo. Only now may NEWLEADER follow: the learner's
+// state is consistent once it has all txns up to upTo. Source: quorum-protocol 6.4, B12.
 func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
 	i := c.linkIndex(id)
 	if i < 0 || c.links[i].stage != linkStreaming || !c.serves(c.links[i]) {
@@ -141,9 +146,9 @@ func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
 	c.sendHistory(c.links[i], max(c.links[i].base, c.window.before))
 }
 
-// sendHistory sends what follows DIFF, TRUNC or SNAP: first txns of the log on disk up to replay, then those of the window, and
-// NEWLEADER. What is proposed or committed from now on is held back until UPTODATE was sent, because some Java followers do not
-// survive it before (R5).
+// sendHistory sends the messages after DIFF, TRUNC or SNAP: first txns of the log on disk up to replay, then
+// those of the window, and NEWLEADER. Later proposals and commits are held back until UPTODATE was sent, because
+// some Java followers fail on them before (R5).
 func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 	if l.master && c.lag(replay) > c.cfg.Limits.LagBytes {
 		replay = c.top() // all of it is in the log here
@@ -162,7 +167,7 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 		c.propose(l, c.window.last())
 	}
 	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch(), Zxid: proto.MakeZxid(c.epoch(), 0), Config: c.text}
-	if c.next != nil && !c.established() { // later it is no more than a proposal, and goes as one
+	if c.next != nil && !c.established() { // later the reconfiguration is only a proposal, and is sent as one
 		m.Config = c.next.Wire()
 	}
 	m.Active = c.activeText(l)
@@ -174,7 +179,8 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 	l.mark, l.marked = l.sent, c.now
 }
 
-// activeText is the committed configuration as NEWLEADER brings it beside the last one.
+// activeText returns the text of the committed configuration, which NEWLEADER carries beside the last one of the
+// history.
 func (c *Core) activeText(l *link) []byte {
 	if l.warren && c.cfg.Roster != nil {
 		return c.text
@@ -182,7 +188,7 @@ func (c *Core) activeText(l *link) []byte {
 	return nil
 }
 
-// batches yields txns in the portions in which a peer understands them.
+// batches yields txns in portions of a size that the peer understands.
 func batches(txns []Txn, warren bool) func(yield func(int, []Txn) bool) {
 	return func(yield func(int, []Txn) bool) {
 		portion := 1
@@ -202,18 +208,18 @@ func batches(txns []Txn, warren bool) func(yield func(int, []Txn) bool) {
 // batchTxnsMax bounds the txns of one message between Warren servers.
 const batchTxnsMax = 1000
 
-// upToDateTo lets a learner serve and begins its live traffic.
+// upToDateTo sends UPTODATE, so that the learner serves, and begins its live traffic.
 func (c *Core) upToDateTo(l *link) {
 	c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: l.lineage != nil && c.lineage.Final})
 	l.stage = linkUpToDate
 }
 
-// ack takes ACK. Source: quorum-protocol 6.6, 7.2.
+// ack handles an ACK. Source: quorum-protocol 6.6, 7.2.
 func (c *Core) ack(l *link, m *Message) {
 	switch {
 	case l.stage == linkSyncing:
 		if m.Zxid != proto.MakeZxid(c.epoch(), 0) && !c.weak(AnyAckCounts) {
-			return // an early ACK of the history: not what is awaited (R4)
+			return // an early ACK of a history txn, not of NEWLEADER (R4)
 		}
 		c.ackNewLeader(l)
 	case l.renewal == renewalAdopting && l.epoch != c.epoch() && m.Zxid == proto.MakeZxid(c.epoch(), 0):
@@ -221,7 +227,7 @@ func (c *Core) ack(l *link, m *Message) {
 	case l.stage == linkUpToDate && m.Zxid.Counter() != 0:
 		c.ackProposal(l, m.Zxid)
 	case l.stage == linkUpToDate, l.stage == linkSynced:
-		// of UPTODATE, or an early one
+		// The ACK of UPTODATE, or an early one.
 	default:
 		c.closeLink(l)
 	}
@@ -229,8 +235,8 @@ func (c *Core) ack(l *link, m *Message) {
 
 func (c *Core) ackNewLeader(l *link) {
 	l.stage = linkSynced
-	// A Warren learner has made durable all that came before NEWLEADER. Of others only the committed part is certain; what was
-	// still open they acknowledge one by one.
+	// A Warren learner has made durable all that came before NEWLEADER. For other learners only the committed
+	// part is certain; they acknowledge the open proposals one by one.
 	l.acked = max(l.base, l.committed)
 	if l.warren {
 		l.acked = max(l.acked, l.sent)
@@ -246,8 +252,8 @@ func (c *Core) ackNewLeader(l *link) {
 	}
 }
 
-// ackProposal notes that a learner has a proposal. An ACK of a Warren server covers all before it; others send one for each, in
-// order.
+// ackProposal notes that a learner has a proposal. An ACK of a Warren server covers all proposals before it;
+// others send one ACK for each, in order.
 func (c *Core) ackProposal(l *link, z proto.Zxid) {
 	if z <= l.acked {
 		return
@@ -262,7 +268,7 @@ func (c *Core) ackProposal(l *link, z proto.Zxid) {
 	}
 }
 
-// note counts what a voter has of this epoch.
+// note records how much of this epoch is durable at a voter.
 func (c *Core) note(l *link) {
 	if l.acked.Epoch() == c.ld.epoch {
 		c.ld.acked[l.voter] = max(c.ld.acked[l.voter], l.acked)

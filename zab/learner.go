@@ -20,32 +20,32 @@ const (
 // learner is the state of a server that follows or observes.
 type learner struct {
 	leader   proto.ServerID
-	master   proto.ServerID // whom this server learns from: the leader, or a follower
+	master   proto.ServerID // the server from which this server learns: the leader, or a follower
 	link     LinkID
 	stage    lnStage
-	claimed  proto.Zxid // the leader was elected with a history up to here; 0 if that is not known
+	claimed  proto.Zxid // the end of the history that the leader was elected with; 0 if not known
 	warren   bool       // the leader understands cumulative ACKs
 	lineage  *Lineage   // of the leader, as LEADERINFO says
 	epoch    int64      // of LEADERINFO
 	next     int64      // the epoch in which the leader goes on: see renewal.go; 0 if there is none
-	promises int        // of it that have not left
-	adopting bool       // its NEWLEADER was received and is not acknowledged
+	promises int        // promises of epoch next that have not left
+	adopting bool       // NEWLEADER of epoch next was received and is not acknowledged
 	repeated bool       // the epoch had been promised before
 	askedAll bool       // a snapshot was asked for
-	attempts int        // to connect
-	pause    int        // ticks until the next one
+	attempts int        // attempts to connect
+	pause    int        // ticks until the next attempt
 	heard    int64      // tick of the last message
 	pinged   int64      // tick at which the observers of this server were sent PING last
 
 	sync      Type       // Diff, Trunc or Snap
-	snap      proto.Zxid // of SNAP
+	snap      proto.Zxid // zxid of SNAP
 	pending   window     // txns received in synchronization, not yet in the history of this server
-	committed proto.Zxid // all up to here is committed, if the leader is
+	committed proto.Zxid // all up to here is committed, if the epoch of the leader is established
 	history   proto.Zxid // end of the history at NEWLEADER
 	acked     proto.Zxid // proposals up to here were acknowledged
 }
 
-// becomeLearner follows or observes the leader that was elected, with a history up to claimed.
+// becomeLearner follows or observes the elected leader, whose history reaches up to claimed.
 func (c *Core) becomeLearner(leader proto.ServerID, claimed proto.Zxid) {
 	role := Following
 	if c.active.Observes(c.cfg.ID) {
@@ -62,7 +62,7 @@ func (c *Core) becomeLearner(leader proto.ServerID, claimed proto.Zxid) {
 	c.dial()
 }
 
-// part draws a part of some ticks.
+// part returns a random part of some ticks.
 func (c *Core) part(ticks int) int {
 	if ticks == 0 {
 		return 0
@@ -78,7 +78,7 @@ func (c *Core) dial() {
 	c.out.Dial = append(c.out.Dial, c.source())
 }
 
-// introduce sends the first message.
+// introduce sends the first message to the leader.
 func (c *Core) introduce() {
 	c.ln.stage = lnInfo
 	c.ln.heard = c.now
@@ -103,8 +103,8 @@ func (c *Core) disconnected() {
 	c.leave("the connection to leader %d ended", ln.master)
 }
 
-// leave ends the connection to the leader and looks for one again. Txns that were received in synchronization and not adopted are
-// forgotten: they are in the leader's log. Source: quorum-protocol 6.8 S1.
+// leave ends the connection to the leader and looks for one again. Txns that were received in synchronization and
+// not adopted are dropped: the leader has them in its log. Source: quorum-protocol 6.8 S1.
 func (c *Core) leave(format string, args ...any) {
 	if c.weak(SnapshotInMemory) && c.ln.stage == lnSyncing && c.ln.sync == Snap {
 		c.last, c.stable.last, c.delivered = c.ln.snap, c.ln.snap, c.ln.snap
@@ -139,7 +139,7 @@ func (c *Core) tickLearner() {
 	}
 }
 
-// stepLearner takes a message of the leader. Messages of older connections are refused.
+// stepLearner handles a message of the leader. Messages of older connections are refused.
 func (c *Core) stepLearner(m *Message) {
 	ln := &c.ln
 	if m.Link != ln.link {
@@ -179,20 +179,21 @@ func (c *Core) stepLearner(m *Message) {
 	case HandOver:
 		c.follow(m)
 	case SyncReply:
-		// The host has seen it on the wire; to the agreement it means nothing.
+		// The host has seen the message on the wire; for the agreement it means nothing.
 	default:
 		c.leave("leader %d sent %v", ln.master, m.Type)
 	}
 }
 
-// leaderInfo promises the epoch, unless a later one was promised. Source: quorum-protocol 5.4.
+// leaderInfo promises the epoch, unless this server has promised a later one. Source: quorum-protocol 5.4.
 func (c *Core) leaderInfo(m *Message) {
 	ln := &c.ln
 	if c.partsFrom(m) || c.renewing(m) {
 		return
 	}
 	if ln.stage == lnPromised && m.Epoch == ln.epoch {
-		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated)) // the leader confirms: see blank.go
+		// The leader asks for confirmation: see blank.go.
+		c.promise(ln.link, ln.master, c.stable.ackEpoch(ln.epoch, ln.repeated))
 		return
 	}
 	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
@@ -212,7 +213,8 @@ func (c *Core) leaderInfo(m *Message) {
 	c.status.Epoch = m.Epoch
 }
 
-// partsFrom compares this server with the leader before it promises anything, and leaves it if their histories differ.
+// partsFrom compares this server with the leader before any promise, and leaves the leader if their histories
+// differ.
 func (c *Core) partsFrom(m *Message) bool {
 	ln := &c.ln
 	from := *m
@@ -238,7 +240,7 @@ func (c *Core) settleLearner() {
 	case lnPromise:
 		if c.stable.epochs.Accepted == ln.epoch || c.weak(EpochBeforeDurable) {
 			p := c.stable.ackEpoch(ln.epoch, ln.repeated)
-			if c.wantsAll && ln.lineage == nil { // the leader knows no other way to ask
+			if c.wantsAll && ln.lineage == nil { // a leader without lineage understands no other request
 				p = c.stable.ackEpochWithNothing(ln.epoch)
 			}
 			c.wantsAll, ln.askedAll = false, c.wantsAll
@@ -256,7 +258,8 @@ func (c *Core) settleLearner() {
 	}
 }
 
-// acknowledge tells the leader what has become durable: one ACK for all to a Warren leader, one for each txn to others.
+// acknowledge tells the leader what has become durable: one ACK for all to a Warren leader, one for each txn to
+// others.
 func (c *Core) acknowledge() {
 	ln := &c.ln
 	upTo := c.stable.last
@@ -276,7 +279,7 @@ func (c *Core) acknowledge() {
 	ln.acked = upTo
 }
 
-// follow obeys a leader that hands over.
+// follow obeys the HandOver of a leader.
 func (c *Core) follow(m *Message) {
 	if c.ln.stage != lnUpToDate || !c.active.Votes(m.Leader) {
 		c.leave("leader %d hands over to %d before synchronization has ended", c.ln.master, m.Leader)

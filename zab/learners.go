@@ -5,16 +5,17 @@ import "github.com/seed94657493/warren/proto"
 // Learner is a connected learner, as its leader or observer master sees it.
 type Learner struct {
 	Link     LinkID
-	Peer     proto.ServerID // below 0: it has not said who it is, or has no id
+	Peer     proto.ServerID // below 0: it has not sent its id, or has none
 	Observer bool
-	Voter    bool // its word counts
+	Voter    bool // its promises and ACKs count
 	Warren   bool
 	Synced   bool       // UPTODATE was sent
 	Sent     proto.Zxid // proposals, or INFORMs, were sent up to this one
-	Acked    proto.Zxid // and are durable there up to this one; of an observer it is not known
+	Acked    proto.Zxid // these are durable there up to this one; not known for an observer
 }
 
-// Learners appends the connected learners of this leader, or the observers of this follower, to all, in the order in which they came.
+// Learners appends the connected learners of this leader, or the observers of this follower, to all, oldest
+// connection first.
 func (c *Core) Learners(all []Learner) []Learner {
 	for _, l := range c.links {
 		if !c.serves(l) {

@@ -6,7 +6,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// anyZxid is what precedes the first proposal after a snapshot: it may lie anywhere up to the zxid after the snapshot's.
+// anyZxid stands before the first proposal after a snapshot: that proposal may have any zxid up to the one after
+// the snapshot's.
 const anyZxid proto.Zxid = -1
 
 // syncBegins takes DIFF, TRUNC or SNAP. Source: quorum-protocol 6.8 S1, S2.
@@ -44,9 +45,9 @@ func (c *Core) syncBegins(m *Message) {
 	ln.committed = c.last
 }
 
-// continues reports whether the txn that this server is to keep as its last one is known to be the same at a leader
-// that keeps a lineage: by its checksum, or because both have gone through its epoch. If it is another one this
-// server stays outside; if that is not known the whole state is asked for.
+// continues reports whether the last txn that this server is told to keep is known to be the same at a leader
+// that keeps a lineage: by its checksum, or because both histories have gone through its epoch. If it is another
+// txn, this server stays outside; if that is not known, this server asks for the whole state.
 func (c *Core) continues(m *Message) bool {
 	ln := &c.ln
 	base := c.last
@@ -66,13 +67,16 @@ func (c *Core) continues(m *Message) bool {
 	return true
 }
 
-// truncateTo cuts the log after z. If z itself is not in the log the histories part below it: then the log is cut at the last
-// txn before z, and a new connection finds out what is to be done. Source: quorum-protocol 6.8 S2, B14.
+// truncateTo cuts the log after z. If z itself is not in the log the histories part below it. Then truncateTo
+// cuts the log at the last txn before z, and the next connection decides how to go on. Source: quorum-protocol
+// 6.8 S2, B14.
 //
-// What the leader was elected with is in its history, and what this server has of the same epoch up to there is in it, too: nothing of
-// that may be cut. Java asks for it all the same. It cuts to the end of the list of committed txns that it keeps in memory, and in that
-// list a txn that a follower was just applying when its leader was lost comes behind those that it then takes from its log. What lies
-// between is committed, this server has acknowledged it, and Java would not send it again: so the whole state is asked for.
+// The history that the leader was elected with contains the part of this server's history of the same epoch up to
+// the same zxid: nothing of that may be cut. A Java leader asks for such a cut all the same. It cuts to the end
+// of the list of committed txns that it keeps in memory. In that list a txn that a follower was applying when its
+// leader was lost comes after those that the follower then takes from its log. The txns between are committed,
+// this server has acknowledged them, and Java would not send them again. So this server asks for the whole state
+// instead.
 func (c *Core) truncateTo(z proto.Zxid) bool {
 	if z > c.last || z < 0 {
 		c.leave("leader %d truncates to %v, but the log ends at %v", c.ln.master, z, c.last)
@@ -105,7 +109,7 @@ func (c *Core) truncateTo(z proto.Zxid) bool {
 	return true
 }
 
-// proposed takes PROPOSAL. Source: quorum-protocol 6.8 S3, 7.3.
+// proposed handles PROPOSAL. Source: quorum-protocol 6.8 S3, 7.3.
 func (c *Core) proposed(m *Message) {
 	ln := &c.ln
 	if ln.stage == lnUpToDate && c.role == Observing {
@@ -118,7 +122,7 @@ func (c *Core) proposed(m *Message) {
 	}
 }
 
-// receive appends one txn to the history, or to what will be the history.
+// receive appends one txn to the history, or to the history that is to be adopted.
 func (c *Core) receive(t Txn) bool {
 	ln := &c.ln
 	e, err := c.reconfigures(t)
@@ -162,8 +166,9 @@ func (c *Core) receive(t Txn) bool {
 	return true
 }
 
-// gap ends the connection to a leader whose proposals do not follow each other. In synchronization the next one is asked for a
-// snapshot; a live leader that repeats or skips zxids is just left. Source: quorum-protocol 6.8 S3, R17.
+// gap ends the connection to a leader whose proposals do not follow each other. During synchronization the next
+// leader is asked for a snapshot; a serving leader that repeats or skips zxids is just left. Source:
+// quorum-protocol 6.8 S3, R17.
 func (c *Core) gap(last, next proto.Zxid) {
 	if c.ln.stage == lnSyncing {
 		c.wantsAll = true
@@ -171,7 +176,8 @@ func (c *Core) gap(last, next proto.Zxid) {
 	c.leave("leader %d proposes %v after %v", c.ln.master, next, last)
 }
 
-// commit takes COMMIT, or COMMITANDACTIVATE, which names the oldest proposal that is not committed (from a Warren leader: the newest of several).
+// commit handles COMMIT or COMMITANDACTIVATE, which names the oldest proposal that is not committed (from a
+// Warren leader: the newest of several).
 func (c *Core) commit(m *Message, leader proto.ServerID) {
 	ln := &c.ln
 	if ln.stage == lnUpToDate && c.role == Observing {
@@ -196,8 +202,8 @@ func (c *Core) commit(m *Message, leader proto.ServerID) {
 	}
 }
 
-// committable reports whether z is a proposal that was received and not committed, and for a leader that is not Warren the
-// oldest of them. After SNAP, commits of what the snapshot holds are legal.
+// committable reports whether z is a proposal that was received and not committed, and for a leader that is not
+// Warren the oldest such proposal. After SNAP, commits of txns that the snapshot holds are legal.
 func (c *Core) committable(w *window, z proto.Zxid) bool {
 	ln := &c.ln
 	if ln.stage == lnSyncing && ln.sync == Snap && z <= ln.snap {
@@ -211,7 +217,8 @@ func (c *Core) committable(w *window, z proto.Zxid) bool {
 	return ln.warren || j == i+1
 }
 
-// inform takes INFORM, or INFORMANDACTIVATE: proposal and commit in one. An old leader may have sent the proposal already.
+// inform handles INFORM or INFORMANDACTIVATE: proposal and commit in one. An old leader may have sent the
+// proposal already.
 func (c *Core) inform(m *Message, leader proto.ServerID) {
 	ln := &c.ln
 	if c.role != Observing || ln.stage < lnSyncing {
@@ -234,8 +241,8 @@ func (c *Core) inform(m *Message, leader proto.ServerID) {
 	}
 }
 
-// newLeader adopts the history of the leader: all of it is to be durable, then currentEpoch, and then it is acknowledged. The
-// order is that of Persist. Source: quorum-protocol 6.8 S5.
+// newLeader adopts the history of the leader: all of it is made durable, then currentEpoch, and then it is
+// acknowledged. The order is that of Persist. Source: quorum-protocol 6.8 S5.
 func (c *Core) newLeader(m *Message) {
 	ln := &c.ln
 	if ln.stage == lnUpToDate {
@@ -247,7 +254,7 @@ func (c *Core) newLeader(m *Message) {
 		return
 	}
 	if last := ln.pending.last(); ln.sync != Snap && last < ln.claimed && ln.claimed.Counter() != 0 && ln.master == ln.leader && c.role == Following {
-		// With counter 0 it is the end of an epoch's start, which is no txn, and says nothing of those before.
+		// With counter 0 z is the start of an epoch, not a txn, and says nothing about the txns before it.
 		c.wantsAll = true
 		c.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
 		return
@@ -269,7 +276,7 @@ func (c *Core) newLeader(m *Message) {
 		if !c.install() {
 			return
 		}
-		c.unsee(0) // it was of a history that is no more
+		c.unsee(0) // the pending configuration belonged to a discarded history
 	} else {
 		if c.weak(WindowHole) {
 			c.window.reset(ln.pending.before)
@@ -289,7 +296,8 @@ func (c *Core) newLeader(m *Message) {
 	}
 	ln.history = c.last
 	ln.stage = lnAdopting
-	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0)) // history needs no ACK of its own; proposals of this epoch do
+	// The history needs no ACK of its own; proposals of this epoch do.
+	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0))
 }
 
 // nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may follow another
@@ -300,8 +308,8 @@ func (c *Core) nameLeader(l *Lineage) {
 	}
 }
 
-// succession is the lineage of the history that NEWLEADER ends. A leader that speaks as Java does has no mark, and which epochs it has adopted
-// since the last one of this server is not known.
+// succession returns the lineage of the history that NEWLEADER ends. A leader that speaks the Java protocol has
+// no mark, and it is not known which epochs it adopted after the last one of this server.
 func (c *Core) succession(m *Message) *Lineage {
 	own, e := c.lineage, c.ln.epoch
 	if m.Lineage != nil && m.Lineage.Epoch() == e {
@@ -321,7 +329,7 @@ func (c *Core) succession(m *Message) *Lineage {
 	return own.adopting(Reign{Epoch: e, Leader: leader, Gap: own.Epoch() != e-1})
 }
 
-// install replaces the database by the snapshot with what was committed on top of it.
+// install replaces the database by the snapshot and the txns that were committed on top of it.
 func (c *Core) install() bool {
 	ln := &c.ln
 	done := ln.pending.between(anyZxid, ln.committed)
@@ -364,7 +372,7 @@ func (c *Core) upToDate(m *Message) {
 		return
 	}
 	if c.blank {
-		// Everything is here and durable. From the next connection on this server counts again.
+		// The whole history is here and durable. From the next connection on this server counts again.
 		c.initialize()
 		c.leave("synchronised with leader %d after the loss of the disk", ln.master)
 		return

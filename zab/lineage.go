@@ -10,36 +10,41 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Lineage is what a server durably knows about where its history comes from. Two servers compare their lineages before the vote of
-// one counts for the other and before their histories are joined: a directory that is old, copied or of another ensemble is found
-// out that way. A Lineage does not change after it was made, so it may be shared. Source: adr 0012.
+// Lineage is what a server durably knows about the origin of its history. Two servers compare their lineages
+// before the vote of one counts for the other and before their histories are joined. So a directory that is old,
+// copied or of another ensemble is detected. A Lineage does not change after it was made, so it may be shared.
+// Source: adr 0012.
 //
-// A difference between two lineages is a proof that some disk is not what the ensemble left on it. Servers whose disks were never
-// replaced, however often they crash, have no difference. That rests on four facts of Zab:
+// A difference between two lineages proves that some disk does not hold what the ensemble wrote to it. Servers
+// whose disks were never replaced have no difference, however often they crash. That rests on four facts of Zab:
 //
 //   - An epoch is led by one server, and the leader draws the mark of its epoch once.
-//   - A leader sends NEWLEADER only after a quorum has promised its epoch. So once an epoch was established, the history of
-//     every later epoch begins with it.
-//   - For the same reason every later epoch begins behind each txn that was committed before.
-//   - An identity is final only when a quorum has it on the disk, and an identity is drawn only by a leader that has asked a quorum.
+//   - A leader sends NEWLEADER only after a quorum has promised its epoch. So once an epoch was established, the
+//     history of every later epoch begins with it.
+//   - For the same reason every later epoch begins after each txn that was committed before.
+//   - An identity is final only when a quorum has it on the disk, and an identity is drawn only by a leader that
+//     has asked a quorum.
 type Lineage struct {
-	// Ensemble is the identity of the ensemble: a random number, 0 if it is not known. A leader draws it once. While Final is false
-	// the identity may be that of a leader which was never established, and gives way to another one.
+	// Ensemble is the identity of the ensemble: a random number, 0 if it is not known. A leader draws it once.
+	// While Final is false the identity may be that of a leader which was never established, and gives way to
+	// another one.
 	Ensemble uint64
 	Final    bool
 	// Reigns are the newest epochs that this server has adopted, in ascending order. At most reignsMax are kept.
 	Reigns []Reign
-	// Settled is up to where this server knows its history to be committed: a txn, or (epoch, 0) if that epoch was established.
+	// Settled is the end of the history that this server knows to be committed: a txn, or (epoch, 0) if that
+	// epoch was established.
 	Settled proto.Zxid
 }
 
 // Reign is one epoch of a history.
 type Reign struct {
 	Epoch  int64
-	Leader proto.ServerID // -1 if it is not known
-	Mark   uint64         // drawn by the leader; 0 if the leader speaks as Java does
-	Base   proto.Zxid     // the last txn of the history that the epoch began with; 0 if Mark is
-	Gap    bool           // whether there were epochs between this one and the one before it in the list is not known
+	Leader proto.ServerID // -1 if not known
+	Mark   uint64         // drawn by the leader; 0 if the leader speaks the Java protocol
+	Base   proto.Zxid     // the last txn of the history that the epoch began with; 0 if Mark is 0
+	// It is not known whether there were epochs between this one and the one before it in the list.
+	Gap bool
 }
 
 // reignsMax bounds Lineage.Reigns. It is part of the wire and disk format: a reader refuses more.
@@ -55,8 +60,9 @@ const (
 // errLineage is wrapped by the errors of ParseLineage.
 var errLineage = errors.New("zab: no lineage")
 
-// AppendTo appends the encoding of the lineage, which meta.db and the messages between Warren servers carry: format, identity, final,
-// settled, number of reigns, and for each epoch, leader, mark, base and gap. All numbers are big-endian.
+// AppendTo appends the encoding of the lineage, which meta.db and the messages between Warren servers carry:
+// format, identity, final, settled, number of reigns, and for each reign epoch, leader, mark, base and gap. All
+// numbers are big-endian.
 func (l *Lineage) AppendTo(b []byte) []byte {
 	b = append(b, lineageFormat)
 	b = proto.AppendInt64(b, int64(l.Ensemble))
@@ -73,7 +79,8 @@ func (l *Lineage) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseLineage reads what AppendTo has written, all of b. An unknown format and a list that no server can have made are errors.
+// ParseLineage reads the output of AppendTo; it must be all of b. An unknown format is an error, and so is a list
+// that no server can have made.
 func ParseLineage(b []byte) (*Lineage, error) {
 	if len(b) < LineageSizeMax-reignsMax*reignSize || len(b) > LineageSizeMax {
 		return nil, fmt.Errorf("%w: %d bytes", errLineage, len(b))
@@ -113,7 +120,7 @@ func ParseLineage(b []byte) (*Lineage, error) {
 // Empty reports whether nothing is known.
 func (l *Lineage) Empty() bool { return l.Ensemble == 0 && len(l.Reigns) == 0 && l.Settled == 0 }
 
-// Epoch is the last epoch of the history, 0 if none is known.
+// Epoch returns the last epoch of the history, 0 if none is known.
 func (l *Lineage) Epoch() int64 {
 	if n := len(l.Reigns); n > 0 {
 		return l.Reigns[n-1].Epoch
@@ -121,7 +128,7 @@ func (l *Lineage) Epoch() int64 {
 	return 0
 }
 
-// base is the last txn of the history that the last epoch began with.
+// base returns the last txn of the history that the last epoch began with.
 func (l *Lineage) base() proto.Zxid {
 	if n := len(l.Reigns); n > 0 {
 		return l.Reigns[n-1].Base
@@ -129,7 +136,7 @@ func (l *Lineage) base() proto.Zxid {
 	return 0
 }
 
-// String is a text for operators: the identity, the last epochs with their leaders, and what is settled.
+// String returns a text for operators: the identity, the last epochs with their leaders, and the settled zxid.
 func (l *Lineage) String() string {
 	var b strings.Builder
 	if l.Ensemble == 0 {
@@ -162,7 +169,7 @@ func (l *Lineage) equal(other *Lineage) bool {
 	return l.Ensemble == other.Ensemble && l.Final == other.Final && l.Settled == other.Settled && slices.Equal(l.Reigns, other.Reigns)
 }
 
-// adopting is the lineage of a history that goes on with the epoch of r.
+// adopting returns the lineage of the history continued with the epoch of r.
 func (l *Lineage) adopting(r Reign) *Lineage {
 	next := *l
 	next.Reigns = append(slices.Clone(l.Reigns), r)
@@ -172,7 +179,8 @@ func (l *Lineage) adopting(r Reign) *Lineage {
 	return &next
 }
 
-// upTo is the lineage of a history whose last epoch is e. If e is not in the list, how the history came there is not known.
+// upTo returns the lineage of a history whose last epoch is e. If e is not in the list, it is not known how the
+// history came to e.
 func (l *Lineage) upTo(e int64) *Lineage {
 	next := *l
 	for n := len(next.Reigns); n > 0 && next.Reigns[n-1].Epoch > e; n-- {
@@ -184,7 +192,7 @@ func (l *Lineage) upTo(e int64) *Lineage {
 	return &next
 }
 
-// settled is the lineage with the knowledge that all up to z is committed.
+// settled returns the lineage with the knowledge that all up to z is committed.
 func (l *Lineage) settled(z proto.Zxid) *Lineage {
 	if z <= l.Settled {
 		return l
@@ -194,7 +202,7 @@ func (l *Lineage) settled(z proto.Zxid) *Lineage {
 	return &next
 }
 
-// identified is the lineage with an identity. A final one is kept.
+// identified returns the lineage with an identity. A final identity is kept.
 func (l *Lineage) identified(ensemble uint64, final bool) *Lineage {
 	if l.Final || l.Ensemble == ensemble && l.Final == final || ensemble == 0 {
 		return l
@@ -204,7 +212,7 @@ func (l *Lineage) identified(ensemble uint64, final bool) *Lineage {
 	return &next
 }
 
-// reign returns the place of an epoch in the list, or the place that it would have.
+// reign returns the index of an epoch in the list, or the index at which it would be inserted.
 func (l *Lineage) reign(e int64) (i int, ok bool) {
 	return slices.BinarySearchFunc(l.Reigns, e, func(r Reign, e int64) int {
 		switch {
@@ -217,9 +225,10 @@ func (l *Lineage) reign(e int64) (i int, ok bool) {
 	})
 }
 
-// passed reports whether the history of l has gone on without what other knows to be committed, in which epoch, and
-// without which txn or epoch. What was committed by the time of an epoch is in the histories of all later epochs, but
-// not in those of the epochs between: a leader of one of those may have begun without it, and was never established.
+// passed reports whether the history of l has gone on without a txn or epoch that other knows to be committed. It
+// returns the epoch of l that did so, and that txn or epoch. Everything that is committed when an epoch begins is
+// in the histories of all later epochs, but not in those of the epochs between: a leader of one of those may have
+// begun without it, and was never established.
 func (l *Lineage) passed(other *Lineage) (epoch int64, without proto.Zxid, ok bool) {
 	e := other.Settled.Epoch()
 	i, has := l.reign(e)
@@ -239,8 +248,8 @@ func (l *Lineage) passed(other *Lineage) (epoch int64, without proto.Zxid, ok bo
 	return 0, 0, false
 }
 
-// committed is the last txn that is known to be committed, 0 if none is: where an epoch was established, that is all
-// that it began with.
+// committed returns the last txn that is known to be committed, 0 if none is: when an epoch was established, the
+// whole history that it began with is committed.
 func (l *Lineage) committed() proto.Zxid {
 	if l.Settled.Counter() != 0 {
 		return l.Settled
@@ -251,14 +260,15 @@ func (l *Lineage) committed() proto.Zxid {
 	return 0
 }
 
-// shares reports whether both know that they went through the same epoch, so that they have the same txns of it.
+// shares reports whether both lineages say that they went through the same epoch, so that both histories have the
+// same txns of it.
 func (l *Lineage) shares(other *Lineage, e int64) bool {
 	i, has := l.reign(e)
 	j, had := other.reign(e)
 	return has && had && l.Reigns[i].Mark != 0 && l.Reigns[i].Mark == other.Reigns[j].Mark
 }
 
-// goesOn reports whether the history of l goes on where that of other ended when it was told.
+// goesOn reports whether the history of l contains the last epoch of other, and so continues where other ended.
 func (l *Lineage) goesOn(other *Lineage) bool {
 	if l == nil || len(other.Reigns) == 0 {
 		return false
@@ -267,7 +277,7 @@ func (l *Lineage) goesOn(other *Lineage) bool {
 	return ok && l.Reigns[i] == other.Reigns[len(other.Reigns)-1]
 }
 
-// Difference says how the histories of two servers are known to differ.
+// Difference describes how the histories of two servers differ.
 type Difference struct {
 	// Foreign says that the servers belong to different ensembles. Otherwise the histories part in Epoch.
 	Foreign bool
@@ -275,8 +285,8 @@ type Difference struct {
 	Text    string // the reason, for operators
 }
 
-// Differs compares two lineages. It returns nil if nothing shows that the histories differ; the order of the two does not matter,
-// but for the text. A nil lineage, of a server that has none, differs from nothing.
+// Differs compares two lineages. It returns nil if nothing shows that the histories differ. The order of the two
+// changes only the text. A nil lineage, of a server that has none, differs from nothing.
 func (l *Lineage) Differs(other *Lineage) *Difference {
 	if l == nil || other == nil {
 		return nil

@@ -67,7 +67,7 @@ func TestLineageIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// What no server can have written is refused.
+// An encoding that no server can have written is refused.
 func TestParseLineageRefuses(t *testing.T) {
 	good := parsed("E7:1@1m11,2@3m12+1.4/2.1").AppendTo(nil)
 	for n := range good {

@@ -24,32 +24,32 @@ const (
 type link struct {
 	id       LinkID
 	peer     proto.ServerID
-	voter    int // place among the voters, -1 if its word does not count
+	voter    int // place among the voters, -1 if the server has no say
 	blank    bool
 	observer bool
-	master   bool // it came to MasterPort
+	master   bool // it connected to MasterPort
 	warren   bool
 	repeats  bool // it confirms its promise
 	lineage  *Lineage
-	parted   bool // its history is another one: it is told so, and nothing else
+	parted   bool // its history is another one: it is told so, and sent nothing else
 	stage    linkStage
 	asksAll  bool       // it has asked for SNAP
 	whole    bool       // it is brought up to date by SNAP; from linkStreaming on
 	accepted int64      // its acceptedEpoch
 	config   int64      // version of the configuration that it knows to be committed
-	position proto.Zxid // its last zxid, as ACKEPOCH said
-	ackEpoch int64      // its currentEpoch or -1, as ACKEPOCH said
+	position proto.Zxid // its last zxid, as in ACKEPOCH
+	ackEpoch int64      // its currentEpoch or -1, as in ACKEPOCH
 
-	epoch   int64 // in which it is up to date
+	epoch   int64 // the epoch in which it is up to date
 	renewal linkRenewal
 
-	round          uint64 // the leader's when this promise was asked for again last
-	asks, confirms uint64 // how often it was, and was given again
+	round          uint64 // round of the leader when this promise was last asked for again
+	asks, confirms uint64 // how often the promise was asked for again, and given again
 
 	sent      proto.Zxid // proposals up to here were sent (an observer: INFORM)
 	committed proto.Zxid // commits up to here were sent
-	base      proto.Zxid // where DIFF, TRUNC or SNAP put it: durable once NEWLEADER is acknowledged
-	acked     proto.Zxid // proposals up to here are durable there
+	base      proto.Zxid // its last zxid after DIFF, TRUNC or SNAP: durable once NEWLEADER is acknowledged
+	acked     proto.Zxid // proposals up to here are durable at the learner
 
 	opened int64 // tick
 	heard  int64 // tick of the last message
@@ -58,15 +58,16 @@ type link struct {
 
 	pings, pongs uint64 // sent and answered
 
-	// Numbers of syncs: the newest it was asked about by a ping, and the newest it has answered for.
+	// Numbers of syncs: the newest that a ping asked about, and the newest that was answered.
 	asked, followed uint64
-	syncPings       []syncPing // that are not answered, oldest first
+	syncPings       []syncPing // not answered yet, oldest first
 
 	answers []answer // to an observer of this follower, or held back by a renewal, oldest first
 }
 
-// Accept tells the core that a learner has connected to one of the ports, and returns the number of the connection, or 0 if it must be
-// closed. It may be called in any role: the other side may know before this server that it is to lead, or that its leader serves.
+// Accept tells the core that a learner has connected to one of the ports. It returns the number of the
+// connection, or 0 if it must be closed. It may be called in any role: the learner may know before this server
+// that this server leads, or that its leader serves.
 func (c *Core) Accept(port Port) LinkID {
 	if c.self < 0 && port == LearnerPort || c.active.Observes(c.cfg.ID) && port == MasterPort || c.status.Stopped || c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
 		return 0
@@ -77,14 +78,15 @@ func (c *Core) Accept(port Port) LinkID {
 	return l.id
 }
 
-// LinkUp tells the core that a connection it had asked for stands.
+// LinkUp tells the core that a connection which it had asked for is established.
 func (c *Core) LinkUp(id LinkID) {
 	if id != 0 && id == c.ln.link && c.ln.stage == lnDialing {
 		c.introduce()
 	}
 }
 
-// LinkDown tells the core that a connection was closed, or could not be made. What was sent on it may or may not have arrived.
+// LinkDown tells the core that a connection was closed, or could not be made. Messages sent on it may or may not
+// have arrived.
 func (c *Core) LinkDown(id LinkID) {
 	if id == 0 || c.status.Stopped || c.status.Fatal != nil {
 		return
@@ -98,7 +100,7 @@ func (c *Core) LinkDown(id LinkID) {
 	}
 }
 
-// Heard tells the core that something which is none of its messages has arrived on a link: the peer is alive.
+// Heard tells the core that a packet which is not one of its messages has arrived on a link: the peer is alive.
 func (c *Core) Heard(id LinkID) {
 	if id != 0 && id == c.ln.link {
 		c.ln.heard = c.now
@@ -109,7 +111,8 @@ func (c *Core) Heard(id LinkID) {
 	}
 }
 
-// invite offers the epoch to a learner. If its history is another one, the learner is told so, and invite closes the link and returns false.
+// invite offers the epoch to a learner. If the learner has another history, invite tells it so, closes the link
+// and returns false.
 func (c *Core) invite(l *link, epoch int64) bool {
 	p := c.stable.leaderInfo(epoch)
 	p.message.Lineage, p.message.Refused = c.lineage, l.parted
@@ -129,7 +132,7 @@ func (c *Core) linkIndex(id LinkID) int {
 	return i
 }
 
-// linkOf returns the accepted link that a message came on. Messages of links that are closed are refused here.
+// linkOf returns the accepted link of a message. Messages of closed links are refused here.
 func (c *Core) linkOf(m *Message) *link {
 	i := c.linkIndex(m.Link)
 	if i < 0 {
@@ -158,7 +161,8 @@ func (c *Core) dropLink(i int) {
 	c.links = slices.Delete(c.links, i, i+1)
 }
 
-// learnerInfo takes the first message of a learner. A server that does not lead keeps it for a while: it may just not know yet.
+// learnerInfo handles the first message of a learner. A server that does not lead keeps it for a while: it may
+// not know yet that it leads.
 func (c *Core) learnerInfo(l *link, m *Message) {
 	if l.stage != linkNew {
 		c.closeLink(l)
@@ -183,7 +187,7 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	l.parted = c.meetStranger(m) != nil
 	l.voter = c.placeOf(l)
 	if c.role != Leading {
-		return // of an observer master: see settleMaster
+		return // settleMaster handles the links of an observer master
 	}
 	if i := c.voters.index(m.From); i >= 0 && !c.recall(l, i) {
 		return
@@ -194,10 +198,11 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	}
 }
 
-// outrun deals with a learner that has promised a later epoch than that of this leader, and so cannot follow it. If nothing is established
-// yet the servers look for a leader again. An established leader stays. Where the history of the learner is a part of that of the
-// leader, the leader begins a new epoch, in which the learner can follow. Otherwise the learner is told that it has to stay outside. A
-// learner without a lineage finds that out by itself.
+// outrun deals with a learner that has promised a later epoch than that of this leader, and so cannot follow it.
+// If no epoch is established yet, the servers look for a leader again. An established leader stays. If the
+// history of the learner is a part of that of the leader, the leader begins a new epoch, in which the learner can
+// follow. Otherwise the learner is told that it has to stay outside. A learner without a lineage finds that out
+// by itself.
 func (c *Core) outrun(l *link) {
 	ld := &c.ld
 	switch {
@@ -207,7 +212,7 @@ func (c *Core) outrun(l *link) {
 		c.stepDown("server %d has accepted epoch %d, which is above %d", l.peer, l.accepted, ld.epoch)
 	case ld.stage < leaderBarrier || l.lineage == nil:
 	case l.lineage.Epoch() > ld.epoch:
-		// A quorum follows this leader, so none can have promised that epoch.
+		// A quorum follows this leader, so no quorum can have promised that epoch.
 		l.parted, l.voter = true, -1
 		c.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true, difference: &Difference{Epoch: l.lineage.Epoch(),
 			Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows", l.lineage.Epoch(), ld.epoch)}}
@@ -216,14 +221,15 @@ func (c *Core) outrun(l *link) {
 	}
 }
 
-// compare looks at the history of a learner again, because this server has learned more about its own.
+// compare compares the history of a learner again, because this server has learned more about its own.
 func (c *Core) compare(l *link) {
 	l.parted = l.parted || c.differs(l.lineage) != nil
 	l.voter = c.placeOf(l)
 }
 
-// ahead reports whether a learner knows a later configuration than this server, if that is to serve it, or can never come to know it. The
-// first configuration is the same whatever its number: a leader that had numbered it, and was forgotten, may have told a learner.
+// ahead reports whether a learner knows a later configuration than this server, if this server should serve it or
+// can never learn that configuration. The first configuration is the same whatever its number: a leader that had
+// numbered it, and whose epoch was lost, may have told the learner.
 func (c *Core) ahead(l *link) bool {
 	own, its := c.active.Version, proto.Zxid(l.config)
 	if c.cfg.Roster != nil && own != 0 && own.Counter() == 0 && its.Counter() == 0 {
@@ -232,7 +238,7 @@ func (c *Core) ahead(l *link) bool {
 	return its > own && (c.role == Leading || c.cfg.Roster == nil || l.master && c.masters())
 }
 
-// forget takes back all that was counted for a voter: it has lost its disk.
+// forget takes back all that was counted for a voter that has lost its disk.
 func (ld *leader) forget(i int) {
 	ld.connecting &^= 1 << i
 	ld.electing &^= 1 << i
@@ -250,7 +256,7 @@ func (c *Core) tickLinks() {
 	}
 }
 
-// shutdown closes every link of the role that ends.
+// shutdown closes every link of a role that ends.
 func (c *Core) shutdown() {
 	if c.ln.link != 0 {
 		c.out.Close = append(c.out.Close, c.ln.link)

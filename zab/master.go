@@ -2,14 +2,15 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// Observer masters. A follower that serves keeps links of observers, which go through the stages that those of a leader do, by the same
-// code. What differs is here: the epoch is the one that is followed, what an observer is shown is what this server has
-// delivered, and nobody counts what an observer says. Source: quorum-protocol 12.2; adr 0010.
+// Observer masters. A follower that serves keeps links of observers. They go through the same stages, by the same
+// code, as the links of a leader. The differences are in this file: the epoch is the one that this server
+// follows, an observer is shown what this server has delivered, and what an observer says does not count. Source:
+// quorum-protocol 12.2; adr 0010.
 
 // masters reports whether this server is a follower that may serve observers.
 func (c *Core) masters() bool { return c.role == Following && c.status.Serving }
 
-// serves reports whether the learner on an accepted link is one of this server, now.
+// serves reports whether this server serves the learner on an accepted link now.
 func (c *Core) serves(l *link) bool {
 	if l.master {
 		return c.masters()
@@ -17,14 +18,15 @@ func (c *Core) serves(l *link) bool {
 	return c.role == Leading
 }
 
-// welcomes reports whether the sender of a first message may learn from this server, now or as soon as it serves. A leader has enough to do.
-// A server that a pending configuration makes a voter has to go to the leader, which may not be able to lead without it; one that lost
-// its disk, too, because only a leader may say that it counts again (admit).
+// welcomes reports whether the sender of a first message may learn from this server, now or as soon as it serves.
+// A leader refuses observers on this port: it has enough to do. A server that a pending configuration
+// makes a voter has to go to the leader, which may not be able to lead without it. So has a server that lost its
+// disk, because only a leader may say that it counts again (admit).
 func (c *Core) welcomes(m *Message) bool {
 	return m.Type == ObserverInfo && !m.Blank && c.role != Leading && (c.next == nil || c.status.Serving || !c.next.Votes(m.From))
 }
 
-// epoch is that of the leader, which this server follows or is.
+// epoch returns the epoch of the leader, which this server follows or is.
 func (c *Core) epoch() int64 {
 	if c.role == Leading {
 		return c.ld.epoch
@@ -35,8 +37,9 @@ func (c *Core) epoch() int64 {
 // established reports whether a quorum has adopted the history of the leader.
 func (c *Core) established() bool { return c.role != Leading || c.ld.stage >= leaderBarrier }
 
-// shown is up to where the learners of this server may know what is committed. Who only follows knows less than its leader, and says no
-// more than it has done: what it shows is durable here, so it never has to take it back.
+// shown returns up to where the learners of this server may know what is committed. A follower knows less than
+// its leader. It tells its observers only what it has delivered: that is durable on its disk, so it never has to
+// be taken back.
 func (c *Core) shown() proto.Zxid {
 	switch {
 	case c.role == Leading:
@@ -47,22 +50,23 @@ func (c *Core) shown() proto.Zxid {
 	return c.delivered
 }
 
-// answer is what an observer of this follower is to be told behind the INFORM of all up to a txn.
+// answer is a reply that an observer of this follower gets after the INFORM of all txns up to one txn.
 type answer struct {
 	after proto.Zxid
 	token uint64
 }
 
-// Answer sends a SyncReply with the token to an observer of this follower: behind the INFORM of all that the leader has committed
-// by now, and before that of anything later. It is for what the leader has answered to a request of the observer.
+// Answer sends a SyncReply with the token to an observer of this follower: after the INFORM of all that the
+// leader has committed by now, and before that of anything later. The host calls it when the leader has answered
+// a request of the observer.
 func (c *Core) Answer(id LinkID, token uint64) {
 	if i := c.linkIndex(id); i >= 0 && c.links[i].master && c.links[i].stage == linkUpToDate {
 		c.links[i].answers = append(c.links[i].answers, answer{c.committed, token})
 	}
 }
 
-// settleMaster takes up observers that have come since. One whose last txn is of this epoch has nothing but committed txns of it; if it
-// has more than is delivered here it waits, and does not lose what its clients have seen.
+// settleMaster takes up observers that have connected since. An observer whose last txn is of this epoch has only
+// committed txns of it. If it has more than is delivered here it waits, and so keeps what its clients have seen.
 func (c *Core) settleMaster() {
 	if !c.masters() {
 		return
@@ -75,7 +79,7 @@ func (c *Core) settleMaster() {
 		switch {
 		case !l.master, c.ln.next != 0 && l.stage == linkWaiting:
 		case l.stage == linkWaiting && c.ahead(l):
-			c.closeLink(l) // it has heard of a later configuration: its next master may have too
+			c.closeLink(l) // it knows a later configuration; its next master may know it too
 		case l.stage == linkWaiting:
 			c.compare(l)
 			c.invite(l, c.ln.epoch)
@@ -124,7 +128,7 @@ func (c *Core) tickMaster() {
 	}
 }
 
-// lag is how many bytes of what is shown come after z.
+// lag returns how many bytes of the txns that observers are shown come after z.
 func (c *Core) lag(z proto.Zxid) (bytes int) {
 	for _, t := range c.window.between(z, c.shown()) {
 		bytes += len(t.Payload)
@@ -132,8 +136,9 @@ func (c *Core) lag(z proto.Zxid) (bytes int) {
 	return bytes
 }
 
-// pingObservers follows a PING of the leader, so that what it has said of the sessions here reaches the observers at once. A leader that
-// asks its followers oftener than every half tick, because of syncs, is not repeated.
+// pingObservers passes on a PING of the leader, so that its news of the sessions of this server reach the
+// observers at once. If the leader pings its followers more often than every half tick, because of syncs, the
+// extra pings are not passed on.
 func (c *Core) pingObservers() {
 	if !c.masters() || c.now-c.ln.pinged < int64(c.cfg.Timing.TickTime/4) {
 		return
@@ -146,8 +151,8 @@ func (c *Core) pingObservers() {
 	}
 }
 
-// streamOn sends the learners what is new before this role ends.
+// streamOn sends the learners the new txns before this role ends.
 func (c *Core) streamOn() {
-	c.deliver() // the clients of this server hear of it
+	c.deliver() // the clients of this server hear of these commits
 	c.stream()
 }

@@ -6,18 +6,19 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// LinkID is the incarnation number of one connection between a learner and a leader, or 0 for the election channel. Each server
-// numbers the connections it knows by itself; a number is never used twice while the process lives.
+// LinkID is the number of one connection between a learner and a leader, or 0 for the election channel. Each
+// server numbers the connections that it knows by itself; a number is never used twice while the process lives.
 type LinkID uint64
 
-// Txn is one txn with its place in the order. Payload is what the log stores and what PROPOSAL carries; the core neither reads
+// Txn is one txn with its zxid. Payload is what the log stores and what PROPOSAL carries; the core neither reads
 // nor changes it.
 type Txn struct {
 	Zxid    proto.Zxid
 	Payload []byte
 }
 
-// State is what a server says of itself in a notification. The values are those of the wire. Source: quorum-protocol 1.1.
+// State is the role that a server states in a notification. The values are those of the wire. Source:
+// quorum-protocol 1.1.
 type State int32
 
 // The states.
@@ -46,22 +47,23 @@ func (s State) String() string {
 // Type is the kind of a Message.
 type Type uint8
 
-// The messages. All but the last group are ZooKeeper's; to a peer that is not flagged as Warren each of them is one packet of
-// the name. Source: quorum-protocol 3.1 and 4.
+// The messages. All but the last group are ZooKeeper's; to a peer that is not flagged as Warren each of them is
+// one packet of the name. Source: quorum-protocol 3.1 and 4.
 const (
 	Notification Type = iota + 1 // a vote, on the election channel
 
 	FollowerInfo // learner: first message; Epoch is acceptedEpoch
 	ObserverInfo // the same from an observer
 	LeaderInfo   // leader: the new Epoch
-	AckEpoch     // learner: promise not to follow an older epoch; Epoch is currentEpoch or -1, Zxid the last durable one
+	// learner: promise not to follow an older epoch; Epoch is currentEpoch or -1, Zxid the last durable one.
+	AckEpoch
 	Diff         // leader: what is missing follows; Zxid is informational
 	Trunc        // leader: cut the log after Zxid
-	Snap         // leader: a whole state follows that holds at least all up to Zxid. Learner: it has been loaded
+	Snap         // leader: a whole state follows that holds at least all up to Zxid. Learner: the state was loaded
 	Proposal     // leader: Txns offered in order
 	Commit       // leader: the proposal at Zxid is committed (and, between Warren servers, all before)
 	Inform       // leader to observer: Txns are committed
-	Activate     // leader: as Commit, of a reconfiguration; Leader leads from now on. On the wire COMMITANDACTIVATE
+	Activate     // leader: like Commit, of a reconfiguration; Leader leads from now on. On the wire COMMITANDACTIVATE
 	InformActive // leader to observer: the same with its one txn. On the wire INFORMANDACTIVATE
 	NewLeader    // leader: end of the history; Epoch
 	UpToDate     // leader: the learner may serve
@@ -69,9 +71,11 @@ const (
 	Ping         // both: Zxid is the last proposed one
 	SyncReply    // leader: answer to a forwarded sync
 
-	Replay     // never on the wire: the host of the leader sends Proposal and Commit for each txn in (After, Zxid] of its log
-	HandOver   // Warren leader: it stops; Leader shall follow it without an election
-	Probe      // Warren, election channel: what do you have? Nonce
+	// Never on the wire: the host of the leader sends Proposal and Commit for each txn in (After, Zxid] of
+	// its log.
+	Replay
+	HandOver   // Warren leader: it stops; the receiver follows Leader without an election
+	Probe      // Warren, election channel: asks what data the receiver has. Nonce
 	ProbeReply // Warren, election channel: Zxid, Epoch is acceptedEpoch, Nonce repeated
 )
 
@@ -90,16 +94,18 @@ func (t Type) String() string {
 	return "type(" + strconv.Itoa(int(t)) + ")"
 }
 
-// Vote says who should lead and why: the epoch and the last txn of that server. Source: quorum-protocol 3.4.
+// Vote says which server should lead and why: the epoch and the last txn of that server. Source: quorum-protocol
+// 3.4.
 type Vote struct {
 	Leader proto.ServerID
 	Zxid   proto.Zxid // last logged txn of Leader; -1 if its database may be missing
 	Epoch  int64      // currentEpoch of Leader (peerEpoch on the wire)
 }
 
-// Message is what one server tells another. It is a value; Txns and Config are shared and must not be changed by anyone.
+// Message is a message of one server to another. It is a value; Txns and Config are shared and must not be
+// changed.
 //
-// Which fields a type uses is said at the type. Unused fields are zero.
+// The constants of Type say which fields each type uses. Unused fields are zero.
 type Message struct {
 	Type Type
 	From proto.ServerID
@@ -122,14 +128,16 @@ type Message struct {
 
 	Leader proto.ServerID // HandOver, Activate, InformActive
 	Nonce  uint64         // Probe, ProbeReply
-	Token  uint64         // SyncReply: as given to Core.Sync
-	Warren bool           // FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs
-	Repeat bool           // FollowerInfo, ObserverInfo: the sender says its ACKEPOCH again when it hears LEADERINFO again
-	Blank  bool           // FollowerInfo: the sender has lost its disk and counts for nothing; see Config.Blank
-	Whole  bool           // FollowerInfo, ObserverInfo: the sender asks for the whole state; its promise counts
+	Token  uint64         // SyncReply: the token of the Core.Sync call
+	// FollowerInfo, ObserverInfo, LeaderInfo: the sender understands batches and cumulative ACKs.
+	Warren bool
+	Repeat bool // FollowerInfo, ObserverInfo: the sender repeats its ACKEPOCH when LEADERINFO is repeated
+	Blank  bool // FollowerInfo: the sender has lost its disk and must not be counted; see Config.Blank
+	Whole  bool // FollowerInfo, ObserverInfo: the sender asks for the whole state; its promise counts
 
-	// Lineage is that of the sender, nil if the sender speaks as Java does. Notification, FollowerInfo, ObserverInfo, LeaderInfo,
-	// NewLeader. In NewLeader it is the lineage that the learner has when it has adopted the epoch.
+	// Lineage is that of the sender, nil if the sender speaks the Java protocol. Used in Notification,
+	// FollowerInfo, ObserverInfo, LeaderInfo and NewLeader. In NewLeader it is the lineage that the learner has
+	// when it has adopted the epoch.
 	Lineage *Lineage
 	Refused bool // LeaderInfo: the history of the learner is not that of the leader, which sends nothing more
 	Final   bool // UpToDate: the identity in the lineage is final

@@ -18,8 +18,8 @@ type voterSet uint64
 func (s voterSet) with(i int) voterSet { return s | 1<<i }
 func (s voterSet) has(i int) bool      { return s&(1<<i) != 0 }
 
-// Quorum says which sets of voters decide. Any two quorums intersect. It does not change after it was made, so it may be used
-// concurrently. Source: quorum-protocol 12.4.
+// Quorum says which sets of voters decide. Any two quorums intersect. It does not change after it was made, so it
+// may be used concurrently. Source: quorum-protocol 12.4.
 type Quorum struct {
 	voters []proto.ServerID // sorted
 	groups []group          // nil: majority of the voters
@@ -38,8 +38,8 @@ func Majority(voters ...proto.ServerID) (*Quorum, error) {
 	return q, q.init()
 }
 
-// Hierarchical returns the quorum system in which more than half of the groups decide, each by more than half of its weight.
-// Every voter is in exactly one group; a weight that is not given is 1; groups of weight 0 do not count.
+// Hierarchical returns the quorum system in which more than half of the groups decide, each by more than half of
+// its weight. Every voter is in exactly one group; the default weight is 1; groups of weight 0 do not count.
 func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]int64) (*Quorum, error) {
 	q := &Quorum{groups: []group{}}
 	for _, gid := range slices.Sorted(maps.Keys(groups)) {

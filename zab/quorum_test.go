@@ -81,7 +81,7 @@ func TestQuorumAgainstNaive(t *testing.T) {
 	}
 }
 
-// Any two quorums intersect: that is all that safety asks of them.
+// Any two quorums intersect: safety depends on that alone.
 func TestQuorumsIntersect(t *testing.T) {
 	q, err := Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}}, map[proto.ServerID]int64{1: 2, 7: 0})
 	require.NoError(t, err)

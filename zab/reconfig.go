@@ -2,21 +2,21 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// Reconfiguration. A configuration is proposed as a txn like any other, and is in force for its proposer and everybody who has it in
-// the history from that moment on, beside the one before: whatever is decided until its commit takes a quorum of both. Its commit
-// makes it the only one. At most one is pending, and a leader proposes nothing behind one that is not committed; so nobody
-// has a txn behind a reconfiguration without having heard of its commit, and to see the next one in a history proves that the one
-// before is committed.
+// Reconfiguration. A configuration is proposed as a txn like any other. From that moment it is in force, beside
+// the configuration before, for the proposer and for every server that has it in the history: until its commit
+// each decision takes a quorum of both. Its commit makes it the only one. At most one is pending, and a leader
+// proposes nothing behind one that is not committed. So no server has a txn behind a reconfiguration without
+// having heard of its commit, and a second reconfiguration in a history proves that the one before is committed.
 //
-// What is pending is a matter of the history and of nothing else: it comes and goes with the txn. What is committed is kept on the
-// disk (Persist.Ensemble), and may lag behind: a server that has forgotten the commit asks both quorums. Source:
-// quorum-protocol 11, 15.3 D11, D12; adr 0009.
+// The pending configuration depends on the history and on nothing else: it comes and goes with the txn. The
+// committed configuration is kept on the disk (Persist.Ensemble), and may lag behind: a server that has forgotten
+// the commit asks both quorums. Source: quorum-protocol 11, 15.3 D11, D12; adr 0009.
 
 // Ensembles returns the committed configuration and the pending one, nil if there is none.
 func (c *Core) Ensembles() (active, next *Ensemble) { return c.active, c.next }
 
-// Ready reports whether a reconfiguration to next could be committed soon: no other one is pending, and this server and the followers
-// that are up to date hold a quorum of it. Source: quorum-protocol 11.4 step 6.
+// Ready reports whether a reconfiguration to next could be committed soon: no other one is pending, and this
+// server and the followers that are up to date hold a quorum of it. Source: quorum-protocol 11.4 step 6.
 func (c *Core) Ready(next *Ensemble) bool {
 	if c.role != Leading || c.ld.stage != leaderServing || c.next != nil || next.Version <= c.active.Version {
 		return false
@@ -42,7 +42,7 @@ func (c *Core) weighs(id proto.ServerID) bool {
 	return i >= 0 && c.active.Quorum.weighs(i)
 }
 
-// newest is the last configuration of the history.
+// newest returns the last configuration of the history.
 func (c *Core) newest() *Ensemble {
 	if c.next != nil {
 		return c.next
@@ -50,8 +50,8 @@ func (c *Core) newest() *Ensemble {
 	return c.active
 }
 
-// parse reads a configuration that another server has sent. Nothing comes of one that is no newer than what is known, or no
-// configuration.
+// parse reads a configuration that another server has sent. It returns nil for a text that is no configuration,
+// or one that is not newer than the known one.
 func (c *Core) parse(text []byte, than *Ensemble) *Ensemble {
 	if c.cfg.Roster == nil || len(text) == 0 || string(text) == string(c.text) {
 		return nil
@@ -66,7 +66,8 @@ func (c *Core) parse(text []byte, than *Ensemble) *Ensemble {
 	return e
 }
 
-// reconfigures returns the configuration that a txn makes, or nil. It is an error if that cannot be read, or has too many voters.
+// reconfigures returns the configuration that a txn makes, or nil. It is an error if that cannot be read, or has
+// too many voters.
 func (c *Core) reconfigures(t Txn) (*Ensemble, error) {
 	if c.cfg.Roster == nil {
 		return nil, nil
@@ -78,13 +79,13 @@ func (c *Core) reconfigures(t Txn) (*Ensemble, error) {
 	return e, err
 }
 
-// see makes a configuration that is part of the history now the pending one.
+// see makes a configuration that is now part of the history the pending one.
 func (c *Core) see(e *Ensemble) {
 	if e == nil || e.Version <= c.newest().Version {
 		return
 	}
 	if c.next != nil {
-		c.activate(c.next) // or this one would not have been proposed
+		c.activate(c.next) // otherwise e would not have been proposed
 	}
 	c.next = e
 	c.reseat()
@@ -98,7 +99,7 @@ func (c *Core) unsee(last proto.Zxid) {
 	}
 }
 
-// activate makes a configuration the committed one. What that means for the role is for the caller to see.
+// activate makes a configuration the committed one. The caller handles what that means for the role.
 func (c *Core) activate(e *Ensemble) {
 	if e.Version <= c.active.Version {
 		violated("configuration %v is to follow %v", e.Version, c.active.Version)
@@ -114,7 +115,7 @@ func (c *Core) activate(e *Ensemble) {
 	c.reseat()
 }
 
-// reseat counts votes by the configurations as they are now.
+// reseat counts votes by the present configurations.
 func (c *Core) reseat() {
 	from := c.voters
 	to, err := newElectorate(c.active, c.next)
@@ -149,9 +150,9 @@ func (c *Core) reseat() {
 	}
 }
 
-// placeOf returns the place among the voters of the server on a link, or -1 if its word does not count. That of an observer that is to
-// be a voter counts as long as the history is settled, because it promises and keeps what a follower does. It is not
-// asked about proposals. Servers in Java need not keep anything as observers.
+// placeOf returns the place among the voters of the server on a link, or -1 if it does not count. An observer
+// that a pending configuration makes a voter counts until the history is settled, because it promises and keeps
+// what a follower does. It is not counted for proposals. Java servers need not keep anything as observers.
 func (c *Core) placeOf(l *link) int {
 	if l.stage == linkNew || l.master || l.observer && !l.warren || l.blank || l.parted {
 		return -1
@@ -161,18 +162,20 @@ func (c *Core) placeOf(l *link) int {
 
 // The leader.
 
-// pendingTxn reports whether a reconfiguration of this epoch waits for its quorums, or one that is to be adopted with the history.
+// pendingTxn reports whether a reconfiguration waits for its quorums: one of this epoch, or one that is adopted
+// with the history.
 func (c *Core) pendingTxn() bool { return c.next != nil && c.next.Version.Counter() != 0 }
 
-// numberFirst gives the first configuration of an ensemble that can be reconfigured a version. Source: quorum-protocol 5.2 step 7.
+// numberFirst gives the first configuration of an ensemble that can be reconfigured a version. Source:
+// quorum-protocol 5.2 step 7.
 func (c *Core) numberFirst() {
 	if c.cfg.Roster != nil && c.active.Version == 0 && c.next == nil {
 		c.see(c.active.at(proto.MakeZxid(c.ld.epoch, 0)))
 	}
 }
 
-// reconfigured acts on the commit of the pending configuration. A leader that has no vote in it names the next one, sends the
-// commit, and follows. Source: quorum-protocol 11.6.
+// reconfigured acts on the commit of the pending configuration. A leader that has no vote in it names the next
+// leader, sends the commit, and follows. Source: quorum-protocol 11.6.
 func (c *Core) reconfigured() {
 	e := c.next
 	c.reconfig, c.designated = e.Version, c.cfg.ID
@@ -199,8 +202,9 @@ func (c *Core) successor(e *Ensemble) proto.ServerID {
 	return next
 }
 
-// adoptFirst makes the configuration that the history ends with the committed one: a quorum of both has adopted that history. It
-// reports false if this server has no vote by it, and therefore leads no longer. Source: quorum-protocol 6.6.
+// adoptFirst makes the last configuration of the history the committed one: a quorum of both has adopted that
+// history. It reports false if this server has no vote by it, and therefore leads no longer. Source:
+// quorum-protocol 6.6.
 func (c *Core) adoptFirst() bool {
 	if c.next == nil {
 		return true
@@ -215,8 +219,8 @@ func (c *Core) adoptFirst() bool {
 
 // The learner.
 
-// learn takes the configurations that NEWLEADER brings: the one that its history ends with, and from a Warren leader also the one
-// that was committed before it. Source: quorum-protocol 6.6, 11.3 (c).
+// learn takes the configurations that NEWLEADER brings: the last one of its history, and from a Warren leader
+// also the one that was committed before it. Source: quorum-protocol 6.6, 11.3 (c).
 func (c *Core) learn(m *Message, history []Txn) {
 	if e := c.parse(m.Active, c.active); e != nil {
 		c.activate(e)
@@ -231,8 +235,9 @@ func (c *Core) learn(m *Message, history []Txn) {
 	c.see(c.parse(m.Config, c.newest()))
 }
 
-// activated acts on the commit of the pending configuration at a learner that serves: if the leader or the own role changes, the
-// connection ends, and the one that was named leads without an election. Source: quorum-protocol 11.5, 11.6.
+// activated acts on the commit of the pending configuration at a learner that serves. If the leader or the role
+// of this server changes, the connection ends, and the named server leads without an election. Source:
+// quorum-protocol 11.5, 11.6.
 func (c *Core) activated(leader proto.ServerID) {
 	if c.next == nil || c.ln.stage != lnUpToDate || c.next.Version > c.committed {
 		return
@@ -264,8 +269,8 @@ func (c *Core) settled() bool {
 // fits reports whether the role of this learner is the one that it has by the committed configuration.
 func (c *Core) fits() bool { return (c.role == Observing) == c.active.Observes(c.cfg.ID) }
 
-// meet adopts a committed configuration that a server without a leader hears of, and begins to look anew. It reports whether there
-// was one. Source: quorum-protocol 3.3.
+// meet adopts a committed configuration that a server without a leader hears of, and then looks for a leader
+// anew. It reports whether there was one. Source: quorum-protocol 3.3.
 func (c *Core) meet(m *Message) bool {
 	if c.role != Looking {
 		return false

@@ -6,35 +6,39 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Renewal: an established leader begins a new epoch while it serves, on the connections that it has. It does so for a server that has
-// promised an epoch above that of the leader, to a leader that never was established: such a server can follow only in an epoch above its
-// promise. No election is held, no client is disconnected, and proposals pause for one round trip to a quorum. Source: adr 0012.
+// Renewal: an established leader begins a new epoch while it serves, on the connections that it has. It does so
+// for a server that promised an epoch above that of the leader, to a leader that was never established: such a
+// server can follow only in an epoch above its promise. No election is held, no client is disconnected, and
+// proposals pause for one round trip to a quorum. Source: adr 0012.
 //
 // The steps are those of discovery and synchronization, among servers that have the same history:
 //
-//  1. The leader promises the new epoch to itself, and asks its followers for their promise with LEADERINFO, then for the confirmation
-//     of it (see blank.go). Proposals of the old epoch go on meanwhile: the leader of the new epoch is the same one, so nothing that is
-//     acknowledged behind a promise can be missing in its history.
-//  2. When a quorum has confirmed, Output.Renew asks the host to call Renew as soon as it has proposed all that it has numbered. There the
-//     history of the new epoch is decided: it is all that this leader has proposed.
-//  3. Behind the last proposal of the old epoch the leader sends NEWLEADER. A follower acknowledges it when the history, and then the
-//     epoch with the new lineage, is durable. When a quorum has, the epoch is established and proposals go on.
-//  4. A follower that is slower, and an observer, goes through the same steps on its own. It is sent nothing of the new epoch before it has
-//     acknowledged NEWLEADER. An observer is first sent all of the old epoch, which is committed by then.
+//   1. The leader promises the new epoch to itself. It asks its followers for their promise with LEADERINFO, then
+//      for the confirmation of the promise (see blank.go). Proposals of the old epoch go on meanwhile: the same
+//      server leads the new epoch, so nothing that is acknowledged after a promise can be missing in its history.
+//   2. When a quorum has confirmed, Output.Renew asks the host to call Renew as soon as it has proposed all that
+//      it has numbered. Renew decides the history of the new epoch: it is all that this leader has proposed.
+//   3. After the last proposal of the old epoch the leader sends NEWLEADER. A follower acknowledges it when the
+//      history, and then the epoch with the new lineage, is durable. When a quorum has acknowledged it, the epoch
+//      is established and proposals go on.
+//   4. A slower follower, and an observer, goes through the same steps on its own. It is sent nothing of the new
+//      epoch before it has acknowledged NEWLEADER. An observer is first sent all of the old epoch, which is
+//      committed by then.
 //
-// Only servers with a lineage take part. The connections of others end when the epoch is established; they come back by themselves. If there
-// is no quorum of servers with a lineage there is no renewal, and the server that has promised too much stays outside until the next election.
+// Only servers with a lineage take part. The connections of others end when the epoch is established, and these
+// servers connect again. Without a quorum of servers with a lineage there is no renewal, and the server that has
+// promised the later epoch stays outside until the next election.
 
-// renewal is how far a leader has come.
+// renewal is the progress of a leader with the next epoch.
 type renewal struct {
 	wanted bool  // a server waits for a later epoch
-	epoch  int64 // that is being prepared or adopted; 0 if none is
-	since  int64 // tick
-	asked  bool  // a quorum has promised, and was asked for the confirmation
+	epoch  int64 // the epoch that is prepared or adopted; 0 if none is
+	since  int64 // tick at which the present step began
+	asked  bool  // a quorum has promised, and was asked for confirmation
 	begun  bool  // the history is decided and NEWLEADER was sent
 }
 
-// linkRenewal is how far a learner that is up to date has come with the next epoch.
+// linkRenewal is the progress of a learner that is up to date with the next epoch.
 type linkRenewal uint8
 
 const (
@@ -46,8 +50,8 @@ const (
 	renewalAdopting             // NEWLEADER was sent
 )
 
-// awaitsRenewal reports whether a learner that has just connected has to wait for the next epoch: because it could not follow in
-// this one, or because the next one is being prepared.
+// awaitsRenewal reports whether a learner that has just connected has to wait for the next epoch, either because
+// it could not follow in this one or because the next one is being prepared.
 func (c *Core) awaitsRenewal(l *link) bool {
 	ld := &c.ld
 	if ld.renewal.epoch != 0 {
@@ -70,10 +74,10 @@ func (c *Core) renewable() bool {
 // renews reports whether a learner is up to date and can take part in a renewal.
 func (l *link) renews() bool { return l.stage == linkUpToDate && l.lineage != nil }
 
-// decidesRenewal reports whether its promise counts, too.
+// decidesRenewal reports whether a learner can take part in a renewal and its promise counts.
 func (l *link) decidesRenewal() bool { return l.voter >= 0 && !l.observer && l.renews() }
 
-// wantedEpoch is the epoch in which the learners that wait for a renewal can follow, 0 if none waits.
+// wantedEpoch returns the epoch in which the learners that wait for a renewal can follow, 0 if none waits.
 func (c *Core) wantedEpoch() (e int64) {
 	for _, l := range c.links {
 		if l.stage == linkWaiting && !l.parted && l.lineage != nil && l.accepted > c.ld.epoch {
@@ -83,7 +87,7 @@ func (c *Core) wantedEpoch() (e int64) {
 	return e
 }
 
-// settleRenewal does what has become possible.
+// settleRenewal takes the steps of a renewal that have become possible.
 func (c *Core) settleRenewal() {
 	ld := &c.ld
 	r := &ld.renewal
@@ -102,7 +106,8 @@ func (c *Core) settleRenewal() {
 	c.renewLearners()
 }
 
-// synchronises reports whether a learner is on its way into the present epoch: it is let through first.
+// synchronises reports whether a learner is being brought into the present epoch: that ends before a renewal
+// begins.
 func (c *Core) synchronises() bool {
 	return slices.ContainsFunc(c.links, func(l *link) bool { return l.stage > linkWaiting && l.stage < linkUpToDate })
 }
@@ -144,22 +149,23 @@ func (c *Core) prepareRenewal() {
 	c.out.Renew = c.voters.decides(ready) && c.ld.stage == leaderServing && !c.ld.handing && c.next == nil
 }
 
-// renewalPromise takes ACKEPOCH of a learner that is up to date. It reports whether the learner was asked for it.
+// renewalPromise handles an ACKEPOCH of a learner that is up to date. It reports whether the learner was asked
+// for it.
 func (l *link) renewalPromise() bool {
 	switch l.renewal {
 	case renewalAsked:
 		l.renewal = renewalPromised
 	case renewalAsking:
 		l.renewal = renewalReady
-	case renewalAdopting: // it is late, and the epoch was decided without it
+	case renewalAdopting: // the ACKEPOCH is late: the epoch was decided without it
 	default:
 		return false
 	}
 	return true
 }
 
-// Renew begins the epoch that Output.Renew has announced. The host calls it when it has proposed every txn that it has numbered: the next
-// one is numbered anew from NextZxid. It does nothing if there is nothing to renew any more.
+// Renew begins the epoch that Output.Renew has announced. The host calls it when it has proposed every txn that
+// it has numbered: the next one is numbered anew from NextZxid. It does nothing if there is no renewal any more.
 func (c *Core) Renew() {
 	ld := &c.ld
 	r := &ld.renewal
@@ -203,12 +209,12 @@ func (c *Core) establishRenewal() {
 	}
 }
 
-// renewLearners leads learners that are up to date in an earlier epoch into the present one: followers that were slower than the quorum, and
-// observers, those of an observer master as well.
+// renewLearners leads learners that are up to date in an earlier epoch into the present one: followers that were
+// slower than the quorum, and observers, including those of an observer master.
 func (c *Core) renewLearners() {
 	e := c.epoch()
 	if c.stable.epochs.Accepted != e || c.lineage.Epoch() != e {
-		return // not yet here either
+		return // this server is not yet in that epoch either
 	}
 	base := c.lineage.base()
 	for _, l := range c.links {
@@ -218,7 +224,7 @@ func (c *Core) renewLearners() {
 		switch {
 		case l.renewal == renewalNone:
 			if c.role == Leading && c.ld.renewal.epoch != 0 && !l.decidesRenewal() {
-				continue // its turn comes when the epoch is established
+				continue // it follows when the epoch is established
 			}
 			c.invite(l, e)
 			l.renewal = renewalAsked
@@ -233,7 +239,7 @@ func (c *Core) renewLearners() {
 	}
 }
 
-// adoptedRenewal takes the ACK of NEWLEADER of a learner that was up to date in an earlier epoch.
+// adoptedRenewal handles the ACK of NEWLEADER of a learner that was up to date in an earlier epoch.
 func (c *Core) adoptedRenewal(l *link) {
 	l.epoch, l.acked = c.epoch(), max(l.acked, l.sent)
 	if l.decidesRenewal() && c.role == Leading {
@@ -249,11 +255,12 @@ func (c *Core) renewed(l *link) {
 	if l.renewal == renewalAdopting {
 		c.send(Message{Type: UpToDate, To: l.peer, Link: l.id, Zxid: -1, Final: c.lineage.Final})
 		l.renewal = renewalNone
-		l.committed = max(l.committed, min(l.sent, c.lineage.base())) // it takes its history for committed
+		// The learner takes the history of the epoch for committed.
+		l.committed = max(l.committed, min(l.sent, c.lineage.base()))
 	}
 }
 
-// limit is up to where proposals may be sent to a learner that is up to date: not beyond the epoch in which it is.
+// limit returns up to where proposals may be sent to a learner that is up to date: not beyond its own epoch.
 func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
 	if l.epoch == c.epoch() || upTo.Epoch() <= l.epoch {
 		return upTo
@@ -261,8 +268,8 @@ func (c *Core) limit(l *link, upTo proto.Zxid) proto.Zxid {
 	return min(upTo, max(l.sent, c.lineage.base()))
 }
 
-// tickRenewal gives the leadership up if a renewal does not come to an end: the new epoch was promised, so the old one cannot admit
-// anybody any more.
+// tickRenewal gives the leadership up if a renewal takes too long: the new epoch was promised, so the old one
+// cannot admit any server any more.
 func (c *Core) tickRenewal() bool {
 	if r := &c.ld.renewal; r.epoch == 0 || c.now-r.since <= int64(2*c.cfg.Timing.TickTime) {
 		return false
@@ -273,7 +280,8 @@ func (c *Core) tickRenewal() bool {
 
 // The learner.
 
-// renewing takes LEADERINFO while this server follows and serves. It reports whether it was one: the promise leaves when it is durable.
+// renewing handles a LEADERINFO while this server follows and serves. It reports whether m was one. The promise
+// leaves when it is durable.
 func (c *Core) renewing(m *Message) bool {
 	ln := &c.ln
 	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= ln.epoch || m.Epoch >= epochMax || m.Epoch < c.epochs.Accepted ||
@@ -287,7 +295,7 @@ func (c *Core) renewing(m *Message) bool {
 	return true
 }
 
-// settleRenewing sends what a follower, or observer, has promised and adopted.
+// settleRenewing sends the promise and the ACK of a follower or observer that have become true.
 func (c *Core) settleRenewing() {
 	ln := &c.ln
 	if ln.next == 0 {
@@ -302,7 +310,7 @@ func (c *Core) settleRenewing() {
 	}
 }
 
-// renewEpoch adopts the next epoch of the leader: the history is what is here.
+// renewEpoch adopts the next epoch of the leader: its history is the one that this server has.
 func (c *Core) renewEpoch(m *Message) {
 	ln := &c.ln
 	if ln.next == 0 || m.Epoch != ln.next || m.Lineage == nil || m.Lineage.Epoch() != ln.next || ln.adopting || m.Lineage.base() != c.window.last() {
@@ -331,7 +339,7 @@ func (c *Core) renewalEnds(m *Message) {
 	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble, m.Final))
 	for _, l := range slices.Clone(c.links) {
 		if l.master && (l.stage > linkWaiting && l.stage < linkUpToDate || l.stage == linkUpToDate && l.lineage == nil) {
-			c.closeLink(l) // it is on its way into the old epoch, or cannot follow
+			c.closeLink(l) // the observer is being brought into the old epoch, or cannot follow
 		}
 	}
 }

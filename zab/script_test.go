@@ -19,8 +19,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the transcripts of testdata/*.txt anew; commit only a difference that you understand")
 
-// TestScripts plays the scripts of testdata. Each is a sequence of inputs to one core, with everything that the core does below
-// each of them. The language is that of script.command. Zxids are written epoch.counter, in decimal.
+// TestScripts plays the scripts of testdata. Each is a sequence of inputs to one core, with everything that the
+// core does below each of them. The language is that of script.command. Zxids are written epoch.counter, in
+// decimal.
 func TestScripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -42,8 +43,8 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// weaknesses names the script of each known defect: testdata/weakness/NAME.txt shows the right behaviour, and under the tag weak
-// TestScriptsSeeWeakness shows that the defect would change it.
+// weaknesses names the script of each known defect: testdata/weakness/NAME.txt shows the right behaviour, and
+// under the tag weak TestScriptsSeeWeakness shows that the defect would change it.
 var weaknesses = map[string]Weakness{
 	"AckBeforeHistory": AckBeforeHistory, "EpochBeforeHistory": EpochBeforeHistory, "TrafficBeforeUpToDate": TrafficBeforeUpToDate,
 	"SnapshotInMemory": SnapshotInMemory, "AnyAckCounts": AnyAckCounts, "VoteBeforeDrain": VoteBeforeDrain, "TruncKeepsMemory": TruncKeepsMemory,
@@ -55,7 +56,8 @@ var weaknesses = map[string]Weakness{
 	"LeaderYields": LeaderYields, "HistoriesJoined": HistoriesJoined,
 }
 
-// play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with two spaces.
+// play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with
+// two spaces.
 func play(text string, configure func(Config) Config) string {
 	s := &script{configure: configure}
 	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
@@ -201,7 +203,9 @@ func (s *script) Sum(z proto.Zxid) (sum uint32, ok bool) {
 // command is the language: one input each.
 func (s *script) command(name string, a args) {
 	switch name {
-	case "new": // new id=2 voters=1,2,3 [observers=4] [masters] [lag=10] [accepted=1 current=1] [log=1.1-6] [window=3] [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1]
+	// new id=2 voters=1,2,3 [observers=4] [masters] [lag=10] [accepted=1 current=1] [log=1.1-6] [window=3]
+	// [purged=1.2] [blank] [barrier] [reconfig=1.0] [snaps=1] [diffs=1].
+	case "new":
 		// [lineage=E7:1@1m11/1.0] [diallimit=1] [dialpause=5] [lookpause=5] [epochwait=5]
 		s.create(a)
 	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2] [lineage=E7:1@1m11/1.0]
@@ -450,7 +454,8 @@ func messageText(m *Message) string {
 	return text + ": " + z(m.Zxid)
 }
 
-// roster reads configurations: voters and observers, as 1,2,3/4. A txn with such a text, or PROPOSAL config=..., is a reconfiguration.
+// roster reads configurations: voters and observers, as 1,2,3/4. A txn with such a text, or PROPOSAL config=...,
+// is a reconfiguration.
 type roster struct{}
 
 func (roster) Parse(text []byte) (*Ensemble, error) {

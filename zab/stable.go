@@ -2,16 +2,17 @@ package zab
 
 import "github.com/seed94657493/warren/proto"
 
-// stable is what is on the disk of this server, as reported by the host. Persisted is its only writer (Truncate lowers it when
-// it is asked for).
+// stable is what is on the disk of this server, as reported by the host. Only Persisted raises it. Truncate
+// lowers it when the cut is asked for.
 //
-// A promise is a message that claims durability: LEADERINFO, ACKEPOCH, ACK, and a vote. Promises are made by methods of stable
-// and by nothing else, and each method refuses a claim that the disk does not support. So a promise cannot leave before what it
-// promises is durable, in whatever order the code runs. Source: quorum-protocol 15.3 D1 to D9.
+// A promise is a message that claims durability: LEADERINFO, ACKEPOCH, ACK, and a vote. Promises are made by
+// methods of stable and by nothing else, and each method refuses a claim that the disk does not support. So a
+// promise cannot leave before what it promises is durable, in whatever order the code runs. Source:
+// quorum-protocol 15.3 D1 to D9.
 type stable struct {
 	epochs Epochs
 	last   proto.Zxid
-	blank  bool // what this server says must not count
+	blank  bool // messages of this server must not count
 	seq    Seq  // all writes up to this one are done
 	weak   Weakness
 }
@@ -19,7 +20,7 @@ type stable struct {
 // promise is a message that claims durability. Only the methods of stable make one.
 type promise struct{ message Message }
 
-// flight is a write that was asked for and is not reported yet, with what will be stable after it.
+// flight is a write that was asked for and is not reported yet, with the state of the disk after it.
 type flight struct {
 	seq    Seq
 	last   proto.Zxid
@@ -27,10 +28,10 @@ type flight struct {
 	blank  bool
 }
 
-// is takes what a write has made durable.
+// is records a write as durable.
 func (s *stable) is(f *flight) { s.seq, s.last, s.epochs, s.blank = f.seq, f.last, f.epochs, f.blank }
 
-// leaderInfo is the leader's promise that it alone uses the epoch (D1).
+// leaderInfo is the leader's promise to be the only leader of the epoch (D1).
 func (s *stable) leaderInfo(epoch int64) promise {
 	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
 		violated("LEADERINFO of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
@@ -38,8 +39,9 @@ func (s *stable) leaderInfo(epoch int64) promise {
 	return promise{Message{Type: LeaderInfo, Epoch: epoch, Zxid: proto.MakeZxid(epoch, 0), Warren: true}}
 }
 
-// ackEpoch is the learner's promise not to follow an older epoch, and what it has (D2). Repeated says that the epoch had been
-// promised before this connection, so the answer must not count; nor must that of a blank server.
+// ackEpoch is the learner's promise not to follow an older epoch, with the end of its history (D2). repeated says
+// that the epoch had been promised before this connection, so the answer must not count; the answer of a blank
+// server must not count either.
 func (s *stable) ackEpoch(epoch int64, repeated bool) promise {
 	if s.epochs.Accepted != epoch && s.weak&EpochBeforeDurable == 0 {
 		violated("ACKEPOCH of epoch %d, but acceptedEpoch is durably %d", epoch, s.epochs.Accepted)
@@ -51,7 +53,8 @@ func (s *stable) ackEpoch(epoch int64, repeated bool) promise {
 	return promise{Message{Type: AckEpoch, Epoch: current, Zxid: s.last}}
 }
 
-// ackEpochWithNothing is the answer of a learner that cannot use its history: it does not count and asks for a snapshot. Source: quorum-protocol 5.5.
+// ackEpochWithNothing is the answer of a learner that cannot use its history: it does not count and asks for a
+// snapshot. Source: quorum-protocol 5.5.
 func (s *stable) ackEpochWithNothing(epoch int64) promise {
 	p := s.ackEpoch(epoch, true)
 	p.message.Zxid = 0
@@ -79,7 +82,8 @@ func (s *stable) ack(z proto.Zxid) promise {
 	return promise{Message{Type: Ack, Zxid: z}}
 }
 
-// vote is what this server stands for in an election (D3): a blank one for nothing. It must not be asked while anything is in flight.
+// vote returns what this server votes for in an election (D3); a blank server votes for none. It must not be
+// called while a write is in flight.
 func (s *stable) vote(id proto.ServerID) Vote {
 	if s.blank {
 		return Vote{Leader: id, Zxid: -1}
@@ -87,15 +91,16 @@ func (s *stable) vote(id proto.ServerID) Vote {
 	return Vote{Leader: id, Zxid: s.last, Epoch: s.epochs.Current}
 }
 
-// writes collects what is to be persisted, in an order in which no part can be durable before an earlier one.
+// writes collects the writes for the host, in an order in which no part can be durable before an earlier one.
 type writes struct {
 	seq  Seq
 	jobs []Persist
-	// Of the last job: whether it may still take an Append or a change of epochs, and where its Append begins.
+	// State of the last job: whether it may still take an Append or a change of epochs, and where its Append
+	// begins.
 	from proto.Zxid
 }
 
-// job returns the last write of this output if a part of the given rank may still join it, or a new one.
+// job returns the last write of this Output if a part of the given rank may still join it, or a new write.
 func (w *writes) job(rank int) *Persist {
 	if n := len(w.jobs); n > 0 && w.jobs[n-1].rank() <= rank {
 		return &w.jobs[n-1]
@@ -123,7 +128,7 @@ func (p *Persist) rank() int {
 	case len(p.Append) > 0:
 		return rankAppend
 	case p.Install != nil:
-		return rankInstall + 1 // a second one is a new write
+		return rankInstall + 1 // another Install is a new write
 	case p.Truncate:
 		return rankTruncate + 1
 	}

@@ -8,18 +8,19 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Strangers: servers whose history is known to differ from that of this server. What a stranger says counts for nothing: not its vote, not
-// a vote for it, not its promise of an epoch; it is neither followed nor brought up to date. So each history needs a quorum of its
-// own, and a server whose directory belongs to another history stays outside with its files untouched. Source: adr 0012.
+// Strangers: servers whose history is known to differ from that of this server. A stranger is not counted at all:
+// not its vote, not a vote for it, not its promise of an epoch. It is neither followed nor brought up to date. So
+// each history needs a quorum of its own, and a server whose directory belongs to another history stays outside
+// with its files untouched. Source: adr 0012.
 //
-// A server is compared each time it says what it has: with each notification, FOLLOWERINFO and LEADERINFO. So it ceases to be a stranger as
-// soon as an operator has given one of the two another directory.
+// A server is compared each time it sends its lineage: with each notification, FOLLOWERINFO and LEADERINFO. So it
+// ceases to be a stranger as soon as an operator has given one of the two servers another directory.
 
 // stranger is a server with another history.
 type stranger struct {
 	difference *Difference
 	lineage    *Lineage
-	ahead      bool // only of the epoch that is established now, so nothing that counts in an election
+	ahead      bool // ahead only of the epoch that is established now; does not count in an election
 	checked    bool // a checksum has shown the difference, not the lineages
 }
 
@@ -28,8 +29,8 @@ type Stranger struct {
 	ID     proto.ServerID
 	Reason string
 	Theirs string // its lineage
-	// Ahead says that the server has adopted an epoch which comes after the one that a quorum follows now. The histories are not compared
-	// beyond that, and it counts as a stranger only as long as this server leads.
+	// Ahead says that the server has adopted an epoch which comes after the one that a quorum follows now. The
+	// histories are not compared beyond that, and it counts as a stranger only as long as this server leads.
 	Ahead bool
 }
 
@@ -54,14 +55,14 @@ func (c *Core) meetStranger(m *Message) *Difference {
 		c.befriend(m.From)
 		return nil
 	}
-	if c.voters.votes(m.From) || c.active.Observes(m.From) { // which bounds the map
+	if c.voters.votes(m.From) || c.active.Observes(m.From) { // only these: that bounds the map
 		c.strangers[m.From] = &stranger{difference: d, lineage: m.Lineage}
 	}
 	return d
 }
 
-// exposeStranger notes that a txn of a leader is another one here, which the lineages do not tell. The leader stays a
-// stranger as long as its history goes on.
+// exposeStranger notes that a txn of a leader differs from the txn at the same zxid here, although the lineages
+// do not show it. The leader stays a stranger as long as its history continues that one.
 func (c *Core) exposeStranger(leader proto.ServerID, z proto.Zxid, theirs *Lineage) {
 	d := &Difference{Epoch: z.Epoch(), Text: describe("txn %v of leader %d is another one", z, leader)}
 	c.strangers[leader] = &stranger{difference: d, lineage: theirs, checked: true}
@@ -69,8 +70,8 @@ func (c *Core) exposeStranger(leader proto.ServerID, z proto.Zxid, theirs *Linea
 	c.leave("%s", d.Text)
 }
 
-// forgetChecked is called when the history of this server becomes another one: what checksums have shown was of the
-// one before.
+// forgetChecked forgets the strangers that checksums have shown. It is called when this server gets another
+// history: the checksums were those of the old one.
 func (c *Core) forgetChecked() {
 	maps.DeleteFunc(c.strangers, func(_ proto.ServerID, s *stranger) bool { return s.checked })
 }
@@ -100,14 +101,14 @@ func (c *Core) isStranger(id proto.ServerID) bool {
 	return s != nil && !s.ahead
 }
 
-// ignoreStranger takes a notification of a stranger while this server looks for a leader: the vote of the stranger
-// does not count any more, and if the stranger leads, or follows a leader that does not say where its history comes
-// from, this server knows why it finds no leader.
+// ignoreStranger handles a notification of a stranger while this server looks for a leader: the vote of the
+// stranger does not count any more. If the stranger leads, or follows a leader that does not send a lineage, the
+// notification explains why this server finds no leader.
 func (c *Core) ignoreStranger(m *Message) {
 	if i := c.voters.index(m.From); i >= 0 && c.el.running {
 		c.el.recv[i], c.el.out[i] = entry{}, entry{}
 		if c.el.proposal.Leader == m.From {
-			c.newRound() // the vote is of the directory that the stranger had before
+			c.newRound() // the vote belongs to the directory that the stranger had before
 		}
 	}
 	s := c.strangers[m.From]
@@ -129,14 +130,15 @@ func (c *Core) stayOutside(leader proto.ServerID, reason string, theirs *Lineage
 	c.status.Outside = o
 }
 
-// refusedBy notes that this server cannot follow the leader to which it is connected. If that was so before, this server waits before it
-// looks for a leader again.
+// refusedBy notes that this server cannot follow the leader to which it is connected. If that is not the first
+// time, this server waits before it looks for a leader again.
 func (c *Core) refusedBy(reason string, theirs *Lineage) {
 	c.hesitates = c.status.Outside != nil
 	c.stayOutside(c.ln.leader, reason, theirs)
 }
 
-// lineage is what the core begins with: it ends with currentEpoch, which may have been raised by another program since the lineage was written.
+// lineage returns the lineage that the core begins with. It ends with currentEpoch, which another program may
+// have raised since the lineage was written.
 func (c *Config) lineage() *Lineage {
 	if c.Lineage == nil {
 		return (&Lineage{}).upTo(c.Epochs.Current)
@@ -148,7 +150,7 @@ func (c *Config) lineage() *Lineage {
 	return l
 }
 
-// sum is the checksum of the txn at z, if this server can tell.
+// sum returns the checksum of the txn at z, if this server knows it.
 func (c *Core) sum(z proto.Zxid) (sum uint32, ok bool) {
 	if z.Counter() == 0 {
 		return 0, false

@@ -7,18 +7,19 @@ type syncRequest struct {
 	number uint64 // in the order of the calls
 	link   LinkID // 0: of this server itself
 	token  uint64
-	after  proto.Zxid // to be answered after the commit of this
+	after  proto.Zxid // the answer follows the commit of this zxid
 	admits bool       // the answer is UPTODATE: see admit
 }
 
-// syncPing is a ping whose answer shows that a voter followed after the sync with a number, and after those before it.
+// syncPing is a ping. Its answer shows that a voter followed after the sync of that number, and after all syncs
+// before it.
 type syncPing struct{ number, ping uint64 }
 
-// Sync asks for an answer after which the reads of the learner on the link (0: of this server) reflect every write that was
-// acknowledged before this call. The answer is a SyncReply with the token, or the token in Output.Synced, which counts once the
-// txns of that Output are applied. Besides waiting for what is in flight, as Java does, the leader makes sure that it still
-// leads: a quorum must answer a ping that was sent after this call. There is no answer if the leadership ends before.
-// Source: quorum-protocol 8.3; guarantee 5.
+// Sync asks for an answer after which the reads of the learner on the link (0: of this server) reflect every
+// write that was acknowledged before this call. The answer is a SyncReply with the token, or the token in
+// Output.Synced, which holds once the txns of that Output are applied. The leader waits for what is in flight, as
+// Java does, and also makes sure that it still leads: a quorum must answer a ping that was sent after this call.
+// There is no answer if the leadership ends before. Source: quorum-protocol 8.3; guarantee 5.
 func (c *Core) Sync(id LinkID, token uint64) error {
 	if c.role != Leading || c.ld.stage != leaderServing || c.status.Stopped {
 		return ErrNotLeading
@@ -28,8 +29,8 @@ func (c *Core) Sync(id LinkID, token uint64) error {
 	return nil
 }
 
-// answerSyncs sends one round of pings for all new requests, also to voters that have come up since, and answers, in order,
-// those whose conditions hold.
+// answerSyncs sends one round of pings for all new requests, also to voters that have become up to date since. It
+// answers, in order, the requests whose conditions hold.
 func (c *Core) answerSyncs() {
 	ld := &c.ld
 	if n := len(ld.syncs); n > 0 {
@@ -58,7 +59,7 @@ func (c *Core) answerSyncs() {
 			c.upToDateTo(l)
 			continue
 		}
-		if l.epoch != c.epoch() || len(l.answers) > 0 { // it is sent no commits now: see renewal.go
+		if l.epoch != c.epoch() || len(l.answers) > 0 { // no commits are sent to it now: see renewal.go
 			l.answers = append(l.answers, answer{c.committed, r.token})
 			continue
 		}
@@ -81,7 +82,7 @@ func (c *Core) answerable(r *syncRequest) bool {
 	return c.voters.decides(alive)
 }
 
-// followedAfter is the number of the newest sync after which the learner has shown that it follows.
+// followedAfter returns the number of the newest sync after which the learner has shown that it follows.
 func (l *link) followedAfter() uint64 {
 	for len(l.syncPings) > 0 && l.syncPings[0].ping <= l.pongs {
 		l.followed = l.syncPings[0].number

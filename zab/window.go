@@ -12,8 +12,8 @@ const counterMax = 0xffffffff
 // epochMax is the first epoch that is never started: ACKEPOCH carries an epoch in 32 bits.
 const epochMax = 0x7fffffff
 
-// succeeds reports whether z may directly follow last in a history: the next counter of the same epoch, or the first of a later
-// one. Source: quorum-protocol 15.2, log contiguity.
+// succeeds reports whether z may directly follow last in a history: the next counter of the same epoch, or the
+// first of a later one. Source: quorum-protocol 15.2, log contiguity.
 func succeeds(last, z proto.Zxid) bool {
 	if z.Epoch() == last.Epoch() {
 		return z == last+1 && z.Counter() != 0
@@ -21,8 +21,8 @@ func succeeds(last, z proto.Zxid) bool {
 	return z.Epoch() > last.Epoch() && z.Counter() == 1
 }
 
-// window is the tail of a history: txns in order without gaps, and what precedes them. The backing array is never written
-// again where it was filled, so parts of it may be handed to other goroutines.
+// window is the tail of a history: txns in order without gaps, and the zxid before them. The filled part of the
+// backing array is never written again, so parts of it may be handed to other goroutines.
 //
 // Invariant: succeeds(before, txns[0]) unless before is anyZxid, and succeeds(txns[i], txns[i+1]).
 type window struct {
@@ -31,7 +31,7 @@ type window struct {
 	bytes  int // of all payloads
 }
 
-// last returns the zxid of the newest txn, or what precedes the window if it is empty.
+// last returns the zxid of the newest txn, or before if the window is empty.
 func (w *window) last() proto.Zxid {
 	if n := len(w.txns); n > 0 {
 		return w.txns[n-1].Zxid
@@ -89,7 +89,7 @@ func (w *window) between(after, upTo proto.Zxid) []Txn {
 	return w.txns[i:j:j]
 }
 
-// holds reports whether the txn at z is in the window, or z is what precedes it.
+// holds reports whether the window holds the txn at z, or z is the zxid before it.
 func (w *window) holds(z proto.Zxid) bool {
 	if z == w.before {
 		return true
@@ -98,7 +98,7 @@ func (w *window) holds(z proto.Zxid) bool {
 	return i > 0 && w.txns[i-1].Zxid == z
 }
 
-// cut forgets every txn above z. What is added later does not overwrite what others may still read.
+// cut forgets every txn above z. Later additions do not overwrite what other goroutines may still read.
 func (w *window) cut(z proto.Zxid) {
 	i := w.above(z)
 	for _, t := range w.txns[i:] {
