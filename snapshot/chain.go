@@ -10,19 +10,21 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// ErrUnlinked is returned when a log does not lead from one snapshot to a newer one: what lies between is missing.
+// ErrUnlinked is returned when a log does not lead from one snapshot to a newer one: txns between them are
+// missing.
 var ErrUnlinked = errors.New("snapshot: the log does not lead to it")
 
-// Chain checks that a log continues a snapshot that is not the newest of its directory, because the newer ones are damaged. It is for
-// one goroutine.
+// Chain checks that a log continues a snapshot that is not the newest of its directory, because the newer ones
+// are damaged. It is for one goroutine.
 //
-// A server logs a txn before it takes a snapshot that is named for it. So whoever goes on from an older snapshot meets the txn of
-// every newer one in the log. There is one exception, and it is why this must be looked at: a snapshot that a leader has sent
-// stands for txns that this server has never logged, and the log begins anew behind it. If an epoch begins there as well, the
-// zxids alone do not show that anything is missing between the older snapshot and the log. Source: storage 6.3 and 10.
+// A server logs a txn before it takes a snapshot that is named for it. So a server that starts from an older
+// snapshot meets the txn of every newer snapshot in the log. There is one exception, the reason for this check: a
+// snapshot that a leader has sent stands for txns that this server has never logged, and the log begins anew
+// after it. If an epoch begins there as well, the zxids alone do not show that txns are missing between the older
+// snapshot and the log. Source: storage 6.3 and 10.
 type Chain struct {
 	from proto.Zxid
-	rest []link // that the log has not come to, the oldest first
+	rest []link // the snapshots that the log has not reached yet, oldest first
 }
 
 // link is a snapshot that a log has to lead to.
@@ -31,8 +33,8 @@ type link struct {
 	name string
 }
 
-// NewChain returns a Chain over the snapshots in dir, damaged or not, that are newer than from. Above upTo, if that is not 0, they do
-// not count.
+// NewChain returns a Chain over the snapshots in dir, damaged or not, that are newer than from. If upTo is not 0,
+// snapshots above it do not count.
 func NewChain(fs vfs.FS, dir string, from, upTo proto.Zxid) (*Chain, error) {
 	names, err := fs.List(dir)
 	if err != nil {
@@ -41,7 +43,7 @@ func NewChain(fs vfs.FS, dir string, from, upTo proto.Zxid) (*Chain, error) {
 	return ChainOver(names, from, upTo), nil
 }
 
-// ChainOver is NewChain over the snapshots that are named.
+// ChainOver is NewChain over the named snapshots.
 func ChainOver(names []string, from, upTo proto.Zxid) *Chain {
 	c := &Chain{from: from}
 	for _, name := range names {
@@ -53,8 +55,8 @@ func ChainOver(names []string, from, upTo proto.Zxid) *Chain {
 	return c
 }
 
-// Logged notes that the log holds the txn z. Txns come in their order. It returns what Err does if z lies behind a snapshot whose txn
-// was to come before.
+// Logged notes that the log holds the txn z. It is called for the txns in their order. If z comes after a
+// snapshot whose own txn was not logged, it returns the error of Err.
 func (c *Chain) Logged(z proto.Zxid) error {
 	for len(c.rest) > 0 && c.rest[0].zxid == z {
 		c.rest = c.rest[1:]
@@ -65,7 +67,8 @@ func (c *Chain) Logged(z proto.Zxid) error {
 	return nil
 }
 
-// Err returns, at the end of the log, ErrUnlinked with the name of the first snapshot whose txn is not in it, and nil if there is none.
+// Err is called at the end of the log. It returns ErrUnlinked with the name of the first snapshot whose txn is
+// not in the log, and nil if there is none.
 func (c *Chain) Err() error {
 	if len(c.rest) == 0 {
 		return nil

@@ -20,13 +20,14 @@ func (s *Store) AtOrBelow(z proto.Zxid) (Meta, error) {
 	return Meta{}, fmt.Errorf("%w %s at or below %v", ErrNone, s.o.Dir, z)
 }
 
-// RemoveAbove durably removes every snapshot newer than z, damaged or not, the newest first: what it holds was never agreed on. Source: TRUNC.
+// RemoveAbove durably removes every snapshot newer than z, damaged or not, newest first: their txns were never
+// committed. Source: TRUNC.
 func (s *Store) RemoveAbove(z proto.Zxid) error {
 	return s.removeNewestFirst(func(zxid proto.Zxid) bool { return zxid > z })
 }
 
-// RemoveBelow durably removes every snapshot older than z, damaged or not, the newest first: the log that made them exact and led from
-// them to z is gone. Source: SNAP.
+// RemoveBelow durably removes every snapshot older than z, damaged or not, newest first: the log that made them
+// exact and led from them to z is gone. Source: SNAP.
 func (s *Store) RemoveBelow(z proto.Zxid) error {
 	return s.removeNewestFirst(func(zxid proto.Zxid) bool { return zxid < z })
 }

@@ -9,7 +9,7 @@ import (
 const (
 	chunkBytes = 256 << 10 // how much is read and summed at a time
 	chunkMin   = 4 << 10
-	chunkCount = 3 // one with the parser, one ready, one being filled
+	chunkCount = 3 // one is with the parser, one is ready, one is being filled
 )
 
 // chunk is a run of consecutive bytes of a file, uncompressed.
@@ -19,8 +19,8 @@ type chunk struct {
 	err  error  // why nothing follows: io.EOF at the end of the file; nil if more does
 }
 
-// chunks reads a file ahead of its parser, on a goroutine of its own, which also sums the bytes:
-// reading, decompressing and summing take about as long as parsing.
+// chunks reads a file ahead of its parser, on a goroutine of its own, which also sums the bytes: reading,
+// decompressing and summing take about as long as parsing.
 type chunks struct {
 	ready chan chunk
 	free  chan []byte
@@ -37,7 +37,7 @@ func readChunks(r io.Reader, size int) *chunks {
 		stop:  make(chan struct{}),
 	}
 	for range chunkCount {
-		c.free <- nil // allocated when first used: a small file needs one
+		c.free <- nil // allocated at the first use: a small file needs only one
 	}
 	c.done.Go(func() { c.fill(r, size) })
 	return c
@@ -64,8 +64,8 @@ func (c *chunks) fill(r io.Reader, size int) {
 	}
 }
 
-// readPiece reads until buf is full or r has no more. Unlike io.ReadFull it hands r's own error on, so
-// that the end of a file and a compressed stream that breaks off stay two things.
+// readPiece reads until buf is full or r has no more. Unlike io.ReadFull it returns the error of r unchanged, so
+// that the end of a file differs from a compressed stream that breaks off.
 func readPiece(r io.Reader, buf []byte) (n int, err error) {
 	for idle := 0; n < len(buf) && err == nil; {
 		var k int
@@ -80,7 +80,7 @@ func readPiece(r io.Reader, buf []byte) (n int, err error) {
 	return n, err
 }
 
-// next returns the bytes of the next chunk and gives the one before back.
+// next returns the bytes of the next chunk and returns the chunk before to the reader.
 func (c *chunks) next(int) ([]byte, error) {
 	if c.cur.err != nil {
 		return nil, c.cur.err

@@ -136,7 +136,7 @@ func TestCrashDuringPrune(t *testing.T) {
 	})
 }
 
-// Whatever operation finds the disk full or broken, Write says so, and leaves what was there and
+// Write returns the error of any operation that finds the disk full or broken. It leaves the earlier files and
 // nothing else.
 func TestWriteFailsCleanly(t *testing.T) {
 	broken := errors.New("input/output error")

@@ -226,7 +226,7 @@ func TestNegativeACLCountIsEmpty(t *testing.T) {
 	require.Equal(t, []aclEntry{{4, []proto.ACL{}}}, got.acls)
 }
 
-// What the sink refuses comes back as it is, with the file, the record and the offset.
+// An error of the sink comes back unchanged, with the file, the record and the offset.
 func TestSinkRefuses(t *testing.T) {
 	refusal := errors.New("no parent")
 	b := write(t, sample(6), Plain)

@@ -20,10 +20,11 @@
 // # What a Store promises
 //
 //  1. A name snapshot.<zxid> is given only to a file that is complete, durable, and has been read
-//     back: its bytes are those that were meant, every seal holds and every znode follows its
+//     back: its bytes are those that were written, every seal holds and every znode follows its
 //     parent. Until then it is called tmp.snapshot.<zxid>, which neither this package nor a Java
-//     server takes for a snapshot; what a crash leaves of those, NewStore removes.
-//  2. An existing snapshot is never opened for writing. One of the same zxid is replaced by rename, or removed after it.
+//     server takes for a snapshot; NewStore removes such files that a crash has left.
+//  2. An existing snapshot is never opened for writing. One of the same zxid is replaced by rename, or removed
+//     after the rename.
 //  3. A Write that fails, for want of room or otherwise, leaves nothing behind. Only if the last step,
 //     making the name durable, fails, the whole file may be there or not.
 //  4. Prune removes only what is older than the oldest of the newest keep snapshots that verify,
@@ -34,9 +35,10 @@
 //
 // # What a snapshot is good for
 //
-// A snapshot is fuzzy, so it is a state only together with the log that continues it. The server that owns a directory keeps it so that
-// the log leads from every snapshot in it to all newer ones: what a leader sends replaces snapshots and log as a whole. Who has to
-// begin from one that is not the newest, because that is damaged, lets a Chain check it.
+// A snapshot is fuzzy, so it is a state only together with the log that continues it. The server that owns a
+// directory keeps it so that the log leads from every snapshot in it to all newer ones: what a leader sends
+// replaces snapshots and log as a whole. A server that starts from an older snapshot, because the newest
+// is damaged, lets a Chain check the log.
 //
 // # The disk belongs to the log
 //

@@ -17,21 +17,21 @@ var gzipMagic = []byte{0x1f, 0x8b}
 // castagnoli is the polynomial of Meta.Checksum, which processors compute.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Most bytes that one byte of a compressed file can stand for: what deflate and snappy can do at best.
+// The most bytes that one byte of a compressed file can stand for: the best ratios of deflate and snappy.
 const (
 	gzipRatioMax   = 1032
 	snappyRatioMax = 22
 )
 
-// Load reads the snapshot file at path into sink and verifies every seal. How it is compressed is
-// taken from its name. It returns ErrCorrupt for a file that is not a whole snapshot, and the error
-// of the sink or of the disk as it is; the sink may have been given records before any of them.
+// Load reads the snapshot file at path into sink and verifies every seal. The name says how it is compressed. It
+// returns ErrCorrupt for a file that is not a whole snapshot, and the error of the sink or of the disk unchanged.
+// The sink may have received records before any of these errors.
 func Load(fs vfs.FS, path string, sink Sink) (Trailer, error) {
 	t, _, err := load(fs, path, sink, chunkBytes)
 	return t, err
 }
 
-// sums is what a file was seen to be: its length and the CRC-32C of its bytes as they are on disk.
+// sums is the observed length of a file and the CRC-32C of its bytes as they are on disk.
 type sums struct {
 	size int64
 	crc  uint32
@@ -47,12 +47,12 @@ func ReadEnsemble(fs vfs.FS, path string) (ensemble uint64, err error) {
 	return ensemble, err
 }
 
-// load is Load with the chunk's size, and with what the file was seen to be.
+// load is Load with the size of the chunks. It also returns the sums of the file.
 func load(fs vfs.FS, path string, sink Sink, chunk int) (t Trailer, seen sums, err error) {
 	return parse(fs, path, sink, chunk, (*parser).all)
 }
 
-// parse lets fn parse a file, and returns what was seen of it.
+// parse lets fn parse a file, and returns the sums of the file.
 func parse(fs vfs.FS, path string, sink Sink, chunk int,
 	fn func(*parser, *chunks) (Trailer, error)) (t Trailer, seen sums, err error) {
 	f, err := fs.Open(path)
@@ -128,8 +128,8 @@ func (r *rawReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpacked returns a reader of the file's uncompressed bytes. A failure to decompress says where in the
-// file it was noticed.
+// unpacked returns a reader of the file's uncompressed bytes. An error of decompression says at which offset of
+// the file it was noticed.
 func unpacked(raw *rawReader, c Compression) io.Reader {
 	switch c {
 	case Gzip:

@@ -87,9 +87,9 @@ func FileName(zxid proto.Zxid, c Compression) string {
 	return name
 }
 
-// ParseName returns the zxid in the name of a snapshot and how it is compressed. ok is false for
-// names that are not snapshots': also for those ending in .tmp, which an interrupted atomic write
-// of a Java server leaves, and which a Java server would load. Source: storage 1.2.
+// ParseName returns the zxid in the name of a snapshot and how it is compressed. ok is false for other names, and
+// for those ending in .tmp: an interrupted atomic write of a Java server leaves such a file, and a Java server
+// would load it. Source: storage 1.2.
 func ParseName(name string) (zxid proto.Zxid, c Compression, ok bool) {
 	parts := strings.Split(name, ".")
 	if len(parts) < 2 || parts[0] != "snapshot" {

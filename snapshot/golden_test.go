@@ -156,7 +156,7 @@ func TestFixturesAsDecoded(t *testing.T) {
 	}
 }
 
-// What no txn after the snapshot has touched, a client sees as the snapshot says.
+// A client sees a znode that no later txn has touched as the snapshot has it.
 func TestFixturesAsServed(t *testing.T) {
 	files, err := filepath.Glob(fixtures + "*/*.expected.json")
 	require.NoError(t, err)

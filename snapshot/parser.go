@@ -60,8 +60,8 @@ func (p *parser) acls() error {
 	return nil
 }
 
-// aclEntry parses one entry of the ACL table. The list is decoded as it is measured, element by
-// element, and once more when all of it is at hand, because measuring may move the window.
+// aclEntry parses one entry of the ACL table. The list is decoded once element by element to measure it, and
+// again when all of it is in the window, because measuring may move the window.
 func (p *parser) aclEntry() error {
 	b, err := p.w.peek(aclEntryMin)
 	if err != nil {
@@ -104,8 +104,8 @@ func (p *parser) aclEntry() error {
 	return nil
 }
 
-// field returns the end of the string or buffer that starts at from, counted from the unread bytes,
-// with all of it at hand but for the last len bytes.
+// field returns the end of the string or buffer that starts at from, counted from the unread bytes. All of it is
+// in the window except the last len bytes.
 func (p *parser) field(from int, what string) (end int, err error) {
 	b, err := p.w.peek(from + 4)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Prune keeps the newest keep snapshots that verify and removes all that are older than the oldest of
-// them, the oldest first. It returns that oldest zxid, which is what wal.Log.Purge takes, and the
-// names it removed, also with an error. Damaged snapshots do not count and those newer
-// than the oldest kept stay where they are. Files that are in the catalogue with their size are not read again.
+// Prune keeps the newest keep snapshots that verify and removes all that are older than the oldest of them,
+// oldest first. It returns the zxid of that oldest one, the argument of wal.Log.Purge, and the names it removed,
+// also with an error. Damaged snapshots do not count; those newer than the oldest kept one stay. Files that are
+// in the catalogue with their size are not read again.
 //
-// It returns ErrNone, and removes nothing, if no snapshot verifies: then no log may be purged
-// either. Source: storage 9.
+// It returns ErrNone, and removes nothing, if no snapshot verifies: then no log may be purged either. Source:
+// storage 9.
 func (s *Store) Prune(keep int) (oldest proto.Zxid, removed []string, err error) {
 	if keep < 1 {
 		return 0, nil, fmt.Errorf("snapshot: prune: cannot keep %d snapshots", keep)

@@ -114,7 +114,7 @@ func TestPruneCountsOnlyWhatVerifies(t *testing.T) {
 	require.Len(t, listed(t, fs), 4)
 }
 
-// What is in the catalogue is not read again, unless its size is another.
+// A file in the catalogue is not read again, unless its size differs.
 func TestPruneTrustsTheCatalogue(t *testing.T) {
 	s, fs, c, _ := pruneStore(t, 1, 2, 3)
 	opens := func() (n int) {

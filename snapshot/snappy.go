@@ -31,7 +31,7 @@ func newSnappyWriter(w io.Writer) *snappyWriter {
 	return &snappyWriter{w: w, block: make([]byte, 0, snappyBlock), out: bytes.Clone(snappyHeader)}
 }
 
-// Write takes p in and writes the blocks that became full.
+// Write takes p and writes the blocks that are full.
 func (s *snappyWriter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n := min(len(rest), snappyBlock-len(s.block))
@@ -49,7 +49,7 @@ func (s *snappyWriter) Write(p []byte) (int, error) {
 // Close writes the last block. It does not close the writer below.
 func (s *snappyWriter) Close() error { return s.flush() }
 
-// flush writes what out holds already (the header, once) and the block.
+// flush writes the content of out (the header, once) and the block.
 func (s *snappyWriter) flush() error {
 	if len(s.block) > 0 {
 		at := len(s.out)

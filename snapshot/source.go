@@ -14,19 +14,18 @@ type Source interface {
 	End() (lastZxid proto.Zxid, digest int64)
 }
 
-// Sink takes in what a snapshot holds: all sessions, then the ACL table, then all znodes, the
-// root first with an empty path and every other after its parent. datatree.Loader is one. The arguments
-// alias a buffer and are valid only during the call. An error ends the load and is returned,
-// wrapped.
+// Sink receives the content of a snapshot: all sessions, then the ACL table, then all znodes, the root first with
+// an empty path and every other znode after its parent. datatree.Loader is one. The arguments alias a buffer and
+// are valid only during the call. An error ends the load and is returned, wrapped.
 type Sink interface {
 	Session(id proto.SessionID, timeoutMs int32) error
 	ACL(key int64, acl []proto.ACL) error
 	Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error
 }
 
-// Trailer is what follows the body of a snapshot file.
+// Trailer is the part of a snapshot file after the body.
 type Trailer struct {
-	HasDigest     bool // of version 2 or later; a digest of version 1 is read and forgotten
+	HasDigest     bool // of version 2 or later; a digest of version 1 is read and dropped
 	DigestZxid    proto.Zxid
 	DigestVersion int32
 	Digest        int64
@@ -34,8 +33,8 @@ type Trailer struct {
 	HasLastZxid bool // written by 3.9 and later
 	LastZxid    proto.Zxid
 
-	// Ensemble is the identity of the ensemble that the snapshot comes from, 0 if the file does not say. It stands in the header, in the
-	// field dbid, which ZooKeeper fills with -1 and does not read.
+	// Ensemble is the identity of the ensemble that the snapshot comes from, 0 if the file does not say. It is in
+	// the field dbid of the header, which ZooKeeper fills with -1 and does not read.
 	Ensemble uint64
 }
 

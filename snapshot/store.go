@@ -14,7 +14,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Errors of a Store that callers branch on.
+// Errors of a Store that callers check.
 var (
 	// ErrNone is returned when a directory holds no snapshot at all.
 	ErrNone = errors.New("snapshot: none in the directory")
@@ -29,31 +29,31 @@ const DefaultSyncBytes = 8 << 20
 type Options struct {
 	FS          vfs.FS
 	Dir         string      // the version-2 directory; it must exist
-	Compression Compression // of what is written; reading goes by the name
+	Compression Compression // of the snapshots that are written; a reader takes it from the name
 
-	// OmitLastZxid leaves out the section with the last zxid, as servers before 3.9 do. ZooKeeper: serializeLastProcessedZxid.enabled, if
-	// it is not true.
+	// OmitLastZxid leaves out the section with the last zxid, as servers before 3.9 do. ZooKeeper does so unless
+	// serializeLastProcessedZxid.enabled is true.
 	OmitLastZxid bool
 
-	// Ensemble returns the identity of the ensemble, 0 if it is not known. Each snapshot carries it, so that its origin can be told
-	// without meta.db. Nil: it is never known.
+	// Ensemble returns the identity of the ensemble, 0 if it is not known. Each snapshot carries it, so that its
+	// origin is known without meta.db. Nil: the identity is never known.
 	Ensemble func() uint64
 
 	// BytesPerSecond bounds how fast a snapshot is written, in bytes of the file. 0 is no bound.
 	BytesPerSecond int64
-	// SyncBytes is how many bytes are written before the file is synced, so that a sync of the log waits
-	// for no more than these. 0 is DefaultSyncBytes, a negative value syncs at the end only.
+	// SyncBytes is how many bytes are written before the file is synced, so that a sync of the log waits for no
+	// more than these. 0 is DefaultSyncBytes; a negative value syncs at the end only.
 	SyncBytes int64
 
 	// Catalogue remembers which files have been verified. Nil: none is remembered.
 	Catalogue Catalogue
-	// Warn is told what went wrong without failing an operation: a damaged snapshot that was passed
-	// over, a catalogue that could not be written. name is the file. Nil: nobody is told.
+	// Warn receives errors that do not fail an operation: a damaged snapshot that was skipped, a catalogue that
+	// could not be written. name is the file. Nil: such errors are dropped.
 	Warn func(name string, err error)
 }
 
-// Catalogue remembers, across restarts, which snapshots have been read completely and found good. It is a
-// cache: what is missing costs reading a file, and its errors fail nothing. server/meta keeps one.
+// Catalogue remembers, across restarts, which snapshots have been read completely and found good. It is a cache:
+// a missing entry costs reading a file, and its errors fail no operation. server/meta keeps one.
 type Catalogue interface {
 	// Snapshot returns the size and the CRC-32C of the file called name when it was verified.
 	Snapshot(name string) (size int64, checksum uint32, ok bool)
@@ -65,7 +65,7 @@ type Catalogue interface {
 
 // Meta describes a snapshot file.
 type Meta struct {
-	Zxid     proto.Zxid // last zxid that was applied when it was begun; it may hold later txns too
+	Zxid     proto.Zxid // last zxid that was applied when the snapshot was begun; it may hold later txns too
 	Name     string     // in the Store's directory
 	Size     int64      // bytes in the file
 	Verified bool       // a file of this name and size was read completely and found good
@@ -83,8 +83,8 @@ type Store struct {
 	now    func() time.Time
 }
 
-// NewStore returns a Store over a directory and removes what a crash left there of snapshots that were
-// being written. No other process may be writing in the directory.
+// NewStore returns a Store over a directory. It removes snapshots there that a crash left unfinished. No other
+// process may write in the directory.
 func NewStore(o Options) (*Store, error) {
 	if !o.Compression.Valid() {
 		return nil, fmt.Errorf("snapshot: unknown compression %q", string(o.Compression))
@@ -114,7 +114,7 @@ func NewStore(o Options) (*Store, error) {
 	return s, nil
 }
 
-// ensemble is the identity that a snapshot is written with.
+// ensemble returns the identity that is written into a snapshot.
 func (s *Store) ensemble() uint64 {
 	if s.o.Ensemble == nil {
 		return 0
@@ -122,8 +122,8 @@ func (s *Store) ensemble() uint64 {
 	return s.o.Ensemble()
 }
 
-// Close makes a Write that is running stop soon, with ErrClosed, and every later one at once.
-// Everything else goes on working. It may be called by any goroutine, any number of times.
+// Close makes a running Write stop soon, with ErrClosed, and every later one at once. All other methods keep
+// working. It may be called by any goroutine, any number of times.
 func (s *Store) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	return nil
@@ -209,9 +209,9 @@ func (s *Store) Load(m Meta, sink Sink) (Trailer, error) {
 	return t, err
 }
 
-// Newest calls try with each snapshot, the newest first, until one succeeds, and returns that one. It
-// returns ErrNone if there is no snapshot, and if every one fails, why each did. try must start
-// from nothing each time: a failed load leaves its sink half filled. Source: storage 6.1.
+// Newest calls try with each snapshot, newest first, until one succeeds, and returns that one. It returns ErrNone
+// if there is no snapshot, and the errors of all if every one fails. try must start from an empty state each
+// time: a failed load leaves its sink half filled. Source: storage 6.1.
 func (s *Store) Newest(try func(Meta) error) (Meta, error) {
 	metas, err := s.List()
 	if err != nil {

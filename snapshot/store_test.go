@@ -36,7 +36,7 @@ func TestWriteThenLoad(t *testing.T) {
 	}
 }
 
-// Whatever the size of the chunks, records that straddle them come out the same and seals hold.
+// With chunks of any size, records that straddle chunks are the same and seals hold.
 func TestLoadInChunksOfAnySize(t *testing.T) {
 	fs := newDir(t)
 	want := sample(60)

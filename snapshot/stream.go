@@ -9,9 +9,9 @@ import (
 // streamSlice is how much of a body WriteStream gathers for one write.
 const streamSlice = 256 << 10
 
-// WriteStream writes the body that src produces, with its terminator, and nothing else: what a leader
-// sends after SNAP, before the closing word of the quorum protocol. It does not call src.End. It
-// returns the error of w. Source: storage 10.2.
+// WriteStream writes the body that src produces, with its terminator, and nothing else. A leader sends that after
+// SNAP, before the closing word of the quorum protocol. It does not call src.End. It returns the error of w.
+// Source: storage 10.2.
 func WriteStream(w io.Writer, src Source) error {
 	b := make([]byte, 0, streamSlice+streamSlice/4)
 	for done := false; !done; {
@@ -31,9 +31,9 @@ func gather(b []byte, src Source, size int) (out []byte, done bool) {
 	return b, done
 }
 
-// ReadStream reads a body from r into sink and stops behind its terminator: it reads no byte
-// beyond, so r should be a buffered reader. An error of r comes back wrapped, bytes that are no
-// body are ErrCorrupt. Memory is bounded by the longest record that really arrives.
+// ReadStream reads a body from r into sink and stops after its terminator: it reads no byte beyond, so r should
+// be a buffered reader. An error of r comes back wrapped; bytes that are no body are ErrCorrupt. Memory is
+// bounded by the longest record that really arrives.
 func ReadStream(r io.Reader, sink Sink) error {
 	p := parser{w: newStreamWindow(r), sink: sink}
 	return p.body()
@@ -47,7 +47,7 @@ func newStreamWindow(r io.Reader) *window {
 			n, err := io.ReadFull(r, piece[:min(max, len(piece))])
 			switch {
 			case n > 0:
-				return piece[:n], nil // what is there first; a failure comes back with the next call
+				return piece[:n], nil // the bytes first; an error comes back with the next call
 			case err == io.EOF:
 				return nil, err
 			default:

@@ -55,7 +55,7 @@ func TestStreamWriteFails(t *testing.T) {
 	require.ErrorIs(t, WriteStream(pw, sample(3).source()), io.ErrClosedPipe)
 }
 
-// A length that lies costs no memory: what is not there is not allocated.
+// A false length costs no memory: absent bytes are not allocated.
 func TestLengthsThatLie(t *testing.T) {
 	b := append(make([]byte, 8), 0, 0, 0, 0, 0x3f, 0xff, 0xff, 0) // data of almost 1 GiB
 	b = append(b, make([]byte, 1000)...)

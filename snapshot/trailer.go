@@ -8,7 +8,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// header parses the FileHeader and returns the identity of the ensemble in it. Only the magic is compared, as the reference does.
+// header parses the FileHeader and returns the identity of the ensemble in it. Only the magic is compared, as the
+// reference does.
 func (p *parser) header() (ensemble uint64, err error) {
 	b, err := p.w.peek(headerSize)
 	if err != nil {
@@ -24,8 +25,8 @@ func (p *parser) header() (ensemble uint64, err error) {
 	return ensemble, nil
 }
 
-// trailer parses the seals and the sections behind the body. Nothing in the file says which sections there are:
-// how many bytes are left does (storage 5.4).
+// trailer parses the seals and the sections after the body. Nothing in the file says which sections there are:
+// the number of bytes left does (storage 5.4).
 func (p *parser) trailer(c *chunks) (t Trailer, err error) {
 	if err = p.seal(c, 1); err != nil {
 		return t, err
@@ -78,8 +79,8 @@ func (p *parser) digest(c *chunks, b []byte, t *Trailer) error {
 	return p.seal(c, 2)
 }
 
-// seal compares the Adler-32 of everything so far with the one that follows. Its high half is
-// zero. The reference does not compare the string behind it.
+// seal compares the Adler-32 of everything so far with the one that follows. The high half of that one is zero.
+// The reference does not compare the string after it.
 func (p *parser) seal(c *chunks, n int) error {
 	b, err := p.w.peek(sealSize)
 	if err != nil {

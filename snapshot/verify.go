@@ -10,8 +10,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Verify reads a snapshot completely and checks what loading it would: the format, every seal, and that
-// every znode follows its parent. It returns ErrCorrupt for a file that is not whole.
+// Verify reads a snapshot completely and checks what loading checks: the format, every seal, and that every znode
+// follows its parent. It returns ErrCorrupt for a file that is not whole.
 func (s *Store) Verify(m Meta) error {
 	_, seen, err := verify(s.o.FS, s.path(m.Name))
 	if err == nil {
@@ -34,14 +34,14 @@ func verify(fs vfs.FS, path string) (Trailer, sums, error) {
 	return t, seen, err
 }
 
-// errNotPreOrder says nothing about a file's being good.
+// errNotPreOrder does not mean that a file is damaged.
 var errNotPreOrder = errors.New("not in pre-order")
 
-// errNoParent is a znode that nothing can hang from.
+// errNoParent is returned for a znode whose parent was not read before it.
 var errNoParent = errors.New("comes before its parent, or has none")
 
-// preOrder is a Sink that checks that every znode follows its parent, in the order in which every
-// writer known walks a tree: then a parent is the znode before, or an ancestor of it.
+// preOrder is a Sink that checks that every znode follows its parent, in the order in which every known writer
+// walks a tree: there the parent of a znode is the znode before it, or an ancestor of that one.
 type preOrder struct {
 	discard
 	last []byte

@@ -5,31 +5,31 @@ import (
 	"io"
 )
 
-// window is what a parser sees of a stream: the unread bytes at hand, contiguous. Records are
-// parsed in place; only one that straddles two pieces of the stream is put together in a buffer of its own.
+// window is the part of a stream that a parser sees: the unread bytes in memory, contiguous. Records are parsed
+// in place; only a record that straddles two pieces of the stream is put together in a separate buffer.
 //
-// A window never asks its stream for more bytes than peek was asked for, so one over a connection
-// stops exactly behind the record that was read last.
+// A window never asks its stream for more bytes than peek was asked for, so a window over a connection stops
+// exactly after the record that was read last.
 type window struct {
-	buf []byte // the unread bytes at hand
+	buf []byte // the unread bytes in memory
 	off int64  // position of buf[0] in the stream
 
-	// next returns the piece of the stream that follows, at least one byte and at most max of
-	// them if the stream counts; the piece before is then no longer valid. io.EOF: nothing follows.
+	// next returns the next piece of the stream: at least one byte, and at most max if the stream limits its
+	// reads. The piece before is then no longer valid. io.EOF: the stream has ended.
 	next func(max int) ([]byte, error)
-	// limit is an upper bound of the length of the stream, not a promise.
+	// limit is an upper bound of the length of the stream; the stream may be shorter.
 	limit int64
 
-	spill   []byte // where a record that straddles pieces is put together
+	spill   []byte // buffer in which a record that straddles pieces is put together
 	at      int    // buf[0] is spill[at] while buf is in spill
-	rest    []byte // the piece's bytes behind buf while buf is in spill
+	rest    []byte // the bytes of the piece after buf while buf is in spill
 	spilled bool   // buf is in spill
 }
 
 // errEnded is returned by peek when the stream ends, cleanly, before the bytes asked for.
 var errEnded = errors.New("ends too early")
 
-// ended turns an end of file, which is all a stream says, into errEnded.
+// ended turns an end of file into errEnded.
 func ended(err error) error {
 	if err == io.EOF {
 		return errEnded
@@ -37,8 +37,8 @@ func ended(err error) error {
 	return err
 }
 
-// peek returns the unread bytes, at least n of them. If it cannot, the error is errEnded or the
-// stream's own, and what bytes there are come with it. The bytes are valid until the next call that asks for more.
+// peek returns the unread bytes, at least n of them. If it cannot, it returns the bytes that there are with
+// errEnded or the error of the stream. The bytes are valid until the next call that asks for more.
 func (w *window) peek(n int) ([]byte, error) {
 	if len(w.buf) >= n {
 		return w.buf, nil

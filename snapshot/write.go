@@ -8,12 +8,12 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Write writes what src produces as the snapshot at zxid and returns when it is durable and has been read
-// back. A file of the same name is replaced by rename, one of the same zxid and another compression is removed then. Any error before
-// that, among them vfs.ErrNoSpace, leaves the directory as it was. One Write runs at a time; another waits.
+// Write writes the body that src produces as the snapshot at zxid. It returns when the snapshot is durable and
+// has been read back. A file of the same name is replaced by rename; then one of the same zxid and another
+// compression is removed. Any error before that, among them vfs.ErrNoSpace, leaves the directory as it was. One
+// Write runs at a time; another waits.
 //
-// The file is read back before it gets its name, so that a name never stands for bytes that were
-// not seen to be good.
+// The file is read back before it gets its name, so that a name never stands for bytes that were not verified.
 func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
@@ -42,8 +42,8 @@ func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
 	return Meta{Zxid: zxid, Name: name, Size: wrote.size, Verified: true, Checksum: wrote.crc}, nil
 }
 
-// removeTwins durably removes what was written at zxid with another compression: List would prefer one of them, and the state of a
-// snapshot that was received or restored is another than the one that was there.
+// removeTwins durably removes a snapshot at zxid with another compression: List might prefer it, and a snapshot
+// that was received or restored has another state than the one that was there.
 func (s *Store) removeTwins(zxid proto.Zxid, name string) error {
 	for _, c := range []Compression{Plain, Gzip, Snappy} {
 		twin := FileName(zxid, c)
@@ -66,7 +66,7 @@ func (s *Store) removeTwins(zxid proto.Zxid, name string) error {
 	return nil
 }
 
-// abandon removes what was written and adds to err what it was about.
+// abandon removes the unfinished file and adds to err the file that it is about.
 func (s *Store) abandon(name, tmp string, err error) error {
 	if e := s.o.FS.Remove(s.path(tmp)); e != nil && !isNotExist(e) {
 		err = errors.Join(err, e)
@@ -74,7 +74,7 @@ func (s *Store) abandon(name, tmp string, err error) error {
 	return fmt.Errorf("snapshot: write %s: %w", name, err)
 }
 
-// writeFile writes and syncs a file and returns what it must be.
+// writeFile writes and syncs a file and returns its expected sums.
 func (s *Store) writeFile(tmp string, src Source) (wrote sums, err error) {
 	f, err := s.o.FS.Create(s.path(tmp))
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *Store) writeFile(tmp string, src Source) (wrote sums, err error) {
 	return raw.sums, err
 }
 
-// readBack verifies a file and compares it with what it must be.
+// readBack verifies a file and compares it with its expected sums.
 func (s *Store) readBack(name string, want sums) error {
 	_, seen, err := verify(s.o.FS, s.path(name))
 	if err == nil && seen != want {
@@ -108,7 +108,7 @@ func (s *Store) readBack(name string, want sums) error {
 	return err
 }
 
-// pace waits until written bytes are due at the bandwidth, and notices Close.
+// pace waits until the written bytes conform to BytesPerSecond, and notices Close.
 func (s *Store) pace(start time.Time, written int64) error {
 	if s.o.BytesPerSecond > 0 {
 		due := time.Duration(float64(written) / float64(s.o.BytesPerSecond) * float64(time.Second))

@@ -21,10 +21,11 @@ type encoder struct {
 	sum hash.Hash32
 }
 
-// noDbid is the dbid of a snapshot that does not say of which ensemble it is: ZooKeeper's.
+// noDbid is the dbid of a snapshot that does not name its ensemble. ZooKeeper writes it.
 const noDbid = -1
 
-// encode writes header, body, seals and sections to w, the section with the last zxid unless omit. between is called after each slice.
+// encode writes header, body, seals and sections to w, the section with the last zxid unless omit. between is
+// called after each slice.
 func encode(w io.Writer, src Source, ensemble uint64, omit bool, between func() error) error {
 	e := encoder{w: w, sum: adler32.New()}
 	header := proto.FileHeader{Magic: proto.MagicSnapshot, Version: proto.FileVersion, Dbid: noDbid}
@@ -66,13 +67,13 @@ func (e *encoder) write(b []byte) error {
 	return err
 }
 
-// appendSeal appends the Adler-32 of all that was written, and the terminator.
+// appendSeal appends the Adler-32 of all bytes written so far, and the terminator.
 func (e *encoder) appendSeal(b []byte) []byte {
 	b = proto.AppendInt64(b, int64(e.sum.Sum32()))
 	return append(b, terminator...)
 }
 
-// rawWriter writes a file from its start, sums its bytes, and syncs it every so many.
+// rawWriter writes a file from its start, sums its bytes, and syncs it after every syncBytes bytes.
 type rawWriter struct {
 	f         vfs.File
 	syncBytes int64 // 0: only at the end

@@ -10,29 +10,29 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Zeros are written and synced in chunks of zeroChunk bytes, at the beginning of a file of
-// zeroChunkMin: an Append or fdatasync that comes in between waits for one chunk at most, and a
-// server that is not used does not fill its disk with zeros.
+// Zeros are written and synced in chunks of zeroChunk bytes, at the beginning of a file of zeroChunkMin. So an
+// Append or fdatasync that comes in between waits for one chunk at most, and an idle server does not fill its
+// disk with zeros.
 const (
 	zeroChunk    = 256 << 10
 	zeroChunkMin = 64 << 10
-	// zeroSyncMax is how many bytes a Sync may have to make durable, in the mean of some, for zeros to pay. With more, to write everything
-	// twice costs the disk more than the metadata of a file that grows.
+	// zeroSyncMax is the largest mean number of bytes that a Sync makes durable for which zeros pay. Above it, to
+	// write everything twice costs the disk more than the metadata of a growing file.
 	zeroSyncMax = 256 << 10
 )
 
-// ahead writes zeros into files before records need the blocks: into the current file, as far
-// ahead of the records as they are from its beginning, at least zeroChunkMin and at most a quarter
-// of PreallocSize; and, once the current file is in use, into the next one, as far as the records
-// of the current one, up to PreallocSize. So the zeros of a file take their turn at the disk as
-// slowly as its records come, and no request meets a burst of them.
+// ahead writes zeros into files before records need the blocks. In the current file the zeros reach as far ahead
+// of the records as the records reach from its beginning, at least zeroChunkMin and at most a quarter of
+// PreallocSize. Once the current file is in use, the next file gets as many zeros as the current one has records,
+// up to PreallocSize. So the zeros of a file are written as slowly as records come, and no request meets a burst
+// of them.
 //
-// A file is extended, which is to say written beyond extent.written, by one at a time: this
-// goroutine, or Append after it has acquired it. Without preallocation there is no goroutine.
+// A file is extended, which means written beyond extent.written, by one goroutine at a time: the goroutine of
+// ahead, or Append after it has acquired the file. Without preallocation there is no goroutine.
 //
-// If the disk is full or fails, it stops until something suggests that it may go on. It tells
-// nobody: Append does not need the zeros. But if its sync of the current file fails, records of
-// that file may be lost, and the log is poisoned.
+// If the disk is full or fails, ahead stops until something suggests that it may go on. It reports no error:
+// Append does not need the zeros. But if its sync of the current file fails, records of that file may be lost,
+// and the log is poisoned.
 type ahead struct {
 	l    *Log
 	done chan struct{}
@@ -46,7 +46,7 @@ type ahead struct {
 		held    *extent // acquired by Append
 		making  bool    // next is being created
 		stuck   bool    // no work until retry
-		perSync int64   // bytes that a Sync has made durable, in the mean of the last
+		perSync int64   // mean of the bytes that recent Syncs have made durable
 		stopped bool
 	}
 }
@@ -57,7 +57,7 @@ func newAhead(l *Log) *ahead {
 	return a
 }
 
-// start starts the goroutine, if it is to do anything.
+// start starts the goroutine, unless preallocation is off.
 func (a *ahead) start() {
 	if a.l.o.PreallocSize > 0 {
 		a.done = make(chan struct{})
@@ -143,14 +143,14 @@ func (a *ahead) write(x *extent, isCurrent bool) error {
 	return nil
 }
 
-// settle wakes who waits, and stops the work after an error. Requires mu.
+// settle wakes the goroutines that wait, and stops the work after an error. Requires mu.
 func (a *ahead) settle(x *extent, err error) {
 	if err != nil {
 		a.mu.stuck = true
 		if !errors.Is(err, vfs.ErrNoSpace) {
 			a.l.o.Logger.Warn("cannot prepare a transaction log in advance", zap.Error(err))
 		}
-		if x != nil && x == a.mu.next { // it may hold anything: never let records follow
+		if x != nil && x == a.mu.next { // it may hold anything: records must never follow
 			a.mu.next = nil
 			x.discard(&a.l.o)
 		}

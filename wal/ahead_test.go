@@ -82,7 +82,8 @@ func TestSyncIsEnoughInPreparedBlocks(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestLargeSyncsGoWithoutZeros counts what is written: large batches would be written twice. Small ones that follow get their zeros again.
+// TestLargeSyncsGoWithoutZeros counts what is written: large batches would be written twice. Small ones that
+// follow get their zeros again.
 func TestLargeSyncsGoWithoutZeros(t *testing.T) {
 	m := newMem(t)
 	l, _ := open(t, Options{FS: m, Dir: dir, PreallocSize: 64 << 20}, 1)

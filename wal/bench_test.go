@@ -77,8 +77,8 @@ func BenchmarkAppendSync(b *testing.B) {
 	}
 }
 
-// BenchmarkFdatasync measures the disk alone: appends to a file that grows, to a file whose size is
-// set but whose blocks are not written, and to a file of written zeros.
+// BenchmarkFdatasync measures the disk alone: appends to a growing file, to a file whose size is set but whose
+// blocks are not written, and to a file of written zeros.
 func BenchmarkFdatasync(b *testing.B) {
 	const size = 64 << 20
 	for _, n := range []int{400, 4096, 16384} {

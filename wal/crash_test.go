@@ -81,7 +81,7 @@ func (c crash) check(t testing.TB, prealloc int64) {
 	require.GreaterOrEqual(t, last, want.durable, "%v lost a synced txn\n%s", c.op, before)
 	require.LessOrEqual(t, last, want.attempted, "%v", c.op)
 
-	// What is written from here on is durable too.
+	// Records written from here on are durable too.
 	add(t, l, last+1, last+3, 700)
 	require.NoError(t, l.Sync())
 	strict := c.disk.CrashClone(rand.New(rand.NewPCG(1, 1)), vfs.CrashOptions{})
@@ -320,7 +320,8 @@ func failOnce(t *testing.T, n int, prealloc int64, failure func(op vfs.Op) error
 		return err
 	}}
 	err := s.run(40)
-	if p := l.failed.Load(); err == nil && p != nil { // no call has met it: zeros were being synced behind the last records
+	// No call has met it: zeros were being synced behind the last records.
+	if p := l.failed.Load(); err == nil && p != nil {
 		mu.Lock()
 		require.Equal(t, vfs.OpSync, kind, "seed %d, operation %d: %v", seed, n, *p)
 		mu.Unlock()

@@ -1,5 +1,5 @@
-// Package wal keeps txns durable, in order, in the transaction log of Apache ZooKeeper, and says
-// honestly what survived.
+// Package wal keeps txns durable, in order, in the transaction log of Apache ZooKeeper, and reports exactly what
+// survived a crash.
 //
 // # Format
 //
@@ -53,13 +53,12 @@
 //
 // # Zeros ahead
 //
-// fdatasync of an append is cheapest if it changes no metadata, so blocks are written before they
-// are needed: a background goroutine keeps zeros ahead of the records of the current file and
-// prepares the next file. It works through a handle of its own, and the file is extended by either
-// it or Append, one at a time. Nobody waits for it to be able to append. While Syncs have much to do there are no zeros: they
-// would double that.
+// fdatasync of an append is cheapest if it changes no metadata, so blocks are written before they are needed: a
+// background goroutine keeps zeros ahead of the records of the current file and prepares the next file. It works
+// through a handle of its own, and the file is extended by either it or Append, one at a time. No call waits for
+// it to be able to append. While Syncs have much to do there are no zeros: they would double that.
 //
-// # Who may call what
+// # Which goroutine may call what
 //
 // One goroutine, the logger, owns the log and calls Replay, Append, Sync, Roll, Truncate, Reset and
 // Close. Any goroutine may call Purge, Records, Files, LastZxid, Size and Room. An Iterator belongs

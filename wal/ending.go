@@ -11,12 +11,12 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// ending decides what it means that the records of a file end at off although the file goes on to
-// size. It returns torn = false if only zeros follow, torn = true if what follows is the
-// beginning of a write that did not finish, and ErrCorrupt if it cannot be that:
+// ending decides why the records of a file end at off although the file goes on to size. It returns torn = false
+// if only zeros follow, torn = true if the beginning of an unfinished write follows. It returns ErrCorrupt if
+// that is impossible:
 //
-//   - the bytes up to the last one that is not zero are a whole record but for its length;
-//   - a valid record, with a zxid that may come after last, stands behind it.
+//   - the bytes up to the last one that is not zero are a whole record except for its length;
+//   - a valid record, with a zxid that may come after last, follows later.
 func ending(file vfs.File, name string, off, size int64, last proto.Zxid) (torn bool, err error) {
 	e := &endingReader{file: file, name: name, size: size, buf: make([]byte, min(scanBuffer, max(size-off, 1)))}
 	end, err := e.lastNonZero(off)
@@ -39,7 +39,7 @@ func ending(file vfs.File, name string, off, size int64, last proto.Zxid) (torn 
 	return true, nil
 }
 
-// endingReader looks at the bytes behind the last good record.
+// endingReader looks at the bytes after the last good record.
 type endingReader struct {
 	file   vfs.File
 	name   string
@@ -181,7 +181,7 @@ func isZero(b []byte) bool {
 	return bytes.Equal(b, zeros[:len(b)])
 }
 
-// zeros is what is compared with and written ahead. Never changed.
+// zeros is compared with, and written ahead. It is never changed.
 var zeros [zeroChunk]byte
 
 // mayFollow reports whether zxid can be one of the next most txns after last.

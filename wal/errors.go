@@ -8,7 +8,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The errors a caller branches on. The first two come as *Error.
+// Errors that callers check. The first two come as *Error.
 var (
 	// ErrCorrupt means that bytes which may have been acknowledged are damaged or missing.
 	ErrCorrupt = errors.New("corrupt log")

@@ -13,20 +13,20 @@ import (
 
 // extent is a file that is written to.
 //
-// Invariant: headerSize <= end; [0, end) is header and records; all that follows end is zero.
-// [end, written) exists on the disk. Only the logger moves end. written is moved by whoever has
-// acquired the extent, and nobody else writes beyond it.
+// Invariant: headerSize <= end; [0, end) is header and records; all bytes after end are zero. [end, written)
+// exists on the disk. Only the logger moves end. Only the goroutine that has acquired the extent moves written
+// and writes beyond it.
 type extent struct {
 	path    string
-	first   proto.Zxid // what the name says, if it has a name already
+	first   proto.Zxid // from the name, if the file has its final name already
 	file    vfs.File   // the logger's
 	spare   vfs.File   // the background goroutine's, nil without preallocation
 	end     atomic.Int64
 	written atomic.Int64
 }
 
-// newExtent creates the file temp, with a durable header, in the log's directory. On an error
-// nothing is left but perhaps the file.
+// newExtent creates the file temp, with a durable header, in the log's directory. After an error at most the file
+// itself is left.
 func newExtent(o *Options, temp string) (*extent, error) {
 	x := &extent{path: o.path(temp)}
 	var err error
@@ -36,8 +36,8 @@ func newExtent(o *Options, temp string) (*extent, error) {
 	if _, err = x.file.WriteAt(fileHeader(), 0); err == nil {
 		err = x.file.Sync()
 	}
-	// A handle of its own for the background goroutine: the operating system reports a failed
-	// write-back once to each handle, so that its Sync cannot swallow what the logger's must see.
+	// The background goroutine has a handle of its own: the operating system reports a failed write-back once to
+	// each handle, so the goroutine's Sync cannot consume the error that the logger must see.
 	if err == nil && o.PreallocSize > 0 {
 		x.spare, err = o.FS.OpenWrite(x.path)
 	}
@@ -64,7 +64,7 @@ func (x *extent) rename(o *Options, first proto.Zxid) (retry bool, err error) {
 	return false, nil
 }
 
-// close closes the handles; what is durable does not depend on it.
+// close closes the handles; it does not affect what is durable.
 func (x *extent) close(logger *zap.Logger) {
 	err := x.file.Close()
 	if x.spare != nil {
@@ -92,7 +92,7 @@ func (l *Log) prepareTail(first proto.Zxid) error {
 	if l.tail.first == first || l.tail.end.Load() > headerSize {
 		return nil
 	}
-	// The Append that the file was made for found the disk full, and is not the one repeated.
+	// The Append that the file was made for found the disk full, and this Append has another first record.
 	l.ahead.leave(l.tail)
 	retry, err := l.tail.rename(&l.o, first)
 	l.ahead.enter(l.tail)

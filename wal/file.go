@@ -17,16 +17,16 @@ type FileSummary struct {
 	IsTorn      bool       // the remains of a write that did not finish follow them
 }
 
-// Scan reads one file of a log, whatever its name, and hands every record to fn. It judges the
-// file alone, not whether its records are contiguous, and changes nothing. On an error the summary
-// covers what could be read.
+// Scan reads one file of a log, whatever its name, and hands every record to fn. It judges the file alone, not
+// whether its records are contiguous, and changes nothing. On an error the summary covers the part that could be
+// read.
 func Scan(fsys vfs.FS, path string, fn func(*Record) error) (FileSummary, error) {
 	return scan(fsys, path, 0, fn, nil)
 }
 
-// ScanLast is Scan of the last file of a log. from is the first txn that no snapshot has, 1 without one: damage behind
-// it that can only be of a write that was never synced is a torn end then, as Replay judges it. Source:
-// adr 0008.
+// ScanLast is Scan of the last file of a log. from is the first txn that no snapshot has, 1 without a snapshot.
+// Damage after from that can only belong to a write that was never synced counts as a torn end, as in Replay.
+// Source: adr 0008.
 func ScanLast(fsys vfs.FS, path string, from proto.Zxid, fn func(*Record) error) (FileSummary, error) {
 	first, _, _ := FileZxid(filepath.Base(path))
 	return scan(fsys, path, max(first-1, 0), fn, func(f vfs.File, sc *scanner, size int64, err error) error {
@@ -34,7 +34,8 @@ func ScanLast(fsys vfs.FS, path string, from proto.Zxid, fn func(*Record) error)
 	})
 }
 
-// scan reads a file, of which the txns begin behind last. pardon, which may be nil, returns what of the damage at its end remains.
+// scan reads a file whose txns begin after last. pardon, which may be nil, decides which damage at the end of the
+// file remains an error.
 func scan(fsys vfs.FS, path string, last proto.Zxid, fn func(*Record) error,
 	pardon func(f vfs.File, sc *scanner, size int64, err error) error) (FileSummary, error) {
 	var sum FileSummary

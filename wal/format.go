@@ -25,21 +25,20 @@ const (
 	zxidInRecord = prefixSize + 12 // offset of the zxid in a framed record
 )
 
-// MaxPayload is the largest payload that an Apache ZooKeeper server with default settings can read
-// back, in bytes: whoever makes txns must stay below. Source: storage 2.
+// MaxPayload is the largest payload, in bytes, that an Apache ZooKeeper server with default settings can read
+// back. Makers of txns must stay below. Source: storage 2.
 const MaxPayload = 2_097_150
 
-// payloadMax bounds what is read; what is left of the file bounds it further.
+// payloadMax bounds what is read; the rest of the file bounds it further.
 const payloadMax = 1 << 30
 
-// BeginRecord appends room for the checksum and the length of a record; the payload is to be
-// appended next.
+// BeginRecord appends room for the checksum and the length of a record; the caller appends the payload next.
 func BeginRecord(b []byte) []byte {
 	return append(b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 }
 
-// EndRecord completes the record that BeginRecord began at b[start]: b[start+12:] is its payload.
-// It panics if that is no payload at all, shorter than a TxnHeader or 1 GiB and more.
+// EndRecord completes the record that BeginRecord began at b[start]: b[start+12:] is its payload. It panics if
+// the payload is shorter than a TxnHeader, or 1 GiB or longer.
 func EndRecord(b []byte, start int) []byte {
 	payload := b[start+prefixSize:]
 	if len(payload) < payloadMin || len(payload) >= payloadMax {

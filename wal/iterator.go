@@ -83,8 +83,8 @@ func (it *Iterator) Next() (*Record, error) {
 	}
 }
 
-// refill makes the scanner see what was synced since, or steps to the next file. It returns false
-// if there is nothing new.
+// refill shows the scanner what was synced since, or steps to the next file. It returns false if there is nothing
+// new.
 func (it *Iterator) refill() (bool, error) {
 	path, limit, last, err := it.position()
 	switch {

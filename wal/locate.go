@@ -6,18 +6,19 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Place is where a zxid lies in the log.
+// Place is the position of a zxid in the log.
 type Place struct {
 	At   proto.Zxid // the largest one in the log that is not above it
 	Sum  uint32     // Adler-32 of the payload of the txn at At
-	Next proto.Zxid // the smallest one above it; 0 if there is none that is synced
+	Next proto.Zxid // the smallest one above it; 0 if there is no synced one
 	Rest int64      // bytes of the log from the file that holds At to its end, about
 }
 
-// Locate finds the place of z among the synced records. ok is false if the log does not reach down to z, or if it is not known
-// to be without a gap from there on. Above the state that the log continues it is: Replay and Append see to that. Below, files may
-// be left from before a snapshot was installed; there the log counts only if it holds every number of one epoch up to that
-// state. It reads one file at most. Any goroutine may call it after Replay. Source: quorum-protocol 6.3 rule 4.
+// Locate finds the place of z among the synced records. ok is false if the log does not reach down to z, or if it
+// is not known to be without a gap from z on. Above the state that the log continues there is no gap: Replay and
+// Append make sure of that. Below it, files may be left from before a snapshot was installed; there the log
+// counts only if it holds every number of one epoch up to that state. Locate reads one file at most. Any
+// goroutine may call it after Replay. Source: quorum-protocol 6.3 rule 4.
 func (l *Log) Locate(z proto.Zxid) (p Place, ok bool, err error) {
 	if err := l.failed.Load(); err != nil {
 		return Place{}, false, *err

@@ -70,7 +70,8 @@ func TestLocateStopsAtWhatWasNotVerified(t *testing.T) {
 	require.False(t, ok)
 }
 
-// TestLocateDoesNotReachOverAGap has files from before a snapshot was installed, in front of what was logged after it.
+// TestLocateDoesNotReachOverAGap has files from before a snapshot was installed, in front of what was logged
+// after it.
 func TestLocateDoesNotReachOverAGap(t *testing.T) {
 	e := func(epoch int64, counter uint32) proto.Zxid { return proto.MakeZxid(epoch, counter) }
 	for name, c := range map[string]struct {

@@ -14,13 +14,13 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Log is the transaction log of one server. The package says which goroutine may call what.
+// Log is the transaction log of one server. The package documentation says which goroutine may call what.
 type Log struct {
 	o Options
 
 	// Owned by the logger.
 	replayed bool
-	detached bool    // Replay found records, all below the state that it continued from
+	detached bool    // Replay found records, but only below the state that it continued from
 	tail     *extent // the file that Append writes to; nil if the next Append begins one
 	unsynced int64   // bytes appended since the last Sync
 
@@ -29,7 +29,7 @@ type Log struct {
 	last   atomic.Int64           // zxid of the last txn appended or replayed
 	size   atomic.Int64           // bytes appended since the last roll
 	active atomic.Pointer[extent] // tail, for Room
-	failed atomic.Pointer[error]  // the failure that poisoned the log, or ErrClosed
+	failed atomic.Pointer[error]  // the error that poisoned the log, or ErrClosed
 	cuts   atomic.Int64           // how often Truncate or Reset cut something away
 
 	mu struct {
@@ -43,8 +43,8 @@ type Log struct {
 type segment struct {
 	name  string     // without the path
 	first proto.Zxid // from the name
-	// end is where the records end that are durable, so that an Iterator may read them; -1 if the
-	// file lies before the start of Replay and was not read. Guarded by Log.mu.
+	// end is the end of the durable records, up to which an Iterator may read; -1 if the file lies before the
+	// start of Replay and was not read. Guarded by Log.mu.
 	end int64
 }
 
@@ -86,8 +86,8 @@ func listSegments(o *Options) ([]*segment, error) {
 		segments = append(segments, &segment{name: name, first: first, end: -1})
 	}
 	slices.SortFunc(segments, func(a, b *segment) int { return cmpZxid(a.first, b.first) })
-	// A copy may hold what no file holds. If that is txns before or between the files, Replay finds
-	// them missing; behind the last file it could not.
+	// A copy may hold txns that no other file holds. If those lie before or between the files, Replay finds them
+	// missing; after the last file it could not.
 	newest := proto.Zxid(-1)
 	if n := len(segments); n > 0 {
 		newest = segments[n-1].first
@@ -115,8 +115,8 @@ func cmpZxid(a, b proto.Zxid) int {
 // path returns the path of a file in the log's directory.
 func (o *Options) path(name string) string { return filepath.Join(o.Dir, name) }
 
-// LastZxid returns the zxid of the last txn in the log, synced or not; if there is none, that of
-// the state which Replay continued from.
+// LastZxid returns the zxid of the last txn in the log, synced or not; if there is none, the zxid of the state
+// from which Replay continued.
 func (l *Log) LastZxid() proto.Zxid { return proto.Zxid(l.last.Load()) }
 
 // Size returns the bytes appended since the last roll.
@@ -147,10 +147,10 @@ func (l *Log) poison(err error) error {
 	return *l.failed.Load()
 }
 
-// Append writes a batch of whole framed records with the contiguous zxids first to last, the next
-// ones of the log. It returns when the operating system has them; they are durable after Sync.
-// The batch is not kept. Errors: vfs.ErrNoSpace, ErrOrder, ErrRecord, of which nothing remains;
-// anything else poisons the log.
+// Append writes a batch of whole framed records with the contiguous zxids first to last, the next ones of the
+// log. It returns when the operating system has them; they are durable after Sync. Append does not keep the
+// slice. Errors: after vfs.ErrNoSpace, ErrOrder and ErrRecord nothing of the batch remains; any other error
+// poisons the log.
 func (l *Log) Append(framed []byte, first, last proto.Zxid) error {
 	if err := l.usable(); err != nil {
 		return err
@@ -198,9 +198,8 @@ func (l *Log) extend(x *extent, framed []byte) error {
 	return nil
 }
 
-// undo removes the n bytes that a failed write left behind the records, so that only zeros follow
-// them up to written, where the file ends. The blocks that are zeroed exist, so that a full disk
-// does not matter.
+// undo removes the n bytes that a failed write left after the records. Afterwards only zeros follow them up to
+// written, where the file ends. The blocks that are zeroed exist already, so this works on a full disk.
 func (l *Log) undo(x *extent, n int, written int64, cause error) error {
 	cause = fmt.Errorf("wal: append to %s: %w", x.path, cause)
 	if !errors.Is(cause, vfs.ErrNoSpace) {
@@ -219,7 +218,7 @@ func (l *Log) undo(x *extent, n int, written int64, cause error) error {
 		}
 		end += int64(k)
 	}
-	// Nothing of it may come back: whatever a crash leaves behind the records is zero or part of a later Append.
+	// No byte of it may come back: after a crash only zeros or a part of a later Append may follow the records.
 	if err := x.file.Sync(); err != nil {
 		return l.poison(fmt.Errorf("wal: take back an append to %s: %w", x.path, err))
 	}
@@ -238,7 +237,7 @@ func (l *Log) Sync() error {
 	if err := l.tail.file.Sync(); err != nil {
 		return l.poison(fmt.Errorf("wal: sync %s: %w", l.tail.path, err))
 	}
-	if err := l.failed.Load(); err != nil { // a sync of zeros failed meanwhile: so may ours have
+	if err := l.failed.Load(); err != nil { // a sync of zeros failed meanwhile: this sync may have failed too
 		return *err
 	}
 	took := l.o.Now().Sub(began)
@@ -266,8 +265,8 @@ func (l *Log) Roll() error {
 	return nil
 }
 
-// seal gives the zeros behind the last record back and closes the current file. All of it is
-// synced, so that nothing that fails here can lose a txn.
+// seal cuts the zeros after the last record and closes the current file. All records are synced, so no failure
+// here can lose a txn.
 func (l *Log) seal() {
 	x := l.tail
 	l.ahead.leave(x)
@@ -281,8 +280,8 @@ func (l *Log) seal() {
 	x.close(l.o.Logger)
 }
 
-// Close syncs, finishes the current file and stops the background goroutine. It returns the failure
-// if the log was poisoned.
+// Close syncs, finishes the current file and stops the background goroutine. If the log was poisoned it returns
+// that error.
 func (l *Log) Close() error {
 	var err error
 	if failure := l.failed.Load(); failure != nil {

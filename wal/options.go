@@ -10,7 +10,7 @@ import (
 
 // Options configure a Log.
 type Options struct {
-	// FS is where the log lives. Required.
+	// FS holds the log. Required.
 	FS vfs.FS
 	// Dir is the directory that holds the files, dataLogDir/version-2. It must exist.
 	Dir string
@@ -18,19 +18,18 @@ type Options struct {
 	// file that is prepared in advance. Zero or less: files hold just their records.
 	// ZooKeeper: preAllocSize, in KiB, 65536 by default.
 	PreallocSize int64
-	// Now is the clock that durations are measured with. Nil is time.Now.
+	// Now is the clock for durations. Nil is time.Now.
 	Now func() time.Time
-	// Events hears what the log does. Nil: nobody.
+	// Events receives what the log does. Nil: no events.
 	Events Events
-	// Logger hears what an operator should know. Nil: nobody.
+	// Logger receives messages for an operator. Nil: no messages.
 	Logger *zap.Logger
 }
 
 // DefaultPreallocSize is ZooKeeper's default of Options.PreallocSize.
 const DefaultPreallocSize = 64 << 20
 
-// Events hears what a Log does, so that the server can count it. The logger's goroutine calls it
-// and waits.
+// Events receives what a Log does, so that the server can count it. The logger's goroutine calls it and waits.
 type Events interface {
 	// Appended is called after an Append of so many bytes.
 	Appended(bytes int)

@@ -9,10 +9,10 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Purge removes the files that a snapshot at oldest, the oldest one kept, does not need: all before
-// the last one that begins at oldest or before. It keeps what an open Iterator has still to read. It
-// returns the names removed, oldest first, also with an error. Any goroutine may call it. Source:
-// storage 9. A file that cannot be removed is tried again by the next Purge.
+// Purge removes the files that the oldest kept snapshot, at oldest, does not need: all before the last file that
+// begins at oldest or before. It keeps files that an open Iterator has still to read. It returns the names
+// removed, oldest first, also with an error. Any goroutine may call it. A file that cannot be removed is tried
+// again by the next Purge. Source: storage 9.
 func (l *Log) Purge(oldest proto.Zxid) (removed []string, err error) {
 	l.mu.Lock()
 	n := needed(l.mu.segments, oldest)
@@ -25,7 +25,8 @@ func (l *Log) Purge(oldest proto.Zxid) (removed []string, err error) {
 	for i, s := range gone {
 		if err := l.o.FS.Remove(l.o.path(s.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			l.mu.Lock()
-			l.mu.segments = slices.Insert(l.mu.segments, 0, gone[i:]...) // the oldest: others are only added behind
+			// They are the oldest: other goroutines only append.
+			l.mu.segments = slices.Insert(l.mu.segments, 0, gone[i:]...)
 			l.mu.Unlock()
 			return removed, fmt.Errorf("wal: purge: %w", err)
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Replay reads the log, hands every record with a zxid >= from to fn in order, and makes the log
-// ready for Append. from is the zxid after that of the snapshot that was loaded, 1 without one. It
-// returns the zxid of the last record, or from-1 if there is none.
+// Replay reads the log, hands every record with a zxid >= from to fn in order, and makes the log ready for
+// Append. from is the zxid after that of the loaded snapshot, 1 without one. It returns the zxid of the last
+// record, or from-1 if there is none.
 //
-// Files that a snapshot at from-1 does not need are not read. A torn tail is cut off and last files
-// without a record are removed; that, and all that was handed over, is durable when Replay
-// returns. It returns *Error with ErrCorrupt or ErrGap if a txn may be missing or wrong; nothing has
-// been changed then. An error of fn is returned wrapped.
+// Files that a snapshot at from-1 does not need are not read. A torn tail is cut off, and last files without a
+// record are removed; these changes, and all records handed to fn, are durable when Replay returns. It returns
+// *Error with ErrCorrupt or ErrGap if a txn may be missing or wrong; then it has changed nothing. An error of fn
+// is returned wrapped.
 func (l *Log) Replay(from proto.Zxid, fn func(*Record) error) (last proto.Zxid, err error) {
 	if err := l.failed.Load(); err != nil {
 		return 0, *err
@@ -44,13 +44,13 @@ func (l *Log) Replay(from proto.Zxid, fn func(*Record) error) (last proto.Zxid, 
 	return w.last, nil
 }
 
-// Detached reports whether Replay found records, but none from the zxid before from on: then nothing says that what is appended
-// from now on continues them. A crash during the installation of a snapshot leaves that, and so does ZooKeeper, which keeps its old
-// files then. Reset removes them.
+// Detached reports whether Replay found records, but none at the zxid before from or later: then nothing says
+// that later appends continue the found records. A crash during the installation of a snapshot leaves that state.
+// ZooKeeper leaves it too, because it keeps its old files. Reset removes them.
 func (l *Log) Detached() bool { return l.detached }
 
-// isDetached is what Detached says. A snapshot at counter 0 is one that ZooKeeper took when an epoch had begun and nothing had
-// been logged in it: it needs no record of its own.
+// isDetached computes Detached. ZooKeeper takes a snapshot at counter 0 when an epoch has begun and nothing has
+// been logged in it: that snapshot needs no record of its own.
 func (w *walk) isDetached() bool {
 	base := w.from - 1
 	return w.any && w.prev < base && !(base.Counter() == 0 && w.prev.Epoch() < base.Epoch())
@@ -104,7 +104,7 @@ type walk struct {
 	from proto.Zxid
 	fn   func(*Record) error
 
-	segments []*segment // that stay
+	segments []*segment // the segments that stay
 	removals []*segment // last files without a record
 	read     int        // files read
 	sizes    map[*segment]int64
@@ -113,8 +113,8 @@ type walk struct {
 	prev proto.Zxid // of the last record read
 	any  bool       // whether prev is one
 	last proto.Zxid // of the last record handed over
-	// tail is the last file that has a record; torn is the last file read, if it ends in the
-	// remains of a write.
+	// tail is the last file that has a record; torn is the last file read, if it ends in the beginning of an
+	// unfinished write.
 	tail, torn *segment
 	// stopFile and stopOffset are where the records of the last file before this one end.
 	stopFile   string
@@ -213,7 +213,7 @@ func (w *walk) record(r *Record) error {
 	case w.any && z == w.prev: // ZooKeeper logs an undecodable request under the zxid before it
 	case w.any && z < w.prev:
 		return corrupt(r.File, r.Offset, z, "the record comes after txn %v", w.prev)
-	case z <= w.from: // what is missing before it, the snapshot has
+	case z <= w.from: // the snapshot has the txns before it
 	case w.any && w.prev >= w.from && !follows(w.prev, z):
 		reason := fmt.Sprintf("the record comes after txn %v, those in between are missing", w.prev)
 		if r.Offset == headerSize {
@@ -238,8 +238,8 @@ func (w *walk) record(r *Record) error {
 	return nil
 }
 
-// repair removes what is not log and makes what was read durable: the process that wrote it may
-// have been killed before it did. A crash in between leaves a log that is repaired again.
+// repair removes all bytes and files that are not part of the log and makes the rest durable: the process that
+// wrote it may have been killed before it did. A crash in between leaves a log that is repaired again.
 func (w *walk) repair() error {
 	if err := removeTemporary(w.o); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (w *walk) repair() error {
 	return nil
 }
 
-// settle makes a file durable, after cutting off what is behind its records if cut.
+// settle makes a file durable; with cut it first cuts off the bytes after its records.
 func (w *walk) settle(s *segment, cut bool) error {
 	path := w.o.path(s.name)
 	f, err := w.o.FS.OpenWrite(path)

@@ -32,8 +32,8 @@ type scanner struct {
 	last  proto.Zxid
 }
 
-// newScanner returns a scanner of the first limit bytes of file, after checking the header. last
-// is what error messages name if the first record is damaged.
+// newScanner returns a scanner of the first limit bytes of file, after checking the header. Error messages name
+// last if the first record is damaged.
 func newScanner(file vfs.File, name string, limit int64, last proto.Zxid, buf []byte) (*scanner, error) {
 	if cap(buf) == 0 {
 		buf = make([]byte, 0, min(scanBuffer, max(limit, headerSize)))
@@ -81,9 +81,8 @@ func (s *scanner) peek(n int) ([]byte, error) {
 	return nil, fmt.Errorf("wal: read %s at offset %d: %w", s.name, s.start+int64(len(s.buf)), err)
 }
 
-// next reads the record at off into r and steps behind it. It returns false where the records end:
-// at the limit, at a zero length, or at a record that is cut short. Whether that is the rightful
-// end is for ending to tell.
+// next reads the record at off into r and steps over it. It returns false where the records end: at the limit, at
+// a zero length, or at a record that is cut short. ending decides whether that is a legal end.
 func (s *scanner) next(r *Record) (bool, error) {
 	left := s.limit - s.off
 	if left < prefixSize {
@@ -104,7 +103,7 @@ func (s *scanner) next(r *Record) (bool, error) {
 		return false, nil
 	}
 	size := overhead + int(length)
-	if size > cap(s.buf) { // do not make the buffer grow for a length that is not true
+	if size > cap(s.buf) { // the buffer must not grow for a false length
 		var end [1]byte
 		if _, err := s.file.ReadAt(end[:], s.off+int64(size)-1); err != nil && err != io.EOF {
 			return false, fmt.Errorf("wal: read %s at offset %d: %w", s.name, s.off+int64(size)-1, err)

@@ -110,9 +110,8 @@ func TestDamageFarBehind(t *testing.T) {
 	}
 }
 
-// TestSearchBehindATornRecordIsBounded has a torn record whose payload is full of what could be the
-// beginnings of large records: checking them all would take hours, so the search gives up and the
-// log is refused.
+// TestSearchBehindATornRecordIsBounded has a torn record whose payload is full of possible beginnings of large
+// records. To check them all would take hours, so the search gives up and the log is refused.
 func TestSearchBehindATornRecordIsBounded(t *testing.T) {
 	body := bytes.Repeat([]byte{endByte}, 1<<20)
 	for i := 0; i < len(body); i += 64 {

@@ -57,8 +57,8 @@ func (l *Log) Reset(last proto.Zxid) error {
 	return nil
 }
 
-// dropTail gives up a current file without a record, which is all that Roll leaves. The file is of
-// no interest, so a crash may bring it back.
+// dropTail closes a current file without a record: Roll leaves no other current file. The file holds nothing, so
+// a crash may bring it back.
 func (l *Log) dropTail() {
 	x := l.tail
 	if x == nil {
@@ -120,8 +120,8 @@ func (l *Log) find(s *segment, z proto.Zxid) (end int64, err error) {
 	}
 }
 
-// cut removes the files newest first and shortens the first of them to end instead, if that is not
-// 0. One step is durable before the next begins, so that a crash leaves a prefix of the log.
+// cut removes the files newest first, and shortens the last of these to end if end is not 0. Each step is durable
+// before the next begins, so that a crash leaves a prefix of the log.
 func (l *Log) cut(segments []*segment, end int64) error {
 	l.cuts.Add(1)
 	for i := len(segments) - 1; i >= 0; i-- {

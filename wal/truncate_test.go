@@ -118,7 +118,8 @@ func TestPurge(t *testing.T) {
 	require.Equal(t, span(0x390, 0x391), zxids)
 }
 
-// A file that cannot be removed stays known, and goes when it can; one that somebody else has removed is no reason to stop.
+// A file that cannot be removed stays known, and is removed later. A file that another process has removed is no
+// error.
 func TestPurgeTriesAgain(t *testing.T) {
 	m := newMem(t)
 	l := rolled(t, Options{FS: m, Dir: dir})

@@ -10,27 +10,27 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// A loss of power keeps any subset of the blocks that were written and not synced, so that a record may be damaged although
-// valid ones stand behind it. Nothing of such a write was promised: it is cut as a torn tail is. What may be cut so is bounded
-// from all sides, because a disk that loses what was synced looks alike:
+// A loss of power keeps any subset of the blocks that were written and not synced. So a record may be damaged
+// although valid ones follow it. No part of such a write was promised: it is cut like a torn tail. This cut is
+// bounded on all sides, because a disk that loses synced blocks looks alike:
 //
-//   - it lies in the last file, as a file is synced before the next one begins;
-//   - all that was read before it reaches at least to the snapshot, whose txns were synced before they were applied;
-//   - from there to the last byte that is not zero there are no more bytes than Append lets be unsynced;
-//   - in the first record that cannot be read a whole block, or all of it that follows the record before, is zero, as it was
-//     before it was written. A flipped bit or a block with other contents is damage.
+//   - the damage lies in the last file, because a file is synced before the next one begins;
+//   - the records before it reach at least to the snapshot, whose txns were synced before they were applied;
+//   - from the damage to the last byte that is not zero there are no more bytes than Append leaves unsynced;
+//   - in the first record that cannot be read, a whole block is zero as it was before the write (or the whole
+//     part of the block after the preceding record). A flipped bit, or a block with other contents, is damage.
 //
 // Source: adr 0008.
 
-// unsyncedMax bounds the bytes that are appended and not synced, unless a single Append has more: Append syncs by itself
-// before it would exceed it. The server's batches stay below.
+// unsyncedMax bounds the bytes that are appended and not synced, unless a single Append has more: Append syncs
+// before it would exceed the bound. The server's batches stay below.
 const unsyncedMax = 8 << 20
 
 // blockSize is the smallest piece that a disk writes at once, in bytes.
 const blockSize = 512
 
-// unfinished decides whether the damage that err reports at off, where the good records of the last file end, can be that of a
-// write that was never synced. It returns err if not.
+// unfinished decides whether the damage that err reports at off, where the good records of the last file end, can
+// belong to a write that was never synced. It returns err if not.
 func unfinished(file vfs.File, name string, off, size int64, last, from proto.Zxid, err error) error {
 	var damage *Error
 	if !errors.As(err, &damage) || !errors.Is(err, ErrCorrupt) || last < from-1 {

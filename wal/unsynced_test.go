@@ -11,8 +11,9 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// TestEverySubsetOfAnUnsyncedWrite lets a crash keep each subset of the blocks of a write that was not synced, over zeros that were
-// written ahead and beyond the end of the file. What was synced is there, and of the write a beginning.
+// TestEverySubsetOfAnUnsyncedWrite lets a crash keep each subset of the blocks of a write that was not synced,
+// over zeros that were written ahead and beyond the end of the file. What was synced is there, and of the write a
+// beginning.
 func TestEverySubsetOfAnUnsyncedWrite(t *testing.T) {
 	for _, size := range []int{0, 60, 170, 480, 1300} {
 		for _, synced := range []proto.Zxid{1, 3, 4} {
@@ -56,7 +57,8 @@ func TestEverySubsetOfAnUnsyncedWrite(t *testing.T) {
 // javaExtra is what ZooKeeper reads of a file after the first n records.
 func javaExtra(t *testing.T, b []byte, n int) []proto.Zxid { return javaReads(t, b)[n:] }
 
-// TestWhatWasSyncedIsNotCut takes a block away, or changes it, where it cannot be the end of a write that did not finish.
+// TestWhatWasSyncedIsNotCut takes a block away, or changes it, where it cannot be the end of a write that did not
+// finish.
 func TestWhatWasSyncedIsNotCut(t *testing.T) {
 	records := func(first, last proto.Zxid) []byte { return logFile(batch(first, last, 200)) }
 	blank := func(b []byte, block int) []byte {

@@ -1,5 +1,5 @@
-// Package vfs is the filesystem that all disk access of the server goes through, so that tests
-// can take the power away.
+// Package vfs is the filesystem that all disk access of the server goes through, so that tests can simulate a
+// loss of power.
 //
 // FS and File are the few operations that a log and a snapshot need. OS is the operating
 // system's; Mem keeps everything in memory and knows what would survive a crash.

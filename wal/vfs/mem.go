@@ -23,14 +23,13 @@ type Mem struct {
 		open     map[*memFile]bool
 		hook     func(Op) error
 		ops      int
-		used     int64 // bytes of all files, removed but open ones included, in whole blocks
+		used     int64 // bytes of all files in whole blocks; a removed file counts while it is open
 		capacity int64 // 0 is unlimited
 		rng      *rand.Rand
 	}
 }
 
-// memDir is a directory: its entries as they are, as they were at the last SyncDir, and the
-// operations in between.
+// memDir is a directory: its present entries, its entries at the last SyncDir, and the operations in between.
 type memDir struct {
 	entries map[string]*inode
 	synced  map[string]*inode
@@ -181,7 +180,7 @@ func (m *Mem) unlink(ino *inode) {
 	m.release(ino)
 }
 
-// release gives the space of an inode back that has neither name nor handle. Requires mu.
+// release frees the space of an inode that has neither name nor handle. Requires mu.
 func (m *Mem) release(ino *inode) {
 	if ino.links == 0 && ino.opens == 0 {
 		m.mu.used -= blocks(len(ino.data)) * BlockSize

@@ -13,7 +13,7 @@ import (
 // OpKind is a kind of operation on a Mem.
 type OpKind string
 
-// The operations a hook sees. Stat, Size, Free and Close cannot fail and are not among them.
+// The operations that a hook sees. Stat, Size, Free and Close cannot fail and are not among them.
 const (
 	OpCreate   OpKind = "create"
 	OpOpen     OpKind = "open"
@@ -28,8 +28,7 @@ const (
 	OpSyncDir  OpKind = "syncdir"
 )
 
-// Changes reports whether operations of kind k change what is on the disk or what of it is
-// durable.
+// Changes reports whether operations of kind k change the content of the disk, or which part of it is durable.
 func (k OpKind) Changes() bool {
 	return k != OpOpen && k != OpRead && k != OpList
 }
@@ -61,9 +60,9 @@ func (e *ShortWrite) Error() string { return fmt.Sprintf("short write of %d byte
 // Unwrap returns Err.
 func (e *ShortWrite) Unwrap() error { return e.Err }
 
-// Hook makes fn be called before every operation, in the goroutine that asks for it. If fn
-// returns an error the operation fails with it and has no effect, but for ShortWrite and for a
-// Sync (see there). fn may block, which makes a slow disk, and may use m. Nil removes the hook.
+// Hook makes m call fn before every operation, in the goroutine of that operation. If fn returns an error the
+// operation fails with it and has no effect, except for ShortWrite and for Sync (see there). fn may block, which
+// simulates a slow disk, and may use m. Nil removes the hook.
 func (m *Mem) Hook(fn func(Op) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -136,17 +135,16 @@ func (m *Mem) Flip(name string, off int64, mask byte) error {
 	return nil
 }
 
-// CrashOptions say how much of what was not synced a crash keeps.
+// CrashOptions say how much unsynced data a crash keeps.
 type CrashOptions struct {
 	// UnsyncedPercent is the chance of each block and each operation on a directory that was not
 	// synced to have reached the disk. 0 is the strictest disk, 100 is a killed process.
 	UnsyncedPercent int
 }
 
-// CrashClone returns the disk as it may be found after the power failed at this moment:
-// everything that was synced is there, and of the rest, block by block and name by name, what rng
-// chooses. Nothing is open or locked; m is not changed and may go on. The clone has no hook and
-// no capacity.
+// CrashClone returns a disk as it may be found after a loss of power at this moment. It has everything that was
+// synced. Of the rest, block by block and name by name, it has what rng chooses. No file is open or locked; m is
+// not changed and stays usable. The clone has no hook and no capacity.
 func (m *Mem) CrashClone(rng *rand.Rand, o CrashOptions) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()

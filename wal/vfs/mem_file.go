@@ -6,8 +6,8 @@ import (
 	"io/fs"
 )
 
-// BlockSize is what a disk writes in one piece, in bytes: after a crash a block of a Mem holds
-// one of the versions it had, never a mixture.
+// BlockSize is how many bytes a disk writes in one piece: after a crash a block of a Mem holds one of the
+// versions it had, never a mixture.
 const BlockSize = 512
 
 func blocks(size int) int64 { return int64(size+BlockSize-1) / BlockSize }
@@ -15,11 +15,11 @@ func blocks(size int) int64 { return int64(size+BlockSize-1) / BlockSize }
 // inode is a file without its name. Guarded by Mem.mu.
 type inode struct {
 	data    []byte       // what a reader sees
-	synced  []byte       // what is durable
-	pending []fileUpdate // what turns synced into data, in the order it happened
+	synced  []byte       // durable content
+	pending []fileUpdate // the changes that turn synced into data, in order
 	links   int          // names, 0 or 1
 	opens   int          // handles
-	syncs   []error      // that failed
+	syncs   []error      // errors of failed Syncs
 }
 
 // fileUpdate is one change that a crash may keep or lose: a block with its whole contents at that
@@ -207,9 +207,9 @@ func (m *Mem) fits(ino *inode, off int64, n int) int {
 	return int(min(int64(n), max(0, allowed-off)))
 }
 
-// Sync implements File. If it is made to fail, half of the writes so far, chosen at random, are
-// durable and the others are lost for good, although they can still be read; every handle of the
-// file that was open reports it once: as Linux does.
+// Sync implements File. If a hook makes it fail, half of the writes so far, chosen at random, are durable and the
+// others are lost for good, although they can still be read. Every handle of the file that was open reports the
+// error once, as on Linux.
 func (f *memFile) Sync() error {
 	hookErr := f.m.begin(Op{Kind: OpSync, Name: f.name})
 	f.m.mu.Lock()

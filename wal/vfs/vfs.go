@@ -41,8 +41,8 @@ type FS interface {
 	// returns ErrLocked. Closing the result, or the end of the process, releases it. The file
 	// stays.
 	Lock(name string) (io.Closer, error)
-	// Free returns how many bytes may still be written to the filesystem that holds path, and how
-	// many it holds in all.
+	// Free returns how many bytes may still be written to the filesystem that holds path, and its total size in
+	// bytes.
 	Free(path string) (free, total int64, err error)
 }
 
