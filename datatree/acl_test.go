@@ -19,7 +19,7 @@ func openACL() []proto.ACL { return []proto.ACL{entry(proto.PermAll, "world", "a
 // one is a list with one entry.
 func one(perms int32, scheme, id string) []proto.ACL { return []proto.ACL{entry(perms, scheme, id)} }
 
-// who is what a connection has proved to be.
+// who returns the identities of a connection.
 func who(ids ...auth.Identity) []auth.Identity { return ids }
 
 func ip(text string) auth.Identity { return auth.NewIPIdentity(netip.MustParseAddr(text)) }

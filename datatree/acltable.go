@@ -19,8 +19,8 @@ type ACLTable struct {
 	entries []aclEntry // by ACLID-1
 	byBytes map[string]ACLID
 	free    []ACLID
-	// held is how many walkers are about: while there are any, numbers are not used again, so that
-	// a number a walker has written means the list it wrote.
+	// held is the number of walkers. While there are any, numbers are not used again, so that a number that a
+	// walker has written means the list that it wrote.
 	held    int
 	waiting []ACLID
 	scratch []byte
@@ -39,8 +39,7 @@ type aclEntry struct {
 var (
 	openList = []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 	readList = []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
-	// denyList allows nobody anything: an entry without permissions, because an empty list would
-	// allow everything.
+	// denyList grants no permission: an entry without permissions, because an empty list would allow everything.
 	denyList = []proto.ACL{{Perms: 0, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 )
 
@@ -48,9 +47,8 @@ func newACLTable(skip bool) *ACLTable {
 	return &ACLTable{byBytes: map[string]ACLID{}, skip: skip}
 }
 
-// List returns the list id stands for. It is shared: the caller must not change it. It stays
-// valid after id is forgotten. The list of an id that is not in the table is one that allows
-// nobody anything.
+// List returns the list with this id. It is shared: the caller must not change it. It stays valid after id is
+// forgotten. An id that is not in the table stands for a list that grants no permission.
 func (t *ACLTable) List(id ACLID) []proto.ACL {
 	if id == OpenACL {
 		return openList
@@ -61,7 +59,7 @@ func (t *ACLTable) List(id ACLID) []proto.ACL {
 	return denyList
 }
 
-// Anyone returns the permissions id grants to everybody.
+// Anyone returns the permissions that id grants to world:anyone.
 func (t *ACLTable) Anyone(id ACLID) int32 {
 	if id == OpenACL {
 		return proto.PermAll
@@ -72,10 +70,10 @@ func (t *ACLTable) Anyone(id ACLID) int32 {
 	return 0
 }
 
-// Allows reports whether the list id gives any of the wanted permissions to any of ids. It is
-// called on every read: it does not allocate, and a list that is open to everyone costs one
-// comparison. An empty list allows everything, as in ZooKeeper. It may be called concurrently
-// with other readers of the State. Source: server-semantics 9.1.
+// Allows reports whether the list id gives any of the wanted permissions to any of ids. It is called on every
+// read: it does not allocate, and a list that is open to world:anyone costs one comparison. An empty list allows
+// everything, as in ZooKeeper. It may be called concurrently with other readers of the State. Source:
+// server-semantics 9.1.
 func (t *ACLTable) Allows(id ACLID, wanted int32, ids []auth.Identity) bool {
 	if t.skip || t.Anyone(id)&wanted != 0 || auth.IsSuper(ids) {
 		return true
@@ -190,8 +188,8 @@ func (t *ACLTable) release(id ACLID) {
 	}
 }
 
-// hold returns the table for a walker, and keeps the numbers in it from being used again until
-// letGo. denyKey is a number in it that allows nothing.
+// hold returns the table for a walker. Until letGo no number in it is used again. denyKey is a number in it that
+// grants no permission.
 func (t *ACLTable) hold() (table []walkedACL, denyKey ACLID) {
 	t.held++
 	table = make([]walkedACL, 0, len(t.byBytes)+1)

@@ -6,22 +6,20 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Apply applies a txn: a TxnHeader, a body and, unless it is an error txn, a digest. It tells sink,
-// if there is one, what changed, in the order in which watches must fire. If wantReply, it
-// appends the body of the reply: of create the path, of the rest of the create family path and
-// Stat, of setData and setACL the Stat, of reconfig data and Stat, of multi its slots; nothing for
-// other txns, and nothing if Applied.Err is not OK.
+// Apply applies a txn: a TxnHeader, a body and, unless it is an error txn, a digest. It tells sink, if there is
+// one, the changes in the order in which watches must fire. If wantReply, it appends the body of the reply: for
+// create the path, for the rest of the create family path and Stat, for setData and setACL the Stat, for reconfig
+// data and Stat, for multi its slots. It appends nothing for other txns, and nothing if Applied.Err is not OK.
 //
-// The only error is a payload that is no txn; the state, then, is as it was. Everything else
-// is tolerated, because replay over a fuzzy snapshot meets its own effects. It must run alone.
-// Source: server-semantics 5, storage 6.4.
+// The only error is a payload that is no txn; the state is unchanged then. Everything else is tolerated, because
+// replay over a fuzzy snapshot meets its own effects. It must run alone. Source: server-semantics 5, storage 6.4.
 func (s *State) Apply(payload []byte, sink Sink, reply []byte, wantReply bool) ([]byte, Applied, error) {
 	return s.apply(payload, sink, reply, wantReply, nil)
 }
 
-// ApplyCreate2 is Apply, with a reply, for a multi in which the operations at the ascending
-// indexes create2 were create2: the txn has them as create, whose body is the same, because
-// servers before 3.9 drop the rest of a multi at a create2. See Preparer.Create2.
+// ApplyCreate2 is Apply, with a reply, for a multi in which the operations at the ascending indexes create2 were
+// create2. The txn has them as create, whose body is the same, because servers before 3.9 drop the rest of a
+// multi at a create2. See Preparer.Create2.
 func (s *State) ApplyCreate2(payload []byte, sink Sink, reply []byte, create2 []int32) ([]byte, Applied, error) {
 	return s.apply(payload, sink, reply, true, create2)
 }
@@ -53,7 +51,7 @@ func (s *State) apply(payload []byte, sink Sink, reply []byte, wantReply bool, c
 	return reply, a, nil
 }
 
-// applyBody applies one body and returns the znode it was about, 0 if there is none (any more).
+// applyBody applies one body and returns its znode, 0 if there is none (any more).
 func (s *State) applyBody(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, proto.ErrCode) {
 	switch b.op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:

@@ -44,14 +44,14 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	return id, proto.OK
 }
 
-// adopt gives a znode that a replayed create finds the ACL of the txn: its own may be one that the
-// snapshot has lost (ZOOKEEPER-4846).
+// adopt gives a znode that a replayed create finds the ACL of the txn: the snapshot may have lost the ACL that
+// the znode names (ZOOKEEPER-4846).
 func (s *State) adopt(id NodeID, acl []proto.ACL) {
 	s.acls.release(s.setACL(id, s.acls.acquire(acl)))
 }
 
-// raiseCversion gives a parent the cversion and pzxid that a create brings, unless its cversion is
-// that high already: then a fuzzy snapshot has seen this create.
+// raiseCversion gives a parent the cversion and pzxid of a create. If its cversion is that high already, a fuzzy
+// snapshot has seen this create, and nothing changes.
 func (s *State) raiseCversion(parent NodeID, b *txnBody, zxid proto.Zxid) {
 	old := s.Node(parent)
 	cversion := b.parentCversion

@@ -46,8 +46,8 @@ type txnBody struct {
 	close     proto.CloseSessionTxn
 }
 
-// decode decodes the body of a txn. Of a multi it decodes every element once, to know that all of
-// them can be before the first is applied, and whether one is an error.
+// decode decodes the body of a txn. For a multi it decodes every element once before any is applied: then it is
+// known that all can be decoded, and whether one is an error.
 func (t *txnScratch) decode(op proto.OpCode, r *proto.Reader) error {
 	if op != proto.OpMulti {
 		return t.body.decode(op, r)
@@ -137,7 +137,8 @@ func (b *txnBody) decodeCreate(op proto.OpCode, r *proto.Reader) {
 	b.path, b.data, b.acl, b.owner, b.countsUp = v0.Path, v0.Data, v0.Acl, v0.Ephemeral, true
 }
 
-// decodeCloseSession decodes the body of closeSession. Without a list each server deletes what it knows to be the session's.
+// decodeCloseSession decodes the body of closeSession. Without a list each server deletes the znodes that it
+// knows to belong to the session.
 func (b *txnBody) decodeCloseSession(r *proto.Reader) {
 	b.paths = nil
 	if b.close.DecodeList(r) {
@@ -145,8 +146,8 @@ func (b *txnBody) decodeCloseSession(r *proto.Reader) {
 	}
 }
 
-// digest decodes the digest after the body; ok is false if there is none to compare with. What
-// follows a digest is ignored. Source: storage 3.3.
+// digest decodes the digest after the body; ok is false if there is none to compare with. Bytes after a digest
+// are ignored. Source: storage 3.3.
 func (t *txnScratch) digest(op proto.OpCode, r *proto.Reader) (digest int64, ok bool) {
 	if op == proto.OpError || r.Len() < proto.TxnDigestSize {
 		return 0, false

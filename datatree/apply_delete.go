@@ -2,9 +2,9 @@ package datatree
 
 import "github.com/seed94657493/warren/proto"
 
-// applyDelete applies delete and deleteContainer, and one path of a closeSession. A znode that has
-// children goes with all of them: they belong to its next incarnation, which a fuzzy snapshot has
-// seen and which later txns create again. Source: storage 5.7 and 6.4.
+// applyDelete applies delete and deleteContainer, and one path of a closeSession. If a znode has children they
+// are deleted with it: they belong to its next incarnation, which a fuzzy snapshot has seen and which later txns
+// create again. Source: storage 5.7 and 6.4.
 func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCode {
 	parentPath, name := splitPath(path)
 	if len(name) == 0 {
@@ -44,7 +44,7 @@ func (s *State) deleteLeaf(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
 	acl := s.remove(id, path)
 	s.account(path, -int64(bytesGone), -1)
 	fire(sink, proto.EventNodeDeleted, path, zxid, acl, parentACL)
-	s.acls.release(acl) // not before: the sink may ask who may know of the deletion
+	s.acls.release(acl) // not before: the sink may ask which connections may know of the deletion
 }
 
 // raisePzxid gives a parent the pzxid of a delete, unless it has a higher one.
@@ -57,8 +57,8 @@ func (s *State) raisePzxid(parent NodeID, zxid proto.Zxid) {
 	s.digestStat(parent, &old)
 }
 
-// applyCloseSession ends a session: it deletes the listed paths in their order, then what the
-// session still owns, oldest first. Source: server-semantics 5.9.
+// applyCloseSession ends a session: it deletes the listed paths in their order, then the znodes that the session
+// still owns, oldest first. Source: server-semantics 5.9.
 func (s *State) applyCloseSession(h *proto.TxnHeader, paths []proto.Text, sink Sink) {
 	for _, path := range paths {
 		s.applyDelete(path, h.Zxid, sink)
@@ -67,7 +67,7 @@ func (s *State) applyCloseSession(h *proto.TxnHeader, paths []proto.Text, sink S
 	s.dropSession(h.ClientID)
 }
 
-// deleteEphemerals deletes what a session owns and returns how many znodes that were.
+// deleteEphemerals deletes the znodes of a session and returns how many there were.
 func (s *State) deleteEphemerals(id proto.SessionID, zxid proto.Zxid, sink Sink) int {
 	n := 0
 	for {

@@ -18,7 +18,7 @@ func (s *State) applySetData(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID,
 	return id, proto.OK
 }
 
-// applySetACL applies setACL, which moves nothing but the ACL and its version, and fires nothing.
+// applySetACL applies setACL, which changes only the ACL and its version, and fires no watch.
 func (s *State) applySetACL(b *txnBody) (NodeID, proto.ErrCode) {
 	id := s.existing(b.path)
 	if id == 0 {
@@ -31,7 +31,7 @@ func (s *State) applySetACL(b *txnBody) (NodeID, proto.ErrCode) {
 	return id, proto.OK
 }
 
-// existing returns the znode of a path in a txn, in which null is nobody.
+// existing returns the znode of a path in a txn; a null path names no znode.
 func (s *State) existing(path proto.Text) NodeID {
 	if path == nil {
 		return 0

@@ -203,7 +203,7 @@ func TestApplyMovesStats(t *testing.T) {
 	}
 }
 
-// What clients see of a Stat. Source: server-semantics 5.1.
+// The Stat as clients see it. Source: server-semantics 5.1.
 func TestStatOfClients(t *testing.T) {
 	x := newTxns(t, NewState(Config{}))
 	x.create("/p", []byte("12345"))

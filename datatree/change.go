@@ -12,25 +12,24 @@ type Change struct {
 	Path []byte
 	// Zxid is the txn's.
 	Zxid proto.Zxid
-	// ACL is the znode's at that moment; of a deleted znode, what it was.
+	// ACL is the znode's at that moment; of a deleted znode, its last ACL.
 	ACL ACLID
 	// ParentACL is the parent's. It is meaningless for EventNodeDataChanged.
 	ParentACL ACLID
 }
 
-// Sink hears of changes while they are applied, under the lock that Apply runs under. ACLs named
-// in a Change are valid during the call.
+// Sink receives the changes while they are applied, under the lock that Apply runs under. ACLs named in a Change
+// are valid during the call.
 type Sink interface {
 	Changed(Change)
 }
 
-// Applied says what became of a txn.
+// Applied is the result of a txn.
 type Applied struct {
 	// Header is the txn's.
 	Header proto.TxnHeader
-	// Err is the error of the reply's header: the code of an error txn, or what went wrong while
-	// applying (which happens in replay over a fuzzy snapshot only). A failed multi has OK here,
-	// its errors are in its slots.
+	// Err is the error of the reply's header: the code of an error txn, or the error of applying the txn (only in
+	// replay over a fuzzy snapshot). A failed multi has OK here; its errors are in its slots.
 	Err proto.ErrCode
 	// DigestMismatch is true if the txn carries a digest of the version that is computed here and
 	// the tree has another one after it. Source: storage 7.3.

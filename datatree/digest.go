@@ -53,9 +53,8 @@ func (s *State) digestBecomes(r *record, digest uint32) {
 	r.digest = digest
 }
 
-// digestScratch is memory for what a CRC is computed of. The CRC of one piece of memory is several
-// times as fast as that of three, and of a multiple of digestAlign bytes faster still, so small
-// znodes are put together first.
+// digestScratch is memory for the input of a CRC. The CRC of one piece of memory is several times as fast as that
+// of three, and of a multiple of digestAlign bytes faster still, so small znodes are put together first.
 type digestScratch [1024]byte
 
 const digestAlign = 64

@@ -2,13 +2,13 @@ package datatree
 
 import "github.com/seed94657493/warren/proto"
 
-// EachDue yields the paths of the containers and TTL znodes that have had their time: a container
-// without children that once had some, or that is older than maxNeverUsedMs (0: never due for
-// that); a TTL znode without children whose data was set longer than its ttl ago. It stops when
-// yield returns false. A path is valid during the call.
+// EachDue yields the paths of the containers and TTL znodes that are to be deleted: a container without children
+// that once had some, or that is older than maxNeverUsedMs (0: never for that reason); a TTL znode without
+// children whose data was set longer than its ttl ago. It stops when yield returns false. A path is valid during
+// the call.
 //
-// It looks at every container and TTL znode, so a million of them hold the lock for a while. It may
-// run concurrently with reads. Source: server-semantics 5.10.
+// It looks at every container and TTL znode, so with a million of them it holds the lock for a while. It may run
+// concurrently with reads. Source: server-semantics 5.10.
 func (s *State) EachDue(nowMs, maxNeverUsedMs int64, yield func(path []byte) bool) {
 	var path []byte
 	more := true

@@ -17,7 +17,7 @@ type Finder struct {
 	removals uint64
 }
 
-// Lookup is s.Lookup(path).
+// Lookup returns s.Lookup(path).
 func (f *Finder) Lookup(s *State, path []byte) NodeID {
 	slash := paths.LastSlash(path)
 	if slash <= 0 || slash == len(path)-1 || path[slash-1] == '/' {
@@ -30,7 +30,7 @@ func (f *Finder) Lookup(s *State, path []byte) NodeID {
 	return s.Child(parent, path[slash+1:])
 }
 
-// parent is s.Lookup(path), and remembers it.
+// parent returns s.Lookup(path), and remembers it.
 func (f *Finder) parent(s *State, path []byte) NodeID {
 	if f.id != 0 && f.removals == s.removals && bytes.Equal(f.path, path) {
 		return f.id

@@ -69,7 +69,7 @@ func TestFixtures(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(filepath.Dir(dir)))+"/"+filepath.Base(filepath.Dir(dir)), func(t *testing.T) {
 			s := loadFixture(t, dir)
 			requireFixture(t, &want, s)
-			// What the walker writes of it loads to the same.
+			// The output of the walker loads to the same state.
 			again := reload(t, s, 64)
 			requireFixture(t, &want, again)
 			requireSameState(t, s, again)

@@ -9,49 +9,53 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Listing answers getChildren and getChildren2 of a znode with very many children in slices, while txns go on between them. What
-// it has when Next reports that it is done is exactly what the children are at that moment. It belongs to one goroutine.
+// Listing answers getChildren and getChildren2 of a znode with very many children in slices, while txns go on
+// between them. When Next reports that it is done, the Listing has exactly the children of that moment. It
+// belongs to one goroutine.
 //
-// It walks the children that there are, and notes the names that come and go meanwhile. What was not noted was there all the time, and
-// was met once. What was noted is taken out, wherever the walk has met it, and put in again if there is such a child now. Since more
-// may come and go while that is done, it is done again until nothing has, a few times without the lock, and then under it.
+// It walks the present children, and notes the names of children that are created and deleted meanwhile. A child
+// without a note was there all the time, and the walk has met it once. A name with a note is removed wherever the
+// walk has met it, and added again if such a child exists now. Since more children may change meanwhile, these
+// steps are repeated until no name is noted: a few times without the lock, and then under it.
 //
-// Invariant: cursor is the next child that the walk has not met, or 0. New children are last, and State moves the cursor on when the
-// znode under it goes.
+// Invariant: cursor is the next child that the walk has not met, or 0. New children are last, and State moves the
+// cursor on when the znode under it is deleted.
 type Listing struct {
 	state   *State
 	parent  NodeID
-	sorted  bool // there are so few that they are answered in the order of their names
+	sorted  bool // few children: they are answered in the order of their names
 	hint    int  // size of the first chunk
 	cursor  NodeID
-	walked  bool                // cursor is 0 for good
+	walked  bool                // cursor stays 0
 	chunks  [][]byte            // names as they are encoded; one chunk if sorted
 	count   int32               // of the names in chunks
-	noted   map[string]struct{} // names that have come or gone since the beginning, or since they were taken
-	stale   map[string]struct{} // those that Sift takes out
-	fresh   [][]byte            // those that it puts in
-	rounds  int                 // of taking what was noted
-	settled bool                // Sift has made what the walk has met into what is answered
-	gone    bool                // the znode has
+	noted   map[string]struct{} // names of children created or deleted since the beginning, or since the last take
+	stale   map[string]struct{} // noted names that Sift removes
+	fresh   [][]byte            // noted names that Sift adds
+	rounds  int                 // how often noted names were taken
+	settled bool                // Sift has turned the names of the walk into the answer
+	gone    bool                // the znode was deleted
 	closed  bool
 }
 
 const (
-	// WideChildren is how many children make a znode wide: to read them takes more than about a tenth of a millisecond.
+	// WideChildren is how many children make a znode wide: to read them takes more than about a tenth of a
+	// millisecond.
 	WideChildren = 2048
-	// listingChunk is the size of a chunk, in bytes, but for one with a longer name.
+	// listingChunk is the size of a chunk in bytes, unless a name is longer.
 	listingChunk = 128 << 10
-	// listingRounds is how often what was noted is taken out without the lock.
+	// listingRounds is how often noted names are processed without the lock.
 	listingRounds = 3
 )
 
-// listings are those under way. They begin and end under the read lock, so mu guards the list; the writer needs no mu.
+// listings are the Listings in progress. They begin and end under the read lock, so mu guards the list; the
+// writer needs no mu.
 type listings struct {
 	mu   sync.Mutex
 	live []*Listing
 }
 
-// note tells all listings that a child of parent comes or goes.
+// note tells all listings that a child of parent is created or deleted.
 func (ls *listings) note(parent NodeID, name []byte) {
 	for _, l := range ls.live {
 		if l.parent == parent {
@@ -60,7 +64,7 @@ func (ls *listings) note(parent NodeID, name []byte) {
 	}
 }
 
-// leave tells all listings that a znode without children is about to go.
+// leave tells all listings that a znode without children is about to be deleted.
 func (ls *listings) leave(s *State, id NodeID) {
 	if len(ls.live) == 0 {
 		return
@@ -88,8 +92,8 @@ func (s *State) IsWide(path []byte) bool {
 	return k != nil && k.children >= WideChildren
 }
 
-// NewListing begins to read the children of a znode, or returns why that is not allowed. The caller holds the read lock, and must
-// Close the Listing in the end.
+// NewListing begins to read the children of a znode, or returns the error why that is not allowed. The caller
+// holds the read lock, and must Close the Listing in the end.
 func (s *State) NewListing(path []byte, ids []auth.Identity) (*Listing, proto.ErrCode) {
 	id, err := s.readable(path, proto.PermRead, ids)
 	if err != proto.OK {
@@ -104,11 +108,12 @@ func (s *State) NewListing(path []byte, ids []auth.Identity) (*Listing, proto.Er
 	return l, proto.OK
 }
 
-// Of reports whether the Listing is of s, and of a znode that is there yet. The caller holds the read lock.
+// Of reports whether the Listing is of s, and its znode still exists. The caller holds the read lock.
 func (l *Listing) Of(s *State) bool { return l.state == s && !l.gone }
 
-// Next reads at most n children more, and reports whether that is all and nothing has changed since. If not, the caller gives up the
-// read lock, which it holds, calls Sift, and then Next again. It may be called only while Of is true.
+// Next reads at most n more children, and reports whether that is all and nothing has changed since. If not, the
+// caller releases the read lock, which it holds, calls Sift, and then Next again. It may be called only while Of
+// is true.
 func (l *Listing) Next(n int) (done bool) {
 	invariant("a closed listing is not used", !l.closed && !l.gone, uint64(l.parent))
 	s := l.state
@@ -132,7 +137,7 @@ func (l *Listing) Next(n int) (done bool) {
 	return false
 }
 
-// take takes over what was noted, with what there is of it now.
+// take takes over the noted names, and looks up which of them exist now.
 func (l *Listing) take() {
 	l.settled = false
 	l.stale, l.fresh = l.noted, nil
@@ -142,10 +147,10 @@ func (l *Listing) take() {
 			l.fresh = append(l.fresh, []byte(name))
 		}
 	}
-	slices.SortFunc(l.fresh, bytes.Compare) // the order of a map shall not be seen
+	slices.SortFunc(l.fresh, bytes.Compare) // the order of a map must not be visible
 }
 
-// Sift makes good what has changed, as far as Next has found out. It needs no lock.
+// Sift removes and adds the names that Next has taken. It needs no lock.
 func (l *Listing) Sift() {
 	if !l.walked || l.settled {
 		return
@@ -165,7 +170,7 @@ func (l *Listing) Sift() {
 	l.stale, l.fresh, l.settled = nil, nil, true
 }
 
-// without takes the stale names out of a chunk.
+// without removes the stale names from a chunk.
 func (l *Listing) without(chunk []byte, marks *nameMarks) []byte {
 	kept := 0
 	for off := 0; off < len(chunk); {
@@ -202,8 +207,9 @@ func (l *Listing) add(name []byte) {
 	l.count++
 }
 
-// Children returns how many names there are, and the names, one encoded after the other, in pieces that the caller may keep. The
-// caller holds the read lock under which Next has reported that it is done. Who asks is judged as at the beginning.
+// Children returns the number of names, and the names, one encoded after the other, in pieces that the caller may
+// keep. The caller holds the read lock under which Next has reported that it is done. The permission of ids is
+// checked again.
 func (l *Listing) Children(ids []auth.Identity) (count int32, names [][]byte, err proto.ErrCode) {
 	if !l.state.acls.Allows(l.state.rec(l.parent).acl, proto.PermRead, ids) {
 		return 0, nil, proto.ErrNoAuth
@@ -227,7 +233,7 @@ func (l *Listing) Close() {
 	s.listings.live = slices.Delete(s.listings.live, at, at+1)
 }
 
-// nameMarks tells of most names that are not in a set that they are not, in a few nanoseconds.
+// nameMarks shows for most names that are not in a set, in a few nanoseconds, that they are not.
 type nameMarks [1 << 10]uint64
 
 func newNameMarks(names map[string]struct{}) *nameMarks {

@@ -122,7 +122,7 @@ func TestListingOfWhatGoes(t *testing.T) {
 	require.Equal(t, proto.ErrNoNode, err)
 }
 
-// Who may not read at the end is told so, whatever was at the beginning.
+// A connection without READ at the end gets the error, even if it had READ at the beginning.
 func TestListingPermission(t *testing.T) {
 	x := wideState(t, 3)
 	l, err := x.s.NewListing([]byte("/wide"), nil)

@@ -8,12 +8,12 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Loader builds a State from the records of a snapshot: sessions and ACLs first, then znodes,
-// parents before their children. It keeps nothing of what it is given. After an error it is of no
-// use any more. One goroutine uses it. Source: storage 5 and 6.5.
+// Loader builds a State from the records of a snapshot: sessions and ACLs first, then znodes, parents before
+// their children. It keeps no reference to its arguments. After an error it must not be used any more. One
+// goroutine uses it. Source: storage 5 and 6.5.
 type Loader struct {
 	state   *State
-	acls    map[int64]ACLID // each entry is one user
+	acls    map[int64]ACLID // each entry counts as one user
 	missing int
 	hasRoot bool
 
@@ -53,7 +53,7 @@ func (l *Loader) ACL(key int64, acl []proto.ACL) error {
 		return fmt.Errorf("%w: ACL %d is null", ErrSnapshot, key)
 	}
 	if key == int64(OpenACL) {
-		return nil // stands for itself, and is in no table
+		return nil // the key itself is OpenACL, which is in no table
 	}
 	if old, ok := l.acls[key]; ok {
 		l.state.acls.release(old)
@@ -62,8 +62,8 @@ func (l *Loader) ACL(key int64, acl []proto.ACL) error {
 	return nil
 }
 
-// Node adds a znode. The path of the root is empty. A key that names no ACL gives the znode an ACL
-// that allows nothing, until a setACL or a replayed create repairs it; see MissingACLs.
+// Node adds a znode. The path of the root is empty. A key that names no ACL gives the znode an ACL that grants no
+// permission, until a setACL or a replayed create repairs it; see MissingACLs.
 func (l *Loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) error {
 	stat := Node{
 		Czxid: st.Czxid, Mzxid: st.Mzxid, Pzxid: st.Pzxid, Ctime: st.Ctime, Mtime: st.Mtime,
@@ -115,7 +115,7 @@ func (l *Loader) parent(parentPath []byte) (NodeID, error) {
 	return id, nil
 }
 
-// index enters into the table what is not in it yet.
+// index adds all znodes to the table that are not in it yet.
 func (l *Loader) index() error {
 	s := l.state
 	first := l.indexed
@@ -134,7 +134,7 @@ func (l *Loader) index() error {
 	return nil
 }
 
-// root sets what the root has.
+// root sets data, ACL and Stat of the root.
 func (l *Loader) root(data []byte, aclKey int64, stat *Node) error {
 	s := l.state
 	if l.hasRoot {
@@ -161,12 +161,13 @@ func (l *Loader) acl(key int64) ACLID {
 	return l.state.acls.acquire(denyList)
 }
 
-// MissingACLs returns how many znodes named an ACL that the snapshot does not define. Nobody but
-// super may use them.
+// MissingACLs returns how many znodes named an ACL that the snapshot does not define. Only a super user may use
+// them.
 func (l *Loader) MissingACLs() int { return l.missing }
 
-// Done returns the State, or an error if a znode came twice or there was no root. The State has
-// applied every txn up to zxid as far as a fuzzy snapshot can say. What is stored nowhere has been rebuilt: the stats of quotas, ACL counts, the digest.
+// Done returns the State, or an error if a znode came twice or there was no root. The State has applied every txn
+// up to zxid as far as a fuzzy snapshot can tell. The parts that no snapshot stores have been rebuilt: the stats
+// of quotas, ACL counts, the digest.
 func (l *Loader) Done(zxid proto.Zxid) (*State, error) {
 	s := l.state
 	if s == nil {

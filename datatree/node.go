@@ -16,9 +16,9 @@ type NodeID uint32
 // Root is the znode "/". It always exists.
 const Root NodeID = 1
 
-// Node is a copy of what a znode has besides its name and its data, as stored: Cversion counts
-// the children ever created (clients see 2*Cversion-NumChildren), and Owner may be a container's
-// or a TTL's encoding. Source: server-semantics 5.1, storage 8.3.
+// Node is a copy of a znode without its name and its data, as stored: Cversion counts the children ever created
+// (clients see 2*Cversion-NumChildren), and Owner may be a container's or a TTL's encoding. Source:
+// server-semantics 5.1, storage 8.3.
 type Node struct {
 	Czxid, Mzxid, Pzxid         proto.Zxid
 	Ctime, Mtime                int64 // ms since 1970
@@ -29,10 +29,10 @@ type Node struct {
 	Digest                      uint32 // its part of the tree's digest; 0 below /zookeeper
 }
 
-// record is how a znode is stored: 80 bytes without pointers. What only a minority of znodes has
-// is in its kin: a znode without kin has a Cversion of 0, a Pzxid equal to its Czxid and no
-// children, and is neither ephemeral nor container nor TTL znode.
-// Invariant: digest is the CRC of path, data and stored Stat, or 0 if the znode is hidden.
+// record is how a znode is stored: 80 bytes without pointers. Fields that only a minority of znodes need are in
+// its kin: a znode without kin has a Cversion of 0, a Pzxid equal to its Czxid and no children, and is neither
+// ephemeral nor container nor TTL znode. Invariant: digest is the CRC of path, data and stored Stat, or 0 if the
+// znode is hidden.
 type record struct {
 	czxid, mzxid      proto.Zxid
 	ctime, mtime      int64
@@ -52,7 +52,7 @@ const hiddenFlag = uint32(1) << 31
 
 func (r *record) hidden() bool { return r.kin&hiddenFlag != 0 }
 
-// kin is what a znode needs that has or had children, or belongs to an owner's list: 32 bytes.
+// kin holds the further fields of a znode that has or had children, or belongs to an owner's list: 32 bytes.
 type kin struct {
 	pzxid              proto.Zxid
 	cversion, children int32
@@ -65,8 +65,8 @@ const (
 	kinSize    = 32
 )
 
-// hashName returns the hash of a child's name under its parent. The seed keeps clients from
-// choosing names that collide; nothing a client or a file ever sees depends on it.
+// hashName returns the hash of a child's name under its parent. The seed keeps clients from choosing names that
+// collide; no result that a client or a file can see depends on it.
 func (s *State) hashName(parent NodeID, name []byte) uint32 {
 	h := (maphash.Bytes(s.seed, name) ^ uint64(parent)) * 0x9e3779b97f4a7c15
 	return uint32(h >> 32)
@@ -85,7 +85,7 @@ func (s *State) kinOf(r *record) *kin {
 	return nil
 }
 
-// needKin returns the kin of a record, making it if there is none.
+// needKin returns the kin of a record, and makes it if there is none.
 func (s *State) needKin(r *record) *kin {
 	if k := s.kinOf(r); k != nil {
 		return k
@@ -103,8 +103,8 @@ func (s *State) needKin(r *record) *kin {
 	return k
 }
 
-// link makes a znode of a name that its parent does not have yet, as the parent's last child. Stat
-// fields, ACL, owner's list, digest and entry in the table are the caller's to set.
+// link makes a znode with a name that its parent does not have yet, as the parent's last child. The caller sets
+// Stat fields, ACL, owner's list, digest and the entry in the table.
 func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 	i := s.records.free
 	if i != 0 {
@@ -139,8 +139,8 @@ func (s *State) link(parent NodeID, hash uint32, name, data []byte) NodeID {
 	return id
 }
 
-// unlink takes a znode without children out of the tree and frees its memory. ACL, owner's list and
-// digest are the caller's.
+// unlink takes a znode without children out of the tree and frees its memory. The caller handles ACL, owner's
+// list and digest.
 func (s *State) unlink(id NodeID) {
 	s.removals++
 	r := s.rec(id)
@@ -200,8 +200,8 @@ func (s *State) find(parent NodeID, hash uint32, name []byte) NodeID {
 	}
 }
 
-// add makes a znode with everything it has but its entry in the table: Stat, ACL, owner's list,
-// digest, size. stat's NumChildren, ACL and Digest do not matter; acl is counted already.
+// add makes a znode with everything except its entry in the table: Stat, ACL, owner's list, digest, size. stat's
+// NumChildren, ACL and Digest are ignored; acl is counted already.
 func (s *State) add(parent NodeID, hash uint32, path, name, data []byte, acl ACLID, stat *Node) NodeID {
 	id := s.link(parent, hash, name, data)
 	s.rec(id).acl = acl
@@ -236,8 +236,8 @@ func (s *State) setACL(id NodeID, acl ACLID) (old ACLID) {
 	return old
 }
 
-// remove takes a znode without children out of everything but the ACL table, and returns its ACL
-// for the caller to release when nobody needs it any more.
+// remove takes a znode without children out of everything except the ACL table. It returns the ACL, which the
+// caller releases when it is no longer needed.
 func (s *State) remove(id NodeID, path []byte) ACLID {
 	r := s.rec(id)
 	acl := r.acl

@@ -2,9 +2,9 @@ package datatree
 
 import "github.com/seed94657493/warren/proto"
 
-// Znodes that end by themselves are in lists by what ends them: the ephemerals of each session, the
-// containers, the TTL znodes. The lists run through the znodes' kin, oldest first; the first one's
-// ownPrev is the last one.
+// Znodes that end by themselves are in lists by the cause of their end: the ephemerals of each session, the
+// containers, the TTL znodes. The lists run through the znodes' kin, oldest first; the first one's ownPrev is the
+// last one.
 
 // ownedList is a list of znodes with one owner.
 type ownedList struct {
@@ -12,16 +12,16 @@ type ownedList struct {
 	count int32
 }
 
-// session is what is known of a session: its entry in the session table, its ephemerals, or
-// both. Ephemerals without an entry are orphans (see DropOrphanEphemerals).
+// session is the entry of a session in the session table, its ephemerals, or both. Ephemerals without an entry
+// are orphans (see DropOrphanEphemerals).
 type session struct {
 	ephemerals ownedList
 	timeoutMs  int32
 	inTable    bool
 }
 
-// own puts a znode, whose owner is set, into the list of its owner, if its owner has one. The root
-// is in no list, whatever a snapshot says of its owner: it never ends.
+// own puts a znode, whose owner is set, into the list of its owner, if its owner has one. The root is in no list,
+// whatever owner a snapshot gives it: it never ends.
 func (s *State) own(id NodeID) {
 	r := s.rec(id)
 	switch {

@@ -30,8 +30,8 @@ const (
 	noSlot = ^uint16(0)
 )
 
-// pageInfo is what is known of one page. A page is in the list of its class exactly when it has a
-// free slot, and belongs to no class when it is empty.
+// pageInfo is the state of one page. A page is in the list of its class exactly when it has a free slot, and
+// belongs to no class when it is empty.
 type pageInfo struct {
 	next, prev uint32 // neighbours in the list of the class
 	size       uint16 // of a slot

@@ -6,18 +6,18 @@ import (
 	"github.com/seed94657493/warren/datatree/quota"
 )
 
-// The accounting of quotas. A path has a quota while the znode zookeeper_limits is at the same place
-// under /zookeeper/quota; what is used is the text of zookeeper_stats beside it, a znode like any
-// other but that the accounting rewrites its data in place. There is no further structure: the
-// quota that counts a change is found by walking both trees. Source: server-semantics 8.
+// The accounting of quotas. A path has a quota while the znode zookeeper_limits is at the same place under
+// /zookeeper/quota. The use is the text of zookeeper_stats beside it: a znode like any other, except that the
+// accounting rewrites its data in place. There is no further structure: the quota that counts a change is found
+// by walking both trees. Source: server-semantics 8.
 
 var (
 	limitsName = []byte(quota.LimitsName)
 	statsName  = []byte(quota.StatsName)
 )
 
-// accountCreated accounts a new znode; if it is the stats node of a quota, its data becomes what
-// the tree holds, whatever was written. parentPath is the parent's.
+// accountCreated accounts a new znode. If it is the stats node of a quota, its data becomes the real use,
+// whatever the client has written. parentPath is the parent's.
 func (s *State) accountCreated(id NodeID, parentPath, path []byte, size int) {
 	if s.quota == 0 {
 		return
@@ -50,9 +50,9 @@ func (s *State) account(path []byte, size, count int64) {
 	s.setStats(stats, used)
 }
 
-// deepestQuota returns the limits node and the stats node of the deepest quota that path is in, 0 for
-// what is not there. It walks down /zookeeper/quota beside path for as long as there are znodes. A
-// quota of the root has no path and is not found.
+// deepestQuota returns the limits node and the stats node of the deepest quota that path is in, 0 for a missing
+// one. It walks down /zookeeper/quota beside path for as long as there are znodes. A quota of the root has no
+// path and is not found.
 func (s *State) deepestQuota(path []byte) (limits, stats NodeID) {
 	deepest, place := NodeID(0), s.quota
 	for rest := path; len(rest) > 1 && place != 0; {
@@ -84,7 +84,7 @@ func (s *State) QuotaOf(path []byte) (limits, used quota.Limits, ok bool) {
 	return quota.Parse(s.Data(limitsNode)), quota.Parse(s.Data(statsNode)), true
 }
 
-// recount sets the stats of a quota to what the tree holds at and below target.
+// recount sets the stats of a quota to the use in the tree at and below target.
 func (s *State) recount(stats NodeID, target []byte) {
 	used := quota.None()
 	used.Count, used.Bytes = 0, 0
@@ -97,15 +97,15 @@ func (s *State) recount(stats NodeID, target []byte) {
 	s.setStats(stats, used)
 }
 
-// setStats replaces the text of a stats node, which is below /zookeeper and has no digest; nothing
-// else of it changes.
+// setStats replaces the text of a stats node, which is below /zookeeper and has no digest; no other field of the
+// znode changes.
 func (s *State) setStats(stats NodeID, used quota.Limits) {
 	s.txn.stats = quota.AppendStats(s.txn.stats[:0], used)
 	s.setData(stats, s.txn.stats)
 }
 
-// recountQuotas sets the stats of every quota to what the tree holds, as is done when a snapshot
-// has been loaded.
+// recountQuotas sets the stats of every quota to the use in the tree. It is called after a snapshot has been
+// loaded.
 func (s *State) recountQuotas() {
 	if s.quota == 0 {
 		return

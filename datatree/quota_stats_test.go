@@ -18,7 +18,7 @@ func newQuotaFixture(t *testing.T) quotaFixture {
 	return x
 }
 
-// quota creates the znodes of a quota, whose stats say nonsense.
+// quota creates the znodes of a quota; the written stats are wrong.
 func (x quotaFixture) quota(path string) {
 	for at := 1; at < len(path); at++ {
 		if path[at] == '/' && x.s.Lookup([]byte(quota.Root+path[:at])) == 0 {
@@ -87,7 +87,7 @@ func TestQuotaAccounting(t *testing.T) {
 	x.create("/n/m/d", nil)
 	require.Equal(t, "count=3,bytes=4", x.stats("/n/m"))
 	require.Equal(t, "count=5,bytes=7", x.stats("/n"))
-	// Limits without stats: nobody counts.
+	// Limits without stats: nothing is counted.
 	x.create(quota.Root+"/n/m/zookeeper_limits", nil)
 	x.drop(quota.Root + "/n/m/zookeeper_stats")
 	x.create("/n/m/f", nil)
@@ -95,7 +95,7 @@ func TestQuotaAccounting(t *testing.T) {
 	x.s.check()
 }
 
-// What kills a Java server is ignored. Source: server-semantics 8.6, 16.5 scenario 75.
+// Text that kills a Java server is ignored. Source: server-semantics 8.6, 16.5 scenario 75.
 func TestQuotaPoison(t *testing.T) {
 	x := newQuotaFixture(t)
 	x.create(quota.Root+"/zookeeper_limits", []byte("count=1"))

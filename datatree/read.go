@@ -8,10 +8,9 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Reads append the body of a reply to b and return proto.OK; on an error they return b as it was.
-// They may run concurrently under the read lock, and allocate nothing if b has room. A null path
-// cannot be answered, "" is the root, and a path is not validated: one that is malformed names no
-// znode. Source: server-semantics 3.7.
+// Reads append the body of a reply to b and return proto.OK; on an error they return b unchanged. They may run
+// concurrently under the read lock, and allocate nothing if b has room. A null path cannot be answered, "" is the
+// root, and a path is not validated: a malformed path names no znode. Source: server-semantics 3.7.
 
 // readable returns the znode of a path if ids have any of the wanted permissions on it.
 func (s *State) readable(path []byte, wanted int32, ids []auth.Identity) (NodeID, proto.ErrCode) {
@@ -108,7 +107,7 @@ func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) 
 	}
 	start, n := len(b), int32(0)
 	b = proto.AppendInt32(b, 0)
-	var parent NodeID // of those before, as a rule: what the names of its children must begin with is found out once
+	var parent NodeID // the last parent: the required prefix of its children's names is computed once
 	var rest []byte
 	fits := false
 	for node := s.sessions[id].ephemerals.first; node != 0; node = s.kinOf(s.rec(node)).ownNext {
@@ -134,8 +133,8 @@ func (s *State) ReadEphemerals(b []byte, id proto.SessionID, prefix proto.Text) 
 	return b
 }
 
-// suffixAfter is what a name must begin with, so that the path that is dir and the name begins with prefix. It reports false if
-// none does.
+// suffixAfter returns the prefix that a name must have so that dir plus the name begins with prefix. It reports
+// false if no name has that effect.
 func suffixAfter(prefix, dir []byte) (rest []byte, ok bool) {
 	if len(prefix) <= len(dir) {
 		return nil, bytes.HasPrefix(dir, prefix)
@@ -145,11 +144,12 @@ func suffixAfter(prefix, dir []byte) (rest []byte, ok bool) {
 
 // Bounds of the reply to one multiRead: a small request can name a large znode many times.
 const (
-	// multiReadMax is how long it may be, in bytes, but for what is not data.
+	// multiReadMax is its largest size in bytes, not counting what is not data.
 	multiReadMax = 16 << 20
-	// multiReadNames is how many names of children there may be in it. To find them takes far longer than to copy as many bytes.
+	// multiReadNames is how many names of children it may have. To find names takes far longer than to copy as
+	// many bytes.
 	multiReadNames = 128 << 10
-	// multiReadAhead is the length from which on it is found out how long it gets before more is read.
+	// multiReadAhead is the length from which on the final size is computed before more is read.
 	multiReadAhead = 64 << 10
 )
 
@@ -196,8 +196,9 @@ func (s *State) ReadMulti(b, body []byte, ids []auth.Identity) ([]byte, proto.Er
 	}
 }
 
-// measureMulti returns about how many bytes the rest of a multiRead adds to the reply, without the names of children, which are not
-// that many. It reports false if the rest makes no sense, and looks no further than multiReadMax.
+// measureMulti returns about how many bytes the rest of a multiRead adds to the reply, without the names of
+// children: there are not many of those. It reports false if the rest is malformed, and measures no further than
+// multiReadMax.
 func (s *State) measureMulti(m proto.MultiReader, ids []auth.Identity) (size int, ok bool) {
 	for size <= multiReadMax {
 		op, path, more, ok := nextRead(&m)
@@ -217,10 +218,10 @@ func (s *State) measureMulti(m proto.MultiReader, ids []auth.Identity) (size int
 	return size, true
 }
 
-// multiSlotSize is what a slot with data takes beside the data: a header, a length and a Stat.
+// multiSlotSize is the size of a slot without its data: a header, a length and a Stat.
 const multiSlotSize = 9 + 4 + 68
 
-// nextRead decodes the next read of a multiRead. It reports ok as false for what is none; more is false at the end.
+// nextRead decodes the next read of a multiRead. ok is false for any other operation; more is false at the end.
 func nextRead(m *proto.MultiReader) (op proto.OpCode, path []byte, more, ok bool) {
 	h, more := m.Next()
 	if m.R.Err() != nil || more && h.Type != proto.OpGetData && h.Type != proto.OpGetChildren {

@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// sortedMax is how many children are answered in the order of their names. Clients expect no
-// order; it is a courtesy that may not hold the lock for long. Beyond, the order is that of creation.
+// sortedMax is how many children are answered in the order of their names. Clients expect no order, so sorting
+// must not hold the lock for long. Beyond sortedMax the order is that of creation.
 const sortedMax = 1 << 14
 
 // ReadChildren answers getChildren: a GetChildrenResponse, the names of the children.
@@ -33,8 +33,8 @@ func (s *State) ReadChildren2(b, path []byte, ids []auth.Identity) ([]byte, prot
 	return s.appendStat(s.appendChildren(b, id), id), proto.OK
 }
 
-// appendChildren appends the vector of the names of a znode's children. In many trees creation
-// order is the order of the names already, so it looks before it sorts.
+// appendChildren appends the vector of the names of a znode's children. In many trees creation order is the order
+// of the names already, so it checks before it sorts.
 func (s *State) appendChildren(b []byte, id NodeID) []byte {
 	n := s.node(s.rec(id)).NumChildren
 	b = proto.AppendInt32(b, n)
@@ -53,7 +53,7 @@ func (s *State) appendChildren(b []byte, id NodeID) []byte {
 	return b
 }
 
-// nameKey is where an encoded name begins, and its first bytes after what all names have in common.
+// nameKey is where an encoded name begins, and its first bytes after the common prefix of all names.
 type nameKey struct {
 	key uint64
 	off int

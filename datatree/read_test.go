@@ -15,7 +15,7 @@ func acl(perms int32, scheme, id string) proto.ACL {
 	return proto.ACL{Perms: perms, Id: proto.ID{Scheme: proto.Text(scheme), Id: proto.Text(id)}}
 }
 
-// What each read answers, by whom, of what. Source: server-semantics 3.7 and 9.2.
+// The answer of each read, by path and identity. Source: server-semantics 3.7 and 9.2.
 func TestReadErrors(t *testing.T) {
 	bob := auth.NewDigestIdentity("bob", "secret")
 	x := newTxns(t, NewState(Config{}))
@@ -228,7 +228,7 @@ func TestReadMulti(t *testing.T) {
 	require.Equal(t, proto.ErrMarshallingError, err)
 	require.Less(t, cap(out), 4<<20, "that it gets too long is found out before it is that long")
 
-	// What fits is there to the last byte, in a buffer that was made once.
+	// A reply that fits the bound is complete to the last byte, in a buffer that was allocated once.
 	for n := range []int{1, 2, 15} {
 		var some []byte
 		for range n {

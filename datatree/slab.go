@@ -12,8 +12,8 @@ type slab[T any] struct {
 	chunks []*[slabLen]T
 	// next is the first record that was never handed out.
 	next uint32
-	// free is the head of the list of returned records; the list runs through the records and
-	// is kept by the owner, who knows which field to use.
+	// free is the head of the list of returned records; the list runs through the records. The owner keeps it,
+	// because it knows which field to use.
 	free uint32
 	// live counts the records in use.
 	live int

@@ -9,9 +9,9 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Config says how a State judges requests. It must be the same on every server of an ensemble.
+// Config says how a State checks requests. It must be the same on every server of an ensemble.
 type Config struct {
-	// SkipACL allows everybody everything (zookeeper.skipACL).
+	// SkipACL grants every permission to every connection (zookeeper.skipACL).
 	SkipACL bool
 }
 
@@ -58,7 +58,7 @@ func NewState(cfg Config) *State {
 		acl      []proto.ACL
 		aversion int32
 	}{
-		// The order makes READ for everyone the first entry of the ACL table, as in ZooKeeper.
+		// The order makes READ for world:anyone the first entry of the ACL table, as in ZooKeeper.
 		{"/zookeeper", openList, 0},
 		{"/zookeeper/quota", openList, 0},
 		{ConfigPath, readList, -1},
@@ -79,7 +79,7 @@ func (s *State) addIndexed(parent NodeID, path, name, data []byte, acl []proto.A
 	return id
 }
 
-// newBareState returns a state that has nothing but a root.
+// newBareState returns a state with a root and nothing else.
 func newBareState(cfg Config) *State {
 	s := &State{
 		acls:     newACLTable(cfg.SkipACL),

@@ -143,8 +143,8 @@ func (t *table) remove(hash uint32, id NodeID) {
 			if g.ids[slot] != id || g.tag(slot) != tagOf(hash) {
 				continue
 			}
-			// No probe has gone past a group that still has an empty slot, so the slot may
-			// become empty; otherwise it must stay in the way.
+			// No probe has gone past a group that still has an empty slot, so the slot may become empty.
+			// Otherwise it must stay dead.
 			if hasEmpty {
 				g.setTag(slot, tagEmpty)
 			} else {
@@ -162,8 +162,8 @@ func (t *table) remove(hash uint32, id NodeID) {
 	invariant("a znode to remove is in the table", false, uint64(id))
 }
 
-// gather collects the znodes of a segment and their hashes. The records are all over the memory:
-// fetching the hashes in a loop of their own lets the processor wait for many at once.
+// gather collects the znodes of a segment and their hashes. The records are spread over the memory: fetching the
+// hashes in a separate loop lets the processor wait for many at once.
 func (t *table) gather(at uint32, hashOf func(NodeID) uint32) *gathered {
 	if t.gathered == nil {
 		t.gathered = new(gathered)

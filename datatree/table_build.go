@@ -85,8 +85,8 @@ type segmentBuilder struct {
 	hashes [segmentSlots]uint32 // of the slots in use
 }
 
-// add puts a znode into the segment; ok is false if one of its parent and name is there already.
-// Only znodes of the same hash are looked at: their records are not in the cache.
+// add puts a znode into the segment; ok is false if one with its parent and name is there already. Only znodes of
+// the same hash are compared: their records are not in the cache.
 func (b *segmentBuilder) add(node hashedNode) (ok bool) {
 	for i := groupOf(node.hash); ; i = (i + 1) & (segmentGroups - 1) {
 		g := &b.to[i]

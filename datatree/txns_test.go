@@ -37,7 +37,7 @@ type recordedChange struct {
 	Type      proto.EventType
 	Path      string
 	Zxid      proto.Zxid
-	ACL       int32 // what the ACLs grant to everybody
+	ACL       int32 // the permissions that the ACLs grant to world:anyone
 	ParentACL int32
 }
 

@@ -7,18 +7,18 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Walker serialises a State in slices, while txns go on between them, in the format of a snapshot
-// file without its header and seals: sessions, ACL table, znodes parents first, "/". It belongs to
-// one goroutine, which holds the read lock in every call. Source: storage 5.1.
+// Walker serialises a State in slices, while txns go on between them, in the format of a snapshot file without
+// its header and seals: sessions, ACL table, znodes parents first, "/". It belongs to one goroutine, which holds
+// the read lock in every call. Source: storage 5.1.
 //
-// What it writes is fuzzy: txns after Zxid may show in it or not, and replay of them makes it
-// exact. It leaves out znodes created after Zxid, which replay creates, so that no replayed create
-// meets its own znode. The ACL table is the one of the beginning; a znode that has been given an
-// ACL since is written with one that allows nothing, until the replayed setACL says what it is.
+// Its output is fuzzy: txns after Zxid may show in it or not, and replay of them makes it exact. It leaves out
+// znodes created after Zxid, which replay creates, so that no replayed create meets its own znode. The ACL table
+// is the one of the beginning. A znode that has got a newer ACL is written with one that grants no permission,
+// until the replayed setACL corrects it.
 //
-// Invariant: cursor is the next znode in the walk that is not written yet, or 0. New znodes are
-// last among their siblings and State moves the cursor on when the znode under it goes, so the walk
-// meets every znode that is there all the time exactly once.
+// Invariant: cursor is the next znode in the walk that is not written yet, or 0. New znodes are last among their
+// siblings and State moves the cursor on when the znode under it is deleted, so the walk meets every znode that
+// is there all the time exactly once.
 type Walker struct {
 	state *State
 	zxid  proto.Zxid
@@ -30,7 +30,7 @@ type Walker struct {
 	known    []uint64 // set of the ACLIDs in acls
 
 	counted bool // the count of this phase's sessions or acls is written
-	written int  // of them
+	written int  // sessions or acls written so far
 	cursor  NodeID
 	closed  bool
 }
@@ -54,18 +54,18 @@ type walkedACL struct {
 	list []proto.ACL
 }
 
-// skipCost is what leaving a znode out counts in a budget of bytes, so that a slice is short in
-// time as well when there is nothing to write.
+// skipCost is how many bytes of the budget a znode that is left out costs, so that a slice also takes a short
+// time when there is nothing to write.
 const skipCost = 32
 
-// walkers are the snapshots under way. They begin and end under the read lock, so mu guards the
-// list, and what the ACLTable keeps for them, against each other; the writer needs no mu.
+// walkers are the snapshots in progress. They begin and end under the read lock, so mu guards the list, and the
+// state that the ACLTable keeps for them, against each other. The writer needs no mu.
 type walkers struct {
 	mu   sync.Mutex
 	live []*Walker
 }
 
-// leave tells all walkers that a znode without children is about to go.
+// leave tells all walkers that a znode without children is about to be deleted.
 func (w *walkers) leave(s *State, id NodeID) {
 	for _, walker := range w.live {
 		if walker.cursor == id {
@@ -95,7 +95,7 @@ func (s *State) NewWalker() *Walker {
 	return w
 }
 
-// Zxid returns the zxid the snapshot is named for: replay must begin after it.
+// Zxid returns the zxid that the snapshot is named for: replay must begin after it.
 func (w *Walker) Zxid() proto.Zxid { return w.zxid }
 
 // Next appends about budget bytes, whole records only, and reports whether that was all. It may
@@ -200,8 +200,8 @@ func (w *Walker) aclKey(id ACLID) ACLID {
 	return w.denyKey
 }
 
-// End returns the zxid up to which the State has applied txns and its digest, to be written after
-// the walk: replay up to that zxid must arrive at that digest. The caller holds the read lock.
+// End returns the zxid up to which the State has applied txns, and its digest, for the sections after the walk:
+// replay up to that zxid must arrive at that digest. The caller holds the read lock.
 func (w *Walker) End() (lastZxid proto.Zxid, digest int64) {
 	return w.state.lastZxid, w.state.digest
 }

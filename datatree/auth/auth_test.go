@@ -65,7 +65,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// What netip takes, the parser takes with the same meaning (IPv4 inside IPv6 and zones aside).
+// The parser accepts what netip accepts, with the same meaning (IPv4 inside IPv6 and zones aside).
 func FuzzNetwork(f *testing.F) {
 	f.Add("10.0.0.0/8")
 	f.Add("fe80::1:0/64")

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// digestHashes is the hashes of digest ids by Java's names, upper case.
+// digestHashes maps Java's names of hashes, in upper case, to the hashes of digest ids.
 var digestHashes = map[string]func() hash.Hash{
 	"MD5": md5.New,
 	"SHA": sha1.New, "SHA1": sha1.New, "SHA-1": sha1.New,

@@ -1,7 +1,6 @@
-// Package auth holds the rules of ACLs: what a connection has proved to be (Identity), which
-// connections an ACL entry means (EntryAllows), and which schemes and ids an entry may have
-// (Providers).
+// Package auth holds the rules of ACLs: what a connection has authenticated as (Identity), which connections an
+// ACL entry means (EntryAllows), and which schemes and ids an entry may have (Providers).
 //
-// It neither authenticates anything nor stores a list. Values are immutable and may be used
-// concurrently. EntryAllows and IsSuper run for every request and do not allocate.
+// It neither authenticates a connection nor stores a list. Values are immutable and may be used concurrently.
+// EntryAllows and IsSuper run for every request and do not allocate.
 package auth

@@ -10,7 +10,7 @@ import (
 
 // The schemes of ACL entries and of identities. Source: client-protocol 10.4.
 const (
-	SchemeWorld  = "world"  // everyone; only with the id "anyone"
+	SchemeWorld  = "world"  // every connection; only with the id "anyone"
 	SchemeAuth   = "auth"   // in a request: the identities that the connection has authenticated as
 	SchemeDigest = "digest" // user:base64(SHA-1(user:password))
 	SchemeIP     = "ip"     // an address or a network
@@ -22,11 +22,11 @@ const (
 // anyone is the only id of scheme world.
 const anyone = "anyone"
 
-// Identity is one thing a connection has proved to be. Identities belong to a connection, not to
-// a session. The zero value matches nothing. It is immutable and may be used concurrently.
+// Identity is one identity that a connection has authenticated as. Identities belong to a connection, not to a
+// session. The zero value matches nothing. It is immutable and may be used concurrently.
 type Identity struct {
 	Scheme string // one of the schemes but world and auth
-	ID     string // as whoAmI shows it and as an entry of scheme auth becomes
+	ID     string // as whoAmI shows it, and as it replaces an entry of scheme auth
 
 	addr     netip.Addr // of scheme ip: what is matched
 	also     string     // an id of an ACL entry that this identity matches, too; "" for none
@@ -114,7 +114,7 @@ func EntryAllows(e *proto.ACL, wanted int32, ids []Identity) bool {
 	return false
 }
 
-// IsAnyone reports whether id is world:anyone, which stands for everyone.
+// IsAnyone reports whether id is world:anyone, which means every connection.
 func IsAnyone(id *proto.ID) bool {
 	return string(id.Scheme) == SchemeWorld && string(id.Id) == anyone
 }

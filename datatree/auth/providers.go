@@ -15,7 +15,7 @@ const (
 	ProviderX509Names // ids of scheme x509 may be names of another form than a subject
 )
 
-// DefaultProviders is what a server has without any setting.
+// DefaultProviders are the providers of a server without any setting.
 const DefaultProviders = ProviderDigest | ProviderIP
 
 // Accepts reports whether an ACL entry may have this scheme and id.

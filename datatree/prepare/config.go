@@ -9,11 +9,11 @@ import (
 type Config struct {
 	// Digest appends the predicted digest of the tree to every txn (zookeeper.digest.enabled).
 	Digest bool
-	// EmptyClose leaves the list of ephemerals and the digest out of closeSession. Every server then
-	// deletes what its own tree says is the session's, as servers before 3.6 do
+	// EmptyClose leaves the list of ephemerals and the digest out of closeSession. Every server then deletes the
+	// znodes that belong to the session in its own tree, as servers before 3.6 do
 	// (closeSessionTxn.enabled=false).
 	EmptyClose bool
-	// EnforceQuota refuses what exceeds a hard quota (enforceQuota).
+	// EnforceQuota refuses a change that exceeds a hard quota (enforceQuota).
 	EnforceQuota bool
 	// ExtendedTypes allows TTL znodes to be created (extendedTypesEnabled).
 	ExtendedTypes bool
@@ -23,7 +23,7 @@ type Config struct {
 	// MaxTxnBytes bounds the size of a txn, which ACL entries of scheme auth can make much larger than
 	// its request. ZooKeeper does not read larger records. 0 means DefaultMaxTxnBytes.
 	MaxTxnBytes int
-	// Providers is which schemes an ACL may name.
+	// Providers are the schemes that an ACL may name.
 	Providers auth.Providers
 	// ReconfigEnabled allows reconfig (reconfigEnabled).
 	ReconfigEnabled bool
@@ -31,21 +31,21 @@ type Config struct {
 	// members, and returns the text for /zookeeper/config. It must have no effect yet: the
 	// permission is checked after it. Nil means that this server has no ensemble.
 	Reconfigure func(r *proto.ReconfigRequest, zxid proto.Zxid) (config []byte, err proto.ErrCode)
-	// Rest is called now and then while a multi is prepared, which may take long. It may release the
-	// lock of State and take it again. Txns that were prepared before may be applied meanwhile. Nil
-	// means that the lock is kept.
+	// Rest is called now and then while a multi is prepared, which may take long. It may release the lock of
+	// State and take it again. Meanwhile txns that were prepared before may be applied. Nil means that the lock
+	// is kept.
 	Rest func()
-	// NoRollback is a defect for tests of the simulator: requests behind a multi that fails are decided as if its first
-	// changes had been made.
+	// NoRollback is a defect for tests of the simulator: requests after a failed multi are decided as if its
+	// first changes had been made.
 	NoRollback bool
-	// Events receives what an operator should know. It may be nil.
+	// Events receives messages for an operator. It may be nil.
 	Events Events
 }
 
-// Events receives what an operator should know. The arguments are valid during the call.
+// Events receives messages for an operator. The arguments are valid during the call.
 type Events interface {
-	// QuotaExceeded says that a change of path exceeds a quota: a hard one, so that it was
-	// refused, or a soft one, so that it was not. There may be many in a row.
+	// QuotaExceeded says that a change of path exceeds a quota. With a hard quota the change was refused, with a
+	// soft quota it was made. There may be many calls in a row.
 	QuotaExceeded(path []byte, hard bool)
 	// SequenceExhausted says that the sequence counter of parent is at its limit: from the next
 	// one on, sequential creates under it end in NodeExists.

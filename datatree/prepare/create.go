@@ -29,7 +29,7 @@ func (p *Preparer) decodeCreate(r *proto.Reader, op proto.OpCode) creation {
 	return creation{op, q.Path, q.Data, q.Acl, proto.CreateMode(q.Flags), 0}
 }
 
-// kind is what a creation makes. Owner, txn and digest all follow from it.
+// kind is the kind of znode that a creation makes. It decides owner, txn and digest.
 type kind struct {
 	op         proto.OpCode // type of the txn
 	owner      proto.SessionID
@@ -37,8 +37,8 @@ type kind struct {
 	sequential bool
 }
 
-// kindOf decides what c makes, for a request outside a multi: the operation says whether it is a
-// container or a TTL znode, the mode says the rest. Source: client-protocol 8.2.
+// kindOf decides the kind of c, for a request outside a multi: the operation says whether it is a container or a
+// TTL znode, the mode says the rest. Source: client-protocol 8.2.
 func (p *Preparer) kindOf(c *creation) (kind, proto.ErrCode) {
 	if !c.mode.Valid() {
 		return kind{}, proto.ErrBadArguments

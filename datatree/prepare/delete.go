@@ -36,9 +36,8 @@ func (p *Preparer) delete(b []byte, r *proto.DeleteRequest) ([]byte, proto.ErrCo
 	return txn.AppendTo(b), proto.OK
 }
 
-// deleteContainer prepares the deletion of a container or TTL znode that the server has found
-// abandoned. What may have changed since is checked again, its age too: a setData in between
-// saves it. Source: server-semantics 5.10.
+// deleteContainer prepares the deletion of a container or TTL znode that the server has found due. All conditions
+// are checked again, the age too: a setData in between keeps the znode. Source: server-semantics 5.10.
 func (p *Preparer) deleteContainer(b []byte, path proto.Text) ([]byte, proto.ErrCode) {
 	parentPath, _, ok := paths.SplitParent(path)
 	if !ok || paths.IsSystem(path) {

@@ -1,12 +1,12 @@
-// Package prepare turns requests into txns: it judges each write against the tree as it will be, and
-// resolves everything that servers could decide differently (time, sequence numbers, the ephemerals of
-// a session, the digest).
+// Package prepare turns requests into txns. It checks each write against the tree as it will be, and resolves
+// everything that servers could decide differently (time, sequence numbers, the ephemerals of a session, the
+// digest).
 //
 // # State and overlay
 //
-// A Preparer reads the applied tree (datatree.State) and owns the overlay: the znodes that txns not yet
-// applied will change. Prepare begins by dropping from the overlay what State has applied meanwhile. So
-// requests are prepared while the txns before them are still on their way to the disk.
+// A Preparer reads the applied tree (datatree.State) and owns the overlay: the znodes that txns not yet applied
+// will change. Prepare first drops from the overlay what State has applied meanwhile. So requests are prepared
+// while earlier txns are still on their way to the disk.
 //
 // # Goroutines and locks
 //

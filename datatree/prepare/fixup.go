@@ -9,9 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// fixup turns the ACL of a request into the list that is stored: without duplicates, and with
-// entries of scheme auth replaced by what the connection has authenticated as. It is kept and
-// used again for every request.
+// fixup turns the ACL of a request into the list that is stored: without duplicates, and with entries of scheme
+// auth replaced by the identities of the connection. It is kept and used again for every request.
 type fixup struct {
 	encoded []byte  // the list, encoded as a vector
 	open    bool    // the list is exactly world:anyone with all permissions
@@ -23,10 +22,9 @@ type fixup struct {
 // fixupQuadratic is the longest list whose duplicates are found by comparing all pairs.
 const fixupQuadratic = 16
 
-// run fixes up acl for a connection with the identities ids. The result is in f.encoded and stays
-// valid until the next run. It returns ErrInvalidACL for a list that is empty, malformed, or
-// longer than bytesMax when the identities have been put in: a client multiplies them, and a txn
-// has a limit. Source: server-semantics 9.4.
+// run fixes up acl for a connection with the identities ids. The result is in f.encoded and stays valid until the
+// next run. It returns ErrInvalidACL for a list that is empty, malformed, or longer than bytesMax with the
+// identities: a client multiplies them, and a txn has a limit. Source: server-semantics 9.4.
 func (f *fixup) run(acl []proto.ACL, ids []auth.Identity, providers auth.Providers, bytesMax int) proto.ErrCode {
 	f.open = len(acl) == 1 && acl[0].Perms == proto.PermAll && auth.IsAnyone(&acl[0].Id)
 	f.encoded = append(f.encoded[:0], 0, 0, 0, 0)
@@ -51,8 +49,8 @@ func (f *fixup) run(acl []proto.ACL, ids []auth.Identity, providers auth.Provide
 	return proto.OK
 }
 
-// appendEntry appends what is stored for e and returns how many entries that is; 0 if e is
-// invalid. Of the null id only scheme auth may make something.
+// appendEntry appends the stored form of e and returns how many entries that is; 0 if e is invalid. The null id
+// is valid with scheme auth only.
 func (f *fixup) appendEntry(e *proto.ACL, ids []auth.Identity, providers auth.Providers) int {
 	if string(e.Id.Scheme) == auth.SchemeAuth {
 		n := 0

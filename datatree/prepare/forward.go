@@ -10,9 +10,9 @@ func AppendErrorTxn(b []byte, h proto.TxnHeader, err proto.ErrCode) []byte {
 	return proto.AppendInt32(h.AppendTo(b), int32(err))
 }
 
-// Create2Slots appends to slots the indexes of the operations of a multi request that are to be answered as create2. A
-// server that has forwarded the request needs them for State.ApplyCreate2, because the txn does not have them: see
-// Preparer.Create2. It ends at the first operation that is malformed.
+// Create2Slots appends to slots the indexes of the operations of a multi request that are answered as create2. A
+// server that has forwarded the request needs them for State.ApplyCreate2, because the txn does not have them:
+// see Preparer.Create2. It ends at the first malformed operation.
 func Create2Slots(slots []int32, body []byte) []int32 {
 	var p Preparer // only its scratch is used
 	ops := proto.NewMultiReader(body)
@@ -45,8 +45,8 @@ func Create2Slots(slots []int32, body []byte) []int32 {
 	}
 }
 
-// CreatesEphemeral reports whether a write creates an ephemeral, alone or in a multi: then its session must be global.
-// Source: server-semantics 7.6.
+// CreatesEphemeral reports whether a write creates an ephemeral, alone or in a multi: then its session must be
+// global. Source: server-semantics 7.6.
 func CreatesEphemeral(op proto.OpCode, body []byte) bool {
 	var p Preparer // only its scratch is used
 	switch op {

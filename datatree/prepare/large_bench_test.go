@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// BenchmarkLargeMulti is the processor time of the largest multis: of their preparation, which other writes
-// wait for, and of their application, which everybody waits for.
+// BenchmarkLargeMulti is the processor time of the largest multis: of their preparation, which delays other
+// writes, and of their application, which delays all requests.
 func BenchmarkLargeMulti(b *testing.B) {
 	good, bad, made := new(multiOf), new(multiOf), new(multiOf)
 	for i := range 20_000 {

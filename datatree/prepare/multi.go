@@ -6,17 +6,17 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// multi prepares several writes as one txn. All of it is decoded before anything is tried, so
-// that a malformed one leaves no trace. When an operation fails, the futures that those before it
-// stored are undone; the txn then says which one failed and why, and changes nothing when it is
-// applied. Source: server-semantics 4.
+// multi prepares several writes as one txn. All operations are decoded before any is tried, so that a malformed
+// one leaves no trace. When an operation fails, the futures that earlier operations stored are undone; the txn
+// then says which operation failed and why, and changes nothing when it is applied. Source: server-semantics 4.
 func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 	count, ok := p.countMulti()
 	if !ok {
 		return b, proto.ErrMarshallingError, false
 	}
 	if err := p.checkSession(); err != proto.OK {
-		return b, err, true // of the whole, not of a slot: a closing session gets one error for everything
+		// An error of the whole multi, not of a slot: a closing session gets one error for all operations.
+		return b, err, true
 	}
 	digest := p.digest
 	p.overlay.begin()
@@ -56,22 +56,22 @@ func (p *Preparer) multi(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 // multiRest is how many operations of a multi are prepared, or decoded, between two rests.
 const multiRest = 128
 
-// restAfter calls Rest between two operations of a multi, once for multiRest operations. What is applied
-// meanwhile was in the overlay before and stays there until the next Prepare, so that no operation sees
-// a difference.
+// restAfter calls Rest between two operations of a multi, once for multiRest operations. Txns that are applied
+// meanwhile were in the overlay before and stay there until the next Prepare, so that no operation sees a
+// difference.
 func (p *Preparer) restAfter(operations int) {
 	if operations%multiRest == multiRest-1 && p.cfg.Rest != nil {
 		p.cfg.Rest()
 	}
 }
 
-// Create2 returns, after a multi has been prepared, which of its operations are to be answered as
-// create2, by index. They are creates in the txn: a server before 3.9 that reads a create2 inside
-// a multi drops it and everything behind it. It is valid until the next Prepare.
+// Create2 returns, after a multi has been prepared, the indexes of the operations that are answered as create2.
+// They are creates in the txn: a server before 3.9 that reads a create2 inside a multi drops it and everything
+// after it. The slice is valid until the next Prepare.
 func (p *Preparer) Create2() []int32 { return p.create2 }
 
-// countMulti decodes all operations and returns how many there are; ok is false if one is
-// malformed or may not be in a multi, or if the end is missing.
+// countMulti decodes all operations and returns how many there are; ok is false if an operation is malformed or
+// may not be in a multi, or if the end is missing.
 func (p *Preparer) countMulti() (n int, ok bool) {
 	ops := proto.NewMultiReader(p.req.Body)
 	for header, more := ops.Next(); more; header, more = ops.Next() {
@@ -135,7 +135,7 @@ func createOpInMulti(op proto.OpCode, mode proto.CreateMode) proto.OpCode {
 	return op
 }
 
-// appendSubError appends the place of an operation that is not carried out.
+// appendSubError appends the slot of an operation that is not carried out.
 func appendSubError(b []byte, err proto.ErrCode) []byte {
 	b = proto.AppendInt32(b, int32(proto.OpError))
 	b = proto.AppendInt32(b, 4)

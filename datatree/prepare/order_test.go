@@ -42,7 +42,7 @@ func orderTree(t testing.TB) *pipeline {
 		create1(root+"/locked", nobody)
 		l.must(proto.OK, proto.OpCreate, create(root+"/eph", proto.ModeEphemeral))
 	}
-	// What is below a znode that nobody may use: made first, locked afterwards.
+	// The znodes below a znode without permissions: created first, locked afterwards.
 	for _, root := range []string{"/open", "/quota"} {
 		for _, dir := range []string{"/dir", "/ephdir"} {
 			create1(root + dir)
@@ -143,7 +143,8 @@ func TestTTLRules(t *testing.T) {
 		{proto.OpCreateTTL, proto.ModePersistentTTL, -1, proto.ErrBadArguments, proto.ErrUnimplemented},
 		{proto.OpCreateTTL, proto.ModePersistentTTL, proto.MaxTTL + 1, proto.ErrBadArguments, proto.ErrUnimplemented},
 		{proto.OpCreateTTL, proto.ModePersistent, 5, proto.ErrBadArguments, proto.ErrBadArguments},
-		{proto.OpCreateTTL, proto.ModePersistent, -1, proto.ErrBadArguments, proto.ErrBadArguments}, // kills the reference
+		// Kills the reference.
+		{proto.OpCreateTTL, proto.ModePersistent, -1, proto.ErrBadArguments, proto.ErrBadArguments},
 		{proto.OpCreateTTL, proto.ModeContainer, -1, proto.ErrBadArguments, proto.ErrBadArguments},
 		{proto.OpCreateTTL, 7, 1, proto.ErrBadArguments, proto.ErrBadArguments},
 		{proto.OpCreate, proto.ModePersistentTTL, 0, proto.ErrBadArguments, proto.ErrUnimplemented},

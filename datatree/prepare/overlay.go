@@ -74,7 +74,7 @@ type birth struct {
 	slot    int32
 }
 
-// none is the number of no slot.
+// none is returned when there is no slot.
 const none int32 = -1
 
 func newOverlay() overlay {

@@ -13,11 +13,11 @@ type Request struct {
 	Session    proto.SessionID // of the client; 0 for the server's own requests
 	Cxid       int32           // the session's xid
 	Op         proto.OpCode    // a write, or createSession, closeSession or deleteContainer from the server itself
-	Body       []byte          // the request's record, without its header
-	Identities []auth.Identity // of the connection, as they were when the request was received
+	Body       []byte          // the body of the request, without its header
+	Identities []auth.Identity // of the connection when the request was received
 
-	// LocalSession says that the session is known to a server but is not global and will not be
-	// made so: it may write, but not create ephemerals. Source: server-semantics 7.6.
+	// LocalSession says that the session is local to one server and will not become global: it may write, but not
+	// create ephemerals. Source: server-semantics 7.6.
 	LocalSession bool
 }
 
@@ -72,13 +72,13 @@ func (p *Preparer) Reset() {
 // Outstanding returns the newest zxid that has been prepared; 0 after Reset.
 func (p *Preparer) Outstanding() proto.Zxid { return p.last }
 
-// Prepare appends the txn of a request to b: TxnHeader, body and digest. zxid is the txn's, larger
-// than any before; nowMs is the wall clock in ms since 1970, and becomes the txn's time.
+// Prepare appends the txn of a request to b: TxnHeader, body and digest. zxid is the txn's, larger than any
+// before; nowMs is the wall clock in ms since 1970, and becomes the txn's time.
 //
-// If ok, the payload is in out and must become part of the log, an error txn of 36 bytes if err
-// is not OK. A multi that fails is no error txn: err is OK, its slots say what happened. If not
-// ok, the request cannot become a txn, because its body is malformed (ErrMarshallingError) or it
-// is no write (ErrUnimplemented); out is b, and nothing has changed.
+// If ok, the payload is in out and must become part of the log. If err is not OK it is an error txn of 36 bytes.
+// A multi that fails is no error txn: err is OK, and its slots have the errors. If not ok, the request cannot
+// become a txn, because its body is malformed (ErrMarshallingError) or it is no write (ErrUnimplemented); out is
+// b, and nothing has changed.
 //
 // Errors are those of client-protocol 11.2, in its order.
 func (p *Preparer) Prepare(
@@ -102,7 +102,7 @@ func (p *Preparer) Prepare(
 		out = header.AppendTo(out[:p.start])
 		return proto.AppendInt32(out, int32(err)), err, true
 	}
-	// A digest behind an empty closeSession would be read as its list by ZooKeeper 3.6.
+	// ZooKeeper 3.6 would read a digest after an empty closeSession as its list.
 	if p.cfg.Digest && len(out) > p.start+proto.TxnHeaderSize {
 		digest := proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: p.digest}
 		out = digest.AppendTo(out)
@@ -110,7 +110,7 @@ func (p *Preparer) Prepare(
 	return out, proto.OK, true
 }
 
-// catchUp drops what State has applied since the last request.
+// catchUp drops from the overlay the txns that State has applied since the last request.
 func (p *Preparer) catchUp() {
 	applied := p.state.LastZxid()
 	p.overlay.drop(applied)
@@ -120,8 +120,8 @@ func (p *Preparer) catchUp() {
 	}
 }
 
-// appendBody decodes the request and appends the body of its txn. What was appended is
-// meaningless if err is not OK.
+// appendBody decodes the request and appends the body of its txn. If err is not OK the appended bytes are
+// meaningless.
 func (p *Preparer) appendBody(b []byte) (out []byte, err proto.ErrCode, ok bool) {
 	r := proto.NewReader(p.req.Body)
 	switch p.req.Op {

@@ -112,7 +112,7 @@ func TestQuotaIsNotEnforcedByDefault(t *testing.T) {
 	l.mustNow(proto.OK, proto.OpCreate, l.sized("/b/c", 3))
 }
 
-// server-semantics 16.5 scenario 75 and server-semantics 8.6: what Java dies of is ignored.
+// server-semantics 16.5 scenario 75 and server-semantics 8.6: text that kills a Java server is ignored.
 func TestBrokenQuotas(t *testing.T) {
 	for _, limits := range []string{"", "garbage", "count", "count=x,bytes=y", "=;=;=", ",,;;"} {
 		l := newPipeline(t, enforcing)

@@ -124,9 +124,9 @@ func (g *generator) request() Request {
 	return req
 }
 
-// Requests are prepared up to k ahead of what is applied, and on a second State one by one. The
-// txns must be the same to the byte, digest included: nobody can tell how far ahead a server
-// works. Apply must find what was predicted.
+// Requests are prepared up to k ahead of what is applied, and on a second State one by one. The txns must be the
+// same to the byte, digest included: how far ahead a server works must not be visible. Apply must find what was
+// predicted.
 func TestPreparedAheadIsPreparedRight(t *testing.T) {
 	seeds := []uint64{*prepareSeed}
 	if *prepareSeed == 0 {
@@ -229,8 +229,8 @@ func (p *Preparer) checkInvariants(t *testing.T) {
 	require.LessOrEqual(t, 2*o.used, len(o.table))
 }
 
-// Whatever a client sends, Prepare does not panic, leaves no trace of what it refuses, and what it
-// accepts can be applied and does what was predicted.
+// Whatever a client sends, Prepare does not panic, and a refused request leaves no trace. An accepted request can
+// be applied and does what was predicted.
 func FuzzPrepare(f *testing.F) {
 	g := newGenerator(3)
 	for range 200 {

@@ -82,8 +82,8 @@ type closeList struct {
 	count uint32
 }
 
-// add appends a path if there is room. What is left out is found again when the txn is applied:
-// every server deletes what else its session owns.
+// add appends a path if there is room. Paths that are left out are found when the txn is applied: every server
+// deletes all other znodes that its session owns.
 func (l *closeList) add(path []byte) {
 	if len(l.b)-l.start+4+len(path) > closeListBytesMax {
 		return
@@ -92,9 +92,9 @@ func (l *closeList) add(path []byte) {
 	l.count++
 }
 
-// closeSession lists the ephemerals the session will have by then: first those in the tree that
-// no outstanding txn deletes, then those that outstanding txns create. From here on the session
-// is closing. Source: server-semantics 7.5.
+// closeSession lists the ephemerals that the session will have by then: first those in the tree that no
+// outstanding txn deletes, then those that outstanding txns create. From here on the session is closing. Source:
+// server-semantics 7.5.
 func (p *Preparer) closeSession(b []byte) []byte {
 	session := p.req.Session
 	list := closeList{b: append(b, 0, 0, 0, 0), start: len(b)}

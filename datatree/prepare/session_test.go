@@ -38,8 +38,8 @@ func TestCloseSessionListsItsEphemerals(t *testing.T) {
 	})
 }
 
-// Applied ephemerals come first. One that was deleted and made again by the same session is
-// listed once, one that somebody else made again not at all.
+// Applied ephemerals come first. An ephemeral that the same session deleted and made again is listed once; one
+// that another session made again is not listed.
 func TestCloseSessionMixesAppliedAndOutstanding(t *testing.T) {
 	l := newPipeline(t, nil)
 	for _, path := range []string{"/keep", "/again", "/stolen", "/plain", "/gone", "/twice"} {
@@ -66,8 +66,8 @@ func TestCloseSessionMixesAppliedAndOutstanding(t *testing.T) {
 	require.NotZero(t, l.s.Lookup([]byte("/plain")))
 }
 
-// The quirk of server-semantics 2.2 is not copied: what a queued closeSession will
-// delete does not keep its parent.
+// The quirk of server-semantics 2.2 is not copied: a znode that a queued closeSession will delete does not keep
+// its parent.
 func TestParentOfQueuedCloseSession(t *testing.T) {
 	bothWays(t, nil, func(t *testing.T, l *pipeline, step func()) {
 		l.must(proto.OK, proto.OpCreate, create("/p", 0))
@@ -132,8 +132,8 @@ func TestUnknownAndLocalSessions(t *testing.T) {
 	require.Equal(t, proto.SessionID(0x55), l.s.Node(l.s.Lookup([]byte("/e"))).Owner)
 }
 
-// server-semantics 16.3 scenario 48: the list fits a record that Java can read back; the rest is deleted without being
-// listed, and the digest knows it.
+// server-semantics 16.3 scenario 48: the list fits a record that Java can read back; the rest is deleted without
+// being listed, and the digest knows it.
 func TestCloseSessionListIsCapped(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		l := newPipeline(t, nil)

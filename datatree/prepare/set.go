@@ -42,7 +42,7 @@ func (p *Preparer) putData(b []byte, node *target, path proto.Text, data []byte,
 	return txn.AppendTo(b)
 }
 
-// setACL prepares setACL, which moves nothing but aversion.
+// setACL prepares setACL, which changes aversion and no other version.
 func (p *Preparer) setACL(b []byte, r *proto.SetACLRequest) ([]byte, proto.ErrCode) {
 	if err := p.checkSession(); err != proto.OK {
 		return b, err
@@ -73,8 +73,7 @@ func (p *Preparer) setACL(b []byte, r *proto.SetACLRequest) ([]byte, proto.ErrCo
 	return proto.AppendInt32(b, node.stat.Aversion), proto.OK
 }
 
-// check prepares check, which exists inside a multi only. Its txn carries the version after the
-// one that was checked.
+// check prepares check, which exists inside a multi only. Its txn carries the checked version plus one.
 func (p *Preparer) check(b []byte, r *proto.CheckVersionRequest) ([]byte, proto.ErrCode) {
 	if err := p.checkSession(); err != proto.OK {
 		return b, err
@@ -123,5 +122,5 @@ func (p *Preparer) reconfig(b []byte, r *proto.ReconfigRequest) ([]byte, proto.E
 	return p.putData(b, &node, path, config, -1), proto.OK
 }
 
-// room returns how many bytes the txn may still grow by.
+// room returns how many bytes the txn may still grow.
 func (p *Preparer) room(b []byte) int { return p.cfg.MaxTxnBytes - (len(b) - p.start) }

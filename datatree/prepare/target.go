@@ -32,9 +32,9 @@ func (p *Preparer) load(t *target, path []byte) {
 	p.loadTree(t, p.finder.Lookup(p.state, t.path))
 }
 
-// loadChild is load for the child called name of a parent that was just loaded and exists. In the
-// applied tree it is one step from there, but only if path is the parent's path, a slash and a
-// name: the parent of "//a" is the root, and still it is not "/a".
+// loadChild is load for the child called name of a parent that was just loaded and exists. In the applied tree
+// that is one step from the parent, but only if path is the parent's path, a slash and a name: the parent of
+// "//a" is the root, but "//a" is not "/a".
 func (p *Preparer) loadChild(t, parent *target, path, name []byte) {
 	if parent.id == 0 || len(name) == 0 || len(path) != len(parent.path)+1+len(name) {
 		p.load(t, path)
@@ -133,10 +133,9 @@ func (p *Preparer) digestWithData(t *target, data []byte) {
 	t.digest = crc32.Update(crc, crc32.IEEETable, appendDigestStat(p.stats[:0], &t.stat))
 }
 
-// digestWithStat computes the digest of a target whose Stat was old, and whose path and data,
-// which are not at hand, have not changed. A CRC is linear: those of two messages of one length
-// differ by the CRC, without its initial and final complement, of their difference, and zeros in
-// front of it do not count.
+// digestWithStat computes the digest of a target whose Stat was old. Its path and data have not changed and are
+// not needed. A CRC is linear: the CRCs of two messages of one length differ by the CRC, without its initial and
+// final complement, of their difference, and zeros in front of it do not count.
 func (p *Preparer) digestWithStat(t *target, old *proto.StatPersisted) {
 	if paths.Hidden(t.path) {
 		return

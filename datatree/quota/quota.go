@@ -1,8 +1,8 @@
-// Package quota holds the text of quotas: how the limits node and the stats node of a quota are
-// written, and what a change may add to what is used.
+// Package quota holds the text of quotas: how the limits node and the stats node of a quota are written, and how
+// much a change may add to the use.
 //
-// A quota on a path is two znodes at the same place under /zookeeper/quota. Clients write the limits;
-// datatree keeps the use. All functions are pure.
+// A quota on a path is two znodes at the same place under /zookeeper/quota. Clients write the limits; datatree
+// keeps the use. All functions are pure.
 package quota
 
 import (
@@ -15,17 +15,17 @@ import (
 const (
 	Root       = "/zookeeper/quota" // the quota on /a is below /zookeeper/quota/a
 	LimitsName = "zookeeper_limits" // the node with the limits
-	StatsName  = "zookeeper_stats"  // the node with what is used
+	StatsName  = "zookeeper_stats"  // the node with the use
 )
 
 // Limits is the content of a limits or of a stats node: -1 in a field means that it is absent, or that
 // it is not a number. A stats node uses Count and Bytes only.
 type Limits struct {
-	Count, Bytes         int64 // soft limits; in a stats node what is used
+	Count, Bytes         int64 // soft limits; in a stats node the use
 	CountHard, BytesHard int64 // limits that are enforced
 }
 
-// None returns limits of which all are absent.
+// None returns limits that are all absent.
 func None() Limits { return Limits{Count: -1, Bytes: -1, CountHard: -1, BytesHard: -1} }
 
 // Effective returns the limits that count: the hard one if there is one, else the soft one; -1 for
@@ -36,9 +36,8 @@ func (q Limits) Effective() (count, bytes int64) {
 	return count, bytes
 }
 
-// Parse decodes the text of a limits or stats node. It has no errors: whatever a client has
-// written into the node, what cannot be understood counts as absent. Of a key that occurs twice
-// the last wins. Source: server-semantics 8.1 and 8.6.
+// Parse decodes the text of a limits or stats node. It has no errors: text that it cannot read counts as absent.
+// If a key occurs twice the last one counts. Source: server-semantics 8.1 and 8.6.
 func Parse(text []byte) Limits {
 	q := None()
 	for len(text) > 0 {
@@ -64,8 +63,7 @@ func Parse(text []byte) Limits {
 	return q
 }
 
-// parseNumber decodes a decimal number with an optional sign; -1 if it is none or does not
-// fit.
+// parseNumber decodes a decimal number with an optional sign; -1 if the text is no number or does not fit.
 func parseNumber(text []byte) int64 {
 	negative := false
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
@@ -88,7 +86,7 @@ func parseNumber(text []byte) int64 {
 	return n
 }
 
-// limitOf returns the limit that judges a use: the hard one if there is one, else the soft one.
+// limitOf returns the limit that applies to a use: the hard one if there is one, else the soft one.
 func limitOf(hard, soft int64) (value int64, isHard bool) {
 	if hard > -1 {
 		return hard, true
@@ -105,10 +103,9 @@ func exceeds(used, delta, most int64) bool {
 	return used+delta > most
 }
 
-// Judge reports which limit a change of count znodes and size bytes on top of used exceeds: a hard one,
-// so that the change must be refused, or a soft one, which is worth a warning. A change of nothing
-// exceeds nothing. A change that shrinks is refused as long as it ends above the limit. Source:
-// server-semantics 8.4.
+// Judge reports which limit a change of count znodes and size bytes on top of used exceeds: a hard one, so that
+// the change must be refused, or a soft one, which is worth a warning. A change of nothing exceeds nothing. A
+// change that shrinks is refused as long as the result is above the limit. Source: server-semantics 8.4.
 func (q Limits) Judge(used Limits, count, size int64) (hard, soft bool) {
 	if most, isHard := limitOf(q.CountHard, q.Count); count != 0 && most > -1 && exceeds(used.Count, count, most) {
 		hard, soft = isHard, !isHard

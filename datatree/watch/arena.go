@@ -9,10 +9,10 @@ const (
 	arenaClasses   = 64
 )
 
-// arena hands out blocks of elements from large pointer-free chunks, so that a million of them
-// are nothing to the garbage collector. Block sizes fall into classes, four to a doubling (at most
-// a quarter of a block is slack), each with a stack of freed blocks. A large block is a chunk of
-// its own and goes back to the collector when it is freed. Not safe for concurrent use.
+// arena hands out blocks of elements from large pointer-free chunks, so that a million blocks cost the garbage
+// collector nothing. Block sizes fall into classes, four to a doubling (at most a quarter of a block is slack),
+// each with a stack of freed blocks. A large block is a chunk of its own and goes back to the collector when it
+// is freed. Not safe for concurrent use.
 //
 // Invariant: a block is either in use by exactly one owner or on exactly one stack.
 type arena[T byte | uint32] struct {

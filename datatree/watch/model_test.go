@@ -47,7 +47,7 @@ func (m watchManager) remove(id WatcherID, path string, modes ...string) (remove
 	return removed
 }
 
-// trigger returns who hears of path, and consumes the one-shot watches on it.
+// trigger returns the watchers that hear of path, and consumes the one-shot watches on it.
 func (m watchManager) trigger(path string) map[WatcherID]bool {
 	heard := map[WatcherID]bool{}
 	for id := range m[path] {

@@ -40,8 +40,8 @@ func (k Kind) modes() mode {
 	panic("watch: unknown kind of watch")
 }
 
-// selectedModes returns the modes that checkWatches and removeWatches mean by t, 0 if t is unknown.
-// Source: server-semantics 10.8.
+// selectedModes returns the modes that t selects in checkWatches and removeWatches, 0 if t is unknown. Source:
+// server-semantics 10.8.
 func selectedModes(t proto.WatcherType) mode {
 	switch t {
 	case proto.WatcherChildren:
@@ -106,8 +106,8 @@ func (w *Registry) Add(id WatcherID, kind Kind, path []byte) {
 	}
 }
 
-// Has reports whether id has a watch of type t on exactly path. A watch can be on the empty path, where it
-// never fires; as in ZooKeeper, Has does not find it there. Source: client-protocol 9.6.
+// Has reports whether id has a watch of type t on exactly path. A watch on the empty path is possible, but never
+// fires; as in ZooKeeper, Has does not find it. Source: client-protocol 9.6.
 func (w *Registry) Has(id WatcherID, t proto.WatcherType, path []byte) bool {
 	if len(path) == 0 {
 		return false
@@ -132,7 +132,7 @@ func (w *Registry) Remove(id WatcherID, t proto.WatcherType, path []byte) bool {
 func (w *Registry) RemoveAll(id WatcherID) { w.RemoveSome(id, 0, math.MaxInt) }
 
 // RemoveSome is one part of RemoveAll. It looks at n places in which a watch of id may be, beginning with from,
-// which is 0 for the first part, and returns the place to go on with and whether no watch is left. Between the
+// which is 0 for the first part. It returns the place to go on with and whether no watch is left. Between the
 // parts watches may fire, but none of id may be added.
 func (w *Registry) RemoveSome(id WatcherID, from uint32, n int) (next uint32, done bool) {
 	if int(id) >= len(w.slots) {
@@ -143,9 +143,9 @@ func (w *Registry) RemoveSome(id WatcherID, from uint32, n int) (next uint32, do
 		if n == 0 {
 			return from, false
 		}
-		// The order of the places thins the set evenly. If all that is left were in one part of the set, that part
-		// would be too full when the set shrinks to half as many places. A word that moves meanwhile is found in
-		// the next round.
+		// The order of the places thins the set evenly. If all remaining words were in one part of the set, that
+		// part would be too full when the set shrinks to half as many places. A word that moves meanwhile is
+		// found in the next round.
 		words := slot.entries.words(&w.sets)
 		word := words[from*scatter&uint32(len(words)-1)]
 		if word == 0 {
@@ -252,7 +252,7 @@ func (w *Registry) count(e *watchedPath, slot *watcher, old, m mode) {
 	w.child += hasMode(m, modesChild) - hasMode(old, modesChild)
 	if d := hasMode(m, modesData) - hasMode(old, modesData); d != 0 {
 		w.data.pairs += d
-		only := uint32(max(-d, 0)) // the first begins, or the last ends
+		only := uint32(max(-d, 0)) // the first watch begins, or the last ends
 		if e.data == only {
 			w.data.paths += d
 		}

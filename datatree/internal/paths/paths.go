@@ -1,5 +1,5 @@
-// Package paths holds the lexical rules of znode paths: which are valid, where they split, which
-// names the system keeps for itself. It does not know whether a znode exists.
+// Package paths holds the lexical rules of znode paths: which paths are valid, where they split, which names are
+// reserved for the system. It does not know whether a znode exists.
 //
 // All functions are pure, allocate nothing and return parts of their argument.
 package paths
