@@ -32,11 +32,11 @@ const (
 var (
 	recordBucket   = []byte("meta")
 	recordKey      = []byte("record")
-	lineageKey     = []byte("lineage") // in recordBucket; versions that do not know it leave it alone
+	lineageKey     = []byte("lineage") // in recordBucket; older versions ignore it
 	snapshotBucket = []byte("snapshots")
 )
 
-// Options say where a DB is and whose it is.
+// Options say where a DB is and to which server it belongs.
 type Options struct {
 	// Dir is the version-2 directory of dataDir, on the real filesystem; it must exist.
 	Dir string
@@ -98,7 +98,7 @@ func Open(o Options) (*DB, error) {
 // Rebuilt returns why meta.db had to be made anew, or nil.
 func (d *DB) Rebuilt() error { return d.rebuilt }
 
-// fileEpochs is what the epoch files hold; unset where there is none.
+// fileEpochs are the epochs in the epoch files; unset for a missing file.
 type fileEpochs struct{ accepted, current int64 }
 
 // readFiles reads the epoch files. A standalone server may have been a member once: its files count, if
@@ -116,7 +116,7 @@ func (d *DB) readFiles() (f fileEpochs, err error) {
 	return f, nil
 }
 
-// settle makes meta.db and the epoch files say the same: of two epochs the larger counts.
+// settle makes meta.db and the epoch files equal: of two epochs the larger counts.
 func (d *DB) settle(o Options, files fileEpochs) error {
 	d.mu.Lock()
 	prev := d.mu.rec
@@ -138,15 +138,15 @@ func (d *DB) settle(o Options, files fileEpochs) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	// change wrote the files that it moved; here those that a crash left behind.
+	// change wrote the files whose epochs it raised; this writes those that a crash left behind.
 	if err := d.writeFiles(&record{accepted: files.accepted, current: files.current}, &d.mu.rec); err != nil {
 		return d.fail("settle epochs", err)
 	}
 	return nil
 }
 
-// writeFiles writes the epoch files that prev does not have as next does: for a member always, else
-// only above 0. accepted goes first: a current epoch above the accepted one is fatal.
+// writeFiles writes the epoch files whose values differ between prev and next: for a member always, else only
+// above 0. accepted goes first: a current epoch above the accepted one is fatal.
 func (d *DB) writeFiles(prev, next *record) error {
 	for _, f := range []struct {
 		name       string
@@ -218,8 +218,7 @@ type damageError struct{ err error }
 func (e *damageError) Error() string { return "damaged: " + e.err.Error() }
 func (e *damageError) Unwrap() error { return e.err }
 
-// noSpace adds vfs.ErrNoSpace to the errors of a full disk. bbolt gives some of them on as text
-// only.
+// noSpace adds vfs.ErrNoSpace to the errors of a full disk. bbolt passes some of them on as text only.
 func noSpace(err error) error {
 	if err == nil || errors.Is(err, vfs.ErrNoSpace) {
 		return err
@@ -261,8 +260,8 @@ func (d *DB) openBolt(path string) (err error) {
 	defer recovered(&err)()
 	d.bolt, err = bbolt.Open(path, 0o600, &bbolt.Options{
 		Timeout: openWait,
-		// The list of free pages is found by reading the tree: a list on disk is one more thing
-		// that can be damaged, and one more page to write.
+		// The list of free pages is computed by reading the tree: a list on disk could be damaged too, and is one
+		// more page to write.
 		NoFreelistSync: true,
 		FreelistType:   bbolt.FreelistMapType,
 		NoStatistics:   true,
@@ -297,7 +296,7 @@ func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
 		}
 		return s.ForEach(func(name, v []byte) error {
 			var entry Snapshot
-			// A catalogue entry that is damaged is one that has to be verified again.
+			// A damaged catalogue entry only means that the snapshot is verified again.
 			if err := entry.decode(v); err == nil && entry.Name == string(name) {
 				snapshots[entry.Name] = entry
 			}
@@ -307,7 +306,7 @@ func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
 	return rec, snapshots, err
 }
 
-// create makes a new meta.db, which has its name only when it is whole.
+// create makes a new meta.db, which gets its name only when it is complete.
 func (d *DB) create(o Options) (rec record, snapshots map[string]Snapshot, err error) {
 	tmp, path := filepath.Join(o.Dir, newFile), filepath.Join(o.Dir, FileName)
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {

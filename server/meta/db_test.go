@@ -88,7 +88,7 @@ func TestLargerEpochCounts(t *testing.T) {
 	require.Equal(t, Epochs{Accepted: 8, Current: 7}, db.Epochs())
 	require.NoError(t, db.Close())
 
-	// A crash came before the files; or somebody removed one.
+	// A crash came before the files, or one was removed.
 	writeFile(t, dir, "acceptedEpoch", 2)
 	require.NoError(t, os.Remove(filepath.Join(dir, "currentEpoch")))
 	db = open(t, Options{Dir: dir, Member: true})
@@ -158,8 +158,8 @@ func fill(t *testing.T, dir string) []byte {
 	return []byte(readFile(t, dir, FileName))
 }
 
-// Whatever byte of meta.db is damaged, the epochs hold, nothing panics, and what is given out is what
-// was put in.
+// Whatever byte of meta.db is damaged, the epochs hold, nothing panics, and every value that is read was written
+// before.
 func TestDamagedFile(t *testing.T) {
 	dir := t.TempDir()
 	good := fill(t, dir)
@@ -226,8 +226,8 @@ func TestDamagedFileWithoutEpochFiles(t *testing.T) {
 	require.Equal(t, Epochs{}, db.Epochs())
 }
 
-// The power fails at every operation on the epoch files: what was promised before holds, and what was
-// being promised is there or not.
+// The power fails at every operation on the epoch files: earlier promises hold, and the promise in progress is
+// there or not.
 func TestCrashInEpochFiles(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)
@@ -366,8 +366,8 @@ func FuzzCheckPages(f *testing.F) {
 	})
 }
 
-// The two formats of the record, byte by byte: whatever was written must be readable by every later version, and a server that is not blank
-// writes what it wrote before there was a mark.
+// The two formats of the record, byte by byte: every later version must be able to read every record, and a
+// server that is not blank writes the record of the time before the mark.
 func TestRecordBytes(t *testing.T) {
 	rec := record{accepted: 7, current: unset, identity: Identity{ServerID: 3, Instance: "ab", CreatedMs: 9}, config: Config{Version: 5, Text: "x"}, hasConfig: true}
 	const fields = "0000000000000007" + "ffffffffffffffff" + "0000000000000003" + "000000026162" + "0000000000000009" + "01" + "0000000000000005" + "0000000178"
@@ -391,7 +391,7 @@ func TestRecordBytes(t *testing.T) {
 	require.EqualError(t, r.decode(seal(b)), "format 3 of the record is unknown, want 1 or 2")
 }
 
-// What is accepted is written back with the same meaning, also if whoever wrote it has put it differently.
+// An accepted record is written back with the same meaning, also if it was encoded differently.
 func FuzzRecord(f *testing.F) {
 	rec := newRecord(1, time.Now())
 	f.Add(rec.encode())

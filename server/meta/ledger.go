@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// disk is where a ledger keeps its record and its catalogue.
+// disk holds the record and the catalogue of a ledger.
 type disk interface {
 	// save makes next durable in place of prev.
 	save(prev, next *record) error
@@ -24,15 +24,15 @@ type disk interface {
 	close() error
 }
 
-// ledger is the rules of a Store over some disk: DB and Mem differ in nothing else.
+// ledger holds the rules of a Store over some disk: DB and Mem differ only in the disk.
 type ledger struct {
 	disk disk
 	now  func() time.Time
 	mu   struct {
 		sync.Mutex
-		rec       record // as it is durable
+		rec       record // the durable record
 		snapshots map[string]Snapshot
-		broken    error // why nothing can be changed any more
+		broken    error // why no further change is possible
 	}
 }
 
@@ -119,8 +119,9 @@ func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
 			r.current = epoch
 		}
 		if epoch > r.current && !(r.accepted != unset && epoch <= r.accepted) {
-			// The crash came between a snapshot or log of the new epoch and the rename. If the epoch was accepted, the
-			// server has logged a part of its history and not yet adopted the rest: then the agreement decides.
+			// The crash came between a snapshot or log of the new epoch and the rename. If the epoch was
+			// accepted, the server has logged a part of its history and not yet adopted the rest: then package
+			// zab decides.
 			tmp, ok, err := l.disk.leftover()
 			switch {
 			case err != nil:
@@ -162,8 +163,8 @@ func (l *ledger) change(what string, fn func(*record) error) error {
 	return nil
 }
 
-// fail requires mu. A full disk has changed nothing that matters: what meta.db may hold beyond the
-// record is a promise that nobody was told.
+// fail requires mu. A full disk has changed nothing that matters: meta.db may hold a promise beyond the record,
+// but no other server was told of it.
 func (l *ledger) fail(what string, err error) error {
 	err = fmt.Errorf("meta: %s: %w", what, err)
 	if !errors.Is(err, vfs.ErrNoSpace) {

@@ -16,13 +16,13 @@ type Mem struct {
 	d *memDisk
 }
 
-// memDisk is what of a Mem survives a crash.
+// memDisk is the part of a Mem that survives a crash.
 type memDisk struct {
 	mu struct {
 		sync.Mutex
 		rec       record
 		snapshots map[string]Snapshot
-		tmp       *int64 // what currentEpoch.tmp holds
+		tmp       *int64 // the content of currentEpoch.tmp
 		failure   error  // of the next change
 		survives  bool   // the failing change is there after the crash
 	}
@@ -44,15 +44,15 @@ func newRecord(id proto.ServerID, now time.Time) record {
 		ServerID: id, Instance: hex.EncodeToString(b[:]), CreatedMs: now.UnixMilli()}}
 }
 
-// FailNext makes the next change fail with err, as on a disk that breaks or loses power. If it survives, it is
-// there after Crash all the same. Changes after it fail too, unless err is vfs.ErrNoSpace.
+// FailNext makes the next change fail with err, as on a disk that breaks or loses power. If it survives, Crash
+// keeps it all the same. Changes after it fail too, unless err is vfs.ErrNoSpace.
 func (m *Mem) FailNext(err error, survives bool) {
 	m.d.mu.Lock()
 	defer m.d.mu.Unlock()
 	m.d.mu.failure, m.d.mu.survives = err, survives
 }
 
-// Crash makes m what a server finds after a loss of power: what was durable, and nothing else. It
+// Crash gives m the state that a server finds after a loss of power: all durable changes, and nothing else. It
 // also undoes Close.
 func (m *Mem) Crash() {
 	m.mu.Lock()
@@ -64,7 +64,7 @@ func (m *Mem) Crash() {
 	m.mu.broken = nil
 }
 
-// LeaveTmp puts a currentEpoch.tmp there, as a crash of a Java server does.
+// LeaveTmp creates a currentEpoch.tmp, as a crash of a Java server does.
 func (m *Mem) LeaveTmp(epoch int64) {
 	m.d.mu.Lock()
 	defer m.d.mu.Unlock()

@@ -34,9 +34,9 @@ const (
 
 var order = binary.NativeEndian
 
-// checkPages verifies that a bbolt file can be read without surprises: that every page which can be reached from
-// its newest meta page is inside the file, is what it says it is, points only at pages that nothing else
-// points at, and has its keys in order. Values are not looked at.
+// checkPages verifies that a bbolt file can be read without surprises: every page that can be reached from its
+// newest meta page is inside the file, has its own number, points only at pages that no other page points at, and
+// has its keys in order. Values are not checked.
 func checkPages(b []byte) error {
 	c, root, err := findMeta(b)
 	if err != nil {
@@ -103,7 +103,7 @@ func (c *pageChecker) tree(id uint64) error {
 	return c.page(p[:span*c.size], id)
 }
 
-// page checks a page's elements. p is all of it, also if it lies in a value.
+// page checks a page's elements. p is the whole page, also if it lies in a value.
 func (c *pageChecker) page(p []byte, id uint64) error {
 	kind, count := order.Uint16(p[8:]), int(order.Uint16(p[10:]))
 	if kind != kindBranch && kind != kindLeaf {

@@ -11,7 +11,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Facts is what a directory says of the server and of the epochs: meta.db without the configuration and the catalogue.
+// Facts are the contents of a directory about the server and the epochs: meta.db without the configuration and
+// the catalogue.
 type Facts struct {
 	HasDB    bool // there is a meta.db; without one Identity, Lineage and Blank are empty
 	Epochs   Epochs
@@ -20,7 +21,7 @@ type Facts struct {
 	Blank    bool
 }
 
-// peekAttempts is how often a meta.db is read that does not look whole: a server may be writing it.
+// peekAttempts is how often a meta.db that is not whole is read: a server may be writing it.
 const peekAttempts = 3
 
 // Peek reads the version-2 directory dir of dataDir, which a server may be using, and changes nothing there. It

@@ -13,7 +13,7 @@ import (
 // a member that has seen no leader writes.
 const unset int64 = -1
 
-// record is all that must not be lost, as one value: so no part of it can go missing on its own.
+// record is all that must not be lost, as one value: so no part of it can be lost alone.
 type record struct {
 	accepted, current int64 // or unset
 	blank             bool
@@ -27,8 +27,8 @@ func (r *record) epochs() Epochs {
 	return Epochs{Accepted: max(r.accepted, 0), Current: max(r.current, 0)}
 }
 
-// Versions of the encoding. A reader refuses any other. The two differ in nothing but what they say of the server, so that one which
-// knows only the first takes no blank server for one that counts.
+// Versions of the encoding. A reader refuses any other. The two differ only in whether the server is blank, so
+// that an older release, which knows only the first, does not take a blank server for one that counts.
 const (
 	recordFormat = 1
 	blankFormat  = 2
@@ -82,8 +82,8 @@ func (r *record) decode(b []byte) error {
 	return nil
 }
 
-// encode returns the value of a catalogue entry. Its key is the name, which is in the value too so
-// that the checksum covers it.
+// encode returns the value of a catalogue entry. Its key is the name, which is also in the value so that the
+// checksum covers it.
 func (s *Snapshot) encode() []byte {
 	b := proto.AppendString(nil, s.Name)
 	b = proto.AppendInt64(b, int64(s.Zxid))

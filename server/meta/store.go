@@ -6,10 +6,10 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Errors that callers branch on.
+// Errors that callers check.
 var (
-	// ErrEpoch is returned for an epoch that contradicts what was promised, and by Reconcile for
-	// epochs that contradict the database.
+	// ErrEpoch is returned for an epoch that contradicts an earlier promise, and by Reconcile for epochs that
+	// contradict the database.
 	ErrEpoch = errors.New("meta: epochs are inconsistent")
 	// ErrDamaged is returned by Open for a meta.db that cannot be read and may not be replaced.
 	ErrDamaged = errors.New("meta: meta.db is damaged")
@@ -49,37 +49,37 @@ type Snapshot struct {
 	VerifiedMs int64  // wall clock, ms since 1970
 }
 
-// Store is what a server keeps beside its log and its snapshots. Its methods may be called by any
-// number of goroutines. It satisfies snapshot.Catalogue.
+// Store holds what a server keeps beside its log and its snapshots. Its methods may be called by any number of
+// goroutines. It satisfies snapshot.Catalogue.
 type Store interface {
-	// Epochs returns the epochs as they are durable.
+	// Epochs returns the durable epochs.
 	Epochs() Epochs
-	// SetAccepted promises not to follow a leader of an older epoch. It returns ErrEpoch if epoch
-	// is below what was accepted before. Call it before ACKEPOCH leaves, or before a leader
-	// proposes the epoch.
+	// SetAccepted promises not to follow a leader of an older epoch. It returns ErrEpoch if epoch is below the
+	// accepted one. Call it before ACKEPOCH leaves, or before a leader proposes the epoch.
 	SetAccepted(epoch int64) error
-	// SetCurrent records that the history of epoch's leader is ours, and in the same step the lineage of that history; "" keeps the
-	// lineage that is there. It returns ErrEpoch if epoch is below the current one or above the accepted one. Call it when that
-	// history is durable, before the ACK of NEWLEADER leaves.
+	// SetCurrent records that this server has adopted the history of epoch's leader, and in the same step the
+	// lineage of that history; "" keeps the stored lineage. It returns ErrEpoch if epoch is below the current one
+	// or above the accepted one. Call it when that history is durable, before the ACK of NEWLEADER leaves.
 	SetCurrent(epoch int64, lineage string) error
-	// Lineage returns where the history in the directory comes from, as zab.Lineage encodes it, "" if that is not known.
+	// Lineage returns where the history in the directory comes from, as zab.Lineage encodes it, "" if that is not
+	// known.
 	Lineage() string
 	// SetLineage records what was learned about the lineage since the current epoch was adopted.
 	SetLineage(lineage string) error
-	// Blank reports whether the database was missing, and this server has not been told since that it counts: it must take part in no
-	// decision. A directory that another server has made is not blank.
+	// Blank reports whether the database was missing, and no leader has told this server since that it counts: it
+	// must take part in no decision. A directory that another server has made is not blank.
 	Blank() bool
-	// SetBlank records whether this server is blank. Set it before anything makes the database exist; take it back when all
-	// that the ensemble has is durable here, before anything that counts leaves. Source: zab.Config.Blank.
+	// SetBlank records whether this server is blank. Set it before anything makes the database exist. Clear it
+	// when the whole history of the ensemble is durable here, before any message that counts leaves. Source:
+	// zab.Config.Blank.
 	SetBlank(blank bool) error
 
-	// Reconcile checks the epochs of an ensemble member against its database, whose last zxid is
-	// given, sets those that were never set, and returns the result. It returns ErrEpoch for
-	// contradictions that must keep the server from taking part. A standalone server does not
-	// call it. Source: storage 1.4.
+	// Reconcile checks the epochs of an ensemble member against its database, whose last zxid it gets, sets those
+	// that were never set, and returns the result. It returns ErrEpoch for contradictions that must keep the
+	// server from taking part. A standalone server does not call it. Source: storage 1.4.
 	Reconcile(last proto.Zxid) (Epochs, error)
 
-	// Identity returns who this server is.
+	// Identity returns the identity of this server.
 	Identity() Identity
 	// Config returns the last committed configuration; ok is false if there never was one.
 	Config() (c Config, ok bool)

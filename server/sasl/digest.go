@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Realm is who takes part in an exchange: the service and the name of the server, which is also the realm.
+// Realm names the server side of an exchange: the service and the name of the server, which is also the realm.
 type Realm struct{ Service, Server string }
 
 // The realms of ZooKeeper: of clients, and of servers among themselves.
@@ -57,10 +57,10 @@ func newNonce() string {
 	return base64.StdEncoding.EncodeToString(b[:])
 }
 
-// Done reports whether the client has proved who it is.
+// Done reports whether the client has proved that it knows the password.
 func (s *DigestServer) Done() bool { return s.state == exchangeDone }
 
-// User is who the client has proved to be; "" before Done.
+// User returns the name that the client has authenticated as; "" before Done.
 func (s *DigestServer) User() string {
 	if !s.Done() {
 		return ""
@@ -128,7 +128,7 @@ func (s *DigestServer) check(token []byte) ([]byte, error) {
 	}
 	password, known := s.users.password(user)
 	if !known {
-		password = s.nonce // as much work for names that do not exist
+		password = s.nonce // names that do not exist cost as much work
 	}
 	proof := &digestProof{user: user, realm: s.realm.Server, password: password, nonce: s.nonce, cnonce: d["cnonce"],
 		uri: uri, authzid: d["authzid"]}
@@ -147,12 +147,13 @@ func (r Realm) matches(uri string) bool {
 	return ok && strings.EqualFold(service, r.Service) && strings.EqualFold(host, r.Server)
 }
 
-// digestProof is what the hashes of one exchange are made of. Source: RFC 2831 section 2.1.2.1.
+// digestProof holds the inputs of the hashes of one exchange. Source: RFC 2831 section 2.1.2.1.
 type digestProof struct {
 	user, realm, password, nonce, cnonce, uri, authzid string
 }
 
-// response is the hash that a side proves itself with: method is "AUTHENTICATE:" for the client and ":" for the server.
+// response returns the hash that a side proves itself with: method is "AUTHENTICATE:" for the client and ":" for
+// the server.
 func (p *digestProof) response(method string) string {
 	secret := md5.Sum([]byte(toLatin1(p.user) + ":" + toLatin1(p.realm) + ":" + toLatin1(p.password)))
 	a1 := string(secret[:]) + ":" + p.nonce + ":" + p.cnonce
@@ -162,7 +163,7 @@ func (p *digestProof) response(method string) string {
 	return hexMD5(hexMD5(a1) + ":" + p.nonce + ":00000001:" + p.cnonce + ":auth:" + hexMD5(method+p.uri))
 }
 
-// toLatin1 is a string as it is hashed: in ISO 8859-1 if all of it is in that set, else in UTF-8.
+// toLatin1 returns a string as it is hashed: in ISO 8859-1 if all of it is in that set, else in UTF-8.
 func toLatin1(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, r := range s {
@@ -174,7 +175,7 @@ func toLatin1(s string) string {
 	return string(b)
 }
 
-// fromLatin1 is the reverse, for a peer that has not said charset=utf-8.
+// fromLatin1 is the reverse, for a peer that has not sent charset=utf-8.
 func fromLatin1(s string) string {
 	runes := make([]rune, len(s))
 	for i := range len(s) {

@@ -2,7 +2,7 @@ package sasl
 
 import "errors"
 
-// directives is the key=value pairs of a token. Source: RFC 2831 section 7.1.
+// directives are the key=value pairs of a token. Source: RFC 2831 section 7.1.
 type directives map[string]string
 
 const (
@@ -17,7 +17,7 @@ var (
 	errTwice     = errors.New("sasl: token has a directive twice")
 )
 
-// parseDirectives reads a token. Keys are compared without regard to case, and each may stand once, but for realm and
+// parseDirectives reads a token. Keys are compared without regard to case. Each may occur once, except realm and
 // auth-param of a challenge, of which the first counts.
 func parseDirectives(token []byte) (directives, error) {
 	if len(token) > tokenMax {
@@ -101,8 +101,8 @@ func takeValue(b []byte) (value string, rest []byte, ok bool) {
 	return "", nil, false
 }
 
-// isTokenByte reports whether c may stand in a value without quotes. Slashes are not allowed there by RFC 2616 and are sent
-// by some clients.
+// isTokenByte reports whether c may occur in a value without quotes. RFC 2616 does not allow slashes there, but
+// some clients send them.
 func isTokenByte(c byte) bool {
 	switch c {
 	case ' ', '\t', '\r', '\n', ',', '"', '=', '\\':

@@ -1,12 +1,11 @@
-// Package sasl is how clients and servers prove to a server who they are with a name and a password: the mechanism DIGEST-MD5
-// of RFC 2831 as ZooKeeper uses it, the JAAS file that holds the names and passwords, and the packets in which two servers of
-// an ensemble exchange the tokens. Source: client-protocol 14, quorum-protocol 13.1,
-// operations 8.4 and 8.5.
+// Package sasl authenticates clients and servers by a name and a password: the mechanism DIGEST-MD5 of RFC 2831
+// as ZooKeeper uses it, the JAAS file that holds the names and passwords, and the packets in which two servers of
+// an ensemble exchange the tokens. Source: client-protocol 14, quorum-protocol 13.1, operations 8.4 and 8.5.
 //
 // # DIGEST-MD5
 //
-// The server sends a challenge with a nonce, the client answers with a hash of its password, the nonce and one of its own,
-// and the server proves with another hash that it knows the password, too. The tokens are:
+// The server sends a challenge with a nonce, the client answers with a hash of its password, the nonce and one of
+// its own, and the server proves with another hash that it knows the password, too. The tokens are:
 //
 //	client: empty
 //	server: realm="zk-sasl-md5",nonce="<40 characters>",charset=utf-8,algorithm=md5-sess
@@ -14,8 +13,8 @@
 //	        digest-uri="zookeeper/zk-sasl-md5",maxbuf=65536,response=<32 hex>,qop=auth
 //	server: rspauth=<32 hex>
 //
-// The mechanism is old, and only as strong as the password: who listens can try passwords at home. Use it inside TLS.
-// GSSAPI (Kerberos) is not supported: a section of the JAAS file that asks for it is refused.
+// The mechanism is old, and only as strong as the password: an eavesdropper can try passwords offline. Use it
+// inside TLS. GSSAPI (Kerberos) is not supported: a section of the JAAS file that asks for it is refused.
 //
 // # Ownership
 //

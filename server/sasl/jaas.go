@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// JAAS is the sections of a JAAS login configuration, by name. The grammar is that of Java's ConfigFile: sections of the
-// form
+// JAAS holds the sections of a JAAS login configuration, by name. The grammar is that of Java's ConfigFile:
+// sections of the form
 //
 //	Name {
 //	  class.of.LoginModule required
@@ -23,11 +23,11 @@ type Module struct {
 	Class string
 	// Flag is required, requisite, sufficient or optional, in lower case.
 	Flag string
-	// Options are what the module is told.
+	// Options are the options of the module.
 	Options map[string]string
 }
 
-// Bounds of a file, so that a wrong one does no harm.
+// Bounds of a file, so that a wrong file does no harm.
 const (
 	// JAASBytesMax is the largest file that is read, in bytes.
 	JAASBytesMax   = 1 << 20
@@ -38,7 +38,8 @@ const (
 	optionValueMax = 64 << 10
 )
 
-// ParseJAAS reads a file. Errors name the line and what was expected there, and never what stands there: it could be a password.
+// ParseJAAS reads a file. Errors name the line and the expected text, and never the found text: it could be a
+// password.
 func ParseJAAS(text []byte) (JAAS, error) {
 	if len(text) > JAASBytesMax {
 		return nil, fmt.Errorf("sasl: JAAS file of %d bytes is larger than %d", len(text), JAASBytesMax)
@@ -64,7 +65,7 @@ func ParseJAAS(text []byte) (JAAS, error) {
 	return all, nil
 }
 
-// jaasToken is what the scanner stands on: a sign as itself, or one of these.
+// jaasToken is the token at which the scanner is: a sign as itself, or one of these.
 type jaasToken rune
 
 const (
@@ -73,7 +74,7 @@ const (
 	jaasBad  jaasToken = -3 // a quote without an end
 )
 
-// jaasParser reads one file. After the first error nothing is read any more.
+// jaasParser reads one file. After the first error it reads nothing more.
 type jaasParser struct {
 	text  []byte
 	at    int
@@ -175,7 +176,7 @@ func (p *jaasParser) next() {
 	}
 }
 
-// isWordByte reports whether c may stand in a word without quotes.
+// isWordByte reports whether c may occur in a word without quotes.
 func isWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0xa0 ||
 		c == '_' || c == '$' || c == '-' || c == '*' || c == '.'
@@ -200,7 +201,7 @@ func (p *jaasParser) blanks() {
 				p.at++
 			}
 			p.at = min(p.at+2, len(p.text))
-		case rest[0] == '/': // Java takes one slash for two
+		case rest[0] == '/': // Java takes one slash as two
 			for p.at < len(p.text) && p.text[p.at] != '\n' {
 				p.at++
 			}
@@ -233,10 +234,11 @@ func (p *jaasParser) quote(end byte) {
 	p.fail("the end of a quoted text")
 }
 
-// escapes is what letters stand for after a backslash; any other byte stands for itself.
+// escapes maps a letter after a backslash to its byte; any other byte stands for itself.
 var escapes = map[byte]byte{'a': 7, 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t', 'v': 11}
 
-// escape reads what follows a backslash, up to its last byte: a letter, or up to three octal digits.
+// escape reads the rest of an escape after the backslash, up to its last byte: a letter, or up to three octal
+// digits.
 func (p *jaasParser) escape() byte {
 	if p.at+1 == len(p.text) {
 		return '\\'

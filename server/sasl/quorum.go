@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// The packets between two servers are, without a frame: magic (8 bytes), status (4), length of the token (4) and the token.
-// Source: quorum-protocol 13.1.
+// The packets between two servers are, without a frame: magic (8 bytes), status (4), length of the token (4) and
+// the token. Source: quorum-protocol 13.1.
 const (
 	quorumMagic  = 0x5f2435013501edcc
 	packetHeader = 16
@@ -30,14 +30,14 @@ var (
 	errPacketMagic = errors.New("sasl: packet does not begin with the magic number")
 	errPacketToken = errors.New("sasl: packet has a token that is null or too long")
 	errRounds      = errors.New("sasl: exchange does not come to an end")
-	// ErrSilent is returned by QuorumAcceptor.Accept for a peer that does not try to authenticate although it must.
+	// ErrSilent is returned by QuorumAcceptor.Accept for a peer that must authenticate and does not try to.
 	ErrSilent = errors.New("sasl: peer does not authenticate, and must")
 )
 
-// QuorumAcceptor is the accepting side of connections between servers: the election port after the handshake, the quorum and
-// observer master ports before anything else. It may be used by many goroutines.
+// QuorumAcceptor is the accepting side of connections between servers: on the election port after the handshake,
+// on the quorum and observer master ports before anything else. It may be used by many goroutines.
 type QuorumAcceptor struct {
-	// Users are who may connect.
+	// Users are the users that may connect.
 	Users *Users
 	// Required refuses peers that do not authenticate or fail to. Key quorum.auth.serverRequireSasl.
 	Required bool
@@ -45,23 +45,27 @@ type QuorumAcceptor struct {
 
 // Admission is a peer that is let in.
 type Admission struct {
-	// Conn is the connection to go on with: it begins with what was read to find out whether the peer authenticates.
+	// Conn is the connection to go on with: it begins with the bytes that were read to find out whether the peer
+	// authenticates.
 	Conn net.Conn
-	// User is who the peer has proved to be; "" if it has not, and need not.
+	// User is the name that the peer has authenticated as; "" if it has not, and need not.
 	User string
-	// Failure is why the peer, which need not authenticate, has failed to; nil if it has not tried. It is for the log.
+	// Failure is the error of a peer that need not authenticate, and tried and failed; nil if it has not tried.
+	// It is for the log.
 	Failure error
 }
 
-// Accept lets a peer authenticate. A peer that has ended the connection instead is let in if it need not. On an error the peer has been told, and the caller closes the connection. It blocks
-// until the peer has sent something; the caller sets a deadline and takes it off.
+// Accept lets a peer authenticate. A peer that has closed its sending side instead is admitted if it need not
+// authenticate. On an error Accept has sent the refusal, and the caller closes the connection. Accept blocks
+// until the peer has sent something; the caller sets a deadline and removes it.
 func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 	var head [8]byte
 	n, err := io.ReadFull(c, head[:])
 	switch {
 	case err == nil:
 	case n == 0 && !a.Required && !errors.Is(err, os.ErrDeadlineExceeded):
-		return Admission{Conn: c}, nil // a peer with nothing to say: on the election port it has asked to be called back
+		// A peer that sends nothing: on the election port it has asked to be called back.
+		return Admission{Conn: c}, nil
 	default:
 		return Admission{}, fmt.Errorf("sasl: first packet: %w", err)
 	}
@@ -105,12 +109,12 @@ func (a *QuorumAcceptor) exchange(c net.Conn) (user string, err error) {
 
 // QuorumInitiator is the connecting side. It may be used by many goroutines.
 type QuorumInitiator struct {
-	// User and Password are what it proves to know.
+	// User and Password are the credentials that this side proves to know.
 	User, Password string
 }
 
-// Connect authenticates to the server at the other end, and makes sure that it knows the password, too. On an error the
-// caller closes the connection. It blocks; the caller sets a deadline and takes it off.
+// Connect authenticates to the server at the other end, and makes sure that this server knows the password, too.
+// On an error the caller closes the connection. It blocks; the caller sets a deadline and removes it.
 func (q *QuorumInitiator) Connect(c net.Conn) error {
 	client := NewDigestClient(QuorumRealm, q.User, q.Password)
 	if err := writePacket(c, statusProgress, nil); err != nil {
@@ -171,7 +175,7 @@ func writePacket(w io.Writer, status quorumStatus, token []byte) error {
 	return nil
 }
 
-// pushedConn is a connection of which the first bytes have been read already.
+// pushedConn is a connection whose first bytes have been read already.
 type pushedConn struct {
 	net.Conn
 	pushed []byte
@@ -187,7 +191,7 @@ func (c *pushedConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// CloseWrite says that nothing follows, if the connection can.
+// CloseWrite ends the sending direction, if the connection can.
 func (c *pushedConn) CloseWrite() error {
 	if w, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return w.CloseWrite()

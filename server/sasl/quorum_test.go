@@ -164,8 +164,8 @@ func FuzzPacket(f *testing.F) {
 	})
 }
 
-// A peer that hangs up instead, as one on the election port does that asks to be called back, is let in if it need not
-// authenticate; one that says nothing is not.
+// A peer that hangs up instead, as one on the election port does that asks to be called back, is let in if it
+// need not authenticate; one that says nothing is not.
 func TestQuorumPeerHangsUp(t *testing.T) {
 	for _, required := range []bool{true, false} {
 		left, right := net.Pipe()

@@ -13,14 +13,15 @@ const (
 	krb5Module   = "Krb5LoginModule"
 )
 
-// ErrNoSection is returned when a JAAS file lacks the section that is asked for.
+// ErrNoSection is returned when a JAAS file lacks the requested section.
 var ErrNoSection = errors.New("the section is missing")
 
-// Users is the names and passwords of one section. It is immutable; the zero value knows nobody.
+// Users holds the names and passwords of one section. It is immutable; the zero value has no user.
 type Users struct{ passwords map[string]string }
 
-// Users returns the users of a section, which are its options user_<name>="<password>". Every module of the section counts.
-// It returns ErrNoSection, or an error if the section asks for something else than names and passwords.
+// Users returns the users of a section, which are its options user_<name>="<password>". Every module of the
+// section counts. It returns ErrNoSection, or an error if the section asks for anything other than names and
+// passwords.
 func (j JAAS) Users(section string) (*Users, error) {
 	modules, ok := j[section]
 	if !ok {
@@ -67,7 +68,7 @@ func (u *Users) password(name string) (string, bool) {
 	return p, ok
 }
 
-// Len is how many users there are.
+// Len returns how many users there are.
 func (u *Users) Len() int { return len(u.passwords) }
 
 // Credentials returns the name and password with which a section connects: its options username and password.

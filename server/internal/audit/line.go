@@ -13,7 +13,7 @@ import (
 // Covers reports whether an operation is audited.
 func Covers(op proto.OpCode) bool { return operationOf(op) != "" }
 
-// operationOf is the name of an operation in the audit log; "" if it is not audited.
+// operationOf returns the name of an operation in the audit log; "" if it is not audited.
 func operationOf(op proto.OpCode) string {
 	switch op {
 	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
@@ -32,9 +32,9 @@ func operationOf(op proto.OpCode) string {
 	return ""
 }
 
-// A subject is what the audit log needs of a request after it has been answered, which is much less than the
-// request: for each operation, one unless it is a multi, its op code, flags of a create, and path and text of
-// an ACL with their lengths.
+// A subject holds the fields of a request that its audit line needs after the answer. It is much smaller than the
+// request: for each operation (one unless it is a multi) its op code, the flags of a create, and the path and the
+// text of an ACL with their lengths.
 type subject struct {
 	op   proto.OpCode
 	mode proto.CreateMode
@@ -69,7 +69,8 @@ func Subject(op proto.OpCode, body []byte) []byte {
 	}
 }
 
-// readSubject decodes the request of one operation. Of operations that are not audited it reads what it has to skip.
+// readSubject decodes the request of one operation. Operations that are not audited are decoded only as far as
+// needed to skip them.
 func readSubject(op proto.OpCode, r *proto.Reader) subject {
 	s := subject{op: op}
 	switch op {
@@ -107,7 +108,7 @@ func (s *subject) appendTo(b []byte) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s.acl))), s.acl...)
 }
 
-// nextSubject takes the first subject off b, which appendTo has written; ok is false at the end.
+// nextSubject takes the first subject, in the encoding of appendTo, off b; ok is false at the end.
 func nextSubject(b []byte) (s subject, rest []byte, ok bool) {
 	if len(b) == 0 {
 		return s, nil, false
@@ -122,8 +123,8 @@ func nextSubject(b []byte) (s subject, rest []byte, ok bool) {
 	return s, b, true
 }
 
-// Who returns the first fields of a line about a request: the session, 0 if there is none, what the connection has
-// proved to be, and its address.
+// Who returns the first fields of a line about a request: the session, 0 if there is none, the identities of the
+// connection, and its address.
 func Who(session proto.SessionID, ids []auth.Identity, addr netip.Addr) []byte {
 	var b []byte
 	if session != 0 {
@@ -140,7 +141,7 @@ func Who(session proto.SessionID, ids []auth.Identity, addr netip.Addr) []byte {
 	return append(append(b, "\tip="...), auth.NewIPIdentity(addr).ID...)
 }
 
-// userName is an identity without what is secret in it.
+// userName returns an identity without its secret part.
 func userName(id auth.Identity) string {
 	switch id.Scheme {
 	case auth.SchemeDigest:
@@ -168,8 +169,8 @@ func (a *Log) appendLine(b, who []byte, operation string, subjects []byte, res r
 	return endLine(b, res)
 }
 
-// appendMulti appends a line for each create, delete and setData of a multi that was applied, and one for all
-// of it if it failed.
+// appendMulti appends a line for each create, delete and setData of a multi that was applied, and one line for
+// the whole multi if it failed.
 func (a *Log) appendMulti(b, who, subjects []byte, res result, reply []byte) []byte {
 	start := len(b)
 	slots := proto.NewMultiReader(reply)
@@ -216,7 +217,7 @@ func (s *subject) appendFields(b []byte) []byte {
 	return b
 }
 
-// kindOf is the kind of znode that a create asks for; "" for flags that mean nothing.
+// kindOf returns the kind of znode that a create asks for; "" for unknown flags.
 func kindOf(s *subject) string {
 	kinds := [...]string{"persistent", "ephemeral", "persistent_sequential", "ephemeral_sequential", "container",
 		"persistent_with_ttl", "persistent_sequential_with_ttl"}
@@ -226,8 +227,8 @@ func kindOf(s *subject) string {
 	return kinds[s.mode]
 }
 
-// appendACLText appends entries as scheme:id:permissions, with commas between them. Of digests the user is
-// logged, and not the hash, from which the password could be guessed.
+// appendACLText appends entries as scheme:id:permissions, with commas between them. For digests the user is
+// logged without the hash, from which the password could be guessed.
 func appendACLText(b []byte, acl []proto.ACL) []byte {
 	for i := range acl {
 		e := &acl[i]
@@ -256,7 +257,8 @@ func appendACLText(b []byte, acl []proto.ACL) []byte {
 	return b
 }
 
-// appendValue appends a value that a client has chosen, so that it can forge neither fields nor lines.
+// appendValue appends a value that a client has chosen. It is escaped, so that it can forge neither fields nor
+// lines.
 func appendValue(b []byte, value string) []byte {
 	const digits = "0123456789abcdef"
 	for i := range len(value) {

@@ -33,15 +33,15 @@ type Log struct {
 }
 
 const (
-	// backlog is how many bytes of lines may wait before requests do.
+	// backlog is how many bytes of lines may be unwritten before requests have to wait.
 	backlog = 8 << 20
-	// fileBytes is the size at which a file is renamed to .1, and so on, and another begun.
+	// fileBytes is the size at which a file is renamed to .1, and so on, and a new one is begun.
 	fileBytes = 10 << 20
 	// files is how many renamed files are kept.
 	files = 10
 )
 
-// Open opens the audit log in a file; "-" is standard output. A relative name is one in the folder of the logs,
+// Open opens the audit log in a file; "-" is standard output. A relative name is in the directory of the logs,
 // ZOO_LOG_DIR.
 func Open(fs vfs.FS, log *zap.Logger, file string) (*Log, error) {
 	a := &Log{log: log, fs: fs, user: ProcessUser(), wake: make(chan struct{}, 1)}
@@ -101,7 +101,8 @@ func (a *Log) Full() bool {
 	return len(a.mu.lines) >= backlog
 }
 
-// add appends what line appends to the lines that wait. Any goroutine may call it; it does not block on the disk.
+// add appends the output of line to the unwritten lines. Any goroutine may call it; it does not block on the
+// disk.
 func (a *Log) add(line func([]byte) []byte) {
 	a.mu.Lock()
 	a.mu.lines = line(a.mu.lines)
@@ -112,7 +113,7 @@ func (a *Log) add(line func([]byte) []byte) {
 	}
 }
 
-// flush writes what waits.
+// flush writes the unwritten lines.
 func (a *Log) flush() {
 	a.mu.Lock()
 	lines := a.mu.lines
@@ -132,7 +133,7 @@ func (a *Log) flush() {
 	}
 }
 
-// open opens the file and goes on at its end.
+// open opens the file to append to it.
 func (a *Log) open() error {
 	f, err := a.fs.OpenWrite(a.name)
 	if errors.Is(err, os.ErrNotExist) {
@@ -150,7 +151,7 @@ func (a *Log) open() error {
 	return nil
 }
 
-// write appends lines to the file, and begins another when it has become large.
+// write appends lines to the file, and begins a new file when this one has become large.
 func (a *Log) write(lines []byte) error {
 	if a.file == nil {
 		if err := a.open(); err != nil {
@@ -193,8 +194,8 @@ func (a *Log) event(operation string, res result) {
 	})
 }
 
-// Answered adds the lines about a request that has been applied, or refused with err. who is what Who has returned for
-// the connection, subject what Subject has kept of the request, and reply the body of the reply.
+// Answered adds the lines about a request that has been applied, or refused with err. Argument who is the result
+// of Who for the connection, subject the result of Subject for the request, and reply the body of the reply.
 func (a *Log) Answered(who []byte, op proto.OpCode, subject []byte, err proto.ErrCode, reply []byte) {
 	operation := operationOf(op)
 	if operation == "" {
@@ -212,8 +213,8 @@ func (a *Log) Answered(who []byte, op proto.OpCode, subject []byte, err proto.Er
 	})
 }
 
-// Lost adds a line about a request whose outcome this server does not learn: it was passed on, and the leader or the
-// quorum was lost. It may have been applied. ZooKeeper writes nothing then.
+// Lost adds a line about a request whose outcome this server does not learn: it was forwarded, and the leader or
+// the quorum was lost. It may have been applied. ZooKeeper writes nothing in this case.
 func (a *Log) Lost(who []byte, op proto.OpCode, subject []byte) {
 	operation := operationOf(op)
 	if operation == "" {
@@ -227,8 +228,8 @@ func (a *Log) Lost(who []byte, op proto.OpCode, subject []byte) {
 	})
 }
 
-// Ended adds a line for each ephemeral znode that ends with a session, also if the client is at another server: in
-// ZooKeeper, too, every server of an ensemble writes them.
+// Ended adds a line for each ephemeral znode that ends with a session, also if the client is at another server.
+// ZooKeeper, too, writes them on every server of an ensemble.
 func (a *Log) Ended(id proto.SessionID, paths []string) {
 	for _, path := range paths {
 		a.add(func(b []byte) []byte {

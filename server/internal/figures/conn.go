@@ -2,10 +2,10 @@ package figures
 
 import "github.com/seed94657493/warren/proto"
 
-// Ms is a time of so many ns in ms.
+// Ms converts ns to ms.
 func Ms(ns int64) int64 { return ns / 1e6 }
 
-// Conn is the figures of one connection, as cons shows them. It has no lock: its connection guards it.
+// Conn holds the figures of one connection, as cons shows them. It has no lock: its connection guards it.
 type Conn struct {
 	Received, Sent int64 // frames
 	LastOp         proto.OpCode
@@ -13,18 +13,18 @@ type Conn struct {
 	LastZxid       proto.Zxid
 	LastResponse   int64 // ns on the server's clock
 
-	// Of requests that were answered, ms.
+	// Latency of answered requests, ms.
 	LastLatency, MinLatency, MaxLatency int64
 	LatencySum                          int64
 	AnsweredTotal                       int64
 
-	// What Server.Publish has not seen yet.
+	// Figures that Server.Publish has not taken yet.
 	replies      SizeRange
 	bytesReplies int64
 	bytesEvents  int64
 }
 
-// Reset is crst. What was not published stays.
+// Reset does what crst asks for. Figures that were not published stay.
 func (cs *Conn) Reset(now int64) {
 	*cs = Conn{LastXid: -1, LastResponse: now, replies: cs.replies, bytesReplies: cs.bytesReplies, bytesEvents: cs.bytesEvents}
 }

@@ -11,8 +11,8 @@ const (
 	digestsMax  = 1024 // how many are kept
 )
 
-// Digests keeps the digest of the tree at every digestEvery-th zxid, so that the servers of an ensemble can be compared
-// at the same zxid. Source: operations 2.3, word hash.
+// Digests keeps the digest of the tree at every digestEvery-th zxid, so that the servers of an ensemble can be
+// compared at the same zxid. Source: operations 2.3, word hash.
 type Digests struct {
 	mu  sync.Mutex
 	all []Digest // the oldest first
@@ -24,7 +24,7 @@ type Digest struct {
 	Digest int64
 }
 
-// Note keeps the digest of the tree after the txn at zxid, if zxid is one of those that are kept.
+// Note keeps the digest of the tree after the txn at zxid, if zxid is one at which digests are kept.
 func (d *Digests) Note(zxid proto.Zxid, digest int64) {
 	if zxid%digestEvery != 0 {
 		return
@@ -37,7 +37,7 @@ func (d *Digests) Note(zxid proto.Zxid, digest int64) {
 	d.all = append(d.all, Digest{zxid, digest})
 }
 
-// List returns a copy of what is kept, the oldest first.
+// List returns a copy of the kept digests, oldest first.
 func (d *Digests) List() []Digest {
 	d.mu.Lock()
 	defer d.mu.Unlock()

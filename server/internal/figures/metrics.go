@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics is the counters and summaries that have one of ZooKeeper's names. The exporter shows all that was added,
-// mntr what was added since the last srst. It is filled when the server starts; after that only values change. Source:
-// operations 2.3, 4.2 and 4.3.
+// Metrics holds the counters and summaries that have one of ZooKeeper's names. The exporter shows the totals,
+// mntr the values since the last srst. It is filled when the server starts; after that only values change.
+// Source: operations 2.3, 4.2 and 4.3.
 type Metrics struct {
 	counters    []*Counter
 	counterSets []*CounterSet
@@ -35,10 +35,10 @@ func (c *Counter) Inc() { c.value.Add(1) }
 // Add adds n, which must not be negative.
 func (c *Counter) Add(n int64) { c.value.Add(n) }
 
-// Total is all that was added.
+// Total returns the sum since the start.
 func (c *Counter) Total() int64 { return c.value.Load() }
 
-// recent is what was added since the last reset.
+// recent returns the sum since the last reset.
 func (c *Counter) recent() int64 { return c.value.Load() - c.base.Load() }
 
 // namedSummary is a summary with its name.
@@ -70,8 +70,8 @@ type SummarySet struct {
 // Of returns the summary of a key. Callers on a hot path keep it.
 func (s *SummarySet) Of(key string) *Summary { return s.keys.of(key) }
 
-// keyed is values by key, made when their key is first asked for. Clients may choose keys, so there are at most keysMax
-// of them; all others share keyOther.
+// keyed holds values by key, made when their key is first asked for. Clients may choose keys, so there are at
+// most keysMax of them; all further keys share keyOther.
 type keyed[T any] struct {
 	make func() T
 	mu   sync.Mutex
@@ -127,10 +127,10 @@ func (m *Metrics) CounterSet(name, help string) *CounterSet {
 	return s
 }
 
-// Basic adds a summary of which ZooKeeper exports the median.
+// Basic adds a summary whose median ZooKeeper exports.
 func (m *Metrics) Basic(name, help string) *Summary { return m.add(name, help, false, newSummary()) }
 
-// Advanced adds a summary of which ZooKeeper shows quantiles.
+// Advanced adds a summary whose quantiles ZooKeeper shows.
 func (m *Metrics) Advanced(name, help string) *Summary { return m.add(name, help, true, newSummary()) }
 
 func (m *Metrics) add(name, help string, advanced bool, of *Summary) *Summary {
@@ -147,7 +147,7 @@ func (m *Metrics) SummarySet(name, help string, advanced bool) *SummarySet {
 	return s
 }
 
-// reset is srst.
+// reset does what srst asks for.
 func (m *Metrics) reset() {
 	for _, n := range m.counters {
 		n.base.Store(n.value.Load())
@@ -229,7 +229,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 // Label returns a key as the value of a label, which must be UTF-8.
 func Label(key string) string { return strings.ToValidUTF8(key, "\ufffd") }
 
-// metric is the summary with the quantiles of ZooKeeper 3.9 and, if it is advanced, those of 3.10 besides.
+// metric returns the summary with the quantiles of ZooKeeper 3.9, and if it is advanced also those of 3.10.
 func (m *Summary) metric(desc *prometheus.Desc, advanced bool, labels ...string) prometheus.Metric {
 	v := m.total()
 	q := map[float64]float64{0.5: v.quantile(0.5)}

@@ -2,29 +2,31 @@ package figures
 
 import "sync/atomic"
 
-// Quorum is the figures of a server in an ensemble. A standalone server has them too, at zero, as
-// ZooKeeper's has. The code that runs the ensemble adds to them where the thing happens, from any
-// goroutine. Times are ms. Source: operations 2.3 and 4.4.
+// Quorum holds the figures of a server in an ensemble. A standalone server has them too, at zero, like a
+// standalone ZooKeeper. The code that runs the ensemble adds to them, from any goroutine. Times are ms. Source:
+// operations 2.3 and 4.4.
 type Quorum struct {
 	Looking          *Counter // the server began to look for a leader
 	Proposals        *Counter // by this leader
 	Commits          *Counter // by this leader
-	Diffs            *Counter // learners that this leader has brought up to date by a DIFF or TRUNC
-	Snaps            *Counter // by a SNAP
+	Diffs            *Counter // learners that this leader has brought up to date by DIFF or TRUNC
+	Snaps            *Counter // learners that this leader has brought up to date by SNAP
 	LearnerProposals *Counter // received by this learner
 	LearnerCommits   *Counter // received by this learner; of an observer, the INFORMs
 	Revalidations    *Counter // sessions that a learner asked this leader about
-	Disloyal         *Counter // this leader stepped down because a voter turned away
+	Disloyal         *Counter // this leader stepped down because a voter left it
 
 	ElectionTime, FollowerSyncTime, ObserverSyncTime *Summary
-	UnavailableTime                                  *Summary // from the loss of the leader to the next broadcast phase
-	LeaderUnavailableTime                            *Summary // the same, on the server that leads then
+	// From the loss of the leader to the next broadcast phase.
+	UnavailableTime       *Summary
+	LeaderUnavailableTime *Summary // the same, on the server that leads afterwards
 
-	// How many learners are being brought up to date by the log, or by a SNAP, at the begin and at the end of each.
+	// How many learners are being brought up to date by the log, or by a SNAP, at the begin and at the end of
+	// each.
 	InflightDiffs, InflightSnaps *Summary
 	diffsNow, snapsNow           atomic.Int64
 
-	// From the time in a txn's header, by the clock of the leader, to the moment named.
+	// From the time in a txn's header, by the clock of the leader, to the named moment.
 	QuorumAck     *Summary // a quorum has acknowledged it, at the leader
 	ProposalAck   *Summary // this server's own ACK leaves
 	ProposalDelay *Summary // the PROPOSAL has arrived at a follower
@@ -40,7 +42,7 @@ func (q *Quorum) DiffBegins() (end func()) { return underWay(&q.diffsNow, q.Infl
 // SnapBegins is DiffBegins for a SNAP.
 func (q *Quorum) SnapBegins() (end func()) { return underWay(&q.snapsNow, q.InflightSnaps) }
 
-// underWay counts one more in now until end is called, and notes the count in all both times.
+// underWay counts one more in now until end is called, and notes the count in all at both times.
 func underWay(now *atomic.Int64, all *Summary) (end func()) {
 	all.Observe(now.Add(1))
 	return func() { all.Observe(now.Add(-1)) }

@@ -39,7 +39,7 @@ func (p *Pauses) Refresh() {
 		p.mu.seen = make([]uint64, len(h.Counts))
 	}
 	for i, n := range h.Counts {
-		// A pause is as long as its bucket allows; the last bucket has no end.
+		// A pause counts as the upper bound of its bucket; the last bucket has no end.
 		end := h.Buckets[i+1]
 		if math.IsInf(end, 1) {
 			end = h.Buckets[i]
@@ -49,7 +49,7 @@ func (p *Pauses) Refresh() {
 	}
 }
 
-// jvm takes the numbers that dashboards of a JVM show from Go's runtime. Source: operations 4.5.
+// jvm reports numbers of Go's runtime under the names that dashboards of a JVM show. Source: operations 4.5.
 type jvm struct {
 	used, most, threads, collections *prometheus.Desc
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Server is the figures of one server. They are added to once for each batch or socket read, not for each request.
+// Server holds the figures of one server. They are added to once for each batch or socket read, not for each
+// request.
 type Server struct {
 	Metrics
 	Received  atomic.Int64 // frames from clients since srst
@@ -43,7 +44,7 @@ func opIndex(op proto.OpCode) int { return int(op) & (opSlots - 1) }
 // CountRead counts a read that was answered.
 func (s *Server) CountRead(op proto.OpCode) { s.reads[opIndex(op)].Add(1) }
 
-// ReadsOf is how many reads of a kind were answered.
+// ReadsOf returns how many reads of a kind were answered.
 func (s *Server) ReadsOf(op proto.OpCode) int64 { return s.reads[opIndex(op)].Load() }
 
 // NewServer returns figures at zero.
@@ -71,8 +72,8 @@ func NewServer() *Server {
 	return s
 }
 
-// Applied notes a batch of requests that are applied, of which txns became txns. madeMs is when the newest of them was
-// made, ms since 1970; 0 if it is not known.
+// Applied notes a batch of requests that are applied, of which txns became txns. madeMs is when the newest of
+// them was made, ms since 1970; 0 if not known.
 func (s *Server) Applied(requests, txns int, madeMs int64) {
 	s.prepared.Add(int64(requests))
 	if txns > 0 {
@@ -84,7 +85,8 @@ func (s *Server) Applied(requests, txns int, madeMs int64) {
 	}
 }
 
-// Recovered notes how long it took to read the snapshot, and all of the state with so many txns of the log.
+// Recovered notes how long it took to read the snapshot, and to read the whole state with so many txns of the
+// log.
 func (s *Server) Recovered(snapshot, all time.Duration, txns int) {
 	s.snapLoadTime.Observe(snapshot.Milliseconds())
 	s.txnsLoadTime.Observe((all - snapshot).Milliseconds())
@@ -92,7 +94,7 @@ func (s *Server) Recovered(snapshot, all time.Duration, txns int) {
 	s.initTime.Observe(all.Milliseconds())
 }
 
-// Reset is srst.
+// Reset does what srst asks for.
 func (s *Server) Reset() {
 	s.Received.Store(0)
 	s.Sent.Store(0)
@@ -100,7 +102,7 @@ func (s *Server) Reset() {
 	s.Metrics.reset()
 }
 
-// Latency is the latency of all requests in ms: least, mean and most.
+// Latency returns the latency of all requests in ms: least, mean and most.
 func (s *Server) Latency() (least int64, mean float64, most int64) {
 	r, w := s.ReadLatency.recent(), s.WriteLatency.recent()
 	n := r.count + w.count

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Summary counts values in buckets a quarter of a power of two wide, so that quantiles are within
-// an eighth of the truth. Observing is a few atomic additions; any goroutine may do it.
+// Summary counts values in buckets a quarter of a power of two wide, so that the error of a quantile is at most
+// an eighth. Observing is a few atomic additions; any goroutine may do it.
 //
 // It has two readers: the exporter, whose counts only go up, and the words, which count from the last srst on.
 type Summary struct {
@@ -57,30 +57,30 @@ func (m *Summary) ObserveN(v, n int64) {
 	}
 }
 
-// begin forgets the extremes.
+// begin resets the extremes.
 func (m *Summary) begin() {
 	m.least.Store(1<<63 - 1)
 	m.most.Store(0)
 }
 
-// reset is srst: recent begins anew, and total goes on.
+// reset does what srst asks for: recent restarts, and total goes on.
 func (m *Summary) reset() {
 	v := m.total()
 	m.base.Store(&v)
 	m.begin()
 }
 
-// summaryView is a summary at one moment.
+// summaryView is the state of a summary at one moment.
 type summaryView struct {
 	counts      [64 * 4]int64
 	count, sum  int64
-	least, most int64 // of recent; total does not know them
+	least, most int64 // of recent; total has none
 }
 
-// unknown is the largest value of a view that does not know it.
+// unknown is the largest value of a view without extremes.
 const unknown = 1<<63 - 1
 
-// total is everything that was observed.
+// total returns all observed values.
 func (m *Summary) total() (v summaryView) {
 	for i := range m.buckets {
 		v.counts[i] = m.buckets[i].Load()
@@ -90,7 +90,7 @@ func (m *Summary) total() (v summaryView) {
 	return v
 }
 
-// recent is what was observed since the last reset.
+// recent returns the values observed since the last reset.
 func (m *Summary) recent() summaryView {
 	v := m.total()
 	if base := m.base.Load(); base != nil {
@@ -114,7 +114,7 @@ func (v *summaryView) mean() float64 {
 	return float64(v.sum) / float64(v.count)
 }
 
-// quantile is the value below which the share q of all values lies; 0 if there is none.
+// quantile returns the value below which the share q of all values lies; 0 if there is none.
 func (v *summaryView) quantile(q float64) float64 {
 	rank, seen, last := int64(q*float64(v.count)), int64(0), 0.0
 	for i, n := range v.counts {

@@ -5,8 +5,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// ApplyBatch is txns that were agreed on, in the order of their zxids, and the answers that have their places between
-// them.
+// ApplyBatch holds committed txns, in the order of their zxids, and the answers that belong between them.
 type ApplyBatch struct {
 	Bytes   int64      // of payloads
 	Last    proto.Zxid // of its last txn; 0 if there is none
@@ -20,9 +19,9 @@ func (b *ApplyBatch) Reset() {
 	b.Items, b.Create2, b.Bytes, b.Last = b.Items[:0], b.Create2[:0], 0, 0
 }
 
-// Item is one request after it was prepared: the txn that it became, if any, and the client to be answered.
+// Item is one request after it was prepared: the txn that it became, if any, and the client that gets the answer.
 type Item struct {
-	Client   Client // nil if there is none here
+	Client   Client // nil if no client of this server waits
 	Session  *sessions.Session
 	Received int64  // when the request was read, ns on the server's clock
 	Payload  []byte // the txn; nil if the request did not become one
@@ -33,7 +32,7 @@ type Item struct {
 	Drop     bool          // the connection is closed without an answer
 }
 
-// Became reports whether the txn with this header is what the request became.
+// Became reports whether the txn with this header is the one that the request became.
 func (it *Item) Became(h *proto.TxnHeader) bool {
 	return h.Cxid == it.Xid && it.Session != nil && h.ClientID == it.Session.ID &&
 		(h.Type == it.Op || h.Type == proto.OpError)

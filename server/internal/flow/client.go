@@ -5,19 +5,19 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// Client is the connection of a client, as the node goroutine and its roles know it. Values are compared with ==.
+// Client is the connection of a client, as the node goroutine and its roles see it. Values are compared with ==.
 type Client interface {
 	sessions.Conn
-	// Generation is the number of the time of service in which the connection was accepted. A member that serves again
-	// does not answer connections of an earlier time.
+	// Generation is the number of the period of service in which the connection was accepted. A member that
+	// serves again does not answer connections of an earlier period.
 	Generation() int64
-	// Resumed answers a client that has come back with its session: s is the session and old the connection
-	// that served it so far; s is nil if the session does not exist. It is called once, by any goroutine that
-	// does not hold the lock of the connection.
+	// Resumed answers a client that reconnects with its session: s is the session and old the connection that
+	// served it so far; s is nil if the session does not exist. It is called once, by a goroutine that does not
+	// hold the lock of the connection.
 	Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32)
 }
 
-// Resumption is a client that comes back with its session, and waits until the leader has confirmed the session.
+// Resumption is a client that reconnects with its session, and waits until the leader has confirmed the session.
 type Resumption struct {
 	Client    Client
 	ID        proto.SessionID

@@ -1,19 +1,20 @@
-// Package flow holds what moves through a server: requests on their way to txns, txns on their way to the tree,
-// and the queues in which they wait.
+// Package flow holds the values that move through a server: requests on their way to txns, txns on their way to
+// the tree, and the queues in which they wait.
 //
 //	connection --Batch of Requests--> node --ApplyBatch of Items--> applier --answers--> connection
 //
-// A Request is a write of a client, or the begin or end of a session. The node goroutine makes an Item of it: the txn
-// that it became, if any, and the client to be answered. The Item goes on when the txn is durable and agreed on. Reads
-// that come behind a write wait in the WaitQueue of their connection.
+// A Request is a write of a client, or the begin or end of a session. The node goroutine makes an Item of it: the
+// txn that it became, if any, and the client that gets the answer. The Item goes on when the txn is durable and
+// committed. Reads that come after a write wait in the WaitQueue of their connection.
 //
 // # Owners
 //
-// A Batch and an ApplyBatch have one owner at a time, the goroutine that holds them; they go from one to the next
-// through an Inbox, and back to a Pool. A FIFO, a WaitQueue and RecentTxns have one owner, or are guarded by its lock.
+// A Batch and an ApplyBatch have one owner at a time, the goroutine that holds them; they pass from one goroutine
+// to the next through an Inbox, and back to a Pool. A FIFO, a WaitQueue and RecentTxns have one owner, or the
+// owner's lock guards them.
 //
 // # Locks
 //
-// Only Inbox has a lock. Within it no other lock is taken, and nothing of a client is called. The package starts no
-// goroutine and looks at no clock.
+// Only Inbox has a lock. Within it no other lock is taken, and no method of a client is called. The package
+// starts no goroutine and reads no clock.
 package flow

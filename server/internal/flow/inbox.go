@@ -6,15 +6,16 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 )
 
-// Inbox passes values from many producers to one consumer in batches: Take returns everything that was put while the
-// consumer was busy. It is not bounded. Every producer bounds what it has put and not seen answered.
+// Inbox passes values from many producers to one consumer in batches: Take returns everything that was put while
+// the consumer was busy. It is not bounded. Every producer bounds how many of its values are not answered yet.
 type Inbox[T any] struct {
 	mu struct {
 		sync.Mutex
 		items  []T
 		closed bool
 	}
-	// wake has a token when the inbox is closed or has items, except for items that were added by Add and not signalled.
+	// wake has a token when the inbox is closed or has items, except for items that were added by Add and not
+	// signalled.
 	wake sched.Parker
 }
 

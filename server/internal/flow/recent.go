@@ -12,7 +12,7 @@ type RecentTxns struct {
 	bytes int
 }
 
-// Bounds of what is kept, as the agreement's.
+// Bounds of the kept txns, the same as in package zab.
 var (
 	recentTxnsMax  = zab.DefaultLimits().WindowTxns
 	recentBytesMax = zab.DefaultLimits().WindowBytes
@@ -54,13 +54,14 @@ func follows(last, z proto.Zxid) bool {
 	return z.Epoch() > last.Epoch() && z.Counter() == 1
 }
 
-// Take returns the txns that end with last and the zxid before the first of them, and forgets them.
+// Take returns the kept txns that end with last, and the zxid before the first of them. RecentTxns is empty
+// afterwards.
 func (r *RecentTxns) Take(last proto.Zxid) (window []zab.Txn, before proto.Zxid) {
 	window = r.txns
 	r.txns, r.bytes = nil, 0
 	if n := len(window); n < 2 || window[n-1].Zxid != last {
 		return nil, last
 	}
-	// The first one tells what precedes the others.
+	// The first one gives the zxid before the others.
 	return window[1:], window[0].Zxid
 }

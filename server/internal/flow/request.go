@@ -10,7 +10,7 @@ import (
 type Request struct {
 	Client  Client            // nil for the server's own requests
 	Session *sessions.Session // nil for the server's own requests
-	IDs     []auth.Identity   // what the client's connection has proved to be
+	IDs     []auth.Identity   // the identities of the client's connection
 	Body    Span              // of Batch.Buf
 	Xid     int32
 	Op      proto.OpCode
@@ -22,7 +22,7 @@ type Span struct{ Off, N int32 }
 // NewSpan returns [off, off+n).
 func NewSpan(off, n int) Span { return Span{int32(off), int32(n)} }
 
-// Of returns the part of b. To append to it does not change b.
+// Of returns the part of b. Appending to it does not change b.
 func (s Span) Of(b []byte) []byte { return b[s.Off : s.Off+s.N : s.Off+s.N] }
 
 // Batch is the writes found in one read of one socket.
@@ -30,7 +30,7 @@ type Batch struct {
 	Requests []Request
 	Buf      []byte // their bodies
 	Received int64  // when they were read, ns on the server's clock
-	Taken    int    // how many of them the role has looked at
+	Taken    int    // how many of them the role has processed
 }
 
 // Add appends a request. It copies the body.

@@ -2,7 +2,8 @@ package flow
 
 import "github.com/seed94657493/warren/proto"
 
-// TxnTime is the time in the header of a txn, ms since 1970. The payload has a header: peers and the log have checked it.
+// TxnTime is the time in the header of a txn, ms since 1970. The payload has a header: peers and the log have
+// checked it.
 func TxnTime(payload []byte) int64 { return headerOf(payload).Time }
 
 // TxnType is the type in the header of a txn.

@@ -2,36 +2,38 @@ package flow
 
 import "github.com/seed94657493/warren/proto"
 
-// WaitQueue is the requests of one connection that cannot be answered yet: writes in flight, and everything that the
-// client has sent behind them. What stands behind a write runs when the write is answered, so that the requests of a
-// session take effect and are answered in their order. The lock of the connection guards it. The zero value is empty.
+// WaitQueue holds the requests of one connection that cannot be answered yet: writes in flight, and everything
+// that the client has sent after them. Requests after a write run when the write is answered, so that the
+// requests of a session take effect and are answered in their order. The lock of the connection guards it. The
+// zero value is empty.
 type WaitQueue struct {
 	entries []Queued
 	head    int    // entries before it are done
 	buf     []byte // bodies of reads and finished replies; offsets of entries point into it
 	used    int32  // buf before it belongs to entries that are done
 	writes  int    // entries that are writes
-	dear    int    // entries that are dear reads
+	dear    int    // entries that are expensive reads
 	popped  uint64 // entries that were removed so far
-	// uncounted is how many entries at the front are not counted as in process any more; see LeaveAhead.
+	// uncounted is how many entries at the front no longer count as in process; see LeaveAhead.
 	uncounted int
-	strict    bool // one of the reads has had a large reply
+	strict    bool // one of the reads had a large reply
 }
 
-// Bounds of what waits behind a connection's write before its socket is no longer read.
+// Bounds of the entries after a connection's write, above which its socket is no longer read.
 const (
 	// waitKept is the largest buffer that an empty queue keeps for reuse.
 	waitKept = 64 << 10
-	// MaxQueued is how many requests may wait. It bounds what their replies may take if znodes have the largest size.
+	// MaxQueued is how many requests may wait. It bounds the size of their replies if znodes have the largest
+	// size.
 	MaxQueued = 256
-	// MaxQueuedBytes is how much their bodies may take, but for the last one.
+	// MaxQueuedBytes is how many bytes their bodies may have, not counting the last one.
 	MaxQueuedBytes = 2 << 20
-	// maxReadsAhead is how many reads may wait in front of a write. Those that were not executed before have to be
+	// maxReadsAhead is how many reads may wait before a write. Those that were not executed earlier have to be
 	// executed under the write lock when the write is applied.
 	maxReadsAhead = 32
 )
 
-// QueuedKind is what an entry waits for.
+// QueuedKind is the kind of an entry.
 type QueuedKind uint8
 
 // The kinds of entries.
@@ -49,18 +51,18 @@ type Queued struct {
 	Op     proto.OpCode
 	Kind   QueuedKind
 	Dear   bool  // a read that may take very long
-	Weight int32 // what a write has taken of the budget of large writes
+	Weight int32 // how much of the budget of large writes a write has taken
 }
 
 // Len returns how many entries there are.
 func (q *WaitQueue) Len() int { return len(q.entries) - q.head }
 
-// Full reports whether nothing but writes may be pushed any more.
+// Full reports whether only writes may be pushed.
 func (q *WaitQueue) Full() bool {
 	return q.Len() >= MaxQueued || len(q.buf)-int(q.used) >= MaxQueuedBytes
 }
 
-// Ahead is how many entries stand in front of the first write.
+// Ahead returns how many entries stand before the first write.
 func (q *WaitQueue) Ahead() int {
 	n := 0
 	for n < q.Len() && q.entries[q.head+n].Kind != QueuedWrite {
@@ -69,7 +71,7 @@ func (q *WaitQueue) Ahead() int {
 	return n
 }
 
-// TakesWrite reports whether a write may be pushed: little has to be done before it is applied.
+// TakesWrite reports whether a write may be pushed: little work remains before it is applied.
 func (q *WaitQueue) TakesWrite() bool {
 	reads := q.Len() - q.writes
 	return reads == 0 || q.dear == 0 && !q.strict && reads <= maxReadsAhead
@@ -88,7 +90,7 @@ func (q *WaitQueue) Push(e Queued, body []byte) {
 	}
 }
 
-// Pop removes the first entry. What Front returned for it is not valid any more.
+// Pop removes the first entry. The result of Front for it is no longer valid.
 func (q *WaitQueue) Pop() {
 	e := &q.entries[q.head]
 	switch {
@@ -115,7 +117,7 @@ func (q *WaitQueue) Pop() {
 // Popped returns how many entries were removed so far.
 func (q *WaitQueue) Popped() uint64 { return q.popped }
 
-// PopRead is Pop for an entry that is no write. It returns how many entries less are in process.
+// PopRead is Pop for an entry that is no write. It returns by how many the entries in process decrease.
 func (q *WaitQueue) PopRead() int {
 	q.Pop()
 	if q.uncounted > 0 {
@@ -140,14 +142,14 @@ func (q *WaitQueue) compact() {
 	q.used = 0
 }
 
-// LeaveAhead stops counting the entries in front of the first write as in process, because they may wait for their
-// client for long. It returns how many they are.
+// LeaveAhead stops counting the entries before the first write as in process, because they may wait long for
+// their client. It returns how many there are.
 func (q *WaitQueue) LeaveAhead() int {
 	q.uncounted = q.Ahead()
 	return q.uncounted
 }
 
-// DropAhead removes the entries in front of the first write. It is for a connection that is dead.
+// DropAhead removes the entries before the first write. It is for a dead connection.
 func (q *WaitQueue) DropAhead() {
 	for q.Ahead() > 0 {
 		q.Pop()
@@ -155,7 +157,7 @@ func (q *WaitQueue) DropAhead() {
 	q.uncounted = 0
 }
 
-// SetStrict notes that one of the reads has had a large reply. From then on no read may wait in front of a write.
+// SetStrict notes that one of the reads had a large reply. From then on no read may wait before a write.
 func (q *WaitQueue) SetStrict() { q.strict = true }
 
 // Front returns the first entry and its body.

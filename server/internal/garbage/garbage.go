@@ -1,15 +1,16 @@
 // Package garbage tunes Go's garbage collector for a process that holds a large tree.
 //
-// The tree is a few large blocks without pointers: marking them costs nothing. By default the collector would still
-// wait until as much garbage again has gathered, and the process would take twice the memory of its data. So the
-// larger the tree, the smaller the share of garbage that is waited for: Allowance bytes of it, whatever the tree's
-// size.
+// The tree is a few large blocks without pointers: marking them costs nothing. By default the collector would
+// still wait until the garbage is as large as the live data, and the process would take twice the memory of its
+// data. So the larger the tree, the smaller the percentage: a collection begins after Allowance bytes of garbage,
+// whatever the tree's size.
 //
-// A small heap fills with garbage soon. With a few megabytes of live data and large requests or replies it would be
-// collected a hundred times a second, and every goroutine waits whenever a collection begins and ends. So while
-// collections are frequent, more garbage is waited for, up to the same allowance.
+// A small heap fills with garbage soon. With a few megabytes of live data and large requests or replies it would
+// be collected a hundred times a second, and every goroutine waits whenever a collection begins and ends. So
+// while collections are frequent, they begin after more garbage, up to the same Allowance.
 //
-// The setting is the whole process's. Tune runs in one goroutine; the package keeps nothing between two calls.
+// The setting applies to the whole process. Tune runs in one goroutine; the package keeps no state between two
+// calls.
 package garbage
 
 import (
@@ -20,21 +21,21 @@ import (
 )
 
 const (
-	// Allowance is how many bytes of garbage are waited for.
+	// Allowance is after how many bytes of garbage a collection begins.
 	Allowance = 48 << 20
-	// perZnode is what a znode takes besides its path and data, in bytes, by the benchmark of datatree.
+	// perZnode is the memory of a znode besides its path and data, in bytes, by the benchmark of datatree.
 	perZnode = 130
-	// PercentDefault is Go's default, which is the most while collections are rare.
+	// PercentDefault is Go's default, the largest percentage while collections are rare.
 	PercentDefault = 100
 	// percentLeast bounds how often a very large heap is collected.
 	percentLeast = 4
-	// percentBusy is the most while there are frequent collections a second.
+	// percentBusy is the largest percentage while there are frequent collections a second.
 	percentBusy = 1000
 	frequent    = 8
 )
 
-// Tune keeps the collector at Allowance until stop is closed, and then puts back its default. tree returns how many
-// znodes there are, and the bytes of their paths and data. GOGC in the environment switches Tune off.
+// Tune keeps the collector at Allowance until stop is closed, and then restores its default. tree returns how
+// many znodes there are, and the bytes of their paths and data. GOGC in the environment switches Tune off.
 func Tune(stop <-chan struct{}, tree func() (znodes int, bytes int64)) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -50,7 +51,7 @@ func Tune(stop <-chan struct{}, tree func() (znodes int, bytes int64)) {
 		rt.Read(heap)
 		ran, live := heap[0].Value.Uint64()-cycles, int64(heap[1].Value.Uint64())
 		cycles += ran
-		// Once there is more garbage to wait for, collections are as many times rarer.
+		// A larger allowance makes collections rarer by the same factor.
 		busy = ran >= frequent || busy && int(ran)*now >= frequent*PercentDefault
 		want := percent(int64(znodes)*perZnode + bytes)
 		if busy {
@@ -69,13 +70,13 @@ func Tune(stop <-chan struct{}, tree func() (znodes int, bytes int64)) {
 	}
 }
 
-// percentWhileBusy is the garbage to wait for while collections are frequent, in percent of what was live after the
-// last one; at least percent.
+// percentWhileBusy returns the garbage after which a collection begins while collections are frequent, in percent
+// of the live data after the last one; at least percent.
 func percentWhileBusy(percent int, live int64) int {
 	return max(percent, int(min(100*Allowance/max(live, 1), percentBusy)))
 }
 
-// percent is the garbage to wait for, in percent of a tree of so many bytes.
+// percent returns the garbage after which a collection begins, in percent of a tree of so many bytes.
 func percent(tree int64) int {
 	return int(min(max(100*Allowance/max(tree, 1), percentLeast), PercentDefault))
 }

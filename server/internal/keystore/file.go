@@ -16,7 +16,7 @@ import (
 // fileBytesMax bounds one store. The certificates of all public authorities take a tenth of it.
 const fileBytesMax = 4 << 20
 
-// contents is what a store holds, before anybody asks what it is for.
+// contents is everything in a store, before its use as key store or trust store is known.
 type contents struct {
 	chain   []*x509.Certificate // of key, leaf first
 	key     crypto.Signer       // nil if there is none
@@ -33,7 +33,7 @@ var (
 	errBCFKS        = errors.New("it looks like a store of another Java provider (BCFKS, JCEKS), which cannot be read; use PEM, PKCS12 or JKS")
 )
 
-// load reads a store. Errors name the file and never what is in it.
+// load reads a store. Errors name the file and never its contents.
 func load(fsys vfs.FS, s *config.Store) (*contents, error) {
 	data, err := readFile(fsys, s.Location, fileBytesMax)
 	if err != nil {
@@ -50,7 +50,7 @@ func load(fsys vfs.FS, s *config.Store) (*contents, error) {
 	return c, nil
 }
 
-// decode reads a store of the given format; of the two binary ones the first bytes decide which it is.
+// decode reads a store of the given format; the first bytes decide between the two binary formats.
 func decode(data []byte, format, password string) (*contents, error) {
 	if format == "PEM" {
 		return decodePEM(data, password)
@@ -115,7 +115,8 @@ func loadTrust(fsys vfs.FS, s *config.Store) (*contents, error) {
 	return c, nil
 }
 
-// passwordOf returns the password of a store: the file that PasswordPath names, without the line end, wins.
+// passwordOf returns the password of a store: the content of the file PasswordPath, without the line end, goes
+// first.
 func passwordOf(fsys vfs.FS, s *config.Store) (string, error) {
 	if s.PasswordPath == "" {
 		return string(s.Password), nil

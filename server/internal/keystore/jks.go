@@ -22,9 +22,9 @@ import (
 //	          a trusted certificate: its type (2-byte length, version 2 only), 4-byte length, DER
 //	20 bytes  SHA-1 of the password in UTF-16, "Mighty Aphrodite" and everything before
 //
-// A protected key is an EncryptedPrivateKeyInfo of Sun's own algorithm: a salt of 20 bytes, the key XORed with a chain of SHA-1 of
-// password and the hash before, beginning with the salt, and SHA-1 of password and key. As in ZooKeeper, the key has the
-// password of the store.
+// A protected key is an EncryptedPrivateKeyInfo of Sun's own algorithm: a salt of 20 bytes, the key XORed with a
+// chain of SHA-1 of password and the hash before, beginning with the salt, and SHA-1 of password and key. As in
+// ZooKeeper, the key has the password of the store.
 const (
 	jksHeader  = 12
 	jksKey     = 1
@@ -44,7 +44,7 @@ var (
 	errJKSAlgo     = errors.New("the private key of the JKS file is protected by another algorithm than Sun's")
 )
 
-// jksReader reads what is left of a file. After the first short read everything is empty and failed is true.
+// jksReader reads the rest of a file. After the first short read everything is empty and failed is true.
 type jksReader struct {
 	rest    []byte
 	version uint32
@@ -138,7 +138,7 @@ func (c *contents) addJKSEntry(r *jksReader, secret []byte) error {
 			return err
 		}
 		if i == 0 {
-			c.trusted = append(c.trusted, x) // as Java takes it if the file is a trust store
+			c.trusted = append(c.trusted, x) // as Java does if the file is a trust store
 		}
 		if first {
 			c.chain = append(c.chain, x)
@@ -189,7 +189,7 @@ func openJKSKey(protected, secret []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// utf16Bytes is a password as Java hashes it.
+// utf16Bytes returns a password as Java hashes it.
 func utf16Bytes(s string) []byte {
 	var b []byte
 	for _, u := range utf16.Encode([]rune(s)) {

@@ -17,19 +17,19 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Keys is the key material of one TLS context as its files have it now. It may be used by many goroutines.
+// Keys is the key material of one TLS context, from its current files. It may be used by many goroutines.
 type Keys struct {
 	fs      vfs.FS
 	cfg     *config.TLS
 	log     *zap.Logger
 	ciphers *cipherChoice
-	base    *tls.Config // of servers: its ticket keys are those of every handshake
+	base    *tls.Config // of servers: every handshake uses its ticket keys
 	current atomic.Pointer[material]
 
 	reload struct {
 		sync.Mutex
-		stamps  string // of the files that were loaded, or tried, last
-		refused string // the error that was logged last, so that it is logged once
+		stamps  string // of the files that were last loaded, or tried
+		refused string // the error that was last logged, so that it is logged once
 	}
 }
 
@@ -42,8 +42,8 @@ type material struct {
 	server   *tls.Config // nil without a key store
 }
 
-// Open loads the stores of cfg. The names of fsys are those of cfg. A nil log drops warnings and reloads. Errors name the
-// file, and never its contents or password.
+// Open loads the stores of cfg. fsys has the files that cfg names. A nil log drops warnings and messages of
+// reloads. Errors name the file, and never its contents or password.
 func Open(fsys vfs.FS, cfg *config.TLS, log *zap.Logger) (*Keys, error) {
 	if log == nil {
 		log = zap.NewNop()
@@ -105,7 +105,7 @@ func (k *Keys) load() (*material, error) {
 	return m, nil
 }
 
-// serverConfig is the configuration of the accepting side with m.
+// serverConfig returns the configuration of the accepting side with m.
 func (k *Keys) serverConfig(m *material) *tls.Config {
 	cfg := k.base.Clone()
 	cfg.GetConfigForClient = nil
@@ -118,14 +118,14 @@ func (k *Keys) serverConfig(m *material) *tls.Config {
 		cfg.ClientAuth = tls.RequireAnyClientCert
 	}
 	if cfg.ClientAuth != tls.NoClientCert {
-		cfg.ClientCAs = m.roots // what the client is told to choose by
+		cfg.ClientCAs = m.roots // the client chooses its certificate by these
 		cfg.VerifyConnection = func(cs tls.ConnectionState) error { return k.verifyClient(m, &cs, netip.Addr{}) }
 	}
 	return cfg
 }
 
-// configFor is the configuration for one handshake. The certificate of the client is compared with its address only if that
-// is asked for.
+// configFor returns the configuration for one handshake. The certificate of the client is compared with its
+// address only if the configuration asks for it.
 func (k *Keys) configFor(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	m := k.current.Load()
 	if !k.checksClientHost() || m.server.ClientAuth == tls.NoClientCert {
@@ -142,8 +142,8 @@ func addrOf(c net.Conn) netip.Addr {
 	return ap.Addr().Unmap().WithZone("")
 }
 
-// Server returns the configuration of an accepting side. Its handshakes use the files as they are then. It must not be
-// changed. It is nil if there is no key store.
+// Server returns the configuration of an accepting side. Each handshake uses the files of that moment. The caller
+// must not change it. It is nil if there is no key store.
 func (k *Keys) Server() *tls.Config {
 	if k.cfg.KeyStore.Location == "" {
 		return nil
@@ -151,9 +151,9 @@ func (k *Keys) Server() *tls.Config {
 	return k.base
 }
 
-// Client returns a configuration for connecting to host, a name or an address, with the files as they are now: call it for
-// each connection. The certificate of the server is compared with host unless hostname verification is off. The result
-// is the caller's.
+// Client returns a configuration for connecting to host, a name or an address, with the present files: call it
+// for each connection. The certificate of the server is compared with host unless hostname verification is off.
+// The caller owns the result.
 func (k *Keys) Client(host string) *tls.Config {
 	m := k.current.Load()
 	cfg := &tls.Config{
@@ -168,7 +168,7 @@ func (k *Keys) Client(host string) *tls.Config {
 	return cfg
 }
 
-// Expires is when the first certificate of the own chain expires; zero without a key store.
+// Expires returns when the first certificate of this server's chain expires; zero without a key store.
 func (k *Keys) Expires() time.Time {
 	m := k.current.Load()
 	if m.identity == nil {

@@ -180,7 +180,7 @@ func TestClientWithoutCertificate(t *testing.T) {
 	}
 }
 
-// Nobody may forget to set the name.
+// A client configuration without a name is an error, not a free pass.
 func TestNoNameIsNoFreePass(t *testing.T) {
 	ca := pki.NewCA("ca")
 	l := ca.Issue(pki.Options{Hosts: []string{"zk1.example"}})

@@ -7,15 +7,17 @@ import (
 	"net/netip"
 )
 
-// Between the members of an ensemble a certificate is compared with what is known of its owner: the address at the other end of
-// the connection, or a name from the configuration that leads to it. ZooKeeper takes the name that the address leads to,
-// whose truth depends on whoever owns the address; here that needs allowReverseDnsLookup. Source: quorum-protocol 13.2.
+// Between the members of an ensemble a certificate is compared with known facts about its owner: the address at
+// the other end of the connection, or a name in the configuration that resolves to this address. ZooKeeper uses
+// the reverse lookup of the address, which the owner of the address controls; here that needs
+// allowReverseDnsLookup. Source: quorum-protocol 13.2.
 
-// Names returns the names in the configuration that lead to an address. It may ask the network, until ctx ends.
+// Names returns the names in the configuration that resolve to an address. It may use the network, until ctx
+// ends.
 type Names func(ctx context.Context, addr netip.Addr) []string
 
-// MemberServer returns the configuration of an accepting side for members of an ensemble: as Server, but a certificate may be for
-// one of the names of the member's address, too. It is nil if there is no key store.
+// MemberServer returns the configuration of an accepting side for members of an ensemble. It is like Server, but
+// a certificate may also be for one of the names of the member's address. It is nil if there is no key store.
 func (k *Keys) MemberServer(names Names) *tls.Config {
 	if k.Server() == nil {
 		return nil
@@ -36,8 +38,8 @@ func (k *Keys) MemberServer(names Names) *tls.Config {
 	return cfg
 }
 
-// MemberClient returns a configuration for a connection to a member that the configuration calls host, and that has been reached
-// at addr: as Client, but a certificate may be for the address, too.
+// MemberClient returns a configuration for a connection to a member that the configuration calls host, and that
+// was reached at addr. It is like Client, but a certificate may also be for the address.
 func (k *Keys) MemberClient(host string, addr netip.Addr) *tls.Config {
 	m := k.current.Load()
 	cfg := k.Client(host)
@@ -52,8 +54,8 @@ func (k *Keys) MemberClient(host string, addr netip.Addr) *tls.Config {
 	return cfg
 }
 
-// tuneMember suits cfg to connections that are few and long, and carry much.
+// tuneMember adapts cfg to connections that are few and long, and carry much data.
 func tuneMember(cfg *tls.Config) {
 	cfg.DynamicRecordSizingDisabled = true
-	cfg.SessionTicketsDisabled = true // what is not sent cannot come unread
+	cfg.SessionTicketsDisabled = true // a ticket that is not sent cannot be left unread
 }

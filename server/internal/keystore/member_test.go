@@ -61,7 +61,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// What members are shown follows the files.
+// Members are shown the certificates of the present files.
 func TestMembersAfterReload(t *testing.T) {
 	ca, next := pki.NewCA("ca"), pki.NewCA("next")
 	old := ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}})

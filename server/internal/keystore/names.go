@@ -10,21 +10,23 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// versions is Java's names of protocol versions that are served. Older ones are left out with a warning.
+// versions are Java's names of the protocol versions that are served. Older ones are left out with a warning.
 var versions = map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 
-// oldVersions is Java's names of versions that are not served, because they are broken, and of what is no version.
+// oldVersions are Java's names of versions that are not served because they are broken, and of entries that are
+// no version.
 var oldVersions = []string{"TLSv1", "TLSv1.1", "SSLv3", "SSLv2Hello"}
 
-// cipherChoice is the versions and cipher suites of a context.
+// cipherChoice holds the versions and cipher suites of a context.
 type cipherChoice struct {
 	min, max uint16
-	suites   []uint16 // of TLS 1.2; nil for the library's
+	suites   []uint16 // of TLS 1.2; nil for the library's default
 	warnings []string
 }
 
-// chooseCiphers maps Java's names. The suites of TLS 1.3 cannot be chosen one by one: all of them are good. But a list
-// that names none of them switches the version off, and one that names only them switches TLS 1.2 off, as in Java.
+// chooseCiphers maps Java's names. The suites of TLS 1.3 cannot be chosen one by one: all of them are good. But a
+// list that names none of them switches the version off, and one that names only them switches TLS 1.2 off, as in
+// Java.
 func chooseCiphers(cfg *config.TLS) (*cipherChoice, error) {
 	c := &cipherChoice{min: tls.VersionTLS12, max: tls.VersionTLS13}
 	names := cfg.EnabledProtocols
@@ -90,7 +92,7 @@ func (c *cipherChoice) ciphers(names []string) error {
 	return nil
 }
 
-// cipherSuite finds a suite by its IANA name, which is also Java's but for an older prefix.
+// cipherSuite finds a suite by its IANA name. Java uses the same names, except for an older prefix.
 func cipherSuite(name string) *tls.CipherSuite {
 	name = strings.Replace(strings.TrimSpace(name), "SSL_", "TLS_", 1)
 	for _, s := range tls.CipherSuites() {

@@ -15,8 +15,9 @@ var (
 	errNoPassword = errors.New("its private key is encrypted and no password is set")
 )
 
-// decodePEM reads blocks of certificates, one private key and revocation lists. What is between and around them, and blocks
-// of other kinds, do not matter. Every certificate is both a part of the chain and trusted: the store's use decides.
+// decodePEM reads blocks of certificates, one private key and revocation lists. Text between and around them, and
+// blocks of other kinds, are ignored. Every certificate is both a part of the chain and trusted: the store's use
+// decides.
 func decodePEM(data []byte, password string) (*contents, error) {
 	c := &contents{}
 	for n := 1; ; n++ {
@@ -77,7 +78,8 @@ func parseBlockKey(block *pem.Block, password string) (crypto.Signer, error) {
 	return parseKey(der)
 }
 
-// parseKey reads a private key in any of its three encodings. The parser's error could quote the key, so it is not passed on.
+// parseKey reads a private key in any of its three encodings. The parser's error could quote the key, so it is
+// not passed on.
 func parseKey(der []byte) (crypto.Signer, error) {
 	var key any
 	var err error

@@ -19,7 +19,7 @@ func decodePKCS12(data []byte, password string) (*contents, error) {
 		}
 		c := &contents{key: signer}
 		c.chain = append(append(c.chain, leaf), rest...)
-		c.trusted = c.chain[:1] // as Java takes it if the file is a trust store
+		c.trusted = c.chain[:1] // as Java does if the file is a trust store
 		return c, nil
 	}
 	if errors.Is(keyErr, pkcs12.ErrIncorrectPassword) {

@@ -16,8 +16,8 @@ import (
 	"hash"
 )
 
-// An encrypted PKCS#8 key is a key of PKCS#8 under PBES2: a key derived from the password by PBKDF2, and a block cipher in CBC
-// mode. Source: RFC 5958 section 3, RFC 8018 sections 6.2 and A.2, A.4.
+// An encrypted PKCS#8 key is a key of PKCS#8 under PBES2: a key derived from the password by PBKDF2, and a block
+// cipher in CBC mode. Source: RFC 5958 section 3, RFC 8018 sections 6.2 and A.2, A.4.
 
 type encryptedKey struct {
 	Algorithm pkix.AlgorithmIdentifier
@@ -41,7 +41,7 @@ var (
 	oidPBKDF2 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 5, 12}
 )
 
-// prfs is the pseudo-random functions of PBKDF2 by object identifier.
+// prfs are the pseudo-random functions of PBKDF2 by object identifier.
 var prfs = map[string]func() hash.Hash{
 	"1.2.840.113549.2.7":  sha1.New, // also the default
 	"1.2.840.113549.2.8":  sha256.New224,
@@ -50,7 +50,7 @@ var prfs = map[string]func() hash.Hash{
 	"1.2.840.113549.2.11": sha512.New,
 }
 
-// cbc is the ciphers by object identifier.
+// cbc are the ciphers by object identifier.
 var cbc = map[string]struct {
 	keySize int
 	block   func([]byte) (cipher.Block, error)
@@ -128,7 +128,7 @@ func deriveKey(kdf *pkix.AlgorithmIdentifier, password string, size int) ([]byte
 	return pbkdf2.Key(prf, password, p.Salt, p.Iterations, size)
 }
 
-// unpad takes off the padding of RFC 8018 section 6.1.1; it is wrong if the password was.
+// unpad removes the padding of RFC 8018 section 6.1.1; wrong padding means a wrong password.
 func unpad(b []byte, blockSize int) ([]byte, error) {
 	n := int(b[len(b)-1])
 	if n == 0 || n > blockSize || !bytes.Equal(b[len(b)-n:], bytes.Repeat([]byte{byte(n)}, n)) {

@@ -11,8 +11,9 @@ import (
 // ReloadInterval is how often Watch looks at the files.
 const ReloadInterval = 5 * time.Second
 
-// Watch looks at the files every interval and loads them when one has changed, until stop is closed. Connections that exist
-// stay as they are. Files that cannot be loaded leave what there was in use, with one line in the log, and are tried again.
+// Watch looks at the files every interval and loads them when one has changed, until stop is closed. Existing
+// connections do not change. If the files cannot be loaded the old ones stay in use, with one line in the log,
+// and Watch tries again.
 func (k *Keys) Watch(interval time.Duration, stop <-chan struct{}) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -42,13 +43,13 @@ func (k *Keys) poll() {
 		}
 		return
 	}
-	// The stamps are older than what was read: a change in between is seen again.
+	// The stamps are older than the contents: a change in between is seen by the next poll.
 	k.reload.stamps, k.reload.refused = stamps, ""
 	k.current.Store(m)
 	k.log.Info("key material was loaded again", zap.Time("expires", k.Expires()))
 }
 
-// Reload loads the files now, changed or not. On an error what there was stays in use.
+// Reload loads the files now, changed or not. On an error the old ones stay in use.
 func (k *Keys) Reload() error {
 	k.reload.Lock()
 	defer k.reload.Unlock()
@@ -62,8 +63,8 @@ func (k *Keys) Reload() error {
 	return nil
 }
 
-// stamps tells whether a file is still the one that was read: time and size of all of them. A link that is pointed
-// elsewhere, as Kubernetes does it, shows, since the file at its end is looked at.
+// stamps returns time and size of all files, which show whether a file is still the one that was read. A link
+// with a new target, as Kubernetes makes it, shows too, since the target is examined.
 func (k *Keys) stamps() string {
 	var b strings.Builder
 	for _, name := range []string{

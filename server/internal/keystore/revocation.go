@@ -13,7 +13,8 @@ var (
 	errNoList  = errors.New("keystore: there is no current revocation list of the issuer")
 )
 
-// checkRevocation checks each certificate of a chain, leaf first, but for the last one, which is trusted by itself.
+// checkRevocation checks each certificate of a chain, leaf first, except the last one, which is trusted by
+// itself.
 func checkRevocation(chain []*x509.Certificate, lists []*x509.RevocationList, now time.Time) error {
 	for i, x := range chain[:len(chain)-1] {
 		if err := checkOne(x, chain[i+1], lists, now); err != nil {
@@ -30,7 +31,7 @@ func checkOne(x, issuer *x509.Certificate, lists []*x509.RevocationList, now tim
 		if !bytes.Equal(l.RawIssuer, issuer.RawSubject) || l.CheckSignatureFrom(issuer) != nil {
 			continue
 		}
-		// A list that is too old still tells the truth about what it names.
+		// The entries of an expired list are still valid.
 		for i := range l.RevokedCertificateEntries {
 			if l.RevokedCertificateEntries[i].SerialNumber.Cmp(x.SerialNumber) == 0 {
 				return errRevoked

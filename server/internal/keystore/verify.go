@@ -18,7 +18,8 @@ var (
 	errWrongName = errors.New("keystore: the peer's certificate is for another host")
 )
 
-// verifyClient checks the certificate of a connecting peer, if it has shown one; crypto/tls insists on one where it must.
+// verifyClient checks the certificate of a connecting peer, if it has sent one; crypto/tls requires one where it
+// must.
 func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, addr netip.Addr) error {
 	if len(cs.PeerCertificates) == 0 {
 		return nil
@@ -32,7 +33,8 @@ func (k *Keys) verifyClient(m *material, cs *tls.ConnectionState, addr netip.Add
 	return k.verifyAddr(cs.PeerCertificates[0], addr)
 }
 
-// verifyMember checks the certificate of a connecting member as verifyClient does, but takes one for a name of its address, too.
+// verifyMember checks the certificate of a connecting member as verifyClient does, but also accepts one for a
+// name of its address.
 func (k *Keys) verifyMember(m *material, cs *tls.ConnectionState, addr netip.Addr, names func() []string) error {
 	err := k.verifyClient(m, cs, addr)
 	if !errors.Is(err, errWrongName) {
@@ -46,13 +48,13 @@ func (k *Keys) verifyMember(m *material, cs *tls.ConnectionState, addr netip.Add
 	return err
 }
 
-// checksClientHost reports whether a client's certificate must be for its address. Without hostnameVerification the other
-// key means nothing, as in ZooKeeper.
+// checksClientHost reports whether a client's certificate must be for its address. Without hostnameVerification
+// the other key has no effect, as in ZooKeeper.
 func (k *Keys) checksClientHost() bool {
 	return k.cfg.HostnameVerification && k.cfg.ClientHostnameVerification
 }
 
-// verifyServer checks the certificate of an accepting peer that was called host.
+// verifyServer checks the certificate of an accepting peer, which the configuration calls host.
 func (k *Keys) verifyServer(m *material, cs *tls.ConnectionState, host string) error {
 	if len(cs.PeerCertificates) == 0 {
 		return errNoPeer
@@ -69,8 +71,8 @@ func (k *Keys) verifyServer(m *material, cs *tls.ConnectionState, host string) e
 	return verifyName(cs.PeerCertificates[0], host)
 }
 
-// verifyChain checks that the peer's certificate leads to a trusted one, is valid now, is for this use, and has not been
-// revoked.
+// verifyChain checks that the peer's certificate leads to a trusted one, is valid now, is for this use, and has
+// not been revoked.
 func (k *Keys) verifyChain(m *material, cs *tls.ConnectionState, use x509.ExtKeyUsage) error {
 	if m.roots == nil {
 		return errNoRoots
@@ -89,7 +91,7 @@ func (k *Keys) verifyChain(m *material, cs *tls.ConnectionState, use x509.ExtKey
 	if !k.cfg.CRL {
 		return nil
 	}
-	// One chain that holds is enough, as it is for Verify.
+	// One valid chain is enough, as for Verify.
 	for _, chain := range chains {
 		if err = checkRevocation(chain, m.lists, now); err == nil {
 			return nil
@@ -98,8 +100,8 @@ func (k *Keys) verifyChain(m *material, cs *tls.ConnectionState, use x509.ExtKey
 	return err
 }
 
-// verifyAddr compares a certificate with the address of its peer and, if that is allowed, with the names that the address
-// has. A name counts only if it leads back to the address, since whoever owns the address can give it any.
+// verifyAddr compares a certificate with the address of its peer and, if allowed, with the names of the address.
+// A name counts only if it resolves to the address, since the owner of the address can give it any name.
 func (k *Keys) verifyAddr(x *x509.Certificate, addr netip.Addr) error {
 	err := verifyName(x, addr.String())
 	if err == nil || !k.cfg.AllowReverseDNSLookup {
@@ -131,8 +133,8 @@ func leadsTo(name string, addr netip.Addr) bool {
 	return false
 }
 
-// verifyName compares a certificate with a host name or an address: with its DNS and IP names and, only if it has neither,
-// with its common name, as ZooKeeper's verifier does.
+// verifyName compares a certificate with a host name or an address: with its DNS and IP names and, only if it has
+// neither, with its common name, as ZooKeeper's verifier does.
 func verifyName(x *x509.Certificate, host string) error {
 	if len(x.DNSNames) > 0 || len(x.IPAddresses) > 0 {
 		if err := x.VerifyHostname(host); err != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// WriteBudget bounds what large writes of all clients together may have in the pipeline, so that a small write
-// of another client never has more than that in front of it: in the batch that is being prepared, in the log,
-// and in the state. A large write for which there is no room waits in its socket. Those that wait get their
-// turn in the order in which they came, one for each connection. Small writes never wait here; the number of
-// requests in process bounds them. The zero value is ready.
+// WriteBudget bounds the large writes of all clients together in the pipeline: in the batch that is being
+// prepared, in the log, and in the state. So a small write of another client never has more than that before it.
+// A large write for which there is no room waits in its socket. Waiting connections get their turn in the order
+// in which they came, one write for each connection. Small writes never wait here; the number of requests in
+// process bounds them. The zero value is ready.
 type WriteBudget struct {
 	mu struct {
 		sync.Mutex
@@ -33,16 +33,17 @@ type waitingWrite struct {
 }
 
 const (
-	// SmallWrite is the size of a write, in bytes, up to which it takes no longer than others.
+	// SmallWrite is the largest size of a small write, in bytes: up to it a write takes no longer than others.
 	SmallWrite = 8 << 10
-	// writeBudgetMax is the weight of large writes in the pipeline.
+	// writeBudgetMax bounds the weight of the large writes in the pipeline.
 	writeBudgetMax = 1 << 20
-	// multiWeight is what a byte of a multi weighs: its operations are small, and each takes as long as a write.
+	// multiWeight is the weight of a byte of a multi: its operations are small, and each takes as long as a
+	// write.
 	multiWeight = 8
 )
 
-// Weight is about how much longer a write takes than a small one, in bytes of a setData; 0 if it is small. It is never
-// more than the whole budget.
+// Weight returns about how much longer a write takes than a small one, in bytes of a setData; 0 if the write is
+// small. It is never more than the whole budget.
 func Weight(op proto.OpCode, body []byte) int32 {
 	n := len(body)
 	if op == proto.OpMulti {
@@ -51,7 +52,7 @@ func Weight(op proto.OpCode, body []byte) int32 {
 	return int32(min(max(n-SmallWrite, 0), writeBudgetMax))
 }
 
-// Take takes weight, and reports false if w has to wait for that.
+// Take takes weight, and reports false if w has to wait for it.
 func (b *WriteBudget) Take(w Waiter, weight int32) bool {
 	if weight == 0 {
 		return true
@@ -91,7 +92,7 @@ func (b *WriteBudget) Ready(w Waiter) bool {
 	return at < 0 || at == 0 && b.fits()
 }
 
-// Leave forgets that w waits, because it is over or waits for its client, so that the others go on.
+// Leave forgets that w waits, because w has ended or waits for its client, so that the others go on.
 func (b *WriteBudget) Leave(w Waiter) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,23 +108,23 @@ func (b *WriteBudget) Idle() bool {
 	return b.mu.used == 0 && len(b.mu.waiting) == 0
 }
 
-// placeOf is where w waits, -1 if it does not. REQUIRES: b.mu.
+// placeOf returns where w waits, -1 if it does not. REQUIRES: b.mu.
 func (b *WriteBudget) placeOf(w Waiter) int {
 	return slices.IndexFunc(b.mu.waiting, func(other waitingWrite) bool { return other.from == w })
 }
 
-// fits reports whether there is room for the first that waits. REQUIRES: b.mu.
+// fits reports whether there is room for the first waiting write. REQUIRES: b.mu.
 func (b *WriteBudget) fits() bool {
 	return b.mu.used+int(b.mu.waiting[0].weight) <= writeBudgetMax
 }
 
-// forget takes what waits at a place off the list. REQUIRES: b.mu.
+// forget removes the waiting write at a place from the list. REQUIRES: b.mu.
 func (b *WriteBudget) forget(at int) {
 	b.mu.waiting = slices.Delete(b.mu.waiting, at, at+1)
 	b.wakeNext()
 }
 
-// wakeNext lets the first that waits try again, if there is room for it. REQUIRES: b.mu.
+// wakeNext lets the first waiting connection try again, if there is room for its write. REQUIRES: b.mu.
 func (b *WriteBudget) wakeNext() {
 	if len(b.mu.waiting) > 0 && b.fits() {
 		b.mu.waiting[0].from.Nudge()

@@ -1,5 +1,5 @@
 // Package limits holds the rules by which a server takes requests and sessions, as far as they need no server:
-// how much of something there may be, and which of those that wait is next.
+// how many there may be, and which waiting one is next.
 //
 //	Tokens       how fast sessions are begun and resumed (connectionMaxTokens and its siblings)
 //	Rate         how many requests a second an address may send (warren.maxRequestsPerSecond)
@@ -7,13 +7,13 @@
 //	WriteBudget  large writes in the pipeline, so that small ones of other clients do not wait for them
 //	Turns        busy connections that work at the same time
 //
-// The other rules look at a connection or at the whole server, and stand there: maxClientCnxns and maxCnxns (connSet),
-// globalOutstandingLimit and request_throttle_max_requests (Server.inProcess), what waits for a client (output), and
-// what waits behind its write (flow.WaitQueue).
+// The other rules need a connection or the whole server, and are in their packages: maxClientCnxns and maxCnxns
+// (connSet), globalOutstandingLimit and request_throttle_max_requests (Server.inProcess), output that waits for a
+// client (output), and requests that wait for an earlier write (flow.WaitQueue).
 //
 // # Goroutines and locks
 //
-// Readers of connections ask, the node goroutine and the applier give back. Each type has its own lock, or is
-// an atomic or a channel; within a lock no other lock is taken. Turns.Take waits; nothing else does.
-// Waiter.Nudge is called under the lock of a WriteBudget.
+// Readers of connections take, the node goroutine and the applier give back. Each type has its own lock, or is an
+// atomic or a channel; within a lock no other lock is taken. Only Turns.Take waits. Waiter.Nudge is called under
+// the lock of a WriteBudget.
 package limits

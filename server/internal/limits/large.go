@@ -4,18 +4,18 @@ import "sync/atomic"
 
 // LargeBudget bounds the bytes of large requests in flight. Source: server-semantics 6.3.
 type LargeBudget struct {
-	threshold int64 // requests above it are large; if it is negative, none is
+	threshold int64 // requests above it are large; negative: no request is large
 	most      int64
 	used      atomic.Int64
 }
 
-// NewLargeBudget returns a budget of most bytes for requests of more than threshold bytes; for none if threshold is
-// negative.
+// NewLargeBudget returns a budget of most bytes for requests of more than threshold bytes; a negative threshold
+// switches it off.
 func NewLargeBudget(threshold, most int64) *LargeBudget {
 	return &LargeBudget{threshold: threshold, most: most}
 }
 
-// Reserve takes n bytes if that is a large request, and reports false if there are not so many.
+// Reserve takes n bytes if that is a large request, and reports false if there are not enough.
 func (l *LargeBudget) Reserve(n int) bool {
 	if l.threshold < 0 || int64(n) <= l.threshold {
 		return true

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Rate is how far the connections of one address have used up the requests that they may send together in a second.
-// Above that their sockets are not read: nothing is refused, the client is slower. What was not used is kept for
-// rateBurst.
+// Rate is how much the connections of one address have used of the requests that they may send together in a
+// second. Above that their sockets are not read: no request is refused, but the client becomes slower. Unused
+// requests are kept for rateBurst.
 type Rate struct {
 	mu   sync.Mutex
 	next int64 // when the next request that is not reserved may be handled, ns on the server's clock
 }
 
 const (
-	// rateShares is in how many parts a second's requests are reserved. A connection that waits is woken once
-	// for each.
+	// rateShares is in how many parts the requests of a second are reserved. A waiting connection is woken once
+	// for each part.
 	rateShares = 100
-	// rateBurst is how long an address keeps what it has not sent.
+	// rateBurst is how long an address keeps its unused requests.
 	rateBurst = 100 * time.Millisecond
 )
 

@@ -45,7 +45,7 @@ func NewTokens(cfg config.ConnectionThrottle, local bool) *Tokens {
 	return b
 }
 
-// Take takes what a new or a resumed session costs, and reports false if it must be refused.
+// Take takes the tokens of a new or resumed session, and reports false if it must be refused.
 func (b *Tokens) Take(isNew bool) bool {
 	if b.max <= 0 {
 		return true
@@ -58,7 +58,7 @@ func (b *Tokens) Take(isNew bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if gone := now.Sub(b.mu.filled); b.cfg.FillTime > 0 && gone > b.cfg.FillTime {
-		// After a long silence the bucket is full: the bound keeps the number from overflowing.
+		// After a long silence the bucket is full: the bound avoids an overflow.
 		refill := float64(gone) * float64(b.fill) / float64(b.cfg.FillTime)
 		b.mu.tokens += int(min(refill, float64(b.max-b.mu.tokens)))
 		b.mu.filled = now

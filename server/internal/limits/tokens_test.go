@@ -9,7 +9,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// bucketAt is a bucket whose clock and luck the test moves.
+// bucketAt returns a bucket whose clock and random number the test controls.
 func bucketAt(cfg config.ConnectionThrottle) (b *Tokens, advance func(time.Duration), luck *float64) {
 	b = NewTokens(cfg, false)
 	now := b.mu.filled

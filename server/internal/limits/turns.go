@@ -2,11 +2,11 @@ package limits
 
 import "runtime"
 
-// Turns lets some of the busy connections work at a time. Go runs goroutines that never wait as long as there
-// are any, and looks at the sockets of all others only now and then: some dozens of connections whose clients
-// always have a next request would keep all other clients waiting for a good part of a second. There are fewer
-// turns than processors, which leaves one for clients that ask little, and busy connections get turns in the
-// order in which they asked. It holds a token for each connection that has its turn.
+// Turns lets some of the busy connections work at a time. As long as there are goroutines that never wait, Go
+// runs them and polls the sockets of all others only now and then. So some dozens of connections whose clients
+// always have a next request would delay all other clients for a good part of a second. There are fewer turns
+// than processors, which leaves one for clients that send little. Busy connections get turns in the order in
+// which they asked. The channel holds a token for each connection that has its turn.
 type Turns chan struct{}
 
 // NewTurns returns as many turns as there are processors, less one.

@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// idAlternative is the type of ids that are an alternative name of the certificate, and not its subject.
+// idAlternative is the type of ids that are an alternative name of the certificate instead of its subject.
 const idAlternative = "SAN"
 
 // CertNames says which id the owner of a certificate has. Source: operations 8.3.
@@ -36,7 +36,8 @@ func NewCertNames(cfg *config.Security) (*CertNames, error) {
 	return n, nil
 }
 
-// Identities returns what a verified certificate proves: an id of scheme x509, and super if that is the super user's.
+// Identities returns the identities that a verified certificate proves: an id of scheme x509, and super if the
+// certificate is that of the super user.
 func (n *CertNames) Identities(x *x509.Certificate) ([]auth.Identity, error) {
 	id, err := n.id(x)
 	if err != nil {
@@ -62,8 +63,8 @@ var (
 	errSubjectEncoding = errors.New("the subject of the certificate cannot be decoded")
 )
 
-// alternative returns the one alternative name that matches, or its part that is the id. It is an error if no name or
-// several names match.
+// alternative returns the one alternative name that matches, or the part of it that is the id. It is an error if
+// no name or several names match.
 func (n *CertNames) alternative(x *x509.Certificate) (string, error) {
 	var names []string
 	switch n.cfg.SANType {
@@ -112,14 +113,14 @@ type attribute struct {
 // attributeSET is one relative name. The suffix tells asn1 that it is a set.
 type attributeSET []attribute
 
-// keywords is the attribute types that have a name in RFC 2253; the others stand by their number.
+// keywords are the attribute types that have a name in RFC 2253; the others appear as their number.
 var keywords = map[string]string{
 	"2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET", "2.5.4.10": "O", "2.5.4.11": "OU",
 	"0.9.2342.19200300.100.1.1": "UID", "0.9.2342.19200300.100.1.25": "DC",
 }
 
-// subjectName is a name as Java's X500Principal.getName prints it: RFC 2253, most specific part first, and with
-// its own choice of what is escaped.
+// subjectName returns a name as Java's X500Principal.getName prints it: RFC 2253, most specific part first, with
+// Java's rules for escaping.
 func subjectName(der []byte) (string, error) {
 	var relative []attributeSET
 	if rest, err := asn1.Unmarshal(der, &relative); err != nil || len(rest) > 0 {

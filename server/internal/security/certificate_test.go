@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// nameOf encodes a name from pairs of object identifier and value; a value that is no string is taken as it is.
-// A pair whose identifier is "+" belongs to the relative name before it.
+// nameOf encodes a name from pairs of object identifier and value; a value that is no string is used unchanged. A
+// pair whose identifier is "+" belongs to the relative name before it.
 func nameOf(t testing.TB, pairs ...any) []byte {
 	t.Helper()
 	var name []attributeSET

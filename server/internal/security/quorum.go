@@ -21,30 +21,30 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Quorum is what guards the ports between the servers of an ensemble. Source: quorum-protocol 13,
-// operations 8.5 and 8.6.
+// Quorum protects the ports between the servers of an ensemble. Source: quorum-protocol 13, operations 8.5 and
+// 8.6.
 type Quorum struct {
 	o         QuorumOptions
 	keys      *keystore.Keys        // nil if nothing is encrypted
-	accepting *tls.Config           // of every handshake that another server begins
+	accepting *tls.Config           // for every handshake that another server begins
 	initiator *sasl.QuorumInitiator // nil if this server does not authenticate itself
-	acceptor  *sasl.QuorumAcceptor  // nil if other servers need not
+	acceptor  *sasl.QuorumAcceptor  // nil if other servers need not authenticate
 }
 
-// QuorumOptions is what a Quorum needs of its server.
+// QuorumOptions are the server's parts that a Quorum needs.
 type QuorumOptions struct {
 	Config   *config.Config
 	FS       vfs.FS
 	Log      *zap.Logger
 	Registry *prometheus.Registry
-	// Members returns the members of the ensemble at the moment.
+	// Members returns the present members of the ensemble.
 	Members func() []config.Member
 	// Dial and Listen replace those of package net if they are not nil.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func(network, address string) (net.Listener, error)
 }
 
-// What is missing, or excludes each other, in the configuration of the ports between servers.
+// Missing or contradictory settings of the ports between servers.
 var (
 	ErrNoQuorumKeys = errors.New(
 		"server: ssl.quorum.keyStore.location is not set, but sslQuorum or portUnification is")
@@ -108,8 +108,8 @@ func (q *Quorum) loadKeys() error {
 	return nil
 }
 
-// loadUsers reads the users of the servers from the JAAS file. fips-mode counts only if it is written down: it
-// is on by default, and before ZooKeeper 3.9 it did not have to be switched off.
+// loadUsers reads the users of the servers from the JAAS file. fips-mode counts only if it is written down: it is
+// on by default, and before ZooKeeper 3.9 it did not have to be switched off.
 func (q *Quorum) loadUsers() error {
 	cfg := &q.o.Config.QuorumAuth
 	switch {
@@ -139,7 +139,7 @@ func (q *Quorum) loadUsers() error {
 	return nil
 }
 
-// Peers returns what the connections between servers are put through.
+// Peers returns the security steps for connections between servers.
 func (q *Quorum) Peers() peers.Security {
 	var sec peers.Security
 	if q.keys != nil {
@@ -154,7 +154,7 @@ func (q *Quorum) Peers() peers.Security {
 	return sec
 }
 
-// encrypt begins TLS on a connection that another server has opened, if that one does.
+// encrypt begins TLS on a connection that another server has opened, if that server begins it.
 func (q *Quorum) encrypt(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	if q.o.Config.PortUnification {
 		begun, err := begin(ctx, nc, q.o.Config.QuorumTLS.HandshakeDetectionTimeout)
@@ -168,12 +168,12 @@ func (q *Quorum) encrypt(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	return shake(ctx, nc, tls.Server(nc, q.accepting))
 }
 
-// proofPatience is how long a server that need not authenticate itself may be silent. It is shorter than the
-// time after which a server asks once more to be called back on the election port: of two servers, each may
-// wait for the other to say something first.
+// proofPatience is how long a server that need not authenticate itself may be silent. It is shorter than the time
+// after which a server asks once more on the election port to be called back: each of two servers may wait for
+// the first bytes of the other.
 const proofPatience = 400 * time.Millisecond
 
-// admit lets the server that has opened a connection prove who it is.
+// admit lets the server that has opened a connection authenticate itself.
 func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	if !q.acceptor.Required {
 		begun, err := begin(ctx, nc, proofPatience)
@@ -195,7 +195,7 @@ func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	return admission.Conn, nil
 }
 
-// Dial connects to a port of another member, and encrypts the connection if it has to be.
+// Dial connects to a port of another member, and encrypts the connection if the configuration asks for it.
 func (q *Quorum) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	dial := q.o.Dial
 	if dial == nil {
@@ -227,8 +227,8 @@ func (q *Quorum) Listen(network, address string) (net.Listener, error) {
 	return net.Listen(network, address)
 }
 
-// memberNames returns the names of members that lead to an address. All are looked up at once, because to look
-// up that of a host that is gone may take long.
+// memberNames returns the names of members that resolve to an address. All are looked up at once, because the
+// lookup of a host that is gone may take long.
 func (q *Quorum) memberNames(ctx context.Context, addr netip.Addr) []string {
 	var hosts []string
 	members := q.o.Members()

@@ -13,18 +13,18 @@ import (
 // TLSRecord is the first byte of a TLS handshake.
 const TLSRecord = 0x16
 
-// helloHead is how many bytes of a connection tell whether it begins with TLS: the head of its first record.
+// helloHead is how many bytes of a connection show whether it begins with TLS: the header of its first record.
 const helloHead = 5
 
 // begunConn is a connection whose first bytes have been read already.
 type begunConn struct {
 	net.Conn
-	head []byte // those of them that were not read again
+	head []byte // bytes that were not read again yet
 }
 
-// begin reads the first bytes of a connection. They are fewer if the timeout is over before more have come, or
-// if the other side has ended the connection: on the election port a server does that to be called back. ctx
-// has the deadline of the connection.
+// begin reads the first bytes of a connection. They are fewer if the timeout ends before, or if the other side
+// has closed its sending side: on the election port a server does that to be called back. ctx has the deadline of
+// the connection.
 func begin(ctx context.Context, nc net.Conn, timeout time.Duration) (*begunConn, error) {
 	deadline, _ := ctx.Deadline()
 	if early := time.Now().Add(timeout); early.Before(deadline) {
@@ -39,8 +39,8 @@ func begin(ctx context.Context, nc net.Conn, timeout time.Duration) (*begunConn,
 	return &begunConn{nc, head[:n]}, nc.SetReadDeadline(deadline)
 }
 
-// hello reports whether TLS begins here. Nothing else on the two ports begins so: a packet has a small type, a
-// greeting a version near zero, and SASL its magic number.
+// hello reports whether TLS begins here. No other traffic on the two ports begins so: a packet has a small type,
+// a greeting a version near zero, and SASL its magic number.
 func (c *begunConn) hello() bool {
 	return len(c.head) == helloHead && c.head[0] == TLSRecord && c.head[1] == 3
 }
@@ -55,7 +55,7 @@ func (c *begunConn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// CloseWrite says that nothing follows, if the connection can.
+// CloseWrite ends the sending direction, if the connection can.
 func (c *begunConn) CloseWrite() error { return closeWrite(c.Conn) }
 
 // safeConn is a connection between two servers over TLS. Its handshake is done.
@@ -72,11 +72,11 @@ func shake(ctx context.Context, below net.Conn, over *tls.Conn) (net.Conn, error
 	return &safeConn{over, below}, nil
 }
 
-// Close ends the connection at once, without an alert: the caller may hold a lock, and the other side may read
-// nothing.
+// Close ends the connection at once, without an alert: the caller may hold a lock, and the other side may not
+// read.
 func (c *safeConn) Close() error { return c.below.Close() }
 
-// CloseWrite says that nothing follows, by TLS and then by TCP. It may wait for the other side.
+// CloseWrite ends the sending direction, by TLS and then by TCP. It may wait for the other side.
 func (c *safeConn) CloseWrite() error {
 	if err := c.Conn.CloseWrite(); err != nil {
 		return err

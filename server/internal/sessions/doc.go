@@ -1,14 +1,14 @@
-// Package sessions tracks the sessions of clients between the txns that begin and end them: when a client was last
-// heard of, which connection serves it, and when its session expires.
+// Package sessions tracks the sessions of clients between the txns that begin and end them: when the server last
+// heard of a client, which connection serves it, and when its session expires.
 //
-// A server alone, and the leader of an ensemble, track every session and decide that one has expired. A learner tracks
-// the sessions of its own clients and tells the leader which of them were heard of. A local session is known to one
-// server only, which decides about it alone.
+// A standalone server, and the leader of an ensemble, track every session and decide that one has expired. A
+// learner tracks the sessions of its own clients and tells the leader which of them it heard of. A local session
+// is known to one server only, which alone decides about it.
 //
 // # What it owns
 //
 // Tracker owns the table of sessions and the buckets in which they expire. It knows neither sockets nor txns: the
-// connection of a client is a Conn, and times are handed in, ns on the server's clock.
+// connection of a client is a Conn, and callers pass times, ns on the server's clock.
 //
 // # Goroutines
 //

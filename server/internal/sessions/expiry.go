@@ -17,7 +17,7 @@ func (t *Tracker) place(s *Session) {
 	b[s] = struct{}{}
 }
 
-// bucketOf is the first bucket after the time at, in ticks.
+// bucketOf returns the first bucket after the time at, in ticks.
 func (t *Tracker) bucketOf(at int64) int64 { return at/int64(t.tick) + 1 }
 
 // sweep returns the sessions that have expired at now, marked as closing.
@@ -43,19 +43,20 @@ func (t *Tracker) sweep(now int64) (expired []*Session) {
 }
 
 // Postpone lets time d, up to now, not count against any session. It is for time in which this server could not
-// listen. No session gets more than d, so that on a busy machine sessions end later, but do end.
+// read from its clients. No session gets more than d, so that on a busy machine sessions end later, but do end.
 func (t *Tracker) Postpone(d, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.mu.sessions {
 		if heard := s.heard.Load(); !s.closing.Load() {
-			s.heard.CompareAndSwap(heard, max(heard, min(heard+d, now))) // one heard of meanwhile needs nothing
+			// The client was heard of meanwhile if this fails: then nothing is needed.
+			s.heard.CompareAndSwap(heard, max(heard, min(heard+d, now)))
 		}
 	}
 }
 
-// Expire begins the end of a session as if its timeout were over. It returns nil if there is no such session; first is
-// false if its end had begun before.
+// Expire begins the end of a session as if its timeout were over. It returns nil if there is no such session;
+// first is false if the end had begun before.
 func (t *Tracker) Expire(id proto.SessionID) (s *Session, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,8 +69,8 @@ func (t *Tracker) Expire(id proto.SessionID) (s *Session, first bool) {
 	return s, true
 }
 
-// Expiries returns the sessions that wanted accepts by the time at which they may expire, ns on the server's clock.
-// wanted is called under the lock of t.
+// Expiries returns the sessions that wanted accepts, by the time at which they may expire, ns on the server's
+// clock. wanted is called under the lock of t.
 func (t *Tracker) Expiries(wanted func(*Session) bool) map[int64][]proto.SessionID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -85,14 +86,15 @@ func (t *Tracker) Expiries(wanted func(*Session) bool) map[int64][]proto.Session
 	return all
 }
 
-// Clock finds out which sessions have expired. It belongs to one goroutine, which calls Look several times a tick.
+// Clock finds sessions that have expired. It belongs to one goroutine, which calls Look several times a tick.
 //
-// A server that was itself unable to listen, because it was suspended or its disk stood still, does not count the
-// silence against its clients: of such a time only a tick counts, and nothing expires before there was time to look at
-// what has arrived meanwhile. On a machine so busy that this happens again and again sessions end later, but do end.
+// A server that could not read from its clients, because it was suspended or its disk stood still, does not count
+// that silence against them: of such a time only one tick counts, and no session expires before the server had
+// time to process what arrived meanwhile. On a machine so busy that this happens again and again sessions end
+// later, but do end.
 type Clock struct {
 	tracker *Tracker
-	last    int64 // when Look was called last
+	last    int64 // time of the last Look
 	waited  bool  // the last Look let nothing expire
 }
 

@@ -2,8 +2,8 @@ package sessions
 
 import "github.com/seed94657493/warren/proto"
 
-// Local sessions are known to one member only: no txn begins or ends them, and they may not own ephemerals,
-// unless they are made global first. Source: server-semantics 7.6.
+// Local sessions are known to one member only: no txn begins or ends them. They may not own ephemerals unless
+// they are made global first. Source: server-semantics 7.6.
 
 // MakeLocal makes a new session local: this server alone decides when it expires.
 func (t *Tracker) MakeLocal(s *Session) {
@@ -25,7 +25,7 @@ func (t *Tracker) MakeGlobal(id proto.SessionID) {
 	}
 }
 
-// IsLocal reports whether a session is not global, for all that this leader can know.
+// IsLocal reports whether a session is not global, as far as this leader knows.
 func (t *Tracker) IsLocal(id proto.SessionID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -33,7 +33,8 @@ func (t *Tracker) IsLocal(id proto.SessionID) bool {
 	return s == nil || s.local.Load()
 }
 
-// ResumeLocal is Resume for a local session. It returns nil if the session is not local, or not known here.
+// ResumeLocal is Resume for a local session. It returns nil if the session is not local, or not known to this
+// server.
 func (t *Tracker) ResumeLocal(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
 	t.mu.Lock()
 	known := t.mu.sessions[id]

@@ -8,10 +8,10 @@ import (
 )
 
 // In an ensemble the leader tracks every session and decides that one has expired. A learner tracks those of its
-// clients and tells the leader which were heard of. Source: quorum-protocol 8.4 to 8.6.
+// clients and tells the leader which of them it heard of. Source: quorum-protocol 8.4 to 8.6.
 
-// Lead begins to track all sessions of the state, which each yields, with their full timeouts from now. Which server
-// has the client of a session is not known before the client asks for something.
+// Lead begins to track all sessions of the state, which each yields, with their full timeouts from now. It is not
+// known which server has the client of a session before the client sends a request.
 func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)), now int64) {
 	t.Reset(false)
 	t.mu.Lock()
@@ -29,15 +29,15 @@ func (t *Tracker) Track(id proto.SessionID, timeoutMs int32, link zab.LinkID, no
 }
 
 // Check reports whether a request of a session, which has come on link at now, may be taken: the session lives,
-// and its client is at that learner. Then its client was heard of. local says that learners may have local
-// sessions. Source: quorum-protocol 8.2, 8.7.
+// and its client is at that learner. If so, the client counts as heard of. local says that learners may have
+// local sessions. Source: quorum-protocol 8.2, 8.7.
 func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int64) proto.ErrCode {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s := t.mu.sessions[id]
 	switch {
 	case s == nil && local && link != ownerHere && byte(id>>56) != byte(t.mu.nextID>>56):
-		return proto.OK // a local session of that learner, for all that can be known here
+		return proto.OK // a local session of that learner, as far as this server knows
 	case s == nil || s.closing.Load():
 		return proto.ErrSessionExpired
 	case s.owner == ownerUnknown:
@@ -51,7 +51,7 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 	return proto.OK
 }
 
-// Revalidate gives a session to the learner on link, whose client has come back with it. It reports false if
+// Revalidate gives a session to the learner on link, whose client has reconnected with it. It reports false if
 // there is no such session, or if only this server knows it.
 func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) bool {
 	t.mu.Lock()
@@ -67,8 +67,8 @@ func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkI
 	return true
 }
 
-// Adopt binds a session that the leader has confirmed to c, and returns it with the connection that served it here so
-// far. Its client was heard of at now.
+// Adopt binds a session that the leader has confirmed to c, and returns it with the connection that served it
+// here before. Its client was heard of at now.
 func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +83,7 @@ func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) 
 	return s, old
 }
 
-// Leave forgets a session that has moved to an observer of this follower, so that nothing more is taken from
+// Leave forgets a session that has moved to an observer of this follower, so that no more requests are taken from
 // the client that has it here. It returns that client's connection, or nil.
 func (t *Tracker) Leave(id proto.SessionID) Conn {
 	t.mu.Lock()
@@ -100,8 +100,8 @@ func (t *Tracker) Leave(id proto.SessionID) Conn {
 // TouchSize is the size of one entry in the answer to PING: session id and timeout in ms.
 const TouchSize = 12
 
-// AppendTouched appends the sessions that this learner, or an observer of it, has heard of since the last call, and
-// forgets those whose client is gone. Source: quorum-protocol 8.5.
+// AppendTouched appends the sessions that this learner, or an observer of it, has heard of since the last call,
+// and forgets those whose client has disconnected. Source: quorum-protocol 8.5.
 func (t *Tracker) AppendTouched(b []byte) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +139,7 @@ func (t *Tracker) Touched(data []byte, now int64) {
 	}
 }
 
-// belowMax bounds the sessions of observers between two PINGs of the leader. The leader is not told of more.
+// belowMax bounds the sessions of observers between two PINGs of the leader. The leader does not learn of more.
 const belowMax = 1 << 20
 
 // HeardBelow notes the sessions that an observer of this follower has heard of, for the next answer to the leader's

@@ -14,30 +14,30 @@ type Conn interface {
 	Abort()
 }
 
-// Session is a session that this server keeps alive. Its life in the replicated state begins and ends with a txn; this
-// is what lies between. Any goroutine may call its methods.
+// Session is a session that this server keeps alive. Its life in the replicated state begins and ends with a txn;
+// Session is its state between the two. Any goroutine may call its methods.
 type Session struct {
 	ID        proto.SessionID
 	timeoutMs atomic.Int32
 	heard     atomic.Int64 // when its client was last heard of, ns on the server's clock
 	local     atomic.Bool  // only this server knows it
-	closing   atomic.Bool  // its end has begun: nothing else of it is accepted
+	closing   atomic.Bool  // its end has begun: no more requests of it are accepted
 
 	// Guarded by the lock of Tracker.
-	conn     Conn       // that serves it now, or nil
+	conn     Conn       // the connection that serves it now, or nil
 	bucket   int64      // in which it expires, -1 if in none
 	owner    zab.LinkID // at a leader: the link on which its requests come
-	reported int64      // at a learner: what of heard the leader knows
+	reported int64      // at a learner: the part of heard that the leader knows
 
-	// After is what the leader had proposed when the client came to this server. The node goroutine of a
-	// learner owns it.
+	// After is the last zxid that the leader had proposed when the client came to this server. The node goroutine
+	// of a learner owns it.
 	After proto.Zxid
 }
 
-// Owners of sessions that are no links of learners.
+// Owners of sessions other than the links of learners.
 const (
 	ownerHere    zab.LinkID = 0
-	ownerUnknown            = ^zab.LinkID(0) // the first that asks something for the session becomes its owner
+	ownerUnknown            = ^zab.LinkID(0) // the first link with a request for the session becomes its owner
 )
 
 // Touch notes that the client was heard of at now.

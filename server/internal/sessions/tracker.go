@@ -8,9 +8,9 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Tracker is the sessions that this server keeps alive. They expire in buckets one tick wide: a session expires in the
-// first bucket that begins more than its timeout after its client was last heard of, so between T and T + tick.
-// Source: server-semantics 7.3.
+// Tracker holds the sessions that this server keeps alive. They expire in buckets one tick wide: a session
+// expires in the first bucket that begins more than its timeout after its client was last heard of, so between T
+// and T + tick. Source: server-semantics 7.3.
 type Tracker struct {
 	tick time.Duration
 	mu   struct {
@@ -20,8 +20,8 @@ type Tracker struct {
 		swept    int64 // buckets up to this one are empty
 		nextID   proto.SessionID
 		learns   bool // this server is a learner: its leader expires sessions
-		// below is the sessions that observers of this follower have heard of, with their timeouts, and of which the
-		// leader was not told yet.
+		// below holds the sessions that observers of this follower have heard of, with their timeouts, and that
+		// the leader does not know of yet.
 		below map[proto.SessionID]int32
 	}
 }
@@ -36,8 +36,8 @@ func New(tick time.Duration, server proto.ServerID, wallMs int64) *Tracker {
 	return t
 }
 
-// firstID lays out an id: the server in the top byte, 40 bits of clock, 16 bits from 0.
-// Source: client-protocol 3.4.
+// firstID builds an id: the server in the top byte, 40 bits of clock, 16 bits from 0. Source: client-protocol
+// 3.4.
 func firstID(server proto.ServerID, wallMs int64) proto.SessionID {
 	id := proto.SessionID(int64(uint64(wallMs)<<24>>8) | int64(server)<<56)
 	if id == proto.OwnerContainer {
@@ -82,8 +82,8 @@ func (t *Tracker) Create(timeoutMs int32, c Conn, now int64) *Session {
 	return s
 }
 
-// Resume binds a session to c, and returns it with the connection that served it so far. It returns nil if there is no
-// such session or its end has begun. Its client was heard of at now.
+// Resume binds a session to c, and returns it with the connection that served it before. It returns nil if there
+// is no such session or its end has begun. Its client was heard of at now.
 func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +98,7 @@ func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64)
 	return s, old
 }
 
-// Unbind notes that c does not serve s any more, unless another connection serves it by now.
+// Unbind notes that c no longer serves s, unless another connection serves it by now.
 func (t *Tracker) Unbind(s *Session, c Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -95,7 +95,7 @@ func TestTimeInWhichTheServerWasDeafDoesNotCount(t *testing.T) {
 	require.EqualValues(t, 9500*ms, late.Heard())
 }
 
-// However busy the machine is, silence is counted: what is postponed is less than what passes.
+// However busy the machine is, silence counts: less time is postponed than passes.
 func TestSessionsEndOnABusyMachine(t *testing.T) {
 	const tick = 50 * ms
 	tr := trackAt(time.Duration(tick))
@@ -136,7 +136,8 @@ func TestSessionIDs(t *testing.T) {
 		wallMs int64
 		want   proto.SessionID
 	}{
-		// Until 2022 the clock's bit 39 was clear; since then a signed shift would fill the top byte (ZOOKEEPER-1622).
+		// Until 2022 the clock's bit 39 was clear; since then a signed shift would fill the top byte
+		// (ZOOKEEPER-1622).
 		"2021":             {1, 1_609_459_200_000, 0x0176_bb3e_7000_0000},
 		"2023":             {1, 1_700_000_000_000, 0x018b_cfe5_6800_0000},
 		"server 2":         {2, 1_700_000_000_000, 0x028b_cfe5_6800_0000},

@@ -1,5 +1,5 @@
-// Package socket writes to sockets without waiting for them: whoever has something to send does it at once, without a goroutine that
-// has to be woken. A Writer belongs to one connection, and one goroutine may use it at a time.
+// Package socket writes to sockets without waiting for them: a goroutine writes its own data at once, and no
+// other goroutine has to be woken. A Writer belongs to one connection, and one goroutine may use it at a time.
 package socket
 
 import (
@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// Raw returns what WriteNow needs of nc, or nil if nc is no plain TCP socket.
+// Raw returns the connection that WriteNow needs for nc, or nil if nc is not a plain TCP socket.
 func Raw(nc net.Conn) syscall.RawConn {
 	tcp, ok := nc.(*net.TCPConn)
 	if !ok {
@@ -21,14 +21,14 @@ func Raw(nc net.Conn) syscall.RawConn {
 	return raw
 }
 
-// AddrPort returns the address and port that addr stands for; none if it is not one of IP. An IPv4-mapped IPv6 address
-// becomes IPv4.
+// AddrPort returns the address and port of addr; the zero value if it is not an IP address. An IPv4-mapped IPv6
+// address becomes IPv4.
 func AddrPort(addr net.Addr) netip.AddrPort {
 	var ap netip.AddrPort
 	if tcp, ok := addr.(*net.TCPAddr); ok {
 		ap = tcp.AddrPort()
 	} else {
-		ap, _ = netip.ParseAddrPort(addr.String()) // of what stands in for a socket
+		ap, _ = netip.ParseAddrPort(addr.String()) // of a connection that replaces a socket
 	}
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
@@ -41,7 +41,8 @@ type Writer struct {
 	err   error
 }
 
-// WriteNow writes as much of b as the socket takes at once, and returns how many bytes that is. That it is not all is no error.
+// WriteNow writes as much of b as the socket takes at once, and returns how many bytes that is. Fewer than len(b)
+// bytes are not an error.
 func (w *Writer) WriteNow(raw syscall.RawConn, b []byte) (n int, err error) {
 	if w.write == nil {
 		w.write = w.try
