@@ -4,9 +4,9 @@
 //
 // # Contract
 //
-// Apply is a function of state and txn: nothing here looks at a clock, a map's order or a random
 // Apply is a function of state and txn: nothing here lets a clock, the order of a map or a random number change a
 // visible result. Two States that have applied the same txns hold the same tree and have the same digest.
+//
 // State does not lock. The server guards it with one RWMutex: any number of readers, or one writer.
 // What a read returns (names, data, ACL lists, paths) is valid until the lock is
 // released.

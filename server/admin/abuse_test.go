@@ -179,7 +179,8 @@ func TestCloseEndsAnAcceptThatWaits(t *testing.T) {
 	require.ErrorIs(t, <-ended, net.ErrClosed)
 }
 
-// No more than commandsMax commands run at once, a client that goes away does not run later, and snapshots are not held up.
+// No more than commandsMax commands run at once, a client that goes away does not run later, and snapshots are
+// not held up.
 func TestCommandsRunAFewAtATime(t *testing.T) {
 	node := &fakeNode{blocked: make(chan struct{}), entered: make(chan struct{}, 2*commandsMax)}
 	s := New(Options{Node: node, SnapshotEnabled: true})

@@ -8,11 +8,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// answer is what a command has to say.
+// answer is the result of a command.
 type answer struct {
 	// fields is a record whose keys come first in the answer; nil for none.
 	fields any
-	// failure is the command's own error; it stands in the place of the fields.
+	// failure is the command's own error; it replaces the fields.
 	failure string
 	// status is the HTTP status; 0 is 200.
 	status int
@@ -44,7 +44,7 @@ func (a answer) encode(command string) ([]byte, error) {
 	return lay(nil, text), nil
 }
 
-// outcome is the answer of those who never reach a command of their own: the keys command and error.
+// outcome returns the answer to a request that reaches no command: the keys command and error.
 func outcome(command, text string) []byte {
 	b := appendText(appendKey([]byte{'{'}, "command"), command)
 	b = appendText(appendKey(append(b, ','), "error"), text)
@@ -57,10 +57,10 @@ func (s *Server) send(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // the client is gone: it does not want to know
+	_, _ = w.Write(text) // the client may have disconnected
 }
 
-// stream writes the bytes of a snapshot, of which every piece has to be taken within answerTimeout.
+// stream writes the bytes of a snapshot; the client must take every piece within answerTimeout.
 func (s *Server) stream(w http.ResponseWriter, snap *Snapshot) {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(snap.Size, 10))
@@ -69,7 +69,7 @@ func (s *Server) stream(w http.ResponseWriter, snap *Snapshot) {
 		n, err := io.ReadFull(snap.Body, piece[:min(int64(len(piece)), snap.Size-sent)])
 		if err != nil {
 			s.o.Log.Error("reading a snapshot for a client", zap.Int64("offset", sent), zap.Error(err))
-			panic(http.ErrAbortHandler) // the client must not take it for a whole one
+			panic(http.ErrAbortHandler) // the client must not take it for a complete snapshot
 		}
 		s.extend(w)
 		if _, err := w.Write(piece[:n]); err != nil {

@@ -34,8 +34,8 @@ func (s *Server) authorize(r *http.Request) (status int, err error) {
 	return http.StatusUnauthorized, ErrNotAuthenticated
 }
 
-// remote is the address of the client, or of the one that a proxy names if proxies are believed. It is the
-// zero Addr if that is no address.
+// remote returns the address of the client, or the one that a proxy names if proxies are trusted. It is the zero
+// Addr if that is no address.
 func (s *Server) remote(r *http.Request) netip.Addr {
 	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" && s.o.ForwardedFor {
 		first, _, _ := strings.Cut(forwarded, ",")

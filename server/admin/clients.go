@@ -49,7 +49,7 @@ func watchesByPath(s *Server, _ *http.Request) answer {
 	}{sessions}}
 }
 
-// dictionary makes a nil map an empty one, which JSON writes as "{ }" and not as null.
+// dictionary turns a nil map into an empty one, which JSON writes as "{ }" and not as null.
 func dictionary[K comparable, V any](m map[K]V) map[K]V {
 	if m == nil {
 		return map[K]V{}

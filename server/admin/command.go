@@ -16,7 +16,7 @@ type command struct {
 	offline bool // it needs no serving server
 	auth    bool // it needs every permission on the root
 	run     func(*Server, *http.Request) answer
-	restore func(*Server, http.ResponseWriter, *http.Request) answer // in place of run, for a command with a body
+	restore func(*Server, http.ResponseWriter, *http.Request) answer // replaces run for a command with a body
 }
 
 // table returns the commands by every name they have, and their primary names in order.
@@ -95,7 +95,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	a, ok := s.gather(c, w, r)
 	if !ok {
-		return // the client has gone
+		return // the client has disconnected
 	}
 	if a.snapshot != nil {
 		defer a.snapshot.Body.Close()
@@ -117,8 +117,8 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request, name string) {
 	s.send(w, a.status, text)
 }
 
-// gather runs a command when no more than commandsMax run. It returns false if the client did not wait. Snapshots
-// take long and are limited otherwise, so they are not counted.
+// gather runs a command when fewer than commandsMax commands run. It returns false if the client did not wait.
+// Snapshots take long and have another limit, so they are not counted.
 func (s *Server) gather(c *command, w http.ResponseWriter, r *http.Request) (answer, bool) {
 	switch {
 	case c.restore != nil:
@@ -135,7 +135,7 @@ func (s *Server) gather(c *command, w http.ResponseWriter, r *http.Request) (ans
 	return c.run(s, r), true
 }
 
-// allowed is the header Allow for a command; unknown ones are asked with GET.
+// allowed returns the header Allow for a command; unknown commands are requested with GET.
 func allowed(c *command) string {
 	if c != nil && c.post {
 		return allowPost
@@ -143,7 +143,7 @@ func allowed(c *command) string {
 	return allowGet
 }
 
-// argument is the first value of a query parameter.
+// argument returns the first value of a query parameter.
 func argument(r *http.Request, name string) (string, bool) {
 	values, ok := r.URL.Query()[name]
 	if !ok {

@@ -2,7 +2,7 @@ package admin
 
 import "net/http"
 
-// The commands about the ensemble, one function each, with what they say on a standalone server.
+// The commands about the ensemble, one function each, with their answers on a standalone server.
 
 func leader(s *Server, _ *http.Request) answer {
 	e := s.o.Node.Ensemble()

@@ -77,9 +77,9 @@ func compact(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'}), nil
 }
 
-// lay appends compact JSON to b the way ZooKeeper lays it out: one key a line with an indent of two blanks
-// for each object, a blank on both sides of a colon, arrays on one line, "[ ]" and "{ }" for empty ones.
-// Scripts grep for it. Source: operations 3.2.
+// lay appends compact JSON to b in ZooKeeper's layout: one key a line with an indent of two blanks for each
+// object, a blank on both sides of a colon, arrays on one line, "[ ]" and "{ }" for empty ones. Scripts grep for
+// it. Source: operations 3.2.
 func lay(b, text []byte) []byte {
 	var open []byte // the brackets that are open
 	depth := 0      // how many of them are objects
@@ -120,7 +120,7 @@ func lay(b, text []byte) []byte {
 	return b
 }
 
-// separate appends what stands between the values of an object or of an array.
+// separate appends the separator of values in an object or an array.
 func separate(b []byte, bracket byte, depth int) []byte {
 	if bracket == '[' {
 		return append(b, ' ')

@@ -29,7 +29,7 @@ func TestDecimalIsJavasDouble(t *testing.T) {
 	}
 }
 
-// Whatever the text, laying it out changes blanks only.
+// Layout changes blanks only, whatever the text.
 func FuzzLay(f *testing.F) {
 	f.Add(`{"a":[{"b":"x\\\" "},[],{}],"c":-1.5e3}`)
 	f.Add(`[[1,2],{"":{}}]`)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What one caller, and all of them together, may take.
+// Bounds for one client, and for all of them together.
 const (
 	// connectionsMax is how many connections are open; others wait to be accepted.
 	connectionsMax = 256
@@ -71,7 +71,7 @@ func (c *limitedConn) Close() error {
 	return err
 }
 
-// interval allows something once in a while.
+// interval allows an action once in a period.
 type interval struct {
 	every time.Duration // 0 is no limit
 	mu    struct {
@@ -80,7 +80,7 @@ type interval struct {
 	}
 }
 
-// allow reports whether it may happen at now, and takes note that it does.
+// allow reports whether the action may happen at now; if so it counts as done.
 func (i *interval) allow(now time.Time) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -8,67 +8,67 @@ import (
 	"net/netip"
 )
 
-// Node is the server that the commands are about. Its methods are called by many goroutines at once. Those
-// of the second group are called only after Serving has returned true; the server may stop meanwhile, and they
-// must then still return something.
+// Node is the server that the commands are about. Its methods are called by many goroutines at once. Those of the
+// second group are called only after Serving has returned true; the server may stop meanwhile, and they must
+// still return a value then.
 type Node interface {
 	// Serving reports whether clients are served.
 	Serving() bool
 	// Version is the version line of srvr.
 	Version() string
-	// Environment is what envi prints, in its order.
+	// Environment returns the lines of envi, in its order.
 	Environment() []Property
-	// SystemProperties is the settings in force, by the names of Java's system properties, secrets masked.
+	// SystemProperties returns the settings in force, by the names of Java's system properties, secrets masked.
 	SystemProperties() []Property
-	// TraceMask is the mask of stmk; it is kept and has no other effect.
+	// TraceMask returns the mask of stmk; it is kept and has no other effect.
 	TraceMask() int64
 	// SetTraceMask replaces it.
 	SetTraceMask(mask int64)
-	// Monitor is what mntr prints, without the prefix zk_; while the server does not serve, what can be said
-	// of the process.
+	// Monitor returns the lines of mntr, without the prefix zk_. While the server does not serve it returns the
+	// lines about the process.
 	Monitor() []Number
-	// Ensemble is the server's place in its ensemble; nil for a standalone server, and for one that has lost
-	// the quorum.
+	// Ensemble returns the server's place in its ensemble; nil for a standalone server, and for one without a
+	// quorum.
 	Ensemble() *Ensemble
 
 	// ReadOnly reports whether only read-only clients are served.
 	ReadOnly() bool
-	// Configuration is what conf prints.
+	// Configuration returns the content of conf.
 	Configuration() Configuration
-	// ConfigurationText is zoo.cfg as it was read, secrets masked.
+	// ConfigurationText returns zoo.cfg as it was read, secrets masked.
 	ConfigurationText() string
-	// Connections is the clients of the plain and of the TLS port, by address.
+	// Connections returns the clients of the plain and of the TLS port, by address.
 	Connections() (plain, secure []Connection)
-	// ResetConnections is crst.
+	// ResetConnections does what crst asks for.
 	ResetConnections()
-	// Stats is what srvr prints.
+	// Stats returns the content of srvr.
 	Stats() Stats
-	// ResetStats is srst.
+	// ResetStats does what srst asks for.
 	ResetStats()
-	// Directories is what dirs prints.
+	// Directories returns the content of dirs.
 	Directories() Directories
-	// Sessions is what dump prints of sessions.
+	// Sessions returns the sessions that dump prints.
 	Sessions() Sessions
-	// Watches is the data watches, each once.
+	// Watches returns the data watches, each once.
 	Watches() []Watch
-	// WatchSummary counts them.
+	// WatchSummary returns their number.
 	WatchSummary() WatchSummary
-	// Digests is the digests of the tree that are retained, the oldest first.
+	// Digests returns the kept digests of the tree, oldest first.
 	Digests() []Digest
-	// LastSnapshot is the newest snapshot.
+	// LastSnapshot returns the newest snapshot.
 	LastSnapshot() LastSnapshot
 	// ResetObservers resets the statistics of the connections to observers.
 	ResetObservers()
-	// Authorize returns nil if the credentials belong to somebody who has every permission on the root,
-	// ErrNotAuthenticated or ErrNotAuthorized otherwise.
+	// Authorize returns nil if the credentials have every permission on the root, ErrNotAuthenticated or
+	// ErrNotAuthorized otherwise.
 	Authorize(c Credentials) error
 	// Snapshot writes a snapshot and opens it. It gives up when ctx is done.
 	Snapshot(ctx context.Context) (*Snapshot, error)
 	// SnapshotRefused counts a snapshot that the rate limit has refused.
 	SnapshotRefused()
-	// Restore replaces the state of this server by that of a snapshot file, compressed or not, and returns its last zxid. It
-	// reads all of r, and checks it, before it changes anything. It returns ErrCannotRestore, having read
-	// nothing, if this server cannot do it.
+	// Restore replaces the state of this server by that of a snapshot file, compressed or not, and returns its
+	// last zxid. It reads and checks all of r before it changes anything. If this server cannot do it, it returns
+	// ErrCannotRestore without reading r.
 	Restore(ctx context.Context, r io.Reader) (zxid int64, err error)
 	// RestoreRefused counts a restore that the rate limit has refused.
 	RestoreRefused()
@@ -76,10 +76,10 @@ type Node interface {
 	InsecureConnection()
 }
 
-// ErrCannotRestore is returned by Restore.
+// ErrCannotRestore is returned by Restore if this server cannot replace its state.
 var ErrCannotRestore = errors.New("admin: this server cannot replace its state")
 
-// What Authorize returns. Their texts are ZooKeeper's. Source: operations 3.3.
+// Errors of Authorize. Their texts are ZooKeeper's. Source: operations 3.3.
 var (
 	//lint:ignore ST1005 the text is ZooKeeper's
 	ErrNotAuthenticated = errors.New("Not authenticated")
@@ -87,12 +87,12 @@ var (
 	ErrNotAuthorized = errors.New("Not authorized")
 )
 
-// Credentials is the header Authorization, cut at its first blank, and who sent it.
+// Credentials is the header Authorization, cut at its first blank, and the identity of its sender.
 type Credentials struct {
 	Scheme string
 	Auth   string
 	Remote netip.Addr
-	// Certificate is the one that the client has shown and that was checked; nil without.
+	// Certificate is the verified certificate of the client; nil without one.
 	Certificate *x509.Certificate
 }
 

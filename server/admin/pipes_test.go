@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pipes is a listener without sockets, for tests of patience: in a bubble of testing/synctest time passes only when everybody
-// waits, so that a limit of seconds costs nothing and is kept to the nanosecond however busy the machine is.
+// pipes is a listener without sockets, for tests of timeouts: in a bubble of testing/synctest time passes only
+// when all goroutines wait. So a limit of seconds costs nothing and is kept to the nanosecond however busy the
+// machine is.
 type pipes struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -38,7 +39,8 @@ func (p *pipes) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// say sends text on a new connection and returns the status line of the answer, empty if there is none, and when it came.
+// say sends text on a new connection and returns the status line of the answer, empty if there is none, and when
+// it came.
 func (p *pipes) say(t *testing.T, text string) (status string, took time.Duration) {
 	t.Helper()
 	nc, err := p.dial(t.Context())

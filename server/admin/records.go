@@ -1,7 +1,7 @@
 package admin
 
-// The records in this file are answers, or parts of them, as JSON shows them. Names and order of the keys are
-// ZooKeeper's. Source: operations 3.4.
+// The records in this file are answers in JSON, or parts of them. Names and order of the keys are ZooKeeper's.
+// Source: operations 3.4.
 
 // Configuration is the answer of configuration.
 type Configuration struct {
@@ -17,7 +17,7 @@ type Configuration struct {
 	*Membership
 }
 
-// Membership is what configuration says of a member of an ensemble besides.
+// Membership is the additional part of configuration for a member of an ensemble.
 type Membership struct {
 	InitLimit    int `json:"init_limit"`
 	SyncLimit    int `json:"sync_limit"`
@@ -37,8 +37,8 @@ type Connection struct {
 	*BoundSession
 }
 
-// BoundSession is what is said of a connection that serves a session. Latencies are ms, Established is ms
-// since 1970, LastResponse ms since an arbitrary moment.
+// BoundSession is the part of a connection that serves a session. Latencies are ms, Established is ms since 1970,
+// LastResponse ms since an arbitrary moment.
 type BoundSession struct {
 	ID            int64  `json:"session_id"`
 	LastOperation string `json:"last_operation"`
@@ -92,7 +92,7 @@ type LastSnapshot struct {
 	Timestamp int64  `json:"timestamp"`
 }
 
-// NoSnapshot is what last_snapshot says before the first.
+// NoSnapshot is the answer of last_snapshot before the first snapshot.
 var NoSnapshot = LastSnapshot{Zxid: "ffffffffffffffff", Timestamp: -1}
 
 // Sizes is the last, least and largest size of something in bytes; NoSizes before the first.
@@ -105,7 +105,7 @@ type Sizes struct {
 // NoSizes is Sizes before anything was measured.
 var NoSizes = Sizes{-1, -1, -1}
 
-// Stats is what server_stats and stats say, but for the version and the connections.
+// Stats is the content of server_stats and stats without the version and the connections.
 type Stats struct {
 	Server    ServerStats
 	Responses Sizes
@@ -190,7 +190,7 @@ type Addresses struct {
 	All []string `json:"all_addresses"`
 }
 
-// ZabMember is what zabstate says of a member of an ensemble besides.
+// ZabMember is the additional part of zabstate for a member of an ensemble.
 type ZabMember struct {
 	ID              int64     `json:"myid"`
 	IsLeader        bool      `json:"is_leader"`
@@ -201,22 +201,22 @@ type ZabMember struct {
 	Epoch           int64     `json:"zab_epoch"`
 	Counter         int64     `json:"zab_counter"`
 
-	// Ours, as all that follows: which of the servers of a host this is.
+	// The following keys are Warren's own: they tell the servers of one host apart.
 	ClientPort int `json:"client_port"`
 	SecurePort int `json:"secure_client_port"`
-	// What is known of histories that differ. Outside says that the ensemble has a leader and this server cannot
-	// follow it.
+	// Known differences of histories. Outside says that the ensemble has a leader which this server cannot
+	// follow.
 	Outside bool `json:"outside"`
 	*ZabOutside
 	Strangers []ZabStranger `json:"strangers,omitempty"`
 }
 
-// ZabOutside is what zabstate says of a server that stays outside the ensemble besides.
+// ZabOutside is the additional part of zabstate for a server that stays outside the ensemble.
 type ZabOutside struct {
 	Leader int64  `json:"outside_leader"`
 	Reason string `json:"outside_reason"`
 	Own    string `json:"own_history"`
-	Theirs string `json:"their_history"` // of the leader; empty if the leader does not say
+	Theirs string `json:"their_history"` // of the leader; empty if the leader does not send it
 }
 
 // ZabStranger is a member whose history is known to differ from that of this server.

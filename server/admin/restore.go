@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// restore replaces the server's state by the snapshot in the body of the request. The reason of a refusal is in the log only,
-// as ZooKeeper's. Source: operations 3.5.
+// restore replaces the server's state by the snapshot in the body of the request. The reason of a refusal is in
+// the log only, as ZooKeeper's. Source: operations 3.5.
 func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 	switch {
 	case !s.o.RestoreEnabled:
@@ -41,7 +41,7 @@ func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 	}{zxid}}
 }
 
-// patient is a request's body that may take long in all, but not for any piece of it.
+// patient is the body of a request that may take long, but not for a single piece of it.
 type patient struct {
 	of     *http.ResponseController
 	r      io.Reader
@@ -50,6 +50,6 @@ type patient struct {
 
 // Read implements io.Reader.
 func (p *patient) Read(b []byte) (int, error) {
-	_ = p.of.SetReadDeadline(time.Now().Add(p.pieces)) // not every connection has one
+	_ = p.of.SetReadDeadline(time.Now().Add(p.pieces)) // some connections have no deadline
 	return p.r.Read(b)
 }

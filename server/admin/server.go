@@ -15,11 +15,11 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options says what an admin server offers.
+// Options configure an admin server.
 type Options struct {
 	// Node is the server that the commands are about.
 	Node Node
-	// Log receives what goes wrong, such as every refusal: it should bound how much anybody can write. nil drops it.
+	// Log receives errors and every refusal: it should bound how much a client can make it write. nil drops them.
 	Log *zap.Logger
 	// CommandURL is the prefix of the commands, with a slash at its begin and none at its end; empty is /commands.
 	CommandURL string
@@ -31,7 +31,8 @@ type Options struct {
 	PProf bool
 	// SnapshotEnabled offers the command snapshot.
 	SnapshotEnabled bool
-	// SnapshotLacksZxid says that snapshots have no last zxid section: the command snapshot then fails, as ZooKeeper's does.
+	// SnapshotLacksZxid says that snapshots have no last zxid section: the command snapshot then fails, as
+	// ZooKeeper's does.
 	SnapshotLacksZxid bool
 	// SnapshotInterval is the least time between two of them; 0 is no limit.
 	SnapshotInterval time.Duration
@@ -41,7 +42,7 @@ type Options struct {
 	TLS *tls.Config
 	// Plain accepts connections without TLS on the same port. It has no meaning without TLS.
 	Plain bool
-	// ForwardedFor believes the header X-Forwarded-For about who a client is.
+	// ForwardedFor takes the address of a client from the header X-Forwarded-For.
 	ForwardedFor bool
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
@@ -58,7 +59,7 @@ type Server struct {
 	restores  interval
 }
 
-// New returns a server that listens nowhere yet.
+// New returns a server that does not listen yet.
 func New(o Options) *Server {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
@@ -75,7 +76,7 @@ func New(o Options) *Server {
 	s := &Server{o: o, running: make(chan struct{}, commandsMax),
 		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}}
 	s.commands, s.names = table()
-	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for levels that do not exist
+	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels
 	s.http = &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: requestTimeout,
@@ -87,7 +88,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Serve answers requests on ln until Close. It returns nil after Close, and what went wrong otherwise.
+// Serve answers requests on ln until Close. It returns nil after Close, and the error otherwise.
 func (s *Server) Serve(ln net.Listener) error {
 	ln = limit(ln, connectionsMax)
 	switch {
@@ -103,7 +104,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	return err
 }
 
-// Close ends Serve. Requests that are being answered have until ctx is done; then their connections are cut.
+// Close ends Serve. Running requests have until ctx is done; then their connections are cut.
 func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
 		_ = s.http.Close()
@@ -152,13 +153,13 @@ func (s *Server) takesBody(r *http.Request) bool {
 	return ok && c != nil && c.post && r.Method == http.MethodPost
 }
 
-// extend gives the client answerTimeout from now to take what is written to w. Every answer begins with it: a client that
+// extend gives the client answerTimeout from now to read the answer. Every answer begins with it: a client that
 // does not read must not keep its connection.
 func (s *Server) extend(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // not every writer has one
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // some writers have no deadline
 }
 
-// onlyGet runs serve for the methods GET and HEAD, and refuses others.
+// onlyGet runs serve for the methods GET and HEAD, and refuses other methods.
 func onlyGet(w http.ResponseWriter, r *http.Request, serve http.HandlerFunc) {
 	if !isGet(r) {
 		methodNotAllowed(w, allowGet)
@@ -186,8 +187,8 @@ func sendText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// ready says by its status whether clients are served, which the command ruok does not, and why not if that takes an
-// operator.
+// ready reports by its status whether the server serves clients, which the command ruok does not. If an operator
+// is needed it also reports why not.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.o.Node.Serving() {
 		sendText(w, http.StatusOK, "ok\n")
@@ -218,7 +219,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// profile serves Go's profiles. It has no deadline: a profile takes as long as was asked for.
+// profile serves Go's profiles. It has no deadline: a profile takes the requested time.
 func profile(w http.ResponseWriter, r *http.Request) {
 	if !isGet(r) {
 		methodNotAllowed(w, allowGet)

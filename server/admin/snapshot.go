@@ -32,7 +32,7 @@ func snapshot(s *Server, r *http.Request) answer {
 	return answer{snapshot: snap, stream: !given || strings.EqualFold(streaming, "true")}
 }
 
-// announce puts what a snapshot is into the headers, spelled as ZooKeeper does.
+// announce writes the description of a snapshot into the headers, spelled as in ZooKeeper.
 func announce(w http.ResponseWriter, snap *Snapshot) {
 	w.Header()[lastZxidHeader] = []string{"0x" + strconv.FormatUint(uint64(snap.Zxid), 16)}
 	w.Header()["snapshot_size"] = []string{strconv.FormatInt(snap.Size, 10)}

@@ -21,19 +21,19 @@ type unified struct {
 	began    sync.Once // of the goroutine that accepts
 }
 
-// peek is a connection of which the first byte is known, or why there are no more.
+// peek is a connection whose first byte is known, or the error that ended accepting.
 type peek struct {
 	nc  net.Conn
 	err error
 }
 
-// Unify returns a listener of which the connections are *tls.Conn or plain, as their first byte says. insecure, unless it is
-// nil, is called for each plain one, by any goroutine. Closing it closes ln.
+// Unify returns a listener whose connections are *tls.Conn or plain, depending on their first byte. insecure,
+// unless it is nil, is called for each plain one, by any goroutine. Closing the listener closes ln.
 func Unify(ln net.Listener, cfg *tls.Config, insecure func()) net.Listener {
 	return &unified{Listener: ln, tls: cfg, insecure: insecure, accepted: make(chan peek), closed: make(chan struct{})}
 }
 
-// Accept returns the next connection that has said something: a *tls.Conn if that is TLS.
+// Accept returns the next connection that has sent its first byte: a *tls.Conn if that byte begins TLS.
 func (u *unified) Accept() (net.Conn, error) {
 	u.began.Do(func() { go u.accept() })
 	select {
@@ -44,8 +44,8 @@ func (u *unified) Accept() (net.Conn, error) {
 	}
 }
 
-// accept takes connections until the listener is closed. Each waits for its first byte in a goroutine of its own, which ends
-// after requestTimeout at the latest.
+// accept takes connections until the listener is closed. Each waits for its first byte in a goroutine of its own,
+// which ends after requestTimeout at the latest.
 func (u *unified) accept() {
 	for {
 		nc, err := u.Listener.Accept()
@@ -89,7 +89,7 @@ func (u *unified) look(nc net.Conn) {
 	}
 }
 
-// hand gives p to Accept, and reports false if nobody accepts any more.
+// hand gives p to Accept, and reports false if Accept has ended.
 func (u *unified) hand(p peek) bool {
 	select {
 	case u.accepted <- p:
@@ -108,7 +108,7 @@ func (u *unified) Close() error {
 // peeked is a connection whose first byte was read already.
 type peeked struct {
 	net.Conn
-	first []byte // what is left of it
+	first []byte // the part of it that is still unread
 }
 
 // Read returns the first byte first. Like every connection's, it is called by one goroutine at a time.

@@ -94,7 +94,7 @@ func TestCertificateIsACredential(t *testing.T) {
 	require.Equal(t, theirs.Cert.Raw, got.Raw)
 }
 
-// A connection that says nothing holds up nobody, and ends with the listener.
+// A silent connection delays no other connection, and ends with the listener.
 func TestUnifiedPortDoesNotWaitForTheSilent(t *testing.T) {
 	own := pki.NewCA("admin").Issue(pki.Options{Hosts: []string{"localhost"}})
 	synctest.Test(t, func(t *testing.T) {

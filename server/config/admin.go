@@ -6,7 +6,8 @@ import "time"
 type Admin struct {
 	// Enabled starts it. Key admin.enableServer; only the word "false" turns it off. Default true.
 	Enabled bool
-	// Address is the host or address to bind. Key admin.serverAddress; default 0.0.0.0 with a file, 127.0.0.1 without one.
+	// Address is the host or address to bind. Key admin.serverAddress; default 0.0.0.0 with a file, 127.0.0.1
+	// without one.
 	Address string
 	// Port is its port. Key admin.serverPort; default 8080.
 	Port int
@@ -22,7 +23,8 @@ type Admin struct {
 	ForceHTTPS bool
 	// NeedClientAuth asks for a client certificate. Key admin.needClientAuth; default false.
 	NeedClientAuth bool
-	// RateLimiterInterval is the least time between two snapshots, and two restores. Key admin.rateLimiterIntervalInMS; default 5m.
+	// RateLimiterInterval is the least time between two snapshots, and two restores. Key
+	// admin.rateLimiterIntervalInMS; default 5m.
 	RateLimiterInterval time.Duration
 	// SnapshotEnabled offers the command snapshot. Key admin.snapshot.enabled; default true.
 	SnapshotEnabled bool
@@ -51,7 +53,7 @@ type Metrics struct {
 	HTTPSPort int
 	// KeyStore is the exporter's own key and chain. Keys metricsProvider.ssl.keyStore.*.
 	KeyStore Store
-	// TrustStore is the certificates that scrapers are checked against. Keys metricsProvider.ssl.trustStore.*.
+	// TrustStore holds the certificates that scrapers are checked against. Keys metricsProvider.ssl.trustStore.*.
 	TrustStore Store
 	// NeedClientAuth refuses scrapers without a certificate. Key metricsProvider.ssl.need.client.auth; default true.
 	NeedClientAuth bool
@@ -61,9 +63,10 @@ type Metrics struct {
 	EnabledProtocols []string
 	// CipherSuites are JSSE names; empty: the library's. Key metricsProvider.ssl.ciphersuites.
 	CipherSuites []string
-	// ExportRuntimeInfo adds the metrics of the Go runtime and of the process. Key metricsProvider.exportJvmInfo; default true.
+	// ExportRuntimeInfo adds the metrics of the Go runtime and of the process. Key metricsProvider.exportJvmInfo;
+	// default true.
 	ExportRuntimeInfo bool
-	// SummaryRotateInterval is the age of what summaries sum up. Key
+	// SummaryRotateInterval is the age of the values in a summary. Key
 	// metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds; default 60s.
 	SummaryRotateInterval time.Duration
 }
@@ -72,26 +75,28 @@ type Metrics struct {
 type Audit struct {
 	// Enabled writes it. Key audit.enable; default false.
 	Enabled bool
-	// File is the file it goes to, "-" for standard output. Key audit.file; default zookeeper_audit.log. Warren's own.
+	// File is the file it goes to, "-" for standard output. Key audit.file; default zookeeper_audit.log. Warren's
+	// own.
 	File string
 	// ImplClass is the Java class of the logger. Key audit.impl.class; it is accepted and has no effect.
 	ImplClass string
 }
 
-// Log is what the server says about itself. Warren's own.
+// Log is the server's own log. Warren's own.
 type Log struct {
-	// Level is the least level that is written: debug, info, warn or error. Key warren.logLevel; default info. It is read
-	// again when the process gets SIGHUP.
+	// Level is the least level that is written: debug, info, warn or error. Key warren.logLevel; default info. It
+	// is read again when the process gets SIGHUP.
 	Level string
 	// Format is "console" or "json". Key warren.logFormat; default console.
 	Format string
 }
 
-// Process is what the server asks of the operating system for itself. Warren's own.
+// Process is what the server requests from the operating system for itself. Warren's own.
 type Process struct {
-	// Scheduling is "batch" or "normal": whether a thread of the server that wakes up lets the one that runs finish its piece of work,
-	// or interrupts it. Key warren.scheduling; default batch, which takes far less of a busy machine for a request. With normal, a client
-	// that asks little waits less on a machine whose processors others keep busy all the time. On Linux only; a policy that was chosen
-	// with chrt or in a systemd unit stays.
+	// Scheduling is "batch" or "normal": whether a server thread that wakes up waits for the running thread, or
+	// interrupts it. Key warren.scheduling; default batch, which takes far less processor time for a request on a
+	// busy machine. With normal, a client with few requests waits less on a machine whose processors other
+	// processes keep busy all the time. Linux only. A policy that was chosen with chrt or in a systemd unit
+	// stays.
 	Scheduling string
 }

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// ParseMembers reads a configuration of the ensemble as its znode, NEWLEADER and notifications carry it: server, group and weight lines,
-// and perhaps the line version. Of the result only Members, Groups, Hierarchical and ConfigVersion are set; ConfigVersion is 0 without the
-// line. Whether its voters can decide anything is not looked at. Source: quorum-protocol 11.1.
+// ParseMembers reads a configuration of the ensemble as its znode, NEWLEADER and notifications carry it: server,
+// group and weight lines, and perhaps the line version. Of the result only Members, Groups, Hierarchical and
+// ConfigVersion are set; ConfigVersion is 0 without the line. It does not check whether the voters can form a
+// quorum. Source: quorum-protocol 11.1.
 func ParseMembers(text []byte) (*Quorum, error) {
 	if len(text) > fileBytesMax {
 		return nil, fmt.Errorf("config: the configuration of the ensemble has %d bytes, at most %d are read", len(text), fileBytesMax)
@@ -47,15 +48,15 @@ func ParseMembers(text []byte) (*Quorum, error) {
 	return q, nil
 }
 
-// Replaced returns the configuration that a reconfiguration with a whole list of members asks for. The lines are separated by commas
-// or line ends. Source: quorum-protocol 11.4 step 4.
+// Replaced returns the configuration that a reconfiguration with a whole list of members asks for. The lines are
+// separated by commas or line ends. Source: quorum-protocol 11.4 step 4.
 func Replaced(members string) (*Quorum, error) {
 	return ParseMembers([]byte(strings.ReplaceAll(members, ",", "\n")))
 }
 
-// Changed returns the configuration that comes of q when the servers whose ids are listed in leaving go, and those of the server
-// lines in joining come, or get a new line. Both lists are separated by commas. Only majorities can be changed so. Source:
-// quorum-protocol 11.4 step 4.
+// Changed returns q without the servers whose ids are listed in leaving, and with the server lines in joining,
+// which add servers or replace their lines. Both lists are separated by commas. Only majorities can be changed
+// so. Source: quorum-protocol 11.4 step 4.
 func (q *Quorum) Changed(joining, leaving string) (*Quorum, error) {
 	if q.Hierarchical {
 		return nil, rule("Incremental reconfig requested but last configuration seen has a non-majority quorum system")
@@ -97,7 +98,7 @@ func (q *Quorum) Changed(joining, leaving string) (*Quorum, error) {
 	return next, nil
 }
 
-// listed returns the parts of a list, trimmed, without those that are empty.
+// listed returns the parts of a list, trimmed, without empty ones.
 func listed(text string) (parts []string) {
 	for part := range strings.SplitSeq(text, ",") {
 		if part = trim(part); part != "" {
@@ -137,8 +138,9 @@ func (m *Member) ports() (all []string) {
 	return all
 }
 
-// Permits returns why the servers of this ensemble do not take next for their configuration, by what is set here: standaloneEnabled wants two
-// voters, and several addresses of one server need multiAddress.enabled. Source: quorum-protocol 11.4 step 5, operations 1.3.
+// Permits returns nil if the settings of this server allow next as the configuration, and otherwise the reason:
+// standaloneEnabled wants two voters, and several addresses of one server need multiAddress.enabled. Source:
+// quorum-protocol 11.4 step 5, operations 1.3.
 func (q *Quorum) Permits(next *Quorum) error {
 	least := 1
 	if q.StandaloneEnabled {
@@ -162,5 +164,6 @@ func (q *Quorum) With(other *Quorum) *Quorum {
 	return &c
 }
 
-// Text returns the lines of the configuration, as a version of it is kept; the version is not among them.
+// Text returns the lines of the configuration, in the form in which a version of it is kept; the version is not
+// among them.
 func (q *Quorum) Text() string { return strings.Join(q.Lines(), "\n") }

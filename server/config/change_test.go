@@ -16,7 +16,8 @@ func members(t *testing.T, text string) *Quorum {
 	return q
 }
 
-// The text of a configuration that ZooKeeper 3.8.0 has sent, and others that mean the same. Source: quorum-protocol 16 vector 3a.
+// The text of a configuration that ZooKeeper 3.8.0 has sent, and others that mean the same. Source:
+// quorum-protocol 16 vector 3a.
 func TestMembersAreRead(t *testing.T) {
 	const sent = "server.1=127.0.0.1:23011:23021:participant\nserver.2=127.0.0.1:23012:23022:participant\n" +
 		"server.3=127.0.0.1:23013:23023:participant\nversion=10000001b"

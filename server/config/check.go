@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Report is everything that there is to say about a configuration.
+// Report is the result of Check.
 type Report struct {
 	// Config is nil if there are problems.
 	Config *Config
 	// Problems keep a server from starting, Warnings do not.
 	Problems Problems
 	Warnings Warnings
-	// Differences are the places where ZooKeeper would read the same file otherwise.
+	// Differences are the places where ZooKeeper reads the same file differently.
 	Differences Warnings
 }
 
-// Check reads a configuration as Load does, and says besides what ZooKeeper would make of it. Warren's own.
+// Check reads a configuration as Load does, and also reports how ZooKeeper would read it. Warren's own.
 func Check(path string, set, env []string) Report {
 	var r Report
 	l, err := open(path)
@@ -32,7 +32,8 @@ func Check(path string, set, env []string) Report {
 	return r
 }
 
-// differences compares with how ZooKeeper 3.9 reads what was given. Source: operations 1.1, 1.4, 1.5 and 12.
+// differences compares the given settings with how ZooKeeper 3.9 reads them. Source: operations 1.1, 1.4, 1.5 and
+// 12.
 func (l *loader) differences() Warnings {
 	var all Warnings
 	add := func(a *assignment, text string) {
@@ -65,12 +66,12 @@ func (l *loader) isFree(key string) bool {
 	return isMemberKey(key) || slices.ContainsFunc(l.c.families(), func(f family) bool { return strings.HasPrefix(key, f.prefix) })
 }
 
-// ours are keys that ZooKeeper does not have.
+// ours reports whether ZooKeeper does not have the key.
 func ours(key string) bool {
 	return strings.HasPrefix(key, "warren.") || key == "myid" || key == "audit.file"
 }
 
-// differences says what ZooKeeper makes of one assignment to s.
+// differences returns how ZooKeeper reads one assignment to s.
 func (s setting) differences(a *assignment) (texts []string) {
 	hasPrefix := a.written != a.key
 	switch {
@@ -96,7 +97,7 @@ func (s setting) differences(a *assignment) (texts []string) {
 	return texts
 }
 
-// derived compares what was not given, or follows from several settings.
+// derived compares the settings that were not given, or that follow from several settings.
 func (l *loader) derived() (all Warnings) {
 	c := l.c
 	if !c.Given("autopurge.purgeInterval") {

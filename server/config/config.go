@@ -32,41 +32,48 @@ type Config struct {
 	Audit Audit
 	// Log is the log of the server.
 	Log Log
-	// Process is what the server asks of the operating system for itself.
+	// Process is what the server requests from the operating system for itself.
 	Process Process
 
-	// origins remembers where each setting came from, by canonical key, so that Validate can say it.
+	// origins has the place where each setting was given, by canonical key, for the messages of Validate.
 	origins map[string]position
-	// values remembers how each setting was written, by the same key.
+	// values has the text of each setting as it was written, by the same key.
 	values map[string]string
 }
 
-// Storage is what changes the bytes on disk and when they become durable. Source: storage 15.
+// Storage holds the settings of the files: their bytes, and when they become durable. Source: storage 15.
 type Storage struct {
-	// DataDir holds snapshots, myid and the epoch files, in version-2. Key dataDir; required in a file, ./data without one.
+	// DataDir holds snapshots, myid and the epoch files, in version-2. Key dataDir; required in a file, ./data
+	// without one.
 	DataDir string
 	// DataLogDir holds the txn log, in version-2. Key dataLogDir; default DataDir.
 	DataLogDir string
 	// SnapCount is the number of txns after which, at the latest, a snapshot is taken; the server draws a point
 	// between half of it and all of it. Key snapCount; default 100000, at least 2.
 	SnapCount int
-	// SnapSizeLimitKB is the same by bytes of log, in KiB; 0 is off. Key snapSizeLimitInKb; default 4194304, zero and less are off.
+	// SnapSizeLimitKB is the same by bytes of log, in KiB; 0 is off. Key snapSizeLimitInKb; default 4194304, zero
+	// and less are off.
 	SnapSizeLimitKB int64
-	// TxnLogSizeLimitKB begins a new log file when there is so much in the present one, in KiB, whether or not a snapshot is due; 0 is
-	// off. Space that is only preallocated does not count. Key txnLogSizeLimitInKb; default off.
+	// TxnLogSizeLimitKB begins a new log file when there is so much in the present one, in KiB, whether or not a
+	// snapshot is due; 0 is off. Space that is only preallocated does not count. Key txnLogSizeLimitInKb; default
+	// off.
 	TxnLogSizeLimitKB int64
-	// PreAllocSizeKB is the step in KiB by which log files grow; 0 is no preallocation. Key preAllocSize; default 65536.
+	// PreAllocSizeKB is the step in KiB by which log files grow; 0 is no preallocation. Key preAllocSize; default
+	// 65536.
 	PreAllocSizeKB int64
-	// CommitLogCount is the number of committed txns kept in memory for DIFF. Key commitLogCount; default and minimum 500.
+	// CommitLogCount is the number of committed txns kept in memory for DIFF. Key commitLogCount; default and
+	// minimum 500.
 	CommitLogCount int
 	// SnapshotSizeFactor is the share of the snapshot size that may be read from the log for a DIFF; negative is
 	// off. Key snapshotSizeFactor; default 0.33, which also replaces values above 1.
 	SnapshotSizeFactor float64
 	// ForceSync makes every batch durable before it is acknowledged. Key forceSync; only the word "no" turns it off.
 	ForceSync bool
-	// FsyncWarningThreshold is the duration of one sync that is worth a warning. Key fsync.warningthresholdms; default 1s.
+	// FsyncWarningThreshold is the duration of one sync that is worth a warning. Key fsync.warningthresholdms;
+	// default 1s.
 	FsyncWarningThreshold time.Duration
-	// SnapshotCompression is "", "gz" or "snappy". Key snapshot.compression.method; default "". Reading knows all three.
+	// SnapshotCompression is "", "gz" or "snappy". Key snapshot.compression.method; default "". Reading knows all
+	// three.
 	SnapshotCompression string
 	// TrustEmptySnapshot permits a start with a log but without a snapshot. Key snapshot.trust.empty; default false.
 	TrustEmptySnapshot bool
@@ -75,19 +82,22 @@ type Storage struct {
 	// DBAutocreate accepts an empty data directory; without it, only together with a file named initialize.
 	// Key db.autocreate; default true.
 	DBAutocreate bool
-	// SerializeLastProcessedZxid writes the last zxid behind a snapshot, as 3.9 does; without it the admin command snapshot is refused. Key
-	// serializeLastProcessedZxid.enabled; default true.
+	// SerializeLastProcessedZxid writes the last zxid behind a snapshot, as 3.9 does; without it the admin
+	// command snapshot is refused. Key serializeLastProcessedZxid.enabled; default true.
 	SerializeLastProcessedZxid bool
 	// DigestEnabled writes the digest of the tree into txns and snapshots. Key digest.enabled; default true.
 	DigestEnabled bool
-	// CloseSessionTxn lists the ephemerals in the closeSession txn; false leaves it to each server to know them, and is for ensembles with
-	// servers up to 3.5. Either is understood, whatever is set here. Key closeSessionTxn.enabled; default true.
+	// CloseSessionTxn lists the ephemerals in the closeSession txn. With false each server finds them in its own
+	// tree; that is for ensembles with servers up to 3.5. A server understands both forms, whatever is set. Key
+	// closeSessionTxn.enabled; default true.
 	CloseSessionTxn bool
 	// FlushDelay holds a batch back so that more txns share its sync. Key flushDelay; default 0.
 	FlushDelay time.Duration
-	// MaxWriteQueuePollTime is how long an idle log waits before it flushes anyway. Key maxWriteQueuePollTime; default FlushDelay/3.
+	// MaxWriteQueuePollTime is how long an idle log waits before it flushes anyway. Key maxWriteQueuePollTime;
+	// default FlushDelay/3.
 	MaxWriteQueuePollTime time.Duration
-	// MaxBatchSize is the number of txns that are synced without waiting for FlushDelay. Key maxBatchSize; default 1000.
+	// MaxBatchSize is the number of txns that are synced without waiting for FlushDelay. Key maxBatchSize;
+	// default 1000.
 	MaxBatchSize int
 	// ForceSnapshotSync always answers a learner with SNAP; for tests. Key forceSnapshotSync; default false.
 	ForceSnapshotSync bool
@@ -102,13 +112,13 @@ type Autopurge struct {
 	// SnapRetainCount is the number of snapshots kept. Key autopurge.snapRetainCount; default and minimum 3.
 	SnapRetainCount int
 	// PurgeInterval is the time between two runs, the first of which is at start; 0 is off. Key
-	// autopurge.purgeInterval, in hours or with a suffix ms, s, m, h or d. Default 1h: ZooKeeper's is off, which fills
-	// disks; "autopurge.purgeInterval=0" in the file turns it off here too.
+	// autopurge.purgeInterval, in hours or with a suffix ms, s, m, h or d. Default 1h: ZooKeeper's is off, which
+	// fills disks; "autopurge.purgeInterval=0" in the file turns it off here too.
 	PurgeInterval time.Duration
 }
 
-// DiskWatermark is the free space below which writes are refused with NotReadOnly while reads go on. The larger of the
-// two limits counts. It applies to the file systems of DataDir and DataLogDir.
+// DiskWatermark is the free space below which writes are refused with NotReadOnly while reads go on. The larger
+// of the two limits counts. It applies to the file systems of DataDir and DataLogDir.
 type DiskWatermark struct {
 	// Bytes is free space in bytes; 0 is off. Key warren.diskWatermarkBytes; default 128 MiB.
 	Bytes int64
@@ -116,15 +126,17 @@ type DiskWatermark struct {
 	Percent float64
 }
 
-// Sessions is time: ticks, session timeouts, and the reaping of containers.
+// Sessions holds times: ticks, session timeouts, and the reaping of containers.
 type Sessions struct {
 	// TickTime is the basic unit of time. Key tickTime, in ms; default 3s with a file and 2s without one.
 	TickTime time.Duration
 	// MinSessionTimeout is the least timeout that is granted. Key minSessionTimeout, in ms; default and -1: 2 ticks.
 	MinSessionTimeout time.Duration
-	// MaxSessionTimeout is the largest timeout that is granted. Key maxSessionTimeout, in ms; default and -1: 20 ticks.
+	// MaxSessionTimeout is the largest timeout that is granted. Key maxSessionTimeout, in ms; default and -1: 20
+	// ticks.
 	MaxSessionTimeout time.Duration
-	// LocalSessionsEnabled keeps new sessions on the server that accepted them. Key localSessionsEnabled; default false.
+	// LocalSessionsEnabled keeps new sessions on the server that accepted them. Key localSessionsEnabled; default
+	// false.
 	LocalSessionsEnabled bool
 	// LocalSessionsUpgradingEnabled makes a local session global at its first ephemeral. Key
 	// localSessionsUpgradingEnabled; default false.
@@ -141,17 +153,18 @@ type Container struct {
 	CheckInterval time.Duration
 	// MaxPerMinute is the number of deletions a minute. Key znode.container.maxPerMinute; default 10000.
 	MaxPerMinute int
-	// MaxNeverUsed is the age at which a container that never had a child goes; 0 is never. Key
+	// MaxNeverUsed is the age at which a container that never had a child is deleted; 0 is never. Key
 	// znode.container.maxNeverUsedIntervalMs; default 5m.
 	MaxNeverUsed time.Duration
 }
 
-// Clients is the client listeners and the limits on connections.
+// Clients holds the client listeners and the limits on connections.
 type Clients struct {
-	// ClientPort is the plain client port, 0 for any free one, PortUnset for none. Key clientPort, or the part after ";" of
-	// the own server line; default 2181 without a file.
+	// ClientPort is the plain client port, 0 for any free one, PortUnset for none. Key clientPort, or the part
+	// after ";" of this server's line; default 2181 without a file.
 	ClientPort int
-	// ClientPortAddress is the host or address to bind, empty for all. Key clientPortAddress; default 127.0.0.1 without a file.
+	// ClientPortAddress is the host or address to bind, empty for all. Key clientPortAddress; default 127.0.0.1
+	// without a file.
 	ClientPortAddress string
 	// SecureClientPort is the TLS client port, or PortUnset. Key secureClientPort.
 	SecureClientPort int
@@ -167,12 +180,13 @@ type Clients struct {
 	MaxCnxns int
 	// TCPKeepAlive sets SO_KEEPALIVE on client sockets. Key clientTcpKeepAlive; default false.
 	TCPKeepAlive bool
-	// SessionlessTimeout closes a connection that sent no connect request. Key nio.sessionlessCnxnTimeout; default 10s.
+	// SessionlessTimeout closes a connection that sent no connect request. Key nio.sessionlessCnxnTimeout;
+	// default 10s.
 	SessionlessTimeout time.Duration
 	// ConnectionThrottle is the token bucket for new sessions.
 	ConnectionThrottle ConnectionThrottle
-	// FourLetterWhitelist is the four-letter words that are executed; "*" is all. srvr is always among them, isro with
-	// ReadOnlyMode. Key 4lw.commands.whitelist; default srvr.
+	// FourLetterWhitelist holds the four-letter words that are executed; "*" is all. srvr is always among them,
+	// isro with ReadOnlyMode. Key 4lw.commands.whitelist; default srvr.
 	FourLetterWhitelist []string
 }
 
@@ -181,9 +195,11 @@ type Clients struct {
 type ConnectionThrottle struct {
 	// Tokens is the size of the bucket; 0 is off. Key connection_throttle_tokens (connectionMaxTokens); default 0.
 	Tokens int
-	// FillTime is the time between two fills. Key connection_throttle_fill_time (connectionTokenFillTime); default 1ms.
+	// FillTime is the time between two fills. Key connection_throttle_fill_time (connectionTokenFillTime);
+	// default 1ms.
 	FillTime time.Duration
-	// FillCount is the tokens of one fill. Key connection_throttle_fill_count (connectionTokenFillCount); default 1.
+	// FillCount is how many tokens one fill adds. Key connection_throttle_fill_count (connectionTokenFillCount);
+	// default 1.
 	FillCount int
 	// FreezeTime is the time between two changes of the drop probability; negative: no drops. Key
 	// connection_throttle_freeze_time (connectionFreezeTime); default -1ms.
@@ -191,12 +207,14 @@ type ConnectionThrottle struct {
 	// DropIncrease is added to the probability when the bucket is empty. Key connection_throttle_drop_increase
 	// (connectionDropIncrease); default 0.02.
 	DropIncrease float64
-	// DropDecrease is taken off when it is not. Key connection_throttle_drop_decrease (connectionDropDecrease); default 0.002.
+	// DropDecrease is subtracted when it is not empty. Key connection_throttle_drop_decrease
+	// (connectionDropDecrease); default 0.002.
 	DropDecrease float64
-	// DecreaseRatio is the share of tokens in use below which the probability falls. Key connection_throttle_decrease_ratio
-	// (connectionDecreaseRatio); default 0.
+	// DecreaseRatio is the share of tokens in use below which the probability falls. Key
+	// connection_throttle_decrease_ratio (connectionDecreaseRatio); default 0.
 	DecreaseRatio float64
-	// WeightEnabled makes sessions cost the weights below, not one token each. Key connection_throttle_weight_enabled; default false.
+	// WeightEnabled makes sessions cost the weights below, not one token each. Key
+	// connection_throttle_weight_enabled; default false.
 	WeightEnabled bool
 	// GlobalSessionWeight is the cost of a global session. Key connection_throttle_global_session_weight; default 3.
 	GlobalSessionWeight int
@@ -206,24 +224,28 @@ type ConnectionThrottle struct {
 	RenewSessionWeight int
 }
 
-// Limits is what bounds requests, and the features of requests that can be switched.
+// Limits bounds requests, and switches features of requests.
 type Limits struct {
 	// JuteMaxBuffer is the largest request in bytes. Key jute.maxbuffer; default 1048575.
 	JuteMaxBuffer int
-	// JuteMaxBufferExtra is by how many bytes the txn of a request may be larger than the largest request, which ACL entries of scheme
-	// auth make it: ZooKeeper cannot read larger ones back. Key jute.maxbuffer.extrasize; default JuteMaxBuffer, at least 1024.
+	// JuteMaxBufferExtra is by how many bytes the txn of a request may be larger than the largest request. ACL
+	// entries of scheme auth make it larger, and ZooKeeper cannot read larger ones back. Key
+	// jute.maxbuffer.extrasize; default JuteMaxBuffer, at least 1024.
 	JuteMaxBufferExtra int
-	// GlobalOutstandingLimit is the number of requests in progress above which busy connections are not read from; a member
-	// of an ensemble with more than two voters uses it divided by (voters - 1). Key globalOutstandingLimit; default 1000.
+	// GlobalOutstandingLimit is the number of requests in progress above which busy connections are not read
+	// from; a member of an ensemble with more than two voters uses it divided by (voters - 1). Key
+	// globalOutstandingLimit; default 1000.
 	GlobalOutstandingLimit int
-	// MaxWatches is how many watches one connection may hold; 0 is unlimited. A read or addWatch that would leave one more is
-	// answered ThrottledOp, and a client that brings more from another server is not served. Key warren.maxWatches; default
-	// 1000000.
+	// MaxWatches is how many watches one connection may hold; 0 is unlimited. A read or addWatch that would
+	// exceed it is answered with ThrottledOp, and a client that brings more from another server is not served.
+	// Key warren.maxWatches; default 1000000.
 	MaxWatches int
-	// MaxRequestsPerSecond is how many requests a second the connections from one address may send together, connects included; 0
-	// is unlimited. Above it they are not read: nothing is refused, the clients are slower. Key warren.maxRequestsPerSecond; default 0.
+	// MaxRequestsPerSecond is how many requests a second the connections from one address may send together,
+	// connects included; 0 is unlimited. Above it the server does not read from them: no request is refused, but
+	// the clients become slower. Key warren.maxRequestsPerSecond; default 0.
 	MaxRequestsPerSecond int
-	// LargeRequestMaxBytes is the sum of bytes of large requests in flight. Key largeRequestMaxBytes; default 100 MiB.
+	// LargeRequestMaxBytes is the sum of bytes of large requests in flight. Key largeRequestMaxBytes; default 100
+	// MiB.
 	LargeRequestMaxBytes int64
 	// LargeRequestThreshold is the size in bytes from which a request is large; negative is off. Key
 	// largeRequestThreshold; default -1.
@@ -239,8 +261,8 @@ type Limits struct {
 	ExtendedTypes bool
 	// Emulate353TTLNodes reads and writes TTL owners as 3.5.3 did. Key emulate353TTLNodes; default false.
 	Emulate353TTLNodes bool
-	// EagerACLCheck makes a learner refuse a write that its own state forbids, without asking the leader, if the session has no other in
-	// flight. Key enableEagerACLCheck; default false.
+	// EagerACLCheck makes a learner refuse a write that its own state forbids, without asking the leader, if the
+	// session has no other in flight. Key enableEagerACLCheck; default false.
 	EagerACLCheck bool
 }
 
@@ -249,7 +271,8 @@ type RequestThrottle struct {
 	// MaxRequests is the number of requests in the pipeline before it stalls; 0 is off. Key
 	// request_throttle_max_requests (requestThrottleLimit); default 0.
 	MaxRequests int
-	// StallTime is how long one stall lasts at most. Key request_throttle_stall_time (requestThrottleStallTime); default 100ms.
+	// StallTime is how long one stall lasts at most. Key request_throttle_stall_time (requestThrottleStallTime);
+	// default 100ms.
 	StallTime time.Duration
 	// DropStale drops stale requests instead of queueing them. Key request_throttle_drop_stale
 	// (requestThrottleDropStale); default true.

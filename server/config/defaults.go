@@ -10,15 +10,15 @@ import (
 // diskWatermarkBytes is twice the default preallocation step: the log can grow once more when writes stop.
 const diskWatermarkBytes = 128 << 20
 
-// Default returns the settings of a server without a configuration file: standalone, on loopback, with its data in ./data.
-// It is complete and valid. Warren's own.
+// Default returns the settings of a server without a configuration file: standalone, on loopback, with its data
+// in ./data. It is complete and valid. Warren's own.
 func Default() *Config {
 	c := embedded()
 	c.resolve()
 	return c
 }
 
-// embedded is Default before resolve, so that settings can still be laid over it.
+// embedded returns Default before resolve, so that settings can still be applied over it.
 func embedded() *Config {
 	c := base()
 	c.DataDir = filepath.FromSlash("./data")
@@ -29,8 +29,8 @@ func embedded() *Config {
 	return c
 }
 
-// base returns what a file that says nothing means: ZooKeeper's own defaults, except for purging, which is on.
-// Values that depend on others stay unset until resolve. Source: operations 1.4, 1.5, 3.1 and 4.1.
+// base returns the meaning of an empty file: ZooKeeper's own defaults, except for purging, which is on. Values
+// that depend on others stay unset until resolve. Source: operations 1.4, 1.5, 3.1 and 4.1.
 func base() *Config {
 	return &Config{
 		Storage:  baseStorage(),
@@ -232,8 +232,8 @@ func (c *Config) AdminAddress() string {
 	return listenAddress(c.Admin.Address, c.Admin.Port)
 }
 
-// MetricsAddress returns host:port for the Prometheus exporter over HTTP, or "" if another provider is configured or the
-// port is off.
+// MetricsAddress returns host:port for the Prometheus exporter over HTTP, or "" if another provider is configured
+// or the port is off.
 func (c *Config) MetricsAddress() string {
 	if c.Metrics.ClassName != PrometheusProvider {
 		return ""

@@ -7,14 +7,15 @@
 //
 // # Where a setting comes from
 //
-// Highest first: the command line (-D key=value), the environment (WARREN_ and the key in capitals, see EnvName), what
-// ZooKeeper's scripts read (-Dkey=value tokens of JVMFLAGS and SERVER_JVMFLAGS, the level in ZOO_LOG4J_PROP), the file, the
-// default. One exception, which is ZooKeeper's own: for a key that ZooKeeper passes through as a system property, a line
-// of the file beats all of them; a warning names both. Every key may be written with and without the "zookeeper." prefix,
-// everywhere but in the names of variables.
+// From the highest precedence to the lowest: the command line (-D key=value), the environment (WARREN_ and the
+// key in capitals, see EnvName), the variables that ZooKeeper's scripts read (-Dkey=value tokens of JVMFLAGS and
+// SERVER_JVMFLAGS, the level in ZOO_LOG4J_PROP), the file, the default. One exception is ZooKeeper's own: for a
+// key that ZooKeeper passes through as a system property, a line of the file goes before all of them; a warning
+// names both. Every key may be written with and without the "zookeeper." prefix, except in the names of
+// variables.
 //
-// The variables ZOO_SERVERS, ZOO_DATA_DIR and so on of the official container image are not settings: as there, they make the
-// file, if there is none. See Image.
+// The variables ZOO_SERVERS, ZOO_DATA_DIR and so on of the official container image are not settings: as in that
+// image, they make the file, if there is none. See Image.
 //
 // # What the keys are bound to
 //
@@ -24,9 +25,9 @@
 //
 // # Ownership
 //
-// A Config is built once and then only read; readers need no lock. The package holds no state, starts
-// no goroutine and reads no file but the ones it is asked for: the static file, the dynamic file that it
-// names, and myid. It writes only what Image and WriteMembers are told to write.
+// A Config is built once and then only read; readers need no lock. The package holds no state and starts no
+// goroutine. It reads only the files that its caller names: the static file, the dynamic file that it names, and
+// myid. It writes only the files of Image and WriteMembers.
 package config
 
 //go:generate go test . -run ^TestReference$ -update

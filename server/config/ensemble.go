@@ -89,7 +89,7 @@ func (l *loader) setID(pos position, text string) {
 	}
 }
 
-// adoptOwnLine takes role and client addresses from the own server line, which win over the static file.
+// adoptOwnLine takes role and client addresses from this server's line, which goes before the static file.
 func (l *loader) adoptOwnLine() {
 	own := l.c.Member(l.c.ServerID)
 	if own == nil {
@@ -105,7 +105,7 @@ func (l *loader) adoptOwnLine() {
 	l.adoptAddress("secure client address", "secureClientPort", &c.SecureClientPortAddress, &c.SecureClientPort, own.Secure)
 }
 
-// adoptAddress takes one client address from the own line, unless the static file names another one.
+// adoptAddress takes one client address from this server's line, unless the static file has another one.
 func (l *loader) adoptAddress(what, key string, host *string, port *int, line HostPort) {
 	if line.Port == PortUnset {
 		return
@@ -201,7 +201,7 @@ func (v *validation) validateGroups() {
 	}
 }
 
-// validateOwn checks what a member of an ensemble must have, once all files were read.
+// validateOwn checks the settings that a member of an ensemble needs, once all files were read.
 func (v *validation) validateOwn() {
 	c := v.c
 	if !c.Distributed() {

@@ -7,12 +7,13 @@ import (
 	"unicode"
 )
 
-// envPrefix begins the name of every variable that holds a setting of ours.
+// envPrefix begins the name of every variable that holds a setting.
 const envPrefix = "WARREN_"
 
-// EnvName returns the environment variable that holds the setting key: WARREN_ and the key in capitals, with an underscore
-// for every dot and dash and before every word that begins with a capital. snapCount is WARREN_SNAP_COUNT, ssl.keyStore.location
-// is WARREN_SSL_KEY_STORE_LOCATION, server.1 is WARREN_SERVER_1, and warren.logLevel is WARREN_LOG_LEVEL. Warren's own.
+// EnvName returns the environment variable that holds the setting key: WARREN_ and the key in capitals, with an
+// underscore for every dot and dash and before every word that begins with a capital. snapCount is
+// WARREN_SNAP_COUNT, ssl.keyStore.location is WARREN_SSL_KEY_STORE_LOCATION, server.1 is WARREN_SERVER_1, and
+// warren.logLevel is WARREN_LOG_LEVEL. Warren's own.
 func EnvName(key string) string {
 	var b strings.Builder
 	b.WriteString(envPrefix)
@@ -24,7 +25,8 @@ func EnvName(key string) string {
 			continue
 		case i > 0 && unicode.IsUpper(r):
 			before := rs[i-1]
-			endsWord := unicode.IsUpper(before) && i+1 < len(rs) && unicode.IsLower(rs[i+1]) && string(rs[i+1:]) != "s" // the s of IPs
+			// The s of IPs.
+			endsWord := unicode.IsUpper(before) && i+1 < len(rs) && unicode.IsLower(rs[i+1]) && string(rs[i+1:]) != "s"
 			if unicode.IsLower(before) || unicode.IsDigit(before) || endsWord {
 				b.WriteByte('_')
 			}
@@ -51,7 +53,7 @@ func envValue(env []string, name string) string {
 // readEnvironment takes the settings of the environment.
 func (l *loader) readEnvironment(env []string) {
 	l.readJavaFlags(env)
-	if envValue(env, "ZOO_DATADIR_AUTOCREATE_DISABLE") != "" { // zkServer.sh makes a flag of it
+	if envValue(env, "ZOO_DATADIR_AUTOCREATE_DISABLE") != "" { // zkServer.sh turns it into a flag
 		l.assign(fromJava, "datadir.autocreate", "false", position{file: "ZOO_DATADIR_AUTOCREATE_DISABLE"})
 	}
 	l.readLogLevel(env)
@@ -72,7 +74,7 @@ func (l *loader) readJavaFlags(env []string) {
 	}
 }
 
-// log4jLevels are the levels of Java's loggers in our words.
+// log4jLevels maps Java's log levels to Warren's.
 var log4jLevels = map[string]string{
 	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug", "INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error", "OFF": "error",
 }
@@ -119,11 +121,12 @@ func (l *loader) readVariables(env []string) {
 	}
 }
 
-// serviceLinks are what Kubernetes and Docker put into the names of variables for a service named warren.
+// serviceLinks are the endings of the variables that Kubernetes and Docker set for a service named warren.
 var serviceLinks = []string{"_SERVICE_HOST", "_SERVICE_PORT", "_TCP_ADDR", "_TCP_PORT", "_TCP_PROTO", "_UDP_ADDR", "_UDP_PORT", "_UDP_PROTO"}
 
-// isServiceLink reports whether Kubernetes or Docker has made the variable because a service is named warren, or warren-client:
-// WARREN_SERVICE_HOST, WARREN_PORT_2181_TCP_ADDR, and WARREN_CLIENT_PORT=tcp://10.0.0.1:2181, which is no client port.
+// isServiceLink reports whether Kubernetes or Docker has made the variable because a service is named warren, or
+// warren-client: WARREN_SERVICE_HOST, WARREN_PORT_2181_TCP_ADDR, and WARREN_CLIENT_PORT=tcp://10.0.0.1:2181,
+// which is no client port.
 func isServiceLink(name, value string) bool {
 	return strings.HasPrefix(value, "tcp://") || strings.HasPrefix(value, "udp://") ||
 		slices.ContainsFunc(serviceLinks, func(part string) bool { return strings.Contains(name, part) })

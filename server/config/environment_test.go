@@ -147,7 +147,7 @@ server.1=localhost:2888:3888;2181
 	require.NoError(t, err)
 	require.Equal(t, "2\n", string(text))
 
-	// What is there stays.
+	// Existing files stay unchanged.
 	again := NewImage(append(env, "ZOO_MY_ID=1", "ZOO_TICK_TIME=9"))
 	written, err := again.Write()
 	require.NoError(t, err)

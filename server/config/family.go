@@ -10,11 +10,12 @@ import (
 type family struct {
 	prefix string
 	kind   kind
-	// add takes one key of the family. The suffix is what follows prefix.
+	// add takes one key of the family. The suffix is the part after prefix.
 	add func(suffix, value string) (warning string, err error)
 }
 
-// families returns every family whose keys may be given anywhere. Member lines are apart: they may also come from a dynamic file.
+// families returns every family whose keys may be given in every source. Member lines are not among them: they
+// may also come from a dynamic file.
 func (c *Config) families() []family {
 	return []family{
 		{"authProvider.", passthrough, c.addAuthProvider},
@@ -22,7 +23,7 @@ func (c *Config) families() []family {
 	}
 }
 
-// authSchemes is the scheme of each built-in provider class. Source: operations 8.1.
+// authSchemes maps each built-in provider class to its scheme. Source: operations 8.1.
 var authSchemes = map[string]string{
 	"SASLAuthenticationProvider":     "sasl",
 	"X509AuthenticationProvider":     "x509",
@@ -58,8 +59,8 @@ func (c *Config) addSuperUser(suffix, principal string) (string, error) {
 	return "", nil
 }
 
-// withoutEffect are keys that are accepted and do nothing: they tune the inside of a Java server. Those that end in a star
-// stand for everything that starts so. Source: operations 1.5.
+// withoutEffect are keys that are accepted and have no effect: they tune internals of a Java server. A key that
+// ends in a star stands for all keys with that beginning. Source: operations 1.5.
 var withoutEffect = []string{
 	"quorum.cnxn.threads.size", "jvm.pause.*",
 	"maxResponseCacheSize", "maxGetChildrenResponseCacheSize",

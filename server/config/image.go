@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// imageDefaults are the variables of the official container image and what its Dockerfile and its entry point make of those
-// that are not set. Source: operations 11.1.
+// imageDefaults are the variables of the official container image, with the values that its Dockerfile and its
+// entry point use for those that are not set. Source: operations 11.1.
 var imageDefaults = map[string]string{
 	"ZOO_CONF_DIR": "/conf", "ZOO_DATA_DIR": "/data", "ZOO_DATA_LOG_DIR": "/datalog",
 	"ZOO_TICK_TIME": "2000", "ZOO_INIT_LIMIT": "5", "ZOO_SYNC_LIMIT": "2",
@@ -28,19 +28,19 @@ var imageLines = [][2]string{
 	{"admin.enableServer", "ZOO_ADMINSERVER_ENABLED"},
 }
 
-// Image is the environment of the official container image, whose entry point makes zoo.cfg and myid of it before it starts
-// the server. The zero value is no image. Source: operations 11.1.
+// Image is the environment of the official container image. The entry point of that image makes zoo.cfg and myid
+// from it before it starts the server. The zero value is no image. Source: operations 11.1.
 type Image struct {
-	// File is where zoo.cfg is, or is to be written: ZOO_CONF_DIR/zoo.cfg. Empty if there is no image.
+	// File is the path of zoo.cfg, existing or not: ZOO_CONF_DIR/zoo.cfg. Empty if there is no image.
 	File string
-	// Text is what the entry point writes there, if there is no file.
+	// Text is the content that the entry point writes there, if there is no file.
 	Text string
-	// MyIDFile is where the id of the server is to be written, and MyID what, if there is no file.
+	// MyIDFile is the path of the file myid, and MyID its content if there is no file.
 	MyIDFile, MyID string
 }
 
-// NewImage reads the image's variables in env. There is an image if any of imageDefaults is set; ZOO_MY_ID alone is not enough,
-// since it also counts without one.
+// NewImage reads the image's variables in env. There is an image if any of imageDefaults is set; ZOO_MY_ID alone
+// is not enough, since it also counts without one.
 func NewImage(env []string) Image {
 	set := false
 	values := map[string]string{}
@@ -76,8 +76,9 @@ func NewImage(env []string) Image {
 	}
 }
 
-// Write writes zoo.cfg and myid where they are missing, as the entry point does, and returns the names of those it wrote.
-// Existing files are never touched. Warren's own: missing directories are made, and a file is complete under its name.
+// Write writes zoo.cfg and myid where they are missing, as the entry point does, and returns the names of those
+// it wrote. Existing files are never touched. Warren's own: missing directories are made, and a file is complete
+// under its name.
 func (i Image) Write() (written []string, err error) {
 	for _, f := range []struct{ name, text string }{{i.File, i.Text}, {i.MyIDFile, i.MyID + "\n"}} {
 		_, err := os.Stat(f.name)
@@ -95,8 +96,8 @@ func (i Image) Write() (written []string, err error) {
 	return written, nil
 }
 
-// Load writes what is missing, and loads the configuration as Load does. Where the file system is read-only, the text counts
-// as if it had been written, with a warning.
+// Load writes the missing files, and loads the configuration as Load does. On a read-only file system the text
+// counts as if it had been written, with a warning.
 func (i Image) Load(set, env []string) (*Config, Warnings, error) {
 	_, failed := i.Write()
 	l, err := open(i.File)
@@ -116,7 +117,7 @@ func (i Image) Load(set, env []string) (*Config, Warnings, error) {
 	return l.finish(i.MyID, true)
 }
 
-// writeNew writes a file that does not exist, by way of a temporary one.
+// writeNew writes a file that does not exist, through a temporary file.
 func writeNew(name, text string) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -126,7 +127,7 @@ func writeNew(name, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails after the rename, which is as it should be
+	defer os.Remove(f.Name()) // fails after the rename, as intended
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
 		return err

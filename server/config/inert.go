@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// inert are settings that are read and checked and that this version does not act on, by name, and why. Whoever sets one to something
-// else than its default is told.
+// inert are settings, by name and with the reason, that are read and checked but have no effect in this version.
+// An operator who sets one to a value other than its default gets a warning.
 var inert = map[string]string{
 	"flushDelay":                              "txns share a sync because they come while the sync before is on its way",
 	"maxWriteQueuePollTime":                   "txns share a sync because they come while the sync before is on its way",
@@ -42,12 +42,12 @@ func (l *loader) warnInert() {
 	}
 }
 
-// changesDefault reports whether the value of a key differs from what it would be without it.
+// changesDefault reports whether the value of a key differs from its default.
 func changesDefault(key, value string) bool {
 	c, fresh := base(), base()
 	for _, s := range c.settings() {
 		if s.name() == key {
-			_, _ = s.parse(value) // what is wrong with it has been told
+			_, _ = s.parse(value) // its error has been reported already
 		}
 	}
 	return !reflect.DeepEqual(c, fresh)

@@ -20,8 +20,9 @@ var readOtherwise = map[string]string{
 	"com.sun.net.ssl.checkRevocation": "is refused unless others ask for the same",
 }
 
-// A setting is acted on, or it is one of inert: nobody should tune what nothing reads. A field counts as read if a file of the server or of
-// a command names it, outside of the tests and of what reads and checks settings.
+// Every setting has an effect, or is in inert: an operator must not tune a setting that nothing reads. A field
+// counts as read if a file of the server or of a command names it, outside of the tests and of the code that
+// reads and checks settings.
 func TestEverySettingIsReadOrInert(t *testing.T) {
 	named := selectors(t)
 	values := map[string]string{}

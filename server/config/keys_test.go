@@ -96,7 +96,7 @@ func TestEverySettingIsListed(t *testing.T) {
 	}
 }
 
-// Every field can be set: a field that no key reaches would be a promise that nobody keeps.
+// Every field can be set: a field without a key would be a promise that is not kept.
 func TestEveryFieldHasAKey(t *testing.T) {
 	reached := map[string]bool{}
 	fresh := fields(base())

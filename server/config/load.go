@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// Load reads the static file at path and the files it names, and lays the settings of the command line and of the environment
-// over it. With an empty path it starts from the embedded defaults of Default.
+// Load reads the static file at path and the files that it names, and applies the settings of the command line
+// and of the environment over it. With an empty path it starts from the embedded defaults of Default.
 //
-// set holds key=value strings, as given with -D. env is the environment as os.Environ returns it; of it, the variables of
-// EnvName count, the -D tokens of SERVER_JVMFLAGS and JVMFLAGS, the log level of ZOO_LOG4J_PROP, and ZOO_MY_ID if there is no
-// myid file. On an error, which is always Problems, the Config is nil, but the warnings are not. Source: operations 1.1.
+// set holds key=value strings, as given with -D. env is the environment as os.Environ returns it. Of env these
+// variables count: those of EnvName, the -D tokens of SERVER_JVMFLAGS and JVMFLAGS, the log level of
+// ZOO_LOG4J_PROP, and ZOO_MY_ID if there is no myid file. On an error, which is always Problems, the Config is
+// nil, but the warnings are not. Source: operations 1.1.
 func Load(path string, set, env []string) (*Config, Warnings, error) {
 	l, err := open(path)
 	if err != nil {
@@ -40,15 +41,15 @@ func open(path string) (*loader, error) {
 	return l, nil
 }
 
-// layOver takes environment and command line, and finishes.
+// layOver applies environment and command line, and finishes.
 func (l *loader) layOver(set, env []string) (*Config, Warnings, error) {
 	l.readEnvironment(env)
 	l.readCommandLine(set)
 	return l.finish(envValue(env, "ZOO_MY_ID"), true)
 }
 
-// LoadArguments is Load for the positional form of the command, clientPort dataDir [tickTime [maxClientCnxns]], which
-// stands in place of a file: it is standalone, and listens on every address. Source: operations 1.2.
+// LoadArguments is Load for the positional form of the command, clientPort dataDir [tickTime [maxClientCnxns]],
+// which replaces a file: the server is standalone, and listens on every address. Source: operations 1.2.
 func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 	names := []string{"clientPort", "dataDir", "tickTime", "maxClientCnxns"}
 	l := newLoader(base())
@@ -62,8 +63,8 @@ func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 	return l.layOver(set, env)
 }
 
-// Parse reads a static file from r and checks it. It opens no file: members in a dynamic file and the server id in myid
-// stay unknown, and the rules that need them are left out. The name is for messages.
+// Parse reads a static file from r and checks it. It opens no file: members in a dynamic file and the server id
+// in myid stay unknown, and the rules that need them are left out. The name is for messages.
 func Parse(r io.Reader, name string) (*Config, Warnings, error) {
 	l := newLoader(base())
 	text, err := io.ReadAll(io.LimitReader(r, fileBytesMax+1))
@@ -94,7 +95,7 @@ func readBounded(path string) ([]byte, error) {
 	return text, err
 }
 
-// relativeWarning returns ZooKeeper's warning for a relative path that does not say so, or "".
+// relativeWarning returns ZooKeeper's warning for a relative path that does not begin with a dot, or "".
 func relativeWarning(path string) string {
 	if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, ".") {
 		return ""

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// source is where an assignment was written. Larger ones are reported later.
+// source is the place where an assignment was written. Larger ones are reported later.
 type source uint8
 
 const (
-	fromFile        source = iota
-	fromJava               // -D tokens of JVMFLAGS and SERVER_JVMFLAGS, and what ZooKeeper's scripts read
-	fromEnvironment        // WARREN_ variables
+	fromFile source = iota
+	// -D tokens of JVMFLAGS and SERVER_JVMFLAGS, and other variables that ZooKeeper's scripts read.
+	fromJava
+	fromEnvironment // WARREN_ variables
 	fromCommandLine
 	sources
 )
@@ -28,7 +29,7 @@ type assignment struct {
 	used    bool // it has been applied, or a later one replaced it
 }
 
-// loader builds one Config out of assignments and collects what is wrong with them.
+// loader builds one Config out of assignments and collects their problems.
 type loader struct {
 	c             *Config
 	problems      Problems
@@ -39,7 +40,7 @@ type loader struct {
 	bad           map[string]bool                 // names of settings that have a problem already
 	weights       map[int64]int64
 	dynamic       bool // members come from the dynamic file
-	complete      bool // every file that counts was read
+	complete      bool // every file that counts has been read
 }
 
 func newLoader(c *Config) *loader {
@@ -50,7 +51,8 @@ func newLoader(c *Config) *loader {
 	return l
 }
 
-// assign notes one assignment. Within a source the last one of a key wins; if that changes the value, there is a warning.
+// assign notes one assignment. Within a source the last one of a key wins; if that changes the value, there is a
+// warning.
 func (l *loader) assign(src source, written, value string, pos position) {
 	a := &assignment{source: src, written: written, key: strings.TrimPrefix(written, "zookeeper."), value: value, pos: pos}
 	if old := l.given[src][a.key]; old != nil {
@@ -63,7 +65,7 @@ func (l *loader) assign(src source, written, value string, pos position) {
 	l.order = append(l.order, a)
 }
 
-// finish applies every assignment, reads the files that they name if readFiles says so, and checks the result.
+// finish applies every assignment, reads the files that they name if readFiles is set, and checks the result.
 func (l *loader) finish(envID string, readFiles bool) (*Config, Warnings, error) {
 	l.complete = readFiles
 	for _, s := range l.c.settings() {
@@ -89,7 +91,7 @@ func (l *loader) finish(envID string, readFiles bool) (*Config, Warnings, error)
 	return l.c, l.warnings, nil
 }
 
-// applySetting sets one field from the assignment that wins.
+// applySetting sets one field from the assignment that takes precedence.
 func (l *loader) applySetting(s setting) {
 	var at [sources]*assignment
 	for src := range at {
@@ -123,8 +125,8 @@ func (l *loader) applySetting(s setting) {
 	l.warn(a.pos, a.written, warning)
 }
 
-// winner chooses between the sources of one setting, and warns if the loser said something else. Source:
-// operations 1.1.
+// winner returns the assignment of one setting that takes precedence among its sources, and warns if another one
+// differs. Source: operations 1.1.
 func (l *loader) winner(k kind, at [sources]*assignment) *assignment {
 	order := []source{fromCommandLine, fromEnvironment, fromJava, fromFile}
 	if k == passthrough {
@@ -143,7 +145,8 @@ func (l *loader) winner(k kind, at [sources]*assignment) *assignment {
 	return won
 }
 
-// applyRest takes the keys that are not settings of one field: members, families, keys without effect, unknown ones.
+// applyRest applies the keys that are not settings of one field: members, families, keys without effect, unknown
+// ones.
 func (l *loader) applyRest() {
 	families := l.c.families()
 	for _, a := range l.order {
@@ -228,7 +231,7 @@ func (l *loader) warn(pos position, key, text string) {
 	}
 }
 
-// sort puts what was found into the order of the files; what has no place comes last.
+// sort puts the messages into the order of the files; those without a place come last.
 func (l *loader) sort() {
 	rank := func(file string) int {
 		switch file {

@@ -20,7 +20,7 @@ const anyAddress = "0.0.0.0"
 // membersMax bounds the servers, and the groups, of one ensemble; and the servers of a group.
 const membersMax = 1024
 
-// isMemberKey reports whether key belongs to the ensemble: ZooKeeper looks at how it begins, nothing else.
+// isMemberKey reports whether key belongs to the ensemble: ZooKeeper compares only the beginning of the key.
 func isMemberKey(key string) bool {
 	return strings.HasPrefix(key, "server.") || strings.HasPrefix(key, "group") || strings.HasPrefix(key, "weight")
 }
@@ -238,8 +238,8 @@ func (m *Member) String() string {
 // String returns host:port, with brackets around IPv6.
 func (h HostPort) String() string { return net.JoinHostPort(h.Host, strconv.Itoa(h.Port)) }
 
-// Lines returns the members, groups and weights in canonical form, servers first, each by id. They are what config and
-// conf show; a dynamic file holds the same lines sorted as strings. Source: operations 1.6.
+// Lines returns the members, groups and weights in canonical form, servers first, each by id. They are what
+// config and conf show; a dynamic file holds the same lines sorted as strings. Source: operations 1.6.
 func (q *Quorum) Lines() []string {
 	var lines []string
 	for i := range q.Members {

@@ -8,7 +8,7 @@ import (
 
 // The exit codes of operations 1.3 that a configuration can cause.
 const (
-	ExitUnexpected = 1 // the own id is not in the member list, a bad digest algorithm
+	ExitUnexpected = 1 // this server's id is not in the member list, a bad digest algorithm
 	ExitInvalid    = 2 // invalid invocation or configuration
 	ExitDataDir    = 3 // a data directory cannot be used
 )
@@ -29,21 +29,22 @@ func (p position) String() string {
 
 // Problem is one reason why a configuration cannot be used.
 type Problem struct {
-	// File is the file, "-D" for the command line, or the environment variable; empty if the setting is missing everywhere.
+	// File is the file, "-D" for the command line, or the environment variable; empty if the setting is missing
+	// everywhere.
 	File string
 	// Line is the 1-based line of File, 0 if there is none.
 	Line int
 	// Key is the setting as it was written, empty for problems of the file itself.
 	Key string
-	// Value is what was written; the values of passwords are left out.
+	// Value is the text of the setting; the values of passwords are left out.
 	Value string
-	// Rule is what it breaks, in ZooKeeper's words where it has any.
+	// Rule is the broken rule, in ZooKeeper's words where ZooKeeper has a message.
 	Rule string
 	// Code is the exit code of the process, one of the Exit constants.
 	Code int
 }
 
-// Error returns "file:line: key = value: rule", without the parts that are not known.
+// Error returns "file:line: key = value: rule", without the unknown parts.
 func (p *Problem) Error() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -64,8 +65,8 @@ func (p *Problem) Error() string {
 // ExitCode returns the exit code of the process.
 func (p *Problem) ExitCode() int { return p.Code }
 
-// Problems is everything that is wrong with a configuration, in the order of the file. It is the error of Load, Parse
-// and Validate; each element is reachable by errors.As.
+// Problems are all problems of a configuration, in the order of the file. It is the error of Load, Parse and
+// Validate; each element is reachable by errors.As.
 type Problems []*Problem
 
 // Error returns one problem a line.
@@ -90,7 +91,8 @@ func (ps Problems) ExitCode() int {
 	return ps[0].Code
 }
 
-// rule is the text of a broken rule. Many are ZooKeeper's own sentences, which operators search for, and not in the style of errors.
+// rule is the text of a broken rule. Many are ZooKeeper's own sentences, which operators search for, and not in
+// the style of errors.
 type rule string
 
 func (r rule) Error() string { return string(r) }
@@ -106,7 +108,7 @@ func (ps Problems) err() error {
 	return ps
 }
 
-// Warning is something that an operator should know but that stops nothing.
+// Warning is a message for the operator that does not stop the server.
 type Warning struct {
 	// File and Line are as in Problem.
 	File string
@@ -117,7 +119,7 @@ type Warning struct {
 	Text string
 }
 
-// String returns "file:line: key: text", without the parts that are not known.
+// String returns "file:line: key: text", without the unknown parts.
 func (w Warning) String() string {
 	return (&Problem{File: w.File, Line: w.Line, Key: w.Key, Rule: w.Text}).Error()
 }

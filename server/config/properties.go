@@ -42,8 +42,8 @@ func parseProperties(text []byte, file string) ([]entry, Problems) {
 	}
 }
 
-// decodeText reads the bytes as UTF-8 if they are, and otherwise as the Latin-1 that Properties files are written in.
-// A byte order mark is dropped: it would become part of the first key.
+// decodeText reads the bytes as UTF-8 if they are valid UTF-8, and otherwise as Latin-1, in which Properties
+// files are written. A byte order mark is dropped: it would become part of the first key.
 func decodeText(text []byte) string {
 	if utf8.Valid(text) {
 		return string(bytes.TrimPrefix(text, []byte("\ufeff")))
@@ -204,7 +204,7 @@ func codeUnit(s string) (rune, error) {
 	return r, nil
 }
 
-// trim drops the characters that Java's String.trim drops: everything up to the blank, at both ends.
+// trim drops the characters that Java's String.trim drops: all up to U+0020, at both ends.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return r <= ' ' })
 }

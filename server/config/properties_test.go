@@ -63,8 +63,8 @@ func TestMalformedEscape(t *testing.T) {
 	}
 }
 
-// FuzzProperties: no panic, every entry is trimmed text of a line that exists, and writing the entries out in the plainest
-// form reads back as the same entries.
+// FuzzProperties: no panic, every entry is trimmed text of a line that exists, and writing the entries out in the
+// plainest form reads back as the same entries.
 func FuzzProperties(f *testing.F) {
 	for _, seed := range []string{
 		sampleFile, "a=1\\\n 2", `a\:b=\u0041`, "a=\xe9\r\n!x\r#y", "\ufeffa b", `\`, "a=\\\n\\\n\\", `\u0`, "=", ":::",

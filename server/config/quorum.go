@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Role is what a member does in the ensemble.
+// Role is the role of a member in the ensemble.
 type Role uint8
 
 // The roles of members.
@@ -19,9 +19,10 @@ func (r Role) String() string {
 	return "participant"
 }
 
-// Quorum is the ensemble: who this server is, who the members are, and how they talk.
+// Quorum holds the settings of the ensemble: the id of this server, the members, and their connections.
 type Quorum struct {
-	// ServerID is the content of myid, or of the setting myid or ZOO_MY_ID if that file is missing; 0 if none is given.
+	// ServerID is the content of myid, or of the setting myid or ZOO_MY_ID if that file is missing; 0 if none is
+	// given.
 	ServerID int64
 	// Members are the server lines in the order of their ids.
 	Members []Member
@@ -31,61 +32,69 @@ type Quorum struct {
 	Hierarchical bool
 	// DynamicConfigFile is the file that holds Members and Groups, empty if zoo.cfg does. Key dynamicConfigFile.
 	DynamicConfigFile string
-	// ConfigVersion is the hexadecimal suffix of DynamicConfigFile, the zxid of the reconfig that wrote it; 0 if it has none. With
-	// ReconfigEnabled a newer configuration in meta.db counts instead of the file.
+	// ConfigVersion is the hexadecimal suffix of DynamicConfigFile, the zxid of the reconfig that wrote it; 0 if
+	// it has none. With ReconfigEnabled a newer configuration in meta.db replaces the file.
 	ConfigVersion int64
 
-	// InitLimit is the ticks a follower has to connect and sync. Key initLimit; required in an ensemble.
+	// InitLimit is how many ticks a follower has to connect and sync. Key initLimit; required in an ensemble.
 	InitLimit int
-	// SyncLimit is the ticks of silence of a follower. Key syncLimit; required in an ensemble.
+	// SyncLimit is how many ticks a follower may be silent. Key syncLimit; required in an ensemble.
 	SyncLimit int
-	// ConnectToLearnerMasterLimit is the ticks for the connecting part of InitLimit. Key connectToLearnerMasterLimit; default
-	// and 0: InitLimit.
+	// ConnectToLearnerMasterLimit is how many ticks the connecting part of InitLimit may take. Key
+	// connectToLearnerMasterLimit; default and 0: InitLimit.
 	ConnectToLearnerMasterLimit int
 	// StandaloneEnabled lets a single participant run without the quorum code. Key standaloneEnabled; default true.
 	StandaloneEnabled bool
-	// ReconfigEnabled permits the reconfig operation and the rewriting of zoo.cfg, and lets servers learn that are in no configuration yet. It is
-	// the same at all servers. Key reconfigEnabled; default false.
+	// ReconfigEnabled permits the reconfig operation and the rewriting of zoo.cfg, and lets servers that are in
+	// no configuration yet learn from the leader. It must be the same at all servers. Key reconfigEnabled;
+	// default false.
 	ReconfigEnabled bool
-	// PeerType is the role of this server; its own server line wins over it. Key peerType; default participant.
+	// PeerType is the role of this server; its own server line goes first. Key peerType; default participant.
 	PeerType Role
-	// QuorumListenOnAllIPs binds the quorum and election ports to the wildcard address. Key quorumListenOnAllIPs; default false.
+	// QuorumListenOnAllIPs binds the quorum and election ports to the wildcard address. Key quorumListenOnAllIPs;
+	// default false.
 	QuorumListenOnAllIPs bool
-	// ObserverMasterPort is where followers serve observers, at the hosts of their server lines; observers then learn from a follower, and
-	// from the leader if none takes them. All servers need the same number; 0 is off. Key observerMasterPort; default 0.
+	// ObserverMasterPort is the port on which followers serve observers, at the hosts of their server lines.
+	// Observers then learn from a follower, or from the leader if no follower takes them. All servers need the
+	// same number; 0 is off. Key observerMasterPort; default 0.
 	ObserverMasterPort int
-	// ObserverMasterSizeLimit bounds the bytes that wait for an observer at its observer master: a slower one is disconnected. Less than
-	// 1 MiB counts as that. Key observerMaster.sizeLimit; default 32 MiB.
+	// ObserverMasterSizeLimit bounds the bytes that wait for an observer at its observer master: a slower one is
+	// disconnected. Less than 1 MiB counts as that. Key observerMaster.sizeLimit; default 32 MiB.
 	ObserverMasterSizeLimit int64
-	// SyncEnabled makes observers keep logs and snapshots. Key syncEnabled, or observer.syncEnabled, which wins; default true.
+	// SyncEnabled makes observers keep logs and snapshots. Key syncEnabled, or observer.syncEnabled, which goes
+	// first; default true.
 	SyncEnabled bool
 	// LeaderServes is whether a leader accepts clients. Key leaderServes, yes or no; default yes.
 	LeaderServes bool
 	// CnxTimeout is the time to open an election connection. Key cnxTimeout, in seconds; default 5s.
 	CnxTimeout time.Duration
-	// QuorumCnxnTimeout is how long the handshake of an election connection may take, TLS and SASL included; 0 and negative: SyncLimit
-	// ticks. Key quorumCnxnTimeoutMs; default -1ms.
+	// QuorumCnxnTimeout is how long the handshake of an election connection may take, TLS and SASL included; 0
+	// and negative: SyncLimit ticks. Key quorumCnxnTimeoutMs; default -1ms.
 	QuorumCnxnTimeout time.Duration
 	// ElectionPortBindRetry is how often, a second apart, binding the election port is tried before exit 14; 0 is for
 	// ever. Key electionPortBindRetry; default 3.
 	ElectionPortBindRetry int
-	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets, so that the kernel finds peers that are gone without a word. Key
-	// tcpKeepAlive; default true, ZooKeeper's is false.
+	// PeerTCPKeepAlive sets SO_KEEPALIVE on election and quorum sockets, so that the kernel finds peers that
+	// vanished without closing their connection. Key tcpKeepAlive; default true, ZooKeeper's is false.
 	PeerTCPKeepAlive bool
 	// MinNotificationInterval is the first pause before notifications are sent again. Key
 	// fastleader.minNotificationInterval; default 200ms.
 	MinNotificationInterval time.Duration
 	// MaxNotificationInterval is the longest such pause. Key fastleader.maxNotificationInterval; default 60s.
 	MaxNotificationInterval time.Duration
-	// MaxTimeToWaitForEpoch is how long a leader that no quorum has come to yet goes on although a voter that has elected it looks for
-	// a leader again; negative: InitLimit ticks. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch); default -1ms.
+	// MaxTimeToWaitForEpoch is how long a leader without a quorum goes on although a voter that elected it looks
+	// for a leader again; negative: InitLimit ticks. Key leader.maxTimeToWaitForEpoch (maxTimeToWaitForEpoch);
+	// default -1ms.
 	MaxTimeToWaitForEpoch time.Duration
-	// MaxConcurrentSnapSyncs is the learners that a leader brings up to date by SNAP at a time: an observer beyond that is sent
-	// away, and comes again. Key leader.maxConcurrentSnapSyncs (maxConcurrentSnapSyncs); default 10.
+	// MaxConcurrentSnapSyncs is how many learners a leader brings up to date by SNAP at a time: an observer
+	// beyond that is disconnected and connects again later. Key leader.maxConcurrentSnapSyncs
+	// (maxConcurrentSnapSyncs); default 10.
 	MaxConcurrentSnapSyncs int
-	// MaxConcurrentDiffSyncs is the same by DIFF or TRUNC. Key leader.maxConcurrentDiffSyncs (maxConcurrentDiffSyncs); default 100.
+	// MaxConcurrentDiffSyncs is the same by DIFF or TRUNC. Key leader.maxConcurrentDiffSyncs
+	// (maxConcurrentDiffSyncs); default 100.
 	MaxConcurrentDiffSyncs int
-	// AckLoggingFrequency is the txns between two measurements of a learner's ACK. Key leader.ackLoggingFrequency; default 1000.
+	// AckLoggingFrequency is the number of txns between two measurements of a learner's ACK. Key
+	// leader.ackLoggingFrequency; default 1000.
 	AckLoggingFrequency int
 	// LeaderConnectDelay is the pause between two tries to reach the leader, of which there are at least 5. Key
 	// leaderConnectDelayDuringRetryMs; default 20ms, ZooKeeper's is 100ms.
@@ -94,29 +103,31 @@ type Quorum struct {
 	LeaderNoDelay bool
 	// FollowerNoDelay sets TCP_NODELAY on a learner's connection with its leader. Key follower.nodelay; default true.
 	FollowerNoDelay bool
-	// ObserverReconnectDelay is the longest random pause of an observer before it connects to a leader. Key observer.reconnectDelayMs;
-	// default 0.
+	// ObserverReconnectDelay is the longest random pause of an observer before it connects to a leader. Key
+	// observer.reconnectDelayMs; default 0.
 	ObserverReconnectDelay time.Duration
-	// ObserverElectionDelay is the longest random pause of an observer that has lost its leader before it looks for one. Key
-	// observer.election.DelayMs; default 200ms.
+	// ObserverElectionDelay is the longest random pause of an observer that has lost its leader before it looks
+	// for one. Key observer.election.DelayMs; default 200ms.
 	ObserverElectionDelay time.Duration
 	// MultiAddressEnabled permits several addresses a member. Key multiAddress.enabled; default false.
 	MultiAddressEnabled bool
-	// MultiAddressReachabilityCheck looks for an address that answers. Key multiAddress.reachabilityCheckEnabled; default true.
+	// MultiAddressReachabilityCheck looks for an address that answers. Key multiAddress.reachabilityCheckEnabled;
+	// default true.
 	MultiAddressReachabilityCheck bool
-	// MultiAddressReachabilityTimeout is how long that may take. Key multiAddress.reachabilityCheckTimeoutMs; default 1s.
+	// MultiAddressReachabilityTimeout is how long the check of an address may take. Key
+	// multiAddress.reachabilityCheckTimeoutMs; default 1s.
 	MultiAddressReachabilityTimeout time.Duration
 	// OraclePath is a file whose content 1 breaks the tie of two servers. Key oraclePath.
 	OraclePath string
 
 	// SSLQuorum encrypts election and quorum connections. Key sslQuorum; default false.
 	SSLQuorum bool
-	// PortUnification accepts both encrypted and plain ones. Key portUnification; default false.
+	// PortUnification accepts both encrypted and plain connections. Key portUnification; default false.
 	PortUnification bool
-	// SSLQuorumReloadCertFiles loads the key and trust stores again when they change. Key sslQuorumReloadCertFiles; default
-	// true, ZooKeeper's is false.
+	// SSLQuorumReloadCertFiles loads the key and trust stores again when they change. Key
+	// sslQuorumReloadCertFiles; default true, ZooKeeper's is false.
 	SSLQuorumReloadCertFiles bool
-	// QuorumTLS is the key material of the quorum, and of the admin server. Keys ssl.quorum.*.
+	// QuorumTLS holds the key material of the quorum, and of the admin server. Keys ssl.quorum.*.
 	QuorumTLS TLS
 	// QuorumAuth is SASL between servers. Keys quorum.auth.*.
 	QuorumAuth QuorumAuth
@@ -130,9 +141,9 @@ type Member struct {
 	Addresses []PeerAddress
 	// Role is participant unless the line says observer.
 	Role Role
-	// Client is where it serves plain clients; port PortUnset if the line does not say.
+	// Client is where it serves plain clients; port PortUnset if the line has none.
 	Client HostPort
-	// Secure is where it serves TLS clients; port PortUnset if the line does not say.
+	// Secure is where it serves TLS clients; port PortUnset if the line has none.
 	Secure HostPort
 	// Weight is its vote in the hierarchical verifier. Key weight.N; default 1, 0 never counts.
 	Weight int64
@@ -164,15 +175,19 @@ type Group struct {
 type QuorumAuth struct {
 	// EnableSASL switches it on. Key quorum.auth.enableSasl; default false.
 	EnableSASL bool
-	// ServerRequireSASL refuses peers without it. Key quorum.auth.serverRequireSasl; default false.
+	// ServerRequireSASL refuses peers that do not authenticate. Key quorum.auth.serverRequireSasl; default false.
 	ServerRequireSASL bool
-	// LearnerRequireSASL makes this server authenticate when it connects. Key quorum.auth.learnerRequireSasl; default false.
+	// LearnerRequireSASL makes this server authenticate when it connects. Key quorum.auth.learnerRequireSasl;
+	// default false.
 	LearnerRequireSASL bool
-	// LearnerLoginContext is the JAAS section for connecting. Key quorum.auth.learner.saslLoginContext; default QuorumLearner.
+	// LearnerLoginContext is the JAAS section for connecting. Key quorum.auth.learner.saslLoginContext; default
+	// QuorumLearner.
 	LearnerLoginContext string
-	// ServerLoginContext is the JAAS section for accepting. Key quorum.auth.server.saslLoginContext; default QuorumServer.
+	// ServerLoginContext is the JAAS section for accepting. Key quorum.auth.server.saslLoginContext; default
+	// QuorumServer.
 	ServerLoginContext string
-	// KerberosServicePrincipal is the principal of the servers. Key quorum.auth.kerberos.servicePrincipal; default zkquorum/localhost.
+	// KerberosServicePrincipal is the principal of the servers. Key quorum.auth.kerberos.servicePrincipal;
+	// default zkquorum/localhost.
 	KerberosServicePrincipal string
 }
 

@@ -150,7 +150,8 @@ func fieldOf(key, value string) string {
 	return ""
 }
 
-// fieldDocs returns the comment of every field of Config by its dotted name, after those of the structs that it is in.
+// fieldDocs returns the comment of every field of Config by its dotted name, after those of the structs that it
+// is in.
 func fieldDocs(t *testing.T) map[string]string {
 	comments := map[string]string{} // by type.field
 	names, err := filepath.Glob("*.go")

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// What an operator may be shown of a Config: by whom a setting was made, and what it is, without passwords.
+// The part of a Config that an operator may see: where a setting was made, and its value without passwords.
 
-// Given reports whether somebody has made the setting, rather than left it at its default. The key is the first of its
-// names, without the prefix "zookeeper.".
+// Given reports whether the setting was made, rather than left at its default. The key is the first of its names,
+// without the prefix "zookeeper.".
 func (c *Config) Given(key string) bool {
 	_, given := c.origins[key]
 	return given
 }
 
-// Property is a setting as a Java server would have it as a system property.
+// Property is a setting in the form of a Java system property.
 type Property struct{ Name, Value string }
 
-// hidden stands for the value of a secret.
+// hidden replaces the value of a secret.
 const hidden = "***"
 
-// Properties returns the settings that were made and that a Java server keeps as system properties, sorted by name. Values
-// are as they were written, secrets are hidden.
+// Properties returns the settings that were made and that a Java server keeps as system properties, sorted by
+// name. Values are as they were written, secrets are hidden.
 func (c *Config) Properties() []Property {
 	var all []Property
 	add := func(k kind, key, value string) {
@@ -51,8 +51,8 @@ func (c *Config) Properties() []Property {
 	return all
 }
 
-// MaskedText returns Text with the values of secrets replaced by stars, and line ends by LF. A key counts as secret if it
-// sets one, or if its name speaks of a password.
+// MaskedText returns Text with the values of secrets replaced by stars, and line ends by LF. A key counts as
+// secret if it sets a secret, or if its name contains a word for a password.
 func (c *Config) MaskedText() string {
 	text := decodeText(c.Text)
 	secrets := c.secretLines(text)
@@ -103,7 +103,7 @@ func (c *Config) secretLines(text string) map[int]string {
 	}
 }
 
-// soundsSecret is for keys that nobody here knows, such as those of Java's own.
+// soundsSecret decides for unknown keys, such as those of Java itself.
 func soundsSecret(key string) bool {
 	key = strings.ToLower(key)
 	return strings.Contains(key, "password") || strings.Contains(key, "secret") || strings.Contains(key, "superdigest")

@@ -11,14 +11,15 @@ import (
 	"strings"
 )
 
-// ErrGivenElsewhere is returned by WriteMembers if members come from the environment or the command line, which a file cannot change.
+// ErrGivenElsewhere is returned by WriteMembers if members come from the environment or the command line, which a
+// file cannot change.
 var ErrGivenElsewhere = errors.New("config: server lines are given by the environment or the command line")
 
-// WriteMembers makes a configuration of the ensemble the one that the files say: the dynamic file with its version in the name, beside the
-// static one, and the static file, whose last line names it. Other settings and comments stay where they are; the lines of servers go,
-// and those of the client port if the server line of this server has it. The static file without a dynamic one is kept as
-// it was with the suffix .bak. Each file is complete under its name at any time. It returns the name of the dynamic file. Source:
-// operations 1.6.
+// WriteMembers writes a configuration of the ensemble into the files: the dynamic file with its version in the
+// name, beside the static one, and the static file, whose last line names it. Other settings and comments stay.
+// The server lines are removed, and the lines of the client port if the server line of this server has it. A
+// static file that named no dynamic file is kept unchanged with the suffix .bak. At any time each file is
+// complete under its name. It returns the name of the dynamic file. Source: operations 1.6.
 //
 // A Config without File has no files, and nothing is done. It may be called by one goroutine at a time.
 func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {
@@ -61,7 +62,8 @@ func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {
 	return dynamic, nil
 }
 
-// movedKeys are the settings that the server line of this server makes superfluous, or wrong when it changes.
+// movedKeys returns the settings that the server line of this server replaces, or that become wrong when the line
+// changes.
 func (c *Config) movedKeys(q *Quorum) (keys []string) {
 	if own := q.Member(c.ServerID); own != nil {
 		if own.Client.Port != PortUnset {
@@ -74,8 +76,8 @@ func (c *Config) movedKeys(q *Quorum) (keys []string) {
 	return keys
 }
 
-// withoutMembers returns a static file without the lines of members and the given keys, and with a last line that names the dynamic
-// file. hadDynamic says that it named one before.
+// withoutMembers returns a static file without the lines of members and the given keys, and with a last line that
+// names the dynamic file. hadDynamic says that it named one before.
 func withoutMembers(text string, keys []string, last string) (edited string, hadDynamic bool) {
 	var b strings.Builder
 	lines := lineReader{rest: text}
@@ -115,7 +117,8 @@ func (r *lineReader) nextOrBlank() (logical string, first int, ok bool) {
 	return r.next()
 }
 
-// replaceFile writes a file by way of a temporary one, with the mode of the one that it replaces, and makes it durable.
+// replaceFile writes a file through a temporary file, with the mode of the file that it replaces, and makes it
+// durable.
 func replaceFile(name, text string) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
@@ -126,7 +129,7 @@ func replaceFile(name, text string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // fails after the rename, which is as it should be
+	defer os.Remove(f.Name()) // fails after the rename, as intended
 	_, err = f.WriteString(text)
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err

@@ -2,7 +2,8 @@ package config
 
 import "time"
 
-// Secret is a password. It prints as stars, so that no log and no admin command shows it; convert it to string to use it.
+// Secret is a password. It prints as stars, so that no log and no admin command shows it; convert it to string to
+// use it.
 type Secret string
 
 // String hides the value; an empty secret is empty.
@@ -19,60 +20,66 @@ func (s Secret) GoString() string { return `"` + s.String() + `"` }
 // MarshalText hides the value from encoders.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Security is who may do what, and how clients prove who they are. Source: operations 8.
+// Security holds the settings of authentication and of permissions. Source: operations 8.
 type Security struct {
 	// SkipACL turns off every ACL check. Key skipACL; only the word "yes" turns it on.
 	SkipACL bool
 	// SuperDigest is super:<base64 of the hash of super:password>, the digest id that passes every check. Key
 	// DigestAuthenticationProvider.superDigest; default none.
 	SuperDigest string
-	// DigestAlg is the hash of digest ids: SHA1, SHA-224, SHA-256, SHA-384, SHA-512 or MD5. Key DigestAuthenticationProvider.digestAlg; default SHA1.
+	// DigestAlg is the hash of digest ids: SHA1, SHA-224, SHA-256, SHA-384, SHA-512 or MD5. Key
+	// DigestAuthenticationProvider.digestAlg; default SHA1.
 	DigestAlg string
 	// DigestAuth offers the scheme digest. Key DigestAuthenticationProvider.enabled; default true.
 	DigestAuth bool
 	// EnforceAuth closes sessions that do not authenticate.
 	EnforceAuth EnforceAuth
-	// SessionRequireClientSASLAuth is the older form of EnforceAuth with the scheme sasl. Key sessionRequireClientSASLAuth; default false.
+	// SessionRequireClientSASLAuth is the older form of EnforceAuth with the scheme sasl. Key
+	// sessionRequireClientSASLAuth; default false.
 	SessionRequireClientSASLAuth bool
-	// RequireClientAuth are the schemes of a key that many guides to SASL have and that nothing reads, ZooKeeper neither: clients that
-	// have not authenticated are served. So a scheme that EnforceAuth or SessionRequireClientSASLAuth does not require as well is refused.
-	// Key requireClientAuthScheme; default none.
+	// RequireClientAuth are the schemes of a key that many guides to SASL name. Neither ZooKeeper nor Warren
+	// requires anything because of it: clients that have not authenticated are served. So a scheme that is not
+	// also required by EnforceAuth or SessionRequireClientSASLAuth is refused at the start. Key
+	// requireClientAuthScheme; default none.
 	RequireClientAuth []string
-	// JavaRevocation is what tells a JVM to look whether certificates were revoked. Here CRL of TLS and of QuorumTLS do that, so it is refused
-	// where TLS is on without them. Key com.sun.net.ssl.checkRevocation; default false.
+	// JavaRevocation tells a JVM to check whether certificates were revoked. In Warren CRL of TLS and of
+	// QuorumTLS do that, so it is refused where TLS is on without them. Key com.sun.net.ssl.checkRevocation;
+	// default false.
 	JavaRevocation bool
-	// AllowSASLFailedClients lets clients whose SASL failed go on as anonymous. Key allowSaslFailedClients; default false.
+	// AllowSASLFailedClients lets a client whose SASL exchange failed go on as anonymous. Key
+	// allowSaslFailedClients; default false.
 	AllowSASLFailedClients bool
 	// AuthProviders are the authProvider.* lines whose class is known, in the order of their suffixes.
 	AuthProviders []AuthProvider
 	// X509SuperUser is the subject that passes every check. Key X509AuthenticationProvider.superUser; default none.
 	X509SuperUser string
-	// X509ID is what of a certificate becomes the id of its client.
+	// X509ID is the part of a certificate that becomes the id of its client.
 	X509ID X509ID
 	// SSLAuthProvider is the scheme used after a TLS handshake. Key ssl.authProvider; default x509, the only one.
 	SSLAuthProvider string
 	// TLS is the key material for clients. Keys ssl.*.
 	TLS TLS
-	// ClientCertReload loads the key and trust stores again when they change. Key client.certReload; default true, ZooKeeper's is
-	// false: a certificate that was renewed should be used before the old one expires.
+	// ClientCertReload loads the key and trust stores again when they change. Key client.certReload; default
+	// true, ZooKeeper's is false: a certificate that was renewed should be used before the old one expires.
 	ClientCertReload bool
-	// HandshakeLimit is how many TLS handshakes of clients may have begun and not ended; what comes above is closed at
+	// HandshakeLimit is how many TLS handshakes of clients may be in progress; further connections are closed at
 	// once. Negative is no limit. Key netty.server.outstandingHandshake.limit; default 1000, ZooKeeper has none.
 	HandshakeLimit int
-	// FIPSMode refuses DIGEST-MD5 for quorum SASL if it is set, and does nothing else here. Key fips-mode; default true, which
-	// refuses nothing: configurations older than the key rely on DIGEST-MD5.
+	// FIPSMode refuses DIGEST-MD5 for quorum SASL if it is set explicitly, and has no other effect. Key
+	// fips-mode; default true, which refuses nothing: configurations older than the key rely on DIGEST-MD5.
 	FIPSMode bool
 	// SASL is SASL for clients.
 	SASL SASL
-	// EnsembleAuthNames are the cluster names accepted by the scheme ensemble; empty accepts all. Key ensembleAuthName.
+	// EnsembleAuthNames are the cluster names accepted by the scheme ensemble; empty accepts all. Key
+	// ensembleAuthName.
 	EnsembleAuthNames []string
 	// IPUseXForwardedFor makes the scheme ip of the admin server believe X-Forwarded-For. Key
 	// IPAuthenticationProvider.usexforwardedfor; default false.
 	IPUseXForwardedFor bool
 }
 
-// X509ID is what of a certificate becomes the id of its client: the subject or, as an extension that some builds of ZooKeeper
-// have, one of the alternative names. Warren's own.
+// X509ID is the part of a certificate that becomes the id of its client: the subject or, as an extension that
+// some builds of ZooKeeper have, one of the alternative names. Warren's own.
 type X509ID struct {
 	// Type is SUBJECT or SAN. Key X509AuthenticationProvider.clientCertIdType; default SUBJECT.
 	Type string
@@ -85,7 +92,7 @@ type X509ID struct {
 	// Extract is the regular expression whose match in that name is the id; empty is the whole name. Key
 	// X509AuthenticationProvider.clientCertIdSanExtractRegex; default none.
 	Extract string
-	// Group is the group of Extract that is the id, 0 for all that it matches. Key
+	// Group is the group of Extract that is the id, 0 for the whole match. Key
 	// X509AuthenticationProvider.clientCertIdSanExtractMatcherGroupIndex; default 0.
 	Group int
 }
@@ -94,7 +101,8 @@ type X509ID struct {
 type EnforceAuth struct {
 	// Enabled switches it on. Key enforce.auth.enabled; default false.
 	Enabled bool
-	// Schemes are the schemes of which one must be used. Key enforce.auth.schemes, comma separated; required when enabled.
+	// Schemes are the schemes of which one must be used. Key enforce.auth.schemes, comma separated; required when
+	// enabled.
 	Schemes []string
 }
 
@@ -104,7 +112,7 @@ type AuthProvider struct {
 	Suffix string
 	// Class is the Java class name, kept as written.
 	Class string
-	// Scheme is what the class provides: sasl, x509, digest, ip or ensemble.
+	// Scheme is the scheme of the class: sasl, x509, digest, ip or ensemble.
 	Scheme string
 }
 
@@ -116,11 +124,13 @@ type SASL struct {
 	ServerSection string
 	// SuperPassword is the password of the user super. Key SASLAuthenticationProvider.superPassword; default none.
 	SuperPassword Secret
-	// AnyUser is the id of ACL entries that every SASL user matches; empty for none. Key letAnySaslUserDoX; default none.
+	// AnyUser is the id of ACL entries that every SASL user matches; empty for none. Key letAnySaslUserDoX;
+	// default none.
 	AnyUser string
 	// SuperUsers are principals that pass every check. Keys superUser and superUser.*.
 	SuperUsers []string
-	// RemoveHostFromPrincipal cuts the host part of a Kerberos principal. Key kerberos.removeHostFromPrincipal; default false.
+	// RemoveHostFromPrincipal cuts the host part of a Kerberos principal. Key kerberos.removeHostFromPrincipal;
+	// default false.
 	RemoveHostFromPrincipal bool
 	// RemoveRealmFromPrincipal cuts the realm. Key kerberos.removeRealmFromPrincipal; default false.
 	RemoveRealmFromPrincipal bool
@@ -134,17 +144,17 @@ type Store struct {
 	Location string
 	// Password opens it.
 	Password Secret
-	// PasswordPath is a file with the password, which wins over Password.
+	// PasswordPath is a file with the password, which replaces Password.
 	PasswordPath string
 	// Type is PEM, PKCS12 or JKS; empty: from the extension of Location. BCFKS is refused.
 	Type string
 }
 
-// TLS is the settings of one TLS context. Source: operations 8.2.
+// TLS holds the settings of one TLS context. Source: operations 8.2.
 type TLS struct {
 	// KeyStore is the server's own key and chain.
 	KeyStore Store
-	// TrustStore is the certificates that peers are checked against.
+	// TrustStore holds the certificates that peers are checked against.
 	TrustStore Store
 	// Protocol is the one protocol version, or empty for TLS 1.2 and 1.3.
 	Protocol string

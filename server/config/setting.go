@@ -1,12 +1,13 @@
 package config
 
-// kind says how ZooKeeper reads a key, which decides what wins when a key is given twice.
+// kind says how ZooKeeper reads a key. It decides which source takes precedence when a key is given twice.
 type kind uint8
 
 const (
 	native      kind = iota // parsed by zoo.cfg itself: the command line wins over the file
 	passthrough             // becomes the property zookeeper.KEY: the file wins over the command line, with a warning
-	bare                    // a property without prefix, which ZooKeeper takes from the command line only: that wins
+	// A property without prefix, which ZooKeeper takes from the command line only: the command line wins.
+	bare
 )
 
 // setting binds a key to the Config field it sets.
@@ -19,9 +20,10 @@ type setting struct {
 
 // parser reads the value of one field and knows its bounds.
 type parser struct {
-	// parse sets the field, or leaves it alone and returns the rule that text breaks. A warning comes with a set field.
+	// parse sets the field, or leaves it alone and returns the rule that text breaks. A warning comes with a set
+	// field.
 	parse func(text string) (warning string, err error)
-	// check returns the rule that the field breaks as it stands; nil if any value will do.
+	// check returns the rule that the present value of the field breaks; nil if every value is allowed.
 	check func() error
 }
 
@@ -37,7 +39,8 @@ func secretKey(p parser, key string) setting {
 	return setting{keys: []string{key}, kind: passthrough, parser: p, secret: true}
 }
 
-// settings returns every key that sets one field, bound to the fields of c. Keys with a free part, like server.N, are families.
+// settings returns every key that sets one field, bound to the fields of c. Keys with a free part, like server.N,
+// are families.
 func (c *Config) settings() []setting {
 	var all []setting
 	for _, area := range [][]setting{

@@ -94,7 +94,7 @@ func storeType(field *string) parser {
 	}}
 }
 
-// refused is for keys whose effect is not to be had, and that no server should start without.
+// refused is for keys whose effect Warren does not have, and without which no server should start.
 func refused(text string) parser {
 	return parser{parse: func(string) (string, error) { return "", rulef("%s", text) }}
 }
@@ -195,7 +195,7 @@ func (a *Audit) settings() []setting {
 	}
 }
 
-// auditLogger is the one class of audit log that there is.
+// auditLogger is the only class of audit log.
 const auditLogger = "org.apache.zookeeper.audit.Slf4jAuditLogger"
 
 func auditClass(field *string) parser {

@@ -57,7 +57,7 @@ func (q *Quorum) settings() []setting {
 	return append(all, q.QuorumTLS.settings("ssl.quorum.")...)
 }
 
-// myID reads the server id that counts if the file myid is missing; 0 stands for none.
+// myID reads the server id that is used if the file myid is missing; 0 stands for none.
 func myID(field *int64) parser {
 	p := whole(field, 1, math.MaxInt64)
 	return parser{parse: func(text string) (string, error) {
@@ -68,7 +68,7 @@ func myID(field *int64) parser {
 	}, check: func() error { return within(*field, 0, math.MaxInt64) }}
 }
 
-// electionAlg accepts the one algorithm that is left.
+// electionAlg accepts the only supported algorithm.
 func electionAlg() parser {
 	return parser{parse: func(text string) (string, error) {
 		n, err := parseNumber(text)

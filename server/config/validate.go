@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// Validate checks every bound and every rule between settings, as Load does, and returns all that is broken as Problems. It is
-// for configurations that were changed or built in code; it reads no file. Source: operations 1.3.
+// Validate checks every bound and every rule between settings, as Load does, and returns all broken rules as
+// Problems. It is for configurations that were changed or built in code; it reads no file. Source: operations
+// 1.3.
 func (c *Config) Validate() error {
 	v := &validation{c: c, complete: true}
 	v.run()
 	return v.problems.err()
 }
 
-// validation collects what is wrong with one Config.
+// validation collects the problems of one Config.
 type validation struct {
 	c        *Config
 	complete bool            // dynamic file and myid have been read
@@ -32,7 +33,7 @@ func (l *loader) validate() {
 	l.warnings = append(l.warnings, v.warnings...)
 }
 
-// fail reports a broken rule between the given settings; the first is the one to name.
+// fail reports a broken rule between the given settings; the message names the first.
 func (v *validation) fail(code int, rule string, keys ...string) {
 	if slices.ContainsFunc(keys, func(k string) bool { return v.bad[k] }) {
 		return
@@ -45,7 +46,7 @@ func (v *validation) fail(code int, rule string, keys ...string) {
 	v.problems = append(v.problems, p)
 }
 
-// warn reports something doubtful about the given setting.
+// warn reports a questionable value of the given setting.
 func (v *validation) warn(text, key string) {
 	if v.bad[key] {
 		return
@@ -114,7 +115,7 @@ func (v *validation) validateServer() {
 	}
 }
 
-// digestAlgs are the names of hashes that Java and we know, upper case. Java knows MD2, too.
+// digestAlgs are the names of hashes that both Java and Warren know, upper case. Java knows MD2, too.
 var digestAlgs = []string{
 	"MD5", "SHA", "SHA1", "SHA-1", "SHA-224", "SHA224", "SHA-256", "SHA256", "SHA-384", "SHA384", "SHA-512", "SHA512",
 	"SHA-512/224", "SHA512/224", "SHA-512/256", "SHA512/256", "SHA3-224", "SHA3-256", "SHA3-384", "SHA3-512",
@@ -146,7 +147,7 @@ func (v *validation) validateAuth() {
 	v.validatePromises()
 }
 
-// validatePromises refuses settings that ask for security that nobody would give.
+// validatePromises refuses settings that ask for protection that this server does not provide.
 func (v *validation) validatePromises() {
 	c := v.c
 	for _, scheme := range c.RequireClientAuth {
@@ -261,7 +262,8 @@ func (v *validation) requireKey(prefix string, s *Store) {
 	}
 }
 
-// Format returns PEM, PKCS12 or JKS: Type, or what the extension of Location says; "" if it says nothing known.
+// Format returns PEM, PKCS12 or JKS: Type, or the format for the extension of Location; "" if the extension is
+// unknown.
 func (s *Store) Format() string {
 	if s.Type != "" {
 		return s.Type

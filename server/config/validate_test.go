@@ -250,7 +250,7 @@ func TestStandaloneWithOneServerLine(t *testing.T) {
 	require.Equal(t, "No server failure will be tolerated. You need at least 3 servers.\n", warningText(warnings))
 }
 
-// What ZooKeeper corrects instead of refusing.
+// Values that ZooKeeper corrects instead of refusing.
 func TestCorrectedValues(t *testing.T) {
 	tests := []struct {
 		text    string

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// fourLetterWords is every word that a whitelist can name. "telnet close" is what ZooKeeper calls telnet's interrupt. Source:
-// operations 2.1.
+// fourLetterWords is every word that a whitelist can name. "telnet close" is ZooKeeper's name for telnet's
+// interrupt. Source: operations 2.1.
 var fourLetterWords = strings.Fields("conf cons crst dirs dump envi gtmk hash isro mntr ruok srst srvr stat stmk wchc wchp wchs")
 
 const telnetClose = "telnet close"
 
-// whitelist reads 4lw.commands.whitelist. A word that no server knows opens nothing, which is worth a warning: what it was meant to
-// be stays closed.
+// whitelist reads 4lw.commands.whitelist. An unknown word allows nothing and gets a warning: the intended word
+// stays forbidden.
 func whitelist(field *[]string) parser {
 	p := list(field)
 	return parser{parse: func(text string) (string, error) {

@@ -42,7 +42,7 @@ func (k *chaosClient) run() {
 		}
 		k.pause()
 	}
-	// What became of the last session must be known: it goes on once more.
+	// The outcome of the last session must be known: it goes on once more.
 	for err := errOver; err != nil && k.session != nil; {
 		if !k.move(err) {
 			return
@@ -114,7 +114,8 @@ func (k *chaosClient) connect(o wire.Options) error {
 	return errOver
 }
 
-// move continues the session at another server. Sometimes the old connection lives until the new one stands, and sends a last word.
+// move continues the session at another server. Sometimes the old connection lives until the new one stands, and
+// sends a last word.
 func (k *chaosClient) move(err error) bool {
 	var v *wire.Violation
 	if errors.As(err, &v) {

@@ -14,8 +14,8 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// counters is programs with the native client, which count together: each adds one if nobody else did since it looked. None of
-// their sessions may end.
+// counters is a set of programs with the native client, which count together: each adds one if no other program
+// has since its read. None of their sessions may end.
 type counters struct {
 	*chaos
 	clients        []*client.Client

@@ -21,7 +21,7 @@ func (c *havoc) up(id int) {
 	var err error
 	for range 100 {
 		c.mend(id)
-		if err = c.e.Start(id); !errors.Is(err, vfs.ErrNoSpace) { // somebody else may fill the disk again
+		if err = c.e.Start(id); !errors.Is(err, vfs.ErrNoSpace) { // another fault may fill the disk again
 			break
 		}
 	}
@@ -122,7 +122,8 @@ func (c *havoc) halves() [][]int {
 	return halves
 }
 
-// wipe takes the disk of a server. The others must have all that was acknowledged: one server of a quorum may be lost, not two.
+// wipe takes the disk of a server. The others must have all that was acknowledged: one server of a quorum may be
+// lost, not two.
 func (c *havoc) wipe(id int) {
 	c.wiping.Lock()
 	defer c.wiping.Unlock()
@@ -131,7 +132,7 @@ func (c *havoc) wipe(id int) {
 	}
 	c.e.Kill(id)
 	if c.e.Wipe(id) != nil {
-		return // somebody else has started it
+		return // another goroutine has started it
 	}
 	c.linger(50)
 	c.up(id)

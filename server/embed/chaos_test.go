@@ -30,8 +30,8 @@ var (
 	chaosTime  = flag.Duration("embed.time", 1500*time.Millisecond, "how long faults go on in each run")
 )
 
-// TestChaos lets clients move between servers that are killed, robbed and parted, and judges what they saw. A seed decides what is
-// tried, not how goroutines interleave: a run that fails may need to be repeated.
+// TestChaos lets clients move between servers that are killed, robbed and parted, and judges what they saw. A
+// seed decides what is tried, not how goroutines interleave: a run that fails may need to be repeated.
 func TestChaos(t *testing.T) { runChaos(t, newChaos) }
 
 // runChaos is one run for each seed.
@@ -221,7 +221,8 @@ func (c *chaos) mend(id int) {
 // lastLook reads everything behind a sync, at every server.
 func (c *chaos) lastLook() {
 	for _, id := range c.e.IDs() {
-		for err := c.look(id); err != nil; err = c.look(id) { // on a busy machine servers may lose each other at any time
+		// On a busy machine servers may lose each other at any time.
+		for err := c.look(id); err != nil; err = c.look(id) {
 			require.NoError(c, c.finish.Err(), "%v\n%s", err, c.describe())
 		}
 	}

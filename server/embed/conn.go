@@ -36,7 +36,7 @@ func (c *conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close implements net.Conn: what was written still arrives.
+// Close implements net.Conn: bytes that were written still arrive.
 func (c *conn) Close() error {
 	c.once.Do(func() {
 		c.out.seal()
@@ -46,7 +46,7 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// CloseWrite is the end of what is written, as of a TCP connection.
+// CloseWrite ends the sending direction, as on a TCP connection.
 func (c *conn) CloseWrite() error {
 	c.out.seal()
 	return nil

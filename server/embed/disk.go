@@ -14,11 +14,11 @@ import (
 // memoryDir is the data directory of a server in memory.
 const memoryDir = "/data"
 
-// errPower is what a server hears of its disk after it was killed.
+// errPower is the error of the disk of a killed server.
 var errPower = errors.New("embed: the server was killed")
 
-// disk is where the data of one server in memory lives. A server is killed by taking its disk away: whatever it still does
-// then leaves no trace.
+// disk holds the data of one server in memory. Killing a server detaches its disk: later actions of the server
+// leave no trace.
 type disk struct {
 	id   int
 	mem  *vfs.Mem
@@ -30,9 +30,9 @@ func newDisk(id int) *disk {
 	return &disk{id: id, mem: vfs.NewMem(), meta: meta.NewMem(proto.ServerID(id))}
 }
 
-// mount begins a life: a server that is started on what the disk holds.
+// mount begins a life: a server that is started on the data of the disk.
 func (d *disk) mount() meta.Store {
-	d.meta.Crash() // what was closed can be used again
+	d.meta.Crash() // a closed store can be used again
 	d.life = &life{Store: d.meta}
 	return d.life
 }
@@ -43,12 +43,12 @@ func (d *disk) detach() {
 	d.life.over.Store(true)
 }
 
-// crash makes the disk what is found after the life was detached and the server has ended.
+// crash gives the disk the state that is found after the life was detached and the server has ended.
 func (d *disk) crash(rng *rand.Rand, unsyncedPercent int) {
 	d.mem = d.mem.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: unsyncedPercent})
 }
 
-// life is the promises of a server until it is killed.
+// life is the durable promises of a server until it is killed.
 type life struct {
 	meta.Store
 	over atomic.Bool
@@ -125,14 +125,15 @@ func (l *life) DropSnapshot(name string) error {
 	return l.Store.DropSnapshot(name)
 }
 
-// found tells a server that its empty data directory is new, and was not lost: it need not ask the others before it votes.
+// found tells a server that its empty data directory is new, and was not lost: it need not ask the other servers
+// before it votes.
 func found(fs vfs.FS, dir string) error {
 	if err := fs.MkdirAll(dir); err != nil {
 		return err
 	}
 	names, err := fs.List(dir)
 	if err != nil || len(names) > 0 {
-		return err // it is not new
+		return err // the directory is not new
 	}
 	f, err := fs.Create(filepath.Join(dir, "initialize"))
 	if err != nil {

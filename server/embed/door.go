@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// door is the client port of a server. It stays open while the server is down, so that nobody else gets the port: who knocks
-// then is sent away with a reset.
+// door is the client port of a server. It stays open while the server is down, so that no other process gets the
+// port. A client that connects then gets a reset.
 type door struct {
 	ln   net.Listener
-	done chan struct{} // closed when nobody is let in any more
+	done chan struct{} // closed when no more clients are accepted
 
 	mu      sync.Mutex
 	inside  *visitors // of the server that runs
@@ -51,7 +51,8 @@ func (d *door) run() {
 	}
 }
 
-// listen gives what knocks to a server, until that closes the listener. It has the form of server.Options.ListenClient.
+// listen passes accepted connections to a server, until the server closes the listener. It has the form of
+// server.Options.ListenClient.
 func (d *door) listen(_, _ string) (net.Listener, error) {
 	v := &visitors{door: d, waiting: make(chan net.Conn), closed: make(chan struct{})}
 	d.mu.Lock()
@@ -60,14 +61,14 @@ func (d *door) listen(_, _ string) (net.Listener, error) {
 	return v, nil
 }
 
-// refuse sets whether everybody is sent away.
+// refuse sets whether all clients are refused.
 func (d *door) refuse(yes bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refuses = yes
 }
 
-// close gives the port back.
+// close releases the port.
 func (d *door) close() {
 	_ = d.ln.Close()
 	<-d.done

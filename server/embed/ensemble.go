@@ -13,19 +13,19 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Ensemble is servers that run in this process, with ids from 1: those that vote first, then observers, then joiners. Methods that take an id
-// panic if there is no such server.
+// Ensemble is the servers that run in this process, with ids from 1: first the voters, then observers, then
+// joiners. Methods with an id panic if there is no such server.
 type Ensemble struct {
 	options Options
 	network *network
 	members []*member
-	watches sync.WaitGroup // one over each server that runs
+	watches sync.WaitGroup // one goroutine for each running server
 
 	mu   sync.Mutex
 	rand *rand.Rand // guarded by mu
 }
 
-// TB is what Start needs of a *testing.T or *testing.B.
+// TB is the part of *testing.T or *testing.B that Start needs.
 type TB interface {
 	Helper()
 	Cleanup(func())
@@ -33,11 +33,11 @@ type TB interface {
 	Context() context.Context
 }
 
-// startTimeout is how long Start waits until all servers serve, beside the time for two elections that led to nothing: a server that was elected
-// by servers that think otherwise by now gives up after initLimit ticks.
+// startTimeout is how long Start waits until all servers serve, besides the time for two failed elections: an
+// elected server whose voters have changed their votes gives up after initLimit ticks.
 const startTimeout = 30 * time.Second
 
-// Start runs an ensemble until the test ends. When it returns every server serves; what goes wrong fails the test.
+// Start runs an ensemble until the test ends. When it returns every server serves; an error fails the test.
 func Start(t TB, o Options) *Ensemble {
 	t.Helper()
 	e, err := New(o)
@@ -91,8 +91,8 @@ func (e *Ensemble) each(fn func(*member) error) error {
 	return errors.Join(failures...)
 }
 
-// Close ends all servers at once, as Kill does, and gives back all they have. Data in Options.Dir stays. The Ensemble must not be
-// used afterwards.
+// Close ends all servers at once, as Kill does, and releases all their resources. Data in Options.Dir stays. The
+// Ensemble must not be used afterwards.
 func (e *Ensemble) Close() {
 	_ = e.each(func(m *member) error {
 		m.kill(unsyncedAll)
@@ -122,7 +122,8 @@ func (e *Ensemble) IDs() []int {
 // Addr returns the client address of a server, host:port. It is the same in all its lives.
 func (e *Ensemble) Addr(id int) string { return e.member(id).door.addr() }
 
-// ConnectString returns the client addresses of servers, as clients want them: of those given, or of all.
+// ConnectString returns the client addresses of the given servers, or of all, in the form of a client's connect
+// string.
 func (e *Ensemble) ConnectString(ids ...int) string {
 	if len(ids) == 0 {
 		ids = e.IDs()
@@ -134,7 +135,7 @@ func (e *Ensemble) ConnectString(ids ...int) string {
 	return strings.Join(addrs, ",")
 }
 
-// Line returns the server line of a server, as a reconfiguration that adds it has it: server.ID=address.
+// Line returns the server line of a server as a reconfiguration that adds it needs it: server.ID=address.
 func (e *Ensemble) Line(id int) string {
 	m := e.member(id)
 	return fmt.Sprintf("server.%d=%s", id, m.cfg.Member(int64(id)))
@@ -143,8 +144,8 @@ func (e *Ensemble) Line(id int) string {
 // Server returns the server that runs under an id, or nil if it is down.
 func (e *Ensemble) Server(id int) *server.Server { return e.member(id).running.Load() }
 
-// Disk returns the filesystem of a server, where a test can make it slow, full or broken, or nil with Options.Dir. Kill and
-// PowerLoss replace it.
+// Disk returns the filesystem of a server, where a test can make it slow, full or broken, or nil with
+// Options.Dir. Kill and PowerLoss replace it.
 func (e *Ensemble) Disk(id int) *vfs.Mem {
 	m := e.member(id)
 	m.mu.Lock()
@@ -155,10 +156,10 @@ func (e *Ensemble) Disk(id int) *vfs.Mem {
 	return m.disk.mem
 }
 
-// pollEvery is how often a condition is looked at that somebody waits for.
+// pollEvery is how often poll checks its condition.
 const pollEvery = time.Millisecond
 
-// poll waits until fn reports true or fails. What goes into the error if ctx ends before.
+// poll waits until fn reports true or fails. If ctx ends before, the error names what.
 func poll(ctx context.Context, what string, fn func() (bool, error)) error {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
@@ -174,8 +175,9 @@ func poll(ctx context.Context, what string, fn func() (bool, error)) error {
 	}
 }
 
-// Leader waits until a server leads and serves, and returns its id; of a standalone server 1. While a network is parted an old
-// leader may believe in itself for some ticks: the one of the newest epoch is returned.
+// Leader waits until a server leads and serves, and returns its id; of a standalone server 1. While a network is
+// partitioned an old leader may still believe that it leads for some ticks: the leader of the newest epoch is
+// returned.
 func (e *Ensemble) Leader(ctx context.Context) (id int, err error) {
 	err = poll(ctx, "a leader", func() (bool, error) {
 		id = e.leads()
@@ -195,7 +197,7 @@ func (e *Ensemble) leads() (id int) {
 	return id
 }
 
-// WaitServing waits until servers serve under one leader: those given, or all that run.
+// WaitServing waits until the given servers, or all running ones, serve under one leader.
 func (e *Ensemble) WaitServing(ctx context.Context, ids ...int) error {
 	return poll(ctx, "service", func() (bool, error) {
 		var first *server.Status
@@ -230,8 +232,8 @@ func (e *Ensemble) chosen(ids []int) []int {
 // ErrDiverged is returned by WaitEqual for servers that have applied the same txns and hold different trees.
 var ErrDiverged = errors.New("embed: servers have diverged")
 
-// WaitEqual waits until servers, those given or all that run, serve and have applied the same txns. It compares the digests of
-// their trees then.
+// WaitEqual waits until the given servers, or all running ones, serve and have applied the same txns. Then it
+// compares the digests of their trees.
 func (e *Ensemble) WaitEqual(ctx context.Context, ids ...int) error {
 	return poll(ctx, "servers to be equal", func() (bool, error) {
 		var first *server.Status

@@ -181,7 +181,7 @@ func TestOneWay(t *testing.T) {
 			require.NoError(t, poll(within(t), "the follower to lose its leader", func() (bool, error) {
 				return !e.Server(follows).Status().Serving, nil
 			}))
-			// Whoever leads now, a majority reaches each other: writes go on.
+			// Whichever server leads now, a majority is connected: writes go on.
 			ctx := within(t)
 			require.NoError(t, client.Retry(ctx, func(ctx context.Context) error {
 				id, err := e.Leader(ctx)
@@ -309,7 +309,8 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 	}
 }
 
-// A server whose disk fails ends by itself; the others go on, and it comes back with what it has acknowledged.
+// A server whose disk fails ends by itself; the others go on. After a restart it has everything that it
+// acknowledged.
 func TestBrokenDisk(t *testing.T) {
 	for _, which := range []string{"leader", "follower"} {
 		t.Run(which, func(t *testing.T) {
@@ -342,8 +343,8 @@ func TestBrokenDisk(t *testing.T) {
 	}
 }
 
-// Observers that come back together without their data are brought up to date one after the other, and those that were sent away come
-// again.
+// Observers that come back together without their data are brought up to date one after the other, and those that
+// were sent away come again.
 func TestObserversWaitForEachOther(t *testing.T) {
 	e := Start(t, Options{Servers: 1, Observers: 4, Configure: func(_ int, c *config.Config) { c.MaxConcurrentSnapSyncs = 1 }})
 	create(t, dial(t, e, 1, wire.Options{}), "/n")
@@ -393,8 +394,8 @@ func TestLeaderServesNobody(t *testing.T) {
 	require.Equal(t, "imok", text)
 }
 
-// Where members have weights these decide, and not how many members there are: one that outweighs the others serves without them, and
-// they do not without it.
+// Where members have weights these decide, and not how many members there are: one that outweighs the others
+// serves without them, and they do not without it.
 func TestWeightsDecide(t *testing.T) {
 	e := Start(t, Options{Servers: 3, Configure: func(_ int, c *config.Config) {
 		c.Hierarchical, c.Groups = true, []config.Group{{ID: 1, Members: []int64{1, 2, 3}}}

@@ -9,21 +9,23 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Stop ends a server as an operator does: it hands over what it leads, finishes what was received, and closes every connection.
-// It does nothing if the server is down, as Kill and PowerLoss do.
+// Stop ends a server as an operator does: it hands over its leadership, finishes the requests that it has
+// received, and closes every connection. Like Kill and PowerLoss it does nothing if the server is down.
 func (e *Ensemble) Stop(id int) { e.member(id).stop() }
 
-// Kill ends a server as SIGKILL does: connections end, nothing is answered any more, and all that was written is on the disk.
+// Kill ends a server as SIGKILL does: connections end, no more requests are answered, and all written data is on
+// the disk.
 func (e *Ensemble) Kill(id int) { e.member(id).kill(unsyncedAll) }
 
-// PowerLoss ends a server as a loss of power does: of what was not synced only a part is on the disk, drawn block by block. With
-// Options.Dir it is Kill. Isolate the server before if the others shall not see its connections end.
+// PowerLoss ends a server as a loss of power does: of the data that was not synced only a part is on the disk,
+// drawn block by block. With Options.Dir it is Kill. Isolate the server first if the others must not see its
+// connections end.
 func (e *Ensemble) PowerLoss(id int) { e.member(id).kill(unsyncedSome) }
 
 const unsyncedSome = 50
 
-// Start brings a server that is down back, on the disk and the client address that it had. It does not wait until the server
-// serves, and does nothing if it runs.
+// Start brings back a server that is down, on its old disk and client address. It does not wait until the server
+// serves, and does nothing if the server runs.
 func (e *Ensemble) Start(id int) error { return e.member(id).start() }
 
 // Restart is Stop and Start.
@@ -32,12 +34,12 @@ func (e *Ensemble) Restart(id int) error {
 	return e.Start(id)
 }
 
-// Wipe empties the disk of a server that is down, in memory: it has lost all it knew, and must not vote before it has learned
-// from the others what that was.
+// Wipe empties the disk, in memory, of a server that is down: it has lost all its data, and must not vote before
+// it has learned them from the others.
 func (e *Ensemble) Wipe(id int) error { return e.member(id).wipe() }
 
-// Partition parts the network between the servers: only servers of one group reach each other. Who is in no group is alone.
-// It replaces earlier partitions and cuts.
+// Partition parts the network between the servers: only servers of one group reach each other. A server in no
+// group is alone. It replaces earlier partitions and cuts.
 func (e *Ensemble) Partition(groups ...[]int) {
 	together := map[int]int{}
 	for g, ids := range groups {
@@ -75,7 +77,7 @@ func (e *Ensemble) OneWay(from, to int) {
 	e.network.change(func() { e.network.cuts[w] = true })
 }
 
-// Delay lets everything that one server sends to another arrive later by d.
+// Delay makes everything that one server sends to another arrive later by d.
 func (e *Ensemble) Delay(from, to int, d time.Duration) {
 	w := way{e.member(from).id, e.member(to).id}
 	e.network.change(func() { e.network.lags[w] = d })
@@ -94,7 +96,7 @@ func (e *Ensemble) CutClients(id int) {
 	}
 }
 
-// Heal ends everything that Partition, Isolate, OneWay, Delay and RefuseClients have done. What was held up arrives.
+// Heal ends everything that Partition, Isolate, OneWay, Delay and RefuseClients have done. Delayed data arrives.
 func (e *Ensemble) Heal() {
 	e.network.change(func() {
 		clear(e.network.cuts)
@@ -105,8 +107,8 @@ func (e *Ensemble) Heal() {
 	}
 }
 
-// ExpireSession ends a session as if its client had been silent for its timeout, and returns when the leader's state does not
-// hold it any more. If there is no such session the error is proto.ErrSessionExpired.
+// ExpireSession ends a session as if its client had been silent for its timeout. It returns when the session is
+// no longer in the leader's state. If there is no such session the error is proto.ErrSessionExpired.
 func (e *Ensemble) ExpireSession(ctx context.Context, id proto.SessionID) error {
 	asked := false
 	return poll(ctx, "the end of a session", func() (bool, error) {
@@ -119,7 +121,7 @@ func (e *Ensemble) ExpireSession(ctx context.Context, id proto.SessionID) error 
 			return false, nil
 		}
 		switch err := s.ExpireSession(id); {
-		case err == nil: // a leader that has only just become one is asked, too
+		case err == nil: // a server that has just become the leader is asked, too
 			asked = true
 		case !errors.Is(err, proto.ErrSessionExpired):
 		case asked:

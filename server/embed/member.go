@@ -13,22 +13,22 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// member is one server and what outlives it.
+// member is one server and the state that outlives it.
 type member struct {
 	ensemble *Ensemble
 	id       int
 	door     *door
 	cfg      *config.Config
 
-	mu      sync.Mutex // one thing is done to a server at a time
-	disk    *disk      // nil if it is a directory
+	mu      sync.Mutex // one action on a server at a time
+	disk    *disk      // nil if the data is in a directory
 	host    *host
 	running atomic.Pointer[server.Server] // changed under mu
-	forget  context.CancelFunc            // ends the watch over the server that runs
+	forget  context.CancelFunc            // ends the watch over the running server
 }
 
-// prepare makes what a member needs for its first start. Its place on the network is taken, so that who starts a little earlier
-// waits for it.
+// prepare makes what a member needs for its first start. It also reserves the member's place on the network, so
+// that a server that starts a little earlier waits for it.
 func (m *member) prepare(clients map[int]int) {
 	m.cfg = m.ensemble.options.config(m.id, clients)
 	if m.ensemble.options.Dir == "" {
@@ -37,7 +37,7 @@ func (m *member) prepare(clients map[int]int) {
 	m.host = m.ensemble.network.plug(m.id)
 }
 
-// status is how things stand, if the server runs.
+// status returns the status of the server, if it runs.
 func (m *member) status() (st server.Status, up bool) {
 	s := m.running.Load()
 	if s == nil {
@@ -90,7 +90,8 @@ func (m *member) start() error {
 	return nil
 }
 
-// failed ends a server whose disk has failed, as a process ends. What such a disk holds of what was not synced is not known.
+// failed ends a server whose disk has failed, as a process ends. It is not known which of the unsynced data such
+// a disk holds.
 func (m *member) failed(s *server.Server) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -124,16 +125,17 @@ func (m *member) ended() {
 	m.host = nil
 }
 
-// What a disk keeps of what was not synced, in percent, when a process is killed.
+// How much unsynced data a disk keeps when a process is killed, in percent.
 const unsyncedAll = 100
 
-// kill ends the server abruptly. It is cut off first, then its disk is taken away: what it does after that nobody sees.
+// kill ends the server abruptly. First it is cut off the network, then its disk is detached: later actions of the
+// server have no effect.
 func (m *member) kill(unsyncedPercent int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.running.Load()
 	if s == nil {
-		if m.host != nil { // it was never started
+		if m.host != nil { // nil if the server was never started
 			m.host.unplug()
 			m.host = nil
 		}
@@ -165,7 +167,7 @@ func (m *member) wipe() error {
 	return nil
 }
 
-// draw returns a source of chance of its own.
+// draw returns a new source of random numbers.
 func (e *Ensemble) draw() *rand.Rand {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// network is what lies between the servers.
+// network is the network between the servers.
 type network struct {
 	mu    sync.Mutex
 	hosts map[int]*host
 	ports map[string]*port // by address
-	conns map[*conn]way    // open ends, with the way of what they write
+	conns map[*conn]way    // open ends, with the way of the data that they write
 	cuts  map[way]bool
 	lags  map[way]time.Duration
 	// changed is closed, and replaced, when ports, hosts or cuts have changed.
@@ -29,10 +29,10 @@ type way struct{ from, to int }
 
 func (w way) back() way { return way{w.to, w.from} }
 
-// port is an address that a server may listen on.
+// port is an address on which a server may listen.
 type port struct {
 	owner    int
-	listener *listener // nil if it does not
+	listener *listener // nil if no server listens
 }
 
 func newNetwork(servers int) *network {
@@ -46,7 +46,7 @@ func newNetwork(servers int) *network {
 	return n
 }
 
-// note wakes everybody who waits for a change. REQUIRES: n.mu.
+// note wakes all goroutines that wait for a change. REQUIRES: n.mu.
 func (n *network) note() {
 	close(n.changed)
 	n.changed = make(chan struct{})
@@ -115,7 +115,7 @@ func (h *host) unplug() {
 	}
 }
 
-// dial connects to a port of another server. It waits while the way is cut, and while that server is only just starting.
+// dial connects to a port of another server. It waits while the way is cut, and while that server is starting.
 func (h *host) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	for {
 		c, changed, err := h.try(address)
@@ -130,7 +130,7 @@ func (h *host) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	}
 }
 
-// try connects if that is possible now. It returns what to wait for if it may be later.
+// try connects if that is possible now. If it may be possible later, it returns the channel to wait for.
 func (h *host) try(address string) (net.Conn, <-chan struct{}, error) {
 	n := h.net
 	n.mu.Lock()
@@ -167,7 +167,7 @@ func (h *host) try(address string) (net.Conn, <-chan struct{}, error) {
 	return near, nil, nil
 }
 
-// addrOf is an address in the form of package net.
+// addrOf returns an address in the form of package net.
 func addrOf(address string) net.Addr {
 	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address))
 }
@@ -224,8 +224,8 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// shut ends Accept, and the connections that nobody has accepted. Nothing is added to them any more: the port does not know the
-// listener.
+// shut ends Accept, and closes the connections that were not accepted. No connection is added any more: the port
+// no longer has the listener.
 func (l *listener) shut() {
 	l.once.Do(func() {
 		close(l.closed)

@@ -19,15 +19,17 @@ type Options struct {
 	Servers int
 	// Observers is how many servers follow without a vote. Their ids come after those that vote.
 	Observers int
-	// Joiners is how many servers are in no configuration: they follow without a vote, until a reconfiguration adds them. Their ids come
-	// last. They need Servers, and reconfigEnabled, which Configure sets at all servers.
+	// Joiners is how many servers are in no configuration: they follow without a vote, until a reconfiguration
+	// adds them. Their ids come last. They need Servers, and reconfigEnabled, which Configure must set at all
+	// servers.
 	Joiners int
 	// ObserverMasters lets observers learn from followers, as long as one takes them. ZooKeeper: observerMasterPort.
 	ObserverMasters bool
-	// TickTime is ZooKeeper's tickTime; 0 means 100 ms. Session timeouts are at least two of it, and a leader or follower that is
-	// cut off gives up after ten.
+	// TickTime is ZooKeeper's tickTime; 0 means 100 ms. Session timeouts are at least two ticks, and a leader or
+	// follower that is cut off gives up after ten.
 	TickTime time.Duration
-	// Dir is a directory of the operating system's filesystem for the data; empty keeps it in memory, where nothing waits for a disk.
+	// Dir is a directory of the operating system's filesystem for the data; empty keeps it in memory, where no
+	// operation waits for a disk.
 	Dir string
 	// Log receives the logs of all servers, each named by its id; nil drops them.
 	Log *zap.Logger
@@ -35,7 +37,7 @@ type Options struct {
 	Configure func(id int, cfg *config.Config)
 	// Version is what the four-letter words report; empty is "embedded".
 	Version string
-	// Seed decides what a loss of power leaves on the disks; 0 draws one.
+	// Seed decides which data a loss of power leaves on the disks; 0 draws one.
 	Seed uint64
 }
 
@@ -46,7 +48,7 @@ const (
 	tickDefault = 100 * time.Millisecond
 )
 
-// Times of an ensemble in ticks, and others that are short because nothing here is far away.
+// Times of an ensemble in ticks, and others. They are short because all servers are in one process.
 const (
 	initLimit         = 20
 	syncLimit         = 10
@@ -85,20 +87,20 @@ func (o *Options) validate() error {
 // all is how many servers there are.
 func (o *Options) all() int { return o.Servers + o.Observers + o.Joiners }
 
-// founder reports whether a server is one of those that the ensemble begins with.
+// founder reports whether a server is in the first configuration.
 func (o *Options) founder(id int) bool { return id <= o.Servers+o.Observers }
 
-// Ports of the servers on the network between them, where each has an address of its own.
+// Ports of the servers on the network between them, where each server has an address of its own.
 const (
 	quorumPort   = 2888
 	electionPort = 3888
 	masterPort   = 4888 // for observers of a follower
 )
 
-// hostOf is the address of a server on the network between them.
+// hostOf returns the address of a server on the network between them.
 func hostOf(id int) string { return "10.0.0." + strconv.Itoa(id) }
 
-// addressesOf are the ports of a server on the network between them.
+// addressesOf returns the ports of a server on the network between them.
 func addressesOf(id int) []string {
 	var all []string
 	for _, number := range []int{quorumPort, electionPort, masterPort} {
@@ -107,7 +109,7 @@ func addressesOf(id int) []string {
 	return all
 }
 
-// config is the configuration of one server. clients are the client ports, by id.
+// config returns the configuration of one server. clients are the client ports, by id.
 func (o *Options) config(id int, clients map[int]int) *config.Config {
 	c := config.Default()
 	c.DataDir = memoryDir
@@ -147,10 +149,10 @@ func (o *Options) config(id int, clients map[int]int) *config.Config {
 	return c
 }
 
-// loopback is where clients are served.
+// loopback is the address at which clients are served.
 const loopback = "127.0.0.1"
 
-// member is the server line of a server.
+// member returns the server line of a server.
 func (o *Options) member(id, clientPort int) config.Member {
 	m := config.Member{
 		ID: int64(id), Addresses: []config.PeerAddress{{Host: hostOf(id), QuorumPort: quorumPort, ElectionPort: electionPort}},

@@ -17,22 +17,23 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// changing is an ensemble that may be reconfigured by anybody. Its clients keep their connections if the machine is busy for a second: no
-// test waits for a tick.
+// changing starts an ensemble that every client may reconfigure. Its clients keep their connections if the
+// machine is busy for a second: no test waits for a tick.
 func changing(t *testing.T, o Options) *Ensemble {
 	o.TickTime = 500 * time.Millisecond
 	o.Configure = func(_ int, c *config.Config) { c.ReconfigEnabled, c.SkipACL = true, true }
 	return Start(t, o)
 }
 
-// reconfigure changes the ensemble, and waits until the servers that are to be in it, as voters, have the new configuration in force.
+// reconfigure changes the ensemble, and waits until the members, as voters, have the new configuration in force.
 func reconfigure(t *testing.T, e *Ensemble, r client.Reconfig, members ...int) {
 	t.Helper()
 	change(t, e, r)
 	inForce(t, e, members...)
 }
 
-// change reconfigures the ensemble. If it is not known whether that was done it is asked for again, which changes nothing more.
+// change reconfigures the ensemble. If it is not known whether that was done it is asked for again, which changes
+// nothing more.
 func change(t *testing.T, e *Ensemble, r client.Reconfig) {
 	t.Helper()
 	ctx := within(t)
@@ -196,7 +197,8 @@ func restart(t *testing.T, e *Ensemble, ids ...int) {
 	}
 }
 
-// From one server to five and back to one, under load. Then all are started again: the configuration is that of the end.
+// From one server to five and back to one, under load. Then all are started again: the configuration is that of
+// the end.
 func TestEnsembleGrowsAndShrinks(t *testing.T) {
 	e := changing(t, Options{Servers: 1, Joiners: 4})
 	inForce(t, e, 1)
@@ -247,7 +249,8 @@ func TestEveryServerIsReplaced(t *testing.T) {
 	inForce(t, e, 4, 5, 6)
 }
 
-// A leader that is removed answers who asked, names the next one, and goes on without a vote.
+// A leader that is removed answers the client that asked for it, names the next leader, and goes on without a
+// vote.
 func TestRemovedLeaderHandsOver(t *testing.T) {
 	e := changing(t, Options{Servers: 3})
 	l := startLoad(t, e)
@@ -300,8 +303,8 @@ func TestRolesChange(t *testing.T) {
 	l.judge(t, e.IDs()...)
 }
 
-// A server that was removed, and is started again, follows without a vote: also one with a smaller id than the others, whom they have to
-// call although their configuration does not say where it is.
+// A server that was removed, and is started again, follows without a vote. This includes a server with a smaller
+// id than the others: they have to call it although their configuration does not have its address.
 func TestRemovedServersFollowAgain(t *testing.T) {
 	e := changing(t, Options{Servers: 3, Joiners: 1})
 	for _, id := range []int{1, 4} {
@@ -318,7 +321,8 @@ func TestRemovedServersFollowAgain(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// Servers are killed at any moment of a reconfiguration: it has happened or not, for all, and nothing that was acknowledged is lost.
+// Servers are killed at any moment of a reconfiguration: it has happened or not, for all, and nothing that was
+// acknowledged is lost.
 func TestKilledDuringReconfig(t *testing.T) {
 	e := changing(t, Options{Servers: 3, Joiners: 1})
 	l := startLoad(t, e)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// streamMax is how many bytes may be on their way in one direction before the writer has to wait.
+// streamMax is how many bytes may be in transit in one direction before the writer has to wait.
 const streamMax = 1 << 20
 
-// stream is one direction of a connection. What is written is read in order, after the delay, unless the direction is cut: then
-// it waits, with the end of the stream, as what TCP sends again and again.
+// stream is one direction of a connection. Written data is read in order, after the delay. If the direction is
+// cut, data and the end of the stream wait, as if TCP sent them again and again.
 type stream struct {
 	mu      sync.Mutex
 	changed sync.Cond // of anything below
@@ -21,7 +21,7 @@ type stream struct {
 	flying  []flight // delayed
 	size    int      // of both, in bytes
 	sealed  bool     // the writer has closed
-	ended   bool     // and that has arrived
+	ended   bool     // the end of the stream has arrived
 	gone    bool     // the reader has closed
 	cut     bool
 	delay   time.Duration
@@ -29,7 +29,7 @@ type stream struct {
 	writes  deadline
 }
 
-// flight is what was written at once and has not arrived, or the end of the stream.
+// flight is the data of one write that has not arrived, or the end of the stream.
 type flight struct {
 	b   []byte
 	end bool
@@ -66,7 +66,7 @@ func (s *stream) write(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// send puts f on its way. REQUIRES: s.mu.
+// send puts f in transit. REQUIRES: s.mu.
 func (s *stream) send(f flight) {
 	if s.delay == 0 && len(s.flying) == 0 {
 		s.arrive(f)
@@ -74,7 +74,7 @@ func (s *stream) send(f flight) {
 	}
 	f.b = append([]byte(nil), f.b...)
 	s.flying = append(s.flying, f)
-	// Whichever timer fires first brings what was sent first: nothing is overtaken, also when the delay shrinks.
+	// Whichever timer fires first delivers the oldest flight: data arrives in order, also when the delay shrinks.
 	time.AfterFunc(s.delay, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -84,7 +84,7 @@ func (s *stream) send(f flight) {
 	})
 }
 
-// arrive lets f be read. REQUIRES: s.mu.
+// arrive makes f readable. REQUIRES: s.mu.
 func (s *stream) arrive(f flight) {
 	s.arrived = append(s.arrived, f.b...)
 	s.ended = s.ended || f.end
@@ -115,7 +115,7 @@ func (s *stream) read(b []byte) (int, error) {
 	}
 }
 
-// seal is the end of what is written.
+// seal ends writing.
 func (s *stream) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *stream) seal() {
 	}
 }
 
-// leave is the end of reading.
+// leave ends reading.
 func (s *stream) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *stream) leave() {
 	s.changed.Broadcast()
 }
 
-// route sets how the direction behaves from now on.
+// route sets cut and delay of the direction from now on.
 func (s *stream) route(cut bool, delay time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *stream) setDeadline(d *deadline, t time.Time) {
 // deadline is the moment from which an operation fails. Guarded by stream.mu.
 type deadline struct {
 	at    time.Time
-	timer *time.Timer // wakes who waits
+	timer *time.Timer // wakes the waiting operation
 }
 
 func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }

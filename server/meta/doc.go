@@ -15,23 +15,23 @@
 //
 // # What is durable when
 //
-// SetAccepted, SetCurrent, SetBlank, Reconcile and SetConfig are durable when they return nil. After
-// ErrNoSpace they may be called again. After any other error what is on the disk is unknown: the
 // SetAccepted, SetCurrent, SetBlank, Reconcile and SetConfig are durable when they return nil. After ErrNoSpace
 // they may be called again. After any other error the content of the disk is unknown: the server must stop, and
 // every later call fails with the same error.
+//
+// # Damage
 //
 // bbolt trusts its pages: a flipped bit makes it panic, loop or read beyond its map. So Open checks the
 // file first, page by page, and the record with its checksum. A damaged meta.db is set aside as
 // meta.db.damaged and a new one begins from the epoch files and an empty catalogue (DB.Rebuilt says so), except that
 // an ensemble member without epoch files is refused: it might have promised something.
 //
-// Only meta.db knows that a server is blank. One that is lost or damaged between the first snapshot and the
-// moment at which the server counts again takes the mark with it: what the leader has sent is then a database
-// like one that a Java server has left, Only meta.db knows that a server is blank. If meta.db is lost or damaged
-// between the first snapshot and the moment at which the server counts again, the mark is lost with it: the data
-// that the leader has sent is then a database like one that a Java server has left, and counts. If the snapshots
-// are lost as well there is no database, and the mark is set anew.
+// Only meta.db knows that a server is blank. If meta.db is lost or damaged between the first snapshot and the
+// moment at which the server counts again, the mark is lost with it: the data that the leader has sent is then a
+// database like one that a Java server has left, and counts. If the snapshots are lost as well there is no
+// database, and the mark is set anew.
+//
+// # Tests without a disk
 //
 // bbolt maps real files, so it cannot live on vfs.Mem. Mem is the same Store in memory and
 // crashes like a disk; both pass one conformance test.
