@@ -7,15 +7,15 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Async starts operations without waiting for their answers, so that thousands may be outstanding from one goroutine. They are sent and
-// answered in the order of the calls. A call blocks only while there is no connection or no room (WithMaxOutstanding); its context
-// bounds that, not the answer.
+// Async starts operations without waiting for their answers, so that thousands may be outstanding from one
+// goroutine. They are sent and answered in the order of the calls. A call blocks only while there is no
+// connection or no room (WithMaxOutstanding). Its context bounds that wait, not the wait for the answer.
 type Async struct{ c *Client }
 
 // Async returns the operations of c in their asynchronous form.
 func (c *Client) Async() Async { return Async{c} }
 
-// Future is the outcome of an operation that was started. Its methods may be called concurrently and any number of times.
+// Future is the outcome of a started operation. Its methods may be called concurrently and any number of times.
 type Future[T any] struct {
 	cl   *call
 	err  error // set if the operation was not started
@@ -28,7 +28,7 @@ var closedDone = func() chan struct{} {
 	return ch
 }()
 
-// Done returns a channel that is closed when the answer is there.
+// Done returns a channel that is closed when the answer has arrived.
 func (f Future[T]) Done() <-chan struct{} {
 	if f.err != nil {
 		return closedDone
@@ -82,19 +82,19 @@ func start[T any](ctx context.Context, c *Client, cl *call, err error, read func
 	return Future[T]{cl: kept, read: read}
 }
 
-// NodeData is what Get returns.
+// NodeData is the result of Get.
 type NodeData struct {
 	Data []byte
 	Stat Stat
 }
 
-// NodeChildren is what Children returns.
+// NodeChildren is the result of Children.
 type NodeChildren struct {
 	Names []string
 	Stat  Stat
 }
 
-// Created is what CreateStat returns.
+// Created is the result of CreateStat.
 type Created struct {
 	Path string
 	Stat Stat
@@ -112,7 +112,7 @@ func (a Async) Get(ctx context.Context, path string) Future[NodeData] {
 	return start(ctx, a.c, cl, err, readData)
 }
 
-// Exists is Client.Exists; a znode that is absent is the error ErrNoNode.
+// Exists is Client.Exists; an absent znode is the error ErrNoNode.
 func (a Async) Exists(ctx context.Context, path string) Future[Stat] {
 	cl, err := a.c.pathCall(proto.OpExists, path)
 	return start(ctx, a.c, cl, err, readStat)

@@ -94,7 +94,7 @@ func BenchmarkAsync(b *testing.B) {
 	}
 }
 
-// What operations allocate, the stub's share left out.
+// The allocations of operations, without those of the stub.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
 		return // the detector allocates
@@ -112,7 +112,8 @@ func TestAllocations(t *testing.T) {
 		{"exists", 0, func() error { _, _, err := c.Exists(ctx, benchPath); return err }},
 		{"create", 0, func() error { _, err := c.Create(ctx, benchPath, data, Persistent); return err }},
 		{"delete", 0, func() error { return c.Delete(ctx, benchPath, AnyVersion) }},
-		{"children", 3, func() error { _, _, err := c.Children(ctx, benchPath); return err }}, // the names, their bytes twice
+		// The names, their bytes twice.
+		{"children", 3, func() error { _, _, err := c.Children(ctx, benchPath); return err }},
 		{"multi", 4, func() error { // operations, request, reply, results
 			var txn Txn
 			_, err := c.Commit(ctx, txn.Set(benchPath, data, 0).Set(benchPath, data, 0).Set(benchPath, data, 0))

@@ -11,8 +11,8 @@ import (
 // CacheOption changes how a Cache works.
 type CacheOption func(*Cache)
 
-// WithCacheBytes bounds the memory of a cache, overriding the default 256 MiB: the bytes of paths and data, and 200 a znode for the
-// rest. A subtree that needs more ends the cache with ErrCacheFull.
+// WithCacheBytes bounds the memory of a cache, overriding the default 256 MiB: the bytes of paths and data, plus
+// 200 bytes for each znode. A subtree that needs more ends the cache with ErrCacheFull.
 func WithCacheBytes(n int) CacheOption { return func(k *Cache) { k.bytesMax = n } }
 
 const (
@@ -22,18 +22,19 @@ const (
 	cacheEvents       = 4096
 )
 
-// Cache is a copy of a subtree that follows the ensemble. What it shows of a znode never goes back in time, a znode is never
-// shown without its parent, and what a View sees does not change while it looks. The Stat of a znode is as of its data: counts and versions of
-// children are not kept up to date, Children is. Znodes that may not be read are left out.
+// Cache is a copy of a subtree that follows the ensemble. The shown state of a znode never goes back in time, a
+// znode is never shown without its parent, and the content of a View does not change during the View. The Stat of
+// a znode is as of its data: counts and versions of children are not kept up to date, Children is. Znodes that
+// the client may not read are left out.
 //
-// It rests on one recursive watch, or with servers before 3.6 on two one-shot watches a znode, and reads again whatever
-// may have been missed while disconnected. All methods may be called concurrently.
+// It uses one recursive watch, or with servers before 3.6 two one-shot watches for each znode. After a reconnect
+// it reads again everything that may have changed. All methods may be called concurrently.
 type Cache struct {
 	c        *Client
 	root     string
 	bytesMax int
 	queue    *eventQueue
-	isOld    bool   // the server knows no persistent watches
+	isOld    bool   // the server does not know persistent watches
 	watch    *Watch // recursive; nil if isOld
 	watched  map[string]*cacheWatches
 	cancel   context.CancelFunc
@@ -43,7 +44,7 @@ type Cache struct {
 	nodes   map[string]*cacheNode
 	bytes   int
 	changes *changeLink // newest, not filled yet
-	err     error       // why the cache is over
+	err     error       // why the cache has ended
 }
 
 type cacheNode struct {
@@ -51,20 +52,21 @@ type cacheNode struct {
 	children map[string]struct{}
 }
 
-// Change is one difference between what the cache showed before and after.
+// Change is one difference between two successive states of the cache.
 type Change struct {
 	Type EventType // NodeCreated, NodeDataChanged or NodeDeleted
-	Node Node      // as it is now; of a deleted znode as it was
+	Node Node      // the new state; of a deleted znode the last state
 }
 
-// changeLink is a list that followers walk; only they keep old links alive.
+// changeLink is a link of a list that followers walk; only followers keep old links alive.
 type changeLink struct {
 	change Change
 	next   *changeLink
-	ready  chan struct{} // closed when change and next are set, or the cache is over
+	ready  chan struct{} // closed when change and next are set, or the cache has ended
 }
 
-// NewCache returns the copy of the subtree at root once it is complete. A root that does not exist is an empty cache. It must be closed.
+// NewCache returns the copy of the subtree at root once it is complete. A root that does not exist is an empty
+// cache. It must be closed.
 func (c *Client) NewCache(ctx context.Context, root string, options ...CacheOption) (*Cache, error) {
 	if err := checkPath(root, false); err != nil {
 		return nil, &Error{Op: "cache", Path: root, Err: err}
@@ -96,7 +98,8 @@ func (c *Client) NewCache(ctx context.Context, root string, options ...CacheOpti
 // open sets the watch and fills the cache.
 func (k *Cache) open(ctx context.Context) error {
 	err := Retry(ctx, func(ctx context.Context) (err error) {
-		// The watch outlives the call, so its context is the client's. A watch that could not be set has closed its queue.
+		// The watch outlives the call, so its context is the client's. If the watch could not be set, its queue
+		// is closed.
 		k.queue = newEventQueue(cacheEvents)
 		k.watch, err = k.c.watchFor(ctx, k.c.life(), k.root, WatchSubtree, k.queue)
 		return err
@@ -110,16 +113,16 @@ func (k *Cache) open(ctx context.Context) error {
 	return Retry(ctx, k.resync)
 }
 
-// Close ends the cache and waits for its goroutine. What it shows stays.
+// Close ends the cache and waits for its goroutine. Its content stays readable.
 func (k *Cache) Close() {
 	k.cancel()
 	<-k.done
 }
 
-// Done returns a channel that is closed when the cache follows no more; Err says why.
+// Done returns a channel that is closed when the cache no longer follows the ensemble; Err says why.
 func (k *Cache) Done() <-chan struct{} { return k.done }
 
-// Err returns why the cache is over: ErrCacheFull, ErrSessionExpired, ErrClosed; nil while it is not.
+// Err returns why the cache has ended: ErrCacheFull, ErrSessionExpired, ErrClosed; nil while it has not.
 func (k *Cache) Err() error {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -131,7 +134,7 @@ func (k *Cache) end(err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.err = err
-	close(k.changes.ready) // with next nil: the end
+	close(k.changes.ready) // next is nil: the end
 }
 
 // Get returns a znode of the subtree. Data must not be changed.
@@ -155,7 +158,7 @@ func (k *Cache) Len() int {
 	return len(k.nodes)
 }
 
-// View calls f with the cache held still. F must be quick and must not call the Cache itself.
+// View calls f while the cache does not change. F must be quick and must not call the Cache itself.
 func (k *Cache) View(f func(View)) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -198,8 +201,9 @@ func (v View) All() iter.Seq[Node] {
 	}
 }
 
-// Changes ranges over all znodes as created, then over every later change, until ctx ends or the cache is over. None is
-// left out, and applying them in order gives the contents of the cache; states of a znode that follow each other quickly may be one change.
+// Changes ranges over all znodes as created, then over every later change, until ctx ends or the cache has ended.
+// Applying all changes in order gives the content of the cache; quick successive states of a znode may be one
+// change.
 func (k *Cache) Changes(ctx context.Context) iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		k.mu.RLock()
@@ -238,7 +242,8 @@ func (k *Cache) publish(t EventType, n Node) {
 	close(link.ready)
 }
 
-// put shows a znode. A parent that is not shown means that it was deleted meanwhile: the znode is left out. REQUIRES: mu.
+// put shows a znode. If its parent is not shown, the parent was deleted meanwhile: the znode is left out.
+// REQUIRES: mu.
 func (k *Cache) put(n Node) error {
 	old := k.nodes[n.Path]
 	switch {
@@ -254,7 +259,7 @@ func (k *Cache) put(n Node) error {
 		k.bytes += cacheNodeBytes + len(n.Path) + len(n.Data)
 		k.publish(NodeCreated, n)
 	case old.Stat.Czxid > n.Stat.Czxid, old.Stat.Mzxid > n.Stat.Mzxid:
-		return nil // older than what is shown
+		return nil // older than the shown state
 	case old.Stat.Czxid != n.Stat.Czxid || old.Stat.Mzxid != n.Stat.Mzxid:
 		k.bytes += len(n.Data) - len(old.Data)
 		old.Node = n

@@ -9,7 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// cacheWatches are the one-shot watches of one znode in a cache over a server without persistent watches. All feed one queue.
+// cacheWatches are the one-shot watches of one znode in a cache over a server without persistent watches. All
+// feed one queue.
 type cacheWatches struct {
 	data, children *Watch
 }
@@ -33,7 +34,7 @@ func (k *Cache) refreshAll(ctx context.Context) error {
 	return k.refresh(ctx, dirty)
 }
 
-// refresh reads znodes and their lists of children again, watching both, and goes on with children that are new.
+// refresh reads znodes and their lists of children again, watches both, and goes on with new children.
 func (k *Cache) refresh(ctx context.Context, dirty map[string]bool) error {
 	paths := make([]string, 0, len(dirty))
 	for path := range dirty {
@@ -50,8 +51,8 @@ func (k *Cache) refresh(ctx context.Context, dirty map[string]bool) error {
 	return nil
 }
 
-// refreshNode brings one znode up to date and returns its new children. The watches are set before anything is shown, so that a
-// later change is an event.
+// refreshNode brings one znode up to date and returns its new children. The watches are set before anything is
+// shown, so that a later change is an event.
 func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, err error) {
 	w := k.watched[path]
 	if w == nil {
@@ -98,7 +99,8 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 	return added, nil
 }
 
-// awaitNode is for a znode that is not there. The root is waited for by a watch on its creation; all others are reported by their parent.
+// awaitNode handles a znode that does not exist. For the root it sets a watch on the creation; the parents report
+// all other znodes.
 func (k *Cache) awaitNode(ctx context.Context, path string, w *cacheWatches, forget func()) error {
 	if path != k.root {
 		forget()

@@ -9,9 +9,10 @@ import (
 	"strings"
 )
 
-// run follows the watch until ctx ends or the watch is lost. Events are taken in batches: whatever changed is read again, all
-// reads of a batch outstanding together. A read is sent after its event was received, so it shows that event or something later; what happens
-// after the read comes as another event, in a later batch.
+// run follows the watch until ctx ends or the watch is lost. It takes events in batches and reads all changed
+// znodes again, with all reads of a batch outstanding together. A read is sent after its event was received, so
+// it shows the change of that event or a later state. A change after the read comes as another event, in a later
+// batch.
 func (k *Cache) run(ctx context.Context) error {
 	for {
 		batch, err := k.collect(ctx)
@@ -30,7 +31,7 @@ func (k *Cache) run(ctx context.Context) error {
 	}
 }
 
-// collect waits for an event and takes all that are there.
+// collect waits for an event and takes all queued ones.
 func (k *Cache) collect(ctx context.Context) (batch []Event, err error) {
 	select {
 	case e, ok := <-k.queue.ch:
@@ -77,7 +78,8 @@ func (k *Cache) follow(ctx context.Context, batch []Event) error {
 	return k.load(ctx, paths)
 }
 
-// recover goes on after the watch was lost, if that is possible: in a new session, or with the watches that an older server knows.
+// recover goes on after the watch was lost, if possible: in a new session, or with the watches that an older
+// server knows.
 func (k *Cache) recover(ctx context.Context, why error) error {
 	switch {
 	case errors.Is(why, ErrSessionExpired) && k.c.s.rebuild != nil:
@@ -89,7 +91,7 @@ func (k *Cache) recover(ctx context.Context, why error) error {
 	return k.resync(ctx)
 }
 
-// load reads znodes again and shows what they are. Parents are shown before their children.
+// load reads znodes again and shows their state. Parents are shown before their children.
 func (k *Cache) load(ctx context.Context, paths []string) error {
 	slices.SortFunc(paths, byDepth)
 	for len(paths) > 0 {
@@ -123,8 +125,8 @@ func (k *Cache) show(n Node, err error) error {
 	return err
 }
 
-// resync reads the whole subtree again, level by level: the children of every znode, and the data of those that are new or changed.
-// Afterwards everything that was not found is hidden.
+// resync reads the whole subtree again, level by level: the children of every znode, and the data of new or
+// changed znodes. Afterwards it hides every znode that it has not found.
 func (k *Cache) resync(ctx context.Context) error {
 	if k.isOld {
 		return k.refreshAll(ctx)
@@ -154,7 +156,8 @@ func (k *Cache) resync(ctx context.Context) error {
 	return nil
 }
 
-// listLevel lists the children of the znodes of a level. It returns their paths, and which of the level are not shown as they are.
+// listLevel lists the children of the znodes of a level. It returns the paths of the children, and the znodes of
+// the level whose shown state is out of date.
 func (k *Cache) listLevel(ctx context.Context, level []string, found map[string]bool) (below, stale []string, err error) {
 	for len(level) > 0 {
 		part := level[:min(len(level), cacheWindow)]
@@ -197,7 +200,7 @@ func sortParentsFirst(nodes []Node) {
 
 func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// stopWatching takes the watches of the cache from the server.
+// stopWatching removes the watches of the cache from the server.
 func (k *Cache) stopWatching() {
 	if k.watch != nil {
 		k.watch.Close()

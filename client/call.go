@@ -8,15 +8,15 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// The life of a call. Whoever moves it away from waiting decides who disposes of it: the goroutine that completes a call
-// after abandoned, the caller after completed.
+// The states of a call. The goroutine that moves a call away from waiting decides which goroutine releases it:
+// the one that completes the call after abandoned, the caller after completed.
 const (
 	callWaiting int32 = iota
 	callCompleted
 	callAbandoned
 )
 
-// request is what an operation asks for.
+// request holds the arguments of an operation.
 type request struct {
 	op         proto.OpCode
 	version    int32 // expected version, type of a watcher, or mode of addWatch
@@ -29,13 +29,13 @@ type request struct {
 	protection string // of CreateProtected
 }
 
-// call is one request and its reply. The caller fills the first part and owns the call until it is pushed; then the connection owns
-// it until done is signalled.
+// call is one request and its reply. The caller fills the first part and owns the call until it is pushed; then
+// the connection owns it until done is signalled.
 type call struct {
 	request
 	watch *Watch // registered in the watchSet, set if the reply allows it
 	pool  *sync.Pool
-	after func() // hook of a Future, called when the reply is there
+	after func() // hook of a Future, called when the reply has arrived
 
 	xid   int32
 	state atomic.Int32
@@ -54,7 +54,8 @@ type call struct {
 	count   int32
 }
 
-// newCall takes a call from the pool. The pool is the client's own, because channels must not wander between synctest bubbles.
+// newCall takes a call from the pool. The pool belongs to the client, because channels must not move between
+// synctest bubbles.
 func (c *Client) newCall(op proto.OpCode, path string) *call {
 	cl, ok := c.calls.Get().(*call)
 	if !ok {
@@ -74,7 +75,7 @@ func (cl *call) release() {
 	pool.Put(cl)
 }
 
-// finish signals whoever waits.
+// finish signals the waiting goroutine.
 func (cl *call) finish() {
 	if cl.kept {
 		if cl.after != nil {
@@ -124,7 +125,7 @@ func (r *request) appendTo(b []byte) []byte {
 	return b
 }
 
-// decode reads the body of a successful reply. Nothing of the result aliases b. Source: client-protocol 5.3.
+// decode reads the body of a successful reply. The result does not alias b. Source: client-protocol 5.3.
 func (cl *call) decode(b []byte) error {
 	r := proto.NewReader(b)
 	switch cl.op {
@@ -152,7 +153,8 @@ func (cl *call) decode(b []byte) error {
 	return r.Err()
 }
 
-// createdPath returns the path of the reply as the caller knows it, without allocating if it is the one that was asked for.
+// createdPath returns the path of the reply without the chroot. It does not allocate if that is the requested
+// path.
 func (cl *call) createdPath(t proto.Text) string {
 	if cl.chroot == "" && string(t) == cl.path {
 		return cl.path

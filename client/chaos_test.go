@@ -41,7 +41,8 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// faultProxy forwards connections to a server and cuts each after a random number of bytes, in the middle of whatever they are.
+// faultProxy forwards connections to a server and cuts each after a random number of bytes, in the middle of
+// whatever they are.
 type faultProxy struct {
 	listener net.Listener
 	target   string
@@ -113,8 +114,8 @@ func (p *faultProxy) forward(dst, src net.Conn, limit int64) {
 	p.mu.Unlock()
 }
 
-// Watches of every kind and a cache follow a tree that changes while their connection is cut thousands of times. Each must end up with
-// the last state, and nothing may be left behind.
+// Watches of every kind and a cache follow a tree that changes while their connection is cut thousands of times.
+// Each must end up with the last state, and nothing may be left behind.
 func TestNoWatchIsLostOverThousandsOfReconnectsOnEachServer(t *testing.T) {
 	t.Run("fake", func(t *testing.T) {
 		f := newFake(t)

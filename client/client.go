@@ -13,7 +13,7 @@ import (
 // closeWait bounds how long Close waits for the server to end the session.
 const closeWait = time.Second
 
-// Client is one session with an ensemble, over as many connections as it takes. All methods may be called concurrently.
+// Client is one session with an ensemble, over successive connections. All methods may be called concurrently.
 type Client struct {
 	cfg     config
 	chroot  string
@@ -23,11 +23,12 @@ type Client struct {
 	calls   sync.Pool // of *call
 	running sync.WaitGroup
 	closing sync.Once
-	life    func() context.Context // ends with the client; for work that outlives its caller
+	life    func() context.Context // ends with the client; for work that outlives the caller
 }
 
-// New returns a client that connects in the background. The connect string is ZooKeeper's: "host:port,host:port/chroot", in which a
-// missing port is 2181. Operations wait for the first connection as long as their context allows. The client must be closed.
+// New returns a client that connects in the background. The connect string is ZooKeeper's:
+// "host:port,host:port/chroot", in which a missing port is 2181. Operations wait for the first connection as long
+// as their context allows. The client must be closed.
 func New(connect string, options ...Option) (*Client, error) {
 	names, chroot, err := parseConnect(connect)
 	if err != nil {
@@ -70,8 +71,8 @@ func New(connect string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Dial is New followed by WaitConnected. Without a connection there is no client. An error that is the end of ctx says as well why the
-// last server that was tried did not take the session.
+// Dial is New followed by WaitConnected. Without a connection there is no client. If ctx ends, the error also
+// says why the last server that was tried did not accept the session.
 func Dial(ctx context.Context, connect string, options ...Option) (*Client, error) {
 	c, err := New(connect, options...)
 	if err != nil {
@@ -87,11 +88,12 @@ func Dial(ctx context.Context, connect string, options ...Option) (*Client, erro
 	return c, nil
 }
 
-// Close ends the session, so that its ephemerals are deleted, and returns when nothing of the client is left running. It waits up
-// to a second for the server; an error says that the session may live until its timeout. The second Close does nothing.
+// Close ends the session, so that its ephemerals are deleted, and returns when no goroutine of the client runs
+// any more. It waits up to a second for the server; an error says that the session may live until its timeout.
+// The second Close does nothing.
 func (c *Client) Close() error { return c.stop(true) }
 
-// Detach closes the client but leaves the session to whoever resumes it in time (WithResume).
+// Detach closes the client but keeps the session for another client that resumes it in time (WithResume).
 func (c *Client) Detach() Resume {
 	_ = c.stop(false)
 	return Resume{SessionID: c.s.id, Password: c.s.password, Zxid: c.LastZxid()}
@@ -113,7 +115,7 @@ func (c *Client) stop(endSession bool) (err error) {
 	return err
 }
 
-// endSession sends closeSession over the connection that there was.
+// endSession sends closeSession over the last connection.
 func (c *Client) endSession(old *standing) error {
 	fail := func(err error) error { return &Error{Op: "closeSession", MayHaveApplied: true, Err: err} }
 	switch {
@@ -137,8 +139,9 @@ func (c *Client) endSession(old *standing) error {
 	return err
 }
 
-// start runs work that outlives its caller; Close waits for it. It returns false on a client that is over: the session goroutine is
-// counted until final is set, so that the count cannot rise again after Close has seen it fall to zero.
+// start runs work that outlives its caller; Close waits for it. It returns false on a client that has ended. The
+// session goroutine is counted until final is set, so that the count cannot rise again after Close has seen it
+// fall to zero.
 func (c *Client) start(work func(ctx context.Context)) bool {
 	c.s.mu.Lock()
 	defer c.s.mu.Unlock()
@@ -158,8 +161,8 @@ func (c *Client) Session() (SessionID, time.Duration) {
 // LastZxid returns the newest zxid that the session has seen, in a reply or in an event.
 func (c *Client) LastZxid() Zxid { return c.s.lastZxid() }
 
-// AddAuth adds an identity to the session, on this connection and all that follow. ErrAuthFailed means that the server refused it; the
-// server also ends the connection then, but not the session.
+// AddAuth adds an identity to the session, on this connection and all that follow. ErrAuthFailed means that the
+// server refused it; the server also ends the connection then, but not the session.
 func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error {
 	fail := func(err error) error { return &Error{Op: proto.OpAuth.String(), Path: scheme, Err: err} }
 	st := c.s.now.Load()
@@ -190,7 +193,8 @@ func (c *Client) AddAuth(ctx context.Context, scheme string, auth []byte) error 
 	}
 }
 
-// do runs one operation to its end. If it returns nil the caller reads the results and releases the call; after an error the call is gone.
+// do runs one operation to its end. If it returns nil the caller reads the results and releases the call; after
+// an error the call must not be used.
 func (c *Client) do(ctx context.Context, cl *call) error {
 	if c.cfg.hooks.isOn() {
 		return c.doHooked(ctx, cl)
@@ -220,7 +224,8 @@ func (c *Client) doHooked(ctx context.Context, cl *call) error {
 	return r.Err
 }
 
-// send pushes a call on the connection, and waits for one, and for room on it, as long as ctx allows. After an error the call is gone.
+// send pushes a call on the connection. It waits for a connection, and for room on it, as long as ctx allows.
+// After an error the call must not be used.
 func (c *Client) send(ctx context.Context, cl *call) error {
 	st := c.s.now.Load()
 	err := ctx.Err()
@@ -259,7 +264,7 @@ func (c *Client) send(ctx context.Context, cl *call) error {
 	return failed
 }
 
-// wait waits for the reply of a call that was pushed. See do for who owns the call after it.
+// wait waits for the reply of a pushed call. do documents the owner of the call afterwards.
 func (c *Client) wait(ctx context.Context, cl *call, path string) (Zxid, error) {
 	op := cl.op
 	select {

@@ -44,7 +44,8 @@ func pipeServer(nc net.Conn, timeout time.Duration, isAwake func() bool, onPing 
 	}
 }
 
-// A heartbeat after a third of the timeout in which nothing was sent; another server after two thirds in which nothing was heard.
+// A heartbeat after a third of the timeout in which nothing was sent; another server after two thirds in which
+// nothing was heard.
 func TestHeartbeatAndSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 9 * time.Second
@@ -119,7 +120,8 @@ func TestSilenceFromTheStart(t *testing.T) {
 	})
 }
 
-// Bytes from the server do not prove that it has heard of the session: neither events, nor answers that were long on their way.
+// Bytes from the server do not prove that it has heard of the session: neither events, nor answers that were long
+// on their way.
 func TestHeldOnlyAsLongAsTheServerHasSurelyHeard(t *testing.T) {
 	const timeout = 9 * time.Second
 	for _, v := range []struct {
@@ -128,7 +130,8 @@ func TestHeldOnlyAsLongAsTheServerHasSurelyHeard(t *testing.T) {
 		ends  time.Duration // of what is held
 	}{
 		{"events only", 0, timeout},
-		{"late answers", 5 * time.Second, 3*time.Second + timeout}, // of the pings at 3 s, 6 s and so on only the first is answered
+		// Of the pings at 3 s, 6 s and so on only the first is answered.
+		{"late answers", 5 * time.Second, 3*time.Second + timeout},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,7 +186,8 @@ func TestHeldOnlyAsLongAsTheServerHasSurelyHeard(t *testing.T) {
 	}
 }
 
-// A connection that lasted is followed by the next one at once, however often that happens; one that did not last is not.
+// A connection that lasted is followed by the next one at once, however often that happens; one that did not last
+// is not.
 func TestPauseAfterLostConnection(t *testing.T) {
 	for _, v := range []struct {
 		lasts, pause time.Duration // of each connection, and after the last one at most
@@ -222,7 +226,8 @@ func TestPauseAfterLostConnection(t *testing.T) {
 	}
 }
 
-// Without any server the session is Lost when nothing was heard for its timeout, and the client goes on looking, but not in a hurry.
+// Without any server the session is Lost when nothing was heard for its timeout, and the client goes on looking,
+// but not in a hurry.
 func TestLostAfterTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = 6 * time.Second
@@ -254,6 +259,6 @@ func TestLostAfterTimeout(t *testing.T) {
 		require.Less(t, dials.Load(), int32(60))
 		time.Sleep(time.Minute)
 		require.Equal(t, Lost, c.State().State)
-		require.Error(t, c.Close()) // nobody could be told
+		require.Error(t, c.Close()) // no server could be told
 	})
 }

@@ -15,16 +15,17 @@ import (
 
 const (
 	outputBytesMax  = 8 << 20 // encoded requests that may wait for the socket
-	outputBytesKept = 1 << 20 // a larger buffer is given up once it is written
+	outputBytesKept = 1 << 20 // a larger buffer is dropped once it is written
 	promptBytesMax  = 4 << 10 // a larger request is never written by its caller
 )
 
-// errMoved ends a connection because a better server was found.
+// errMoved ends a connection because a server with quorum was found.
 var errMoved = errors.New("client: moving to a server with quorum")
 
-// conn is one connection of a session, from its greeting to its end. Two goroutines serve it: the reader (run) and the writer. A
-// call is pushed by its caller, handed to the socket by the writer together with all others that wait, and completed by the reader.
-// A small call that is alone on the connection is written by its caller: to wake the writer costs more than the write.
+// conn is one connection of a session, from its greeting to its end. Two goroutines serve it: the reader (run)
+// and the writer. A caller pushes a call, the writer writes it to the socket together with all other waiting
+// calls, and the reader completes it. If a small call is the only one on the connection its caller writes it: to
+// wake the writer costs more than the write.
 type conn struct {
 	nc       net.Conn
 	addr     string
@@ -36,10 +37,10 @@ type conn struct {
 	onAuth   func(*authCall, proto.ErrCode) error
 	contact  contact
 	timeout  time.Duration
-	isPrompt bool          // the socket takes a few bytes without blocking while nothing is on its way
+	isPrompt bool          // the socket takes a few bytes without blocking while no data is in transit
 	rearming int           // setWatches without an answer; owned by the reader
 	heard    time.Time     // when the deadline of the socket was moved; owned by the reader, as known
-	known    time.Duration // the contact's latest then
+	known    time.Duration // value of contact.latest at that time
 
 	wake chan struct{} // capacity 1: out is not empty, or a heartbeat is due
 	gone chan struct{} // closed when the connection is dead
@@ -48,14 +49,14 @@ type conn struct {
 	out       []byte        // frames for the socket
 	spare     []byte        // the buffer that was written last
 	pending   ring          // calls without an answer, in the order of their xids
-	sent      int           // how many of them, from the head, the socket has been given
-	isWriting bool          // somebody is at the socket, and will look at out again
+	sent      int           // how many of them, from the head, were written to the socket
+	isWriting bool          // a goroutine writes to the socket, and will check out again
 	isShared  bool          // more than one call was waiting for its answer at the last write
 	written   time.Time     // when the last write began
 	auths     []*authCall   // auth packets without an answer
 	xid       int32         // of the last call
 	err       error         // why the connection is dead
-	room      chan struct{} // closed when a full conn has room again; nil if nobody waits
+	room      chan struct{} // closed when a full conn has room again; nil if no caller waits
 }
 
 // authCall is an auth packet without an answer; done is nil for those that the client repeats on every connection.
@@ -71,7 +72,8 @@ func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.
 	return cn
 }
 
-// isTCP reports whether a connection is TCP, with or without TLS. Others may block until somebody reads.
+// isTCP reports whether a connection is TCP, with or without TLS. Other connections may block until the other
+// side reads.
 func isTCP(nc net.Conn) bool {
 	if secure, ok := nc.(*tls.Conn); ok {
 		nc = secure.NetConn()
@@ -80,8 +82,9 @@ func isTCP(nc net.Conn) bool {
 	return ok
 }
 
-// push queues a call. If the connection is dead it returns its error and the call was not taken; if it is full, a channel
-// that is closed when it may have room. Invariant: xids are pushed, written and answered in one order.
+// push queues a call. If the connection is dead it returns the connection's error, and the call was not queued.
+// If the connection is full it returns a channel that is closed when there may be room. Invariant: xids are
+// pushed, written and answered in one order.
 func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 	cn.mu.Lock()
 	if cn.err != nil {
@@ -110,7 +113,7 @@ func (cn *conn) push(cl *call) (room <-chan struct{}, err error) {
 	return nil, nil
 }
 
-// pushQuietly queues a call that nobody waits for, whatever the number of those outstanding.
+// pushQuietly queues a call that no caller waits for, even if the connection is full.
 func (cn *conn) pushQuietly(cl *call) {
 	cn.mu.Lock()
 	defer cn.mu.Unlock()
@@ -121,7 +124,7 @@ func (cn *conn) pushQuietly(cl *call) {
 	cn.signal()
 }
 
-// add encodes a call. REQUIRES: mu, and that the connection lives.
+// add encodes a call. REQUIRES: mu, and a live connection.
 func (cn *conn) add(cl *call) error {
 	start := len(cn.out)
 	cn.xid++
@@ -169,7 +172,7 @@ func (cn *conn) pushAuth(a *authCall) error {
 	return nil
 }
 
-// queue appends whole frames without a call behind them. REQUIRES: no goroutine of the connection runs yet.
+// queue appends whole frames without a call. REQUIRES: no goroutine of the connection runs yet.
 func (cn *conn) queue(frames []byte) {
 	cn.out = append(cn.out, frames...)
 	cn.signal()
@@ -200,7 +203,8 @@ func (cn *conn) run() error {
 	return cn.err
 }
 
-// drain fails all calls. What the socket was given may have happened. Nothing is pushed any more, since err is set.
+// drain fails all calls. Requests that were written to the socket may have been applied. No call is pushed any
+// more, since err is set.
 func (cn *conn) drain() {
 	for {
 		cn.mu.Lock()
@@ -222,8 +226,8 @@ func (cn *conn) drain() {
 	}
 }
 
-// write has everything that waits handed to the socket, and sends a heartbeat when a third of the session timeout has passed without
-// a write.
+// write writes all queued data to the socket, and sends a heartbeat when a third of the session timeout has
+// passed without a write.
 func (cn *conn) write() {
 	every := cn.timeout / 3
 	timer := time.NewTimer(every)
@@ -250,8 +254,9 @@ func (cn *conn) write() {
 	}
 }
 
-// begin sets isWriting if something waits and nobody else is at the socket. Callers that are about to push get their turn first, so
-// that one write carries the requests of all. A single caller is not made to wait for others: to step back wakes a thread.
+// begin sets isWriting if data is queued and no other goroutine writes to the socket. Callers that are about to
+// push run first, so that one write carries the requests of all. A single caller does not wait for others,
+// because to yield wakes a thread.
 func (cn *conn) begin() bool {
 	cn.mu.Lock()
 	if cn.isWriting || len(cn.out) == 0 {
@@ -267,8 +272,8 @@ func (cn *conn) begin() bool {
 	return true
 }
 
-// flush hands everything that waits to the socket in one write, and reports whether something has come meanwhile.
-// REQUIRES: isWriting was set by the caller; flush takes it back, unless the connection is dead.
+// flush writes all queued data to the socket in one write, and reports whether more was queued meanwhile.
+// REQUIRES: the caller has set isWriting; flush clears it, unless the connection is dead.
 func (cn *conn) flush() (more bool) {
 	now := time.Now() // before anything is written
 	cn.mu.Lock()

@@ -5,15 +5,17 @@ import (
 	"time"
 )
 
-// contact knows for how long the server may not have heard of the session. The server counts a session's timeout from the last request
-// that it got, and what the client knows about that is when it wrote a request that has been answered since. When an answer came
-// says nothing: it may have been long on its way, and events come without a request. Source: client-protocol 13.
+// contact computes how long ago the server may have last heard of the session. The server counts a session's
+// timeout from the last request that it received. The client knows only when it wrote a request that was answered
+// since. The time at which the answer arrived says nothing: the answer may have been in transit for long, and
+// events come without a request. Source: client-protocol 13.
 //
-// One call and one ping are marked with the time just before they were written; a call may wait for a quorum while pings go on. When the
-// marked one is answered, one of the next batch is marked. Latest may be read by anybody, the rest is guarded by conn.mu.
+// One call and one ping are marked with the time just before they were written; a call may wait for a quorum
+// while pings go on. When the marked one is answered, one of the next batch is marked. Any goroutine may read
+// latest; conn.mu guards the rest.
 type contact struct {
-	began  time.Time    // all times are since then, so that who sets the clock changes none
-	latest atomic.Int64 // nanoseconds since began; what was written then or later has been answered
+	began  time.Time    // all times are relative to it, so that setting the clock changes nothing
+	latest atomic.Int64 // nanoseconds since began; a request written then or later has been answered
 
 	call         int32 // xid of the marked call, 0 if none
 	callAt       time.Duration
@@ -24,12 +26,13 @@ type contact struct {
 	pingAnswers  int
 }
 
-// silence is for how long the server may not have heard of the session.
+// silence returns for how long the server may not have heard of the session.
 func (t *contact) silence() time.Duration {
 	return time.Since(t.began) - time.Duration(t.latest.Load())
 }
 
-// writing marks what is about to be written: calls up to an xid, unless that is 0, and the pings that are queued.
+// writing marks the requests that are about to be written: calls up to an xid, unless that is 0, and the queued
+// pings.
 func (t *contact) writing(xid int32, now time.Time) {
 	if xid != 0 && t.call == 0 {
 		t.call, t.callAt = xid, now.Sub(t.began)
@@ -48,7 +51,7 @@ func (t *contact) answered(xid int32) {
 	}
 }
 
-// ponged notes the answer to a ping. They are answered in order, and an answer to none counts for nothing.
+// ponged notes the answer to a ping. Pings are answered in order; an answer without a ping is ignored.
 func (t *contact) ponged() {
 	if t.pingAnswers == t.pingsWritten {
 		return

@@ -9,7 +9,8 @@ import (
 	"github.com/seed94657493/warren/client/internal/require"
 )
 
-// Whatever is answered in whichever way, the contact is never thought to be newer than what has been answered, nor much older.
+// In whatever order requests are answered, the contact is never newer than the newest answered request, nor much
+// older.
 func TestContactIsNeverTooNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		seed := uint64(time.Now().UnixNano())

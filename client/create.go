@@ -11,22 +11,24 @@ import (
 // CreateOption refines a create.
 type CreateOption func(*request)
 
-// WithACL sets who may do what with the znode, overriding OpenACL.
+// WithACL sets the permissions of the znode, overriding OpenACL.
 func WithACL(acl ...ACL) CreateOption { return func(r *request) { r.acl = acl } }
 
-// WithTTL sets how long the znode lives without children and without being written: 1 ms to about 34 years. It is required by, and only
-// allowed with, PersistentTTL and PersistentSequentialTTL, which the server must have enabled (extendedTypesEnabled).
+// WithTTL sets how long the znode lives without children and without being written: 1 ms to about 34 years.
+// PersistentTTL and PersistentSequentialTTL require it, and no other mode allows it. The server must have enabled
+// them (extendedTypesEnabled).
 func WithTTL(d time.Duration) CreateOption { return func(r *request) { r.ttlMs = d.Milliseconds() } }
 
-// WithProtectionID sets the id by which CreateProtected knows its znode again, overriding a random UUID. It must be different for every
-// znode, not empty, and hold no slash.
+// WithProtectionID sets the id by which CreateProtected recognises its znode, overriding a random UUID. It must
+// be different for every znode, not empty, and contain no slash.
 func WithProtectionID(id string) CreateOption { return func(r *request) { r.protection = id } }
 
-// openACL is what a create without an ACL sends; it is never written.
+// openACL is the ACL of a create without an ACL; it is never written.
 var openACL = OpenACL()
 
-// Create makes a znode and returns its path, which for sequential modes has a suffix of ten digits. Errors: ErrNodeExists, ErrNoNode (no
-// parent), ErrNoChildrenForEphemerals, ErrNoAuth, ErrInvalidACL, ErrBadArguments, ErrQuotaExceeded.
+// Create makes a znode and returns its path, which for sequential modes has a suffix of ten digits. Errors:
+// ErrNodeExists, ErrNoNode (no parent), ErrNoChildrenForEphemerals, ErrNoAuth, ErrInvalidACL, ErrBadArguments,
+// ErrQuotaExceeded.
 func (c *Client) Create(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
 	created, _, err := c.CreateStat(ctx, path, data, mode, options...)
 	return created, err
@@ -77,7 +79,7 @@ func checkCreate(r *request) error {
 	return checkPath(r.path, r.mode.IsSequential())
 }
 
-// CreateAll creates a persistent znode and those of its ancestors that are missing, and succeeds if they exist already.
+// CreateAll creates a persistent znode and its missing ancestors. It succeeds if they exist already.
 func (c *Client) CreateAll(ctx context.Context, path string, options ...CreateOption) error {
 	_, err := c.Create(ctx, path, nil, Persistent, options...)
 	if isCode(err, ErrNoNode) && path != "/" {

@@ -10,24 +10,24 @@
 // # Session
 //
 // A Client is one session. It survives connections: when one is lost the client tries the servers of the connect
-// string in an order of its own, resolving names anew each time, and offers the session with the newest zxid it has
-// seen, so that a server that is behind refuses it. A heartbeat is sent after a third of the session timeout without
-// a request, and another server is looked for after two thirds without a byte. State and States tell what is known of
-// the session.
+// string in a random order, resolving names anew each time. It offers the session with the newest zxid that it
+// has seen, so that a server that lags behind refuses it. It sends a heartbeat after a third of the session
+// timeout without a request, and looks for another server after two thirds without a byte from the server. State
+// and States report the state of the session.
 //
-// Expiry is said by a server. It ends the client, unless WithRenewal asks for a new session. A program that is
-// restarted when it fails may do with the default. One that shall go on gives WithRenewal(nil), and a function
-// instead of nil if there are ephemerals to be created again:
+// Only a server declares a session expired. That ends the client, unless WithRenewal asks for a new session. The
+// default is enough for a program that is restarted when it fails. A program that must go on uses
+// WithRenewal(nil), or WithRenewal with a function that creates its ephemerals again:
 //
 //	c, err := client.Dial(ctx, servers, client.WithRenewal(nil))
 //
 // # Operations
 //
 // Every operation takes a context first and waits as long as it allows: for a connection, for room among the
-// outstanding requests, for the answer. No goroutine is made for it. Requests of one goroutine are answered in the
-// order of its calls; those in flight when a connection is lost all fail with ErrConnectionLoss. Error.MayHaveApplied
-// then says whether a write may have happened. Nothing is sent twice unless Retry, CreateProtected or DeleteSurely is
-// asked to. Async starts operations without waiting.
+// outstanding requests, for the answer. It starts no goroutine. Requests of one goroutine are answered in the
+// order of its calls. When a connection is lost, all requests in flight fail with ErrConnectionLoss.
+// Error.MayHaveApplied then says whether a write may have been applied. No request is sent twice, except by
+// Retry, CreateProtected and DeleteSurely. Async starts operations without waiting.
 //
 // # Watches
 //
@@ -38,11 +38,12 @@
 //
 // # Inside
 //
-// Three layers: package proto is the codec; conn is one connection, a reader and a writer goroutine around a queue of
-// calls; session keeps connections coming, and the methods of Client are thin on top of it. Who owns what:
+// There are three layers: package proto is the codec; conn is one connection, a reader and a writer goroutine
+// around a queue of calls; session keeps connections coming, and the methods of Client are thin on top of it.
+// Owners:
 //
 //	session goroutine   session's fields up to mu, hosts; it is the reader of the connection, and completes calls
-//	writer goroutine    the socket's output; one write for all requests that wait. A small request that is alone is written by its caller
+//	writer goroutine    the socket's output; one write for all waiting requests. A caller writes a lone small one
 //	callers             a call until it is pushed, and after it is done
 //
 // Lock order: watchSet.mu -> session.mu -> conn.mu. None is held while waiting.

@@ -23,8 +23,8 @@ func (t *Tracer) Start(ctx context.Context, name, path string) context.Context {
 	return context.WithValue(ctx, spanKey{}, &Span{name: name, path: path})
 }
 
-// Hooks are all that tracing and metrics need, so that package client depends on no library for them. Package otelclient is the adapter for
-// OpenTelemetry; this is one for a tracer of one's own.
+// Hooks are all that tracing and metrics need, so that package client depends on no library for them. Package
+// otelclient is the adapter for OpenTelemetry; this is one for a tracer of one's own.
 func ExampleHooks() {
 	tracer := &Tracer{}
 	var operations, lost atomic.Int64 // counters of metrics

@@ -41,8 +41,8 @@ func (o *outage) begin(d time.Duration) {
 	_ = o.live.Close()
 }
 
-// However long the servers are away, and however short they were there, a client is back after half as long again, or 20 ms if that is more,
-// and a second at most; and it does not ask all the time.
+// However long the servers are away, and however short they were there, a client is back after half as long
+// again, or 20 ms if that is more, and a second at most; and it does not ask all the time.
 func TestBackSoonAfterAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &outage{}
@@ -52,7 +52,8 @@ func TestBackSoonAfterAnOutage(t *testing.T) {
 		require.NoError(t, c.WaitConnected(t.Context()))
 		for round := range 60 {
 			for _, away := range []time.Duration{0, time.Millisecond, 32 * time.Millisecond, 150 * time.Millisecond, 3 * time.Second} {
-				time.Sleep(250 * time.Millisecond) // of the bubble's clock, as servers do that are restarted one after the other
+				// Of the bubble's clock, as servers do that are restarted one after the other.
+				time.Sleep(250 * time.Millisecond)
 				synctest.Wait()
 				require.Equal(t, Connected, c.State().State)
 				began := time.Now()
@@ -62,7 +63,8 @@ func TestBackSoonAfterAnOutage(t *testing.T) {
 				pause := time.Since(began)
 				require.LessOrEqual(t, pause, away+min(max(away/2, 20*time.Millisecond), time.Second), "round %d, away for %v", round, away)
 				o.mu.Lock()
-				if away >= 150*time.Millisecond { // three servers a pass; the mean pause is a quarter of what has passed
+				// Three servers a pass; the mean pause is a quarter of what has passed.
+				if away >= 150*time.Millisecond {
 					require.Less(t, len(o.dials), 120, "away for %v", away)
 				}
 				o.mu.Unlock()
@@ -109,7 +111,7 @@ func TestClientsSpreadAfterAnOutage(t *testing.T) {
 	})
 }
 
-// Who cannot connect in time is told why the last server did not take the session.
+// The error of a client that cannot connect in time says why the last server did not accept the session.
 func TestDialTellsWhyNot(t *testing.T) {
 	reason := errors.New("the door is closed")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,8 +10,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// fake is a server of the client protocol on loopback: a tree, sessions that live until expire is called, and watches with the
-// semantics of client-protocol 9. It fails on request.
+// fake is a server of the client protocol on loopback: a tree, sessions that live until expire is called, and
+// watches with the semantics of client-protocol 9. It fails on request.
 type fake struct {
 	listener net.Listener
 	running  sync.WaitGroup
@@ -25,14 +25,15 @@ type fake struct {
 	accepted   int
 	isOld      bool // knows no persistent watches
 	isReadOnly bool
-	badScheme  string                                 // of auth that is refused
-	onRequest  func(op proto.OpCode, n int) (ok bool) // n counts requests of the connection; false cuts it before the answer
-	loseReply  func(op proto.OpCode) bool             // true cuts the connection instead of the answer
-	rearms     []proto.OpCode                         // setWatches and setWatches2 that came
-	relative   proto.Zxid                             // of the last of them
-	seen       proto.Zxid                             // what the last client to connect had seen
-	removals   []string                               // paths of removeWatches that came
-	closed     bool
+	badScheme  string // of auth that is refused
+	// n counts requests of the connection; false cuts it before the answer.
+	onRequest func(op proto.OpCode, n int) (ok bool)
+	loseReply func(op proto.OpCode) bool // true cuts the connection instead of the answer
+	rearms    []proto.OpCode             // setWatches and setWatches2 that came
+	relative  proto.Zxid                 // of the last of them
+	seen      proto.Zxid                 // what the last client to connect had seen
+	removals  []string                   // paths of removeWatches that came
+	closed    bool
 }
 
 type fakeConn struct {

@@ -8,10 +8,11 @@ import (
 
 const (
 	inputBytes     = 32 << 10 // buffer of a connection without large replies
-	inputBytesKept = 1 << 20  // a larger buffer is given up once it is empty
+	inputBytesKept = 1 << 20  // a larger buffer is dropped once it is empty
 )
 
-// frames cuts a stream into frames. The length of a frame is not believed: the buffer grows with the bytes that arrive.
+// frames cuts a stream into frames. The length of a frame is not trusted: the buffer grows with the bytes that
+// arrive.
 type frames struct {
 	src  io.Reader
 	max  int // largest frame

@@ -16,7 +16,8 @@ import (
 var fuzzOps = []proto.OpCode{proto.OpCreate2, proto.OpDelete, proto.OpExists, proto.OpGetData, proto.OpSetData, proto.OpGetACL, proto.OpGetChildren2,
 	proto.OpSync, proto.OpMulti, proto.OpMultiRead, proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpWhoAmI, proto.OpAddWatch}
 
-// Whatever a server sends: nothing panics, every call gets an outcome, memory stays within a multiple of what was sent.
+// For any bytes of a server: nothing panics, every call gets a result, memory stays within a multiple of the
+// bytes.
 func FuzzServerBytes(f *testing.F) {
 	ok := func(xid int32, body ...byte) []byte {
 		h := proto.ReplyHeader{Xid: xid, Zxid: 5}

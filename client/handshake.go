@@ -18,7 +18,7 @@ var errRejected = errors.New("client: session is unknown to the server")
 type Resume struct {
 	SessionID SessionID
 	Password  [proto.PasswordSize]byte
-	Zxid      Zxid // newest that the session has seen
+	Zxid      Zxid // newest zxid that the session has seen
 }
 
 // greeted is a connection whose server has accepted the session.
@@ -27,11 +27,12 @@ type greeted struct {
 	in   frames
 	addr string
 	resp proto.ConnectResponse
-	// began is just before the session was offered: the server has heard of it since.
+	// began is just before the session was offered: the server has heard of the session since.
 	began time.Time
 }
 
-// greet dials one address, offers the session and authenticates by SASL. It returns errRejected if the session has expired.
+// greet dials one address, offers the session and authenticates by SASL. It returns errRejected if the session
+// has expired.
 func (s *session) greet(ctx context.Context, e endpoint) (*greeted, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.connectTimeout)
 	defer cancel()
@@ -99,7 +100,8 @@ func secured(ctx context.Context, nc net.Conn, conf *tls.Config, host string) (n
 	return secure, secure.HandshakeContext(ctx)
 }
 
-// authenticate runs the SASL exchange. The connection carries nothing else before it is over. Source: client-protocol 14.1.
+// authenticate runs the SASL exchange. The connection carries nothing else before it is over. Source:
+// client-protocol 14.1.
 func (s *session) authenticate(g *greeted, e endpoint) error {
 	exchange := s.cfg.sasl(e.host)
 	var challenge []byte

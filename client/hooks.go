@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// Hooks observe a client, to count, to measure and to trace. Nil functions cost nothing. All of them may be called concurrently and must return
-// fast; State and Event are called by the goroutine that reads from the server and must not call the client.
+// Hooks observe a client, to count, to measure and to trace. Nil functions cost nothing. All of them may be
+// called concurrently and must return fast; State and Event are called by the goroutine that reads from the
+// server and must not call the client.
 type Hooks struct {
-	// Start is called before an operation and returns the context that it goes on with: a place to begin a span.
+	// Start is called before an operation and returns the context for the operation: a place to begin a span.
 	Start func(ctx context.Context, op, path string) context.Context
 	// End is called after every operation with the context that Start returned.
 	End func(ctx context.Context, r OpResult)
 	// State is called when the session changes.
 	State func(StateChange)
-	// Event is called for every watch event that the server sends, whoever receives it, and with WatchLost for every path and kind of watch
-	// that ends with its session or client.
+	// Event is called for every watch event that the server sends, whatever receives it, and with WatchLost for
+	// every path and kind of watch that ends with its session or client.
 	Event func(Event)
 }
 

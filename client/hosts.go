@@ -10,8 +10,8 @@ import (
 
 const defaultPort = "2181"
 
-// hosts walks the servers of a connect string in an order that differs between clients. Names are resolved each time their turn
-// comes. Owned by the session goroutine.
+// hosts walks the servers of a connect string in an order that differs between clients. A name is resolved each
+// time before its server is tried. Owned by the session goroutine.
 type hosts struct {
 	names   []string // host:port, shuffled
 	next    int      // index in names
@@ -22,7 +22,7 @@ type hosts struct {
 	source  func(ctx context.Context) (addr string, err error) // WithServerSource; replaces the walk
 }
 
-// endpoint is a place to dial: the address, and the name that its certificate must bear.
+// endpoint is an address to dial, and the host name that its certificate must have.
 type endpoint struct{ addr, host string }
 
 // parseConnect splits a connect string, "host:port,host:port/chroot", into servers and chroot.
@@ -64,7 +64,7 @@ func newHosts(names []string, resolve func(context.Context, string) ([]string, e
 	return &hosts{names: names, resolve: resolve}
 }
 
-// pick returns the next place to dial; isLast is true when every server has had its turn since the pass began.
+// pick returns the next endpoint to dial; isLast is true when every server has been tried since the pass began.
 func (h *hosts) pick(ctx context.Context) (e endpoint, isLast bool, err error) {
 	if h.front != "" {
 		addr := h.front

@@ -8,16 +8,17 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// txnOpBytes is about what an operation takes in a request beside its path and data; a create has an ACL.
+// txnOpBytes is about the size of an operation in a request without its path and data; a create has an ACL.
 const txnOpBytes = 64
 
-// Txn collects writes that happen together or not at all, each of which sees the effects of those before it. The zero value is an
-// empty Txn; its methods return it, so that they chain. It may be committed again. Not for concurrent use.
+// Txn collects writes of which either all or none are applied, each of which sees the effects of those before it.
+// The zero value is an empty Txn; its methods return it, so that calls can be chained. It may be committed again.
+// Not for concurrent use.
 type Txn struct {
 	ops []request
 }
 
-// Check demands that a znode exists and has the version.
+// Check requires that a znode exists and has the version.
 func (t *Txn) Check(path string, version int32) *Txn {
 	return t.add(request{op: proto.OpCheck, path: path, version: version})
 }
@@ -52,13 +53,13 @@ func (t *Txn) add(r request) *Txn {
 	return t
 }
 
-// TxnResult is the outcome of one operation of a Txn that was committed.
+// TxnResult is the result of one operation of a committed Txn.
 type TxnResult struct {
 	Path string // of a create: with its suffix
 	Stat Stat   // after a create or a set
 }
 
-// TxnError says which operation of a Txn was refused. None has happened.
+// TxnError says which operation of a Txn was refused. No operation was applied.
 type TxnError struct {
 	Index int    // of the operation
 	Op    string // its name
@@ -74,7 +75,8 @@ func (e *TxnError) Error() string {
 // Unwrap returns the cause.
 func (e *TxnError) Unwrap() error { return e.Err }
 
-// Commit sends a Txn. If an operation is refused nothing happens, and the error holds a *TxnError and, for errors.Is, its cause.
+// Commit sends a Txn. If an operation is refused no operation is applied, and the error holds a *TxnError and,
+// for errors.Is, its cause.
 func (c *Client) Commit(ctx context.Context, t *Txn) ([]TxnResult, error) {
 	cl, err := c.txnCall(t)
 	if err != nil {

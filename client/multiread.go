@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Reads collects reads that travel together. They are no snapshot: each sees the state at its turn. The zero value is empty; methods
-// return it, so that they chain. Servers since 3.6.
+// Reads collects reads that are sent in one request. They are no snapshot: each sees the state at the moment of
+// its execution. The zero value is empty; methods return it, so that calls can be chained. Servers since 3.6.
 type Reads struct {
 	ops []request
 }
@@ -32,10 +32,10 @@ type ReadResult struct {
 	Data     []byte   // of Get
 	Stat     Stat     // of Get
 	Children []string // of Children
-	Err      error    // *Error if this read was refused; the others are not touched by it
+	Err      error    // *Error if this read was refused; the other reads are not affected
 }
 
-// Read sends the reads and returns a result for each, in their order. The error is about all of them.
+// Read sends the reads and returns a result for each, in their order. The error concerns all of them.
 func (c *Client) Read(ctx context.Context, r *Reads) ([]ReadResult, error) {
 	var b []byte
 	for i := range r.ops {

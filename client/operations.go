@@ -49,7 +49,7 @@ func (c *Client) Exists(ctx context.Context, path string) (Stat, bool, error) {
 	return stat, true, nil
 }
 
-// Children returns the names of a znode's children, in no order that may be relied on, and its Stat. The names share memory.
+// Children returns the names of a znode's children, in no defined order, and its Stat. The names share memory.
 // Errors: ErrNoNode, ErrNoAuth.
 func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, error) {
 	cl, err := c.pathCall(proto.OpGetChildren2, path)
@@ -64,7 +64,8 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, Stat, err
 	return names, stat, nil
 }
 
-// CountDescendants returns how many znodes are below a znode, at all depths. Servers since 3.6. Errors: ErrNoNode, ErrNoAuth, ErrUnimplemented.
+// CountDescendants returns how many znodes are below a znode, at all depths. Servers since 3.6. Errors:
+// ErrNoNode, ErrNoAuth, ErrUnimplemented.
 func (c *Client) CountDescendants(ctx context.Context, path string) (int, error) {
 	cl, err := c.pathCall(proto.OpGetAllChildrenNumber, path)
 	if err == nil {
@@ -78,8 +79,8 @@ func (c *Client) CountDescendants(ctx context.Context, path string) (int, error)
 	return n, nil
 }
 
-// Set replaces the data of a znode if its version is the expected one, and returns the new Stat. Errors: ErrNoNode, ErrBadVersion,
-// ErrNoAuth, ErrQuotaExceeded.
+// Set replaces the data of a znode if its version is the expected one, and returns the new Stat. Errors:
+// ErrNoNode, ErrBadVersion, ErrNoAuth, ErrQuotaExceeded.
 func (c *Client) Set(ctx context.Context, path string, data []byte, version int32) (Stat, error) {
 	cl, err := c.pathCall(proto.OpSetData, path)
 	if err != nil {
@@ -98,7 +99,7 @@ func (c *Client) doStat(ctx context.Context, cl *call) (Stat, error) {
 	return stat, nil
 }
 
-// doEmpty runs an operation whose reply has nothing to read.
+// doEmpty runs an operation whose reply has no body.
 func (c *Client) doEmpty(ctx context.Context, cl *call) error {
 	err := c.do(ctx, cl)
 	if err == nil {
@@ -107,7 +108,8 @@ func (c *Client) doEmpty(ctx context.Context, cl *call) error {
 	return err
 }
 
-// Delete deletes a znode without children if its version is the expected one. Errors: ErrNoNode, ErrBadVersion, ErrNotEmpty, ErrNoAuth.
+// Delete deletes a znode without children if its version is the expected one. Errors: ErrNoNode, ErrBadVersion,
+// ErrNotEmpty, ErrNoAuth.
 func (c *Client) Delete(ctx context.Context, path string, version int32) error {
 	cl, err := c.pathCall(proto.OpDelete, path)
 	if err != nil {
@@ -117,7 +119,8 @@ func (c *Client) Delete(ctx context.Context, path string, version int32) error {
 	return c.doEmpty(ctx, cl)
 }
 
-// GetACL returns the ACL of a znode and its Stat. Without PermAdmin the hashes of digests are hidden. Errors: ErrNoNode, ErrNoAuth.
+// GetACL returns the ACL of a znode and its Stat. Without PermAdmin the hashes of digests are hidden. Errors:
+// ErrNoNode, ErrNoAuth.
 func (c *Client) GetACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 	cl, err := c.pathCall(proto.OpGetACL, path)
 	if err == nil {
@@ -131,8 +134,8 @@ func (c *Client) GetACL(ctx context.Context, path string) ([]ACL, Stat, error) {
 	return acl, stat, nil
 }
 
-// SetACL replaces the ACL of a znode if the version of its ACL (Stat.Aversion) is the expected one. Errors: ErrNoNode, ErrBadVersion,
-// ErrNoAuth, ErrInvalidACL.
+// SetACL replaces the ACL of a znode if the version of its ACL (Stat.Aversion) is the expected one. Errors:
+// ErrNoNode, ErrBadVersion, ErrNoAuth, ErrInvalidACL.
 func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int32) (Stat, error) {
 	cl, err := c.pathCall(proto.OpSetACL, path)
 	if err != nil {
@@ -142,8 +145,8 @@ func (c *Client) SetACL(ctx context.Context, path string, acl []ACL, version int
 	return c.doStat(ctx, cl)
 }
 
-// Sync waits until the server has applied every write that was committed when Sync was called, so that reads of this session that follow
-// show them. The path matters to no server; a chroot is fine.
+// Sync waits until the server has applied every write that was committed when Sync was called, so that later
+// reads of this session show them. Servers ignore the path; a chroot is allowed.
 func (c *Client) Sync(ctx context.Context, path string) error {
 	cl, err := c.pathCall(proto.OpSync, path)
 	if err != nil {
@@ -152,7 +155,8 @@ func (c *Client) Sync(ctx context.Context, path string) error {
 	return c.doEmpty(ctx, cl)
 }
 
-// Ephemerals returns the ephemerals of this session whose paths begin with a prefix; "/" means all. Servers since 3.6.
+// Ephemerals returns the ephemerals of this session whose paths begin with a prefix; "/" means all. Servers since
+// 3.6.
 func (c *Client) Ephemerals(ctx context.Context, prefix string) ([]string, error) {
 	cl := c.newCall(proto.OpGetEphemerals, prefix)
 	if err := c.do(ctx, cl); err != nil {
@@ -163,10 +167,11 @@ func (c *Client) Ephemerals(ctx context.Context, prefix string) ([]string, error
 	return names, nil
 }
 
-// Identity is one of the identities of a connection.
+// Identity is one identity of a connection.
 type Identity struct{ Scheme, User string }
 
-// WhoAmI returns the identities that the server knows of this connection, always including that of scheme ip. Servers since 3.7.
+// WhoAmI returns the identities that this connection has at the server, always including that of scheme ip.
+// Servers since 3.7.
 func (c *Client) WhoAmI(ctx context.Context) ([]Identity, error) {
 	cl := c.newCall(proto.OpWhoAmI, "")
 	if err := c.do(ctx, cl); err != nil {

@@ -83,56 +83,62 @@ func (c *config) validate() error {
 	return nil
 }
 
-// WithSessionTimeout asks for a session that outlives a silence of d, overriding the default 10 s. The server clamps it (ZooKeeper's
-// minSessionTimeout and maxSessionTimeout, by default 2 and 20 ticks); Client.Session tells the result. The client sends a heartbeat
-// after a third of it and looks for another server after two thirds.
+// WithSessionTimeout asks for a session that outlives a silence of d, overriding the default 10 s. The server
+// clamps it (ZooKeeper's minSessionTimeout and maxSessionTimeout, by default 2 and 20 ticks); Client.Session
+// returns the result. The client sends a heartbeat after a third of it and looks for another server after two
+// thirds.
 func WithSessionTimeout(d time.Duration) Option { return func(c *config) { c.sessionTimeout = d } }
 
-// WithConnectTimeout bounds dialling and greeting one address, overriding the default: the session timeout divided by the number of
-// servers, and at least 1 s.
+// WithConnectTimeout bounds dialling and greeting one address, overriding the default: the session timeout
+// divided by the number of servers, and at least 1 s.
 func WithConnectTimeout(d time.Duration) Option { return func(c *config) { c.connectTimeout = d } }
 
-// WithBackoff sets the pause after a lost connection and between two passes over all servers: random, up to a limit between min and max,
-// overriding 20 ms and 1 s. After a lost connection the limit is min, and doubles while connections are lost at once; between two
-// passes it is half the time that the search has taken. The randomness spreads the clients of a server that died.
+// WithBackoff sets the pause after a lost connection and between two passes over all servers, overriding 20 ms
+// and 1 s: a random time up to a limit between min and max. After a lost connection the limit is min, and doubles
+// while new connections are lost at once. Between two passes it is half the duration of the search so far. The
+// random pauses spread the clients of a server that died.
 func WithBackoff(min, max time.Duration) Option {
 	return func(c *config) { c.backoffMin, c.backoffMax = min, max }
 }
 
-// WithMaxOutstanding bounds the requests that wait for an answer, overriding the default 16384. At the limit operations wait for
-// room, as long as their context allows.
+// WithMaxOutstanding bounds the requests that wait for an answer, overriding the default 16384. At the limit
+// operations wait for room, as long as their context allows.
 func WithMaxOutstanding(n int) Option { return func(c *config) { c.outstandingMax = n } }
 
-// WithMaxRequest sets the largest request in bytes, overriding the default 1048575. It should be the servers' jute.maxbuffer: a server
-// cuts the connection when a request is larger, so the client refuses it with ErrTooLarge.
+// WithMaxRequest sets the largest request in bytes, overriding the default 1048575. It should be the servers'
+// jute.maxbuffer: a server cuts the connection when a request is larger, so the client refuses it with
+// ErrTooLarge.
 func WithMaxRequest(n int) Option { return func(c *config) { c.requestMax = n } }
 
-// WithMaxReply sets the largest reply in bytes, overriding the default 64 MiB. A larger one costs the connection.
+// WithMaxReply sets the largest reply in bytes, overriding the default 64 MiB. A larger one ends the connection.
 func WithMaxReply(n int) Option { return func(c *config) { c.replyMax = n } }
 
-// WithWatchQueue sets how many events a persistent watch holds for its receiver, overriding the default 256. One more is a
-// WatchOverflow.
+// WithWatchQueue sets how many events a persistent watch holds for its receiver, overriding the default 256. A
+// further event becomes a WatchOverflow.
 func WithWatchQueue(n int) Option { return func(c *config) { c.watchQueue = n } }
 
-// WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server the client
-// looks for a better one, and moves to it. A session that no server with quorum has seen gets a new id when it moves. One that a quorum has
-// made is not served without it (ZooKeeper since 3.7), so the option is for clients that begin at a bad moment.
+// WithReadOnly accepts servers that have lost their quorum and serve reads only. While connected to such a server
+// the client looks for a server with quorum, and moves to it. A session that no server with quorum has seen gets
+// a new id when it moves. A server without quorum does not serve a session that a quorum has made (ZooKeeper
+// since 3.7), so the option is for clients that start while there is no quorum.
 func WithReadOnly() Option { return func(c *config) { c.readOnly = true } }
 
-// WithDialer replaces net.Dialer. It gets addresses as the resolver returned them; without one (WithResolver) names as in the connect string.
+// WithDialer replaces net.Dialer. It gets addresses as the resolver returned them; without one (WithResolver)
+// names as in the connect string.
 func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
 	return func(c *config) { c.dial, c.resolve = dial, nil }
 }
 
-// WithResolver replaces the lookup of host names, which is done anew for every connection. Give it after WithDialer, which turns
-// the lookup off.
+// WithResolver replaces the lookup of host names, which happens anew for every connection. Pass it after
+// WithDialer, which turns the lookup off.
 func WithResolver(lookup func(ctx context.Context, host string) ([]string, error)) Option {
 	return func(c *config) { c.resolve = lookup }
 }
 
-// WithServerSource replaces the walk through the servers of the connect string: next is called before every dial and returns the address
-// to dial. It paces the attempts itself, by waiting as long as ctx allows; only its own errors are followed by a pause
-// (WithBackoff). The search of WithReadOnly goes through the connect string all the same.
+// WithServerSource replaces the walk through the servers of the connect string: next is called before every dial
+// and returns the address to dial. It paces the attempts itself, by waiting as long as ctx allows; only its own
+// errors are followed by a pause (WithBackoff). The search of WithReadOnly goes through the connect string all
+// the same.
 func WithServerSource(next func(ctx context.Context) (addr string, err error)) Option {
 	return func(c *config) { c.source = next }
 }
@@ -140,21 +146,20 @@ func WithServerSource(next func(ctx context.Context) (addr string, err error)) O
 // WithTLS encrypts connections. An empty ServerName is set to the host name of the connect string.
 func WithTLS(t *tls.Config) Option { return func(c *config) { c.tls = t } }
 
-// WithAuth adds an identity to every connection before anything else is sent, for example "digest" and "user:password". A server that
-// refuses it ends the client in the state AuthFailed.
+// WithAuth adds an identity to every connection before any request is sent, for example "digest" and
+// "user:password". A server that refuses it ends the client in the state AuthFailed.
 func WithAuth(scheme string, auth []byte) Option {
 	return func(c *config) { c.credentials = append(c.credentials, credential{scheme, append([]byte{}, auth...)}) }
 }
 
-// WithSASL authenticates every connection by a SASL mechanism before anything else is sent. See DigestMD5.
+// WithSASL authenticates every connection by a SASL mechanism before any request is sent. See DigestMD5.
 func WithSASL(s SASL) Option { return func(c *config) { c.sasl = s } }
 
 // WithRenewal makes the client open a new session after one has expired, overriding the default, which is to end:
-// then every operation fails with ErrSessionExpired, and the program needs another client. Rebuild is called in its
-// own goroutine for every new session but the first, with a context that ends with that session: it recreates
-// ephemerals. It may be nil: for a program that has no ephemerals of its own making, because it has none or leaves
-// them to package recipes. Operations that were waiting fail with ErrSessionExpired; persistent watches report
-// WatchLost and are set again.
+// then every operation fails with ErrSessionExpired, and the program needs another client. Rebuild is called in
+// its own goroutine for every new session but the first, with a context that ends with that session: it recreates
+// ephemerals. It may be nil for a program that has no ephemerals, or leaves them to package recipes. Operations
+// that were waiting fail with ErrSessionExpired; persistent watches report WatchLost and are set again.
 func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
 	return func(c *config) {
 		if c.renew = rebuild; rebuild == nil {
@@ -163,7 +168,7 @@ func WithRenewal(rebuild func(ctx context.Context, c *Client) error) Option {
 	}
 }
 
-// WithResume takes over a session, as Client.Detach of another client described it.
+// WithResume takes over a session that Client.Detach of another client has described.
 func WithResume(r Resume) Option { return func(c *config) { c.resume = &r } }
 
 // WithLogger sets where the client logs changes of the session, overriding the default: nowhere. Data and credentials

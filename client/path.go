@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// checkPath returns an error for a path that no server accepts in a write. A sequential path is judged with a suffix, so it may end
-// in anything. Source: client-protocol 12.1.
+// checkPath returns an error for a path that no server accepts in a write. A sequential path is checked as if it
+// had a suffix, so its end may be any character. Source: client-protocol 12.1.
 func checkPath(path string, isSequential bool) error {
 	if path == "" || path[0] != '/' {
 		return fmt.Errorf("path %q does not begin with /: %w", path, ErrBadArguments)
@@ -35,10 +35,10 @@ func checkPath(path string, isSequential bool) error {
 	return nil
 }
 
-// validRune judges the rune at the front of s; inside of a rune it has nothing to say.
+// validRune checks the rune at the front of s; inside of a rune it returns true.
 func validRune(s string) bool {
 	if !utf8.RuneStart(s[0]) {
-		return true // judged with its first byte
+		return true // checked at its first byte
 	}
 	r, n := utf8.DecodeRuneInString(s)
 	switch {
@@ -61,7 +61,7 @@ func appendPath(b []byte, chroot, path string) []byte {
 	return append(b, path...)
 }
 
-// joinChroot returns the path as the server knows it.
+// joinChroot returns the path at the server.
 func joinChroot(chroot, path string) string {
 	switch {
 	case chroot == "":
@@ -72,7 +72,7 @@ func joinChroot(chroot, path string) string {
 	return chroot + path
 }
 
-// stripChroot returns a server's path as the caller knows it. A path outside of the chroot is returned unchanged.
+// stripChroot returns a server's path without the chroot. A path outside of the chroot is returned unchanged.
 func stripChroot(chroot, path string) string {
 	if chroot == "" || !strings.HasPrefix(path, chroot) {
 		return path
@@ -86,7 +86,7 @@ func stripChroot(chroot, path string) string {
 	return path
 }
 
-// belowChroot keeps the paths of a server that are in the chroot, as the caller knows them.
+// belowChroot keeps the paths of a server that are in the chroot, without the chroot.
 func belowChroot(chroot string, paths []string) []string {
 	if chroot == "" {
 		return paths

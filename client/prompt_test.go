@@ -23,8 +23,8 @@ func tcpPair(t *testing.T) (near, far net.Conn) {
 	return near, far
 }
 
-// A call that is alone is written by its caller; one that is not, or is large, is left to the writer, and so is everything on a
-// connection that may block. The writer does not run here.
+// A call that is alone is written by its caller; one that is not, or is large, is left to the writer, and so is
+// everything on a connection that may block. The writer does not run here.
 func TestWhoWrites(t *testing.T) {
 	cfg := defaultConfig()
 	start := func(nc net.Conn) (*conn, func(data int)) {
@@ -60,7 +60,7 @@ func TestWhoWrites(t *testing.T) {
 	require.True(t, isAwake)
 	require.True(t, cn.begin())
 	require.False(t, cn.begin(), "only one writes")
-	push(10) // while somebody writes
+	push(10) // while another goroutine writes
 	require.False(t, cn.flush(), "one write for both")
 	_, err = io.ReadFull(far, make([]byte, 2*len(frame)))
 	require.NoError(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// deadlineReader reads the socket of a conn. It gives up after two thirds of the session timeout without a byte, and when the server may not
-// have heard of the session for all of it.
+// deadlineReader reads the socket of a conn. It gives up after two thirds of the session timeout without a byte.
+// It also gives up when the server may not have heard of the session for the whole timeout.
 type deadlineReader conn
 
 func (d *deadlineReader) Read(b []byte) (int, error) {
@@ -45,7 +45,7 @@ func (cn *conn) read() error {
 	}
 }
 
-// handle does what one frame of the server asks for. An error ends the connection.
+// handle processes one frame of the server. An error ends the connection.
 func (cn *conn) handle(frame []byte) error {
 	var h proto.ReplyHeader
 	if err := h.ReadFrom(frame); err != nil {
@@ -57,7 +57,7 @@ func (cn *conn) handle(frame []byte) error {
 		return cn.notify(&h, body)
 	case proto.XidPing:
 		if h.Err != proto.OK {
-			return h.Err // a server that insists on authentication
+			return h.Err // the server requires authentication
 		}
 		cn.mu.Lock()
 		cn.contact.ponged()
@@ -77,9 +77,9 @@ func (cn *conn) notify(h *proto.ReplyHeader, body []byte) error {
 		return fmt.Errorf("%w: watch event: %w", ErrProtocol, err)
 	}
 	if e.Type < proto.EventNodeCreated || e.Type > proto.EventNodeChildrenChanged {
-		return nil // of no watch; a newer server may know more
+		return nil // for no watch; a newer server may know more types
 	}
-	if int64(h.Zxid) > cn.told.Load() { // a server of ZooKeeper 3.8 says -1
+	if int64(h.Zxid) > cn.told.Load() { // a server of ZooKeeper 3.8 sends -1
 		cn.told.Store(int64(h.Zxid))
 	}
 	cn.watches.fire(EventType(e.Type), e.Path, h.Zxid)
@@ -105,7 +105,7 @@ func (cn *conn) rearmReply(h *proto.ReplyHeader) error {
 	cn.rearming--
 	switch {
 	case errors.Is(h.Err, proto.ErrUnimplemented):
-		cn.watches.losePersistent(h.Err) // the server is older than the one before
+		cn.watches.losePersistent(h.Err) // the server is older than the previous one
 		return h.Err
 	case h.Err != proto.OK:
 		return fmt.Errorf("client: set watches again: %w", h.Err)
@@ -154,8 +154,8 @@ func (cn *conn) reply(h *proto.ReplyHeader, body []byte) error {
 	return nil
 }
 
-// complete gives a call its outcome. A watch is set before its caller learns of it and before the next event is read, so that
-// none of its events is missed and no earlier one is taken for its own.
+// complete gives a call its result. A watch is set before its caller learns of it and before the next event is
+// read, so that none of its events is missed and no earlier event is delivered to it.
 func (cn *conn) complete(cl *call, err error) {
 	cl.err = err
 	isAwaited := cl.op == proto.OpExists && err == error(proto.ErrNoNode) // the watch is set on the creation

@@ -12,8 +12,9 @@ const (
 	seekMax = 30 * time.Second
 )
 
-// seekQuorum looks for a server with quorum while cn is connected to one without, asks each by the word isro, and ends the connection
-// when one says rw: it is the next that the session tries. Source: client-protocol 2.3.
+// seekQuorum looks for a server with quorum while cn is connected to a server without one. It asks each server
+// with the word isro, and ends the connection when one answers rw: the session tries that server next. Source:
+// client-protocol 2.3.
 func (s *session) seekQuorum(ctx context.Context, cn *conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -40,7 +41,7 @@ func (s *session) seekQuorum(ctx context.Context, cn *conn) {
 	}
 }
 
-// isReadWrite asks one server. Any trouble means no.
+// isReadWrite asks one server. Any error means no.
 func (s *session) isReadWrite(ctx context.Context, addr string) bool {
 	host, _, _ := net.SplitHostPort(addr)
 	ctx, cancel := context.WithTimeout(ctx, time.Second)

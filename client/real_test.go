@@ -40,7 +40,7 @@ func eachServer(t *testing.T, f func(t *testing.T, connect string)) {
 	}
 }
 
-// removeTree deletes a subtree after the test, whose context is over by then.
+// removeTree deletes a subtree after the test; the context of the test has ended by then.
 func removeTree(t *testing.T, server, path string) {
 	c, err := New(server)
 	require.NoError(t, err)
@@ -149,7 +149,8 @@ func TestTxnOnEachServer(t *testing.T) {
 	})
 }
 
-// A session that another client resumes and closes is expired for the first, with all that it held; a renewing client goes on.
+// A session that another client resumes and closes is expired for the first, with all that it held; a renewing
+// client goes on.
 func TestExpiryByServerOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		rebuilt := make(chan error, 10)

@@ -2,20 +2,21 @@ package client
 
 import "github.com/seed94657493/warren/proto"
 
-// rearmBytes is how large a setWatches request may grow before the next one is begun: the servers' jute.maxbuffer must not be
-// reached, however many watches there are. Source: client-protocol 9.5.
+// rearmBytes is how large a setWatches request may grow before the next one is begun: it must stay below the
+// servers' jute.maxbuffer, however many watches there are. Source: client-protocol 9.5.
 const rearmBytes = 128 << 10
 
-// rearmFixed is what a setWatches2 takes beside its paths: header, zxid and five lengths.
+// rearmFixed is the size of a setWatches2 without its paths: header, zxid and five lengths.
 const rearmFixed = proto.RequestHeaderSize + 8 + 5*4
 
-// rearm returns the frames that set all active watches on a new connection, and how many there are. seen is the newest zxid of the
-// session: the server reports what one-shot watches have missed since. No frame is longer than requestMax, but for one of a single path.
+// rearm returns the frames that set all active watches on a new connection, and how many there are. seen is the
+// newest zxid of the session: the server reports the events that one-shot watches have missed since. No frame is
+// longer than requestMax, unless it has a single path.
 func (s *watchSet) rearm(seen Zxid, requestMax int) (frames []byte, n int) {
 	most := min(rearmBytes, requestMax-rearmFixed)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clear(s.residue) // it went with the old connection
+	clear(s.residue) // the old connection had it
 	var lists [watchRecursive + 1][]proto.Text
 	size := 0
 	flush := func() {
@@ -46,7 +47,8 @@ func (s *watchSet) rearm(seen Zxid, requestMax int) (frames []byte, n int) {
 	return frames, n
 }
 
-// appendSetWatches appends setWatches, or setWatches2 if there are persistent watches, which older servers do not know.
+// appendSetWatches appends setWatches, or setWatches2 if there are persistent watches, which older servers do not
+// know.
 func appendSetWatches(b []byte, seen Zxid, lists *[watchRecursive + 1][]proto.Text) []byte {
 	for i := range lists {
 		if lists[i] == nil {

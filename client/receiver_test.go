@@ -70,7 +70,7 @@ func TestServerSource(t *testing.T) {
 		case 1:
 			return "", errors.New("no server is known yet")
 		case 2:
-			return "127.0.0.1:1", nil // nobody listens
+			return "127.0.0.1:1", nil // no server listens there
 		}
 		return f.addr(), nil
 	}))
@@ -88,7 +88,7 @@ func TestProtectionID(t *testing.T) {
 	require.ErrorIs(t, err, ErrBadArguments)
 }
 
-// Every code of a server has a name here, so that nobody needs package proto to ask for it.
+// Every code of a server has a name in this package, so that programs need not import package proto.
 func TestEveryCodeOfAServerHasAName(t *testing.T) {
 	parsed, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
 	require.NoError(t, err)

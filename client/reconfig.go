@@ -9,7 +9,7 @@ import (
 // ConfigPath is the znode that holds the configuration of the ensemble. It is not subject to a chroot.
 const ConfigPath = "/zookeeper/config"
 
-// AnyConfig as Reconfig.FromVersion means whatever the current configuration is.
+// AnyConfig as Reconfig.FromVersion accepts any current configuration.
 const AnyConfig int64 = -1
 
 // Reconfig describes a change of the ensemble: either Members, the whole new list, or Join and Leave.
@@ -27,8 +27,9 @@ func (c *Client) Config(ctx context.Context) ([]byte, Stat, error) {
 	return c.doData(ctx, cl)
 }
 
-// Reconfig changes the ensemble and returns the new configuration. Errors: ErrReconfigDisabled, ErrReconfigInProgress, ErrNewConfigNoQuorum,
-// ErrBadVersion, ErrBadArguments, ErrNoAuth, ErrUnimplemented (a standalone server).
+// Reconfig changes the ensemble and returns the new configuration. Errors: ErrReconfigDisabled,
+// ErrReconfigInProgress, ErrNewConfigNoQuorum, ErrBadVersion, ErrBadArguments, ErrNoAuth, ErrUnimplemented (a
+// standalone server).
 func (c *Client) Reconfig(ctx context.Context, r Reconfig) ([]byte, Stat, error) {
 	req := proto.ReconfigRequest{JoiningServers: orNull(r.Join), LeavingServers: orNull(r.Leave), NewMembers: orNull(r.Members), CurConfigID: r.FromVersion}
 	cl := c.newCall(proto.OpReconfig, "")

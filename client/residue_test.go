@@ -9,7 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// removalsOf returns the paths that a fake was asked to remove watches from, once everything before has been answered.
+// removalsOf returns the paths that a fake was asked to remove watches from, once everything before has been
+// answered.
 func removalsOf(t *testing.T, f *fake, c *Client) (paths []string) {
 	t.Helper()
 	require.NoError(t, c.Sync(within(t, time.Minute), "/"))
@@ -17,7 +18,8 @@ func removalsOf(t *testing.T, f *fake, c *Client) (paths []string) {
 	return paths
 }
 
-// What the server still has of a path is removed when nobody wants it any more, and nothing is removed that is gone there anyway.
+// The server's watches on a path are removed when no caller wants them any more, and no watch is removed that has
+// already ended at the server.
 func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
@@ -76,8 +78,8 @@ func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
 	}
 }
 
-// A watch that is dropped after the watches were set on a new connection, and before anything can be asked there, is removed as soon as
-// that is possible.
+// A watch that is dropped after the watches were set on a new connection, and before anything can be asked there,
+// is removed as soon as that is possible.
 func TestWatchDroppedDuringAReconnectIsRemoved(t *testing.T) {
 	s := newWatchSet("")
 	var removed []string

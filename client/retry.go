@@ -18,9 +18,9 @@ const (
 	retryMax = time.Second
 )
 
-// Retry calls f again while its error is SafeToRetry, with random pauses that grow to a second, until ctx ends. Operations wait for
-// a connection by themselves, so f fails only when one is lost in the middle. The last error of f is returned; if ctx has ended, the
-// error is ctx's as well (errors.Is).
+// Retry calls f again while its error is SafeToRetry, with random pauses that grow to a second, until ctx ends.
+// Operations wait for a connection by themselves, so f fails only when a connection is lost during an operation.
+// Retry returns the last error of f; if ctx has ended, the error is ctx's as well (errors.Is).
 func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	for limit := retryMin; ; limit = min(2*limit, retryMax) {
 		err := f(ctx)
@@ -33,7 +33,7 @@ func Retry(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
-// givenUp is the error of something that was called again until ctx ended: both what ended it and what went wrong last.
+// givenUp returns the error of a call that was repeated until ctx ended: the error of ctx and the last error.
 func givenUp(ctx context.Context, err error) error {
 	if ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
@@ -41,9 +41,9 @@ func givenUp(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), err)
 }
 
-// CreateProtected is Create that finds out what happened when the connection is lost before the answer: it marks the name with a fresh id,
-// as Curator does (_c_<uuid>-name), and looks for it. It returns the path that the znode has. If ctx ends while the outcome is
-// unknown, the znode is searched for and deleted in the background.
+// CreateProtected is Create that finds out what happened when the connection is lost before the answer. As
+// Curator does, it puts a fresh id into the name (_c_<uuid>-name), and looks for it. It returns the real path of
+// the znode. If ctx ends while the result is unknown, the znode is searched for and deleted in the background.
 func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
 	var asked request
 	for _, o := range options {
@@ -77,9 +77,9 @@ func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, 
 	}
 }
 
-// findMarked looks for a child whose name begins with id, "" if there is none. What an expired session has left is deleted. The sync
-// makes the answer final: a request of an earlier connection that was not applied by then never will be, because the leader
-// refuses it once the session has moved.
+// findMarked returns a child whose name begins with id, "" if there is none. It deletes a znode that an expired
+// session has left. The sync makes the answer final: a request of an earlier connection that was not applied by
+// then never will be, because the leader refuses it once the session has moved.
 func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (found string, err error) {
 	err = Retry(ctx, func(ctx context.Context) error {
 		if err := c.Sync(ctx, parent); err != nil {
@@ -115,7 +115,7 @@ func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (
 	return found, err
 }
 
-// deleteMarked deletes what a create with an unknown outcome may have left.
+// deleteMarked deletes the znode that a create with an unknown result may have left.
 func (c *Client) deleteMarked(ctx context.Context, parent, id string) {
 	found, err := c.findMarked(ctx, parent, id, Persistent)
 	if err == nil && found != "" {
@@ -126,8 +126,8 @@ func (c *Client) deleteMarked(ctx context.Context, parent, id string) {
 	}
 }
 
-// DeleteSurely deletes a znode of any version and does not give up: lost connections are waited out, and what is left when ctx ends is
-// done in the background, as long as the client lives. A znode that is gone is a success.
+// DeleteSurely deletes a znode of any version and does not give up: it waits while there is no connection, and
+// goes on in the background when ctx ends, as long as the client lives. A znode that does not exist is a success.
 func (c *Client) DeleteSurely(ctx context.Context, path string) error {
 	err := c.deleteSurely(ctx, path)
 	if err != nil && ctx.Err() != nil {

@@ -1,6 +1,7 @@
 package client
 
-// ring is a first-in first-out queue of calls. It grows by doubling and never shrinks; its bound is WithMaxOutstanding.
+// ring is a first-in first-out queue of calls. It grows by doubling and never shrinks; its bound is
+// WithMaxOutstanding.
 type ring struct {
 	buf  []*call // length is a power of two
 	head int

@@ -9,18 +9,20 @@ import (
 	"strings"
 )
 
-// SASL makes an exchange of tokens for a connection to the named host. Other mechanisms than DigestMD5, such as Kerberos, are plugged in
-// by implementing Exchange.
+// SASL starts an exchange of tokens for a connection to the named host. Mechanisms other than DigestMD5, such as
+// Kerberos, are added by implementing Exchange.
 type SASL func(host string) Exchange
 
 // Exchange is the client's side of one SASL authentication.
 type Exchange interface {
-	// Next returns the token that answers a challenge of the server; the first challenge is nil. isLast means that the exchange is
-	// over when the server has accepted the token; a nil token with isLast that it is over now.
+	// Next returns the token that answers a challenge of the server; the first challenge is nil. isLast means
+	// that the exchange ends when the server has accepted the token. A nil token with isLast means that it has
+	// ended.
 	Next(challenge []byte) (token []byte, isLast bool, err error)
 }
 
-// DigestMD5 is the mechanism that ZooKeeper's servers configure as DigestLoginModule. Source: client-protocol 14.2, RFC 2831.
+// DigestMD5 is the mechanism of the DigestLoginModule of ZooKeeper's servers. Source: client-protocol 14.2, RFC
+// 2831.
 func DigestMD5(user, password string) SASL {
 	return func(string) Exchange { return &digestMD5{user: user, password: password, cnonce: randomText} }
 }
@@ -31,7 +33,7 @@ type digestMD5 struct {
 	user, password string
 	cnonce         func() string
 	step           int
-	rspauth        string // what the server must prove
+	rspauth        string // the expected proof of the server
 }
 
 func (d *digestMD5) Next(challenge []byte) ([]byte, bool, error) {
@@ -72,7 +74,7 @@ func (d *digestMD5) respond(challenge []byte) ([]byte, bool, error) {
 	return []byte(token), false, nil
 }
 
-// digestResponse computes what either side proves to the other.
+// digestResponse computes the proof of each side.
 func digestResponse(user, password, realm, nonce, cnonce, uri string) (response, rspauth string) {
 	secret := md5.Sum([]byte(user + ":" + realm + ":" + password))
 	a1 := hexMD5(string(secret[:]) + ":" + nonce + ":" + cnonce)

@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// session keeps one session alive over many connections, and after its expiry a new one if renewal is on. One goroutine, run, owns
-// the fields up to mu; it is also the reader of the connection.
+// session keeps one session alive over many connections, and after its expiry a new one if renewal is on. One
+// goroutine, run, owns the fields up to mu; it is also the reader of the connection.
 type session struct {
 	cfg            *config
 	watches        *watchSet
@@ -25,18 +25,19 @@ type session struct {
 	id       SessionID
 	password [proto.PasswordSize]byte
 	timeout  time.Duration
-	seenRW   bool // the session was made by a server with quorum, so it can be resumed
+	seenRW   bool // a server with quorum made the session, so it can be resumed
 	renewing context.CancelFunc
 	helpers  sync.WaitGroup // goroutines of a session: rebuild, search for a server with quorum
 
 	zxid atomic.Int64 // newest zxid seen in a reply; written by the reader
-	// told is the newest zxid seen in an event; written by the reader. The next server must have it, too. But watches are set again from
-	// zxid on: an event of told says nothing of other events of the same txn.
+	// told is the newest zxid seen in an event; written by the reader. The next server must have it, too. But
+	// watches are set again from zxid on: an event at told does not show whether other events of the same txn
+	// have arrived.
 	told atomic.Int64
 	now  atomic.Pointer[standing]
 	// better is a server with quorum, found while connected to one without; written by seekQuorum.
 	better atomic.Pointer[string]
-	// excuse is why the last server that was tried did not take the session; written by run.
+	// excuse is why the last server that was tried did not accept the session; written by run.
 	excuse atomic.Pointer[error]
 
 	mu          sync.Mutex
@@ -44,7 +45,7 @@ type session struct {
 	lostTimer   *time.Timer
 }
 
-// lastZxid is what a server must have to serve the session.
+// lastZxid returns the zxid that a server must have to serve the session.
 func (s *session) lastZxid() Zxid { return Zxid(max(s.zxid.Load(), s.told.Load())) }
 
 // publish makes a new standing, unless the last one is final. REQUIRES: mu is not held.
@@ -75,7 +76,8 @@ func (s *session) publishLocked(next standing) bool {
 	return true
 }
 
-// run is the life of the client: connect, serve, and again, until ctx ends, the session expires or its credentials are refused.
+// run is the main loop of the client: connect, serve, and again, until ctx ends, the session expires or its
+// credentials are refused.
 func (s *session) run(ctx context.Context) {
 	defer s.helpers.Wait()
 	limit := s.cfg.backoffMin
@@ -90,9 +92,10 @@ func (s *session) run(ctx context.Context) {
 				s.end(AuthFailed, refused)
 				return
 			}
-			// The clients of a server that died do not come to the next one all at once, and a server that cuts
-			// connections as soon as it has them is not asked ever faster. What lasted ten times as long as the pause before it
-			// has earned its pause: servers that are restarted one after the other cost their clients little.
+			// The clients of a dead server do not connect to the next one all at once, and a server that cuts
+			// connections as soon as it has them is not tried faster and faster. A connection that lasted ten
+			// times as long as the pause before it resets the pause: a rolling restart of servers costs their
+			// clients little.
 			if lived := time.Since(began); lived > min(10*limit, s.timeout/3, s.cfg.backoffMax) {
 				limit = s.cfg.backoffMin
 			} else {
@@ -136,7 +139,8 @@ func (s *session) connect(ctx context.Context) (*greeted, error) {
 		if !isLast {
 			continue
 		}
-		// The longer it has taken, the longer it may still: so nobody waits much longer than the servers are away, nor asks often.
+		// The longer the search has taken, the longer it may still take. So the client waits little longer than
+		// the servers are away, and does not retry often.
 		limit := min(max(time.Since(began)/2, s.cfg.backoffMin), s.cfg.backoffMax)
 		if err := pause(ctx, limit); err != nil {
 			return nil, err
@@ -159,14 +163,14 @@ func pause(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// serve runs one connection to its end and returns why it ended.
+// serve runs one connection to its end and returns the reason of the end.
 func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.timeout = time.Duration(g.resp.TimeOut) * time.Millisecond
 	s.password = g.resp.Password
 	s.seenRW = s.seenRW || !g.resp.ReadOnly
 	cn := newConn(g.nc, g.in, g.addr, g.began, s.timeout, s.cfg)
 	cn.watches, cn.zxid, cn.told, cn.onAuth = s.watches, &s.zxid, &s.told, s.authReply
-	_ = cn.moveDeadline(time.Now(), 0) // a server may be silent from the start; the reader moves it
+	_ = cn.moveDeadline(time.Now(), 0) // a server may be silent from the start; the reader moves the deadline
 
 	s.mu.Lock()
 	for _, c := range s.credentials {
@@ -214,10 +218,11 @@ func (s *session) connected(cn *conn, st standing) {
 	}
 }
 
-// disconnected says so, and that the session is lost if no server is found in time.
+// disconnected publishes Disconnected, and Lost if no server is found in time.
 func (s *session) disconnected(cn *conn, session int, err error) {
 	if !s.seenRW {
-		s.id, s.password = 0, [proto.PasswordSize]byte{} // a session of a read-only server cannot be resumed elsewhere
+		// A session of a read-only server cannot be resumed elsewhere.
+		s.id, s.password = 0, [proto.PasswordSize]byte{}
 	}
 	silence, timeout := cn.contact.silence(), s.timeout
 	s.mu.Lock()
@@ -240,7 +245,7 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 	})
 }
 
-// expire ends the session for good and reports whether a new one is to be made.
+// expire ends the session for good and reports whether the client makes a new one.
 func (s *session) expire(session int) bool {
 	id := s.id
 	s.id, s.password, s.seenRW = 0, [proto.PasswordSize]byte{}, false
@@ -260,7 +265,7 @@ func (s *session) expire(session int) bool {
 	return true
 }
 
-// renew rebuilds what the expired session held, in a goroutine that ends with the new session.
+// renew calls rebuild in a goroutine that ends with the new session.
 func (s *session) renew(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	s.renewing = cancel
@@ -290,7 +295,8 @@ func (s *session) end(state State, err error) {
 	s.watches.close(final)
 }
 
-// authReply is called by the reader for every answer to an auth packet. A refusal of credentials that the client was made with is final.
+// authReply is called by the reader for every answer to an auth packet. A refusal of credentials that are options
+// of the client is final.
 func (s *session) authReply(a *authCall, code proto.ErrCode) error {
 	if a.done == nil {
 		if code == proto.OK {

@@ -125,7 +125,8 @@ func TestRenewalRebuildsEphemerals(t *testing.T) {
 	require.NoError(t, <-rebuilt)
 	<-held.Done()
 	require.ErrorIs(t, context.Cause(held), ErrSessionExpired)
-	// The watch shows the gap, and lives on in the new session. (What it saw of the expiry depends on who was faster.)
+	// The watch shows the gap, and lives on in the new session. (Whether it saw the expiry depends on the
+	// timing.)
 	types := []EventType{}
 	for e := range p.All(ctx) {
 		types = append(types, e.Type)
@@ -312,12 +313,13 @@ func TestLostComesBeforeTheVerdict(t *testing.T) {
 	require.True(t, errors.Is(context.Cause(held), ErrConnectionLoss) || errors.Is(context.Cause(held), ErrSessionExpired))
 	require.Equal(t, Lost, turn().State)
 	f.listen(addr)
-	require.Equal(t, Connected, turn().State) // nobody had declared it dead
+	require.Equal(t, Connected, turn().State) // no server had declared it expired
 }
 
 func TestHeartbeatKeepsConnection(t *testing.T) {
 	f := newFake(t)
-	c := dial(t, f.addr(), WithSessionTimeout(6*time.Second)) // a third of it is between a ping that is due and the end
+	// A third of it is between a ping that is due and the end.
+	c := dial(t, f.addr(), WithSessionTimeout(6*time.Second))
 	pings := make(chan struct{}, 100)
 	f.with(func() {
 		f.onRequest = func(op proto.OpCode, _ int) bool {

@@ -6,23 +6,23 @@ import (
 	"time"
 )
 
-// StateChange is the state of the session from some moment on.
+// StateChange is the state of the session from a moment on.
 type StateChange struct {
 	State     State
 	SessionID SessionID     // 0 before the first connection
 	Timeout   time.Duration // negotiated session timeout
 	Server    string        // address of the server, "" without one
 	At        time.Time     // when it began
-	Err       error         // why, for the states that are bad news
+	Err       error         // the reason of a state that is a failure
 }
 
-// standing is what holds for operations from one StateChange to the next. Standings form a list, so that who follows them misses none
-// however slow; nothing but its followers keeps an old one alive.
+// standing is the state for operations from one StateChange to the next. Standings form a list, so that a
+// follower misses none, however slow it is; only followers keep old ones alive.
 type standing struct {
 	StateChange
 	session int           // how many sessions the client has had
 	conn    *conn         // nil unless connected
-	final   error         // why there will be no other standing
+	final   error         // why there is no further standing
 	changed chan struct{} // closed when next is set
 	next    *standing
 }
@@ -30,7 +30,8 @@ type standing struct {
 // State returns the current state of the session.
 func (c *Client) State() StateChange { return c.s.now.Load().StateChange }
 
-// States ranges over the states of the session, from the current one, until the last one or the end of ctx. None is left out.
+// States ranges over the states of the session, from the current one, until the last one or the end of ctx. It
+// skips none.
 func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
 	return func(yield func(StateChange) bool) {
 		st := c.s.now.Load()
@@ -45,7 +46,8 @@ func (c *Client) States(ctx context.Context) iter.Seq[StateChange] {
 	}
 }
 
-// WaitConnected waits until the session is served. It returns the error of ctx, or why the session will never be.
+// WaitConnected waits until the session is served. It returns the error of ctx, or the reason why the session
+// will never be served.
 func (c *Client) WaitConnected(ctx context.Context) error {
 	st := c.s.now.Load()
 	for !st.State.IsConnected() {
@@ -62,14 +64,16 @@ func (c *Client) WaitConnected(ctx context.Context) error {
 	return nil
 }
 
-// WhileHeld returns a context that ends when the session may no longer hold what it held: at once if strict is true and the connection is
-// lost, and at the latest when the session timeout has passed since a request was written that a server has answered. Its cause is the
-// session's error. The caller must call cancel. Recipes that grant exclusive access hand this context to the holder.
+// WhileHeld returns a context that ends when the session may have lost its ephemerals: at once if strict is true
+// and the connection is lost, and at the latest when the session timeout has passed since a request was written
+// that a server has answered. Its cause is the session's error. The caller must call cancel. Recipes that grant
+// exclusive access pass this context to the holder.
 //
-// A server that is cut off from the others may answer for a while, in which they expire the session. Warren sends its clients away after two
-// ticks, or a third of syncLimit ticks if that is longer: a strict context ends in time if the session timeout is longer than
-// twice that. ZooKeeper does so after syncLimit ticks, and the timeout must be longer than one and a half times syncLimit+1 ticks. A context
-// that is not strict may end too late then, by about as long as the server has answered.
+// A server that is cut off from the others may answer for a while, in which they expire the session. Warren
+// disconnects its clients after two ticks, or a third of syncLimit ticks if that is longer: a strict context ends
+// in time if the session timeout is longer than twice that. ZooKeeper does so after syncLimit ticks, and the
+// timeout must be longer than one and a half times syncLimit+1 ticks. A context that is not strict may then end
+// too late, by about as long as the server has answered.
 func (c *Client) WhileHeld(ctx context.Context, strict bool) (held context.Context, cancel context.CancelFunc) {
 	held, end := context.WithCancelCause(ctx)
 	session := c.s.now.Load().session
@@ -77,7 +81,7 @@ func (c *Client) WhileHeld(ctx context.Context, strict bool) (held context.Conte
 	return held, func() { end(context.Canceled) }
 }
 
-// follow ends a held context when its session is in doubt.
+// follow ends a held context when its session may be lost.
 func (c *Client) follow(held context.Context, end context.CancelCauseFunc, session int, strict bool) {
 	for st := c.s.now.Load(); ; st = st.next {
 		switch {

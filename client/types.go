@@ -6,11 +6,11 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Names of the protocol that callers meet.
+// Types of package proto that are part of this API.
 type (
 	// Stat is a znode's metadata. Czxid, the zxid of its creation, is a fencing token.
 	Stat = proto.Stat
-	// Zxid is the position of a txn in the order all servers agree on.
+	// Zxid is the position of a txn in the order that all servers agree on.
 	Zxid = proto.Zxid
 	// SessionID identifies a session.
 	SessionID = proto.SessionID
@@ -39,7 +39,7 @@ const (
 	PermAll    = proto.PermAll
 )
 
-// AnyVersion as an expected version means that the version does not matter.
+// AnyVersion as an expected version matches every version.
 const AnyVersion int32 = -1
 
 // ACL grants permissions to an identity.
@@ -49,33 +49,34 @@ type ACL struct {
 	ID     string // identity within the scheme
 }
 
-// OpenACL allows everything to everybody: the ACL of a create that names none.
+// OpenACL grants every permission to every client: the ACL of a create without an ACL.
 func OpenACL() []ACL { return []ACL{{PermAll, "world", "anyone"}} }
 
-// ReadACL allows everybody to read.
+// ReadACL lets every client read.
 func ReadACL() []ACL { return []ACL{{PermRead, "world", "anyone"}} }
 
-// CreatorACL allows everything to the identities of the connection that creates, and nothing to others.
+// CreatorACL grants every permission to the identities of the connection that creates, and none to others.
 func CreatorACL() []ACL { return []ACL{{PermAll, "auth", ""}} }
 
-// EventType says what a watch event reports.
+// EventType is the kind of a watch event.
 type EventType int32
 
-// The events of a watch. The first four come from the server; the others are made by the client, so that no change that may
-// have been missed goes unsaid.
+// The events of a watch. The first four come from the server; the client makes the others, so that every change
+// that may have been missed is reported.
 const (
 	NodeCreated         = EventType(proto.EventNodeCreated)
 	NodeDeleted         = EventType(proto.EventNodeDeleted)
 	NodeDataChanged     = EventType(proto.EventNodeDataChanged)
 	NodeChildrenChanged = EventType(proto.EventNodeChildrenChanged)
 
-	// WatchRearmed follows a reconnect on a persistent watch: the watch is set again, and changes made in between may not
-	// have been reported. One-shot watches do not need it: the server reports what they missed.
+	// WatchRearmed follows a reconnect on a persistent watch: the watch is set again, and changes made in between
+	// may not have been reported. One-shot watches do not need it: the server reports what they missed.
 	WatchRearmed EventType = -10
 	// WatchOverflow says that the receiver was too slow: events after this one were dropped until it was received.
 	WatchOverflow EventType = -11
-	// WatchLost says that the watch could not be kept and why (Event.Err): the session has expired, the client is closed, or
-	// the server does not know persistent watches. Without renewal of the session it is the last event.
+	// WatchLost says that the watch could not be kept and why (Event.Err): the session has expired, the client is
+	// closed, or the server does not know persistent watches. Without renewal of the session it is the last
+	// event.
 	WatchLost EventType = -12
 )
 
@@ -92,12 +93,14 @@ func (t EventType) String() string {
 	return proto.EventType(t).String()
 }
 
-// Event is what a watch reports.
+// Event is an event of a watch.
 type Event struct {
 	Type EventType
-	Path string // the znode that changed; for the client's own events the path that is watched
-	Zxid Zxid   // txn that changed it; -1 if the server did not say (before 3.9, and what was missed while disconnected)
-	Err  error  // why, for WatchLost
+	Path string // the znode that changed; for the client's own events the watched path
+	// Txn that changed it; -1 if the server did not send it (before 3.9, and events missed while
+	// disconnected).
+	Zxid Zxid
+	Err  error // why, for WatchLost
 }
 
 // String returns type, path and zxid.
@@ -112,11 +115,11 @@ func (e Event) String() string {
 	return s
 }
 
-// State is what is known of the session.
+// State is the state of the session as far as the client knows it.
 type State int
 
-// The states of a session. From Expired, AuthFailed and Closed there is no way on, except that a client with renewal
-// goes from Expired to Connecting with a new session.
+// The states of a session. Expired, AuthFailed and Closed are final, except that a client with renewal goes from
+// Expired to Connecting with a new session.
 const (
 	// Connecting is the state before the first connection of a session.
 	Connecting State = iota
@@ -124,15 +127,16 @@ const (
 	Connected
 	// ConnectedReadOnly means that a server without quorum answers reads.
 	ConnectedReadOnly
-	// Disconnected means that no server is connected; the session is alive if a server is found in time. Who holds
-	// a lock must stop here.
+	// Disconnected means that no server is connected; the session is alive if a server is found in time. A holder
+	// of a lock must stop here.
 	Disconnected
-	// Lost follows Disconnected when no server has surely heard of the session for its timeout: it has probably expired, but no
-	// server has said so. It may still become Connected, with everything it held.
+	// Lost follows Disconnected when it is not certain that a server has heard of the session within its timeout.
+	// The session has probably expired, but no server has said so. It may still become Connected, with all its
+	// ephemerals.
 	Lost
 	// Expired means that a server has declared the session dead; its ephemerals are gone.
 	Expired
-	// AuthFailed means that a server refused the credentials that the client was made with.
+	// AuthFailed means that a server refused the credentials in the options of the client.
 	AuthFailed
 	// Closed means that Close was called.
 	Closed

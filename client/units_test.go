@@ -158,8 +158,8 @@ func TestRingKeepsOrder(t *testing.T) {
 	}
 }
 
-// The exchange that a ZooKeeper server had with a client. Source: client-protocol V45, whose response has wrong digits: its rspauth,
-// the RFC and a live server agree with this one.
+// A real exchange of a ZooKeeper server with a client. Source: client-protocol V45, whose response has wrong
+// digits: its rspauth, the RFC and a live server agree with this one.
 func TestDigestMD5(t *testing.T) {
 	challenge := `realm="zk-sasl-md5",nonce="xY0JK+LWOCa7Z/F6jPF4yOocCYg72asBt7q3WyTn",charset=utf-8,algorithm=md5-sess`
 	answer := `charset=utf-8,username="bob",realm="zk-sasl-md5",nonce="xY0JK+LWOCa7Z/F6jPF4yOocCYg72asBt7q3WyTn",nc=00000001,cnonce="OA6MG9tEQGm2hh",digest-uri="zookeeper/zk-sasl-md5",maxbuf=65536,response=012aef8213e214786fd066c5923ccfb9,qop=auth`

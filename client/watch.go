@@ -17,8 +17,8 @@ const (
 
 func (k watchKind) isOneShot() bool { return k <= watchChild }
 
-// table is the kind that stands for k on the server, where one connection has a path only once in each table: exists and getData
-// share one.
+// table returns the kind that stands for k on the server. There a connection has a path at most once in each
+// table: exists and getData share one.
 func (k watchKind) table() watchKind {
 	if k == watchExist {
 		return watchData
@@ -26,7 +26,8 @@ func (k watchKind) table() watchKind {
 	return k
 }
 
-// takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source: client-protocol 9.4.
+// takes reports whether an event of type t at the watched path itself is for a watch of kind k. Source:
+// client-protocol 9.4.
 func (k watchKind) takes(t EventType) bool {
 	switch k {
 	case watchData, watchExist:
@@ -39,26 +40,27 @@ func (k watchKind) takes(t EventType) bool {
 	return true
 }
 
-// Watch is one registration for events. Its events wait in a bounded queue until they are received from C, by Next or by All; when the
-// queue is full, WatchOverflow takes the place of those that follow until it is received.
+// Watch is one registration for events. Its events wait in a bounded queue until they are received from C, by
+// Next or by All. When the queue is full, WatchOverflow replaces the events that follow until it is received.
 //
-// A one-shot watch delivers one event and is over. A persistent one goes on until its context ends, Close is called or the session
-// is lost. Both survive reconnects. All methods may be called concurrently.
+// A one-shot watch delivers one event and ends. A persistent one goes on until its context ends, Close is called
+// or the session is lost. Both survive reconnects. All methods may be called concurrently.
 type Watch struct {
 	set  *watchSet
 	path string // as the server knows it
 
 	// Guarded by set.mu.
-	to       Receiver // eventQueue of a persistent watch, single of a one-shot one that needs it, or what the caller has given
+	to       Receiver // eventQueue of a persistent watch, single of a one-shot one that needs it, or the caller's
 	next     *Watch   // of the same path
 	kind     watchKind
-	isShared bool // to belongs to others too and stays open; never changes
+	isShared bool // to belongs to other watches too and stays open; never changes
 	isActive bool // the server has it
 	isOver   bool
 }
 
-// channel returns the watch's own channel. That of a one-shot watch is made when it is first needed: a client may have very many of
-// which few are waited for one by one. REQUIRES: set.mu, and that the events do not go to a Receiver of the caller.
+// channel returns the watch's own channel. The channel of a one-shot watch is made at its first use: a client may
+// have very many such watches, and receive from few of them. REQUIRES: set.mu, and that the events do not go to a
+// Receiver of the caller.
 func (w *Watch) channel() chan Event {
 	switch q := w.to.(type) {
 	case *eventQueue:
@@ -82,24 +84,25 @@ func (w *Watch) receive(e Event) {
 	w.to.Receive(e)
 }
 
-// single is the queue of a one-shot watch, which has one event in its life.
+// single is the queue of a one-shot watch, which has one event.
 type single chan Event
 
 // Receive adds the event.
 func (q single) Receive(e Event) { q <- e }
 
-// Receiver takes the events of one-shot watches in place of their channels: of many watches in one place, or into a channel of
-// the caller's own kind. The last event of a watch whose session or client ends is WatchLost.
+// Receiver takes the events of one-shot watches instead of their channels: for many watches in one place, or for
+// a channel of the caller's own type. The last event of a watch whose session or client ends is WatchLost.
 type Receiver interface {
-	// Receive is called by the goroutine that reads from the server, under a lock of the client: it must neither block nor call the client.
+	// Receive is called by the goroutine that reads from the server, under a lock of the client: it must neither
+	// block nor call the client.
 	Receive(e Event)
 }
 
-// eventQueue is where the events of a watch wait. Guarded by watchSet.mu for sending and closing.
-// Invariant: at most limit events, one WatchOverflow and one final event are in ch, so that sending never blocks.
+// eventQueue holds the waiting events of a watch. watchSet.mu guards sending and closing. Invariant: at most
+// limit events, one WatchOverflow and one final event are in ch, so that sending never blocks.
 type eventQueue struct {
 	ch         chan Event
-	stop       func() bool // unties the watch from its context; nil if it is not tied
+	stop       func() bool // detaches the watch from its context; nil if it has none
 	err        error
 	limit      int32
 	overflowed bool // a WatchOverflow is in ch, or was the last to be received
@@ -110,11 +113,11 @@ func newEventQueue(limit int) *eventQueue {
 	return &eventQueue{ch: make(chan Event, limit+2), limit: int32(limit)}
 }
 
-// Receive adds an event, or says once that it could not.
+// Receive adds an event. If the queue is full it adds one WatchOverflow.
 func (q *eventQueue) Receive(e Event) {
 	if q.overflowed {
 		if len(q.ch) > 0 {
-			return // who receives the WatchOverflow will read what e reports
+			return // the receiver of the WatchOverflow will read the new state
 		}
 		q.overflowed = false
 	}
@@ -148,7 +151,7 @@ func (w *Watch) C() <-chan Event {
 // Path returns the watched path.
 func (w *Watch) Path() string { return stripChroot(w.set.chroot, w.path) }
 
-// Next waits for the next event. It returns false when the watch is over or ctx ends.
+// Next waits for the next event. It returns false when the watch has ended or ctx ends.
 func (w *Watch) Next(ctx context.Context) (Event, bool) {
 	ch := w.C()
 	select {
@@ -164,7 +167,7 @@ func (w *Watch) Next(ctx context.Context) (Event, bool) {
 	}
 }
 
-// All ranges over the events until the watch is over or ctx ends, and closes the watch when the loop is left.
+// All ranges over the events until the watch has ended or ctx ends, and closes the watch when the loop is left.
 func (w *Watch) All(ctx context.Context) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		defer w.Close()
@@ -177,7 +180,7 @@ func (w *Watch) All(ctx context.Context) iter.Seq[Event] {
 	}
 }
 
-// Err returns why the watch is over, nil if it is not, has fired, or was closed by its owner.
+// Err returns why the watch has ended; nil if it has not, has fired, or was closed by its owner.
 func (w *Watch) Err() error {
 	w.set.mu.Lock()
 	defer w.set.mu.Unlock()
@@ -187,5 +190,6 @@ func (w *Watch) Err() error {
 	return nil
 }
 
-// Close ends the watch. The server is told, without waiting for it, if no other watch is left on the path.
+// Close ends the watch. If no other watch is left on the path, the client tells the server without waiting for an
+// answer.
 func (w *Watch) Close() { w.set.drop(w, true) }

@@ -146,8 +146,8 @@ func TestWatchesSeeWhatHappenedWhileDisconnected(t *testing.T) {
 	f.with(func() { require.Equal(t, []proto.OpCode{proto.OpSetWatches2}, f.rearms) })
 }
 
-// What an event has told is seen. But watches are set again from the last reply on, since there may have been other events of the same
-// txn that were lost.
+// The zxid of an event counts as seen. But watches are set again from the last reply on, since other events of
+// the same txn may have been lost.
 func TestEventsAreSeen(t *testing.T) {
 	f := newFake(t)
 	c := dial(t, f.addr())
@@ -224,7 +224,8 @@ func TestEventsOfOneRangeEndWithBreak(t *testing.T) {
 	require.False(t, has)
 }
 
-// Thousands of watches are set again in requests of about 128 KiB, or less where servers take less: none refuses them.
+// Thousands of watches are set again in requests of about 128 KiB, or less where servers take less: none refuses
+// them.
 func TestRearmIsSplit(t *testing.T) {
 	for _, tt := range []struct{ requestMax, longest, least int }{
 		{proto.DefaultMaxBuffer, rearmBytes + rearmFixed, 3},
@@ -298,7 +299,7 @@ func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
 	require.ErrorIs(t, err, ErrUnimplemented)
 }
 
-// A one-shot watch is the size of a record, and has no channel until somebody asks for one.
+// A one-shot watch is the size of a record, and has no channel until it is used.
 func TestOneShotWatchIsSmall(t *testing.T) {
 	require.LessOrEqual(t, reflect.TypeFor[Watch]().Size(), uintptr(64))
 	s := newWatchSet("")

@@ -12,9 +12,9 @@ type WatchMode int32
 
 // The modes of persistent watches.
 const (
-	// WatchNode reports what happens to the znode and that its list of children changes.
+	// WatchNode reports changes of the znode and of its list of children.
 	WatchNode = WatchMode(proto.AddWatchPersistent)
-	// WatchSubtree reports what happens to the znode and to everything below it; it never reports NodeChildrenChanged.
+	// WatchSubtree reports changes of the znode and of everything below it; it never reports NodeChildrenChanged.
 	WatchSubtree = WatchMode(proto.AddWatchPersistentRecursive)
 )
 
@@ -32,8 +32,8 @@ func (c *Client) watchCall(op proto.OpCode, path string, kind watchKind, to []Re
 	return cl, nil
 }
 
-// GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch. If a Receiver is given it gets the
-// event, and the Watch has no channel; the same holds for ExistsW and ChildrenW.
+// GetW is Get that also sets a one-shot watch on the znode's data. Ctx bounds the call, not the watch. If a
+// Receiver is given it gets the event, and the Watch has no channel; the same holds for ExistsW and ChildrenW.
 func (c *Client) GetW(ctx context.Context, path string, to ...Receiver) ([]byte, Stat, *Watch, error) {
 	cl, err := c.watchCall(proto.OpGetData, path, watchData, to)
 	if err != nil {
@@ -47,7 +47,8 @@ func (c *Client) GetW(ctx context.Context, path string, to ...Receiver) ([]byte,
 	return data, stat, w, nil
 }
 
-// ExistsW is Exists that also sets a one-shot watch, on the znode or on its creation. Ctx bounds the call, not the watch.
+// ExistsW is Exists that also sets a one-shot watch, on the znode or on its creation. Ctx bounds the call, not
+// the watch.
 func (c *Client) ExistsW(ctx context.Context, path string, to ...Receiver) (Stat, bool, *Watch, error) {
 	cl, err := c.watchCall(proto.OpExists, path, watchData, to)
 	if err != nil {
@@ -79,8 +80,8 @@ func (c *Client) ChildrenW(ctx context.Context, path string, to ...Receiver) ([]
 	return names, stat, w, nil
 }
 
-// Watch sets a persistent watch, which need not exist as a znode. It lives until ctx ends or Close is called. Errors: ErrUnimplemented from
-// servers before 3.6, which also cut the connection.
+// Watch sets a persistent watch; the znode need not exist. The watch lives until ctx ends or Close is called.
+// Errors: ErrUnimplemented from servers before 3.6, which also cut the connection.
 func (c *Client) Watch(ctx context.Context, path string, mode WatchMode) (*Watch, error) {
 	return c.watchFor(ctx, ctx, path, mode, newEventQueue(c.cfg.watchQueue))
 }
@@ -106,8 +107,8 @@ func (c *Client) watchFor(ctx, life context.Context, path string, mode WatchMode
 	return w, nil
 }
 
-// removeQuietly asks the server to forget the watches of a path, given as the server knows it, without waiting. It returns false without
-// a connection.
+// removeQuietly asks the server, without waiting, to forget the watches of a path, which is with the chroot. It
+// returns false without a connection.
 func (c *Client) removeQuietly(path string) bool {
 	st := c.s.now.Load()
 	if st.conn == nil {
@@ -134,8 +135,8 @@ func (c *Client) HasWatch(ctx context.Context, path string, t proto.WatcherType)
 	return err == nil, err
 }
 
-// RemoveWatches removes all watches of a type from a path, on the server and here, where they end without an event. Watch.Close is
-// the way to end a single one. Errors: ErrNoWatcher.
+// RemoveWatches removes all watches of a type from a path, on the server and in this client, where they end
+// without an event. Watch.Close ends a single watch. Errors: ErrNoWatcher.
 func (c *Client) RemoveWatches(ctx context.Context, path string, t proto.WatcherType) error {
 	cl, err := c.pathCall(proto.OpRemoveWatches, path)
 	if err != nil {
@@ -157,8 +158,9 @@ type Node struct {
 	Exists bool
 }
 
-// Follow ranges over the states of a znode: the current one, then every later one that is seen, whether it exists or not. States that
-// follow each other quickly may be left out, the last one never is. The range ends with an error, or when ctx ends.
+// Follow ranges over the states of a znode: the current one, then every later one that the client sees, whether
+// the znode exists or not. It may skip quick successive states, but never the last one. The range ends with an
+// error, or when ctx ends.
 func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error] {
 	return func(yield func(Node, error) bool) {
 		for {
@@ -181,7 +183,7 @@ func (c *Client) Follow(ctx context.Context, path string) iter.Seq2[Node, error]
 	}
 }
 
-// look reads a znode, present or not, and watches it. Lost connections are waited out.
+// look reads a znode, existing or not, and watches it. It waits while there is no connection.
 func (c *Client) look(ctx context.Context, path string) (Node, *Watch, error) {
 	for {
 		data, stat, w, err := c.GetW(ctx, path)
@@ -193,7 +195,7 @@ func (c *Client) look(ctx context.Context, path string) (Node, *Watch, error) {
 			if _, exists, w, err = c.ExistsW(ctx, path); err == nil && !exists {
 				return Node{Path: path}, w, nil
 			} else if err == nil {
-				w.Close() // created in between
+				w.Close() // the znode was created in between
 				continue
 			}
 		}

@@ -7,11 +7,12 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// watchSet holds the watches of a client by path. The reader of the connection delivers events; callers add and drop. Lock order:
-// watchSet.mu -> conn.mu.
+// watchSet holds the watches of a client by path. The reader of the connection delivers events; callers add and
+// drop. Lock order: watchSet.mu -> conn.mu.
 //
-// A watch is added before its request is pushed and becomes active with the reply. So a path without any watch, active or not, can be
-// removed from the server under mu: a request that sets a new one is pushed later than the removal.
+// A watch is added before its request is pushed and becomes active with the reply. So a path without any watch,
+// active or not, can be removed from the server under mu: a request that sets a new one is pushed later than the
+// removal.
 type watchSet struct {
 	chroot string
 	remove func(path string) bool // queues removeWatches(any), or returns false without a connection; called under mu
@@ -20,8 +21,9 @@ type watchSet struct {
 	mu        sync.Mutex
 	paths     map[string]*Watch // a list by Watch.next
 	recursive int               // active recursive watches
-	residue   map[string]bool   // paths of which the server has a watch that nobody here wants, beside others that are wanted
-	err       error             // why no watch can be added any more
+	// Paths of which the server has a watch that no caller wants, beside watches that callers want.
+	residue map[string]bool
+	err     error // why no watch can be added any more
 }
 
 func newWatchSet(chroot string) *watchSet {
@@ -42,7 +44,7 @@ func (s *watchSet) add(path string, kind watchKind, to Receiver, isShared bool) 
 	return w
 }
 
-// tie lets the watch untie itself from its context when it ends.
+// tie connects a watch with its context: stop is called when the watch ends.
 func (s *watchSet) tie(w *Watch, q *eventQueue, stop func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,18 +54,18 @@ func (s *watchSet) tie(w *Watch, q *eventQueue, stop func() bool) {
 	}
 }
 
-// activate marks that the server has the watch. It may be over already.
+// activate marks that the server has the watch. The watch may have ended already.
 func (s *watchSet) activate(w *Watch) { s.activateAs(w, w.kind) }
 
-// activateAs is activate for a watch whose kind is known only now. Source: client-protocol 9.5: on a reconnect the lists
-// of exists watches and of data watches mean different things.
+// activateAs is activate for a watch whose kind is known only now. Source: client-protocol 9.5: on a reconnect
+// the lists of exists watches and of data watches mean different things.
 func (s *watchSet) activateAs(w *Watch, kind watchKind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.kind = kind
 	switch {
 	case w.isActive:
-	case w.isOver: // its owner left between the request and the reply
+	case w.isOver: // the caller gave up between the request and the reply
 		s.forget(w)
 		s.settle(w.path)
 	default:
@@ -74,8 +76,9 @@ func (s *watchSet) activateAs(w *Watch, kind watchKind) {
 	}
 }
 
-// drop ends a watch without an event; onServer asks to remove it there too, once no other of its path is left. Of one that is over
-// there is nothing to remove: it has fired, or went with its session, or was dropped before.
+// drop ends a watch without an event; onServer asks to remove it there too, once its path has no other watch. For
+// a watch that has ended already there is nothing to remove: it has fired, its session has ended, or it was
+// dropped before.
 func (s *watchSet) drop(w *Watch, onServer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +93,8 @@ func (s *watchSet) drop(w *Watch, onServer bool) {
 	s.settle(w.path)
 }
 
-// forget notes that the server has a watch that nobody wants, unless another one here rests on it. REQUIRES: mu.
+// forget notes that the server has a watch that no caller wants, unless another watch here needs it. REQUIRES:
+// mu.
 func (s *watchSet) forget(w *Watch) {
 	for other := s.paths[w.path]; other != nil; other = other.next {
 		if other.kind.table() == w.kind.table() {
@@ -100,14 +104,15 @@ func (s *watchSet) forget(w *Watch) {
 	s.residue[w.path] = true
 }
 
-// settle removes from the server what is left there of a path that nobody watches any more. REQUIRES: mu.
+// settle removes from the server the watches of a path that no caller watches any more. REQUIRES: mu.
 func (s *watchSet) settle(path string) {
 	if s.residue[path] && s.paths[path] == nil && s.err == nil && s.remove(path) {
 		delete(s.residue, path)
 	}
 }
 
-// connected settles what was dropped after the watches were set again and before calls could be pushed on the new connection.
+// connected settles the paths that were dropped after the watches were set again and before calls could be pushed
+// on the new connection.
 func (s *watchSet) connected() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +121,7 @@ func (s *watchSet) connected() {
 	}
 }
 
-// unlink takes a watch out of the maps. REQUIRES: mu.
+// unlink removes a watch from the maps. REQUIRES: mu.
 func (s *watchSet) unlink(w *Watch) {
 	switch first := s.paths[w.path]; {
 	case first != w:
@@ -172,12 +177,12 @@ func (s *watchSet) sayLost(w *Watch, err error) {
 	}
 }
 
-// lost is the event of a watch that could not be kept.
+// lost returns the event of a watch that could not be kept.
 func (s *watchSet) lost(path string, err error) Event {
 	return Event{Type: WatchLost, Path: stripChroot(s.chroot, path), Zxid: -1, Err: err}
 }
 
-// fire delivers an event of the server to the watches that it concerns: those at the path, and the recursive ones above it.
+// fire delivers an event of the server to its watches: those at the path, and the recursive ones above it.
 func (s *watchSet) fire(t EventType, path []byte, zxid Zxid) {
 	s.mu.Lock()
 	first := s.paths[string(path)]
@@ -233,7 +238,7 @@ func (s *watchSet) rearmed() {
 	})
 }
 
-// losePersistent ends the persistent watches: the server does not know them.
+// losePersistent ends the persistent watches, because the server does not know them.
 func (s *watchSet) losePersistent(err error) {
 	s.eachPersistent(func(w *Watch) {
 		s.unlink(w)
@@ -263,7 +268,8 @@ func (s *watchSet) active() (all []*Watch) {
 	return all
 }
 
-// sessionLost ends the one-shot watches and tells the persistent ones about the gap; they stay active and are set in the new session.
+// sessionLost ends the one-shot watches and tells the persistent ones about the gap; they stay active and are set
+// in the new session.
 func (s *watchSet) sessionLost(err error) {
 	s.mu.Lock()
 	lost := s.active()
@@ -313,7 +319,7 @@ func (s *watchSet) reportLost(lost []*Watch, err error) {
 	}
 }
 
-// lose ends the watches of a path that an operator took from the server.
+// lose ends the watches of a path that an operator removed at the server.
 func (s *watchSet) lose(path string, t proto.WatcherType) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

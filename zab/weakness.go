@@ -36,7 +36,7 @@ const (
 	NewConfigAlone     // quorum-protocol 11.6: a pending configuration decides alone
 	PromiseUnconfirmed // R16: a promise counts that may have been forgotten since
 	InformBeforeCommit // quorum-protocol 12.2: an observer master shows what is only proposed
-	// Adr 0012: a leader steps down for a server that has promised a later epoch.
+	// adr 0012: a leader steps down for a server that has promised a later epoch.
 	LeaderYields
 	HistoriesJoined // adr 0012: histories are joined without being compared
 	weaknessEnd

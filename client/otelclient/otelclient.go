@@ -10,16 +10,17 @@
 //	db.system.name             zookeeper
 //	db.operation.name          name in the protocol, such as getData
 //	db.response.status_code    name of the server's answer, such as NoNode; missing if it did what it was asked
-//	error.type                 the same, or Canceled, DeadlineExceeded, Closed or Other; missing for what is an answer rather than a fault
+//	error.type                 the same, or Canceled, DeadlineExceeded, Closed or Other; missing for an answer that is no fault
 //	zookeeper.path             the znode; of spans only
 //	zookeeper.zxid             last txn that the server had applied; of spans only
 //
-// NoNode, NodeExists, BadVersion and NotEmpty are answers: they tell the state of the tree, and programs ask for them. The counters
-// zookeeper.client.session.changes (zookeeper.session.state) and zookeeper.client.watch.events (zookeeper.event.type) count what
-// comes unasked.
+// NoNode, NodeExists, BadVersion and NotEmpty are answers: they tell the state of the tree, and programs ask for
+// them. The counters zookeeper.client.session.changes (zookeeper.session.state) and zookeeper.client.watch.events
+// (zookeeper.event.type) count what comes unasked.
 //
-// The package is apart from package client so that only those programs depend on OpenTelemetry that use it. It has no state besides the
-// instruments of the providers that it is given, and its hooks may be used for several clients.
+// The package is apart from package client so that only those programs depend on OpenTelemetry that use it. It
+// has no state besides the instruments of the providers that it is given, and its hooks may be used for several
+// clients.
 package otelclient
 
 import (
@@ -36,7 +37,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// scope is the name of what is instrumented.
+// scope is the name of the instrumented library.
 const scope = "github.com/seed94657493/warren/client"
 
 // Names of attributes. Source: OpenTelemetry's semantic conventions for database client calls.
@@ -53,7 +54,8 @@ const (
 
 var system = systemKey.String("zookeeper")
 
-// Hooks returns what client.WithHooks takes. A nil provider leaves its part out. It fails if the meter refuses an instrument.
+// Hooks returns the argument of client.WithHooks. A nil provider leaves its part out. It fails if the meter
+// refuses an instrument.
 func Hooks(tracers trace.TracerProvider, meters metric.MeterProvider) (client.Hooks, error) {
 	var h client.Hooks
 	var tracer trace.Tracer
@@ -97,7 +99,7 @@ func endSpan(span trace.Span, r client.OpResult, status, fault string) {
 	span.End()
 }
 
-// outcome appends what is known of an operation's end.
+// outcome appends the known attributes of an operation's result.
 func outcome(to []attribute.KeyValue, status, fault string) []attribute.KeyValue {
 	if status != "" {
 		to = append(to, statusKey.String(status))
@@ -108,7 +110,8 @@ func outcome(to []attribute.KeyValue, status, fault string) []attribute.KeyValue
 	return to
 }
 
-// judge returns the name of the server's answer, and of the fault if that is one; both are few, as attributes of metrics must be.
+// judge returns the name of the server's answer, and of the fault if the answer is one; both have few values, as
+// attributes of metrics must.
 func judge(err error) (status, fault string) {
 	var code proto.ErrCode
 	switch {
@@ -120,7 +123,7 @@ func judge(err error) (status, fault string) {
 		return "", "DeadlineExceeded"
 	case errors.Is(err, client.ErrClosed):
 		return "", "Closed"
-	case errors.Is(err, client.ErrConnectionLoss): // the client's own: no server has answered
+	case errors.Is(err, client.ErrConnectionLoss): // the client's own error: no server has answered
 		return "", client.ErrConnectionLoss.Name()
 	case !errors.As(err, &code):
 		return "", "Other"
@@ -141,7 +144,7 @@ type meters struct {
 	changes, events metric.Int64Counter
 }
 
-// newMeters returns nil for no provider.
+// newMeters returns nil for a nil provider.
 func newMeters(provider metric.MeterProvider) (*meters, error) {
 	if provider == nil {
 		return nil, nil

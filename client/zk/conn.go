@@ -8,10 +8,12 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Conn is a session with an ensemble, and the session after it when it expires. All methods may be called concurrently.
+// Conn is a session with an ensemble, and the session after it when it expires. All methods may be called
+// concurrently.
 //
-// Operations wait for a connection until all servers were tried in vain (ErrNoServer). When a connection is lost those in flight fail with
-// ErrConnectionClosed, and a write may have happened. An error about a znode comes with a Stat that is zero, not nil.
+// Operations wait for a connection until all servers were tried without success (ErrNoServer). When a connection
+// is lost, operations in flight fail with ErrConnectionClosed, and a write may have been applied. An error about
+// a znode comes with a Stat that is zero, not nil.
 type Conn struct {
 	client   *client.Client
 	dialer   Dialer // nil for net.Dialer
@@ -40,7 +42,7 @@ type patience struct {
 	giveUp context.CancelFunc
 }
 
-// renewPatience gives up all operations that wait.
+// renewPatience fails all waiting operations.
 func (c *Conn) renewPatience() {
 	ctx, cancel := context.WithCancel(context.Background())
 	if old := c.patience.Swap(&patience{ctx, cancel}); old != nil {
@@ -51,11 +53,13 @@ func (c *Conn) renewPatience() {
 // wait returns the context of an operation that begins now.
 func (c *Conn) wait() context.Context { return c.patience.Load().ctx }
 
-// Client returns the client below, which may be used beside the Conn, but must not be closed. It is not part of go-zookeeper's API.
+// Client returns the underlying client, which may be used beside the Conn, but must not be closed. It is not part
+// of go-zookeeper's API.
 func (c *Conn) Client() *client.Client { return c.client }
 
-// Close ends the session, so that its ephemerals are deleted, waits up to a second for the server, and returns when the connection is
-// closed. The channel of events is closed after the last one. The second Close does nothing.
+// Close ends the session, so that its ephemerals are deleted, waits up to a second for the server, and returns
+// when the connection is closed. The channel of events is closed after the last one. The second Close does
+// nothing.
 func (c *Conn) Close() {
 	c.closing.Do(func() {
 		if err := c.client.Close(); err != nil {
@@ -88,7 +92,7 @@ func (c *Conn) logf(format string, args ...any) {
 	}
 }
 
-// setState makes a state known. Nothing follows the last state of a Conn that is closed.
+// setState publishes a state. A closed Conn publishes no state after its last one.
 func (c *Conn) setState(s State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,16 +15,16 @@ import (
 
 const (
 	dialTimeout     = time.Second       // given to the Dialer
-	passPause       = time.Second       // after all servers were tried in vain
+	passPause       = time.Second       // after all servers were tried without success
 	requestMax      = 1536<<10 - 4      // bytes of a request, its length left out
-	requestMaxLeast = 1024              // that WithMaxConnBufferSize can set
-	source          = "host-provider:1" // stands for the connect string that a Conn does not have
+	requestMaxLeast = 1024              // smallest value for WithMaxConnBufferSize
+	source          = "host-provider:1" // stands for the connect string, which a Conn does not have
 )
 
 // Dialer makes a connection to one address, within a timeout.
 type Dialer func(network, address string, timeout time.Duration) (net.Conn, error)
 
-// Logger takes what a Conn has to say.
+// Logger receives the log messages of a Conn.
 type Logger interface {
 	Printf(string, ...interface{})
 }
@@ -49,27 +49,30 @@ func WithHostProvider(hostProvider HostProvider) connOption {
 // WithLogger replaces DefaultLogger.
 func WithLogger(logger Logger) connOption { return func(c *Conn) { c.SetLogger(logger) } }
 
-// WithLogInfo sets whether good news are logged too; the default is true.
+// WithLogInfo sets whether normal events are logged too; the default is true.
 func WithLogInfo(logInfo bool) connOption { return func(c *Conn) { c.logInfo = logInfo } }
 
-// WithEventCallback has cb called with every event before it is in the channel of Connect. It is called by one goroutine that does
-// nothing else.
+// WithEventCallback makes the Conn call cb with every event before the event is in the channel of Connect. One
+// goroutine calls it and does nothing else.
 func WithEventCallback(cb EventCallback) connOption { return func(c *Conn) { c.callback = cb } }
 
-// WithMaxBufferSize sets the largest reply in bytes; a larger one costs the connection. The default, and what 0 or less means, is no limit.
+// WithMaxBufferSize sets the largest reply in bytes; a larger one ends the connection. 0 or less is no limit,
+// which is the default.
 func WithMaxBufferSize(maxBufferSize int) connOption {
 	return func(c *Conn) { c.replyMax = maxBufferSize }
 }
 
-// WithMaxConnBufferSize sets the largest request in bytes, overriding the default 1.5 MiB. A larger one is refused with ErrShortBuffer. It
-// should be the servers' jute.maxbuffer, which is less by default: a server cuts the connection when a request is larger.
+// WithMaxConnBufferSize sets the largest request in bytes, overriding the default 1.5 MiB. A larger one is
+// refused with ErrShortBuffer. It should be the servers' jute.maxbuffer, which is less by default: a server cuts
+// the connection when a request is larger.
 func WithMaxConnBufferSize(maxBufferSize int) connOption {
 	return func(c *Conn) { c.requestMax = max(maxBufferSize-4, requestMaxLeast) }
 }
 
-// Connect returns a Conn that connects in the background to one of the servers, "host:port" or "host", and the channel of its events,
-// which need not be received. The session survives a loss of the connection shorter than sessionTimeout, as the server clamps it; a
-// session that expires is followed by a new one. An error means that no server's name can be resolved, or that the arguments make no sense.
+// Connect returns a Conn that connects in the background to one of the servers, "host:port" or "host", and the
+// channel of its events, which need not be received. The session survives a loss of the connection shorter than
+// sessionTimeout, as the server clamps it; a session that expires is followed by a new one. An error means that
+// no server's name can be resolved, or that the arguments are invalid.
 func Connect(servers []string, sessionTimeout time.Duration, options ...connOption) (*Conn, <-chan Event, error) {
 	if len(servers) == 0 {
 		return nil, nil, errors.New("zk: server list must not be empty")
@@ -121,7 +124,8 @@ func (c *Conn) start(sessionTimeout time.Duration) error {
 	return nil
 }
 
-// nextServer chooses where the next dial goes. Operations that wait for a connection are given up when all servers had their turn.
+// nextServer returns the address of the next dial. Operations that wait for a connection fail when all servers
+// have been tried.
 func (c *Conn) nextServer(ctx context.Context) (string, error) {
 	var server string
 	var isOver bool
@@ -162,7 +166,7 @@ func (c *Conn) dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return nc, nil
 }
 
-// dialWithin calls the Dialer, which knows no context, in a goroutine that is left to itself if ctx ends first.
+// dialWithin calls the Dialer, which has no context, in a goroutine that continues alone if ctx ends first.
 func (c *Conn) dialWithin(ctx context.Context, network, addr string) (net.Conn, error) {
 	if c.dialer == nil {
 		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)

@@ -23,7 +23,7 @@ const (
 // protectedTries is how many sessions CreateProtectedEphemeralSequential may lose.
 const protectedTries = 3
 
-// modeOf returns the kind of znode that flags ask for, after a look at the path.
+// modeOf returns the kind of znode for flags, after a check of the path.
 func modeOf(flags int32, path string) (client.Mode, error) {
 	mode := client.Mode(flags)
 	if !mode.Valid() {
@@ -40,8 +40,8 @@ func (c *Conn) create(path string, data []byte, mode client.Mode, options ...cli
 	return created, nil
 }
 
-// Create makes a znode and returns its path, which has a suffix if it is sequential. A TTL is for CreateTTL. With FlagContainer the znode is a
-// plain persistent one, as servers have it; containers are made by CreateContainer.
+// Create makes a znode and returns its path, which has a suffix if it is sequential. For a TTL use CreateTTL.
+// With FlagContainer the znode is a plain persistent one, as servers treat it; CreateContainer makes containers.
 func (c *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string, error) {
 	mode, err := modeOf(flags, path)
 	switch {
@@ -55,7 +55,8 @@ func (c *Conn) Create(path string, data []byte, flags int32, acl []ACL) (string,
 	return c.create(path, data, mode, client.WithACL(acl...))
 }
 
-// CreateContainer makes a container, which the server deletes some time after its last child; the flag must be FlagContainer.
+// CreateContainer makes a container, which the server deletes some time after its last child; the flag must be
+// FlagContainer.
 func (c *Conn) CreateContainer(path string, data []byte, flag int32, acl []ACL) (string, error) {
 	mode, err := modeOf(flag, path)
 	switch {
@@ -67,8 +68,8 @@ func (c *Conn) CreateContainer(path string, data []byte, flag int32, acl []ACL) 
 	return c.create(path, data, mode, client.WithACL(acl...))
 }
 
-// CreateTTL makes a znode that the server deletes when it has no children and was not written for the given time; the flag must be FlagTTL or
-// FlagPersistentSequentialWithTTL.
+// CreateTTL makes a znode that the server deletes when it has no children and was not written for the given time;
+// the flag must be FlagTTL or FlagPersistentSequentialWithTTL.
 func (c *Conn) CreateTTL(path string, data []byte, flag int32, acl []ACL, ttl time.Duration) (string, error) {
 	mode, err := modeOf(flag, path)
 	switch {
@@ -80,9 +81,9 @@ func (c *Conn) CreateTTL(path string, data []byte, flag int32, acl []ACL, ttl ti
 	return c.create(path, data, mode, client.WithACL(acl...), client.WithTTL(ttl))
 }
 
-// CreateProtectedEphemeralSequential makes an ephemeral sequential znode and finds out what happened when the connection is lost before the
-// answer: the znode's name begins with _c_, 32 hexadecimal digits and a dash, by which it is looked for. If the outcome cannot be learned,
-// the znode is deleted in the background.
+// CreateProtectedEphemeralSequential makes an ephemeral sequential znode and finds out what happened when the
+// connection is lost before the answer: the znode's name begins with _c_, 32 hexadecimal digits and a dash, and
+// is searched by that. If the result cannot be learned, the znode is deleted in the background.
 func (c *Conn) CreateProtectedEphemeralSequential(path string, data []byte, acl []ACL) (string, error) {
 	if err := checkPath(path, true); err != nil {
 		return "", err

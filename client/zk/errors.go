@@ -12,9 +12,11 @@ import (
 // ErrCode is an error code of a server.
 type ErrCode int32
 
-// Errors of the connection and of servers. Operations return these very values, so that they may be compared by ==.
+// Errors of the connection and of servers. Operations return these very values, so that programs may compare them
+// by ==.
 var (
-	// ErrConnectionClosed means that the Conn was closed, or that the connection was lost before the answer: a write may have happened.
+	// ErrConnectionClosed means that the Conn was closed, or that the connection was lost before the answer: a
+	// write may have happened.
 	ErrConnectionClosed        = named(proto.ErrConnectionLoss, "zk: connection closed")
 	ErrUnknown                 = named(proto.OK, "zk: unknown error")
 	ErrAPIError                = named(proto.ErrAPIError, "zk: api error")
@@ -24,7 +26,8 @@ var (
 	ErrNoChildrenForEphemerals = named(proto.ErrNoChildrenForEphemerals, "zk: ephemeral nodes may not have children")
 	ErrNodeExists              = named(proto.ErrNodeExists, "zk: node already exists")
 	ErrNotEmpty                = named(proto.ErrNotEmpty, "zk: node has children")
-	// ErrSessionExpired means that the session ended before the operation could be sent. The Conn goes on with a new one.
+	// ErrSessionExpired means that the session ended before the operation could be sent. The Conn goes on with a
+	// new one.
 	ErrSessionExpired = named(proto.ErrSessionExpired, "zk: session has been expired by the server")
 	ErrInvalidACL     = named(proto.ErrInvalidACL, "zk: invalid ACL specified")
 	// ErrInvalidFlags is returned by a create whose flags do not fit its name.
@@ -40,7 +43,8 @@ var (
 
 // Errors that no server sends.
 var (
-	// ErrNoServer is returned by operations that waited for a connection while all servers were tried in vain.
+	// ErrNoServer is returned by operations that waited for a connection until all servers had been tried without
+	// success.
 	ErrNoServer = named(proto.OK, "zk: could not connect to a server")
 	// ErrInvalidPath is returned for a path that no znode can have.
 	ErrInvalidPath = named(proto.OK, "zk: invalid path")
@@ -50,14 +54,14 @@ var (
 	ErrNotLocked = named(proto.OK, "zk: not locked")
 	// ErrShortBuffer is returned for a request that is larger than WithMaxConnBufferSize allows.
 	ErrShortBuffer = named(proto.OK, "zk: buffer too small")
-	// ErrUnhandledFieldType and ErrPtrExpected are of go-zookeeper's encoder; nothing returns them here.
+	// ErrUnhandledFieldType and ErrPtrExpected belong to go-zookeeper's encoder; nothing returns them here.
 	ErrUnhandledFieldType = named(proto.OK, "zk: unhandled field type")
 	ErrPtrExpected        = named(proto.OK, "zk: encode/decode expect a non-nil pointer to struct")
 )
 
 // namedError is an error with a name in this package.
 type namedError struct {
-	code proto.ErrCode // what errors.Is finds, OK for nothing
+	code proto.ErrCode // the code that errors.Is finds, OK for none
 	text string
 }
 
@@ -65,7 +69,7 @@ func named(code proto.ErrCode, text string) error { return &namedError{code, tex
 
 func (e *namedError) Error() string { return e.text }
 
-// Is reports whether target is the error of package client that e stands for.
+// Is reports whether target is the error of package client for which e stands.
 func (e *namedError) Is(target error) bool { return e.code != proto.OK && target == error(e.code) }
 
 // unnamedError is an answer of a server that has no name in this package.
@@ -74,7 +78,7 @@ type unnamedError struct{ code proto.ErrCode }
 func (e *unnamedError) Error() string { return fmt.Sprintf("unknown error: %d", int32(e.code)) }
 func (e *unnamedError) Unwrap() error { return e.code }
 
-// errorOf returns the error that stands for a code, nil for OK.
+// errorOf returns the error for a code, nil for OK.
 func errorOf(code proto.ErrCode) error {
 	switch code {
 	case proto.OK:

@@ -12,7 +12,7 @@ const (
 	eventsSession = 256  // places among them that only events of the session may take
 )
 
-// watchChannel is the channel of one watch. Its one event is its last.
+// watchChannel is the channel of one watch. It carries one event.
 type watchChannel chan Event
 
 // Receive implements client.Receiver.
@@ -21,7 +21,7 @@ func (ch watchChannel) Receive(e client.Event) {
 	close(ch)
 }
 
-// eventOf returns an event of a watch as this package tells it.
+// eventOf converts an event of a watch into one of this package.
 func eventOf(e client.Event) Event {
 	if e.Type != client.WatchLost {
 		return Event{Type: EventType(e.Type), State: StateSyncConnected, Path: e.Path}
@@ -33,8 +33,8 @@ func eventOf(e client.Event) Event {
 	return Event{Type: EventNotWatching, State: StateDisconnected, Path: e.Path, Err: err}
 }
 
-// eventStream is the way of all events to the callback and the channel. With a callback a goroutine of its own is in between, so that
-// the goroutine that talks to the server never waits for anybody.
+// eventStream carries all events to the callback and the channel. With a callback there is a goroutine in
+// between, so that the goroutine that talks to the server never waits for a callback.
 type eventStream struct {
 	ch       chan Event
 	callback EventCallback
@@ -72,7 +72,8 @@ func (s *eventStream) emit(e Event) {
 	}
 }
 
-// put adds an event to a channel. A full one has no place for events of watches, and loses its oldest event to one of the session.
+// put adds an event to a channel. A full channel has no place for events of watches, and drops its oldest event
+// for one of the session.
 func (s *eventStream) put(ch chan Event, e Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +102,7 @@ func (s *eventStream) lose() {
 	}
 }
 
-// end closes the channel after the last event. Nothing may be emitted any more.
+// end closes the channel after the last event. No event may be emitted afterwards.
 func (s *eventStream) end() {
 	if s.calls != nil {
 		close(s.calls)

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// DefaultPort is the port of a server that names none.
+// DefaultPort is the port of a server without a port.
 const DefaultPort = 2181
 
 const lookupTimeout = 3 * time.Second
@@ -23,7 +23,8 @@ type HostProvider interface {
 	Init(servers []string) error
 	// Len returns how many servers there are.
 	Len() int
-	// Next returns the address to dial. retryStart is true if all servers have had their turn since Init or Connected.
+	// Next returns the address to dial. retryStart is true if all servers have been returned since Init or
+	// Connected.
 	Next() (server string, retryStart bool)
 	// Connected is called when a server has accepted the session.
 	Connected()
@@ -61,19 +62,19 @@ func WithLookupTimeout(timeout time.Duration) DNSHostProviderOption {
 }
 
 // DNSHostProvider walks through all addresses of all servers in a random order. Its zero value is ready for use.
-// Names are looked up by Init, and again whenever a walk begins: when a server is looked for after a connection was
-// lost, and when all addresses were tried in vain. A lookup that fails leaves the addresses as they are. The methods
-// may be called concurrently.
+// Names are looked up by Init, and again whenever a walk begins: when the Conn looks for a server after a lost
+// connection, and when all addresses were tried without success. A failed lookup keeps the old addresses. The
+// methods may be called concurrently.
 type DNSHostProvider struct {
 	timeout time.Duration
 	lookup  func(ctx context.Context, host string) ([]string, error) // nil for net.DefaultResolver
 
 	mu      sync.Mutex
-	servers []string // as Init got them
+	servers []string // the argument of Init
 	addrs   []string // at least one after Init
-	last    int      // the one that Next has returned, -1 at first
-	tried   int      // how many it has returned since Init or Connected
-	isNamed bool     // a server has a name that may be looked up again
+	last    int      // the address that Next has last returned, -1 at first
+	tried   int      // how many addresses Next has returned since Init or Connected
+	isNamed bool     // the name of a server may be looked up again
 }
 
 // NewDNSHostProvider returns a provider for WithHostProvider. A Conn without that option makes its own.
@@ -85,7 +86,7 @@ func NewDNSHostProvider(options ...DNSHostProviderOption) *DNSHostProvider {
 	return p
 }
 
-// Init looks the servers up. An error means that one of them cannot be found.
+// Init looks up the servers. An error means that one of them cannot be found.
 func (hp *DNSHostProvider) Init(servers []string) error {
 	hp.mu.Lock()
 	defer hp.mu.Unlock()
@@ -94,7 +95,7 @@ func (hp *DNSHostProvider) Init(servers []string) error {
 	return hp.resolve(context.Background())
 }
 
-// resolve looks all servers up and replaces the addresses if they have changed. REQUIRES: mu.
+// resolve looks up all servers and replaces the addresses if they have changed. REQUIRES: mu.
 func (hp *DNSHostProvider) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(hp.timeout, lookupTimeout))
 	defer cancel()
@@ -140,7 +141,8 @@ func (hp *DNSHostProvider) Len() int {
 	return len(hp.addrs)
 }
 
-// Next returns the next address. It may look names up, which takes no longer than the timeout of WithLookupTimeout.
+// Next returns the next address. It may look up names, which takes no longer than the timeout of
+// WithLookupTimeout.
 func (hp *DNSHostProvider) Next() (server string, retryStart bool) {
 	return hp.next(context.Background())
 }

@@ -11,10 +11,11 @@ const (
 	lockTries  = 3 // creates of the lock's znode, between which its parents are made
 )
 
-// Lock is a mutual exclusion lock: an ephemeral sequential znode whose number is the lowest. It works together with Locks of
-// go-zookeeper and of kazoo at the same path. A Lock is not for concurrent use; every contender has its own.
+// Lock is a mutual exclusion lock: the holder has the ephemeral sequential znode with the lowest number. It works
+// together with Locks of go-zookeeper and of kazoo at the same path. A Lock is not for concurrent use; every
+// contender has its own.
 //
-// Whoever holds it must stop when its Conn reports StateExpired, and does better to stop at StateDisconnected.
+// The holder must stop when its Conn reports StateExpired, and should stop at StateDisconnected.
 type Lock struct {
 	c    *Conn
 	path string
@@ -22,14 +23,15 @@ type Lock struct {
 	node string // path of the znode while the lock is held
 }
 
-// NewLock returns a Lock that is not held. The path is for this lock alone; it is made, with the ACL, if it does not exist.
+// NewLock returns a Lock that is not held. The path is for this lock alone; it is made, with the ACL, if it does
+// not exist.
 func NewLock(c *Conn, path string, acl []ACL) *Lock { return &Lock{c: c, path: path, acl: acl} }
 
 // Lock is LockWithData without data.
 func (l *Lock) Lock() error { return l.LockWithData([]byte{}) }
 
-// LockWithData waits until the lock is held, in a znode with the data. If it fails nothing is left of the attempt, even if the connection
-// is lost meanwhile. Errors: ErrDeadlock if this Lock is held already.
+// LockWithData waits until the lock is held, in a znode with the data. After an error no znode of the attempt is
+// left, even if the connection is lost meanwhile. Errors: ErrDeadlock if this Lock is held already.
 func (l *Lock) LockWithData(data []byte) error {
 	if l.node != "" {
 		return ErrDeadlock
@@ -39,7 +41,7 @@ func (l *Lock) LockWithData(data []byte) error {
 		return err
 	}
 	if err := l.await(node); err != nil {
-		// What cannot be deleted now is deleted in the background.
+		// If it cannot be deleted now, it is deleted in the background.
 		if err := l.c.client.DeleteSurely(l.c.wait(), node); err != nil {
 			l.c.logf("zk: lock %s: delete %s: %v", l.path, node, err)
 		}
@@ -63,14 +65,14 @@ func (l *Lock) enter(data []byte) (node string, err error) {
 	return "", err
 }
 
-// makePath makes the znode at path and those above it.
+// makePath makes the znode at path and its ancestors.
 func (l *Lock) makePath() error {
 	for i := 1; i <= len(l.path); i++ {
 		if i < len(l.path) && l.path[i] != '/' {
 			continue
 		}
 		if _, err := l.c.Create(l.path[:i], []byte{}, FlagPersistent, l.acl); err != nil && err != ErrNodeExists {
-			exists, _, lookErr := l.c.Exists(l.path[:i]) // one that may not be written may exist all the same
+			exists, _, lookErr := l.c.Exists(l.path[:i]) // a znode may exist although this client may not write it
 			if lookErr != nil || !exists {
 				return err
 			}
@@ -100,7 +102,7 @@ func (l *Lock) await(node string) error {
 			}
 		}
 		switch {
-		case !isThere: // with its session
+		case !isThere: // it ended with its session
 			return ErrSessionExpired
 		case before == "":
 			return nil
@@ -117,7 +119,8 @@ func (l *Lock) await(node string) error {
 	}
 }
 
-// lockNumber returns the number of a contender: of go-zookeeper, lock-0000000001 after any prefix, or of kazoo, __lock__0000000001.
+// lockNumber returns the number of a contender: of go-zookeeper, lock-0000000001 after any prefix, or of kazoo,
+// __lock__0000000001.
 func lockNumber(name string) (int, error) {
 	i := strings.LastIndex(name, lockPrefix)
 	if i += len(lockPrefix); i < len(lockPrefix) {
@@ -133,8 +136,8 @@ func lockNumber(name string) (int, error) {
 	return n, nil
 }
 
-// Unlock gives the lock up. Errors: ErrNotLocked if it is not held, ErrNoNode if it was lost meanwhile; after ErrConnectionClosed it may be
-// called again.
+// Unlock releases the lock. Errors: ErrNotLocked if it is not held, ErrNoNode if it was lost meanwhile; after
+// ErrConnectionClosed it may be called again.
 func (l *Lock) Unlock() error {
 	if l.node == "" {
 		return ErrNotLocked

@@ -15,7 +15,7 @@ type PathVersionRequest struct {
 	Version int32
 }
 
-// CheckVersionRequest is an operation of Multi that demands a version.
+// CheckVersionRequest is an operation of Multi that requires a version.
 type CheckVersionRequest PathVersionRequest
 
 // DeleteRequest is an operation of Multi that deletes a znode.
@@ -36,7 +36,8 @@ type CreateRequest struct {
 	Flags int32
 }
 
-// CreateTTLRequest is an operation of Multi that makes a znode with a time to live. (With go-zookeeper it is no operation of Multi.)
+// CreateTTLRequest is an operation of Multi that makes a znode with a time to live. (With go-zookeeper it is no
+// operation of Multi.)
 type CreateTTLRequest struct {
 	Path  string
 	Data  []byte
@@ -45,15 +46,16 @@ type CreateTTLRequest struct {
 	Ttl   int64 // in milliseconds
 }
 
-// MultiResponse is the outcome of one operation of Multi.
+// MultiResponse is the result of one operation of Multi.
 type MultiResponse struct {
 	Stat   *Stat  // after a SetDataRequest
 	String string // after a create: the path of the znode
 	Error  error
 }
 
-// Multi does all operations or none. They are *CreateRequest, *CreateTTLRequest, *SetDataRequest, *DeleteRequest or *CheckVersionRequest. If one
-// is refused, its error is returned, and also in its MultiResponse; those of the operations after it say that they were not tried.
+// Multi applies all operations or none. They are *CreateRequest, *CreateTTLRequest, *SetDataRequest,
+// *DeleteRequest or *CheckVersionRequest. If one is refused, its error is returned, and also in its
+// MultiResponse; those of the operations after it say that they were not tried.
 func (c *Conn) Multi(ops ...interface{}) ([]MultiResponse, error) {
 	var t client.Txn
 	for _, op := range ops {
@@ -89,8 +91,8 @@ func (c *Conn) Multi(ops ...interface{}) ([]MultiResponse, error) {
 	return responses, nil
 }
 
-// refusals returns what a server answers to a Multi that it refused: nothing is wrong with the operations before the one that failed, and
-// those after it were not tried.
+// refusals returns the answer of a server that refused a Multi: the operations before the failed one have no
+// error, and those after it were not tried.
 func refusals(n int, err error) []MultiResponse {
 	var refused *client.TxnError
 	switch {

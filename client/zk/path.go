@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// checkPath returns ErrInvalidPath for what go-zookeeper does not send. A sequential path may end in a slash. Package client refuses a
-// little more, as servers do, with ErrBadArguments.
+// checkPath returns ErrInvalidPath for paths that go-zookeeper does not send. A sequential path may end in a
+// slash. Package client refuses some more paths, as servers do, with ErrBadArguments.
 func checkPath(path string, isSequential bool) error {
 	if path == "" || path[0] != '/' {
 		return ErrInvalidPath
@@ -29,7 +29,7 @@ func checkPath(path string, isSequential bool) error {
 	return nil
 }
 
-// checkRunes is checkPath for the part that is not plain.
+// checkRunes is checkPath for the part that is not ASCII.
 func checkRunes(path string) error {
 	for _, r := range path {
 		if r < 0x20 || r >= 0x7f && r <= 0x9f || r >= 0xf000 && r <= 0xf8ff || r >= 0xfff0 && r < 0xffff {

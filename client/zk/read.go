@@ -1,6 +1,6 @@
 package zk
 
-// failed returns what an operation with a Stat returns beside its error.
+// failed returns the Stat that an operation returns beside an error.
 func failed(err error) (*Stat, error) {
 	if err = failure(err); err == ErrConnectionClosed {
 		return nil, err
@@ -47,7 +47,8 @@ func (c *Conn) Exists(path string) (bool, *Stat, error) {
 	return exists, statOf(&stat), nil
 }
 
-// ExistsW is Exists that also sets a watch, on the znode or on its creation, whose one event comes through the channel.
+// ExistsW is Exists that also sets a watch, on the znode or on its creation, whose one event comes through the
+// channel.
 func (c *Conn) ExistsW(path string) (bool, *Stat, <-chan Event, error) {
 	if err := checkPath(path, false); err != nil {
 		return false, nil, nil, err
@@ -86,7 +87,7 @@ func (c *Conn) ChildrenW(path string) ([]string, *Stat, <-chan Event, error) {
 	return notNil(children), statOf(&stat), ch, nil
 }
 
-// notNil makes a list without elements one that is there.
+// notNil turns a nil list into an empty one.
 func notNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

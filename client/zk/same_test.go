@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// same wants equal values. The tests of this package import neither the package itself nor one that is internal to its
-// repository: the package may stand in for go-zookeeper, and has another import path then.
+// same wants equal values. The tests of this package import neither the package itself nor one that is internal
+// to its repository: the package may stand in for go-zookeeper, and has another import path then.
 func same(t *testing.T, want, got any, of ...any) {
 	t.Helper()
 	if !reflect.DeepEqual(want, got) {

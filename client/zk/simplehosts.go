@@ -5,14 +5,15 @@ import (
 	"sync"
 )
 
-// SimpleDNSHostProvider walks through the servers as they were given to Connect, in a random order. A name is looked
-// up by the Dialer, each time that its server is dialled; so it need not be known yet when Connect is called. Forks
-// of go-zookeeper have such a provider. The zero value is ready for use. The methods may be called concurrently.
+// SimpleDNSHostProvider walks through the servers as they were given to Connect, in a random order. The Dialer
+// looks up a name each time that it dials the server; so the name need not exist yet when Connect is called.
+// Forks of go-zookeeper have such a provider. The zero value is ready for use. The methods may be called
+// concurrently.
 type SimpleDNSHostProvider struct {
 	mu      sync.Mutex
 	servers []string
-	at      int // the one that Next returns
-	tried   int // how many it has returned since Init or Connected
+	at      int // index of the server that Next returns
+	tried   int // how many servers Next has returned since Init or Connected
 }
 
 // Init takes the servers, and never fails.

@@ -40,7 +40,7 @@ const (
 	PermAll = PermRead | PermWrite | PermCreate | PermDelete | PermAdmin
 )
 
-// WorldACL grants perms to everybody.
+// WorldACL grants perms to every client.
 func WorldACL(perms int32) []ACL { return []ACL{{Perms: perms, Scheme: "world", ID: "anyone"}} }
 
 // AuthACL grants perms to the identities of the connection that uses it.

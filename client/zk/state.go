@@ -3,14 +3,15 @@ package zk
 // State is the state of a Conn.
 type State int32
 
-// The states of a Conn. It goes from StateConnecting to StateConnected when a server has accepted the connection, to StateHasSession when
-// it has accepted the session, and to StateDisconnected when the connection is lost.
+// The states of a Conn. It goes from StateConnecting to StateConnected when a server has accepted the connection,
+// to StateHasSession when it has accepted the session, and to StateDisconnected when the connection is lost.
 const (
-	StateUnknown           State = -1
-	StateDisconnected      State = 0
-	StateConnecting        State = 1
-	StateSyncConnected     State = 3 // in the events of watches
-	StateAuthFailed        State = 4 // credentials that were accepted before have been refused; the Conn is of no use any more
+	StateUnknown       State = -1
+	StateDisconnected  State = 0
+	StateConnecting    State = 1
+	StateSyncConnected State = 3 // in the events of watches
+	// Credentials that were accepted before have been refused; the Conn cannot be used any more.
+	StateAuthFailed        State = 4
 	StateConnectedReadOnly State = 5
 	StateSaslAuthenticated State = 6
 	StateExpired           State = -112 // the session has expired; a new one follows
@@ -46,10 +47,11 @@ func (s State) String() string {
 	return "Unknown"
 }
 
-// IsConnected reports whether a server has accepted the session, be it for reads only. Forks of go-zookeeper have it.
+// IsConnected reports whether a server has accepted the session, also if it serves reads only. Forks of
+// go-zookeeper have it.
 func (s State) IsConnected() bool { return s == StateHasSession || s == StateConnectedReadOnly }
 
-// EventType says what an Event reports.
+// EventType is the kind of an Event.
 type EventType int32
 
 // The types of events.

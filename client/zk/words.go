@@ -36,7 +36,7 @@ func (m Mode) String() string {
 	return "unknown"
 }
 
-// ServerStats is what a server answers to the word srvr. Latencies are in milliseconds.
+// ServerStats is the answer of a server to the word srvr. Latencies are in milliseconds.
 type ServerStats struct {
 	Server      string
 	Sent        int64
@@ -55,7 +55,8 @@ type ServerStats struct {
 	Error       error // why the rest is not filled in
 }
 
-// ServerClient is a connection with a session, as a server answers to the word cons. Latencies and the timeout are in milliseconds.
+// ServerClient is a connection with a session, as in the answer to the word cons. Latencies and the timeout are
+// in milliseconds.
 type ServerClient struct {
 	Queued        int64
 	Received      int64
@@ -75,7 +76,7 @@ type ServerClient struct {
 	Error         error // of this line of the answer
 }
 
-// ServerClients is the connections of one server, or why they are not known.
+// ServerClients holds the connections of one server, or the error why they are not known.
 type ServerClients struct {
 	Clients []*ServerClient
 	Error   error
@@ -107,8 +108,8 @@ func FLWSrvr(servers []string, timeout time.Duration) ([]*ServerStats, bool) {
 	return all, ok
 }
 
-// FLWCons asks servers by the word cons for their connections. It returns false if one of them, or one of their connections, has an Error.
-// Connections without a session, such as the one that asks, are left out.
+// FLWCons asks servers by the word cons for their connections. It returns false if one of them, or one of their
+// connections, has an Error. Connections without a session, such as the one that asks, are left out.
 func FLWCons(servers []string, timeout time.Duration) ([]*ServerClients, bool) {
 	all, ok := make([]*ServerClients, len(servers)), true
 	for i, server := range FormatServers(servers) {
@@ -147,10 +148,10 @@ func ask(server, word string, timeout time.Duration) (string, error) {
 	return string(answer), err
 }
 
-// buildTimes are the forms in which servers have written when they were built.
+// buildTimes are the formats of the build time that servers have used.
 var buildTimes = []string{"01/02/2006 15:04 MST", "2006-01-02 15:04 MST", time.RFC3339}
 
-// numbers parses the numbers of an answer and remembers the first that is none.
+// numbers parses the numbers of an answer and remembers the first invalid one.
 type numbers struct{ err error }
 
 func (n *numbers) read(text string, bits int) int64 {

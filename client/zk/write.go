@@ -41,14 +41,15 @@ func (c *Conn) Delete(path string, version int32) error {
 	return nil
 }
 
-// IncrementalReconfig adds and removes servers if the configuration has the version, -1 for any, and returns the Stat of the znode that holds
-// it. Joining servers are given as in the configuration file, leaving ones by id.
+// IncrementalReconfig adds and removes servers if the configuration has the version, -1 for any, and returns the
+// Stat of the znode of the configuration. Joining servers are given as in the configuration file, leaving ones by
+// id.
 func (c *Conn) IncrementalReconfig(joining, leaving []string, version int64) (*Stat, error) {
 	return c.reconfig(client.Reconfig{Join: strings.Join(joining, ","), Leave: strings.Join(leaving, ","), FromVersion: version})
 }
 
-// Reconfig replaces the servers of the ensemble if the configuration has the version, -1 for any, and returns the Stat of the znode that
-// holds it.
+// Reconfig replaces the servers of the ensemble if the configuration has the version, -1 for any, and returns the
+// Stat of the znode of the configuration.
 func (c *Conn) Reconfig(members []string, version int64) (*Stat, error) {
 	return c.reconfig(client.Reconfig{Members: strings.Join(members, ","), FromVersion: version})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Goroutines returns the stacks of the goroutines that have not ended after a time, but for the caller's and those of
-// the runtime. It is for TestMain, after the last test.
+// Goroutines returns the stacks of the goroutines that have not ended after a time, except the caller's and those
+// of the runtime. It is for TestMain, after the last test.
 func Goroutines(after time.Duration) (stacks []string) {
 	isOther := func(stack string) bool {
 		return strings.Contains(stack, "os/signal.") || strings.Contains(stack, "runtime.ensureSigM")

@@ -1,8 +1,8 @@
 // Package require has the assertions that the tests of this module use: an assertion that fails ends its test.
 //
-// The module shall require no other module, and a library of assertions would be one. The functions have the names
-// and the order of arguments that Go programmers know from testify. The modules proto, client and recipes have a copy
-// each, since none may see the internal packages of another; test/arch keeps the copies equal.
+// The module must not require another module, and a library of assertions would be one. The functions have the
+// names and the order of arguments that Go programmers know from testify. The modules proto, client and recipes
+// have a copy each, since none may see the internal packages of another; test/arch keeps the copies equal.
 package require
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// T is what of a testing.TB the assertions need.
+// T is the part of testing.TB that the assertions need.
 type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -48,7 +48,7 @@ func True(t T, got bool, note ...any) {
 	check(t, got, note, "false, and should be true")
 }
 
-// False wants the contrary of a condition.
+// False wants the opposite of a condition.
 func False(t T, got bool, note ...any) {
 	t.Helper()
 	check(t, !got, note, "true, and should be false")
@@ -60,13 +60,13 @@ func Equal(t T, want, got any, note ...any) {
 	check(t, reflect.DeepEqual(want, got), note, "got  %#v\nwant %#v", got, want)
 }
 
-// NotEqual is the contrary of Equal.
+// NotEqual is the opposite of Equal.
 func NotEqual(t T, unwanted, got any, note ...any) {
 	t.Helper()
 	check(t, !reflect.DeepEqual(unwanted, got), note, "got %#v", got)
 }
 
-// EqualValues wants the same number, of whatever types of integers.
+// EqualValues wants the same number; the integer types may differ.
 func EqualValues(t T, want, got any, note ...any) {
 	t.Helper()
 	ok := isInteger(want) && isInteger(got) && decimal(want) == decimal(got)
@@ -97,7 +97,7 @@ func GreaterOrEqual[V cmp.Ordered](t T, a, b V, note ...any) {
 	check(t, a >= b, note, "%v is less than %v", a, b)
 }
 
-// Positive wants more than nothing.
+// Positive wants a value above zero.
 func Positive[V cmp.Ordered](t T, got V, note ...any) {
 	t.Helper()
 	var zero V
@@ -110,25 +110,25 @@ func Zero(t T, got any, note ...any) {
 	check(t, isZero(got), note, "got %#v, want the zero value", got)
 }
 
-// Nil wants nil, of whatever type.
+// Nil wants nil, of any type.
 func Nil(t T, got any, note ...any) {
 	t.Helper()
 	check(t, isNil(got), note, "got %#v, want nil", got)
 }
 
-// NotNil wants anything but nil.
+// NotNil wants a value other than nil.
 func NotNil(t T, got any, note ...any) {
 	t.Helper()
 	check(t, !isNil(got), note, "got nil")
 }
 
-// Empty wants nothing in a slice, a map, a string or a channel.
+// Empty wants no element in a slice, a map, a string or a channel.
 func Empty(t T, got any, note ...any) {
 	t.Helper()
 	check(t, size(got) == 0, note, "got %#v with %d elements, want none", got, size(got))
 }
 
-// NotEmpty wants something in a slice, a map, a string or a channel.
+// NotEmpty wants an element in a slice, a map, a string or a channel.
 func NotEmpty(t T, got any, note ...any) {
 	t.Helper()
 	check(t, size(got) > 0, note, "got %#v, want elements", got)
@@ -146,7 +146,7 @@ func Contains(t T, whole, part any, note ...any) {
 	check(t, has(t, whole, part), note, "%#v\nis not in %#v", part, whole)
 }
 
-// NotContains is the contrary of Contains.
+// NotContains is the opposite of Contains.
 func NotContains(t T, whole, part any, note ...any) {
 	t.Helper()
 	check(t, !has(t, whole, part), note, "%#v\nis in %#v", part, whole)
@@ -170,7 +170,7 @@ func ErrorIs(t T, err, target error, note ...any) {
 	check(t, errors.Is(err, target), note, "error is %v\nand not %v", err, target)
 }
 
-// NotErrorIs is the contrary of ErrorIs.
+// NotErrorIs is the opposite of ErrorIs.
 func NotErrorIs(t T, err, target error, note ...any) {
 	t.Helper()
 	check(t, !errors.Is(err, target), note, "error is %v", err)
@@ -182,19 +182,19 @@ func ErrorAs(t T, err error, target any, note ...any) {
 	check(t, errors.As(err, target), note, "error is %v\nand no %T", err, target)
 }
 
-// EqualError wants an error with a text.
+// EqualError wants an error with this text.
 func EqualError(t T, err error, want string, note ...any) {
 	t.Helper()
 	check(t, err != nil && err.Error() == want, note, "error is %v\nand not %s", err, want)
 }
 
-// ErrorContains wants an error whose text has a part.
+// ErrorContains wants an error whose text contains part.
 func ErrorContains(t T, err error, part string, note ...any) {
 	t.Helper()
 	check(t, err != nil && strings.Contains(err.Error(), part), note, "error is %v\nwithout %s", err, part)
 }
 
-// Eventually wants a condition to be true within a time, and looks again after each pause.
+// Eventually wants a condition to be true within a time. It checks again after each pause.
 func Eventually(t T, condition func() bool, within, pause time.Duration, note ...any) {
 	t.Helper()
 	for end := time.Now().Add(within); !condition(); time.Sleep(pause) {
@@ -207,7 +207,7 @@ func isInteger(v any) bool {
 	return value.IsValid() && (value.CanInt() || value.CanUint())
 }
 
-// decimal spells an integer, whatever methods its type has.
+// decimal formats an integer, ignoring the methods of its type.
 func decimal(v any) string {
 	if value := reflect.ValueOf(v); value.CanInt() {
 		return strconv.FormatInt(value.Int(), 10)
@@ -229,7 +229,7 @@ func isNil(v any) bool {
 	}
 }
 
-// size is how many elements a value has; nil has none, and what cannot have any has -1.
+// size returns how many elements a value has; nil has none, and a value that cannot have elements has -1.
 func size(v any) int {
 	switch value := reflect.ValueOf(v); value.Kind() {
 	case reflect.Invalid:
