@@ -8,15 +8,16 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// ackTime measures how long learners take to acknowledge a txn, for one txn of leader.ackLoggingFrequency. Owned by the node goroutine.
+// ackTime measures how long learners take to acknowledge a txn, for one in leader.ackLoggingFrequency txns. Owned
+// by the host goroutine.
 type ackTime struct {
-	every uint32           // txns from one to the next
-	zxid  proto.Zxid       // that is being measured, 0 if none is
+	every uint32           // measure every that many txns
+	zxid  proto.Zxid       // of the txn being measured, 0 if there is none
 	from  int64            // when it was made, ms since 1970
-	have  []proto.ServerID // who has acknowledged it
+	have  []proto.ServerID // servers that have acknowledged it
 }
 
-// Proposed takes note of the last of txns that is to be measured.
+// Proposed begins to measure the last of txns that is due to be measured, if there is one.
 func (a *ackTime) Proposed(txns []zab.Txn) {
 	first, last := txns[0].Zxid.Counter(), txns[len(txns)-1].Zxid.Counter()
 	nth := last - last%a.every
@@ -27,7 +28,8 @@ func (a *ackTime) Proposed(txns []zab.Txn) {
 	a.zxid, a.from, a.have = t.Zxid, flow.TxnTime(t.Payload), a.have[:0]
 }
 
-// acknowledged returns how many ms id took, if that is measured by its ACK of z, and of all before it.
+// acknowledged returns how many ms server id took, if its ACK of all txns up to z covers the txn being measured and
+// is the first of this server that does.
 func (a *ackTime) acknowledged(id proto.ServerID, z proto.Zxid, now int64) (ms int64, ok bool) {
 	if a.zxid == 0 || z < a.zxid || slices.Contains(a.have, id) {
 		return 0, false

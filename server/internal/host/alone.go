@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// agreement is what decides on the order of txns: a zab.Core in an ensemble, alone on a standalone server. The methods are those of
-// zab.Core. They are called by the node goroutine only.
+// agreement decides on the order of txns: a zab.Core in an ensemble, alone on a standalone server. The methods are
+// those of zab.Core. Only the host goroutine calls them.
 type agreement interface {
 	Step(m zab.Message)
 	Tick()
@@ -39,27 +39,29 @@ type agreement interface {
 	Syncing() (snaps, diffs int)
 }
 
-// alone is the agreement of a standalone server: a txn is agreed on when the log of this server has it. It leads and serves from
-// the start. Zxids go on from the last one in the database, without a new epoch, as with ZooKeeper. It has no links, so those methods
-// of agreement that are about links do nothing. Owned by the node goroutine.
+// alone is the agreement of a standalone server: a txn is agreed on when the log of this server has it. It leads
+// and serves from the start. Zxids continue after the last one in the database, without a new epoch, as with
+// ZooKeeper. It has no links, so the methods of agreement that are about links do nothing. Owned by the host
+// goroutine.
 //
-// Invariant: delivered <= durable <= handedOut <= last; txns holds those in (delivered, last].
+// Invariant: delivered <= durable <= handedOut <= last. txns holds the txns in (delivered, last].
 type alone struct {
 	id       proto.ServerID
 	ensemble *zab.Ensemble
 
 	last, handedOut, durable, delivered proto.Zxid
-	txns                                []zab.Txn // the array is never written again where it was filled
+	txns                                []zab.Txn // elements of the array are written once and never again
 	writes                              []aloneWrite
 	seq                                 zab.Seq
 	syncs                               []aloneSync
 	pause                               alonePause
-	idle                                func() // what is to be done when nothing is on its way to the log or to the state
-	stopping                            bool
-	out                                 zab.Output
+	// idle is called when nothing is on its way to the log or to the state.
+	idle     func()
+	stopping bool
+	out      zab.Output
 }
 
-// aloneWrite is a write that is not durable yet: of all txns up to last.
+// aloneWrite is a write of all txns up to last that is not durable yet.
 type aloneWrite struct {
 	seq  zab.Seq
 	last proto.Zxid
@@ -71,12 +73,12 @@ type aloneSync struct {
 	after proto.Zxid
 }
 
-// alonePause is how far a standalone server has come in ending its service for a while.
+// alonePause says how far a standalone server has come in ending its service for a while.
 type alonePause uint8
 
 const (
 	aloneServes   alonePause = iota
-	aloneDrains              // what was proposed is finished, and nothing more is taken
+	aloneDrains              // txns that were proposed are finished, and no more are taken
 	alonePauses              // the service has ended
 	aloneReplaces            // idle was called
 )
@@ -84,7 +86,7 @@ const (
 // aloneInFlightMax is how many txns may wait for the disk.
 const aloneInFlightMax = 50_000
 
-// newAlone returns the agreement of a standalone server whose database ends with last.
+// newAlone returns the agreement of a standalone server. Its database ends with last.
 func newAlone(id proto.ServerID, ensemble *zab.Ensemble, last proto.Zxid) *alone {
 	return &alone{id: id, ensemble: ensemble, last: last, handedOut: last, durable: last, delivered: last}
 }
@@ -105,14 +107,14 @@ func (a *alone) Propose(txns ...zab.Txn) error {
 	return nil
 }
 
-// Sync implements agreement: there is no other server that could know more.
+// Sync implements agreement. No other server could know more.
 func (a *alone) Sync(_ zab.LinkID, token uint64) error {
 	a.syncs = append(a.syncs, aloneSync{token, a.last})
 	return nil
 }
 
-// pause ends the service when all that was proposed is finished, and then calls idle. It returns false if there is a pause already. Resume ends
-// the pause.
+// Pause ends the service when all txns that were proposed are finished, and then calls idle. It returns false if
+// there is a pause already. Resume ends the pause.
 func (a *alone) Pause(idle func()) bool {
 	if a.pause != aloneServes {
 		return false
@@ -121,7 +123,7 @@ func (a *alone) Pause(idle func()) bool {
 	return true
 }
 
-// Resume begins the service anew. The database ends with last now, which is not below NextZxid()-1.
+// Resume begins the service again. The database now ends with last, which is not below NextZxid()-1.
 func (a *alone) Resume(last proto.Zxid) {
 	a.last, a.handedOut, a.durable, a.delivered = last, last, last, last
 	a.pause = aloneServes
@@ -137,7 +139,8 @@ func (a *alone) Persisted(seq zab.Seq) {
 	a.writes = slices.Delete(a.writes, 0, n)
 }
 
-// Take implements agreement. The slices of the Output are valid until the next call, except those of txns, which never change.
+// Take implements agreement. The slices of the Output are valid until the next call, except those of txns, which
+// never change.
 func (a *alone) Take() zab.Output {
 	out := &a.out
 	out.Persist, out.Synced, out.Deliver = out.Persist[:0], out.Synced[:0], nil
@@ -163,12 +166,13 @@ func (a *alone) Take() zab.Output {
 		a.pause = aloneReplaces
 		a.idle()
 	}
-	out.Status = zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: a.id, Master: a.id, Serving: a.pause < alonePauses,
+	out.Status = zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: a.id, Master: a.id,
+		Serving: a.pause < alonePauses,
 		Stopped: a.stopping && len(a.txns) == 0}
 	return *out
 }
 
-// write asks for a write, after which all up to last is durable.
+// write asks for a write after which all txns up to last are durable.
 func (a *alone) write(p zab.Persist, last proto.Zxid) {
 	a.seq++
 	p.Seq, p.AcceptedEpoch, p.CurrentEpoch = a.seq, -1, -1
@@ -176,7 +180,7 @@ func (a *alone) write(p zab.Persist, last proto.Zxid) {
 	a.writes = append(a.writes, aloneWrite{a.seq, last})
 }
 
-// above is the index of the first of txns with a zxid above z: they are numbered without a gap.
+// above is the index of the first of txns with a zxid above z. The zxids have no gaps.
 func (a *alone) above(z proto.Zxid) int {
 	if len(a.txns) == 0 || z < a.txns[0].Zxid {
 		return 0
@@ -184,7 +188,7 @@ func (a *alone) above(z proto.Zxid) int {
 	return int(min(z-a.txns[0].Zxid+1, proto.Zxid(len(a.txns))))
 }
 
-// HandOver implements agreement: what was proposed is finished first.
+// HandOver implements agreement. Txns that were proposed are finished first.
 func (a *alone) HandOver(stop bool) { a.stopping = a.stopping || stop }
 
 // Ensembles implements agreement.

@@ -32,7 +32,7 @@ func assemble(cfg *config.Config, fs vfs.FS, store meta.Store) *assembled {
 
 func (a *assembled) release() { a.disk.Release() }
 
-// client is a flow.Client that notes that its connection was ended.
+// client is a flow.Client that records that its connection was aborted.
 type client struct {
 	flow.Client
 	aborted bool
@@ -58,7 +58,8 @@ func rigConfig() *config.Config {
 	return cfg
 }
 
-// recovered is a server that has read its disk, with the journal of a member, and what its core would start from.
+// recovered is a server that has read its disk, with a journal, and the configuration that its core would start
+// from.
 func recovered(fs *vfs.Mem, store meta.Store) (*assembled, zab.Config, error) {
 	s := assemble(rigConfig(), fs, store)
 	if err := s.disk.Recover(); err != nil {

@@ -1,25 +1,30 @@
-// Package host is the host of the agreement: of a zab.Core in an ensemble, of alone on a standalone server. It decides what becomes
-// of each request of a client, and what a client may be told.
+// Package host drives the agreement of one server: a zab.Core in an ensemble, alone on a standalone server. It
+// decides what becomes of each request of a client, and which answers a client may get.
 //
 // # A step machine
 //
-// The host waits for nothing. Input is a packet of a peer, a batch of requests, a notice that writes are durable, or a tick of time;
-// each is put into an inbox by any goroutine. A turn takes all input, gives it to the core and to the role, and hands out what
-// follows: packets to links, writes to the journal, txns and answers to the applier. Run is the loop that takes turns in
-// production; with little to do the goroutine that brings input takes the turn itself (came). Goroutines, time and waiting come
-// from sched.Runtime.
+// The host never blocks. Its input is a packet of another server, a batch of requests, a notice that writes are
+// durable, or a tick of time. Any goroutine may put input into an inbox. A turn takes all input, gives it to the
+// core and to the role, and hands out the results: packets to links, writes to the journal, txns and answers to the
+// applier. Host.run is the loop that takes turns. With little to do, the goroutine that brings input takes the turn
+// itself (Host.Came). Goroutines, time and waiting come from sched.Runtime.
 //
 // # Roles
 //
-// leading prepares requests and proposes them; following forwards them to the leader, for a follower and for an observer;
-// observers is the part of following that serves observers below this server; readingOnly answers reads of a member without a
-// leader. A role begins when the state holds everything that was agreed before, and ends with the service (Host.close).
+//	leading      prepares requests and proposes them
+//	following    forwards requests to the leader; for a follower and for an observer
+//	observers    the part of following that serves observers that learn from this server
+//	readingOnly  answers reads on a server without a leader
 //
-// # Who owns what
+// A role begins when the state holds everything that was agreed on before, and ends with the service (Host.close).
 //
-// The host goroutine, which is the one that holds Host.turn, owns the core, the role, the links and the lease. Fields of Host that
-// other goroutines may read are atomic and say so. received has a lock of its own: readers of links put states there and the
-// journal takes them.
+// # Goroutines and what they own
 //
-// Locks: Host.turn comes before all others. Within a turn a leader holds Store.Mu for reading while it prepares.
+// The host goroutine is the goroutine that holds Host.turn. It owns the core, the role, the links and the lease.
+// Fields of Host that other goroutines may read are atomic and say so.
+//
+// # Locks
+//
+// Host.turn comes before all others. Host.received has a lock of its own: readers of links put states there and the
+// journal takes them. In a turn a leader holds Store.Mu for reading while it prepares txns.
 package host

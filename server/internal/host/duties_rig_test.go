@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// rig is a member without its network: disk, recovery, journal. The test is its core and its applier.
+// rig is a host without its network: disk, recovery, journal. The test takes the part of its core and its applier.
 type rig struct {
 	t    testing.TB
 	rng  *rand.Rand
@@ -30,13 +30,13 @@ type rig struct {
 	installed map[zab.LinkID][]zab.Txn
 	seq       zab.Seq
 	link      zab.LinkID
-	epoch     int64 // the largest that was ever used
-	committed int   // so many txns will never be truncated
+	epoch     int64 // the largest epoch that was ever used
+	committed int   // this many txns will never be truncated
 	digests   map[proto.Zxid]int64
 	crashes   int
 }
 
-// epochStore calls cut before and after each change of what is promised.
+// epochStore calls cut before and after each change of the epochs and the other promises.
 type epochStore struct {
 	meta.Store
 	cut func(string)
@@ -62,8 +62,9 @@ func (e *epochStore) SetBlank(blank bool) error {
 
 func newRig(t testing.TB, seed uint64) *rig {
 	t.Logf("seed %d", seed)
-	r := &rig{t: t, rng: rand.New(rand.NewPCG(seed, 77)), fs: vfs.NewMem(), meta: meta.NewMem(1), installed: map[zab.LinkID][]zab.Txn{},
-		digests: map[proto.Zxid]int64{}}
+	r := &rig{t: t, rng: rand.New(rand.NewPCG(seed, 77)), fs: vfs.NewMem(), meta: meta.NewMem(1),
+		installed: map[zab.LinkID][]zab.Txn{},
+		digests:   map[proto.Zxid]int64{}}
 	r.start()
 	return r
 }
@@ -92,7 +93,7 @@ func (r *rig) stop() {
 	require.Empty(r.t, r.fs.OpenFiles())
 }
 
-// persist hands writes to the journal, lets it do them all, and does the applier's work.
+// persist hands writes to the journal, lets the journal do all of them, and does the work of the applier.
 func (r *rig) persist(writes ...zab.Persist) {
 	r.t.Helper()
 	for i := range writes {
@@ -116,7 +117,7 @@ func (r *rig) persist(writes ...zab.Persist) {
 	}
 }
 
-// reported takes what the journal has said to be durable.
+// reported takes what the journal has reported as durable.
 func (r *rig) reported() {
 	events, _ := r.m.events.Take(nil)
 	for _, e := range events {
@@ -134,7 +135,8 @@ func (r *rig) installedBy(p *zab.Persist) []zab.Txn {
 	return r.installed[p.Install.Link]
 }
 
-// cut takes the power away at this moment, with several choices of what of the unsynced blocks is there, and recovers.
+// cut is a power failure at this moment. It recovers several times, each with another choice of the unsynced blocks
+// that survive.
 func (r *rig) cut(when string) {
 	r.reported()
 	for _, percent := range []int{0, 50, 100} {
@@ -142,17 +144,19 @@ func (r *rig) cut(when string) {
 			continue
 		}
 		disk := r.fs.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: percent})
-		r.recover(disk, cloneEpochs(r.t, r.meta), fmt.Sprintf("%s, %d %% of what was not synced", when, percent), r.rng.IntN(8) == 0)
+		r.recover(disk, cloneEpochs(r.t, r.meta), fmt.Sprintf("%s, %d %% of what was not synced", when, percent),
+			r.rng.IntN(8) == 0)
 		r.crashes++
 	}
 }
 
-// recover starts a server on a disk after a crash, perhaps crashing again meanwhile.
+// recover starts a server on a disk after a crash, perhaps with another crash meanwhile.
 func (r *rig) recover(disk *vfs.Mem, epochs *meta.Mem, when string, again bool) {
 	if again {
 		disk.Hook(func(op vfs.Op) error {
 			if op.Kind.Changes() && r.rng.IntN(3) == 0 {
-				r.recover(disk.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: 50}), cloneEpochs(r.t, epochs), when+", and again at "+op.String(), false)
+				r.recover(disk.CrashClone(r.rng, vfs.CrashOptions{UnsyncedPercent: 50}), cloneEpochs(r.t, epochs),
+					when+", and again at "+op.String(), false)
 			}
 			return nil
 		})
@@ -165,7 +169,7 @@ func (r *rig) recover(disk *vfs.Mem, epochs *meta.Mem, when string, again bool) 
 	require.Empty(r.t, disk.OpenFiles())
 }
 
-// cloneEpochs copies what of a store survives.
+// cloneEpochs copies the part of a store that survives.
 func cloneEpochs(t testing.TB, m *meta.Mem) *meta.Mem {
 	c := meta.NewMem(1)
 	require.NoError(t, c.SetAccepted(m.Epochs().Accepted))
@@ -177,7 +181,7 @@ func cloneEpochs(t testing.TB, m *meta.Mem) *meta.Mem {
 	return c
 }
 
-// found is what a server makes of its disk.
+// found is what recovery makes of a disk.
 type found struct {
 	last    proto.Zxid
 	digest  int64
@@ -185,15 +189,16 @@ type found struct {
 	isBlank bool
 }
 
-// requireFound checks that f is one of the things that may be found now: everything that was reported is there, and of what was not a
-// beginning, in the order of its parts.
+// requireFound checks that f is one of the results that are allowed now: everything that was reported is there, and
+// of the rest a beginning, in the order of its parts.
 func (r *rig) requireFound(f found, when string) {
 	var legal []found
 	add := func(p promised) {
-		if !p.exists { // whatever is there is removed
+		if !p.exists { // recovery removes whatever is there
 			p.history, p.current = nil, 0
 		}
-		legal = append(legal, found{p.last(), r.digest(p.history), zab.Epochs{Accepted: p.accepted, Current: p.current}, !p.counts})
+		legal = append(legal, found{p.last(), r.digest(p.history),
+			zab.Epochs{Accepted: p.accepted, Current: p.current}, !p.counts})
 	}
 	d := r.durable
 	add(d)
@@ -205,7 +210,8 @@ func (r *rig) requireFound(f found, when string) {
 	}
 }
 
-// digest is that of the tree that a history makes. A zxid stands for one history, because an epoch has one leader.
+// digest is the digest of the tree that a history makes. A zxid stands for one history, because an epoch has one
+// leader.
 func (r *rig) digest(h []zab.Txn) int64 {
 	if len(h) == 0 {
 		return stateOf(r.t, nil).Digest()

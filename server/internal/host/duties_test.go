@@ -15,21 +15,22 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// The tests of this file put a member's disk through crashes: the journal writes what a core could ask for, the power fails before
-// each operation on the disk and around each change of the epochs, and the server's own recovery makes of what is left what the
-// next core starts from. Source: zab/doc.go, duties 2 and 7; quorum-protocol 6.8, 15.3.
+// The tests of this file put the disk of an ensemble member through crashes. The journal writes what a core could
+// ask for. The power fails before each operation on the disk and around each change of the epochs. The server's own
+// recovery turns what is left into what the next core starts from. Source: zab/doc.go, duties 2 and 7;
+// quorum-protocol 6.8, 15.3.
 
 var (
 	dutySeed = flag.Uint64("duty.seed", 1, "seed of the first schedule of TestEveryCrashOfTheJournal")
 	dutyRuns = flag.Int("duty.runs", 3, "schedules of TestEveryCrashOfTheJournal")
 )
 
-// promised is what a disk holds, or may be found to hold.
+// promised is what a disk holds, or is allowed to hold after a crash.
 type promised struct {
 	history           []zab.Txn
 	accepted, current int64
-	exists            bool // the database was there
-	counts            bool // and the server is not blank: it may vote
+	exists            bool // the database is there
+	counts            bool // the server is not blank: it may vote
 }
 
 func (p *promised) last() proto.Zxid {
@@ -48,8 +49,8 @@ func historyUpTo(h []zab.Txn, z proto.Zxid) []zab.Txn {
 	return h[:n:n]
 }
 
-// stages calls yield with everything that may be found if the power fails while p is being written to a disk that holds
-// before. It returns what is there afterwards. installed is the history that p.Install leads to.
+// stages calls yield with everything that is allowed on the disk if the power fails while p is being written to a
+// disk that holds before. It returns what is there afterwards. installed is the history that p.Install leads to.
 func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(promised)) promised {
 	d := before
 	yield(d)
@@ -93,7 +94,7 @@ func stages(before promised, p *zab.Persist, installed []zab.Txn, yield func(pro
 	return d
 }
 
-// txns makes n txns of an epoch that follow a history: each creates a znode, some of them large.
+// txns makes n txns of an epoch that follow a history. Each creates a znode; some are large.
 func (r *rig) txns(h []zab.Txn, epoch int64, n int) []zab.Txn {
 	z := proto.MakeZxid(epoch, 0)
 	if k := len(h); k > 0 && h[k-1].Zxid.Epoch() == epoch {
@@ -111,7 +112,8 @@ func (r *rig) txns(h []zab.Txn, epoch int64, n int) []zab.Txn {
 		for i := range data {
 			data[i] = byte(1 + (int(z)+i)%255)
 		}
-		body := proto.CreateTxn{Path: proto.Text(fmt.Sprintf("/%x", int64(z))), Data: data, Acl: openACL, ParentCVersion: int32(len(h) + len(txns) + 1)}
+		body := proto.CreateTxn{Path: proto.Text(fmt.Sprintf("/%x", int64(z))), Data: data, Acl: openACL,
+			ParentCVersion: int32(len(h) + len(txns) + 1)}
 		txns = append(txns, zab.Txn{Zxid: z, Payload: body.AppendTo(header.AppendTo(nil))})
 	}
 	return txns
@@ -121,7 +123,7 @@ var openACL = []proto.ACL{{Perms: 31, Id: proto.ID{Scheme: proto.Text("world"), 
 
 func persist() zab.Persist { return zab.Persist{AcceptedEpoch: -1, CurrentEpoch: -1} }
 
-// uptodate lets the server count.
+// uptodate makes the server count, as UPTODATE does.
 func (r *rig) uptodate() {
 	p := persist()
 	p.Initialize = true
@@ -136,8 +138,8 @@ func (r *rig) promise() {
 	r.persist(p)
 }
 
-// adopt takes the history of a new leader: what TRUNC, SNAP or DIFF and NEWLEADER bring. The leader has what is committed and perhaps
-// more, and then txns of its own epochs.
+// adopt takes the history of a new leader: what TRUNC, SNAP or DIFF and NEWLEADER bring. The leader has all
+// committed txns and perhaps more, and then txns of its own epoch.
 func (r *rig) adopt() {
 	if len(r.durable.history) > 0 || r.durable.exists {
 		r.promise()
@@ -172,13 +174,13 @@ func (r *rig) adopt() {
 	r.committed = min(r.committed, len(r.durable.history))
 }
 
-// canTruncate asks as the core does.
+// canTruncate asks what the core asks before a TRUNC.
 func (r *rig) canTruncate(z proto.Zxid) bool {
 	at, _, ok := r.m.History().Locate(z)
 	return ok && at == z
 }
 
-// serve is what comes after UPTODATE: the history is committed and applied, and snapshots may be written.
+// serve does what follows UPTODATE: the history is committed and applied, and snapshots may be written.
 func (r *rig) serve() {
 	for range r.rng.IntN(4) {
 		var writes []zab.Persist
@@ -199,7 +201,7 @@ func (r *rig) serve() {
 			require.NoError(r.t, err)
 		}
 	}
-	r.committed = len(historyUpTo(r.durable.history, state.LastZxid())) // all that is applied counts as committed
+	r.committed = len(historyUpTo(r.durable.history, state.LastZxid())) // what is applied counts as committed
 	if r.rng.IntN(2) == 0 {
 		_, err := r.srv.disk.Snapshotter.Write()
 		require.NoError(r.t, err)
@@ -210,9 +212,9 @@ func (r *rig) serve() {
 	}
 }
 
-// TestEveryCrashOfTheJournal runs random leaders over one disk. Recovery never refuses; everything that was reported is there; of
-// what was not there is a beginning, so that no epoch is ahead of the history it stands for; and a server that was not told since its
-// first synchronization that it counts does not vote.
+// TestEveryCrashOfTheJournal runs random leaders over one disk. Recovery never refuses. Everything that was
+// reported is there. Of the rest there is a beginning, so that no epoch is ahead of the history it stands for. A
+// server that was not told since its first synchronization that it counts does not vote.
 func TestEveryCrashOfTheJournal(t *testing.T) {
 	crashes := 0
 	for run := range uint64(*dutyRuns) {
@@ -240,7 +242,7 @@ func TestEveryCrashOfTheJournal(t *testing.T) {
 	t.Logf("%d crashes", crashes)
 }
 
-// A write that fails is never reported, and nothing behind it is written.
+// A write that fails is never reported, and no later write is written.
 func TestNothingIsReportedAfterAFailure(t *testing.T) {
 	broken := errors.New("input/output error")
 	for kind, fail := range map[string]func(r *rig){
@@ -255,7 +257,8 @@ func TestNothingIsReportedAfterAFailure(t *testing.T) {
 			fail(r)
 			first, second := persist(), persist()
 			first.Seq, first.AcceptedEpoch, first.Append = r.seq+1, r.epoch+1, r.txns(r.durable.history, r.epoch, 1)
-			second.Seq, second.Append = r.seq+2, r.txns(append(slices.Clone(r.durable.history), first.Append...), r.epoch, 1)
+			second.Seq, second.Append = r.seq+2, r.txns(append(slices.Clone(r.durable.history), first.Append...),
+				r.epoch, 1)
 			r.m.journal.Do([]durable.JournalJob{{Write: first}, {Write: second}})
 			events, _ := r.m.events.Take(nil)
 			require.Empty(t, events)
@@ -280,7 +283,8 @@ func TestBatchesForTheLogAreBounded(t *testing.T) {
 	for i := range 40 {
 		z := first + proto.Zxid(i) + 1
 		payload := append((&proto.TxnHeader{Zxid: z}).AppendTo(nil), make([]byte, 1<<20)...)
-		jobs = append(jobs, durable.JournalJob{Write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}}, AcceptedEpoch: -1, CurrentEpoch: -1}})
+		jobs = append(jobs, durable.JournalJob{Write: zab.Persist{Append: []zab.Txn{{Zxid: z, Payload: payload}},
+			AcceptedEpoch: -1, CurrentEpoch: -1}})
 	}
 	require.True(t, r.m.journal.Append(jobs))
 	require.GreaterOrEqual(t, syncs, 40<<20/(durable.MaxBatchBytes+2<<20), "each part has a sync of its own")

@@ -17,41 +17,44 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// following is the role of a follower or observer: it forwards what its clients, and observers that learn from it, want to the leader, and finds whom to answer
-// when the txn comes back. Owned by the node goroutine. Source: quorum-protocol 8.
+// following is the role of a follower or an observer. It forwards the requests of its clients, and of observers
+// that learn from it, to the leader. When the txn comes back it finds the client to answer. Owned by the host
+// goroutine. Source: quorum-protocol 8.
 //
-// Invariant: pending holds, for each session, what was forwarded or decided here and is not answered, in the order of the
-// client. A committed txn belongs to the first of them or to nobody here.
+// Invariant: pending holds, for each session, the requests that were forwarded or decided here and are not
+// answered, in the order in which the client sent them. A committed txn belongs to the first of them, or to no
+// request of this server.
 type following struct {
 	m       *Host
-	link    *peers.Link // to the leader, or of an observer to its master
+	link    *peers.Link // to the leader; of an observer: to its master
 	pending map[proto.SessionID]*flow.FIFO[forwarded]
-	syncs   flow.FIFO[syncer] // whose sync the leader answers next
-	renewed map[proto.SessionID]*flow.Resumption
-	below   *observers // that learn from this server
+	syncs   flow.FIFO[syncer]                    // forwarded syncs, in the order in which the leader answers them
+	renewed map[proto.SessionID]*flow.Resumption // clients that came back, until the leader answers REVALIDATE
+	below   *observers                           // observers that learn from this server
 
-	refuses  bool                       // the leader refuses writes, because there is no room for them: see room.go
+	refuses  bool                       // the leader refuses writes for lack of room: see room.go
 	answered flow.FIFO[answeredSync]    // syncs that wait for the txns before them
-	scratch  struct{ data, ids []byte } // of the packet that is being made
+	scratch  struct{ data, ids []byte } // memory for the packet being encoded
 }
 
 // forwarded is a request that is not answered yet.
 type forwarded struct {
 	item    flow.Item
 	create2 []int32
-	here    bool // decided here: it is answered as soon as it is the first
-	// after is what the leader had proposed when the client came to this server. What it asked for elsewhere before may still be
-	// committed, under the same xid.
+	here    bool // decided here: it is answered as soon as it is the first of its queue
+	// after is the newest zxid that the leader had proposed when the client came to this server. Requests that the
+	// client sent to another server before may still be committed, with the same xid.
 	after proto.Zxid
 }
 
-// syncer is who has asked for a sync: a session of this server, or one of an observer.
+// syncer is the origin of a sync: a session of this server, or a session of an observer.
 type syncer struct {
 	session proto.SessionID
-	link    *peers.Link // of the observer, nil if it is here
+	link    *peers.Link // to the observer; nil for a session of this server
 }
 
-// answeredSync is a sync that the leader has answered when all up to after had been committed.
+// answeredSync is a sync that the leader has answered. It is answered to the client when all txns up to after are
+// delivered.
 type answeredSync struct {
 	session proto.SessionID
 	after   proto.Zxid
@@ -72,16 +75,16 @@ func newFollowing(m *Host) *following {
 
 // request implements role.
 func (f *following) request(b *flow.Batch, r *flow.Request) bool {
-	s := f.m
-	if r.Session == nil { // the server's own, which only a leader has
+	m := f.m
+	if r.Session == nil { // the server's own request, which only a leader handles
 		return true
 	}
 	it := flow.Item{Client: r.Client, Session: r.Session, Received: b.Received, Xid: r.Xid, Op: r.Op}
-	if r.Client == nil && endsLocally(r) { // it has expired
+	if r.Client == nil && endsLocally(r) { // the session has expired
 		f.m.answer(localEnd(r, b.Received))
 		return true
 	}
-	if r.Client == nil && f.link != nil && s.Weak(weakness.ExpiryByFollower) {
+	if r.Client == nil && f.link != nil && m.Weak(weakness.ExpiryByFollower) {
 		f.forward(&forwarded{}, r, nil)
 		return true
 	}
@@ -94,7 +97,8 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	}
 	body := r.Body.Of(b.Buf)
 	w := forwarded{item: it, after: r.Session.After}
-	code, drop := s.verdict(&asked{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received, noRoom: f.noRoom()})
+	code, drop := m.verdict(&verdictInput{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received,
+		noRoom: f.noRoom()})
 	switch {
 	case drop:
 		w.here, w.item.Drop = true, true
@@ -102,10 +106,10 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		w.here, w.item.Err = true, code
 	case endsLocally(r):
 		w.here = true
-	case s.Config.EagerACLCheck && f.pending[r.Session.ID] == nil && s.forbidden(r.Op, body, r.IDs):
+	case m.Config.EagerACLCheck && f.pending[r.Session.ID] == nil && m.forbidden(r.Op, body, r.IDs):
 		w.here, w.item.Err = true, proto.ErrNoAuth
 	case mustUpgrade(r.Session, r.Op, body):
-		if !s.Config.LocalSessionsUpgradingEnabled {
+		if !m.Config.LocalSessionsUpgradingEnabled {
 			w.here, w.item.Err = true, proto.ErrEphemeralOnLocalSession
 			break
 		}
@@ -126,7 +130,7 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	return true
 }
 
-// queue is what is pending of a session.
+// queue returns the pending requests of a session.
 func (f *following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
 	q := f.pending[id]
 	if q == nil {
@@ -136,7 +140,7 @@ func (f *following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
 	return q
 }
 
-// upgrade makes a local session global, ahead of the request that needs it.
+// upgrade makes a local session global, before the request that needs a global session.
 func (f *following) upgrade(s *sessions.Session) {
 	r := flow.Request{Session: s, Op: proto.OpCreateSession}
 	w := forwarded{item: flow.Item{Session: s, Op: proto.OpCreateSession}}
@@ -193,17 +197,17 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 			f.m.Log.Warn("the leader answers a sync that nobody has asked for")
 			return
 		}
-		who := *f.syncs.Front()
+		origin := *f.syncs.Front()
 		f.syncs.Pop()
-		if who.link != nil {
-			f.below.behind(who.link, &peers.Packet{Type: proto.PacketSync})
+		if origin.link != nil {
+			f.below.answerInOrder(origin.link, &peers.Packet{Type: proto.PacketSync})
 			return
 		}
 		after := f.m.committed
 		if f.m.Weak(weakness.SyncOvertakes) {
 			after = 0
 		}
-		f.answered.Push(answeredSync{session: who.session, after: after})
+		f.answered.Push(answeredSync{session: origin.session, after: after})
 		f.release(0, nil, f.answer)
 	}
 }
@@ -227,8 +231,9 @@ func (f *following) resume(r *flow.Resumption) {
 	f.m.touch(f.link)
 }
 
-// giveUp sends the clients away of whose sessions the leader says nothing. A leader does not answer while it does not know whether it still
-// leads, and not later either, when it has found that it does: see lease.go. The client asks another server, or this one again.
+// giveUp aborts the connections of clients about which the leader does not answer. A leader gives no answer while
+// it does not know whether it still leads, and gives none later either, when it knows again: see lease.go. The
+// client then asks another server, or this one again.
 func (f *following) giveUp() {
 	limit := f.m.Clock.Now() - int64(f.m.lease.length)
 	for id, r := range f.renewed {
@@ -240,14 +245,15 @@ func (f *following) giveUp() {
 	f.below.giveUp(limit)
 }
 
-// renew answers a client that came back when the leader had proposed all up to proposed. A Java leader does not say it, but whatever
-// it had told the client's last server to be committed came here before.
+// renew answers a client that came back. At that time the leader had proposed all txns up to proposed. A leader in
+// Java does not tell this zxid, but every txn that it had committed on the client's last server arrived here before
+// its answer.
 func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 	if !valid {
 		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	f.below.came(r.ID)
+	f.below.sessionCame(r.ID)
 	s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 	s.After = max(s.After, proposed, f.m.seen)
 	r.Client.Resumed(s, old, r.TimeoutMs)
@@ -258,7 +264,7 @@ func (f *following) calm() bool {
 	return len(f.pending) <= calmMax && f.m.seen <= f.m.committed+calmMax
 }
 
-// flush implements role: what was forwarded leaves with the turn.
+// flush implements role: forwarded requests leave with the turn, without it.
 func (f *following) flush() {}
 
 // synced implements role: the core of a learner answers no syncs.
@@ -273,7 +279,7 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
-			f.below.ended(h.ClientID)
+			f.below.sessionEnded(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
@@ -290,7 +296,7 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32
 	}
 }
 
-// became reports whether the txn with this header is that of the request.
+// became reports whether the txn with this header is the txn of the request.
 func (w *forwarded) became(h *proto.TxnHeader) bool {
 	return w.item.Became(h) && h.Zxid > w.after && !w.here && w.item.Op != proto.OpSync
 }
@@ -298,8 +304,8 @@ func (w *forwarded) became(h *proto.TxnHeader) bool {
 // answer gives one answer to the applier.
 func (f *following) answer(it flow.Item) { f.m.answer(it) }
 
-// release answers what may be answered now: syncs whose txns are delivered, and in the queue q of a session what was decided
-// here and is the first.
+// release answers what may be answered now: syncs after the txns before them are delivered, and in the queue q of a
+// session the first requests if they were decided here.
 func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], out func(flow.Item)) {
 	for q != nil && q.Len() > 0 && q.Front().here {
 		out(q.Front().item)
@@ -341,7 +347,7 @@ func (f *following) end() {
 	f.m.Tracker.Follow()
 }
 
-// appendIdentities appends what a connection has proved, as REQUEST carries it.
+// appendIdentities appends the identities of a connection, in the form of REQUEST.
 func appendIdentities(b []byte, ids []auth.Identity) []byte {
 	b = proto.AppendInt32(b, int32(len(ids)))
 	for i := range ids {
@@ -351,7 +357,7 @@ func appendIdentities(b []byte, ids []auth.Identity) []byte {
 	return b
 }
 
-// decodeForwarded reads the data of REQUEST. peers has checked that the fixed part is there.
+// decodeForwarded reads the data of REQUEST. Package peers has checked that the fixed part is there.
 func decodeForwarded(p *peers.Packet, w *write) error {
 	w.session = proto.SessionID(binary.BigEndian.Uint64(p.Data))
 	w.xid = int32(binary.BigEndian.Uint32(p.Data[8:]))
@@ -368,7 +374,7 @@ func decodeForwarded(p *peers.Packet, w *write) error {
 	return nil
 }
 
-// forwardedIdentity is the identity that a learner vouches for. The servers of an ensemble trust each other.
+// forwardedIdentity is an identity that a learner has sent. The servers of an ensemble trust each other.
 func forwardedIdentity(scheme, id string) auth.Identity {
 	switch scheme {
 	case auth.SchemeIP:
@@ -381,10 +387,11 @@ func forwardedIdentity(scheme, id string) auth.Identity {
 	return auth.Identity{Scheme: scheme, ID: id}
 }
 
-// forbidden reports whether a write of a client is known here to have no permission, so that the leader need not be asked:
-// enableEagerACLCheck. What cannot be decided here the leader decides, who decides again. The state is as old as this server's, so a
-// session that has writes in flight is not judged by it. Source: server-semantics 9.6.
-func (s *Host) forbidden(op proto.OpCode, body []byte, ids []auth.Identity) bool {
+// forbidden reports whether this server knows that the client has no permission for a write, so that the leader
+// need not be asked: enableEagerACLCheck. The leader decides everything else, and checks permissions again. The
+// state here is only as new as this server's last applied txn, so it does not decide for a session with writes in
+// flight. Source: server-semantics 9.6.
+func (m *Host) forbidden(op proto.OpCode, body []byte, ids []auth.Identity) bool {
 	r := proto.NewReader(body)
 	path := []byte(r.Text())
 	if r.Err() != nil || len(path) == 0 {
@@ -406,8 +413,8 @@ func (s *Host) forbidden(op proto.OpCode, body []byte, ids []auth.Identity) bool
 	if perm == proto.PermCreate || perm == proto.PermDelete {
 		path = path[:max(bytes.LastIndexByte(path, '/'), 0)]
 	}
-	s.Store.Mu.RLock()
-	defer s.Store.Mu.RUnlock()
-	id := s.Store.State.Lookup(path)
-	return id != 0 && !s.Allows(s.Store.State.Node(id).ACL, perm, ids)
+	m.Store.Mu.RLock()
+	defer m.Store.Mu.RUnlock()
+	id := m.Store.State.Lookup(path)
+	return id != 0 && !m.Allows(m.Store.State.Node(id).ACL, perm, ids)
 }

@@ -17,25 +17,25 @@ type history struct{ m *Host }
 
 // Locate implements zab.History.
 func (h history) Locate(z proto.Zxid) (at, next proto.Zxid, ok bool) {
-	s := h.m.Disk
-	p, ok, err := s.WAL.Locate(z)
+	disk := h.m.Disk
+	p, ok, err := disk.WAL.Locate(z)
 	switch {
 	case err != nil:
-		s.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
+		disk.Log.Warn("looking for a txn in the log", zap.Stringer("zxid", z), zap.Error(err))
 		return 0, 0, false
 	case !ok:
 		return 0, 0, false
 	}
 	if v := h.m.View.Load(); v.State == zab.Leading {
-		if s.Config.SnapshotSizeFactor < 0 {
+		if disk.Config.SnapshotSizeFactor < 0 {
 			return 0, 0, false
 		}
-		size := max(s.Snapshotter.Size.Load(), ReplayLeast)
-		if float64(p.Rest) > s.Config.SnapshotSizeFactor*float64(size) {
+		size := max(disk.Snapshotter.Size.Load(), ReplayLeast)
+		if float64(p.Rest) > disk.Config.SnapshotSizeFactor*float64(size) {
 			return 0, 0, false
 		}
-	} else if _, err := s.Snaps.AtOrBelow(p.At); errors.Is(err, snapshot.ErrNone) {
-		return 0, 0, false // the state before that txn cannot be made again
+	} else if _, err := disk.Snaps.AtOrBelow(p.At); errors.Is(err, snapshot.ErrNone) {
+		return 0, 0, false // the state before that txn cannot be restored
 	}
 	return p.At, p.Next, true
 }
@@ -49,37 +49,39 @@ func (h history) Sum(z proto.Zxid) (uint32, bool) {
 	return p.Sum, err == nil && ok && p.At == z
 }
 
-// ReplayLeast is the size in bytes that a snapshot is taken for at least when a DIFF from the log is weighed against it.
+// ReplayLeast is a size in bytes. When a DIFF from the log is compared with a snapshot, a smaller snapshot counts
+// as this large.
 const ReplayLeast = 64 << 20
 
 // History answers questions about the log of this server.
 func (m *Host) History() zab.History { return history{m} }
 
-// The member is what its journal tells of what it has done.
+// The journal reports to the host.
 var _ durable.Owner = (*Host)(nil)
 
-// Persisted implements owner.
+// Persisted implements durable.Owner.
 func (m *Host) Persisted(seq zab.Seq) {
 	m.events.Add(event{seq: seq})
 	m.Came()
 }
 
-// Written implements owner.
+// Written implements durable.Owner.
 func (m *Host) Written(bytes int64) { m.Queued.Add(-bytes) }
 
-// Acknowledges implements owner: an observer acknowledges nothing, and a standalone server has nothing to acknowledge to.
+// Acknowledges implements durable.Owner: an observer acknowledges nothing, and a standalone server has no leader to
+// acknowledge to.
 func (m *Host) Acknowledges() bool {
 	return m.Config.Distributed() && m.View.Load().State != zab.Observing
 }
 
-// ArrivedState implements owner.
+// ArrivedState implements durable.Owner.
 func (m *Host) ArrivedState(link zab.LinkID) *durable.Loading {
 	m.received.Lock()
 	defer m.received.Unlock()
 	return m.received.wanted[link]
 }
 
-// Installed implements owner.
+// Installed implements durable.Owner.
 func (m *Host) Installed(link zab.LinkID, state *datatree.State) {
 	m.Swap(state)
 	m.received.Lock()
@@ -87,10 +89,10 @@ func (m *Host) Installed(link zab.LinkID, state *datatree.State) {
 	delete(m.received.wanted, link)
 }
 
-// Swap implements owner.
+// Swap implements durable.Owner.
 func (m *Host) Swap(state *datatree.State) { m.applier.Swap(state) }
 
-// JournalEnds implements owner.
+// JournalEnds implements durable.Owner.
 func (m *Host) JournalEnds() { m.applier.Close() }
 
 // toJournal hands writes to the journal.

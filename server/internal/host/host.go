@@ -23,12 +23,14 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Host is the host of an agreement: of a zab.Core in an ensemble, of alone on a standalone server. Its goroutine, the node goroutine,
-// owns the core, the role and the links to the other servers, and waits for nothing but its inputs: what can block is done by
-// the journal (disk), the applier (state) and the goroutines of peers (network). Source: zab/doc.go, the duties of the host.
+// Host drives the agreement of one server: a zab.Core in an ensemble, alone on a standalone server. The host
+// goroutine owns the core, the role and the links to the other servers. It waits for input and for nothing else.
+// Work that can block is done by other goroutines: the journal (disk), the applier (state) and the goroutines of
+// peers (network). Source: zab/doc.go, the duties of the host.
 //
-// With little to do, every switch to another goroutine costs more than the work. A goroutine that brings input may then take the
-// turn itself (see came), and write to the links and apply in it: for this time it is the node goroutine.
+// With little to do, a switch to another goroutine costs more than the work itself. The goroutine that brings input
+// may then take the turn itself (see Came), and in that turn write to the links and apply txns. During that turn it
+// is the host goroutine.
 type Host struct {
 	*env.Env
 	Disk     *durable.Disk
@@ -48,39 +50,41 @@ type Host struct {
 	batches *flow.Inbox[*flow.Batch] // from connections, the session clock and the reaper
 	events  *flow.Inbox[event]       // from peers, the journal and the applier
 	wake    sched.Parker             // of batches, events and ticked
-	ticked  atomic.Bool              // time has passed since the node goroutine looked
+	ticked  atomic.Bool              // time has passed since the host goroutine looked
 	done    *sched.Gate              // open when the goroutine has ended
 	Served  *sched.Gate              // open when the first service has begun
 
-	// turn is held by the node goroutine, whoever that is, while it is not waiting. calm is whether there is so little to do that
-	// anybody may be; stored by the holder of turn.
+	// turn is held by the host goroutine while it does not wait. calm is true while there is so little to do that
+	// any goroutine may take the turn. The holder of turn stores calm.
 	turn sync.Mutex
 	calm atomic.Bool
 
-	// View is what others may know of the role. Stored by the node goroutine only.
+	// View is what other goroutines may know of the role. Only the host goroutine stores it.
 	View atomic.Pointer[RoleView]
-	// others is what this member knows of its learners. Stored by the node goroutine only.
+	// others is what this server knows of its learners. Only the host goroutine stores it.
 	others atomic.Pointer[ensembleView]
-	// joined is true in a member of an ensemble from the moment on at which other servers hear of it.
+	// joined is true on a member of an ensemble as soon as other servers can hear of it.
 	joined atomic.Bool
-	// generation is the number of the present time of service: it changes with every role. Connections remember the one
-	// they were accepted in. Stored by the node goroutine only.
+	// generation is the number of the present time of service. It changes with every role. A connection remembers
+	// the number under which it was accepted. Only the host goroutine stores it.
 	generation atomic.Int64
-	// Queued is the bytes that wait for the journal or the applier.
+	// Queued is the number of bytes that wait for the journal or the applier.
 	Queued atomic.Int64
-	// Finished is up to which txn all are applied and answered. The applier stores it.
+	// Finished is the zxid up to which all txns are applied and answered. The applier stores it.
 	Finished atomic.Int64
 
-	// received holds states that arrived by SNAP, by link, until they are installed or the link is gone.
+	// received holds states that arrived by SNAP, by link, until they are installed or the link has closed.
 	received struct {
 		sync.Mutex
 		byLink map[zab.LinkID]*durable.Loading
-		// wanted are those that the journal is to install, whatever becomes of the link.
+		// wanted are the states that the journal will install, even if their link closes first.
 		wanted map[zab.LinkID]*durable.Loading
 	}
 
-	// Owned by the node goroutine.
-	taken struct { // by the last turn, for reuse
+	// The fields from here on are owned by the host goroutine.
+	//
+	// taken is the input of the last turn, kept for reuse.
+	taken struct {
 		events  []event
 		batches []*flow.Batch
 	}
@@ -89,34 +93,36 @@ type Host struct {
 	status    zab.Status
 	links     map[zab.LinkID]*peers.Link
 	lease     lease
-	orphans   []zab.LinkID        // links that are gone, and whose received states the core may have asked for
+	orphans   []zab.LinkID        // closed links; the core may have asked for the states received on them
 	warren    map[zab.LinkID]bool // whether the server on a link is Warren
-	touched   []*peers.Link       // have output that is not flushed
-	waiting   []*flow.Batch       // requests that were not looked at yet
+	touched   []*peers.Link       // links with output that is not flushed
+	waiting   []*flow.Batch       // requests that the role has not taken yet
 	role      role                // what is done with requests; nil while the server does not serve
-	opening   bool                // the applier is catching up; role follows
+	opening   bool                // the applier is catching up; the role begins after that
 	since     time.Time           // when the present role began
 	lookedAt  time.Time           // when the search for a leader began
-	published time.Time           // when others was stored
+	published time.Time           // when others was stored last
 	yielded   time.Time           // when this server last handed over for lack of room
 	lost      time.Time           // when the last service ended; zero before the first
-	early     []event             // what came for the role while it was opening
-	resumes   []*flow.Resumption  // the same
-	// All txns up to committed were said to be committed, and up to delivered were handed to the applier.
+	early     []event             // packets for the role that arrived while it was opening
+	resumes   []*flow.Resumption  // clients that came back with their session while the role was opening
+	// committed is the newest zxid that is known to be committed. delivered is the newest zxid handed to the
+	// applier.
 	committed, delivered proto.Zxid
-	seen                 proto.Zxid // the newest zxid that the leader has told of, committed or not
+	seen                 proto.Zxid // newest zxid that the leader has sent, committed or not
 	stop                 bool
 	lastServed           time.Time // when the last service began; zero before the first
 	afterOpening         func()    // called when the next service has begun
 	again                bool      // the core was given input while its output was handled
 
-	told          differences
+	reported      differences
 	introductions introductions
 }
 
-// clients is the connections of clients, as the member needs them. Any goroutine may call the methods.
+// clients are the client connections, as the host needs them. Any goroutine may call the methods.
 type clients interface {
-	// ShutAll ends every connection that has a session when everything added so far is sent, and returns how many there are.
+	// ShutAll ends every connection that has a session, as soon as the output added so far is sent. It returns how
+	// many connections it ends.
 	ShutAll() int
 	// PortNumbers returns the ports to which clients connect.
 	PortNumbers() (plain, secure int)
@@ -124,54 +130,58 @@ type clients interface {
 	AbortAll()
 }
 
-// applies is what applies committed txns, in the order in which they are put, and answers.
+// applies is the applier: it applies committed txns in the order in which they are put, and answers the clients.
 type applies interface {
-	// Put queues a batch for the next come. The node goroutine calls it.
+	// Put queues a batch for the next Come. The host goroutine calls it.
 	Put(b *flow.ApplyBatch)
-	// Come sees to what was put: in calm the caller applies it, else the goroutine that is at it, or that of the applier.
+	// Come lets the batches that were put be applied. In calm the caller applies them itself, unless another
+	// goroutine is applying already. Otherwise the applier goroutine does.
 	Come(calm bool)
-	// Do runs fn when everything before it is applied.
+	// Do runs fn when everything queued before it is applied.
 	Do(fn func())
-	// Swap replaces the served state, in its place between batches. No client is served then.
+	// Swap replaces the served state, in its place between batches. No client is served at that time.
 	Swap(state *datatree.State)
-	// Close ends the applier when everything before is applied.
+	// Close ends the applier when everything queued before is applied.
 	Close()
-	// Run is the goroutine of the applier.
+	// Run is the applier goroutine.
 	Run()
 }
 
-// RoleView is how things stand with a member, for everybody.
+// RoleView is the role of this server at one moment, for other goroutines.
 type RoleView struct {
-	State   zab.State
-	phase   zab.Phase
-	Leader  proto.ServerID // -1 if there is none
-	master  proto.ServerID // whom this server learns from: the leader, or of an observer perhaps a follower; -1 if from nobody
+	State  zab.State
+	phase  zab.Phase
+	Leader proto.ServerID // -1 if there is none
+	// master is the server that this server learns from: the leader, or for an observer perhaps a follower. -1 if
+	// there is none.
+	master  proto.ServerID
 	Epoch   int64
 	Serving bool
-	since   time.Time    // the beginning of the role
-	outside *zab.Outside // not nil while this server has to stay outside of the ensemble
+	since   time.Time    // beginning of the role
+	outside *zab.Outside // not nil while this server has to stay outside the ensemble
 }
 
-// event is one input of the node goroutine that is no client's request.
+// event is one input of the host goroutine that is not a request of a client.
 type event struct {
 	link    *peers.Link
-	packets []peers.Packet // that came on link
-	seq     zab.Seq        // if not 0: writes up to this one are durable
-	call    func()         // anything else, to be run there
+	packets []peers.Packet // packets that arrived on link
+	seq     zab.Seq        // if not 0: the writes up to this one are durable
+	call    func()         // anything else: the host goroutine runs it
 }
 
 const (
-	// coreTick is what the core is told is one tick.
+	// coreTick is the length of one tick of the core.
 	coreTick = 10 * time.Millisecond
-	// ticksMax is how many ticks the core is told of at once. A turn that takes longer than a tick slows down no clock that way, or else a
-	// busy leader would send its PINGs too late. But of the time in which the whole process stood still only so much counts.
+	// ticksMax is how many ticks the core is told of at once. A turn that takes longer than a tick must not slow
+	// down the clock of the core, or a busy leader would send its PINGs too late. But if the whole process was
+	// suspended, only this many ticks of that time count.
 	ticksMax = 25
 )
 
 // pacer counts ticks.
 type pacer struct{ last time.Time }
 
-// due is how many ticks have passed, up to ticksMax, since it was asked last.
+// due returns how many ticks have passed since the last call, at most ticksMax.
 func (p *pacer) due(now time.Time) int {
 	n := int(now.Sub(p.last) / coreTick)
 	if n > ticksMax {
@@ -182,29 +192,29 @@ func (p *pacer) due(now time.Time) int {
 	return n
 }
 
-// memberQueueMax is how many bytes may wait for the disk and the state before nothing more is read from the leader.
+// memberQueueMax is how many bytes may wait for the disk and the state before no more is read from the leader.
 const memberQueueMax = 128 << 20
 
-// handOver asks for the hand-over of what this server leads, and for its end.
+// handOver asks the core to hand its leadership over, and then to stop.
 func (m *Host) handOver() {
 	m.Do(func() {
 		m.core.HandOver(true)
 	})
 }
 
-// Do runs fn in the node goroutine, soon. It reports false if that has ended.
+// Do runs fn in the host goroutine, soon. It reports false if the host goroutine has ended.
 func (m *Host) Do(fn func()) bool { return m.events.Put(event{call: fn}) }
 
-// Submit takes requests, and reports false if none are taken any more. Any goroutine may call it.
+// Submit hands over requests of clients. It reports false if the host has ended. Any goroutine may call it.
 func (m *Host) Submit(b *flow.Batch) bool { return m.batches.Put(b) }
 
-// Add is submit without waking the node goroutine: the caller calls came.
+// Add is Submit without waking the host goroutine: the caller calls Came afterwards.
 func (m *Host) Add(b *flow.Batch) bool { return m.batches.Add(b) }
 
-// End makes the goroutine finish; it is no hand-over.
+// End makes the host goroutine end, without a hand-over.
 func (m *Host) End() { m.Do(func() { m.stop = true }) }
 
-// run is the node goroutine.
+// run is the host goroutine.
 func (m *Host) run() {
 	defer m.handedOver()
 	defer m.done.Open()
@@ -222,7 +232,7 @@ func (m *Host) run() {
 		m.wake.Park()
 		ticked := m.ticked.Swap(false)
 		if !ticked && !m.calm.Load() {
-			runtime.Gosched() // other goroutines that have input are ready already, and share the turn
+			runtime.Gosched() // other goroutines are ready and have input: let it share this turn
 		}
 		m.turn.Lock()
 		ticked = ticked && !m.stop
@@ -236,7 +246,7 @@ func (m *Host) run() {
 		}
 		m.takeTurn()
 		if ticked && !m.stop {
-			m.keepLease() // behind the PINGs that have come
+			m.keepLease() // after the PINGs that have arrived
 		}
 	}
 	m.close("stopping")
@@ -249,7 +259,7 @@ func (m *Host) run() {
 	m.journal.Jobs.Close()
 }
 
-// takeTurn takes all input that has come. REQUIRES: turn.
+// takeTurn takes all input that has arrived. REQUIRES: turn.
 func (m *Host) takeTurn() {
 	if m.stop {
 		return
@@ -266,8 +276,8 @@ func (m *Host) takeTurn() {
 	m.calm.Store(!m.stop && m.role != nil && m.role.calm())
 }
 
-// Came sees to input that was added: in calm the caller takes the turn, else whoever is at it, or the goroutine of the member, takes
-// one more. REQUIRES: the caller holds no lock that a turn may take.
+// Came lets input that was added be handled. In calm the caller takes the turn itself, unless another goroutine has
+// it. Otherwise the host goroutine takes one more turn. REQUIRES: the caller holds no lock that a turn may take.
 func (m *Host) Came() {
 	if m.calm.Load() && m.turn.TryLock() {
 		m.takeTurn()
@@ -280,8 +290,8 @@ func (m *Host) Came() {
 	m.events.Signal()
 }
 
-// calmMax is how many requests may be in flight in calm. With more, those that come while the node goroutine wakes up share their
-// turn, which is worth more.
+// calmMax is how many requests may be in flight in calm. With more, the requests that arrive while the host
+// goroutine wakes up share its turn, which saves more than the switch costs.
 const calmMax = 8
 
 // handle gives one event to the core and the role.
@@ -289,7 +299,7 @@ func (m *Host) handle(e *event) {
 	switch {
 	case e.call != nil:
 		if lead, ok := m.role.(*leading); ok {
-			lead.letGo()
+			lead.unlockState()
 		}
 		e.call()
 	case e.seq != 0:
@@ -299,10 +309,10 @@ func (m *Host) handle(e *event) {
 	}
 }
 
-// arrived takes packets of a peer, in order.
+// arrived handles packets of another server, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 	if _, open := m.links[l.ID]; !open && !m.Weak(weakness.FormerLink) {
-		return // it was closed meanwhile
+		return // the link was closed meanwhile
 	}
 	m.links[l.ID] = l
 	for len(packets) > 0 {
@@ -356,9 +366,9 @@ func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
 	}
 }
 
-// forRole gives a packet that is the host's affair to the role, or keeps it until there is one. A learner serves from UPTODATE on, a
-// leader of servers in Java only when its first txn is committed; and a learner in Java that misses the answer to one request answers
-// no client any more.
+// forRole gives a packet that the host handles itself to the role, or keeps it until there is a role. A learner
+// sends requests from UPTODATE on, but a leader of servers in Java serves only when its first txn is committed. A
+// learner in Java that misses the answer to one request answers no client any more.
 func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
 	switch {
 	case m.role != nil:
@@ -368,7 +378,7 @@ func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
 	}
 }
 
-// requests gives what clients want to the role, as far as there is room.
+// requests gives the requests of clients to the role, as far as there is room.
 func (m *Host) requests() {
 	switch {
 	case len(m.waiting) == 0:
@@ -389,7 +399,8 @@ func (m *Host) requests() {
 	}
 }
 
-// take gives the requests of one batch to the role, and remembers how far it came.
+// take gives the requests of one batch to the role, and stores in the batch how many the role has taken. It returns
+// false if some are left.
 func (m *Host) take(b *flow.Batch) bool {
 	for b.Taken < len(b.Requests) {
 		r := &b.Requests[b.Taken]
@@ -403,7 +414,7 @@ func (m *Host) take(b *flow.Batch) bool {
 	return true
 }
 
-// refuse drops what waits: this server serves nobody now.
+// refuse drops the requests that wait: this server does not serve now.
 func (m *Host) refuse() {
 	for _, b := range m.waiting {
 		for ; b.Taken < len(b.Requests); b.Taken++ {
@@ -431,18 +442,19 @@ func (m *Host) release(r *flow.Request) {
 	}
 }
 
-// answer hands items that are no txn to the applier, in their place.
+// answer hands items without a txn to the applier, in their place.
 func (m *Host) answer(items ...flow.Item) {
 	b := m.ApplyPool.Get()
 	b.Items = append(b.Items, items...)
 	m.applier.Put(b)
 }
 
-// Changed notes a change of the status.
+// Changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
 func (m *Host) Changed(st zab.Status) {
 	old := m.status
 	m.status = st
-	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master && old.Epoch == st.Epoch && old.Serving == st.Serving
+	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master &&
+		old.Epoch == st.Epoch && old.Serving == st.Serving
 	if st.Fatal != nil && old.Fatal == nil {
 		m.Fatal("agreement", st.Fatal)
 	}
@@ -465,7 +477,8 @@ func (m *Host) Changed(st zab.Status) {
 		m.since = now
 		m.lease.offered = 0
 	}
-	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch, Serving: st.Serving, since: m.since,
+	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
+		Serving: st.Serving, since: m.since,
 		outside: st.Outside})
 	m.warnOutside(now)
 	if st.Outside != nil && m.ReadOnly.Load() {
@@ -488,9 +501,10 @@ func (m *Host) Changed(st zab.Status) {
 	}
 }
 
-// logRole tells the log how things stand now.
+// logRole logs the role when it changes.
 func (m *Host) logRole(old, st zab.Status) {
-	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase), zap.Int64("leader", int64(st.Leader)),
+	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase),
+		zap.Int64("leader", int64(st.Leader)),
 		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
 	if st.Master != st.Leader {
 		fields = append(fields, zap.Int64("master", int64(st.Master)))
@@ -501,12 +515,12 @@ func (m *Host) logRole(old, st zab.Status) {
 	m.Log.Info("role", fields...)
 }
 
-// electionEnds keeps the figures of elections.
+// electionEnds counts elections and measures how long they take.
 func (m *Host) electionEnds(from, to zab.State, now time.Time) {
 	q := m.Metrics.Quorum
 	if from == zab.Looking {
 		took := now.Sub(m.lookedAt)
-		if to != zab.Observing { // who does not vote has no election
+		if to != zab.Observing { // an observer takes no part in the election
 			q.ElectionTime.Observe(took.Milliseconds())
 		}
 		m.Log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
@@ -517,7 +531,7 @@ func (m *Host) electionEnds(from, to zab.State, now time.Time) {
 	}
 }
 
-// serviceBegins keeps the figures of how long it took to get here.
+// serviceBegins measures synchronization, and how long this server did not serve.
 func (m *Host) serviceBegins(state zab.State, now time.Time) {
 	q := m.Metrics.Quorum
 	switch state {
@@ -535,8 +549,8 @@ func (m *Host) serviceBegins(state zab.State, now time.Time) {
 	}
 }
 
-// open begins service: as soon as the state holds all that was agreed on before, clients are accepted. Until then what
-// they ask waits.
+// open begins service: clients are accepted as soon as the state holds everything that was agreed on before. Until
+// then requests wait.
 func (m *Host) open() {
 	generation := m.generation.Add(1)
 	m.opening = true
@@ -557,7 +571,7 @@ func (m *Host) open() {
 	})
 }
 
-// opened is called when the state is up to date.
+// opened begins the role. The state is up to date.
 func (m *Host) opened(state zab.State) {
 	m.opening = false
 	m.serviceBegins(state, m.Clock.Steady())
@@ -593,8 +607,8 @@ func (m *Host) opened(state zab.State) {
 	}
 }
 
-// Resume answers a client that comes back with its session, by conn.resumed or by the end of its connection. Any goroutine may
-// call it.
+// Resume answers a client that comes back with its session: by Conn.Resumed, or by the end of its connection. Any
+// goroutine may call it.
 func (m *Host) Resume(r *flow.Resumption) {
 	if !m.Do(func() { m.resumeNow(r) }) {
 		r.Client.Abort()
@@ -614,7 +628,7 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 	}
 }
 
-// close ends service: nothing is answered any more, every client has to find another server. Sessions live on.
+// close ends service: nothing is answered any more, and every client has to find another server. Sessions live on.
 func (m *Host) close(reason string) {
 	m.generation.Add(1)
 	m.lost = m.Clock.Steady()
@@ -631,7 +645,7 @@ func (m *Host) close(reason string) {
 	}
 	m.early, m.resumes = nil, nil
 	m.refuse()
-	// What was committed is still applied, and answered. Then the connections end.
+	// Txns that were committed are still applied and answered. Then the connections end.
 	m.applier.Do(func() {
 		n := m.clients.ShutAll()
 		if n > 0 {

@@ -12,8 +12,9 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// The requests of a learner come as soon as it has UPTODATE. A leader of servers in Java serves only when its first txn is committed,
-// and none of them may be lost: a learner in Java would answer no client any more.
+// A learner sends requests as soon as it has UPTODATE. A leader of servers in Java serves only when its first txn
+// is committed. None of the requests may be lost: a learner in Java that misses one answer would answer no client
+// any more.
 func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	s, cfg, err := recovered(vfs.NewMem(), meta.NewMem(1))
 	require.NoError(t, err)

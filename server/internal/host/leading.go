@@ -22,110 +22,117 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// leading is the role of a leader: it turns the requests of its own clients and those that learners forward into txns.
-// Owned by the node goroutine.
+// leading is the role of a leader. It turns requests into txns: those of its own clients and those that learners
+// forward. Owned by the host goroutine.
 //
-// Invariants: entries are in the order of their zxids, so committed txns meet them at the front. Nothing overtakes a sync
-// that must not: what a session sends behind its sync waits for the answer; and of a learner in Java everything that it sends
-// behind a sync, because it takes the commits of its requests, and SYNC, for those of the oldest that it has forwarded, whatever
-// their sessions. A Warren learner looks for the oldest of the session, but its syncs, too, are answered in their order, because
-// the answers have no name on the wire.
+// Invariants:
+//
+//   - entries are in the order of their zxids, so a committed txn belongs to the front entry.
+//   - Nothing overtakes a sync that must not. A request that a session sends behind its sync waits for the answer
+//     to the sync.
+//   - Nothing from a learner in Java overtakes a sync of that learner, whatever the session. Such a learner assigns
+//     a commit of its own request, or a SYNC, to the oldest request that it has forwarded.
+//   - A Warren learner looks for the oldest request of the session. Its syncs are still answered in the order in
+//     which they came, because SYNC does not name the request on the wire.
 type leading struct {
 	m        *Host
 	preparer *prepare.Preparer
 	next     proto.Zxid // of the next txn
 	entries  flow.FIFO[entry]
-	txns     []zab.Txn // prepared and not proposed
+	txns     []zab.Txn // prepared and not yet proposed
 	payloads payloads
 	req      prepare.Request
-	locked   bool       // the read lock of the state is held
-	wallMs   int64      // wall clock when it was taken: the time of all txns that are prepared under it
-	refused  bool       // the core takes no more proposals in this role: what it has not taken ends with it
-	refuses  bool       // clients' writes, because there is no room for them: see room.go
+	locked   bool // the read lock of the state is held
+	// wallMs is the wall clock when the read lock was taken: the time of all txns that are prepared under it.
+	wallMs int64
+	// refused is set when the core takes no more proposals in this role. Txns that the core has not taken are lost
+	// with the role.
+	refused  bool
+	refuses  bool       // clients' writes are refused, because disks have no room: see room.go
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	acks     ackTime
 
-	unasked []unasked                         // syncs that the core does not know yet
-	token   uint64                            // of the last sync
-	syncs   map[uint64]holder                 // that were asked for, by token
-	held    map[holder]*flow.FIFO[write]      // the sync that is waited for, and what came behind it
-	order   map[zab.LinkID]*flow.FIFO[holder] // whose sync of a Warren learner is to be asked for next
+	unasked []unaskedSync                      // syncs that the core was not asked for yet
+	token   uint64                             // of the last sync
+	syncs   map[uint64]syncKey                 // syncs that the core was asked for, by token
+	held    map[syncKey]*flow.FIFO[write]      // syncs and the requests that wait behind them
+	order   map[zab.LinkID]*flow.FIFO[syncKey] // of a Warren learner: the order in which its syncs arrived
 }
 
-// holder is who waits for a sync: a session, or a whole learner in Java.
-type holder struct {
+// syncKey says what a sync holds back: the requests of one session, or of a whole learner in Java.
+type syncKey struct {
 	session proto.SessionID
 	link    zab.LinkID
 }
 
-// unasked is a sync that waits until all before it is proposed.
-type unasked struct {
+// unaskedSync is a sync that waits until all txns before it are proposed.
+type unaskedSync struct {
 	link  zab.LinkID
 	token uint64
 }
 
 // entry is a txn of this leader that is not committed, or an answer that has its place between txns.
 type entry struct {
-	zxid    proto.Zxid // of the txn, or of the one before
+	zxid    proto.Zxid // of the txn, or of the one before the answer
 	txn     bool
 	item    flow.Item
 	create2 []int32
 }
 
-// write is a request on its way to the Preparer, of a client of this server (link 0) or of a learner.
+// write is a request on its way to the Preparer, from a client of this server (link 0) or from a learner.
 type write struct {
 	link    zab.LinkID
 	client  flow.Client
-	local   *sessions.Session // of a client of this server, and of the session clock
+	local   *sessions.Session // of a client of this server, or of the session clock
 	session proto.SessionID
 	xid     int32
 	op      proto.OpCode
 	body    []byte
 	ids     []auth.Identity
 	at      int64         // when it was received, ns on the server's clock
-	token   uint64        // of a sync that was asked for
-	code    proto.ErrCode // of a sync: the verdict when it came
-	drop    bool          // the same
-	moved   bool          // the learner knows that the session is elsewhere
+	token   uint64        // of a sync that the core was asked for
+	code    proto.ErrCode // of a sync: the verdict when it arrived
+	drop    bool          // of a sync: the same
+	moved   bool          // the learner knows that the session has moved to another server
 }
 
-// syncs reports whether it is a sync that the agreement is to answer.
+// syncs reports whether w is a sync that the agreement answers.
 func (w *write) syncs() bool { return w.op == proto.OpSync && w.code == proto.OK && !w.drop }
 
-// Bounds of what a leader has in flight. The core's own are above them.
+// Bounds of what a leader has in flight. The bounds of the core are above them.
 const (
 	inFlightMax = 40_000
 	proposeMax  = 1024
 )
 
 func newLeading(m *Host) *leading {
-	l := &leading{m: m, syncs: map[uint64]holder{}, held: map[holder]*flow.FIFO[write]{},
-		order: map[zab.LinkID]*flow.FIFO[holder]{}, next: m.core.NextZxid()}
-	s := m
+	l := &leading{m: m, syncs: map[uint64]syncKey{}, held: map[syncKey]*flow.FIFO[write]{},
+		order: map[zab.LinkID]*flow.FIFO[syncKey]{}, next: m.core.NextZxid()}
 	l.payloads.reuse = m.peers == nil
-	l.acks.every = uint32(min(max(s.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
-	s.Store.Mu.RLock()
-	cfg := s.prepareConfig()
+	l.acks.every = uint32(min(max(m.Config.Quorum.AckLoggingFrequency, 1), math.MaxInt32))
+	m.Store.Mu.RLock()
+	cfg := m.prepareConfig()
 	if m.peers != nil {
 		cfg.Reconfigure = l.reconfigure
 	}
-	l.preparer = prepare.New(s.Store.State, cfg)
-	s.Tracker.Lead(s.Store.State.EachSession, s.Clock.Now())
-	s.Store.Mu.RUnlock()
+	l.preparer = prepare.New(m.Store.State, cfg)
+	m.Tracker.Lead(m.Store.State.EachSession, m.Clock.Now())
+	m.Store.Mu.RUnlock()
 	return l
 }
 
-// hold takes the read lock of the state until letGo: all requests of a turn are prepared under one hold. REQUIRES: the goroutine takes that
-// lock nowhere else until then.
-func (l *leading) hold() {
+// lockState takes the read lock of the state, until unlockState: all requests of a turn are prepared under one
+// hold. REQUIRES: the goroutine takes that lock nowhere else until unlockState.
+func (l *leading) lockState() {
 	if !l.locked {
 		l.m.Store.Mu.RLock()
 		l.locked, l.wallMs = true, l.m.Clock.WallMs()
 	}
 }
 
-// letGo ends hold. It is called before anything but requests is looked at.
-func (l *leading) letGo() {
+// unlockState releases the lock that lockState has taken. It is called before the turn handles anything but
+// requests.
+func (l *leading) unlockState() {
 	if l.locked {
 		l.m.Store.Mu.RUnlock()
 		l.locked = false
@@ -137,7 +144,7 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 	if l.refused || l.entries.Len() >= inFlightMax {
 		return false
 	}
-	l.hold() // how long a request has waited counts when its turn has come
+	l.lockState() // the wait for this lock counts as time that the request has waited
 	if endsLocally(r) {
 		l.m.release(r)
 		l.between(localEnd(r, b.Received))
@@ -169,7 +176,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() {
-			return // nor may the learner: its client tries another
+			return // the learner may not answer either: its client tries another server
 		}
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
@@ -178,7 +185,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
 			l.loseEphemeral(id)
 		}
-		proposed := p.Zxid // Java wants its own back
+		proposed := p.Zxid // a learner in Java expects its own zxid back
 		if l.m.warren[link.ID] {
 			proposed = l.next - 1
 		}
@@ -196,11 +203,11 @@ func (l *leading) resume(r *flow.Resumption) {
 
 // take prepares one request, or lets it wait behind a sync.
 func (l *leading) take(w *write) {
-	who := holder{session: w.session}
+	key := syncKey{session: w.session}
 	if w.link != 0 && !l.m.warren[w.link] {
-		who = holder{link: w.link}
+		key = syncKey{link: w.link}
 	}
-	q := l.held[who]
+	q := l.held[key]
 	if w.op == proto.OpSync {
 		w.code, w.drop = l.verdict(w)
 	}
@@ -210,56 +217,56 @@ func (l *leading) take(w *write) {
 	}
 	if q == nil {
 		q = &flow.FIFO[write]{}
-		l.held[who] = q
+		l.held[key] = q
 	}
 	kept := *w
 	kept.body = append([]byte(nil), w.body...)
 	q.Push(kept)
 	switch {
 	case !w.syncs():
-	case w.link == 0 || who.link != 0:
-		l.ask(who)
+	case w.link == 0 || key.link != 0:
+		l.ask(key)
 	default:
 		o := l.order[w.link]
 		if o == nil {
-			o = &flow.FIFO[holder]{}
+			o = &flow.FIFO[syncKey]{}
 			l.order[w.link] = o
 		}
-		o.Push(who)
+		o.Push(key)
 		l.askNext(w.link)
 	}
 }
 
-// askNext asks the core for the syncs of a Warren learner that are next in their order.
+// askNext asks the core for the next syncs of a Warren learner, in their order.
 func (l *leading) askNext(link zab.LinkID) {
 	for o := l.order[link]; o != nil && o.Len() > 0 && l.ask(*o.Front()); {
 		o.Pop()
 	}
 }
 
-// ask asks the core for the syncs that somebody waits for first. It reports false if there is none that was not asked for.
-// Source: quorum-protocol 8.3.
-func (l *leading) ask(who holder) (asked bool) {
-	q := l.held[who]
+// ask asks the core for the syncs at the front of a queue. It reports false if the core was asked for all of them
+// before. Source: quorum-protocol 8.3.
+func (l *leading) ask(key syncKey) (asked bool) {
+	q := l.held[key]
 	for i := 0; q != nil && i < q.Len() && q.At(i).syncs(); i++ {
 		if w := q.At(i); w.token == 0 {
-			l.flush() // what came before is proposed before
+			l.flush() // the txns before the sync are proposed before it
 			l.token++
 			w.token = l.token
-			l.syncs[l.token] = who
-			l.unasked = append(l.unasked, unasked{w.link, l.token})
+			l.syncs[l.token] = key
+			l.unasked = append(l.unasked, unaskedSync{w.link, l.token})
 			asked = true
 		}
-		if who.link == 0 {
-			break // those behind it may be of other learners, whose order is another
+		if key.link == 0 {
+			break // the syncs behind it may be of other learners, which have an order of their own
 		}
 	}
 	l.askCore()
 	return asked
 }
 
-// askCore asks the core for the syncs that it does not know, unless what came before them is not proposed: if it never will be, the
-// syncs must not be answered either.
+// askCore asks the core for the syncs that the core does not know. It does nothing while txns before the syncs are
+// not proposed: if those txns are never proposed, the syncs must not be answered either.
 func (l *leading) askCore() {
 	if len(l.unasked) == 0 || len(l.txns) > 0 || l.refused {
 		return
@@ -273,7 +280,7 @@ func (l *leading) askCore() {
 	}
 	for _, u := range l.unasked {
 		if _, ok := l.syncs[u.token]; ok && l.m.core.Sync(u.link, u.token) != nil {
-			l.refused = true // the role ends, and with it all that is not answered
+			l.refused = true // the role ends, and what is not answered is dropped with it
 		}
 	}
 	l.unasked = l.unasked[:0]
@@ -283,27 +290,27 @@ func (l *leading) askCore() {
 // synced implements role.
 func (l *leading) synced(tokens []uint64) {
 	for _, token := range tokens {
-		if who, ok := l.syncs[token]; ok {
-			l.m.answer(itemOf(l.held[who].Front()))
+		if key, ok := l.syncs[token]; ok {
+			l.m.answer(itemOf(l.held[key].Front()))
 			l.answeredSync(token)
 		}
 	}
 }
 
-// answeredSync takes up what waited behind a sync.
+// answeredSync continues with the requests that waited behind a sync.
 func (l *leading) answeredSync(token uint64) {
-	who, ok := l.syncs[token]
+	key, ok := l.syncs[token]
 	if !ok {
 		return
 	}
 	delete(l.syncs, token)
-	l.held[who].Pop()
-	l.advance(who)
+	l.held[key].Pop()
+	l.advance(key)
 }
 
-// advance prepares what was held back, up to the next sync.
-func (l *leading) advance(who holder) {
-	q := l.held[who]
+// advance prepares the requests that were held back, up to the next sync.
+func (l *leading) advance(key syncKey) {
+	q := l.held[key]
 	for q.Len() > 0 && !q.Front().syncs() {
 		w := *q.Front()
 		q.Pop()
@@ -312,21 +319,21 @@ func (l *leading) advance(who holder) {
 	l.m.again = true
 	switch {
 	case q.Len() == 0:
-		delete(l.held, who)
-	case q.Front().link == 0 || who.link != 0:
-		l.ask(who)
+		delete(l.held, key)
+	case q.Front().link == 0 || key.link != 0:
+		l.ask(key)
 	default:
 		l.askNext(q.Front().link)
 	}
 }
 
-// gone forgets the syncs of a learner that is gone, and takes up what waited behind them.
+// gone forgets the syncs of a learner after its link has closed, and continues with the requests behind them.
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
-	for who, q := range l.held {
+	for key, q := range l.held {
 		var rest flow.FIFO[write]
 		for ; q.Len() > 0; q.Pop() {
-			if w := q.Front(); w.link != link || who.link == 0 && !w.syncs() {
+			if w := q.Front(); w.link != link || key.link == 0 && !w.syncs() {
 				rest.Push(*w)
 			} else if w.token != 0 {
 				delete(l.syncs, w.token)
@@ -334,23 +341,23 @@ func (l *leading) gone(link zab.LinkID) {
 		}
 		*q = rest
 		if q.Len() == 0 || q.Front().token == 0 {
-			l.advance(who)
+			l.advance(key)
 		}
 	}
 }
 
-// verdict is whether a request may go on, as far as that does not depend on the state of its session.
+// verdict decides whether a request may go on, as far as that does not depend on the state of its session.
 func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
-	s := l.m
-	noRoom := w.session != 0 && (l.refuses || s.Guard.Full())
-	return s.verdict(&asked{client: w.client != nil, session: w.local, op: w.op, at: w.at, noRoom: noRoom})
+	m := l.m
+	noRoom := w.session != 0 && (l.refuses || m.Guard.Full())
+	return m.verdict(&verdictInput{client: w.client != nil, session: w.local, op: w.op, at: w.at, noRoom: noRoom})
 }
 
 // prepare turns a request into a txn, or into an answer that has its place between txns.
 func (l *leading) prepare(w *write) {
-	s := l.m
+	m := l.m
 	it := itemOf(w)
-	if w.local != nil && w.client == nil && !s.Tracker.Knows(w.local) {
+	if w.local != nil && w.client == nil && !m.Tracker.Knows(w.local) {
 		return // of an earlier leadership, in which the session seemed to have expired
 	}
 	code, drop := w.code, w.drop
@@ -365,13 +372,13 @@ func (l *leading) prepare(w *write) {
 	case code != proto.OK, w.op == proto.OpCreateSession, w.op == proto.OpCloseSession, w.session == 0:
 	case w.moved:
 		code = proto.ErrSessionMoved
-	case s.peers == nil && w.local != nil && !w.local.IsClosing():
+	case m.peers == nil && w.local != nil && !w.local.IsClosing():
 		if w.at > w.local.Heard() { // the sessions of a standalone server have no other server to move to
 			w.local.Touch(w.at)
 		}
 	default:
-		code = s.Tracker.Check(w.session, w.link, s.Config.LocalSessionsEnabled, w.at)
-		if code == proto.ErrSessionMoved && s.Weak(weakness.MovedSessionKeepsWrite) {
+		code = m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled, w.at)
+		if code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite) {
 			code = proto.OK
 		}
 	}
@@ -380,7 +387,7 @@ func (l *leading) prepare(w *write) {
 		l.between(it)
 		return
 	}
-	if code == proto.OK && mustUpgrade(w.local, w.op, w.body) && s.Config.LocalSessionsUpgradingEnabled {
+	if code == proto.OK && mustUpgrade(w.local, w.op, w.body) && m.Config.LocalSessionsUpgradingEnabled {
 		l.upgrade(w)
 	}
 	if w.op == proto.OpCreateSession && w.link != 0 {
@@ -389,7 +396,7 @@ func (l *leading) prepare(w *write) {
 	l.propose(w, it, code)
 }
 
-// upgrade makes a local session of a client of this server global, ahead of the request that needs it.
+// upgrade makes a local session of a client of this server global, before the request that needs a global session.
 func (l *leading) upgrade(w *write) {
 	timeout := proto.AppendInt32(nil, w.local.TimeoutMs())
 	l.propose(&write{session: w.session, op: proto.OpCreateSession, body: timeout},
@@ -405,29 +412,30 @@ func (l *leading) trackForwarded(w *write) {
 	}
 }
 
-// propose prepares the txn. Every forwarded request becomes one, if only an error. Source: quorum-protocol 8.2.
+// propose prepares the txn. Every forwarded request becomes a txn, if only an error txn. Source: quorum-protocol
+// 8.2.
 func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
-	s := l.m
+	m := l.m
 	room := len(w.body) + 1024
 	if len(w.body) > payloadChunk/2 {
 		room = 2 * len(w.body)
 	}
-	l.payloads.reserve(room, l.next-1, proto.Zxid(s.Finished.Load()))
+	l.payloads.reserve(room, l.next-1, proto.Zxid(m.Finished.Load()))
 	chunk := l.payloads.chunk
 	start := len(chunk)
-	l.hold()
+	l.lockState()
 	now := l.wallMs
 	ok := false
 	if code == proto.OK {
 		l.req = prepare.Request{Session: w.session, Cxid: w.xid, Op: w.op, Body: w.body, Identities: w.ids,
-			LocalSession: s.Config.LocalSessionsEnabled && w.session != 0 && s.Tracker.IsLocal(w.session)}
-		if len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti { // a multi rests
-			l.letGo()
-			s.Store.Long.Lock()
-			l.hold()
+			LocalSession: m.Config.LocalSessionsEnabled && w.session != 0 && m.Tracker.IsLocal(w.session)}
+		if len(w.body) >= limits.SmallWrite && w.op != proto.OpMulti { // a multi releases the lock itself now and then
+			l.unlockState()
+			m.Store.Long.Lock()
+			l.lockState()
 			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
-			l.letGo()
-			s.Store.Long.Unlock()
+			l.unlockState()
+			m.Store.Long.Unlock()
 		} else {
 			chunk, code, ok = l.preparer.Prepare(chunk, &l.req, l.next, now)
 		}
@@ -454,7 +462,7 @@ func (l *leading) propose(w *write, it flow.Item, code proto.ErrCode) {
 	l.txns = append(l.txns, zab.Txn{Zxid: l.next, Payload: payload})
 	l.next++
 	if w.op == proto.OpCloseSession {
-		s.Tracker.SetClosing(w.session)
+		m.Tracker.SetClosing(w.session)
 	}
 }
 
@@ -472,17 +480,17 @@ func (l *leading) calm() bool { return l.entries.Len() <= calmMax && len(l.held)
 
 // flush implements role.
 func (l *leading) flush() {
-	l.letGo()
+	l.unlockState()
 	for len(l.txns) > 0 && !l.refused {
 		txns := l.portion()
 		err := l.m.core.Propose(txns...)
 		if errors.Is(err, zab.ErrBusy) {
-			return // what is in flight makes turns, and each of them tries again
+			return // txns in flight cause further turns, and each turn tries again
 		}
 		l.m.again = true
 		if err != nil {
-			// The leadership is handed over, or its epoch is exhausted; what was not taken is lost with the role, and its
-			// clients learn that the connection is.
+			// The leadership is handed over, or its epoch is exhausted. Txns that were not taken are lost with the
+			// role. Their clients see that the connection is lost.
 			if !errors.Is(err, zab.ErrNotLeading) {
 				l.m.Log.Warn("no more proposals in this epoch", zap.Error(err))
 				l.m.core.HandOver(false)
@@ -496,7 +504,8 @@ func (l *leading) flush() {
 	l.askCore()
 }
 
-// renew lets the core begin the next epoch, unless something is prepared and not proposed: then the core asks again.
+// renew lets the core begin the next epoch, unless txns are prepared and not proposed. In that case the core asks
+// again.
 func (l *leading) renew() {
 	if l.flush(); len(l.txns) == 0 && !l.refused {
 		l.m.core.Renew()
@@ -505,7 +514,7 @@ func (l *leading) renew() {
 	}
 }
 
-// proposed counts.
+// proposed counts txns that were proposed.
 func (l *leading) proposed(txns []zab.Txn) {
 	if l.m.peers == nil {
 		return
@@ -519,7 +528,8 @@ func (l *leading) proposed(txns []zab.Txn) {
 	l.acks.Proposed(txns)
 }
 
-// acknowledged measures a learner that has acknowledged all up to z, or, if it is in Java, z.
+// acknowledged measures how long a learner took to acknowledge. z acknowledges all txns up to z, or from a learner
+// in Java z alone.
 func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
 	if ms, ok := l.acks.acknowledged(id, z, l.m.Clock.WallMs()); ok {
 		l.m.Metrics.Quorum.AckLatency.Of(strconv.FormatInt(int64(id), 10)).Observe(ms)
@@ -533,8 +543,8 @@ func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32))
 		q.QuorumAck.Observe(max(l.m.Clock.WallMs()-flow.TxnTime(txns[len(txns)-1].Payload), 0))
 	}
 	if l.entries.Len() > 0 && l.entries.Front().item.Client != nil {
-		s := l.m
-		s.Stats.DurableTime.Observe(figures.Ms(s.Clock.Now() - l.entries.Front().item.Received))
+		m := l.m
+		m.Stats.DurableTime.Observe(figures.Ms(m.Clock.Now() - l.entries.Front().item.Received))
 	}
 	for _, t := range txns {
 		l.answered(t.Zxid-1, out)
@@ -549,7 +559,7 @@ func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32))
 	}
 }
 
-// answered gives out the answers that have their place up to z.
+// answered hands out the answers that have their place up to z.
 func (l *leading) answered(z proto.Zxid, out func(zab.Txn, flow.Item, []int32)) {
 	for l.entries.Len() > 0 && l.entries.Front().zxid <= z && !l.entries.Front().txn {
 		out(zab.Txn{}, l.entries.Front().item, nil)
@@ -559,7 +569,7 @@ func (l *leading) answered(z proto.Zxid, out func(zab.Txn, flow.Item, []int32)) 
 
 // end implements role.
 func (l *leading) end() {
-	l.letGo()
+	l.unlockState()
 	var items []flow.Item
 	lost := func(it flow.Item) {
 		if it.Client != nil {
@@ -579,11 +589,11 @@ func (l *leading) end() {
 		l.m.answer(items...)
 	}
 	if l.m.peers != nil {
-		l.m.Tracker.Follow() // the next leader decides what becomes of the sessions
+		l.m.Tracker.Follow() // the next leader decides about the sessions
 	}
 }
 
-// itemOf is whom to answer for a request.
+// itemOf returns the item by which a request is answered.
 func itemOf(w *write) flow.Item {
 	it := flow.Item{Session: w.local, Received: w.at, Xid: w.xid, Op: w.op}
 	if w.link == 0 {
@@ -592,7 +602,7 @@ func itemOf(w *write) flow.Item {
 	return it
 }
 
-// prepareConfig is what of the configuration decides about txns.
+// prepareConfig returns the settings that influence txns.
 func (m *Host) prepareConfig() prepare.Config {
 	return prepare.Config{
 		Digest:                  m.Config.DigestEnabled,
@@ -611,9 +621,9 @@ func (m *Host) prepareConfig() prepare.Config {
 
 // loseEphemeral is weakness.EphemeralsLostOnMove.
 func (l *leading) loseEphemeral(id proto.SessionID) {
-	l.hold()
+	l.lockState()
 	paths := l.m.Store.EphemeralsOf(id)
-	l.letGo()
+	l.unlockState()
 	if len(paths) > 0 {
 		req := proto.DeleteRequest{Path: []byte(paths[0]), Version: -1}
 		l.propose(&write{op: proto.OpDelete, body: req.AppendTo(nil), ids: []auth.Identity{auth.SuperIdentity("")}},
@@ -621,7 +631,7 @@ func (l *leading) loseEphemeral(id proto.SessionID) {
 	}
 }
 
-// prepareEvents turns what happens while txns are prepared into the log.
+// prepareEvents logs what happens while txns are prepared.
 type prepareEvents struct{ m *Host }
 
 // QuotaExceeded implements prepare.Events.

@@ -16,48 +16,59 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// lease is until when a member may answer clients: as long as it knows that what it says about their sessions arrives. A member that is cut
-// off would else keep clients believing in sessions that the leader, or the next one, has given up. Owned by the node goroutine.
+// lease says until when this server may answer clients: as long as it knows that the leader, or a quorum, hears
+// what it reports about their sessions. Without a lease, a server that is cut off would answer clients of sessions
+// that the leader, or the next leader, has expired. Owned by the host goroutine.
 //
-// Let D be its length, T a session's timeout.
+// Let D be the length of the lease, and T the timeout of a session.
 //
-//   - A learner answers at x only if its leader has received an answer to PING that was made at x-D or later. That answer told of every session
-//     heard of before. A leader that is Warren says with its PINGs how many answers have arrived; one in Java is taken at its PINGs.
-//   - A leader answers at x only if a quorum has answered PINGs that were sent at x-D or later. The next leader, which needs one of that
-//     quorum, begins after that, and gives every session its whole timeout.
-//   - A leader that must not answer clients does not answer REVALIDATE either, nor say what has arrived.
-//   - An observer that learns from a follower hears from that one how many of its answers have arrived at the leader: by way of answers of the
-//     follower of which the leader says the same.
+//   - A learner answers at x only if its leader has received an answer to PING that was made at x-D or later. That
+//     answer reported every session heard of before. A Warren leader says in its PINGs how many answers have
+//     arrived. With a leader in Java, each PING counts as proof that all earlier answers have arrived.
+//   - A leader answers at x only if a quorum has answered PINGs that were sent at x-D or later. The next leader
+//     needs a server of that quorum, so it begins later, and gives every session its whole timeout.
+//   - A leader that must not answer clients does not answer REVALIDATE either, and does not report new arrivals to
+//     learners.
+//   - An observer that learns from a follower hears from the follower how many of the observer's answers have
+//     reached the leader: those that went along with answers of the follower that the leader has confirmed.
 //
-// So a client that sends something every T/3 is answered for the last time before e-2T/3+D if its session is expired at e by the leader of
-// then, and before e-T+2D if by a later one. When the lease ends its connections are closed: who counts possession by them is in time if T is
-// longer than 2D. Source: quorum-protocol 8.5, where a learner answers its clients for up to syncLimit ticks.
+// So consider a client that sends something every T/3. If its session is expired at e by the present leader, the
+// client is answered for the last time before e-2T/3+D. If a later leader expires it, the last answer is before
+// e-T+2D. When the lease ends, the connections are closed. A client that takes its connection as proof that it
+// holds a lock is therefore in time if T is longer than 2D. Source: quorum-protocol 8.5, where a learner answers
+// its clients for up to syncLimit ticks.
 type lease struct {
-	length    time.Duration
-	from      int64 // what arrived was sent then, ns on the server's clock; 0 if nothing is known
-	offered   int64 // when a leader that does not serve yet has sent NEWLEADER first, 0 before
+	length time.Duration
+	// from is when the newest message was sent that is known to have arrived, ns on the server's clock; 0 if
+	// nothing is known.
+	from int64
+	// offered is when a leader that does not serve yet has sent its first NEWLEADER; 0 before.
+	offered   int64
 	exchanges map[zab.LinkID]*exchange
 	isOver    bool // the connections were closed
 	endless   bool // a standalone server may always answer
 	heard     []heardOf
 }
 
-// exchange is the PINGs of one link and their answers, which come in their order.
+// exchange holds the PINGs of one link and their answers. Answers arrive in the order of the PINGs.
 type exchange struct {
-	sent    flow.FIFO[int64] // when, of what has not arrived: PINGs of a leader, answers of a learner
-	arrived uint64           // how many have
-	newest  int64            // when the newest of them was sent
-	told    uint64           // by a leader, or observer master: how many answers have arrived at the leader
+	// sent is when each message left that has not arrived yet: PINGs of a leader, answers of a learner.
+	sent    flow.FIFO[int64]
+	arrived uint64 // how many have
+	newest  int64  // when the newest of them was sent
+	// told is how many answers have arrived at the leader, as reported by the leader or the observer master.
+	told    uint64
 	carried flow.FIFO[carriage]
 }
 
-// carriage is what an observer master has told its leader of an observer: all that had arrived of it went with one answer.
+// carriage notes that one answer of an observer master to its leader reported everything that an observer had sent
+// so far.
 type carriage struct {
-	answer  uint64 // its number among the answers of the master
-	arrived uint64 // how many answers of the observer it covers
+	answer  uint64 // number of the answer, among the answers of the master
+	arrived uint64 // how many have arrived
 }
 
-// exchangeMax bounds what a link may leave unanswered.
+// exchangeMax bounds the PINGs or answers that are unconfirmed on a link.
 const exchangeMax = 4096
 
 // take notes that n in all have arrived.
@@ -69,24 +80,24 @@ func (x *exchange) take(n uint64) {
 	}
 }
 
-// heardOf is since when a server was surely heard of.
+// heardOf says since when a server has surely heard of this one.
 type heardOf struct {
 	id proto.ServerID
 	at int64
 }
 
-// leaseTime is how long a member may answer clients without a sign: a third of the time after which it gives up its leader, and two
-// ticks at least, since there are two PINGs in each.
-func (s *Host) leaseTime() time.Duration {
-	return max(2*s.Config.TickTime, time.Duration(max(s.Config.SyncLimit, 1))*s.Config.TickTime/3)
+// leaseTime is the length of a lease: a third of the time after which a learner gives up its leader, and two ticks
+// at least, since each tick has two PINGs.
+func (m *Host) leaseTime() time.Duration {
+	return max(2*m.Config.TickTime, time.Duration(max(m.Config.SyncLimit, 1))*m.Config.TickTime/3)
 }
 
-// arrivedMark is the timeout of the entry in PING whose id is how many answers have arrived: no session has it, and an id of 0 is
-// NoRoom.
+// arrivedMark marks an entry of PING that has a number of arrived answers in the place of the session id. It stands
+// in the place of the timeout: no session has this timeout. An entry with the number 0 would be noRoom.
 const arrivedMark = -1
 
-// Ping is a PING to a learner. To one that is Warren it says, in the form of touched sessions, how many answers have arrived, and
-// that there is no room.
+// Ping returns a PING to a learner. To a Warren learner it also says, in the form of touched sessions, how many
+// answers have arrived, and whether there is no room for writes.
 func (m *Host) Ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	p := &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid}
 	isWarren := m.warren[l.ID]
@@ -95,7 +106,7 @@ func (m *Host) Ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	}
 	x := m.lease.exchanges[l.ID]
 	if x == nil {
-		return p // not up to date: it answers none
+		return p // the learner is not up to date: it answers no PING
 	}
 	if x.sent.Push(m.Clock.Now()); x.sent.Len() > exchangeMax {
 		m.peers.Close(l.ID)
@@ -110,7 +121,7 @@ func (m *Host) Ping(l *peers.Link, msg *zab.Message) *peers.Packet {
 	return p
 }
 
-// saysArrived is how many answers have arrived according to the data of a PING, 0 if it does not say.
+// saysArrived returns how many answers have arrived according to the data of a PING, 0 if it does not say.
 func saysArrived(data []byte) uint64 {
 	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
 		if int32(binary.BigEndian.Uint32(data[8:])) == arrivedMark {
@@ -120,7 +131,8 @@ func saysArrived(data []byte) uint64 {
 	return 0
 }
 
-// pong is the answer to a PING, with the sessions that were heard of since the last one. Source: quorum-protocol 8.5.
+// pong is the answer to a PING. It reports the sessions that were heard of since the last one. Source:
+// quorum-protocol 8.5.
 func (m *Host) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 	x := m.lease.exchanges[l.ID]
 	if x == nil {
@@ -129,7 +141,7 @@ func (m *Host) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 	}
 	x.sent.Push(m.Clock.Now())
 	data := m.Tracker.AppendTouched([]byte{})
-	if m.role != nil { // or what the observers have told is not among it
+	if m.role != nil { // without a role, what observers have reported is not in data
 		m.eachServed(func(y *exchange) {
 			y.carried.Push(carriage{answer: x.arrived + uint64(x.sent.Len()), arrived: y.arrived})
 			if y.carried.Len() > exchangeMax {
@@ -143,11 +155,11 @@ func (m *Host) pong(l *peers.Link, msg *zab.Message) *peers.Packet {
 	return &peers.Packet{Type: proto.PacketPing, Zxid: msg.Zxid, Data: data}
 }
 
-// pinged takes a PING, or the answer to one.
+// pinged handles a PING, or the answer to a PING.
 func (m *Host) pinged(l *peers.Link, p *peers.Packet) {
 	x := m.lease.exchanges[l.ID]
 	switch {
-	case x == nil: // nothing can have been answered
+	case x == nil: // this server has answered nothing on the link
 	case !l.Dialled:
 		x.take(x.arrived + 1)
 		if m.status.State != zab.Following {
@@ -165,7 +177,8 @@ func (m *Host) pinged(l *peers.Link, p *peers.Packet) {
 	}
 }
 
-// carriedUpTo notes how many of this server's answers have arrived at the leader, with what they have told of observers.
+// carriedUpTo notes how many of this server's answers have arrived at the leader, and with them the reports of
+// observers.
 func (m *Host) carriedUpTo(answer uint64) {
 	m.eachServed(func(y *exchange) {
 		for y.carried.Len() > 0 && y.carried.Front().answer <= answer {
@@ -195,7 +208,7 @@ func (m *Host) refusesWrites() bool {
 	return false
 }
 
-// quorumHeard is since when a quorum has surely been with this leader, 0 if it is not known.
+// quorumHeard returns since when a quorum has surely followed this leader, 0 if it is not known.
 func (m *Host) quorumHeard() int64 {
 	all := append(m.lease.heard[:0], heardOf{m.ID, m.Clock.Now()})
 	for id, x := range m.lease.exchanges {
@@ -214,7 +227,7 @@ func (m *Host) quorumHeard() int64 {
 	return 0
 }
 
-// renew lets the lease run from the time at which something was sent that has arrived.
+// renew extends the lease: it runs from the time at which a message was sent that has arrived.
 func (m *Host) renew(from int64) {
 	if !m.lease.endless && from > m.lease.from {
 		m.lease.from = from
@@ -227,8 +240,8 @@ func (m *Host) renew(from int64) {
 	}
 }
 
-// beginLease lets the lease run for the service that begins. A learner's clients come with the leave of a leader that may give it; a
-// leader knows that its quorum was there when NEWLEADER left.
+// beginLease begins the lease of a new service. A learner begins to serve by permission of a leader with a lease. A
+// leader knows that its quorum was there when NEWLEADER was sent.
 func (m *Host) beginLease(state zab.State) {
 	from := m.Clock.Now()
 	if state == zab.Leading && m.lease.offered != 0 {
@@ -237,7 +250,7 @@ func (m *Host) beginLease(state zab.State) {
 	m.renew(from)
 }
 
-// endLease ends it with the service.
+// endLease ends the lease with the service.
 func (m *Host) endLease() {
 	if m.lease.endless {
 		return
@@ -246,7 +259,7 @@ func (m *Host) endLease() {
 	m.LeaseEnd.Store(0)
 }
 
-// keepLease is called with every tick of the core: whoever may not be answered any more is sent away.
+// keepLease is called with every tick of the core. When the lease has ended it closes the client connections.
 func (m *Host) keepLease() {
 	if m.role == nil || m.ReadOnly.Load() || m.lease.endless {
 		return
@@ -258,6 +271,7 @@ func (m *Host) keepLease() {
 		return
 	}
 	m.lease.isOver = true
-	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives", zap.Duration("for", m.lease.length))
+	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives",
+		zap.Duration("for", m.lease.length))
 	m.clients.AbortAll()
 }

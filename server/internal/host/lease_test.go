@@ -17,7 +17,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// leased is a member without a core, that serves.
+// leased is a host that serves, without a core.
 func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *Host {
 	s := assemble(rigConfig(), vfs.NewMem(), meta.NewMem(1))
 	quorum, err := zab.Majority(voters...)
@@ -48,14 +48,14 @@ func TestLeaseTime(t *testing.T) {
 	}
 }
 
-// An answer counts from when it was made, once the leader has said that it has it, and a leader that may not answer its own clients
-// says nothing new.
+// An answer of a learner counts from the time at which it was made, as soon as the leader has said that the answer
+// has arrived. A leader that may not answer its own clients reports no new arrivals.
 func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	leader, learner := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3)
 	toLearner := &peers.Link{ID: 7, Peer: 2}
 	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
 	learner.warren[9] = true
-	leader.links[7], leader.warren[7], leader.lease.from = toLearner, true, math.MaxInt64 // whether it may answer is decided here
+	leader.links[7], leader.warren[7], leader.lease.from = toLearner, true, math.MaxInt64 // the test sets its lease
 	leader.LeaseEnd.Store(math.MaxInt64)
 	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
 	require.Empty(t, leader.Ping(toLearner, msg).Data, "it answers no PING before UPTODATE")
@@ -98,14 +98,15 @@ func TestLearnerKnowsWhatHasArrived(t *testing.T) {
 	require.Greater(t, learner.lease.from, last, "a PING of a leader in Java is all that there is")
 	learner.warren[9] = true
 	learner.pong(toLeader, msg)
-	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing, Data: []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}})
+	learner.pinged(toLeader, &peers.Packet{Type: proto.PacketPing,
+		Data: []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}})
 	require.Zero(t, learner.lease.exchanges[9].sent.Len(), "no more arrives than was sent")
 	learner.endLease()
 	require.False(t, learner.MayAnswer())
 }
 
-// An answer of an observer counts when the leader has it, which it gets by way of the observer's master: an answer that the master has and
-// the leader does not is worth nothing.
+// An answer of an observer counts when the leader has it. The leader gets it by way of the observer's master. An
+// answer that the master has and the leader does not have is worth nothing.
 func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	leader, master, observer := leased(t, 1, 1, 2, 3), leased(t, 2, 1, 2, 3), leased(t, 4, 1, 2, 3)
 	leader.links[7], leader.warren[7], leader.lease.exchanges[7] = &peers.Link{ID: 7, Peer: 2}, true, &exchange{}
@@ -122,7 +123,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	observer.warren[3] = true
 	msg := &zab.Message{Type: zab.Ping, Zxid: 5}
 
-	// The master pings the observer behind each PING of the leader.
+	// The master pings the observer after each PING of the leader.
 	round := func() (made int64) {
 		master.pinged(toLeader, leader.Ping(leader.links[7], msg))
 		leader.pinged(leader.links[7], master.pong(toLeader, msg))
@@ -141,7 +142,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	require.GreaterOrEqual(t, observer.lease.from, first)
 	require.Less(t, observer.lease.from, third)
 	was := observer.lease.from
-	for range 3 { // the leader does not hear of them
+	for range 3 { // the leader does not get them
 		observer.pinged(toMaster, master.Ping(below, msg))
 		pong := observer.pong(toMaster, msg)
 		master.pinged(below, pong)
@@ -158,7 +159,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	round()
 	require.Greater(t, observer.lease.from, stuck)
 
-	// Sessions of the observer reach the leader with the master's own.
+	// The observer's sessions reach the leader together with the master's own.
 	touched := append(proto.AppendInt32(proto.AppendInt64(nil, 77), 4000), noRoom[:]...)
 	touched = proto.AppendInt32(proto.AppendInt64(touched, 3), arrivedMark)
 	f.below.Packet(below, &peers.Packet{Type: proto.PacketPing, Data: touched})
@@ -166,7 +167,7 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 		"of the observer's disk and counts it says nothing")
 	require.Empty(t, master.pong(toLeader, msg).Data)
 
-	// A leader in Java says nothing: its PINGs are all that there is.
+	// A leader in Java does not say what has arrived: its PINGs are the only sign.
 	delete(master.warren, 8)
 	was = observer.lease.from
 	master.pinged(toLeader, &peers.Packet{Type: proto.PacketPing})
@@ -174,7 +175,8 @@ func TestObserverOfAFollowerKnowsWhatHasArrived(t *testing.T) {
 	require.Greater(t, observer.lease.from, was)
 }
 
-// A leader counts from when a quorum was there, itself included; observers do not count.
+// The lease of a leader runs from the time at which a quorum was there, the leader included. Observers do not
+// count.
 func TestLeaderKnowsItsQuorum(t *testing.T) {
 	m := leased(t, 1, 1, 2, 3, 4, 5)
 	for id, at := range map[zab.LinkID]int64{2: 20, 3: 30, 4: 40, 9: 90} {
@@ -192,7 +194,8 @@ func TestLeaderKnowsItsQuorum(t *testing.T) {
 	require.EqualValues(t, 5, alone.lease.from)
 }
 
-// A client that comes back while the leader does not know whether it leads is sent away: the leader never answers that question.
+// A client that comes back while the leader does not know whether it leads is sent away: the leader never answers
+// that question.
 func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	m := leased(t, 2, 1, 2, 3)
 	toLeader := &peers.Link{ID: 9, Peer: 1, Dialled: true}
@@ -212,7 +215,7 @@ func TestClientIsNotKeptByASilentLeader(t *testing.T) {
 	require.Contains(t, f.renewed, proto.SessionID(2))
 }
 
-// The word of a full disk stands anywhere among the touched sessions of PING, and touches none.
+// The entry for a full disk may be anywhere among the touched sessions of PING. It touches no session.
 func TestNoRoomStandsAmongTouchedSessions(t *testing.T) {
 	touch := func(id proto.SessionID) []byte { return proto.AppendInt32(proto.AppendInt64(nil, int64(id)), 30_000) }
 	require.False(t, saysNoRoom(nil))

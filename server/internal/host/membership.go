@@ -16,85 +16,88 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Who is in the ensemble. With reconfigEnabled=false that is what zoo.cfg says. Else it is the committed configuration, which meta.db
-// has and the agreement changes; the files that zoo.cfg names are written after it, and count at a start only if theirs is newer.
-// Source: quorum-protocol 11, operations 1.6.
+// Membership: which servers are in the ensemble. With reconfigEnabled=false zoo.cfg decides. Otherwise the
+// committed configuration decides: meta.db stores it and the agreement changes it. The files that zoo.cfg names are
+// written after meta.db. At a start they count only if their configuration is newer. Source: quorum-protocol 11,
+// operations 1.6.
 
-// configurations returns the configuration that was committed last, for all that this server knows, and the one behind it in its
-// history, of which it is not known whether it was committed; nil if there is none.
-func (s *Host) configurations() (active, next *zab.Ensemble, err error) {
-	active, err = ensembleOf(&s.Config.Quorum)
-	if err != nil || !s.Config.ReconfigEnabled {
+// configurations returns the configuration that was committed last, as far as this server knows, and the one after
+// it in its history, which may or may not be committed; nil if there is none.
+func (m *Host) configurations() (active, next *zab.Ensemble, err error) {
+	active, err = ensembleOf(&m.Config.Quorum)
+	if err != nil || !m.Config.ReconfigEnabled {
 		return active, nil, err
 	}
-	kept, known := s.Disk.Meta.Config()
+	kept, known := m.Disk.Meta.Config()
 	if known && kept.Version >= active.Version {
 		q, err := config.ParseMembers([]byte(kept.Text))
 		if err != nil {
 			return nil, nil, fmt.Errorf("server: the configuration in meta.db: %w", err)
 		}
 		q.ConfigVersion = int64(kept.Version)
-		if q.Text() != s.Config.Quorum.Text() {
-			s.Log.Warn("the servers named in the files are not those of the ensemble, and do not count", zap.Stringer("version", kept.Version),
-				zap.Strings("ensemble", q.Lines()), zap.Strings("files", s.Config.Lines()))
+		if q.Text() != m.Config.Quorum.Text() {
+			m.Log.Warn("the servers named in the files are not those of the ensemble, and do not count",
+				zap.Stringer("version", kept.Version),
+				zap.Strings("ensemble", q.Lines()), zap.Strings("files", m.Config.Lines()))
 		}
 		if active, err = ensembleOf(q); err != nil {
 			return nil, nil, err
 		}
 	} else if active.Version > 0 {
-		if err := s.Disk.KeepConfiguration(active); err != nil {
+		if err := m.Disk.KeepConfiguration(active); err != nil {
 			return nil, nil, err
 		}
 	}
-	// Nothing is logged before the configuration that it was agreed by is kept. So without one the state comes from elsewhere, such as
-	// a backup of another ensemble, and says nothing about this one.
-	if next = newestConfiguration(s.Store.State); next != nil && (!known || next.Version <= active.Version) {
+	// A txn is logged only after the configuration under which it was agreed is stored in meta.db. So if meta.db
+	// has none, the state comes from elsewhere, for example a backup of another ensemble, and says nothing about
+	// this ensemble.
+	if next = newestConfiguration(m.Store.State); next != nil && (!known || next.Version <= active.Version) {
 		next = nil
 	}
 	return active, next, nil
 }
 
-// QuorumWith is the configuration of this server with the members of an ensemble. Its text was made by ensembleOf.
-func (s *Host) QuorumWith(e *zab.Ensemble) *config.Quorum {
+// QuorumWith is the configuration of this server with the members of an ensemble. ensembleOf has made the text of
+// e.
+func (m *Host) QuorumWith(e *zab.Ensemble) *config.Quorum {
 	q, err := config.ParseMembers(e.Text)
 	if err != nil {
 		panic(fmt.Sprintf("server: configuration %v: %v", e.Version, err))
 	}
 	q.ConfigVersion = int64(e.Version)
-	return s.Config.Quorum.With(q)
+	return m.Config.Quorum.With(q)
 }
 
-// followConfigurations takes up what has changed of the configurations. REQUIRES: turn.
+// followConfigurations reacts to a change of the configurations in the core. REQUIRES: turn.
 func (m *Host) followConfigurations() {
 	active, next := m.core.Ensembles()
 	if active == m.Active && next == m.next {
 		return
 	}
-	s := m
 	if active != m.Active {
-		q := s.QuorumWith(active)
-		s.Members.Store(q)
-		s.OutstandingMax.Store(int64(env.OutstandingPerServer(s.Config.GlobalOutstandingLimit, q.Voters())))
-		s.Log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
+		q := m.QuorumWith(active)
+		m.Members.Store(q)
+		m.OutstandingMax.Store(int64(env.OutstandingPerServer(m.Config.GlobalOutstandingLimit, q.Voters())))
+		m.Log.Info("configuration", zap.Stringer("version", active.Version), zap.Strings("members", q.Lines()))
 		m.published = m.published.Add(-viewEvery)
-		if s.Config.ReconfigEnabled {
-			s.configured(q)
+		if m.Config.ReconfigEnabled {
+			m.configured(q)
 		}
 	}
 	m.Active, m.next = active, next
 	if err := m.peers.SetMembers(m.neighbours()); err != nil {
-		s.Log.Error("connecting to the servers of the configuration", zap.Error(err))
+		m.Log.Error("connecting to the servers of the configuration", zap.Error(err))
 	}
 }
 
-// decides reports whether the given servers hold a quorum of every configuration.
+// decides reports whether the given servers are a quorum of every configuration.
 func (m *Host) decides(ids ...proto.ServerID) bool {
 	return m.Active.Quorum.Decides(ids...) && (m.next == nil || m.next.Quorum.Decides(ids...))
 }
 
-// neighbours are the servers of both configurations, and this one. One whose addresses change has all of them.
+// neighbours are the servers of both configurations, and this one. A server that is in both with different
+// addresses has all of them.
 func (m *Host) neighbours() []peers.Member {
-	s := m
 	all := []peers.Member{}
 	add := func(line *config.Member) {
 		i := slices.IndexFunc(all, func(p peers.Member) bool { return p.ID == proto.ServerID(line.ID) })
@@ -114,13 +117,13 @@ func (m *Host) neighbours() []peers.Member {
 		if e == nil {
 			continue
 		}
-		q := s.QuorumWith(e)
+		q := m.QuorumWith(e)
 		for i := range q.Members {
-			own = own || q.Members[i].ID == s.Config.ServerID
+			own = own || q.Members[i].ID == m.Config.ServerID
 			add(&q.Members[i])
 		}
 	}
-	if line := s.Config.Quorum.Member(s.Config.ServerID); !own && line != nil {
+	if line := m.Config.Quorum.Member(m.Config.ServerID); !own && line != nil {
 		add(line)
 	}
 	return all
@@ -133,8 +136,8 @@ func appendNew(all []string, one string) []string {
 	return append(all, one)
 }
 
-// reconfigure decides a reconfiguration: it returns the configuration that is to have the version zxid, as the znode holds it. The
-// errors are those of ZooKeeper, in its order. Source: quorum-protocol 11.4 steps 2 to 6.
+// reconfigure decides a reconfiguration: it returns the text of the configuration that gets the version zxid, as
+// the znode holds it. The errors are those of ZooKeeper, in its order. Source: quorum-protocol 11.4 steps 2 to 6.
 func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte, proto.ErrCode) {
 	active, next := l.m.core.Ensembles()
 	switch {
@@ -143,42 +146,44 @@ func (l *leading) reconfigure(r *proto.ReconfigRequest, zxid proto.Zxid) ([]byte
 	case r.CurConfigID != -1 && proto.Zxid(r.CurConfigID) != active.Version:
 		return nil, proto.ErrBadVersion
 	}
-	s := l.m
+	m := l.m
 	refuse := func(err error) ([]byte, proto.ErrCode) {
-		s.Log.Warn("refusing a reconfiguration", zap.Error(err))
+		m.Log.Warn("refusing a reconfiguration", zap.Error(err))
 		return nil, proto.ErrBadArguments
 	}
-	q, err := s.configurationOf(r)
+	q, err := m.configurationOf(r)
 	if err != nil {
 		return refuse(err)
 	}
 	q.ConfigVersion = int64(zxid)
 	text := ConfigText(q)
-	e, err := (roster{}).Parse(text) // as everybody will read it
+	e, err := (roster{}).Parse(text) // as every server will read it
 	if err != nil {
 		return refuse(err)
 	}
 	if !l.m.core.Ready(e) {
-		s.Log.Warn("refusing a reconfiguration: no quorum of its voters is connected and up to date", zap.Strings("members", q.Lines()))
+		m.Log.Warn("refusing a reconfiguration: no quorum of its voters is connected and up to date",
+			zap.Strings("members", q.Lines()))
 		return nil, proto.ErrNewConfigNoQuorum
 	}
 	return text, proto.OK
 }
 
 // configurationOf returns the configuration that a reconfiguration asks for.
-func (s *Host) configurationOf(r *proto.ReconfigRequest) (q *config.Quorum, err error) {
+func (m *Host) configurationOf(r *proto.ReconfigRequest) (q *config.Quorum, err error) {
 	if r.NewMembers != nil {
 		q, err = config.Replaced(r.NewMembers.String())
 	} else {
-		q, err = s.Membership().Changed(r.JoiningServers.String(), r.LeavingServers.String())
+		q, err = m.Membership().Changed(r.JoiningServers.String(), r.LeavingServers.String())
 	}
 	if err == nil {
-		err = s.Config.Quorum.Permits(q)
+		err = m.Config.Quorum.Permits(q)
 	}
 	return q, err
 }
 
-// portion is what is proposed next: nothing is behind a reconfiguration, because the agreement takes nothing more until that is committed.
+// portion is what is proposed next. It ends with a reconfiguration, because the agreement takes no more txns until
+// the reconfiguration is committed.
 func (l *leading) portion() []zab.Txn {
 	n := min(len(l.txns), proposeMax)
 	if i := int64(l.reconfig) - int64(l.txns[0].Zxid); i >= 0 && i < int64(n) {
@@ -201,8 +206,8 @@ func (roster) Parse(text []byte) (*zab.Ensemble, error) {
 	return ensembleOf(q)
 }
 
-// Proposed implements zab.Roster: a reconfiguration is a setData of the znode that holds the configuration, of a type of its own. Source:
-// quorum-protocol 11.4.
+// Proposed implements zab.Roster. A reconfiguration is a setData of the znode that holds the configuration, with a
+// type of its own. Source: quorum-protocol 11.4.
 func (r roster) Proposed(t zab.Txn) (*zab.Ensemble, error) {
 	text, err := reconfigured(t.Payload)
 	if text == nil || err != nil {
@@ -227,16 +232,18 @@ func reconfigured(payload []byte) ([]byte, error) {
 	return append([]byte{}, body.Data...), nil
 }
 
-// ensembleOf is a configuration as the agreement knows it.
+// ensembleOf is a configuration in the form that the agreement needs.
 func ensembleOf(q *config.Quorum) (*zab.Ensemble, error) {
 	quorum, observers, err := quorumOf(q)
 	if err != nil {
 		return nil, err
 	}
-	return &zab.Ensemble{Version: proto.Zxid(q.ConfigVersion), Quorum: quorum, Observers: observers, Text: []byte(q.Text())}, nil
+	return &zab.Ensemble{Version: proto.Zxid(q.ConfigVersion), Quorum: quorum, Observers: observers,
+		Text: []byte(q.Text())}, nil
 }
 
-// quorumOf is who decides. A server that has no vote and stands in a group does not count there.
+// quorumOf returns the quorum rule and the observers of a configuration. A server without a vote does not count in
+// its group.
 func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 	var voters, observers []proto.ServerID
 	weights := map[proto.ServerID]int64{}
@@ -265,8 +272,9 @@ func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 	return quorum, observers, err
 }
 
-// newestConfiguration returns the last configuration in the history that a state is made of, if it was written there by the
-// servers themselves and can be read; else nil. Who may write the znode can put anything there, but not with that version.
+// newestConfiguration returns the last configuration in the history of a state, if the servers themselves have
+// written it there and it can be read; else nil. A client with the permission to write the znode can put any data
+// there, but not with that version.
 func newestConfiguration(s *datatree.State) *zab.Ensemble {
 	id := s.Lookup([]byte(datatree.ConfigPath))
 	if id == 0 {

@@ -10,9 +10,10 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-const rosterText = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\nserver.3=c:1:2:observer;0.0.0.0:2181"
+const rosterText = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\n" +
+	"server.3=c:1:2:observer;0.0.0.0:2181"
 
-// reconfiguration is a txn with a text.
+// reconfiguration is the payload of a reconfiguration to text.
 func reconfiguration(z proto.Zxid, op proto.OpCode, text string) zab.Txn {
 	h := proto.TxnHeader{ClientID: 7, Cxid: 1, Zxid: z, Time: 5, Type: op}
 	body := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath), Data: []byte(text), Version: -1}
@@ -37,7 +38,8 @@ func TestRosterReadsReconfigurations(t *testing.T) {
 		require.NoError(t, err)
 		require.Nil(t, e)
 	}
-	for _, text := range []string{"", "server.1=a", "server.1=a:1:2:observer", rosterText + "\ngroup.1=1", "tickTime=2"} {
+	for _, text := range []string{"", "server.1=a", "server.1=a:1:2:observer", rosterText + "\ngroup.1=1",
+		"tickTime=2"} {
 		_, err = roster{}.Proposed(reconfiguration(z, proto.OpReconfig, text))
 		require.Error(t, err, text)
 	}
@@ -48,16 +50,17 @@ func TestRosterReadsReconfigurations(t *testing.T) {
 	}
 }
 
-// Groups are of voters: an observer that stands in one does not count.
+// Groups consist of voters: an observer that is listed in one does not count.
 func TestRosterOfGroups(t *testing.T) {
-	e, err := roster{}.Parse([]byte(rosterText + "\nserver.4=d:1:2\nserver.5=e:1:2\ngroup.1=1:3:9\ngroup.2=2\ngroup.3=4:5\nweight.1=2\nversion=5"))
+	e, err := roster{}.Parse([]byte(rosterText + "\nserver.4=d:1:2\nserver.5=e:1:2\n" +
+		"group.1=1:3:9\ngroup.2=2\ngroup.3=4:5\nweight.1=2\nversion=5"))
 	require.NoError(t, err)
 	require.Equal(t, []proto.ServerID{1, 2, 4, 5}, e.Quorum.Voters())
 	require.True(t, e.Quorum.Decides(1, 2))
 	require.False(t, e.Quorum.Decides(2, 3, 9, 4))
 }
 
-// Every txn is looked at, so that costs nothing.
+// Every txn is examined for a configuration, so that must not allocate.
 func TestRosterDoesNotAllocate(t *testing.T) {
 	txn := reconfiguration(9, proto.OpSetData, rosterText)
 	var r zab.Roster = roster{}
@@ -82,7 +85,7 @@ func FuzzRoster(f *testing.F) {
 	})
 }
 
-// The znode tells of the last configuration only if it was the servers that have written it.
+// The znode tells the last configuration only if the servers themselves have written it.
 func TestConfigurationInTheState(t *testing.T) {
 	s := datatree.NewState(datatree.Config{})
 	require.Nil(t, newestConfiguration(s), "there is none at first")
@@ -96,7 +99,8 @@ func TestConfigurationInTheState(t *testing.T) {
 	apply(reconfiguration(0x100000001, proto.OpReconfig, rosterText+"\nversion=100000001"))
 	require.EqualValues(t, 0x100000001, newestConfiguration(s).Version)
 	h := proto.TxnHeader{ClientID: 7, Cxid: 1, Zxid: 0x100000002, Type: proto.OpSetData}
-	forged := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath), Data: []byte(rosterText + "\nversion=100000002"), Version: 0}
+	forged := proto.SetDataTxn{Path: proto.Text(datatree.ConfigPath),
+		Data: []byte(rosterText + "\nversion=100000002"), Version: 0}
 	apply(zab.Txn{Zxid: h.Zxid, Payload: forged.AppendTo(h.AppendTo(nil))})
 	require.Nil(t, newestConfiguration(s))
 }

@@ -12,37 +12,43 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// observers is what a follower does for the observers that learn from it, beside the stream that the core sends: what they ask for goes
-// to the leader, and its answers go back. Owned by the node goroutine. Source: quorum-protocol 12.2; adr 0010.
+// observers is what a follower does for the observers that learn from it, besides the stream that the core sends:
+// it forwards their requests to the leader, and the leader's answers back. Owned by the host goroutine. Source:
+// quorum-protocol 12.2; adr 0010.
 //
-// Invariants: an answer has its place between the INFORMs where it was between the commits of the leader (zab.Core.Answer). Nothing of
-// an observer in Java overtakes its sync: it takes the txns of its requests, and SYNC, for those of the oldest that it has forwarded. And
-// a session has one owner among this server and its observers, of which the leader sees only one link.
+// Invariants:
+//
+//   - An answer is placed between the same INFORMs as it was between the COMMITs of the leader (zab.Core.Answer).
+//   - Nothing from an observer in Java overtakes its sync. Such an observer assigns a commit of its own request, or
+//     a SYNC, to the oldest request that it has forwarded.
+//   - A session has one owner among this server and its observers. The leader sees only the link of this server for
+//     all of them.
 type observers struct {
 	f       *following
-	owners  map[proto.SessionID]zab.LinkID          // of sessions that an observer has
-	renewed map[proto.SessionID]*flow.FIFO[renewal] // who has asked for a session, oldest first
+	owners  map[proto.SessionID]zab.LinkID          // sessions that an observer owns
+	renewed map[proto.SessionID]*flow.FIFO[renewal] // REVALIDATEs of observers by session, oldest first
 	held    map[zab.LinkID]*heldBack                // by observer in Java
-	answers map[uint64]waitingAnswer                // of the leader, by the tokens that the core has
-	token   uint64                                  // of the last
+	answers map[uint64]waitingAnswer                // answers of the leader, by the tokens that the core has
+	token   uint64                                  // of the last answer
 }
 
 // renewal is a REVALIDATE of an observer that the leader has not answered.
 type renewal struct {
 	link *peers.Link
-	zxid proto.Zxid // of the packet: a server in Java wants it back
-	at   int64      // ns on the server's clock
+	// zxid of the packet: a server in Java expects it back.
+	zxid proto.Zxid
+	at   int64 // ns on the server's clock
 }
 
-// waitingAnswer is what an observer is told when it has heard of the txns before it.
+// waitingAnswer is an answer that an observer gets after the txns before it.
 type waitingAnswer struct {
 	link   zab.LinkID
 	packet *peers.Packet
 }
 
-// heldBack is what waits behind the syncs of an observer.
+// heldBack are requests that wait behind the syncs of an observer in Java.
 type heldBack struct {
-	syncs int // that are not answered
+	syncs int // not answered yet
 	queue flow.FIFO[peers.Packet]
 	bytes int
 }
@@ -53,12 +59,12 @@ func newObservers(f *following) *observers {
 		answers: map[uint64]waitingAnswer{}}
 }
 
-// serves reports whether the learner on a link is up to date, so that it may ask for something.
+// serves reports whether the learner on a link is up to date, so that it may send requests.
 func (o *observers) serves(l *peers.Link) bool {
 	return !l.Dialled && o.f.link != nil && o.f.m.lease.exchanges[l.ID] != nil
 }
 
-// Packet takes a packet of an observer.
+// Packet handles a packet of an observer.
 func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
 	m := o.f.m
 	if !o.serves(l) {
@@ -78,7 +84,7 @@ func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
 		q.Push(renewal{link: l, zxid: p.Zxid, at: m.Clock.Now()})
 		o.forward(p)
 	case proto.PacketRequest:
-		if _, err := p.Identities(); err != nil { // the leader would close the link of this server
+		if _, err := p.Identities(); err != nil { // the leader would close the link to this server
 			m.Log.Warn("closing link", zap.Int64("server", int64(l.Peer)), zap.Error(err))
 			m.peers.Close(l.ID)
 			return
@@ -87,13 +93,14 @@ func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
 	}
 }
 
-// request forwards a request, or keeps it behind the syncs before it.
+// request forwards a request, or holds it back behind the syncs before it.
 func (o *observers) request(l *peers.Link, p *peers.Packet) {
 	sync := proto.OpCode(binary.BigEndian.Uint32(p.Data[12:])) == proto.OpSync
 	if h := o.held[l.ID]; h != nil && (h.queue.Len() > 0 || !sync) {
 		h.queue.Push(*p)
 		if h.bytes += len(p.Data) + len(p.Authinfo); h.bytes > o.f.m.masterQueue() {
-			o.f.m.Log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)), zap.Int("bytes", h.bytes))
+			o.f.m.Log.Warn("closing link: too much waits behind a sync", zap.Int64("server", int64(l.Peer)),
+				zap.Int("bytes", h.bytes))
 			o.f.m.peers.Close(l.ID)
 		}
 		return
@@ -109,12 +116,12 @@ func (o *observers) request(l *peers.Link, p *peers.Packet) {
 			h.syncs++
 		}
 	}
-	o.forward(o.owned(l, p))
+	o.forward(o.markMoved(l, p))
 }
 
-// owned is a request as the leader is to see it: that of a session which has moved from this observer to another, or to this server, is
-// marked, if the leader understands that.
-func (o *observers) owned(l *peers.Link, p *peers.Packet) *peers.Packet {
+// markMoved returns a request as the leader should see it. If the session has moved from this observer to another,
+// or to this server, the request is marked, provided that the leader understands the mark.
+func (o *observers) markMoved(l *peers.Link, p *peers.Packet) *peers.Packet {
 	id, op := proto.SessionID(binary.BigEndian.Uint64(p.Data)), proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
 	owner, known := o.owners[id]
 	switch {
@@ -127,29 +134,29 @@ func (o *observers) owned(l *peers.Link, p *peers.Packet) *peers.Packet {
 	return p
 }
 
-// came notes that a session is this server's own now.
-func (o *observers) came(id proto.SessionID) { delete(o.owners, id) }
+// sessionCame notes that this server owns a session now.
+func (o *observers) sessionCame(id proto.SessionID) { delete(o.owners, id) }
 
-// ended notes the end of a session.
-func (o *observers) ended(id proto.SessionID) { delete(o.owners, id) }
+// sessionEnded notes the end of a session.
+func (o *observers) sessionEnded(id proto.SessionID) { delete(o.owners, id) }
 
-// forward sends what an observer has sent to the leader.
+// forward sends a packet of an observer to the leader.
 func (o *observers) forward(p *peers.Packet) {
 	o.f.link.SendPacket(p)
 	o.f.m.touch(o.f.link)
 }
 
-// behind lets the leader's answer go to an observer behind what the leader has committed by now.
-func (o *observers) behind(l *peers.Link, p *peers.Packet) {
+// answerInOrder sends an answer of the leader to an observer, behind the txns that the leader has committed so far.
+func (o *observers) answerInOrder(l *peers.Link, p *peers.Packet) {
 	if o.f.m.links[l.ID] != l {
-		return // it is gone
+		return // the link has closed
 	}
 	o.token++
 	o.answers[o.token] = waitingAnswer{l.ID, p}
 	o.f.m.core.Answer(l.ID, o.token)
 }
 
-// answer sends an observer what it has asked for: now is the turn of the answer with this token.
+// answer sends an observer the answer with this token: the txns before it were sent.
 func (o *observers) answer(l *peers.Link, token uint64) {
 	a, ok := o.answers[token]
 	if !ok {
@@ -173,7 +180,7 @@ func (o *observers) answer(l *peers.Link, token uint64) {
 	}
 }
 
-// revalidated takes the leader's answer for a session that no client of this server has asked for.
+// revalidated handles the leader's answer about a session that no client of this server has asked for.
 func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet) {
 	q := o.renewed[id]
 	if q == nil {
@@ -184,7 +191,7 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 		delete(o.renewed, id)
 	}
 	if o.f.m.links[r.link.ID] != r.link {
-		return // it is gone
+		return // the link has closed
 	}
 	if valid {
 		o.owners[id] = r.link.ID
@@ -196,10 +203,10 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 	if o.f.m.warren[r.link.ID] {
 		answer.Zxid = p.Zxid
 	}
-	o.behind(r.link, answer)
+	o.answerInOrder(r.link, answer)
 }
 
-// giveUp forgets what the leader has not answered since limit: the observers have given it up too.
+// giveUp forgets questions that the leader has not answered since limit: the observers have given them up too.
 func (o *observers) giveUp(limit int64) {
 	for id, q := range o.renewed {
 		for q.Len() > 0 && q.Front().at < limit {
@@ -211,17 +218,18 @@ func (o *observers) giveUp(limit int64) {
 	}
 }
 
-// gone forgets what waits for an observer that is gone.
+// gone forgets what waits for an observer after its link has closed.
 func (o *observers) gone(id zab.LinkID) {
 	delete(o.held, id)
 	maps.DeleteFunc(o.answers, func(_ uint64, a waitingAnswer) bool { return a.link == id })
 	maps.DeleteFunc(o.owners, func(_ proto.SessionID, owner zab.LinkID) bool { return owner == id })
 }
 
-// masterQueue is how much may wait for an observer, in bytes.
-func (s *Host) masterQueue() int {
-	return max(int(s.Config.Quorum.ObserverMasterSizeLimit), masterQueueMin)
+// masterQueue is how many bytes may wait for an observer.
+func (m *Host) masterQueue() int {
+	return max(int(m.Config.Quorum.ObserverMasterSizeLimit), masterQueueMin)
 }
 
-// masterQueueMin is the least that observerMaster.sizeLimit can be set to: a snapshot has to be under way.
+// masterQueueMin is the least effective value of observerMaster.sizeLimit, in bytes: a snapshot must fit in while
+// it is sent.
 const masterQueueMin = 1 << 20

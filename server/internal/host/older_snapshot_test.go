@@ -15,11 +15,11 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// The tests of this file make a server fall back to a snapshot that is not its newest: it either comes to the same state or does not
-// start. Source: snapshot.Chain; storage 6.3.
+// The tests of this file make a server fall back to a snapshot that is not its newest. It either recovers the same
+// state or does not start. Source: snapshot.Chain; storage 6.3.
 
-// followed is a rig with a history of its own of 20 txns and snapshots at 10 and 20, into which a leader of the next epoch has then brought
-// installed txns more as a state, and behind it appended in one epoch more.
+// followed is a rig with 20 txns of its own and snapshots at 10 and 20. A leader of the next epoch has then
+// installed a state with so many more txns, and appended some more in one further epoch.
 func followed(t *testing.T, installed, appended int) *rig {
 	r := newRig(t, 5)
 	r.fs.Hook(nil)
@@ -76,7 +76,7 @@ func (r *rig) again() (*assembled, zab.Config, error) {
 	return recovered(r.fs, r.meta)
 }
 
-// copyFile copies what a file of the data directory holds from one disk to another.
+// copyFile copies a file of the data directory from one disk to another.
 func copyFile(t *testing.T, from, to vfs.FS, path string) {
 	f, err := from.Open(path)
 	require.NoError(t, err)
@@ -95,7 +95,7 @@ func copyFile(t *testing.T, from, to vfs.FS, path string) {
 	require.NoError(t, to.SyncDir(filepath.Dir(path)))
 }
 
-// What a leader sends replaces the database as a whole: no snapshot stays that nothing leads from.
+// A state that a leader sends replaces the whole database: no snapshot stays from which no log leads on.
 func TestInstallLeavesOneSnapshot(t *testing.T) {
 	r := followed(t, 5, 3)
 	require.Equal(t, []string{"snapshot.100000019"}, r.snapshots())
@@ -104,8 +104,9 @@ func TestInstallLeavesOneSnapshot(t *testing.T) {
 	r.stop()
 }
 
-// A server whose newest snapshot was sent by its leader and is damaged does not start on an older one, which may be there if it crashed at that
-// moment, or comes from ZooKeeper: also not if the log that begins behind it seems to continue the older one.
+// If the newest snapshot was sent by the leader and is damaged, the server does not start on an older one. An older
+// one may be there after a crash at that moment, or from ZooKeeper. The server refuses it even if the log that
+// begins behind the newest snapshot seems to continue the older one.
 func TestNoStartBelowAnInstalledSnapshot(t *testing.T) {
 	for _, appended := range []int{0, 3} {
 		for what, damage := range map[string]func(fs *vfs.Mem, name string){
@@ -144,7 +145,7 @@ func TestNoStartBelowAnInstalledSnapshot(t *testing.T) {
 	}
 }
 
-// A server falls back to an older snapshot if its log leads from there over all that are damaged.
+// A server falls back to an older snapshot if its log leads from there past all damaged ones.
 func TestStartFromAnOlderSnapshot(t *testing.T) {
 	r := followed(t, 0, 3)
 	r.stop()
@@ -160,7 +161,7 @@ func TestStartFromAnOlderSnapshot(t *testing.T) {
 	require.Error(t, err, "the log does not lead there any more")
 }
 
-// A TRUNC that has to load the state again passes over a damaged snapshot only if the log leads over it.
+// A TRUNC that has to load the state again skips a damaged snapshot only if the log leads past it.
 func TestTruncateFromAnOlderSnapshot(t *testing.T) {
 	for _, cut := range []bool{false, true} {
 		r := followed(t, 0, 3)

@@ -11,9 +11,10 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-var errReconfigured = errors.New("the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
+var errReconfigured = errors.New(
+	"the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
 
-// drain does what the core asks for, until it asks for nothing more.
+// drain does what the core asks for, until the core asks for nothing more.
 func (m *Host) drain() {
 	for {
 		m.again = false
@@ -80,7 +81,7 @@ func (m *Host) send(messages []zab.Message) {
 		}
 		l := m.links[msg.Link]
 		if l == nil {
-			continue // it is gone; the core will hear of it
+			continue // the link has closed; the core will be told
 		}
 		switch msg.Type {
 		case zab.Replay:
@@ -95,13 +96,13 @@ func (m *Host) send(messages []zab.Message) {
 			} else {
 				l.SendPacket(m.pong(l, msg))
 			}
-		case zab.UpToDate: // from here on it answers every PING
+		case zab.UpToDate: // the learner answers every PING after this
 			if m.lease.exchanges[l.ID] == nil {
 				m.lease.exchanges[l.ID] = &exchange{}
 			}
 			l.Send(msg)
 			m.countSyncs()
-			m.published = time.Time{} // there is one more in sync
+			m.published = time.Time{} // there is one more learner in sync
 		case zab.NewLeader:
 			if m.lease.offered == 0 {
 				m.lease.offered = m.Clock.Now()
@@ -126,7 +127,7 @@ func (m *Host) send(messages []zab.Message) {
 	}
 }
 
-// throttled tells of observers that are sent away, because others are being brought up to date.
+// throttled logs that observers are sent away because too many learners are synchronizing.
 func (m *Host) throttled(links []zab.LinkID) {
 	for _, id := range links {
 		snaps, diffs := m.core.Syncing()
@@ -138,14 +139,14 @@ func (m *Host) throttled(links []zab.LinkID) {
 	}
 }
 
-// countSyncs keeps the figures of how many learners are being brought up to date.
+// countSyncs measures how many learners are synchronizing.
 func (m *Host) countSyncs() {
 	snaps, diffs := m.core.Syncing()
 	m.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
 	m.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
 }
 
-// touch remembers that l has output.
+// touch notes that l has output to be flushed in this turn.
 func (m *Host) touch(l *peers.Link) {
 	for _, t := range m.touched {
 		if t == l {
@@ -155,7 +156,7 @@ func (m *Host) touch(l *peers.Link) {
 	m.touched = append(m.touched, l)
 }
 
-// deliver hands committed txns to the applier, each with whom to answer.
+// deliver hands committed txns to the applier, each with the client that gets the answer.
 func (m *Host) deliver(txns []zab.Txn) {
 	b := m.ApplyPool.Get()
 	bytes := 0
@@ -173,8 +174,9 @@ func (m *Host) deliver(txns []zab.Txn) {
 	if m.role != nil {
 		m.role.deliver(txns, add)
 	} else {
-		none{}.deliver(txns, add)
-		// What is delivered while the role opens may not be applied yet when it is open: opened must not rely on the state.
+		noRole{}.deliver(txns, add)
+		// A txn that is delivered while the role opens may not be applied yet when the role begins: opened must not
+		// rely on the state.
 		m.delivered = txns[len(txns)-1].Zxid
 	}
 	b.Bytes, b.Last = int64(bytes), txns[len(txns)-1].Zxid
@@ -182,7 +184,7 @@ func (m *Host) deliver(txns []zab.Txn) {
 	m.applier.Put(b)
 }
 
-// forget drops a link that is gone, and what came on it.
+// forget drops a link that has closed, and what arrived on it.
 func (m *Host) forget(id zab.LinkID) {
 	delete(m.links, id)
 	delete(m.warren, id)
@@ -197,7 +199,8 @@ func (m *Host) forget(id zab.LinkID) {
 	m.orphans = append(m.orphans, id)
 }
 
-// dropOrphans frees the states that came on links that are gone. The core has said by now which of them it wants installed.
+// dropOrphans frees the states received on links that have closed. By now the core has said which of these states
+// it wants installed.
 func (m *Host) dropOrphans() {
 	if len(m.orphans) == 0 {
 		return

@@ -2,7 +2,7 @@
 
 package host
 
-// poison makes memory that is used again useless to what still reads it.
+// poison overwrites memory before it is reused, so that a wrong reader of the old content is noticed.
 func poison(b []byte) {
 	for i := range b {
 		b[i] = 0xdb

@@ -10,9 +10,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// Local sessions are known to one member only: no txn begins or ends them, and they may not own ephemerals, unless they are made
-// global first. They are what a read-only member has, and new sessions everywhere with localSessionsEnabled. Source:
-// server-semantics 7.6.
+// Local sessions are known to one server only. No txn begins or ends them, and they may not own ephemerals unless
+// they are made global first. A read-only server has only local sessions. With localSessionsEnabled every new
+// session is local. Source: server-semantics 7.6.
 
 // localEnd is the answer to the end of a local session, which needs no txn.
 func localEnd(r *flow.Request, received int64) flow.Item {
@@ -29,21 +29,21 @@ func mustUpgrade(local *sessions.Session, op proto.OpCode, body []byte) bool {
 	return local != nil && local.IsLocal() && prepare.CreatesEphemeral(op, body)
 }
 
-// readOnlyAfter is how long a member looks for a leader, at least, before it serves read-only clients.
+// readOnlyAfter is how long a server searches for a leader, at least, before it serves read-only clients.
 const readOnlyAfter = 2 * time.Second
 
-// readingOnly is the role of a member that has been without a leader for a while: it answers reads of clients that have asked for no
-// more. Owned by the node goroutine. Source: quorum-protocol 12.3.
+// readingOnly is the role of a server that has been without a leader for a while. It answers reads of clients that
+// have asked for a read-only connection. Owned by the host goroutine. Source: quorum-protocol 12.3.
 type readingOnly struct {
-	none // what a serving member hears of others
-	m    *Host
+	noRole
+	m *Host
 }
 
-// request implements role: whatever comes this way is a write, or the end of a local session.
+// request implements role. A request that arrives here is a write, or the end of a local session.
 func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
 	r.m.release(q)
 	if q.Session == nil {
-		return true // the server's own
+		return true // the server's own request
 	}
 	it := localEnd(q, b.Received)
 	if !endsLocally(q) {
@@ -53,14 +53,15 @@ func (r *readingOnly) request(b *flow.Batch, q *flow.Request) bool {
 	return true
 }
 
-// resume implements role: a global session must not be renewed where nobody can tell whether it lives.
+// resume implements role. A global session must not be resumed here, because only a leader can tell whether it
+// lives.
 func (r *readingOnly) resume(q *flow.Resumption) { q.Client.Abort() }
 
 // end implements role.
 func (r *readingOnly) end() { r.m.Tracker.Follow() }
 
-// maybeReadOnly begins to serve read-only clients if it is time. A server that stays outside the ensemble serves no
-// client: what it has is not what the ensemble had.
+// maybeReadOnly begins to serve read-only clients when it is time. A server that stays outside the ensemble serves
+// no client, because its history differs from that of the ensemble.
 func (m *Host) maybeReadOnly(now time.Time) {
 	if !m.Config.ReadOnlyMode || m.role != nil || m.status.Leader >= 0 || m.status.Outside != nil ||
 		now.Sub(m.lookedAt) < max(readOnlyAfter, m.Config.TickTime) {
@@ -70,7 +71,7 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	m.Tracker.Follow()
 	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
-	m.LeaseEnd.Store(math.MaxInt64) // its sessions are its own
+	m.LeaseEnd.Store(math.MaxInt64) // local sessions need no lease
 	m.Accepting.Store(true)
 	m.Log.Warn("no leader for a while: serving read-only clients only")
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/seed94657493/warren/snapshot"
 )
 
-// ErrCannotRestore is the answer of a server whose state cannot be replaced now.
+// ErrCannotRestore means that the state of this server cannot be replaced now.
 var ErrCannotRestore = errors.New("server: the state cannot be replaced now")
 
-// Restore replaces the state of a standalone server, and returns the last zxid of the new one. It returns when the service has begun
-// anew.
+// Restore replaces the state of a standalone server, and returns the last zxid of the new state. It returns when
+// the server serves again.
 func (m *Host) Restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto.Zxid, error) {
 	re := &restoration{m: m, loader: loader, trailer: trailer, done: make(chan error, 1)}
 	if !m.Do(re.begin) {
@@ -26,13 +26,13 @@ func (m *Host) Restore(loader *datatree.Loader, trailer snapshot.Trailer) (proto
 	select {
 	case err := <-re.done:
 		return re.zxid, err
-	case <-m.Applied.Done(): // the server has stopped before its turn came
+	case <-m.Applied.Done(): // the server has stopped first
 		return 0, durable.ErrStopping
 	}
 }
 
-// restoration replaces the state of a standalone server by one that was received. The service ends when all that was received is
-// finished, the journal replaces the database, and the service begins anew.
+// restoration replaces the state of a standalone server by a received one. The service ends when all requests
+// received before are finished. Then the journal replaces the database, and the service begins again.
 type restoration struct {
 	m       *Host
 	loader  *datatree.Loader
@@ -42,7 +42,7 @@ type restoration struct {
 	done    chan error
 }
 
-// begin is called in the node goroutine.
+// begin runs in the host goroutine.
 func (re *restoration) begin() {
 	a, ok := re.m.core.(*alone)
 	if !ok || !a.Pause(func() { re.m.journal.Call(func() { re.replace(a) }) }) {
@@ -53,7 +53,7 @@ func (re *restoration) begin() {
 	re.m.again = true
 }
 
-// replace is called in the goroutine of the journal while nothing is on its way to the log or to the state.
+// replace runs in the journal goroutine while nothing is on its way to the log or to the state.
 func (re *restoration) replace(a *alone) {
 	s := re.m
 	re.zxid = s.Store.LastZxid()
@@ -67,7 +67,8 @@ func (re *restoration) replace(a *alone) {
 		a.Resume(re.zxid)
 	})
 	if err == nil {
-		s.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", re.m.Clock.Steady().Sub(re.began)))
+		s.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()),
+			zap.Duration("took", re.m.Clock.Steady().Sub(re.began)))
 	}
 }
 

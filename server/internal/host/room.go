@@ -9,16 +9,18 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// Room in an ensemble. The leader alone decides whether writes are refused, for all: every txn is logged by every voter, whoever's
-// client wants it. Warren's followers tell it in their answers to PING when their disk is almost full, and it tells them in PING when
-// it refuses, so that they need not ask: a refusal by the leader would be a txn, which takes room itself. Writes go on while the
-// voters that have room decide. A leader that has none hands over to one that has, if the others that have room decide without it.
-// Servers in Java say nothing; they count as having room, and a leader in Java gets no writes of a full Warren server. See adr 0006.
+// Room on the disks of an ensemble. The leader alone decides whether writes are refused, for all servers, because
+// every voter logs every txn. Warren followers tell the leader in their answers to PING when their disk is almost
+// full. The leader tells them in PING when it refuses writes, so that they refuse without asking: a refusal by the
+// leader would be a txn, which takes room itself. Writes go on while the voters with room are a quorum. A leader
+// without room hands over to a server with room, if the servers with room are a quorum without the leader. Servers
+// in Java say nothing about room and count as having it. A full Warren server sends no writes to a leader in Java.
+// See adr 0006.
 
-// noRoom stands among the touched sessions of PING, with the id and the timeout 0, which no session has.
+// noRoom is an entry among the touched sessions of PING with the id 0 and the timeout 0, which no session has.
 var noRoom [sessions.TouchSize]byte
 
-// saysNoRoom reports whether the data of a PING has NoRoom.
+// saysNoRoom reports whether the data of a PING contains noRoom.
 func saysNoRoom(data []byte) bool {
 	for ; len(data) >= sessions.TouchSize; data = data[sessions.TouchSize:] {
 		if binary.BigEndian.Uint64(data) == 0 {
@@ -28,11 +30,13 @@ func saysNoRoom(data []byte) bool {
 	return false
 }
 
-// yieldPause is the least time between two hand-overs by one server for lack of room: each costs its clients a connection.
+// yieldPause is the least time between two hand-overs by one server for lack of room: each costs its clients a
+// connection.
 const yieldPause = 10 * time.Second
 
-// takeStock renews what a leader knows of its own room and of what the learners have said, and hands over if that helps.
-func (l *leading) takeStock(now time.Time) {
+// checkRoom updates what a leader knows of its own room and of the room of its learners, and hands over if that
+// helps.
+func (l *leading) checkRoom(now time.Time) {
 	m := l.m
 	full := m.Guard.Full()
 	m.core.Unfit(m.ID, full)
@@ -44,7 +48,7 @@ func (l *leading) takeStock(now time.Time) {
 		m.Log.Info("enough voters have room on their disks: accepting writes")
 	}
 	l.refuses = refuses
-	// What followers have to say of their disks is known after a tick.
+	// After one tick followers have reported on their disks.
 	if full && now.Sub(m.since) > m.Config.TickTime && now.Sub(m.yielded) > yieldPause && m.core.FitSuccessor() {
 		m.yielded = now
 		m.Log.Warn("disk is almost full: handing over to a server that has room")
@@ -52,9 +56,9 @@ func (l *leading) takeStock(now time.Time) {
 	}
 }
 
-// NoRoom reports whether writes are to be refused here, without the leader.
+// noRoom reports whether this server refuses writes without asking the leader.
 func (f *following) noRoom() bool {
-	s := f.m
-	full := s.Guard.Full()
-	return f.refuses || full && (!f.m.warren[f.link.ID] || s.Guard.Stuck())
+	m := f.m
+	full := m.Guard.Full()
+	return f.refuses || full && (!f.m.warren[f.link.ID] || m.Guard.Stuck())
 }

@@ -14,7 +14,7 @@ func TestTwoServersWithOneIDAreNoticed(t *testing.T) {
 		after time.Duration
 		link  zab.LinkID
 		addr  string
-		open  bool // the connection before
+		open  bool // whether the earlier connection is open
 		warns string
 	}
 	for name, steps := range map[string][]step{

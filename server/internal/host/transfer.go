@@ -18,8 +18,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// memberHandler is a member as peers see it: everything becomes an event of the node goroutine. Its methods are called by
-// the goroutines of peers.
+// memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
+// goroutines of peers call the methods.
 type memberHandler struct{ *Host }
 
 var _ peers.Handler = memberHandler{}
@@ -36,7 +36,7 @@ func (h memberHandler) Accept(port zab.Port) zab.LinkID {
 	var number zab.LinkID // set before accepted
 	accept := func() {
 		if number = h.core.Accept(port); number != 0 {
-			h.links[number] = nil // known, and to be filled in with its first packet
+			h.links[number] = nil // the link is known; its first packet sets the value
 		}
 		accepted.Open()
 	}
@@ -58,7 +58,8 @@ func (h memberHandler) Connected(l *peers.Link) {
 	})
 }
 
-// Packets implements peers.Handler. A learner whose disk or state lags behind stops reading, until its leader notices.
+// Packets implements peers.Handler. If the disk or the state of a learner lags behind, the learner stops reading,
+// which its leader notices.
 func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 	for l.Dialled && h.Queued.Load() > memberQueueMax {
 		if h.Host.done.WaitFor(time.Millisecond) {
@@ -72,7 +73,7 @@ func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
 // heardEvery is how often the core is told that a snapshot is still arriving.
 const heardEvery = 100 * time.Millisecond
 
-// Snapshot implements peers.Handler: it loads what a leader sends into a state of its own.
+// Snapshot implements peers.Handler: it loads the snapshot that a leader sends into a separate state.
 func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) error {
 	began := h.Clock.Steady()
 	h.Log.Info("receiving a snapshot", zap.Stringer("zxid", zxid), zap.Int64("server", int64(l.Peer)))
@@ -85,14 +86,15 @@ func (h memberHandler) Snapshot(l *peers.Link, zxid proto.Zxid, r io.Reader) err
 	if err != nil {
 		return err
 	}
-	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()), zap.Duration("took", h.Clock.Steady().Sub(began)))
+	h.Log.Info("received a snapshot", zap.Stringer("zxid", zxid), zap.Int("znodes", state.NumNodes()),
+		zap.Duration("took", h.Clock.Steady().Sub(began)))
 	h.received.Lock()
 	h.received.byLink[l.ID] = &durable.Loading{State: state, Began: began}
 	h.received.Unlock()
 	return nil
 }
 
-// want keeps a received state until the journal has installed it: the link may end before.
+// want keeps a received state until the journal has installed it: the link may close first.
 func (m *Host) want(id zab.LinkID) {
 	m.received.Lock()
 	defer m.received.Unlock()
@@ -102,7 +104,7 @@ func (m *Host) want(id zab.LinkID) {
 	}
 }
 
-// heardReader tells the core now and then that the leader lives.
+// heardReader tells the core now and then that the leader is alive.
 type heardReader struct {
 	r    io.Reader
 	m    *Host
@@ -128,36 +130,38 @@ func (h memberHandler) Closed(id zab.LinkID) {
 	})
 }
 
-// sendSnapshot sends the state as it is applied: at least up to zxid, and fuzzy above. The core hears how far it reaches.
+// sendSnapshot sends the state while txns are applied to it: at least up to zxid, and fuzzy above. The core is told
+// how far it reaches.
 func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
-	s := m
-	settled := sched.NewGate(s.Runtime) // a TRUNC or SNAP of an earlier leader may still have to replace the state
+	// A TRUNC or SNAP of an earlier leader may still have to replace the state.
+	settled := sched.NewGate(m.Runtime)
 	m.applier.Do(settled.Open)
 	l.SendSnapshot(zxid, func(w io.Writer) error {
-		began := s.Clock.Steady()
-		defer s.Metrics.Quorum.SnapBegins()()
-		if sched.WaitAny(s.Runtime, settled, s.Stopping); !settled.IsOpen() {
+		began := m.Clock.Steady()
+		defer m.Metrics.Quorum.SnapBegins()()
+		if sched.WaitAny(m.Runtime, settled, m.Stopping); !settled.IsOpen() {
 			return durable.ErrStopping
 		}
-		if err := s.waitApplied(zxid); err != nil {
+		if err := m.waitApplied(zxid); err != nil {
 			return err
 		}
-		s.Store.Mu.RLock()
-		walker := s.Store.State.NewWalker()
-		s.Store.Mu.RUnlock()
+		m.Store.Mu.RLock()
+		walker := m.Store.State.NewWalker()
+		m.Store.Mu.RUnlock()
 		defer func() {
-			s.Store.Mu.Lock()
+			m.Store.Mu.Lock()
 			walker.Close()
-			s.Store.Mu.Unlock()
+			m.Store.Mu.Unlock()
 		}()
-		if err := snapshot.WriteStream(w, durable.NewLockedSource(s.Env, walker)); err != nil {
+		if err := snapshot.WriteStream(w, durable.NewLockedSource(m.Env, walker)); err != nil {
 			return err
 		}
-		s.Store.Mu.RLock()
+		m.Store.Mu.RLock()
 		upTo, _ := walker.End()
-		s.Store.Mu.RUnlock()
-		s.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid), zap.Stringer("up_to", upTo),
-			zap.Duration("took", s.Clock.Steady().Sub(began)))
+		m.Store.Mu.RUnlock()
+		m.Log.Info("sent a snapshot", zap.Int64("server", int64(l.Peer)), zap.Stringer("zxid", zxid),
+			zap.Stringer("up_to", upTo),
+			zap.Duration("took", m.Clock.Steady().Sub(began)))
 		if m.Weak(weakness.SnapshotBehind) {
 			upTo += 2
 		}
@@ -166,10 +170,10 @@ func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	})
 }
 
-// waitApplied waits until the state holds all up to z: what is committed will be applied.
-func (s *Host) waitApplied(z proto.Zxid) error {
-	for s.Store.LastZxid() < z {
-		if s.Stopping.WaitFor(time.Millisecond) {
+// waitApplied waits until the state holds all txns up to z. They are committed, so they will be applied.
+func (m *Host) waitApplied(z proto.Zxid) error {
+	for m.Store.LastZxid() < z {
+		if m.Stopping.WaitFor(time.Millisecond) {
 			return durable.ErrStopping
 		}
 	}
@@ -180,14 +184,13 @@ var errReplay = errors.New("server: the log does not hold what a learner needs a
 
 // replay sends the txns in (after, upTo] of the log as proposals and commits.
 func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
-	s := m
 	l.Stream(func(w io.Writer) error {
-		began := s.Clock.Steady()
-		defer s.Metrics.Quorum.DiffBegins()()
-		if s.Weak(weakness.DiffTooLate) {
+		began := m.Clock.Steady()
+		defer m.Metrics.Quorum.DiffBegins()()
+		if m.Weak(weakness.DiffTooLate) {
 			after++
 		}
-		it, err := s.Disk.WAL.Records(after + 1)
+		it, err := m.Disk.WAL.Records(after + 1)
 		if err != nil {
 			return err
 		}
@@ -200,7 +203,7 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 				return fmt.Errorf("%w: %v of (%v, %v]: %w", errReplay, last, after, upTo, err)
 			}
 			if r.Zxid <= last {
-				continue // Java repeats itself
+				continue // logs of Java may contain a txn twice
 			}
 			last = r.Zxid
 			b = peers.AppendCommit(peers.AppendTxn(b[:0], r.Zxid, r.Payload), r.Zxid)
@@ -209,8 +212,9 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 			}
 			n++
 		}
-		s.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after), zap.Stringer("up_to", upTo),
-			zap.Int("txns", n), zap.Duration("took", s.Clock.Steady().Sub(began)))
+		m.Log.Info("sent txns of the log", zap.Int64("server", int64(l.Peer)), zap.Stringer("after", after),
+			zap.Stringer("up_to", upTo),
+			zap.Int("txns", n), zap.Duration("took", m.Clock.Steady().Sub(began)))
 		return nil
 	})
 }

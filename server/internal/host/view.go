@@ -9,19 +9,19 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// ensembleView is what a member knows of the others at one moment. The node goroutine makes a new one now and then; anybody may
-// read it.
+// ensembleView is what this server knows of the others at one moment. The host goroutine makes a new one now and
+// then; any goroutine may read it.
 type ensembleView struct {
 	learners []zab.Learner
-	syncs    int // of clients, that are not answered
-	// strangers are the members whose history is known to differ from that of this server.
+	syncs    int // syncs of clients that are not answered
+	// strangers are the members with a history that is known to differ from the history of this server.
 	strangers []zab.Stranger
 }
 
-// viewEvery is how often the figures of learners are renewed.
+// viewEvery is how often the figures of learners are updated.
 const viewEvery = 250 * time.Millisecond
 
-// publish renews the figures, and what the leader knows of room.
+// publish updates the figures of learners, and on a leader the room on disks.
 func (m *Host) publish(now time.Time) {
 	if now.Sub(m.published) < viewEvery {
 		return
@@ -32,12 +32,13 @@ func (m *Host) publish(now time.Time) {
 	m.warnStrangers(now, v.strangers)
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
-		lead.takeStock(now)
+		lead.checkRoom(now)
 	}
 	m.others.Store(v)
 }
 
-// RoleNow is QuorumRole; ok is false for a standalone server, and before other servers hear of this one.
+// RoleNow returns the present role. ok is false on a standalone server, and before other servers can hear of this
+// one.
 func (m *Host) RoleNow() (r QuorumRole, ok bool) {
 	if !m.joined.Load() {
 		return r, false
@@ -45,7 +46,7 @@ func (m *Host) RoleNow() (r QuorumRole, ok bool) {
 	return m.quorumRole(), true
 }
 
-// QuorumRole is the role as the metrics, the words and the admin commands show it.
+// quorumRole is the role as the metrics, the four-letter words and the admin commands show it.
 func (m *Host) quorumRole() QuorumRole {
 	v := m.View.Load()
 	r := QuorumRole{Peer: peerState(v), Size: m.Membership().Voters(), Leader: v.Leader, Phase: phaseWord(v.phase),
@@ -85,7 +86,8 @@ func (m *Host) quorumRole() QuorumRole {
 
 // peerState spells the role as zk_peer_state does. Source: operations 2.3.
 func peerState(v *RoleView) string {
-	role := map[zab.State]string{zab.Leading: "leading", zab.Following: "following", zab.Observing: "observing"}[v.State]
+	role := map[zab.State]string{zab.Leading: "leading", zab.Following: "following",
+		zab.Observing: "observing"}[v.State]
 	if role == "" {
 		return "looking"
 	}
@@ -112,7 +114,7 @@ func (m *Host) observers(o *ensembleView) (all []observer) {
 	return all
 }
 
-// arrival keeps the figures of a run of packets from the leader, of which p is the last.
+// arrival counts a run of packets from the leader. p is the last of them.
 func (m *Host) arrival(p *peers.Packet, n int) {
 	q := m.Metrics.Quorum
 	now := m.Clock.WallMs()
@@ -128,7 +130,7 @@ func (m *Host) arrival(p *peers.Packet, n int) {
 	}
 }
 
-// QuorumRole is what a member of an ensemble is at one moment.
+// QuorumRole is the role of a member of an ensemble at one moment.
 type QuorumRole struct {
 	Peer string // as zk_peer_state: "leading - broadcast"
 	Size int    // voters of the current configuration
@@ -146,13 +148,13 @@ type QuorumRole struct {
 	Observing      bool
 	ObserverMaster int64
 
-	Outside   *zab.Outside   // this server has to stay outside of the ensemble
+	Outside   *zab.Outside   // not nil while this server has to stay outside the ensemble
 	Strangers []zab.Stranger // members with another history
 
-	ReadOnly bool           // it serves read-only clients, because there is no leader
+	ReadOnly bool           // the server serves read-only clients, because there is no leader
 	Leader   proto.ServerID // -1 if there is none
 	Phase    string         // in small letters
-	// Observers are those that learn from this server and are up to date.
+	// Observers are the observers that learn from this server and are up to date.
 	Observers []observer
 }
 
