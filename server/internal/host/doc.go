@@ -1,4 +1,4 @@
-// Package host drives the agreement of one server: a zab.Core in an ensemble, alone on a standalone server. It
+// Package host drives the agreement of one server: a zab.Core in an ensemble, type alone on a standalone server. It
 // decides what becomes of each request of a client, and which answers a client may get.
 //
 // # A step machine

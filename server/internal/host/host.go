@@ -23,7 +23,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Host drives the agreement of one server: a zab.Core in an ensemble, alone on a standalone server. The host
+// Host drives the agreement of one server: a zab.Core in an ensemble, type alone on a standalone server. The host
 // goroutine owns the core, the role and the links to the other servers. It waits for input and for nothing else.
 // Work that can block is done by other goroutines: the journal (disk), the applier (state) and the goroutines of
 // peers (network). Source: zab/doc.go, the duties of the host.

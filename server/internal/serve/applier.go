@@ -17,24 +17,25 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// applier applies durable txns to the state, fires watches and answers. It is the only writer of
-// the state, and holds the write lock once for each batch.
+// applier applies durable txns to the state, fires watches and answers. It is the only writer of the state, and
+// holds the write lock once for each batch.
 type applier struct {
 	srv  *Front
 	body []byte // reply body of the txn that is being applied
-	// Failed is set by a txn that could not be applied: nothing after it is, and nothing is answered.
+	// Failed is set by a txn that could not be applied. No txn after it is applied, and nothing is answered.
 	Failed bool
 	dirty  []*Conn         // connections with new output
-	freed  []sessions.Conn // to be closed: their sessions have ended, or they take no events
+	freed  []sessions.Conn // connections to be closed: their sessions have ended, or they take no events
 	served int             // bytes of replies to reads behind writes, executed under the present hold of the lock
-	forced int             // the same for reads in front of writes
+	forced int             // the same for reads that were queued before a write
 
-	// The event that is being delivered, encoded once for all its watchers. The events of one change differ in their types.
+	// event is the event that is being delivered, encoded once for all its watchers. The events of one change
+	// differ in their types.
 	event       []byte
-	eventShared bool // connections keep event itself
+	eventShared bool // connections hold event itself, not a copy
 	eventType   proto.EventType
 	zxid        proto.Zxid
-	fired       env.Fired // watches, by this txn
+	fired       env.Fired // watches that this txn has fired
 	late        []func()  // of weakness.EventAfterReply
 	deliverFn   func(watch.WatcherID, proto.EventType, []byte, datatree.ACLID)
 }
@@ -45,8 +46,8 @@ func NewApplier(srv *Front) *applier {
 	return a
 }
 
-// flushInline is how many connections the applier flushes itself; more are handed to helpers, so
-// that an event for very many watchers does not hold up the next batch.
+// flushInline is how many connections the applier flushes itself. More are handed to helpers, so that an event for
+// very many watchers does not hold up the next batch.
 const flushInline = 128
 
 func (a *applier) Apply(b *flow.ApplyBatch) {
@@ -80,14 +81,14 @@ func (a *applier) Apply(b *flow.ApplyBatch) {
 	a.flush()
 }
 
-// connOf is the connection that an item is to be answered on; nil if it is not answered. All clients of a server are
-// its connections.
+// connOf is the connection on which an item is answered; nil if it is not answered. Every client of a server is a
+// Conn.
 func connOf(it *flow.Item) *Conn {
 	c, _ := it.Client.(*Conn)
 	return c
 }
 
-// account counts a batch whose replies are ready at now.
+// account counts a batch. Its replies are ready at now.
 func (a *applier) account(b *flow.ApplyBatch, now int64) {
 	txns, made := 0, int64(0)
 	for i := range b.Items {
@@ -107,8 +108,8 @@ func (a *applier) account(b *flow.ApplyBatch, now int64) {
 	a.srv.Stats.Applied(len(b.Items), txns, made)
 }
 
-// applyOne applies one txn, under the write lock, and answers who asked for it. Events go out
-// before the reply.
+// applyOne applies one txn, under the write lock, and answers the client that asked for it. Events are sent before
+// the reply.
 func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now int64) {
 	a.forgetEvent()
 	var body []byte
@@ -126,7 +127,8 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 		body, applied, err = a.srv.Store.State.Apply(payload, a, a.body[:0], it.Client != nil)
 	}
 	if err != nil {
-		// The payload is what our own Preparer wrote, and is durable: to go on would be to diverge.
+		// This server's Preparer, or the leader's, has written the payload, and it is durable. A server that went
+		// on without it would diverge.
 		a.Failed = true
 		a.srv.Fatal("applying a txn", err)
 		return
@@ -141,10 +143,12 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 			zap.Stringer("zxid", applied.Header.Zxid), zap.Stringer("session_id", applied.Header.ClientID))
 	}
 	if it.Client != nil && !it.Became(&applied.Header) {
-		// To say that another txn's result is the answer would be worse than to say nothing: the client learns that its
+		// To answer with the result of another txn would be worse than to give no answer. The client sees that its
 		// connection is lost, and that its request may have been applied.
-		a.srv.Log.Error("a txn is not what its request became: closing the connection", zap.Stringer("zxid", applied.Header.Zxid),
-			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type), zap.Int32("cxid", applied.Header.Cxid),
+		a.srv.Log.Error("a txn is not what its request became: closing the connection",
+			zap.Stringer("zxid", applied.Header.Zxid),
+			zap.Stringer("session_id", applied.Header.ClientID), zap.Stringer("type", applied.Header.Type),
+			zap.Int32("cxid", applied.Header.Cxid),
 			zap.Stringer("request", it.Op), zap.Int32("xid", it.Xid),
 			zap.Stringer("request_session_id", it.Session.ID))
 		a.lose(it)
@@ -167,11 +171,11 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 // lose ends the connection of a request that is not answered.
 func (a *applier) lose(it *flow.Item) {
 	c := connOf(it)
-	if it.Op == proto.OpCreateSession { // it waits in no queue
+	if it.Op == proto.OpCreateSession { // it is in no queue
 		a.srv.InProcess.Add(-1)
 	} else {
 		c.Mu.Lock()
-		c.Mu.Out.Dead = true // what waits behind it is not answered either
+		c.Mu.Out.Dead = true // requests behind it are not answered either
 		if log := a.srv.Security.Audit; log != nil && audit.Covers(it.Op) {
 			_, subject := c.Mu.Queue.Front()
 			log.Lost(c.auditWho(), it.Op, subject)
@@ -182,13 +186,13 @@ func (a *applier) lose(it *flow.Item) {
 	a.freed = append(a.freed, c)
 }
 
-// answer appends the reply to the write at the head of the connection's queue, and runs the reads
-// that waited behind it.
+// answer appends the reply to the write at the head of the connection's queue, and runs the reads that waited
+// behind it.
 func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body []byte, now int64) {
 	c := connOf(it)
 	c.Mu.Lock()
 	defer c.Mu.Unlock()
-	if err == proto.ErrSessionMoved { // another server has the session: this connection must not go on
+	if err == proto.ErrSessionMoved { // another server owns the session: this connection must not go on
 		c.Mu.Out.Dead = true
 		a.freed = append(a.freed, c)
 	}
@@ -233,7 +237,7 @@ func (a *applier) answerWithout(it *flow.Item) {
 	}
 }
 
-// syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: c.mu.
+// syncBody is the body of the reply to the sync at the head of the connection's queue: its path. REQUIRES: Conn.Mu.
 func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 	var req proto.PathRequest
 	if _, body := c.Mu.Queue.Front(); req.ReadFrom(body) != nil {
@@ -243,8 +247,8 @@ func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 	return a.body, proto.OK
 }
 
-// advance takes the write that was answered off the connection's queue and runs what follows it,
-// up to the next write, if that is little: the rest it leaves to catchUp. REQUIRES: c.mu, store.mu.
+// advance removes the write that was answered from the connection's queue. It runs the reads behind it, up to the
+// next write, if that is little work; otherwise it leaves the rest to catchUp. REQUIRES: Conn.Mu, Store.Mu.
 func (a *applier) advance(c *Conn) {
 	e, _ := c.Mu.Queue.Front()
 	a.srv.Budget.Release(e.Weight)
@@ -259,7 +263,7 @@ func (a *applier) advance(c *Conn) {
 	a.mark(c)
 }
 
-// mark remembers that c is to be flushed. REQUIRES: c.mu.
+// mark notes that c has output to be flushed. REQUIRES: Conn.Mu.
 func (a *applier) mark(c *Conn) {
 	if !c.Mu.dirty {
 		c.Mu.dirty = true
@@ -286,8 +290,8 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	c.Mu.Unlock()
 }
 
-// sessionEnded forgets the session. The connection that serves it is closed: after the reply, if
-// it was the client's own wish.
+// sessionEnded forgets the session. The connection that serves it is closed: after the reply, if the client itself
+// has closed the session.
 func (a *applier) sessionEnded(it *flow.Item, id proto.SessionID) {
 	c := a.srv.Tracker.Remove(id)
 	if c != nil && c != it.Client {
@@ -303,7 +307,7 @@ func (a *applier) Changed(ch datatree.Change) {
 	a.srv.Metrics.Fire(&a.fired)
 }
 
-// forgetEvent makes room for the next event. What is shared stays as it is.
+// forgetEvent makes room for the next event. An event that connections share is not overwritten.
 func (a *applier) forgetEvent() {
 	if a.eventShared {
 		a.event, a.eventShared = nil, false
@@ -311,7 +315,7 @@ func (a *applier) forgetEvent() {
 	a.event = a.event[:0]
 }
 
-// deliver adds one event to one connection's output, unless it may not read the znode.
+// deliver adds one event to the output of one connection, unless the client may not read the znode.
 func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, acl datatree.ACLID) {
 	a.fired.Add(t)
 	c := a.srv.Watchers.Slots[id]
@@ -346,7 +350,7 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 	}
 }
 
-// flush sends what the batch has added, without any lock.
+// flush sends the output that the batch has added. It holds no lock meanwhile.
 func (a *applier) flush() {
 	for _, c := range a.freed {
 		c.Abort()
@@ -362,8 +366,8 @@ func (a *applier) flush() {
 	a.dirty = a.dirty[:0]
 }
 
-// flushByHelpers shares very many connections among goroutines that outlive the batch. Two of
-// them may meet on one connection; conn.flush lets one in at a time.
+// flushByHelpers shares very many connections among goroutines that outlive the batch. Two of them may meet on one
+// connection; Conn.Flush lets in one at a time.
 func (a *applier) flushByHelpers() {
 	for rest := a.dirty; len(rest) > 0; {
 		n := min(len(rest), flushShare)
@@ -387,40 +391,42 @@ func flushAll(conns []*Conn) {
 	}
 }
 
-// ApplyQueue is the way from the node goroutine and the journal of a member to the applier. It never blocks; what a member
-// lets wait in it is bounded by what may be in flight and by memberQueueMax.
+// ApplyQueue leads from the host goroutine and the journal to the applier. It never blocks. What waits in it is
+// bounded by the requests that may be in flight and, on a learner, by memberQueueMax of package host.
 type ApplyQueue struct {
 	srv   *Front
 	Inbox *flow.Inbox[applyWork]
-	// turn is held by the applier goroutine, whoever that is, while it is not waiting.
+	// turn is held by the applier goroutine, or by the goroutine that applies in its place, while it does not wait.
 	turn    sync.Mutex
 	applier *applier
-	works   []applyWork   // the last that were taken, for reuse; guarded by turn
-	added   bool          // since the last come; owned by the node goroutine
+	works   []applyWork   // the last ones taken, for reuse; guarded by turn
+	added   bool          // since the last Come; owned by the host goroutine
 	queued  *atomic.Int64 // bytes that wait to be applied
-	// finished is up to which txn all are applied and answered: nothing looks at them any more.
+	// finished is the zxid up to which all txns are applied and answered: their payloads are not read any more.
 	finished *atomic.Int64
 }
 
-// applyWork is a batch to be applied, or something else to be done in its place between batches.
+// applyWork is a batch to be applied, or a function to be called in its place between batches.
 type applyWork struct {
 	batch *flow.ApplyBatch
 	Call  func()
 }
 
-// NewApplyQueue returns an empty queue. The bytes of what is applied are taken off queued, and its last zxid
-// is stored in finished.
+// NewApplyQueue returns an empty queue. The queue subtracts the bytes of each applied batch from queued, and stores
+// the last zxid of the batch in finished.
 func NewApplyQueue(srv *Front, queued, finished *atomic.Int64) *ApplyQueue {
-	return &ApplyQueue{srv: srv, Inbox: flow.NewInbox[applyWork](srv.Runtime.Parker()), applier: NewApplier(srv), queued: queued, finished: finished}
+	return &ApplyQueue{srv: srv, Inbox: flow.NewInbox[applyWork](srv.Runtime.Parker()), applier: NewApplier(srv),
+		queued: queued, finished: finished}
 }
 
-// Put queues a batch for the next come. The node goroutine calls it.
+// Put queues a batch for the next Come. The host goroutine calls it.
 func (q *ApplyQueue) Put(b *flow.ApplyBatch) {
 	q.Inbox.Add(applyWork{batch: b})
 	q.added = true
 }
 
-// Come sees to what was put: in calm the caller applies it, else whoever is at it, or the goroutine of the queue.
+// Come lets the batches that were put be applied. In calm the caller applies them itself, unless another goroutine
+// is applying already. Otherwise the applier goroutine does.
 func (q *ApplyQueue) Come(calm bool) {
 	if !q.added {
 		return
@@ -436,13 +442,13 @@ func (q *ApplyQueue) Come(calm bool) {
 	q.Inbox.Signal()
 }
 
-// Do runs fn in the applier goroutine when everything before it is applied.
+// Do runs fn in the applier goroutine when everything queued before it is applied.
 func (q *ApplyQueue) Do(fn func()) { q.Inbox.Put(applyWork{Call: fn}) }
 
-// Close ends the applier when everything before is applied.
+// Close ends the applier when everything queued before is applied.
 func (q *ApplyQueue) Close() { q.Inbox.Close() }
 
-// Swap replaces the served state, in its place between batches. Nobody is served then.
+// Swap replaces the served state, in its place between batches. No client is served at that time.
 func (q *ApplyQueue) Swap(state *datatree.State) {
 	q.Do(func() {
 		st := q.srv.Store
@@ -454,7 +460,7 @@ func (q *ApplyQueue) Swap(state *datatree.State) {
 	})
 }
 
-// Run is the applier goroutine of a member.
+// Run is the applier goroutine.
 func (q *ApplyQueue) Run() {
 	defer q.srv.Applied.Open()
 	for closed := false; !closed; {
@@ -465,7 +471,7 @@ func (q *ApplyQueue) Run() {
 	}
 }
 
-// apply applies what waits. REQUIRES: turn.
+// apply applies the batches that wait. REQUIRES: turn.
 func (q *ApplyQueue) apply() (closed bool) {
 	q.works, closed = q.Inbox.Take(q.works)
 	for i := range q.works {

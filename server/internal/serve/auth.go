@@ -13,9 +13,9 @@ import (
 	"github.com/seed94657493/warren/server/sasl"
 )
 
-// auth adds an identity to the connection. It takes effect for every request after it at once;
-// the reply keeps its place behind earlier requests. A refusal ends the connection, not the
-// session. Source: client-protocol 10.6.
+// auth adds an identity to the connection. The identity counts at once, for every request after it. The reply keeps
+// its place behind the replies to earlier requests. A refusal ends the connection, not the session. Source:
+// client-protocol 10.6.
 func (c *Conn) auth(xid int32, body []byte) {
 	var req proto.AuthPacket
 	if req.ReadFrom(body) != nil {
@@ -33,7 +33,7 @@ func (c *Conn) auth(xid int32, body []byte) {
 	if !ok || !c.addIdentities(ids) {
 		c.srv.Metrics.AuthFailed.Inc()
 		c.srv.Log.Warn("authentication refused", zap.Stringer("client_addr", c.Remote),
-			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose it, and its length
+			zap.String("scheme", scheme[:min(len(scheme), 32)]), // the client chose the text and its length
 			zap.Int("identities", len(*c.ids.Load())))
 		c.last(AppendHeaderReply(nil, xid, 0, proto.ErrAuthFailed))
 		return
@@ -41,11 +41,12 @@ func (c *Conn) auth(xid int32, body []byte) {
 	c.answer(AppendHeaderReply(nil, xid, 0, proto.OK), flow.QueuedReply)
 }
 
-// schemeEnsemble is no identity: a client says which ensemble it means to talk to, and is closed if it is another.
+// schemeEnsemble adds no identity. With it a client names the ensemble that it wants to talk to. If that is another
+// ensemble, the connection is closed.
 const schemeEnsemble = "ensemble"
 
-// isOurEnsemble reports whether a client that names its ensemble is right here, and counts it. Without configured names, and for a
-// client without one, every server is. Source: operations 8.1.
+// isOurEnsemble reports whether a client that names its ensemble is at the right server, and counts it. Without
+// configured names every server is right. So is every server for a client without a name. Source: operations 8.1.
 func (s *Front) isOurEnsemble(name string) bool {
 	names := s.Config.EnsembleAuthNames
 	switch {
@@ -61,13 +62,13 @@ func (s *Front) isOurEnsemble(name string) bool {
 	return true
 }
 
-// addIdentities adds to what the connection has proved to be, and reports false if that would be too much. Only the reader
-// calls it.
+// addIdentities adds to the identities that the connection has proved, and reports false if they become too many.
+// Only the reader calls it.
 func (c *Conn) addIdentities(ids []auth.Identity) bool {
 	have := *c.ids.Load()
 	for _, id := range ids {
 		if !slices.Contains(have, id) {
-			have = append(have, id) // nobody else appends, and who has the list so far does not look behind its end
+			have = append(have, id) // only the reader appends; holders of the old list do not read behind its end
 		}
 	}
 	if tooMany(have) {
@@ -77,7 +78,8 @@ func (c *Conn) addIdentities(ids []auth.Identity) bool {
 	return true
 }
 
-// prove returns the identities that an auth packet proves. That of a certificate was proved by the TLS handshake.
+// prove returns the identities that an auth packet proves. The identity of a certificate was proved by the TLS
+// handshake.
 func (c *Conn) prove(scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch {
 	case scheme == auth.SchemeX509:
@@ -88,8 +90,8 @@ func (c *Conn) prove(scheme string, credentials []byte) ([]auth.Identity, bool) 
 	return c.srv.Authenticate(c.Remote.Addr(), scheme, credentials)
 }
 
-// Bounds of the identities of one connection. ZooKeeper has none, but nobody has so many: they are kept as
-// long as the connection lives, and looked through for every access.
+// Bounds of the identities of one connection. ZooKeeper has none, but no client needs as many: they are kept as
+// long as the connection lives, and searched at every access.
 const (
 	MaxIdentities    = 1024
 	MaxIdentityBytes = 1 << 20
@@ -103,7 +105,7 @@ func tooMany(ids []auth.Identity) bool {
 	return len(ids) > MaxIdentities || bytes > MaxIdentityBytes
 }
 
-// Authenticate returns the identities that the credentials of a client at remote prove.
+// Authenticate returns the identities that are proved by the credentials of a client at remote.
 func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byte) ([]auth.Identity, bool) {
 	switch scheme {
 	case auth.SchemeDigest:
@@ -135,9 +137,9 @@ func (c *Conn) authenticated() bool {
 	return false
 }
 
-// sasl answers one step of a SASL exchange. Without SASL, the answer is a null token, after which the client goes on
-// unauthenticated. A step that fails ends the connection, unless failed clients may go on. As in ZooKeeper, a null token of the
-// client closes the connection without an answer. Source: client-protocol 14.1.
+// sasl answers one step of a SASL exchange. If SASL is off, the answer is a null token, and the client goes on
+// unauthenticated. A step that fails ends the connection, unless failed clients may go on. As in ZooKeeper, a null
+// token from the client closes the connection without an answer. Source: client-protocol 14.1.
 func (c *Conn) sasl(xid int32, body []byte) {
 	var req proto.GetSASLRequest
 	if req.ReadFrom(body) != nil || req.Token == nil {
@@ -166,7 +168,7 @@ func (c *Conn) sasl(xid int32, body []byte) {
 	c.refuseSASL(xid, err)
 }
 
-// authenticateSASL adds what a completed exchange proves.
+// authenticateSASL adds the identities that a completed exchange proves.
 func (c *Conn) authenticateSASL(user string) bool {
 	ids := []auth.Identity{auth.NewSASLIdentity(user, c.srv.Config.SASL.AnyUser)}
 	isSuper := slices.Contains(c.srv.Config.SASL.SuperUsers, user)
@@ -183,7 +185,8 @@ func (c *Conn) refuseSASL(xid int32, reason error) {
 	c.srv.Metrics.AuthFailed.Inc()
 	required := c.srv.requiresSASL()
 	keep := c.srv.Config.AllowSASLFailedClients && !required
-	c.srv.Log.Warn("SASL authentication failed", zap.Stringer("client_addr", c.Remote), zap.Bool("goes_on", keep), zap.Error(reason))
+	c.srv.Log.Warn("SASL authentication failed", zap.Stringer("client_addr", c.Remote), zap.Bool("goes_on", keep),
+		zap.Error(reason))
 	switch {
 	case keep:
 		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
@@ -194,7 +197,7 @@ func (c *Conn) refuseSASL(xid int32, reason error) {
 	}
 }
 
-// saslReply is a whole frame. It carries a token, which may be null, whatever the error is.
+// saslReply is a whole frame. It carries a token, which may be null, also with an error.
 func saslReply(xid int32, token []byte, err proto.ErrCode) []byte {
 	frame := beginReply(nil)
 	frame = proto.AppendBuffer(frame, token)

@@ -7,5 +7,5 @@ import (
 	"net"
 )
 
-// setBacklog bounds how many connections wait to be accepted, where that is known how.
+// setBacklog bounds how many connections wait to be accepted, on Linux only.
 func setBacklog(net.Listener, int) error { return errors.ErrUnsupported }

@@ -5,26 +5,27 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 )
 
-// Reads that a client has sent behind a write are run by the applier as soon as the write is applied, since that costs the
-// least. But it holds the write lock, and what they answer waits in memory: so it runs few, and leaves the rest to a
-// goroutine that holds the read lock for a moment at a time, and rests while the client takes nothing. If the session's next write comes to
-// be applied before that is done, what stands in front of the write is run first; conn.write sees to it that that is little.
+// Reads behind a write. The applier runs the reads that a client has sent behind a write as soon as the write is
+// applied, because that costs least. But the applier holds the write lock, and the replies wait in memory. So it
+// runs few reads and leaves the rest to a goroutine, catchUp. That goroutine holds the read lock for a moment at a
+// time, and rests while the client takes no replies. If the session's next write is applied before catchUp has
+// finished, the reads before that write are run first. Conn.write makes sure that these are few.
 
-// Shares of what is run under one hold of a lock, in bytes of replies.
+// Shares of the reads that are run under one hold of a lock, in bytes of replies.
 const (
-	// appliedShare is what the applier runs for one connection after a write.
+	// appliedShare is for the applier, for one connection after a write.
 	appliedShare = 64 << 10
-	// appliedMost is what it runs for all of them under one hold of the lock, but for the last read.
+	// appliedMost is for the applier, for all connections under one hold of the lock. The last read may exceed it.
 	appliedMost = 256 << 10
-	// CaughtUpShare is what catchUp runs.
+	// CaughtUpShare is for catchUp.
 	CaughtUpShare = 256 << 10
-	// forcedShare is what may be run in front of writes until the applier lets readers in between.
+	// forcedShare is for reads before writes, until the applier lets readers in between.
 	forcedShare = 1 << 20
 	// largeReply is the size of a reply from which on no read of the connection may wait in front of a write.
 	largeReply = 64 << 10
 )
 
-// dear reports whether a small request of the kind may take very long, whatever it answers.
+// dear reports whether a small request of this kind may take very long, however short its reply is.
 func dear(op proto.OpCode) bool {
 	switch op {
 	case proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpMultiRead,
@@ -34,8 +35,8 @@ func dear(op proto.OpCode) bool {
 	return false
 }
 
-// runQueued runs what stands in the queue in front of the next write, until the replies are share long, and reports
-// whether there is more. A share below 0 has no end, and includes what is dear. REQUIRES: c.mu, store.mu.
+// runQueued runs the reads in the queue before the next write, until the replies are share bytes long, and reports
+// whether there are more. A share below 0 means no limit, and includes dear reads. REQUIRES: Conn.Mu, Store.Mu.
 func (c *Conn) runQueued(share int) (more bool) {
 	q := &c.Mu.Queue
 	start, done := len(c.Mu.Out.Buf), 0
@@ -76,15 +77,15 @@ func (c *Conn) runQueued(share int) (more bool) {
 	return more
 }
 
-// leave leaves the front of the queue to catchUp. It does not count as in process any more: it may wait for the client for
-// long, and other clients shall not. REQUIRES: c.mu, store.mu for writing.
+// leave leaves the front of the queue to catchUp. Its requests do not count as in process any more: they may wait
+// for the client for long, and must not block other clients. REQUIRES: Conn.Mu, Store.Mu for writing.
 func (c *Conn) leave() {
 	c.srv.InProcess.Add(-int64(c.Mu.Queue.LeaveAhead()))
 	c.Left.Store(true)
 	c.help()
 }
 
-// help starts catchUp if there is something for it to do. REQUIRES: c.mu.
+// help starts catchUp if there is work for it. REQUIRES: Conn.Mu.
 func (c *Conn) help() {
 	if !c.Left.Load() || c.Mu.helped || c.Mu.Out.Dead {
 		return
@@ -92,8 +93,8 @@ func (c *Conn) help() {
 	c.Mu.helped = c.srv.Spawn("catch up", c.catchUp)
 }
 
-// catchUp runs what the applier has left, as far as the client takes the replies. When the client has taken more, it is
-// started again.
+// catchUp runs the reads that the applier has left, as far as the client takes the replies. When the client has
+// taken more, it is started again.
 func (c *Conn) catchUp() {
 	for more := true; more; c.Flush() {
 		listing := false
@@ -125,10 +126,9 @@ func (c *Conn) catchUp() {
 	}
 }
 
-// settle runs what was left in front of a write that is applied next. It gives the lock up for a moment if that was much, so
-// that readers do not wait for all the others of the batch.
-//
-// REQUIRES: store.mu for writing.
+// settle runs the reads that were left in front of a write that is applied next. If that was much work it releases
+// the lock for a moment, so that readers do not wait for all such reads of the batch. REQUIRES: Store.Mu for
+// writing.
 func (a *applier) settle(c *Conn) {
 	c.Mu.Lock()
 	if c.Left.Load() {
@@ -149,7 +149,7 @@ func (a *applier) settle(c *Conn) {
 	}
 }
 
-// forget drops what was left: the connection is dead. REQUIRES: c.mu, and that out is not open.
+// forget drops the reads that were left: the connection is dead. REQUIRES: Conn.Mu, and that Out is not open.
 func (c *Conn) forget() {
 	if !c.Left.Load() {
 		return

@@ -30,48 +30,49 @@ import (
 type Conn struct {
 	srv         *Front
 	NC          net.Conn
-	raw         syscall.RawConn // nil if nc is not a socket
-	Secure      *secureConn     // nc, as long as it may be TLS; see tls.go
-	SecurePort  bool            // it came to secureClientPort; set before serve
+	raw         syscall.RawConn // nil if NC is not a socket
+	Secure      *secureConn     // NC, as long as it may be TLS; see tls.go
+	SecurePort  bool            // the client connected to secureClientPort; set before serve
 	Remote      netip.AddrPort
 	Established time.Time // when the socket was accepted
-	address     *address  // what it shares with others; nil if it is reserved. Set before serve
+	address     *address  // shared by the connections from one address; nil if reserved. Set before serve
 
-	// Set once by the reader, read by anybody.
+	// Session is stored when the session is established or resumed. Any goroutine may read it and ids.
 	Session atomic.Pointer[sessions.Session]
 	ids     atomic.Pointer[[]auth.Identity] // replaced as a whole when one is added
 
-	// Owned by the reader.
+	// The fields from here on are owned by the reader.
 	In        Input
 	readFunc  func(fd uintptr) bool
 	Arriving  *Arrival    // the long setWatches that has begun to arrive
 	Work      *flow.Batch // writes decoded since the last submit
 	mode      lockMode
-	reads     int                // executed under the present hold of store.mu
-	ended     bool               // the client has said its last: input is dropped
+	reads     int                // executed under the present hold of Store.Mu
+	ended     bool               // no request follows: further input is dropped
 	Received  int64              // time of the last read of the socket, ns on the server's clock
 	exchange  *sasl.DigestServer // nil before the first SASL token
 	certified []auth.Identity    // what the client's certificate proves; set before the first frame is read
-	executed  int64              // reads answered at once since the last account
-	needs     need               // what the request that could not be taken waits for
-	// generation is the time of service in which the connection was let in; see member.
+	executed  int64              // reads answered at once since the last Account
+	needs     need               // what a request that could not be taken waits for
+	// generation is the time of service in which the connection was accepted; see Host.generation.
 	generation int64
 	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte.
 	knowsReadOnly bool
 	Reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
-	Packets       int64 // frames since the last account
+	Packets       int64 // frames since the last Account
 	credit        int   // requests that may be handled from due on; see limits.Rate
 	due           int64 // ns on the server's clock
-	busy          bool  // see turns
-	turn          bool  // it has its turn
+	busy          bool  // see limits.Turns
+	turn          bool  // it has the turn
 	inARow        int   // requests since the socket was empty
-	unbroken      int   // bytes since then
-	shareBegan    int64 // when it was its turn, or it began without one, ns on the server's clock
+	unbroken      int   // bytes since the socket was empty
+	// shareBegan is when the present turn began, or the present work without a turn, ns on the server's clock.
+	shareBegan int64
 
-	// Owned by whoever has set mu.out.writing.
+	// Owned by the goroutine that has set Mu.Out.Writing.
 	now socket.Writer
 
-	// Guarded by watchers.mu.
+	// Guarded by watchers.Mu.
 	watcher     watch.WatcherID // 0 before the first watch
 	unwatchable bool            // the connection is gone: watches are not registered any more
 
@@ -80,16 +81,16 @@ type Conn struct {
 		Out     Output
 		Queue   flow.WaitQueue
 		Waiting bool // the reader waits for resume
-		settled bool // it is decided whether the session that was asked for goes on
+		settled bool // it is decided whether the requested session is resumed
 		dirty   bool // the applier has added output and will flush it
 		helped  bool // catchUp is running
 		stats   figures.Conn
 	}
-	// Left is whether there are reads in front of the queue that the applier has left to catchUp. It is set under store.mu,
-	// held for writing, and cleared under conn.mu; see catchup.go.
+	// Left is whether the applier has left reads at the front of the queue to catchUp. It is set under Store.Mu,
+	// held for writing, and cleared under Conn.Mu; see catchup.go.
 	Left atomic.Bool
 
-	// resume has a token when the reader should look again at what it waits for.
+	// resume gets a token when the reader should check again what it waits for.
 	resume sched.Parker
 }
 
@@ -98,11 +99,11 @@ type lockMode uint8
 
 const (
 	lockNone  lockMode = iota
-	lockQueue          // conn.mu
-	lockRead           // store.mu.RLock, then conn.mu
+	lockQueue          // Conn.Mu
+	lockRead           // Store.Mu for reading, then Conn.Mu
 )
 
-// readsPerLock is how many reads are executed before writers get their turn.
+// readsPerLock is how many reads are executed before writers get the lock.
 const readsPerLock = 256
 
 func NewConn(srv *Front, nc net.Conn) *Conn {
@@ -133,7 +134,7 @@ func (c *Conn) serve() {
 	}
 	for c.Process() {
 		if c.busy && len(c.In.Buf) > InputBuffer && c.raw != nil {
-			c.takeTurn() // tryRead passes it if there is nothing to read
+			c.takeTurn() // tryRead passes the turn on if there is nothing to read
 		}
 		if err := c.Fill(); err != nil {
 			c.srv.countLost(c, err)
@@ -143,7 +144,7 @@ func (c *Conn) serve() {
 	}
 }
 
-// Process handles every whole frame that has arrived. It returns false if the connection is over.
+// Process handles every whole frame that has arrived. It returns false if the connection has ended.
 func (c *Conn) Process() bool {
 	defer c.passTurn()
 	for {
@@ -178,8 +179,8 @@ func (c *Conn) Process() bool {
 	}
 }
 
-// frames handles frames until there is no whole one left, or until the connection has to wait
-// for its own output or for the writes in flight: then more is true.
+// frames handles frames until no whole one is left. It returns more=true if the connection has to wait first, for
+// its own output or for writes in flight.
 func (c *Conn) frames() (more bool, err error) {
 	for {
 		if c.Arriving != nil {
@@ -230,34 +231,34 @@ func (c *Conn) frames() (more bool, err error) {
 	}
 }
 
-// handled counts a request, and reports whether the next has to wait.
+// handled counts a request, and reports whether the next one has to wait.
 func (c *Conn) handled() (enough bool) {
 	c.asked()
 	c.Packets++
 	return c.worked() || c.ended || c.overloaded()
 }
 
-// checkLength refuses frames above the limit. The lists of watches that a client sends after a
-// reconnect may be as long as they have grown, so for them the limit is SetWatchesLimit.
+// checkLength refuses frames above the limit. After a reconnect a client sends the lists of its watches, which may
+// be long. For such frames the limit is SetWatchesLimit.
 func (c *Conn) checkLength(n uint32) error {
 	if n <= uint32(c.srv.Config.JuteMaxBuffer) {
 		return nil
 	}
 	if is, known := c.longWatches(n); n <= SetWatchesLimit && (is || !known) {
-		return nil // if it is not known, the next bytes tell
+		return nil // the next bytes tell the kind of the frame
 	}
 	return errFrameLength
 }
 
-// Request handles one request. It returns false, and has done nothing, if the request has to
-// wait for room. An error ends the connection.
+// Request handles one request. It returns false, without any effect, if the request has to wait for room. An error
+// ends the connection.
 func (c *Conn) Request(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	if !c.mayAskFor(xid, op) {
 		return true, nil
 	}
 	class := classOf(op)
 	if op == proto.OpSync {
-		class = classWrite // it has its place in the order of all writes, also of those that came on other connections
+		class = classWrite // it has its place in the order of all writes, including writes from other connections
 	}
 	switch class {
 	case classRead:
@@ -280,7 +281,7 @@ func (c *Conn) Request(xid int32, op proto.OpCode, body []byte) (done bool, err 
 	return true, nil
 }
 
-// mayAskFor ends the connection, and returns false, if the client had to prove first who it is.
+// mayAskFor ends the connection, and returns false, if the client has to authenticate first.
 func (c *Conn) mayAskFor(xid int32, op proto.OpCode) bool {
 	if len(c.srv.enforced) > 0 && op != proto.OpAuth && op != proto.OpSasl && !c.authenticated() {
 		c.last(AppendHeaderReply(nil, xid, 0, proto.ErrSessionClosedRequireAuth))
@@ -299,8 +300,8 @@ const (
 	classSASL
 )
 
-// classOf says how an operation that comes from a client is handled. createSession and
-// deleteContainer are the server's own: from a client they are unknown.
+// classOf says how an operation from a client is handled. createSession and deleteContainer belong to the server:
+// from a client they are unknown.
 func classOf(op proto.OpCode) opClass {
 	switch {
 	case op.IsWrite():
@@ -315,18 +316,18 @@ func classOf(op proto.OpCode) opClass {
 	return classUnknown
 }
 
-// need is what a request that cannot be taken yet waits for, beside room for its answer.
+// need is what a request that cannot be taken yet waits for, besides room for its reply.
 type need uint8
 
 const (
 	needRoom   need = iota
-	needReads       // few reads in front of it
-	needAlone       // nothing of the connection in flight
+	needReads       // fewer reads before it
+	needAlone       // no request of the connection in flight
 	needBudget      // room for a large write
 )
 
-// read executes a read, or queues it behind the connection's writes in flight. It returns false, and has done nothing, if the read has
-// to wait.
+// read executes a read, or queues it behind the connection's writes in flight. It returns false, without any
+// effect, if the read has to wait.
 func (c *Conn) read(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	if c.mode == lockNone {
 		c.lockRead()
@@ -381,8 +382,8 @@ func (c *Conn) readNow(xid int32, op proto.OpCode, body []byte) (done bool, err 
 	return true, nil
 }
 
-// readLong executes a read that takes long: in the connection's turn, and so that the applier does not wait for it in store.mu.
-// REQUIRES: lockRead, and nothing in the queue.
+// readLong executes a read that takes long. It does so in the connection's turn, and while it holds Store.Long, so
+// that the applier does not wait for it in Store.Mu. REQUIRES: lockRead, and an empty queue.
 func (c *Conn) readLong(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.Unlock()
 	c.workOn()
@@ -396,8 +397,8 @@ func (c *Conn) readLong(xid int32, op proto.OpCode, body []byte) (done bool, err
 	return done, err
 }
 
-// write queues a write and adds it to the batch for the node goroutine. It returns false if it
-// has to wait until the client has taken some of its replies.
+// write queues a write and adds it to the batch for the host goroutine. It returns false if the write has to wait
+// until the client has taken some of its replies.
 func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.lockQueue()
 	weight := limits.Weight(op, body)
@@ -434,7 +435,7 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	return true, nil
 }
 
-// auditWho is what the audit log says of the connection.
+// auditWho is the part of an audit line that describes the connection.
 func (c *Conn) auditWho() []byte {
 	session := proto.SessionID(0)
 	if s := c.Session.Load(); s != nil {
@@ -443,13 +444,13 @@ func (c *Conn) auditWho() []byte {
 	return audit.Who(session, *c.ids.Load(), c.Remote.Addr())
 }
 
-// overloaded reports whether the connection should stop being read until some of its requests
-// are answered. Source: server-semantics 6.4.
+// overloaded reports whether no more is read from the connection until some of its requests are answered. Source:
+// server-semantics 6.4.
 func (c *Conn) overloaded() bool {
 	return c.Work != nil && int(c.srv.InProcess.Load())+len(c.Work.Requests) > int(c.srv.OutstandingMax.Load())
 }
 
-// answer sends frame, a whole reply, after everything that waits before it.
+// answer sends frame, a whole reply, behind everything that waits before it.
 func (c *Conn) answer(frame []byte, kind flow.QueuedKind) {
 	c.lockQueue()
 	if c.Mu.Queue.Len() > 0 {
@@ -479,7 +480,7 @@ func (c *Conn) lockRead() {
 	c.mode, c.reads = lockRead, 0
 }
 
-// lockQueue holds conn.mu, and store.mu no longer: nothing can be read behind a write.
+// lockQueue takes or keeps Conn.Mu, and releases Store.Mu: while a write is queued, reads are queued too.
 func (c *Conn) lockQueue() {
 	switch c.mode {
 	case lockNone:
@@ -501,12 +502,10 @@ func (c *Conn) Unlock() {
 	c.mode = lockNone
 }
 
-// submit hands the writes decoded so far to the node goroutine and reports false if it takes
-// none any more. Since write the connection's lock has not been given up: once abort has returned,
-// nothing of the connection is submitted, and what the client sends on its next connection
-// cannot be overtaken.
-//
-// REQUIRES: c.mu if there are writes.
+// submit hands the writes decoded so far to the host, and reports false if the host takes no more. The lock of the
+// connection was held since write. So after Abort has returned, nothing of the connection is submitted any more,
+// and a request that the client sends on its next connection is not overtaken. REQUIRES: Conn.Mu if there are
+// writes.
 func (c *Conn) submit() (accepted, submitted bool) {
 	if c.Work == nil {
 		return true, false
@@ -517,13 +516,13 @@ func (c *Conn) submit() (accepted, submitted bool) {
 	return c.srv.host.Add(w), true
 }
 
-// Account adds what was received to the statistics, and keeps the session alive.
+// Account adds the received frames to the statistics, and keeps the session alive.
 func (c *Conn) Account() {
 	if c.Packets == 0 {
 		return
 	}
-	// The session is as young as this moment, not as the socket read: between the two the process may
-	// have been suspended and every session postponed.
+	// The session is touched with the present time, not the time of the socket read. Between the two the process
+	// may have been suspended and every session postponed.
 	now := c.srv.Clock.Now()
 	if s := c.Session.Load(); s != nil {
 		s.Touch(now)
@@ -540,8 +539,8 @@ func (c *Conn) Account() {
 	c.Packets, c.executed = 0, 0
 }
 
-// waitForRoom waits until the client has taken enough of its output, and the requests in flight
-// are few enough, to go on. It returns false if the connection is over.
+// waitForRoom waits until the client has taken enough of its output, and few enough requests are in flight. It
+// returns false if the connection has ended.
 func (c *Conn) waitForRoom() bool {
 	needs := c.needs
 	c.needs = needRoom
@@ -563,8 +562,8 @@ func (c *Conn) waitForRoom() bool {
 	}) && c.srv.waitThrottle() && c.waitDue()
 }
 
-// wait blocks the reader until ready, which is called under conn.mu, or until the connection is
-// dead: then it returns false. Whoever changes what ready looks at calls wakeReader.
+// wait blocks the reader until ready returns true. ready is called under Conn.Mu. wait returns false if the
+// connection is dead. A goroutine that changes an input of ready calls wakeReader.
 func (c *Conn) wait(ready func() bool) bool {
 	for {
 		c.Mu.Lock()
@@ -582,7 +581,7 @@ func (c *Conn) wait(ready func() bool) bool {
 	}
 }
 
-// wakeReader makes a waiting reader look again. REQUIRES: c.mu.
+// wakeReader makes a waiting reader check again. REQUIRES: Conn.Mu.
 func (c *Conn) wakeReader() {
 	if c.Mu.Waiting {
 		c.Mu.Waiting = false
@@ -590,10 +589,10 @@ func (c *Conn) wakeReader() {
 	}
 }
 
-// Nudge makes a reader that waits look again. Any goroutine may call it, without a lock.
+// Nudge makes a waiting reader check again. Any goroutine may call it, without a lock.
 func (c *Conn) Nudge() { c.resume.Unpark() }
 
-// cleanup ends the connection: nothing of it stays but requests that are already in flight.
+// cleanup ends the connection. Only requests in flight remain.
 func (c *Conn) cleanup() {
 	c.passTurn()
 	c.Abort()

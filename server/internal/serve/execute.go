@@ -9,9 +9,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// execute answers one read: it appends the reply, and the watch events that must precede it, to
-// b. The caller holds store.mu, for reading or writing, and c.mu. Source:
-// client-protocol 5.5 and 9.
+// execute answers one read: it appends the reply, and the watch events that must precede it, to b. Source:
+// client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.Mu.
 func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
 	st := s.Store
 	zxid := st.State.LastZxid()
@@ -101,7 +100,7 @@ func (s *Front) readPath(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 	return s.Store.State.ReadAllChildrenNumber(b, req.Path, *c.ids.Load())
 }
 
-// appendWhoAmI lists the identities; the secret part of a digest id is left out.
+// appendWhoAmI lists the identities without the secret part of a digest id.
 func appendWhoAmI(b []byte, ids []auth.Identity) []byte {
 	b = proto.AppendInt32(b, int32(len(ids)))
 	for _, id := range ids {
@@ -160,8 +159,8 @@ func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode
 	return proto.OK
 }
 
-// setWatches registers watches again after a reconnect. What has happened meanwhile is told at
-// once, before the reply, by events whose header has zxid -1. Source: client-protocol 9.5.
+// setWatches registers watches again after a reconnect. Changes since then are reported at once, before the reply,
+// by events with zxid -1 in their header. Source: client-protocol 9.5.
 func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
 	var req proto.SetWatches2
 	var err error

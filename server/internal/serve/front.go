@@ -16,7 +16,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/limits"
 )
 
-// Front is the side of a server that clients see: their ports and connections, what they may ask, and the applier, which answers them.
+// Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,
+// which answers writes.
 type Front struct {
 	*env.Env
 	host         hosts
@@ -30,32 +31,33 @@ type Front struct {
 	Turns    limits.Turns
 	Watchers *watchers
 	Security clientSecurity
-	enforced []string // schemes of which a connection must have authenticated one
-	// Undelivered is how many bytes wait for clients that take less than they are sent; see undeliveredMax.
+	enforced []string // if not empty: a connection must have authenticated with one of these schemes
+	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
 	Undelivered atomic.Int64
 }
 
-// hosts is what takes the requests of clients. Any goroutine may call the methods.
+// hosts is the host, as connections need it: it takes the requests of clients. Any goroutine may call the methods.
 type hosts interface {
-	// Submit hands over requests. It reports false if none are taken any more.
+	// Submit hands over requests. It reports false if the host has ended.
 	Submit(b *flow.Batch) bool
-	// Add is submit without waking the host: the caller calls came afterwards.
+	// Add is Submit without waking the host: the caller calls Came afterwards.
 	Add(b *flow.Batch) bool
-	// Came sees to requests that were added. REQUIRES: no lock.
+	// Came lets requests that were added be handled. REQUIRES: no lock.
 	Came()
-	// Resume answers a client that comes back with its session, by flow.Client.Resumed or by the end of its connection.
+	// Resume answers a client that comes back with its session: by flow.Client.Resumed, or by the end of its
+	// connection.
 	Resume(r *flow.Resumption)
 	// Generation is the number of the present time of service.
 	Generation() int64
-	// Position is up to where the history that this server serves reaches.
+	// Position is the zxid up to which this server serves the history.
 	Position() proto.Zxid
 }
 
-// answers is what answers the four-letter words.
+// answers is the reporter: it answers the four-letter words.
 type answers interface {
-	// Has reports whether there is a word of this name.
+	// Has reports whether there is a word with this name.
 	Has(word string) bool
-	// Answer writes the answer to a word that asking has sent.
+	// Answer writes the answer to a word that came on the connection asking.
 	Answer(word string, asking *Conn, out *bytes.Buffer)
 }
 
@@ -71,7 +73,7 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 	return f
 }
 
-// Attach says what takes the requests of clients, and what answers the four-letter words.
+// Attach sets the host, which takes the requests of clients, and the reporter, which answers the four-letter words.
 func (s *Front) Attach(h hosts, w answers) { s.host, s.words = h, w }
 
 // AcceptAll begins to take connections on the ports that are open.
@@ -81,7 +83,8 @@ func (s *Front) AcceptAll() {
 	}
 }
 
-// ShutAll implements clients.
+// ShutAll ends every connection that has a session, as soon as the output added so far is sent. It returns how many
+// connections it ends.
 func (s *Front) ShutAll() (n int) {
 	s.Conns.Each(func(c *Conn) {
 		if c.Session.Load() != nil {
@@ -92,7 +95,7 @@ func (s *Front) ShutAll() (n int) {
 	return n
 }
 
-// AbortAll implements clients.
+// AbortAll closes every connection that has a session at once.
 func (s *Front) AbortAll() {
 	s.Conns.Each(func(c *Conn) {
 		if c.Session.Load() != nil {
@@ -133,14 +136,14 @@ func (s *Front) countRefused(err error) {
 	}
 }
 
-// countLost counts a connection that the client has ended, unless it had closed its session before.
+// countLost counts a connection that the client has ended without closing its session.
 func (s *Front) countLost(c *Conn, err error) {
 	if !c.ended && !errors.Is(err, net.ErrClosed) {
 		s.Metrics.ConnectionDropped.Inc()
 	}
 }
 
-// PortNumbers implements clients.
+// PortNumbers returns the ports to which clients connect.
 func (s *Front) PortNumbers() (plain, secure int) {
 	return portOf(s.Addr(), s.Config.ClientPort), portOf(s.SecureAddr(), s.Config.SecureClientPort)
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/socket"
 )
 
-// peek looks whether accepted connections are over already. It belongs to the goroutine that accepts.
+// peek checks whether accepted connections have ended already. Owned by the goroutine that accepts.
 type peek struct {
-	look func(fd uintptr) bool // once, made by NewPeek
+	look func(fd uintptr) bool // made once by newPeek
 	one  [1]byte
 	over bool
 }
@@ -27,8 +27,8 @@ func newPeek() *peek {
 	return p
 }
 
-// gone reports whether the client has ended a connection without a word. Whoever opens and closes connections as fast as it can costs
-// only this look then, and no reader with its buffers.
+// gone reports whether the client has ended the connection without sending anything. A client that opens and closes
+// connections as fast as it can then costs only this check, and no reader with its buffers.
 func (p *peek) gone(nc net.Conn) bool {
 	raw := socket.Raw(nc)
 	if raw == nil {

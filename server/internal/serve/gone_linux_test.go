@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestGoneSeesWhoHasEndedWithoutAWord(t *testing.T) {
+func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { ln.Close() })
@@ -16,11 +16,15 @@ func TestGoneSeesWhoHasEndedWithoutAWord(t *testing.T) {
 		client func(*net.TCPConn) error
 		gone   bool
 	}{
-		"waits":               {func(*net.TCPConn) error { return nil }, false},
-		"sent something":      {func(nc *net.TCPConn) error { _, err := nc.Write([]byte("ruok")); return err }, false},
-		"sent a word and end": {func(nc *net.TCPConn) error { _, _ = nc.Write([]byte("ruok")); return nc.CloseWrite() }, false},
-		"ended":               {(*net.TCPConn).CloseWrite, true},
-		"reset":               {func(nc *net.TCPConn) error { _ = nc.SetLinger(0); return nc.Close() }, true},
+		"waits":          {func(*net.TCPConn) error { return nil }, false},
+		"sent something": {func(nc *net.TCPConn) error { _, err := nc.Write([]byte("ruok")); return err }, false},
+		"sent a word and end": {func(nc *net.TCPConn) error {
+			_,
+				_ = nc.Write([]byte("ruok"))
+			return nc.CloseWrite()
+		}, false},
+		"ended": {(*net.TCPConn).CloseWrite, true},
+		"reset": {func(nc *net.TCPConn) error { _ = nc.SetLinger(0); return nc.Close() }, true},
 	} {
 		client, err := net.Dial("tcp", ln.Addr().String())
 		require.NoError(t, err)
@@ -28,8 +32,9 @@ func TestGoneSeesWhoHasEndedWithoutAWord(t *testing.T) {
 		require.NoError(t, c.client(client.(*net.TCPConn)))
 		accepted, err := ln.Accept()
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return newPeek().gone(accepted) == c.gone }, time.Minute, time.Millisecond, name)
+		require.Eventually(t, func() bool { return newPeek().gone(accepted) == c.gone }, time.Minute,
+			time.Millisecond, name)
 		accepted.Close()
 	}
-	require.False(t, newPeek().gone(struct{ net.Conn }{}), "what is no socket")
+	require.False(t, newPeek().gone(struct{ net.Conn }{}), "not a socket")
 }

@@ -4,7 +4,7 @@ package serve
 
 import "net"
 
-// peek looks whether accepted connections are over already, which is not known here.
+// peek checks whether accepted connections have ended already, on Linux only.
 type peek struct{}
 
 func newPeek() *peek { return &peek{} }

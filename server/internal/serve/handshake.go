@@ -23,13 +23,12 @@ var (
 	errDiskFull    = errors.New("disk is full: no session can be created")
 )
 
-// faultsOfClients are the reasons of a refusal that do not pass by themselves, or of which an operator should hear. Others come in
-// numbers when all clients of a server try to come back.
+// faultsOfClients are reasons of a refusal that do not pass by themselves, or that an operator should see: they are
+// logged as warnings. The other reasons are frequent when all clients of a server try to come back.
 var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errFrameLength}
 
-// handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that
-// begins or resumes a session. It returns false if the connection is over. Source:
-// client-protocol 2 and 3, server-semantics 7.1.
+// handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that begins or resumes a
+// session. It returns false if the connection has ended. Source: client-protocol 2 and 3, server-semantics 7.1.
 func (c *Conn) handshake() bool {
 	_ = c.NC.SetReadDeadline(c.srv.Clock.In(c.srv.Config.SessionlessTimeout))
 	frame, err := c.firstFrame()
@@ -131,8 +130,8 @@ func (c *Conn) connect(frame []byte) error {
 	if !c.srv.host.Submit(w) {
 		return errNotServing
 	}
-	// The applier sets the session when the txn is applied, and sends the reply. What the client
-	// has sent behind its ConnectRequest stays in the input until then.
+	// The applier sets the session when the txn is applied, and sends the reply. Until then the input behind the
+	// ConnectRequest stays in the buffer.
 	_ = c.NC.SetReadDeadline(time.Time{})
 	if !c.wait(func() bool { return c.Session.Load() != nil }) {
 		return io.EOF
@@ -141,8 +140,8 @@ func (c *Conn) connect(frame []byte) error {
 	return nil
 }
 
-// resumeSession answers a request for an existing session. The password is checked before anything is done to the
-// connection that serves the session now, so that a wrong one harms nobody.
+// resumeSession answers a request for an existing session. It checks the password before it touches the connection
+// that serves the session now, so that a wrong password harms no other client.
 func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	c.srv.Metrics.RevalidateCount.Inc()
 	c.knowsReadOnly = req.HasReadOnly
@@ -161,7 +160,7 @@ func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	c.Account()
 }
 
-// resumeLocal resumes a session that only this server knows; it reports false if there is none.
+// resumeLocal resumes a session that only this server knows. It reports false if there is none.
 func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
 	s, old := c.srv.Tracker.ResumeLocal(id, timeoutMs, c, c.Received)
 	if s != nil {
@@ -170,10 +169,10 @@ func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
 	return s != nil
 }
 
-// Generation implements client.
+// Generation implements flow.Client.
 func (c *Conn) Generation() int64 { return c.generation }
 
-// Resumed implements client.
+// Resumed implements flow.Client.
 func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) {
 	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.ReadOnly.Load()}
 	if s != nil {
@@ -204,8 +203,8 @@ func appendConnectResponse(b []byte, resp *proto.ConnectResponse) []byte {
 	return b
 }
 
-// drainInput reads and drops what the client still sends after its connection was ended, until it
-// closes or lingerTimeout is over.
+// drainInput reads and drops what the client still sends after its connection was ended, until the client closes or
+// lingerTimeout has passed.
 func (c *Conn) drainInput() bool {
 	for {
 		c.In.Drop()
@@ -215,7 +214,7 @@ func (c *Conn) drainInput() bool {
 	}
 }
 
-// keepsLocal reports whether a new session is local.
+// keepsLocal reports whether a new session becomes a local one.
 func (s *Front) keepsLocal() bool {
 	return s.Config.Distributed() && (s.Config.LocalSessionsEnabled || s.ReadOnly.Load())
 }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// Input is what a connection has received and not yet handled. It is owned by the reader. While
-// the socket is silent it holds no buffer, so that an idle connection costs little.
+// Input is what a connection has received and not yet handled. Owned by the reader. While the socket is silent it
+// has no buffer, so that an idle connection costs little memory.
 type Input struct {
-	Buf  []byte // [r:w] is unhandled
+	Buf  []byte // [R:W] is unhandled
 	R, W int
-	Rest []byte // the start of a frame, kept while there is no buffer
+	Rest []byte // the beginning of a frame, kept while there is no buffer
 	err  error  // of the last read, set by tryRead
-	got  int64  // bytes read since the last account
+	got  int64  // bytes read since the last countInput
 }
 
-// waited is how long a read takes at least that had to wait for the client.
+// waited is the least duration of a read that counts as a wait for the client.
 const waited = 100 * time.Microsecond
 
 // InputBuffer is the size of one socket read.
@@ -26,14 +26,15 @@ const InputBuffer = 32 << 10
 
 var inputBuffers = sync.Pool{New: func() any { return new([InputBuffer]byte) }}
 
-// largeInput is the size of the buffers that are kept for frames of more than half of that: of about as many bytes as a frame may have
-// unless it is configured. Who sends many such frames would else make as much garbage.
+// largeInput is the size of the buffers that are kept for large frames, those of more than half of this size. It is
+// a little more than the default limit of a frame. Without these buffers, a client that sends many large frames
+// would cause as much garbage.
 const largeInput = 1<<20 + 4<<10
 
 var largeInputs sync.Pool
 
-// copiedAtOnce is how many bytes of a long frame are copied in one piece. The collector cannot stop a goroutine that copies, and when it
-// wants to, everybody waits until it can.
+// copiedAtOnce is how many bytes of a long frame are copied in one piece. The garbage collector cannot stop a
+// goroutine while it copies, and all other goroutines wait until it can.
 const copiedAtOnce = 256 << 10
 
 // Fill waits for the socket and reads once. It returns io.EOF when the client has closed.
@@ -60,7 +61,7 @@ func (c *Conn) Fill() error {
 	return in.err
 }
 
-// tryRead is c.readFunc: it reads once and reports false if the socket has nothing.
+// tryRead is Conn.readFunc: it reads once, and reports false if the socket has nothing.
 func (c *Conn) tryRead(fd uintptr) bool {
 	in := &c.In
 	in.Acquire()
@@ -85,7 +86,7 @@ func (c *Conn) tryRead(fd uintptr) bool {
 	}
 }
 
-// arrived notes that n bytes more have come.
+// arrived notes that n more bytes have arrived.
 func (c *Conn) arrived(n int) {
 	c.In.W += n
 	c.In.got += int64(n)
@@ -94,7 +95,7 @@ func (c *Conn) arrived(n int) {
 	}
 }
 
-// countInput adds what was received since the last call to the server's figures.
+// countInput adds the bytes received since the last call to the server's figures.
 func (c *Conn) countInput() {
 	if c.In.got > 0 {
 		c.srv.Stats.BytesIn.Add(c.In.got)
@@ -112,7 +113,7 @@ func (in *Input) Acquire() {
 	in.Rest = in.Rest[:0]
 }
 
-// Release gives the buffer back, and keeps what is unhandled if that is little.
+// Release gives the buffer back. It keeps a copy of the unhandled bytes, if they are few.
 func (in *Input) Release() {
 	if len(in.Buf) != InputBuffer || in.W-in.R > 1024 {
 		return
@@ -126,9 +127,9 @@ func (in *Input) Release() {
 	in.R, in.W = 0, 0
 }
 
-// MakeRoom moves what is unhandled to the front and, if a frame is larger than the buffer, grows
-// the buffer to at most twice what has arrived, and to no more than the frame takes: memory follows the bytes, not the announced length,
-// but for memory that is there already.
+// MakeRoom moves the unhandled bytes to the front. If a frame is larger than the buffer, it grows the buffer to at
+// most twice what has arrived, and not beyond the frame. So memory follows the received bytes, not the announced
+// length, except for kept buffers.
 func (in *Input) MakeRoom() {
 	if in.Buf == nil {
 		return
@@ -153,7 +154,7 @@ func (in *Input) MakeRoom() {
 	}
 }
 
-// larger returns a buffer for more than is in the present one, which is full.
+// larger returns a buffer for more than the content of the present one, which is full.
 func (in *Input) larger() []byte {
 	size := 2 * len(in.Buf)
 	n, ok := in.PeekLength()
@@ -172,7 +173,7 @@ func (in *Input) larger() []byte {
 	return make([]byte, min(int64(size), frame))
 }
 
-// giveBack gives the buffer to whoever needs one next.
+// giveBack puts the buffer into the pool that it came from.
 func (in *Input) giveBack() {
 	switch len(in.Buf) {
 	case InputBuffer:
@@ -183,7 +184,7 @@ func (in *Input) giveBack() {
 	in.Buf = nil
 }
 
-// Bytes returns what is unhandled.
+// Bytes returns the unhandled bytes.
 func (in *Input) Bytes() []byte { return in.Buf[in.R:in.W] }
 
 // PeekLength returns the first word of the next frame.
@@ -194,7 +195,7 @@ func (in *Input) PeekLength() (uint32, bool) {
 	return binary.BigEndian.Uint32(in.Buf[in.R:]), true
 }
 
-// Drop forgets everything that was received.
+// Drop forgets all bytes that were received.
 func (in *Input) Drop() { in.R, in.W, in.Rest = 0, 0, nil }
 
 // Free gives the buffer back at the end of the connection.

@@ -22,13 +22,14 @@ func (s *Front) Listen() error {
 	if err := s.secure(); err != nil {
 		return err
 	}
-	if err := s.listenOn(s.Config.ClientPortAddress, s.Config.ClientPort, "clientPort", s.SpeaksOnClientPort()); err != nil {
+	if err := s.listenOn(s.Config.ClientPortAddress, s.Config.ClientPort, "clientPort",
+		s.SpeaksOnClientPort()); err != nil {
 		return err
 	}
 	return s.listenOn(s.Config.SecureClientPortAddress, s.Config.SecureClientPort, "secureClientPort", SpeaksTLS)
 }
 
-// SpeaksOnClientPort is what clients may speak on the port that is not only for TLS.
+// SpeaksOnClientPort is what clients may speak on clientPort.
 func (s *Front) SpeaksOnClientPort() language {
 	if s.Config.ClientPortUnification {
 		return speaksEither
@@ -63,36 +64,39 @@ func (s *Front) openClientPort(host string, port int, speaks language) (*clientL
 	}
 	if n := s.Config.ListenBacklog; n > 0 {
 		if err := setBacklog(ln, n); err != nil {
-			s.Log.Warn("the backlog of a client port stays the system's", zap.Stringer("addr", ln.Addr()), zap.Int("wanted", n), zap.Error(err))
+			s.Log.Warn("the backlog of a client port stays the system's", zap.Stringer("addr", ln.Addr()),
+				zap.Int("wanted", n), zap.Error(err))
 		}
 	}
 	s.Log.Info("listening for clients", zap.Stringer("addr", ln.Addr()), zap.Stringer("speaks", speaks))
 	return &clientListener{ln, speaks, config.HostPort{Host: host, Port: port}}, nil
 }
 
-// listenTCP opens a port whose connections have no keep-alive probes until admit asks for them: Go's own are on. It does not speak
-// Multipath TCP, as Go's do: no client of ZooKeeper does, and every connection would pay for the attempt.
+// listenTCP opens a port. Its connections have no keep-alive probes until Admit asks for them, while Go's default
+// has probes. The port does not offer Multipath TCP, which is Go's default: no client of ZooKeeper uses it, and
+// every connection would pay for the attempt.
 func listenTCP(network, addr string) (net.Listener, error) {
 	c := net.ListenConfig{KeepAlive: -1}
 	c.SetMultipathTCP(false)
 	return c.Listen(context.Background(), network, addr)
 }
 
-// ClientListener is a client port.
+// clientListener is a client port.
 type clientListener struct {
 	net.Listener
 	speaks language
-	asked  config.HostPort // where it was to be
+	asked  config.HostPort // address in the configuration
 }
 
-// clientPorts is the client ports that are open, the plain one first.
+// clientPorts are the open client ports, the plain one first.
 type clientPorts struct {
 	sync.Mutex
 	open   []*clientListener
 	closed bool // the server stops
 }
 
-// replaceListener puts ln in the place of old, which it closes; at the end if there is no old one. It reports false if the server stops.
+// replaceListener closes old and puts ln in its place, or at the end if there is no old one. It reports false if
+// the server is stopping.
 func (s *Front) replaceListener(old, ln *clientListener) bool {
 	s.ports.Lock()
 	defer s.ports.Unlock()
@@ -115,7 +119,7 @@ func (s *Front) clientListeners() []*clientListener {
 	return slices.Clone(s.ports.open)
 }
 
-// ClientListener returns the client port for TLS alone, or the other one; nil if it is not open.
+// ClientListener returns the client port for TLS only, or the other one; nil if it is not open.
 func (s *Front) ClientListener(speaks language) *clientListener {
 	for _, ln := range s.clientListeners() {
 		if (ln.speaks == SpeaksTLS) == (speaks == SpeaksTLS) {
@@ -125,7 +129,7 @@ func (s *Front) ClientListener(speaks language) *clientListener {
 	return nil
 }
 
-// CloseClientPorts closes them for good.
+// CloseClientPorts closes the client ports for good.
 func (s *Front) CloseClientPorts() {
 	s.ports.Lock()
 	defer s.ports.Unlock()
@@ -135,7 +139,7 @@ func (s *Front) CloseClientPorts() {
 	}
 }
 
-// language is what the first byte of a connection may begin.
+// language is what clients may speak on a port.
 type language uint8
 
 const (
@@ -173,7 +177,7 @@ func (e *BindError) Unwrap() error { return e.Err }
 // ExitCode is the process exit code.
 func (e *BindError) ExitCode() int { return 14 }
 
-// acceptPause is how long accepting rests after an error such as too many open files.
+// acceptPause is how long accept pauses after an error such as too many open files.
 const acceptPause = 10 * time.Millisecond
 
 // accept takes connections until the listener is closed.
@@ -231,7 +235,7 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 	}
 }
 
-// reject closes a socket with a reset, as ZooKeeper does: the client learns at once.
+// reject closes a socket with a reset, as ZooKeeper does: the client notices it at once.
 func (s *Front) reject(nc net.Conn) {
 	if t, ok := nc.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)
@@ -239,7 +243,7 @@ func (s *Front) reject(nc net.Conn) {
 	_ = nc.Close()
 }
 
-// connSet is the open connections, and the limits on them. Source: server-semantics 11.1.
+// connSet holds the open connections, and the limits on their number. Source: server-semantics 11.1.
 type connSet struct {
 	maxPerAddr, maxTotal int // 0 is unlimited
 	Mu                   struct {
@@ -250,14 +254,14 @@ type connSet struct {
 	}
 }
 
-// address is what the connections from one address share.
+// address is shared by the connections from one address.
 type address struct {
-	conns int // how many there are; guarded by connSet.mu
+	conns int // how many there are; guarded by connSet.Mu
 	rate  limits.Rate
 }
 
-// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must
-// not go blind exactly when the limits are reached.
+// WordReserve is how many connections beyond the limits may ask a four-letter word: monitoring must work also when
+// the limits are reached.
 const WordReserve = 16
 
 var (
@@ -272,7 +276,7 @@ func NewConnSet(maxPerAddr, maxTotal int) *connSet {
 	return cs
 }
 
-// Add admits c. Reserved means that a limit is reached, and c may only ask a four-letter word.
+// Add admits c. reserved means that a limit is reached: c may only ask a four-letter word.
 func (cs *connSet) Add(c *Conn) (reserved bool, err error) {
 	cs.Mu.Lock()
 	defer cs.Mu.Unlock()
@@ -301,7 +305,7 @@ func (cs *connSet) Add(c *Conn) (reserved bool, err error) {
 	return c.Reserved, nil
 }
 
-// Remove forgets c. It may be called again.
+// Remove forgets c. It may be called more than once.
 func (cs *connSet) Remove(c *Conn) {
 	cs.Mu.Lock()
 	defer cs.Mu.Unlock()
@@ -324,7 +328,7 @@ func (cs *connSet) Len() int {
 	return len(cs.Mu.All)
 }
 
-// Each calls fn for every connection that was open when it began.
+// Each calls fn for every connection that was open when Each began.
 func (cs *connSet) Each(fn func(*Conn)) {
 	cs.Mu.Lock()
 	all := make([]*Conn, 0, len(cs.Mu.All))
@@ -337,8 +341,8 @@ func (cs *connSet) Each(fn func(*Conn)) {
 	}
 }
 
-// MoveClientPort opens a client port where the server line has it now, and closes it where it was. Connections that stand go on.
-// Source: quorum-protocol 11.5.
+// MoveClientPort opens a client port on the address that the server line has now, and closes it on the old address.
+// Existing connections go on. Source: quorum-protocol 11.5.
 func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language) {
 	if to.Port == config.PortUnset || speaks == SpeaksTLS && s.Security.tls == nil {
 		return
@@ -348,15 +352,17 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language) 
 		return
 	}
 	ln, err := s.openClientPort(to.Host, to.Port, speaks)
-	if err != nil && old != nil && old.asked.Port == to.Port { // the old one stands in the way
+	if err != nil && old != nil && old.asked.Port == to.Port { // the old listener blocks the port
 		_ = old.Close()
 		if ln, err = s.openClientPort(to.Host, to.Port, speaks); err != nil {
-			s.Log.Error("the client port cannot be opened on the host of the configuration", zap.String("port", key), zap.Error(err))
+			s.Log.Error("the client port cannot be opened on the host of the configuration", zap.String("port", key),
+				zap.Error(err))
 			ln, err = s.openClientPort(old.asked.Host, old.asked.Port, speaks)
 		}
 	}
 	if err != nil {
-		s.Log.Error("the client port of the configuration cannot be opened: clients are served where they were", zap.String("port", key),
+		s.Log.Error("the client port of the configuration cannot be opened: clients are served where they were",
+			zap.String("port", key),
 			zap.Error(err))
 		return
 	}
@@ -365,7 +371,7 @@ func (s *Front) MoveClientPort(to config.HostPort, key string, speaks language) 
 	}
 }
 
-// sameAddress reports whether two client addresses are the same. No host is every host.
+// sameAddress reports whether two client addresses are the same. An empty host means all addresses.
 func sameAddress(a, b config.HostPort) bool {
 	return a.Port == b.Port && (a.Host == b.Host || anyHost(a.Host) && anyHost(b.Host))
 }
@@ -375,5 +381,5 @@ func anyHost(host string) bool {
 	return host == "" || err == nil && addr.IsUnspecified()
 }
 
-// hostPort is for net.Listen.
+// hostPort is the address in the form that net.Listen takes.
 func hostPort(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

@@ -7,14 +7,15 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 )
 
-// To read the names of a million children takes a fifth of a second, and nobody shall wait that long. So the children of a wide znode are
-// read in slices, and everybody gets his turn between them, the applier with its txns, too: see datatree.Listing. One such reply is
-// put together at a time, for they take memory.
+// To read the names of a million children takes a fifth of a second, which is too long to hold a lock. So the
+// children of a wide znode are read in slices. Between slices other connections get their turn, and the applier
+// applies its txns: see datatree.Listing. Only one such reply is assembled at a time, because they take much
+// memory.
 
-// ChildrenPerLock is how many children are read under one hold of store.mu.
+// ChildrenPerLock is how many children are read under one hold of Store.Mu.
 const ChildrenPerLock = 2048
 
-// lists reports whether a read asks for the children of a wide znode. REQUIRES: store.mu.
+// lists reports whether a read asks for the children of a wide znode. REQUIRES: Store.Mu.
 func (s *Front) lists(op proto.OpCode, body []byte) bool {
 	if op != proto.OpGetChildren && op != proto.OpGetChildren2 || s.Store.State.Wide() == 0 {
 		return false
@@ -23,16 +24,15 @@ func (s *Front) lists(op proto.OpCode, body []byte) bool {
 	return req.ReadFrom(body) == nil && s.Store.State.IsWide(req.Path)
 }
 
-// mayList reports whether a read may be one that lists says true of, without a lock.
+// mayList reports whether lists may be true of a read. It needs no lock.
 func (s *Front) mayList(op proto.OpCode) bool {
 	return (op == proto.OpGetChildren || op == proto.OpGetChildren2) && s.Store.Wide.Load() > 0
 }
 
-// collect reads the children that a request asks for, in slices, and calls rest between them. It returns with store.mu held for
-// reading and c.mu, and a Listing that is complete, or nil if the connection is over or the request is to be executed as others are: the
-// znode is gone, for example.
-//
-// REQUIRES: store.listings, and no other lock.
+// collect reads the children that a request asks for, in slices, and calls rest between slices. It returns with
+// Store.Mu, held for reading, and Conn.Mu. It returns a complete Listing, or nil if the connection has ended or the
+// request must be executed like others, for example because the znode was deleted. REQUIRES: Store.Listings, and no
+// other lock.
 func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 	st := c.srv.Store
 	var l *datatree.Listing
@@ -63,8 +63,8 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 	}
 }
 
-// answerListing adds the reply to a getChildren or getChildren2 that was collected.
-// REQUIRES: the locks under which it is complete.
+// answerListing adds the reply to a getChildren or getChildren2 after collect. REQUIRES: the locks with which
+// collect has returned.
 func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatree.Listing) {
 	s, o := c.srv, &c.Mu.Out
 	zxid := s.Store.State.LastZxid()
@@ -102,8 +102,8 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 	c.Mu.stats.Replied(op, xid, zxid)
 }
 
-// readListing executes a read that lists says true of, in the connection's turn.
-// REQUIRES: lockRead, and nothing in the queue.
+// readListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
+// queue.
 func (c *Conn) readListing(xid int32, op proto.OpCode, body []byte) (done bool, err error) {
 	c.Unlock()
 	c.passTurn()
@@ -127,8 +127,8 @@ func (c *Conn) readListing(xid int32, op proto.OpCode, body []byte) (done bool, 
 	return true, nil
 }
 
-// catchUpListing is what catchUp does when the first of what was left is a read that lists says true of. It returns false if the
-// connection has to go.
+// catchUpListing is the part of catchUp for a read of which lists is true, at the front of the queue. It returns
+// false if the connection has to be closed.
 func (c *Conn) catchUpListing() bool {
 	s := c.srv
 	s.Store.Listings.Lock()
@@ -143,7 +143,7 @@ func (c *Conn) catchUpListing() bool {
 	popped, body := q.Popped(), append([]byte(nil), body...)
 	c.Mu.Unlock()
 	if e.Kind != flow.QueuedRead || e.Op != proto.OpGetChildren && e.Op != proto.OpGetChildren2 {
-		return true // the applier had to execute it
+		return true // the applier has executed it
 	}
 	s.Turns.Take()
 	defer s.Turns.Pass()

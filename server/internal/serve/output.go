@@ -10,7 +10,7 @@ import (
 // replyPrefix is the frame length and the ReplyHeader before the body of a reply.
 const replyPrefix = 4 + proto.ReplyHeaderSize
 
-// beginReply leaves room for the prefix of a reply whose body is appended next.
+// beginReply leaves room for the prefix of a reply. The body is appended next.
 func beginReply(b []byte) []byte {
 	var room [replyPrefix]byte
 	return append(b, room[:]...)
@@ -21,7 +21,7 @@ func endReply(b []byte, start int, xid int32, zxid proto.Zxid, err proto.ErrCode
 	endReplyOf(b, start, 0, xid, zxid, err)
 }
 
-// endReplyOf is endReply for a reply of which more bytes follow elsewhere.
+// endReplyOf is endReply for a reply that continues with more bytes in other buffers.
 func endReplyOf(b []byte, start, more int, xid int32, zxid proto.Zxid, err proto.ErrCode) {
 	p := b[start : start+replyPrefix]
 	binary.BigEndian.PutUint32(p, uint32(len(b)-start-4+more))
@@ -38,60 +38,63 @@ func AppendHeaderReply(b []byte, xid int32, zxid proto.Zxid, err proto.ErrCode) 
 	return b
 }
 
-// Output of one connection. Whoever adds to it flushes it afterwards, without holding a lock:
-// flush writes as much as the socket takes at once, and only if that is not all does a goroutine
-// of its own (drain) wait for the socket. So neither the applier nor another client ever waits
-// for a slow reader, and in the usual case nobody is woken.
+// Output of one connection. A goroutine that adds to it flushes it afterwards, without holding a lock. Flush writes
+// as much as the socket takes at once. Only if that is not everything, a goroutine of the connection (drain) waits
+// for the socket. So neither the applier nor another client ever waits for a slow reader, and usually no goroutine
+// has to be woken.
 
-// Bounds of what waits to be sent to one client.
+// Bounds of the output that waits for one client.
 const (
 	// OutputPause is how much may wait before no further request of the connection is served.
 	OutputPause = 1 << 20
-	// outputLimit is how much may wait before the connection is closed. Only watch events get
-	// there, since they are neither delayed nor dropped: the client has to come back and ask
-	// what it missed.
+	// outputLimit is how much may wait before the connection is closed. Only watch events reach it, because they
+	// are neither delayed nor dropped: the client has to reconnect and ask what it has missed.
 	outputLimit = 256 << 20
-	// UndeliveredMax is how much may wait for all clients together, beyond OutputPause for each, before one that waits for more is
-	// closed. Replies get there that are larger than OutputPause, and watch events.
+	// UndeliveredMax is how much may wait for all clients together, not counting OutputPause for each of them.
+	// Beyond it a connection is closed when more output waits for it. Replies larger than OutputPause, and watch
+	// events, reach this bound.
 	UndeliveredMax = 512 << 20
-	// OutputChunk is the size of a buffer to which no event is added any more: a new one costs less than to copy what waits already.
+	// OutputChunk is the size of a buffer from which on no event is added to it: a new buffer costs less than a
+	// copy of this one.
 	OutputChunk = 256 << 10
-	// SharedEvent is the size from which on an event is kept once for all who watch.
+	// SharedEvent is the size from which on all watching connections share one copy of an event.
 	SharedEvent = 4 << 10
-	// outputKept is the largest buffer a connection keeps for reuse.
+	// outputKept is the size of the largest buffer that a connection keeps for reuse.
 	outputKept = 64 << 10
-	// lingerTimeout is how long a connection that the server ends is still read, and the input
-	// dropped, so that unread input does not turn the close into a reset that destroys the last reply.
+	// lingerTimeout is how long a connection that the server ends is still read, and the input dropped. Unread
+	// input would turn the close into a reset, which could destroy the last reply.
 	lingerTimeout = time.Second
 )
 
-// Output is the part of conn that is to be sent. Guarded by conn.mu.
+// Output is the output of a connection that waits to be sent. Guarded by Conn.Mu.
 type Output struct {
-	full    [][]byte // not yet taken for writing, and not added to any more; may belong to others, too
-	Buf     []byte   // not yet taken for writing, behind full
-	spare   []byte   // the buffer that was written last, for reuse
-	Writing bool     // somebody is in flush or drain
-	Closing bool     // end the connection when everything is written
-	Dead    bool     // the socket is closed: output is dropped
+	// full are buffers that are not yet taken for writing. They do not change any more, and several connections may
+	// share one.
+	full    [][]byte
+	Buf     []byte // not yet taken for writing, after full
+	spare   []byte // the last written buffer, for reuse
+	Writing bool   // a goroutine is in Flush or drain
+	Closing bool   // end the connection when everything is written
+	Dead    bool   // the socket is closed: output is dropped
 
 	finished bool // finish was called
 
-	fullBytes   int   // length of full
+	fullBytes   int   // bytes in full
 	Own         bool  // the buffer that is being written may be reused
 	Taken       int   // length of the buffer that is being written
-	undelivered int64 // of buf and taken, as Server.undelivered counts them
+	undelivered int64 // of Buf, full and the taken buffer, as counted in Front.Undelivered
 }
 
-// open reports whether something may be added: nothing follows what the connection ends with. REQUIRES: conn.mu.
+// open reports whether more may be added: the connection is neither dead nor closing. REQUIRES: Conn.Mu.
 func (o *Output) open() bool { return !o.Dead && !o.Closing }
 
-// Waiting is how many bytes are not yet taken for writing. REQUIRES: conn.mu.
+// Waiting is how many bytes are not yet taken for writing. REQUIRES: Conn.Mu.
 func (o *Output) Waiting() int { return o.fullBytes + len(o.Buf) }
 
-// pauses reports whether so much waits that no further request is served. REQUIRES: conn.mu.
+// pauses reports whether so much waits that no further request is served. REQUIRES: Conn.Mu.
 func (o *Output) pauses() bool { return o.Waiting() >= OutputPause }
 
-// AddEvent adds an event. If it is shared, it is never changed. REQUIRES: conn.mu.
+// AddEvent adds an event. The bytes of a shared event must not change any more. REQUIRES: Conn.Mu.
 func (o *Output) AddEvent(event []byte, shared bool) {
 	if shared {
 		o.put(o.Buf)
@@ -103,7 +106,7 @@ func (o *Output) AddEvent(event []byte, shared bool) {
 	o.Buf = append(o.Buf, event...)
 }
 
-// seal begins a new buffer if the last is large. REQUIRES: conn.mu.
+// seal begins a new buffer if the present one is large. REQUIRES: Conn.Mu.
 func (o *Output) seal() {
 	if len(o.Buf) >= OutputChunk {
 		o.put(o.Buf)
@@ -111,7 +114,7 @@ func (o *Output) seal() {
 	}
 }
 
-// put adds a buffer that is not added to any more. REQUIRES: conn.mu.
+// put adds a buffer that does not change any more. REQUIRES: Conn.Mu.
 func (o *Output) put(b []byte) {
 	if len(b) > 0 {
 		o.full = append(o.full, b)
@@ -119,7 +122,7 @@ func (o *Output) put(b []byte) {
 	}
 }
 
-// Next takes the buffer that is to be written next, empty if there is none. REQUIRES: conn.mu.
+// Next takes the buffer to be written next; empty if there is none. REQUIRES: Conn.Mu.
 func (o *Output) Next() (b []byte) {
 	if o.Own = len(o.full) == 0; o.Own {
 		b, o.Buf, o.spare = o.Buf, o.spare[:0], nil
@@ -132,7 +135,7 @@ func (o *Output) Next() (b []byte) {
 	return b
 }
 
-// Flush writes what is to be sent as far as the socket takes it now.
+// Flush writes the waiting output, as far as the socket takes it now.
 func (c *Conn) Flush() {
 	c.Mu.Lock()
 	for !c.Mu.Out.Writing && !c.Mu.Out.Dead && !c.Mu.Out.finished {
@@ -163,11 +166,10 @@ func (c *Conn) Flush() {
 	c.Mu.Unlock()
 }
 
-// written takes back a buffer that is written.
-// REQUIRES: c.mu.
+// written takes back a buffer after it was written. REQUIRES: Conn.Mu.
 func (c *Conn) written(buf []byte) {
 	c.Mu.Out.Writing, c.Mu.Out.Taken = false, 0
-	_ = c.countUndelivered() // it is less now
+	_ = c.countUndelivered() // less output waits now
 	if c.Mu.Out.Own && cap(buf) <= outputKept {
 		c.Mu.Out.spare = buf[:0]
 	}
@@ -175,8 +177,8 @@ func (c *Conn) written(buf []byte) {
 	c.help()
 }
 
-// drain writes rest, the end of buf, and everything that is added meanwhile, as long as the
-// client takes something within its timeout.
+// drain writes rest, the end of buf, and all output added meanwhile, as long as the client takes some of it within
+// its timeout.
 func (c *Conn) drain(rest, buf []byte) {
 	for {
 		for len(rest) > 0 {
@@ -188,7 +190,7 @@ func (c *Conn) drain(rest, buf []byte) {
 				return
 			}
 		}
-		_ = c.NC.SetWriteDeadline(time.Time{}) // it would hold for writeNow, too, when it has passed
+		_ = c.NC.SetWriteDeadline(time.Time{}) // an expired deadline would fail writeNow, too
 		c.Mu.Lock()
 		c.written(buf)
 		if c.Mu.Out.Waiting() == 0 || c.Mu.Out.Dead {
@@ -205,17 +207,17 @@ func (c *Conn) drain(rest, buf []byte) {
 	}
 }
 
-// writeNow writes without waiting and returns how much the socket took. Only whoever has set
-// writing may call it.
+// writeNow writes without waiting and returns how many bytes the socket took. Only the goroutine that has set
+// Writing may call it.
 func (c *Conn) writeNow(b []byte) (int, error) {
 	if c.raw == nil || c.Secure != nil {
-		return 0, nil // not a plain socket: drain may wait for it
+		return 0, nil // not a plain socket: drain writes, and may wait
 	}
 	return c.now.WriteNow(c.raw, b)
 }
 
-// countUndelivered keeps undelivered, and reports false if the client has to go: it takes too little of too much, while all together take
-// too little. REQUIRES: c.mu.
+// countUndelivered updates Undelivered. It reports false if the connection has to be closed: its client takes too
+// little of a large output, while too much waits for all clients together. REQUIRES: Conn.Mu.
 func (c *Conn) countUndelivered() bool {
 	o := &c.Mu.Out
 	n := int64(max(0, o.Waiting()+o.Taken-OutputPause))
@@ -230,10 +232,8 @@ func (c *Conn) countUndelivered() bool {
 	return n == 0 || total <= UndeliveredMax
 }
 
-// finish ends the connection so that what was written still arrives: the write side now, the
-// read side when the reader has seen the client's end or its deadline.
-//
-// REQUIRES: c.mu.
+// finish ends the connection so that written output still arrives: it closes the write side now. The read side is
+// closed when the reader has seen the client's end, or its deadline. REQUIRES: Conn.Mu.
 func (c *Conn) finish() {
 	if c.Mu.Out.finished {
 		return
@@ -248,19 +248,19 @@ func (c *Conn) finish() {
 	_ = c.NC.Close()
 }
 
-// Abort closes the socket at once. The reader sees it and cleans up.
+// Abort closes the socket at once. The reader notices it and cleans up.
 func (c *Conn) Abort() {
 	c.Mu.Lock()
 	c.Mu.Out.Dead = true
 	c.Mu.Out.full, c.Mu.Out.fullBytes, c.Mu.Out.Buf, c.Mu.Out.spare = nil, 0, nil, nil
-	_ = c.countUndelivered() // it is nothing now
+	_ = c.countUndelivered() // no output waits now
 	c.forget()
 	c.wakeReader()
 	c.Mu.Unlock()
 	_ = c.NC.Close()
 }
 
-// Shut ends the connection when everything added so far is sent.
+// Shut ends the connection as soon as the output added so far is sent.
 func (c *Conn) Shut() {
 	c.Mu.Lock()
 	c.Mu.Out.Closing = true
@@ -270,7 +270,7 @@ func (c *Conn) Shut() {
 	c.Mu.Unlock()
 }
 
-// writeTimeout is how long a client may take nothing of what is sent to it.
+// writeTimeout is how long a client may take nothing of its output.
 func (c *Conn) writeTimeout() time.Duration {
 	if s := c.Session.Load(); s != nil {
 		return s.Timeout()

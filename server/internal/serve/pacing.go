@@ -6,25 +6,25 @@ import (
 	"github.com/seed94657493/warren/server/internal/figures"
 )
 
-// A connection that is busy works only in its turn: see limits.Turns. It is busy when it has had busyAfter requests,
-// busyBytes, a turn's time, a dear request, or too little room, since its socket was last empty. A turn is over after
-// one read of the socket, a share of reads, a dear request, or turnTime. The read of the socket belongs to the turn if
-// it is of a frame that is larger than the usual buffer.
+// A busy connection works only in its turn: see limits.Turns. A connection is busy if, since its socket was last
+// empty, it has had busyAfter requests, busyBytes, a turn's time, a dear request, or too little room. A turn ends
+// after one read of the socket, a share of reads, a dear request, or turnTime. For a frame larger than the usual
+// buffer, the read of the socket is part of the turn.
 
 const (
-	// busyAfter is how many requests in a row make a connection busy. A client with one request in flight, whose next
-	// one has arrived when the answer is sent, gets there seldom.
+	// busyAfter is how many requests in a row make a connection busy. A client with one request in flight reaches
+	// it seldom, even if its next request has always arrived when the reply is sent.
 	busyAfter = 256
 	// busyBytes is how many bytes make a connection busy.
 	busyBytes = 256 << 10
-	// turnTime is how long a connection may work without a look at the others, but for its last requests.
+	// turnTime is how long a connection may work before others get their turn. The last requests may exceed it.
 	turnTime = 500 * time.Microsecond
-	// turnRequests is how many requests are handled between two looks at the time.
+	// turnRequests is how many requests are handled between two checks of the time.
 	turnRequests = 16
 )
 
-// takeTurn waits for a turn if the connection is busy and has none. A connection that has its turn waits for nothing
-// but locks. The reader calls it, without a lock.
+// takeTurn waits for a turn if the connection is busy and has none. A connection that has its turn waits for
+// nothing but locks. The reader calls it, without a lock.
 func (c *Conn) takeTurn() {
 	if c.busy && !c.turn {
 		c.srv.Turns.Take()
@@ -41,7 +41,8 @@ func (c *Conn) passTurn() {
 	}
 }
 
-// worked counts a request, and reports whether other connections get their turn before the next. The reader calls it.
+// worked counts a request, and reports whether other connections get their turn before the next one. The reader
+// calls it.
 func (c *Conn) worked() (enough bool) {
 	c.inARow++
 	c.busy = c.busy || c.inARow >= busyAfter
@@ -55,15 +56,15 @@ func (c *Conn) worked() (enough bool) {
 // idle notes that the socket was empty. The reader calls it.
 func (c *Conn) idle() { c.busy, c.inARow, c.unbroken = false, 0, 0 }
 
-// workOn lets other connections have their turn before the reader goes on. REQUIRES: no lock.
+// workOn lets other connections have their turn, and then goes on. The reader calls it. REQUIRES: no lock.
 func (c *Conn) workOn() {
 	c.busy = true
 	c.passTurn()
 	c.takeTurn()
 }
 
-// Throttled reports whether so many requests are in the pipeline, or so many lines wait for the audit log, that no
-// further request is taken from a socket. Source: server-semantics 6.3.
+// Throttled reports whether no further request is taken from a socket, because too many requests are in the
+// pipeline, or too many lines wait for the audit log. Source: server-semantics 6.3.
 func (s *Front) Throttled() bool {
 	limit := s.Config.RequestThrottle.MaxRequests
 	return limit > 0 && int(s.InProcess.Load()) >= limit || s.Security.Audit.Full()
@@ -99,7 +100,7 @@ func (c *Conn) mayAsk() bool {
 	return now >= c.due
 }
 
-// asked notes that a request that mayAsk has allowed was handled.
+// asked counts a request that mayAsk has allowed.
 func (c *Conn) asked() {
 	if c.credit > 0 {
 		c.credit--

@@ -17,13 +17,13 @@ import (
 	"github.com/seed94657493/warren/server/sasl"
 )
 
-// clientSecurity is what guards the client ports. It is made before the first port is opened. Its zero value is a
-// server without TLS, SASL and audit log.
+// clientSecurity is TLS, SASL and the audit log of the client ports. It is made before the first port is opened.
+// The zero value is a server without them.
 type clientSecurity struct {
 	Keys  *keystore.Keys      // nil without TLS
-	tls   *tls.Config         // of every handshake: keys.Server() with an eye on how many there are
+	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
 	users *sasl.Users         // nil without SASL
-	Names *security.CertNames // what of a certificate is an id
+	Names *security.CertNames // which part of a certificate is an id
 	Audit *audit.Log          // nil without an audit log
 }
 
@@ -59,9 +59,11 @@ func (s *Front) loadKeys() error {
 	s.Security.Keys, s.Security.tls = keys, s.countHandshakes(keys.Server())
 	s.ExportExpiry(keys)
 	if !time.Now().Before(keys.Expires()) {
-		s.Log.Error("the certificate of the client ports has expired: clients that check it do not connect", zap.Time("expired", keys.Expires()))
+		s.Log.Error("the certificate of the client ports has expired: clients that check it do not connect",
+			zap.Time("expired", keys.Expires()))
 	}
-	s.Log.Info("TLS is on", zap.String("client_auth", s.Config.TLS.ClientAuth), zap.Time("certificate_expires", keys.Expires()))
+	s.Log.Info("TLS is on", zap.String("client_auth", s.Config.TLS.ClientAuth),
+		zap.Time("certificate_expires", keys.Expires()))
 	return nil
 }
 
@@ -71,8 +73,8 @@ var (
 		"set java.security.auth.login.config")
 )
 
-// loadUsers reads the JAAS file, if there is one. A file without our section is for the other servers alone, unless SASL is
-// what clients must or can use. Source: operations 8.4.
+// loadUsers reads the JAAS file, if there is one. A file without the section for clients is for the other servers
+// only, unless clients must or can use SASL. Source: operations 8.4.
 func (s *Front) loadUsers() error {
 	required := s.requiresSASL()
 	cfg := &s.Config.SASL
@@ -99,14 +101,15 @@ func (s *Front) loadUsers() error {
 		users = users.With(auth.SchemeSuper, string(cfg.SuperPassword))
 	}
 	s.Security.users = users
-	s.Log.Info("SASL is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()), zap.Bool("required", required))
+	s.Log.Info("SASL is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()),
+		zap.Bool("required", required))
 	return nil
 }
 
 // requiresSASL reports whether clients that have not authenticated by SASL are refused.
 func (s *Front) requiresSASL() bool { return slices.Contains(s.enforced, auth.SchemeSASL) }
 
-// openAudit opens the audit log, if it is wanted.
+// openAudit opens the audit log, if it is enabled.
 func (s *Front) openAudit() (err error) {
 	if s.Config.Audit.Enabled {
 		s.Security.Audit, err = audit.Open(s.FS, s.Log, s.Config.Audit.File)
@@ -114,7 +117,8 @@ func (s *Front) openAudit() (err error) {
 	return err
 }
 
-// StartSecurity starts what watches the certificates and writes the audit log. It is the last step of Start.
+// StartSecurity starts the goroutines that watch the certificates and write the audit log. It is one of the last
+// steps of Start.
 func (s *Front) StartSecurity() {
 	if k := s.Security.Keys; k != nil && s.Config.ClientCertReload {
 		s.Spawn("keys", func() { k.Watch(keystore.ReloadInterval, s.Stopping.Done()) })

@@ -10,37 +10,38 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 )
 
-// A client that comes back with very many watches must not hold up the others, nor take memory for the list of them: a long setWatches
-// is registered while it arrives, from the buffer of the socket, when nothing of its connection is in flight, and so many watches
-// under one hold of the locks. A change between two holds finds each path registered already or shows when it comes to be: no
-// event is lost. If the list turns out to be malformed, or longer than the connection may watch, the watches before that exist; in the
-// second case they go with the connection.
+// A client that reconnects with very many watches must not delay other clients, nor take memory for the whole list.
+// So a long setWatches is registered while it arrives, from the buffer of the socket, when nothing of its
+// connection is in flight. A bounded number of watches is registered under one hold of the locks. No event is lost
+// between two holds: a change then either finds the path registered, or is found when the path is registered. If
+// the list turns out to be malformed, the watches before the fault exist. If it is longer than the connection may
+// watch, the watches end with the connection.
 
 const (
 	// SetWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
 	SetWatchesLimit = 64 << 20
-	// LongSetWatches is the length of a setWatches, in bytes, from which on it is registered while it arrives.
+	// LongSetWatches is the length of a setWatches, in bytes, above which it is registered while it arrives.
 	LongSetWatches = 8 << 10
 	// WatchesPerLock is how many watches are registered under one hold of the locks.
 	WatchesPerLock = 128
 )
 
-// Arrival is a long setWatches that has begun to arrive. The reader owns it.
+// Arrival is a long setWatches that has begun to arrive. Owned by the reader.
 type Arrival struct {
 	xid       int32
 	Op        proto.OpCode
-	Left      int          // bytes of the frame that were not looked at yet
-	begun     bool         // relative was read
-	Relative  proto.Zxid   // the last that the client has seen
-	Lists     []watch.Kind // that have not begun
-	Kind      watch.Kind   // of the list that has
-	Paths     int          // of it that are to come
-	Wanted    int          // paths that the connection watches, and will
-	Malformed bool         // what is left is dropped
+	Left      int          // bytes of the frame that are not handled yet
+	begun     bool         // Relative was read
+	Relative  proto.Zxid   // last zxid that the client has seen
+	Lists     []watch.Kind // lists that have not begun
+	Kind      watch.Kind   // of the list that has begun
+	Paths     int          // how many paths of this list follow
+	Wanted    int          // paths that the connection watches, and will watch
+	Malformed bool         // the rest of the frame is dropped
 }
 
-// longWatches reports whether a frame of n bytes, whose first bytes are in the buffer, is a long setWatches, and if not, whether that is
-// known.
+// longWatches reports whether a frame of n bytes, with its first bytes in the buffer, is a long setWatches. known
+// is false if too few bytes have arrived to tell.
 func (c *Conn) longWatches(n uint32) (is, known bool) {
 	if n <= LongSetWatches || c.Session.Load() == nil {
 		return false, true
@@ -53,8 +54,8 @@ func (c *Conn) longWatches(n uint32) (is, known bool) {
 	return op == proto.OpSetWatches || op == proto.OpSetWatches2, true
 }
 
-// beginWatches begins a long setWatches of n bytes. It returns false if that has to wait until the connection's requests in flight are
-// answered.
+// beginWatches begins a long setWatches of n bytes. It returns false if that has to wait until the connection's
+// requests in flight are answered.
 func (c *Conn) beginWatches(n uint32) bool {
 	rest := c.In.Bytes()
 	a := &Arrival{
@@ -76,7 +77,7 @@ func (c *Conn) beginWatches(n uint32) bool {
 	return true
 }
 
-// WatchLists is the kinds of the lists in the body, in their order.
+// WatchLists are the kinds of the lists in the body, in their order.
 func WatchLists(op proto.OpCode) []watch.Kind {
 	kinds := []watch.Kind{watch.Data, watch.Exist, watch.Child, watch.Persistent, watch.Recursive}
 	if op == proto.OpSetWatches {
@@ -85,8 +86,9 @@ func WatchLists(op proto.OpCode) []watch.Kind {
 	return kinds
 }
 
-// setArriving registers what has arrived of a long setWatches, and answers it when that is all. If it is not, more tells whether the
-// client has to take events before the rest is looked at, or has to send it. It is called without a lock.
+// setArriving registers the watches of a long setWatches that have arrived, and answers it when all have. If not
+// done, more tells why: true if the client has to take events first, false if it has to send the rest. REQUIRES: no
+// lock.
 func (c *Conn) setArriving() (done, more bool) {
 	a := c.Arriving
 	for !a.Over() {
@@ -115,8 +117,8 @@ func (c *Conn) setArriving() (done, more bool) {
 	return true, false
 }
 
-// setSome registers some of the watches that have arrived under one hold of the locks. It returns false if there was nothing to be done
-// with what has arrived, the client has to take events first, or the connection is over.
+// setSome registers some of the watches that have arrived, under one hold of the locks. It returns false if nothing
+// could be done: too little has arrived, the client has to take events first, or the connection has ended.
 func (c *Conn) setSome() bool {
 	c.lockRead()
 	defer c.Unlock()
@@ -159,17 +161,18 @@ func (c *Conn) setSome() bool {
 	return a.Left < before || a.Malformed
 }
 
-// refuseWatches ends a connection that brings more watches than it may have: an error would leave the client believing that it watches.
-// REQUIRES: c.mu.
+// refuseWatches ends a connection that brings more watches than it may have. After an error the client would still
+// believe that it watches. REQUIRES: Conn.Mu.
 func (c *Conn) refuseWatches(wanted int) {
-	c.srv.Log.Warn("closing a connection that brings more watches than warren.maxWatches", zap.Stringer("client_addr", c.Remote), zap.Int("watches", wanted))
+	c.srv.Log.Warn("closing a connection that brings more watches than warren.maxWatches",
+		zap.Stringer("client_addr", c.Remote), zap.Int("watches", wanted))
 	c.Mu.Out.Closing = true
 }
 
-// Over reports whether what is left of the frame does not matter.
+// Over reports whether the rest of the frame does not matter.
 func (a *Arrival) Over() bool { return a.Malformed || a.begun && a.Paths == 0 && len(a.Lists) == 0 }
 
-// Head reads what stands in front of the paths of the first list, or of the next. It returns false if that has not arrived or is malformed.
+// Head reads what precedes the paths of the next list. It returns false if that has not arrived or is malformed.
 func (a *Arrival) Head(in *Input) bool {
 	if !a.begun {
 		b, ok := a.take(in, 8)
@@ -193,8 +196,8 @@ func (a *Arrival) Head(in *Input) bool {
 	return true
 }
 
-// Path reads a path, which is valid until the input changes. It returns false if the path has not arrived or is malformed: also if it is
-// longer than most bytes, which nobody could have watched by another request.
+// Path reads a path, which is valid until the input changes. It returns false if the path has not arrived or is
+// malformed. A path longer than most bytes is malformed: no other request could have watched it.
 func (a *Arrival) Path(in *Input, most int) (path []byte, ok bool) {
 	b := in.Bytes()
 	if a.Left < 4 {
@@ -217,7 +220,8 @@ func (a *Arrival) Path(in *Input, most int) (path []byte, ok bool) {
 	return b[4:], true
 }
 
-// take takes n bytes of the frame off the input. It returns false if they have not arrived, or are none of the frame.
+// take takes n bytes of the frame from the input. It returns false if they have not arrived, or the frame has
+// fewer.
 func (a *Arrival) take(in *Input, n int) ([]byte, bool) {
 	b := in.Bytes()
 	if n > a.Left {

@@ -16,13 +16,15 @@ import (
 	"github.com/seed94657493/warren/server/internal/security"
 )
 
-// TLS on the client ports. A connection that may be TLS begins in its reader with afterHandshake, within the time that a
-// connection without a session has. From then on it is as any other, but that its bytes go through crypto/tls:
+// TLS on the client ports. A connection that may be TLS begins in its reader with afterHandshake, within the time
+// limit of a connection without a session. After that it works like any other, but its bytes pass through
+// crypto/tls:
 //
-//   - Reading waits for the socket and not in crypto/tls, so that an idle connection holds no buffer of ours: see tryReadTLS.
+//   - Reading waits for the socket and not in crypto/tls, so that an idle connection has no buffer of its own: see
+//     tryReadTLS.
 //   - Writing is left to drain, which may wait.
-//   - Ending never waits. Whoever ends a connection may hold its lock, and whoever waits for that lock may be the applier;
-//     a client that does not read must not get that far.
+//   - Ending never waits. The goroutine that ends a connection may hold the lock of the connection, and the applier
+//     may wait for that lock. A client that does not read must not block the applier.
 
 // secureConn is a client's socket on a port that takes TLS.
 type secureConn struct {
@@ -30,23 +32,25 @@ type secureConn struct {
 	speaks language
 	below  tlsSocket
 	tls    *tls.Conn
-	on     atomic.Bool // TLS is spoken: the handshake is done
+	on     atomic.Bool // the handshake is done: TLS is spoken
 }
 
 var (
-	errHandshakeLimit = errors.New("too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached")
-	ErrPlainText      = errors.New("plain text on a port for TLS only")
-	ErrNotReady       = &notReadyError{}
+	errHandshakeLimit = errors.New(
+		"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached")
+	ErrPlainText = errors.New("plain text on a port for TLS only")
+	ErrNotReady  = &notReadyError{}
 )
 
-// notReadyError tells crypto/tls that the socket has nothing at the moment, in the form in which it does not give up.
+// notReadyError tells crypto/tls that the socket has nothing at the moment. crypto/tls does not give up on an error
+// of this form.
 type notReadyError struct{}
 
 func (*notReadyError) Error() string   { return "socket is not ready" }
 func (*notReadyError) Timeout() bool   { return true }
 func (*notReadyError) Temporary() bool { return true }
 
-// guard makes c a connection that may be TLS, which needs a socket. It is called before serve.
+// guard makes c a connection that may be TLS. It reports false if c is not a socket. It is called before serve.
 func (c *Conn) guard(speaks language) bool {
 	tcp, ok := c.NC.(*net.TCPConn)
 	if !ok || c.raw == nil {
@@ -58,7 +62,7 @@ func (c *Conn) guard(speaks language) bool {
 	return true
 }
 
-// afterHandshake is a reader that serves when the connection is safe.
+// afterHandshake returns a reader that calls serve after the handshake.
 func (c *Conn) afterHandshake(serve func()) func() {
 	return func() {
 		if err := c.negotiate(); err != nil {
@@ -77,14 +81,14 @@ func (c *Conn) afterHandshake(serve func()) func() {
 	}
 }
 
-// wentAway reports whether a handshake failed because the client left or fell silent, as who looks whether a port is open does. An
-// alert of the client, which does not trust this server for example, is something else.
+// wentAway reports whether a handshake failed because the client closed the connection or sent nothing, as port
+// scanners do. An alert from the client, for example because it does not trust this server, is a different failure.
 func wentAway(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &op) && (op.Op == "read" || op.Op == "write")
 }
 
-// negotiate finds out whether the client speaks TLS and lets it prove who it is.
+// negotiate finds out whether the client speaks TLS, does the handshake, and checks the client's certificate.
 func (c *Conn) negotiate() error {
 	s, cfg := c.Secure, c.srv.Config
 	_ = s.SetDeadline(c.srv.Clock.In(cfg.SessionlessTimeout))
@@ -119,7 +123,7 @@ func (c *Conn) negotiate() error {
 	return nil
 }
 
-// goPlain goes on without TLS. Nobody else has added output yet, so nobody looks at c.secure meanwhile.
+// goPlain goes on without TLS. No other goroutine has added output yet, so none reads Conn.Secure meanwhile.
 func (c *Conn) goPlain(first byte) {
 	c.srv.Metrics.Admitted(c.Remote.Addr())
 	_ = c.Secure.SetDeadline(time.Time{})
@@ -129,7 +133,8 @@ func (c *Conn) goPlain(first byte) {
 	c.In.W++
 }
 
-// certify adds what the client's certificate proves. That it is to be trusted has been checked in the handshake.
+// certify adds the identities that the client's certificate proves. The handshake has checked that the certificate
+// is trusted.
 func (c *Conn) certify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return nil
@@ -145,8 +150,8 @@ func (c *Conn) certify(state tls.ConnectionState) error {
 	return nil
 }
 
-// countHandshakes returns cfg with a count of the handshakes under way, from the client's first message on: a connection
-// that sends nothing costs no work, and takes no place from those that do.
+// countHandshakes returns cfg with a count of the handshakes under way. A handshake counts from the client's first
+// message on: a connection that sends nothing costs no work, and takes no place from others.
 func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
 	choose := cfg.GetConfigForClient
 	counting := cfg.Clone()
@@ -164,7 +169,7 @@ func (s *Front) countHandshakes(cfg *tls.Config) *tls.Config {
 	return counting
 }
 
-// ExportExpiry makes the end of the certificate's life a metric.
+// ExportExpiry exports the expiry time of the certificate as a metric.
 func (s *Front) ExportExpiry(keys *keystore.Keys) {
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "warren_tls_certificate_expiry_timestamp_seconds",
@@ -172,7 +177,8 @@ func (s *Front) ExportExpiry(keys *keystore.Keys) {
 	}, func() float64 { return float64(keys.Expires().Unix()) }))
 }
 
-// tryReadTLS is c.readFunc of a connection with TLS: it reads once and reports false if the socket has no whole record.
+// tryReadTLS is Conn.readFunc of a connection with TLS: it reads once, and reports false if the socket has no whole
+// record.
 func (c *Conn) tryReadTLS(fd uintptr) bool {
 	in := &c.In
 	in.Acquire()
@@ -181,7 +187,7 @@ func (c *Conn) tryReadTLS(fd uintptr) bool {
 	n, err := c.Secure.tls.Read(in.Buf[in.W:])
 	below.fd = -1
 	switch {
-	case n > 0: // an error comes again
+	case n > 0: // the next read returns the error again
 		in.W += n
 		in.got += int64(n)
 	case errors.Is(err, ErrNotReady):
@@ -195,8 +201,8 @@ func (c *Conn) tryReadTLS(fd uintptr) bool {
 	return true
 }
 
-// portion is as much of b as is written under one deadline: for TLS one record, since a write that has begun cannot be
-// taken up again after a deadline.
+// portion is the part of b that is written under one deadline. For TLS that is one record, because a TLS write
+// cannot be resumed after a deadline.
 func (c *Conn) portion(b []byte) []byte {
 	if c.Secure == nil {
 		return b
@@ -220,8 +226,8 @@ func (s *secureConn) Read(b []byte) (int, error) {
 	return s.TCPConn.Read(b)
 }
 
-// CloseWrite tells the client that nothing follows. If somebody is writing at the moment, or the socket is full, it hears it
-// from TCP alone: this never waits.
+// CloseWrite tells the client that nothing follows. If a goroutine is writing at the moment, the client is told by
+// TCP only, without an alert of TLS. CloseWrite never waits.
 func (s *secureConn) CloseWrite() error {
 	if s.on.Load() {
 		s.below.closing.Store(true)
@@ -232,20 +238,21 @@ func (s *secureConn) CloseWrite() error {
 	return s.TCPConn.CloseWrite()
 }
 
-// Close closes the socket at once, without a word.
+// Close closes the socket at once, without an alert of TLS.
 func (s *secureConn) Close() error { return s.TCPConn.Close() }
 
-// tlsSocket is what crypto/tls reads and writes.
+// tlsSocket is the socket below crypto/tls.
 type tlsSocket struct {
 	*net.TCPConn
 	raw     syscall.RawConn
-	counted bool // among the handshakes under way
+	counted bool // counted as a handshake under way
 
 	first []byte // read before the handshake
-	fd    int    // while tryReadTLS runs, the socket, of which reads do not wait; else -1
+	// fd is the socket while tryReadTLS runs, and reads do not wait; else -1.
+	fd int
 
-	// A writer counts itself first and then looks at closing, CloseWrite does the reverse. So either the writer sees
-	// that it must not wait, or CloseWrite sees the writer.
+	// A writer counts itself first and then reads closing. CloseWrite does it in the other order. So either the
+	// writer sees that it must not wait, or CloseWrite sees the writer.
 	writers atomic.Int32
 	closing atomic.Bool
 }
@@ -276,7 +283,7 @@ func (s *tlsSocket) Read(b []byte) (int, error) {
 	}
 }
 
-// Write implements net.Conn. After CloseWrite has begun it takes what the socket takes at once.
+// Write implements net.Conn. After CloseWrite has begun it writes only what the socket takes at once.
 func (s *tlsSocket) Write(b []byte) (n int, err error) {
 	s.writers.Add(1)
 	defer s.writers.Add(-1)

@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// watchers is the watches of all connections of a server. It is guarded by mu together with store.mu for reading, or by store.mu
-// for writing.
+// watchers holds the watches of all connections. It is guarded by Mu together with Store.Mu for reading, or by
+// Store.Mu for writing.
 type watchers struct {
 	Mu       sync.Mutex
 	Registry *watch.Registry
@@ -18,7 +18,7 @@ type watchers struct {
 
 func newWatchers() *watchers { return &watchers{Registry: watch.New(), Slots: make([]*Conn, 1)} }
 
-// slot returns c's WatcherID, and 0 if the connection is gone. REQUIRES: mu or RLock, watchers.mu.
+// slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.Mu.
 func (ws *watchers) slot(c *Conn) watch.WatcherID {
 	switch {
 	case c.unwatchable:
@@ -36,8 +36,8 @@ func (ws *watchers) slot(c *Conn) watch.WatcherID {
 	return c.watcher
 }
 
-// Watch registers a watch of c, and reports false if c would watch more than limit paths, 0 for any number. REQUIRES: mu or
-// RLock.
+// Watch registers a watch of c. It reports false if c would then watch more than limit paths; 0 is no limit.
+// REQUIRES: Store.Mu.
 func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte, limit int) bool {
 	ws.Mu.Lock()
 	defer ws.Mu.Unlock()
@@ -52,8 +52,8 @@ func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte, limit int) bool
 	return true
 }
 
-// Unwatch removes every watch of the connection, which is gone: so many under one hold of the locks, and in one turn, that nobody
-// waits for long. It is called by the reader, in the end.
+// Unwatch removes every watch of the connection after it has ended. A bounded number is removed under one hold of
+// the locks and in one turn, so that other goroutines do not wait long. The reader calls it last.
 func (c *Conn) Unwatch() {
 	ws := c.srv.Watchers
 	for place, done := ws.unwatchSome(c, 0); !done; {
@@ -63,10 +63,10 @@ func (c *Conn) Unwatch() {
 	}
 }
 
-// unwatchedPerLock is how many places in which a watch may be are looked at under one hold of the locks.
+// unwatchedPerLock is how many places for a watch are examined under one hold of the locks.
 const unwatchedPerLock = 1024
 
-// unwatchSome is a part of unwatch, from a place on.
+// unwatchSome is one part of Unwatch, beginning at place.
 func (ws *watchers) unwatchSome(c *Conn, place uint32) (next uint32, done bool) {
 	st := c.srv.Store
 	st.Mu.RLock()

@@ -38,13 +38,13 @@ func (c *Conn) answerWord(word string) {
 	c.Mu.Out.Closing = true
 	c.Mu.Unlock()
 	c.Flush()
-	// The client may have closed its side long ago: its end must not cut the answer off.
+	// The client may have closed its side long ago. That must not cut off the answer.
 	if c.wait(func() bool { return c.Mu.Out.finished }) {
 		c.drainInput()
 	}
 }
 
-// serveWordOnly answers a word, and nothing else, on a connection beyond the limits.
+// serveWordOnly answers a four-letter word, and nothing else, on a connection beyond the limits.
 func (c *Conn) serveWordOnly() {
 	defer c.cleanup()
 	_ = c.NC.SetReadDeadline(c.srv.Clock.In(wordTimeout))
@@ -61,10 +61,10 @@ func (c *Conn) serveWordOnly() {
 	}
 }
 
-// wordTimeout is how long a connection beyond the limits may take to send its word.
+// wordTimeout is how long a connection beyond the limits has to send its word.
 const wordTimeout = time.Second
 
-// SortedConns is the open connections by address.
+// SortedConns returns the open connections by address.
 func (s *Front) SortedConns() []*Conn {
 	var all []*Conn
 	s.Conns.Each(func(c *Conn) { all = append(all, c) })
@@ -72,7 +72,7 @@ func (s *Front) SortedConns() []*Conn {
 	return all
 }
 
-// PacketsSent is how many frames were sent since the server began or since srst.
+// PacketsSent is how many frames were sent since the server began, or since the word srst.
 func (s *Front) PacketsSent() int64 {
 	n := s.Stats.Sent.Load()
 	s.Conns.Each(func(c *Conn) {
@@ -83,7 +83,7 @@ func (s *Front) PacketsSent() int64 {
 	return n
 }
 
-// ForgetSent begins to count the frames that were sent anew, for srst.
+// ForgetSent restarts the count of sent frames, for the word srst.
 func (s *Front) ForgetSent() {
 	s.Conns.Each(func(c *Conn) {
 		c.Mu.Lock()
@@ -92,7 +92,7 @@ func (s *Front) ForgetSent() {
 	})
 }
 
-// ResetConnections begins the figures of each connection anew, for crst.
+// ResetConnections restarts the figures of each connection, for the word crst.
 func (s *Front) ResetConnections() {
 	s.Conns.Each(func(c *Conn) {
 		c.Mu.Lock()
@@ -102,7 +102,7 @@ func (s *Front) ResetConnections() {
 	})
 }
 
-// connView is how things stand with a connection at one moment.
+// connView is a copy of the figures of a connection at one moment.
 type connView struct {
 	Stats   figures.Conn
 	Queued  int               // requests that wait for a write
