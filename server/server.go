@@ -41,6 +41,10 @@ type Options struct {
 	Runtime sched.Runtime
 	// Weakness is the defects that the server has on purpose. It is for tests of simulations.
 	Weakness weakness.Set
+	// Applied, if it is not nil, is called with each txn when it has been applied to the state, in the order of zxids, and with the digest of the
+	// state then. It must neither wait nor keep the payload. Txns that are read from the log at the start are not among them. It is for
+	// simulations.
+	Applied func(zxid proto.Zxid, payload []byte, digest int64)
 	// WholeProcess says that the process is there for this server alone, which may then tune Go's garbage collector.
 	WholeProcess bool
 	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
@@ -64,7 +68,8 @@ type Server struct {
 
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
-	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime, Weakness: o.Weakness})
+	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime, Weakness: o.Weakness,
+		Applied: o.Applied})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	s.member = host.New(e, s.disk, s.front, o.DialPeer, o.ListenPeer)
@@ -212,5 +217,16 @@ func (s *Server) Wait(ctx context.Context) error {
 		return nil
 	case err := <-s.Failed:
 		return err
+	}
+}
+
+// Failure returns why the server has ended by itself, and nil as long as it has not.
+func (s *Server) Failure() error {
+	select {
+	case err := <-s.Failed:
+		s.Fail(err) // for Wait
+		return err
+	default:
+		return nil
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -87,7 +86,7 @@ func (s *Disk) Release() {
 // Recover opens the data directories and rebuilds the state: the newest snapshot that verifies,
 // and every txn after it. Source: storage 6.
 func (s *Disk) Recover() error {
-	began := time.Now()
+	began := s.Runtime.Elapsed()
 	if err := s.openDirs(); err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (s *Disk) Recover() error {
 		return &DataError{s.SnapDir(), err}
 	}
 	s.origin = trailer.Ensemble
-	loaded := time.Since(began)
+	loaded := s.Runtime.Elapsed() - began
 	replayed, err := s.replay(state, trailer)
 	if err != nil {
 		return err
@@ -136,10 +135,11 @@ func (s *Disk) Recover() error {
 	}
 	s.Store, s.replayed = env.NewStore(state), replayed
 	s.Guard, s.Snapshotter = env.NewGuard(s.Env), newSnapshotter(s)
-	s.Stats.Recovered(loaded, time.Since(began), replayed)
+	took := s.Runtime.Elapsed() - began
+	s.Stats.Recovered(loaded, took, replayed)
 	s.Log.Info("recovered", zap.Stringer("zxid", state.LastZxid()), zap.Int("znodes", state.NumNodes()),
 		zap.Int("sessions", state.NumSessions()), zap.Int("replayed", replayed),
-		zap.Duration("snapshot_took", loaded), zap.Duration("took", time.Since(began)))
+		zap.Duration("snapshot_took", loaded), zap.Duration("took", took))
 	return nil
 }
 

@@ -108,7 +108,7 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 	if sn.Held.Load() {
 		return snapshot.Meta{}, errHeld
 	}
-	began := time.Now()
+	began := s.Runtime.Elapsed()
 	s.Store.Mu.RLock()
 	w := s.Store.State.NewWalker()
 	zxid := w.Zxid()
@@ -122,7 +122,7 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 		zxid++
 	}
 	m, err := s.Snaps.Write(zxid, NewLockedSource(s.Env, w))
-	took := time.Since(began)
+	took := s.Runtime.Elapsed() - began
 	switch {
 	case errors.Is(err, snapshot.ErrClosed):
 		return m, err

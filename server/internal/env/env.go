@@ -17,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/internal/weakness"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
@@ -39,6 +40,8 @@ type Env struct {
 	Clock      *clock
 	Began      time.Time
 	weaknesses weakness.Set
+	// Told is Options.Applied; it may be nil.
+	Told func(zxid proto.Zxid, payload []byte, digest int64)
 
 	Store       *Store            // from recovery on
 	Tracker     *sessions.Tracker // from recovery on
@@ -85,6 +88,7 @@ type Options struct {
 	Version  string
 	Runtime  sched.Runtime
 	Weakness weakness.Set // empty, except in tests of the simulator
+	Applied  func(zxid proto.Zxid, payload []byte, digest int64)
 }
 
 // New returns what the parts of a server share before it has a state.
@@ -96,7 +100,7 @@ func New(cfg *config.Config, o Options) *Env {
 	e := &Env{
 		weaknesses: o.Weakness,
 		Runtime:    rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
-		Clock: newClock(rt), Began: rt.Now(), Stats: figures.NewServer(),
+		Clock: newClock(rt), Began: rt.Now(), Told: o.Applied, Stats: figures.NewServer(),
 		Large:       limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
 		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
 		ApplyPool:   flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),

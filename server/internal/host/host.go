@@ -225,8 +225,7 @@ func (m *Host) run() {
 	})
 	defer cancel()
 	pace := pacer{clock.Steady()}
-	m.turn.Lock()
-	defer m.turn.Unlock()
+	m.turn.Lock() // and no deferred Unlock: a simulator ends the goroutine while it waits
 	for m.drain(); !m.stop; {
 		m.turn.Unlock()
 		m.wake.Park()
@@ -257,6 +256,7 @@ func (m *Host) run() {
 	m.refuse()
 	m.applier.Come(false)
 	m.journal.Jobs.Close()
+	m.turn.Unlock()
 }
 
 // takeTurn takes all input that has arrived. REQUIRES: turn.

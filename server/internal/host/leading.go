@@ -372,10 +372,6 @@ func (l *leading) prepare(w *write) {
 	case code != proto.OK, w.op == proto.OpCreateSession, w.op == proto.OpCloseSession, w.session == 0:
 	case w.moved:
 		code = proto.ErrSessionMoved
-	case m.peers == nil && w.local != nil && !w.local.IsClosing():
-		if w.at > w.local.Heard() { // the sessions of a standalone server have no other server to move to
-			w.local.Touch(w.at)
-		}
 	default:
 		code = m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled, w.at)
 		if code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite) {

@@ -137,6 +137,9 @@ func (a *applier) applyOne(it *flow.Item, payload []byte, create2 []int32, now i
 	if a.srv.Config.DigestEnabled {
 		a.srv.Digests.Note(applied.Header.Zxid, a.srv.Store.State.Digest())
 	}
+	if a.srv.Told != nil {
+		a.srv.Told(applied.Header.Zxid, payload, a.srv.Store.State.Digest())
+	}
 	if applied.DigestMismatch {
 		a.srv.Metrics.DigestMismatches.Inc()
 		a.srv.Log.Error("digest of the tree differs from the txn's: this server's state is not what was proposed",

@@ -35,6 +35,7 @@ type Conn struct {
 	SecurePort  bool            // the client connected to secureClientPort; set before serve
 	Remote      netip.AddrPort
 	Established time.Time // when the socket was accepted
+	number      uint64    // counts the connections; set before serve
 	address     *address  // shared by the connections from one address; nil if reserved. Set before serve
 
 	// Session is stored when the session is established or resumed. Any goroutine may read it and ids.

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -251,6 +252,7 @@ type connSet struct {
 		All      map[*Conn]struct{}
 		PerAddr  map[netip.Addr]*address
 		Reserved int
+		added    uint64 // how many there were
 	}
 }
 
@@ -301,6 +303,8 @@ func (cs *connSet) Add(c *Conn) (reserved bool, err error) {
 		from.conns++
 		c.address = from
 	}
+	cs.Mu.added++
+	c.number = cs.Mu.added
 	cs.Mu.All[c] = struct{}{}
 	return c.Reserved, nil
 }
@@ -328,7 +332,7 @@ func (cs *connSet) Len() int {
 	return len(cs.Mu.All)
 }
 
-// Each calls fn for every connection that was open when Each began.
+// Each calls fn for every connection that was open when Each began, the oldest first.
 func (cs *connSet) Each(fn func(*Conn)) {
 	cs.Mu.Lock()
 	all := make([]*Conn, 0, len(cs.Mu.All))
@@ -336,6 +340,7 @@ func (cs *connSet) Each(fn func(*Conn)) {
 		all = append(all, c)
 	}
 	cs.Mu.Unlock()
+	slices.SortFunc(all, func(a, b *Conn) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range all {
 		fn(c)
 	}

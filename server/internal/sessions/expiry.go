@@ -1,6 +1,11 @@
 package sessions
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // place puts s into the bucket of its timeout. REQUIRES: t.mu.
 func (t *Tracker) place(s *Session) {
@@ -20,7 +25,7 @@ func (t *Tracker) place(s *Session) {
 // bucketOf returns the first bucket after the time at, in ticks.
 func (t *Tracker) bucketOf(at int64) int64 { return at/int64(t.tick) + 1 }
 
-// sweep returns the sessions that have expired at now, marked as closing.
+// sweep returns the sessions that have expired at now, in the order of their ids, marked as closing.
 func (t *Tracker) sweep(now int64) (expired []*Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -39,6 +44,7 @@ func (t *Tracker) sweep(now int64) (expired []*Session) {
 		}
 		delete(t.mu.buckets, t.mu.swept)
 	}
+	slices.SortFunc(expired, func(a, b *Session) int { return cmp.Compare(a.ID, b.ID) })
 	return expired
 }
 

@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
@@ -101,12 +103,30 @@ func (t *Tracker) Leave(id proto.SessionID) Conn {
 const TouchSize = 12
 
 // AppendTouched appends the sessions that this learner, or an observer of it, has heard of since the last call,
-// and forgets those whose client has disconnected. Source: quorum-protocol 8.5.
+// and forgets those whose client has disconnected. They are in the order of
+// their ids. Source: quorum-protocol 8.5.
 func (t *Tracker) AppendTouched(b []byte) []byte {
+	all := t.takeTouched()
+	slices.SortFunc(all, func(a, b touched) int { return cmp.Compare(a.id, b.id) })
+	for _, s := range all {
+		b = binary.BigEndian.AppendUint64(b, uint64(s.id))
+		b = binary.BigEndian.AppendUint32(b, uint32(s.timeoutMs))
+	}
+	return b
+}
+
+// touched is a session that was heard of.
+type touched struct {
+	id        proto.SessionID
+	timeoutMs int32
+}
+
+// takeTouched is AppendTouched in no order.
+func (t *Tracker) takeTouched() (all []touched) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.mu.learns {
-		return b
+		return nil
 	}
 	for id, s := range t.mu.sessions {
 		if s.local.Load() {
@@ -114,18 +134,16 @@ func (t *Tracker) AppendTouched(b []byte) []byte {
 		}
 		if heard := s.heard.Load(); heard > s.reported {
 			s.reported = heard
-			b = binary.BigEndian.AppendUint64(b, uint64(id))
-			b = binary.BigEndian.AppendUint32(b, uint32(s.timeoutMs.Load()))
+			all = append(all, touched{id, s.timeoutMs.Load()})
 		} else if s.conn == nil {
 			delete(t.mu.sessions, id)
 		}
 	}
 	for id, timeoutMs := range t.mu.below {
-		b = binary.BigEndian.AppendUint64(b, uint64(id))
-		b = binary.BigEndian.AppendUint32(b, uint32(timeoutMs))
+		all = append(all, touched{id, timeoutMs})
 	}
 	clear(t.mu.below)
-	return b
+	return all
 }
 
 // Touched extends the sessions that a learner has heard of, according to its answer to PING.

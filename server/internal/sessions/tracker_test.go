@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -216,4 +217,29 @@ func TestExpiries(t *testing.T) {
 	require.Equal(t, map[int64][]proto.SessionID{4000 * ms: {b.ID}}, tr.Expiries(all))
 	got, _ = tr.Expire(99)
 	require.Nil(t, got)
+}
+
+// TestOrder checks that what many sessions have in common is told of them in the order of their ids.
+func TestOrder(t *testing.T) {
+	const count = 100
+	tr := trackAt(time.Second)
+	var ids []proto.SessionID
+	for range count {
+		ids = append(ids, tr.Create(1000, &conn{}, 1).ID)
+	}
+	var expired []proto.SessionID
+	for _, s := range tr.sweep(2 * int64(time.Second)) {
+		expired = append(expired, s.ID)
+	}
+	require.Equal(t, ids, expired)
+
+	tr.Follow()
+	for _, i := range rand.Perm(count) {
+		tr.Adopt(ids[i], 1000, &conn{}, 1)
+	}
+	told := tr.AppendTouched(nil)
+	require.Len(t, told, count*TouchSize)
+	for i, id := range ids {
+		require.Equal(t, uint64(id), binary.BigEndian.Uint64(told[i*TouchSize:]))
+	}
 }
