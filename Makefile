@@ -41,6 +41,7 @@ check: lint verify-generate test ## what must be green to commit
 sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of faults and load each; see docs/SIMULATION.md
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig|Disks)?$$' \
 		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
+	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' -system.first=$(FIRST) -system.seeds=$(SEEDS)
 
 fuzz: ## every fuzz target for TIME each
 	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)

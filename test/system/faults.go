@@ -1,0 +1,207 @@
+package system
+
+import (
+	"slices"
+	"time"
+)
+
+// Fault is something that goes wrong.
+type Fault string
+
+// The faults.
+const (
+	Kill      Fault = "kill"      // of a process
+	PowerLoss Fault = "powerloss" // of a process, with what its disk has not synced
+	Stop      Fault = "stop"      // of a server by its operator
+	Pause     Fault = "pause"     // of a process
+	Partition Fault = "partition" // of servers
+	OneWay    Fault = "oneway"    // a direction between two servers is cut
+	SlowNet   Fault = "slownet"   // of a direction
+	Reset     Fault = "reset"     // of a connection
+	SlowDisk  Fault = "slowdisk"
+	WallJump  Fault = "walljump" // of the wall clock of a server
+	ClientCut Fault = "clientcut"
+	BadDisk   Fault = "baddisk"  // every write fails, for a while
+	FullDisk  Fault = "fulldisk" // for a while
+	Wipe      Fault = "wipe"     // a disk is lost, while all others have everything
+)
+
+var allFaults = []Fault{Kill, PowerLoss, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump, ClientCut, BadDisk, FullDisk, Wipe}
+
+// faults draws what goes wrong, and when.
+type faults struct {
+	w     *world
+	kinds []Fault
+	mean  time.Duration // between two faults
+	count map[Fault]int
+	over  bool
+}
+
+func newFaults(w *world, kinds []Fault) faults {
+	if kinds == nil {
+		for _, k := range allFaults {
+			if w.s.chance(60) { // not everything in each run
+				kinds = append(kinds, k)
+			}
+		}
+	}
+	return faults{w: w, kinds: kinds, mean: w.s.between(200*time.Millisecond, 5*time.Second), count: map[Fault]int{}}
+}
+
+func (f *faults) begin() {
+	if len(f.kinds) > 0 {
+		f.later()
+	}
+}
+
+func (f *faults) later() {
+	f.w.s.plan(f.w.s.between(0, 2*f.mean), nil, "fault", func() {
+		if f.over {
+			return
+		}
+		f.strike(f.kinds[f.w.s.rng.IntN(len(f.kinds))])
+		f.later()
+	})
+}
+
+// strike lets one fault happen.
+func (f *faults) strike(k Fault) {
+	w, s := f.w, f.w.s
+	n := w.nodes[s.rng.IntN(len(w.nodes))]
+	other := w.nodes[s.rng.IntN(len(w.nodes))]
+	lasts := s.between(10*time.Millisecond, 3*time.Second)
+	if s.chance(10) {
+		lasts *= 5
+	}
+	w.steps++
+	f.count[k]++
+	s.tracef("fault %s of server %d, %v", k, n.id, lasts)
+	switch k {
+	case Kill, PowerLoss:
+		unsynced := 100
+		if k == PowerLoss {
+			unsynced = []int{0, 30, 70}[s.rng.IntN(3)]
+		}
+		n.kill(unsynced, k == Kill)
+		f.restart(n, lasts)
+	case Stop:
+		n.stop()
+		f.restart(n, lasts)
+	case Pause:
+		if p := n.p; p != nil && !p.rests {
+			p.rest()
+			s.plan(lasts, nil, "go on", p.goOn)
+		}
+	case Partition:
+		var one []*node
+		for _, n := range w.nodes {
+			if s.chance(50) {
+				one = append(one, n)
+			}
+		}
+		f.part(one, lasts)
+	case OneWay:
+		f.cut(n.id, other.id, lasts)
+	case SlowNet:
+		way := w.net.way(n.id, other.id)
+		way.slow = s.between(0, 100*time.Millisecond)
+		s.plan(lasts, nil, "fast again", func() { way.slow = 0 })
+	case Reset:
+		if len(w.net.conns) > 0 {
+			c := w.net.conns[s.rng.IntN(len(w.net.conns))]
+			c.in.lose()
+			c.out.lose()
+		}
+	case SlowDisk:
+		n.disk.slow = s.between(0, 300*time.Millisecond)
+		s.plan(lasts, nil, "fast again", func() { n.disk.slow = diskSlow })
+	case BadDisk:
+		n.disk.bad, n.disk.hurt = true, true
+		f.repair(n, lasts)
+	case FullDisk:
+		n.disk.fill(s.rng.Int64N(100_000))
+		f.repair(n, lasts)
+	case Wipe:
+		if f.safe(n) {
+			n.kill(0, true)
+			n.wipe()
+			f.restart(n, lasts)
+		}
+	case WallJump:
+		if n.p != nil {
+			n.p.wall += s.between(-30*time.Second, 30*time.Second)
+		}
+	case ClientCut:
+		c := w.clients[s.rng.IntN(len(w.clients))]
+		f.cut(clientPlace+c.id, n.id, lasts)
+		if s.chance(50) {
+			f.cut(n.id, clientPlace+c.id, lasts)
+		}
+	}
+}
+
+// restart starts a server again after d, if it is down then.
+func (f *faults) restart(n *node, d time.Duration) {
+	f.w.s.plan(d, nil, "restart", func() {
+		switch {
+		case n.p == nil:
+			n.start()
+		case n.stops:
+			f.restart(n, d)
+		}
+	})
+}
+
+// repair repairs a disk after d, and starts the server again if it has ended.
+func (f *faults) repair(n *node, d time.Duration) {
+	f.w.s.plan(d, nil, "repaired", func() {
+		n.disk.repair()
+		f.restart(n, f.w.tick)
+	})
+}
+
+// safe reports whether the disk of a server may be lost: every other one has all that was acknowledged.
+func (f *faults) safe(n *node) bool {
+	for _, o := range f.w.nodes {
+		if o != n && (!o.serves() || o.srv.Status().Zxid < f.w.acked) {
+			return false
+		}
+	}
+	return n.p != nil && len(f.w.nodes) > 1
+}
+
+// cut cuts a direction for a while.
+func (f *faults) cut(from, to int, d time.Duration) {
+	if from == to {
+		return
+	}
+	way := f.w.net.way(from, to)
+	way.cut = true
+	f.w.s.plan(d, nil, "open again", func() { f.w.net.open(way) })
+}
+
+// part cuts some servers off from the others.
+func (f *faults) part(some []*node, d time.Duration) {
+	for _, a := range f.w.nodes {
+		for _, b := range f.w.nodes {
+			if slices.Contains(some, a) != slices.Contains(some, b) {
+				f.cut(a.id, b.id, d)
+			}
+		}
+	}
+}
+
+// end ends all faults.
+func (f *faults) end() {
+	f.over = true
+	f.w.net.heal()
+	for _, n := range f.w.nodes {
+		n.disk.repair()
+		if n.p != nil && n.p.rests {
+			n.p.goOn()
+		}
+		if n.p == nil {
+			n.start()
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package system
+
+import (
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/model"
+)
+
+// What the clients have done and received. The clients write it, and the checks read it.
+
+// session is a session as its client knows it.
+type session struct {
+	id       proto.SessionID
+	password []byte
+	timeout  time.Duration
+	client   *client
+	seen     proto.Zxid // the newest that the client has heard of
+	auth     []string   // credentials that the client proves on each of its connections
+	watches  watches
+	closing  *request // closeSession, if it was sent
+	expired  bool     // a server has said so
+	answers  []answer // of requests, in their order
+}
+
+// answer is when a request was sent, and when its reply came.
+type answer struct{ sent, came time.Duration }
+
+// connection is one connection of a session.
+type connection struct {
+	number   int
+	session  *session
+	server   int
+	address  model.Identity
+	proved   []model.Identity // by replies to auth
+	requests []*request
+	pending  []*request // not answered yet
+	items    []*item    // received, in their order
+	isOpen   bool       // at the end of the run
+}
+
+// request is a request of a client.
+type request struct {
+	conn  *connection
+	op    proto.OpCode
+	xid   int32
+	body  []byte
+	path  string // of the watch that it leaves or removes
+	watch watchKind
+	ids   []model.Identity
+	sent  time.Duration
+	floor proto.Zxid // the newest that any client had heard of before
+	reply *item
+}
+
+// item is what a client receives: a reply or an event.
+type item struct {
+	came    time.Duration
+	zxid    proto.Zxid
+	err     proto.ErrCode
+	body    []byte
+	request *request // nil for an event
+	event   model.Event
+}
+
+// txn is a txn that a server has applied.
+type txn struct {
+	zxid    proto.Zxid
+	payload []byte
+	digest  int64
+	known   bool          // whether digest is
+	at      time.Duration // when the first server has applied it
+	by      int           // the server
+}
+
+// isWrite reports whether a request becomes a txn.
+func isWrite(op proto.OpCode) bool {
+	switch op {
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpSetData, proto.OpSetACL,
+		proto.OpMulti, proto.OpCloseSession, proto.OpReconfig, proto.OpCheck:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,120 @@
+package system
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+)
+
+// node is one server of the ensemble, with what outlives its processes.
+type node struct {
+	w     *world
+	id    int
+	cfg   *config.Config
+	disk  *disk
+	p     *process // nil while it is down
+	peers *host
+	lives int
+	began time.Time      // the present life, by the wall clock
+	srv   *server.Server // set when Start is called
+	up    bool           // Start has returned
+	last  proto.Zxid     // that it has applied, in this life
+	stops bool           // it was told to stop
+}
+
+// start begins a process on what the disk holds.
+func (n *node) start() {
+	n.lives++
+	n.p = n.w.s.newProcess(fmt.Sprintf("s%d", n.id))
+	n.p.drift, n.p.wall = n.w.drift(), n.w.s.between(-n.w.wallMax, n.w.wallMax)
+	// A server that begins earlier by the wall clock than its life before may give a session the id of another that has ended.
+	if early := n.began.Sub(n.p.Now()); early >= 0 {
+		n.p.wall += early + time.Second
+	}
+	n.began = n.p.Now()
+	n.peers = n.w.net.plug(n.id, n.p)
+	n.disk.mount(n.peers)
+	n.up, n.stops, n.last, n.disk.hurt = false, false, 0, n.disk.bad || n.disk.full
+	p := n.p
+	n.srv = server.New(n.cfg, server.Options{
+		Log: n.log(), FS: n.disk.mem, Meta: n.disk.meta, Version: "simulated", Runtime: p, Weakness: n.w.o.Weakness,
+		DialPeer: n.peers.dial, ListenPeer: n.peers.listen, ListenClient: n.peers.listen,
+		Applied: func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
+	})
+	srv := n.srv
+	p.Go("main", func() {
+		if err := srv.Start(); err != nil {
+			n.w.s.plan(0, p, "start failed", func() { n.ended(err) })
+			return
+		}
+		n.up = true
+	})
+}
+
+// log is where the server logs: the trace.
+func (n *node) log() *zap.Logger {
+	if !n.w.s.tracing {
+		return nil
+	}
+	return zap.New(traceCore{n.w.s, n.p})
+}
+
+// look ends a server that has failed, as the process ends then.
+func (n *node) look() {
+	if n.p == nil || !n.up || n.stops {
+		return
+	}
+	if err := n.srv.Failure(); err != nil {
+		n.ended(err)
+	}
+}
+
+// ended is the end of a process by itself.
+func (n *node) ended(err error) {
+	n.w.s.tracef("s%d ended: %v", n.id, err)
+	n.down(true)
+	n.disk.crash(100)
+	if !n.disk.hurt {
+		n.w.s.fail("server %d ended by itself: %v", n.id, err)
+	}
+}
+
+// wipe empties the disk of a server that is down.
+func (n *node) wipe() { n.disk = n.w.s.newDisk(n.id) }
+
+// kill ends the process. Of what the disk has not synced so much is there afterwards, in percent. With word the other ends of its
+// connections hear of it.
+func (n *node) kill(unsynced int, word bool) {
+	if n.p == nil {
+		return
+	}
+	n.down(word)
+	n.disk.crash(unsynced)
+}
+
+func (n *node) down(word bool) {
+	n.p.kill()
+	n.w.net.unplug(n.peers, word)
+	n.p, n.srv, n.up = nil, nil, false
+}
+
+// stop ends the server as an operator does.
+func (n *node) stop() {
+	if n.p == nil || !n.up || n.stops {
+		return
+	}
+	n.stops = true
+	p, srv := n.p, n.srv
+	p.Go("stop", func() {
+		srv.Stop()
+		n.w.s.plan(0, p, "stopped", func() { n.down(true) })
+	})
+}
+
+// serves reports whether clients are served.
+func (n *node) serves() bool { return n.p != nil && n.up && !n.stops && n.srv.Status().Serving }

@@ -1,0 +1,341 @@
+package system
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/model"
+)
+
+// replay gives the txns to the model, one after the other, with the requests that they came from, and what the clients have received
+// at each zxid. Everything must be what the model says: results of writes, reads, events and their order, digests.
+type replay struct {
+	txns        []*txn
+	sessions    map[proto.SessionID]*session
+	connections []*connection
+	m           *model.Model
+	requests    map[requestID]*request  // writes
+	done        map[*request]bool       // became txns
+	next        []int                   // by connection: what of its items has been looked at
+	writers     map[proto.SessionID]int // the connection that the last txn came from
+	ended       map[proto.SessionID]bool
+	expiries    []expiry
+	told        proto.Zxid                       // clients that are connected at the end have heard of everything up to this
+	refuses     bool                             // servers may have refused writes
+	config      func(*model.Model, *txn, []byte) // takes a reconfiguration
+}
+
+// requestID is what a txn says of its request.
+type requestID struct {
+	session proto.SessionID
+	xid     int32
+}
+
+// expiry is the end of a session that its client has not asked for.
+type expiry struct {
+	session *session
+	txn     *txn
+}
+
+func (r *replay) run() error {
+	r.requests, r.done, r.next = map[requestID]*request{}, map[*request]bool{}, make([]int, len(r.connections))
+	r.ended, r.writers = map[proto.SessionID]bool{}, map[proto.SessionID]int{}
+	for _, c := range r.connections {
+		r.m.Connect(c.number, []model.Identity{c.address})
+		for _, q := range c.requests {
+			if isWrite(q.op) {
+				r.requests[requestID{c.session.id, q.xid}] = q
+			}
+		}
+	}
+	if err := r.at(&txn{}, nil, nil, model.Result{}); err != nil {
+		return err
+	}
+	for i, t := range r.txns {
+		if i > 0 && !follows(r.txns[i-1].zxid, t.zxid) {
+			return fmt.Errorf("no server has applied what is between %v and %v", r.txns[i-1].zxid, t.zxid)
+		}
+		before := txn{zxid: t.zxid - 1} // no txn, or the one before
+		err := r.at(&before, nil, nil, model.Result{})
+		if err == nil {
+			err = r.apply(t)
+		}
+		if err != nil {
+			return fmt.Errorf("at %v: %w", t.zxid, err)
+		}
+	}
+	return r.finish()
+}
+
+// follows reports whether nothing can be between two txns.
+func follows(a, b proto.Zxid) bool { return b == a+1 || b.Epoch() > a.Epoch() && b.Counter() <= 1 }
+
+// apply gives one txn to the model.
+func (r *replay) apply(t *txn) error {
+	rd := proto.NewReader(t.payload)
+	var h proto.TxnHeader
+	h.Decode(&rd)
+	if err := rd.Err(); err != nil {
+		return err
+	}
+	q := r.requests[requestID{h.ClientID, h.Cxid}]
+	mr := model.Request{Session: h.ClientID, Op: h.Type, Zxid: t.zxid, TimeMs: h.Time}
+	switch {
+	case h.Zxid != t.zxid:
+		return fmt.Errorf("the txn is called %v", h.Zxid)
+	case h.Type == proto.OpCreateSession:
+		mr.Body = rest(t, &rd)
+		q = nil
+	case h.Type == proto.OpCloseSession:
+		var v proto.CloseSessionTxn
+		if !v.DecodeList(&rd) {
+			return fmt.Errorf("closeSession without its list")
+		}
+		for _, path := range v.Paths2Delete {
+			mr.CloseOrder = append(mr.CloseOrder, string(path))
+		}
+		if q == nil || q.op != proto.OpCloseSession {
+			q = nil
+			if s := r.sessions[h.ClientID]; s != nil {
+				r.expiries = append(r.expiries, expiry{s, t})
+			}
+		}
+		r.ended[h.ClientID] = true
+	case h.Type == proto.OpReconfig:
+		r.config(r.m, t, rest(t, &rd))
+		mr.Op = 0
+	case q != nil && h.Type == proto.OpError && refusal(rd) != proto.OK:
+		r.done[q] = true
+		return r.at(t, q, nil, model.Result{Err: refusal(rd)})
+	case q != nil:
+		mr.Op, mr.Body, mr.Identities = q.op, q.body, q.ids
+	case h.ClientID == 0 && h.Type == proto.OpDeleteContainer:
+		mr.Body = rest(t, &rd)
+	case h.ClientID == 0 && h.Type == proto.OpError && overtaken(rd): // what the server wanted to delete is not as it was
+		mr.Op = 0
+	default:
+		return fmt.Errorf("no client has asked for the txn %v of session %v, xid %d", h.Type, h.ClientID, h.Cxid)
+	}
+	var result model.Result
+	if mr.Op != 0 {
+		result = r.m.Do(mr)
+		if !result.Txn {
+			return fmt.Errorf("the model makes no txn of %v: %v", mr.Op, result.Err.Name())
+		}
+	}
+	if isError := h.Type == proto.OpError; isError != (result.Err != proto.OK) && h.ClientID != 0 {
+		return fmt.Errorf("%v of session %v, xid %d is the txn %v, and ends in %v in the model", mr.Op, h.ClientID, h.Cxid, h.Type, result.Err.Name())
+	}
+	if q != nil {
+		if err := r.inOrder(q, result.Err); err != nil {
+			return err
+		}
+		r.done[q] = true
+	}
+	if got := r.m.Digest(); t.known && got != t.digest {
+		return fmt.Errorf("%v: server %d has the digest %d, the model %d", mr.Op, t.by, t.digest, got)
+	}
+	return r.at(t, q, result.Events, result)
+}
+
+// refusal is the error of a txn whose request was not looked at: the client is at another server, or there is no room. It is OK for others.
+func refusal(r proto.Reader) proto.ErrCode {
+	switch code := proto.ErrCode(r.Int32()); code {
+	case proto.ErrSessionMoved, proto.ErrNotReadOnly:
+		return code
+	}
+	return proto.OK
+}
+
+// overtaken reports whether the error of a txn is one that the server's own deletion of a znode may meet.
+func overtaken(r proto.Reader) bool {
+	switch proto.ErrCode(r.Int32()) {
+	case proto.ErrNoNode, proto.ErrNotEmpty, proto.ErrBadVersion, proto.ErrBadArguments:
+		return true
+	}
+	return false
+}
+
+// inOrder checks that a request becomes a txn once, and behind those that its client has sent before it on the same connection.
+func (r *replay) inOrder(q *request, result proto.ErrCode) error {
+	if r.done[q] {
+		return fmt.Errorf("session %v, xid %d becomes a txn twice", q.conn.session.id, q.xid)
+	}
+	if s := q.conn.session; q.conn.number >= r.writers[s.id] {
+		r.writers[s.id] = q.conn.number
+	} else if q.op != proto.OpCloseSession && result != proto.ErrSessionExpired { // of which the leader does not look where it comes from, as ZooKeeper
+		return fmt.Errorf("session %v, xid %d is a txn behind those of a later connection", q.conn.session.id, q.xid)
+	}
+	for _, before := range q.conn.requests {
+		if before == q {
+			return nil
+		}
+		if isWrite(before.op) && !r.done[before] && (before.reply == nil && !r.refuses || before.reply != nil && before.reply.err == proto.OK) {
+			return fmt.Errorf("session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
+		}
+	}
+	return nil
+}
+
+// at checks what the clients have received at a zxid: the events of its txn first, then the reply of the write, and reads of the state
+// that it has left.
+func (r *replay) at(t *txn, q *request, events []model.Event, result model.Result) error {
+	for _, c := range r.connections {
+		var mine []model.Event
+		for _, e := range events {
+			if e.Conn == c.number {
+				mine = append(mine, e)
+			}
+		}
+		if err := r.received(c, t.zxid, mine, q, result); err != nil {
+			return fmt.Errorf("connection %d of session %v to server %d: %w", c.number, c.session.id, c.server, err)
+		}
+	}
+	return nil
+}
+
+// received checks what one connection has received at zxid.
+func (r *replay) received(c *connection, zxid proto.Zxid, events []model.Event, q *request, result model.Result) error {
+	var caughtUp []model.Event // events in front of the reply to setWatches
+	for ; r.next[c.number] < len(c.items); r.next[c.number]++ {
+		it := c.items[r.next[c.number]]
+		if it.request == nil && it.zxid != -1 {
+			if it.zxid > zxid {
+				break
+			}
+			if len(events) == 0 || events[0] != it.event {
+				return fmt.Errorf("has received the event %v, the model says %v", it.event, events)
+			}
+			events = events[1:]
+			continue
+		}
+		at, known := r.place(c)
+		if known && at > zxid || !known && it.request == nil {
+			break
+		}
+		if len(events) > 0 && (it.request == nil || it.request.op != proto.OpAuth) {
+			return fmt.Errorf("the event %v is not there before what shows its txn", events[0])
+		}
+		if it.request == nil {
+			caughtUp = append(caughtUp, it.event)
+			continue
+		}
+		if err := r.reply(c, it, zxid, q, result, caughtUp); err != nil {
+			return fmt.Errorf("reply to %v, xid %d %q: %w", it.request.op, it.request.xid, it.request.body, err)
+		}
+		caughtUp = nil
+	}
+	if len(events) > 0 && (c.isOpen && zxid <= r.told || r.next[c.number] < len(c.items)) {
+		return fmt.Errorf("the events %v are lost", events)
+	}
+	return nil
+}
+
+// place is the zxid at which the next item of a connection was made: its own, or that of the reply behind it.
+func (r *replay) place(c *connection) (zxid proto.Zxid, known bool) {
+	for _, it := range c.items[r.next[c.number]:] {
+		if it.request != nil && it.request.op == proto.OpAuth {
+			return 0, true
+		}
+		if it.zxid != -1 {
+			return it.zxid, true
+		}
+	}
+	return 0, false
+}
+
+// reply checks a reply at the state of zxid.
+func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, result model.Result, caughtUp []model.Event) error {
+	asked := it.request
+	switch {
+	case asked.op == proto.OpAuth:
+		_, credentials, _ := decodeAuth(asked.body)
+		r.m.Authenticate(c.number, identityOf(credentials))
+		return nil
+	case asked.op == proto.OpPing, asked.op == proto.OpSync:
+		return nil
+	case asked == q:
+		if asked.floor >= zxid {
+			return fmt.Errorf("the write is at %v, but %v was known before it was sent", zxid, asked.floor)
+		}
+		return same(it, result)
+	case isWrite(asked.op):
+		if it.err == proto.OK || r.done[asked] {
+			return fmt.Errorf("%v says %v, but that is not its txn", zxid, it.err.Name())
+		}
+		return nil // refused
+	}
+	got := r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: asked.op, Body: asked.body, Identities: asked.ids})
+	if !slices.Equal(got.Events, caughtUp) {
+		return fmt.Errorf("events in front of it are %v, the model says %v", caughtUp, got.Events)
+	}
+	return same(it, got)
+}
+
+// same compares a reply with that of the model.
+func same(it *item, want model.Result) error {
+	if it.err != want.Err || !bytes.Equal(it.body, want.Body) {
+		return fmt.Errorf("%v %q, the model says %v %q", it.err.Name(), it.body, want.Err.Name(), want.Body)
+	}
+	return nil
+}
+
+// finish checks what is known when all txns are applied.
+func (r *replay) finish() error {
+	for _, c := range r.connections {
+		if r.next[c.number] < len(c.items) {
+			if _, known := r.place(c); known {
+				it := c.items[r.next[c.number]]
+				return fmt.Errorf("connection %d of session %v to server %d has heard of %v, which is no txn", c.number, c.session.id, c.server, it.zxid)
+			}
+		}
+		for _, q := range c.requests {
+			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] {
+				return fmt.Errorf("session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id, q.xid, q.op, q.reply.zxid)
+			}
+		}
+	}
+	for _, path := range r.m.Paths() {
+		_, _, stat, _ := r.m.Znode(path)
+		if owner := stat.EphemeralOwner; proto.IsSessionOwner(owner) && owner != 0 && r.ended[owner] {
+			return fmt.Errorf("the ephemeral %s is there, and its session %v is not", path, owner)
+		}
+	}
+	return nil
+}
+
+// lease is what decides how long servers may answer clients after they were heard of; see package server.
+type lease struct {
+	length time.Duration
+	drift  float64 // clocks differ by at most this part
+}
+
+// early returns an error if a session was expired that was heard of in time. Let x be when its client was last answered, G the longest
+// time in which nothing of it need have come before, D the length of the lease: a leader that has followed its servers until x-D knows of
+// something not older than x-D-G, and one that is elected later gives every session its whole timeout from then.
+func (l lease) early(e expiry) error {
+	s := e.session
+	last := s.answers[len(s.answers)-1]
+	if last.sent >= e.txn.at+l.length {
+		return fmt.Errorf("session %v was answered after it had expired at %v", s.id, e.txn.at)
+	}
+	var gap time.Duration
+	for i, a := range s.answers[1:] {
+		if a.came >= last.sent-2*s.timeout {
+			gap = max(gap, a.came-s.answers[i].sent)
+		}
+	}
+	least := s.timeout - max(l.length+gap, 2*l.length)
+	least -= time.Duration(float64(s.timeout) * 2 * l.drift)
+	if passed := e.txn.at - last.sent; least > 0 && passed < least {
+		return fmt.Errorf("session %v with timeout %v expires at %v, and was heard of at %v: that is less than %v ago", s.id, s.timeout, e.txn.at,
+			last.sent, least)
+	}
+	return nil
+}
+
+// rest is what of a payload has not been read.
+func rest(t *txn, r *proto.Reader) []byte { return t.payload[len(t.payload)-r.Len():] }

@@ -1,0 +1,116 @@
+package system
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	flagSeed    = flag.Uint64("system.seed", 0, "run this seed only, with a trace of its end")
+	flagSeeds   = flag.Int("system.seeds", 50, "number of seeds")
+	flagFirst   = flag.Uint64("system.first", 1, "first seed")
+	flagSteps   = flag.Int("system.steps", 1000, "bouts of requests and faults before the faults end")
+	flagServers = flag.Int("system.servers", 0, "number of servers; 0 draws it")
+	flagTrace   = flag.Int("system.trace", 150, "lines of trace to print for -system.seed")
+)
+
+// TestSystem runs many seeds, or the one that is asked for.
+func TestSystem(t *testing.T) { swarm(t, Options{Observers: -1}) }
+
+func swarm(t *testing.T, o Options) {
+	o.Steps, o.Servers = *flagSteps, *flagServers
+	if o.Seed = *flagSeed; o.Seed != 0 {
+		w := newWorld(o)
+		w.s.tracing = true
+		err := w.run()
+		for _, line := range w.s.trace[max(0, len(w.s.trace)-*flagTrace):] {
+			t.Log(line)
+		}
+		require.NoError(t, err)
+		return
+	}
+	began, failed := time.Now(), 0
+	var sum figures
+	for i := range *flagSeeds {
+		o.Seed = *flagFirst + uint64(i)
+		w := newWorld(o)
+		if err := w.run(); err != nil {
+			failed++
+			t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' -system.seed=%d -system.steps=%d", o.Seed, err,
+				t.Name(), o.Seed, o.Steps)
+		}
+		sum.add(w)
+	}
+	t.Logf("%d seeds from %d, %d failed, %v\n%v", *flagSeeds, *flagFirst, failed, time.Since(began).Round(time.Millisecond), &sum)
+}
+
+// figures sum up runs.
+type figures struct {
+	events, steps, replies, txns, sessions, connections int
+	simulated                                           time.Duration
+	faults                                              map[Fault]int
+}
+
+func (f *figures) add(w *world) {
+	f.events += w.s.events
+	f.steps += w.steps
+	f.replies += w.replies
+	f.txns += len(w.history)
+	f.sessions += len(w.sessions)
+	f.connections += len(w.connections)
+	f.simulated += w.s.now
+	if f.faults == nil {
+		f.faults = map[Fault]int{}
+	}
+	for k, n := range w.faults.count {
+		f.faults[k] += n
+	}
+}
+
+func (f *figures) String() string {
+	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, faults %v", f.events, f.steps, f.replies,
+		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.faults)
+}
+
+// TestSameSeedSameTrace runs seeds twice.
+func TestSameSeedSameTrace(t *testing.T) {
+	for seed := *flagFirst; seed < *flagFirst+uint64(min(*flagSeeds, 10)); seed++ {
+		var traces [2][]string
+		for i := range traces {
+			w := newWorld(Options{Seed: seed, Steps: 300, Servers: *flagServers, Observers: -1})
+			w.s.tracing = true
+			_ = w.run()
+			traces[i] = w.s.trace
+		}
+		for i, line := range traces[0] {
+			require.Less(t, i, len(traces[1]))
+			require.Equal(t, line, traces[1][i], "seed %d, line %d, behind\n%v", seed, i, strings.Join(traces[0][max(0, i-20):i], "\n"))
+		}
+		require.Len(t, traces[1], len(traces[0]))
+	}
+}
+
+// TestEachFault lets one fault at a time happen, and none.
+func TestEachFault(t *testing.T) {
+	for _, kinds := range append([][]Fault{{}}, each(allFaults)...) {
+		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
+			for seed := range uint64(6) {
+				w := newWorld(Options{Seed: seed + 1, Steps: 300, Servers: []int{1, 3, 5}[seed%3], Faults: kinds})
+				require.NoError(t, w.run(), "seed %d", seed+1)
+				require.NotZero(t, w.replies)
+			}
+		})
+	}
+}
+
+func each(kinds []Fault) (all [][]Fault) {
+	for _, k := range kinds {
+		all = append(all, []Fault{k})
+	}
+	return all
+}

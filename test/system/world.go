@@ -1,0 +1,328 @@
+package system
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed94657493/warren/internal/weakness"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/model"
+	"github.com/seed94657493/warren/wal"
+)
+
+// Options describe a run. What is not set is drawn from the seed.
+type Options struct {
+	Seed  uint64
+	Steps int // bouts of requests, and faults, before everything has to recover
+	// Servers is how many servers there are; 0 draws 1, 3 or 5.
+	Servers int
+	// Observers is how many of them, the last, have no vote; -1 draws it.
+	Observers int
+	// Clients is how many clients there are; 0 draws some.
+	Clients int
+	// Faults are what may happen; nil is everything.
+	Faults []Fault
+	// Configure, if not nil, changes the configuration of each server.
+	Configure func(*config.Config)
+	// Weakness is what is wrong with the servers on purpose.
+	Weakness weakness.Set
+}
+
+// world is one run: the ensemble, its clients, and what is known of them.
+type world struct {
+	o       Options
+	s       *scheduler
+	net     *network
+	nodes   []*node
+	clients []*client
+	faults  faults
+
+	sessions    map[proto.SessionID]*session
+	connections []*connection
+	history     map[proto.Zxid]*txn
+	acked       proto.Zxid // the newest that a client has heard of
+	told        proto.Zxid // all had heard of it some time before the end
+	steps       int
+	replies     int
+	calm        bool // there are no faults any more, and clients begin nothing new
+
+	tick                   time.Duration
+	syncLimit              int     // of ZooKeeper, in ticks
+	factor                 float64 // how much of the log learners are sent, as a share of a snapshot
+	timeoutMin, timeoutMax time.Duration
+	wallMax                time.Duration // wall clocks differ by at most this
+	driftMax               float64       // and go this much faster or slower than they should
+}
+
+const clientPort = 2181
+
+func newWorld(o Options) *world {
+	s := newScheduler(o.Seed)
+	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{}, history: map[proto.Zxid]*txn{},
+		tick: 100 * time.Millisecond, wallMax: time.Minute, driftMax: 0.002}
+	w.timeoutMin, w.timeoutMax = 7*w.tick, 30*w.tick
+	if w.o.Servers == 0 {
+		w.o.Servers = []int{1, 3, 3, 5}[s.rng.IntN(4)]
+	}
+	if w.o.Clients == 0 {
+		w.o.Clients = 2 + s.rng.IntN(6)
+	}
+	if s.chance(60) {
+		s.slow = tardy[s.rng.IntN(len(tardy))]
+	}
+	w.syncLimit = []int{6, 6, 20}[s.rng.IntN(3)]
+	w.factor = []float64{0.33, 100}[s.rng.IntN(2)]
+	if w.o.Observers < 0 {
+		w.o.Observers = 0
+		if w.o.Servers == 5 {
+			w.o.Observers = s.rng.IntN(3)
+		}
+	}
+	snapCount := 20 + s.rng.IntN(400)
+	for id := 1; id <= w.o.Servers; id++ {
+		w.nodes = append(w.nodes, &node{w: w, id: id, cfg: w.config(id, snapCount), disk: s.newDisk(id)})
+	}
+	w.faults = newFaults(w, o.Faults)
+	return w
+}
+
+// drift draws how a clock goes.
+func (w *world) drift() float64 { return (w.s.rng.Float64()*2 - 1) * w.driftMax }
+
+// initLimit is that of ZooKeeper, in ticks.
+const initLimit = 20
+
+// config is the configuration of one server.
+func (w *world) config(id, snapCount int) *config.Config {
+	c := config.Default()
+	c.DataDir, c.DataLogDir = dataDir, dataDir
+	c.PreAllocSizeKB, c.DiskWatermark.Bytes = 0, 0
+	c.ClientPortAddress, c.ClientPort = hostName(id), clientPort
+	c.TickTime = w.tick
+	c.MinSessionTimeout, c.MaxSessionTimeout = 2*w.tick, time.Minute
+	c.MaxClientCnxns = 0
+	c.Admin.Enabled = false
+	c.SnapCount, c.SnapshotSizeFactor = snapCount, w.factor
+	c.ExtendedTypes = true
+	c.Container.CheckInterval = 2 * time.Second
+	if w.o.Servers > 1 {
+		c.ServerID = int64(id)
+		c.InitLimit, c.SyncLimit, c.ConnectToLearnerMasterLimit = initLimit, w.syncLimit, initLimit
+		c.MinNotificationInterval, c.MaxNotificationInterval = 20*time.Millisecond, 200*time.Millisecond
+		c.StandaloneEnabled = false
+		if w.observes(id) {
+			c.PeerType = config.Observer
+		}
+		for n := 1; n <= w.o.Servers; n++ {
+			role := config.Participant
+			if w.observes(n) {
+				role = config.Observer
+			}
+			c.Members = append(c.Members, config.Member{Role: role, ID: int64(n), Weight: 1,
+				Addresses: []config.PeerAddress{{Host: hostName(n), QuorumPort: 2888, ElectionPort: 3888}},
+				Client:    config.HostPort{Host: hostName(n), Port: clientPort}, Secure: config.HostPort{Port: config.PortUnset}})
+		}
+	}
+	if w.o.Configure != nil {
+		w.o.Configure(c)
+	}
+	return c
+}
+
+// observes reports whether a server has no vote.
+func (w *world) observes(id int) bool { return id > w.o.Servers-w.o.Observers }
+
+// leaseOf is what package server promises of the lease.
+func (w *world) leaseOf() lease {
+	return lease{length: max(2*w.tick, time.Duration(w.syncLimit)*w.tick/3), drift: w.driftMax}
+}
+
+// applied takes a txn that a server has applied. No two servers may differ.
+func (w *world) applied(n *node, zxid proto.Zxid, payload []byte, digest int64) {
+	if n.last == 0 || n.last.Epoch() != zxid.Epoch() { // the leader of this epoch has the server's history, or has corrected it
+		w.adopt(n, zxid-1)
+	}
+	t := w.history[zxid]
+	switch {
+	case zxid <= n.last:
+		w.s.fail("server %d applies %v after %v", n.id, zxid, n.last)
+	case t == nil:
+		w.history[zxid] = &txn{zxid, bytes.Clone(payload), digest, true, w.s.now, n.id}
+		w.s.tracef("s%d: applies %v first", n.id, zxid)
+	case !bytes.Equal(t.payload, payload):
+		w.s.fail("server %d applies %x at %v, server %d applied %x", n.id, payload, zxid, t.by, t.payload)
+	case !t.known:
+		t.digest, t.known, t.by = digest, true, n.id
+	case t.digest != digest:
+		w.s.fail("server %d has the digest %d at %v, server %d had %d", n.id, digest, zxid, t.by, t.digest)
+	}
+	n.last = zxid
+}
+
+// run does it all, and returns what was wrong.
+func (w *world) run() error {
+	defer w.s.guard()()
+	defer w.end()
+	for _, n := range w.nodes {
+		if err := n.disk.found(); err != nil {
+			return err
+		}
+		n.start()
+	}
+	for id := range w.o.Clients {
+		w.clients = append(w.clients, w.newClient(id))
+	}
+	w.faults.begin()
+	w.watch()
+	for w.steps < w.o.Steps && w.s.step() && w.s.now < runMax {
+	}
+	w.settle()
+	if w.s.failure != nil {
+		return w.s.failure
+	}
+	return w.check()
+}
+
+// Bounds of a run, in simulated time.
+const (
+	runMax    = 30 * time.Minute // for the steps
+	settleMax = 2 * time.Minute  // until all is well after the last fault
+)
+
+// watch looks after servers that end by themselves, and starts those again that are down because of a fault.
+func (w *world) watch() {
+	for _, n := range w.nodes {
+		n.look()
+	}
+	w.s.plan(w.tick, nil, "watch", w.watch)
+}
+
+// settle ends the faults, and lets the ensemble recover: servers agree, and clients have their answers.
+func (w *world) settle() {
+	w.s.tracef("the faults end")
+	w.calm = true
+	w.faults.end()
+	for until := w.s.now + settleMax; w.s.failure == nil; {
+		w.s.runFor(w.tick)
+		why := w.unsettled()
+		if why == "" {
+			w.told = w.nodes[0].srv.Status().Zxid
+			w.s.runFor(time.Second) // what is on its way arrives
+			if w.unsettled() == "" {
+				return
+			}
+		}
+		if w.s.now > until {
+			w.s.fail("%v after the last fault %s", settleMax, why)
+		}
+	}
+}
+
+// unsettled returns what is not well yet.
+func (w *world) unsettled() string {
+	for _, n := range w.nodes {
+		first := w.nodes[0]
+		switch {
+		case !n.serves():
+			return fmt.Sprintf("server %d does not serve", n.id)
+		case n.srv.Status().Zxid != first.srv.Status().Zxid:
+			return fmt.Sprintf("servers %d and %d are at %v and %v", n.id, first.id, n.srv.Status().Zxid, first.srv.Status().Zxid)
+		case n.srv.Status().Digest != first.srv.Status().Digest:
+			w.s.fail("servers %d and %d have different digests at %v", n.id, first.id, n.srv.Status().Zxid)
+		}
+	}
+	for _, c := range w.clients {
+		switch {
+		case c.session == nil || c.conn == nil || c.broken || !c.conn.isOpen:
+			return fmt.Sprintf("client %d has no connection", c.id)
+		case len(c.conn.pending) > 0:
+			return fmt.Sprintf("client %d waits for the reply to %v", c.id, c.conn.pending[0].op)
+		case c.session.seen > w.nodes[0].srv.Status().Zxid || !c.settled():
+			return fmt.Sprintf("client %d has not asked since", c.id)
+		}
+	}
+	return ""
+}
+
+// settled reports whether a client was answered since the faults ended. It asks, if not.
+func (c *client) settled() bool {
+	if c.last != nil && c.last.conn == c.conn {
+		return c.last.reply != nil
+	}
+	c.wants = true
+	return false
+}
+
+// check looks at what is known of the run.
+func (w *world) check() error {
+	for _, n := range w.nodes {
+		w.adopt(n, n.srv.Status().Zxid)
+	}
+	r := w.replay()
+	if err := r.run(); err != nil {
+		return err
+	}
+	for _, e := range r.expiries {
+		if err := w.leaseOf().early(e); err != nil {
+			return err
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.sessions)) {
+		if w.sessions[id].expired && !r.ended[id] {
+			return fmt.Errorf("session %v was said to have expired, and has not", id)
+		}
+	}
+	n := w.nodes[0]
+	if st := n.srv.Status(); len(r.txns) > 0 && st.Zxid != r.txns[len(r.txns)-1].zxid || st.Digest != r.m.Digest() {
+		return fmt.Errorf("server %d ends at %v with the digest %d, the model after %d txns with %d", n.id, st.Zxid, st.Digest, len(r.txns), r.m.Digest())
+	}
+	return nil
+}
+
+// replay returns what is to be replayed of the run.
+func (w *world) replay() *replay {
+	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.count[FullDisk] > 0,
+		m: model.New(model.Config{ExtendedTypes: true, MaxContainerNeverUsedMs: config.Default().Container.MaxNeverUsed.Milliseconds()})}
+	for _, zxid := range slices.Sorted(maps.Keys(w.history)) {
+		r.txns = append(r.txns, w.history[zxid])
+	}
+	return r
+}
+
+// adopt adds what the log of a server says up to a txn that is committed: txns that no server has applied but at its start.
+func (w *world) adopt(n *node, upTo proto.Zxid) {
+	dir := filepath.Join(dataDir, "version-2")
+	names, _ := n.disk.mem.List(dir)
+	for _, name := range names {
+		if !strings.HasPrefix(name, "log.") {
+			continue
+		}
+		_, err := wal.ScanLast(n.disk.mem, filepath.Join(dir, name), 1, func(r *wal.Record) error {
+			if r.Zxid <= upTo && w.history[r.Zxid] == nil {
+				w.history[r.Zxid] = &txn{zxid: r.Zxid, payload: bytes.Clone(r.Payload), at: w.s.now, by: n.id}
+			}
+			return nil
+		})
+		if err != nil {
+			w.s.tracef("log %s of server %d: %v", name, n.id, err)
+		}
+	}
+}
+
+// end ends all processes.
+func (w *world) end() {
+	for _, c := range w.clients {
+		c.p.kill()
+	}
+	for _, n := range w.nodes {
+		if n.p != nil {
+			n.p.kill()
+		}
+	}
+}
