@@ -1,9 +1,10 @@
 package proto
 
-// DecodeList decodes what follows the header of a closeSession txn, if that is a list of paths. It is none where the server that wrote it
-// keeps no lists: one before 3.6, or one with closeSessionTxn.enabled=false. A digest follows then, which is left to read, or nothing. Such
-// a server that is sent a list takes the first twelve bytes of what it is sent for a digest, and writes no more than those to its log, and
-// to servers that follow it: those are stepped over. Source: quorum-protocol 9.1 and 9.2, and the behaviour of ZooKeeper 3.8.
+// DecodeList decodes the bytes after the header of a closeSession txn, if they are a list of paths. They are no
+// list if the server that wrote the txn keeps no lists: a server before 3.6, or one with
+// closeSessionTxn.enabled=false. Then a digest follows, which DecodeList does not read, or nothing. If such a
+// server is sent a list, it takes the first twelve bytes for a digest, and writes only these to its log and to
+// its followers: DecodeList skips them. Source: quorum-protocol 9.1 and 9.2, and the behaviour of ZooKeeper 3.8.
 func (v *CloseSessionTxn) DecodeList(r *Reader) bool {
 	if r.Len() == 0 {
 		return false
@@ -14,9 +15,9 @@ func (v *CloseSessionTxn) DecodeList(r *Reader) bool {
 		return true
 	}
 	count, length, first := r.Int32(), r.Int32(), r.Int32()
-	isListCut := count > 0 && length > 0 && first>>24 == '/' // one digest in 256 at most looks so, and is not compared
+	isListCut := count > 0 && length > 0 && first>>24 == '/' // at most one digest in 256 looks so; it is not compared
 	switch {
-	case count == DigestVersion: // as a whole list, two paths in eight bytes: empty ones, which do not occur
+	case count == DigestVersion: // as a list: two paths in eight bytes, both empty, which does not occur
 		if !isListCut {
 			*r = start
 		}

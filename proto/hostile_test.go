@@ -41,8 +41,8 @@ func fill(v reflect.Value) {
 	}
 }
 
-// allocated returns how many bytes f allocates, which must be the same each time. The counter is
-// that of the whole process, so the least of three runs counts: what others allocate meanwhile can only add.
+// allocated returns how many bytes f allocates, which must be the same each time. The counter is that of the
+// whole process, so the least of three runs counts: allocations of other goroutines can only add.
 func allocated(f func()) uint64 {
 	least := ^uint64(0)
 	for range 3 {

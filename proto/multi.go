@@ -2,7 +2,7 @@ package proto
 
 import "errors"
 
-// ErrMulti is returned for a multi that holds an operation it may not hold, or does not end.
+// ErrMulti is returned for a multi with an operation that is not allowed in a multi, or without an end.
 var ErrMulti = errors.New("proto: malformed multi")
 
 // multiEnd is the terminator of a multi request or reply.

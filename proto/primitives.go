@@ -5,14 +5,14 @@ import (
 	"errors"
 )
 
-// Text is a ustring: bytes that are meant to be UTF-8. Nil is null, which is not the same as
-// empty. Decoded text aliases the input.
+// Text is a ustring: bytes that should be UTF-8. Nil is null, which differs from empty. Decoded text aliases the
+// input.
 type Text []byte
 
 // String returns a copy of t; null and empty both give "".
 func (t Text) String() string { return string(t) }
 
-// Decoding errors. All of them mean that the bytes are not the record they claim to be.
+// Decoding errors. All of them mean that the bytes are not a valid encoding of the record.
 var (
 	// ErrTruncated is returned when a record ends before its last field.
 	ErrTruncated = errors.New("proto: record is truncated")

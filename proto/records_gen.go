@@ -31,7 +31,7 @@ func (v *ID) ReadFrom(b []byte) error {
 // ACL grants a set of permission bits to an identity.
 type ACL struct {
 	Perms int32 // bit set: PermRead | PermWrite | PermCreate | PermDelete | PermAdmin
-	Id    ID    // who gets them
+	Id    ID    // the identity that gets them
 }
 
 // AppendTo appends the encoding of v.

@@ -47,7 +47,7 @@ func (op OpCode) String() string {
 // error and may be compared with errors.Is.
 type ErrCode int32
 
-// Error returns the code's name, its number and what it means.
+// Error returns the code's name, number and meaning.
 func (e ErrCode) Error() string {
 	if info, ok := errorInfo(e); ok {
 		return fmt.Sprintf("zookeeper: %s (%d): %s", info.name, int32(e), info.meaning)
@@ -67,8 +67,8 @@ func (e ErrCode) Name() string {
 // existing clients fail their connection loop.
 func (e ErrCode) Known() bool { _, ok := errorInfo(e); return ok }
 
-// Retriable reports whether the same request may be sent again with hope of success. It does not
-// say that the first one had no effect.
+// Retriable reports whether the same request may succeed if it is sent again. It does not say that the first
+// request had no effect.
 func (e ErrCode) Retriable() bool { info, _ := errorInfo(e); return info.retriable }
 
 type errInfo struct {
@@ -118,7 +118,7 @@ const (
 	PermAll    int32 = 31
 )
 
-// EventType says what a watch event reports.
+// EventType is the kind of a watch event.
 type EventType int32
 
 // The events a server sends.

@@ -9,8 +9,9 @@ import (
 
 // Barrier holds processes back while its znode exists. It is one znode, as in Curator's DistributedBarrier.
 //
-// Guarantee: Wait returns only after its server has seen the barrier gone. The znode is persistent: it outlives whoever set it, and
-// everybody waits until somebody removes it. A Barrier has no state and may be used concurrently. Source: operations 9.2.
+// Guarantee: Wait returns only after its server has seen the barrier gone. The znode is persistent: it outlives
+// the process that set it, and all processes wait until one removes it. A Barrier has no state and may be used
+// concurrently. Source: operations 9.2.
 type Barrier struct {
 	c    *client.Client
 	path string
@@ -22,7 +23,7 @@ func NewBarrier(c *client.Client, path string, options ...Option) *Barrier {
 	return &Barrier{c, path, newOptions(options)}
 }
 
-// Set makes everybody wait from now on. A barrier that is set already is a success.
+// Set makes all processes wait from now on. If the barrier is set already Set succeeds.
 func (b *Barrier) Set(ctx context.Context) error {
 	return again(ctx, func(ctx context.Context) error {
 		for {
@@ -40,11 +41,12 @@ func (b *Barrier) Set(ctx context.Context) error {
 	})
 }
 
-// Remove lets everybody go on. A barrier that is not set is a success. If ctx ends first, it is removed in the background.
+// Remove lets all processes go on. If the barrier is not set Remove succeeds. If ctx ends first, the barrier is
+// removed in the background.
 func (b *Barrier) Remove(ctx context.Context) error { return b.c.DeleteSurely(ctx, b.path) }
 
-// Wait waits until the barrier is not set, or ctx ends. It asks the server to catch up first, so that a barrier that was set before
-// the call is not overlooked.
+// Wait waits until the barrier is not set, or ctx ends. It first makes the server catch up, so that it sees a
+// barrier that was set before the call.
 func (b *Barrier) Wait(ctx context.Context) error {
 	err := client.Retry(ctx, func(ctx context.Context) error { return b.c.Sync(ctx, b.path) })
 	for err == nil {

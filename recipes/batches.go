@@ -15,19 +15,19 @@ import (
 
 const itemMarker = "queue-"
 
-// batches is what the queues have in common: persistent znodes that hold items, and ephemerals of the same names that say who is at them.
-// What differs is the names.
+// batches is the common part of the queues: persistent znodes that hold items, and ephemerals of the same names
+// that mark the items that consumers process. The queues differ in the names.
 type batches struct {
 	items line
 	locks line
-	parse func(rest string) (entry, bool) // reads what follows the marker in a name
+	parse func(rest string) (entry, bool) // reads the part of a name after the marker
 }
 
-// entry is the name of one batch and what it says.
+// entry is the name of one batch and the values in it.
 type entry struct {
 	name string
 	key  int64 // smaller is first
-	seq  int32 // decides among those with one key
+	seq  int32 // orders batches with one key
 	due  time.Time
 }
 
@@ -36,7 +36,7 @@ func newBatches(c *client.Client, path, locks string, parse func(string) (entry,
 	return batches{line{c: c, parent: path, options: o}, line{c: c, parent: locks, options: o}, parse}
 }
 
-// put adds a batch under a name to which the server adds a number.
+// put adds a batch under a name to which the server appends a number.
 func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
 	data := encodeItems(items)
 	for {
@@ -82,7 +82,7 @@ func (q *batches) len(ctx context.Context) (int, error) {
 	return len(q.order(names)), err
 }
 
-// Delivery is a batch that one consumer is at. One of Done and Release must be called.
+// Delivery is a batch that one consumer processes. The consumer must call either Done or Release.
 type Delivery struct {
 	*Hold // of the lock; Context ends when another consumer may get the batch, Release gives it back
 	Items [][]byte
@@ -91,13 +91,13 @@ type Delivery struct {
 	item  string
 }
 
-// Done removes the batch: its items are consumed. If ctx ends first, it is removed in the background.
+// Done removes the batch: its items are consumed. If ctx ends first, the batch is removed in the background.
 func (d *Delivery) Done(ctx context.Context) error {
 	err := d.queue.items.c.DeleteSurely(ctx, d.item)
 	return errors.Join(err, d.Release(ctx))
 }
 
-// take waits for a batch that is due and that nobody is at.
+// take waits for a batch that is due and that no consumer processes.
 func (q *batches) take(ctx context.Context) (*Delivery, error) {
 	for {
 		free, locksWatch, itemsWatch, err := q.free(ctx)
@@ -109,7 +109,7 @@ func (q *batches) take(ctx context.Context) (*Delivery, error) {
 		isTried := false
 		for _, e := range free {
 			if next = time.Until(e.due); next > 0 {
-				break // what follows is due even later
+				break // all later batches are due later still
 			}
 			isTried = true
 			if d, err = q.try(ctx, e.name); d != nil || err != nil {
@@ -127,8 +127,8 @@ func (q *batches) take(ctx context.Context) (*Delivery, error) {
 	}
 }
 
-// free returns the batches that nobody was at, in order, and watches for others. The locks are read first: a batch
-// whose lock and znode went in between is in neither list.
+// free returns the batches that no consumer processes, in order, and watches for others. It reads the locks
+// first: a batch whose lock and znode are deleted in between is in neither list.
 func (q *batches) free(ctx context.Context) (free []entry, locksWatch, itemsWatch *client.Watch, err error) {
 	locked, locksWatch, err := q.list(ctx, &q.locks)
 	if err != nil {
@@ -163,13 +163,13 @@ func (q *batches) list(ctx context.Context, l *line) (names []string, w *client.
 	}
 }
 
-// try locks a batch and reads it. Nil without an error means that somebody was faster.
+// try locks a batch and reads it. Nil without an error means that another consumer was faster.
 func (q *batches) try(ctx context.Context, name string) (*Delivery, error) {
 	lock, item := childOf(q.locks.parent, name), childOf(q.items.parent, name)
 	token, err := q.locks.claim(ctx, lock, []byte(newID()))
 	if err != nil || token == 0 {
 		if errors.Is(err, client.ErrNoNode) {
-			err = nil // the parent went with its last child
+			err = nil // the parent was removed after its last child
 		}
 		return nil, err
 	}

@@ -19,18 +19,20 @@ const (
 // ErrSuperseded is returned by Bundle.Publish when another Publish has begun meanwhile.
 var ErrSuperseded = errors.New("recipes: another publish has begun")
 
-// Bundle is the configuration of the paper that has many parts: readers see all of one publication or all of another, never a mixture.
-// (A configuration of one znode needs no recipe: client.Follow shows every reader its last state.)
+// Bundle is the configuration of the paper with many parts: readers see all of one publication or all of another,
+// never a mixture. (A configuration of one znode needs no recipe: client.Follow shows every reader its last
+// state.)
 //
 //	/path          its version grows with every Publish, which fences off earlier ones
 //	/path/host     a part
 //	/path/port     another
 //	/path/ready    exists while the parts belong together; its czxid names the publication
 //
-// Publish removes ready, changes the parts, and creates ready again. A reader reads ready, then the parts, then ready again:
-// its czxid is the same only if no change came between, because what one session reads never goes back in time. If a
-// publisher dies on the way, readers wait, or keep what they have, until somebody publishes again. The parts may be of any number, each
-// as large as a znode may be. It breaks if somebody writes a part without Publish. A Bundle has no state and may be used concurrently.
+// Publish removes ready, changes the parts, and creates ready again. A reader reads ready, then the parts, then
+// ready again. The czxid of ready is the same only if no change came between, because the reads of one session
+// never go back in time. If a publisher dies before it creates ready, readers wait, or keep their last
+// publication, until another Publish. There may be any number of parts, each as large as a znode may be. The
+// guarantee fails if a program writes a part without Publish. A Bundle has no state and may be used concurrently.
 // Source: the paper's section 2.3.
 type Bundle struct {
 	c    *client.Client
@@ -49,8 +51,9 @@ type Publication struct {
 	Zxid  client.Zxid // grows with every publication
 }
 
-// Publish replaces all parts. A part cannot be named "ready". It returns ErrSuperseded if another Publish began later: nobody ever
-// sees this one then. After any other error nobody sees a mixture either, but readers may have to wait for the next Publish.
+// Publish replaces all parts. A part cannot be named "ready". It returns ErrSuperseded if another Publish began
+// later: then no reader ever sees this publication. After any other error no reader sees a mixture either, but
+// readers may have to wait for the next Publish.
 func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 	if _, ok := parts[readyName]; ok {
 		return client.ErrBadArguments
@@ -59,7 +62,7 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if slices.Contains(names, readyName) { // of somebody who has finished between the two steps of begin
+	if slices.Contains(names, readyName) { // of a publisher that has finished between the two steps of begin
 		if err := b.commit(ctx, fence, b.txn(fence).Delete(childOf(b.path, readyName), client.AnyVersion), false); err != nil {
 			return err
 		}
@@ -72,13 +75,14 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 	return b.commit(ctx, fence, txns[last], false)
 }
 
-// begin takes ready away and fences off everybody who has begun before: their transactions check the version that it changes. It returns
-// the version, and what there is then; nobody else can change that without changing the version. Ready may be there again.
+// begin removes ready and fences off all publishers that have begun before: their transactions check the version
+// that begin changes. It returns the version, and the names of the children then. No other publisher can change
+// these without changing the version. Ready may exist again.
 func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err error) {
 	err = again(ctx, func(ctx context.Context) error {
 		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).Delete(childOf(b.path, readyName), client.AnyVersion))
 		var listErr error
-		names, _, listErr = b.c.Children(ctx, b.path) // the server does it after the transaction
+		names, _, listErr = b.c.Children(ctx, b.path) // the server does this after the transaction
 		results, err := started.Wait(ctx)
 		if err == nil {
 			fence = results[0].Stat.Version
@@ -93,7 +97,7 @@ func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err er
 				return err
 			}
 		}
-		stat, err := b.c.Set(ctx, b.path, b.data, client.AnyVersion) // there is no ready
+		stat, err := b.c.Set(ctx, b.path, b.data, client.AnyVersion) // ready does not exist
 		if err != nil {
 			return err
 		}
@@ -104,7 +108,8 @@ func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err er
 	return fence, names, err
 }
 
-// changes returns the transactions that lead to the parts. The last creates ready; the order of the others does not matter.
+// changes returns the transactions that produce the parts. The last one creates ready; the order of the others
+// does not matter.
 func (b *Bundle) changes(fence int32, names []string, parts map[string][]byte) []*client.Txn {
 	exists := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -140,7 +145,8 @@ func (b *Bundle) txn(fence int32) *client.Txn {
 	return new(client.Txn).Check(b.path, fence)
 }
 
-// commitAll has all transactions on their way at once, and repeats those whose outcome is unknown. Nobody looks before ready is there.
+// commitAll sends all transactions at once, and repeats those whose outcome is unknown. No reader reads the parts
+// before ready exists.
 func (b *Bundle) commitAll(ctx context.Context, fence int32, txns []*client.Txn) error {
 	started := make([]client.Future[[]client.TxnResult], len(txns))
 	for i, t := range txns {
@@ -159,8 +165,8 @@ func (b *Bundle) commitAll(ctx context.Context, fence int32, txns []*client.Txn)
 	return failed
 }
 
-// commit runs one transaction. If its outcome is unknown it runs it again, as it does if that of an earlier attempt is; what is refused
-// then has either happened or been superseded, which only the fence can tell.
+// commit runs one transaction. It repeats a transaction whose outcome is unknown, also one of an earlier attempt.
+// If the repetition is refused, the transaction was either applied or superseded; only the fence can tell.
 func (b *Bundle) commit(ctx context.Context, fence int32, t *client.Txn, isRepeated bool) error {
 	return superseded(again(ctx, func(ctx context.Context) error {
 		_, err := b.c.Commit(ctx, t)
@@ -172,7 +178,7 @@ func (b *Bundle) commit(ctx context.Context, fence int32, t *client.Txn, isRepea
 	}))
 }
 
-// superseded is ErrSuperseded for a transaction that was fenced off.
+// superseded returns ErrSuperseded for a transaction that was fenced off.
 func superseded(err error) error {
 	if errors.Is(err, client.ErrBadVersion) {
 		return ErrSuperseded
@@ -180,7 +186,7 @@ func superseded(err error) error {
 	return err
 }
 
-// Read returns what is published, and waits while there is nothing whole.
+// Read returns the present publication, and waits while there is no complete one.
 func (b *Bundle) Read(ctx context.Context) (Publication, error) {
 	p, w, err := b.read(ctx)
 	if err == nil {
@@ -189,8 +195,8 @@ func (b *Bundle) Read(ctx context.Context) (Publication, error) {
 	return p, err
 }
 
-// Follow ranges over the publications: the current one, then every later one that is seen whole. Some may be left out, the last never is. It
-// ends with an error, or silently when ctx ends.
+// Follow ranges over the publications: the current one, then every later one that it sees complete. It may skip
+// some, but never the last. It ends with an error, or without one when ctx ends.
 func (b *Bundle) Follow(ctx context.Context) iter.Seq2[Publication, error] {
 	return func(yield func(Publication, error) bool) {
 		var seen client.Zxid
@@ -215,7 +221,7 @@ func (b *Bundle) Follow(ctx context.Context) iter.Seq2[Publication, error] {
 	}
 }
 
-// read returns a whole publication and a watch that fires when it is over.
+// read returns a complete publication and a watch that fires when the publication is replaced.
 func (b *Bundle) read(ctx context.Context) (p Publication, w *client.Watch, err error) {
 	for {
 		err := client.Retry(ctx, func(ctx context.Context) (err error) {
@@ -229,7 +235,7 @@ func (b *Bundle) read(ctx context.Context) (p Publication, w *client.Watch, err 
 		case err != nil || p.Parts != nil:
 			return p, w, err
 		case w == nil:
-			continue // changed while it was read
+			continue // the publication changed during the read
 		}
 		if err := awaitEvent(ctx, w); err != nil {
 			return Publication{}, nil, err
@@ -237,7 +243,8 @@ func (b *Bundle) read(ctx context.Context) (p Publication, w *client.Watch, err 
 	}
 }
 
-// try reads the bundle once. Without a publication it returns the watch to wait for, or none if it should be tried again.
+// try reads the bundle once. Without a publication it returns the watch to wait for, or no watch if it must be
+// called again.
 func (b *Bundle) try(ctx context.Context) (p Publication, w *client.Watch, err error) {
 	ready := childOf(b.path, readyName)
 	stat, exists, w, err := b.c.ExistsW(ctx, ready)
@@ -261,7 +268,7 @@ func (b *Bundle) try(ctx context.Context) (p Publication, w *client.Watch, err e
 	return p, w, nil
 }
 
-// parts reads all parts, in one go.
+// parts reads all parts at once.
 func (b *Bundle) parts(ctx context.Context) (map[string][]byte, error) {
 	names, _, err := b.c.Children(ctx, b.path)
 	if err != nil {

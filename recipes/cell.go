@@ -16,7 +16,7 @@ type cell struct {
 	options
 }
 
-// content is what a cell was seen to hold.
+// content is the observed content of a cell.
 type content struct {
 	data   []byte
 	stat   client.Stat
@@ -35,7 +35,7 @@ func (n *cell) read(ctx context.Context) (old content, err error) {
 	return old, err
 }
 
-// change applies f to what the cell holds until nobody has come in between.
+// change applies f to the content of the cell until no other write came in between.
 func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) (client.Stat, error) {
 	for limit := time.Millisecond; ; limit = min(2*limit, 100*time.Millisecond) {
 		old, err := n.read(ctx)
@@ -50,7 +50,7 @@ func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) 
 		if err == nil || !isOvertaken(err) && !client.SafeToRetry(err) {
 			return stat, err
 		}
-		timer := time.NewTimer(rand.N(limit)) // all who compete come back at different times
+		timer := time.NewTimer(rand.N(limit)) // competing writers come back at different times
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -60,12 +60,13 @@ func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) 
 	}
 }
 
-// isOvertaken reports whether a write was refused because somebody else was faster, or because the parents are only there now.
+// isOvertaken reports whether a write was refused because another writer was faster, or because the parents were
+// created only now.
 func isOvertaken(err error) bool {
 	return errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNodeExists) || errors.Is(err, client.ErrNoNode)
 }
 
-// write replaces what read has seen, and nothing else. Missing parents are created for the next try.
+// write replaces exactly the content that read has seen. It creates missing parents for the next try.
 func (n *cell) write(ctx context.Context, data []byte, old content) (client.Stat, error) {
 	if old.exists {
 		return n.c.Set(ctx, n.path, data, old.stat.Version)
@@ -79,7 +80,8 @@ func (n *cell) write(ctx context.Context, data []byte, old content) (client.Stat
 	return stat, err
 }
 
-// put replaces whatever the cell holds. It may be repeated after a lost connection, so another change in between may be lost.
+// put replaces any content of the cell. It may repeat the write after a lost connection, so another change in
+// between may be lost.
 func (n *cell) put(ctx context.Context, data []byte) (stat client.Stat, err error) {
 	err = again(ctx, func(ctx context.Context) (err error) {
 		stat, err = n.change(ctx, func(content) ([]byte, error) { return data, nil })

@@ -9,12 +9,13 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// claim creates an ephemeral znode whose path others want too, unless there is one, and returns its czxid, 0 if another has it. The data
-// should be unlike that of other claims of this session: by data and owner the znode is recognised if the connection was lost before the
-// answer to one of the creates, in this call or in an earlier one. If ctx ends before that is settled, what there is of it is undone, in
-// the background if it takes longer than a second. Errors: ErrNoNode if there is no parent.
+// claim creates an ephemeral znode at a path for which other participants compete. It returns the czxid, or 0 if
+// another participant has the znode. The data should differ from that of other claims of this session: after a
+// connection was lost before the answer to a create, in this call or an earlier one, the znode is recognised by
+// data and owner. If ctx ends before the outcome is known, the claim is undone, in the background if that takes
+// longer than a second. Errors: ErrNoNode if there is no parent.
 func (l *line) claim(ctx context.Context, path string, data []byte) (token client.Zxid, err error) {
-	isOpen := false // an earlier create may have happened
+	isOpen := false // an earlier create may have been applied
 	err = again(ctx, func(ctx context.Context) error {
 		_, stat, err := l.c.CreateStat(ctx, path, data, client.Ephemeral, client.WithACL(l.acl...))
 		token = stat.Czxid
@@ -25,19 +26,21 @@ func (l *line) claim(ctx context.Context, path string, data []byte) (token clien
 	case err == nil:
 		return token, nil
 	case errors.Is(err, client.ErrNodeExists):
-		token, err = l.findClaim(ctx, path, data) // the refusal came after the create, so it shows
+		token, err = l.findClaim(ctx, path, data) // the refusal came after the create, so the read sees it
 	}
 	if err != nil && isOpen && !isGone(err) {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if l.undoClaim(undo, path, data) != nil {
-			go func() { _ = l.undoClaim(context.WithoutCancel(ctx), path, data) }() // ends with the client at the latest
+			// Ends with the client at the latest.
+			go func() { _ = l.undoClaim(context.WithoutCancel(ctx), path, data) }()
 		}
 	}
 	return token, err
 }
 
-// undoClaim deletes what a create with an unknown outcome may have made. After the sync it will make nothing any more.
+// undoClaim deletes the znode that a create with an unknown outcome may have made. After the sync that create can
+// no longer be applied.
 func (l *line) undoClaim(ctx context.Context, path string, data []byte) error {
 	err := client.Retry(ctx, func(ctx context.Context) error { return l.c.Sync(ctx, path) })
 	if err != nil {
@@ -63,11 +66,12 @@ func (l *line) claimBelow(ctx context.Context, path string, data []byte) (client
 	}
 }
 
-// possessClaim makes a Hold of a znode that was claimed. If it fails the znode is deleted.
+// possessClaim makes a Hold of a claimed znode. If it fails the znode is deleted.
 func (l *line) possessClaim(ctx context.Context, path string, token client.Zxid) (*Hold, error) {
 	h, err := l.possess(ctx, path, token)
 	if err != nil {
-		_ = l.leaveClaim(ctx, path, token) // goes on in the background if ctx has ended; what fails for good ends with the session
+		// Goes on in the background if ctx has ended; after a final error the znode ends with the session.
+		_ = l.leaveClaim(ctx, path, token)
 	}
 	return h, err
 }
@@ -88,7 +92,7 @@ func (l *line) findClaim(ctx context.Context, path string, data []byte) (token c
 	return token, err
 }
 
-// leaveClaim deletes a claimed znode, in the background if ctx ends first. It is content if the session is over.
+// leaveClaim deletes a claimed znode, in the background if ctx ends first. It succeeds if the session has ended.
 func (l *line) leaveClaim(ctx context.Context, path string, token client.Zxid) error {
 	err := l.dropClaim(ctx, path, token)
 	switch {
@@ -100,10 +104,11 @@ func (l *line) leaveClaim(ctx context.Context, path string, token client.Zxid) e
 	return err
 }
 
-// dropClaim deletes a claimed znode. The path may be another's by now, after a deletion whose answer was lost or under a new session, so
-// each attempt looks first. Nothing can come between the look and the deletion but a deletion by force.
+// dropClaim deletes a claimed znode. Another participant may have the path by now, after a deletion whose answer
+// was lost or under a new session, so each attempt reads the znode first. Between the read and the deletion only
+// a deletion by force can come.
 func (l *line) dropClaim(ctx context.Context, path string, token client.Zxid) error {
-	isOpen := false // an earlier deletion may still be under way
+	isOpen := false // an earlier deletion may still be in progress
 	return again(ctx, func(ctx context.Context) error {
 		if isOpen {
 			if err := l.c.Sync(ctx, path); err != nil {

@@ -9,24 +9,26 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// ErrInvalid says that a configuration was refused by those who use it.
+// ErrInvalid means that the processes that use a configuration refuse it.
 var ErrInvalid = errors.New("recipes: invalid configuration")
 
-// Config is the configuration of the paper that fits one znode: processes read it when they start and are told when it changes.
+// Config is the configuration of the paper that fits one znode: processes read it when they start and are told
+// when it changes.
 //
 //	/path    persistent; its data is the configuration
 //
-// Guarantee: what is invalid is never shown, and never published through Publish; a process that is connected arrives at the latest
-// configuration, though not at every one, and none goes back to an older one. A process that is cut off goes on with what it has.
-// It breaks if processes disagree about what is valid. For a configuration of many parts, see Bundle. A Config has no state and may be used
-// concurrently. Source: the paper's section 2.4.
+// Guarantee: an invalid configuration is never shown, and never published through Publish. A connected process
+// arrives at the latest configuration, though not at every one, and none goes back to an older one. A process
+// that is cut off keeps its last one. The guarantee fails if processes disagree about which data are valid. For a
+// configuration of many parts, see Bundle. A Config has no state and may be used concurrently. Source: the
+// paper's section 2.4.
 type Config[T any] struct {
 	cell
 	decode func(data []byte) (T, error)
 }
 
-// NewConfig returns the configuration at a path. Decode makes a value of the data, and refuses with an error what cannot be used; it must
-// not keep the data.
+// NewConfig returns the configuration at a path. Decode makes a value of the data, and returns an error for data
+// that cannot be used; it must not keep the data.
 func NewConfig[T any](c *client.Client, path string, decode func(data []byte) (T, error), options ...Option) *Config[T] {
 	return &Config[T]{cell{c, path, newOptions(options)}, decode}
 }
@@ -37,7 +39,8 @@ type Revision[T any] struct {
 	Zxid  client.Zxid // grows with every publication
 }
 
-// Publish replaces the configuration. What is invalid is refused with ErrInvalid. It may be repeated after a lost connection.
+// Publish replaces the configuration. An invalid one is refused with ErrInvalid. It may repeat the write after a
+// lost connection.
 func (g *Config[T]) Publish(ctx context.Context, data []byte) error {
 	if _, err := g.decode(data); err != nil {
 		return g.refuse(err)
@@ -74,10 +77,10 @@ func (g *Config[T]) revision(data []byte, stat client.Stat) (Revision[T], error)
 	return Revision[T]{value, stat.Mzxid}, nil
 }
 
-// Open waits for a valid configuration, also for one that is made only later, and returns a copy that follows it. It
-// must be closed. If ctx ends first, the error is that of ctx and also why there was nothing to use: ErrNoNode of
-// package client if there was no znode, ErrInvalid if its data was refused. A program that must not wait calls Read
-// first.
+// Open waits for a valid configuration, which may be created later, and returns a copy that follows it. It must
+// be closed. If ctx ends first, the error is that of ctx and also says why there was no configuration: ErrNoNode
+// of package client if there was no znode, ErrInvalid if its data was refused. A program that must not wait calls
+// Read first.
 func (g *Config[T]) Open(ctx context.Context) (*LiveConfig[T], error) {
 	life, stop := context.WithCancel(context.Background())
 	l := &LiveConfig[T]{config: g, stop: stop, done: make(chan struct{}),
@@ -103,8 +106,8 @@ func (g *Config[T]) Open(ctx context.Context) (*LiveConfig[T], error) {
 	}
 }
 
-// LiveConfig is the latest valid configuration, kept up to date by one goroutine. All methods may be called concurrently, and none waits
-// for the network.
+// LiveConfig is the latest valid configuration, kept up to date by one goroutine. All methods may be called
+// concurrently, and none waits for the network.
 type LiveConfig[T any] struct {
 	config *Config[T]
 	stop   context.CancelFunc
@@ -112,10 +115,10 @@ type LiveConfig[T any] struct {
 
 	mu      sync.Mutex
 	now     Revision[T]
-	changed chan struct{} // closed when now is another
+	changed chan struct{} // closed when now is replaced
 	refused error         // why the newest data is not used, or why there is none yet
-	news    chan struct{} // closed when refused is another
-	err     error         // why nothing is followed any more
+	news    chan struct{} // closed when refused changes
+	err     error         // why the configuration is no longer followed
 }
 
 // Current returns the latest valid configuration, and a channel that is closed when there is a later one.
@@ -125,25 +128,25 @@ func (l *LiveConfig[T]) Current() (revision Revision[T], changed <-chan struct{}
 	return l.now, l.changed
 }
 
-// Refused returns why the newest data is not used, an ErrInvalid, or nil if it is, and a channel that is closed when
-// that changes. A configuration that was deleted is no news: the last one holds.
+// Refused returns why the newest data is not used (an ErrInvalid, or nil if it is used), and a channel that is
+// closed when that changes. A deletion of the configuration changes nothing: the last one stays valid.
 func (l *LiveConfig[T]) Refused() (changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.news, l.refused
 }
 
-// Done returns a channel that is closed when the configuration is followed no more; Err says why.
+// Done returns a channel that is closed when the configuration is no longer followed; Err says why.
 func (l *LiveConfig[T]) Done() <-chan struct{} { return l.done }
 
-// Err returns why the configuration is followed no more, nil while it is and after Close.
+// Err returns why the configuration is no longer followed; nil while it is, and after Close.
 func (l *LiveConfig[T]) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
 }
 
-// Close ends the copy and waits for its goroutine. What it shows stays.
+// Close ends the copy and waits for its goroutine. The last revision stays readable.
 func (l *LiveConfig[T]) Close() {
 	l.stop()
 	<-l.done
@@ -164,7 +167,7 @@ func (l *LiveConfig[T]) run(ctx context.Context) {
 			}
 		}
 		if errors.Is(err, client.ErrSessionExpired) {
-			err = c.WaitConnected(ctx) // ends with an error if there will be no other session
+			err = c.WaitConnected(ctx) // ends with an error if there will be no further session
 		}
 		if ctx.Err() != nil {
 			return
@@ -178,7 +181,7 @@ func (l *LiveConfig[T]) run(ctx context.Context) {
 	}
 }
 
-// show makes a revision the current one, unless it is refused or was shown.
+// show makes a revision the current one, unless it is refused or was shown before.
 func (l *LiveConfig[T]) show(revision Revision[T], err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +203,7 @@ func (l *LiveConfig[T]) miss() {
 	}
 }
 
-// refuse notes why the newest data is not used, nil if it is. REQUIRES: mu.
+// refuse notes why the newest data is not used; nil if it is used. REQUIRES: mu.
 func (l *LiveConfig[T]) refuse(err error) {
 	if err == nil && l.refused == nil {
 		return

@@ -17,9 +17,10 @@ import (
 //	/base/web/91aa...
 //	/base/mail/03de...
 //
-// Guarantee: that of Group. An instance that died is listed until its session expires, and one that is listed may refuse to work: who uses
-// it tries another then (see Provider.NoteError). An instance that is cut off goes on unlisted. The layout is that of Curator's
-// x-discovery. A Discovery has no state and may be used concurrently. Source: operations 9.2.
+// Guarantee: that of Group. An instance that died is listed until its session expires, and a listed instance may
+// fail: its user then tries another one (see Provider.NoteError). An instance that is cut off goes on although it
+// is no longer listed. The layout is that of Curator's x-discovery. A Discovery has no state and may be used
+// concurrently. Source: operations 9.2.
 type Discovery struct {
 	c    *client.Client
 	base string
@@ -38,15 +39,16 @@ func (d *Discovery) cell(name, id string) (*cell, error) {
 	return &cell{d.c, childOf(childOf(d.base, name), id), d.options}, nil
 }
 
-// Registration is an instance that is registered.
+// Registration is a registered instance.
 type Registration struct {
 	Instance Instance // with its id and time
 	cell     *cell
 	node     *PersistentNode // nil unless it is dynamic
 }
 
-// Register lists an instance and waits until it is listed. It stays so as its type says, and a dynamic one also under a new session if the
-// client opens one (client.WithRenewal). An instance of another session with the same id is waited for, if both are dynamic.
+// Register lists an instance and waits until it is listed. How long it stays listed depends on its type. A
+// dynamic instance is also listed under a new session if the client opens one (client.WithRenewal). If another
+// session has an instance with the same id and both are dynamic, Register waits for the end of that one.
 func (d *Discovery) Register(ctx context.Context, s Instance) (*Registration, error) {
 	if s.ID == "" {
 		s.ID = newID()
@@ -75,13 +77,14 @@ func (d *Discovery) Register(ctx context.Context, s Instance) (*Registration, er
 	if err := r.node.AwaitCreated(ctx); err != nil {
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = r.node.Close(leaving) // what is left of it goes with the session
+		_ = r.node.Close(leaving) // the znode ends with the session at the latest
 		return nil, err
 	}
 	return r, nil
 }
 
-// Update changes what is said of the instance: all but name, id, type and time. It waits for static and permanent instances only.
+// Update changes the description of the instance, except name, id, type and time. It waits for static and
+// permanent instances only.
 func (r *Registration) Update(ctx context.Context, s Instance) error {
 	s.Name, s.ID, s.Type, s.RegisteredAt = r.Instance.Name, r.Instance.ID, r.Instance.Type, r.Instance.RegisteredAt
 	data, err := s.encode()
@@ -96,7 +99,7 @@ func (r *Registration) Update(ctx context.Context, s Instance) error {
 	return err
 }
 
-// Err returns why a dynamic instance is listed no more, nil while it is and after Close.
+// Err returns why a dynamic instance is no longer listed; nil while it is, and after Close.
 func (r *Registration) Err() error {
 	if r.node == nil {
 		return nil
@@ -104,7 +107,7 @@ func (r *Registration) Err() error {
 	return r.node.Err()
 }
 
-// Close takes the instance off the list, unless it is permanent.
+// Close removes the instance from the list, unless it is permanent.
 func (r *Registration) Close(ctx context.Context) error {
 	switch {
 	case r.node != nil:
@@ -115,8 +118,8 @@ func (r *Registration) Close(ctx context.Context) error {
 	return r.cell.c.DeleteSurely(ctx, r.cell.path)
 }
 
-// Unregister takes an instance of any type off the list, also another's; a dynamic one comes back if its process lives. One that is not
-// listed is a success.
+// Unregister removes an instance of any type from the list, also that of another process; a dynamic one comes
+// back if its process lives. It succeeds if the instance is not listed.
 func (d *Discovery) Unregister(ctx context.Context, name, id string) error {
 	k, err := d.cell(name, id)
 	if err != nil {
@@ -140,7 +143,7 @@ func (d *Discovery) list(ctx context.Context, path string) (names []string, err 
 	return names, err
 }
 
-// Instances returns the instances of a service, sorted by their znodes. What is no instance is left out.
+// Instances returns the instances of a service, sorted by their znodes. A znode that is no instance is left out.
 func (d *Discovery) Instances(ctx context.Context, name string) ([]Instance, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments

@@ -14,7 +14,8 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// lastMoment is how long those who find enough processes inside of a double barrier leave it to the last of them to say so.
+// lastMoment is how long processes that find enough processes inside of a double barrier wait for the last one to
+// create ready.
 const lastMoment = 250 * time.Millisecond
 
 // DoubleBarrier lets processes begin and end a computation together: the double barrier of the paper.
@@ -22,18 +23,19 @@ const lastMoment = 250 * time.Millisecond
 //	/path/<uuid>    ephemeral, one for each process inside
 //	/path/ready     exists once there were enough of them; the last to leave deletes it
 //
-// Guarantee: Enter returns when at least size processes have entered, Leave when every process that had entered has left or died. Size
-// is a threshold, not a limit. The barrier may be used again after Leave if exactly size processes take part: one more could enter while
-// the others leave and would find it open. It breaks for a process whose session expires inside, which the others take for gone;
-// Inside tells it. The layout is that of Curator's DistributedDoubleBarrier. A DoubleBarrier is one process's view, to be entered and left
-// in turns by one goroutine. Source: the paper's section 2.4; operations 9.2.
+// Guarantee: Enter returns when at least size processes have entered, Leave when every process that had entered
+// has left or died. Size is a threshold, not a limit. The barrier may be used again after Leave if exactly size
+// processes take part: one more process could enter while the others leave and would find it open. The guarantee
+// fails for a process whose session expires inside: the others treat it as gone. Inside reports that. The layout
+// is that of Curator's DistributedDoubleBarrier. A DoubleBarrier is the view of one process; one goroutine enters
+// and leaves it in turns. Source: the paper's section 2.4; operations 9.2.
 type DoubleBarrier struct {
 	c    *client.Client
 	path string
 	own  string
 	size int
 	options
-	hasPath bool // the path has been there
+	hasPath bool // the path has existed
 }
 
 // NewDoubleBarrier returns the double barrier at a path for size processes. It panics if size is below one.
@@ -70,15 +72,16 @@ func (b *DoubleBarrier) Enter(ctx context.Context) error {
 	return err
 }
 
-// sight is what a process has seen of a barrier after its own znode was there.
+// sight is what a process has seen of a barrier after it created its own znode.
 type sight struct {
-	watch  *client.Watch // of ready; nil if there is nothing to wait for
-	inside int           // how many processes, the own one included; counts ready, too, if that has come in between
-	isLast bool          // the own znode is the last that has come or gone
+	watch  *client.Watch // of ready; nil if no wait is needed
+	inside int           // number of processes, including this one; includes ready if it was created in between
+	isLast bool          // this process's znode is the last that was created or deleted
 }
 
-// arrive creates the own znode and looks, all in one go: a server answers a session in the order of its requests. What goes wrong is for
-// join to find out. The first time the path is created, too; it mostly exists when others are faster.
+// arrive creates this process's znode and counts the others, with all requests sent at once: a server answers a
+// session in the order of its requests. join handles errors. The first process also creates the path; it mostly
+// exists already when others are faster.
 func (b *DoubleBarrier) arrive(ctx context.Context) (sight, error) {
 	do, acl := b.c.Async(), client.WithACL(b.acl...)
 	if !b.hasPath {
@@ -98,7 +101,8 @@ func (b *DoubleBarrier) arrive(ctx context.Context) (sight, error) {
 	return s, nil
 }
 
-// count returns how many there are, with a watch if ready does not exist, and the last change of that.
+// count returns how many processes there are, with a watch if ready does not exist, and the zxid of the last
+// change of the children.
 func (b *DoubleBarrier) count(ctx context.Context) (s sight, at client.Zxid, err error) {
 	counted := b.c.Async().Exists(ctx, b.path)
 	var isReady bool
@@ -112,17 +116,18 @@ func (b *DoubleBarrier) count(ctx context.Context) (s sight, at client.Zxid, err
 	return s, stat.Pzxid, cmp.Or(err, countErr)
 }
 
-// look is count after a connection was lost.
+// look is count after a lost connection.
 func (b *DoubleBarrier) look(ctx context.Context) (s sight, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) (err error) {
 		s, _, err = b.count(ctx)
 		return err
 	})
-	s.isLast = true // perhaps
+	s.isLast = true // possibly
 	return s, err
 }
 
-// join creates the own znode. Its name is fresh, so one that exists is ours, unless an earlier session has left it.
+// join creates this process's znode. Its name is fresh, so an existing one is this process's, unless an earlier
+// session has left it.
 func (b *DoubleBarrier) join(ctx context.Context) error {
 	return again(ctx, func(ctx context.Context) error {
 		for {
@@ -147,9 +152,10 @@ func (b *DoubleBarrier) join(ctx context.Context) error {
 	})
 }
 
-// awaitReady waits for ready, or creates it. Whoever comes last counts everybody, because a session's reads show at least what came
-// before its own znode. When many come at once most of them count enough: the last of them creates ready, and the others do so only
-// if it has not come after a while, in which the last may have died.
+// awaitReady waits for ready, or creates it. The process that comes last counts all of them, because a session's
+// reads show at least everything before its own znode. When many come at once most of them count enough. Then the
+// last of them creates ready. The others create it only if it does not exist after a while: the last process may
+// have died.
 func (b *DoubleBarrier) awaitReady(ctx context.Context, s sight) error {
 	if s.watch == nil {
 		return nil
@@ -193,8 +199,9 @@ func (b *DoubleBarrier) Inside(ctx context.Context) (isInside bool, err error) {
 	return isInside, err
 }
 
-// Leave waits until everybody who is inside has left, or ctx ends; the process has left in any case. There is no herd: the
-// lowest znode stays to the last and waits for the highest, all others delete theirs and wait for the lowest, which takes ready with it.
+// Leave waits until every process that is inside has left, or ctx ends; this process has left in any case. There
+// is no herd effect: the lowest znode stays to the last and waits for the highest. All others delete theirs and
+// wait for the lowest, which is deleted together with ready.
 func (b *DoubleBarrier) Leave(ctx context.Context) error {
 	err := b.awaitOthers(ctx)
 	if err != nil {
@@ -219,7 +226,7 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 		}
 		isInside := slices.Contains(names, b.own[strings.LastIndexByte(b.own, '/')+1:])
 		if !isInside && !slices.Contains(names, readyName) {
-			return nil // somebody saw everybody gone; who is there now has entered again
+			return nil // a process saw all others gone; a process that is there now has entered again
 		}
 		names = b.others(names)
 		if len(names) == 0 {
@@ -245,11 +252,11 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 	}
 }
 
-// depart deletes the own znode and waits for a change of the lowest, both asked for in one go.
+// depart deletes this process's znode and waits for a change of the lowest one, with both requests sent at once.
 func (b *DoubleBarrier) depart(ctx context.Context, lowest string) error {
 	deleted := b.c.Async().Delete(ctx, b.own, client.AnyVersion)
 	w, err := watchOf(ctx, b.c, lowest)
-	if _, deleteErr := deleted.Wait(ctx); deleteErr != nil { // others may wait for it
+	if _, deleteErr := deleted.Wait(ctx); deleteErr != nil { // other processes may wait for it
 		if deleteErr = b.c.DeleteSurely(ctx, b.own); deleteErr != nil {
 			if w != nil {
 				w.Close()
@@ -263,9 +270,10 @@ func (b *DoubleBarrier) depart(ctx context.Context, lowest string) error {
 	return b.awaitLeaving(ctx, w)
 }
 
-// awaitLeaving waits for a change of the lowest znode, which w watches, but not if ready does not exist any more. Whoever has left has
-// seen ready deleted before he enters again, and there is no new one without this process. So if ready exists behind the watch,
-// the watch is on somebody who has yet to leave, and not on the same znode of one that has entered again and waits for this process.
+// awaitLeaving waits for a change of the lowest znode, which w watches, but not if ready does not exist any more.
+// A process that has left has seen ready deleted before it enters again, and ready is not created again without
+// this process. So if ready exists after the watch was set, the watch is on a process that has yet to leave, and
+// not on the same znode of a process that has entered again and waits for this one.
 func (b *DoubleBarrier) awaitLeaving(ctx context.Context, w *client.Watch) error {
 	var isReady bool
 	err := client.Retry(ctx, func(ctx context.Context) (err error) {
@@ -279,7 +287,8 @@ func (b *DoubleBarrier) awaitLeaving(ctx context.Context, w *client.Watch) error
 	return awaitEvent(ctx, w)
 }
 
-// close deletes the own znode, the last inside, together with ready: who waits for it finds nothing left to do.
+// close deletes this process's znode, the last inside, together with ready: processes that wait for it have
+// nothing left to do.
 func (b *DoubleBarrier) close(ctx context.Context, ready string) error {
 	if _, err := b.c.Commit(ctx, new(client.Txn).Delete(b.own, client.AnyVersion).Delete(ready, client.AnyVersion)); err == nil {
 		return nil

@@ -10,23 +10,24 @@ import (
 
 const latchMarker = "latch-"
 
-// Election chooses one leader among candidates; if it goes, the one that came next follows.
+// Election chooses one leader among candidates; if the leader ends, the candidate that came next follows.
 //
 //	/path/_c_<uuid>-latch-0000000003    leads; its data is its id
 //	/path/_c_<uuid>-latch-0000000004    is next, watches 3
 //	/path/_c_<uuid>-latch-0000000005    watches 4
 //
-// Guarantee: at most one candidate's Hold has a living Context, leaders follow each other in the order of candidature, and each has a larger
-// Token than those before it. Leadership ends at once when the connection is lost: the znode may still be first afterwards, but somebody
-// else may have led in between, so the candidate gets back in line. It breaks when a leader acts without looking at
-// Context; the token covers that. NewLatch has the layout of Curator's LeaderLatch and NewSelector that of its LeaderSelector. An
-// Election has no state and may be used concurrently. Source: operations 9.2.
+// Guarantee: at most one candidate's Hold has a live Context. Leaders follow each other in the order of
+// candidature, and each has a larger Token than those before it. Leadership ends at once when the connection is
+// lost: the znode may still be first afterwards, but another candidate may have led in between, so the candidate
+// joins the line again. The guarantee fails when a leader acts without checking Context; the token covers that.
+// NewLatch has the layout of Curator's LeaderLatch and NewSelector that of its LeaderSelector. An Election has no
+// state and may be used concurrently. Source: operations 9.2.
 type Election struct {
 	line   line
 	marker string
 }
 
-// NewLatch returns the election at a path, in which this participant is called id.
+// NewLatch returns the election at a path, in which this participant has the given id.
 func NewLatch(c *client.Client, path, id string, options ...Option) *Election {
 	return newElection(c, path, id, latchMarker, options)
 }
@@ -47,10 +48,11 @@ func (e *Election) Campaign(ctx context.Context) (*Hold, error) {
 	return e.line.acquire(ctx, e.marker, predecessor, false)
 }
 
-// Run campaigns and calls lead with a context that ends with the leadership, or with ctx. When lead returns nil or an error, the leadership
-// is given up and Run returns it; if the leadership was lost meanwhile, Run campaigns again. It also does so after a session
-// expired while waiting, if the client opens a new one (client.WithRenewal). Lead must return soon after its context has ended: the next
-// leader does not wait for it. The token is for fencing.
+// Run campaigns and calls lead with a context that ends with the leadership, or with ctx. When lead returns, Run
+// gives up the leadership and returns the result of lead. If the leadership was lost meanwhile, Run campaigns
+// again. It also campaigns again after a session expired while it waited, if the client opens a new session
+// (client.WithRenewal). Lead must return soon after its context has ended: the next leader does not wait for it.
+// The token is for fencing.
 func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, token client.Zxid) error) error {
 	for {
 		h, err := e.Campaign(ctx)
@@ -69,7 +71,7 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, token
 	}
 }
 
-// term calls lead once and gives up the leadership. It tells whether it was lost before.
+// term calls lead once and gives up the leadership. It reports whether the leadership was lost before.
 func (e *Election) term(ctx context.Context, h *Hold, lead func(ctx context.Context, token client.Zxid) error) (isLost bool, err error) {
 	leading, cancel := context.WithCancelCause(h.Context())
 	defer cancel(nil)
@@ -84,23 +86,23 @@ func (e *Election) term(ctx context.Context, h *Hold, lead func(ctx context.Cont
 	return false, lead(leading, h.Token())
 }
 
-// Leader is who leads at one moment.
+// Leader is the leader at one moment.
 type Leader struct {
 	ID    string      // of the participant
-	Path  string      // its znode; "" if nobody leads
+	Path  string      // its znode; "" if there is no leader
 	Token client.Zxid // its fencing token
 }
 
-// Exists reports whether somebody leads.
+// Exists reports whether there is a leader.
 func (l Leader) Exists() bool { return l.Path != "" }
 
-// Participants returns the leader and the candidates behind it, in the order in which they will lead.
+// Participants returns the leader and the candidates after it, in the order in which they will lead.
 func (e *Election) Participants(ctx context.Context) ([]Contender, error) {
 	return e.line.contenders(ctx)
 }
 
-// Leader returns who leads. The answer may be old when it arrives, and a server that is behind may name a former leader. A leader that
-// is cut off is named until its session expires, although it leads no more.
+// Leader returns the present leader. The answer may be old when it arrives, and a server that lags behind may
+// name a former leader. A leader that is cut off is named until its session expires, although it no longer leads.
 func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	leader, w, err := e.observe(ctx)
 	if w != nil {
@@ -109,9 +111,9 @@ func (e *Election) Leader(ctx context.Context) (Leader, error) {
 	return leader, err
 }
 
-// Observe ranges over the leaders, beginning with the current one, without taking part. It yields a Leader that does not Exist while there
-// is none. Leaders that follow each other quickly may be left out, the last never is. The range ends with an error, or silently when
-// ctx ends. An observer is woken when the leader goes, not when candidates do.
+// Observe ranges over the leaders, beginning with the current one, without taking part. It yields a Leader that
+// does not Exist while there is none. It may skip quick successive leaders, but never the last. The range ends
+// with an error, or without one when ctx ends. An observer is woken when the leader ends, not when candidates do.
 func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
 		var last Leader
@@ -136,7 +138,8 @@ func (e *Election) Observe(ctx context.Context) iter.Seq2[Leader, error] {
 	}
 }
 
-// observe reads who leads and returns a watch that fires when it goes, or when somebody may come if there is nobody.
+// observe reads the leader and returns a watch that fires when the leader ends. If there is no leader, the watch
+// fires when a candidate may have come.
 func (e *Election) observe(ctx context.Context) (leader Leader, w *client.Watch, err error) {
 	for {
 		line, err := e.line.places(ctx)
@@ -162,7 +165,8 @@ func (e *Election) observe(ctx context.Context) (leader Leader, w *client.Watch,
 	}
 }
 
-// watchEmpty watches for the first candidate, or for the parent. No watch and no error mean that there is a candidate.
+// watchEmpty watches for the first candidate, or for the parent. No watch and no error mean that there is a
+// candidate.
 func (e *Election) watchEmpty(ctx context.Context) (w *client.Watch, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) error {
 		names, _, watch, err := e.line.c.ChildrenW(ctx, e.line.parent)

@@ -7,18 +7,18 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Errors of the recipes. Everything else is an error of package client.
+// Errors of the recipes. All other errors are those of package client.
 var (
-	// ErrBusy is returned by the Try methods when somebody else is in possession.
+	// ErrBusy is returned by the Try methods when another participant has possession.
 	ErrBusy = errors.New("recipes: held by another")
-	// ErrLost says that a znode that a recipe depends on was deleted by somebody else, or went with its session.
+	// ErrLost means that the znode of a recipe was deleted by another client, or ended with its session.
 	ErrLost = errors.New("recipes: own znode is gone")
 	// ErrReleased is the cause of a Hold's context after Release.
 	ErrReleased = errors.New("recipes: released")
 )
 
-// again repeats something that may happen twice until it gets an answer or ctx ends. Operations wait for a connection by themselves,
-// so this does not spin.
+// again repeats an action that may be applied twice until it gets an answer or ctx ends. Operations wait for a
+// connection by themselves, so this loop does not spin.
 func again(ctx context.Context, f func(ctx context.Context) error) error {
 	for {
 		err := client.Retry(ctx, f)
@@ -28,12 +28,12 @@ func again(ctx context.Context, f func(ctx context.Context) error) error {
 	}
 }
 
-// isUnknown reports whether a connection was lost while a write was under way.
+// isUnknown reports whether a connection was lost during a write.
 func isUnknown(err error) bool {
 	return client.MayHaveApplied(err) && errors.Is(err, client.ErrConnectionLoss)
 }
 
-// isGone reports whether a session is over and its ephemerals with it.
+// isGone reports whether a session has ended, and its ephemerals with it.
 func isGone(err error) bool {
 	return errors.Is(err, client.ErrSessionExpired) || errors.Is(err, client.ErrClosed)
 }

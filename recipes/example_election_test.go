@@ -40,7 +40,7 @@ func ExampleElection_Observe() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for leader, err := range recipes.NewLatch(c, "/example/observed", "").Observe(ctx) { // who observes needs no id
+	for leader, err := range recipes.NewLatch(c, "/example/observed", "").Observe(ctx) { // an observer needs no id
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func ExampleRevoke() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go func() { // somebody who needs the lock more
+	go func() { // another process with a more urgent need
 		contenders, err := lock.Contenders(ctx)
 		if err == nil {
 			err = recipes.Revoke(ctx, c, contenders[0].Path)

@@ -11,15 +11,16 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Group is the membership of the paper: who is there.
+// Group is the membership of the paper: the list of live members.
 //
 //	/path/node-1    ephemeral znode of member node-1, with the data that it joined with
 //	/path/node-2
 //
-// Guarantee: a list of members is what a server had seen at one moment. A member that died is listed until its session expires, and a
-// member that is cut off without knowing how it is listed. So membership is no exclusion, and no basis of decisions that all must
-// agree on: use an Election for these. Two members with one name are one: the second takes the place when the first goes. The layout
-// is that of Curator's GroupMember. A Group has no state and may be used concurrently. Source: the paper's section 2.4.
+// Guarantee: a list of members is the list that a server had at one moment. A member that died is listed until
+// its session expires, and a member that is cut off does not know whether it is listed. So membership does not
+// exclude other members, and is no basis for decisions that all must agree on: use an Election for these. Two
+// members with one name count as one: the second takes the place when the first ends. The layout is that of
+// Curator's GroupMember. A Group has no state and may be used concurrently. Source: the paper's section 2.4.
 type Group struct {
 	c       *client.Client
 	path    string
@@ -40,13 +41,13 @@ func (g *Group) Join(ctx context.Context, name string, data []byte) (*Persistent
 	if err := n.AwaitCreated(ctx); err != nil {
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = n.Close(leaving) // what is left of it goes with the session
+		_ = n.Close(leaving) // the znode ends with the session at the latest
 		return nil, err
 	}
 	return n, nil
 }
 
-// Member is one of a group.
+// Member is one member of a group.
 type Member struct {
 	Name string
 	Data []byte
@@ -76,7 +77,7 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 			return err
 		})
 		if errors.Is(err, client.ErrNoNode) {
-			err = nil // left in between
+			err = nil // the member left in between
 		}
 	}
 	if err != nil {
@@ -85,9 +86,9 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 	return members, nil
 }
 
-// Follow ranges over the list of members: the current one, then a new one whenever somebody has come, gone or changed its data. Lists that
-// follow each other quickly may be left out, the last never is. It ends with an error, or silently when ctx ends. It rests on one
-// persistent watch, which servers have since 3.6.
+// Follow ranges over the list of members: the current one, then a new one whenever a member has come, has gone or
+// has changed its data. It may skip quick successive lists, but never the last. It ends with an error, or without
+// one when ctx ends. It uses one persistent watch, which servers have since 3.6.
 func (g *Group) Follow(ctx context.Context) iter.Seq2[[]Member, error] {
 	return func(yield func([]Member, error) bool) {
 		var w *client.Watch
@@ -105,7 +106,7 @@ func (g *Group) Follow(ctx context.Context) iter.Seq2[[]Member, error] {
 	}
 }
 
-// follow reads the members whenever the watch has reported something. Nil means that the receiver has had enough.
+// follow reads the members whenever the watch has reported an event. Nil means that the receiver has stopped.
 func (g *Group) follow(ctx context.Context, w *client.Watch, yield func([]Member, error) bool) error {
 	for {
 		members, err := g.Members(ctx)

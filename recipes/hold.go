@@ -8,14 +8,15 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// revokeMessage is the data by which a holder is asked to let go. Source: Curator's Revoker.
+// revokeMessage is the data that asks a holder to release. Source: Curator's Revoker.
 const revokeMessage = "__REVOKE__"
 
-// Hold is possession: of a lock, of a permit of a semaphore, of leadership. It rests on an ephemeral znode.
+// Hold is possession: of a lock, of a permit of a semaphore, of leadership. It depends on an ephemeral znode.
 //
-// The possession is exclusive as long as its holder acts only while Context lives. That cannot be perfect: a process that is paused
-// between the check and the act finds out too late. What must not be harmed therefore checks Token: it remembers the
-// largest one it has seen and refuses smaller ones. All methods may be called concurrently.
+// The possession is exclusive as long as its holder acts only while Context lives. That cannot be perfect: a
+// process that is paused between the check and the act notices too late. A resource that must not be harmed
+// therefore checks Token: it remembers the largest token that it has seen and refuses smaller ones. All methods
+// may be called concurrently.
 type Hold struct {
 	line    *line
 	path    string
@@ -23,34 +24,36 @@ type Hold struct {
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	revoked chan struct{}
-	isClaim bool           // the path may be another's after us
-	watched sync.WaitGroup // the goroutine that watches the own znode
+	isClaim bool           // another participant may have the path after this one
+	watched sync.WaitGroup // the goroutine that watches the hold's znode
 
 	release sync.Once
 	err     error // of the release
 }
 
-// Context ends when the possession can no longer be trusted: after Release, when the connection is lost (or, with UntilExpiry, the
-// session may be), and when somebody deletes the znode. Its cause says which. It has the values of the context that the Hold was
-// acquired with, but not its end.
+// Context ends when the possession is no longer certain: after Release, when the connection is lost (or, with
+// UntilExpiry, when the session may have expired), and when another client deletes the znode. Its cause says
+// which. It has the values of the context that the Hold was acquired with, but not its end.
 func (h *Hold) Context() context.Context { return h.ctx }
 
-// Token is the fencing token: the zxid of the txn that created the znode. Among conflicting Holds of a recipe a later one
-// has a larger token, whatever servers and sessions came and went.
+// Token is the fencing token: the zxid of the txn that created the znode. Among conflicting Holds of a recipe a
+// later one has a larger token, whatever happens to servers and sessions.
 func (h *Hold) Token() client.Zxid { return h.token }
 
-// Path is the znode that the possession rests on.
+// Path is the znode on which the possession depends.
 func (h *Hold) Path() string { return h.path }
 
-// Revoked is closed when somebody asks the holder to release (see Revoke). Nothing else happens: to heed it is the holder's part.
+// Revoked is closed when another client asks the holder to release (see Revoke). Nothing else happens: the holder
+// decides whether to release.
 func (h *Hold) Revoked() <-chan struct{} { return h.revoked }
 
-// Release gives up the possession. Context has ended when it begins. If ctx ends first, the deletion goes on in the background. A
-// possession that was lost already is a success; a second call returns what the first did.
+// Release gives up the possession. Context ends before the release begins. If ctx ends first, the deletion goes
+// on in the background. If the possession was lost already Release succeeds; a second call returns the result of
+// the first.
 func (h *Hold) Release(ctx context.Context) error {
 	h.release.Do(func() {
 		h.end(ErrReleased)
-		h.watched.Wait() // the watch is closed, so that the deletion is no event for ourselves
+		h.watched.Wait() // the watch is closed, so that the deletion is no event for this hold
 		if h.isClaim {
 			h.err = h.line.leaveClaim(ctx, h.path, h.token)
 		} else {
@@ -60,8 +63,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	return h.err
 }
 
-// Revoke asks the holder whose znode is at path to release, in the way of Curator. It is a request, no more. Errors: ErrNoNode of
-// package client if the holder is gone already.
+// Revoke asks the holder whose znode is at path to release, as Curator does. It is only a request. Errors:
+// ErrNoNode of package client if the holder is gone already.
 func Revoke(ctx context.Context, c *client.Client, path string) error {
 	return again(ctx, func(ctx context.Context) error {
 		_, err := c.Set(ctx, path, []byte(revokeMessage), client.AnyVersion)
@@ -69,9 +72,9 @@ func Revoke(ctx context.Context, c *client.Client, path string) error {
 	})
 }
 
-// possess makes a Hold of a znode that nothing blocks. The order matters: the context is tied to the session first and the znode is seen
-// afterwards, owned by that session; whatever happens to the session later ends the context. Claimed is the czxid of a znode that was
-// claimed, 0 for one of a line, whose name nobody else ever has.
+// possess makes a Hold of a znode that nothing blocks. The order matters: first the context is tied to the
+// session, then the znode is read, owned by that session; whatever happens to the session later ends the context.
+// Claimed is the czxid of a claimed znode, and 0 for a znode of a line, whose name no other participant ever has.
 func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*Hold, error) {
 	for {
 		held, stop := l.c.WhileHeld(context.WithoutCancel(ctx), l.isStrict)
@@ -102,7 +105,7 @@ func (l *line) possess(ctx context.Context, path string, claimed client.Zxid) (*
 	}
 }
 
-// attend ends the hold when its znode is deleted, and passes on a request to release.
+// attend ends the hold when its znode is deleted, and reports a request to release.
 func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 	isSaid := false
 	for {
@@ -121,7 +124,7 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 			return err
 		})
 		if err == nil && stat.Czxid != h.token {
-			w.Close() // another's, after ours
+			w.Close() // the znode of another participant, after this hold's
 			err = ErrLost
 		}
 		if errors.Is(err, client.ErrNoNode) {
@@ -135,7 +138,8 @@ func (h *Hold) attend(isRevoked bool, w *client.Watch) {
 	}
 }
 
-// acquire joins the line, waits until nothing blocks and takes possession. On any error nothing is left in the line.
+// acquire joins the line, waits until nothing blocks and takes possession. After any error no znode is left in
+// the line.
 func (l *line) acquire(ctx context.Context, marker string, blocks blocker, isTry bool) (*Hold, error) {
 	path, err := l.join(ctx, marker)
 	if err != nil {
@@ -146,7 +150,8 @@ func (l *line) acquire(ctx context.Context, marker string, blocks blocker, isTry
 		h, err = l.possess(ctx, path, 0)
 	}
 	if err != nil {
-		_ = l.leave(ctx, path) // goes on in the background if ctx has ended; what fails for good ends with the session
+		// Goes on in the background if ctx has ended; after a final error the znode ends with the session.
+		_ = l.leave(ctx, path)
 		return nil, err
 	}
 	return h, nil
@@ -159,7 +164,7 @@ type Contender struct {
 	Token client.Zxid // fencing token of the participant, now or when its turn comes
 }
 
-// contenders reads who is in the line. Those that leave while it is read are left out.
+// contenders reads the participants of the line. Those that leave during the read are left out.
 func (l *line) contenders(ctx context.Context) ([]Contender, error) {
 	line, err := l.places(ctx)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// IDs hands out numbers that nobody else gets: 1, 2, 3 and so on, with gaps.
+// IDs hands out numbers that are unique: 1, 2, 3 and so on, with gaps.
 //
 //	/path    persistent; 8 bytes: the largest number that was handed out, or may be
 //
-// Guarantee: no number is handed out twice, to whomever and whatever happens to connections and processes, and the numbers of one IDs
-// grow. Numbers are reserved a block at a time, so a block in use is lost with its process, and the numbers of two processes are
-// not in the order of time. It breaks if somebody deletes or lowers the znode. The layout is that of AtomicLong. All methods may be
-// called concurrently.
+// Guarantee: no number is handed out twice, whatever happens to connections and processes, and the numbers of one
+// IDs grow. Numbers are reserved a block at a time, so a block in use is lost with its process, and the numbers
+// of two processes are not in the order of time. The guarantee fails if a client deletes or lowers the znode. The
+// layout is that of AtomicLong. All methods may be called concurrently.
 type IDs struct {
 	last  *AtomicLong
 	block int64
@@ -25,7 +25,8 @@ type IDs struct {
 	limit int64 // [next, limit) are reserved
 }
 
-// NewIDs returns the source of numbers at a path, which reserves block of them at a time. It panics if block is below one.
+// NewIDs returns the source of numbers at a path, which reserves block of them at a time. It panics if block is
+// below one.
 func NewIDs(c *client.Client, path string, block int, options ...Option) *IDs {
 	if block < 1 {
 		panic(fmt.Sprintf("recipes: ids in blocks of %d at %s", block, path))
@@ -33,7 +34,8 @@ func NewIDs(c *client.Client, path string, block int, options ...Option) *IDs {
 	return &IDs{last: NewAtomicLong(c, path, options...), block: int64(block)}
 }
 
-// Next returns a fresh number. Only the first of each block waits for a server; then others wait with it. Errors: ErrOverflow, ErrFormat.
+// Next returns a fresh number. Only the first number of each block waits for a server; concurrent calls wait with
+// it. Errors: ErrOverflow, ErrFormat.
 func (s *IDs) Next(ctx context.Context) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

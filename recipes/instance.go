@@ -13,10 +13,11 @@ type InstanceType string
 
 // The types of instances, as Curator has them.
 const (
-	Dynamic           InstanceType = "DYNAMIC"            // as long as its session
-	Static            InstanceType = "STATIC"             // until its Registration is closed
-	Permanent         InstanceType = "PERMANENT"          // until somebody calls Unregister
-	DynamicSequential InstanceType = "DYNAMIC_SEQUENTIAL" // as Dynamic, under a numbered znode; only read, never registered
+	Dynamic   InstanceType = "DYNAMIC"   // as long as its session
+	Static    InstanceType = "STATIC"    // until its Registration is closed
+	Permanent InstanceType = "PERMANENT" // until a process calls Unregister
+	// As Dynamic, under a numbered znode; only read, never registered.
+	DynamicSequential InstanceType = "DYNAMIC_SEQUENTIAL"
 )
 
 // Instance is one provider of a service.
@@ -26,14 +27,14 @@ type Instance struct {
 	Address      string          // host name or IP address
 	Port         int             // 0 is none
 	SSLPort      int             // 0 is none
-	Payload      json.RawMessage // anything, as JSON; Curator's own programs have a "@class" in objects
+	Payload      json.RawMessage // any JSON; Curator's own programs have a "@class" in objects
 	RegisteredAt time.Time       // in milliseconds; now if it is zero at registration
 	Type         InstanceType    // Dynamic if it is "" at registration
 	URI          URISpec         // how to make a URI; nil is none
-	Disabled     bool            // registered, and not to be used
+	Disabled     bool            // registered, but must not be used
 }
 
-// URIPart is a piece of a URISpec: text, or the name of something that stands for text.
+// URIPart is a piece of a URISpec: text, or the name of a variable.
 type URIPart struct {
 	Value    string `json:"value"`
 	Variable bool   `json:"variable"`
@@ -42,8 +43,8 @@ type URIPart struct {
 // URISpec is a pattern of a URI.
 type URISpec []URIPart
 
-// ParseURISpec reads a pattern such as "{scheme}://{address}:{port}/status". The variables are those of Instance.BuildURI; {[} and {]} stand
-// for braces. Errors: ErrFormat.
+// ParseURISpec reads a pattern such as "{scheme}://{address}:{port}/status". The variables are those of
+// Instance.BuildURI; {[} and {]} stand for braces. Errors: ErrFormat.
 func ParseURISpec(text string) (URISpec, error) {
 	var spec URISpec
 	for rest := text; rest != ""; {
@@ -63,9 +64,9 @@ func ParseURISpec(text string) (URISpec, error) {
 	return spec, nil
 }
 
-// BuildURI fills the pattern of the instance. The variables are scheme (https if there is an SSL port, else http), name, id, address, port,
-// ssl-port, registration-time-utc (milliseconds since 1970), service-type (in lower case), and those that are given, which come first.
-// What is not known becomes nothing.
+// BuildURI fills the pattern of the instance. The variables are scheme (https if there is an SSL port, else
+// http), name, id, address, port, ssl-port, registration-time-utc (milliseconds since 1970), service-type (in
+// lower case), and those in given, which take precedence. An unknown variable becomes empty.
 func (s Instance) BuildURI(given map[string]string) string {
 	var b strings.Builder
 	for _, part := range s.URI {
@@ -134,7 +135,7 @@ type uriSpecJSON struct {
 	Parts URISpec `json:"parts"`
 }
 
-// encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is no JSON.
+// encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is not JSON.
 func (s Instance) encode() ([]byte, error) {
 	j := instanceJSON{Name: s.Name, ID: s.ID, Payload: s.Payload, RegisteredAt: s.RegisteredAt.UnixMilli(), Type: s.Type}
 	if s.Address != "" {
@@ -159,7 +160,7 @@ func (s Instance) encode() ([]byte, error) {
 	return data, nil
 }
 
-// decodeInstance reads the data of an instance's znode. What it does not know it leaves out.
+// decodeInstance reads the data of an instance's znode. It ignores unknown fields.
 func decodeInstance(data []byte) (Instance, error) {
 	var j instanceJSON
 	if err := json.Unmarshal(data, &j); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// line is an order of ephemeral sequential znodes under one parent: who is in it, and in which order they came.
+// line is a set of ephemeral sequential znodes under one parent, in the order in which they were created.
 type line struct {
 	c       *client.Client
 	parent  string
-	markers []string // what the names of the line contain before the number; the same counter serves all
+	markers []string // the parts of the names before the number; all use the same counter
 	options
 }
 
@@ -38,7 +38,8 @@ func (l *line) join(ctx context.Context, marker string) (string, error) {
 	}
 }
 
-// leave deletes a znode of this session. It is not stopped by the end of ctx, and content if the session is over.
+// leave deletes a znode of this session. The end of ctx does not stop it, and it succeeds if the session has
+// ended.
 func (l *line) leave(ctx context.Context, path string) error {
 	if err := l.c.DeleteSurely(ctx, path); err != nil && !isGone(err) {
 		return err
@@ -62,9 +63,10 @@ func (l *line) places(ctx context.Context) ([]place, error) {
 	return order(names, l.markers), nil
 }
 
-// order picks the names that contain one of the markers followed by a number, and sorts them by the number: prefixes are random. The
-// counter is a signed 32-bit value that wraps, so numbers are compared by their distance. Those of a line are never 2^31 apart unless
-// a znode stays in it for that many others. Source: operations 9.1.3.
+// order picks the names that contain one of the markers followed by a number, and sorts them by the number:
+// prefixes are random. The counter is a signed 32-bit value that wraps, so numbers are compared by their
+// distance. The numbers of a line are never 2^31 apart unless a znode stays in it for that many others. Source:
+// operations 9.1.3.
 func order(names, markers []string) []place {
 	var line []place
 	for _, name := range names {
@@ -83,16 +85,17 @@ func order(names, markers []string) []place {
 	return line
 }
 
-// blocker tells which place the i-th has to wait for, -1 if none.
+// blocker returns the place that the i-th place has to wait for, -1 if none.
 type blocker func(line []place, i int) int
 
 // predecessor is the blocker of an exclusive line.
 func predecessor(_ []place, i int) int { return i - 1 }
 
-// await waits until nothing blocks the znode at path. Each wait is for one other znode only, so that a release wakes one. It is watched
-// by a getData, not by an exists, whose watch would stay on the server for ever if the znode was gone already. Every read of
-// this session shows at least what came before the own znode, and a deletion at most late, so a stale server delays and never
-// misleads. Errors: ErrLost if the own znode is gone, ErrBusy if isTry and there is a wait.
+// await waits until nothing blocks the znode at path. Each wait is for one other znode only, so that a release
+// wakes one waiter. The watch is set by getData and not by exists: if the znode was gone already, the watch of
+// exists would stay on the server for ever. Every read of this session shows at least everything before its own
+// znode, and shows a deletion late at worst. So a stale server delays and never misleads. Errors: ErrLost if the
+// caller's znode is gone, ErrBusy if isTry and it would have to wait.
 func (l *line) await(ctx context.Context, path string, blocks blocker, isTry bool) error {
 	own := path[strings.LastIndexByte(path, '/')+1:]
 	for {
@@ -117,7 +120,7 @@ func (l *line) await(ctx context.Context, path string, blocks blocker, isTry boo
 	}
 }
 
-// awaitChange waits until something happens to a znode, and not at all if it does not exist.
+// awaitChange waits until a znode changes, and returns at once if it does not exist.
 func awaitChange(ctx context.Context, c *client.Client, path string) error {
 	w, err := watchOf(ctx, c, path)
 	if w == nil {
@@ -156,7 +159,7 @@ func awaitEvent(ctx context.Context, w *client.Watch) error {
 	return e.Err
 }
 
-// awaitNews waits for events of a persistent watch and takes all that are there: one reading serves all that has happened.
+// awaitNews waits for events of a persistent watch and takes all queued ones: one read covers all of them.
 func awaitNews(ctx context.Context, w *client.Watch) error {
 	e, ok := w.Next(ctx)
 	for more := ok; more; {

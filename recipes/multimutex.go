@@ -13,18 +13,20 @@ import (
 //	/a/_c_<uuid>-lock-0000000003    one Mutex at each path
 //	/b/_c_<uuid>-lock-0000000017
 //
-// Guarantee: that of Mutex for each of the paths. Locks are taken in the order of their paths, so that MultiMutexes never wait
-// for each other in a circle, whatever paths they have. They may still do so with programs that take the same locks one by one in another
-// order; the context of the call ends that. Each path has a fencing token of its own: what a lock protects checks the token of
-// that lock. The layout is that of Curator's InterProcessMultiLock. A MultiMutex has no state and may be used concurrently. Source:
-// operations 9.2.
+// Guarantee: that of Mutex for each of the paths. Locks are taken in the order of their paths, so that
+// MultiMutexes never wait for each other in a circle, whatever paths they have. A circle is possible with
+// programs that take the same locks one by one in another order; the context of the call ends that. Each path has
+// a fencing token of its own: the resource that a lock protects checks the token of that lock. The layout is that
+// of Curator's InterProcessMultiLock. A MultiMutex has no state and may be used concurrently. Source: operations
+// 9.2.
 type MultiMutex struct {
 	c       *client.Client
 	paths   []string
 	options []Option
 }
 
-// NewMultiMutex returns the locks at some paths, of which those given twice count once. It panics if there is none.
+// NewMultiMutex returns the locks at some paths; a path that is given twice counts once. It panics if there is
+// none.
 func NewMultiMutex(c *client.Client, paths []string, options ...Option) *MultiMutex {
 	if len(paths) == 0 {
 		panic("recipes: multi mutex of no paths")
@@ -34,7 +36,7 @@ func NewMultiMutex(c *client.Client, paths []string, options ...Option) *MultiMu
 	return &MultiMutex{c, slices.Compact(paths), options}
 }
 
-// Lock waits until all locks are granted or ctx ends. If it fails it holds none.
+// Lock waits until all locks are granted or ctx ends. After an error it holds none.
 func (m *MultiMutex) Lock(ctx context.Context) (*MultiHold, error) {
 	return m.lock(ctx, (*Mutex).Lock)
 }
@@ -52,7 +54,7 @@ func (m *MultiMutex) lock(ctx context.Context, lock func(*Mutex, context.Context
 		if err == nil {
 			h.parts = append(h.parts, part)
 			context.AfterFunc(part.Context(), func() { h.end(context.Cause(part.Context())) })
-			err = context.Cause(h.ctx) // one that was granted before is lost
+			err = context.Cause(h.ctx) // a lock that was granted before is lost
 		}
 		if err != nil {
 			_ = h.Release(ctx) // goes on in the background if ctx has ended
@@ -70,7 +72,7 @@ type MultiHold struct {
 	end   context.CancelCauseFunc
 }
 
-// Context ends when the possession of one of the locks can no longer be trusted. See Hold.Context.
+// Context ends when the possession of one of the locks is no longer certain. See Hold.Context.
 func (h *MultiHold) Context() context.Context { return h.ctx }
 
 // Token is the fencing token of the lock at one of the paths, 0 for any other. See Hold.Token.

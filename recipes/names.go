@@ -13,12 +13,13 @@ import (
 
 // Names is a name service: names that stand for bytes, such as addresses.
 //
-//	/path/printer-1    persistent; what the name stands for
+//	/path/printer-1    persistent; the value of the name
 //	/path/printer-2
 //
-// Guarantee: a name stands for one thing at a time, and what it stands for changes only by Rebind and Unbind. What Lookup returns may be old
-// when it arrives; Follow arrives at the latest. Names outlive the processes that bind them: for what goes with its process, see Group and
-// Discovery. A Names has no state and may be used concurrently. Source: the naming service of the ZooKeeper recipes.
+// Guarantee: a name has one value at a time, which only Rebind and Unbind change. The result of Lookup may be old
+// when it arrives; Follow arrives at the latest value. Names outlive the processes that bind them: for values
+// that end with their process, see Group and Discovery. A Names has no state and may be used concurrently.
+// Source: the naming service of the ZooKeeper recipes.
 type Names struct {
 	c    *client.Client
 	path string
@@ -30,7 +31,7 @@ func NewNames(c *client.Client, path string, options ...Option) *Names {
 	return &Names{c, path, newOptions(options)}
 }
 
-// cell is where a name is kept. Names have no hierarchy.
+// cell returns the cell of a name. Names have no hierarchy.
 func (n *Names) cell(name string) (*cell, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
@@ -38,7 +39,8 @@ func (n *Names) cell(name string) (*cell, error) {
 	return &cell{n.c, childOf(n.path, name), n.options}, nil
 }
 
-// Bind gives a name its meaning. A name that has this meaning already is a success, one that has another is ErrBusy.
+// Bind gives a name its value. If the name has this value already Bind succeeds; if it has another one the error
+// is ErrBusy.
 func (n *Names) Bind(ctx context.Context, name string, data []byte) error {
 	k, err := n.cell(name)
 	if err != nil {
@@ -61,10 +63,10 @@ func (n *Names) Bind(ctx context.Context, name string, data []byte) error {
 	})
 }
 
-// errBound stops a Bind that has nothing to do.
+// errBound stops a Bind when nothing has to be done.
 var errBound = errors.New("recipes: name is bound already")
 
-// Rebind changes what a name stands for, whatever that was. It may be repeated after a lost connection.
+// Rebind replaces the value of a name, or sets it. It may repeat the write after a lost connection.
 func (n *Names) Rebind(ctx context.Context, name string, data []byte) error {
 	k, err := n.cell(name)
 	if err != nil {
@@ -74,7 +76,7 @@ func (n *Names) Rebind(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-// Unbind frees a name. One that is free is a success. It may be repeated after a lost connection.
+// Unbind frees a name. It succeeds if the name is free. It may repeat the write after a lost connection.
 func (n *Names) Unbind(ctx context.Context, name string) error {
 	k, err := n.cell(name)
 	if err != nil {
@@ -83,7 +85,7 @@ func (n *Names) Unbind(ctx context.Context, name string) error {
 	return n.c.DeleteSurely(ctx, k.path)
 }
 
-// Lookup returns what a name stands for. Errors: ErrNoNode of package client if it is free.
+// Lookup returns the value of a name. Errors: ErrNoNode of package client if the name is free.
 func (n *Names) Lookup(ctx context.Context, name string) (data []byte, err error) {
 	k, err := n.cell(name)
 	if err != nil {
@@ -96,13 +98,13 @@ func (n *Names) Lookup(ctx context.Context, name string) (data []byte, err error
 	return data, err
 }
 
-// Follow ranges over the meanings of a name: the current one, then every later one that is seen; while the name is free it yields a Value that
-// does not exist. See SharedValue.Follow.
+// Follow ranges over the values of a name: the current one, then every later one that it sees. While the name is
+// free it yields a Value that does not exist. See SharedValue.Follow.
 func (n *Names) Follow(ctx context.Context, name string) iter.Seq2[Value, error] {
 	return NewSharedValue(n.c, childOf(n.path, name)).Follow(ctx)
 }
 
-// List returns the names that stand for something, sorted.
+// List returns the names that have a value, sorted.
 func (n *Names) List(ctx context.Context) (names []string, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) (err error) {
 		names, _, err = n.c.Children(ctx, n.path)

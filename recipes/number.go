@@ -14,18 +14,18 @@ import (
 var (
 	// ErrOverflow is returned by Add if the result does not fit. Nothing has changed then.
 	ErrOverflow = errors.New("recipes: number overflows")
-	// ErrFormat says that a znode does not hold what the recipe keeps there.
+	// ErrFormat says that the data of a znode is not in the format of the recipe.
 	ErrFormat = errors.New("recipes: malformed data")
 )
 
-// Number is a number that everybody sees and may change: the data of one znode, big-endian. A znode that does not exist is 0, and
-// made by the first change.
+// Number is a number that all clients see and may change: the data of one znode, big-endian. A znode that does
+// not exist counts as 0, and is created by the first change.
 //
-// Guarantee: changes are atomic and happen one after the other; none is overwritten unseen. If the connection is lost while a change
-// is under way, its error satisfies client.MayHaveApplied: it has happened once or not at all, and only the caller can decide what to do
-// about it. What Get returns may be old when it arrives. It breaks if somebody deletes the znode, which begins at 0 again. Changes
-// are optimistic, so many that compete slow each other down. A Number has no state and may be used concurrently. Source:
-// operations 9.2.
+// Guarantee: changes are atomic and happen one after the other; none overwrites another unseen. If the connection
+// is lost during a change, its error satisfies client.MayHaveApplied: the change was applied once or not at all,
+// and only the caller can decide how to go on. The result of Get may be old when it arrives. The guarantee fails
+// if a client deletes the znode, which begins at 0 again. Changes are optimistic, so many competing ones slow
+// each other down. A Number has no state and may be used concurrently. Source: operations 9.2.
 type Number[T int32 | int64] struct{ cell }
 
 // Counter is a number in the layout of Curator's SharedCount and DistributedAtomicInteger: 4 bytes.
@@ -64,7 +64,8 @@ func (n *Number[T]) Add(ctx context.Context, delta T) (T, error) {
 	})
 }
 
-// Set replaces the number, whatever it is. It may be repeated after a lost connection, so another change in between may be lost.
+// Set replaces any value of the number. It may repeat the write after a lost connection, so another change in
+// between may be lost.
 func (n *Number[T]) Set(ctx context.Context, value T) error {
 	_, err := n.put(ctx, n.encode(value))
 	return err
@@ -87,8 +88,8 @@ func (n *Number[T]) CompareAndSet(ctx context.Context, expected, value T) (bool,
 	return err == nil, err
 }
 
-// Follow ranges over the values: the current one, then every later one that is seen. Values that follow each other quickly may be left
-// out, the last never is. It ends with an error, or silently when ctx ends.
+// Follow ranges over the values: the current one, then every later one that it sees. It may skip quick successive
+// values, but never the last. It ends with an error, or without one when ctx ends.
 func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for node, err := range n.c.Follow(ctx, n.path) {
@@ -103,7 +104,7 @@ func (n *Number[T]) Follow(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// alter applies f to the current value until nobody has come in between.
+// alter applies f to the current value until no other change came in between.
 func (n *Number[T]) alter(ctx context.Context, f func(T) (T, error)) (value T, err error) {
 	_, err = n.change(ctx, func(old content) ([]byte, error) {
 		if value, err = n.decode(old); err == nil {

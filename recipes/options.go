@@ -25,21 +25,23 @@ func newOptions(given []Option) options {
 	return o
 }
 
-// WithACL sets the ACL of every znode that a recipe creates, parents included, overriding the default, which is open to everybody.
-// All participants need read, create and delete on the parent.
+// WithACL sets the ACL of every znode that a recipe creates, parents included, overriding the default, which is
+// open to all clients. All participants need read, create and delete on the parent.
 func WithACL(acl ...client.ACL) Option { return func(o *options) { o.acl = acl } }
 
-// WithData sets the data of a participant's znode, overriding the default, which is none. Others see it as Contender.Data.
+// WithData sets the data of a participant's znode, overriding the default, which is none. Other participants see
+// it as Contender.Data.
 func WithData(data []byte) Option { return func(o *options) { o.data = data } }
 
-// UntilExpiry lets a Hold survive the loss of its connection for as long as its session may, overriding the default,
-// which ends it at once. It trades safety for calm: the holder then relies on its clock, and on not being paused, to
-// stop in time. By default a leader changes whenever its server is restarted. Choose UntilExpiry if that is costly,
-// and if what the leader writes to checks its Token, or tolerates two leaders for a moment.
+// UntilExpiry keeps a Hold after the loss of its connection for as long as its session may live, overriding the
+// default, which ends the Hold at once. It trades safety for fewer changes: the holder then relies on its clock,
+// and on not being paused, to stop in time. By default a leader changes whenever its server is restarted. Choose
+// UntilExpiry if that is costly, and if the target of the leader's writes checks its Token, or tolerates two
+// leaders for a moment.
 func UntilExpiry() Option { return func(o *options) { o.isStrict = false } }
 
-// ensure creates a znode and its missing ancestors as containers, which the servers remove some time after their last child. It
-// succeeds if the znode exists.
+// ensure creates a znode and its missing ancestors as containers, which the servers remove some time after their
+// last child. It succeeds if the znode exists.
 func (o *options) ensure(ctx context.Context, c *client.Client, path string) error {
 	return again(ctx, func(ctx context.Context) error {
 		for {

@@ -9,15 +9,16 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// PersistentNode keeps an ephemeral znode in being: it is created again when somebody deletes it and, if the client opens new sessions
-// (client.WithRenewal), after its session has expired.
+// PersistentNode keeps an ephemeral znode in existence. It creates the znode again when another client deletes it
+// and, if the client opens new sessions (client.WithRenewal), after its session has expired.
 //
-//	/path    ephemeral, with the data that Set gave it last
+//	/path    ephemeral, with the data of the last Set
 //
-// Guarantee: while the session lives and servers answer, the znode exists with the wanted data, but for the moments after a deletion. It
-// is not exclusive: a znode of another session at the path is left alone, and replaced when it goes; that is what a process meets
-// that was restarted within its session timeout. Without renewal the expiry of the session ends it; Err tells. Curator's
-// PersistentNode has the same layout. All methods may be called concurrently. Source: operations 9.2.
+// Guarantee: while the session lives and servers answer, the znode exists with the wanted data, except for the
+// moments after a deletion. It is not exclusive: a znode of another session at the path stays, and is replaced
+// when it ends. A process that was restarted within its session timeout meets such a znode. Without renewal the
+// expiry of the session ends the PersistentNode; Err says so. Curator's PersistentNode has the same layout. All
+// methods may be called concurrently. Source: operations 9.2.
 type PersistentNode struct {
 	c    *client.Client
 	path string
@@ -25,8 +26,8 @@ type PersistentNode struct {
 	stop    context.CancelFunc
 	changed chan struct{} // holds a token when data may have changed
 	created chan struct{} // closed after the first creation
-	done    chan struct{} // closed when the goroutine is gone
-	err     error         // why it went; set before done is closed
+	done    chan struct{} // closed when the goroutine has ended
+	err     error         // why the goroutine ended; set before done is closed
 
 	mu   sync.Mutex
 	want []byte
@@ -46,7 +47,8 @@ func NewPersistentNode(c *client.Client, path string, data []byte, options ...Op
 // Path returns the path of the znode.
 func (n *PersistentNode) Path() string { return n.path }
 
-// AwaitCreated waits until the znode was created for the first time by this session, ctx ends, or it never will be.
+// AwaitCreated waits until this session has created the znode for the first time, until ctx ends, or until it is
+// certain that it never will.
 func (n *PersistentNode) AwaitCreated(ctx context.Context) error {
 	select {
 	case <-n.created:
@@ -69,10 +71,10 @@ func (n *PersistentNode) Set(data []byte) {
 	}
 }
 
-// Done returns a channel that is closed when the znode is kept no more; Err says why.
+// Done returns a channel that is closed when the znode is no longer kept; Err says why.
 func (n *PersistentNode) Done() <-chan struct{} { return n.done }
 
-// Err returns why the znode is kept no more, nil while it is and after Close.
+// Err returns why the znode is no longer kept; nil while it is, and after Close.
 func (n *PersistentNode) Err() error {
 	select {
 	case <-n.done:
@@ -85,15 +87,15 @@ func (n *PersistentNode) Err() error {
 	}
 }
 
-// Close stops keeping the znode and deletes it if it belongs to this session. If ctx ends first the znode may stay until the session
-// ends, and the error says so.
+// Close stops keeping the znode and deletes it if it belongs to this session. If ctx ends first the znode may
+// stay until the session ends, and the error says so.
 func (n *PersistentNode) Close(ctx context.Context) error {
 	n.stop()
 	<-n.done
 	session, _ := n.c.Session()
 	var stat client.Stat
 	var exists bool
-	err := client.Retry(ctx, func(ctx context.Context) error { // the sync settles a create that was given up
+	err := client.Retry(ctx, func(ctx context.Context) error { // the sync settles a create whose answer was lost
 		err := n.c.Sync(ctx, n.path)
 		if err == nil {
 			stat, exists, err = n.c.Exists(ctx, n.path)
@@ -121,7 +123,7 @@ func (n *PersistentNode) run(ctx context.Context) {
 			return
 		}
 		if errors.Is(err, client.ErrSessionExpired) || isUnknown(err) {
-			err = n.c.WaitConnected(ctx) // ends with an error if there will be no other session
+			err = n.c.WaitConnected(ctx) // ends with an error if there will be no further session
 		}
 		if err != nil {
 			n.err = err
@@ -130,7 +132,8 @@ func (n *PersistentNode) run(ctx context.Context) {
 	}
 }
 
-// keep does what the znode needs now, or waits for the next change of it or of what it should be.
+// keep creates, replaces or updates the znode if needed. Otherwise it waits for the next change of the znode or
+// of the wanted data.
 func (n *PersistentNode) keep(ctx context.Context) error {
 	n.mu.Lock()
 	want := n.want

@@ -8,15 +8,17 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// PriorityQueue is a Queue whose batches have priorities: the smallest is consumed first, and those of one priority oldest first.
+// PriorityQueue is a Queue whose batches have priorities: the smallest is consumed first, and those of one
+// priority oldest first.
 //
 //	/path/queue-0FFFFFFFE0000000009    persistent; a batch of priority -2
-//	/path/queue-1000000050000000007    priority 5: a sign (1 for zero and above), eight hexadecimal digits, the number
-//	/locks/queue-0FFFFFFFE0000000009    ephemeral; a consumer is at it
+//	/path/queue-1000000050000000007    priority 5: sign (1 for zero and above), 8 hexadecimal digits, number
+//	/locks/queue-0FFFFFFFE0000000009    ephemeral; a consumer processes the batch
 //
-// Guarantee: that of Queue; and a batch is begun before every other that was there, and free, when the consumer looked. One that comes
-// a moment later may be more urgent. A stream of urgent batches starves the others. The layout is that of Curator's
-// DistributedPriorityQueue with a lockPath. A PriorityQueue has no state and may be used concurrently. Source: operations 9.2.
+// Guarantee: that of Queue; and a batch is begun before every other one that was there, and free, when the
+// consumer read the list. A batch that comes a moment later may be more urgent. A stream of urgent batches
+// starves the others. The layout is that of Curator's DistributedPriorityQueue with a lockPath. A PriorityQueue
+// has no state and may be used concurrently. Source: operations 9.2.
 type PriorityQueue struct{ batches batches }
 
 // NewPriorityQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.
@@ -24,12 +26,13 @@ func NewPriorityQueue(c *client.Client, path, locks string, options ...Option) *
 	return &PriorityQueue{newBatches(c, path, locks, byPriority, options)}
 }
 
-// Put adds items, to be consumed together. An error that satisfies client.MayHaveApplied leaves open if they are in the queue.
+// Put adds items, which are consumed together. After an error that satisfies client.MayHaveApplied the items may
+// be in the queue or not.
 func (q *PriorityQueue) Put(ctx context.Context, priority int32, items ...[]byte) error {
 	return q.batches.put(ctx, itemMarker+priorityText(priority), items)
 }
 
-// priorityText is how a priority stands in a name, so that names sort as priorities do.
+// priorityText formats a priority for a name, so that names sort as priorities do.
 func priorityText(priority int32) string {
 	sign := 1
 	if priority < 0 {
@@ -38,7 +41,7 @@ func priorityText(priority int32) string {
 	return fmt.Sprintf("%d%08X", sign, uint32(priority))
 }
 
-// byPriority reads what follows the marker in the names of a PriorityQueue.
+// byPriority reads the part after the marker in the names of a PriorityQueue.
 func byPriority(rest string) (entry, bool) {
 	if len(rest) < 9 {
 		return entry{}, false
@@ -50,8 +53,8 @@ func byPriority(rest string) (entry, bool) {
 	return entry{key: int64(int32(priority))}.numbered(rest[9:])
 }
 
-// Len returns how many batches there are, with those that are being consumed.
+// Len returns how many batches there are, including those that are being consumed.
 func (q *PriorityQueue) Len(ctx context.Context) (int, error) { return q.batches.len(ctx) }
 
-// Take waits for a batch that nobody is at, or until ctx ends. See Queue.Take.
+// Take waits for a batch that no consumer processes, or until ctx ends. See Queue.Take.
 func (q *PriorityQueue) Take(ctx context.Context) (*Delivery, error) { return q.batches.take(ctx) }

@@ -16,14 +16,15 @@ import (
 // ErrNoInstance is returned by Provider.Pick if a service has no instance.
 var ErrNoInstance = errors.New("recipes: service has no instance")
 
-// The rule by which an instance is left alone, as in Curator.
+// An instance with too many errors is not chosen for a while, by the rule of Curator.
 const (
-	downErrors = 2                // as many errors
-	downTime   = 30 * time.Second // within this time, counted from the first, and until it is over
+	downErrors = 2 // so many errors
+	// Within this time from the first error; the instance is not chosen until it has passed.
+	downTime = 30 * time.Second
 )
 
-// Provider chooses instances of one service from a copy that follows the ensemble. It makes one goroutine. All methods may be called
-// concurrently, and none waits for the network.
+// Provider chooses instances of one service from a copy that follows the ensemble. It starts one goroutine. All
+// methods may be called concurrently, and none waits for the network.
 type Provider struct {
 	path     string
 	strategy Strategy
@@ -46,14 +47,14 @@ type knownInstance struct {
 	isUsable bool
 }
 
-// failure is what is known against an instance.
+// failure counts the errors of an instance.
 type failure struct {
 	since  time.Time
 	errors int
 }
 
-// Provider returns a provider of a service that chooses by a strategy, once its copy is complete. It must be closed. Use one for each
-// service, not one for each choice.
+// Provider returns a provider of a service that chooses by a strategy, once its copy is complete. It must be
+// closed. Use one for each service, not one for each choice.
 func (d *Discovery) Provider(ctx context.Context, name string, strategy Strategy) (*Provider, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
@@ -69,7 +70,7 @@ func (d *Discovery) Provider(ctx context.Context, name string, strategy Strategy
 	return p, nil
 }
 
-// follow takes note of changes until the cache is over.
+// follow notes changes until the cache ends.
 func (p *Provider) follow() {
 	defer close(p.done)
 	for range p.cache.Changes(context.Background()) {
@@ -77,7 +78,7 @@ func (p *Provider) follow() {
 	}
 }
 
-// current returns the instances. What has not changed is not decoded again. REQUIRES: mu.
+// current returns the instances. Unchanged ones are not decoded again. REQUIRES: mu.
 func (p *Provider) current() []Instance {
 	if !p.isStale.Swap(false) {
 		return p.instances
@@ -111,8 +112,8 @@ func (p *Provider) Instances() []Instance {
 	return slices.Clone(p.current())
 }
 
-// Pick chooses an instance. Those with two errors within 30 s are left out until the 30 s are over; if that leaves none, the errors
-// say nothing about which is better, and all are offered. Errors: ErrNoInstance.
+// Pick chooses an instance. Those with two errors within 30 s are left out until the 30 s have passed. If that
+// leaves none, the errors do not show which instance is better, and all are candidates. Errors: ErrNoInstance.
 func (p *Provider) Pick() (Instance, error) {
 	p.mu.Lock()
 	offered := p.current()
@@ -131,7 +132,7 @@ func (p *Provider) Pick() (Instance, error) {
 	return p.strategy.Pick(offered), nil
 }
 
-// NoteError says that an instance did not do what it should.
+// NoteError notes a failure of an instance.
 func (p *Provider) NoteError(s Instance) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,13 +144,13 @@ func (p *Provider) NoteError(s Instance) {
 	p.failing[s.ID] = f
 }
 
-// Done returns a channel that is closed when the instances are followed no more; Err says why.
+// Done returns a channel that is closed when the instances are no longer followed; Err says why.
 func (p *Provider) Done() <-chan struct{} { return p.done }
 
-// Err returns why the instances are followed no more, nil while they are.
+// Err returns why the instances are no longer followed; nil while they are.
 func (p *Provider) Err() error { return p.cache.Err() }
 
-// Close ends the copy and waits for its goroutine. What it shows stays.
+// Close ends the copy and waits for its goroutine. The last instances stay readable.
 func (p *Provider) Close() {
 	p.cache.Close()
 	<-p.done

@@ -12,14 +12,15 @@ import (
 //
 //	/path/queue-0000000007     persistent; one batch of items
 //	/path/queue-0000000008
-//	/locks/queue-0000000007    ephemeral; a consumer is at it
+//	/locks/queue-0000000007    ephemeral; a consumer processes the batch
 //
-// Guarantee: a batch that was put stays until a consumer calls Done; if the consumer dies or is cut off, another takes it when the
-// session has expired. So no item is lost, and one may be consumed twice: by a consumer that ended between the work and Done, or that
-// went on although the Context of its Delivery had ended. A batch is begun before those behind it, but several consumers may finish
-// in any order. Every Put wakes all consumers that wait. All children are listed at once: a queue of tens of thousands needs a larger
-// jute.maxbuffer, so it should be several queues. Layout and data are those of Curator's DistributedQueue with a lockPath. A Queue has no
-// state and may be used concurrently. Source: operations 9.2.
+// Guarantee: a batch that was put stays until a consumer calls Done; if the consumer dies or is cut off, another
+// takes the batch when the session has expired. So no item is lost, and an item may be consumed twice: by a
+// consumer that ended between the work and Done, or that went on although the Context of its Delivery had ended.
+// A batch is begun before later ones, but several consumers may finish in any order. Every Put wakes all waiting
+// consumers. All children are listed at once: a queue of tens of thousands needs a larger jute.maxbuffer, so it
+// should be several queues. Layout and data are those of Curator's DistributedQueue with a lockPath. A Queue has
+// no state and may be used concurrently. Source: operations 9.2.
 type Queue struct{ batches batches }
 
 // NewQueue returns the queue at a path. Consumers lock items below locks, which must not be below the path.
@@ -27,19 +28,20 @@ func NewQueue(c *client.Client, path, locks string, options ...Option) *Queue {
 	return &Queue{newBatches(c, path, locks, inOrder, options)}
 }
 
-// inOrder reads what follows the marker in the names of a Queue: the number.
+// inOrder reads the part after the marker in the names of a Queue: the number.
 func inOrder(rest string) (entry, bool) { return entry{}.numbered(rest) }
 
-// Put appends items, to be consumed together. An error that satisfies client.MayHaveApplied leaves open if they are in the queue.
+// Put appends items, which are consumed together. After an error that satisfies client.MayHaveApplied the items
+// may be in the queue or not.
 func (q *Queue) Put(ctx context.Context, items ...[]byte) error {
 	return q.batches.put(ctx, itemMarker, items)
 }
 
-// Len returns how many batches there are, with those that are being consumed.
+// Len returns how many batches there are, including those that are being consumed.
 func (q *Queue) Len(ctx context.Context) (int, error) { return q.batches.len(ctx) }
 
-// Take waits for a batch that nobody is at, or until ctx ends. A znode that holds no items is an error that wraps ErrFormat and names it;
-// it stays, for somebody to look at.
+// Take waits for a batch that no consumer processes, or until ctx ends. A znode that holds no items is an error
+// that wraps ErrFormat and names the znode; an operator has to look at it, so it stays.
 func (q *Queue) Take(ctx context.Context) (*Delivery, error) { return q.batches.take(ctx) }
 
 // numbered adds the number at the end of a name.

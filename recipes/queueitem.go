@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// The data of a batch: a version, then for each item a mark, its length and its bytes, then an end mark. Source: Curator's ItemSerializer;
-// operations 9.2.
+// The data of a batch: a version, then for each item a mark, its length and its bytes, then an end mark. Source:
+// Curator's ItemSerializer; operations 9.2.
 const (
 	itemsVersion = 0x00010001
 	itemMark     = 1

@@ -7,14 +7,15 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Rendezvous is that of the paper: processes that do not know each other beforehand agree on a znode, one of them writes there how it is
-// to be found, and the others wait for it.
+// Rendezvous is that of the paper: processes that do not know each other in advance agree on a znode. One of them
+// writes its address there, and the others wait for it.
 //
-//	/path    ephemeral; what the announcer said; it is gone when the announcer is
+//	/path    ephemeral; the data of the announcer; it ends with the announcer
 //
-// Guarantee: at most one announcement holds at a time, and who waits sees one that was made. It may be over when it is seen: an announcer
-// that died is announced until its session expires. It breaks if two announcers of one session say the same: they count as one. A
-// Rendezvous has no state and may be used concurrently. Source: the paper's section 2.4.
+// Guarantee: at most one announcement is valid at a time, and a waiting process sees an announcement that was
+// made. It may be out of date by then: an announcer that died is announced until its session expires. The
+// guarantee fails if two announcers of one session announce the same data: they count as one. A Rendezvous has no
+// state and may be used concurrently. Source: the paper's section 2.4.
 type Rendezvous struct {
 	line line
 	path string
@@ -31,10 +32,11 @@ type Meeting struct {
 	Token client.Zxid // grows from announcement to announcement
 }
 
-// Exists reports whether there is one.
+// Exists reports whether there is an announcement.
 func (m Meeting) Exists() bool { return m.Token != 0 }
 
-// Announce says how this process is found, until the Hold is released or lost. It returns ErrBusy if somebody else has announced.
+// Announce publishes data, such as the address of this process, until the Hold is released or lost. It returns
+// ErrBusy if another process has announced.
 func (r *Rendezvous) Announce(ctx context.Context, data []byte) (*Hold, error) {
 	token, err := r.line.claimBelow(ctx, r.path, data)
 	switch {
@@ -56,8 +58,9 @@ func (r *Rendezvous) Await(ctx context.Context) (Meeting, error) {
 	return Meeting{}, ctx.Err()
 }
 
-// Follow ranges over the announcements: the current one, then every later one that is seen, and one that does not Exist while there
-// is none. Those that follow each other quickly may be left out, the last never is. It ends with an error, or silently when ctx ends.
+// Follow ranges over the announcements: the current one, then every later one that it sees, and one that does not
+// Exist while there is none. It may skip quick successive ones, but never the last. It ends with an error, or
+// without one when ctx ends.
 func (r *Rendezvous) Follow(ctx context.Context) iter.Seq2[Meeting, error] {
 	return func(yield func(Meeting, error) bool) {
 		for node, err := range r.line.c.Follow(ctx, r.path) {

@@ -19,10 +19,11 @@ const (
 //	/path/_c_<uuid>-__WRIT__0000000006    waits for 5, then for 4
 //	/path/_c_<uuid>-__READ__0000000007    waits for 6, so that writers do not starve
 //
-// Guarantee: while the Context of a writer's Hold lives, no other Hold's does, and conflicting locks are granted in the order of their
-// znodes. It breaks as Mutex's does. The release of a reader wakes at most one writer, that of a writer the readers directly behind
-// it and at most one writer. Not re-entrant: who holds one kind and waits for the other waits for ever, or until its context ends. The
-// layout is that of Curator's InterProcessReadWriteLock. An RWMutex has no state and may be used concurrently. Source: the paper's section
+// Guarantee: while the Context of a writer's Hold lives, no other Hold's does, and conflicting locks are granted
+// in the order of their znodes. It fails as Mutex's does. The release of a reader wakes at most one writer, that
+// of a writer the readers directly after it and at most one writer. Not re-entrant: a participant that holds one
+// kind and waits for the other waits for ever, or until its context ends. The layout is that of Curator's
+// InterProcessReadWriteLock. An RWMutex has no state and may be used concurrently. Source: the paper's section
 // 2.4; operations 9.2.
 type RWMutex struct{ line line }
 
@@ -31,7 +32,7 @@ func NewRWMutex(c *client.Client, path string, options ...Option) *RWMutex {
 	return &RWMutex{line{c, path, []string{readMarker, writeMarker}, newOptions(options)}}
 }
 
-// Lock waits until everybody before it has released, or ctx ends. It leaves no znode behind if it fails.
+// Lock waits until every participant before it has released, or ctx ends. It leaves no znode behind if it fails.
 func (m *RWMutex) Lock(ctx context.Context) (*Hold, error) {
 	return m.line.acquire(ctx, writeMarker, predecessor, false)
 }
@@ -51,7 +52,7 @@ func (m *RWMutex) TryRLock(ctx context.Context) (*Hold, error) {
 	return m.line.acquire(ctx, readMarker, writerAhead, true)
 }
 
-// Contenders returns readers and writers, holders and those who wait, in the order of their znodes.
+// Contenders returns readers and writers, both holders and waiting ones, in the order of their znodes.
 func (m *RWMutex) Contenders(ctx context.Context) ([]Contender, error) {
 	return m.line.contenders(ctx)
 }

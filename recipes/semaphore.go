@@ -12,19 +12,21 @@ const leaseMarker = "lease-"
 
 // Semaphore admits a limited number of holders.
 //
-//	/path/locks/_c_<uuid>-lock-0000000012      who may ask for the next permit; one at a time watches the leases
+//	/path/locks/_c_<uuid>-lock-0000000012      waits for the next permit; one at a time watches the leases
 //	/path/leases/_c_<uuid>-lease-0000000009    a permit that is held
 //
-// Guarantee: at most limit Holds have a living Context, if all participants use the same limit; permits are granted in the order in which
-// they were asked for, and tokens grow in that order. It breaks as Mutex's does. A release wakes at most one. The layout is that
-// of Curator's InterProcessSemaphoreV2. A Semaphore has no state and may be used concurrently. Source: operations 9.2.
+// Guarantee: at most limit Holds have a live Context, if all participants use the same limit; permits are granted
+// in the order of the requests, and tokens grow in that order. It fails as Mutex's does. A release wakes at most
+// one participant. The layout is that of Curator's InterProcessSemaphoreV2. A Semaphore has no state and may be
+// used concurrently. Source: operations 9.2.
 type Semaphore struct {
 	lock   line
 	leases line
 	limit  int
 }
 
-// NewSemaphore returns the semaphore at a path. It panics if limit is below one. The option WithData is about leases.
+// NewSemaphore returns the semaphore at a path. It panics if limit is below one. The option WithData applies to
+// leases.
 func NewSemaphore(c *client.Client, path string, limit int, options ...Option) *Semaphore {
 	if limit < 1 {
 		panic(fmt.Sprintf("recipes: semaphore of %d permits at %s", limit, path))
@@ -42,7 +44,8 @@ func NewSemaphore(c *client.Client, path string, limit int, options ...Option) *
 // Acquire waits until a permit is granted or ctx ends, and leaves no znode behind if it fails.
 func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) { return s.acquire(ctx, false) }
 
-// TryAcquire is Acquire that returns ErrBusy instead of waiting. It is also busy while somebody else is being granted a permit.
+// TryAcquire is Acquire that returns ErrBusy instead of waiting. It is also busy while another participant is
+// being granted a permit.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) { return s.acquire(ctx, true) }
 
 func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
@@ -50,7 +53,7 @@ func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	// If the turn is lost on the way, somebody else may count at the same time. That is harmless: a lease is
+	// If the turn is lost meanwhile, another participant may count at the same time. That is harmless: a lease is
 	// granted if it is among the first limit ones, which the order of znodes decides, not the turn.
 	h, err := s.lease(ctx, isTry)
 	if releaseErr := turn.Release(ctx); err == nil && releaseErr != nil {
@@ -60,7 +63,8 @@ func (s *Semaphore) acquire(ctx context.Context, isTry bool) (*Hold, error) {
 	return h, err
 }
 
-// lease joins the leases and waits until it is among the first of them. While it waits it is the only one that watches.
+// lease joins the leases and waits until it is among the first of them. While it waits it is the only one that
+// watches.
 func (s *Semaphore) lease(ctx context.Context, isTry bool) (*Hold, error) {
 	path, err := s.leases.join(ctx, leaseMarker)
 	if err != nil {
@@ -116,7 +120,7 @@ func (s *Semaphore) awaitRoom(ctx context.Context, path string, isTry bool) erro
 	}
 }
 
-// Holders returns who has a permit, or is next to have one, in the order of grants.
+// Holders returns the participants that have a permit, and the next one, in the order of grants.
 func (s *Semaphore) Holders(ctx context.Context) ([]Contender, error) {
 	return s.leases.contenders(ctx)
 }

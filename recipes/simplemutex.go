@@ -8,15 +8,17 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// SimpleMutex is the simple lock of the paper: whoever creates the znode has the lock, all others wait for its deletion.
+// SimpleMutex is the simple lock of the paper: the participant that creates the znode has the lock, all others
+// wait for its deletion.
 //
-//	/path    ephemeral; its data is a fresh id, a line feed, and what WithData gave
+//	/path    ephemeral; its data is a fresh id, a line feed, and the data of WithData
 //
-// Guarantee: at most one Hold's Context lives at a time, and tokens grow from grant to grant. It breaks as Mutex's does, and if
-// somebody writes the znode while the connection of its creator is lost, which then takes it for another's and waits until its own
-// session ends. Grants are in no order, so one may starve, and every release wakes all who wait: a herd. It is here because it needs
-// one znode, and because others use it; Mutex is better. Curator has none. A SimpleMutex has no state and may be used concurrently.
-// Source: the paper's section 2.4.
+// Guarantee: at most one Hold's Context lives at a time, and tokens grow from grant to grant. It fails as Mutex's
+// does. It also fails if a client writes the znode while the connection of its creator is lost: the creator then
+// takes it for another participant's and waits until its own session ends. Grants are in no order, so a
+// participant may starve, and every release wakes all waiting ones: a herd. The recipe exists because it needs
+// one znode, and because other programs use it; Mutex is better. Curator has none. A SimpleMutex has no state and
+// may be used concurrently. Source: the paper's section 2.4.
 type SimpleMutex struct {
 	line line
 	path string
@@ -34,7 +36,8 @@ func (m *SimpleMutex) Lock(ctx context.Context) (*Hold, error) { return m.lock(c
 func (m *SimpleMutex) TryLock(ctx context.Context) (*Hold, error) { return m.lock(ctx, true) }
 
 func (m *SimpleMutex) lock(ctx context.Context, isTry bool) (*Hold, error) {
-	data := append([]byte(newID()+"\n"), m.line.data...) // the same for every try, so that a create that was given up is recognised
+	// The same for every try, so that a create whose answer was lost is recognised.
+	data := append([]byte(newID()+"\n"), m.line.data...)
 	for {
 		token, err := m.line.claimBelow(ctx, m.path, data)
 		switch {
@@ -51,7 +54,7 @@ func (m *SimpleMutex) lock(ctx context.Context, isTry bool) (*Hold, error) {
 	}
 }
 
-// Holder returns who has the lock, and false if nobody has.
+// Holder returns the holder of the lock, and false if there is none.
 func (m *SimpleMutex) Holder(ctx context.Context) (holder Contender, isHeld bool, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) error {
 		data, stat, err := m.line.c.Get(ctx, m.path)

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Strategy chooses among the instances of a service, of which there is at least one, in the order of their znodes. It may be called
-// concurrently.
+// Strategy chooses among the instances of a service, of which there is at least one, in the order of their
+// znodes. It may be called concurrently.
 type Strategy interface {
 	Pick(instances []Instance) Instance
 }
@@ -18,7 +18,7 @@ type StrategyFunc func(instances []Instance) Instance
 // Pick calls f.
 func (f StrategyFunc) Pick(instances []Instance) Instance { return f(instances) }
 
-// RoundRobin chooses one after the other.
+// RoundRobin chooses the instances in turn.
 func RoundRobin() Strategy {
 	var n atomic.Uint64
 	return StrategyFunc(func(instances []Instance) Instance {
@@ -26,12 +26,12 @@ func RoundRobin() Strategy {
 	})
 }
 
-// Random chooses any.
+// Random chooses an instance at random.
 func Random() Strategy {
 	return StrategyFunc(func(instances []Instance) Instance { return instances[rand.IntN(len(instances))] })
 }
 
-// Sticky stays with what another strategy has chosen as long as it is there.
+// Sticky keeps the instance that another strategy has chosen as long as the instance is listed.
 func Sticky(other Strategy) Strategy {
 	var mu sync.Mutex
 	var id string

@@ -11,10 +11,10 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// Vote is what a site says about a transaction, and what all have said together.
+// Vote is the vote of a site on a transaction, and the outcome of all votes.
 type Vote string
 
-// The votes, as they stand in the znodes.
+// The votes, as they are in the znodes.
 const (
 	Undecided Vote = "" // not yet
 	Commit    Vote = "commit"
@@ -24,18 +24,20 @@ const (
 // ErrUnfinished is returned by TwoPhaseCommit.Remove while the sites are undecided.
 var ErrUnfinished = errors.New("recipes: transaction is undecided")
 
-// TwoPhaseCommit lets sites agree to commit a transaction all together or not at all, as ZooKeeper's documentation describes it.
+// TwoPhaseCommit lets sites agree to commit a transaction all together or not at all, as ZooKeeper's
+// documentation describes it.
 //
-//	/path          persistent; what the transaction is about
+//	/path          persistent; the description of the transaction
 //	/path/site1    persistent; empty, then "commit" or "abort"
 //	/path/site2
 //
-// Guarantee: a site votes once, and its vote stands for ever, so all who see an outcome see the same: Commit if every site has voted so,
-// Abort if one has voted otherwise. Unlike the protocol of the books it does not block when the coordinator fails, because the
-// votes are in the ensemble; when a site fails, anybody may vote Abort in its place, with Decide. It breaks if a site that voted Commit
-// does not carry out the transaction later, after a restart: it must have made sure that it can before it votes. Each site is told of
-// each vote, so messages grow with the square of the sites. The path must be a fresh one for every transaction. A TwoPhaseCommit has no
-// state and may be used concurrently. Source: "Two-phased Commit" of the ZooKeeper recipes.
+// Guarantee: a site votes once, and its vote never changes. So all that see an outcome see the same: Commit if
+// every site has voted Commit, Abort if one site has voted Abort. Unlike the textbook protocol it does not block
+// when the coordinator fails, because the votes are in the ensemble; when a site fails, any process may vote
+// Abort in its place, with Decide. The guarantee fails if a site that voted Commit does not carry out the
+// transaction later, after a restart: before it votes it must have made sure that it can. Each site is told of
+// each vote, so messages grow with the square of the sites. The path must be a fresh one for every transaction. A
+// TwoPhaseCommit has no state and may be used concurrently. Source: "Two-phased Commit" of the ZooKeeper recipes.
 type TwoPhaseCommit struct {
 	c    *client.Client
 	path string
@@ -47,8 +49,8 @@ func NewTwoPhaseCommit(c *client.Client, path string, options ...Option) *TwoPha
 	return &TwoPhaseCommit{c, path, newOptions(options)}
 }
 
-// Begin makes the transaction known to everybody who waits for it, with all its sites at once. A transaction that is there already is
-// ErrBusy, unless it is about the same and has the same sites.
+// Begin publishes the transaction to all processes that wait for it, with all its sites at once. If the
+// transaction exists already the error is ErrBusy, unless it has the same description and the same sites.
 func (t *TwoPhaseCommit) Begin(ctx context.Context, query []byte, sites ...string) error {
 	txn := new(client.Txn).Create(t.path, query, client.Persistent, client.WithACL(t.acl...))
 	for _, site := range sites {
@@ -105,7 +107,8 @@ func (b Ballot) Sites() []string {
 	return slices.Sorted(maps.Keys(b.Votes))
 }
 
-// Outcome is what the votes say together: Undecided as long as nobody has voted Abort and somebody has not voted.
+// Outcome returns the outcome of the votes: Undecided as long as no site has voted Abort and a site has not
+// voted.
 func (b Ballot) Outcome() Vote {
 	outcome := Commit
 	for _, v := range b.Votes {
@@ -119,7 +122,8 @@ func (b Ballot) Outcome() Vote {
 	return outcome
 }
 
-// Ballot returns what the transaction is about and who has voted. Errors: ErrNoNode of package client before Begin and after Remove, ErrFormat.
+// Ballot returns the description of the transaction and the votes. Errors: ErrNoNode of package client before
+// Begin and after Remove, ErrFormat.
 func (t *TwoPhaseCommit) Ballot(ctx context.Context) (b Ballot, err error) {
 	err = client.Retry(ctx, func(ctx context.Context) error {
 		query, _, err := t.c.Get(ctx, t.path)
@@ -161,15 +165,15 @@ func (t *TwoPhaseCommit) Await(ctx context.Context) (Ballot, error) {
 	return Ballot{}, ctx.Err()
 }
 
-// Vote votes for a site, Commit or Abort, and returns the vote that counts: if there is one already, that one. Errors: ErrNoNode of
-// package client if there is no such site.
+// Vote votes for a site, Commit or Abort, and returns the vote that counts: the earlier one if there is one.
+// Errors: ErrNoNode of package client if there is no such site.
 func (t *TwoPhaseCommit) Vote(ctx context.Context, site string, vote Vote) (Vote, error) {
 	if vote != Commit && vote != Abort {
 		return Undecided, client.ErrBadArguments
 	}
 	counts := vote
 	err := again(ctx, func(ctx context.Context) error {
-		_, err := t.c.Set(ctx, childOf(t.path, site), []byte(vote), 0) // the znode was never written
+		_, err := t.c.Set(ctx, childOf(t.path, site), []byte(vote), 0) // succeeds if the znode was never written
 		if errors.Is(err, client.ErrBadVersion) {
 			counts, err = t.read(ctx, site)
 		}
@@ -181,7 +185,8 @@ func (t *TwoPhaseCommit) Vote(ctx context.Context, site string, vote Vote) (Vote
 	return counts, nil
 }
 
-// Outcome waits until the votes say Commit or Abort, or ctx ends. It rests on one persistent watch, which servers have since 3.6.
+// Outcome waits until the votes say Commit or Abort, or ctx ends. It uses one persistent watch, which servers
+// have since 3.6.
 func (t *TwoPhaseCommit) Outcome(ctx context.Context) (Vote, error) {
 	var w *client.Watch
 	err := client.Retry(ctx, func(ctx context.Context) (err error) {
@@ -206,7 +211,8 @@ func (t *TwoPhaseCommit) Outcome(ctx context.Context) (Vote, error) {
 	}
 }
 
-// Decide votes Abort for every site that has not voted, and returns the outcome. It is for those who will wait no longer.
+// Decide votes Abort for every site that has not voted, and returns the outcome. It is for a process that does
+// not want to wait longer.
 func (t *TwoPhaseCommit) Decide(ctx context.Context) (Vote, error) {
 	b, err := t.Ballot(ctx)
 	if err != nil {
@@ -222,7 +228,8 @@ func (t *TwoPhaseCommit) Decide(ctx context.Context) (Vote, error) {
 	return b.Outcome(), nil
 }
 
-// Remove deletes a transaction whose outcome everybody knows. One that is gone is a success. Errors: ErrUnfinished if it is undecided.
+// Remove deletes a transaction whose outcome every site knows. It succeeds if the transaction does not exist.
+// Errors: ErrUnfinished if it is undecided.
 func (t *TwoPhaseCommit) Remove(ctx context.Context) error {
 	err := again(ctx, func(ctx context.Context) error {
 		b, err := t.Ballot(ctx)
