@@ -19,8 +19,8 @@ func openACL() []proto.ACL { return []proto.ACL{entry(proto.PermAll, "world", "a
 // one is a list with one entry.
 func one(perms int32, scheme, id string) []proto.ACL { return []proto.ACL{entry(perms, scheme, id)} }
 
-// who returns the identities of a connection.
-func who(ids ...auth.Identity) []auth.Identity { return ids }
+// identities returns the identities of a connection.
+func identities(ids ...auth.Identity) []auth.Identity { return ids }
 
 func ip(text string) auth.Identity { return auth.NewIPIdentity(netip.MustParseAddr(text)) }
 
@@ -39,32 +39,32 @@ func TestACLMatching(t *testing.T) {
 			proto.PermRead | proto.PermAdmin, nil, true},
 		{"no bits lock everyone out", one(0, "world", "anyone"), proto.PermRead, nil, false},
 		{"bits beyond 31", one(1<<20, "world", "anyone"), proto.PermAll, nil, false},
-		{"super", one(0, "world", "anyone"), proto.PermRead, who(auth.SuperIdentity("")), true},
-		{"digest", one(31, "digest", bob.ID), proto.PermRead, who(eve, bob), true},
-		{"other digest", one(31, "digest", bob.ID), proto.PermRead, who(eve), false},
-		{"right id, wrong scheme", one(31, "sasl", bob.ID), proto.PermRead, who(bob), false},
+		{"super", one(0, "world", "anyone"), proto.PermRead, identities(auth.SuperIdentity("")), true},
+		{"digest", one(31, "digest", bob.ID), proto.PermRead, identities(eve, bob), true},
+		{"other digest", one(31, "digest", bob.ID), proto.PermRead, identities(eve), false},
+		{"right id, wrong scheme", one(31, "sasl", bob.ID), proto.PermRead, identities(bob), false},
 		{"permissions do not add up over entries",
 			[]proto.ACL{entry(proto.PermRead, "digest", bob.ID), entry(proto.PermWrite, "digest", eve.ID)},
-			proto.PermWrite, who(bob), false},
+			proto.PermWrite, identities(bob), false},
 		{"second entry", []proto.ACL{entry(proto.PermRead, "digest", bob.ID), entry(proto.PermWrite, "digest", bob.ID)},
-			proto.PermWrite, who(bob), true},
-		{"ip", one(31, "ip", "10.0.0.0/8"), proto.PermRead, who(ip("10.1.1.1")), true},
-		{"other ip", one(31, "ip", "10.0.0.0/8"), proto.PermRead, who(ip("12.1.1.1")), false},
-		{"broken ip", one(31, "ip", "10.0.0.0/99"), proto.PermRead, who(ip("10.1.1.1")), false},
+			proto.PermWrite, identities(bob), true},
+		{"ip", one(31, "ip", "10.0.0.0/8"), proto.PermRead, identities(ip("10.1.1.1")), true},
+		{"other ip", one(31, "ip", "10.0.0.0/8"), proto.PermRead, identities(ip("12.1.1.1")), false},
+		{"broken ip", one(31, "ip", "10.0.0.0/99"), proto.PermRead, identities(ip("10.1.1.1")), false},
 		{"identity of scheme ip without address", one(31, "ip", "0.0.0.0/0"), proto.PermRead,
-			who(auth.Identity{Scheme: "ip", ID: "10.1.1.1"}), false},
-		{"sasl", one(31, "sasl", "joe"), proto.PermRead, who(auth.NewSASLIdentity("joe", "")), true},
-		{"sasl super user", one(31, "sasl", "joe"), proto.PermRead, who(auth.NewSASLIdentity("super", "")), true},
+			identities(auth.Identity{Scheme: "ip", ID: "10.1.1.1"}), false},
+		{"sasl", one(31, "sasl", "joe"), proto.PermRead, identities(auth.NewSASLIdentity("joe", "")), true},
+		{"sasl super user", one(31, "sasl", "joe"), proto.PermRead, identities(auth.NewSASLIdentity("super", "")), true},
 		{"any sasl user", one(31, "sasl", "anybody"), proto.PermRead,
-			who(auth.NewSASLIdentity("eve", "anybody")), true},
+			identities(auth.NewSASLIdentity("eve", "anybody")), true},
 		{"other sasl user", one(31, "sasl", "joe"), proto.PermRead,
-			who(auth.NewSASLIdentity("eve", "anybody")), false},
+			identities(auth.NewSASLIdentity("eve", "anybody")), false},
 		{"no any-user matches the empty id", one(31, "sasl", ""), proto.PermRead,
-			who(auth.NewSASLIdentity("eve", "")), false},
-		{"x509", one(31, "x509", "CN=a"), proto.PermRead, who(auth.NewX509Identity("CN=a", "")), true},
+			identities(auth.NewSASLIdentity("eve", "")), false},
+		{"x509", one(31, "x509", "CN=a"), proto.PermRead, identities(auth.NewX509Identity("CN=a", "")), true},
 		{"x509 super user", one(31, "x509", "CN=a"), proto.PermRead,
-			who(auth.NewX509Identity("CN=root", "CN=root")), true},
-		{"other x509", one(31, "x509", "CN=a"), proto.PermRead, who(auth.NewX509Identity("CN=b", "CN=root")), false},
+			identities(auth.NewX509Identity("CN=root", "CN=root")), true},
+		{"other x509", one(31, "x509", "CN=a"), proto.PermRead, identities(auth.NewX509Identity("CN=b", "CN=root")), false},
 		{"empty list", []proto.ACL{}, proto.PermWrite, nil, true},
 	} {
 		table := newACLTable(false)

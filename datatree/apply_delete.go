@@ -98,8 +98,9 @@ func (s *State) DropOrphanEphemerals() int {
 	return n
 }
 
-// EndSessions ends every session, as a txn at zxid would that closes all of them, and returns how many there were. Ephemerals of
-// sessions that are not in the table go too. zxid is later than LastZxid, and is the last one after that. It must run alone.
+// EndSessions ends every session, as a txn at zxid would that closes all of them, and returns how many there
+// were. Ephemerals of sessions that are not in the table go too. zxid is later than LastZxid, and is the last one
+// after that. It must run alone.
 func (s *State) EndSessions(zxid proto.Zxid) int {
 	n := s.inTable
 	for _, id := range s.sessionIDs() {

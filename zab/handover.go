@@ -67,8 +67,8 @@ func (c *Core) tryHandOver() {
 	c.endLeadership(next)
 }
 
-// heirs returns the other voters that are connected and may lead or follow the next leader without an election, at once or when they
-// are up to date.
+// heirs returns the other voters that are connected and may lead or follow the next leader without an election,
+// at once or when they are up to date.
 func (c *Core) heirs() voterSet {
 	s := voterSet(0)
 	for _, l := range c.links {

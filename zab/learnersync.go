@@ -300,8 +300,8 @@ func (c *Core) newLeader(m *Message) {
 	ln.acked = max(ln.committed, proto.MakeZxid(ln.epoch, 0))
 }
 
-// nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may follow another
-// leader than the one that the observer heard of in the election.
+// nameLeader corrects the leader in the status of an observer that learns from an observer master: the master may
+// follow another leader than the one that the observer heard of in the election.
 func (c *Core) nameLeader(l *Lineage) {
 	if i, ok := l.reign(c.ln.epoch); ok && l.Reigns[i].Leader >= 0 && c.ln.master != c.ln.leader {
 		c.status.Leader = l.Reigns[i].Leader

@@ -10,7 +10,7 @@
 //	db.system.name             zookeeper
 //	db.operation.name          name in the protocol, such as getData
 //	db.response.status_code    name of the server's answer, such as NoNode; missing if it did what it was asked
-//	error.type                 the same, or Canceled, DeadlineExceeded, Closed or Other; missing for an answer that is no fault
+//	error.type                 the same, or Canceled, DeadlineExceeded, Closed or Other; missing without a fault
 //	zookeeper.path             the znode; of spans only
 //	zookeeper.zxid             last txn that the server had applied; of spans only
 //

@@ -6,7 +6,7 @@ import (
 )
 
 // inert are settings, by name and with the reason, that are read and checked but have no effect in this version.
-// An operator who sets one to a value other than its default gets a warning.
+// If one is set to a value other than its default there is a warning.
 var inert = map[string]string{
 	"flushDelay":                              "txns share a sync because they come while the sync before is on its way",
 	"maxWriteQueuePollTime":                   "txns share a sync because they come while the sync before is on its way",

@@ -125,14 +125,14 @@ func startLoad(t *testing.T, e *Ensemble) *load {
 	return l
 }
 
-func (l *load) run(ctx context.Context, who int) {
+func (l *load) run(ctx context.Context, id int) {
 	c, err := client.Dial(ctx, l.e.ConnectString(), client.WithSessionTimeout(30*time.Second))
 	if err != nil {
 		return
 	}
 	defer c.Close()
 	for n := 0; ctx.Err() == nil; n++ {
-		path := fmt.Sprintf("/load/%d-%06d", who, n)
+		path := fmt.Sprintf("/load/%d-%06d", id, n)
 		_, err := c.Create(ctx, path, []byte(path), client.Persistent)
 		l.mu.Lock()
 		switch {

@@ -25,8 +25,8 @@ type Facts struct {
 const peekAttempts = 3
 
 // Peek reads the version-2 directory dir of dataDir, which a server may be using, and changes nothing there. It
-// returns ErrDamaged for a meta.db that is not whole, and ErrEpoch for epoch files that cannot be parsed; the Facts are then
-// those of the other.
+// returns ErrDamaged for a meta.db that is not whole, and ErrEpoch for epoch files that cannot be parsed; the
+// Facts are then those of the other.
 func Peek(fs vfs.FS, dir string) (f Facts, err error) {
 	d := &DB{files: epochFiles{fs: fs, dir: dir}, member: true}
 	files, err := d.readFiles()
@@ -82,8 +82,8 @@ func (d *DB) copied(dir string) (rec record, err error) {
 	return rec, d.bolt.Close()
 }
 
-// Begin writes the meta.db and the epoch files of a history that begins in an epoch, with its lineage, into an empty directory: that of
-// a server of any id, member or not. All of it is durable when Begin returns.
+// Begin writes the meta.db and the epoch files of a history that begins in an epoch, with its lineage, into an
+// empty directory: that of a server of any id, member or not. All of it is durable when Begin returns.
 func Begin(fs vfs.FS, dir string, epoch int64, lineage string) (err error) {
 	tmp, err := os.MkdirTemp("", "warren-meta-") // bbolt needs a file of the operating system
 	if err != nil {

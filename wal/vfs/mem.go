@@ -318,7 +318,8 @@ func (m *Mem) MkdirAll(dir string) error {
 	return nil
 }
 
-// settle makes the moves of directories in dir durable: a directory that is made or removed there is so at once. Requires mu.
+// settle makes the moves of directories in dir durable: a directory that is made or removed there is so at once.
+// Requires mu.
 func (m *Mem) settle(dir string) {
 	if d := m.mu.dirs[dir]; d != nil {
 		d.moves = nil

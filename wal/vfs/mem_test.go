@@ -207,7 +207,8 @@ func TestFlipIsDurable(t *testing.T) {
 	require.Error(t, m.Flip("/g", 0, 1))
 }
 
-// TestCrashOfDirectories renames directories, and finds after a crash what was there after some of the renames, in their order.
+// TestCrashOfDirectories renames directories, and finds after a crash what was there after some of the renames,
+// in their order.
 func TestCrashOfDirectories(t *testing.T) {
 	rng := newRand(t, 4)
 	m := NewMem()

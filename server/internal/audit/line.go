@@ -154,8 +154,8 @@ func userName(id auth.Identity) string {
 }
 
 // appendLine appends a line about one operation. The path of a sequential znode is in the reply.
-func (a *Log) appendLine(b, who []byte, operation string, subjects []byte, res result, reply []byte) []byte {
-	b = append(append(a.begin(b, res), who...), "\toperation="...)
+func (a *Log) appendLine(b, origin []byte, operation string, subjects []byte, res result, reply []byte) []byte {
+	b = append(append(a.begin(b, res), origin...), "\toperation="...)
 	b = append(b, operation...)
 	if s, _, ok := nextSubject(subjects); ok {
 		if res == success && operation == "create" {
@@ -171,7 +171,7 @@ func (a *Log) appendLine(b, who []byte, operation string, subjects []byte, res r
 
 // appendMulti appends a line for each create, delete and setData of a multi that was applied, and one line for
 // the whole multi if it failed.
-func (a *Log) appendMulti(b, who, subjects []byte, res result, reply []byte) []byte {
+func (a *Log) appendMulti(b, origin, subjects []byte, res result, reply []byte) []byte {
 	start := len(b)
 	slots := proto.NewMultiReader(reply)
 	for res == success {
@@ -196,11 +196,11 @@ func (a *Log) appendMulti(b, who, subjects []byte, res result, reply []byte) []b
 			stat.Decode(&slots.R)
 		}
 		if operation := operationOf(s.op); operation != "" && s.op != proto.OpSetACL {
-			b = append(append(a.begin(b, res), who...), "\toperation="...)
+			b = append(append(a.begin(b, res), origin...), "\toperation="...)
 			b = endLine(s.appendFields(append(b, operation...)), res)
 		}
 	}
-	return a.appendLine(b[:start], who, "multiOperation", nil, failure, nil)
+	return a.appendLine(b[:start], origin, "multiOperation", nil, failure, nil)
 }
 
 // appendFields appends the path, the kind of a created znode, and an ACL.

@@ -194,9 +194,9 @@ func (a *Log) event(operation string, res result) {
 	})
 }
 
-// Answered adds the lines about a request that has been applied, or refused with err. Argument who is the result
-// of Who for the connection, subject the result of Subject for the request, and reply the body of the reply.
-func (a *Log) Answered(who []byte, op proto.OpCode, subject []byte, err proto.ErrCode, reply []byte) {
+// Answered adds the lines about a request that has been applied, or refused with err. origin is the first fields
+// of a line, subject the result of Subject for the request, and reply the body of the reply.
+func (a *Log) Answered(origin []byte, op proto.OpCode, subject []byte, err proto.ErrCode, reply []byte) {
 	operation := operationOf(op)
 	if operation == "" {
 		return
@@ -207,15 +207,15 @@ func (a *Log) Answered(who []byte, op proto.OpCode, subject []byte, err proto.Er
 	}
 	a.add(func(b []byte) []byte {
 		if op == proto.OpMulti {
-			return a.appendMulti(b, who, subject, res, reply)
+			return a.appendMulti(b, origin, subject, res, reply)
 		}
-		return a.appendLine(b, who, operation, subject, res, reply)
+		return a.appendLine(b, origin, operation, subject, res, reply)
 	})
 }
 
 // Lost adds a line about a request whose outcome this server does not learn: it was forwarded, and the leader or
 // the quorum was lost. It may have been applied. ZooKeeper writes nothing in this case.
-func (a *Log) Lost(who []byte, op proto.OpCode, subject []byte) {
+func (a *Log) Lost(origin []byte, op proto.OpCode, subject []byte) {
 	operation := operationOf(op)
 	if operation == "" {
 		return
@@ -224,7 +224,7 @@ func (a *Log) Lost(who []byte, op proto.OpCode, subject []byte) {
 		if op == proto.OpMulti {
 			subject = nil
 		}
-		return a.appendLine(b, who, operation, subject, invoked, nil)
+		return a.appendLine(b, origin, operation, subject, invoked, nil)
 	})
 }
 

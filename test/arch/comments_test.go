@@ -1,0 +1,80 @@
+package arch
+
+import (
+	"bytes"
+	"maps"
+	"regexp"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// plainlyWorded are the folders whose comments follow the rules of this file, with all folders below them.
+var plainlyWorded = []string{
+	"client", "datatree", "proto", "recipes", "server/admin", "server/config", "server/embed", "server/internal/audit",
+	"server/internal/figures", "server/internal/flow", "server/internal/garbage", "server/internal/keystore",
+	"server/internal/limits", "server/internal/security", "server/internal/sessions", "server/internal/socket",
+	"server/meta", "server/sasl", "snapshot", "wal", "zab",
+}
+
+// persons are words for persons. A comment names the server, goroutine, connection or program instead. "anyone" is not
+// among them: it is an id of ZooKeeper.
+var persons = regexp.MustCompile(`(?i)\b(who|whoever|whom|nobody|somebody|anybody|everybody|someone|everyone|shall)\b`)
+
+// exceptions are words that a comment has to repeat: an exported name, and the output of an example.
+var exceptions = map[string]string{
+	"recipes/example_election_test.go": "nobody",
+	"server/internal/audit/line.go":    "Who",
+}
+
+func TestCommentsNameTheirSubject(t *testing.T) {
+	unused := maps.Clone(exceptions)
+	for _, f := range files(t) {
+		if !f.in(plainlyWorded...) {
+			continue
+		}
+		for _, group := range f.ast.Comments {
+			for _, c := range group.List {
+				for _, word := range persons.FindAllString(c.Text, -1) {
+					if word == exceptions[f.name] {
+						delete(unused, f.name)
+						continue
+					}
+					t.Errorf("%s: comment with %q: name the server, goroutine or program", fileSet.Position(c.Pos()), word)
+				}
+			}
+		}
+	}
+	require.Empty(t, unused, "exceptions that no comment needs")
+}
+
+func TestPersons(t *testing.T) {
+	for _, text := range []string{"// Who waits is woken.", "// nobody else writes", "/* it shall end */"} {
+		require.True(t, persons.MatchString(text), "%s", text)
+	}
+	for _, text := range []string{"// world:anyone", "// a server whose history differs", "// shallow", "// the whole state", "// WhoAmI"} {
+		require.False(t, persons.MatchString(text), "%s", text)
+	}
+}
+
+// columns returns the width of a line. A tab is four columns.
+func columns(line []byte) int { return utf8.RuneCount(line) + 3*bytes.Count(line, []byte("\t")) }
+
+func TestCommentsEndBeforeColumn120(t *testing.T) {
+	require.Equal(t, 8, columns([]byte("\t// a")))
+	for _, f := range files(t) {
+		if !f.in(plainlyWorded...) {
+			continue
+		}
+		lines := bytes.Split(f.text, []byte("\n"))
+		for _, group := range f.ast.Comments {
+			first, last := fileSet.Position(group.Pos()).Line, fileSet.Position(group.End()).Line
+			for n := first; n <= last; n++ {
+				if width := columns(lines[n-1]); width >= 120 {
+					t.Errorf("%s:%d: a line with a comment has %d columns; wrap it, or put the comment above", f.name, n, width)
+				}
+			}
+		}
+	}
+}
