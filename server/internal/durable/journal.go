@@ -21,36 +21,39 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Journal makes durable what the agreement asks for, in its order, and reports it. Writes that only append share one sync: all
-// that were asked for while the one before was on its way. Its goroutine owns the tail of the log and the epochs.
+// Journal makes durable what the agreement asks for, in the order of the requests, and reports it. Writes that only
+// append share one sync: all writes that were requested during the previous sync. The journal goroutine owns the
+// tail of the log, and the epochs.
 type Journal struct {
 	srv    *Disk
 	owner  Owner
 	log    *wal.Log
 	Jobs   *flow.Inbox[JournalJob]
 	batch  framedBatch
-	failed bool         // something could not be made durable: nothing may be promised any more
-	noted  *zab.Lineage // to be stored when nothing else is to be done, or at noteBy
+	failed bool // a write could not be made durable: nothing may be reported any more
+	// noted is a lineage that is stored when there is no other work, or at noteBy.
+	noted  *zab.Lineage
 	noteBy time.Time
 
-	// Since the last roll: how many txns, and the points at which the next snapshot is due. Source: storage 4.5.
+	// txns is how many txns were logged since the last roll. snapTxns and snapBytes say when the next snapshot is
+	// due. Source: storage 4.5.
 	txns      int
 	snapTxns  int
 	snapBytes int64
-	rolled    int64 // when, ns on the server's clock
-	before    int64 // bytes in files that were full before a snapshot was due
+	rolled    int64 // when the log was rolled last, ns on the server's clock
+	before    int64 // bytes in files that became full before a snapshot was due
 }
 
-// JournalJob is one thing to do: a write, a lineage to be noted, or a call.
+// JournalJob is one job: a write, a lineage to store, or a function to call.
 type JournalJob struct {
 	Write zab.Persist
 	note  *zab.Lineage
 	call  func()
 }
 
-// framedBatch is txns as the log writes them.
+// framedBatch holds txns in the form in which the log writes them.
 type framedBatch struct {
-	framed      []byte     // records
+	framed      []byte     // framed records
 	first, last proto.Zxid // 0 if there are none
 	txns        int
 }
@@ -62,35 +65,36 @@ func (b *framedBatch) reset() {
 	b.framed, b.first, b.last, b.txns = b.framed[:0], 0, 0, 0
 }
 
-// MaxBatchBytes is how many bytes of records one sync makes durable at most, but for the last record.
+// MaxBatchBytes is how many bytes of records one sync makes durable at most. The last record may exceed it.
 const MaxBatchBytes = 4 << 20
 
-// noteDelay is how long a lineage that is only noted may wait for a journal that has other work.
+// noteDelay is how long a noted lineage may wait while the journal has other work.
 const noteDelay = time.Second
 
-// Owner is what hears what the journal has done. The journal's goroutine calls it.
+// Owner is the host, as the journal knows it. The journal goroutine calls the methods.
 type Owner interface {
-	// Persisted says that the writes up to seq are durable.
+	// Persisted reports that the writes up to seq are durable.
 	Persisted(seq zab.Seq)
-	// Written takes back bytes that were counted when they were submitted.
+	// Written reports that writes of so many bytes, which were counted when they were submitted, are finished.
 	Written(bytes int64)
-	// Acknowledges reports whether what is durable here is acknowledged to a leader, or counts for this one.
+	// Acknowledges reports whether writes of this server are acknowledged to a leader, or counted by this server as
+	// the leader.
 	Acknowledges() bool
-	// arrived returns the state that a leader has sent on a link; nil if it is gone.
+	// ArrivedState returns the state that a leader has sent on a link; nil if it is not available any more.
 	ArrivedState(link zab.LinkID) *Loading
-	// Installed says that the state of a link is the database now.
+	// Installed reports that the state of a link is the database now.
 	Installed(link zab.LinkID, state *datatree.State)
 	// Swap replaces the state that is served.
 	Swap(state *datatree.State)
-	// JournalEnds says that nothing follows.
+	// JournalEnds reports that the journal has ended.
 	JournalEnds()
 }
 
-// Loading is a state that a leader has sent, from its arrival to its installation.
+// Loading is a state that a leader has sent, until it is installed.
 type Loading struct {
 	State   *datatree.State
 	Began   time.Time
-	applied int // txns on top of it
+	applied int // how many txns were applied on top of it
 }
 
 func NewJournal(d *Disk, o Owner) *Journal {
@@ -107,13 +111,13 @@ func (j *Journal) Submit(writes []zab.Persist) {
 	}
 }
 
-// Note queues a lineage behind the writes that were submitted.
+// Note queues a lineage behind the writes that were submitted before.
 func (j *Journal) Note(l *zab.Lineage) { j.Jobs.Put(JournalJob{note: l}) }
 
-// run calls fn in the goroutine of the journal, behind the writes that were submitted.
+// Call runs fn in the journal goroutine, behind the writes that were submitted before.
 func (j *Journal) Call(fn func()) { j.Jobs.Put(JournalJob{call: fn}) }
 
-// keepNote stores the lineage that was noted last, if there is time for it now. No promise waits for it.
+// keepNote stores the lineage that was noted last, if it is time for it. No promise depends on it.
 func (j *Journal) keepNote(now bool) {
 	if j.noted == nil || j.failed || !now && !j.Jobs.Empty() && j.srv.Clock.Steady().Before(j.noteBy) {
 		return
@@ -130,7 +134,7 @@ func BytesOf(txns []zab.Txn) (n int64) {
 	return n
 }
 
-// Run is the journal goroutine. It ends when jobs is closed and done.
+// Run is the journal goroutine. It ends when Jobs is closed and empty.
 func (j *Journal) Run() {
 	defer j.owner.JournalEnds()
 	var jobs []JournalJob
@@ -185,12 +189,12 @@ func (j *Journal) Do(rest []JournalJob) {
 	}
 }
 
-// appends is how many jobs at the front do nothing but append.
+// appends is how many jobs at the front only append.
 func appends(jobs []JournalJob) (n int) {
 	for n < len(jobs) {
 		p := &jobs[n].Write
-		if jobs[n].call != nil || jobs[n].note != nil || p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 || p.CurrentEpoch >= 0 ||
-			p.Initialize || p.Ensemble != nil {
+		if jobs[n].call != nil || jobs[n].note != nil || p.Truncate || p.Install != nil || p.AcceptedEpoch >= 0 ||
+			p.CurrentEpoch >= 0 || p.Initialize || p.Ensemble != nil {
 			break
 		}
 		n++
@@ -198,7 +202,7 @@ func appends(jobs []JournalJob) (n int) {
 	return n
 }
 
-// Append makes the txns of writes durable with one sync, unless they are very many.
+// Append makes the txns of writes durable, with one sync unless they are very many.
 func (j *Journal) Append(jobs []JournalJob) bool {
 	if j.failed {
 		return false
@@ -225,7 +229,7 @@ func (j *Journal) Append(jobs []JournalJob) bool {
 	return flush()
 }
 
-// write does one write whose parts must follow each other on the disk. Source: quorum-protocol 6.8 S2, S5.
+// write does one write. Its parts must reach the disk one after the other. Source: quorum-protocol 6.8 S2, S5.
 func (j *Journal) write(p *zab.Persist) bool {
 	if j.failed {
 		return false
@@ -240,26 +244,30 @@ func (j *Journal) write(p *zab.Persist) bool {
 	if len(p.Append) > 0 && !j.Append([]JournalJob{{Write: zab.Persist{Append: p.Append}}}) {
 		return false
 	}
-	if p.AcceptedEpoch >= 0 && !j.waiting("writing acceptedEpoch", func() error { return s.Meta.SetAccepted(p.AcceptedEpoch) }) {
+	if p.AcceptedEpoch >= 0 && !j.waiting("writing acceptedEpoch",
+		func() error { return s.Meta.SetAccepted(p.AcceptedEpoch) }) {
 		return false
 	}
 	if p.CurrentEpoch > 0 && !j.waiting("writing the first snapshot", j.initialize) {
-		return false // an epoch is adopted with a database only, and that begins with a snapshot: see Server.isUnfinished
+		return false // an epoch is adopted only with a database, which begins with a snapshot: see Disk.isUnfinished
 	}
 	if p.CurrentEpoch >= 0 {
-		j.noted = nil // it was of an earlier epoch
+		j.noted = nil // it belongs to an earlier epoch
 	}
-	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch", func() error { return s.Meta.SetCurrent(p.CurrentEpoch, Encoded(p.Lineage)) }) {
+	if p.CurrentEpoch >= 0 && !j.waiting("writing currentEpoch",
+		func() error { return s.Meta.SetCurrent(p.CurrentEpoch, Encoded(p.Lineage)) }) {
 		return false
 	}
 	if p.Initialize && !(j.waiting("writing the first snapshot", j.initialize) &&
 		j.waiting("noting that this server counts", func() error { return s.Meta.SetBlank(false) })) {
 		return false
 	}
-	return p.Ensemble == nil || j.waiting("writing the configuration", func() error { return s.KeepConfiguration(p.Ensemble) })
+	return p.Ensemble == nil || j.waiting("writing the configuration",
+		func() error { return s.KeepConfiguration(p.Ensemble) })
 }
 
-// waiting runs fn until the disk has room for it. Any other failure ends the process: what is on the disk is unknown.
+// waiting runs fn again and again until the disk has room for it. Any other failure ends the process, because the
+// content of the disk is unknown then.
 func (j *Journal) waiting(what string, fn func() error) bool {
 	for waited := false; ; waited = true {
 		err := fn()
@@ -267,14 +275,15 @@ func (j *Journal) waiting(what string, fn func() error) bool {
 			return true
 		}
 		if errors.Is(err, snapshot.ErrClosed) {
-			return false // the server stops
+			return false // the server is stopping
 		}
 		if !errors.Is(err, vfs.ErrNoSpace) {
 			j.srv.Fatal(what, err)
 			return false
 		}
 		if !waited {
-			j.srv.Log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what), zap.Error(err))
+			j.srv.Log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what),
+				zap.Error(err))
 		}
 		j.srv.Guard.MarkFull()
 		if j.srv.Stopping.WaitFor(env.RetryAfter) {
@@ -283,13 +292,14 @@ func (j *Journal) waiting(what string, fn func() error) bool {
 	}
 }
 
-// Truncate removes the snapshots that hold more than last, cuts the log after it, and loads the state again if it holds more. A
-// crash in between leaves an older snapshot with a longer log: a history that this server had before.
+// Truncate removes the snapshots with txns after last, cuts the log after last, and loads the state again if it
+// holds more. A crash in between leaves an older snapshot with a longer log, which is a history that this server
+// had before.
 func (j *Journal) Truncate(last proto.Zxid) error {
 	s := j.srv
 	s.Log.Info("truncating the log", zap.Stringer("from", s.WAL.LastZxid()), zap.Stringer("to", last))
 	if _, err := s.Snaps.AtOrBelow(last); err != nil {
-		return err // the state there could not be made again
+		return err // the state at last cannot be restored
 	}
 	if s.Weak(weakness.TruncKeepsSnapshots) {
 		s.Log.Debug("keeping snapshots above", zap.Stringer("zxid", last))
@@ -316,10 +326,13 @@ func (j *Journal) Truncate(last proto.Zxid) error {
 	return nil
 }
 
-// install makes a received state the database. Source: zab.Install. A crash before the old log is gone leaves the old history or, if
-// its log ends below the new snapshot, the new one; recovery then removes the rest of that log (wal.Log.Detached). Snapshots above
-// the new one, from an earlier leader that was never established, go then: until then they belong to the old history. Those below go last:
-// nothing leads from them to the new one, so that they are no states any more (snapshot.Chain); one that a crash leaves does no harm.
+// install makes a received state the database. Source: zab.Install.
+//
+// A crash before the old log is removed leaves the old history. If the old log ends below the new snapshot, the
+// crash leaves the new history, and recovery removes the rest of that log (wal.Log.Detached). Snapshots above the
+// new one come from an earlier leader that was never established. They belong to the old history, so they are
+// removed after the log. Snapshots below the new one are removed last: no log leads from them to the new one, so
+// they are not usable (snapshot.Chain), and one that a crash leaves does no harm.
 func (j *Journal) install(in *zab.Install) error {
 	s := j.srv
 	got := j.owner.ArrivedState(in.Link)
@@ -353,13 +366,14 @@ func (j *Journal) install(in *zab.Install) error {
 		return err
 	}
 	j.txns, j.before = 0, 0
-	s.Log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last), zap.Int("znodes", got.State.NumNodes()),
+	s.Log.Info("installed a snapshot of the leader", zap.Stringer("zxid", in.Last),
+		zap.Int("znodes", got.State.NumNodes()),
 		zap.Duration("took", j.srv.Clock.Steady().Sub(got.Began)))
 	j.owner.Installed(in.Link, got.State)
 	return nil
 }
 
-// initialize notes that the database exists, though it may be empty.
+// initialize makes a first snapshot, if there is none: it marks that the database exists, even if it is empty.
 func (j *Journal) initialize() error {
 	s := j.srv
 	all, err := s.Snaps.List()
@@ -372,7 +386,7 @@ func (j *Journal) initialize() error {
 	return err
 }
 
-// Encoded is a lineage as meta.db keeps it.
+// Encoded is a lineage in the form in which meta.db stores it.
 func Encoded(l *zab.Lineage) string {
 	if l == nil {
 		return ""
@@ -380,7 +394,7 @@ func Encoded(l *zab.Lineage) string {
 	return string(l.AppendTo(nil))
 }
 
-// Epochs returns what this server has promised, checked against its database.
+// Epochs returns the epochs that this server has promised, checked against its database.
 func (s *Disk) Epochs() (zab.Epochs, error) {
 	e, err := s.Meta.Reconcile(s.WAL.LastZxid())
 	return zab.Epochs{Accepted: e.Accepted, Current: e.Current}, err
@@ -391,8 +405,8 @@ func (s *Disk) KeepConfiguration(e *zab.Ensemble) error {
 	return s.Meta.SetConfig(meta.Config{Version: e.Version, Text: string(e.Text)})
 }
 
-// draw picks the points at which the next snapshot is due, at random in the upper half of the
-// limits, so that the servers of an ensemble do not all write snapshots at once.
+// draw chooses when the next snapshot is due, at random in the upper half of the limits, so that the servers of an
+// ensemble do not all write snapshots at once.
 func (j *Journal) draw() {
 	half := max(j.srv.Config.SnapCount/2, 1)
 	rng := rand.New(rand.NewPCG(j.srv.Runtime.Uint64(), 0))
@@ -404,9 +418,9 @@ func (j *Journal) draw() {
 	}
 }
 
-// persist makes the batch durable. It returns false if the server stops before a full disk had
-// room: then nothing of the batch was promised to anybody. Any other failure ends the process: what
-// is on the disk is unknown (guarantee 9).
+// persist makes the batch durable. It returns false if the server stops before a full disk has room: then nothing
+// of the batch was promised. Any other failure ends the process, because the content of the disk is unknown then
+// (guarantee 9).
 func (j *Journal) persist(b *framedBatch) bool {
 	j.srv.LogStalled.Store(j.srv.Clock.Now())
 	defer j.srv.LogStalled.Store(0)
@@ -420,7 +434,8 @@ func (j *Journal) persist(b *framedBatch) bool {
 			return false
 		}
 		if !waited {
-			j.srv.Log.Error("disk is full: writes wait until there is room", zap.Error(err), zap.Stringer("zxid", b.first))
+			j.srv.Log.Error("disk is full: writes wait until there is room", zap.Error(err),
+				zap.Stringer("zxid", b.first))
 		}
 		if j.srv.Weak(weakness.FullDiskForgets) {
 			return true
@@ -447,20 +462,19 @@ func (j *Journal) persist(b *framedBatch) bool {
 	return true
 }
 
-// Bounds of how often snapshots are written when txns come fast or the tree is large. To replay
-// what is logged meanwhile takes far less time than to log it or to write a snapshot.
+// Bounds of how often snapshots are written when txns arrive fast or the tree is large. To replay the txns logged
+// meanwhile takes far less time than to log them or to write a snapshot.
 const (
-	// snapshotPause is the least time between two snapshots: their syncs hold up those of the log.
+	// snapshotPause is the least time between two snapshots: their syncs delay those of the log.
 	snapshotPause = 3 * time.Second
-	// snapshotShare is how much log there must be for a snapshot, as a share of the snapshot's
-	// size: a tree of gigabytes is not written anew for every few megabytes of txns.
+	// snapshotShare is how much log there must be for a snapshot, as a share of the snapshot's size: a tree of
+	// gigabytes is not written again after every few megabytes of txns.
 	snapshotShare = 1.0 / 16
-	// snapshotBacklog bounds the replay: after so many times snapCount neither counts any more.
+	// snapshotBacklog bounds the replay: after this many times snapCount txns, neither of the two counts any more.
 	snapshotBacklog = 20
 )
 
-// snapshotDue reports whether the log has grown enough, in txns or bytes, to begin a new file and
-// a snapshot.
+// snapshotDue reports whether the log has grown enough, in txns or bytes, for a new file and a snapshot.
 func (j *Journal) snapshotDue() bool {
 	size := j.before + j.log.Size()
 	switch {
@@ -483,7 +497,7 @@ func (j *Journal) rollOver(last proto.Zxid) {
 	j.srv.Snapshotter.Request()
 }
 
-// nextFile begins a new log file because this one is full: txnLogSizeLimitInKb. Source: storage 4.3.
+// nextFile begins a new log file because the present one is full: txnLogSizeLimitInKb. Source: storage 4.3.
 func (j *Journal) nextFile(last proto.Zxid) {
 	size := j.log.Size()
 	if j.roll(last) {
@@ -491,7 +505,7 @@ func (j *Journal) nextFile(last proto.Zxid) {
 	}
 }
 
-// roll begins a new log file, and reports false if the present one goes on.
+// roll begins a new log file. It reports false if the present file stays in use.
 func (j *Journal) roll(last proto.Zxid) bool {
 	if err := j.log.Roll(); err != nil {
 		if !errors.Is(err, vfs.ErrNoSpace) {
@@ -503,7 +517,7 @@ func (j *Journal) roll(last proto.Zxid) bool {
 	return true
 }
 
-// count accounts for a batch that is durable.
+// count counts a batch that is durable.
 func (j *Journal) count(b *framedBatch) {
 	s := j.srv
 	s.Metrics.WalTxns.Add(float64(b.txns))
@@ -518,7 +532,7 @@ func (j *Journal) count(b *framedBatch) {
 // recordPrefix is how many bytes of a framed record precede its payload.
 var recordPrefix = len(wal.BeginRecord(nil))
 
-// logEvents counts what the log does.
+// logEvents counts the events of the log.
 type logEvents struct{ *env.Env }
 
 // Appended implements wal.Events.
@@ -534,7 +548,8 @@ func (l logEvents) Synced(took time.Duration, _ int64) {
 	}
 }
 
-// walOptions says where the log is and what hears of what it does.
+// walOptions are the options of the log.
 func (s *Disk) walOptions() wal.Options {
-	return wal.Options{FS: s.FS, Dir: s.LogDir(), PreallocSize: s.Config.PreAllocSizeKB << 10, Logger: s.Log, Events: logEvents{s.Env}}
+	return wal.Options{FS: s.FS, Dir: s.LogDir(), PreallocSize: s.Config.PreAllocSizeKB << 10, Logger: s.Log,
+		Events: logEvents{s.Env}}
 }

@@ -9,12 +9,13 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Lineage is where the history of this server comes from, as far as meta.db knows. Of a database that is missing only the identity of
-// the ensemble is left. Without meta.db that identity is in the snapshot.
+// Lineage is where the history of this server comes from, as far as meta.db knows. If the database is missing, only
+// the identity of the ensemble remains. Without meta.db the snapshot tells that identity.
 func (s *Disk) Lineage() *zab.Lineage {
 	l, err := s.keptLineage()
 	if err != nil {
-		s.Log.Warn("the lineage in meta.db cannot be read: the histories of the servers are compared without it", zap.Error(err))
+		s.Log.Warn("the lineage in meta.db cannot be read: the histories of the servers are compared without it",
+			zap.Error(err))
 	}
 	switch {
 	case s.Missing:

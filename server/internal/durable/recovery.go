@@ -37,7 +37,8 @@ func (e *DataError) Unwrap() error { return e.Err }
 // ExitCode is the process exit code.
 func (e *DataError) ExitCode() int { return 3 }
 
-// Disk is what of a server is durable: snapshots, the log and the promises, what recovery has found there, and what writes to them.
+// Disk is the durable part of a server: snapshots, log, epochs, the result of recovery, and the journal's and the
+// snapshotter's access to them.
 type Disk struct {
 	*env.Env
 	locks       []io.Closer
@@ -45,11 +46,11 @@ type Disk struct {
 	Snaps       *snapshot.Store
 	WAL         *wal.Log
 	Snapshotter *snapshotter
-	replayed    int              // txns replayed by recover
-	Missing     bool             // the database of a member was not there: it may be new, or was lost
-	Blank       bool             // a member that does not count: zab.Config.Blank
-	origin      uint64           // the ensemble that the newest snapshot comes from; 0 if it does not say
-	Recent      *flow.RecentTxns // nil at a standalone server
+	replayed    int              // txns replayed by Recover
+	Missing     bool             // a member of an ensemble has no database: it may be new, or may have lost it
+	Blank       bool             // this server does not count: zab.Config.Blank
+	origin      uint64           // the ensemble that wrote the newest snapshot; 0 if the snapshot does not tell
+	Recent      *flow.RecentTxns // nil on a standalone server
 }
 
 func New(e *env.Env, store meta.Store) *Disk {
@@ -60,13 +61,13 @@ func New(e *env.Env, store meta.Store) *Disk {
 	return d
 }
 
-// Stop lets what is being written end soon.
+// Stop lets a snapshot that is being written end soon.
 func (s *Disk) Stop() {
 	_ = s.Snaps.Close()
 	s.Snapshotter.wake.Unpark()
 }
 
-// Release closes what recover has opened.
+// Release closes what Recover has opened.
 func (s *Disk) Release() {
 	if s.WAL != nil {
 		if err := s.WAL.Close(); err != nil {
@@ -83,8 +84,8 @@ func (s *Disk) Release() {
 	}
 }
 
-// Recover opens the data directories and rebuilds the state: the newest snapshot that verifies,
-// and every txn after it. Source: storage 6.
+// Recover opens the data directories and rebuilds the state: the newest snapshot that verifies, and every txn after
+// it. Source: storage 6.
 func (s *Disk) Recover() error {
 	began := s.Runtime.Elapsed()
 	if err := s.openDirs(); err != nil {
@@ -125,7 +126,7 @@ func (s *Disk) Recover() error {
 	if !s.Missing {
 		s.removeMarkers()
 	}
-	if !s.Config.Distributed() { // in an ensemble all servers must have the same tree: none drops what the others keep
+	if !s.Config.Distributed() { // in an ensemble all servers must keep the same tree
 		if n := state.DropOrphanEphemerals(); n > 0 {
 			s.Log.Warn("removed ephemerals of sessions that do not exist", zap.Int("znodes", n))
 		}
@@ -143,7 +144,7 @@ func (s *Disk) Recover() error {
 	return nil
 }
 
-// openMeta opens meta.db, unless the server was given another store.
+// openMeta opens meta.db, unless the server was given another meta.Store.
 func (s *Disk) openMeta() error {
 	if s.Meta != nil {
 		return nil
@@ -196,14 +197,15 @@ func (s *Disk) openDirs() error {
 		}
 		for _, name := range names {
 			if strings.HasPrefix(name, stranger) {
-				return &DataError{dir, fmt.Errorf("holds %s: dataDir and dataLogDir are mixed up or were not moved together", name)}
+				return &DataError{dir, fmt.Errorf(
+					"holds %s: dataDir and dataLogDir are mixed up or were not moved together", name)}
 			}
 		}
 	}
 	return nil
 }
 
-// newestState loads the newest snapshot that verifies; snapshot.ErrNone if there is none.
+// newestState loads the newest snapshot that verifies. The error is snapshot.ErrNone if there is none.
 func (s *Disk) newestState() (state *datatree.State, trailer snapshot.Trailer, err error) {
 	m, err := s.Snaps.Newest(func(m snapshot.Meta) error {
 		loader := datatree.NewLoader(datatree.Config{SkipACL: s.Config.SkipACL})
@@ -248,11 +250,11 @@ func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		return state, trailer, nil
 	}
 	if s.Config.Distributed() && !s.hasInitializeMarker() {
-		// Whether the database is new or was lost, only the other servers know.
+		// Only the other servers know whether the database is new or was lost.
 		s.Missing = true
 		return state, trailer, nil
 	}
-	if err := s.Meta.SetBlank(false); err != nil { // nothing was lost, says the operator
+	if err := s.Meta.SetBlank(false); err != nil { // the operator says that nothing was lost
 		return nil, trailer, &DataError{s.SnapDir(), err}
 	}
 	if err := s.firstSnapshot(state); err != nil {
@@ -261,16 +263,19 @@ func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 	return state, trailer, nil
 }
 
-// isUnfinished reports whether a log without a snapshot can only be what a crash has left of this server's first synchronization: it
-// is blank, or, if an earlier version has begun it, has promised an epoch to that leader and adopted none. Journal.write makes the
-// first snapshot before the first epoch is adopted. Such a server may have lost its disk, so what there is of the history must not count.
+// isUnfinished reports whether a log without a snapshot can only be the rest of this server's first synchronization
+// after a crash. That is so if the server is blank, or, if an earlier version has begun the synchronization, has
+// promised an epoch and adopted none. Journal.write makes the first snapshot before the first epoch is adopted.
+// Such a server may have lost its disk, so its part of the history must not count.
 func (s *Disk) isUnfinished() bool {
 	e := s.Meta.Epochs()
-	return s.Config.Distributed() && (s.Meta.Blank() || !s.Config.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
+	return s.Config.Distributed() &&
+		(s.Meta.Blank() || !s.Config.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
 }
 
-// markBlank decides whether this server counts. One without a database does not, and remembers that before anything makes the
-// database exist: it may be restarted when it has received a part of one, or all, and has not heard yet that it counts.
+// markBlank decides whether this server counts. A server without a database does not count, and stores that before
+// anything makes the database exist. It may be restarted after it has received a part of a database, or all of it,
+// and before it has heard that it counts.
 func (s *Disk) markBlank() error {
 	if s.Missing {
 		s.Blank = true
@@ -280,8 +285,8 @@ func (s *Disk) markBlank() error {
 	return nil
 }
 
-// removeOldLog removes what a crash in the middle of an installation has left of the log of the old history: txns of which nobody
-// can say whether the state holds them must never be sent to others, nor be continued.
+// removeOldLog removes the rest of the old log after a crash in the middle of an installation. It is unknown
+// whether the state holds those txns, so they must never be sent to other servers, nor be continued.
 func (s *Disk) removeOldLog(state *datatree.State) error {
 	if !s.Config.Distributed() || !s.WAL.Detached() && !s.Missing {
 		return nil
@@ -296,7 +301,7 @@ func (s *Disk) removeOldLog(state *datatree.State) error {
 	return nil
 }
 
-// replayRecords applies the txns of the running log up to last.
+// replayRecords applies the txns of the open log up to last.
 func (s *Disk) replayRecords(state *datatree.State, last proto.Zxid) error {
 	if state.LastZxid() >= last {
 		return nil
@@ -325,11 +330,12 @@ func (s *Disk) replayRecords(state *datatree.State, last proto.Zxid) error {
 	return chain.Err()
 }
 
-// firstSnapshot writes snapshot.0 of an empty directory: without a snapshot beside it, a log
-// cannot be told from the rest of a lost one.
+// firstSnapshot writes snapshot.0 into an empty directory. Without a snapshot, a log could not be told from the
+// rest of a lost database.
 func (s *Disk) firstSnapshot(state *datatree.State) error {
 	if !s.Config.Distributed() && !s.Config.DBAutocreate && !s.hasInitializeMarker() {
-		return errors.New("is empty, and db.autocreate is false: put a file named initialize beside version-2 to begin with an empty tree")
+		return errors.New("is empty, and db.autocreate is false: " +
+			"put a file named initialize beside version-2 to begin with an empty tree")
 	}
 	w := state.NewWalker()
 	defer w.Close()
@@ -337,7 +343,7 @@ func (s *Disk) firstSnapshot(state *datatree.State) error {
 	return err
 }
 
-// markers is the files by which the operator asks for an empty tree.
+// markers returns the files by which the operator asks for an empty tree.
 func (s *Disk) markers() (found []string) {
 	for _, dir := range []string{s.Config.DataDir, s.Config.DataLogDir} {
 		name := filepath.Join(dir, "initialize")
@@ -350,7 +356,8 @@ func (s *Disk) markers() (found []string) {
 
 func (s *Disk) hasInitializeMarker() bool { return len(s.markers()) > 0 }
 
-// removeMarkers takes the request away when there is a tree, and not before: a crash must not lose it. Source: storage 6.1.
+// removeMarkers removes those files when there is a tree, and not before: a crash must not lose the request.
+// Source: storage 6.1.
 func (s *Disk) removeMarkers() {
 	for _, name := range s.markers() {
 		if err := s.FS.Remove(name); err != nil {
@@ -359,8 +366,8 @@ func (s *Disk) removeMarkers() {
 	}
 }
 
-// replay applies every txn after the snapshot. The snapshot may hold effects of txns up to
-// trailer.DigestZxid already: only from there on do the digests in the log tell something.
+// replay applies every txn after the snapshot. The snapshot may already hold effects of txns up to
+// trailer.DigestZxid: only the digests after that txn can be compared.
 func (s *Disk) replay(state *datatree.State, trailer snapshot.Trailer) (txns int, err error) {
 	exactFrom := state.LastZxid()
 	if trailer.HasDigest && trailer.DigestZxid > exactFrom {

@@ -20,19 +20,22 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// snapshotter writes snapshots, one at a time, while txns go on, and removes what is superseded.
+// snapshotter writes snapshots, one at a time, while txns go on, and removes snapshots and logs that are not needed
+// any more.
 type snapshotter struct {
 	srv  *Disk
-	wake sched.Parker // of the goroutine
+	wake sched.Parker // of the snapshotter goroutine
 	Size atomic.Int64 // of the newest snapshot, in bytes
-	// Held is true in a member that has not served yet: what it has recovered may never have been agreed on.
+	// Held is true on a member of an ensemble that has not served yet: the state that it has recovered may never
+	// have been agreed on.
 	Held atomic.Bool
 
 	mu struct {
 		sync.Mutex
-		wanted bool              // a snapshot is wanted
-		purge  bool              // it is time to purge
-		orders []chan<- delivery // snapshots for which a goroutine waits; what takes an order answers it
+		wanted bool // a snapshot is wanted
+		purge  bool // it is time to purge
+		// orders are snapshots for which a goroutine waits. The goroutine that takes an order answers it.
+		orders []chan<- delivery
 	}
 }
 
@@ -44,21 +47,21 @@ func newSnapshotter(s *Disk) *snapshotter {
 	return sn
 }
 
-// Allow lets snapshots be written from now on.
+// Allow permits snapshots from now on.
 func (sn *snapshotter) Allow() {
 	if sn.Held.Swap(false) && sn.srv.replayed > sn.srv.Config.SnapCount {
-		sn.Request() // the log has grown while nobody could write one
+		sn.Request() // the log has grown while no snapshot was permitted
 	}
 }
 
 var errHeld = errors.New("server: no snapshot is written before the ensemble has agreed on the state")
 
-// Request asks for a snapshot. While one is being written, it asks for another after it.
+// Request asks for a snapshot. While one is being written, it asks for one more after it.
 func (sn *snapshotter) Request() {
 	sn.set(&sn.mu.wanted)
 }
 
-// set notes something to be done, one of the flags in mu.
+// set sets one of the flags in mu and wakes the snapshotter.
 func (sn *snapshotter) set(flag *bool) {
 	sn.mu.Lock()
 	*flag = true
@@ -66,7 +69,7 @@ func (sn *snapshotter) set(flag *bool) {
 	sn.wake.Unpark()
 }
 
-// take reports whether something was to be done, and clears its flag.
+// take clears a flag, and reports whether it was set.
 func (sn *snapshotter) take(flag *bool) bool {
 	sn.mu.Lock()
 	defer sn.mu.Unlock()
@@ -89,7 +92,7 @@ func (sn *snapshotter) Run() {
 		case ordered:
 			order <- sn.deliver()
 		case sn.take(&sn.mu.wanted):
-			_, _ = sn.Write() // it says itself what went wrong
+			_, _ = sn.Write() // it logs its errors
 			if purges {
 				sn.Purge()
 			}
@@ -101,8 +104,8 @@ func (sn *snapshotter) Run() {
 	}
 }
 
-// Write takes one snapshot. A disk without room for it is no failure: the log keeps everything,
-// and the next request tries again.
+// Write takes one snapshot. A disk without room for it does no harm: the log keeps everything, and the next request
+// tries again.
 func (sn *snapshotter) Write() (snapshot.Meta, error) {
 	s := sn.srv
 	if sn.Held.Load() {
@@ -141,14 +144,13 @@ func (sn *snapshotter) Write() (snapshot.Meta, error) {
 	return m, nil
 }
 
-// Purge removes snapshots that are superseded and the logs that only they need. Source:
-// storage 9.
+// Purge removes superseded snapshots, and the logs that only they need. Source: storage 9.
 func (sn *snapshotter) Purge() {
 	s := sn.srv
 	oldest, snaps, err := s.Snaps.Prune(s.Config.Autopurge.SnapRetainCount)
 	switch {
 	case errors.Is(err, snapshot.ErrNone) && sn.hasNoFile():
-		return // a new member has none before it has synchronized
+		return // a new server has none before it has synchronized
 	case err != nil:
 		s.Log.Warn("purging snapshots", zap.Error(err))
 		return
@@ -174,24 +176,24 @@ func (sn *snapshotter) hasNoFile() bool {
 // sliceBytes is how much of the tree is serialised under one hold of the read lock.
 const sliceBytes = 32 << 10
 
-// restBytes is how much of a snapshot is written before its writer rests.
+// restBytes is how much of a snapshot is written before its writer pauses.
 const restBytes = 256 << 10
 
-// lockedSource is a walker that takes the read lock for each slice, and rests as long as it works,
-// so that clients keep the better half of every core.
+// lockedSource is a walker that takes the read lock for each slice. It pauses for as long as it works, so that
+// clients get at least half of every core.
 type lockedSource struct {
 	rt     sched.Runtime
 	store  *env.Store
 	walker *datatree.Walker
-	since  time.Duration // when it last rested, on the clock of Elapsed
-	bytes  int           // since then
+	since  time.Duration // end of the last pause, on the clock of Elapsed
+	bytes  int           // bytes since then
 }
 
 func NewLockedSource(s *env.Env, w *datatree.Walker) *lockedSource {
 	return &lockedSource{rt: s.Runtime, store: s.Store, walker: w, since: s.Runtime.Elapsed()}
 }
 
-// restMost bounds one rest: a disk that is slow is not to make the snapshot slower still.
+// restMost bounds one pause: a slow disk must not make the snapshot slower still.
 const restMost = 20 * time.Millisecond
 
 var _ snapshot.Source = (*lockedSource)(nil)
@@ -216,7 +218,7 @@ func (l *lockedSource) End() (proto.Zxid, int64) {
 	return l.walker.End()
 }
 
-// walkerSource is a walker over a state that nobody changes.
+// walkerSource is a walker over a state that does not change.
 type walkerSource struct{ w *datatree.Walker }
 
 // Next implements snapshot.Source.
@@ -225,10 +227,10 @@ func (s walkerSource) Next(b []byte) ([]byte, bool) { return s.w.Next(b, 1<<20) 
 // End implements snapshot.Source.
 func (s walkerSource) End() (proto.Zxid, int64) { return s.w.End() }
 
-// WholeSource is a walker over a state that nothing changes, as a snapshot is written from it.
+// WholeSource is a source for a snapshot of a state that does not change.
 func WholeSource(w *datatree.Walker) snapshot.Source { return walkerSource{w} }
 
-// delivery is a snapshot that was ordered: its file, open for reading, or why there is none.
+// delivery is the answer to an order: the file of the snapshot, open for reading, or an error.
 type delivery struct {
 	Meta snapshot.Meta
 	File vfs.File
@@ -237,8 +239,8 @@ type delivery struct {
 
 var ErrStopping = errors.New("server: stopping")
 
-// Order writes a snapshot now, or after the one that is being written, and opens it. The caller closes the file. It
-// gives up when ctx is done before the snapshot was begun, and when the server stops.
+// Order writes a snapshot now, or after the one that is being written, and opens it. The caller closes the file.
+// Order gives up when ctx is done before the snapshot was begun, and when the server stops.
 func (sn *snapshotter) Order(ctx context.Context) delivery {
 	done := make(chan delivery, 1)
 	sn.mu.Lock()
@@ -260,7 +262,7 @@ func (sn *snapshotter) Order(ctx context.Context) delivery {
 	return <-done
 }
 
-// withdraw takes back an order, unless the snapshot was begun.
+// withdraw takes back an order, unless its snapshot was begun.
 func (sn *snapshotter) withdraw(done chan<- delivery) bool {
 	sn.mu.Lock()
 	defer sn.mu.Unlock()
@@ -282,7 +284,7 @@ func (sn *snapshotter) nextOrder() (done chan<- delivery, ok bool) {
 	return done, true
 }
 
-// deliver answers one order. The file is open before anything can be purged again, so its bytes stay.
+// deliver answers one order. The file is opened before the next purge, so it stays readable.
 func (sn *snapshotter) deliver() delivery {
 	m, err := sn.Write()
 	if err != nil {

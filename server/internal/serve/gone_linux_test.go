@@ -19,8 +19,7 @@ func TestGoneFindsConnectionsThatEndedSilently(t *testing.T) {
 		"waits":          {func(*net.TCPConn) error { return nil }, false},
 		"sent something": {func(nc *net.TCPConn) error { _, err := nc.Write([]byte("ruok")); return err }, false},
 		"sent a word and end": {func(nc *net.TCPConn) error {
-			_,
-				_ = nc.Write([]byte("ruok"))
+			_, _ = nc.Write([]byte("ruok"))
 			return nc.CloseWrite()
 		}, false},
 		"ended": {(*net.TCPConn).CloseWrite, true},
