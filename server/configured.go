@@ -7,8 +7,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// runConfigurations does outside of the agreement what a committed configuration asks for: it writes the files and moves the client
-// ports. meta.db has the configuration already, so none of it is waited for, and a failure ends nothing.
+// runConfigurations is the goroutine that reacts to a committed configuration outside the agreement: it writes the
+// files and moves the client ports. meta.db has the configuration already. So no goroutine waits for this one, and
+// a failure does not end the server.
 func (s *Server) runConfigurations() {
 	var all []*config.Quorum
 	for {
@@ -23,8 +24,8 @@ func (s *Server) runConfigurations() {
 	}
 }
 
-// configuredNow follows one configuration. A server that it does not have, not yet or not any more, keeps the files and the ports with
-// which it was started, and can be started with them again.
+// configuredNow applies one configuration. A server that is not in the configuration keeps its files and ports, and
+// can be started with them again.
 func (s *Server) configuredNow(q *config.Quorum) {
 	own := q.Member(s.Config.ServerID)
 	if own == nil {
@@ -32,7 +33,8 @@ func (s *Server) configuredNow(q *config.Quorum) {
 	}
 	switch name, err := s.Config.WriteMembers(q); {
 	case err != nil:
-		s.Log.Error("the files could not be changed to the configuration of the ensemble: only meta.db has it", zap.Int64("version", q.ConfigVersion),
+		s.Log.Error("the files could not be changed to the configuration of the ensemble: only meta.db has it",
+			zap.Int64("version", q.ConfigVersion),
 			zap.Error(err))
 	case name != "":
 		s.Log.Info("wrote the configuration of the ensemble", zap.String("file", name))

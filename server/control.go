@@ -7,7 +7,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// Status is how things stand with a server at one moment.
+// Status is the state of a server at one moment.
 type Status struct {
 	// Mode is "standalone", "leader", "follower", "observer" or "looking", as the four-letter word stat shows it.
 	Mode string
@@ -17,24 +17,26 @@ type Status struct {
 	Epoch int64
 	// Serving is true while clients are accepted.
 	Serving bool
-	// Zxid is that of the newest txn that is applied, and Digest that of the tree right after it. Two servers with the same zxid
-	// have the same digest.
+	// Zxid is the zxid of the newest applied txn, and Digest is the digest of the tree right after it. Two servers
+	// with the same zxid have the same digest.
 	Zxid   proto.Zxid
 	Digest int64
 	// Sessions is how many sessions the replicated state holds.
 	Sessions int
-	// Config is the version of the ensemble's configuration; 0 if it stands in the files of the servers only.
+	// Config is the version of the ensemble's configuration; 0 if only the files of the servers contain the
+	// configuration.
 	Config proto.Zxid
 }
 
-// Status returns how things stand. Any goroutine may call it after Start and before Stop.
+// Status returns the present state. Any goroutine may call it after Start and before Stop.
 func (s *Server) Status() Status {
 	st := Status{Mode: s.member.Mode(), Leader: -1, Serving: s.Serving()}
 	if s.Config.Distributed() {
 		v := s.member.View.Load()
 		st.Leader, st.Epoch = v.Leader, v.Epoch
 		st.Config = proto.Zxid(s.Membership().ConfigVersion)
-		st.Serving = st.Serving && (v.Serving || s.ReadOnly.Load()) // clients are accepted a moment longer than a role lasts
+		// Accepting is cleared a moment after the role ends.
+		st.Serving = st.Serving && (v.Serving || s.ReadOnly.Load())
 	}
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
@@ -42,12 +44,13 @@ func (s *Server) Status() Status {
 	return st
 }
 
-// ErrNotLeading is returned by what only a leader that serves, or a standalone server, can do.
+// ErrNotLeading means that only a serving leader, or a standalone server, can do this.
 var ErrNotLeading = errors.New("server: this server does not lead")
 
-// ExpireSession ends a session as if its client had been silent for its timeout. The session has ended when the txn is applied:
-// until then ExpireSession returns nil, however often it is called, and from then on proto.ErrSessionExpired, as for a session that
-// never was. It returns ErrNotLeading if this server does not decide about sessions.
+// ExpireSession ends a session as if its client had been silent for its timeout. The session has ended when the txn
+// is applied. Until then ExpireSession returns nil, however often it is called. After that it returns
+// proto.ErrSessionExpired, as it does for a session that never existed. It returns ErrNotLeading if this server
+// does not decide about sessions.
 func (s *Server) ExpireSession(id proto.SessionID) error {
 	if !s.member.Rules() {
 		return ErrNotLeading
@@ -62,11 +65,11 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 	return nil
 }
 
-// CutClients ends every client connection at once, as a network that fails does. Sessions live on.
+// CutClients closes every client connection at once, as a network failure does. Sessions live on.
 func (s *Server) CutClients() { s.front.Conns.Each(func(c *serve.Conn) { c.Abort() }) }
 
-// Abort ends the node like Stop, but as abruptly as a process can: clients are cut off with what they wait for, and a leader
-// hands nothing over. It is for tests of what happens then.
+// Abort ends the server like Stop, but as abruptly as a killed process: connections are closed before their replies
+// are sent, and a leader does not hand over. It is for tests of such failures.
 func (s *Server) Abort() {
 	s.CutClients()
 	s.end()

@@ -1,5 +1,5 @@
-// Package server runs one Warren server. It assembles the parts and has no logic of its own: New makes them, Start recovers the state and
-// begins to serve, Stop ends everything in order.
+// Package server runs one Warren server. It assembles the parts and has no logic of its own: New makes them, Start
+// recovers the state and begins to serve, Stop ends everything in order.
 //
 //	env      what all parts share: configuration, clock, state, figures
 //	durable  recovery, journal, snapshots
@@ -7,9 +7,9 @@
 //	serve    client connections, watches, the applier
 //	words    four-letter words, admin commands, metrics
 //
-// The parts are packages under server/internal; each says in its first screen which goroutines and locks it has. They are joined by
-// interfaces that the lower part declares: serve knows the host as hosts, the host knows connections as clients and the applier as
-// applies, the journal knows the host as durable.Owner.
+// The parts are packages under server/internal; each says in its first screen which goroutines and locks it has.
+// They are joined by interfaces that the lower part declares: serve knows the host as hosts, the host knows
+// connections as clients and the applier as applies, the journal knows the host as durable.Owner.
 //
 // # Goroutines of this package
 //
@@ -17,8 +17,8 @@
 //	reaper          abandoned containers and TTL znodes
 //	configurations  files and client ports after a reconfiguration
 //
-// Every goroutine of a server is started by env.Spawn or by the Runtime, has a name that profiles show as the label "goroutine",
-// and has ended when Stop returns.
+// Every goroutine of a server is started by env.Spawn or by the Runtime, has a name that profiles show as the label
+// "goroutine", and has ended when Stop returns.
 //
 // # Order of locks
 //
@@ -26,12 +26,12 @@
 //
 //  1. limits.Turns (a turn of a busy connection)
 //  2. host.Host.turn
-//  3. applier turn (serve.ApplyQueue.turn)
+//  3. serve.ApplyQueue.turn
 //  4. env.Store.Listings, or env.Store.Long
 //  5. env.Store.Mu
 //  6. serve.Conn.Mu
-//  7. one of watchers.mu, connSet.mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is taken within
-//     another of these
+//  7. one of watchers.Mu, connSet.Mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
+//     taken within another of these
 //
 // No lock is held across I/O that can block, nor while a goroutine waits by package sched.
 package server

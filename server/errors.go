@@ -7,7 +7,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/words"
 )
 
-// Errors of Start and Run, by which a program decides about its exit code.
+// Errors of Start and Run. A program chooses its exit code by them.
 type (
 	// DataError is returned by Start when the data directories cannot be used. Its exit code is 3, as ZooKeeper's.
 	DataError = durable.DataError
@@ -15,10 +15,10 @@ type (
 	BindError = serve.BindError
 	// AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.
 	AdminError = words.AdminError
-	// MetricsError ends the server when the metrics exporter cannot start, as it does ZooKeeper.
+	// MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper.
 	MetricsError = words.MetricsError
 )
 
-// ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a
-// restart recovers what was acknowledged.
+// ErrDurability is returned by Run when data could not be made durable. The content of the disk is then unknown. A
+// restart recovers everything that was acknowledged.
 var ErrDurability = env.ErrDurability

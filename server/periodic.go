@@ -11,7 +11,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// runClock expires sessions.
+// runClock is the goroutine that expires sessions.
 func (s *Server) runClock() {
 	clock := s.Tracker.Clock(s.Clock.Now())
 	for !s.Stopping.WaitFor(max(s.Config.TickTime/4, time.Millisecond)) {
@@ -23,7 +23,7 @@ func (s *Server) runClock() {
 	}
 }
 
-// closeSession ends a session by a txn, as for a client that is gone.
+// closeSession ends a session by a txn, as for a client that has gone away.
 func (s *Server) closeSession(e *sessions.Session) {
 	b := s.RequestPool.Get()
 	b.Received = s.Clock.Now()
@@ -34,8 +34,8 @@ func (s *Server) closeSession(e *sessions.Session) {
 // reaperSlice is how many candidates are looked up under one hold of the read lock.
 const reaperSlice = 1024
 
-// runReaper deletes containers that have lost their last child and TTL znodes that were left
-// alone. Source: server-semantics 5.10.
+// runReaper is the goroutine that deletes containers that have lost their last child, and TTL znodes that have
+// expired. Source: server-semantics 5.10.
 func (s *Server) runReaper() {
 	pace := time.Minute / time.Duration(max(s.Config.Container.MaxPerMinute, 1))
 	for !s.Stopping.WaitFor(max(s.Config.Container.CheckInterval, time.Millisecond)) {
@@ -51,7 +51,7 @@ func (s *Server) runReaper() {
 	}
 }
 
-// due lists znodes to reap, at most reaperSlice of them: the rest is found at the next run.
+// due lists znodes to delete, at most reaperSlice of them: the next run finds the rest.
 func (s *Server) due() [][]byte {
 	var paths [][]byte
 	s.Store.Mu.RLock()

@@ -12,21 +12,22 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Provenance is what a data directory says about the server that it belongs to, and about where its history comes
-// from. A directory of a server in Java says the epochs only.
+// Provenance is what a data directory tells about its server and about the origin of its history. A directory of a
+// server in Java tells only the epochs.
 type Provenance struct {
-	ServerID int64  // myid; 0 if it is not known
-	Instance string // 32 hex digits, drawn when meta.db was made; "" without meta.db
+	ServerID int64  // myid; 0 if unknown
+	Instance string // 32 hex digits, drawn when meta.db was created; "" without meta.db
 	Created  time.Time
-	Blank    bool // the server has lost its database, and does not count before a leader has brought it up to date
+	Blank    bool // the server has lost its database, and does not count until a leader has synchronized it
 
 	Accepted, Current int64 // epochs
 
 	lineage *zab.Lineage
 }
 
-// ReadProvenance reads the directory version-2 below dataDir, which a server may be using, and changes nothing there.
-// newest is the path of its newest snapshot, which names the ensemble where meta.db is missing; "" if there is none.
+// ReadProvenance reads the directory version-2 below dataDir, without changes. A server may be using the directory.
+// newest is the path of the newest snapshot, "" if there is none. The snapshot names the ensemble if meta.db is
+// missing.
 func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 	f, err := meta.Peek(fsys, filepath.Join(dataDir, env.Format))
 	if err != nil {
@@ -52,11 +53,11 @@ func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 	return p, nil
 }
 
-// History is a text of where the history comes from: the identity of the ensemble, the last epochs with their
-// leaders, and up to where the history is known to be committed.
+// History describes the origin of the history: the identity of the ensemble, the last epochs with their leaders,
+// and the zxid up to which the history is known to be committed.
 func (p *Provenance) History() string { return p.lineage.String() }
 
-// Differs says how two histories are known to differ, "" if nothing shows that they do.
+// Differs describes how two histories are known to differ; "" if no difference is known.
 func (p *Provenance) Differs(other *Provenance) string {
 	if d := p.lineage.Differs(other.lineage); d != nil {
 		return d.Text

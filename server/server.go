@@ -23,31 +23,33 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Options is what a server needs from outside besides its configuration. The zero value will do.
+// Options are the settings of a server that are not in its configuration. The zero value is valid.
 type Options struct {
 	// Log receives the server's log; nil drops it.
 	Log *zap.Logger
 	// Registry receives the server's metrics; nil gives the server a registry of its own. Two
 	// servers of one process need different ones.
 	Registry *prometheus.Registry
-	// FS is where all data lives; nil is the operating system's.
+	// FS holds all data; nil is the file system of the operating system.
 	FS vfs.FS
-	// Meta keeps the server's identity and its catalogue of snapshots; nil is meta.db in the data
-	// directory. A server on another FS than the operating system's needs one of its own.
+	// Meta keeps the server's identity and its catalogue of snapshots; nil is meta.db in the data directory. A
+	// server with an FS other than the operating system's needs a Meta of its own.
 	Meta meta.Store
 	// Version is reported by the four-letter words.
 	Version string
-	// Runtime is how the server tells the time, starts goroutines and waits; nil is sched.OS(). It is for simulations.
-	Runtime sched.Runtime
-	// Weakness is the defects that the server has on purpose. It is for tests of simulations.
-	Weakness weakness.Set
-	// Applied, if it is not nil, is called with each txn when it has been applied to the state, in the order of zxids, and with the digest of the
-	// state then. It must neither wait nor keep the payload. Txns that are read from the log at the start are not among them. It is for
+	// Runtime is how the server tells the time, starts goroutines and waits; nil is sched.OS(). It is for
 	// simulations.
+	Runtime sched.Runtime
+	// Weakness are defects that the server has on purpose. It is for tests of simulations.
+	Weakness weakness.Set
+	// Applied, if it is not nil, is called with each txn after it was applied to the state, in the order of zxids,
+	// and with the digest of the state at that time. It must neither block nor keep the payload. It is not called for
+	// txns that are read from the log at the start. It is for simulations.
 	Applied func(zxid proto.Zxid, payload []byte, digest int64)
-	// WholeProcess says that the process is there for this server alone, which may then tune Go's garbage collector.
+	// WholeProcess says that the process runs this server only, which may then tune Go's garbage collector.
 	WholeProcess bool
-	// DialPeer and ListenPeer replace those of package net between the servers of an ensemble, if they are not nil.
+	// DialPeer and ListenPeer replace the functions of package net for connections between the servers of an
+	// ensemble, if they are not nil.
 	DialPeer   func(ctx context.Context, network, address string) (net.Conn, error)
 	ListenPeer func(network, address string) (net.Listener, error)
 	// ListenClient replaces net.Listen for the plain client port, if it is not nil.
@@ -62,14 +64,14 @@ type Server struct {
 	front   *serve.Front
 	member  *host.Host
 	words   *words.Reporter
-	// configured holds configurations that were committed, for runConfigurations.
+	// configured holds committed configurations for runConfigurations.
 	configured *flow.Inbox[*config.Quorum]
 }
 
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
-	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime, Weakness: o.Weakness,
-		Applied: o.Applied})
+	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime,
+		Weakness: o.Weakness, Applied: o.Applied})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	s.member = host.New(e, s.disk, s.front, o.DialPeer, o.ListenPeer)
@@ -123,7 +125,7 @@ func (s *Server) recover() error {
 	return nil
 }
 
-// startMember starts what takes the requests of clients. A member of an ensemble looks for a leader from now on, and serves when it has
+// startMember starts the host. A member of an ensemble searches for a leader from now on, and serves when it has
 // one. A standalone server serves when startMember returns.
 func (s *Server) startMember() error {
 	m := s.member
@@ -174,8 +176,8 @@ func (s *Server) MetricsAddr() net.Addr { return s.words.MetricsAddr() }
 // Serving reports whether clients are accepted now.
 func (s *Server) Serving() bool { return s.IsServing() }
 
-// Stop ends the server: what was received is finished and answered, then every connection is
-// closed. Sessions live on in the data.
+// Stop ends the server: requests that were received are finished and answered, then every connection is closed.
+// Sessions live on in the data.
 func (s *Server) Stop() {
 	s.member.Finish()
 	s.end()
@@ -202,15 +204,15 @@ func (s *Server) end() {
 	s.Log.Info("stopped", zap.Stringer("zxid", s.Store.LastZxid()))
 }
 
-// release gives back what recover took.
+// release closes what Start has opened.
 func (s *Server) release() {
 	s.words.StopAdmin()
 	s.front.CloseClientPorts()
 	s.disk.Release()
 }
 
-// Wait blocks until the server has ended by itself, and returns why, or until ctx is done, and
-// returns nil. The caller stops the server afterwards.
+// Wait blocks until ctx is done, and returns nil, or until the server has ended by itself, and returns the reason.
+// The caller stops the server afterwards.
 func (s *Server) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

@@ -6,7 +6,7 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 )
 
-// clock gives the server its times.
+// clock tells the server the time.
 type clock struct {
 	rt    sched.Runtime
 	start time.Duration // on the clock of Elapsed
@@ -15,14 +15,14 @@ type clock struct {
 
 func newClock(rt sched.Runtime) *clock { return &clock{rt: rt, start: rt.Elapsed(), began: rt.Now()} }
 
-// Now is a monotonic time in ns since the server began.
+// Now is the monotonic time in ns since the server began.
 func (c *clock) Now() int64 { return int64(c.rt.Elapsed() - c.start) }
 
-// Steady is the time as if the wall clock had not been set since the server began. Intervals are measured with it.
+// Steady is the time by a clock that is never set after the server began. Intervals are measured with it.
 func (c *clock) Steady() time.Time { return c.began.Add(c.rt.Elapsed() - c.start) }
 
-// In is the time on the wall clock when d has passed, as the deadline of a connection.
+// In is the wall-clock time after d, for the deadline of a connection.
 func (c *clock) In(d time.Duration) time.Time { return c.rt.Now().Add(d) }
 
-// WallMs is the wall clock in ms since 1970, as it goes into txns.
+// WallMs is the wall clock in ms since 1970, as txns carry it.
 func (c *clock) WallMs() int64 { return c.rt.Now().UnixMilli() }

@@ -26,7 +26,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Env is what all parts of one server share.
+// Env is shared by all parts of one server.
 type Env struct {
 	Config     *config.Config
 	Log        *zap.Logger
@@ -50,37 +50,39 @@ type Env struct {
 	RequestPool *flow.Pool[*flow.Batch]
 	ApplyPool   *flow.Pool[*flow.ApplyBatch]
 
-	// Members is the configuration of the ensemble that is in force here; see membership.
+	// Members is the configuration of the ensemble that is in force on this server; see Membership.
 	Members atomic.Pointer[config.Quorum]
-	// LinesLeftOut is how many lines the log has not been given.
+	// LinesLeftOut is how many lines BoundLog has dropped.
 	LinesLeftOut atomic.Int64
-	// InProcess is how many requests were received and not answered, except for reads that are answered at once. It drives
-	// back-pressure.
+	// InProcess is how many requests were received and not answered, without the reads that are answered at once.
+	// Back-pressure depends on it.
 	InProcess atomic.Int64
-	// OutstandingMax is how many of them there may be before busy connections are not read from.
+	// OutstandingMax is the number of requests in process above which busy connections are not read.
 	OutstandingMax atomic.Int64
-	// LogStalled is when the journal began to write the present batch, 0 while it writes none.
+	// LogStalled is when the journal began to write the present batch, ns on the server's clock; 0 while it writes
+	// none.
 	LogStalled atomic.Int64
 	// Accepting is true while clients are accepted.
 	Accepting atomic.Bool
-	// ReadOnly is true while a member without a leader serves read-only clients.
+	// ReadOnly is true while a member of an ensemble without a leader serves read-only clients.
 	ReadOnly atomic.Bool
-	// LeaseEnd is until when clients may be answered, ns on the server's clock: for ever at a standalone server. See lease.
+	// LeaseEnd is until when clients may be answered, ns on the server's clock. On a standalone server it never
+	// ends. See lease.go of package host.
 	LeaseEnd atomic.Int64
 
 	Stopping *sched.Gate // open when Stop begins
 	Applied  *sched.Gate // open when the applier has ended
-	Handed   *sched.Gate // open when a member takes part in nothing any more
+	Handed   *sched.Gate // open when the host takes part in nothing any more
 	Failed   chan error  // holds the error that ended the server
 	Running  struct {
 		sync.Mutex
 		goroutines int
 		stopped    bool
-		Ended      *sched.Gate // open when there are none, after stopped
+		Ended      *sched.Gate // open when no goroutine is left, after stopped is set
 	}
 }
 
-// Options is what of an env comes from outside. Each field may be nil or empty; see server.Options.
+// Options are the parts of an Env that come from outside. Each field may be nil or empty; see server.Options.
 type Options struct {
 	Log      *zap.Logger
 	Registry *prometheus.Registry
@@ -91,7 +93,7 @@ type Options struct {
 	Applied  func(zxid proto.Zxid, payload []byte, digest int64)
 }
 
-// New returns what the parts of a server share before it has a state.
+// New returns an Env without a state.
 func New(cfg *config.Config, o Options) *Env {
 	rt := o.Runtime
 	if rt == nil {
@@ -131,7 +133,8 @@ func New(cfg *config.Config, o Options) *Env {
 	return e
 }
 
-// OutstandingPerServer is how many requests may be in process here: a leader has to bear those of all.
+// OutstandingPerServer is how many requests may be in process on one server of an ensemble: the leader has to bear
+// the requests of all servers.
 func OutstandingPerServer(limit, voters int) int {
 	if voters > 2 {
 		return max(limit/(voters-1), 1)
@@ -139,11 +142,11 @@ func OutstandingPerServer(limit, voters int) int {
 	return limit
 }
 
-// Weak reports whether this server has a defect on purpose, which only a build with the tag weak can have.
+// Weak reports whether this server has a certain defect on purpose. Only a build with the tag weak can have one.
 func (e *Env) Weak(w weakness.Weakness) bool { return e.weaknesses.Has(w) }
 
-// Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, when
-// the server has stopped. The name is what profiles call the goroutine.
+// Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, if the server has
+// stopped. Profiles show the name of the goroutine.
 func (e *Env) Spawn(name string, fn func()) bool {
 	e.Running.Lock()
 	defer e.Running.Unlock()
@@ -158,7 +161,7 @@ func (e *Env) Spawn(name string, fn func()) bool {
 	return true
 }
 
-// goroutineEnds counts the end of a goroutine that spawn has started.
+// goroutineEnds counts the end of a goroutine that Spawn has started.
 func (e *Env) goroutineEnds() {
 	e.Running.Lock()
 	defer e.Running.Unlock()
@@ -167,7 +170,7 @@ func (e *Env) goroutineEnds() {
 	}
 }
 
-// SpawnNoMore lets spawn fail from now on. running.ended opens when every goroutine that it has started has ended.
+// SpawnNoMore makes Spawn fail from now on. Running.Ended opens when every goroutine started by Spawn has ended.
 func (e *Env) SpawnNoMore() {
 	e.Running.Lock()
 	e.Running.stopped = true
@@ -177,11 +180,11 @@ func (e *Env) SpawnNoMore() {
 	e.Running.Unlock()
 }
 
-// ErrDurability is returned by Run when data could not be made durable. The state of the disk is then unknown; a
-// restart recovers what was acknowledged.
+// ErrDurability is returned by Run when data could not be made durable. The content of the disk is then unknown. A
+// restart recovers everything that was acknowledged.
 var ErrDurability = errors.New("server: durability is gone")
 
-// Fatal ends the server because of an error after which nothing may be acknowledged any more.
+// Fatal ends the server because of an error after which it may acknowledge nothing.
 func (e *Env) Fatal(doing string, err error) {
 	e.Accepting.Store(false)
 	e.Log.Error("ending: "+doing, zap.Error(err))
@@ -189,7 +192,7 @@ func (e *Env) Fatal(doing string, err error) {
 	e.Fail(fmt.Errorf("%w: %s: %w", ErrDurability, doing, err))
 }
 
-// Fail ends the server: Wait returns err.
+// Fail ends the server: server.Wait returns err.
 func (e *Env) Fail(err error) {
 	select {
 	case e.Failed <- err:
@@ -203,7 +206,7 @@ func (e *Env) SnapDir() string { return filepath.Join(e.Config.DataDir, Format) 
 // LogDir is the directory of the log.
 func (e *Env) LogDir() string { return filepath.Join(e.Config.DataLogDir, Format) }
 
-// Dirs is the directories with data, each once.
+// Dirs are the directories with data, each once.
 func (e *Env) Dirs() []string {
 	if e.SnapDir() == e.LogDir() {
 		return []string{e.SnapDir()}
@@ -211,15 +214,17 @@ func (e *Env) Dirs() []string {
 	return []string{e.SnapDir(), e.LogDir()}
 }
 
-// Allows reports whether one of ids has one of perms. REQUIRES: store.mu, at least for reading.
+// Allows reports whether acl gives one of perms to one of ids. REQUIRES: Store.Mu, at least for reading.
 func (e *Env) Allows(acl datatree.ACLID, perms int32, ids []auth.Identity) bool {
 	return e.Config.SkipACL || e.Store.State.ACLs().Allows(acl, perms, ids)
 }
 
-// Membership is the configuration of the ensemble that is in force here. Any goroutine may call it; what it returns does not change.
+// Membership is the configuration of the ensemble that is in force on this server. Any goroutine may call it. The
+// result does not change.
 func (e *Env) Membership() *config.Quorum { return e.Members.Load() }
 
-// OwnLine is the server line of this server: if the ensemble does not have it any more, or not yet, that with which it was started.
+// OwnLine is the server line of this server. If the ensemble does not contain this server, it is the line with
+// which this server was started.
 func (e *Env) OwnLine() *config.Member {
 	if m := e.Membership().Member(e.Config.ServerID); m != nil {
 		return m
@@ -236,5 +241,5 @@ func (e *Env) IsServing() bool { return e.Accepting.Load() && e.MayAnswer() }
 // Format is the folder of a data directory that holds the files of this format generation.
 const Format = "version-2"
 
-// ShutTimeout is how long Stop waits for clients to take their last replies.
+// ShutTimeout is how long Stop waits until clients have taken their last replies.
 const ShutTimeout = 500 * time.Millisecond

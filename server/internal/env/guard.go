@@ -8,24 +8,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// guard watches the free space of the disks. Below the watermark, clients' writes are refused (in an ensemble: see room.go)
-// with NotReadOnly, which every client knows, while reads and sessions go on: the ends and beginnings of sessions still fit into
-// what is left. When space returns, writes are accepted again without anybody's help.
+// guard watches the free space of the disks. Below the watermark, clients' writes are refused with NotReadOnly, an
+// error that every client knows. In an ensemble the leader decides about that: see room.go of package host. Reads
+// and sessions go on: what is left is enough for the beginnings and ends of sessions. When there is space again,
+// writes are accepted again without an operator.
 type guard struct {
 	srv     *Env
 	dirs    []string
 	low     atomic.Bool
-	written int64 // by the log since it last asked for a look; owned by the journal goroutine
+	written int64 // bytes of log since the log last called Check; owned by the journal goroutine
 }
 
-// guardInterval is how often the free space is looked at.
+// guardInterval is how often the free space is checked.
 const guardInterval = 500 * time.Millisecond
 
 func NewGuard(s *Env) *guard {
 	g := &guard{srv: s, dirs: s.Dirs()}
 	g.Check()
 	s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "warren_server_disk_full", Help: "1 while a data directory has less free space than the watermark: make room.",
+		Name: "warren_server_disk_full",
+		Help: "1 while a data directory has less free space than the watermark: make room.",
 	}, func() float64 {
 		if g.Full() {
 			return 1
@@ -35,11 +37,11 @@ func NewGuard(s *Env) *guard {
 	return g
 }
 
-// Full reports whether writes are to be refused.
+// Full reports whether writes must be refused.
 func (g *guard) Full() bool { return g.low.Load() }
 
-// Wrote notes n bytes of log. A disk may fill up faster than the guard looks at it, so it looks
-// again after every sixteenth of the watermark.
+// Wrote notes n bytes of log. A disk may fill up faster than guardInterval passes, so the free space is also
+// checked after every sixteenth of the watermark.
 func (g *guard) Wrote(n int) {
 	g.written += int64(n)
 	if limit := g.srv.Config.DiskWatermark.Bytes / 16; limit > 0 && g.written > limit {
@@ -48,10 +50,10 @@ func (g *guard) Wrote(n int) {
 	}
 }
 
-// MarkFull refuses writes from now until the next look at the disk finds room.
+// MarkFull refuses writes until the next check finds room.
 func (g *guard) MarkFull() { g.low.Store(true) }
 
-// Stuck reports whether the log waits for room.
+// Stuck reports whether the journal waits for room.
 func (g *guard) Stuck() bool {
 	since := g.srv.LogStalled.Load()
 	return since != 0 && g.Full() && g.srv.Clock.Now()-since > int64(RetryAfter)
@@ -63,7 +65,7 @@ func (g *guard) Run() {
 	}
 }
 
-// Check looks at the free space and changes the state accordingly.
+// Check reads the free space and updates the state of the guard.
 func (g *guard) Check() {
 	low := false
 	for _, dir := range g.dirs {
@@ -82,13 +84,13 @@ func (g *guard) Check() {
 	}
 	if was := g.low.Swap(low); was != low {
 		if low {
-			g.srv.Log.Error("disk is almost full: refusing writes, unless enough other servers of an ensemble have room; free space on the data directories",
-				zap.Strings("dirs", g.dirs))
+			g.srv.Log.Error("disk is almost full: refusing writes, unless enough other servers of an ensemble have room; "+
+				"free space on the data directories", zap.Strings("dirs", g.dirs))
 		} else {
 			g.srv.Log.Info("disk has room again")
 		}
 	}
 }
 
-// RetryAfter is how long the journal waits before it tries again to write to a full disk.
+// RetryAfter is how long the journal waits before it retries a write to a full disk.
 const RetryAfter = 100 * time.Millisecond

@@ -8,13 +8,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// LinesPerSecond is how often one message may be written in a second.
+// LinesPerSecond is how often one message may be logged in a second.
 const LinesPerSecond = 10
 
-// BoundLog returns a logger that writes each message at most LinesPerSecond times a second, and counts the rest in leftOut. Whoever
-// reaches a port can be the cause of a line, of a refused connection or a session that expires: no such line, also none
-// that somebody adds later, may fill the disk. The numbers that lines stand for have metrics of their own. Messages are constant, so
-// that a message is a place in the program. What is written at the level debug is not counted: who switches that on wants all of it.
+// BoundLog returns a logger that writes each message at most LinesPerSecond times a second, and counts the dropped
+// lines in leftOut. Any client that reaches a port can cause log lines, for example by a refused connection or an
+// expired session. No such line may fill the disk, including lines that are added to the program later. Metrics
+// count what such lines report. Messages are constant, so a message identifies a place in the program. Lines at the
+// level debug are not bounded: an operator enables that level to see all of them.
 func BoundLog(log *zap.Logger, leftOut *atomic.Int64) *zap.Logger {
 	count := zapcore.SamplerHook(func(_ zapcore.Entry, d zapcore.SamplingDecision) {
 		if d&zapcore.LogDropped != 0 {
@@ -26,7 +27,7 @@ func BoundLog(log *zap.Logger, leftOut *atomic.Int64) *zap.Logger {
 	}))
 }
 
-// boundedCore is a core that asks another one what is to be written from the level info on.
+// boundedCore is a core that passes entries from the level info on to bounded, which drops those above the limit.
 type boundedCore struct {
 	zapcore.Core
 	bounded zapcore.Core

@@ -10,9 +10,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/figures"
 )
 
-// Metrics is the server's metrics: those that ZooKeeper has under its names, ours beside them
-// with the prefix warren_. mntr prints ZooKeeper's. What counts a thing that this server does not do is left out,
-// so that nobody takes a constant for a measurement.
+// Metrics are the server's metrics. Those that ZooKeeper has keep its names, and mntr prints them. Warren's own
+// have the prefix warren_. A metric of ZooKeeper's for something that this server does not do is left out, so that
+// no operator takes a constant for a measurement.
 type Metrics struct {
 	Quorum *figures.Quorum
 
@@ -40,7 +40,7 @@ type Metrics struct {
 	watchers           [4]*figures.Summary // by the type of the event, less one
 	Pauses             *figures.Pauses
 
-	// TLS. Whoever accepts TLS connections adds to them.
+	// TLS. Every port that accepts TLS connections adds to these.
 	TlsFailed     *figures.Counter // handshakes that failed
 	TlsExceeded   *figures.Counter // connections closed because of netty.server.outstandingHandshake.limit
 	TlsUnfinished atomic.Int64     // handshakes that have begun and not ended
@@ -48,7 +48,7 @@ type Metrics struct {
 
 	EnsembleSuccess, EnsembleFail, EnsembleSkip *figures.Counter // of the scheme ensemble
 
-	// Shown elsewhere than among the counters.
+	// These are not shown among the counters.
 	AuthFailed  figures.Counter
 	SlowSyncs   figures.Counter
 	PlainLocal  figures.Counter // connections without TLS from this host
@@ -69,37 +69,53 @@ func newMetrics(e *Env) *Metrics {
 
 		connectionRequests: c.Counter("connection_request_count", "Requests to begin or resume a session."),
 		ConnectionRejected: c.Counter("connection_rejected", "Connections refused because of a limit."),
-		ConnectionDropped:  c.Counter("connection_drop_count", "Connections that clients ended without closing the session."),
-		RevalidateCount:    c.Counter("connection_revalidate_count", "Attempts to resume a session."),
-		Sessionless:        c.Counter("sessionless_connections_expired", "Connections closed because they never asked for a session."),
-		StaleSessions:      c.Counter("stale_sessions_expired", "Sessions expired."),
-		NotRunning:         c.Counter("cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving."),
-		DigestMismatches:   c.Counter("digest_mismatches_count", "Txns after which the tree's digest was not the expected one: an alarm."),
-		unrecoverable:      c.Counter("unrecoverable_error_count", "Errors that end the server."),
-		ThrottledOps:       c.Counter("throttled_ops", "Writes answered ThrottledOp because they waited too long."),
-		ThrottleWaits:      c.Counter("request_throttle_wait_count", "Times a connection was held back by request_throttle_max_requests."),
-		ThrottleTime:       c.Advanced("request_throttle_queue_time_ms", "Time that a connection was held back, ms."),
-		tokenDeficit:       c.Basic("connection_token_deficit", "Tokens missing in the connection throttle when a session is asked for."),
-		LargeRejected:      c.Counter("large_requests_rejected", "Requests refused because of largeRequestMaxBytes."),
-		QuotaExceeded:      c.CounterSet("quota_exceeded_error_per_namespace", "Writes refused because of a hard quota, by the first element of the path."),
-		SnapshotErrors:     c.Counter("snapshot_error_count", "Snapshots that could not be written."),
-		SnapshotRefused:    c.Counter("snapshot_rate_limited_count", "Snapshots refused to the admin command because the last one was too recent."),
-		restoreErrors:      c.Counter("restore_error_count", "Snapshots that the admin command could not restore."),
-		RestoreRefused:     c.Counter("restore_rate_limited_count", "Restores refused to the admin command because the last one was too recent."),
-		restoreTime:        c.Basic("restore_time", "Time to restore a snapshot by the admin command, ms."),
-		TlsFailed:          c.Counter("unsuccessful_handshake", "TLS handshakes of clients that failed."),
-		TlsExceeded:        c.Counter("tls_handshake_exceeded", "Connections closed because too many TLS handshakes had begun."),
-		EnsembleSuccess:    c.Counter("ensemble_auth_success", "Clients that named this ensemble."),
-		EnsembleFail:       c.Counter("ensemble_auth_fail", "Clients closed because they named another ensemble."),
-		EnsembleSkip:       c.Counter("ensemble_auth_skip", "Clients that named no ensemble, or that no name was compared with."),
-		InsecureAdmin:      c.Counter("insecure_admin_count", "Connections without TLS to an admin port that offers it."),
+		ConnectionDropped: c.Counter("connection_drop_count",
+			"Connections that clients ended without closing the session."),
+		RevalidateCount: c.Counter("connection_revalidate_count", "Attempts to resume a session."),
+		Sessionless: c.Counter("sessionless_connections_expired",
+			"Connections closed because they never asked for a session."),
+		StaleSessions: c.Counter("stale_sessions_expired", "Sessions expired."),
+		NotRunning: c.Counter("cnxn_closed_without_zk_server_running",
+			"Connections closed because the server was not serving."),
+		DigestMismatches: c.Counter("digest_mismatches_count",
+			"Txns after which the tree's digest was not the expected one: an alarm."),
+		unrecoverable: c.Counter("unrecoverable_error_count", "Errors that end the server."),
+		ThrottledOps:  c.Counter("throttled_ops", "Writes answered ThrottledOp because they waited too long."),
+		ThrottleWaits: c.Counter("request_throttle_wait_count",
+			"Times a connection was held back by request_throttle_max_requests."),
+		ThrottleTime: c.Advanced("request_throttle_queue_time_ms", "Time that a connection was held back, ms."),
+		tokenDeficit: c.Basic("connection_token_deficit",
+			"Tokens missing in the connection throttle when a session is asked for."),
+		LargeRejected: c.Counter("large_requests_rejected", "Requests refused because of largeRequestMaxBytes."),
+		QuotaExceeded: c.CounterSet("quota_exceeded_error_per_namespace",
+			"Writes refused because of a hard quota, by the first element of the path."),
+		SnapshotErrors: c.Counter("snapshot_error_count", "Snapshots that could not be written."),
+		SnapshotRefused: c.Counter("snapshot_rate_limited_count",
+			"Snapshots refused to the admin command because the last one was too recent."),
+		restoreErrors: c.Counter("restore_error_count", "Snapshots that the admin command could not restore."),
+		RestoreRefused: c.Counter("restore_rate_limited_count",
+			"Restores refused to the admin command because the last one was too recent."),
+		restoreTime: c.Basic("restore_time", "Time to restore a snapshot by the admin command, ms."),
+		TlsFailed:   c.Counter("unsuccessful_handshake", "TLS handshakes of clients that failed."),
+		TlsExceeded: c.Counter("tls_handshake_exceeded",
+			"Connections closed because too many TLS handshakes had begun."),
+		EnsembleSuccess: c.Counter("ensemble_auth_success", "Clients that named this ensemble."),
+		EnsembleFail:    c.Counter("ensemble_auth_fail", "Clients closed because they named another ensemble."),
+		EnsembleSkip: c.Counter("ensemble_auth_skip",
+			"Clients that named no ensemble, or that no name was compared with."),
+		InsecureAdmin: c.Counter("insecure_admin_count",
+			"Connections without TLS to an admin port that offers it."),
 
-		Pauses: figures.NewPauses(c.Advanced("jvm_pause_time_ms", "Pauses of all goroutines for the garbage collector, ms.")),
+		Pauses: figures.NewPauses(c.Advanced("jvm_pause_time_ms",
+			"Pauses of all goroutines for the garbage collector, ms.")),
 
-		WalBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_bytes_total", Help: "Bytes appended to the log."}),
-		WalTxns:  prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_txns_total", Help: "Txns appended to the log."}),
+		WalBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_bytes_total",
+			Help: "Bytes appended to the log."}),
+		WalTxns: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_txns_total",
+			Help: "Txns appended to the log."}),
 		WalSync: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "warren_wal_fsync_seconds", Help: "Time of one sync of the log; if it grows, the disk limits writes.",
+			Name:    "warren_wal_fsync_seconds",
+			Help:    "Time of one sync of the log; if it grows, the disk limits writes.",
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 16),
 		}),
 		SnapshotTime: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -107,20 +123,25 @@ func newMetrics(e *Env) *Metrics {
 			Buckets: prometheus.ExponentialBuckets(1e-3, 4, 10),
 		}),
 		ContainersDeleted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "warren_server_containers_deleted_total", Help: "Deletions of containers and TTL znodes that were begun."}),
+			Name: "warren_server_containers_deleted_total",
+			Help: "Deletions of containers and TTL znodes that were begun."}),
 		RefusedDiskFull: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "warren_server_writes_refused_total", Help: "Writes refused because the disk is almost full: make room."}),
+			Name: "warren_server_writes_refused_total",
+			Help: "Writes refused because the disk is almost full: make room."}),
 		RateWaits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "warren_server_rate_waits_total", Help: "Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."}),
+			Name: "warren_server_rate_waits_total",
+			Help: "Times a connection was not read from because its address had reached warren.maxRequestsPerSecond.",
+		}),
 	}
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")
 	}
-	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull, m.RateWaits)
+	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
+		m.RateWaits)
 	return m
 }
 
-// Admitted counts a connection without TLS.
+// Admitted counts an accepted connection without TLS.
 func (m *Metrics) Admitted(remote netip.Addr) {
 	if remote.IsLoopback() {
 		m.PlainLocal.Inc()
@@ -129,7 +150,7 @@ func (m *Metrics) Admitted(remote netip.Addr) {
 	}
 }
 
-// Connect accounts for a request to begin or resume a session, and for the tokens that the connection throttle lacks.
+// Connect counts a request to begin or resume a session, and notes how many tokens the connection throttle lacks.
 func (m *Metrics) Connect(deficit int64) {
 	m.connectionRequests.Inc()
 	m.tokenDeficit.Observe(deficit)
@@ -145,7 +166,7 @@ func (f *Fired) Add(t proto.EventType) {
 	}
 }
 
-// Fire accounts for the events of a txn, and empties f.
+// Fire counts the events of a txn, and empties f.
 func (m *Metrics) Fire(f *Fired) {
 	for i, n := range f {
 		if n > 0 {

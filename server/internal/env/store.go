@@ -8,21 +8,23 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// Store is the replicated state with the watches on it, and the locks that guard them. See the
-// package doc for who may take which.
+// Store is the replicated state, and the locks that guard it. See the package doc for which goroutine may take
+// which lock.
 type Store struct {
 	Mu    sync.RWMutex
-	State *datatree.State // guarded by mu
+	State *datatree.State // guarded by Mu
 
-	// Long is held by whoever is going to hold mu for reading for long, and by the applier before it asks for mu: so it does not wait in
-	// mu, where everybody who only wants to read for a moment would wait behind it.
+	// Long is held by a goroutine that will hold Mu for reading for long, and by the applier before it asks for Mu.
+	// So the applier waits for a long reader in Long and not in Mu, where short readers would have to wait behind
+	// it.
 	Long sync.Mutex
 
-	// Listings is held by whoever reads very many children; see listing.go.
+	// Listings is held by a goroutine that reads very many children; see listing.go of package serve.
 	Listings sync.Mutex
 
-	applied atomic.Int64 // state.LastZxid, for those who need no lock
-	Wide    atomic.Int64 // state.Wide, for those who need no lock
+	// applied and Wide are copies of State.LastZxid and State.Wide, to be read without a lock.
+	applied atomic.Int64
+	Wide    atomic.Int64
 }
 
 func NewStore(state *datatree.State) *Store {
@@ -31,7 +33,7 @@ func NewStore(state *datatree.State) *Store {
 	return st
 }
 
-// Publish tells those who need no lock what has changed. REQUIRES: mu, or that nobody else has the store.
+// Publish updates the copies that are read without a lock. REQUIRES: Mu, or that no other goroutine has the store.
 func (st *Store) Publish() {
 	st.applied.Store(int64(st.State.LastZxid()))
 	if wide := int64(st.State.Wide()); wide != st.Wide.Load() {
@@ -39,7 +41,7 @@ func (st *Store) Publish() {
 	}
 }
 
-// Rest lets the applier and its txns in between, if they wait. REQUIRES: RLock, and not long.
+// Rest lets the applier apply its txns in between, if it waits. REQUIRES: Mu for reading, and not Long.
 func (st *Store) Rest() {
 	st.Mu.RUnlock()
 	st.Mu.RLock()
@@ -48,7 +50,7 @@ func (st *Store) Rest() {
 // LastZxid is the zxid of the newest txn that is applied.
 func (st *Store) LastZxid() proto.Zxid { return proto.Zxid(st.applied.Load()) }
 
-// EphemeralsOf returns the paths of a session's ephemeral znodes. REQUIRES: mu or RLock.
+// EphemeralsOf returns the paths of a session's ephemeral znodes. REQUIRES: Mu, at least for reading.
 func (st *Store) EphemeralsOf(id proto.SessionID) (paths []string) {
 	st.State.EachEphemeral(id, func(node datatree.NodeID) {
 		paths = append(paths, string(st.State.AppendPath(nil, node)))

@@ -37,8 +37,9 @@ var (
 	errAdminKeys = errors.New("admin.forceHttps and admin.portUnification need ssl.quorum.keyStore.location")
 )
 
-// StartAdmin opens the port of the admin server, if it is wanted. It runs before the data is loaded, so that /readyz can
-// say that the server is not ready yet. A port that nobody asked for, the default, may be taken: then there is none.
+// StartAdmin opens the port of the admin server, if it is enabled. It runs before the data is loaded, so that
+// /readyz can say that the server is not ready yet. If the default port is in use there is no admin server; if a
+// configured port is in use that is an error.
 func (s *Reporter) StartAdmin() error {
 	addr := s.Config.AdminAddress()
 	if addr == "" {
@@ -53,18 +54,21 @@ func (s *Reporter) StartAdmin() error {
 		if s.Config.Given("admin.serverPort") {
 			return &AdminError{addr, err}
 		}
-		s.Log.Error("there is no admin server; set admin.serverPort, or admin.enableServer=false", zap.String("addr", addr), zap.Error(err))
+		s.Log.Error("there is no admin server; set admin.serverPort, or admin.enableServer=false",
+			zap.String("addr", addr), zap.Error(err))
 		return nil
 	}
 	s.admin = admin.New(admin.Options{
 		Node: AdminNode{s}, Log: s.Log, CommandURL: s.Config.Admin.CommandURL, IdleTimeout: s.Config.Admin.IdleTimeout,
 		Metrics: s.metricsHandler(), PProf: s.Config.Admin.PProf,
-		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid, SnapshotInterval: s.Config.Admin.RateLimiterInterval,
-		RestoreEnabled: s.Config.Admin.RestoreEnabled, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
+		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid,
+		SnapshotInterval: s.Config.Admin.RateLimiterInterval,
+		RestoreEnabled:   s.Config.Admin.RestoreEnabled, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
 		ForwardedFor: s.Config.IPUseXForwardedFor,
 	})
 	s.AdminAt = ln.Addr()
-	s.Log.Info("listening for admin commands", zap.Stringer("addr", ln.Addr()), zap.String("url", s.Config.Admin.CommandURL))
+	s.Log.Info("listening for admin commands", zap.Stringer("addr", ln.Addr()),
+		zap.String("url", s.Config.Admin.CommandURL))
 	s.Spawn("admin", func() {
 		if err := s.admin.Serve(ln); err != nil {
 			s.Log.Error("the admin server has ended", zap.Error(err))
@@ -76,7 +80,7 @@ func (s *Reporter) StartAdmin() error {
 // AdminAddr is the address of the admin server, or nil if there is none.
 func (s *Reporter) AdminAddr() net.Addr { return s.AdminAt }
 
-// StopAdmin ends the admin server. It may be called again.
+// StopAdmin ends the admin server. It may be called more than once.
 func (s *Reporter) StopAdmin() {
 	if s.admin == nil {
 		return
@@ -86,8 +90,8 @@ func (s *Reporter) StopAdmin() {
 	s.admin.Close(ctx)
 }
 
-// WarnOpenRoot says what everybody may do who reaches the admin port, since the root's ACL is all that the commands snapshot and restore
-// ask for. A member of an ensemble has no restore. Source: operations 3.3.
+// WarnOpenRoot warns if every client that reaches the admin port may use the commands snapshot and restore: these
+// ask only for permissions on the root. A member of an ensemble has no restore. Source: operations 3.3.
 func (s *Reporter) WarnOpenRoot() {
 	if s.admin == nil {
 		return
@@ -103,8 +107,10 @@ func (s *Reporter) WarnOpenRoot() {
 		open, keys = append(open, "replace the tree"), append(keys, "admin.restore.enabled=false")
 	}
 	if len(open) > 0 && s.ownsRoot([]auth.Identity{}) {
-		s.Log.Warn("the root's ACL is open, so everybody who reaches the admin port can "+strings.Join(open, " and ")+": set an ACL on /, "+
-			"bind admin.serverAddress to a loopback address, or set "+strings.Join(keys, " and "), zap.Stringer("addr", s.AdminAt))
+		s.Log.Warn("the root's ACL is open, so everybody who reaches the admin port can "+
+			strings.Join(open, " and ")+": set an ACL on /, "+
+			"bind admin.serverAddress to a loopback address, or set "+strings.Join(keys, " and "),
+			zap.Stringer("addr", s.AdminAt))
 	}
 }
 
@@ -121,7 +127,7 @@ func (s *Reporter) ownsRoot(ids []auth.Identity) bool {
 	return true
 }
 
-// identities returns who the credentials of an admin command prove their sender to be.
+// identities returns the identities that the credentials of an admin command prove.
 func (s *Reporter) identities(c admin.Credentials) ([]auth.Identity, bool) {
 	switch {
 	case c.Scheme == auth.SchemeX509:

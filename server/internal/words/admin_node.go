@@ -18,16 +18,16 @@ import (
 	"github.com/seed94657493/warren/server/internal/sessions"
 )
 
-// AdminNode is a Server as the admin commands see it. What the interface asks of a serving server touches fields that
-// Start has set before serving became true; they stay until the end of the process.
+// AdminNode is a server as the admin commands see it. Some methods of the interface require a serving server. They
+// read fields that Start has set before Serving became true, and that stay until the end of the process.
 type AdminNode struct{ *Reporter }
 
 var _ admin.Node = AdminNode{}
 
-// traceMaskDefault is ZooKeeper's: requests, server packets, sessions and warnings. Source: operations 7.2.
+// traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.
 const traceMaskDefault = 306
 
-// EveryPerm is the permissions one by one.
+// EveryPerm holds every permission.
 var EveryPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto.PermDelete, proto.PermAdmin}
 
 func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
@@ -38,7 +38,8 @@ func (n AdminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n AdminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
 func (n AdminNode) ReadOnly() bool          { return n.Env.ReadOnly.Load() }
 
-// Ensemble implements admin.Node: a standalone server is in none, and a read-only one has lost it.
+// Ensemble implements admin.Node. It is nil on a standalone server, and on a read-only server, which has lost its
+// ensemble.
 func (n AdminNode) Ensemble() *admin.Ensemble {
 	if r, ok := n.Role(); ok && !r.ReadOnly {
 		return n.ensemble(&r)
@@ -46,18 +47,21 @@ func (n AdminNode) Ensemble() *admin.Ensemble {
 	return nil
 }
 
-// ResetObservers implements admin.Node: a standalone server has none.
+// ResetObservers implements admin.Node. A standalone server has no such figures.
 func (n AdminNode) ResetObservers() {}
 
 func (n AdminNode) Environment() (all []admin.Property) {
-	n.environment(func(key string, value any) { all = append(all, admin.Property{Name: key, Value: fmt.Sprint(value)}) })
+	n.environment(func(key string, value any) {
+		all = append(all, admin.Property{Name: key, Value: fmt.Sprint(value)})
+	})
 	return all
 }
 
 func (n AdminNode) SystemProperties() (all []admin.Property) {
 	wd, _ := os.Getwd()
 	home, _ := os.UserHomeDir()
-	all = append(all, admin.Property{Name: "os.arch", Value: runtime.GOARCH}, admin.Property{Name: "os.name", Value: runtime.GOOS},
+	all = append(all, admin.Property{Name: "os.arch", Value: runtime.GOARCH},
+		admin.Property{Name: "os.name", Value: runtime.GOOS},
 		admin.Property{Name: "os.version", Value: kernelVersion()}, admin.Property{Name: "user.dir", Value: wd},
 		admin.Property{Name: "user.home", Value: home}, admin.Property{Name: "user.name", Value: os.Getenv("USER")})
 	for _, p := range n.Config.Properties() {
@@ -89,8 +93,9 @@ func (n AdminNode) Configuration() admin.Configuration {
 	return admin.Configuration{
 		ClientPort: plain, DataDir: absolute(n.SnapDir()), DataLogDir: absolute(n.LogDir()),
 		TickTimeMs: n.Config.TickTime.Milliseconds(), MaxClientCnxns: n.Config.MaxClientCnxns,
-		MinSessionTimeout: n.Config.MinSessionTimeout.Milliseconds(), MaxSessionTimeout: n.Config.MaxSessionTimeout.Milliseconds(),
-		ListenBacklog: n.Config.ListenBacklog,
+		MinSessionTimeout: n.Config.MinSessionTimeout.Milliseconds(),
+		MaxSessionTimeout: n.Config.MaxSessionTimeout.Milliseconds(),
+		ListenBacklog:     n.Config.ListenBacklog,
 	}
 }
 
@@ -108,11 +113,12 @@ func (n AdminNode) Connections() (plain, secure []admin.Connection) {
 	return plain, secure
 }
 
-// facts is the connection as the command connections shows it, and as cons and stat do.
+// factsOf is a connection in the form of the command connections, and of the words cons and stat.
 func factsOf(c *serve.Conn) admin.Connection {
 	v := c.View()
 	st := &v.Stats
-	f := admin.Connection{Remote: c.Remote.String(), Interest: 1, Outstanding: v.Queued, Received: st.Received, Sent: st.Sent}
+	f := admin.Connection{Remote: c.Remote.String(), Interest: 1, Outstanding: v.Queued, Received: st.Received,
+		Sent: st.Sent}
 	if v.Pending {
 		f.Interest = 5
 	}
@@ -134,7 +140,7 @@ func (n AdminNode) ResetConnections() { n.front.ResetConnections() }
 
 func (n AdminNode) ResetStats() { n.resetStats() }
 
-// sizesOf is sizes as the admin commands show them.
+// sizesOf are sizes in the form of the admin commands.
 func sizesOf(s *figures.Sizes) admin.Sizes {
 	last, least, most := s.View()
 	return admin.Sizes{Last: last, Min: least, Max: most}
@@ -157,8 +163,9 @@ func (n AdminNode) Stats() admin.Stats {
 			Sent: n.front.PacketsSent(), Received: n.Env.Stats.Received.Load(), SlowSyncs: n.Metrics.SlowSyncs.Total(),
 			Responses: responses, Uptime: time.Since(n.Began).Milliseconds(), State: n.host.Mode(),
 			Outstanding: n.InProcess.Load(), MinLatency: least, AvgLatency: admin.Decimal(mean), MaxLatency: most,
-			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.Store.LastZxid()), Connections: n.front.Conns.Len(),
-			AuthFailed: n.Metrics.AuthFailed.Total(), NonMTLSRemote: n.Metrics.PlainRemote.Total(),
+			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.Store.LastZxid()),
+			Connections: n.front.Conns.Len(),
+			AuthFailed:  n.Metrics.AuthFailed.Total(), NonMTLSRemote: n.Metrics.PlainRemote.Total(),
 			NonMTLSLocalConn: n.Metrics.PlainLocal.Total(),
 		},
 		Responses: responses, Proposals: proposals, Znodes: znodes,

@@ -18,7 +18,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Restore implements admin.Node for a standalone server. A member of an ensemble refuses: the others would not know of it.
+// Restore implements admin.Node for a standalone server. A member of an ensemble refuses, because the other servers
+// would keep the old state.
 func (n AdminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	s := n.Reporter
 	if s.Config.Distributed() || !s.Accepting.Load() {
@@ -47,10 +48,11 @@ func (n AdminNode) Restore(ctx context.Context, r io.Reader) (int64, error) {
 	return int64(zxid), err
 }
 
-// restoreName is the file that a snapshot is received in, without the suffix that says how it is packed.
+// restoreName is the file into which a snapshot is received, without the suffix for its compression.
 const restoreName = "restore.tmp"
 
-// receiveSnapshot writes what a client sends to a file and returns its path, if there is one.
+// receiveSnapshot writes the snapshot that a client sends to a file. It returns the path of the file, if there is
+// one.
 func (s *Reporter) receiveSnapshot(r io.Reader) (path string, err error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, err := in.Peek(10)

@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
-// adminTLS is the TLS configuration of the admin server, nil if none is asked for. The files are the quorum's; whether
-// clients show certificates is a setting of its own. Source: operations 3.1.
+// adminTLS is the TLS configuration of the admin server, nil if TLS is not configured. The key files are those of
+// the quorum. Whether clients must show certificates is a separate setting. Source: operations 3.1.
 func (s *Reporter) adminTLS() (*tls.Config, error) {
 	a := &s.Config.Admin
 	if !a.ForceHTTPS && !a.PortUnification {
@@ -38,7 +38,7 @@ func (s *Reporter) adminTLS() (*tls.Config, error) {
 	return keys.Server(), nil
 }
 
-// adminKeysInterval is how often the files of the admin server's keys are looked at.
+// adminKeysInterval is how often the key files of the admin server are checked for changes.
 const adminKeysInterval = 5 * time.Second
 
 // certified returns the identity of the certificate that a client of the admin server has shown.

@@ -11,10 +11,11 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// ensemble is what the admin commands tell of an ensemble.
+// ensemble is the ensemble in the form of the admin commands.
 func (s *Reporter) ensemble(r *host.QuorumRole) *admin.Ensemble {
 	q := s.Membership()
-	e := &admin.Ensemble{Leader: admin.Leader{IsLeader: r.Leading, ID: int64(r.Leader)}, Voters: map[string]admin.Member{}}
+	e := &admin.Ensemble{Leader: admin.Leader{IsLeader: r.Leading, ID: int64(r.Leader)},
+		Voters: map[string]admin.Member{}}
 	if leader := q.Member(int64(r.Leader)); leader != nil {
 		e.Leader.IP = leader.Addresses[0].Host
 	}
@@ -36,8 +37,10 @@ func (s *Reporter) ensemble(r *host.QuorumRole) *admin.Ensemble {
 	for _, o := range r.Observers {
 		e.Observers.Synced++
 		e.Observers.Observers = append(e.Observers.Observers, admin.Observer{
-			Remote: o.Link.Addr, ID: int64(o.Learner.Peer), Established: o.Link.Since.UnixMilli(), QueuedBytes: int64(o.Link.QueueBytes),
-			Received: int64(o.Link.PacketsIn), Sent: int64(o.Link.PacketsOut), LastProposedZxid: int64(o.Learner.Sent),
+			Remote: o.Link.Addr, ID: int64(o.Learner.Peer), Established: o.Link.Since.UnixMilli(),
+			QueuedBytes: int64(o.Link.QueueBytes),
+			Received:    int64(o.Link.PacketsIn), Sent: int64(o.Link.PacketsOut),
+			LastProposedZxid: int64(o.Learner.Sent),
 		})
 	}
 	describeDifferences(r.Outside, r.Strangers, e.Zab.ZabMember)
@@ -50,7 +53,7 @@ func votes(q *config.Quorum, id int64) bool {
 	return line != nil && line.Role == config.Participant
 }
 
-// describeMember is a server line as the admin commands show it.
+// describeMember is a server line in the form of the admin commands.
 func describeMember(member *config.Member) admin.Member {
 	d := admin.Member{LearnerType: member.Role.String()}
 	for _, a := range member.Addresses {
@@ -63,7 +66,7 @@ func describeMember(member *config.Member) admin.Member {
 	return d
 }
 
-// describeDifferences is what zabstate says of them.
+// describeDifferences adds histories that differ to the answer of zabstate.
 func describeDifferences(outside *zab.Outside, strangers []zab.Stranger, z *admin.ZabMember) {
 	if z.Outside = outside != nil; z.Outside {
 		z.ZabOutside = &admin.ZabOutside{Leader: int64(outside.Leader), Reason: outside.Reason, Own: outside.Own,

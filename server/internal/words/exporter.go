@@ -21,7 +21,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/keystore"
 )
 
-// exporter gives the metrics of a server to Prometheus.
+// exporter collects the metrics of a server for Prometheus.
 type exporter struct {
 	*Reporter
 	queueLength, requestsTotal, slowSyncsTotal, linesLeftOutTotal *prometheus.Desc
@@ -29,15 +29,20 @@ type exporter struct {
 
 func newExporter(s *Reporter) *exporter {
 	return &exporter{
-		Reporter:          s,
-		queueLength:       prometheus.NewDesc("warren_server_requests_in_process", "Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.", nil, nil),
-		requestsTotal:     prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.", []string{"op"}, nil),
-		slowSyncsTotal:    prometheus.NewDesc("warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.", nil, nil),
-		linesLeftOutTotal: prometheus.NewDesc("warren_server_log_lines_left_out_total", "Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
+		Reporter: s,
+		queueLength: prometheus.NewDesc("warren_server_requests_in_process",
+			"Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.",
+			nil, nil),
+		requestsTotal: prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.",
+			[]string{"op"}, nil),
+		slowSyncsTotal: prometheus.NewDesc("warren_wal_slow_syncs_total",
+			"Syncs of the log above fsync.warningthresholdms.", nil, nil),
+		linesLeftOutTotal: prometheus.NewDesc("warren_server_log_lines_left_out_total",
+			"Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
 	}
 }
 
-// Describe implements prometheus.Collector. The set is described by what Collect returns.
+// Describe implements prometheus.Collector. It describes nothing: Collect decides which metrics there are.
 func (x *exporter) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements prometheus.Collector.
@@ -46,7 +51,8 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	for _, g := range x.gauges() {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.Name, g.help, nil, nil), prometheus.GaugeValue, g.value)
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.Name, g.help, nil, nil), prometheus.GaugeValue,
+			g.value)
 	}
 	for _, q := range x.Quotas() {
 		for _, g := range q.gauges() {
@@ -57,19 +63,22 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	x.Metrics.Pauses.Refresh()
 	x.Stats.Collect(ch)
 	ch <- prometheus.MustNewConstMetric(x.queueLength, prometheus.GaugeValue, float64(x.InProcess.Load()))
-	ch <- prometheus.MustNewConstMetric(x.slowSyncsTotal, prometheus.CounterValue, float64(x.Metrics.SlowSyncs.Total()))
+	ch <- prometheus.MustNewConstMetric(x.slowSyncsTotal, prometheus.CounterValue,
+		float64(x.Metrics.SlowSyncs.Total()))
 	ch <- prometheus.MustNewConstMetric(x.linesLeftOutTotal, prometheus.CounterValue, float64(x.LinesLeftOut.Load()))
 	for _, op := range proto.AllOps {
 		if op.IsRead() || op == proto.OpPing {
-			ch <- prometheus.MustNewConstMetric(x.requestsTotal, prometheus.CounterValue, float64(x.Stats.ReadsOf(op)), op.String())
+			ch <- prometheus.MustNewConstMetric(x.requestsTotal, prometheus.CounterValue,
+				float64(x.Stats.ReadsOf(op)), op.String())
 		}
 	}
 }
 
-// exportRuntime adds the metrics of the Go runtime and of the process, if anybody can ask for them here.
+// exportRuntime adds the metrics of the Go runtime and of the process, if there is a port that serves them.
 func (s *Reporter) exportRuntime() {
-	if s.Config.Metrics.ExportRuntimeInfo && (s.Config.AdminAddress() != "" || s.Config.Metrics.ClassName == config.PrometheusProvider) {
-		// A registry of the caller's may have them already, which is as good.
+	served := s.Config.AdminAddress() != "" || s.Config.Metrics.ClassName == config.PrometheusProvider
+	if s.Config.Metrics.ExportRuntimeInfo && served {
+		// If the caller's registry has them already, that is as good.
 		_ = s.Registry.Register(collectors.NewGoCollector())
 		_ = s.Registry.Register(figures.NewJVM())
 		_ = s.Registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -81,7 +90,7 @@ func (s *Reporter) metricsHandler() http.Handler {
 	return promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{})
 }
 
-// MetricsError ends the node when the metrics exporter cannot start, as it does ZooKeeper. Source: operations 4.1.
+// MetricsError ends the server when the metrics exporter cannot start, as in ZooKeeper. Source: operations 4.1.
 type MetricsError struct {
 	Addr string
 	Err  error
@@ -102,7 +111,8 @@ func (s *Reporter) ServeMetrics() {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", s.metricsHandler())
-	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+	s.web = &http.Server{Handler: mux, ReadTimeout: 5 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout: time.Minute}
 	for _, p := range s.ExporterPorts() {
 		addr := net.JoinHostPort(s.Config.Metrics.Host, strconv.Itoa(p.Port))
 		ln, err := s.listenExporter(addr, p)
@@ -122,8 +132,8 @@ type ExporterPort struct {
 	Plain, TLS bool
 }
 
-// ExporterPorts is what to listen on: one port for both if the two are equal. With an HTTPS port, there is HTTP only if it
-// was asked for.
+// ExporterPorts are the ports to listen on: one port for both protocols if their numbers are equal. If there is an
+// HTTPS port, there is an HTTP port only if it is configured.
 func (s *Reporter) ExporterPorts() (all []ExporterPort) {
 	m := &s.Config.Metrics
 	switch {
@@ -166,7 +176,7 @@ func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, er
 
 var errExporterKeys = errors.New("metricsProvider.httpsPort needs metricsProvider.ssl.keyStore.location")
 
-// clientAuth is whether scrapers show certificates.
+// clientAuth says whether scrapers must show certificates.
 func clientAuth(m *config.Metrics) string {
 	switch {
 	case m.NeedClientAuth:
@@ -177,7 +187,7 @@ func clientAuth(m *config.Metrics) string {
 	return "none"
 }
 
-// exportDifferences adds the gauges of histories that differ, which a server has also while it does not serve.
+// exportDifferences adds the gauges of histories that differ. They exist also while the server does not serve.
 func (s *Reporter) exportDifferences() {
 	gauge := func(name, help string, value func(host.QuorumRole) float64) {
 		s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// fileDescriptors is how many descriptors are open and how many may be.
+// fileDescriptors returns how many descriptors are open and how many may be open.
 func fileDescriptors() (open, most int64) {
 	if names, err := os.ReadDir("/proc/self/fd"); err == nil {
 		open = int64(len(names))

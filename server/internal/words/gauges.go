@@ -13,14 +13,15 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// gauges is the numbers that mntr prints and the metrics export, by ZooKeeper's names. Source:
-// operations 2.3 and 4.4.
+// gauges are the numbers that mntr prints and the exporter exports, by ZooKeeper's names. Source: operations 2.3
+// and 4.4.
 func (s *Reporter) gauges() []gauge {
 	least, mean, most := s.Stats.Latency()
 	openFDs, maxFDs := fileDescriptors()
 	s.Store.Mu.RLock()
 	state := s.Store.State
-	nodes, ephemerals, size, sessions := state.NumNodes()+1, state.NumEphemerals(), state.DataSize(), state.NumSessions()
+	nodes, ephemerals, size, sessions := state.NumNodes()+1, state.NumEphemerals(), state.DataSize(),
+		state.NumSessions()
 	s.front.Watchers.Mu.Lock()
 	_, _, watches := s.front.Watchers.Registry.Count()
 	s.front.Watchers.Mu.Unlock()
@@ -45,13 +46,19 @@ func (s *Reporter) gauges() []gauge {
 		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
 		{"connection_drop_probability", s.front.Throttle.DropProbability(), true,
 			"Share of new connections that are dropped."},
-		{"last_client_response_size", float64(lastSize), false, "Size of the last reply in bytes, -1 before the first."},
-		{"max_client_response_size", float64(mostSize), false, "Size of the largest reply in bytes, -1 before the first."},
-		{"min_client_response_size", float64(leastSize), false, "Size of the smallest reply in bytes, -1 before the first."},
-		{"outstanding_tls_handshake", float64(s.Metrics.TlsUnfinished.Load()), false, "TLS handshakes that have begun and not ended."},
+		{"last_client_response_size", float64(lastSize), false,
+			"Size of the last reply in bytes, -1 before the first."},
+		{"max_client_response_size", float64(mostSize), false,
+			"Size of the largest reply in bytes, -1 before the first."},
+		{"min_client_response_size", float64(leastSize), false,
+			"Size of the smallest reply in bytes, -1 before the first."},
+		{"outstanding_tls_handshake", float64(s.Metrics.TlsUnfinished.Load()), false,
+			"TLS handshakes that have begun and not ended."},
 		{"auth_failed_count", float64(s.Metrics.AuthFailed.Total()), false, "Credentials refused."},
-		{"non_mtls_remote_conn_count", float64(s.Metrics.PlainRemote.Total()), false, "Connections without TLS from other hosts, ever."},
-		{"non_mtls_local_conn_count", float64(s.Metrics.PlainLocal.Total()), false, "Connections without TLS from this host, ever."},
+		{"non_mtls_remote_conn_count", float64(s.Metrics.PlainRemote.Total()), false,
+			"Connections without TLS from other hosts, ever."},
+		{"non_mtls_local_conn_count", float64(s.Metrics.PlainLocal.Total()), false,
+			"Connections without TLS from this host, ever."},
 	}
 	return append(all, s.RoleGauges()...)
 }
@@ -68,7 +75,7 @@ func (s *Reporter) wordMntr(_ *serve.Conn, out *bytes.Buffer) {
 	s.Numbers(func(key, value string) { fmt.Fprintf(out, "zk_%s\t%s\n", key, value) })
 }
 
-// Numbers is the lines of mntr, without their prefix.
+// Numbers calls line for each line of mntr, without the prefix.
 func (s *Reporter) Numbers(line func(key, value string)) {
 	line("version", s.Version)
 	line("server_state", s.host.Mode())
@@ -98,7 +105,7 @@ func (g gauge) Text() string {
 	return fmt.Sprintf("%.0f", g.value)
 }
 
-// RoleGauges is the numbers of a member's role, none of a standalone server's.
+// RoleGauges are the numbers of the role of an ensemble member. A standalone server has none.
 func (s *Reporter) RoleGauges() []gauge {
 	r, ok := s.Role()
 	if !ok {
@@ -111,20 +118,27 @@ func (s *Reporter) RoleGauges() []gauge {
 		all = append(all,
 			gauge{"learners", float64(r.Learners), false, "Learners that are connected to this leader."},
 			gauge{"synced_followers", float64(r.SyncedFollowers), false, "Followers that are up to date."},
-			gauge{"synced_non_voting_followers", float64(r.NonVoting), false, "Followers that are up to date and not in the configuration."},
+			gauge{"synced_non_voting_followers", float64(r.NonVoting), false,
+				"Followers that are up to date and not in the configuration."},
 			gauge{"pending_syncs", float64(r.PendingSyncs), false, "Requests sync that wait for an answer."},
-			gauge{"leader_uptime", float64(r.LeaderUptime.Milliseconds()), false, "Time since this server began to lead, ms."},
-			gauge{"last_proposal_size", float64(last), false, "Size of the last proposal in bytes, -1 before the first."},
-			gauge{"min_proposal_size", float64(least), false, "Size of the smallest proposal in bytes, -1 before the first."},
-			gauge{"max_proposal_size", float64(most), false, "Size of the largest proposal in bytes, -1 before the first."})
+			gauge{"leader_uptime", float64(r.LeaderUptime.Milliseconds()), false,
+				"Time since this server began to lead, ms."},
+			gauge{"last_proposal_size", float64(last), false,
+				"Size of the last proposal in bytes, -1 before the first."},
+			gauge{"min_proposal_size", float64(least), false,
+				"Size of the smallest proposal in bytes, -1 before the first."},
+			gauge{"max_proposal_size", float64(most), false,
+				"Size of the largest proposal in bytes, -1 before the first."})
 	}
 	if r.Leading || r.Following {
-		all = append(all, gauge{"synced_observers", float64(r.SyncedObservers), false, "Observers that learn from this server and are up to date."})
+		all = append(all, gauge{"synced_observers", float64(r.SyncedObservers), false,
+			"Observers that learn from this server and are up to date."})
 	}
 	return all
 }
 
-// QuotaUse is the limits and the use of all quotas below one top-level znode. Source: operations 2.3, server-semantics 8.1.
+// QuotaUse is the sum of the limits and of the use of all quotas below one top-level znode. Source: operations 2.3,
+// server-semantics 8.1.
 type QuotaUse struct {
 	Namespace             string
 	Limited               bool // it has a limits node
@@ -133,10 +147,10 @@ type QuotaUse struct {
 	CountUse, ByteUse     int64
 }
 
-// quotasMax bounds how many quotas are looked at for one scrape.
+// quotasMax bounds how many quotas are read for one scrape.
 const quotasMax = 10_000
 
-// Quotas is the quotas of the tree by namespace.
+// Quotas are the quotas of the tree, by namespace.
 func (s *Reporter) Quotas() []*QuotaUse {
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
@@ -163,7 +177,7 @@ func (s *Reporter) Quotas() []*QuotaUse {
 	return sorted
 }
 
-// gather adds the quotas in and below a znode of the quota tree.
+// gather adds the quotas at and below a znode of the quota tree.
 func (q *QuotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) {
 	state.EachChild(id, func(child datatree.NodeID) bool {
 		if *seen++; *seen > quotasMax {
@@ -186,13 +200,17 @@ func (q *QuotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) 
 func (q *QuotaUse) gauges() (all []gauge) {
 	if q.Limited {
 		all = append(all,
-			gauge{"quota_count_limit_per_namespace", float64(q.CountLimit), false, "Znodes that quotas allow, by the first element of the path."},
-			gauge{"quota_bytes_limit_per_namespace", float64(q.ByteLimit), false, "Bytes that quotas allow, by the first element of the path."})
+			gauge{"quota_count_limit_per_namespace", float64(q.CountLimit), false,
+				"Znodes that quotas allow, by the first element of the path."},
+			gauge{"quota_bytes_limit_per_namespace", float64(q.ByteLimit), false,
+				"Bytes that quotas allow, by the first element of the path."})
 	}
 	if q.Used {
 		all = append(all,
-			gauge{"quota_count_usage_per_namespace", float64(q.CountUse), false, "Znodes under quotas, by the first element of the path."},
-			gauge{"quota_bytes_usage_per_namespace", float64(q.ByteUse), false, "Bytes under quotas, by the first element of the path."})
+			gauge{"quota_count_usage_per_namespace", float64(q.CountUse), false,
+				"Znodes under quotas, by the first element of the path."},
+			gauge{"quota_bytes_usage_per_namespace", float64(q.ByteUse), false,
+				"Bytes under quotas, by the first element of the path."})
 	}
 	return all
 }

@@ -2,5 +2,5 @@
 
 package words
 
-// kernelVersion is the release of the operating system, which is not known here.
+// kernelVersion is the release of the operating system, on Linux only.
 func kernelVersion() string { return "n/a" }

@@ -12,16 +12,17 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// Reporter is what operators ask a server for: the four-letter words, the admin server and the exporter of metrics.
+// Reporter answers operators: the four-letter words, the admin server and the exporter of metrics.
 type Reporter struct {
 	*env.Env
 	disk  *durable.Disk
 	front *serve.Front
 	host  *host.Host
-	// Role tells what this member of an ensemble is now; ok is false for a standalone server and before recovery.
+	// Role returns the present role of this member of an ensemble. ok is false on a standalone server and before
+	// recovery.
 	Role func() (r host.QuorumRole, ok bool)
 
-	traceMask atomic.Int64  // of stmk; it has no effect
+	traceMask atomic.Int64  // set by the word stmk; it has no effect
 	admin     *admin.Server // nil if there is none
 	AdminAt   net.Addr      // where it listens
 	MetricsLn net.Listener

@@ -21,9 +21,9 @@ import (
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
-// Four-letter words: plain text over the client port. Source: operations 2.
+// Four-letter words are plain text over the client port. Source: operations 2.
 
-// Words is every word and how it is answered.
+// Words has every word and the method that answers it.
 var Words = map[string]func(*Reporter, *serve.Conn, *bytes.Buffer){
 	"ruok": (*Reporter).wordRuok,
 	"srvr": (*Reporter).wordSrvr,
@@ -45,26 +45,26 @@ var Words = map[string]func(*Reporter, *serve.Conn, *bytes.Buffer){
 	"hash": (*Reporter).wordHash,
 }
 
-// unready is the words that are answered while the server does not serve.
+// unready are the words that are answered also while the server does not serve.
 var unready = []string{"ruok", "envi", "isro", "gtmk", "stmk"}
 
-// notServing is what words say of a server that does not serve.
+// notServing is the answer to the other words while the server does not serve.
 const notServing = "This ZooKeeper instance is not currently serving requests"
 
-// Has implements answers.
+// Has implements the interface answers of package serve.
 func (s *Reporter) Has(word string) bool {
 	_, ok := Words[word]
 	return ok
 }
 
-// Answer implements answers.
+// Answer implements the interface answers of package serve.
 func (s *Reporter) Answer(word string, asking *serve.Conn, out *bytes.Buffer) {
 	switch {
 	case !s.WordAllowed(word):
 		fmt.Fprintf(out, "%s is not executed because it is not in the whitelist.\n", word)
 	case !s.Accepting.Load() && !slices.Contains(unready, word):
 		out.WriteString(notServing)
-		if word != "hash" { // as ZooKeeper has it
+		if word != "hash" { // as in ZooKeeper
 			out.WriteByte('\n')
 		}
 	default:
@@ -95,7 +95,7 @@ func (s *Reporter) wordSrvr(_ *serve.Conn, out *bytes.Buffer) {
 	s.summary(out)
 }
 
-// summary writes what srvr and stat have in common.
+// summary writes the common part of srvr and stat.
 func (s *Reporter) summary(out *bytes.Buffer) {
 	least, mean, most := s.Stats.Latency()
 	fmt.Fprintf(out, "Latency min/avg/max: %d/%s/%d\n", least, figures.Decimal(mean), most)
@@ -114,7 +114,7 @@ func (s *Reporter) summary(out *bytes.Buffer) {
 	}
 }
 
-// readOnlyLine is what srvr and stat say of a server that serves read-only clients only.
+// readOnlyLine is the first line of srvr and stat on a read-only server.
 func (s *Reporter) readOnlyLine() string {
 	if s.ReadOnly.Load() {
 		return "READ-ONLY mode; serving only read-only clients\n"
@@ -138,15 +138,17 @@ func (s *Reporter) wordCons(asking *serve.Conn, out *bytes.Buffer) {
 	out.WriteByte('\n')
 }
 
-// describe is the connection's line in stat, and in cons.
+// describe is the line of a connection in stat, or with details in cons.
 func describe(c, asking *serve.Conn, details bool) string {
 	f := factsOf(c)
 	if c == asking {
 		f.Interest = 0
 	}
-	line := fmt.Sprintf(" /%s[%d](queued=%d,recved=%d,sent=%d", f.Remote, f.Interest, f.Outstanding, f.Received, f.Sent)
+	line := fmt.Sprintf(" /%s[%d](queued=%d,recved=%d,sent=%d", f.Remote, f.Interest, f.Outstanding, f.Received,
+		f.Sent)
 	if s := f.BoundSession; details && s != nil {
-		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", proto.SessionID(s.ID), s.LastOperation, s.Established, s.TimeoutMs)
+		line += fmt.Sprintf(",sid=%v,lop=%s,est=%d,to=%d", proto.SessionID(s.ID), s.LastOperation, s.Established,
+			s.TimeoutMs)
 		if s.LastCxid >= 0 {
 			line += fmt.Sprintf(",lcxid=0x%x", s.LastCxid)
 		}
@@ -156,7 +158,7 @@ func describe(c, asking *serve.Conn, details bool) string {
 	return line + ")\n"
 }
 
-// opWord is an operation's four letters in cons.
+// opWord is the name of an operation in cons, four letters long.
 func opWord(op proto.OpCode, answered int64) string {
 	if answered == 0 {
 		return "SESS"
@@ -200,7 +202,7 @@ func (s *Reporter) wordSrst(_ *serve.Conn, out *bytes.Buffer) {
 	out.WriteString("Server stats reset.\n")
 }
 
-// resetStats is srst.
+// resetStats is the effect of srst.
 func (s *Reporter) resetStats() {
 	s.Stats.Reset()
 	s.front.ForgetSent()
@@ -211,7 +213,7 @@ func (s *Reporter) wordCrst(_ *serve.Conn, out *bytes.Buffer) {
 	out.WriteString("Connection stats reset.\n")
 }
 
-// dirSizes is the bytes of all files in the snapshot and in the log directory.
+// dirSizes are the bytes of all files in the snapshot directory and in the log directory.
 func (s *Reporter) dirSizes() (snaps, logs int64) {
 	snaps = s.dirSize(s.SnapDir())
 	if s.LogDir() == s.SnapDir() {
@@ -245,7 +247,7 @@ func (s *Reporter) wordEnvi(_ *serve.Conn, out *bytes.Buffer) {
 	s.environment(func(key string, value any) { fmt.Fprintf(out, "%s=%v\n", key, value) })
 }
 
-// environment is the lines of envi.
+// environment calls line for each line of envi.
 func (s *Reporter) environment(line func(key string, value any)) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
@@ -276,14 +278,14 @@ func megabytes(n uint64) string { return fmt.Sprintf("%dMB", n>>20) }
 
 func (s *Reporter) wordGtmk(_ *serve.Conn, out *bytes.Buffer) { fmt.Fprint(out, s.traceMask.Load()) }
 
-// wordHash prints the digests of the tree that are retained.
+// wordHash prints the digests of the tree that the server keeps.
 func (s *Reporter) wordHash(_ *serve.Conn, out *bytes.Buffer) {
 	for _, d := range s.Digests.List() {
 		fmt.Fprintf(out, "%x: %d\n", int64(d.Zxid), d.Digest)
 	}
 }
 
-// wordStmk replaces the trace mask by the eight bytes behind the word. The mask has no effect.
+// wordStmk sets the trace mask to the eight bytes behind the word. The mask has no effect.
 func (s *Reporter) wordStmk(c *serve.Conn, out *bytes.Buffer) {
 	for len(c.In.Bytes()) < 4+8 {
 		if c.Fill() != nil {

@@ -31,7 +31,7 @@ func (s *Reporter) wordDump(_ *serve.Conn, out *bytes.Buffer) {
 	}
 }
 
-// dumpTime is how Java prints a Date.
+// dumpTime is the format in which Java prints a Date.
 const dumpTime = "Mon Jan 02 15:04:05 MST 2006"
 
 func (s *Reporter) dumpEphemerals(out *bytes.Buffer) {
@@ -57,8 +57,9 @@ func (s *Reporter) dumpEphemerals(out *bytes.Buffer) {
 	out.Write(list.Bytes())
 }
 
-// dumpSessions lists the sessions: who expires them does so with the time, a learner those of the ensemble with their
-// timeouts. With local sessions, those of this server come first. Source: operations 2.3.
+// dumpSessions lists the sessions. A server that expires sessions lists them by expiry time. A learner lists the
+// sessions of the ensemble with their timeouts. With local sessions, the local sessions of this server come first.
+// Source: operations 2.3.
 func (s *Reporter) dumpSessions(out *bytes.Buffer) {
 	out.WriteString("SessionTracker dump:\n")
 	now, decides := s.Clock.Now(), s.host.Rules()
