@@ -12,9 +12,10 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// A leader tells how long each of its followers takes to acknowledge.
+// A leader measures how long each of its followers takes to acknowledge.
 func TestLeaderMeasuresAcks(t *testing.T) {
-	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Configure: func(_ int, c *config.Config) { c.Quorum.AckLoggingFrequency = 2 }})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3,
+		Configure: func(_ int, c *config.Config) { c.Quorum.AckLoggingFrequency = 2 }})
 	leader, err := e.Leader(within(t))
 	require.NoError(t, err)
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
@@ -26,7 +27,8 @@ func TestLeaderMeasuresAcks(t *testing.T) {
 		}
 		require.Eventually(t, func() bool {
 			text, err := wire.FourLetter(e.Addr(leader), "mntr", time.Minute)
-			return err == nil && strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t") && !strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t0\n")
+			return err == nil && strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t") &&
+				!strings.Contains(text, "zk_cnt_"+id+"_ack_latency\t0\n")
 		}, time.Minute, 10*time.Millisecond, id)
 	}
 }

@@ -21,11 +21,12 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// configured reads a zoo.cfg for a standalone server whose data lives in memory.
+// configured reads a zoo.cfg for a standalone server with its data in memory.
 func configured(t testing.TB, lines ...string) *config.Config {
 	t.Helper()
 	text := "dataDir=/data\nclientPort=0\nclientPortAddress=127.0.0.1\npreAllocSize=0\ntickTime=200\n4lw.commands.whitelist=*\n" +
-		"admin.serverAddress=127.0.0.1\nadmin.serverPort=0\nwarren.diskWatermarkBytes=0\n" + strings.Join(lines, "\n") + "\n"
+		"admin.serverAddress=127.0.0.1\nadmin.serverPort=0\nwarren.diskWatermarkBytes=0\n" + strings.Join(lines,
+		"\n") + "\n"
 	cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
 	require.NoError(t, err)
 	return cfg
@@ -46,7 +47,7 @@ func ask(t *testing.T, s *Server, method, path string, header http.Header) (int,
 	return resp.StatusCode, string(body)
 }
 
-// Without the scheme digest nobody authenticates with it, and no ACL may name it.
+// Without the scheme digest no client authenticates with it, and no ACL may name it.
 func TestDigestSchemeIsSwitchedOff(t *testing.T) {
 	for text, there := range map[string]bool{"true": true, "false": false} {
 		s := serveMem(t, configured(t, "DigestAuthenticationProvider.enabled="+text), nil)
@@ -71,7 +72,7 @@ func TestDigestSchemeIsSwitchedOff(t *testing.T) {
 	}
 }
 
-// An ACL of letAnySaslUserDoX is for everybody who has logged in, and for nobody else.
+// An ACL of letAnySaslUserDoX allows every client that has logged in by SASL, and no other.
 func TestAnyUserOfSASL(t *testing.T) {
 	for _, any := range []string{"", "all"} {
 		cfg := saslConfig()
@@ -93,10 +94,11 @@ func TestAnyUserOfSASL(t *testing.T) {
 	}
 }
 
-// The scheme ip of the admin server believes a proxy only if it is told to.
+// With the scheme ip the admin server believes a proxy only if it is configured to.
 func TestForwardedAddress(t *testing.T) {
 	for text, status := range map[string]int{"false": http.StatusForbidden, "true": http.StatusOK} {
-		s := serveMem(t, configured(t, "IPAuthenticationProvider.usexforwardedfor="+text, "admin.rateLimiterIntervalInMS=0"), nil)
+		s := serveMem(t, configured(t, "IPAuthenticationProvider.usexforwardedfor="+text,
+			"admin.rateLimiterIntervalInMS=0"), nil)
 		c := dialWire(t, s, wire.Options{})
 		rep, err := c.Do(wire.SetACL("/", wire.ACL(31, "ip", "192.0.2.7"), -1))
 		require.NoError(t, err)
@@ -108,7 +110,8 @@ func TestForwardedAddress(t *testing.T) {
 }
 
 func TestAdminSettings(t *testing.T) {
-	s := serveMem(t, configured(t, "admin.commandURL=/zk", "admin.idleTimeout=50", "admin.restore.enabled=false", "admin.snapshot.enabled=false"), nil)
+	s := serveMem(t, configured(t, "admin.commandURL=/zk", "admin.idleTimeout=50", "admin.restore.enabled=false",
+		"admin.snapshot.enabled=false"), nil)
 	status, body := ask(t, s, http.MethodGet, "/zk/ruok", nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, `"error" : null`)
@@ -141,7 +144,7 @@ func TestRuntimeMetricsAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// So many snapshots stay as snapRetainCount says.
+// snapRetainCount is the number of snapshots that stay.
 func TestKeptSnapshots(t *testing.T) {
 	for text, want := range map[string]int{"3": 3, "5": 5} {
 		s := serveMem(t, configured(t, "autopurge.snapRetainCount="+text, "autopurge.purgeInterval=0"), nil)
@@ -172,7 +175,8 @@ func TestDigestsAreSwitchedOff(t *testing.T) {
 			_, err := c.SetData("/", []byte("x"), -1)
 			require.NoError(t, err)
 		}
-		const plain = 13 + proto.TxnHeaderSize + 4 + len("/") + 4 + len("x") + 4 // framing, header, path, data, version
+		// Framing, header, path, data, version.
+		const plain = 13 + proto.TxnHeaderSize + 4 + len("/") + 4 + len("x") + 4
 		if there {
 			require.EqualValues(t, plain+proto.TxnDigestSize, size)
 			require.Regexp(t, `^80: -?\d+\n$`, word(t, s, "hash"))
@@ -183,7 +187,8 @@ func TestDigestsAreSwitchedOff(t *testing.T) {
 	}
 }
 
-// Containers go when they have lost their last child, or never had one for too long; not faster than maxPerMinute.
+// Containers are deleted when they have lost their last child, or have never had one for too long, and not faster
+// than maxPerMinute.
 func TestContainerSettings(t *testing.T) {
 	count := func(c *wire.Conn) int {
 		children, err := c.Children("/", false)
@@ -191,7 +196,8 @@ func TestContainerSettings(t *testing.T) {
 		return len(children) - 1
 	}
 	serve := func(lines ...string) *wire.Conn {
-		c := dialWire(t, serveMem(t, configured(t, append(lines, "znode.container.checkIntervalMs=10")...), nil), wire.Options{})
+		c := dialWire(t, serveMem(t, configured(t, append(lines, "znode.container.checkIntervalMs=10")...), nil),
+			wire.Options{})
 		for _, path := range []string{"/a", "/b", "/c"} {
 			_, _, err := c.CreateContainer(path, nil)
 			require.NoError(t, err)
@@ -220,7 +226,8 @@ func TestContainerSettings(t *testing.T) {
 	}
 }
 
-// Requests that waited too long in front of the log are answered ThrottledOp and leave no trace; without a limit they wait.
+// Requests that waited too long before they reached the log are answered ThrottledOp and have no effect. Without a
+// limit they wait.
 func TestRequestsThatWaitedTooLong(t *testing.T) {
 	for text, limited := range map[string]bool{"0": false, "5": true} {
 		s := serveMem(t, configured(t, "throttled_op_wait_time="+text), nil)
@@ -248,7 +255,7 @@ func TestRequestsThatWaitedTooLong(t *testing.T) {
 	}
 }
 
-// forceSync=no is the only word that leaves the sync out.
+// Only forceSync=no switches the sync off.
 func TestSyncIsSwitchedOff(t *testing.T) {
 	for text, synced := range map[string]bool{"yes": true, "no": false, "false": true} {
 		fs := vfs.NewMem()
@@ -278,7 +285,8 @@ func TestSyncIsSwitchedOff(t *testing.T) {
 	}
 }
 
-// A leader reads so much of its log for a DIFF as snapshotSizeFactor allows; a follower tells what it has whatever it says.
+// A leader reads at most as much of its log for a DIFF as snapshotSizeFactor allows. A follower always tells what
+// its log has.
 func TestShareOfTheLogForADiff(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	s := New(configured(t), Options{FS: fs, Meta: store})
@@ -314,7 +322,7 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 	}
 }
 
-// What a server makes of directories that lack something is what the keys say.
+// The settings say what a server does if its directories lack something.
 func TestDirectoriesThatLackSomething(t *testing.T) {
 	start := func(fs *vfs.Mem, lines ...string) error {
 		s := New(configured(t, lines...), Options{FS: fs, Meta: meta.NewMem(1)})
@@ -340,7 +348,8 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 		}
 		return fs
 	}
-	require.ErrorContains(t, start(vfs.NewMem(), "datadir.autocreate=false"), "/data/version-2: is missing, and datadir.autocreate is false")
+	require.ErrorContains(t, start(vfs.NewMem(), "datadir.autocreate=false"),
+		"/data/version-2: is missing, and datadir.autocreate is false")
 	there := vfs.NewMem()
 	require.NoError(t, there.MkdirAll("/data/version-2"))
 	require.NoError(t, start(there, "datadir.autocreate=false"))
@@ -357,7 +366,7 @@ func TestDirectoriesThatLackSomething(t *testing.T) {
 	require.NoError(t, start(withLog(), "snapshot.trust.empty=true"))
 }
 
-// With skipACL nobody is refused.
+// With skipACL no client is refused.
 func TestACLsAreSkipped(t *testing.T) {
 	for text, want := range map[string]error{"no": proto.ErrNoAuth, "yes": nil} {
 		c := dialWire(t, serveMem(t, configured(t, "skipACL="+text), nil), wire.Options{})
@@ -373,7 +382,7 @@ func TestACLsAreSkipped(t *testing.T) {
 	}
 }
 
-// Snapshots are compressed as the key says, and read however they are.
+// Snapshots are compressed as configured, and read whatever their compression is.
 func TestSnapshotsAreCompressed(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	for i, method := range []string{"", "gz", "snappy", ""} {

@@ -62,7 +62,7 @@ func TestRestoreReplacesTheState(t *testing.T) {
 			_, err = wire.Dial(s.Addr().String(), c.Resume())
 			require.ErrorIs(t, err, wire.ErrRejected, "the session has expired")
 			c = dialWire(t, s, wire.Options{LastZxid: before})
-			require.Equal(t, digest, s.Store.State.Digest()) // nobody writes
+			require.Equal(t, digest, s.Store.State.Digest()) // no client writes
 			_, err = c.Exists("/lost0", false)
 			require.ErrorIs(t, err, proto.ErrNoNode)
 			_, err = c.Create("/after", nil, proto.ModePersistent)
@@ -123,7 +123,8 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	_, err := c.Create("/kept", []byte("x"), proto.ModePersistent)
 	require.NoError(t, err)
 	image := orderBytes(t, s)
-	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...), bytes.Repeat([]byte{7}, 1000)} {
+	for _, bad := range [][]byte{nil, []byte("short"), image[:len(image)/2], append([]byte{0}, image...),
+		bytes.Repeat([]byte{7}, 1000)} {
 		_, err := words.AdminNode{Reporter: s.words}.Restore(t.Context(), bytes.NewReader(bad))
 		require.Error(t, err)
 	}
@@ -138,7 +139,8 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	s.Accepting.Store(true)
 }
 
-// Whoever may not do everything with the root may neither replace the state nor see all of it; where the root is open, everybody may.
+// A client without every permission on the root may neither replace the state nor fetch all of it. If the root is
+// open, every client may.
 func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	cfg := memConfig()
 	cfg.Admin.Enabled, cfg.Admin.Address, cfg.Admin.Port, cfg.Admin.RateLimiterInterval = true, "127.0.0.1", 0, 0
@@ -148,7 +150,8 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	_, err := c.Create("/kept", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	post := func(auth string) int {
-		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/restore", bytes.NewReader(image))
+		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/restore",
+			bytes.NewReader(image))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/octet-stream")
 		if auth != "" {
@@ -162,10 +165,12 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	}
 	require.Equal(t, http.StatusUnauthorized, post(""))
 	require.NoError(t, c.Auth("digest", "alice:pw"))
-	owned := append(wire.ACL(proto.PermAll&^proto.PermAdmin, "world", "anyone"), wire.ACL(proto.PermAdmin, "auth", "")...)
+	owned := append(wire.ACL(proto.PermAll&^proto.PermAdmin, "world", "anyone"),
+		wire.ACL(proto.PermAdmin, "auth", "")...)
 	_, err = c.SetACL("/", owned, -1)
 	require.NoError(t, err)
-	for auth, want := range map[string]int{"ip": http.StatusForbidden, "digest alice:wrong": http.StatusForbidden, "basic YTpi": http.StatusUnauthorized} {
+	for auth, want := range map[string]int{"ip": http.StatusForbidden, "digest alice:wrong": http.StatusForbidden,
+		"basic YTpi": http.StatusUnauthorized} {
 		require.Equal(t, want, post(auth), auth)
 	}
 	_, err = c.Exists("/kept", false)

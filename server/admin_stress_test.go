@@ -17,15 +17,17 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// The admin server is asked everything, from before the data is loaded until the server has stopped, and always answers or
-// is not there. The race detector watches.
+// Clients send all admin commands, from before the data is loaded until the server has stopped. The admin server
+// always answers, or its port is closed. The race detector watches.
 func TestAdminFromStartToStop(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Admin.Enabled, cfg.Admin.Port, cfg.Admin.RateLimiterInterval = true, 0, 0
 	paths := []string{"/metrics", "/readyz", "/healthz", "/commands"}
 	for _, command := range []string{
-		"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "icfg", "isro", "lsnp", "lead", "mntr", "obsr", "orst", "ruok",
-		"srvr", "srst", "stat", "stmk?traceMask=1", "sysp", "voting_view", "wchs", "wchc", "wchp", "zabstate", "snap", "snap?streaming=false",
+		"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "icfg", "isro", "lsnp", "lead", "mntr",
+		"obsr", "orst", "ruok",
+		"srvr", "srst", "stat", "stmk?traceMask=1", "sysp", "voting_view", "wchs", "wchc", "wchp", "zabstate", "snap",
+		"snap?streaming=false",
 	} {
 		paths = append(paths, "/commands/"+command)
 	}
@@ -82,8 +84,9 @@ func TestAdminFromStartToStop(t *testing.T) {
 		askers.Wait()
 		c.Close()
 		statuses.Range(func(status, _ any) bool {
-			// 500 is a snapshot that the stop has interrupted.
-			require.Contains(t, []int{http.StatusOK, http.StatusServiceUnavailable, http.StatusInternalServerError}, status)
+			// 500 is the answer for a snapshot that Stop has interrupted.
+			require.Contains(t, []int{http.StatusOK, http.StatusServiceUnavailable, http.StatusInternalServerError},
+				status)
 			return true
 		})
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// withAdmin is a server whose admin server is on a free port of 127.0.0.1.
+// withAdmin runs a server with its admin server on a free port of 127.0.0.1.
 func withAdmin(t *testing.T, set func(*config.Config)) (*server.Server, *wire.Conn) {
 	t.Helper()
 	cfg := testConfig(t)
@@ -36,7 +36,8 @@ func withAdmin(t *testing.T, set func(*config.Config)) (*server.Server, *wire.Co
 	if set != nil {
 		set(cfg)
 	}
-	s := server.New(cfg, server.Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)), Version: "3.9.4-abc, built on 2026-01-01 00:00 UTC"})
+	s := server.New(cfg, server.Options{Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
+		Version: "3.9.4-abc, built on 2026-01-01 00:00 UTC"})
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Stop)
 	return s, dial(t, s.Addr().String(), wire.Options{})
@@ -141,7 +142,8 @@ func TestMonitorIsMntr(t *testing.T) {
 		}
 		if key {
 			keys = append(keys, token.(string))
-		} else if last := keys[len(keys)-1]; last != "version" && last != "server_state" && last != "command" && last != "error" {
+		} else if last := keys[len(keys)-1]; last != "version" && last != "server_state" && last != "command" &&
+			last != "error" {
 			require.IsType(t, float64(0), token, last)
 		}
 	}
@@ -243,7 +245,7 @@ func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	require.Equal(t, number(5), fields(t, s, "monitor")["auth_failed_count"])
 }
 
-// Snapshots on demand, snapshots of the server's own and writes get along.
+// Snapshots on demand, the server's own snapshots and writes do not disturb each other.
 func TestSnapshotsOnDemandAmongWrites(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) {
 		cfg.Admin.RateLimiterInterval = 0
@@ -276,7 +278,7 @@ func TestSnapshotsOnDemandAmongWrites(t *testing.T) {
 	}
 }
 
-// A snapshot that does not say its zxid is no answer to the command.
+// A snapshot that does not contain its zxid must not be the answer to the command.
 func TestSnapshotCommandNeedsLastZxid(t *testing.T) {
 	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.SerializeLastProcessedZxid = false })
 	resp, _ := fetch(t, s, "/commands/snapshot", "ip")
@@ -286,7 +288,8 @@ func TestSnapshotCommandNeedsLastZxid(t *testing.T) {
 func TestProbesAndMetrics(t *testing.T) {
 	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.Admin.PProf = true })
 	for path, want := range map[string]string{
-		"/healthz": "ok\n", "/readyz": "ok\n", "/metrics": "\nznode_count 5\n", "/debug/pprof/goroutine?debug=1": "goroutine profile",
+		"/healthz": "ok\n", "/readyz": "ok\n", "/metrics": "\nznode_count 5\n",
+		"/debug/pprof/goroutine?debug=1": "goroutine profile",
 	} {
 		resp, body := fetch(t, s, path, "")
 		require.Equal(t, http.StatusOK, resp.StatusCode, path)
@@ -322,7 +325,7 @@ func TestAdminPortTaken(t *testing.T) {
 	require.Contains(t, err.Error(), strconv.Itoa(port))
 }
 
-// The admin server is off in the embedded tests' configuration and harmless when nobody is there to be asked.
+// Without an admin server, as in the configuration of most tests, its methods do no harm.
 func TestAdminOff(t *testing.T) {
 	s := server.New(testConfig(t), server.Options{})
 	require.NoError(t, s.Start())

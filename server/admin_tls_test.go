@@ -17,12 +17,13 @@ import (
 	"github.com/seed94657493/warren/test/pki"
 )
 
-// adminKeys writes the stores of a server and returns how to configure them, and the authority.
+// adminKeys writes the key stores of a server. It returns a function that configures them, and the authority.
 func adminKeys(t *testing.T) (*pki.CA, func(*config.Config)) {
 	t.Helper()
 	ca, dir := pki.NewCA("admin"), t.TempDir()
 	key, trust := filepath.Join(dir, "key.pem"), filepath.Join(dir, "trust.pem")
-	require.NoError(t, os.WriteFile(key, ca.Issue(pki.Options{Hosts: []string{"localhost", "127.0.0.1"}}).PEM(), 0o600))
+	require.NoError(t, os.WriteFile(key, ca.Issue(pki.Options{Hosts: []string{"localhost", "127.0.0.1"}}).PEM(),
+		0o600))
 	require.NoError(t, os.WriteFile(trust, ca.PEM(), 0o600))
 	return ca, func(cfg *config.Config) {
 		cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = key, trust
@@ -70,7 +71,8 @@ func TestAdminOverTLS(t *testing.T) {
 	}
 }
 
-// With admin.needClientAuth nobody gets in without a certificate, and the scheme x509 is who it belongs to.
+// With admin.needClientAuth no client connects without a certificate, and the scheme x509 takes its identity from
+// the certificate.
 func TestAdminAsksForCertificates(t *testing.T) {
 	ca, keys := adminKeys(t)
 	s, c := withAdmin(t, func(cfg *config.Config) {
@@ -78,7 +80,8 @@ func TestAdminAsksForCertificates(t *testing.T) {
 		cfg.Admin.ForceHTTPS, cfg.Admin.NeedClientAuth, cfg.Admin.RateLimiterInterval = true, true, 0
 		cfg.X509SuperUser = "CN=root"
 	})
-	_, err := c.SetACL("/", []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text("a:b")}}}, -1)
+	_, err := c.SetACL("/", []proto.ACL{{Perms: proto.PermAll,
+		Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text("a:b")}}}, -1)
 	require.NoError(t, err)
 	url := "https://" + s.AdminAddr().String() + "/commands/snapshot"
 	_, err = secureClient(ca, nil).Get(url)

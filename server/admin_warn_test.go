@@ -14,7 +14,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/words"
 )
 
-// A tree that anybody on the network may fetch or replace is warned of; one behind a loopback address or an ACL is not.
+// The server warns if any client on the network may fetch or replace the tree, and not if the port is on a loopback
+// address or an ACL protects the root.
 func TestOpenRootIsWarnedOf(t *testing.T) {
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
@@ -39,7 +40,8 @@ func TestOpenRootIsWarnedOf(t *testing.T) {
 		{false, true, true, ""},
 		{false, false, false, ""},
 	} {
-		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, cfg.Quorum.StandaloneEnabled = v.snapshot, v.restore, !v.member
+		cfg.Admin.SnapshotEnabled, cfg.Admin.RestoreEnabled, cfg.Quorum.StandaloneEnabled = v.snapshot, v.restore,
+			!v.member
 		s.words.WarnOpenRoot()
 		cfg.Quorum.StandaloneEnabled = true
 		got := logs.TakeAll()

@@ -21,12 +21,13 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// loggedBy returns the lines with a message of the server with the given id, from the level on that logs has.
+// loggedBy returns the lines with a message in the log of server id, down to the level that logs has.
 func loggedBy(logs *observer.ObservedLogs, name, message string) []observer.LoggedEntry {
 	return logs.FilterMessage(message).Filter(func(e observer.LoggedEntry) bool { return e.LoggerName == name }).All()
 }
 
-// A follower whose tree is not the leader's says so when the next txn shows it, and counts it; the others say nothing.
+// A follower with a tree that differs from the leader's logs and counts it when the next txn shows it; the other
+// servers do not.
 func TestTreeThatDiffersIsTold(t *testing.T) {
 	core, logs := observer.New(zapcore.ErrorLevel)
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Log: zap.New(core)})
@@ -44,13 +45,16 @@ func TestTreeThatDiffersIsTold(t *testing.T) {
 	text, err := wire.FourLetter(e.Addr(follower), "mntr", time.Minute)
 	require.NoError(t, err)
 	require.Regexp(t, `zk_digest_mismatches_count\t[1-9]`, text)
-	require.Len(t, logs.All(), len(loggedBy(logs, strconv.Itoa(follower), alarm)), "nobody else says it, and nothing else is wrong")
+	require.Len(t, logs.All(), len(loggedBy(logs, strconv.Itoa(follower), alarm)),
+		"nobody else says it, and nothing else is wrong")
 }
 
-// A leader that dies while it sends its state is no reason to stop: the follower says what happened, and learns from the next one.
+// A leader that dies while it sends its state does not stop the follower: the follower logs it, and learns from the
+// next leader.
 func TestInterruptedSnapshotIsTold(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
-	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Log: zap.New(core), Configure: func(_ int, c *config.Config) { c.ForceSnapshotSync = true }})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Log: zap.New(core),
+		Configure: func(_ int, c *config.Config) { c.ForceSnapshotSync = true }})
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	leader, follower, _ := roles(t, e)
 	c := connect(t, e, leader, wire.Options{})
@@ -64,9 +68,13 @@ func TestInterruptedSnapshotIsTold(t *testing.T) {
 	require.NoError(t, e.Wipe(follower))
 	e.Delay(leader, follower, 200*time.Millisecond) // of each MiB
 	require.NoError(t, e.Start(follower))
-	until(t, "a transfer", func() bool { return len(loggedBy(logs, strconv.Itoa(follower), "receiving a snapshot")) > 0 })
+	until(t, "a transfer", func() bool {
+		return len(loggedBy(logs, strconv.Itoa(follower),
+			"receiving a snapshot")) > 0
+	})
 	e.Kill(leader)
-	until(t, "the follower's warning", func() bool { return logs.FilterMessage("loading the leader's snapshot").Len() > 0 })
+	until(t, "the follower's warning",
+		func() bool { return logs.FilterMessage("loading the leader's snapshot").Len() > 0 })
 	require.NoError(t, e.Start(leader))
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	require.NoError(t, e.WaitEqual(within(t)))
@@ -75,7 +83,7 @@ func TestInterruptedSnapshotIsTold(t *testing.T) {
 	require.Len(t, names, znodes+1)
 }
 
-// A leader says whom it has lost.
+// A leader logs which followers it has lost.
 func TestLostFollowerIsTold(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	e := embed.Start(t, embed.Options{TickTime: patient / 3, Servers: 3, Log: zap.New(core)})
@@ -98,7 +106,7 @@ func TestLostFollowerIsTold(t *testing.T) {
 	until(t, "a line about a follower that is cut off", lost)
 }
 
-// Files that cannot be removed are told, and removed when they can be.
+// The server logs files that it cannot remove, and removes them as soon as it can.
 func TestLogsThatCannotBePurgedAreTold(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	e := embed.Start(t, embed.Options{Servers: 1, Log: zap.New(core), Configure: func(_ int, c *config.Config) {

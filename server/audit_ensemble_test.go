@@ -19,7 +19,7 @@ import (
 
 const auditFile = "/audit.log"
 
-// startAudited is an ensemble that writes audit logs. One of its tests waits for syncLimit, so that its ticks are not the longest.
+// startAudited starts an ensemble with audit logs. One of the tests waits for syncLimit, so the ticks are short.
 func startAudited(t *testing.T) *embed.Ensemble {
 	t.Helper()
 	return embed.Start(t, embed.Options{Servers: 3, TickTime: patient / 3, Configure: func(_ int, c *config.Config) {
@@ -45,14 +45,15 @@ func auditOf(t *testing.T, e *embed.Ensemble, id int) (lines []string) {
 	return lines
 }
 
-// waitAudit waits until the log of a server has so many lines, and returns them.
+// waitAudit waits until the log of a server has n lines, and returns them.
 func waitAudit(t *testing.T, e *embed.Ensemble, id, n int) []string {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(auditOf(t, e, id)) >= n }, time.Minute, 5*time.Millisecond, "%d lines of server %d", n, id)
+	require.Eventually(t, func() bool { return len(auditOf(t, e, id)) >= n }, time.Minute, 5*time.Millisecond,
+		"%d lines of server %d", n, id)
 	return auditOf(t, e, id)
 }
 
-// The server of the client writes what was asked for and how it ended, and no other does, whoever leads.
+// The server of the client writes the request and its result, and no other server does, whichever server leads.
 func TestWritesAreAuditedWhereTheClientIs(t *testing.T) {
 	e := startAudited(t)
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
@@ -61,15 +62,20 @@ func TestWritesAreAuditedWhereTheClientIs(t *testing.T) {
 		c := connect(t, e, id, wire.Options{})
 		root := fmt.Sprintf("/s%d", id)
 		for _, r := range []wire.Request{
-			wire.Create(root, nil, wire.OpenACL, 0), wire.Create(root, nil, wire.OpenACL, 0), wire.Create2(root+"/q-", nil, wire.OpenACL, 2),
-			wire.CreateTTL(root+"/ttl", nil, wire.OpenACL, 5, 100_000), wire.SetData(root, nil, 5), wire.GetData(root, false), wire.Sync("/"),
-			wire.Auth("digest", []byte("bob:secret")), wire.SetACL(root, wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="), -1),
-			wire.Multi(wire.SetData(root, nil, -1), wire.Delete(root+"/ttl", -1)), wire.Multi(wire.SetData(root, nil, -1), wire.Delete("/none", -1)),
+			wire.Create(root, nil, wire.OpenACL, 0), wire.Create(root, nil, wire.OpenACL, 0),
+			wire.Create2(root+"/q-", nil, wire.OpenACL, 2),
+			wire.CreateTTL(root+"/ttl", nil, wire.OpenACL, 5, 100_000), wire.SetData(root, nil, 5),
+			wire.GetData(root, false), wire.Sync("/"),
+			wire.Auth("digest", []byte("bob:secret")),
+			wire.SetACL(root, wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="), -1),
+			wire.Multi(wire.SetData(root, nil, -1), wire.Delete(root+"/ttl", -1)),
+			wire.Multi(wire.SetData(root, nil, -1), wire.Delete("/none", -1)),
 		} {
 			_, err := c.Do(r)
 			require.NoError(t, err)
 		}
-		who, bob := fmt.Sprintf("session=0x%x user=127.0.0.1 ip=127.0.0.1 ", uint64(c.Session())), fmt.Sprintf("session=0x%x user=127.0.0.1,bob ip=127.0.0.1 ", uint64(c.Session()))
+		who, bob := fmt.Sprintf("session=0x%x user=127.0.0.1 ip=127.0.0.1 ", uint64(c.Session())),
+			fmt.Sprintf("session=0x%x user=127.0.0.1,bob ip=127.0.0.1 ", uint64(c.Session()))
 		want[id] = []string{
 			"INFO " + who + "operation=create znode=" + root + " znode_type=persistent result=success",
 			"ERROR " + who + "operation=create znode=" + root + " znode_type=persistent result=failure",
@@ -87,7 +93,8 @@ func TestWritesAreAuditedWhereTheClientIs(t *testing.T) {
 	}
 }
 
-// Every server writes which ephemerals have ended with a session, as ZooKeeper's do; those that end with an expiry, too.
+// Every server writes which ephemerals have ended with a session, as ZooKeeper's servers do, also if the session
+// has expired.
 func TestEndOfEphemeralsIsAuditedEverywhere(t *testing.T) {
 	e := startAudited(t)
 	_, follower, _ := roles(t, e)
@@ -123,7 +130,7 @@ func TestEndOfEphemeralsIsAuditedEverywhere(t *testing.T) {
 	}
 }
 
-// A write whose outcome a server does not learn, because it loses the leader, is not passed over in silence.
+// If a server does not learn the outcome of a write, because it loses the leader, it writes a line about that too.
 func TestUnknownOutcomeIsAudited(t *testing.T) {
 	e := startAudited(t)
 	_, follower, _ := roles(t, e)
@@ -131,7 +138,8 @@ func TestUnknownOutcomeIsAudited(t *testing.T) {
 	_, err := c.Create("/before", nil, proto.ModePersistent)
 	require.NoError(t, err)
 	e.Isolate(follower)
-	for _, call := range c.SendAll([]wire.Request{wire.Create("/a", nil, wire.OpenACL, 0), wire.Sync("/"), wire.SetData("/before", nil, -1),
+	for _, call := range c.SendAll([]wire.Request{wire.Create("/a", nil, wire.OpenACL, 0), wire.Sync("/"),
+		wire.SetData("/before", nil, -1),
 		wire.Multi(wire.Delete("/before", -1))}) {
 		require.Error(t, call.Wait())
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// auditLines is the audit log of a server on fs, without times; @ stands for the number of the session and ME for the user
-// that the server runs as.
+// auditLines is the audit log of a server on fs, without times. @ stands for the number of the session, and ME for
+// the user of the process.
 func auditLines(t testing.TB, fs vfs.FS, name string) []string {
 	t.Helper()
 	f, err := fs.Open(name)
@@ -45,22 +45,29 @@ func serveAudited(t testing.TB) (*Server, *vfs.Mem) {
 	return s, fs
 }
 
-// The requests, and what ZooKeeper 3.8.0 writes about them. Where we write something else, its line or the lack of one is in the
-// comment.
+// The requests, and the lines that ZooKeeper 3.8.0 writes about them. Where Warren writes a different line, the
+// comment has ZooKeeper's line or says that there is none.
 func TestAuditLog(t *testing.T) {
 	s, fs := serveAudited(t)
 	open := wire.ACL(31, "world", "anyone")
 	c := dialWire(t, s, wire.Options{})
 	for _, r := range []wire.Request{
-		wire.Create("/a0-", nil, open, 0), wire.Create("/a1-", nil, open, 1), wire.Create("/a2-", nil, open, 2), wire.Create("/a3-", nil, open, 3),
-		wire.Create2("/c2", nil, open, 0), wire.CreateContainer("/cont", nil, open), wire.CreateTTL("/ttls-", nil, open, 6, 100_000),
-		wire.Create("/a0-", nil, open, 0), wire.Create("/x/y/z", nil, open, 1), wire.Create("/badflag", nil, open, 99), wire.Create("bad", nil, open, 0),
-		wire.SetData("/a0-", []byte("x"), -1), wire.SetData("/a0-", []byte("x"), 77), wire.Delete("/a1-", -1), wire.Delete("/none", -1),
+		wire.Create("/a0-", nil, open, 0), wire.Create("/a1-", nil, open, 1), wire.Create("/a2-", nil, open, 2),
+		wire.Create("/a3-", nil, open, 3),
+		wire.Create2("/c2", nil, open, 0), wire.CreateContainer("/cont", nil, open),
+		wire.CreateTTL("/ttls-", nil, open, 6, 100_000),
+		wire.Create("/a0-", nil, open, 0), wire.Create("/x/y/z", nil, open, 1),
+		wire.Create("/badflag", nil, open, 99), wire.Create("bad", nil, open, 0),
+		wire.SetData("/a0-", []byte("x"), -1), wire.SetData("/a0-", []byte("x"), 77), wire.Delete("/a1-", -1),
+		wire.Delete("/none", -1),
 		wire.GetData("/a0-", false), wire.Exists("/none", false), wire.Sync("/"),
 		wire.Auth("digest", []byte("bob:secret")), wire.Auth("digest", []byte("super:test")),
-		wire.SetACL("/a0-", append(open, wire.ACL(1, "auth", "")...), -1), wire.SetACL("/none", wire.ACL(19, "ip", "127.0.0.1"), -1),
-		wire.SetACL("/a0-", append(wire.ACL(0, "world", "anyone"), wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0=")...), -1),
-		wire.Multi(wire.Create("/m", nil, open, 0), wire.Create2("/m2", nil, open, 1), wire.Create("/ms-", nil, open, 2),
+		wire.SetACL("/a0-", append(open, wire.ACL(1, "auth", "")...), -1),
+		wire.SetACL("/none", wire.ACL(19, "ip", "127.0.0.1"), -1),
+		wire.SetACL("/a0-", append(wire.ACL(0, "world", "anyone"),
+			wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0=")...), -1),
+		wire.Multi(wire.Create("/m", nil, open, 0), wire.Create2("/m2", nil, open, 1),
+			wire.Create("/ms-", nil, open, 2),
 			wire.Check("/m", -1), wire.SetData("/m", nil, -1), wire.Delete("/m", -1)),
 		wire.Multi(wire.SetData("/a0-", nil, -1), wire.Delete("/m", -1)),
 		wire.Multi(wire.Check("/a0-", -1)), wire.Multi(),
@@ -110,7 +117,7 @@ func TestAuditLog(t *testing.T) {
 	}, sortedEnd(auditLines(t, fs, "/audit.log")))
 }
 
-// sortedEnd puts the two ephemerals, whose order is not told, in that of their names.
+// sortedEnd sorts the two ephemerals by name: their order is not defined.
 func sortedEnd(lines []string) []string {
 	if n := len(lines); n > 3 && lines[n-3] > lines[n-2] {
 		lines[n-3], lines[n-2] = lines[n-2], lines[n-3]
@@ -118,7 +125,7 @@ func sortedEnd(lines []string) []string {
 	return lines
 }
 
-// Nothing is kept beside a request unless there is an audit log.
+// Without an audit log no additional data is kept for a request.
 func TestNoAuditLog(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	require.Nil(t, s.front.Security.Audit)

@@ -17,8 +17,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// BenchmarkPipelined measures one server in this process with 16 connections of 64 requests in
-// flight: a profile of it is a profile of the server, the client being a copy loop.
+// BenchmarkPipelined measures one server in this process with 16 connections of 64 requests in flight. A profile of
+// it is a profile of the server, because the client only copies bytes.
 func BenchmarkPipelined(b *testing.B) {
 	for name, req := range map[string]wire.Request{
 		"get": wire.GetData("/n", false),
@@ -100,7 +100,7 @@ func pump(addr string, burst []byte, perBurst, n int) error {
 	return nil
 }
 
-// BenchmarkStart measures from nothing to the first answer.
+// BenchmarkStart measures the time from New to the first answer.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		s := server.New(benchConfig(b), server.Options{Log: zap.NewNop()})
@@ -114,7 +114,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// benchConfig is a server as it is by default, but for its directory and port.
+// benchConfig is the default configuration with a directory and a port of its own.
 func benchConfig(b testing.TB) *config.Config {
 	cfg := testConfig(b)
 	cfg.PreAllocSizeKB = 65536

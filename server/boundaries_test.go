@@ -38,7 +38,8 @@ func closedWith(t *testing.T, nc net.Conn, b []byte) []byte {
 	return got
 }
 
-// Above maxCnxns connections are closed without an answer, but for a few that may ask a word; a place that is free again is given away.
+// Above maxCnxns connections are closed without an answer, except a few that may ask a four-letter word. When a
+// connection ends, its place is free again.
 func TestConnectionsInAll(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	cfg := memConfig()
@@ -57,10 +58,12 @@ func TestConnectionsInAll(t *testing.T) {
 	}
 	eventually(t, func() bool { return logs.FilterMessage("refusing connection").Len() > 0 }, "it is in the log")
 	require.EqualValues(t, 1, s.Metrics.ConnectionRejected.Total())
-	require.Equal(t, serve.ErrTooMany.Error(), logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
+	require.Equal(t, serve.ErrTooMany.Error(),
+		logs.FilterMessage("refusing connection").All()[0].ContextMap()["error"])
 	require.Equal(t, "imok", string(closedWith(t, reserved[0], []byte("ruok"))))
 	req := wire.ConnectRequest(wire.Options{TimeoutMs: 60_000})
-	require.Empty(t, closedWith(t, reserved[1], wire.AppendFrame(nil, req.AppendTo(nil))), "no session in a reserved place")
+	require.Empty(t, closedWith(t, reserved[1], wire.AppendFrame(nil, req.AppendTo(nil))),
+		"no session in a reserved place")
 	require.NoError(t, first.CloseSession())
 	eventually(t, func() bool {
 		c, err := wire.Dial(s.Addr().String(), wire.Options{})
@@ -71,7 +74,7 @@ func TestConnectionsInAll(t *testing.T) {
 	}, "a place is free again")
 }
 
-// Without tokens no session begins, and the client is closed; who has one goes on.
+// Without tokens no session begins, and the client's connection is closed. Clients with a session go on.
 func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 	cfg := memConfig()
 	cfg.ConnectionThrottle.Tokens, cfg.ConnectionThrottle.FillCount, cfg.ConnectionThrottle.FillTime = 2, 1, time.Hour
@@ -86,11 +89,12 @@ func TestSessionsWithoutATokenAreClosed(t *testing.T) {
 	require.NoError(t, c.Ping())
 }
 
-// A setWatches may be longer than a request, and not longer than its own limit; nothing is kept for the length alone.
+// A setWatches may be longer than other requests, up to its own limit. The announced length alone takes no memory.
 func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
-	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: serve.SetWatchesLimit + 1, proto.OpSetWatches2: 1<<31 - 1, proto.OpCreate: proto.DefaultMaxBuffer + 1} {
+	for op, n := range map[proto.OpCode]uint32{proto.OpSetWatches: serve.SetWatchesLimit + 1,
+		proto.OpSetWatches2: 1<<31 - 1, proto.OpCreate: proto.DefaultMaxBuffer + 1} {
 		nc := dialRaw(t, s)
 		hello(t, nc, wire.Options{TimeoutMs: 60_000})
 		head := binary.BigEndian.AppendUint32(nil, n)
@@ -101,7 +105,7 @@ func TestSetWatchesAboveItsLimitIsClosed(t *testing.T) {
 	require.Equal(t, 3, logs.FilterMessage("closing connection").Len())
 }
 
-// The reply to one multiRead is bounded, whatever it names.
+// The reply to one multiRead is bounded, whatever the request names.
 func TestReplyToMultiReadIsBounded(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
@@ -118,10 +122,11 @@ func TestReplyToMultiReadIsBounded(t *testing.T) {
 	}
 }
 
-// Tokens of SASL have a limit, above which the exchange has failed.
+// SASL tokens have a limit. Above it the exchange fails.
 func TestLongTokensFail(t *testing.T) {
 	s := serveSASL(t, saslConfig(), nil)
-	for size, code := range map[int]proto.ErrCode{4096: proto.ErrAuthFailed, 4097: proto.ErrAuthFailed, 900_000: proto.ErrAuthFailed} {
+	for size, code := range map[int]proto.ErrCode{4096: proto.ErrAuthFailed, 4097: proto.ErrAuthFailed,
+		900_000: proto.ErrAuthFailed} {
 		c := dialWire(t, s, wire.Options{})
 		require.Equal(t, proto.OK, saslStep(t, c, nil).Header.Err)
 		require.Equal(t, code, saslStep(t, c, bytes.Repeat([]byte{'x'}, size)).Header.Err, "%d", size)
@@ -130,7 +135,7 @@ func TestLongTokensFail(t *testing.T) {
 	require.EqualValues(t, 3, s.Metrics.AuthFailed.Total())
 }
 
-// A client that asks and takes nothing is closed when its session timeout has passed, though it is not silent.
+// A client that sends requests and takes no replies is closed after its session timeout, although it is not silent.
 func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	_, err := dialWire(t, s, wire.Options{}).Create("/big", make([]byte, 900<<10), proto.ModePersistent)
@@ -152,10 +157,11 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	require.Greater(t, time.Since(began), 500*time.Millisecond)
 }
 
-// A super user has every znode, and no more of the server than anybody else.
+// A super user has all permissions on every znode, and otherwise no more rights than any other client.
 func TestLimitsHoldForSuperUsers(t *testing.T) {
 	cfg := memConfig()
-	cfg.SuperDigest, cfg.MaxWatches, cfg.EnforceQuota, cfg.MaxClientCnxns = "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", 2, true, 8
+	cfg.SuperDigest, cfg.MaxWatches, cfg.EnforceQuota, cfg.MaxClientCnxns = "super:D/InIHSb7yEEbrWz8b9l71RjZJU=", 2,
+		true, 8
 	s := serveMem(t, cfg, nil)
 	super := func() *wire.Conn {
 		c := dialWire(t, s, wire.Options{})
@@ -166,7 +172,8 @@ func TestLimitsHoldForSuperUsers(t *testing.T) {
 	c := super()
 	_, err := wireCreate(c, "/full", wire.ACL(31, "digest", "nobody:x"))
 	require.NoError(t, err)
-	for _, znode := range [][2]string{{"/zookeeper/quota/full", ""}, {"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
+	for _, znode := range [][2]string{{"/zookeeper/quota/full", ""},
+		{"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
 		{"/zookeeper/quota/full/zookeeper_stats", "count=1,bytes=0"}} {
 		_, err = c.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
 		require.NoError(t, err, znode[0])
@@ -183,7 +190,7 @@ func TestLimitsHoldForSuperUsers(t *testing.T) {
 	require.NoError(t, c.WaitClosed())
 }
 
-// What a client must prove before its first request is one of the schemes that are enforced, and no other.
+// Before its first request a client must authenticate with one of the enforced schemes. No other scheme counts.
 func TestSchemesThatAreEnforced(t *testing.T) {
 	prove := map[string]func(t *testing.T, v *vault) *wire.Conn{
 		"nothing": func(t *testing.T, v *vault) *wire.Conn { return dialWire(t, v.Server, wire.Options{}) },
@@ -201,7 +208,8 @@ func TestSchemesThatAreEnforced(t *testing.T) {
 	}
 	for _, schemes := range [][]string{{"digest"}, {"sasl"}, {"x509"}, {"digest", "x509"}} {
 		cfg := tlsConfig()
-		cfg.SASL.LoginConfig, cfg.AuthProviders = "/jaas.conf", []config.AuthProvider{{Suffix: "1", Scheme: "sasl"}, {Suffix: "2", Scheme: "x509"}}
+		cfg.SASL.LoginConfig, cfg.AuthProviders = "/jaas.conf",
+			[]config.AuthProvider{{Suffix: "1", Scheme: "sasl"}, {Suffix: "2", Scheme: "x509"}}
 		cfg.EnforceAuth = config.EnforceAuth{Enabled: true, Schemes: schemes}
 		v := &vault{ca: pki.NewCA("ca"), fs: vfs.NewMem()}
 		v.put(t, "/tls/key.pem", v.ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM())
@@ -223,8 +231,8 @@ func TestSchemesThatAreEnforced(t *testing.T) {
 	}
 }
 
-// What anybody may do with the znodes of the server: read the configuration, and, unless an operator closes them, write below the root
-// and set quotas.
+// Any client may read the configuration znode and, unless an operator forbids it, write below the root and set
+// quotas.
 func TestSystemZnodesOfANewServer(t *testing.T) {
 	cfg := memConfig()
 	cfg.SuperDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
@@ -232,7 +240,8 @@ func TestSystemZnodesOfANewServer(t *testing.T) {
 	c, super := dialWire(t, s, wire.Options{}), dialWire(t, s, wire.Options{})
 	require.NoError(t, super.Auth("digest", "super:test"))
 	for path, want := range map[string][]proto.ACL{
-		"/": wire.OpenACL, "/zookeeper": wire.OpenACL, "/zookeeper/quota": wire.OpenACL, "/zookeeper/config": wire.ACL(proto.PermRead, "world", "anyone"),
+		"/": wire.OpenACL, "/zookeeper": wire.OpenACL, "/zookeeper/quota": wire.OpenACL,
+		"/zookeeper/config": wire.ACL(proto.PermRead, "world", "anyone"),
 	} {
 		acl, _, err := c.GetACL(path)
 		require.NoError(t, err)
@@ -249,8 +258,8 @@ func TestSystemZnodesOfANewServer(t *testing.T) {
 	require.ErrorIs(t, err, proto.ErrNoAuth, "an operator can close them")
 }
 
-// The audit log is in the folder of logs if its name is relative, and lines that the disk refuses are lost with an error in the log
-// while requests go on.
+// A relative name of the audit log is below the folder of logs. Lines that the disk refuses are lost, with an error
+// in the log, while requests go on.
 func TestAuditFileAndItsDisk(t *testing.T) {
 	require.Equal(t, "zookeeper_audit.log", config.Default().Audit.File)
 	require.False(t, config.Default().Audit.Enabled)
@@ -282,7 +291,7 @@ func TestAuditFileAndItsDisk(t *testing.T) {
 	require.NotContains(t, strings.Join(auditLines(t, fs, "/logs/own.log"), "\n"), "/lost")
 }
 
-// What must not be written for servers to trust each other is refused before a port is opened.
+// Settings that would leave servers without trust in each other are refused before a port is opened.
 func TestTrustBetweenServersIsComplete(t *testing.T) {
 	for want, set := range map[string]func(c *config.Config){
 		security.ErrNoQuorumKeys.Error():  func(c *config.Config) { c.QuorumTLS.KeyStore.Location = "" },
@@ -307,10 +316,11 @@ func TestTrustBetweenServersIsComplete(t *testing.T) {
 		require.NoError(t, err)
 		rig := memberConfig()
 		rig.ClientPortAddress = "127.0.0.1"
-		cfg.ServerID, cfg.Quorum, cfg.ClientPortAddress, cfg.FIPSMode = rig.ServerID, rig.Quorum, rig.ClientPortAddress, true
+		cfg.ServerID, cfg.Quorum, cfg.ClientPortAddress, cfg.FIPSMode = rig.ServerID, rig.Quorum,
+			rig.ClientPortAddress, true
 		cfg.QuorumAuth.EnableSASL = true
 		err = New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)}).Start()
-		want := security.ErrNoQuorumUsers // the next thing that is missing
+		want := security.ErrNoQuorumUsers // the next missing setting
 		if written {
 			want = security.ErrFIPSDigest
 		}

@@ -77,7 +77,7 @@ func TestRequestsWaitForRoom(t *testing.T) {
 	require.LessOrEqual(t, n, flow.MaxQueuedBytes>>20+1)
 }
 
-// What ACL entries of scheme auth may blow a txn up to is what jute.maxbuffer and jute.maxbuffer.extrasize say together.
+// ACL entries of the scheme auth may expand a txn up to jute.maxbuffer plus jute.maxbuffer.extrasize.
 func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 	cfg := memConfig()
 	cfg.JuteMaxBuffer, cfg.JuteMaxBufferExtra = 4<<20, 1024
@@ -97,7 +97,8 @@ func TestLargeMultiMayStillNameAnACL(t *testing.T) {
 		ok   bool
 	}{{own, 3 << 20, true}, {many, 4<<20 - 5000, false}} {
 		slots, err := c.Multi(wire.Create("/large", make([]byte, run.size), wire.OpenACL, proto.ModePersistent),
-			wire.Create("/small", nil, run.acl, proto.ModePersistent), wire.Delete("/large", -1), wire.Delete("/small", -1))
+			wire.Create("/small", nil, run.acl, proto.ModePersistent), wire.Delete("/large", -1),
+			wire.Delete("/small", -1))
 		require.NoError(t, err)
 		want := proto.OK
 		if !run.ok {

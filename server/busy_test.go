@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Servers whose turns take longer than a tick of the core keep the time all the same: PINGs come when they should, and no client is
-// sent away because nobody has vouched for its session.
+// Servers with turns longer than a tick of the core still keep the time: PINGs are sent in time, and no client is
+// closed because no server has confirmed its session.
 func TestBusyServersKeepTime(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3})
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))

@@ -16,7 +16,8 @@ import (
 func TestReadsBehindWritesKeepTheOrderOfTheSession(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
-	// Large values make the applier leave reads to catchUp, and writes overtake that: each read shows the write in front of it.
+	// Large values make the applier leave reads to catchUp, and the next write may be applied first: each read must
+	// show the write before it.
 	const size = 200 << 10
 	_, err := c.Create("/n", nil, proto.ModePersistent)
 	require.NoError(t, err)

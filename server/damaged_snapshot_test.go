@@ -11,7 +11,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// A directory without any snapshot that can be read, though there was one, is no new directory.
+// A directory that has snapshots, but none that can be read, is not a new directory.
 func TestNoEmptyTreeBesideADamagedSnapshot(t *testing.T) {
 	fs := vfs.NewMem()
 	s := New(memConfig(), Options{FS: fs, Meta: meta.NewMem(1)})

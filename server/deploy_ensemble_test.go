@@ -18,7 +18,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// exported is the names of what a server exports on its admin port.
+// exported returns the names of the metrics on a server's admin port.
 func exported(t *testing.T, s *server.Server) map[string]bool {
 	t.Helper()
 	resp, err := http.Get("http://" + s.AdminAddr().String() + "/metrics")
@@ -34,18 +34,20 @@ func exported(t *testing.T, s *server.Server) map[string]bool {
 	return names
 }
 
-// TestDeployedMetricsOnAnEnsemble scrapes the servers of an ensemble: what the alert rules and the dashboard read is there, on the
-// leader all of it and on the others all but what only a leader has.
+// TestDeployedMetricsOnAnEnsemble scrapes the servers of an ensemble. The metrics in the alert rules and the
+// dashboard exist on the leader, and on the others all except those that only a leader has.
 func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
-	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
-		c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
-	}})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1,
+		Configure: func(_ int, c *config.Config) {
+			c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
+		}})
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	leader, follower, observer := roles(t, e)
 	for _, id := range []int{leader, follower, observer} {
 		c := connect(t, e, id, wire.Options{})
 		if id == leader { // a quota, which has metrics of its own
-			for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits", "/zookeeper/quota/app/zookeeper_stats"} {
+			for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits",
+				"/zookeeper/quota/app/zookeeper_stats"} {
 				_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
 				require.NoError(t, err)
 			}
@@ -60,7 +62,7 @@ func TestDeployedMetricsOnAnEnsemble(t *testing.T) {
 		maps.DeleteFunc(read, func(name string, _ bool) bool { return names[name] })
 		return slices.Sorted(maps.Keys(read))
 	}
-	// When a hard quota has refused something; Prometheus' own; of servers with TLS.
+	// These exist after a hard quota has refused a request; in Prometheus itself; on servers with TLS.
 	others := []string{"quota_exceeded_error_per_namespace", "up", "warren_tls_certificate_expiry_timestamp_seconds"}
 	require.Equal(t, others, missing(leader))
 	ofLeader := append([]string{"leader_uptime", "learners", "synced_followers"}, others...) // operations 2.3

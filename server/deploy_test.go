@@ -22,14 +22,15 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// scraped is the names of everything a server exports that has seen a bit of everything, and leads an ensemble.
+// scraped returns the names of all metrics of a server that leads an ensemble and has used most features.
 func scraped(t *testing.T) map[string]bool {
 	t.Helper()
 	cfg := memConfig()
 	cfg.Metrics.ClassName, cfg.Metrics.Host, cfg.Metrics.Port = config.PrometheusProvider, "127.0.0.1", 0
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{})
-	for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits", "/zookeeper/quota/app/zookeeper_stats"} {
+	for _, path := range []string{"/zookeeper/quota/app", "/zookeeper/quota/app/zookeeper_limits",
+		"/zookeeper/quota/app/zookeeper_stats"} {
 		_, err := c.Create(path, []byte("count=1,bytes=1"), proto.ModePersistent)
 		require.NoError(t, err)
 	}
@@ -62,10 +63,10 @@ func scraped(t *testing.T) map[string]bool {
 	return names
 }
 
-// Parts of an expression that are no names of metrics.
+// Parts of an expression that are not names of metrics.
 var notMetrics = regexp.MustCompile(`"[^"]*"|\{[^{}]*\}|\[[^\]]*\]|(by|without|on|ignoring)\s*\([^)]*\)|\b(and|or|unless|bool|offset)\b|\w+\s*\(|\$\w+`)
 
-// metricsOf is the metrics that an expression of PromQL reads.
+// metricsOf returns the metrics that an expression of PromQL reads.
 func metricsOf(expr string) []string {
 	expr = notMetrics.ReplaceAllString(notMetrics.ReplaceAllString(expr, " "), " ")
 	return regexp.MustCompile(`[a-zA-Z_:][a-zA-Z0-9_:]*`).FindAllString(expr, -1)
@@ -108,7 +109,7 @@ func requireMetrics(t *testing.T, exprs map[string]string) {
 	require.Greater(t, len(read), 15)
 }
 
-// DeployedMetrics is the metrics that the alert rules and the dashboard read.
+// DeployedMetrics are the metrics that the alert rules and the dashboard read.
 func DeployedMetrics(t *testing.T) map[string]bool {
 	t.Helper()
 	read := map[string]bool{}
@@ -125,7 +126,7 @@ func DeployedMetrics(t *testing.T) map[string]bool {
 // TestAlertsReadMetricsThatExist parses the alert rules.
 func TestAlertsReadMetricsThatExist(t *testing.T) { requireMetrics(t, alertExprs(t)) }
 
-// alertExprs is the expressions of the alert rules.
+// alertExprs are the expressions of the alert rules.
 func alertExprs(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/prometheus/warren.rules.yml")
@@ -164,7 +165,7 @@ func alertExprs(t *testing.T) map[string]string {
 // TestDashboardReadsMetricsThatExist parses the dashboard.
 func TestDashboardReadsMetricsThatExist(t *testing.T) { requireMetrics(t, dashboardExprs(t)) }
 
-// dashboardExprs is the expressions of the dashboard.
+// dashboardExprs are the expressions of the dashboard.
 func dashboardExprs(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../deploy/grafana/warren.json")

@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// files is how many files of the data directory have a name that begins so.
+// files counts the files of the data directory with a certain prefix.
 func files(t *testing.T, s *Server, prefix string) (n int) {
 	t.Helper()
 	names, err := s.FS.List(s.SnapDir())
@@ -29,7 +29,8 @@ func files(t *testing.T, s *Server, prefix string) (n int) {
 	return n
 }
 
-// A log file that is full is followed by another, without a snapshot; and what is in all of them counts for the next snapshot.
+// When a log file is full the next one begins, without a snapshot. The txns in all of them count for the next
+// snapshot.
 func TestLogFilesOfLimitedSize(t *testing.T) {
 	for _, run := range []struct {
 		limitKB, snapKB int64
@@ -83,7 +84,7 @@ func TestSnapshotsWithoutLastZxid(t *testing.T) {
 	}
 }
 
-// What is written is what zoo.cfg says, and servers of both kinds end with the same state.
+// Settings decide what is written to the disk. A server of either kind recovers the same state from it.
 func TestClosedSessionsWithoutList(t *testing.T) {
 	size := func(change func(*config.Config)) int64 {
 		cfg := memConfig()
@@ -100,6 +101,7 @@ func TestClosedSessionsWithoutList(t *testing.T) {
 		return s.disk.WAL.Size() - before
 	}
 	const framing = 13
-	require.EqualValues(t, framing+proto.TxnHeaderSize+4+4+len("/e")+proto.TxnDigestSize, size(func(*config.Config) {}))
+	require.EqualValues(t, framing+proto.TxnHeaderSize+4+4+len("/e")+proto.TxnDigestSize,
+		size(func(*config.Config) {}))
 	require.EqualValues(t, framing+proto.TxnHeaderSize, size(func(c *config.Config) { c.CloseSessionTxn = false }))
 }

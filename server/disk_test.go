@@ -42,7 +42,8 @@ func TestFullDiskRefusesWritesKeepsReadsAndRecovers(t *testing.T) {
 	full := func() float64 {
 		families, err := o.Registry.Gather()
 		require.NoError(t, err)
-		i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_disk_full" })
+		i := slices.IndexFunc(families,
+			func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_disk_full" })
 		require.GreaterOrEqual(t, i, 0)
 		return families[i].Metric[0].GetGauge().GetValue()
 	}
@@ -119,7 +120,7 @@ func TestFailedSyncEndsTheNodeAndAcknowledgesNothing(t *testing.T) {
 	s.Stop()
 	require.Error(t, call.Wait(), "nothing that is not durable may be acknowledged")
 
-	// What was acknowledged is there after the power fails as well.
+	// Acknowledged writes survive a power failure as well.
 	clone := fs.CrashClone(rand.New(rand.NewPCG(1, 2)), vfs.CrashOptions{})
 	addr, _ := start(t, cfg, memOptions(t, clone))
 	c = dial(t, addr, wire.Options{})

@@ -11,14 +11,16 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// A learner that checks eagerly refuses by itself what its state forbids: the leader makes no txn of it. Without the setting each refusal is
-// one.
+// A learner with the eager check refuses requests that its own state forbids, and the leader makes no txn of them.
+// Without the setting each refusal is a txn.
 func TestEagerACLCheck(t *testing.T) {
 	for _, eager := range []bool{true, false} {
-		e := embed.Start(t, embed.Options{Servers: 3, TickTime: patient, Configure: func(_ int, c *config.Config) { c.EagerACLCheck = eager }})
+		e := embed.Start(t, embed.Options{Servers: 3, TickTime: patient,
+			Configure: func(_ int, c *config.Config) { c.EagerACLCheck = eager }})
 		_, follower, _ := roles(t, e)
 		c := connect(t, e, follower, wire.Options{})
-		closed := []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+		closed := []proto.ACL{{Perms: proto.PermRead,
+			Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 		made, err := c.Do(wire.Create("/closed", nil, closed, proto.ModePersistent))
 		require.NoError(t, err)
 		require.NoError(t, made.Err())
@@ -32,7 +34,7 @@ func TestEagerACLCheck(t *testing.T) {
 		_, err = c.Create("/closed/n", nil, proto.ModePersistent)
 		require.ErrorIs(t, err, proto.ErrNoAuth)
 		require.ErrorIs(t, c.Delete("/closed/n", -1), proto.ErrNoAuth)
-		// What is not forbidden, or not known here, goes on.
+		// Requests that are not forbidden, or not known to be forbidden here, go on.
 		require.ErrorIs(t, c.Delete("/missing/n", -1), proto.ErrNoNode)
 		require.NoError(t, c.Delete("/open", -1))
 		refusals := proto.Zxid(0)

@@ -49,8 +49,8 @@ func present(t testing.TB, c *wire.Conn, prefix string, n int) {
 	}
 }
 
-// Leaders are stopped one after the other while clients write and sync as fast as they can. Package wire judges the order of
-// the answers; what was acknowledged must be there at the end.
+// Leaders are stopped one after the other while clients write and sync as fast as they can. Package wire checks the
+// order of the answers. Acknowledged writes must be there at the end.
 func TestLeadersAreStoppedUnderLoad(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 	stop := make(chan struct{})
@@ -62,7 +62,8 @@ func TestLeadersAreStoppedUnderLoad(t *testing.T) {
 			for n := 0; ; {
 				var reqs []wire.Request
 				for range 20 {
-					reqs = append(reqs, wire.Create(fmt.Sprintf("/c%d-%06d", i, n), nil, wire.OpenACL, 0), wire.Sync("/"))
+					reqs = append(reqs, wire.Create(fmt.Sprintf("/c%d-%06d", i, n), nil, wire.OpenACL, 0),
+						wire.Sync("/"))
 					n++
 				}
 				for _, call := range c.SendAll(reqs) {
@@ -120,7 +121,8 @@ func TestLeadersAreStoppedUnderLoad(t *testing.T) {
 	}
 }
 
-// A leader that is cut off acknowledges nothing any more, and what it has logged alone is taken back when it follows again.
+// A leader that is cut off acknowledges no more writes. Txns that only it has logged are removed when it follows
+// again.
 func TestLonelyLeaderAcknowledgesNothing(t *testing.T) {
 	for name, restarts := range map[string]bool{"and steps down": false, "and is killed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +142,8 @@ func TestLonelyLeaderAcknowledgesNothing(t *testing.T) {
 			for _, call := range calls {
 				require.Error(t, call.Wait(), "nobody else knows of it")
 			}
-			until(t, "another leader", func() bool { return e.Server(follower).Status().Leader != proto.ServerID(leader) })
+			until(t, "another leader",
+				func() bool { return e.Server(follower).Status().Leader != proto.ServerID(leader) })
 			require.NoError(t, e.WaitServing(within(t), follower))
 			fill(t, connect(t, e, follower, wire.Options{}), "/after", 20)
 			e.Heal()
@@ -156,7 +159,7 @@ func TestLonelyLeaderAcknowledgesNothing(t *testing.T) {
 	}
 }
 
-// A server that was away is brought up to date, by what the leader remembers, by its log, or by a snapshot.
+// A server that was away is synchronized from the leader's memory, from its log, or by a snapshot.
 func TestServerCatchesUp(t *testing.T) {
 	for _, run := range []struct {
 		name   string
@@ -164,11 +167,13 @@ func TestServerCatchesUp(t *testing.T) {
 		factor float64 // SnapshotSizeFactor
 		always bool
 		whole  bool // states are sent, not txns
-	}{{"window", 100, 0.33, false, false}, {"log", 6500, 0.33, false, false}, {"snapshot", 6500, -1, false, true}, {"snapshot always", 100, 0.33, true, true}} {
+	}{{"window", 100, 0.33, false, false}, {"log", 6500, 0.33, false, false}, {"snapshot", 6500, -1, false, true},
+		{"snapshot always", 100, 0.33, true, true}} {
 		t.Run(run.name, func(t *testing.T) {
-			e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
-				c.SnapshotSizeFactor, c.ForceSnapshotSync = run.factor, run.always
-			}})
+			e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1,
+				Configure: func(_ int, c *config.Config) {
+					c.SnapshotSizeFactor, c.ForceSnapshotSync = run.factor, run.always
+				}})
 			leader, follower, observer := roles(t, e)
 			c := connect(t, e, leader, wire.Options{})
 			fill(t, c, "/before", 10)
@@ -188,7 +193,7 @@ func TestServerCatchesUp(t *testing.T) {
 			require.Equal(t, run.whole, whole >= 2, "%d whole states", whole)
 			for _, id := range []int{follower, observer} {
 				present(t, connect(t, e, id, wire.Options{}), "/meanwhile", 200)
-				e.PowerLoss(id) // what was installed is on the disk
+				e.PowerLoss(id) // the installed state is on the disk
 				require.NoError(t, e.Start(id))
 			}
 			require.NoError(t, e.WaitServing(within(t), e.IDs()...))
@@ -221,7 +226,8 @@ func TestSnapshotsWhileFollowing(t *testing.T) {
 	}
 }
 
-// A full disk costs availability at most: of one follower nobody notices, of a leader writes wait, and nothing is lost.
+// A full disk costs availability at most: clients do not notice one full follower; on a full leader writes wait;
+// nothing is lost.
 func TestFullDisk(t *testing.T) {
 	for _, which := range []string{"follower", "leader"} {
 		t.Run(which, func(t *testing.T) {
@@ -263,7 +269,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// A follower with a slow disk slows down nobody but itself.
+// A follower with a slow disk does not slow down the ensemble.
 func TestSlowDiskOfAFollower(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 	leader, follower, _ := roles(t, e)

@@ -16,10 +16,10 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// patient is the tick of tests in which no server is cut off: on a busy machine none shall seem to be.
+// patient is the tick of tests in which no server is cut off: a slow machine must not look like a lost server.
 const patient = 1500 * time.Millisecond
 
-// within returns a context for what must not take long.
+// within returns a context that bounds operations which should be quick.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -35,7 +35,8 @@ func connect(t testing.TB, e *embed.Ensemble, id int, o wire.Options) *wire.Conn
 	}
 	c, err := wire.Dial(e.Addr(id), o)
 	for end := time.Now().Add(time.Minute); wire.IsEOF(err) && o.LastZxid != 0 && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // a server that is behind what the client has seen refuses it until it has caught up
+		// A server that is behind what the client has seen refuses it until it has caught up.
+		time.Sleep(time.Millisecond)
 		c, err = wire.Dial(e.Addr(id), o)
 	}
 	require.NoError(t, err)
@@ -59,7 +60,8 @@ func roles(t testing.TB, e *embed.Ensemble) (leader, follower, observer int) {
 	return leader, follower, observer
 }
 
-// answers runs all kinds of requests in a subtree and returns what is answered, in words that do not depend on the server.
+// answers runs all kinds of requests in a subtree and returns the answers, as text that does not depend on the
+// server.
 func answers(t *testing.T, c *wire.Conn, root string) []string {
 	t.Helper()
 	var said []string
@@ -75,7 +77,8 @@ func answers(t *testing.T, c *wire.Conn, root string) []string {
 		say(what, p, err)
 	}
 	shape := func(st proto.Stat) string {
-		return fmt.Sprint(st.Version, st.Cversion, st.Aversion, st.DataLength, st.NumChildren, st.EphemeralOwner == c.Session(), st.Czxid > 0)
+		return fmt.Sprint(st.Version, st.Cversion, st.Aversion, st.DataLength, st.NumChildren,
+			st.EphemeralOwner == c.Session(), st.Czxid > 0)
 	}
 	create("root", root, proto.ModePersistent)
 	create("again", root, proto.ModePersistent)
@@ -111,8 +114,10 @@ func answers(t *testing.T, c *wire.Conn, root string) []string {
 	_, err = c.SetACL(root+"/two", wire.ACL(proto.PermAll, "nonsense", "x"), -1)
 	say("set a bad acl", nil, err)
 
-	slots, err := c.Multi(wire.Create2(root+"/m", []byte("1"), wire.OpenACL, 0), wire.SetData(root+"/m", []byte("2"), 0),
-		wire.Create(root+"/m/q-", nil, wire.OpenACL, proto.ModePersistentSequential), wire.Check(root+"/m", 1), wire.Delete(root+"/container", -1))
+	slots, err := c.Multi(wire.Create2(root+"/m", []byte("1"), wire.OpenACL, 0),
+		wire.SetData(root+"/m", []byte("2"), 0),
+		wire.Create(root+"/m/q-", nil, wire.OpenACL, proto.ModePersistentSequential), wire.Check(root+"/m", 1),
+		wire.Delete(root+"/container", -1))
 	say("multi", len(slots), err)
 	for _, s := range slots {
 		switch v := s.Value.(type) {
@@ -126,7 +131,8 @@ func answers(t *testing.T, c *wire.Conn, root string) []string {
 			say("slot", fmt.Sprintf("%T", v), nil)
 		}
 	}
-	slots, err = c.Multi(wire.SetData(root+"/m", []byte("3"), -1), wire.Check(root+"/m", 77), wire.Delete(root+"/m", -1))
+	slots, err = c.Multi(wire.SetData(root+"/m", []byte("3"), -1), wire.Check(root+"/m", 77),
+		wire.Delete(root+"/m", -1))
 	say("multi that fails", len(slots), err)
 	data, st, err := c.GetData(root+"/m", false)
 	say("what it left", string(data)+shape(st), err)
@@ -138,7 +144,8 @@ func answers(t *testing.T, c *wire.Conn, root string) []string {
 }
 
 func TestEveryServerAnswersTheSame(t *testing.T) {
-	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
+	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1,
+		Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
 	leader, follower, observer := roles(t, e)
 	want := answers(t, connect(t, e, leader, wire.Options{}), "/leader")
 	for name, id := range map[string]int{"follower": follower, "observer": observer} {
@@ -155,7 +162,8 @@ func TestEveryServerAnswersTheSame(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// Requests of one client are answered in order and see what came before them, however many are on their way.
+// Requests of one client are answered in order, and each sees the effect of the earlier ones, however many are in
+// flight.
 func TestPipelinedRequestsStayInOrder(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	for _, id := range e.IDs() {
@@ -190,7 +198,7 @@ func TestPipelinedRequestsStayInOrder(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// After a sync every server shows what others were told is done.
+// After a sync every server shows the writes that were acknowledged to other clients before.
 func TestSyncShowsWhatOthersWrote(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	leader, _, _ := roles(t, e)
@@ -209,7 +217,8 @@ func TestSyncShowsWhatOthersWrote(t *testing.T) {
 	}
 }
 
-// Watches at every server fire for writes at any, in the order of the txns, and before a reply that shows the change.
+// Watches at every server fire for writes at any server, in the order of the txns, and before a reply that shows
+// the change.
 func TestWatchesFireInOrderEverywhere(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	const znodes = 200
@@ -232,7 +241,8 @@ func TestWatchesFireInOrderEverywhere(t *testing.T) {
 	var reqs []wire.Request
 	for i := range znodes {
 		path := fmt.Sprintf("/n%03d", i)
-		reqs = append(reqs, wire.Create(path, nil, wire.OpenACL, 0), wire.SetData(path, []byte("x"), -1), wire.Delete(path, -1))
+		reqs = append(reqs, wire.Create(path, nil, wire.OpenACL, 0), wire.SetData(path, []byte("x"), -1),
+			wire.Delete(path, -1))
 	}
 	for _, call := range writer.SendAll(reqs) {
 		require.NoError(t, call.Wait())
@@ -244,7 +254,8 @@ func TestWatchesFireInOrderEverywhere(t *testing.T) {
 		for i := range 3 * znodes {
 			ev := <-w.events
 			require.Equal(t, fmt.Sprintf("/n%03d", i/3), ev.Path)
-			require.Equal(t, []proto.EventType{proto.EventNodeCreated, proto.EventNodeDataChanged, proto.EventNodeDeleted}[i%3], ev.Type)
+			require.Equal(t, []proto.EventType{proto.EventNodeCreated, proto.EventNodeDataChanged,
+				proto.EventNodeDeleted}[i%3], ev.Type)
 			require.Greater(t, ev.Zxid, last)
 			last = ev.Zxid
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// locked is an ensemble whose clients can prove who they are in every way.
+// locked is an ensemble in which clients can authenticate in every way.
 type locked struct {
 	*embed.Ensemble
 	t   *testing.T
@@ -35,7 +35,8 @@ func startLocked(t *testing.T, log *zap.Logger, configure func(id int, c *config
 	l.write("key.pem", l.ca.Issue(pki.Options{Name: "server", Hosts: []string{"127.0.0.1"}}).PEM())
 	l.write("trust.pem", l.ca.PEM())
 	l.write("jaas.conf", []byte(clientJAAS))
-	l.Ensemble = embed.Start(t, embed.Options{Servers: 3, Observers: 1, TickTime: patient, Log: log, Dir: filepath.Join(l.dir, "data"),
+	l.Ensemble = embed.Start(t, embed.Options{Servers: 3, Observers: 1, TickTime: patient, Log: log,
+		Dir: filepath.Join(l.dir, "data"),
 		Configure: func(id int, c *config.Config) {
 			c.PreAllocSizeKB, c.DiskWatermark.Bytes = 64, 0
 			c.ClientPortUnification, c.TLS.ClientAuth = true, "want"
@@ -92,8 +93,8 @@ func (l *locked) login(c *wire.Conn, user, password string) proto.ErrCode {
 
 func refusedBy(code proto.ErrCode, err error) bool { return err == error(code) }
 
-// What a client has proved to a follower or an observer counts at the leader, which checks: each identity opens the znodes that name
-// it, nothing else does, and every kind of super user passes.
+// An identity that a client has proved to a follower or an observer counts at the leader, which checks permissions:
+// each identity opens the znodes that name it and no other znodes, and every kind of super user has access.
 func TestIdentitiesCountAtEveryServer(t *testing.T) {
 	l := startLocked(t, nil, func(int, *config.Config) {})
 	leader, follower, observer := roles(t, l.Ensemble)
@@ -119,9 +120,11 @@ func TestIdentitiesCountAtEveryServer(t *testing.T) {
 				require.Equal(t, scheme, acl[0].Id.Scheme.String())
 				for other, c := range owners {
 					_, err := c.SetData(path, []byte(other), -1)
-					require.Equal(t, other != scheme, refusedBy(proto.ErrNoAuth, err), "%s sets %s: %v", other, path, err)
+					require.Equal(t, other != scheme, refusedBy(proto.ErrNoAuth, err), "%s sets %s: %v", other, path,
+						err)
 				}
-				for _, refused := range []wire.Request{wire.SetData(path, nil, -1), wire.SetACL(path, wire.OpenACL, -1), wire.Create(path+"/child", nil, wire.OpenACL, 0),
+				for _, refused := range []wire.Request{wire.SetData(path, nil, -1),
+					wire.SetACL(path, wire.OpenACL, -1), wire.Create(path+"/child", nil, wire.OpenACL, 0),
 					wire.GetData(path, false)} {
 					reply, err := nobody.Do(refused)
 					require.NoError(t, err)
@@ -142,8 +145,8 @@ func TestIdentitiesCountAtEveryServer(t *testing.T) {
 	}
 }
 
-// The configuration of the ensemble is everybody's to read and only a super user's to write, and what belongs to the server cannot be
-// deleted, wherever the client is.
+// Every client may read the configuration of the ensemble, and only a super user may change it. The server's own
+// znodes cannot be deleted. This holds at every server.
 func TestSystemZnodesAreGuardedAtEveryServer(t *testing.T) {
 	l := startLocked(t, nil, func(int, *config.Config) {})
 	leader, follower, observer := roles(t, l.Ensemble)
@@ -171,7 +174,8 @@ func TestSystemZnodesAreGuardedAtEveryServer(t *testing.T) {
 	}
 }
 
-// Every server closes a connection whose first request comes before it has authenticated, and nothing of it reaches the leader.
+// Every server closes a connection that sends a request before it has authenticated, and the leader gets nothing of
+// it.
 func TestAuthenticationIsEnforcedAtEveryServer(t *testing.T) {
 	for name, set := range map[string]func(c *config.Config){
 		"enforce.auth": func(c *config.Config) {
@@ -184,7 +188,8 @@ func TestAuthenticationIsEnforcedAtEveryServer(t *testing.T) {
 			leader, follower, observer := roles(t, l.Ensemble)
 			for _, id := range []int{leader, follower, observer} {
 				path := fmt.Sprintf("/n%d", id)
-				for _, first := range []wire.Request{wire.Create(path, nil, wire.OpenACL, 0), wire.Sync("/"), wire.GetData("/", false), wire.Ping(), wire.CloseSession()} {
+				for _, first := range []wire.Request{wire.Create(path, nil, wire.OpenACL, 0), wire.Sync("/"),
+					wire.GetData("/", false), wire.Ping(), wire.CloseSession()} {
 					c := connect(t, l.Ensemble, id, wire.Options{})
 					require.NoError(t, c.Auth("digest", "bob:secret"), "it is not one of the schemes")
 					reply, err := c.Do(first)

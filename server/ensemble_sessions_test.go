@@ -15,7 +15,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// resume goes on with a session at a server, as soon as that has applied what the client has seen.
+// resume continues a session at a server, as soon as the server has applied everything that the client has seen.
 func resume(t *testing.T, e *embed.Ensemble, id int, o wire.Options) (c *wire.Conn) {
 	t.Helper()
 	until(t, "the session to go on", func() bool {
@@ -28,7 +28,8 @@ func resume(t *testing.T, e *embed.Ensemble, id int, o wire.Options) (c *wire.Co
 	return c
 }
 
-// A client goes on at another server while its old connection lives: the old one is told so, and closed.
+// A client continues at another server while its old connection is open. The old connection gets an error and is
+// closed.
 func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	for _, from := range e.IDs() {
@@ -45,7 +46,8 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 				require.Error(t, err, "from %d to %d", from, to)
 				<-old.Done()
 			}
-			// What the old connection has asked for comes here too, as an error, under an xid that this one will use again.
+			// A request of the old connection arrives here too, as an error txn, with an xid that this connection
+			// will use again.
 			require.NoError(t, c.Sync("/"))
 			data, st, err := c.GetData("/mine", false)
 			require.NoError(t, err)
@@ -61,8 +63,8 @@ func TestSessionMovesWhileItsConnectionLives(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// A client that moves to a server that lags behind is told of its own requests only, whatever it has asked for elsewhere under the
-// same xids.
+// A client that moves to a server that lags behind gets only the answers to its own requests there, whatever it has
+// sent elsewhere with the same xids.
 func TestSessionMovesToAServerThatLags(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3})
 	leader, lags, _ := roles(t, e)
@@ -82,7 +84,7 @@ func TestSessionMovesToAServerThatLags(t *testing.T) {
 	require.NoError(t, err)
 	<-held
 	moved := old.Resume()
-	moved.LastZxid = 0 // as a client whose replies were lost
+	moved.LastZxid = 0 // as if the replies had been lost
 	c := resume(t, e, lags, moved)
 	done := make(chan error)
 	path := ""
@@ -100,7 +102,8 @@ func TestSessionMovesToAServerThatLags(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// The leader decides that a client has been silent, wherever it was served, and the ephemerals go everywhere.
+// The leader decides that a client has been silent, at whichever server, and the ephemerals are deleted on all
+// servers.
 func TestSilentSessionExpiresEverywhere(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, Observers: 1, TickTime: 50 * time.Millisecond,
 		Configure: func(_ int, c *config.Config) { c.SyncLimit = 100 }}) // the clients are silent, the servers are not
@@ -138,7 +141,7 @@ func TestSilentSessionExpiresEverywhere(t *testing.T) {
 	}
 }
 
-// A session lives as long as its client is heard of by any server.
+// A session lives as long as any server hears of its client.
 func TestSessionIsKeptAliveByFollowers(t *testing.T) {
 	e := embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Observers: 1})
 	for tries := 1; !keptAlive(t, e); tries++ { // this machine was too busy to ping in time
@@ -146,7 +149,8 @@ func TestSessionIsKeptAliveByFollowers(t *testing.T) {
 	}
 }
 
-// keptAlive pings a session at every server for two timeouts, and then finds its ephemerals. It returns false if it pinged too seldom.
+// keptAlive pings a session at every server for two timeouts, and then finds its ephemerals. It returns false if it
+// pinged too seldom.
 func keptAlive(t *testing.T, e *embed.Ensemble) (inTime bool) {
 	var clients []*wire.Conn
 	begun := time.Now()

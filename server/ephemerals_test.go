@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// The txn that closes a session is the server's own: what it lists may be longer than any frame, and a
-// restart reads it back.
+// The server itself makes the txn that closes a session. Its list of ephemerals may be longer than any frame, and a
+// restart can read it.
 func TestClosingASessionWith100000Ephemerals(t *testing.T) {
 	const ephemerals, burst = 100_000, 1000
 	cfg := testConfig(t)
@@ -23,7 +23,8 @@ func TestClosingASessionWith100000Ephemerals(t *testing.T) {
 	for i := 0; i < ephemerals; i += burst {
 		var reqs []wire.Request
 		for k := range burst {
-			reqs = append(reqs, wire.Create(fmt.Sprintf("/ephemeral-with-a-long-name-%08d", i+k), nil, wire.OpenACL, proto.ModeEphemeral))
+			reqs = append(reqs, wire.Create(fmt.Sprintf("/ephemeral-with-a-long-name-%08d", i+k), nil, wire.OpenACL,
+				proto.ModeEphemeral))
 		}
 		for _, call := range owner.SendAll(reqs) {
 			require.NoError(t, call.Wait())

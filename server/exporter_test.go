@@ -17,13 +17,14 @@ import (
 	"github.com/seed94657493/warren/test/pki"
 )
 
-// With an HTTPS port there is no HTTP unless that was asked for, and equal ports are one.
+// With an HTTPS port there is an HTTP port only if it is configured. Equal numbers mean one port for both.
 func TestExporterPorts(t *testing.T) {
 	for text, want := range map[string][]words.ExporterPort{
 		"":                                 {{Port: 7000, Plain: true}},
 		"metricsProvider.httpPort=7001\n":  {{Port: 7001, Plain: true}},
 		"metricsProvider.httpsPort=7002\n": {{Port: 7002, TLS: true}},
-		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{Port: 7001, Plain: true}, {Port: 7002, TLS: true}},
+		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7002\n": {{Port: 7001, Plain: true},
+			{Port: 7002, TLS: true}},
 		"metricsProvider.httpPort=7001\nmetricsProvider.httpsPort=7001\n": {{Port: 7001, Plain: true, TLS: true}},
 		"metricsProvider.httpPort=-1\nmetricsProvider.httpsPort=7002\n":   {{Port: 7002, TLS: true}},
 	} {
@@ -32,7 +33,9 @@ func TestExporterPorts(t *testing.T) {
 		if text != "" {
 			dir := t.TempDir()
 			name := filepath.Join(dir, "zoo.cfg")
-			require.NoError(t, os.WriteFile(name, []byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text), 0o600))
+			require.NoError(t,
+				os.WriteFile(name,
+					[]byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text), 0o600))
 			file, err := os.Open(name)
 			require.NoError(t, err)
 			s.Config, _, err = config.Parse(file, name)
@@ -43,7 +46,7 @@ func TestExporterPorts(t *testing.T) {
 	}
 }
 
-// secureExporter is a server whose exporter has the keys of ca.
+// secureExporter runs a server with an exporter that has the keys of ca.
 func secureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,7 +56,8 @@ func secureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server
 	m := &cfg.Metrics
 	m.ClassName, m.Host, m.Port, m.HTTPSPort = config.PrometheusProvider, "127.0.0.1", 0, 0
 	m.KeyStore.Location, m.TrustStore.Location = filepath.Join(dir, "key.pem"), filepath.Join(dir, "trust.pem")
-	require.NoError(t, os.WriteFile(m.KeyStore.Location, ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM(), 0o600))
+	require.NoError(t, os.WriteFile(m.KeyStore.Location, ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}).PEM(),
+		0o600))
 	require.NoError(t, os.WriteFile(m.TrustStore.Location, ca.PEM(), 0o600))
 	set(m)
 	s := New(cfg, Options{Meta: meta.NewMem(1)})
@@ -97,15 +101,19 @@ func TestExporterOverTLS(t *testing.T) {
 	require.False(t, err == nil && code == http.StatusOK, "HTTPS only")
 }
 
-// An exporter that cannot start ends the node: nobody would notice that a server is not watched.
+// An exporter that cannot start ends the server. Otherwise no operator would notice that the server is not
+// monitored.
 func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
 	for name, set := range map[string]func(*config.Metrics){
-		"port is taken": func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset },
-		"no such file":  func(m *config.Metrics) { m.KeyStore.Location += ".missing" },
-		"no key store":  func(m *config.Metrics) { m.KeyStore.Location = "" },
+		"port is taken": func(m *config.Metrics) {
+			m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port,
+				config.PortUnset
+		},
+		"no such file": func(m *config.Metrics) { m.KeyStore.Location += ".missing" },
+		"no key store": func(m *config.Metrics) { m.KeyStore.Location = "" },
 	} {
 		s := secureExporter(t, pki.NewCA("exporter"), set)
 		var refused *words.MetricsError

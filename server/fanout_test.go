@@ -29,8 +29,8 @@ func (sink) SetDeadline(time.Time) error        { return nil }
 func (sink) SetReadDeadline(t time.Time) error  { return nil }
 func (sink) SetWriteDeadline(t time.Time) error { return nil }
 
-// BenchmarkFanOut fires 100,000 connections' watches on one znode by one write: the time from the
-// write to the last event handed to its connection, and to the reply of the write.
+// BenchmarkFanOut fires the watches of 100,000 connections on one znode by one write. It measures the time from the
+// write to the last event that is handed to its connection, and to the reply of the write.
 func BenchmarkFanOut(b *testing.B) {
 	const watchers = 100_000
 	cfg := config.Default()

@@ -15,8 +15,8 @@ import (
 
 var rubbish []byte
 
-// A server that has the process to itself lets more garbage gather while collections are frequent, and puts the
-// collector's setting back when it stops.
+// A server that runs alone in its process lets more garbage accumulate while collections are frequent, and restores
+// the collector's setting when it stops.
 func TestGarbageOfAWholeProcess(t *testing.T) {
 	if os.Getenv("GOGC") != "" {
 		require.NoError(t, os.Unsetenv("GOGC"))

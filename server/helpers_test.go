@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// memConfig is a small standalone server whose data lives in memory.
+// memConfig is a small standalone server with its data in memory.
 func memConfig() *config.Config {
 	cfg := config.Default()
 	cfg.DataDir, cfg.DataLogDir = "/data", "/data"
@@ -54,7 +54,7 @@ func dialWire(t testing.TB, s *Server, o wire.Options) *wire.Conn {
 	return c
 }
 
-// dialRaw opens a socket that speaks for itself.
+// dialRaw opens a socket without a client library.
 func dialRaw(t testing.TB, s *Server) *net.TCPConn {
 	t.Helper()
 	nc, err := net.Dial("tcp", s.Addr().String())
@@ -93,8 +93,8 @@ func tcpPair(t testing.TB) (client, server net.Conn) {
 	return client, server
 }
 
-// hangGuard is how long a test waits for what must come: far longer than it takes on a machine that is busy with other things, and less than the
-// timeouts of sessions, at whose end things come that must not wait for it.
+// hangGuard is how long a test waits for an event that must happen. It is far longer than needed on a busy machine,
+// and shorter than the timeouts of sessions, because some events must happen before a session expires.
 const hangGuard = 30 * time.Second
 
 // eventually waits for a fact that another goroutine makes true.

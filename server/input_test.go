@@ -15,7 +15,7 @@ import (
 )
 
 // TestInputDeliversEveryFrameHoweverItArrives feeds frames of all sizes in pieces of all sizes, with and without
-// silence between them, and compares what comes out.
+// pauses between them, and compares the result.
 func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("SEED=%d", seed)
@@ -38,7 +38,8 @@ func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
 				before := append([]byte(nil), in.Bytes()...)
 				in.Release()
 				if len(before) <= 1024 {
-					require.True(t, in.Buf == nil || len(in.Buf) > serve.InputBuffer, "a silent connection holds no buffer")
+					require.True(t, in.Buf == nil || len(in.Buf) > serve.InputBuffer,
+						"a silent connection holds no buffer")
 				}
 				in.Acquire()
 				require.True(t, bytes.Equal(before, in.Bytes()))
@@ -57,7 +58,8 @@ func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
 				in.R += 4 + int(n)
 				got++
 			}
-			require.LessOrEqual(t, len(in.Buf), max(serve.InputBuffer, 2*(largest+4)), "memory follows what has arrived")
+			require.LessOrEqual(t, len(in.Buf), max(serve.InputBuffer, 2*(largest+4)),
+				"memory follows what has arrived")
 		}
 		in.MakeRoom()
 		in.Release()
@@ -66,7 +68,7 @@ func TestInputDeliversEveryFrameHoweverItArrives(t *testing.T) {
 	}
 }
 
-// Frames of about the usual limit, one after the other, are received in memory that is used again.
+// Frames of about the default limit, one after the other, are received in memory that is reused.
 func TestInputOfLargeFramesDoesNotAllocate(t *testing.T) {
 	var in serve.Input
 	receive := func() {
@@ -156,7 +158,7 @@ func TestIdleConnectionHoldsNoBuffer(t *testing.T) {
 	require.Equal(t, "abcdef", string(c.In.Bytes()))
 }
 
-// A connection that ends in the middle of a large frame, while it has its turn, keeps nobody else from his.
+// A connection that ends in the middle of a large frame, while it has its turn, gives the turn back.
 func TestTurnOfAConnectionThatEndsIsPassed(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	half := frame(nil, 1, wire.SetData("/", make([]byte, 1<<20-1000), -1))[:1<<20-100_000]
@@ -167,5 +169,6 @@ func TestTurnOfAConnectionThatEndsIsPassed(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, nc.Close())
 	}
-	require.Eventually(t, func() bool { return s.front.Conns.Len() == 0 && len(s.front.Turns) == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return s.front.Conns.Len() == 0 && len(s.front.Turns) == 0 }, hangGuard,
+		time.Millisecond)
 }

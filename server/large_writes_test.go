@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestLargeWritesOfManyClients sends writes of the largest size from many clients at once. All take effect, in the
-// order of their clients, and give back what they took of the budget.
+// TestLargeWritesOfManyClients sends writes of the largest size from many clients at once. All are applied, in the
+// order of each client, and give back their share of the budget.
 func TestLargeWritesOfManyClients(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	var calls []*wire.Call

@@ -98,7 +98,7 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	}, hangGuard, 10*time.Millisecond, "the slot is free again")
 }
 
-// A client that asks for more than a limit lets in at a time waits, and is answered everything in order.
+// A client that sends more than a limit allows at a time has to wait, and gets all answers in order.
 func TestOutstandingLimitLosesNoRequest(t *testing.T) {
 	losesNoRequest(t, func(cfg *config.Config) { cfg.GlobalOutstandingLimit = 2 })
 }
@@ -167,7 +167,8 @@ func TestNothingIsAnsweredBehindCloseSession(t *testing.T) {
 
 func TestUnknownOperationsAreAnsweredAndClosed(t *testing.T) {
 	addr, _ := start(t, testConfig(t), server.Options{})
-	for _, op := range []proto.OpCode{99, 0, proto.OpCheck, proto.OpError, proto.OpDeleteContainer, proto.OpCreateSession} {
+	for _, op := range []proto.OpCode{99, 0, proto.OpCheck, proto.OpError, proto.OpDeleteContainer,
+		proto.OpCreateSession} {
 		c := dial(t, addr, wire.Options{})
 		rep, err := c.Do(wire.Request{Op: op, Body: make([]byte, 16)})
 		require.NoError(t, err)

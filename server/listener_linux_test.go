@@ -11,7 +11,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// option is what the system says of a socket.
+// option reads an option of a socket.
 func option(t *testing.T, socket any, get func(fd int) (int, error)) (value int) {
 	t.Helper()
 	raw, err := socket.(syscall.Conn).SyscallConn()
@@ -30,7 +30,7 @@ func TestListenBacklog(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			return int(info.Sacked), nil // of a socket that listens: how many may wait
+			return int(info.Sacked), nil // on a listening socket: its backlog
 		})
 	}
 	require.Equal(t, 7, backlog("clientPortListenBacklog=7"))
@@ -45,7 +45,10 @@ func TestKeepAliveOfClients(t *testing.T) {
 		n := 0
 		s.front.Conns.Each(func(c *serve.Conn) {
 			n++
-			require.Equal(t, want, option(t, c.NC, func(fd int) (int, error) { return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE) }), text)
+			require.Equal(t, want, option(t, c.NC, func(fd int) (int,
+				error) {
+				return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE)
+			}), text)
 		})
 		require.Equal(t, 1, n)
 	}
@@ -53,7 +56,8 @@ func TestKeepAliveOfClients(t *testing.T) {
 
 func TestClientPortIsPlainTCP(t *testing.T) {
 	s := serveMem(t, configured(t), nil)
-	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.ClientListener(serve.SpeaksPlain).Listener, func(fd int) (int, error) {
-		return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
-	}))
+	require.Equal(t, unix.IPPROTO_TCP, option(t, s.front.ClientListener(serve.SpeaksPlain).Listener,
+		func(fd int) (int, error) {
+			return unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+		}))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// wideChildren is more than are read under one hold of the lock.
+// wideChildren is more children than are read under one hold of the lock.
 const wideChildren = 3*serve.ChildrenPerLock + 100
 
 // serveWide runs a server with a znode of wideChildren children.
@@ -37,7 +37,7 @@ func serveWide(t *testing.T) (*Server, *wire.Conn) {
 	return s, c
 }
 
-// changes is the children of /wide after each txn that has changed them.
+// changes are the children of /wide after each txn that has changed them.
 type changes struct {
 	sync.Mutex
 	names map[string]bool
@@ -81,7 +81,7 @@ func (ch *changes) has(name string) bool {
 	return ch.names[name]
 }
 
-// at is the children at a zxid, sorted. The changes until then are over.
+// at returns the children at a zxid, sorted. All changes up to that zxid must have been recorded.
 func (ch *changes) at(zxid proto.Zxid) (names []string) {
 	now := maps.Clone(ch.names)
 	for _, e := range slices.Backward(ch.log) {
@@ -98,8 +98,8 @@ func (ch *changes) at(zxid proto.Zxid) (names []string) {
 	return names
 }
 
-// What is read in slices while children come and go is what they were at the zxid of the reply, in the order of the session, and the
-// watch that it leaves misses nothing.
+// Children that are read in slices, while children are created and deleted, are the children at the zxid of the
+// reply, in the order of the session. The watch that the read leaves misses no change.
 func TestWideChildrenAreReadAtOneMoment(t *testing.T) {
 	s, filler := serveWide(t)
 	ch := &changes{names: map[string]bool{}}
@@ -174,7 +174,8 @@ func texts(list []proto.Text) (names []string) {
 	return names
 }
 
-// Requests behind and in front of a read of very many keep their order; a write of somebody else does not wait for it.
+// Requests before and after a long listing keep their order. A write of another client does not wait for the
+// listing.
 func TestWideChildrenKeepTheOrderOfTheSession(t *testing.T) {
 	s, _ := serveWide(t)
 	c := dialWire(t, s, wire.Options{})
@@ -199,7 +200,7 @@ func TestWideChildrenKeepTheOrderOfTheSession(t *testing.T) {
 	}
 }
 
-// A connection that goes leaves no read half done, and none of its watches, however many they are.
+// A connection that ends leaves no read unfinished, and no watches, however many it had.
 func TestWideChildrenOfAConnectionThatGoes(t *testing.T) {
 	s, other := serveWide(t)
 	for range 5 {

@@ -43,8 +43,8 @@ func TestEachMessageIsBounded(t *testing.T) {
 	require.Equal(t, int64(1), logs.FilterLevelExact(zapcore.WarnLevel).All()[0].ContextMap()["n"])
 }
 
-// TestStrangersDoNotFillTheLog does a few hundred times each what everybody who reaches a port can do and what is written into the
-// log: no message is there more often than its bound, and the metric says how many are missing.
+// TestStrangersDoNotFillTheLog does a few hundred times everything that a client can cause to be logged by reaching
+// a port. No message is logged more often than its bound, and the metric counts the dropped lines.
 func TestStrangersDoNotFillTheLog(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	cfg := saslConfig()
@@ -55,7 +55,8 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 	const times = 100
 
 	owner := dialWire(t, s, wire.Options{})
-	for _, znode := range [][2]string{{"/full", ""}, {"/zookeeper/quota/full", ""}, {"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
+	for _, znode := range [][2]string{{"/full", ""}, {"/zookeeper/quota/full", ""},
+		{"/zookeeper/quota/full/zookeeper_limits", "count=1,bytes=-1=;countHardLimit=1"},
 		{"/zookeeper/quota/full/zookeeper_stats", "count=1,bytes=0"}} {
 		_, err := owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
 		require.NoError(t, err, znode[0])
@@ -92,7 +93,8 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 	for message, n := range counts {
 		require.LessOrEqual(t, n, most, message)
 	}
-	for _, message := range []string{"warn quota exceeded", "info client authenticated", "warn SASL authentication failed", "warn authentication refused",
+	for _, message := range []string{"warn quota exceeded", "info client authenticated",
+		"warn SASL authentication failed", "warn authentication refused",
 		"warn command refused", "info expiring session"} {
 		require.NotZero(t, counts[message], "%s: %v", message, counts)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// A member's role decides which gauges there are, as in ZooKeeper.
+// The role of a server decides which gauges exist, as in ZooKeeper.
 func TestQuorumGaugesFollowTheRole(t *testing.T) {
 	m := &words.Reporter{Env: &env.Env{Metrics: &env.Metrics{Quorum: figures.NewQuorum(new(figures.Metrics))}}}
 	q := m.Metrics.Quorum
@@ -42,9 +42,12 @@ func TestQuorumGaugesFollowTheRole(t *testing.T) {
 	require.Equal(t, []string{"quorum_size 3", "synced_observers 0"}, names())
 	q.ProposalSize.Observe(106)
 	q.ProposalSize.Observe(48)
-	set(&host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2, NonVoting: 1, PendingSyncs: 5, LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1})
-	require.Equal(t, []string{"quorum_size 3", "learners 4", "synced_followers 2", "synced_non_voting_followers 1", "pending_syncs 5",
-		"leader_uptime 1500", "last_proposal_size 48", "min_proposal_size 48", "max_proposal_size 106", "synced_observers 1"}, names())
+	set(&host.QuorumRole{Peer: "leading - broadcast", Size: 3, Leading: true, Learners: 4, SyncedFollowers: 2,
+		NonVoting: 1, PendingSyncs: 5, LeaderUptime: 1500 * time.Millisecond, SyncedObservers: 1})
+	require.Equal(t, []string{"quorum_size 3", "learners 4", "synced_followers 2", "synced_non_voting_followers 1",
+		"pending_syncs 5",
+		"leader_uptime 1500", "last_proposal_size 48", "min_proposal_size 48", "max_proposal_size 106",
+		"synced_observers 1"}, names())
 	set(nil)
 	require.Empty(t, names())
 }
@@ -57,7 +60,7 @@ func TestMntrTellsTheRole(t *testing.T) {
 	require.Contains(t, word(t, s, "mntr"), "\nzk_peer_state\tobserving - broadcast\nzk_observer_master_id\t2\n")
 }
 
-// TestMetricsCountWhatHappens does each thing once and looks at its number.
+// TestMetricsCountWhatHappens does each thing once and checks its metric.
 func TestMetricsCountWhatHappens(t *testing.T) {
 	cfg := memConfig()
 	cfg.EnforceQuota = true
@@ -71,7 +74,8 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	require.NoError(t, err)
 	_, err = c.Children("/", true)
 	require.NoError(t, err)
-	_, err = c.Create("/zookeeper/quota/app/zookeeper_limits", []byte("count=9,countHardLimit=2,bytes=1000"), proto.ModePersistent)
+	_, err = c.Create("/zookeeper/quota/app/zookeeper_limits", []byte("count=9,countHardLimit=2,bytes=1000"),
+		proto.ModePersistent)
 	require.NoError(t, err)
 	_, err = c.Create("/zookeeper/quota/app/zookeeper_stats", []byte("count=1,bytes=0"), proto.ModePersistent)
 	require.NoError(t, err)
@@ -112,13 +116,17 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		"sum_node_changed_watch_count": "1", "sum_node_children_watch_count": "1", "cnt_node_created_watch_count": "0",
 		"prep_processor_request_queued": "10", "sync_processor_request_queued": "10",
 		"sum_sync_processor_batch_size": "10", "cnt_startup_snap_load_time": "1", "cnt_dbinittime": "1",
-		"min_client_response_size": "16", "unrecoverable_error_count": "0", "proposal_count": "0", "cnt_election_time": "0",
-		"watch_bytes": fmt.Sprint(len(serve.AppendEvent(nil, proto.EventNodeDataChanged, []byte("/app"), 1)) + len(serve.AppendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*figures.LengthBytes),
+		"min_client_response_size": "16", "unrecoverable_error_count": "0", "proposal_count": "0",
+		"cnt_election_time": "0",
+		"watch_bytes": fmt.Sprint(len(serve.AppendEvent(nil, proto.EventNodeDataChanged, []byte("/app"),
+			1)) + len(serve.AppendEvent(nil, proto.EventNodeChildrenChanged, []byte("/"), 1)) - 2*figures.LengthBytes),
 	} {
 		require.Equal(t, want, got[key], key)
 	}
-	for _, key := range []string{"bytes_received_count", "response_bytes", "last_client_response_size", "max_client_response_size",
-		"cnt_sync_processor_queue_flush_time_ms", "cnt_sync_processor_queue_and_flush_time_ms", "cnt_propagation_latency", "cnt_connection_token_deficit"} {
+	for _, key := range []string{"bytes_received_count", "response_bytes", "last_client_response_size",
+		"max_client_response_size",
+		"cnt_sync_processor_queue_flush_time_ms", "cnt_sync_processor_queue_and_flush_time_ms",
+		"cnt_propagation_latency", "cnt_connection_token_deficit"} {
 		require.NotContains(t, []string{"", "0", "-1"}, got[key], key)
 	}
 	word(t, s, "srst")

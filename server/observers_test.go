@@ -68,9 +68,11 @@ func onFollowers(t *testing.T, e *embed.Ensemble, followers, observers []int) {
 	}
 }
 
-// Observers of a follower answer what the leader answers, in the order of each client, and the follower says that it serves them.
+// Observers of a follower give the same answers as the leader, in the order of each client, and the follower
+// reports that it serves them.
 func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
-	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 2, Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
+	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 2,
+		Configure: func(_ int, c *config.Config) { c.ExtendedTypes = true }})
 	onFollowers(t, e, followers, observers)
 	want := answers(t, connect(t, e, leader, wire.Options{}), "/leader")
 	for _, id := range observers {
@@ -83,7 +85,8 @@ func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
 		_, err := c.Create(path, nil, proto.ModePersistent)
 		require.NoError(t, err)
 		for i := range 100 {
-			reqs = append(reqs, wire.SetData(path, fmt.Appendf(nil, "%d", i), -1), wire.Sync(path), wire.GetData(path, false), wire.Sync("/"))
+			reqs = append(reqs, wire.SetData(path, fmt.Appendf(nil, "%d", i), -1), wire.Sync(path),
+				wire.GetData(path, false), wire.Sync("/"))
 		}
 		i := 0
 		for _, call := range c.SendAll(reqs) {
@@ -101,7 +104,7 @@ func TestObserversOfAFollowerAnswerTheSame(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// What is written elsewhere is there after a sync at an observer of a follower.
+// A write at another server is visible after a sync at an observer of a follower.
 func TestSyncReachesObserversOfAFollower(t *testing.T) {
 	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1})
 	onFollowers(t, e, followers, observers)
@@ -119,8 +122,8 @@ func TestSyncReachesObserversOfAFollower(t *testing.T) {
 	}
 }
 
-// A session moves between the observers of one follower, that follower and the leader; whoever had it before is told so and closed, though the
-// leader sees one link for most of them.
+// A session moves between the observers of one follower, that follower and the leader. Its former connection gets
+// an error and is closed, although the leader sees one link for most of these servers.
 func TestSessionMovesBehindAFollower(t *testing.T) {
 	e, _, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 3})
 	onFollowers(t, e, followers, observers)
@@ -147,9 +150,10 @@ func TestSessionMovesBehindAFollower(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// The leader hears by way of the follower which clients of the observers live, and expires the others.
+// The leader hears from the follower which clients of the observers are alive, and expires the others.
 func TestSessionsBehindAFollowerLiveByTheirPings(t *testing.T) {
-	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1, TickTime: 200 * time.Millisecond})
+	e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1,
+		TickTime: 200 * time.Millisecond})
 	onFollowers(t, e, followers, observers)
 	const timeoutMs = 2500
 	silent := connect(t, e, observers[0], wire.Options{TimeoutMs: timeoutMs})
@@ -164,17 +168,19 @@ func TestSessionsBehindAFollowerLiveByTheirPings(t *testing.T) {
 		_, err := watcher.Exists("/silent", false)
 		return err != nil
 	})
-	for began := time.Now(); time.Since(began) < 2*timeoutMs*time.Millisecond; time.Sleep(100 * time.Millisecond) { // a client's own pace
+	// A client's own pace.
+	for began := time.Now(); time.Since(began) < 2*timeoutMs*time.Millisecond; time.Sleep(100 * time.Millisecond) {
 		require.NoError(t, alive.Ping())
 	}
 	_, err = watcher.Exists("/alive", false)
 	require.NoError(t, err)
 }
 
-// An observer that loses its master learns from another follower, and its clients keep their sessions; with no follower left it learns from
-// the leader.
+// An observer that loses its master learns from another follower, and its clients keep their sessions. If no
+// follower is left it learns from the leader.
 func TestObserverLosesItsMaster(t *testing.T) {
-	for name, end := range map[string]func(*embed.Ensemble, int){"stop": (*embed.Ensemble).Stop, "kill": (*embed.Ensemble).Kill} {
+	for name, end := range map[string]func(*embed.Ensemble, int){"stop": (*embed.Ensemble).Stop,
+		"kill": (*embed.Ensemble).Kill} {
 		t.Run(name, func(t *testing.T) {
 			e, _, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1})
 			onFollowers(t, e, followers, observers)
@@ -185,7 +191,8 @@ func TestObserverLosesItsMaster(t *testing.T) {
 			master := figure(t, e, observer, "observer_master_id")
 			end(e, master)
 			other := followers[0] + followers[1] - master
-			until(t, "the observer to find another master", func() bool { return figure(t, e, observer, "observer_master_id") == other })
+			until(t, "the observer to find another master",
+				func() bool { return figure(t, e, observer, "observer_master_id") == other })
 			c = resume(t, e, observer, c.Resume())
 			_, err = c.SetData("/mine", []byte("x"), -1)
 			require.NoError(t, err)
@@ -196,7 +203,7 @@ func TestObserverLosesItsMaster(t *testing.T) {
 	}
 }
 
-// Where no follower serves observers, because there is none or it has no such port, observers learn from the leader.
+// If no follower serves observers, because there is none or none has the port, observers learn from the leader.
 func TestObserverWithoutMasters(t *testing.T) {
 	for _, o := range []embed.Options{{Servers: 1, Observers: 1},
 		{Servers: 3, Observers: 1, Configure: func(id int, c *config.Config) {
@@ -213,14 +220,15 @@ func TestObserverWithoutMasters(t *testing.T) {
 	}
 }
 
-// An observer that lacks everything, or more than may wait for it, is brought up to date by a follower.
+// A follower synchronizes an observer that has no history, or lacks more than may wait for it.
 func TestFollowerBringsObserversUpToDate(t *testing.T) {
 	for name, snapshot := range map[string]bool{"txns": false, "snapshot": true} {
 		t.Run(name, func(t *testing.T) {
-			e, leader, followers, observers := behind(t, embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
-				c.ForceSnapshotSync = snapshot
-				c.ObserverMasterSizeLimit = 1
-			}})
+			e, leader, followers, observers := behind(t,
+				embed.Options{Servers: 3, Observers: 1, Configure: func(_ int, c *config.Config) {
+					c.ForceSnapshotSync = snapshot
+					c.ObserverMasterSizeLimit = 1
+				}})
 			onFollowers(t, e, followers, observers)
 			e.Stop(observers[0])
 			c := connect(t, e, leader, wire.Options{})

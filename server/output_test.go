@@ -27,8 +27,8 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	c.Mu.Out.Closing = true
 	c.Mu.Unlock()
 	c.Flush()
-	// The client has not read yet; what it sends keeps input unread. An event now must not turn the
-	// orderly end into a reset.
+	// The client has not read yet, and its requests stay unread in the server's input. An event now must not turn
+	// the orderly end into a reset.
 	_, err := client.Write(make([]byte, 100))
 	require.NoError(t, err)
 	_, err = dialWire(t, s, wire.Options{}).Create("/x", nil, proto.ModePersistent)
@@ -62,7 +62,7 @@ func TestLongAnswerReachesAClientThatHasClosedItsSide(t *testing.T) {
 	require.Equal(t, 2*len(paths)+1, bytes.Count(got, []byte("\n")))
 }
 
-// patientConn passes no deadline on, but keeps the last one: the time it allows passes when the test says so.
+// patientConn does not set deadlines, but keeps the last one: the test decides when it expires.
 type patientConn struct {
 	*net.TCPConn
 	set atomic.Bool // there is a deadline
@@ -73,14 +73,14 @@ func (p *patientConn) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// pass lets the time pass.
+// pass lets the deadline expire.
 func (p *patientConn) pass() {
 	if p.set.Load() {
 		_ = p.TCPConn.SetWriteDeadline(time.Now().Add(-time.Second))
 	}
 }
 
-// A client that was slow once, so that drain had to wait for it, is served on when the time it had then has passed.
+// A client that was slow once, so that drain had to wait for it, is still served after the deadline of that time.
 func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	client, nc := tcpPair(t)
 	c := serve.NewConn(serveMem(t, memConfig(), nil).front, nc)
@@ -110,7 +110,7 @@ func TestSlowOnceIsNotSlowForEver(t *testing.T) {
 	require.Equal(t, "more", string(more))
 }
 
-// What waits for a client is written in its order, whatever it is kept in, and what others share is not changed.
+// Output is written in its order, whichever buffers it is in, and shared buffers are not changed.
 func TestOutputKeepsItsOrder(t *testing.T) {
 	var o serve.Output
 	shared := bytes.Repeat([]byte{'s'}, serve.SharedEvent)
@@ -140,7 +140,8 @@ func TestOutputKeepsItsOrder(t *testing.T) {
 	require.True(t, bytes.Equal(want, got))
 }
 
-// A client that takes no events is closed when all together take too little, and one that takes all of them is not.
+// A client that takes no events is closed when too much waits for all clients together. A client that takes all its
+// events is not.
 func TestEventsThatNobodyTakes(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	w := dialWire(t, s, wire.Options{})
@@ -162,5 +163,6 @@ func TestEventsThatNobodyTakes(t *testing.T) {
 		return s.front.Conns.Len() < before
 	}, "the deaf one is closed")
 	require.NoError(t, w.Ping())
-	eventually(t, func() bool { return s.front.Undelivered.Load() == serve.UndeliveredMax }, "nothing of it is counted any more")
+	eventually(t, func() bool { return s.front.Undelivered.Load() == serve.UndeliveredMax },
+		"nothing of it is counted any more")
 }

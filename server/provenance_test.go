@@ -17,7 +17,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// directoryOf makes the data directory of a server whose meta.db has a lineage, if it is not nil.
+// directoryOf makes the data directory of a server, with a lineage in meta.db unless it is nil.
 func directoryOf(t *testing.T, lineage *zab.Lineage) (dataDir string) {
 	t.Helper()
 	dataDir = t.TempDir()

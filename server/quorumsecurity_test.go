@@ -22,8 +22,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// guarded is an ensemble whose servers know each other by certificates, by passwords, or by both. Its files can be replaced, and its
-// configurations changed while a server is down.
+// guarded is an ensemble in which servers authenticate by certificates, by passwords, or by both. A test can
+// replace the files, and change the configuration while a server is down.
 type guarded struct {
 	*embed.Ensemble
 	pki.Files
@@ -32,7 +32,7 @@ type guarded struct {
 	cfgs map[int]*config.Config
 }
 
-// address is what embed calls a server on the network between them.
+// address is the name that embed gives a server on the network between servers.
 func address(id int) string { return fmt.Sprintf("10.0.0.%d", id) }
 
 const members = 3
@@ -40,7 +40,8 @@ const members = 3
 func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) *guarded {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
-	g := &guarded{t: t, Files: pki.Files{Dir: t.TempDir(), CA: pki.NewCA("ca")}, logs: logs, cfgs: map[int]*config.Config{}}
+	g := &guarded{t: t, Files: pki.Files{Dir: t.TempDir(), CA: pki.NewCA("ca")}, logs: logs,
+		cfgs: map[int]*config.Config{}}
 	for id := 1; id <= members; id++ {
 		g.WriteKey(id, g.CA.Issue(pki.Options{Name: "zk", Hosts: []string{address(id)}}))
 		g.WriteTrust(id, g.CA)
@@ -53,10 +54,12 @@ func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) 
 			}
 		}
 	})
-	g.Ensemble = embed.Start(t, embed.Options{Servers: members, TickTime: patient, Dir: filepath.Join(g.Dir, "data"), Log: zap.New(core),
+	g.Ensemble = embed.Start(t, embed.Options{Servers: members, TickTime: patient, Dir: filepath.Join(g.Dir, "data"),
+		Log: zap.New(core),
 		Configure: func(id int, cfg *config.Config) {
 			cfg.PreAllocSizeKB, cfg.DiskWatermark.Bytes = 64, 0
-			cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = g.File("key", id, "pem"), g.File("trust", id, "pem")
+			cfg.QuorumTLS.KeyStore.Location, cfg.QuorumTLS.TrustStore.Location = g.File("key", id, "pem"),
+				g.File("trust", id, "pem")
 			cfg.SASL.LoginConfig = g.File("jaas", id, "conf")
 			configure(g, cfg)
 			g.cfgs[id] = cfg
@@ -64,7 +67,7 @@ func startGuarded(t *testing.T, configure func(g *guarded, cfg *config.Config)) 
 	return g
 }
 
-// within bounds what must not take long.
+// within returns a context that bounds operations which should be quick.
 func (g *guarded) within() context.Context {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
@@ -87,7 +90,7 @@ func (g *guarded) replaceLeader(path string) {
 	old, err := g.Leader(g.within())
 	require.NoError(g.t, err)
 	g.Stop(old)
-	_, err = g.Leader(g.within()) // whom the other follows; before, it may seem to serve because it has heard of nothing
+	_, err = g.Leader(g.within()) // the other server follows it; earlier it may seem to serve
 	require.NoError(g.t, err)
 	require.NoError(g.t, g.WaitServing(g.within(), old%members+1))
 	g.put(old%members+1, path)
@@ -135,7 +138,7 @@ func TestGuardedEnsembles(t *testing.T) {
 	}
 }
 
-// A server that cannot prove who it is stays outside, and the others do not notice; then it is put right.
+// A server that cannot authenticate stays outside, and the others go on. Then its configuration is corrected.
 func TestServersThatAreNotLetIn(t *testing.T) {
 	for name, c := range map[string]struct {
 		configure func(*guarded, *config.Config)
@@ -146,15 +149,20 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 			g.WriteKey(bad, pki.NewCA("ca").Issue(pki.Options{Hosts: []string{address(bad)}}))
 		}, "unknown authority"},
 		"expired": {encrypted, func(g *guarded, bad int) {
-			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}, NotAfter: time.Now().Add(-time.Minute)}))
+			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)},
+				NotAfter: time.Now().Add(-time.Minute)}))
 		}, "expired"},
 		"another host": {encrypted, func(g *guarded, bad int) {
 			g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{"10.0.0.9"}}))
 		}, "another host"},
-		"plain":                     {encrypted, func(g *guarded, bad int) { g.cfgs[bad].SSLQuorum = false }, "first record does not look like a TLS handshake"},
-		"another password":          {authenticated, func(g *guarded, bad int) { g.WriteLogin(bad, "wrong") }, "authentication failed"},
-		"another password over TLS": {both, func(g *guarded, bad int) { g.WriteLogin(bad, "wrong") }, "authentication failed"},
-		"no password":               {authenticated, func(g *guarded, bad int) { g.cfgs[bad].QuorumAuth = config.QuorumAuth{} }, "does not authenticate"},
+		"plain": {encrypted, func(g *guarded, bad int) { g.cfgs[bad].SSLQuorum = false },
+			"first record does not look like a TLS handshake"},
+		"another password": {authenticated, func(g *guarded, bad int) { g.WriteLogin(bad, "wrong") },
+			"authentication failed"},
+		"another password over TLS": {both, func(g *guarded, bad int) { g.WriteLogin(bad, "wrong") },
+			"authentication failed"},
+		"no password": {authenticated,
+			func(g *guarded, bad int) { g.cfgs[bad].QuorumAuth = config.QuorumAuth{} }, "does not authenticate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := startGuarded(t, c.configure)
@@ -172,7 +180,8 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 			require.NoError(t, g.Ensemble.Start(bad))
 			until(t, "refusal", func() bool {
 				for _, entry := range g.logs.All() {
-					if why, ok := entry.ContextMap()["error"].(string); ok && entry.LoggerName != fmt.Sprintf("%d.peers", bad) && strings.Contains(why, c.said) {
+					if why, ok := entry.ContextMap()["error"].(string); ok &&
+						entry.LoggerName != fmt.Sprintf("%d.peers", bad) && strings.Contains(why, c.said) {
 						return true
 					}
 				}
@@ -195,7 +204,8 @@ func TestServersThatAreNotLetIn(t *testing.T) {
 	}
 }
 
-// writers creates znodes at every server until the result is called, which returns how many there are. None may fail.
+// writers creates znodes at every server until the returned function is called, which returns how many there are.
+// No create may fail.
 func (g *guarded) writers() func() int {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -223,8 +233,8 @@ func (g *guarded) writers() func() int {
 	}
 }
 
-// Authority and certificates are replaced under load, in the order in which an operator does it: no connection between the servers
-// ends. Afterwards only the new ones count.
+// Authority and certificates are replaced under load, in the order in which an operator does it. No connection
+// between the servers ends. Afterwards only the new ones are accepted.
 func TestCertificatesAreReplacedUnderLoad(t *testing.T) {
 	g := startGuarded(t, encrypted)
 	written := g.writers()
@@ -267,7 +277,7 @@ func TestCertificatesAreReplacedUnderLoad(t *testing.T) {
 	require.Equal(t, "looking", g.Server(2).Status().Mode)
 }
 
-// Encryption and passwords are switched on one server at a time, and there is a quorum all the time.
+// Encryption and passwords are enabled on one server at a time, and there is always a quorum.
 func TestGuardIsSwitchedOnServerByServer(t *testing.T) {
 	for name, steps := range map[string][]func(*config.Config){
 		"TLS": {

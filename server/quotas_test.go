@@ -12,7 +12,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// The quotas of one top-level znode are added up, however deep they are.
+// All quotas below one top-level znode are added up.
 func TestQuotasByNamespace(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	require.Empty(t, s.words.Quotas())
@@ -21,10 +21,12 @@ func TestQuotasByNamespace(t *testing.T) {
 		_, err := c.Create(path, []byte(data), proto.ModePersistent)
 		require.NoError(t, err, path)
 	}
-	for _, path := range []string{"/b", "/b/c", "/a", "/zookeeper/quota/b", "/zookeeper/quota/b/c", "/zookeeper/quota/a", "/zookeeper/quota/empty"} {
+	for _, path := range []string{"/b", "/b/c", "/a", "/zookeeper/quota/b", "/zookeeper/quota/b/c",
+		"/zookeeper/quota/a", "/zookeeper/quota/empty"} {
 		create(path, "")
 	}
-	create("/zookeeper/quota/b/zookeeper_limits", "count=10,bytes=100=;byteHardLimit=-1;countHardLimit=-1") // by zkCli.sh
+	// By zkCli.sh.
+	create("/zookeeper/quota/b/zookeeper_limits", "count=10,bytes=100=;byteHardLimit=-1;countHardLimit=-1")
 	create("/zookeeper/quota/b/zookeeper_stats", "count=2,bytes=0")
 	create("/zookeeper/quota/b/c/zookeeper_limits", "count=5,bytes=50,countHardLimit=4")
 	create("/zookeeper/quota/a/zookeeper_stats", "count=1,bytes=9") // counted anew
@@ -36,15 +38,18 @@ func TestQuotasByNamespace(t *testing.T) {
 	require.Equal(t, "", quota.Namespace([]byte("/")))
 }
 
-// A hard quota keeps a znode from having very many children, whoever creates them. What is in the pipeline when it is reached may be above it.
+// A hard quota limits the children of a znode for all clients. Requests in the pipeline may exceed it when it is
+// reached.
 func TestHardQuotaBoundsTheChildren(t *testing.T) {
 	cfg := memConfig()
 	cfg.EnforceQuota = true
 	s := serveMem(t, cfg, nil)
 	owner := dialWire(t, s, wire.Options{})
 	const limit = 1000
-	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""}, {"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
-		{"/zookeeper/quota/busy/zookeeper_limits", fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=%d", limit)}} {
+	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""},
+		{"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
+		{"/zookeeper/quota/busy/zookeeper_limits",
+			fmt.Sprintf("count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=%d", limit)}} {
 		_, err := owner.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
 		require.NoError(t, err, znode[0])
 	}
@@ -53,7 +58,8 @@ func TestHardQuotaBoundsTheChildren(t *testing.T) {
 		c := dialWire(t, s, wire.Options{})
 		var requests []wire.Request
 		for range 2000 {
-			requests = append(requests, wire.Create(fmt.Sprintf("/busy/n-%d-", i), nil, wire.OpenACL, proto.ModePersistentSequential))
+			requests = append(requests, wire.Create(fmt.Sprintf("/busy/n-%d-", i), nil, wire.OpenACL,
+				proto.ModePersistentSequential))
 		}
 		calls = append(calls, c.SendAll(requests)...)
 	}
@@ -84,8 +90,10 @@ func TestHardQuotaBoundsTheChildren(t *testing.T) {
 
 	without := serveMem(t, memConfig(), nil)
 	c := dialWire(t, without, wire.Options{})
-	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""}, {"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
-		{"/zookeeper/quota/busy/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=1"}, {"/busy/more", ""}} {
+	for _, znode := range [][2]string{{"/busy", ""}, {"/zookeeper/quota/busy", ""},
+		{"/zookeeper/quota/busy/zookeeper_stats", "count=1,bytes=0"},
+		{"/zookeeper/quota/busy/zookeeper_limits", "count=-1,bytes=-1=;byteHardLimit=-1;countHardLimit=1"},
+		{"/busy/more", ""}} {
 		_, err := c.Create(znode[0], []byte(znode[1]), proto.ModePersistent)
 		require.NoError(t, err, "%s: without enforceQuota a quota is a line in the log", znode[0])
 	}

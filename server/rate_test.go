@@ -9,7 +9,7 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Two connections of one address get together what it may have, and lose no request.
+// Two connections from one address share the limit of that address, and lose no request.
 func TestRequestsPerSecondOfAnAddress(t *testing.T) {
 	cfg := memConfig()
 	cfg.MaxRequestsPerSecond = 500

@@ -32,17 +32,18 @@ type filed struct {
 func newFiled(t *testing.T, id int) *filed {
 	t.Helper()
 	ports := cluster.FreePorts(t, 3)
-	f := &filed{t: t, id: id, file: filepath.Join(t.TempDir(), "zoo.cfg"), quorum: [2]int{ports[0], ports[1]}, client: ports[2]}
+	f := &filed{t: t, id: id, file: filepath.Join(t.TempDir(), "zoo.cfg"), quorum: [2]int{ports[0], ports[1]},
+		client: ports[2]}
 	t.Cleanup(f.stop)
 	return f
 }
 
-// line is the server line.
+// line returns the server line of this server.
 func (f *filed) line() string {
 	return fmt.Sprintf("server.%d=127.0.0.1:%d:%d:participant;127.0.0.1:%d", f.id, f.quorum[0], f.quorum[1], f.client)
 }
 
-// write makes the first zoo.cfg, which names the given servers.
+// write makes the first zoo.cfg with the given servers.
 func (f *filed) write(members ...*filed) {
 	f.t.Helper()
 	dir := filepath.Dir(f.file)
@@ -95,7 +96,8 @@ func (f *filed) configured(members ...*filed) (dynamic string) {
 		dynamic = fmt.Sprintf("%s.dynamic.%x", f.file, int64(version))
 		static, _ := os.ReadFile(f.file)
 		lines, _ := os.ReadFile(dynamic)
-		return version > 0 && strings.HasSuffix(string(static), "\ndynamicConfigFile="+dynamic+"\n") && string(lines) == strings.Join(want, "\n")
+		return version > 0 && strings.HasSuffix(string(static), "\ndynamicConfigFile="+dynamic+"\n") &&
+			string(lines) == strings.Join(want, "\n")
 	}, time.Minute, time.Millisecond)
 	return dynamic
 }
@@ -122,7 +124,8 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	first, err := os.ReadFile(a.file)
 	require.NoError(t, err)
 	a.start()
-	require.Equal(t, a.file+".dynamic.100000000", a.configured(a), "the first configuration has the number of its epoch")
+	require.Equal(t, a.file+".dynamic.100000000", a.configured(a),
+		"the first configuration has the number of its epoch")
 	bak, err := os.ReadFile(a.file + ".bak")
 	require.NoError(t, err)
 	require.Equal(t, string(first), string(bak))
@@ -131,7 +134,8 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	b.dial() // it follows
 	untouched, err := os.ReadFile(b.file)
 	require.NoError(t, err)
-	require.Contains(t, string(untouched), a.line(), "a server that is in no configuration can be started anew with what it has")
+	require.Contains(t, string(untouched), a.line(),
+		"a server that is in no configuration can be started anew with what it has")
 
 	conn := a.dial()
 	reconfig(t, conn, b.line()+","+c.line(), "")
@@ -186,7 +190,8 @@ func TestFilesFollowReconfigurations(t *testing.T) {
 	require.Len(t, files, 5, "old ones stay")
 }
 
-// joined is a server that a second one has joined, what the file of the first said when it was alone, and the name of its dynamic file.
+// joined is a server that a second one has joined, the content of the first server's file when it was alone, and
+// the name of its dynamic file.
 func joined(t *testing.T) (a, b *filed, alone []byte, dynamic string) {
 	t.Helper()
 	a, b = newFiled(t, 1), newFiled(t, 2)
@@ -200,7 +205,7 @@ func joined(t *testing.T) (a, b *filed, alone []byte, dynamic string) {
 	return a, b, alone, a.configured(a, b)
 }
 
-// The configuration that was committed last counts, whatever older files say; files that are newer count instead.
+// The last committed configuration counts, whatever older files say. Newer files count instead of it.
 func TestNewerConfigurationCounts(t *testing.T) {
 	a, b, older, dynamic := joined(t)
 	a.stop()
@@ -214,7 +219,8 @@ func TestNewerConfigurationCounts(t *testing.T) {
 
 	forced := a.file + ".dynamic.200000000"
 	require.NoError(t, os.WriteFile(forced, []byte(a.line()), 0o600))
-	require.NoError(t, os.WriteFile(a.file, fmt.Appendf(nil, "%sdynamicConfigFile=%s\n", strings.Replace(string(older), a.line()+"\n", "", 1), forced), 0o600))
+	require.NoError(t, os.WriteFile(a.file, fmt.Appendf(nil, "%sdynamicConfigFile=%s\n",
+		strings.Replace(string(older), a.line()+"\n", "", 1), forced), 0o600))
 	a.start()
 	a.dial()
 	require.EqualValues(t, 0x200000000, a.Status().Config)
@@ -227,7 +233,7 @@ func TestNewerConfigurationCounts(t *testing.T) {
 	require.Greater(t, a.Status().Config, proto.Zxid(0x200000000), "later ones have larger numbers")
 }
 
-// A state that was restored from a backup says nothing about who is in the ensemble now: that is in the files.
+// A state restored from a backup does not say which servers are in the ensemble now: the files do.
 func TestRestoredStateDoesNotSayWhoDecides(t *testing.T) {
 	a, b, alone, _ := joined(t)
 	_, err := a.dial().Create("/kept", nil, proto.ModePersistent)
@@ -245,7 +251,7 @@ func TestRestoredStateDoesNotSayWhoDecides(t *testing.T) {
 	a.configured(a)
 }
 
-// A file that cannot be written ends nothing.
+// A file that cannot be written does not end the server.
 func TestServerWithoutItsFilesGoesOn(t *testing.T) {
 	a, b := newFiled(t, 1), newFiled(t, 2)
 	a.write(a)

@@ -13,10 +13,11 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Where the servers make sure of each other, joiners and servers that were removed have to prove who they are, too: a server without
-// a certificate of the ensemble, or without its password, does not learn anything.
+// If servers have to authenticate to each other, joiners and removed servers have to authenticate too. A server
+// without a certificate of the ensemble, or without its password, gets no data.
 func TestGuardedEnsemblesAreReconfigured(t *testing.T) {
-	for name, guard := range map[string]func(*guarded, *config.Config){"TLS": encrypted, "SASL": authenticated, "SASL over TLS": both} {
+	for name, guard := range map[string]func(*guarded, *config.Config){"TLS": encrypted, "SASL": authenticated,
+		"SASL over TLS": both} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			g := &guarded{t: t, Files: pki.Files{Dir: dir, CA: pki.NewCA("ca")}, cfgs: map[int]*config.Config{}}
@@ -30,10 +31,12 @@ func TestGuardedEnsemblesAreReconfigured(t *testing.T) {
 				g.WriteTrust(id, g.CA)
 				g.WriteLogin(id, password)
 			}
-			e, err := embed.New(embed.Options{Servers: 3, Joiners: 2, TickTime: patient, Dir: filepath.Join(dir, "data"),
+			e, err := embed.New(embed.Options{Servers: 3, Joiners: 2, TickTime: patient,
+				Dir: filepath.Join(dir, "data"),
 				Configure: func(id int, c *config.Config) {
 					c.PreAllocSizeKB, c.DiskWatermark.Bytes = 64, 0
-					c.QuorumTLS.KeyStore.Location, c.QuorumTLS.TrustStore.Location = g.File("key", id, "pem"), g.File("trust", id, "pem")
+					c.QuorumTLS.KeyStore.Location, c.QuorumTLS.TrustStore.Location = g.File("key", id, "pem"),
+						g.File("trust", id, "pem")
 					c.SASL.LoginConfig = g.File("jaas", id, "conf")
 					c.ReconfigEnabled, c.SkipACL = true, true
 					guard(g, c)

@@ -16,12 +16,14 @@ import (
 
 const configZnode = "/zookeeper/config"
 
-// changing is an ensemble of three and a server that may join. Who has the super user's password may change it.
+// changing is an ensemble of three and a server that may join. A client with the super user's password may
+// reconfigure it.
 func changing(t *testing.T) *embed.Ensemble {
 	t.Helper()
-	e := embed.Start(t, embed.Options{Servers: 3, Joiners: 1, TickTime: patient, Configure: func(_ int, c *config.Config) {
-		c.ReconfigEnabled, c.SuperDigest = true, "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
-	}})
+	e := embed.Start(t, embed.Options{Servers: 3, Joiners: 1, TickTime: patient,
+		Configure: func(_ int, c *config.Config) {
+			c.ReconfigEnabled, c.SuperDigest = true, "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
+		}})
 	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
 	return e
 }
@@ -41,7 +43,7 @@ func code(t *testing.T, c *wire.Conn, r wire.Request) proto.ErrCode {
 	return reply.Header.Err
 }
 
-// The first rule that is broken decides. Source: quorum-protocol 11.4, client-protocol 11.3.
+// The first violated rule decides about the error. Source: quorum-protocol 11.4, client-protocol 11.3.
 func TestReconfigErrors(t *testing.T) {
 	e := changing(t)
 	down := e.IDs()[3]
@@ -56,30 +58,36 @@ func TestReconfigErrors(t *testing.T) {
 			r    wire.Request
 			want proto.ErrCode
 		}{
-			"version first":           {wire.Reconfig("", "x", "", 1), proto.ErrBadVersion},
-			"no id":                   {wire.Reconfig("", "x", "", -1), proto.ErrBadArguments},
-			"no line":                 {wire.Reconfig("server.9", "", "", -1), proto.ErrBadArguments},
-			"no client port":          {wire.Reconfig("server.9=127.0.0.1:1:2", "", "", -1), proto.ErrBadArguments},
-			"a place that is taken":   {wire.Reconfig("server.9="+strings.SplitN(e.Line(1), "=", 2)[1], "", "", -1), proto.ErrBadArguments},
-			"nobody is left":          {wire.Reconfig("", "1,2,3", "", -1), proto.ErrBadArguments},
-			"two addresses":           {wire.Reconfig("server.9=127.0.0.1:1:2|127.0.0.2:1:2;3", "", "", -1), proto.ErrBadArguments},
-			"other settings":          {wire.Reconfig("", "", e.Line(1)+",tickTime=1", -1), proto.ErrBadArguments},
-			"a voter in no group":     {wire.Reconfig("", "", e.Line(1)+"\n"+e.Line(2)+"\ngroup.1=1", -1), proto.ErrBadArguments},
-			"who is not there":        {wire.Reconfig("", "", joiner, -1), proto.ErrNewConfigNoQuorum},
-			"a majority is not there": {wire.Reconfig("server.8=127.0.0.1:1:2;3,server.9=127.0.0.1:4:5;6,"+joiner, "", "", -1), proto.ErrNewConfigNoQuorum},
+			"version first":  {wire.Reconfig("", "x", "", 1), proto.ErrBadVersion},
+			"no id":          {wire.Reconfig("", "x", "", -1), proto.ErrBadArguments},
+			"no line":        {wire.Reconfig("server.9", "", "", -1), proto.ErrBadArguments},
+			"no client port": {wire.Reconfig("server.9=127.0.0.1:1:2", "", "", -1), proto.ErrBadArguments},
+			"a place that is taken": {wire.Reconfig("server.9="+strings.SplitN(e.Line(1), "=", 2)[1], "", "", -1),
+				proto.ErrBadArguments},
+			"nobody is left": {wire.Reconfig("", "1,2,3", "", -1), proto.ErrBadArguments},
+			"two addresses": {wire.Reconfig("server.9=127.0.0.1:1:2|127.0.0.2:1:2;3", "", "", -1),
+				proto.ErrBadArguments},
+			"other settings": {wire.Reconfig("", "", e.Line(1)+",tickTime=1", -1), proto.ErrBadArguments},
+			"a voter in no group": {wire.Reconfig("", "", e.Line(1)+"\n"+e.Line(2)+"\ngroup.1=1", -1),
+				proto.ErrBadArguments},
+			"who is not there": {wire.Reconfig("", "", joiner, -1), proto.ErrNewConfigNoQuorum},
+			"a majority is not there": {wire.Reconfig("server.8=127.0.0.1:1:2;3,server.9=127.0.0.1:4:5;6,"+joiner, "",
+				"", -1), proto.ErrNewConfigNoQuorum},
 		} {
 			require.Equal(t, tc.want, code(t, nobody, tc.r), name)
 			require.Equal(t, tc.want, code(t, root, tc.r), name)
 		}
 		require.Equal(t, proto.ErrNoAuth, code(t, nobody, wire.Reconfig("", "", "", -1)))
 		require.Equal(t, proto.OK, code(t, root, wire.SetACL(configZnode, wire.OpenACL, -1)))
-		require.Equal(t, proto.OK, code(t, nobody, wire.Reconfig("", "", "", -1)), "who may write the znode may change the ensemble")
-		require.Equal(t, proto.OK, code(t, root, wire.SetACL(configZnode, []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"),
-			Id: proto.Text("anyone")}}}, -1)))
+		require.Equal(t, proto.OK, code(t, nobody, wire.Reconfig("", "", "", -1)),
+			"who may write the znode may change the ensemble")
+		require.Equal(t, proto.OK, code(t, root, wire.SetACL(configZnode,
+			[]proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"),
+				Id: proto.Text("anyone")}}}, -1)))
 	}
 }
 
-// What is sent behind a reconfiguration waits for it, in its order; a second reconfiguration is refused.
+// Requests behind a reconfiguration wait for it, in their order. A second reconfiguration is refused.
 func TestWritesAroundReconfig(t *testing.T) {
 	e := changing(t)
 	for _, id := range e.IDs() {
@@ -109,7 +117,8 @@ func TestWritesAroundReconfig(t *testing.T) {
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// The reply is the znode as it is then, a watch tells of it at every server, and the version is that of the znode.
+// The reply is the znode after the reconfiguration, a watch fires at every server, and the version is that of the
+// znode.
 func TestReconfigIsSeen(t *testing.T) {
 	e := changing(t)
 	leader, _, _ := roles(t, e)
@@ -133,14 +142,16 @@ func TestReconfigIsSeen(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, proto.OK, reply.Header.Err)
 	got := reply.Value.(*proto.GetDataResponse)
-	want := fmt.Sprintf("%s\n%s\n%s\n%s\nversion=%x", e.Line(1), e.Line(2), e.Line(3), e.Line(4), int64(reply.Header.Zxid))
+	want := fmt.Sprintf("%s\n%s\n%s\n%s\nversion=%x", e.Line(1), e.Line(2), e.Line(3), e.Line(4),
+		int64(reply.Header.Zxid))
 	require.Equal(t, want, string(got.Data))
 	require.EqualValues(t, -1, got.Stat.Version)
 	require.Equal(t, reply.Header.Zxid, got.Stat.Mzxid)
 	for i, w := range watchers {
 		select {
 		case ev := <-events[i]:
-			require.Equal(t, wire.Event{Type: proto.EventNodeDataChanged, Path: configZnode, Zxid: reply.Header.Zxid}, ev, i)
+			require.Equal(t, wire.Event{Type: proto.EventNodeDataChanged, Path: configZnode, Zxid: reply.Header.Zxid},
+				ev, i)
 		case <-within(t).Done():
 			require.Fail(t, "no event", "server %d", i+1)
 		}
@@ -155,10 +166,14 @@ func TestReconfigIsSeen(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, mntr, "zk_quorum_size\t4\n", i)
 	}
-	require.Equal(t, proto.ErrBadVersion, code(t, c, wire.Reconfig("", "4", "", int64(stat.Mzxid))), "it was of the version before")
+	require.Equal(t, proto.ErrBadVersion, code(t, c, wire.Reconfig("", "4", "", int64(stat.Mzxid))),
+		"it was of the version before")
 }
 
 func TestReconfigOfAStandaloneServer(t *testing.T) {
-	e := embed.Start(t, embed.Options{Configure: func(_ int, c *config.Config) { c.ReconfigEnabled, c.SkipACL = true, true }})
+	e := embed.Start(t, embed.Options{Configure: func(_ int, c *config.Config) {
+		c.ReconfigEnabled, c.SkipACL = true,
+			true
+	}})
 	require.Equal(t, proto.ErrUnimplemented, code(t, connect(t, e, 1, wire.Options{}), wire.Reconfig("", "", "", -1)))
 }

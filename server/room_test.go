@@ -12,21 +12,23 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// roomWatermark is the free space below which the servers of these tests say that they have no room.
+// roomWatermark is the free space below which the servers of these tests report that they have no room.
 const roomWatermark = 1 << 20
 
 // withWatermark starts servers with a watermark on disks of any size.
 func withWatermark(t *testing.T, servers int) *embed.Ensemble {
 	t.Helper()
-	return embed.Start(t, embed.Options{TickTime: patient, Servers: servers, Observers: 1, Configure: func(_ int, c *config.Config) {
-		c.DiskWatermark.Bytes = roomWatermark
-	}})
+	return embed.Start(t, embed.Options{TickTime: patient, Servers: servers, Observers: 1,
+		Configure: func(_ int, c *config.Config) {
+			c.DiskWatermark.Bytes = roomWatermark
+		}})
 }
 
-// leave makes the disk of a server so small that so many bytes are free.
+// leave shrinks the disk of a server until only the given number of bytes is free.
 func leave(e *embed.Ensemble, id int, free int64) { e.Disk(id).SetCapacity(e.Disk(id).Used() + free) }
 
-// untilAnswer sets the data of a znode at a server, with new connections if need be, until the answer is what is wanted.
+// untilAnswer sets the data of a znode at a server, with new connections if necessary, until it gets the wanted
+// answer.
 func untilAnswer(t *testing.T, e *embed.Ensemble, id int, path string, want proto.ErrCode) {
 	t.Helper()
 	until(t, want.Error(), func() bool {
@@ -44,8 +46,8 @@ func untilAnswer(t *testing.T, e *embed.Ensemble, id int, path string, want prot
 	})
 }
 
-// A leader without room hands over to a server that has some, and every server takes writes, the full one too: its disk is written to
-// whoever asks.
+// A leader without room hands over to a server with room. Every server takes writes, including the full one,
+// because its disk is written for the writes of all clients.
 func TestLeaderWithoutRoomHandsOver(t *testing.T) {
 	for name, free := range map[string]int64{"below the watermark": roomWatermark / 2, "not a byte": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +57,8 @@ func TestLeaderWithoutRoomHandsOver(t *testing.T) {
 			fill(t, c, "/n", 10)
 			leave(e, full, free)
 			if free == 0 {
-				c.Send(wire.Create("/stuck", make([]byte, 1000), wire.OpenACL, proto.ModePersistent)) // its log waits for room
+				// Its log waits for room.
+				c.Send(wire.Create("/stuck", make([]byte, 1000), wire.OpenACL, proto.ModePersistent))
 			}
 			until(t, "another leader", func() bool {
 				now, err := e.Leader(within(t))
@@ -74,8 +77,8 @@ func TestLeaderWithoutRoomHandsOver(t *testing.T) {
 	}
 }
 
-// Without room at a quorum writes are refused by all servers, those with room too. Reads and sessions go on. With room again so do
-// writes.
+// Without room at a quorum all servers refuse writes, those with room too. Reads and sessions go on. With room
+// again, writes go on as well.
 func TestEnsembleWithoutRoomRefusesWrites(t *testing.T) {
 	e := withWatermark(t, 3)
 	leader, follower, observer := roles(t, e)
@@ -100,12 +103,13 @@ func TestEnsembleWithoutRoomRefusesWrites(t *testing.T) {
 	for _, id := range e.IDs() {
 		untilAnswer(t, e, id, "/n00001", proto.OK)
 	}
-	leave(e, observer, roomWatermark/2) // has no say
+	leave(e, observer, roomWatermark/2) // an observer does not count
 	untilAnswer(t, e, observer, "/n00001", proto.OK)
 	require.NoError(t, e.WaitEqual(within(t)))
 }
 
-// Followers that fill up beside a leader with room are heard: it refuses before they are no quorum any more.
+// Followers that run out of room beside a leader with room tell the leader. It refuses writes before the followers
+// with room are too few for a quorum.
 func TestLeaderHearsThatFollowersHaveNoRoom(t *testing.T) {
 	e := withWatermark(t, 3)
 	leader, _, _ := roles(t, e)

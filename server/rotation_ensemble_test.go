@@ -16,13 +16,15 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Authority and certificates of clients and of servers are replaced together, under load, in the order in which an operator does it:
-// no session ends, no request fails and no leader changes. Afterwards only the new authority counts, on both kinds of ports.
+// Authority and certificates of clients and of servers are replaced together, under load, in the order in which an
+// operator does it. No session ends, no request fails and no leader changes. Afterwards only the new authority is
+// accepted, on both kinds of ports.
 func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 	g := startGuarded(t, func(g *guarded, c *config.Config) {
 		encrypted(g, c)
 		c.ClientPortUnification = true
-		c.TLS.KeyStore.Location, c.TLS.TrustStore.Location = g.File("clientkey", int(c.ServerID), "pem"), g.File("clienttrust", int(c.ServerID), "pem")
+		c.TLS.KeyStore.Location, c.TLS.TrustStore.Location = g.File("clientkey", int(c.ServerID), "pem"),
+			g.File("clienttrust", int(c.ServerID), "pem")
 		g.writeClientSide(int(c.ServerID), g.CA, g.CA)
 	})
 	leader, err := g.Leader(g.within())
@@ -34,7 +36,8 @@ func TestAllCertificatesAreReplacedUnderLoad(t *testing.T) {
 		for _, s := range servers {
 			pool.AddCert(s.Cert)
 		}
-		return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", Certificates: []tls.Certificate{{PrivateKey: leaf.Key, Certificate: [][]byte{leaf.Cert.Raw}}}}
+		return &tls.Config{RootCAs: pool, ServerName: "127.0.0.1",
+			Certificates: []tls.Certificate{{PrivateKey: leaf.Key, Certificate: [][]byte{leaf.Cert.Raw}}}}
 	}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup

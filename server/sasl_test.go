@@ -31,7 +31,7 @@ func saslConfig() *config.Config {
 	return cfg
 }
 
-// newSASL is a server with a JAAS file that is not started.
+// newSASL returns a server with a JAAS file, not started.
 func newSASL(t testing.TB, cfg *config.Config, jaas string, log *zap.Logger) *Server {
 	t.Helper()
 	v := &vault{fs: vfs.NewMem()}
@@ -110,7 +110,7 @@ func TestSASLLogin(t *testing.T) {
 	require.NoError(t, err, "the identity sasl:super matches every entry of the scheme")
 }
 
-// A failure is answered with a null token and the connection ends; the session does not.
+// A failed step is answered with a null token, and the connection ends. The session lives on.
 func TestSASLFailure(t *testing.T) {
 	s := serveSASL(t, saslConfig(), nil)
 	for user, password := range map[string]string{"bob": "wrong", "nobody": "bobsecret", "zk": "zksecret"} {
@@ -185,14 +185,20 @@ func TestSASLConfiguration(t *testing.T) {
 		set  func(*config.Config)
 		want string
 	}{
-		"no section for clients":  {"QuorumServer { };", own, ""},
-		"no section, but SASL is": {"QuorumServer { };", func(*config.Config) {}, "section Server: the section is missing"},
-		"Kerberos":                {`Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };`, own, "Kerberos"},
-		"malformed":               {"Server { x s3cr3t", own, "line 1"},
-		"no file":                 {jaasFile, func(c *config.Config) { c.SASL.LoginConfig = "/none" }, "/none"},
-		"required without file": {jaasFile, func(c *config.Config) { c.SASL.LoginConfig, c.SessionRequireClientSASLAuth = "", true },
+		"no section for clients": {"QuorumServer { };", own, ""},
+		"no section, but SASL is": {"QuorumServer { };", func(*config.Config) {},
+			"section Server: the section is missing"},
+		"Kerberos": {`Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };`, own,
+			"Kerberos"},
+		"malformed": {"Server { x s3cr3t", own, "line 1"},
+		"no file":   {jaasFile, func(c *config.Config) { c.SASL.LoginConfig = "/none" }, "/none"},
+		"required without file": {jaasFile, func(c *config.Config) {
+			c.SASL.LoginConfig,
+				c.SessionRequireClientSASLAuth = "", true
+		},
 			"java.security.auth.login.config"},
-		"other section": {strings.Replace(jaasFile, "Server {", "Own {", 1), func(c *config.Config) { c.SASL.ServerSection = "Own" }, ""},
+		"other section": {strings.Replace(jaasFile, "Server {", "Own {", 1),
+			func(c *config.Config) { c.SASL.ServerSection = "Own" }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := saslConfig()
@@ -238,7 +244,8 @@ func TestNoSecretInTheLog(t *testing.T) {
 		for k, v := range e.ContextMap() {
 			text += " " + k + "=" + strings.TrimSpace(toText(v))
 		}
-		for _, secret := range []string{"secret", "super:test", "D/InIHSb7yEEbrWz8b9l71RjZJU=", "response=", "nonce="} {
+		for _, secret := range []string{"secret", "super:test", "D/InIHSb7yEEbrWz8b9l71RjZJU=", "response=",
+			"nonce="} {
 			require.NotContains(t, text, secret)
 		}
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// secrets are all that the servers of a run and their clients know and nobody else may: passwords, right and wrong, and what follows
-// from them.
+// secrets are what only the servers of a run and their clients may know: passwords, right and wrong ones, and
+// values derived from them.
 var secrets = []string{
 	"changeit", "wrongstore", // key stores
 	"quorumsecret", "wrongquorum", // SASL between servers
@@ -31,7 +31,7 @@ var secrets = []string{
 	"znodesecret", "PRIVATE KEY", "response=", "nonce=",
 }
 
-// requireNoSecret looks for all of them.
+// requireNoSecret searches a text for all of them.
 func requireNoSecret(t *testing.T, where, text string) {
 	t.Helper()
 	for _, secret := range secrets {
@@ -41,8 +41,8 @@ func requireNoSecret(t *testing.T, where, text string) {
 	}
 }
 
-// An ensemble with every kind of secret is used and attacked, and none of them is in its logs at the most verbose level, in its audit
-// logs, in what its words show or in its errors.
+// An ensemble with every kind of secret is used and attacked. None of the secrets is in its logs at the most
+// verbose level, in its audit logs, in the answers to four-letter words or in its errors.
 func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	var stranger string
 	g := startGuarded(t, func(g *guarded, c *config.Config) {
@@ -73,19 +73,25 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 				require.NoError(t, c.Auth("digest", credentials))
 			}
 			require.Equal(t, proto.OK, l.login(c, "bob", "bobsecret"))
-			for _, r := range []wire.Request{wire.Create(fmt.Sprintf("/n%d", id), []byte("znodesecret"), wire.OpenACL, 0),
+			for _, r := range []wire.Request{wire.Create(fmt.Sprintf("/n%d", id), []byte("znodesecret"), wire.OpenACL,
+				0),
 				wire.SetACL(fmt.Sprintf("/n%d", id), wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="), -1),
 				wire.SetData(fmt.Sprintf("/n%d", id), []byte("znodesecret"), 77),
-				wire.SetACL("/none", wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="), -1), {Op: proto.OpSetACL, Body: []byte("znodesecret")}} {
+				wire.SetACL("/none", wire.ACL(31, "digest", "bob:fyVmFCwVbTJYrznoSu1koqYEYF0="), -1),
+				{Op: proto.OpSetACL, Body: []byte("znodesecret")}} {
 				_, err := c.Do(r)
 				require.NoError(t, err)
 			}
 		})
 		use(wire.Options{}, func(c *wire.Conn) { require.Equal(t, proto.OK, l.login(c, "super", "supersasl")) })
 		for _, user := range []string{"bob", "nobody"} {
-			use(wire.Options{}, func(c *wire.Conn) { require.NotEqual(t, proto.OK, l.login(c, user, "guessedsecret")) })
+			use(wire.Options{}, func(c *wire.Conn) {
+				require.NotEqual(t, proto.OK,
+					l.login(c, user, "guessedsecret"))
+			})
 		}
-		for scheme, token := range map[string]string{"nope": "bob:badformsecret", "ensemble": "ensemblesecret", "x509": "badformsecret"} {
+		for scheme, token := range map[string]string{"nope": "bob:badformsecret", "ensemble": "ensemblesecret",
+			"x509": "badformsecret"} {
 			use(wire.Options{}, func(c *wire.Conn) { _ = c.Auth(scheme, token) }) // it is refused
 		}
 		for _, word := range []string{"conf", "envi", "cons", "dump", "mntr", "srvr", "stat", "wchs", "isro", "hash"} {
@@ -106,7 +112,8 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	g.cfgs[bad].SASL.LoginConfig = login
 	g.WriteKey(bad, pki.NewCA("other").Issue(pki.Options{Hosts: []string{address(bad)}}))
 	require.NoError(t, g.Ensemble.Start(bad))
-	g.Write(g.File("key", bad, "pem"), []byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
+	g.Write(g.File("key", bad, "pem"),
+		[]byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
 	err := g.Server(bad).ReloadCertificates()
 	require.Error(t, err)
 	requireNoSecret(t, "the error of a reload", err.Error())
@@ -116,13 +123,17 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 		"a key store that is not one": func(c *config.Config) {
 			c.TLS.KeyStore = config.Store{Location: g.File("key", bad, "pem"), Password: "changeit"}
 		},
-		"a JAAS file that cannot be read":      func(c *config.Config) { c.SASL.LoginConfig = g.File("broken", bad, "conf") },
+		"a JAAS file that cannot be read": func(c *config.Config) {
+			c.SASL.LoginConfig = g.File("broken", bad,
+				"conf")
+		},
 		"a JAAS file without a password":       func(c *config.Config) { c.QuorumAuth.LearnerLoginContext = "Server" },
 		"a JAAS file that asks for a Kerberos": func(c *config.Config) { c.QuorumAuth.ServerLoginContext = "Kerberos" },
 	} {
 		g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}}))
 		if strings.HasPrefix(name, "a key store") {
-			g.Write(g.File("key", bad, "pem"), []byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
+			g.Write(g.File("key", bad, "pem"),
+				[]byte("-----BEGIN PRIVATE KEY-----\nbadformsecret\n-----END PRIVATE KEY-----\n"))
 		}
 		g.Write(g.File("broken", bad, "conf"), []byte(strings.ReplaceAll(jaasOfEnsemble, ";", "")))
 		kept := *g.cfgs[bad]
@@ -142,7 +153,8 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 	for _, id := range g.IDs() {
 		lines, err := os.ReadFile(g.File("audit", id, "log"))
 		require.NoError(t, err)
-		require.Contains(t, string(lines), "operation=setAcl\tznode=/n"+fmt.Sprint(id)+"\tacl=digest:bob:x:cdrwa", "the server does write")
+		require.Contains(t, string(lines), "operation=setAcl\tznode=/n"+fmt.Sprint(id)+"\tacl=digest:bob:x:cdrwa",
+			"the server does write")
 		requireNoSecret(t, "the audit log", string(lines))
 		for _, secret := range sessions {
 			require.NotContains(t, string(lines), secret, "the password of a session")

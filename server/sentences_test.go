@@ -21,7 +21,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// What docs/TROUBLESHOOTING.md quotes, brought about.
+// The tests of this file cause the messages that docs/TROUBLESHOOTING.md quotes.
 
 // fixtureIn copies the files of a data directory of ZooKeeper to /data.
 func fixtureIn(t *testing.T, fs *vfs.Mem, name string) {
@@ -45,7 +45,7 @@ func putIn(t *testing.T, fs *vfs.Mem, name string, b []byte) {
 	require.NoError(t, errors.Join(err, f.Sync(), f.Close()))
 }
 
-// told is a snapshot of an empty tree that says what it is told of its end.
+// told is the source of a snapshot of an empty tree with a given end.
 type told struct {
 	*datatree.Walker
 	zxid   proto.Zxid
@@ -69,13 +69,15 @@ func TestSentencesOfAStart(t *testing.T) {
 		spoil func(t *testing.T, fs *vfs.Mem, cfg *config.Config)
 		goes  bool // the server starts, and the sentence is in its log
 	}{
-		"dataDir and dataLogDir are mixed up or were not moved together": {spoil: func(t *testing.T, fs *vfs.Mem, cfg *config.Config) {
+		"dataDir and dataLogDir are mixed up or were not moved together": {spoil: func(t *testing.T, fs *vfs.Mem,
+			cfg *config.Config) {
 			fixtureIn(t, fs, "02-snapshot-and-log")
 			cfg.DataLogDir = "/log"
 		}},
 		"no snapshot found, but there is a log": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 			fixtureIn(t, fs, "11-tiny")
-			require.NoError(t, errors.Join(fs.Remove("/data/version-2/snapshot.0"), fs.Remove("/data/version-2/snapshot.5")))
+			require.NoError(t, errors.Join(fs.Remove("/data/version-2/snapshot.0"),
+				fs.Remove("/data/version-2/snapshot.5")))
 		}},
 		"no snapshot can be loaded": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 			fixtureIn(t, fs, "11-tiny")
@@ -83,24 +85,34 @@ func TestSentencesOfAStart(t *testing.T) {
 				require.NoError(t, fs.Flip("/data/version-2/"+name, 40, 1))
 			}
 		}},
-		"is empty, and db.autocreate is false": {spoil: func(_ *testing.T, _ *vfs.Mem, cfg *config.Config) { cfg.DBAutocreate = false }},
-		"corrupt log":                          {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) { fixtureIn(t, fs, "06-crc-mismatch-middle-record") }},
+		"is empty, and db.autocreate is false": {spoil: func(_ *testing.T, _ *vfs.Mem,
+			cfg *config.Config) {
+			cfg.DBAutocreate = false
+		}},
+		"corrupt log": {spoil: func(t *testing.T, fs *vfs.Mem,
+			_ *config.Config) {
+			fixtureIn(t, fs, "06-crc-mismatch-middle-record")
+		}},
 		"missing log": {spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
 			fixtureIn(t, fs, "02-snapshot-and-log")
-			require.NoError(t, errors.Join(fs.Remove("/data/version-2/log.1"), fs.Remove("/data/version-2/snapshot.34")))
+			require.NoError(t, errors.Join(fs.Remove("/data/version-2/log.1"),
+				fs.Remove("/data/version-2/snapshot.34")))
 		}},
-		"cutting off a write that did not finish": {goes: true, spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
-			fixtureIn(t, fs, "04-torn-tail-truncated")
-		}},
-		"digest of the tree differs from the log's or the snapshot's": {goes: true, spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
-			fixtureIn(t, fs, "02-snapshot-and-log")
-			s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
-			snapshotIn(t, fs, 0x38, 0x38, s.Digest())
-		}},
-		"the snapshot is newer than the end of the log: part of the log is missing": {goes: true, spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
-			s := datatree.NewState(datatree.Config{})
-			snapshotIn(t, fs, 5, 9, s.Digest())
-		}},
+		"cutting off a write that did not finish": {goes: true,
+			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+				fixtureIn(t, fs, "04-torn-tail-truncated")
+			}},
+		"digest of the tree differs from the log's or the snapshot's": {goes: true,
+			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+				fixtureIn(t, fs, "02-snapshot-and-log")
+				s := datatree.NewState(datatree.Config{}) // an empty tree at a zxid at which it was not empty
+				snapshotIn(t, fs, 0x38, 0x38, s.Digest())
+			}},
+		"the snapshot is newer than the end of the log: part of the log is missing": {goes: true,
+			spoil: func(t *testing.T, fs *vfs.Mem, _ *config.Config) {
+				s := datatree.NewState(datatree.Config{})
+				snapshotIn(t, fs, 5, 9, s.Digest())
+			}},
 	} {
 		t.Run(sentence, func(t *testing.T) {
 			fs, cfg := vfs.NewMem(), memConfig()
@@ -135,7 +147,8 @@ func TestSentencesOfADisk(t *testing.T) {
 
 	fs.FailNth(vfs.OpRename, 0, errors.New("no"))
 	s.disk.Snapshotter.Request()
-	eventually(t, func() bool { return logs.FilterMessage("writing a snapshot").Len() > 0 }, "a snapshot that cannot be written is told")
+	eventually(t, func() bool { return logs.FilterMessage("writing a snapshot").Len() > 0 },
+		"a snapshot that cannot be written is told")
 	require.EqualValues(t, 1, s.Metrics.SnapshotErrors.Total())
 	_, err = c.Create("/m", nil, proto.ModePersistent)
 	require.NoError(t, err, "the log goes on")

@@ -15,7 +15,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// hangGuard is how long a test waits for what must come: far longer than it takes on a machine that is busy with other things.
+// hangGuard is how long a test waits for what must come: far longer than it takes on a machine that is busy with
+// other things.
 const hangGuard = 30 * time.Second
 
 // testConfig is a small standalone server in a directory of its own, on a free port.

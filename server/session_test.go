@@ -17,7 +17,7 @@ func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	nc := dialRaw(t, s)
 	hello(t, nc, wire.Options{Session: 0x1234, TimeoutMs: 10_000})
-	// The client stays, and sends nothing: the server has to end it by itself.
+	// The client stays connected, and sends nothing: the server has to end the connection by itself.
 	eventually(t, func() bool { return s.front.Conns.Len() == 0 }, "the connection of a rejected client is gone")
 }
 
@@ -26,7 +26,7 @@ func TestSessionThatExpiresBeforeItIsCreatedIsDropped(t *testing.T) {
 	_, nc := tcpPair(t)
 	c := serve.NewConn(s.front, nc)
 	sess := s.Tracker.Create(1000, c, c.Received)
-	sess.SetClosing() // by the clock, before the node has seen the request
+	sess.SetClosing() // by the clock, before the host has seen the request
 	b := s.RequestPool.Get()
 	b.Add(flow.Request{Client: c, Session: sess, Op: proto.OpCreateSession}, make([]byte, 4))
 	s.InProcess.Add(1)
@@ -73,13 +73,14 @@ func TestHandlingARequestNeverMakesASessionOlder(t *testing.T) {
 	require.GreaterOrEqual(t, sess.Heard(), postponed)
 }
 
-// A sync is answered behind what the session has sent on an earlier connection, also alone.
+// A sync is answered after the requests that the session has sent on an earlier connection, also on a standalone
+// server.
 func TestSyncIsBehindEarlierConnections(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
 	for i := range 200 {
 		path := fmt.Sprintf("/n%d", i)
-		c.Send(wire.Create(path, nil, wire.OpenACL, 0)) // nobody waits for the answer
+		c.Send(wire.Create(path, nil, wire.OpenACL, 0)) // the test does not wait for the answer
 		next := dialWire(t, s, c.Resume())
 		_, before := next.Exists(path, false)
 		require.NoError(t, next.Sync("/"))

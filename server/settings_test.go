@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// ofThree is the configuration of a voter, and of two others whom it does not meet.
+// ofThree is the configuration of a voter, and of two others that are not started.
 func ofThree() *config.Config {
 	cfg := memberConfig()
 	for i := range cfg.Members {
@@ -24,7 +24,7 @@ func ofThree() *config.Config {
 	return cfg
 }
 
-// settingsOf is what a member with the configuration gives to its core and to its peers.
+// settingsOf returns the settings that a host with this configuration gives to its core and to its peers.
 func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 	t.Helper()
 	s := New(cfg, Options{FS: vfs.NewMem(), Meta: meta.NewMem(1)})
@@ -47,28 +47,34 @@ func settingsOf(t *testing.T, cfg *config.Config) (zab.Config, peers.Config) {
 func TestPeerSettings(t *testing.T) {
 	cfg := ofThree()
 	_, between := settingsOf(t, cfg)
-	require.Equal(t, [3]bool{false, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	require.Equal(t, [3]bool{false, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
+		between.NagleDialled})
 	cfg.PeerTCPKeepAlive = false
 	_, between = settingsOf(t, cfg)
-	require.Equal(t, [3]bool{true, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	require.Equal(t, [3]bool{true, false, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
+		between.NagleDialled})
 	cfg.PeerTCPKeepAlive, cfg.LeaderNoDelay = true, false
 	_, between = settingsOf(t, cfg)
-	require.Equal(t, [3]bool{false, true, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	require.Equal(t, [3]bool{false, true, false}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
+		between.NagleDialled})
 	cfg.LeaderNoDelay, cfg.FollowerNoDelay = true, false
 	_, between = settingsOf(t, cfg)
-	require.Equal(t, [3]bool{false, false, true}, [3]bool{between.NoKeepAlive, between.NagleAccepted, between.NagleDialled})
+	require.Equal(t, [3]bool{false, false, true}, [3]bool{between.NoKeepAlive, between.NagleAccepted,
+		between.NagleDialled})
 }
 
 func TestCoreTiming(t *testing.T) {
 	cfg := ofThree()
 	cfg.TickTime, cfg.InitLimit = 100*time.Millisecond, 7
 	core, _ := settingsOf(t, cfg)
-	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait, ResendMin: 20, ResendMax: 6000,
+	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait,
+		ResendMin: 20, ResendMax: 6000,
 		DialPause: 2, DialAttempts: 50, ObserverLookPause: 20}, core.Timing)
 	cfg.LeaderConnectDelay, cfg.ConnectToLearnerMasterLimit = 400*time.Millisecond, 3
 	cfg.ObserverReconnectDelay, cfg.ObserverElectionDelay, cfg.MaxTimeToWaitForEpoch = 300*time.Millisecond, 0, 0
 	core, _ = settingsOf(t, cfg)
-	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait, ResendMin: 20, ResendMax: 6000,
+	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait,
+		ResendMin: 20, ResendMax: 6000,
 		DialPause: 40, DialAttempts: 5, DialLimit: 3, ObserverDialPause: 30, EpochWait: 1}, core.Timing)
 }
 
@@ -90,7 +96,7 @@ func TestSyncLimits(t *testing.T) {
 	require.Equal(t, [2]int{1, 2}, [2]int{core.Limits.SnapSyncsMax, core.Limits.DiffSyncsMax})
 }
 
-// Every other key that goes to the core or to the links as it is. Each value differs from the default.
+// All other keys that the core or the links get unchanged. Each value differs from the default.
 func TestEnsembleSettings(t *testing.T) {
 	cfg := ofThree()
 	core, between := settingsOf(t, cfg)

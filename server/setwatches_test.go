@@ -50,7 +50,7 @@ type watched struct {
 	path string
 }
 
-// arrive feeds a body to an arrival in pieces of so many bytes, and returns what it finds.
+// arrive feeds a body to an Arrival in pieces of n bytes, and returns the result.
 func arrive(op proto.OpCode, body []byte, piece int) (a *serve.Arrival, found []watched) {
 	a = &serve.Arrival{Op: op, Left: len(body), Lists: serve.WatchLists(op)}
 	in := &serve.Input{}
@@ -77,14 +77,15 @@ func arrive(op proto.OpCode, body []byte, piece int) (a *serve.Arrival, found []
 	return a, found
 }
 
-// decodeWatches is what the decoders of the records find in a body.
+// decodeWatches returns what the decoders of the records find in a body.
 func decodeWatches(op proto.OpCode, body []byte) (relative proto.Zxid, found []watched, ok bool) {
 	var req proto.SetWatches2
 	var lists [][]proto.Text
 	var err error
 	if op == proto.OpSetWatches2 {
 		err = req.ReadFrom(body)
-		lists = [][]proto.Text{req.DataWatches, req.ExistWatches, req.ChildWatches, req.PersistentWatches, req.PersistentRecursiveWatches}
+		lists = [][]proto.Text{req.DataWatches, req.ExistWatches, req.ChildWatches, req.PersistentWatches,
+			req.PersistentRecursiveWatches}
 	} else {
 		var old proto.SetWatches
 		err = old.ReadFrom(body)
@@ -102,7 +103,7 @@ func decodeWatches(op proto.OpCode, body []byte) (relative proto.Zxid, found []w
 	return req.RelativeZxid, found, true
 }
 
-// FuzzArrival finds in a body that comes in pieces what the decoders of the records find in it as a whole.
+// FuzzArrival feeds a body in pieces, and finds the same as the decoders of the records find in the whole body.
 func FuzzArrival(f *testing.F) {
 	f.Add([]byte{}, 1, false)
 	f.Add(wire.SetWatches(7, []string{"/a", ""}, []string{"/bcd"}, nil).Body, 1, false)
@@ -136,7 +137,7 @@ func TestPathsThatNobodyCouldWatchAreMalformed(t *testing.T) {
 	require.Equal(t, []watched{{watch.Data, "/a"}}, found)
 }
 
-// readerOf is a connection that the test reads from, in place of its goroutine, and the client's end of it.
+// readerOf is a connection that the test reads from instead of the reader goroutine, and the client's end of it.
 func readerOf(t *testing.T, s *Server) (c *serve.Conn, client interface{ Write([]byte) (int, error) }) {
 	client, nc := tcpPair(t)
 	c = serve.NewConn(s.front, nc)
@@ -178,7 +179,7 @@ func TestLongSetWatchesTakeNoMemory(t *testing.T) {
 	require.Zero(t, watchesOf(s))
 }
 
-// What a client has missed is not put together faster than it takes it.
+// Missed events are not assembled faster than the client takes them.
 func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	nc := dialRaw(t, s)
@@ -215,7 +216,7 @@ func TestLongSetWatchesWaitForTheClient(t *testing.T) {
 	require.EqualValues(t, 7, binary.BigEndian.Uint32(b))
 }
 
-// Who announces more watches than a connection may have is closed before they come.
+// A client that announces more watches than a connection may have is closed before they arrive.
 func TestTooManyWatchesAreClosedWhenTheyAreAnnounced(t *testing.T) {
 	cfg := memConfig()
 	cfg.MaxWatches = 100_000
@@ -226,7 +227,7 @@ func TestTooManyWatchesAreClosedWhenTheyAreAnnounced(t *testing.T) {
 	require.Empty(t, closedWith(t, nc, b[:4+8+8+4]))
 }
 
-// The reader of a long setWatches whose connection ends meanwhile ends, too.
+// The reader of a long setWatches ends if its connection ends meanwhile.
 func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	nc := dialRaw(t, s)
@@ -236,5 +237,6 @@ func TestLongSetWatchesOfAConnectionThatIsOver(t *testing.T) {
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return watchesOf(s) == 1 }, hangGuard, time.Millisecond)
 	require.NoError(t, nc.Close())
-	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.front.Conns.Len() == 0 }, hangGuard, time.Millisecond)
+	require.Eventually(t, func() bool { return watchesOf(s) == 0 && s.front.Conns.Len() == 0 }, hangGuard,
+		time.Millisecond)
 }

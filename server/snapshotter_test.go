@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/snapshot"
 )
 
-// A directory without any snapshot, as a new member has it, is nothing to warn of when old ones are purged; one in which none is
-// whole is.
+// A purge logs no warning if a directory has no snapshot, as on a new member. It warns if all snapshots are
+// damaged.
 func TestPurgeWithoutSnapshots(t *testing.T) {
 	core, logs := observer.New(zapcore.WarnLevel)
 	s := serveMem(t, memConfig(), zap.New(core))
@@ -32,5 +32,6 @@ func TestPurgeWithoutSnapshots(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(f.Sync(), f.Close()))
 	s.disk.Snapshotter.Purge()
-	require.Positive(t, logs.FilterMessage("purging snapshots").Len(), "said by this purge, and maybe by the first of the server itself")
+	require.Positive(t, logs.FilterMessage("purging snapshots").Len(),
+		"said by this purge, and maybe by the first of the server itself")
 }

@@ -41,8 +41,10 @@ func TestConnSetCounts(t *testing.T) {
 				}
 				continue
 			}
-			c := &serve.Conn{Remote: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(5))}), uint16(r.IntN(65536)))}
-			full := limits[0] > 0 && perAddr[c.Remote.Addr()] >= limits[0] || limits[1] > 0 && len(open)-reserved >= limits[1]
+			c := &serve.Conn{Remote: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(r.IntN(5))}),
+				uint16(r.IntN(65536)))}
+			full := limits[0] > 0 && perAddr[c.Remote.Addr()] >= limits[0] || limits[1] > 0 &&
+				len(open)-reserved >= limits[1]
 			got, err := cs.Add(c)
 			require.Equal(t, full && reserved >= serve.WordReserve, err != nil)
 			require.Equal(t, full && reserved < serve.WordReserve, got)
@@ -96,7 +98,8 @@ func TestGuardFollowsTheFreeSpace(t *testing.T) {
 	require.True(t, s.Guard.Full(), "percent of the disk")
 }
 
-// TestMetrics gathers twice: every core name that this server has is there once, and ours follow Prometheus' rules.
+// TestMetrics gathers twice: every core name of ZooKeeper's that this server has is there once, and Warren's names
+// follow the rules of Prometheus.
 func TestMetrics(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
@@ -112,13 +115,18 @@ func TestMetrics(t *testing.T) {
 			require.NotEmpty(t, f.GetHelp(), f.GetName())
 		}
 		for _, want := range []string{
-			"znode_count", "watch_count", "ephemerals_count", "approximate_data_size", "num_alive_connections", "outstanding_requests",
-			"avg_latency", "min_latency", "max_latency", "packets_received", "packets_sent", "open_file_descriptor_count",
-			"max_file_descriptor_count", "uptime", "global_sessions", "local_sessions", "connection_drop_probability", "auth_failed_count",
-			"fsynctime", "snapshottime", "snapshot_error_count", "readlatency", "updatelatency", "connection_request_count",
+			"znode_count", "watch_count", "ephemerals_count", "approximate_data_size", "num_alive_connections",
+			"outstanding_requests",
+			"avg_latency", "min_latency", "max_latency", "packets_received", "packets_sent",
+			"open_file_descriptor_count",
+			"max_file_descriptor_count", "uptime", "global_sessions", "local_sessions", "connection_drop_probability",
+			"auth_failed_count",
+			"fsynctime", "snapshottime", "snapshot_error_count", "readlatency", "updatelatency",
+			"connection_request_count",
 			"connection_rejected", "connection_revalidate_count", "stale_sessions_expired", "digest_mismatches_count",
 			"sync_processor_batch_size", "throttled_ops",
-			"warren_wal_append_bytes_total", "warren_wal_append_txns_total", "warren_wal_fsync_seconds", "warren_snapshot_write_seconds",
+			"warren_wal_append_bytes_total", "warren_wal_append_txns_total", "warren_wal_fsync_seconds",
+			"warren_snapshot_write_seconds",
 		} {
 			require.Contains(t, names, want)
 		}

@@ -83,7 +83,7 @@ func TestRefusedConnectionsDoNotFloodTheLog(t *testing.T) {
 	require.LessOrEqual(t, lines, env.LinesPerSecond*(2+int(time.Since(began)/time.Second)))
 }
 
-// stopsSoon fails the test if Stop waits for what may never come.
+// stopsSoon fails the test if Stop waits for an event that may never happen.
 func stopsSoon(t *testing.T, s *Server) {
 	t.Helper()
 	began := time.Now()
@@ -147,7 +147,8 @@ func TestStopWhileASnapshotIsWrittenAndClientsCome(t *testing.T) {
 	c := dialWire(t, s, wire.Options{})
 	var reqs []wire.Request
 	for i := range 2000 {
-		reqs = append(reqs, wire.Create(fmt.Sprintf("/n%04d", i), make([]byte, 1000), wire.OpenACL, proto.ModePersistent))
+		reqs = append(reqs, wire.Create(fmt.Sprintf("/n%04d", i), make([]byte, 1000), wire.OpenACL,
+			proto.ModePersistent))
 	}
 	calls := c.SendAll(reqs)
 	require.NoError(t, calls[len(calls)-1].Wait())

@@ -33,8 +33,9 @@ type stressClient struct {
 	steps  int
 }
 
-// TestStress lets 50 clients pipeline requests with watches, vanish, come back, take nothing, authenticate and end their sessions,
-// all at random. Afterwards the server must hold nothing of them, and its tree must be what its log says.
+// TestStress lets 50 clients pipeline requests with watches, vanish, come back, take nothing, authenticate and end
+// their sessions, all at random. Afterwards the server must hold nothing of them, and its tree must be what its log
+// says.
 func TestStress(t *testing.T) {
 	seed := *stressSeed
 	if seed == 0 {
@@ -73,8 +74,10 @@ func TestStress(t *testing.T) {
 	for i, n := range steps {
 		require.NotZero(t, n, "client %d did something", i)
 	}
-	require.Eventually(t, func() bool { return s.front.Conns.Len() == 0 }, hangGuard, time.Millisecond, "no connection is left")
-	require.Eventually(t, func() bool { return s.InProcess.Load() == 0 }, hangGuard, time.Millisecond, "no request is left: %d", s.InProcess.Load())
+	require.Eventually(t, func() bool { return s.front.Conns.Len() == 0 }, hangGuard, time.Millisecond,
+		"no connection is left")
+	require.Eventually(t, func() bool { return s.InProcess.Load() == 0 }, hangGuard, time.Millisecond,
+		"no request is left: %d", s.InProcess.Load())
 	s.Store.Mu.RLock()
 	watchers, paths, watches := s.front.Watchers.Registry.Count()
 	for id, c := range s.front.Watchers.Slots {
@@ -105,7 +108,7 @@ func TestStress(t *testing.T) {
 
 const stressNodes = 34
 
-// step does one thing of those that clients do.
+// step does one random action of a client.
 func (c *stressClient) step() {
 	c.steps++
 	if c.conn == nil {
@@ -133,7 +136,8 @@ func (c *stressClient) step() {
 		c.connect()
 		old.Close()
 	case 6:
-		out, err := wire.FourLetter(c.addr, []string{"mntr", "cons", "dump", "wchp", "stat", "crst", "srst"}[c.r.IntN(7)], hangGuard)
+		out, err := wire.FourLetter(c.addr, []string{"mntr", "cons", "dump", "wchp", "stat", "crst",
+			"srst"}[c.r.IntN(7)], hangGuard)
 		if err != nil || out == "" {
 			c.t.Errorf("a word was not answered: %q, %v", out, err)
 		}
@@ -148,7 +152,7 @@ func (c *stressClient) step() {
 	}
 }
 
-// check fails the test if the server broke the protocol. That a connection ends is no breach.
+// check fails the test if the server has violated the protocol. The end of a connection is no violation.
 func (c *stressClient) check(err error) {
 	var breach *wire.Violation
 	if errors.As(err, &breach) {
@@ -169,7 +173,7 @@ func (c *stressClient) connect() {
 	}
 }
 
-// vanish closes the socket without a word. Mostly the session is resumed.
+// vanish closes the socket without closing the session. Mostly the session is resumed.
 func (c *stressClient) vanish() {
 	if c.conn == nil {
 		return
@@ -183,7 +187,7 @@ func (c *stressClient) vanish() {
 	}
 }
 
-// takeNothing asks for much on a second connection and reads nothing of it.
+// takeNothing sends requests with long replies on a second connection and reads no reply.
 func (c *stressClient) takeNothing() {
 	nc, err := net.Dial("tcp", c.addr)
 	if err != nil {
@@ -230,7 +234,8 @@ func (c *stressClient) request() wire.Request {
 	case 3:
 		return wire.Delete(child, -1)
 	case 4:
-		return wire.Multi(wire.Create(child, nil, wire.OpenACL, proto.ModePersistent), wire.SetData(path, nil, -1), wire.Delete(child, -1))
+		return wire.Multi(wire.Create(child, nil, wire.OpenACL, proto.ModePersistent), wire.SetData(path, nil, -1),
+			wire.Delete(child, -1))
 	case 5:
 		return wire.GetChildren(path, watch)
 	case 6:

@@ -22,15 +22,16 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Clients that speak only what is broken are refused on every port with TLS, whoever they are: old versions, and suites without forward
-// secrecy or with broken ciphers. One that offers both gets the newest.
+// A client that offers only broken TLS is refused on every TLS port: old versions, and suites without forward
+// secrecy or with broken ciphers. A client that offers old and new versions gets the newest.
 func TestOldTLSIsRefused(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.ClientPortUnification = true
 	core, logs := observer.New(zapcore.WarnLevel)
 	v := serveTLS(t, cfg, zap.New(core))
 	good := v.client(v.ca.Issue(pki.Options{Name: "app"}))
-	weak := []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_3DES_EDE_CBC_SHA, tls.TLS_RSA_WITH_RC4_128_SHA, tls.TLS_ECDHE_RSA_WITH_RC4_128_SHA,
+	weak := []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_3DES_EDE_CBC_SHA,
+		tls.TLS_RSA_WITH_RC4_128_SHA, tls.TLS_ECDHE_RSA_WITH_RC4_128_SHA,
 		tls.TLS_ECDHE_ECDSA_WITH_RC4_128_SHA, tls.TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA}
 	for port, addr := range map[string]string{"secure": v.SecureAddr().String(), "unified": v.Addr().String()} {
 		for name, old := range map[string]func(c *tls.Config){
@@ -43,7 +44,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 			nc, err := net.Dial("tcp", addr)
 			require.NoError(t, err)
 			_ = nc.SetDeadline(time.Now().Add(hangGuard))
-			require.ErrorContains(t, tls.Client(nc, client).Handshake(), "remote error", "%s on the %s port", name, port)
+			require.ErrorContains(t, tls.Client(nc, client).Handshake(), "remote error", "%s on the %s port", name,
+				port)
 			_ = nc.Close()
 		}
 		client := good.Clone()
@@ -56,15 +58,16 @@ func TestOldTLSIsRefused(t *testing.T) {
 	eventually(t, func() bool { return logs.FilterMessage("TLS handshake failed").Len() == 6 }, "each is in the log")
 }
 
-// A certificate that expires ends no connection; from that moment on nobody begins one with it, also not with a ticket of an
-// earlier one.
+// A certificate that expires ends no connection. From that moment no client begins a connection with it, also not
+// with a ticket of an earlier connection.
 func TestCertificateExpiresWhileConnected(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		v := serveTLS(t, tlsConfig(), nil)
 		const life = 3 * time.Second // certificates count in seconds
 		mortal := v.ca.Issue(pki.Options{Name: "app", NotAfter: time.Now().Add(life)})
 		client := v.client(mortal)
-		client.MinVersion, client.MaxVersion, client.ClientSessionCache = version, version, tls.NewLRUClientSessionCache(4)
+		client.MinVersion, client.MaxVersion, client.ClientSessionCache = version, version,
+			tls.NewLRUClientSessionCache(4)
 		dial := func() (*wire.Conn, error) {
 			return wire.Dial(v.SecureAddr().String(), wire.Options{TimeoutMs: 60_000, TLS: client})
 		}
@@ -87,7 +90,7 @@ func TestCertificateExpiresWhileConnected(t *testing.T) {
 	}
 }
 
-// Files that change are used within ReloadInterval, unless that is switched off; then they are used when an operator asks. The metric
+// Changed files are used within ReloadInterval. If that is off, they are used when an operator asks. The metric
 // follows.
 func TestCertificateFilesThatChange(t *testing.T) {
 	for _, reload := range []bool{true, false} {
@@ -107,7 +110,8 @@ func TestCertificateFilesThatChange(t *testing.T) {
 		}
 		first := expires()
 		require.InDelta(t, float64(time.Now().Add(time.Hour).Unix()), first, 120)
-		next := v.ca.Issue(pki.Options{Name: "a later one", Hosts: []string{"127.0.0.1"}, NotAfter: time.Now().Add(50 * time.Hour)})
+		next := v.ca.Issue(pki.Options{Name: "a later one", Hosts: []string{"127.0.0.1"},
+			NotAfter: time.Now().Add(50 * time.Hour)})
 		v.put(t, "/tls/key.pem", next.PEM())
 		later := float64(next.Cert.NotAfter.Unix())
 		if reload {
@@ -120,7 +124,7 @@ func TestCertificateFilesThatChange(t *testing.T) {
 	}
 }
 
-// A list of revoked certificates that changes counts without a restart.
+// A changed list of revoked certificates takes effect without a restart.
 func TestRevocationListsAreReloaded(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.TLS.CRL = true
@@ -139,7 +143,8 @@ func TestRevocationListsAreReloaded(t *testing.T) {
 	require.NoError(t, c.Ping(), "who is connected stays")
 }
 
-// The id of a client may be an alternative name of its certificate. A certificate with none or several that match is nobody's.
+// The id of a client may be an alternative name of its certificate. A certificate with no matching name, or with
+// several, has no identity.
 func TestAlternativeNameIsTheClientsID(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.X509ID = config.X509ID{Type: "SAN", SANType: 1, Match: ".*@example"}
@@ -155,21 +160,24 @@ func TestAlternativeNameIsTheClientsID(t *testing.T) {
 	_, _, err = app.GetData("/mine", false)
 	require.NoError(t, err)
 	for _, names := range [][]string{nil, {"root@elsewhere"}, {"root@example", "app@example"}} {
-		_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "root", Emails: names}))})
+		_, err := wire.Dial(v.SecureAddr().String(),
+			wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "root", Emails: names}))})
 		require.Error(t, err, names)
 	}
 	eventually(t, func() bool { return logs.FilterMessage("certificate refused").Len() == 3 }, "they are in the log")
 	require.EqualValues(t, 3, v.Metrics.AuthFailed.Total())
 }
 
-// A certificate of the same name that a stranger's authority has signed is nobody, not even where certificates are only wanted.
+// A certificate with a known name, signed by an unknown authority, has no identity, also where certificates are
+// only requested.
 func TestStrangersCertificateIsNobody(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.TLS.ClientAuth, cfg.X509SuperUser = "want", "CN=root"
 	core, logs := observer.New(zapcore.WarnLevel)
 	v := serveTLS(t, cfg, zap.New(core))
 	require.Contains(t, whoAmI(t, v.dial(t, v.ca.Issue(pki.Options{Name: "root"}))), "super:")
-	_, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "root"}))})
+	_, err := wire.Dial(v.SecureAddr().String(),
+		wire.Options{TLS: v.client(pki.NewCA("ca").Issue(pki.Options{Name: "root"}))})
 	require.Error(t, err)
 	eventually(t, func() bool { return logs.FilterMessage("TLS handshake failed").Len() > 0 }, "it is in the log")
 	require.EqualValues(t, 1, v.Metrics.TlsFailed.Total())
@@ -178,15 +186,17 @@ func TestStrangersCertificateIsNobody(t *testing.T) {
 	require.Contains(t, failed[0].ContextMap()["error"], "unknown authority")
 }
 
-// With clientHostnameVerification a certificate must be for the address that the client comes from, or for a name of it if names may be
-// looked up.
+// With clientHostnameVerification a certificate must be for the client's address, or for a name of that address if
+// names may be looked up.
 func TestClientsCertificateIsForItsHost(t *testing.T) {
 	for _, lookup := range []bool{false, true} {
 		cfg := tlsConfig()
 		cfg.TLS.ClientHostnameVerification, cfg.TLS.AllowReverseDNSLookup = true, lookup
 		v := serveTLS(t, cfg, nil)
-		for host, ok := range map[string]bool{"127.0.0.1": true, "127.0.0.2": false, "localhost": lookup, "elsewhere.example": false} {
-			c, err := wire.Dial(v.SecureAddr().String(), wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "app", Hosts: []string{host}}))})
+		for host, ok := range map[string]bool{"127.0.0.1": true, "127.0.0.2": false, "localhost": lookup,
+			"elsewhere.example": false} {
+			c, err := wire.Dial(v.SecureAddr().String(),
+				wire.Options{TLS: v.client(v.ca.Issue(pki.Options{Name: "app", Hosts: []string{host}}))})
 			require.Equal(t, ok, err == nil, "%s, lookup %v: %v", host, lookup, err)
 			if err == nil {
 				c.Close()
@@ -195,8 +205,8 @@ func TestClientsCertificateIsForItsHost(t *testing.T) {
 	}
 }
 
-// A port for TLS alone answers plain text with nothing, at once; one that takes both asks those who speak TLS for a certificate all the
-// same; and who says nothing is closed.
+// A port for TLS only answers plain text with nothing and closes at once. A port for both also requests a
+// certificate from TLS clients. A silent client is closed.
 func TestLanguagesOfAPort(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.ClientPortUnification, cfg.TLS.HandshakeDetectionTimeout = true, 200*time.Millisecond
@@ -232,7 +242,7 @@ func TestLanguagesOfAPort(t *testing.T) {
 	}
 }
 
-// What the defaults promise of TLS.
+// The defaults of TLS.
 func TestDefaultsOfTLS(t *testing.T) {
 	cfg := config.Default()
 	require.Equal(t, "need", cfg.TLS.ClientAuth)
@@ -242,5 +252,6 @@ func TestDefaultsOfTLS(t *testing.T) {
 	require.True(t, cfg.ClientCertReload)
 	require.True(t, cfg.SSLQuorumReloadCertFiles)
 	require.Equal(t, config.PortUnset, cfg.SecureClientPort)
-	require.False(t, cfg.ClientPortUnification || cfg.PortUnification || cfg.SSLQuorum || cfg.EnforceAuth.Enabled || cfg.TLS.AllowReverseDNSLookup)
+	require.False(t, cfg.ClientPortUnification || cfg.PortUnification || cfg.SSLQuorum || cfg.EnforceAuth.Enabled ||
+		cfg.TLS.AllowReverseDNSLookup)
 }

@@ -123,7 +123,8 @@ func TestTLSIdentity(t *testing.T) {
 	cfg.X509SuperUser = "CN=root"
 	cfg.TLS.ClientAuth = "want"
 	v := serveTLS(t, cfg, nil)
-	app, root := v.dial(t, v.ca.Issue(pki.Options{Name: "app, the first"})), v.dial(t, v.ca.Issue(pki.Options{Name: "root"}))
+	app, root := v.dial(t, v.ca.Issue(pki.Options{Name: "app, the first"})),
+		v.dial(t, v.ca.Issue(pki.Options{Name: "root"}))
 	none := v.dial(t, nil)
 	require.Equal(t, "ip:127.0.0.1 x509:CN=app\\, the first", whoAmI(t, app))
 	require.Equal(t, "ip:127.0.0.1 x509:CN=root super:", whoAmI(t, root))
@@ -280,7 +281,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	require.Equal(t, 9, v.Tracker.Count())
 }
 
-// Clients that begin and do not go on are closed in time, and do not keep others out.
+// Clients that begin a handshake and do not continue are closed in time, and do not keep others out.
 func TestSlowHandshakes(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.SessionlessTimeout, cfg.HandshakeLimit = 300*time.Millisecond, 4
@@ -310,7 +311,8 @@ func TestSlowHandshakes(t *testing.T) {
 	require.Zero(t, v.Metrics.TlsExceeded.Total(), "a connection without a whole ClientHello takes no place")
 }
 
-// Clients that stop after their first whole message take places; who comes above the limit is closed at once.
+// Clients that stop after their first whole message count as handshakes. A client above the limit is closed at
+// once.
 func TestHandshakeLimit(t *testing.T) {
 	cfg := tlsConfig()
 	cfg.HandshakeLimit = 3
@@ -341,7 +343,7 @@ func TestHandshakeLimit(t *testing.T) {
 	v.dial(t, v.ca.Issue(pki.Options{Name: "app"}))
 }
 
-// A client that does not read, over TLS, must not hold up the applier when it is ended.
+// A TLS client that does not read must not block the applier when its connection is ended.
 func TestDeafTLSClient(t *testing.T) {
 	v := serveTLS(t, tlsConfig(), nil)
 	client := v.client(v.ca.Issue(pki.Options{Name: "app"}))
@@ -376,7 +378,7 @@ func TestDeafTLSClient(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// What an idle connection costs: its goroutine, what crypto/tls keeps, and no buffer of ours.
+// An idle connection costs its goroutine and the memory of crypto/tls, and no buffer of the server.
 func TestIdleTLSConnectionsAreSmall(t *testing.T) {
 	cfg := tlsConfig()
 	v := serveTLS(t, cfg, nil)
@@ -408,7 +410,7 @@ func TestIdleTLSConnectionsAreSmall(t *testing.T) {
 	runtime.KeepAlive(conns)
 }
 
-// whoAmI is the identities of a connection, as scheme:user.
+// whoAmI returns the identities of a connection, as scheme:user.
 func whoAmI(t testing.TB, c *wire.Conn) string {
 	t.Helper()
 	rep, err := c.Do(wire.WhoAmI())

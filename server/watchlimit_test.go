@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// A connection holds so many watches and no more. What it could not watch it has not read either, so that no client takes
-// a znode for watched that is not.
+// A connection holds a limited number of watches. A read that cannot leave its watch fails, so that no client
+// believes that it watches a znode when it does not.
 func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 	cfg := memConfig()
 	cfg.MaxWatches = 3
@@ -24,7 +24,8 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 	}
 	_, _, err = c.GetData("/a", true)
 	require.NoError(t, err)
-	for _, r := range []wire.Request{wire.Exists("/w3", true), wire.GetData("/", true), wire.GetChildren("/", true), wire.AddWatch("/", 1)} {
+	for _, r := range []wire.Request{wire.Exists("/w3", true), wire.GetData("/", true), wire.GetChildren("/", true),
+		wire.AddWatch("/", 1)} {
 		rep, err := c.Do(r)
 		require.NoError(t, err)
 		require.Equal(t, proto.ErrThrottledOp, rep.Header.Err)
@@ -43,7 +44,7 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 	_, err = c.Exists("/w4", true)
 	require.ErrorIs(t, err, proto.ErrNoNode)
 
-	// A client that comes back with more than that is not served: it would believe that it watches.
+	// A client that comes back with more watches than that is not served: it would believe that it watches.
 	other := dialWire(t, s, wire.Options{})
 	rep, err := other.Do(wire.SetWatches(1, []string{"/a"}, []string{"/b"}, []string{"/c"}))
 	require.NoError(t, err)

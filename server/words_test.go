@@ -65,11 +65,12 @@ func TestWordsLineByLine(t *testing.T) {
 	_, err = c.Children("/app", true)
 	require.NoError(t, err)
 
-	ask := func(w string) string { // once the connection of the last word is gone
+	ask := func(w string) string { // after the connection of the last word has ended
 		eventually(t, func() bool { return s.front.Conns.Len() == 1 }, "one connection")
 		return word(t, s, w)
 	}
-	requireLines(t, ask("srvr"), slices.Concat([]string{`Zookeeper version: ` + regexp.QuoteMeta(testVersion)}, summaryLines)...)
+	requireLines(t, ask("srvr"), slices.Concat([]string{`Zookeeper version: ` + regexp.QuoteMeta(testVersion)},
+		summaryLines)...)
 	requireLines(t, ask("stat"), slices.Concat([]string{
 		`Zookeeper version: .*`, `Clients:`,
 		reAddr + `\[1\]\(queued=0,recved=6,sent=6\)`, reAddr + `\[0\]\(queued=0,recved=1,sent=0\)`, ``,
@@ -82,12 +83,14 @@ func TestWordsLineByLine(t *testing.T) {
 	requireLines(t, ask("wchc"), reSession, "\t/app", "\t/app/none", ``)
 	requireLines(t, ask("wchp"), "/app", "\t"+reSession, "/app/none", "\t"+reSession, ``)
 	requireLines(t, ask("dirs"), `datadir_size: \d+`, `logdir_size: \d+`)
-	requireLines(t, ask("dump"), `SessionTracker dump:`, `Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`, "\t"+reSession,
+	requireLines(t, ask("dump"), `SessionTracker dump:`, `Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`,
+		"\t"+reSession,
 		`ephemeral nodes dump:`, `Sessions with Ephemerals \(1\):`, reSession+`:`, "\t/app/e1",
 		`Connections dump:`, `Connections Sets \(1\)/\(2\):`, `2 expire at `+reDate+`:`,
 		"\tip: /127.0.0.1:\\d+ sessionId: "+reSession, "\tip: /127.0.0.1:\\d+ sessionId: 0x0")
 	conf := ask("conf")
-	requireLines(t, strings.TrimSuffix(conf, "\n")+"\n", `clientPort=\d+`, `secureClientPort=-1`, `dataDir=/data/version-2`, `dataDirSize=\d+`,
+	requireLines(t, strings.TrimSuffix(conf, "\n")+"\n", `clientPort=\d+`, `secureClientPort=-1`,
+		`dataDir=/data/version-2`, `dataDirSize=\d+`,
 		`dataLogDir=/data/version-2`, `dataLogSize=\d+`, `tickTime=200`, `maxClientCnxns=0`, `minSessionTimeout=400`,
 		`maxSessionTimeout=60000`, `clientPortListenBacklog=-1`, `serverId=0`)
 	require.Equal(t, "imok", ask("ruok"))
@@ -99,7 +102,7 @@ func TestWordsLineByLine(t *testing.T) {
 	require.Regexp(t, `\(queued=0,recved=0,sent=0,sid=`, ask("cons"))
 }
 
-// TestMntrLinesParse holds every line against the expression of Telegraf, for which one bad line is an error.
+// TestMntrLinesParse matches every line with the expression of Telegraf, for which one bad line is an error.
 func TestMntrLinesParse(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	c := dialWire(t, s, wire.Options{})
@@ -122,8 +125,10 @@ func TestMntrLinesParse(t *testing.T) {
 	require.Equal(t, "zk_server_state\tstandalone", lines[1])
 	require.Equal(t, "6", seen["zk_znode_count"])
 	require.Equal(t, "2", seen["zk_cnt_updatelatency"], "createSession and create")
-	for _, key := range []string{"avg_latency", "num_alive_connections", "outstanding_requests", "watch_count", "ephemerals_count",
-		"approximate_data_size", "uptime", "global_sessions", "open_file_descriptor_count", "max_file_descriptor_count",
+	for _, key := range []string{"avg_latency", "num_alive_connections", "outstanding_requests", "watch_count",
+		"ephemerals_count",
+		"approximate_data_size", "uptime", "global_sessions", "open_file_descriptor_count",
+		"max_file_descriptor_count",
 		"p99_readlatency", "p999_updatelatency", "cnt_fsynctime", "sum_snapshottime", "connection_rejected"} {
 		require.Contains(t, seen, "zk_"+key)
 	}
@@ -158,7 +163,8 @@ func TestWordsBeforeAndAfterServing(t *testing.T) {
 	s.Accepting.Store(false)
 	defer s.Accepting.Store(true)
 	const not = "This ZooKeeper instance is not currently serving requests\n"
-	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not, "gtmk": "306",
+	for w, want := range map[string]string{"ruok": "imok", "isro": "null", "srvr": not, "mntr": not, "wchs": not,
+		"gtmk":                                 "306",
 		"stmk\x00\x00\x00\x00\x00\x00\x01\x32": "306", "hash": strings.TrimSuffix(not, "\n")} {
 		require.Equal(t, want, word(t, s, w), w)
 	}
@@ -205,7 +211,8 @@ func TestWordsInPiecesAndWithTrailingBytes(t *testing.T) {
 	}
 }
 
-// TestTraceMask sets the mask in one piece and in several; a client that ends in between gets no answer and changes nothing.
+// TestTraceMask sets the mask in one piece and in several; a client that ends in between gets no answer and changes
+// nothing.
 func TestTraceMask(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	require.Equal(t, "306", word(t, s, "gtmk"))
@@ -255,14 +262,16 @@ func TestDumpOfALearnerListsTheSessionsOfTheEnsemble(t *testing.T) {
 	a, b := dialWire(t, s, wire.Options{TimeoutMs: 20_000}), dialWire(t, s, wire.Options{TimeoutMs: 30_000})
 	var out bytes.Buffer
 	s.words.DumpGlobal(&out)
-	require.Equal(t, fmt.Sprintf("Global Sessions(2):\n%v\t20000ms\n%v\t30000ms\n", a.Session(), b.Session()), out.String())
+	require.Equal(t, fmt.Sprintf("Global Sessions(2):\n%v\t20000ms\n%v\t30000ms\n", a.Session(), b.Session()),
+		out.String())
 	out.Reset()
 	only := func(one *sessions.Session) bool { return one.ID == b.Session() }
 	words.DumpExpiries(&out, "Local ", s.Clock.Now(), s.Tracker.Expiries(only))
-	requireLines(t, out.String(), `Local Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`, "\t"+b.Session().String())
+	requireLines(t, out.String(), `Local Session Sets \(1\)/\(1\):`, `1 expire at `+reDate+`:`,
+		"\t"+b.Session().String())
 }
 
-// Every word may be in the whitelist.
+// Every word may be in the whitelist of words.
 func TestWhitelistKnowsEveryWord(t *testing.T) {
 	var all []string
 	for w := range words.Words {
