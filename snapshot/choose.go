@@ -33,8 +33,8 @@ func (s *Store) RemoveBelow(z proto.Zxid) error {
 }
 
 func (s *Store) removeNewestFirst(gone func(proto.Zxid) bool) error {
-	s.writer.Lock()
-	defer s.writer.Unlock()
+	s.o.Writing.Lock()
+	defer s.o.Writing.Unlock()
 	names, err := s.o.FS.List(s.o.Dir)
 	if err != nil {
 		return fmt.Errorf("snapshot: %w", err)

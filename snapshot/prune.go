@@ -20,8 +20,8 @@ func (s *Store) Prune(keep int) (oldest proto.Zxid, removed []string, err error)
 	if keep < 1 {
 		return 0, nil, fmt.Errorf("snapshot: prune: cannot keep %d snapshots", keep)
 	}
-	s.writer.Lock()
-	defer s.writer.Unlock()
+	s.o.Writing.Lock()
+	defer s.o.Writing.Unlock()
 	oldest, err = s.oldestKept(keep)
 	if err != nil {
 		return 0, nil, err

@@ -45,6 +45,8 @@ type Options struct {
 	// more than these. 0 is DefaultSyncBytes; a negative value syncs at the end only.
 	SyncBytes int64
 
+	// Writing is held by the methods that change the directory, which exclude each other. Nil: a sync.Mutex.
+	Writing sync.Locker
 	// Catalogue remembers which files have been verified. Nil: none is remembered.
 	Catalogue Catalogue
 	// Warn receives errors that do not fail an operation: a damaged snapshot that was skipped, a catalogue that
@@ -76,7 +78,6 @@ type Meta struct {
 // goroutines; Write and Prune exclude each other.
 type Store struct {
 	o      Options
-	writer sync.Mutex    // held by Write and Prune
 	once   sync.Once     // of Close
 	closed chan struct{} // closed by Close
 	wait   func(d time.Duration, stop <-chan struct{})
@@ -88,6 +89,9 @@ type Store struct {
 func NewStore(o Options) (*Store, error) {
 	if !o.Compression.Valid() {
 		return nil, fmt.Errorf("snapshot: unknown compression %q", string(o.Compression))
+	}
+	if o.Writing == nil {
+		o.Writing = new(sync.Mutex)
 	}
 	if o.SyncBytes == 0 {
 		o.SyncBytes = DefaultSyncBytes

@@ -15,8 +15,8 @@ import (
 //
 // The file is read back before it gets its name, so that a name never stands for bytes that were not verified.
 func (s *Store) Write(zxid proto.Zxid, src Source) (Meta, error) {
-	s.writer.Lock()
-	defer s.writer.Unlock()
+	s.o.Writing.Lock()
+	defer s.o.Writing.Unlock()
 	if s.isClosed() {
 		return Meta{}, ErrClosed
 	}

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -55,4 +56,21 @@ func TestParker(t *testing.T) {
 	go func() { p.Park(); close(done) }()
 	p.Unpark()
 	<-done
+}
+
+func TestMutex(t *testing.T) {
+	m := NewMutex(OS())
+	n := 0
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 1000 {
+				m.Lock()
+				n++
+				m.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	require.Equal(t, 8000, n)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -96,7 +97,8 @@ func (s *Disk) Recover() error {
 	}
 	var err error
 	s.Snaps, err = snapshot.NewStore(snapshot.Options{
-		FS: s.FS, Dir: s.SnapDir(), Compression: snapshot.Compression(s.Config.SnapshotCompression), Catalogue: s.Meta,
+		FS: s.FS, Dir: s.SnapDir(), Compression: snapshot.Compression(s.Config.SnapshotCompression),
+		Writing: sched.NewMutex(s.Runtime), Catalogue: s.Meta,
 		OmitLastZxid: !s.Config.SerializeLastProcessedZxid, Ensemble: s.ensembleIdentity,
 		Warn: func(name string, err error) { s.Log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
 	})
