@@ -48,8 +48,12 @@ type Options struct {
 	Applied func(zxid proto.Zxid, payload []byte, digest int64)
 	// WholeProcess says that the process runs this server only, which may then tune Go's garbage collector.
 	WholeProcess bool
+	// ResolvePeer replaces the resolver of package net for the names of the servers of an ensemble, if it is not nil. It
+	// returns IP addresses, and returns when the deadline of ctx has passed.
+	ResolvePeer func(ctx context.Context, host string) ([]string, error)
 	// DialPeer and ListenPeer replace the functions of package net for connections between the servers of an
-	// ensemble, if they are not nil.
+	// ensemble, if they are not nil. They get addresses as the resolver returned them; with DialPeer and without
+	// ResolvePeer names as in the configuration.
 	DialPeer   func(ctx context.Context, network, address string) (net.Conn, error)
 	ListenPeer func(network, address string) (net.Listener, error)
 	// ListenClient replaces net.Listen for the plain client port, if it is not nil.
@@ -74,7 +78,11 @@ func New(cfg *config.Config, o Options) *Server {
 		Weakness: o.Weakness, Applied: o.Applied})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
-	s.member = host.New(e, s.disk, s.front, o.DialPeer, o.ListenPeer)
+	network := host.Network{Resolve: o.ResolvePeer, Dial: o.DialPeer, Listen: o.ListenPeer}
+	if o.DialPeer != nil && o.ResolvePeer == nil {
+		network.Resolve = func(_ context.Context, name string) ([]string, error) { return []string{name}, nil }
+	}
+	s.member = host.New(e, s.disk, s.front, network)
 	s.member.OnConfiguration(s.configured.Put)
 	s.words = words.New(e, s.disk, s.front, s.member)
 	s.front.Attach(s.member, s.words)

@@ -109,6 +109,14 @@ func (l *life) SetConfig(c meta.Config) error {
 	return l.Store.SetConfig(c)
 }
 
+// SetAddresses implements meta.Store.
+func (l *life) SetAddresses(addresses map[string][]string) error {
+	if err := l.check(); err != nil {
+		return err
+	}
+	return l.Store.SetAddresses(addresses)
+}
+
 // PutSnapshot implements meta.Store.
 func (l *life) PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error {
 	if err := l.check(); err != nil {

@@ -77,6 +77,19 @@ func TestConformance(t *testing.T) {
 			s.again(t)
 			require.Equal(t, Epochs{Accepted: 0x7fffffff, Current: 5}, s.Epochs())
 		},
+		"addresses are kept": func(t *testing.T, s *subject) {
+			require.Empty(t, s.Addresses())
+			want := map[string][]string{"zk-1.example": {"10.0.0.1", "fe80::1%eth0"}, "zk-2.example": {"10.0.0.2"}}
+			require.NoError(t, s.SetAddresses(want))
+			require.Equal(t, want, s.Addresses())
+			require.NoError(t, s.SetAccepted(5))
+			s.again(t)
+			require.Equal(t, want, s.Addresses())
+			require.NoError(t, s.SetAddresses(nil))
+			s.again(t)
+			require.Empty(t, s.Addresses())
+			require.Equal(t, Epochs{Accepted: 5}, s.Epochs())
+		},
 		"epochs never go back": func(t *testing.T, s *subject) {
 			require.ErrorIs(t, s.SetAccepted(-1), ErrEpoch)
 			require.ErrorIs(t, s.SetCurrent(1, ""), ErrEpoch, "above accepted")

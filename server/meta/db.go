@@ -32,7 +32,8 @@ const (
 var (
 	recordBucket   = []byte("meta")
 	recordKey      = []byte("record")
-	lineageKey     = []byte("lineage") // in recordBucket; older versions ignore it
+	lineageKey     = []byte("lineage")   // in recordBucket; older versions ignore it
+	addressesKey   = []byte("addresses") // in recordBucket, as lineageKey
 	snapshotBucket = []byte("snapshots")
 )
 
@@ -171,6 +172,11 @@ func (d *DB) save(prev, next *record) error {
 				return err
 			}
 		}
+		if next.addresses != prev.addresses {
+			if err := b.Put(addressesKey, seal([]byte(next.addresses))); err != nil {
+				return err
+			}
+		}
 		return b.Put(recordKey, next.encode())
 	})
 	if err != nil {
@@ -293,6 +299,9 @@ func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
 				return fmt.Errorf("lineage: %w", err)
 			}
 			rec.lineage = string(lineage)
+		}
+		if addresses, err := unseal(b.Get(addressesKey)); err == nil { // else they are learned again
+			rec.addresses = string(addresses)
 		}
 		return s.ForEach(func(name, v []byte) error {
 			var entry Snapshot

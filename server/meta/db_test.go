@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -406,4 +407,23 @@ func FuzzRecord(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Addresses whose checksum does not match are lost, and nothing else is.
+func TestDamagedAddresses(t *testing.T) {
+	o := Options{Dir: t.TempDir(), ServerID: 3, Member: true}
+	db, err := Open(o)
+	require.NoError(t, err)
+	require.NoError(t, db.SetAddresses(map[string][]string{"zk-1.example": {"10.0.0.1"}}))
+	require.NoError(t, db.SetAccepted(5))
+	require.NoError(t, db.update(func(tx *bbolt.Tx) error {
+		return tx.Bucket(recordBucket).Put(addressesKey, []byte("zk-1.example 10.0.0.1\nnone"))
+	}))
+	require.NoError(t, db.Close())
+	db, err = Open(o)
+	require.NoError(t, err)
+	defer db.Close()
+	require.NoError(t, db.Rebuilt())
+	require.Empty(t, db.Addresses())
+	require.Equal(t, Epochs{Accepted: 5}, db.Epochs())
 }

@@ -1,6 +1,6 @@
 // Package meta keeps the promises and the identity of a server: the two epochs of Zab, whether it is blank, its
-// identity, the last committed configuration of the ensemble, and the catalogue of verified snapshots. No other
-// package uses bbolt.
+// identity, the last committed configuration of the ensemble, the last known addresses of the other servers, and the
+// catalogue of verified snapshots. No other package uses bbolt.
 //
 // # Where it is kept
 //

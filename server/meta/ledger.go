@@ -111,6 +111,21 @@ func (l *ledger) SetConfig(c Config) error {
 	})
 }
 
+// Addresses implements Store.
+func (l *ledger) Addresses() map[string][]string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return parseAddresses(l.mu.rec.addresses)
+}
+
+// SetAddresses implements Store.
+func (l *ledger) SetAddresses(addresses map[string][]string) error {
+	return l.change("set addresses", func(r *record) error {
+		r.addresses = formatAddresses(addresses)
+		return nil
+	})
+}
+
 // Reconcile implements Store.
 func (l *ledger) Reconcile(last proto.Zxid) (Epochs, error) {
 	err := l.change("reconcile epochs", func(r *record) error {

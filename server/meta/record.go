@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/seed94657493/warren/proto"
 )
@@ -21,6 +24,7 @@ type record struct {
 	config            Config
 	hasConfig         bool
 	lineage           string // stored under a key of its own
+	addresses         string // see formatAddresses; stored under a key of its own, and may be lost
 }
 
 func (r *record) epochs() Epochs {
@@ -80,6 +84,27 @@ func (r *record) decode(b []byte) error {
 		return fmt.Errorf("epochs %d and %d", r.accepted, r.current)
 	}
 	return nil
+}
+
+// formatAddresses returns the text of addresses by host name: a line for each name, with the name and then its
+// addresses, separated by spaces.
+func formatAddresses(addresses map[string][]string) string {
+	var b strings.Builder
+	for _, host := range slices.Sorted(maps.Keys(addresses)) {
+		b.WriteString(strings.Join(append([]string{host}, addresses[host]...), " ") + "\n")
+	}
+	return b.String()
+}
+
+// parseAddresses is the inverse of formatAddresses.
+func parseAddresses(text string) map[string][]string {
+	addresses := map[string][]string{}
+	for line := range strings.Lines(text) {
+		if words := strings.Fields(line); len(words) > 1 {
+			addresses[words[0]] = words[1:]
+		}
+	}
+	return addresses
 }
 
 // encode returns the value of a catalogue entry. Its key is the name, which is also in the value so that the

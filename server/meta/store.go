@@ -86,6 +86,12 @@ type Store interface {
 	// SetConfig records the last committed configuration.
 	SetConfig(c Config) error
 
+	// Addresses returns the IP addresses of other servers by host name, as SetAddresses recorded them last; none if they
+	// were lost. They are hints: a server that starts while the name server is away tries them.
+	Addresses() map[string][]string
+	// SetAddresses records the addresses of other servers.
+	SetAddresses(addresses map[string][]string) error
+
 	// Snapshot returns the size and checksum of a snapshot file when it was verified.
 	Snapshot(name string) (size int64, checksum uint32, ok bool)
 	// PutSnapshot records that a snapshot file has just been verified.

@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Member is one server of the ensemble. Addresses are host:port; a name is resolved again for each connection. A
-// server may have several addresses, in different networks.
+// Member is one server of the ensemble. Addresses are host:port; a name is resolved again for each connection, see
+// Config.Resolve. A server may have several addresses, in different networks.
 type Member struct {
 	ID       proto.ServerID
 	Election []string // of its election port
@@ -64,8 +64,19 @@ type Config struct {
 	// Security encrypts connections and proves identities. The zero value does neither.
 	Security Security
 
-	// Dial and Listen replace those of package net if they are not nil. Dial may encrypt the connection before it
-	// returns it. It returns when the deadline of ctx has passed, and should return when ctx is canceled.
+	// Resolve returns the IP addresses of a host name; nil is the resolver of package net. It returns when the deadline
+	// of ctx has passed, and should return when ctx is canceled. While it has not answered, and when it fails, the
+	// addresses of its last answer are used.
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	// Known is the addresses that an earlier Peers has learned, by host name. They are used like a last answer of
+	// Resolve: hints, which prove nothing.
+	Known map[string][]string
+	// Learned is called when a name of a member has other addresses than before, with those of all names, which it may
+	// keep. Calls do not overlap, and may block; Stop waits for them. nil: the addresses are lost with the process.
+	Learned func(known map[string][]string)
+
+	// Dial and Listen replace those of package net if they are not nil. They get IP addresses. Dial returns when the
+	// deadline of ctx has passed, and should return when ctx is canceled.
 	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	Listen func(network, address string) (net.Listener, error)
 }
@@ -125,6 +136,10 @@ type Timeouts struct {
 	Connect time.Duration
 	// Stagger is the pause before the next address of a server is tried while those before do not answer.
 	Stagger time.Duration
+	// Resolve is how long the answer of the name server is waited for before the last known addresses are used.
+	Resolve time.Duration
+	// Refresh is the pause between lookups of the names of all members, which keep the last known addresses new.
+	Refresh time.Duration
 	// Greeting bounds the handshake of an election connection, encryption and proof included. ZooKeeper: syncLimit
 	// ticks.
 	Greeting time.Duration
@@ -150,6 +165,7 @@ type Timeouts struct {
 func DefaultTimeouts(tickTime time.Duration, initLimit, syncLimit int) Timeouts {
 	return Timeouts{
 		Connect: 5 * time.Second, Stagger: 250 * time.Millisecond,
+		Resolve: 100 * time.Millisecond, Refresh: time.Minute,
 		Greeting: time.Duration(syncLimit) * tickTime, FirstPacket: time.Duration(initLimit) * tickTime,
 		Write: time.Duration(syncLimit) * tickTime, Drain: time.Second,
 		RedialMin: 50 * time.Millisecond, RedialMax: 2 * time.Second, CallBack: time.Second,
@@ -168,7 +184,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("peers: Limits %+v: all are at least 1, ConfigTextMax at most %d", l, frameMax-notificationSize)
 	case l.ChunkMin < 2*readMin || l.ChunkMax < l.ChunkMin:
 		return fmt.Errorf("peers: Limits %+v: ChunkMin is at least %d, ChunkMax at least ChunkMin", l, 2*readMin)
-	case min(t.Connect, t.Stagger, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause,
+	case min(t.Connect, t.Stagger, t.Resolve, t.Refresh, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause,
 		t.Stale) <= 0 || t.RedialMax < t.RedialMin:
 		return fmt.Errorf("peers: Timeouts %+v: all are positive, RedialMax at least RedialMin", t)
 	}

@@ -58,6 +58,15 @@
 // channels of them, and one that asks for a connection is dialled at the host that it has connected from
 // (stranger.go).
 //
+// # Names
+//
+// The name server is asked beside everything that needs an address, and never holds it up for longer than
+// Timeouts.Resolve if there was an answer before: then the last known addresses are used. The names of all members are
+// looked up at the start and in intervals, so that there is such an answer when it is needed, and Config.Learned keeps
+// it for the next start. A connection to an address that the name server had not confirmed is closed when it says
+// later that the name leads elsewhere (names.go). Such an address is a hint and proves nothing: where identities have
+// to be proved, Security does that.
+//
 // # Security
 //
 // With Config.Security a connection is encrypted before anything else, and the server that has opened it proves its
@@ -70,6 +79,8 @@
 //	acceptor            one per address of a port: binds it and accepts connections
 //	election channel    one per election channel that this server dials: the attempts to connect, then the reader
 //	dialer              one per attempt to connect to an address
+//	resolver            one per name of a server that is looked up
+//	addresses           one while Config.Learned is called
 //	connection, reader  one per connection: its input; calls Handler
 //	writer              one per connection: its output
 //
@@ -77,6 +88,6 @@
 // holds a lock while it waits or calls Handler.
 //
 // Locks: Peers.mu (members, registry of connections and links), election.mu (channels), channel.mu, port.mu,
-// binding.mu, Link.mu, lobby.mu, dialing.mu. None is held while another one is taken, except that election.mu may be
+// binding.mu, names.mu, Link.mu, lobby.mu, dialing.mu. None is held while another one is taken, except that election.mu may be
 // held when channel.mu is taken.
 package peers

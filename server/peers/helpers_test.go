@@ -57,8 +57,10 @@ func (w *world) member(id proto.ServerID) *Member { return &w.members[id-1] }
 func testConfig(t *testing.T, id proto.ServerID, members []Member) Config {
 	timeouts := DefaultTimeouts(time.Second, 10, 5)
 	timeouts.RedialMin, timeouts.RedialMax, timeouts.CallBack = time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
+	timeouts.Resolve = 50 * time.Millisecond
 	timeouts.BindPause, timeouts.Drain = time.Millisecond, patience
-	return Config{ID: id, Members: members, Limits: DefaultLimits(), Timeouts: timeouts, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel))}
+	return Config{ID: id, Members: members, Limits: DefaultLimits(), Timeouts: timeouts, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
+		Resolve: func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }} // names are left to Dial
 }
 
 // start starts a server; configure may change its configuration.

@@ -370,17 +370,17 @@ func TestSeveralAddresses(t *testing.T) {
 	leader := w.start(3)
 	good := w.members[2].Quorum[0]
 	w.members = append([]Member(nil), w.members...)
-	w.members[2].Quorum = []string{"silent:1", "dead:1", good}
+	w.members[2].Quorum = []string{"192.0.2.1:1", "192.0.2.2:1", good}
 	var tried sync.Map
 	follower := w.start(1, func(cfg *Config) {
 		cfg.Timeouts.Stagger = 1
 		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			tried.Store(address, true)
 			switch address {
-			case "silent:1":
+			case "192.0.2.1:1":
 				<-ctx.Done()
 				return nil, ctx.Err()
-			case "dead:1":
+			case "192.0.2.2:1":
 				return nil, errors.New("dead")
 			}
 			return new(net.Dialer).DialContext(ctx, network, address)

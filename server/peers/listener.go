@@ -4,12 +4,15 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/internal/sched"
 )
 
 // BindError says that a port cannot be bound.
@@ -48,8 +51,9 @@ type binding struct {
 	attempts int // to bind it; 0 is no limit
 	mu       struct {
 		sync.Mutex
-		ln   net.Listener // nil before it is bound
-		over bool         // the address was given up
+		ln     net.Listener // nil before it is bound
+		relies string       // the last known address of the name, if ln is bound to it and no lookup has confirmed it
+		over   bool         // the address was given up
 	}
 }
 
@@ -65,11 +69,22 @@ func (b *binding) end(p *Peers) {
 }
 
 // holds sets the listener. It returns false if the address was given up meanwhile.
-func (b *binding) holds(ln net.Listener) bool {
+func (b *binding) holds(ln net.Listener, relies string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.mu.ln = ln
+	b.mu.ln, b.mu.relies = ln, relies
 	return !b.mu.over
+}
+
+// refuted returns the listener if it is bound to a last known address that the answer for its name does not have.
+func (b *binding) refuted(answer []string) (ln net.Listener) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.relies != "" && !slices.Contains(answer, b.mu.relies) {
+		ln = b.mu.ln
+	}
+	b.mu.relies = ""
+	return ln
 }
 
 // over reports whether the address was given up.
@@ -107,22 +122,86 @@ func (p *Peers) listen(at *port, addresses []string, attempts int) {
 		gone[address].end(p)
 	}
 	for _, b := range added {
-		if host, _, _ := net.SplitHostPort(b.address); host != "" && net.ParseIP(host) == nil {
+		if host, _ := split(b.address); isName(host) {
 			p.start(at.name+" acceptor", func() { // to resolve the name may take long
-				ln, err := p.cfg.Listen("tcp", b.address)
-				p.bind(at, b, ln, err)
+				ln, relies, err := p.listenAt(b.address)
+				p.bind(at, b, ln, relies, err)
 			})
 			continue
 		}
-		ln, err := p.cfg.Listen("tcp", b.address)
-		if !p.start(at.name+" acceptor", func() { p.bind(at, b, ln, err) }) && err == nil {
+		ln, _, err := p.listenAt(b.address)
+		if !p.start(at.name+" acceptor", func() { p.bind(at, b, ln, "", err) }) && err == nil {
 			_ = ln.Close()
 		}
 	}
 }
 
-// bind tries until the port is bound, then accepts.
-func (p *Peers) bind(at *port, b *binding, ln net.Listener, err error) {
+// listenAt opens a port. A name is resolved; its last known address is taken (relies) if the lookup fails or has taken
+// Timeouts.Resolve.
+func (p *Peers) listenAt(address string) (ln net.Listener, relies string, err error) {
+	host, number := split(address)
+	if !isName(host) {
+		ln, err = p.cfg.Listen("tcp", address)
+		return ln, "", err
+	}
+	var answer []string
+	var failure error
+	told := sched.NewGate(p.rt)
+	known, late := p.names.ask(host, func(ips []string, err error) {
+		answer, failure = ips, err
+		told.Open()
+	})
+	if len(known) == 0 {
+		told.Wait()
+	}
+	switch {
+	case told.WaitFor(p.cfg.Timeouts.Resolve-late) && failure == nil:
+		known = answer
+	case len(known) > 0:
+		relies = favourite(known)
+	default:
+		return nil, "", failure
+	}
+	ln, err = p.cfg.Listen("tcp", net.JoinHostPort(favourite(known), number))
+	return ln, relies, err
+}
+
+// favourite is the address to bind of those of a name: as for package net the first of IPv4, else the first.
+func favourite(ips []string) string {
+	for _, text := range ips {
+		if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() {
+			return text
+		}
+	}
+	return ips[0]
+}
+
+// rebind closes the listeners at last known addresses that the answer for their name does not bear out. Their
+// acceptors bind the port anew.
+func (p *Peers) rebind(host string, answer []string) {
+	for _, at := range []*port{&p.election.port, &p.learner, &p.master} {
+		at.mu.Lock()
+		bound := maps.Clone(at.mu.bound)
+		at.mu.Unlock()
+		for _, address := range slices.Sorted(maps.Keys(bound)) {
+			if of, _ := split(address); of == host {
+				if ln := bound[address].refuted(answer); ln != nil {
+					p.unlisten(ln)
+				}
+			}
+		}
+	}
+}
+
+// bind tries until the port is bound, then accepts. It ends when the port is closed, unless rebind has closed it.
+func (p *Peers) bind(at *port, b *binding, ln net.Listener, relies string, err error) {
+	for p.bound(at, b, ln, relies, err) {
+		ln, relies, err = p.listenAt(b.address)
+	}
+}
+
+// bound is one round of bind. It reports whether there is another one.
+func (p *Peers) bound(at *port, b *binding, ln net.Listener, relies string, err error) bool {
 	attempt := 1
 	for failures := 1; err != nil; failures++ {
 		p.stats.bindFailures.Add(1)
@@ -133,32 +212,34 @@ func (p *Peers) bind(at *port, b *binding, ln net.Listener, err error) {
 		if !passing(err) {
 			if attempt == b.attempts {
 				p.fail(&BindError{Port: at.name, Addr: b.address, Err: err})
-				return
+				return false
 			}
 			attempt++
 		}
 		if !p.sleep(p.cfg.Timeouts.BindPause) || b.over() {
-			return
+			return false
 		}
-		ln, err = p.cfg.Listen("tcp", b.address)
+		ln, relies, err = p.listenAt(b.address)
 	}
 	if !p.listening(ln) {
-		return
+		return false
 	}
-	if !b.holds(ln) {
+	if !b.holds(ln, relies) {
 		p.unlisten(ln)
-		return
+		return false
 	}
 	p.log.Info("listening for servers", zap.String("port", at.name), zap.Stringer("addr", ln.Addr()))
 	p.accept(ln, at)
+	return relies != "" && !b.over() && p.ctx.Err() == nil
 }
 
 // passing reports whether binding failed because the name of this server does not resolve yet, or because the address
 // does not belong to this machine yet. Such a failure does not count as an attempt: in some clusters names appear
 // later than processes.
 func passing(err error) bool {
-	var dns *net.DNSError
-	return errors.As(err, &dns) || errors.Is(err, syscall.EADDRNOTAVAIL)
+	var name *nameError
+	var dns *net.DNSError // of Config.Listen
+	return errors.As(err, &name) || errors.As(err, &dns) || errors.Is(err, syscall.EADDRNOTAVAIL)
 }
 
 // accept takes connections until the listener is closed.

@@ -24,6 +24,7 @@ type Peers struct {
 	log      *zap.Logger
 	rt       sched.Runtime
 	election *election
+	names    *names
 	learner  port
 	master   port
 
@@ -31,6 +32,7 @@ type Peers struct {
 	cancel    context.CancelFunc
 	stopping  *sched.Gate  // opened by Stop
 	ended     *sched.Gate  // open when Stop was called and every goroutine has ended
+	refresh   func()       // ends the lookups in intervals of Timeouts.Refresh; nil before Start
 	anonymous atomic.Int64 // the last number given to a learner without an id
 	stats     stats
 	failed    atomic.Bool // Config.Failed was called
@@ -57,6 +59,9 @@ func New(cfg Config) (*Peers, error) {
 	if cfg.Runtime == nil {
 		cfg.Runtime = sched.OS()
 	}
+	if cfg.Resolve == nil {
+		cfg.Resolve = net.DefaultResolver.LookupHost
+	}
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	}
@@ -74,6 +79,7 @@ func New(cfg Config) (*Peers, error) {
 		serve: func(nc net.Conn) { p.admit(nc, &p.master) }}
 	p.mu.members = cfg.Members
 	p.mu.links = map[zab.LinkID]*Link{}
+	p.names = newNames(p)
 	p.election = newElection(p)
 	return p, nil
 }
@@ -81,7 +87,11 @@ func New(cfg Config) (*Peers, error) {
 // Start opens the ports: the election port and, unless this server is an observer without Config.Strangers, the
 // learner port and MasterPort. When Start returns, every port is open that has an IP address and could be opened at
 // once. The others are opened later, or Config.Failed says why not. Start is called once.
-func (p *Peers) Start() { p.open(p.cfg.BindAttempts) }
+func (p *Peers) Start() {
+	p.names.keep(p.cfg.Members)
+	p.refresh = sched.Every(p.rt, p.cfg.Timeouts.Refresh, p.names.refresh)
+	p.open(p.cfg.BindAttempts)
+}
 
 // open binds the ports of this server at its present addresses.
 func (p *Peers) open(attempts int) {
@@ -118,6 +128,7 @@ func (p *Peers) SetMembers(members []Member) error {
 	stopped := p.mu.stopped
 	p.mu.Unlock()
 	if !stopped {
+		p.names.keep(members)
 		p.election.setMembers(members)
 		p.open(0)
 	}
@@ -196,6 +207,9 @@ func (p *Peers) Stop() {
 	links := p.inOrder()
 	p.mu.Unlock()
 	p.stopping.Open()
+	if p.refresh != nil {
+		p.refresh()
+	}
 	p.election.stop()
 	for _, l := range links {
 		l.Close()

@@ -84,14 +84,14 @@ func TestFirstConnectionIsTaken(t *testing.T) {
 	leader := w.start(3)
 	good := w.members[2].Quorum[0]
 	w.members = slices.Clone(w.members)
-	w.members[2].Quorum = []string{"late:1", good}
+	w.members[2].Quorum = []string{"192.0.2.1:1", good}
 	stuck := make(chan struct{})
 	release := sync.OnceFunc(func() { close(stuck) })
 	near, far := pipe(t)
 	follower := w.start(1, func(cfg *Config) {
 		cfg.Timeouts.Stagger = 1
 		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address == "late:1" {
+			if address == "192.0.2.1:1" {
 				<-stuck
 				return near, nil
 			}

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"context"
 	"net"
 	"net/netip"
 	"slices"
@@ -58,8 +57,9 @@ func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, dead
 	if err != nil {
 		return nil
 	}
-	ctx, cancel := e.p.withDeadline(e.p.ctx, deadline)
-	defer cancel()
+	if soon := e.p.deadline(e.p.cfg.Timeouts.CallBack); soon.Before(deadline) { // the name server may be silent
+		deadline = soon
+	}
 	for _, address := range named[:min(len(named), callbackMax)] {
 		host, text, err := net.SplitHostPort(address)
 		if err != nil {
@@ -68,7 +68,7 @@ func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, dead
 		if port, err := strconv.ParseUint(text, 10, 16); err != nil || port == 0 {
 			continue
 		}
-		if !leadsTo(ctx, host, from.Addr()) {
+		if !e.p.names.leadTo(host, from.Addr(), deadline) {
 			host = from.Addr().Unmap().String()
 		}
 		if address = net.JoinHostPort(host, text); !slices.Contains(addresses, address) {
@@ -81,12 +81,16 @@ func (e *election) callback(id proto.ServerID, nc net.Conn, named []string, dead
 // callbackMax bounds the addresses of a stranger that are looked at.
 const callbackMax = 4
 
-// leadsTo reports whether host is an address, or a name that resolves to it.
-func leadsTo(ctx context.Context, host string, addr netip.Addr) bool {
-	addr = addr.Unmap().WithZone("")
-	if ip, err := netip.ParseAddr(host); err == nil {
-		return ip.Unmap() == addr
+// leadTo reports whether host is an address, or a name that resolves to it before the deadline. What was known before
+// does not count.
+func (n *names) leadTo(host string, addr netip.Addr, deadline time.Time) bool {
+	found := []string{host}
+	if isName(host) {
+		found, _ = n.resolve(host, deadline)
 	}
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	return err == nil && slices.ContainsFunc(found, func(ip netip.Addr) bool { return ip.Unmap() == addr })
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(found, func(text string) bool {
+		ip, err := netip.ParseAddr(text)
+		return err == nil && ip.Unmap() == addr
+	})
 }

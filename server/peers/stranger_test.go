@@ -160,7 +160,11 @@ func TestOwnPortsMove(t *testing.T) {
 	two.peers.SendElection(vote(1, 1)) // it is called with the new address
 	both[1].Election = both[1].Election[1:]
 	require.NoError(t, two.peers.SetMembers(both))
-	require.Len(t, two.peers.mu.listeners, 2)
+	require.Eventually(t, func() bool {
+		two.peers.mu.Lock()
+		defer two.peers.mu.Unlock()
+		return len(two.peers.mu.listeners) == 2
+	}, patience, time.Millisecond)
 	require.Equal(t, appendGreeting(nil, 2, both[1].Election), two.peers.election.greets())
 	two.peers.SendElection(vote(3, 2))
 	requireRound(t, old, 2)

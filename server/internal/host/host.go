@@ -1,8 +1,6 @@
 package host
 
 import (
-	"context"
-	"net"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -35,9 +33,8 @@ type Host struct {
 	*env.Env
 	Disk     *durable.Disk
 	clients  clients
-	dial     func(ctx context.Context, network, address string) (net.Conn, error) // Options.DialPeer
-	listen   func(network, address string) (net.Listener, error)                  // Options.ListenPeer
-	Security *security.Quorum                                                     // nil on a standalone server
+	network  Network          // Options.ResolvePeer, DialPeer and ListenPeer
+	Security *security.Quorum // nil on a standalone server
 	// configured is called with each configuration that was committed, in an ensemble that can be reconfigured.
 	configured func(*config.Quorum) bool
 

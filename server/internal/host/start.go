@@ -24,13 +24,19 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
+// Network replaces functions of package net between the servers of an ensemble, where a field is not nil. See
+// peers.Config.
+type Network struct {
+	Resolve func(ctx context.Context, host string) ([]string, error)
+	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	Listen  func(network, address string) (net.Listener, error)
+}
+
 // New returns a host without an agreement.
-func New(e *env.Env, d *durable.Disk, clients clients,
-	dial func(ctx context.Context, network, address string) (net.Conn, error),
-	listen func(network, address string) (net.Listener, error)) *Host {
+func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 	wake := e.Runtime.Parker()
 	m := &Host{
-		Env: e, Disk: d, clients: clients, dial: dial, listen: listen, ID: proto.ServerID(max(e.Config.ServerID, 1)),
+		Env: e, Disk: d, clients: clients, network: network, ID: proto.ServerID(max(e.Config.ServerID, 1)),
 		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake,
 		done:   sched.NewGate(e.Runtime),
 		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
@@ -103,7 +109,7 @@ func (m *Host) joinEnsemble() (err error) {
 // OpenQuorum loads the TLS and SASL material for the ports between the servers of an ensemble.
 func (m *Host) OpenQuorum() (*security.Quorum, error) {
 	return security.OpenQuorum(security.QuorumOptions{
-		Config: m.Config, FS: m.FS, Log: m.Log, Registry: m.Registry, Dial: m.dial, Listen: m.listen,
+		Config: m.Config, FS: m.FS, Log: m.Log, Registry: m.Registry,
 		Members: func() []config.Member { return m.Membership().Members },
 	})
 }
@@ -215,6 +221,13 @@ func (m *Host) coreTiming() zab.Timing {
 	return t
 }
 
+// remember keeps the addresses of other servers for the next start, which may happen while the name server is away.
+func (m *Host) remember(known map[string][]string) {
+	if err := m.Disk.Meta.SetAddresses(known); err != nil {
+		m.Log.Warn("the addresses of the other servers are not kept", zap.Error(err))
+	}
+}
+
 // PeersConfig is the configuration of the links between servers: addresses, limits and timeouts.
 func (m *Host) PeersConfig() peers.Config {
 	q := &m.Config.Quorum
@@ -223,7 +236,8 @@ func (m *Host) PeersConfig() peers.Config {
 		Limits:       peers.DefaultLimits(),
 		Timeouts:     peers.DefaultTimeouts(m.Config.TickTime, max(q.InitLimit, 1), max(q.SyncLimit, 1)),
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry,
-		Dial: m.Security.Dial, Listen: m.Security.Listen, Security: m.Security.Peers(),
+		Resolve: m.network.Resolve, Dial: m.network.Dial, Listen: m.network.Listen, Security: m.Security.Peers(),
+		Known: m.Disk.Meta.Addresses(), Learned: m.remember,
 		Members: m.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}

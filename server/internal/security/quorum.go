@@ -39,9 +39,6 @@ type QuorumOptions struct {
 	Registry *prometheus.Registry
 	// Members returns the present members of the ensemble.
 	Members func() []config.Member
-	// Dial and Listen replace those of package net if they are not nil.
-	Dial   func(ctx context.Context, network, address string) (net.Conn, error)
-	Listen func(network, address string) (net.Listener, error)
 }
 
 // Missing or contradictory settings of the ports between servers.
@@ -145,6 +142,9 @@ func (q *Quorum) Peers() peers.Security {
 	if q.keys != nil {
 		sec.Encrypt = q.encrypt
 	}
+	if q.o.Config.SSLQuorum {
+		sec.Secure = q.secure
+	}
 	if q.initiator != nil {
 		sec.Initiate = q.initiator.Connect
 	}
@@ -195,36 +195,14 @@ func (q *Quorum) admit(ctx context.Context, nc net.Conn) (net.Conn, error) {
 	return admission.Conn, nil
 }
 
-// Dial connects to a port of another member, and encrypts the connection if the configuration asks for it.
-func (q *Quorum) Dial(ctx context.Context, network, address string) (net.Conn, error) {
-	dial := q.o.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
-	}
-	nc, err := dial(ctx, network, address)
-	if err != nil || !q.o.Config.SSLQuorum {
-		return nc, err
-	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		_ = nc.Close()
-		return nil, fmt.Errorf("server: TLS with %s: %w", address, err)
-	}
+// secure encrypts a connection to the member that the configuration calls host.
+func (q *Quorum) secure(ctx context.Context, nc net.Conn, host string) (net.Conn, error) {
 	ip := socket.AddrPort(nc.RemoteAddr()).Addr().WithZone("")
 	safe, err := shake(ctx, nc, tls.Client(nc, q.keys.MemberClient(host, ip)))
 	if err != nil {
-		_ = nc.Close()
-		return nil, fmt.Errorf("server: TLS with %s: %w", address, err)
+		return nil, fmt.Errorf("server: TLS with %s at %v: %w", host, nc.RemoteAddr(), err)
 	}
 	return safe, nil
-}
-
-// Listen opens a port for other members. TLS begins when a connection has been accepted.
-func (q *Quorum) Listen(network, address string) (net.Listener, error) {
-	if q.o.Listen != nil {
-		return q.o.Listen(network, address)
-	}
-	return net.Listen(network, address)
 }
 
 // memberNames returns the names of members that resolve to an address. All are looked up at once, because the
