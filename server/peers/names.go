@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -63,6 +64,15 @@ func newNames(p *Peers) *names {
 	}
 	n.mu.lookups, n.mu.failures = map[string]*lookup{}, map[string]int{}
 	return n
+}
+
+// lookUp is the resolver of package net. Unlike LookupHost, LookupNetIP returns as soon as ctx is canceled.
+func lookUp(ctx context.Context, host string) (ips []string, err error) {
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	for _, ip := range found {
+		ips = append(ips, ip.Unmap().String())
+	}
+	return ips, err
 }
 
 // isName reports whether a host has to be resolved.

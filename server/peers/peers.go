@@ -60,7 +60,7 @@ func New(cfg Config) (*Peers, error) {
 		cfg.Runtime = sched.OS()
 	}
 	if cfg.Resolve == nil {
-		cfg.Resolve = net.DefaultResolver.LookupHost
+		cfg.Resolve = lookUp
 	}
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext

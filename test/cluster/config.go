@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -34,6 +35,10 @@ type Options struct {
 	Dir string
 	// Host is the address to listen on, default 127.0.0.1.
 	Host string
+	// Name stands in the server lines in place of Host; "" is Host. It has to resolve, see ResolvConf.
+	Name string
+	// ResolvConf is a file that the process sees as /etc/resolv.conf, which takes root; "" is that of the machine.
+	ResolvConf string
 	// Second is one more address of a member for other servers, on the same ports, which they have to be allowed by multiAddress.enabled.
 	Second string
 	// Namespace is a network namespace in which the process runs, which takes root; "" is the test's own.
@@ -88,7 +93,7 @@ func zooCfg(n *Node) string {
 
 // line is the value of a server line.
 func (m *member) line(reconfig bool) string {
-	line := fmt.Sprintf("%s:%d:%d", m.host, m.peerPort, m.electionPort)
+	line := fmt.Sprintf("%s:%d:%d", cmp.Or(m.name, m.host), m.peerPort, m.electionPort)
 	if m.second != "" {
 		line += fmt.Sprintf("|%s:%d:%d", m.second, m.peerPort, m.electionPort)
 	}

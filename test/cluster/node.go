@@ -40,7 +40,7 @@ type Node struct {
 
 type member struct {
 	id, peerPort, electionPort, clientPort int
-	host, second                           string
+	host, name, second                     string
 	observer, joiner                       bool
 }
 
@@ -79,7 +79,7 @@ func Ensemble(t testing.TB, o ...Options) []*Node {
 		n := New(t, o[i])
 		n.id = i + 1
 		nodes = append(nodes, n)
-		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Second, o[i].Observer, o[i].Joiner})
+		members = append(members, member{i + 1, FreePort(t), FreePort(t), n.port, o[i].host(), o[i].Name, o[i].Second, o[i].Observer, o[i].Joiner})
 	}
 	for _, n := range nodes {
 		n.members = members
@@ -213,8 +213,11 @@ func (n *Node) command() *exec.Cmd {
 var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar", "/usr/share/java/netty-resolver.jar",
 	"/usr/share/java/servlet-api.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
 
-// inNamespace is a command that runs in the node's network namespace, if it has one.
+// inNamespace is a command that runs in the node's network namespace and with its resolv.conf, if it has them.
 func (n *Node) inNamespace(name string, args ...string) *exec.Cmd {
+	if file := n.options.ResolvConf; file != "" {
+		name, args = "unshare", append([]string{"--mount", "sh", "-c", `mount --bind "$0" /etc/resolv.conf && exec "$@"`, file, name}, args...)
+	}
 	if n.options.Namespace == "" {
 		return exec.Command(name, args...)
 	}

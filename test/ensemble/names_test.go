@@ -1,0 +1,107 @@
+package ensemble
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// outageCost is how much longer an election may take without a name server than with one.
+const outageCost = 2 * time.Second
+
+// newNamed brings up servers of a kind that know each other by name.
+func newNamed(t *testing.T, kind cluster.Kind) (*chaos, *nameServer) {
+	t.Helper()
+	s := newNameServer(t, 3)
+	c := &chaos{t: t, voters: 3, began: time.Now()}
+	c.seed(1)
+	var o []cluster.Options
+	for id := 1; id <= 3; id++ {
+		o = append(o, cluster.Options{Kind: kind, Name: nameOf(id), ResolvConf: s.file,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}})
+	}
+	c.nodes = cluster.Ensemble(t, o...)
+	c.begin()
+	return c, s
+}
+
+// killed kills the leader and returns the time until another server has had a write acknowledged.
+func (c *chaos) killed() (leader *cluster.Node, took time.Duration) {
+	c.t.Helper()
+	leader = c.certainLeader()
+	rest := c.but(leader)
+	watch := cluster.NewWatch()
+	leader.Kill()
+	cluster.Eventually(c.t, func() bool { return c.wrote(rest[0]) || c.wrote(rest[1]) }, time.Minute, "no write after the end of server %d", leader.ID())
+	return leader, watch.Elapsed()
+}
+
+// wrote reports whether a server acknowledges a write.
+func (c *chaos) wrote(node *cluster.Node) bool {
+	conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: time.Second})
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_, err = conn.Create("/named-", nil, proto.ModePersistentSequential)
+	return err == nil && conn.CloseSession() == nil
+}
+
+// back starts a server and returns the time until it serves.
+func (c *chaos) back(node *cluster.Node) time.Duration {
+	c.t.Helper()
+	watch := cluster.NewWatch()
+	node.Start()
+	return watch.Elapsed()
+}
+
+// TestNameServerGoesAway kills the leader while the name server is silent, or fails, and restarts servers meanwhile.
+// An ensemble that is known by names loses no more time than with a name server.
+func TestNameServerGoesAway(t *testing.T) {
+	c, s := newNamed(t, cluster.Warren)
+	leader, usual := c.killed()
+	start := c.back(leader)
+	c.logf("with a name server: %v to a write, %v to start", usual, start)
+	for _, m := range []mode{mute, failing} {
+		time.Sleep(2 * time.Second) // what a server has learned is kept by then
+		s.become(m)
+		leader, took := c.killed()
+		c.logf("mode %d: %v to a write", m, took)
+		require.Less(t, took, usual+outageCost, fmt.Sprint("mode ", m))
+		again := c.back(leader)
+		c.logf("mode %d: %v to start", m, again)
+		require.Less(t, again, start+outageCost, fmt.Sprint("mode ", m))
+		follower := c.but(c.certainLeader())[0]
+		watch := cluster.NewWatch()
+		follower.Stop()
+		require.Less(t, watch.Elapsed(), outageCost, fmt.Sprint("mode ", m))
+		again = c.back(follower)
+		c.logf("mode %d: %v to start a follower", m, again)
+		require.Less(t, again, start+outageCost, fmt.Sprint("mode ", m))
+		s.become(answering)
+	}
+}
+
+// TestServerMoves moves servers to other addresses, as pods do: the others find each at its new one.
+func TestServerMoves(t *testing.T) {
+	c, s := newNamed(t, cluster.Warren)
+	for i, node := range c.nodes {
+		node.Stop()
+		s.move(node.ID(), fmt.Sprintf("127.0.0.%d", 2+i))
+		took := c.back(node)
+		c.logf("server %d at its new address after %v", node.ID(), took)
+		_, took = c.killed()
+		c.logf("%v to a write", took)
+		for _, node := range c.nodes {
+			if !node.Running() {
+				node.Start()
+			}
+		}
+	}
+}
