@@ -30,7 +30,7 @@ type Client struct {
 // "host:port,host:port/chroot", in which a missing port is 2181. Operations wait for the first connection as long
 // as their context allows. The client must be closed.
 func New(connect string, options ...Option) (*Client, error) {
-	names, chroot, err := parseConnect(connect)
+	servers, chroot, err := parseConnect(connect)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +43,14 @@ func New(connect string, options ...Option) (*Client, error) {
 	}
 	c.watches = newWatchSet(chroot)
 	c.watches.remove, c.watches.onFire = c.removeQuietly, c.cfg.hooks.Event
-	s := &session{cfg: &c.cfg, watches: c.watches, hosts: newHosts(names, c.cfg.resolve), connectTimeout: c.cfg.connectTimeout,
+	s := &session{cfg: &c.cfg, watches: c.watches, connectTimeout: c.cfg.connectTimeout,
 		credentials: append([]credential(nil), c.cfg.credentials...)}
-	s.hosts.source = c.cfg.source
 	if s.connectTimeout == 0 {
-		s.connectTimeout = max(c.cfg.sessionTimeout/time.Duration(len(names)), time.Second)
+		s.connectTimeout = max(c.cfg.sessionTimeout/time.Duration(len(servers)), time.Second)
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.hosts = newHosts(servers, newNames(ctx, c.cfg.resolve), s.connectTimeout)
+	s.hosts.source = c.cfg.source
 	if c.cfg.renew != nil {
 		s.rebuild = func(ctx context.Context) {
 			if err := c.cfg.renew(ctx, c); err != nil {
@@ -64,7 +66,6 @@ func New(connect string, options ...Option) (*Client, error) {
 	}
 	s.now.Store(first)
 	c.s = s
-	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	c.life = func() context.Context { return ctx }
 	c.running.Go(func() { s.run(ctx) })

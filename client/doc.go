@@ -11,9 +11,10 @@
 //
 // A Client is one session. It survives connections: when one is lost the client tries the servers of the connect
 // string in a random order, resolving names anew each time. It offers the session with the newest zxid that it
-// has seen, so that a server that lags behind refuses it. It sends a heartbeat after a third of the session
-// timeout without a request, and looks for another server after two thirds without a byte from the server. State
-// and States report the state of the session.
+// has seen, so that a server that lags behind refuses it. While the name server is silent or fails, the last known
+// addresses of the servers are used. The client sends a heartbeat after a third of the session timeout without a
+// request, and looks for another server after two thirds without a byte from the server. State and States report
+// the state of the session.
 //
 // Only a server declares a session expired. That ends the client, unless WithRenewal asks for a new session. The
 // default is enough for a program that is restarted when it fails. A program that must go on uses
@@ -43,6 +44,7 @@
 // Owners:
 //
 //	session goroutine   session's fields up to mu, hosts; it is the reader of the connection, and completes calls
+//	lookups             one goroutine per name of a server that is looked up; it ends with the client
 //	writer goroutine    the socket's output; one write for all waiting requests. A caller writes a lone small one
 //	callers             a call until it is pushed, and after it is done
 //

@@ -36,6 +36,9 @@ type greeted struct {
 func (s *session) greet(ctx context.Context, e endpoint) (*greeted, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.connectTimeout)
 	defer cancel()
+	if e.open != nil {
+		go e.open.abandon(ctx, e.addr, cancel)
+	}
 	nc, err := s.cfg.dial(ctx, "tcp", e.addr)
 	if err != nil {
 		return nil, fmt.Errorf("client: dial %s: %w", e.addr, err)

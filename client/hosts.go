@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
+	"time"
 )
 
 const defaultPort = "2181"
@@ -13,17 +15,23 @@ const defaultPort = "2181"
 // hosts walks the servers of a connect string in an order that differs between clients. A name is resolved each
 // time before its server is tried. Owned by the session goroutine.
 type hosts struct {
-	names   []string // host:port, shuffled
-	next    int      // index in names
-	resolve func(ctx context.Context, host string) ([]string, error)
-	addrs   []string                                           // addresses of current that have not been tried
-	current string                                             // host:port whose addresses these are
-	front   string                                             // a server to try before all others, "" if none
-	source  func(ctx context.Context) (addr string, err error) // WithServerSource; replaces the walk
+	servers  []string // host:port, shuffled; never written after that
+	next     int      // index in servers
+	names    *names
+	patience time.Duration                                      // for the first answer for a name
+	addrs    []string                                           // addresses of current that have not been tried
+	tried    []string                                           // those that have
+	open     *lookup                                            // of the name of current, if addrs are the last known ones
+	current  string                                             // host:port whose addresses these are
+	front    string                                             // a server to try before all others, "" if none
+	source   func(ctx context.Context) (addr string, err error) // WithServerSource; replaces the walk
 }
 
 // endpoint is an address to dial, and the host name that its certificate must have.
-type endpoint struct{ addr, host string }
+type endpoint struct {
+	addr, host string
+	open       *lookup // may tell that the server is elsewhere; nil if the address is sure
+}
 
 // parseConnect splits a connect string, "host:port,host:port/chroot", into servers and chroot.
 func parseConnect(s string) (names []string, chroot string, err error) {
@@ -59,56 +67,74 @@ func parseConnect(s string) (names []string, chroot string, err error) {
 	return names, chroot, nil
 }
 
-func newHosts(names []string, resolve func(context.Context, string) ([]string, error)) *hosts {
-	rand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	return &hosts{names: names, resolve: resolve}
+func newHosts(servers []string, names *names, patience time.Duration) *hosts {
+	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
+	return &hosts{servers: servers, names: names, patience: patience}
 }
 
 // pick returns the next endpoint to dial; isLast is true when every server has been tried since the pass began.
 func (h *hosts) pick(ctx context.Context) (e endpoint, isLast bool, err error) {
-	if h.front != "" {
-		addr := h.front
-		h.front = ""
-		host, _, _ := net.SplitHostPort(addr)
-		return endpoint{addr, host}, false, nil
-	}
-	if h.source != nil {
+	if h.source != nil && h.front == "" {
 		addr, err := h.source(ctx)
 		if err != nil {
 			return endpoint{}, true, fmt.Errorf("client: find a server: %w", err)
 		}
 		host, _, _ := net.SplitHostPort(addr)
-		return endpoint{addr, host}, false, nil
+		return endpoint{addr: addr, host: host}, false, nil
 	}
-	if len(h.addrs) == 0 {
-		h.current = h.names[h.next]
-		h.next = (h.next + 1) % len(h.names)
+	front := h.front != ""
+	if h.corrected(); front || len(h.addrs) == 0 {
+		if front {
+			h.current, h.front = h.front, ""
+		} else {
+			h.current = h.servers[h.next]
+			h.next = (h.next + 1) % len(h.servers)
+		}
 		if err := h.lookup(ctx); err != nil {
-			return endpoint{}, h.next == 0, err
+			return endpoint{}, !front && h.next == 0, err
 		}
 	}
 	e.host, _, _ = net.SplitHostPort(h.current)
-	e.addr, h.addrs = h.addrs[0], h.addrs[1:]
-	return e, len(h.addrs) == 0 && h.next == 0, nil
+	e.addr, e.open, h.addrs = h.addrs[0], h.open, h.addrs[1:]
+	h.tried = append(h.tried, e.addr)
+	return e, !front && len(h.addrs) == 0 && h.next == 0, nil
+}
+
+// corrected takes the answer of the name server in place of the last known addresses, if it has come meanwhile.
+func (h *hosts) corrected() {
+	if h.open == nil {
+		return
+	}
+	select {
+	case <-h.open.done:
+		if h.open.err == nil {
+			h.addrs = slices.DeleteFunc(h.join(h.open.answer), func(addr string) bool { return slices.Contains(h.tried, addr) })
+		}
+		h.open = nil
+	default:
+	}
 }
 
 func (h *hosts) lookup(ctx context.Context) error {
-	host, port, _ := net.SplitHostPort(h.current)
-	if h.resolve == nil || net.ParseIP(host) != nil {
+	h.addrs, h.tried, h.open = nil, nil, nil
+	host, _, _ := net.SplitHostPort(h.current)
+	if h.names.plain(host) {
 		h.addrs = []string{h.current}
 		return nil
 	}
-	ips, err := h.resolve(ctx, host)
+	ips, open, err := h.names.find(ctx, host, h.patience)
 	if err != nil {
-		return fmt.Errorf("client: resolve %s: %w", host, err)
+		return err
 	}
-	if len(ips) == 0 {
-		return fmt.Errorf("client: resolve %s: no address", host)
-	}
-	rand.Shuffle(len(ips), func(i, j int) { ips[i], ips[j] = ips[j], ips[i] })
-	h.addrs = h.addrs[:0:0]
-	for _, ip := range ips {
-		h.addrs = append(h.addrs, net.JoinHostPort(ip, port))
-	}
+	h.addrs, h.open = h.join(ips), open
 	return nil
+}
+
+// join returns IP addresses with the port of current.
+func (h *hosts) join(ips []string) (addrs []string) {
+	_, port, _ := net.SplitHostPort(h.current)
+	for _, ip := range ips {
+		addrs = append(addrs, net.JoinHostPort(ip, port))
+	}
+	return addrs
 }

@@ -56,7 +56,7 @@ func defaultConfig() config {
 		replyMax:       64 << 20,
 		watchQueue:     256,
 		dial:           (&net.Dialer{}).DialContext,
-		resolve:        net.DefaultResolver.LookupHost,
+		resolve:        lookUp,
 		log:            slog.New(slog.DiscardHandler),
 	}
 }
@@ -129,8 +129,9 @@ func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 	return func(c *config) { c.dial, c.resolve = dial, nil }
 }
 
-// WithResolver replaces the lookup of host names, which happens anew for every connection. Pass it after
-// WithDialer, which turns the lookup off.
+// WithResolver replaces the lookup of host names, which happens anew for every connection. While lookup does not
+// answer, and when it fails, the addresses of its last answer are used. It is called by a goroutine of its own, with
+// a context that ends with the client. Pass WithResolver after WithDialer, which turns the lookup off.
 func WithResolver(lookup func(ctx context.Context, host string) ([]string, error)) Option {
 	return func(c *config) { c.resolve = lookup }
 }

@@ -18,7 +18,7 @@ const (
 func (s *session) seekQuorum(ctx context.Context, cn *conn) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	names := append([]string(nil), s.hosts.names...) // never written after the first shuffle
+	servers := s.hosts.servers
 	wait := seekMin
 	for i := 0; ; i++ {
 		timer := time.NewTimer(wait)
@@ -31,9 +31,9 @@ func (s *session) seekQuorum(ctx context.Context, cn *conn) {
 			return
 		case <-timer.C:
 		}
-		addr := names[i%len(names)]
-		if s.isReadWrite(ctx, addr) {
-			s.better.Store(&addr)
+		server := servers[i%len(servers)]
+		if s.isReadWrite(ctx, server) {
+			s.better.Store(&server)
 			cn.fail(errMoved)
 			return
 		}
@@ -42,11 +42,18 @@ func (s *session) seekQuorum(ctx context.Context, cn *conn) {
 }
 
 // isReadWrite asks one server. Any error means no.
-func (s *session) isReadWrite(ctx context.Context, addr string) bool {
-	host, _, _ := net.SplitHostPort(addr)
+func (s *session) isReadWrite(ctx context.Context, server string) bool {
+	host, port, _ := net.SplitHostPort(server)
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	nc, err := s.cfg.dial(ctx, "tcp", addr)
+	if !s.hosts.names.plain(host) {
+		ips, _, err := s.hosts.names.find(ctx, host, time.Second)
+		if err != nil {
+			return false
+		}
+		server = net.JoinHostPort(ips[0], port)
+	}
+	nc, err := s.cfg.dial(ctx, "tcp", server)
 	if err != nil {
 		return false
 	}

@@ -190,6 +190,9 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	s.id = id
 	s.connected(cn, standing{StateChange: StateChange{State: state, SessionID: id, Timeout: s.timeout, Server: g.addr}, session: session, conn: cn})
 	s.watches.connected()
+	if s.cfg.source == nil {
+		s.hosts.names.refresh(s.hosts.servers)
+	}
 	if isNew && session > 1 && s.rebuild != nil {
 		s.renew(ctx)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
@@ -71,14 +72,14 @@ func TestParseConnect(t *testing.T) {
 }
 
 func TestHostsAreResolvedAnewEachTime(t *testing.T) {
-	lookups := map[string]int{}
-	h := newHosts([]string{"a:1", "b:2", "10.0.0.1:3"}, func(_ context.Context, host string) ([]string, error) {
+	lookups := map[string]int{} // one at a time, and pick waits for each
+	h := newHosts([]string{"a:1", "b:2", "10.0.0.1:3"}, newNames(t.Context(), func(_ context.Context, host string) ([]string, error) {
 		lookups[host]++
 		if host == "b" && lookups[host] == 1 {
 			return nil, errors.New("no such host")
 		}
 		return []string{host + "-x", host + "-y"}, nil
-	})
+	}), time.Minute)
 	for pass := range 2 {
 		got := map[endpoint]bool{}
 		failed := 0
@@ -92,9 +93,10 @@ func TestHostsAreResolvedAnewEachTime(t *testing.T) {
 			}
 			got[e] = true
 		}
-		want := map[endpoint]bool{{"a-x:1", "a"}: true, {"a-y:1", "a"}: true, {"10.0.0.1:3", "10.0.0.1"}: true}
+		want := map[endpoint]bool{{addr: "a-x:1", host: "a"}: true, {addr: "a-y:1", host: "a"}: true,
+			{addr: "10.0.0.1:3", host: "10.0.0.1"}: true}
 		if pass == 1 {
-			want[endpoint{"b-x:2", "b"}], want[endpoint{"b-y:2", "b"}] = true, true
+			want[endpoint{addr: "b-x:2", host: "b"}], want[endpoint{addr: "b-y:2", host: "b"}] = true, true
 		}
 		require.Equal(t, want, got)
 		require.Equal(t, 1-pass, failed)
@@ -254,7 +256,7 @@ func TestServersAreShuffled(t *testing.T) {
 		names, chroot, err := parseConnect("a:1,b:2,c:3/app")
 		require.NoError(t, err)
 		require.Equal(t, "/app", chroot)
-		firsts[newHosts(names, nil).names[0]]++
+		firsts[newHosts(names, nil, 0).servers[0]]++
 	}
 	require.Len(t, firsts, 3)
 	for name, n := range firsts {
