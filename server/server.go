@@ -103,7 +103,7 @@ func (s *Server) Start() (err error) {
 	if err := s.recover(); err != nil {
 		return err
 	}
-	if err := s.front.Listen(); err != nil {
+	if err := s.front.Listen(s.disk.Meta.Addresses()); err != nil {
 		return err
 	}
 	if err := s.startMember(); err != nil {

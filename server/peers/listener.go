@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"net"
-	"net/netip"
 	"slices"
 	"sync"
 	"syscall"
@@ -13,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/server/internal/socket"
 )
 
 // BindError says that a port cannot be bound.
@@ -158,22 +158,12 @@ func (p *Peers) listenAt(address string) (ln net.Listener, relies string, err er
 	case told.WaitFor(p.cfg.Timeouts.Resolve-late) && failure == nil:
 		known = answer
 	case len(known) > 0:
-		relies = favourite(known)
+		relies = socket.ToBind(known)
 	default:
 		return nil, "", failure
 	}
-	ln, err = p.cfg.Listen("tcp", net.JoinHostPort(favourite(known), number))
+	ln, err = p.cfg.Listen("tcp", net.JoinHostPort(socket.ToBind(known), number))
 	return ln, relies, err
-}
-
-// favourite is the address to bind of those of a name: as for package net the first of IPv4, else the first.
-func favourite(ips []string) string {
-	for _, text := range ips {
-		if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() {
-			return text
-		}
-	}
-	return ips[0]
 }
 
 // rebind closes the listeners at last known addresses that the answer for their name does not bear out. Their

@@ -15,16 +15,18 @@ import (
 // outageCost is how much longer an election may take without a name server than with one.
 const outageCost = 2 * time.Second
 
-// newNamed brings up servers of a kind that know each other by name.
-func newNamed(t *testing.T, kind cluster.Kind) (*chaos, *nameServer) {
+// newNamed brings up servers that know each other by name.
+func newNamed(t *testing.T, configure func(id int, o *cluster.Options)) (*chaos, *nameServer) {
 	t.Helper()
 	s := newNameServer(t, 3)
 	c := &chaos{t: t, voters: 3, began: time.Now()}
 	c.seed(1)
 	var o []cluster.Options
 	for id := 1; id <= 3; id++ {
-		o = append(o, cluster.Options{Kind: kind, Name: nameOf(id), ResolvConf: s.file,
-			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}})
+		one := cluster.Options{Name: nameOf(id), ResolvConf: s.file,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}}
+		configure(id, &one)
+		o = append(o, one)
 	}
 	c.nodes = cluster.Ensemble(t, o...)
 	c.begin()
@@ -64,7 +66,7 @@ func (c *chaos) back(node *cluster.Node) time.Duration {
 // TestNameServerGoesAway kills the leader while the name server is silent, or fails, and restarts servers meanwhile.
 // An ensemble that is known by names loses no more time than with a name server.
 func TestNameServerGoesAway(t *testing.T) {
-	c, s := newNamed(t, cluster.Warren)
+	c, s := newNamed(t, func(id int, o *cluster.Options) { o.Settings["clientPortAddress"] = nameOf(id) })
 	leader, usual := c.killed()
 	start := c.back(leader)
 	c.logf("with a name server: %v to a write, %v to start", usual, start)
@@ -90,7 +92,7 @@ func TestNameServerGoesAway(t *testing.T) {
 
 // TestServerMoves moves servers to other addresses, as pods do: the others find each at its new one.
 func TestServerMoves(t *testing.T) {
-	c, s := newNamed(t, cluster.Warren)
+	c, s := newNamed(t, func(int, *cluster.Options) {})
 	for i, node := range c.nodes {
 		node.Stop()
 		s.move(node.ID(), fmt.Sprintf("127.0.0.%d", 2+i))

@@ -24,6 +24,7 @@ type Front struct {
 	words        answers
 	listenClient func(network, address string) (net.Listener, error) // Options.ListenClient
 
+	known    map[string][]string // addresses that names had when the server ran last; set by Listen
 	ports    clientPorts
 	Conns    *connSet
 	Throttle *limits.Tokens

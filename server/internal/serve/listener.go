@@ -16,10 +16,12 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/socket"
 )
 
-// Listen opens the client ports, the plain one first.
-func (s *Front) Listen() error {
+// Listen opens the client ports, the plain one first. The known addresses of names are used while no name server answers.
+func (s *Front) Listen(known map[string][]string) error {
+	s.known = known
 	if err := s.secure(); err != nil {
 		return err
 	}
@@ -52,14 +54,36 @@ func (s *Front) listenOn(host string, port int, key string, speaks language) err
 	return nil
 }
 
+// answerWait is how long an answer of the name server is waited for if there are known addresses.
+const answerWait = time.Second
+
+// toBind returns host, or its last known address if it is a name that does not resolve, or not soon.
+func (s *Front) toBind(host string) string {
+	known := s.known[host]
+	if len(known) == 0 {
+		return host
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), answerWait)
+	defer cancel()
+	_, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err == nil {
+		return host
+	}
+	s.Log.Warn("name of a client port does not resolve", zap.String("host", host), zap.Strings("last_known", known), zap.Error(err))
+	return socket.ToBind(known)
+}
+
 // openClientPort opens one client port.
 func (s *Front) openClientPort(host string, port int, speaks language) (*clientListener, error) {
-	addr := hostPort(host, port)
+	addr, hint := hostPort(host, port), hostPort(s.toBind(host), port)
 	listen := listenTCP
 	if s.listenClient != nil {
 		listen = s.listenClient
 	}
-	ln, err := listen("tcp", addr)
+	ln, err := listen("tcp", hint)
+	if err != nil && hint != addr { // the last known address is another machine's by now
+		ln, err = listen("tcp", addr)
+	}
 	if err != nil {
 		return nil, &BindError{Addr: addr, Err: err}
 	}

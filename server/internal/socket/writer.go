@@ -33,6 +33,17 @@ func AddrPort(addr net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
+// ToBind is the one of the addresses of a name that a port is bound at: as for package net the first of IPv4, else the
+// first.
+func ToBind(ips []string) string {
+	for _, text := range ips {
+		if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() {
+			return text
+		}
+	}
+	return ips[0]
+}
+
 // Writer is the state of a write, kept so that none has to be allocated. Its zero value is ready to use.
 type Writer struct {
 	write func(fd uintptr) bool // try, made once

@@ -69,3 +69,9 @@ func TestWriteNowDoesNotAllocate(t *testing.T) {
 	raw, b := Raw(near), []byte("ping")
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = w.WriteNow(raw, b) }))
 }
+
+// A port is bound at an IPv4 address of a name if it has one.
+func TestToBind(t *testing.T) {
+	require.Equal(t, "10.0.0.1", ToBind([]string{"::1", "10.0.0.1", "10.0.0.2"}))
+	require.Equal(t, "::1", ToBind([]string{"::1", "::2"}))
+}

@@ -1,0 +1,28 @@
+package serve
+
+import (
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
+)
+
+// A client port whose host is a name that does not resolve is bound at the last known address, if there is one.
+func TestClientPortOfANameThatDoesNotResolve(t *testing.T) {
+	s := New(env.New(&config.Config{}, env.Options{}), nil)
+	s.known = map[string][]string{"zk-1.invalid": {"::1", "127.0.0.1"}, "localhost": {"192.0.2.1"}, "zk-2.invalid": {"192.0.2.1"}}
+	ln, err := s.openClientPort("zk-1.invalid", 0, SpeaksPlain)
+	require.NoError(t, err)
+	defer ln.Close()
+	host, _, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1", host)
+	_, err = s.openClientPort("zk-2.invalid", 0, SpeaksPlain)
+	var name *net.DNSError
+	require.ErrorAs(t, err, &name, "the last known address is not here any more")
+	require.Equal(t, "localhost", s.toBind("localhost"))
+	require.Equal(t, "other.invalid", s.toBind("other.invalid"))
+}
