@@ -21,7 +21,7 @@ type hosts struct {
 	patience time.Duration                                      // for the first answer for a name
 	addrs    []string                                           // addresses of current that have not been tried
 	tried    []string                                           // those that have
-	open     *lookup                                            // of the name of current, if addrs are the last known ones
+	open     *lookup                                            // of the name of current, if it had not ended
 	current  string                                             // host:port whose addresses these are
 	front    string                                             // a server to try before all others, "" if none
 	source   func(ctx context.Context) (addr string, err error) // WithServerSource; replaces the walk

@@ -26,7 +26,7 @@ type assembled struct {
 func assemble(cfg *config.Config, fs vfs.FS, store meta.Store) *assembled {
 	e := env.New(cfg, env.Options{FS: fs})
 	a := &assembled{Env: e, disk: durable.New(e, store), front: serve.New(e, nil)}
-	a.member = New(e, a.disk, a.front, nil, nil)
+	a.member = New(e, a.disk, a.front, Network{})
 	return a
 }
 
