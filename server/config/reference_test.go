@@ -30,7 +30,7 @@ const referenceHead = "# Configuration\n\n" +
 	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in `ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL`; `ZOO_DATADIR_AUTOCREATE_DISABLE` |\n" +
 	"| the file | `key=value` in `zoo.cfg` |\n| the default | |\n\n" +
 	"One exception, which is ZooKeeper's own: for the keys of kind *property*, a line of the file beats all the others, and a\n" +
-	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Keys that nobody knows, options of a JVM\n" +
+	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Unknown keys, options of a JVM\n" +
 	"such as `-Xmx1g`, and keys that only tune a JVM are accepted, with one warning.\n\n" +
 	"| kind | ZooKeeper reads it |\n| --- | --- |\n" +
 	"| file | from `zoo.cfg` only |\n" +
