@@ -8,7 +8,7 @@
 // visible result. Two States that have applied the same txns hold the same tree and have the same digest.
 //
 // State does not lock. The server guards it with one RWMutex: any number of readers, or one writer.
-// What a read returns (names, data, ACL lists, paths) is valid until the lock is
+// The results of a read (names, data, ACL lists, paths) are valid until the lock is
 // released.
 //
 // # Storage

@@ -263,7 +263,7 @@ func TestCrashDuringReplay(t *testing.T) {
 }
 
 // TestEveryFailure makes each operation on the disk fail once: with a full disk, with a full disk
-// after a part of a write, or for good. What was promised is kept, and after a full disk the same
+// after a part of a write, or for good. Promised txns are kept, and after a full disk the same
 // call succeeds.
 func TestEveryFailure(t *testing.T) {
 	errDisk := errors.New("disk")

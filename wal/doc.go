@@ -39,7 +39,7 @@
 //     the first record in it is.
 //  4. Behind the last record there are only zeros, or the remains of an Append that was not
 //     synced. Replay cuts them off, so that they never become readable again.
-//  5. What Replay hands over is durable when it returns.
+//  5. All records that Replay hands over are durable when it returns.
 //
 // # Torn is not corrupt
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// FuzzReplay replays arbitrary bytes as the last file of a log. Whatever they are, Replay does not
+// FuzzReplay replays arbitrary bytes as the last file of a log. For any bytes, Replay does not
 // panic, allocates no more than a buffer and a multiple of the input, and either refuses with file
 // and offset or leaves a log that yields the same records again and can be appended to.
 func FuzzReplay(f *testing.F) {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestEverySubsetOfAnUnsyncedWrite lets a crash keep each subset of the blocks of a write that was not synced,
-// over zeros that were written ahead and beyond the end of the file. What was synced is there, and of the write a
+// over zeros that were written ahead and beyond the end of the file. Synced bytes are there, and of the write a
 // beginning.
 func TestEverySubsetOfAnUnsyncedWrite(t *testing.T) {
 	for _, size := range []int{0, 60, 170, 480, 1300} {

@@ -65,7 +65,7 @@
 //
 // # Durability is a value
 //
-// What is on the disk is kept in one value, stable. Only Persisted raises it. The messages that promise something
+// The state of the disk is kept in one value, stable. Only Persisted raises it. The messages that promise something
 // (LEADERINFO, ACKEPOCH, ACK and the vote of an election) are made by methods of that value and nowhere else. A
 // leader counts itself by the same value. So a promise cannot leave before what it promises is durable, in
 // whatever order the code runs; an attempt panics. An election begins only when nothing is in flight.

@@ -11,7 +11,7 @@ import (
 )
 
 // FuzzCore plays a hostile or broken world to one core: any message, on any link, in any order, between ticks and
-// answers of the host. Whatever comes, the core must not panic, and what it promises must be durable. Input from
+// answers of the host. For any input the core must not panic, and its promises must be durable. Input from
 // the network costs its sender the connection at most.
 func FuzzCore(f *testing.F) {
 	for seed := range uint64(40) {

@@ -15,7 +15,7 @@ import (
 
 // The logs that ZooKeeper wrote, from an empty tree on. Each txn is turned back into the request
 // that leads to it, and must come out of Prepare as the same bytes: parent's cversion, versions
-// and the digest of the tree included. What cannot be turned back (errors, failed multis) is only
+// and the digest of the tree included. Txns that cannot be turned back (errors, failed multis) are only
 // applied; lists of several ephemerals are in Java's hash order, so they are compared as sets.
 func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 	prepared := map[proto.OpCode]int{}

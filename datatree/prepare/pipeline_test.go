@@ -13,7 +13,7 @@ import (
 )
 
 // bothWays runs a test twice: with everything pipelined, and with each txn applied before the
-// next request is prepared. What a client sees must not differ.
+// next request is prepared. The results for a client must not differ.
 func bothWays(t *testing.T, change func(*Config), run func(t *testing.T, l *pipeline, step func())) {
 	t.Run("pipelined", func(t *testing.T) {
 		l := newPipeline(t, change)

@@ -64,7 +64,7 @@ func TestPeekRefusesDamage(t *testing.T) {
 	_, err = Peek(vfs.OS(), dir)
 	require.ErrorIs(t, err, ErrEpoch)
 
-	// What one of the two says counts although the other is damaged.
+	// Each of the two counts although the other is damaged.
 	writeFile(t, dir, "currentEpoch", 4)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, FileName), []byte("no database"), 0o600))
 	f, err := Peek(vfs.OS(), dir)

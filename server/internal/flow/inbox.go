@@ -72,7 +72,7 @@ func (q *Inbox[T]) Take(spare []T) (items []T, closed bool) {
 	return items, q.mu.closed
 }
 
-// Close makes Put and Add fail. What was put before can still be taken.
+// Close makes Put and Add fail. Earlier values can still be taken.
 func (q *Inbox[T]) Close() {
 	q.mu.Lock()
 	q.mu.closed = true
