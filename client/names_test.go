@@ -96,8 +96,8 @@ func (s *site) connected(t *testing.T, names *nameServer) *Client {
 	return c
 }
 
-// A client whose name server falls silent, or fails, finds all servers of its connect string all the same, although it
-// was connected to one of them only.
+// A client whose name server falls silent, or fails, finds all servers of its connect string all the same,
+// although it was connected to one of them only.
 func TestNameServerGoesAway(t *testing.T) {
 	for name, goAway := range map[string]func(*nameServer){
 		"silent": func(s *nameServer) { s.silent = true },
@@ -127,8 +127,8 @@ func TestNameServerGoesAway(t *testing.T) {
 	}
 }
 
-// A server that has moved is found at its new address as soon as the name server says so, although the old one does not
-// answer.
+// A server that has moved is found at its new address as soon as the name server says so, although the old one
+// does not answer.
 func TestServerThatMoved(t *testing.T) {
 	for _, v := range []struct {
 		late time.Duration

@@ -86,8 +86,8 @@ type Store interface {
 	// SetConfig records the last committed configuration.
 	SetConfig(c Config) error
 
-	// Addresses returns the IP addresses of other servers by host name, as SetAddresses recorded them last; none if they
-	// were lost. They are hints: a server that starts while the name server is away tries them.
+	// Addresses returns the IP addresses of other servers by host name, as SetAddresses recorded them last; none
+	// if they were lost. They are hints: a server that starts while the name server is away tries them.
 	Addresses() map[string][]string
 	// SetAddresses records the addresses of other servers.
 	SetAddresses(addresses map[string][]string) error
