@@ -179,8 +179,8 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	require.Equal(t, http.StatusOK, post("ip"), "the root of the restored state is open")
 }
 
-// TestRestoreIsInterrupted takes the power away at every change of the disk during a restore. A restart comes to the tree from before or
-// to the restored one, and goes on from there.
+// TestRestoreIsInterrupted cuts the power at every change of the disk during a restore. A restart recovers the tree
+// from before, or the restored one, and goes on from there.
 func TestRestoreIsInterrupted(t *testing.T) {
 	const seed = 3
 	t.Logf("seed %d", seed)

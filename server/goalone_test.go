@@ -14,7 +14,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// The txns that a standalone server adds to an epoch are not those that the mark of the epoch stands for: another server with the same
+// The mark of an epoch does not cover txns that a standalone server adds to the epoch. Another server with the same
 // mark must be asked for a checksum again.
 func TestStandaloneServerTakesTheMarksFromItsEpochs(t *testing.T) {
 	fs, epochs := vfs.NewMem(), meta.NewMem(1)

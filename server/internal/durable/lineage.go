@@ -47,11 +47,12 @@ func (s *Disk) ensembleIdentity() uint64 {
 	return 0
 }
 
-// goAlone takes the marks from the epochs that a standalone server adds txns to: another server with the same mark does not have those.
+// goAlone removes the marks of the epochs to which a standalone server adds txns: another server with the same mark
+// does not have these txns.
 func (s *Disk) goAlone(last proto.Zxid) error {
 	l, err := s.keptLineage()
 	if err != nil || l.Empty() {
-		return nil // a lineage that cannot be read says nothing
+		return nil // without a readable lineage there is no mark to remove
 	}
 	for i := range l.Reigns {
 		if r := &l.Reigns[i]; r.Epoch >= last.Epoch() {
@@ -61,9 +62,9 @@ func (s *Disk) goAlone(last proto.Zxid) error {
 	return s.Meta.SetLineage(Encoded(l))
 }
 
-// BeginAnew makes a state that a standalone server has received its history from now on, durably: an epoch after all that are known,
-// of which the first txn ends all sessions. origin is what was received. After an error the old state goes on, or the server ends. It is
-// called in the goroutine of the journal.
+// BeginAnew makes a state that a standalone server has received the beginning of a new history, durably. The new
+// epoch is after all known epochs, and its first txn ends all sessions. origin describes the received state. After
+// an error the old state stays in use, or the server ends. The journal goroutine calls it.
 func (j *Journal) BeginAnew(state *datatree.State, origin datadir.Origin) error {
 	d := j.srv
 	known := max(origin.Last.Epoch(), d.Store.LastZxid().Epoch(), d.Meta.Epochs().Accepted)

@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// agreement decides on the order of txns: a zab.Core in an ensemble, type alone on a standalone server. The methods are
-// those of zab.Core. Only the host goroutine calls them.
+// agreement decides on the order of txns: a zab.Core in an ensemble, type alone on a standalone server. The methods
+// are those of zab.Core. Only the host goroutine calls them.
 type agreement interface {
 	Step(m zab.Message)
 	Tick()

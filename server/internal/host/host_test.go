@@ -33,8 +33,8 @@ func TestRequestsBeforeTheLeaderServesAreKept(t *testing.T) {
 	require.Empty(t, m.early, "the leadership is over")
 }
 
-// A leader may end after it has told of commits and before it is established. A sync that is answered under the next leader must not
-// wait for those commits, which may never come.
+// A leader may end after it has sent COMMITs and before it is established. A sync that is answered under the next
+// leader must not wait for these commits, because they may never arrive.
 func TestCommitsOfAnEarlierLeaderAreForgotten(t *testing.T) {
 	s, cfg, err := recovered(vfs.NewMem(), meta.NewMem(1))
 	require.NoError(t, err)

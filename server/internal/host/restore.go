@@ -55,25 +55,25 @@ func (re *restoration) begin() {
 
 // replace runs in the journal goroutine while nothing is on its way to the log or to the state.
 func (re *restoration) replace(a *alone) {
-	s := re.m
-	re.zxid = s.Store.LastZxid()
+	m := re.m
+	re.zxid = m.Store.LastZxid()
 	state, err := re.install()
 	if err == nil {
 		re.zxid = state.LastZxid()
-		re.m.applier.Swap(state)
+		m.applier.Swap(state)
 	}
-	re.m.Do(func() {
-		re.m.afterOpening = func() { re.done <- err }
+	m.Do(func() {
+		m.afterOpening = func() { re.done <- err }
 		a.Resume(re.zxid)
 	})
 	if err == nil {
-		s.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()),
-			zap.Duration("took", re.m.Clock.Steady().Sub(re.began)))
+		m.Log.Info("restored a snapshot", zap.Stringer("zxid", re.zxid), zap.Int("znodes", state.NumNodes()),
+			zap.Duration("took", m.Clock.Steady().Sub(re.began)))
 	}
 }
 
-// install makes the state durable: as a snapshot that is newer than the whole log, so that a restart comes to the same. It begins a new
-// history; see package datadir.
+// install makes the state durable as a snapshot that is newer than the whole log, so that a restart recovers the
+// same state. It begins a new history; see package datadir.
 func (re *restoration) install() (*datatree.State, error) {
 	last := max(re.trailer.LastZxid, re.trailer.DigestZxid)
 	state, err := re.loader.Done(last)
