@@ -89,7 +89,8 @@ func TestAuditLog(t *testing.T) {
 		"INFO " + who + "operation=create znode=/a3-0000000003 znode_type=ephemeral_sequential result=success",
 		"INFO " + who + "operation=create znode=/c2 znode_type=persistent result=success",
 		"INFO " + who + "operation=create znode=/cont znode_type=container result=success",
-		"INFO " + who + "operation=create znode=/ttls-0000000006 znode_type=persistent_sequential_with_ttl result=success", // no line
+		// ZooKeeper writes no line.
+		"INFO " + who + "operation=create znode=/ttls-0000000006 znode_type=persistent_sequential_with_ttl result=success",
 		"ERROR " + who + "operation=create znode=/a0- znode_type=persistent result=failure",
 		"ERROR " + who + "operation=create znode=/x/y/z znode_type=ephemeral result=failure",
 		"ERROR " + who + "operation=create znode=/badflag result=failure", // an exception
@@ -103,7 +104,8 @@ func TestAuditLog(t *testing.T) {
 		"INFO " + all + "operation=setAcl znode=/a0- acl=world:anyone:,digest:bob:x:cdrwa result=success", // the hash
 		"INFO " + all + "operation=create znode=/m znode_type=persistent result=success",
 		"INFO " + all + "operation=create znode=/m2 znode_type=ephemeral result=success",
-		"INFO " + all + "operation=create znode=/ms-0000000009 znode_type=persistent_sequential result=success", // no type
+		// ZooKeeper writes no type.
+		"INFO " + all + "operation=create znode=/ms-0000000009 znode_type=persistent_sequential result=success",
 		"INFO " + all + "operation=setData znode=/m result=success",
 		"INFO " + all + "operation=delete znode=/m result=success",
 		"ERROR " + all + "operation=multiOperation result=failure",

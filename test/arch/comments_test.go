@@ -12,11 +12,11 @@ import (
 
 // plainlyWorded are the folders whose comments follow the rules of this file, with all folders below them.
 var plainlyWorded = []string{
-	"client", "datatree", "proto", "recipes", "server/admin", "server/config", "server/embed", "server/internal/audit",
-	"server/internal/figures", "server/internal/flow", "server/internal/garbage", "server/internal/keystore",
-	"server/internal/limits", "server/internal/security", "server/internal/sessions", "server/internal/socket",
-	"server/meta", "server/sasl", "snapshot", "wal", "zab",
+	"client", "datatree", "proto", "recipes", "server", "snapshot", "wal", "zab",
 }
+
+// notYet are folders below those, whose comments do not follow the rules yet.
+var notYet = []string{"server/datadir", "server/peers"}
 
 // persons are words for persons. A comment names the server, goroutine, connection or program instead. "anyone" is not
 // among them: it is an id of ZooKeeper.
@@ -31,7 +31,7 @@ var exceptions = map[string]string{
 func TestCommentsNameTheirSubject(t *testing.T) {
 	unused := maps.Clone(exceptions)
 	for _, f := range files(t) {
-		if !f.in(plainlyWorded...) {
+		if !f.in(plainlyWorded...) || f.in(notYet...) {
 			continue
 		}
 		for _, group := range f.ast.Comments {
@@ -64,7 +64,7 @@ func columns(line []byte) int { return utf8.RuneCount(line) + 3*bytes.Count(line
 func TestCommentsEndBeforeColumn120(t *testing.T) {
 	require.Equal(t, 8, columns([]byte("\t// a")))
 	for _, f := range files(t) {
-		if !f.in(plainlyWorded...) {
+		if !f.in(plainlyWorded...) || f.in(notYet...) {
 			continue
 		}
 		lines := bytes.Split(f.text, []byte("\n"))
