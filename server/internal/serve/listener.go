@@ -19,7 +19,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/socket"
 )
 
-// Listen opens the client ports, the plain one first. The known addresses of names are used while no name server answers.
+// Listen opens the client ports, the plain one first. The known addresses of names are used while no name server
+// answers.
 func (s *Front) Listen(known map[string][]string) error {
 	s.known = known
 	if err := s.secure(); err != nil {
