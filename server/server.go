@@ -48,8 +48,8 @@ type Options struct {
 	Applied func(zxid proto.Zxid, payload []byte, digest int64)
 	// WholeProcess says that the process runs this server only, which may then tune Go's garbage collector.
 	WholeProcess bool
-	// ResolvePeer replaces the resolver of package net for the names of the servers of an ensemble, if it is not nil.
-	// It returns IP addresses, and returns when the deadline of ctx has passed.
+	// ResolvePeer replaces the resolver of package net for the names of the servers of an ensemble, if it is not
+	// nil. It returns IP addresses, and returns when the deadline of ctx has passed.
 	ResolvePeer func(ctx context.Context, host string) ([]string, error)
 	// DialPeer and ListenPeer replace the functions of package net for connections between the servers of an
 	// ensemble, if they are not nil. They get addresses as the resolver returned them; with DialPeer and without
