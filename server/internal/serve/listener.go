@@ -70,7 +70,8 @@ func (s *Front) toBind(host string) string {
 	if err == nil {
 		return host
 	}
-	s.Log.Warn("name of a client port does not resolve", zap.String("host", host), zap.Strings("last_known", known), zap.Error(err))
+	s.Log.Warn("name of a client port does not resolve", zap.String("host", host), zap.Strings("last_known", known),
+		zap.Error(err))
 	return socket.ToBind(known)
 }
 

@@ -10,10 +10,11 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 )
 
-// A client port whose host is a name that does not resolve is bound at the last known address, if there is one.
+// A client port with a host name that does not resolve is bound at the last known address, if there is one.
 func TestClientPortOfANameThatDoesNotResolve(t *testing.T) {
 	s := New(env.New(&config.Config{}, env.Options{}), nil)
-	s.known = map[string][]string{"zk-1.invalid": {"::1", "127.0.0.1"}, "localhost": {"192.0.2.1"}, "zk-2.invalid": {"192.0.2.1"}}
+	s.known = map[string][]string{"zk-1.invalid": {"::1", "127.0.0.1"}, "localhost": {"192.0.2.1"},
+		"zk-2.invalid": {"192.0.2.1"}}
 	ln, err := s.openClientPort("zk-1.invalid", 0, SpeaksPlain)
 	require.NoError(t, err)
 	defer ln.Close()
