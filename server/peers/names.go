@@ -57,7 +57,7 @@ func newNames(p *Peers) *names {
 	n := &names{p: p}
 	n.mu.known, n.mu.relied = map[string][]string{}, map[target]net.Conn{}
 	for host, ips := range p.cfg.Known {
-		ips = slices.DeleteFunc(slices.Clone(ips), isName)
+		ips = slices.DeleteFunc(slices.Clone(ips), func(ip string) bool { return ip == "" || isName(ip) })
 		if len(ips) > 0 {
 			n.mu.known[host] = ips[:min(len(ips), addressesMax)]
 		}
@@ -182,16 +182,20 @@ func (n *names) rely(t target, nc net.Conn) {
 }
 
 // refuted takes the connections that rely on the address of a name, and returns those that the answer does not bear
-// out. REQUIRES: n.mu.
+// out, in the order of their addresses. REQUIRES: n.mu.
 func (n *names) refuted(host string, answer []string) (elsewhere []net.Conn) {
+	wrong := map[string]net.Conn{}
 	for t, nc := range n.mu.relied {
 		if t.host != host {
 			continue
 		}
 		delete(n.mu.relied, t)
 		if ip, _ := split(t.address); !slices.Contains(answer, ip) {
-			elsewhere = append(elsewhere, nc)
+			wrong[t.address] = nc
 		}
+	}
+	for _, address := range slices.Sorted(maps.Keys(wrong)) {
+		elsewhere = append(elsewhere, wrong[address])
 	}
 	return elsewhere
 }
