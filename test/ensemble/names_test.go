@@ -1,13 +1,18 @@
 package ensemble
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
 )
@@ -30,6 +35,14 @@ func newNamed(t *testing.T, configure func(id int, o *cluster.Options)) (*chaos,
 	}
 	c.nodes = cluster.Ensemble(t, o...)
 	c.begin()
+	for _, node := range c.nodes { // the addresses are on the disk a moment after the servers have learned them
+		cluster.Eventually(t, func() bool {
+			text, err := os.ReadFile(filepath.Join(node.DataDir(), "version-2", meta.FileName))
+			return err == nil && !slices.ContainsFunc(c.nodes, func(other *cluster.Node) bool {
+				return !bytes.Contains(text, []byte(nameOf(other.ID())+" 127.0.0.1\n"))
+			})
+		}, time.Minute, "server %d keeps no addresses", node.ID())
+	}
 	return c, s
 }
 
@@ -71,7 +84,6 @@ func TestNameServerGoesAway(t *testing.T) {
 	start := c.back(leader)
 	c.logf("with a name server: %v to a write, %v to start", usual, start)
 	for _, m := range []mode{mute, failing} {
-		time.Sleep(2 * time.Second) // what a server has learned is kept by then
 		s.become(m)
 		leader, took := c.killed()
 		c.logf("mode %d: %v to a write", m, took)

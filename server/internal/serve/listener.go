@@ -56,7 +56,7 @@ func (s *Front) listenOn(host string, port int, key string, speaks language) err
 }
 
 // answerWait is how long an answer of the name server is waited for if there are known addresses.
-const answerWait = time.Second
+const answerWait = 250 * time.Millisecond
 
 // toBind returns host, or its last known address if it is a name that does not resolve, or not soon.
 func (s *Front) toBind(host string) string {
