@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 
@@ -58,7 +57,7 @@ func (s *Front) loadKeys() error {
 	}
 	s.Security.Keys, s.Security.tls = keys, s.countHandshakes(keys.Server())
 	s.ExportExpiry(keys)
-	if !time.Now().Before(keys.Expires()) {
+	if !s.Runtime.Now().Before(keys.Expires()) {
 		s.Log.Error("the certificate of the client ports has expired: clients that check it do not connect",
 			zap.Time("expired", keys.Expires()))
 	}
