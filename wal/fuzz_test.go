@@ -54,7 +54,14 @@ func FuzzReplay(f *testing.F) {
 		}
 		require.NoError(t, err)
 		if last+1 > last && follows(last, last+1) {
-			add(t, l, last+1, last+1, 5)
+			err := l.Append(batch(last+1, last+1, 5), last+1, last+1)
+			if errors.Is(err, ErrName) {
+				// The file holds a txn 0, which no server writes, and the new txn would begin a file of the same name.
+				require.Zero(t, last)
+				require.NoError(t, l.Close())
+				return
+			}
+			require.NoError(t, err)
 			zxids = append(zxids, last+1)
 		}
 		require.NoError(t, l.Close())
