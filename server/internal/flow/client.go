@@ -11,6 +11,8 @@ type Client interface {
 	// Generation is the number of the period of service in which the connection was accepted. A member that
 	// serves again does not answer connections of an earlier period.
 	Generation() int64
+	// Superseded reports whether Supersede was called.
+	Superseded() bool
 	// Resumed answers a client that reconnects with its session: s is the session and old the connection that
 	// served it so far; s is nil if the session does not exist. It is called once, by a goroutine that does not
 	// hold the lock of the connection.

@@ -35,10 +35,14 @@ func (a *assembled) release() { a.disk.Release() }
 // client is a flow.Client that records that its connection was aborted.
 type client struct {
 	flow.Client
-	aborted bool
+	aborted, superseded bool
 }
 
 func (c *client) Abort() { c.aborted = true }
+
+func (c *client) Supersede() { c.aborted, c.superseded = true, true }
+
+func (c *client) Superseded() bool { return c.superseded }
 
 // rigConfig is the configuration of server 1 of 3, on a filesystem in memory.
 func rigConfig() *config.Config {

@@ -266,8 +266,7 @@ func (m *Host) takeTurn() {
 	for i := range t.events {
 		m.handle(&t.events[i])
 	}
-	t.batches, _ = m.batches.Take(t.batches)
-	m.waiting = append(m.waiting, t.batches...)
+	m.takeBatches()
 	m.requests()
 	m.drain()
 	m.calm.Store(!m.stop && m.role != nil && m.role.calm())
@@ -401,7 +400,8 @@ func (m *Host) requests() {
 func (m *Host) take(b *flow.Batch) bool {
 	for b.Taken < len(b.Requests) {
 		r := &b.Requests[b.Taken]
-		if r.Client != nil && r.Client.Generation() != m.generation.Load() && !m.Weak(weakness.GenerationUnchecked) {
+		if r.Client != nil && (r.Client.Superseded() ||
+			r.Client.Generation() != m.generation.Load() && !m.Weak(weakness.GenerationUnchecked)) {
 			m.drop(b, r)
 		} else if !m.role.request(b, r) {
 			return false
@@ -617,12 +617,39 @@ func (m *Host) resumeNow(r *flow.Resumption) {
 	case r.Client.Generation() != m.generation.Load():
 		r.Client.Abort()
 	case m.role != nil:
+		m.supersede(r)
 		m.role.resume(r)
 	case m.opening:
 		m.resumes = append(m.resumes, r)
 	default:
 		r.Client.Abort()
 	}
+}
+
+// supersede makes requests of the session's earlier connections to this server too late, before the session goes on
+// with another one: its client may have written at another server in between, and those writes are after them. What
+// the earlier connections have asked for until now is taken first, and is refused if the session was elsewhere.
+func (m *Host) supersede(r *flow.Resumption) {
+	if old := m.Tracker.Serving(r.ID); old != nil && old != r.Client {
+		old.Supersede()
+	}
+	// A connection that does not serve the session any more has passed on all its requests.
+	m.takeBatches()
+	m.requests()
+	for _, b := range m.waiting { // there was no room for these
+		for _, q := range b.Requests[b.Taken:] {
+			if q.Client != nil && q.Client != r.Client && q.Session != nil && q.Session.ID == r.ID {
+				q.Client.Supersede()
+			}
+		}
+	}
+}
+
+// takeBatches moves the requests that have arrived to those that wait.
+func (m *Host) takeBatches() {
+	t := &m.taken
+	t.batches, _ = m.batches.Take(t.batches)
+	m.waiting = append(m.waiting, t.batches...)
 }
 
 // close ends service: nothing is answered any more, and every client has to find another server. Sessions live on.

@@ -57,6 +57,7 @@ type Conn struct {
 	needs     need               // what a request that could not be taken waits for
 	// generation is the time of service in which the connection was accepted; see Host.generation.
 	generation int64
+	superseded atomic.Bool // its client has a newer connection with the same session
 	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte.
 	knowsReadOnly bool
 	Reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve

@@ -172,12 +172,15 @@ func (c *Conn) resumeLocal(id proto.SessionID, timeoutMs int32) bool {
 // Generation implements flow.Client.
 func (c *Conn) Generation() int64 { return c.generation }
 
+// Superseded implements flow.Client.
+func (c *Conn) Superseded() bool { return c.superseded.Load() }
+
 // Resumed implements flow.Client.
 func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) {
 	resp := proto.ConnectResponse{HasReadOnly: c.knowsReadOnly, ReadOnly: c.srv.ReadOnly.Load()}
 	if s != nil {
 		if old != nil && old != c {
-			old.Abort()
+			old.Supersede()
 		}
 		_ = c.NC.SetReadDeadline(time.Time{})
 		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, proto.SessionPassword(s.ID)

@@ -260,6 +260,12 @@ func (c *Conn) Abort() {
 	_ = c.NC.Close()
 }
 
+// Supersede implements sessions.Conn.
+func (c *Conn) Supersede() {
+	c.superseded.Store(true)
+	c.Abort()
+}
+
 // Shut ends the connection as soon as the output added so far is sent.
 func (c *Conn) Shut() {
 	c.Mu.Lock()

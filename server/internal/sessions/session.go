@@ -12,6 +12,8 @@ import (
 type Conn interface {
 	// Abort ends the connection at once. It takes the lock of the connection, and may be called again.
 	Abort()
+	// Supersede is Abort, and no request of the connection is taken any more: its client has a newer connection.
+	Supersede()
 }
 
 // Session is a session that this server keeps alive. Its life in the replicated state begins and ends with a txn;

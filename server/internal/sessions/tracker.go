@@ -98,6 +98,16 @@ func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64)
 	return s, old
 }
 
+// Serving returns the connection that serves a session now, or nil.
+func (t *Tracker) Serving(id proto.SessionID) Conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.mu.sessions[id]; s != nil {
+		return s.conn
+	}
+	return nil
+}
+
 // Unbind notes that c no longer serves s, unless another connection serves it by now.
 func (t *Tracker) Unbind(s *Session, c Conn) {
 	t.mu.Lock()

@@ -18,6 +18,8 @@ type conn struct{ ended bool }
 
 func (c *conn) Abort() { c.ended = true }
 
+func (c *conn) Supersede() { c.ended = true }
+
 func trackAt(tick time.Duration) *Tracker { return New(tick, 1, 1_700_000_000_000) }
 
 // TestExpiryBuckets is the formula of server-semantics 7.3, (floor((n+T)/I)+1)*I, and its measured examples.
