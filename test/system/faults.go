@@ -12,6 +12,7 @@ type Fault string
 const (
 	Kill      Fault = "kill"      // of a process
 	PowerLoss Fault = "powerloss" // of a process, with what its disk has not synced
+	Outage    Fault = "outage"    // of all servers: a power loss of each; they come back one after the other
 	Stop      Fault = "stop"      // of a server by its operator
 	Pause     Fault = "pause"     // of a process
 	Partition Fault = "partition" // of servers
@@ -26,7 +27,7 @@ const (
 	Wipe      Fault = "wipe"     // a disk is lost, while all others have everything
 )
 
-var allFaults = []Fault{Kill, PowerLoss, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump, ClientCut, BadDisk, FullDisk, Wipe}
+var allFaults = []Fault{Kill, PowerLoss, Outage, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump, ClientCut, BadDisk, FullDisk, Wipe}
 
 // faults draws what goes wrong, and when.
 type faults struct {
@@ -84,6 +85,11 @@ func (f *faults) strike(k Fault) {
 		}
 		n.kill(unsynced, k == Kill)
 		f.restart(n, lasts)
+	case Outage:
+		for _, n := range w.nodes {
+			n.kill([]int{0, 30, 70}[s.rng.IntN(3)], false)
+			f.restart(n, s.between(0, lasts))
+		}
 	case Stop:
 		n.stop()
 		f.restart(n, lasts)

@@ -23,6 +23,7 @@ type replay struct {
 	writers     map[proto.SessionID]int // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
 	expiries    []expiry
+	doomed      []proto.SessionID                // a request was refused because the session ends
 	told        proto.Zxid                       // clients that are connected at the end have heard of everything up to this
 	refuses     bool                             // servers may have refused writes
 	config      func(*model.Model, *txn, []byte) // takes a reconfiguration
@@ -109,6 +110,9 @@ func (r *replay) apply(t *txn) error {
 		mr.Op = 0
 	case q != nil && h.Type == proto.OpError && refusal(rd) != proto.OK:
 		r.done[q] = true
+		if refusal(rd) == proto.ErrSessionExpired {
+			r.doomed = append(r.doomed, h.ClientID)
+		}
 		return r.at(t, q, nil, model.Result{Err: refusal(rd)})
 	case q != nil:
 		mr.Op, mr.Body, mr.Identities = q.op, q.body, q.ids
@@ -141,10 +145,11 @@ func (r *replay) apply(t *txn) error {
 	return r.at(t, q, result.Events, result)
 }
 
-// refusal is the error of a txn whose request was not looked at: the client is at another server, or there is no room. It is OK for others.
+// refusal is the error of a txn whose request was not looked at: the client is at another server, there is no room, or the leader has
+// decided to end the session. It is OK for others.
 func refusal(r proto.Reader) proto.ErrCode {
 	switch code := proto.ErrCode(r.Int32()); code {
-	case proto.ErrSessionMoved, proto.ErrNotReadOnly:
+	case proto.ErrSessionMoved, proto.ErrNotReadOnly, proto.ErrSessionExpired:
 		return code
 	}
 	return proto.OK
@@ -296,6 +301,11 @@ func (r *replay) finish() error {
 			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] {
 				return fmt.Errorf("session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id, q.xid, q.op, q.reply.zxid)
 			}
+		}
+	}
+	for _, id := range r.doomed {
+		if !r.ended[id] {
+			return fmt.Errorf("a request of session %v was refused because the session ends, and it has not ended", id)
 		}
 	}
 	for _, path := range r.m.Paths() {

@@ -85,6 +85,9 @@ func newWorld(o Options) *world {
 		}
 	}
 	snapCount := 20 + s.rng.IntN(400)
+	if s.chance(30) {
+		snapCount = 2 + s.rng.IntN(10) // a learner that comes back is behind the snapshot that its leader has begun with
+	}
 	for id := 1; id <= w.o.Servers; id++ {
 		w.nodes = append(w.nodes, &node{w: w, id: id, cfg: w.config(id, snapCount), disk: s.newDisk(id)})
 	}
