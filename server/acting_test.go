@@ -111,15 +111,15 @@ func TestForwardedAddress(t *testing.T) {
 
 func TestAdminSettings(t *testing.T) {
 	s := serveMem(t, configured(t, "admin.commandURL=/zk", "admin.idleTimeout=50", "admin.restore.enabled=false",
-		"admin.snapshot.enabled=false"), nil)
+		"admin.snapshot.enabled=false", "DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU="), nil)
 	status, body := ask(t, s, http.MethodGet, "/zk/ruok", nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, `"error" : null`)
 	status, _ = ask(t, s, http.MethodGet, "/commands/ruok", nil)
 	require.Equal(t, http.StatusNotFound, status)
-	status, _ = ask(t, s, http.MethodGet, "/zk/snapshot", http.Header{"Authorization": {"digest a:b"}})
+	status, _ = ask(t, s, http.MethodGet, "/zk/snapshot", http.Header{"Authorization": {"digest super:test"}})
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	status, _ = ask(t, s, http.MethodPost, "/zk/restore", http.Header{"Authorization": {"digest a:b"}})
+	status, _ = ask(t, s, http.MethodPost, "/zk/restore", http.Header{"Authorization": {"digest super:test"}})
 	require.Equal(t, http.StatusServiceUnavailable, status)
 
 	nc, err := net.Dial("tcp", s.AdminAddr().String())

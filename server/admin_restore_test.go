@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/internal/words"
@@ -139,23 +140,24 @@ func TestRestoreRefusesDamage(t *testing.T) {
 	s.Accepting.Store(true)
 }
 
-// A client without every permission on the root may neither replace the state nor fetch all of it. If the root is
-// open, every client may.
+// A client that the ACL of the root does not name may neither replace the state nor fetch all of it, also if the root
+// is open to the world.
 func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	cfg := memConfig()
 	cfg.Admin.Enabled, cfg.Admin.Address, cfg.Admin.Port, cfg.Admin.RateLimiterInterval = true, "127.0.0.1", 0, 0
+	cfg.SuperDigest = auth.DigestIdentity("super:secret").ID
 	s := serveMem(t, cfg, nil)
 	c := dialWire(t, s, wire.Options{})
 	image := orderBytes(t, s)
 	_, err := c.Create("/kept", nil, proto.ModePersistent)
 	require.NoError(t, err)
-	post := func(auth string) int {
+	post := func(as string) int {
 		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/restore",
 			bytes.NewReader(image))
 		require.NoError(t, err)
 		r.Header.Set("Content-Type", "application/octet-stream")
-		if auth != "" {
-			r.Header.Set("Authorization", auth)
+		if as != "" {
+			r.Header.Set("Authorization", as)
 		}
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		resp, err := client.Do(r)
@@ -165,8 +167,10 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	}
 	require.Equal(t, http.StatusUnauthorized, post(""))
 	require.NoError(t, c.Auth("digest", "alice:pw"))
-	owned := append(wire.ACL(proto.PermAll&^proto.PermAdmin, "world", "anyone"),
-		wire.ACL(proto.PermAdmin, "auth", "")...)
+	for _, auth := range []string{"ip", "digest alice:pw"} {
+		require.Equal(t, http.StatusForbidden, post(auth), "while the root is open to the world: %s", auth)
+	}
+	owned := append(wire.ACL(proto.PermAll, "world", "anyone"), wire.ACL(proto.PermAll, "auth", "")...)
 	_, err = c.SetACL("/", owned, -1)
 	require.NoError(t, err)
 	for auth, want := range map[string]int{"ip": http.StatusForbidden, "digest alice:wrong": http.StatusForbidden,
@@ -176,7 +180,8 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing was replaced")
 	require.Equal(t, http.StatusOK, post("digest alice:pw"))
-	require.Equal(t, http.StatusOK, post("ip"), "the root of the restored state is open")
+	require.Equal(t, http.StatusForbidden, post("digest alice:pw"), "the root of the restored state is open, and names nobody")
+	require.Equal(t, http.StatusOK, post("digest super:secret"))
 }
 
 // TestRestoreIsInterrupted cuts the power at every change of the disk during a restore. A restart recovers the tree

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/test/wire"
@@ -21,6 +22,7 @@ import (
 // always answers, or its port is closed. The race detector watches.
 func TestAdminFromStartToStop(t *testing.T) {
 	cfg := testConfig(t)
+	cfg.SuperDigest = auth.DigestIdentity("super:secret").ID
 	cfg.Admin.Enabled, cfg.Admin.Port, cfg.Admin.RateLimiterInterval = true, 0, 0
 	paths := []string{"/metrics", "/readyz", "/healthz", "/commands"}
 	for _, command := range []string{
@@ -59,7 +61,7 @@ func TestAdminFromStartToStop(t *testing.T) {
 					default:
 					}
 					r, _ := http.NewRequest(http.MethodGet, "http://"+addr+paths[i%len(paths)], nil)
-					r.Header.Set("Authorization", "ip")
+					r.Header.Set("Authorization", superUser)
 					resp, err := client.Do(r)
 					if err != nil {
 						continue // it is being stopped

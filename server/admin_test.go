@@ -33,6 +33,7 @@ func withAdmin(t *testing.T, set func(*config.Config)) (*server.Server, *wire.Co
 	t.Helper()
 	cfg := testConfig(t)
 	cfg.Admin.Enabled, cfg.Admin.Port = true, 0
+	cfg.SuperDigest = auth.DigestIdentity("super:secret").ID
 	if set != nil {
 		set(cfg)
 	}
@@ -42,6 +43,9 @@ func withAdmin(t *testing.T, set func(*config.Config)) (*server.Server, *wire.Co
 	t.Cleanup(s.Stop)
 	return s, dial(t, s.Addr().String(), wire.Options{})
 }
+
+// superUser is the credentials of the super user of withAdmin.
+const superUser = "digest super:secret"
 
 // fetch asks the admin server, with credentials if auth is not empty.
 func fetch(t *testing.T, s *server.Server, path, auth string) (*http.Response, []byte) {
@@ -187,7 +191,7 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 
 			resp, _ := fetch(t, s, "/commands/snapshot", "")
 			require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-			resp, body := fetch(t, s, "/commands/snap", "digest u:p")
+			resp, body := fetch(t, s, "/commands/snap", superUser)
 			require.Equal(t, http.StatusOK, resp.StatusCode)
 			require.Equal(t, "application/octet-stream", resp.Header.Get("Content-Type"))
 			require.Equal(t, "0x2", resp.Header.Get("last_zxid"))
@@ -207,7 +211,7 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 			require.Equal(t, "payload", string(state.Data(state.Lookup([]byte("/a")))))
 			require.Equal(t, trailer.Digest, state.Digest())
 
-			resp, _ = fetch(t, s, "/commands/snapshot", "digest u:p")
+			resp, _ = fetch(t, s, "/commands/snapshot", superUser)
 			require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
 			require.Equal(t, number(1), fields(t, s, "monitor")["snapshot_rate_limited_count"])
 			require.Equal(t, "2", fields(t, s, "last_snapshot")["zxid"])
@@ -218,17 +222,24 @@ func TestSnapshotCommandStreamsAWholeSnapshot(t *testing.T) {
 func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) {
 		cfg.Admin.RateLimiterInterval = 0
-		cfg.SuperDigest = auth.DigestIdentity("super:secret").ID
 	})
-	alice := auth.DigestIdentity("alice:pw").ID
+	for auth, want := range map[string]int{"digest x:y": http.StatusForbidden, "ip": http.StatusForbidden, superUser: http.StatusOK} {
+		resp, body := fetch(t, s, "/commands/snapshot?streaming=false", auth)
+		require.Equal(t, want, resp.StatusCode, "while the root is open to the world, %q: %s", auth, body)
+	}
+	alice, bob := auth.DigestIdentity("alice:pw").ID, auth.DigestIdentity("bob:pw").ID
 	require.NoError(t, c.Auth("digest", "alice:pw"))
+	entry := func(perms int32, scheme, id string) proto.ACL {
+		return proto.ACL{Perms: perms, Id: proto.ID{Scheme: proto.Text(scheme), Id: proto.Text(id)}}
+	}
 	_, err := c.SetACL("/", []proto.ACL{
-		{Perms: proto.PermAll &^ proto.PermAdmin, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}},
-		{Perms: proto.PermAdmin, Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text(alice)}},
+		entry(proto.PermAll&^proto.PermAdmin, "world", "anyone"), entry(proto.PermAdmin, "digest", bob),
+		entry(proto.PermRead|proto.PermWrite|proto.PermCreate, "digest", alice), entry(proto.PermDelete|proto.PermAdmin, "digest", alice),
 	}, -1)
 	require.NoError(t, err)
 	for auth, want := range map[string]int{
-		"digest alice:pw":     http.StatusOK, // has the last permission, and the others as anyone
+		"digest alice:pw":     http.StatusOK,
+		"digest bob:pw":       http.StatusForbidden, // what he has as anyone does not count
 		"digest super:secret": http.StatusOK,
 		"digest alice:wrong":  http.StatusForbidden,
 		"ip":                  http.StatusForbidden,
@@ -269,7 +280,7 @@ func TestSnapshotsOnDemandAmongWrites(t *testing.T) {
 			running = false
 		default:
 		}
-		resp, body := fetch(t, s, "/commands/snapshot", "ip")
+		resp, body := fetch(t, s, "/commands/snapshot", superUser)
 		require.Equal(t, http.StatusOK, resp.StatusCode)
 		file := filepath.Join(dir, "snapshot.1")
 		require.NoError(t, os.WriteFile(file, body, 0o600))
@@ -281,7 +292,7 @@ func TestSnapshotsOnDemandAmongWrites(t *testing.T) {
 // A snapshot that does not contain its zxid must not be the answer to the command.
 func TestSnapshotCommandNeedsLastZxid(t *testing.T) {
 	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.SerializeLastProcessedZxid = false })
-	resp, _ := fetch(t, s, "/commands/snapshot", "ip")
+	resp, _ := fetch(t, s, "/commands/snapshot", superUser)
 	require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
 }
 

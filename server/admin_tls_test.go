@@ -117,9 +117,9 @@ func TestAdminRefusesTLSWithoutKeys(t *testing.T) {
 		cfg := testConfig(t)
 		cfg.Admin.Enabled, cfg.Admin.Port = true, 0
 		set(cfg)
-		var refused *server.AdminError
+		var refused *server.ConfigError
 		err := server.New(cfg, server.Options{}).Start()
 		require.ErrorAs(t, err, &refused, name)
-		require.Equal(t, 4, refused.ExitCode())
+		require.Equal(t, 2, refused.ExitCode())
 	}
 }

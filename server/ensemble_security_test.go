@@ -145,6 +145,26 @@ func TestIdentitiesCountAtEveryServer(t *testing.T) {
 	}
 }
 
+// letAnySaslUserDoX opens znodes to every SASL user, to write as well as to read, wherever the client is.
+func TestAnySASLUserAtEveryServer(t *testing.T) {
+	l := startLocked(t, nil, func(_ int, c *config.Config) { c.SASL.AnyUser = "anybody" })
+	leader, follower, observer := roles(t, l.Ensemble)
+	for _, id := range []int{leader, follower, observer} {
+		user := connect(t, l.Ensemble, id, wire.Options{})
+		stranger := connect(t, l.Ensemble, id, wire.Options{})
+		require.Equal(t, proto.OK, l.login(user, "bob", "bobsecret"))
+		path := fmt.Sprintf("/any-%d", id)
+		_, err := stranger.Do(wire.Create(path, nil, wire.ACL(31, "sasl", "anybody"), 0))
+		require.NoError(t, err)
+		_, err = user.SetData(path, []byte("x"), -1)
+		require.NoError(t, err)
+		_, _, err = user.GetData(path, false)
+		require.NoError(t, err)
+		_, err = stranger.SetData(path, []byte("y"), -1)
+		require.ErrorIs(t, err, proto.ErrNoAuth)
+	}
+}
+
 // Every client may read the configuration of the ensemble, and only a super user may change it. The server's own
 // znodes cannot be deleted. This holds at every server.
 func TestSystemZnodesAreGuardedAtEveryServer(t *testing.T) {

@@ -11,6 +11,9 @@ import (
 type (
 	// DataError is returned by Start when the data directories cannot be used. Its exit code is 3, as ZooKeeper's.
 	DataError = durable.DataError
+	// ConfigError is returned by Start when the server cannot do what its configuration says, such as to open a key
+	// store. Its exit code is 2.
+	ConfigError = env.ConfigError
 	// BindError is returned by Start when the client port cannot be bound. Its exit code is 14, as ZooKeeper's.
 	BindError = serve.BindError
 	// AdminError is returned by Start when the admin server cannot start. Its exit code is 4, as ZooKeeper's.

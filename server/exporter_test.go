@@ -46,8 +46,8 @@ func TestExporterPorts(t *testing.T) {
 	}
 }
 
-// secureExporter runs a server with an exporter that has the keys of ca.
-func secureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server {
+// newSecureExporter returns a server, not started, with an exporter that has the keys of ca.
+func newSecureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server {
 	t.Helper()
 	dir := t.TempDir()
 	cfg := config.Default()
@@ -60,7 +60,13 @@ func secureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server
 		0o600))
 	require.NoError(t, os.WriteFile(m.TrustStore.Location, ca.PEM(), 0o600))
 	set(m)
-	s := New(cfg, Options{Meta: meta.NewMem(1)})
+	return New(cfg, Options{Meta: meta.NewMem(1)})
+}
+
+// secureExporter starts a server with an exporter over TLS.
+func secureExporter(t *testing.T, ca *pki.CA, set func(*config.Metrics)) *Server {
+	t.Helper()
+	s := newSecureExporter(t, ca, set)
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Stop)
 	return s
@@ -107,16 +113,14 @@ func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
+	s := secureExporter(t, pki.NewCA("exporter"), func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
+	var refused *words.MetricsError
+	require.ErrorAs(t, s.Wait(t.Context()), &refused)
 	for name, set := range map[string]func(*config.Metrics){
-		"port is taken": func(m *config.Metrics) {
-			m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port,
-				config.PortUnset
-		},
 		"no such file": func(m *config.Metrics) { m.KeyStore.Location += ".missing" },
 		"no key store": func(m *config.Metrics) { m.KeyStore.Location = "" },
 	} {
-		s := secureExporter(t, pki.NewCA("exporter"), set)
-		var refused *words.MetricsError
-		require.ErrorAs(t, s.Wait(t.Context()), &refused, name)
+		var wrong *ConfigError
+		require.ErrorAs(t, newSecureExporter(t, pki.NewCA("exporter"), set).Start(), &wrong, name)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Provenance is what a data directory tells about its server and about the origin of its history. A directory of a
 // server in Java tells only the epochs.
 type Provenance struct {
-	ServerID int64  // myid; 0 if unknown
+	ServerID int64  // myid; below 0 if unknown
 	Instance string // 32 hex digits, drawn when meta.db was created; "" without meta.db
 	Created  time.Time
 	Blank    bool // the server has lost its database, and does not count until a leader has synchronized it

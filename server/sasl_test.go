@@ -185,9 +185,12 @@ func TestSASLConfiguration(t *testing.T) {
 		set  func(*config.Config)
 		want string
 	}{
-		"no section for clients": {"QuorumServer { };", own, ""},
-		"no section, but SASL is": {"QuorumServer { };", func(*config.Config) {},
-			"section Server: the section is missing"},
+		"no section for clients":  {"QuorumServer { };", own, ""},
+		"no section, but SASL is": {"QuorumServer { };", func(*config.Config) {}, ""},
+		"no section, and SASL is required": {
+			"QuorumServer { };", func(c *config.Config) { c.SessionRequireClientSASLAuth = true },
+			"section Server: the section is missing",
+		},
 		"Kerberos": {`Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };`, own,
 			"Kerberos"},
 		"malformed": {"Server { x s3cr3t", own, "line 1"},

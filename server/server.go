@@ -97,6 +97,9 @@ func (s *Server) Start() (err error) {
 			s.release()
 		}
 	}()
+	if err := s.words.CheckKeys(); err != nil {
+		return err
+	}
 	if err := s.words.StartAdmin(); err != nil {
 		return err
 	}
@@ -120,7 +123,6 @@ func (s *Server) Start() (err error) {
 	s.words.ServeMetrics()
 	s.front.StartSecurity()
 	s.member.WatchKeys()
-	s.words.WarnOpenRoot()
 	return nil
 }
 
@@ -129,7 +131,7 @@ func (s *Server) recover() error {
 	if err := s.disk.Recover(); err != nil {
 		return err
 	}
-	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(max(s.Config.ServerID, 1)), s.Clock.WallMs())
+	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(s.Config.OwnID()), s.Clock.WallMs())
 	return nil
 }
 

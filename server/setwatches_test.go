@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,34 @@ func TestLongSetWatchesAreRegisteredInParts(t *testing.T) {
 	rep, err := c.Do(wire.Request{Op: proto.OpSetWatches2, Body: body})
 	require.NoError(t, err)
 	require.ErrorIs(t, rep.Err(), proto.ErrMarshallingError)
+}
+
+// A null path is refused, as ZooKeeper does, however long the request is.
+func TestNullPathsAreNotWatched(t *testing.T) {
+	s := serveMem(t, memConfig(), nil)
+	c := dialWire(t, s, wire.Options{})
+	for _, op := range []proto.OpCode{proto.OpSetWatches, proto.OpSetWatches2} {
+		for list := range serve.WatchLists(op) {
+			for _, long := range []int{0, serve.LongSetWatches} {
+				body := proto.AppendInt64(nil, 0)
+				for i := range serve.WatchLists(op) {
+					switch {
+					case i == list && long > 0:
+						body = proto.AppendString(proto.AppendInt32(proto.AppendInt32(body, 2), -1), "/"+strings.Repeat("x", long))
+					case i == list:
+						body = proto.AppendInt32(proto.AppendInt32(body, 1), -1)
+					default:
+						body = proto.AppendInt32(body, 0)
+					}
+				}
+				rep, err := c.Do(wire.Request{Op: op, Body: body})
+				require.NoError(t, err)
+				require.ErrorIs(t, rep.Err(), proto.ErrMarshallingError, "%v, list %d", op, list)
+			}
+		}
+	}
+	_, _, total := s.front.Watchers.Registry.Count()
+	require.Zero(t, total)
 }
 
 // watched is a path in one of the lists of a setWatches.
@@ -97,6 +126,9 @@ func decodeWatches(op proto.OpCode, body []byte) (relative proto.Zxid, found []w
 			return 0, nil, false
 		}
 		for _, path := range lists[i] {
+			if path == nil {
+				return 0, nil, false
+			}
 			found = append(found, watched{kind, string(path)})
 		}
 	}

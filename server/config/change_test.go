@@ -41,7 +41,7 @@ func TestWhatIsNoConfiguration(t *testing.T) {
 		"server.1=a:1":                    "Missing election port for server: 1",
 		"server.1=a:1:2\nserver.1=a:1:3":  "line 2: server.1 = \"a:1:3\": server 1 is given twice",
 		"server.x=a:1:2":                  "server.x",
-		"server.0=a:1:2":                  "the id must be at least 1",
+		"server.-1=a:1:2":                 "the id must be at least 0",
 		"tickTime=2000":                   "Unrecognised parameter: tickTime",
 		"version=x":                       "version",
 		"version=-1":                      "must be at least 0",

@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		{file: "secureClientPort=5\nssl.keyStore.location=a.pem\n", want: []string{"0:secureClientPort: ZooKeeper needs serverCnxnFactory"}},
 		{file: "authProvider.1=x\njvm.pause.monitor=true\n"},
 	} {
-		text := tt.file + "dataDir=DIR\nclientPort=1\n"
+		text := tt.file + "dataDir=DIR\nclientPort=2181\n"
 		if !strings.Contains(text, "purgeInterval") {
 			text += "autopurge.purgeInterval=1\n"
 		}

@@ -151,6 +151,7 @@ func baseLimits() Limits {
 
 func baseQuorum() Quorum {
 	q := Quorum{
+		ServerID:                        NoServerID,
 		StandaloneEnabled:               true,
 		ObserverMasterSizeLimit:         32 << 20,
 		SyncEnabled:                     true,

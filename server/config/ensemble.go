@@ -73,7 +73,7 @@ func (l *loader) readID(fallback string) {
 		l.fileProblem(name, err, ExitDataDir)
 		return
 	}
-	if l.c.ServerID != 0 {
+	if l.c.ServerID != NoServerID {
 		l.warn(l.c.origins["myid"], "myid", "loses against the file "+name)
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -82,7 +82,7 @@ func (l *loader) readID(fallback string) {
 
 func (l *loader) setID(pos position, text string) {
 	l.c.origins["myid"] = pos
-	l.c.ServerID = 0
+	l.c.ServerID = NoServerID
 	if _, err := myID(&l.c.ServerID).parse(text); err != nil {
 		l.bad["myid"] = true
 		l.problem(pos, "", "", err.Error(), ExitInvalid)
@@ -217,10 +217,10 @@ func (v *validation) validateOwn() {
 		return
 	}
 	switch {
-	case c.ServerID == 0:
+	case c.ServerID == NoServerID:
 		v.fail(ExitInvalid, filepath.Join(c.DataDir, "myid")+" file is missing", "myid", "dataDir")
 	case c.Member(c.ServerID) == nil:
-		v.fail(ExitUnexpected, fmt.Sprintf("My id %d not in the peer list", c.ServerID), "myid", "members")
+		v.fail(ExitInvalid, fmt.Sprintf("My id %d not in the peer list", c.ServerID), "myid", "members")
 	case c.ExtendedTypes && c.ServerID > math.MaxUint8-1:
 		v.fail(ExitInvalid, fmt.Sprintf("server id %d must not be above 254 with extendedTypesEnabled", c.ServerID), "myid")
 	}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -115,8 +116,10 @@ func (l *loader) readVariables(env []string) {
 		switch {
 		case known:
 			l.assign(fromEnvironment, key, trim(value), position{file: name})
-		case !slices.Contains(commandVariables, name):
-			l.warn(position{file: name}, "", "is no setting and has no effect")
+		case !slices.Contains(commandVariables, name): // it may be one of another program, if it is like none of ours
+			if like := nearest(name, slices.Sorted(maps.Keys(keys))); like != "" {
+				l.warn(position{file: name}, "", "is no setting and has no effect; did you mean "+like+"?")
+			}
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestEnvironment(t *testing.T) {
 		"WARREN_SNAP_COUNT=80", "ZOO_LOG4J_PROP=DEBUG, CONSOLE", "WARREN_LOG_FORMAT=json",
 		"WARREN_INIT_LIMIT=5", "WARREN_SYNC_LIMIT=2", "WARREN_MYID=2", "WARREN_SERVER_1=a:1:2", "WARREN_SERVER_2=b:1:2", "WARREN_SERVER_3=c:1:2",
 		"WARREN_AUTH_PROVIDER_1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider", "WARREN_SUPER_USER_X=bob",
-		"WARREN_NONSENSE=1", "WARREN_MYID_FROM_HOSTNAME=true",
+		"WARREN_NONSENSE=1", "WARREN_SNAP_CUONT=1", "WARREN_MYID_FROM_HOSTNAME=true",
 		"WARREN_SERVICE_HOST=10.0.0.1", "WARREN_PORT=tcp://10.0.0.1:2181", "WARREN_PORT_2181_TCP_ADDR=10.0.0.1",
 	})
 	require.NoError(t, err)
@@ -85,11 +85,12 @@ func TestEnvironment(t *testing.T) {
 	for _, w := range warnings {
 		texts = append(texts, w.String())
 	}
-	require.Contains(t, texts, "WARREN_NONSENSE: is no setting and has no effect")
+	require.Contains(t, texts, "WARREN_SNAP_CUONT: is no setting and has no effect; did you mean WARREN_SNAP_COUNT?")
 	require.Contains(t, texts, file+":3: snapCount: wins over a different value at WARREN_SNAP_COUNT")
 	require.Contains(t, texts, "settings of a Java server that have no effect here: -Xmx1g")
 	for _, text := range texts {
 		require.NotContains(t, text, "WARREN_SERVICE")
+		require.NotContains(t, text, "WARREN_NONSENSE", "it may belong to another program")
 		require.NotContains(t, text, "WARREN_PORT")
 		require.NotContains(t, text, "HOSTNAME")
 	}
@@ -117,7 +118,7 @@ tickTime=2000
 initLimit=5
 syncLimit=2
 autopurge.snapRetainCount=3
-autopurge.purgeInterval=0
+autopurge.purgeInterval=1
 maxClientCnxns=60
 standaloneEnabled=true
 admin.enableServer=true

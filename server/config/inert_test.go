@@ -16,7 +16,7 @@ var readOtherwise = map[string]string{
 	"electionAlg":                     "has no field",
 	"ssl.authProvider":                "has one value only, which is checked",
 	"audit.impl.class":                "has a warning of its own",
-	"requireClientAuthScheme":         "is refused unless others ask for the same",
+	"requireClientAuthScheme":         "is warned of unless others ask for the same",
 	"com.sun.net.ssl.checkRevocation": "is refused unless others ask for the same",
 }
 

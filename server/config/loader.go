@@ -189,7 +189,7 @@ func (l *loader) applyFree(at [sources]*assignment, key string, families []famil
 		l.withoutEffect = append(l.withoutEffect, a.written)
 		return
 	}
-	l.warn(a.pos, a.written, "key is not known and has no effect")
+	l.warn(a.pos, a.written, "key is not known and has no effect"+l.suggestion(key))
 }
 
 func (l *loader) applyMember(a *assignment) {

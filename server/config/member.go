@@ -32,8 +32,8 @@ func memberID(key string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if id < 1 {
-		return 0, rule("the id must be at least 1")
+	if id < 0 {
+		return 0, rule("the id must be at least 0")
 	}
 	return id, nil
 }

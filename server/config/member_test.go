@@ -74,7 +74,7 @@ func TestMemberKeys(t *testing.T) {
 		require.False(t, isMemberKey(key), key)
 	}
 	for key, rule := range map[string]string{
-		"server.x": `For input string: "x"`, "server.": `For input string: ""`, "server.0": "the id must be at least 1", "server.-1": "the id must be at least 1",
+		"server.x": `For input string: "x"`, "server.": `For input string: ""`, "server.-1": "the id must be at least 0",
 		"server.99999999999999999999": "For input string",
 	} {
 		_, err := memberID(key)

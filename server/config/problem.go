@@ -8,9 +8,8 @@ import (
 
 // The exit codes of operations 1.3 that a configuration can cause.
 const (
-	ExitUnexpected = 1 // this server's id is not in the member list, a bad digest algorithm
-	ExitInvalid    = 2 // invalid invocation or configuration
-	ExitDataDir    = 3 // a data directory cannot be used
+	ExitInvalid = 2 // invalid invocation or configuration
+	ExitDataDir = 3 // a data directory cannot be used
 )
 
 // position is where a setting was written.

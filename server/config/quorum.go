@@ -19,10 +19,13 @@ func (r Role) String() string {
 	return "participant"
 }
 
+// NoServerID is the ServerID of a server without an id.
+const NoServerID = -1
+
 // Quorum holds the settings of the ensemble: the id of this server, the members, and their connections.
 type Quorum struct {
-	// ServerID is the content of myid, or of the setting myid or ZOO_MY_ID if that file is missing; 0 if none is
-	// given.
+	// ServerID is the content of myid, or of the setting myid or ZOO_MY_ID if that file is missing; NoServerID if
+	// none is given. 0 is an id like any other.
 	ServerID int64
 	// Members are the server lines in the order of their ids.
 	Members []Member
@@ -189,6 +192,16 @@ type QuorumAuth struct {
 	// KerberosServicePrincipal is the principal of the servers. Key quorum.auth.kerberos.servicePrincipal;
 	// default zkquorum/localhost.
 	KerberosServicePrincipal string
+}
+
+// OwnID is the id by which this server takes part in the agreement and makes session ids: ServerID in an ensemble, 1
+// for a standalone server, which reads myid for nothing else than to refuse what is no number. Source:
+// client-protocol 3.4.
+func (q *Quorum) OwnID() int64 {
+	if q.Distributed() {
+		return q.ServerID
+	}
+	return 1
 }
 
 // Member returns the member with the given id, or nil.

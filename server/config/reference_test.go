@@ -37,7 +37,7 @@ const referenceHead = "# Configuration\n\n" +
 	"| property | as the system property `zookeeper.KEY`, from `zoo.cfg` or `-D` |\n" +
 	"| bare | as the system property `KEY`, from `-D` only; Warren reads it from the file too |\n" +
 	"| Warren | not at all |\n\n" +
-	"`warren config check FILE` reports every problem of a file with line and rule, and where ZooKeeper would read it otherwise.\n\n" +
+	"`warren config check FILE` reports every problem of a file with line and rule, what this machine lacks for a start with it, and where ZooKeeper would read it otherwise.\n\n" +
 	"## The container image\n\n" +
 	"With any of the variables of the official image, `warren server` without a file does what the image's entry point does: it\n" +
 	"writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they do not exist, and starts with that file.\n\n" +

@@ -38,9 +38,9 @@ type Security struct {
 	// sessionRequireClientSASLAuth; default false.
 	SessionRequireClientSASLAuth bool
 	// RequireClientAuth are the schemes of a key that many guides to SASL name. Neither ZooKeeper nor Warren
-	// requires anything because of it: clients that have not authenticated are served. So a scheme that is not
-	// also required by EnforceAuth or SessionRequireClientSASLAuth is refused at the start. Key
-	// requireClientAuthScheme; default none.
+	// requires anything because of it: clients that have not authenticated are served. The start warns of a scheme
+	// that is not also required by EnforceAuth or SessionRequireClientSASLAuth. Key requireClientAuthScheme; default
+	// none.
 	RequireClientAuth []string
 	// JavaRevocation tells a JVM to check whether certificates were revoked. In Warren CRL of TLS and of
 	// QuorumTLS do that, so it is refused where TLS is on without them. Key com.sun.net.ssl.checkRevocation;

@@ -57,15 +57,15 @@ func (q *Quorum) settings() []setting {
 	return append(all, q.QuorumTLS.settings("ssl.quorum.")...)
 }
 
-// myID reads the server id that is used if the file myid is missing; 0 stands for none.
+// myID reads the server id that is used if the file myid is missing.
 func myID(field *int64) parser {
-	p := whole(field, 1, math.MaxInt64)
+	p := whole(field, 0, math.MaxInt64)
 	return parser{parse: func(text string) (string, error) {
 		if _, err := parseNumber(text); err != nil {
 			return "", rulef("serverid %s is not a number", text)
 		}
 		return p.parse(text)
-	}, check: func() error { return within(*field, 0, math.MaxInt64) }}
+	}, check: func() error { return within(*field, NoServerID, math.MaxInt64) }}
 }
 
 // electionAlg accepts the only supported algorithm.

@@ -71,6 +71,7 @@ func (v *validation) run() {
 	v.validateServer()
 	if v.complete || v.c.DynamicConfigFile == "" {
 		v.validateMembers()
+		v.validateListens()
 	}
 	v.validateAuth()
 	v.validateQuorumAuth()
@@ -125,7 +126,7 @@ var digestAlgs = []string{
 func (v *validation) validateAuth() {
 	c := v.c
 	if !slices.Contains(digestAlgs, strings.ToUpper(c.DigestAlg)) {
-		v.fail(ExitUnexpected, fmt.Sprintf("%s MessageDigest not available", c.DigestAlg), "DigestAuthenticationProvider.digestAlg")
+		v.fail(ExitInvalid, fmt.Sprintf("%s MessageDigest not available", c.DigestAlg), "DigestAuthenticationProvider.digestAlg")
 	}
 	if c.EnforceAuth.Enabled && len(c.EnforceAuth.Schemes) == 0 {
 		v.fail(ExitInvalid, "enforce.auth.enabled is true, so enforce.auth.schemes must be configured", "enforce.auth.enabled", "enforce.auth.schemes")
@@ -147,21 +148,32 @@ func (v *validation) validateAuth() {
 	v.validatePromises()
 }
 
-// validatePromises refuses settings that ask for protection that this server does not provide.
+// Enforces reports whether the server closes the connections of clients that do not authenticate, and scheme is one of
+// the schemes that it accepts.
+func (c *Config) Enforces(scheme string) bool {
+	return c.EnforceAuth.Enabled && slices.Contains(c.EnforceAuth.Schemes, scheme) ||
+		scheme == "sasl" && c.SessionRequireClientSASLAuth
+}
+
+// validatePromises looks for settings that ask for protection that this server does not provide. It refuses those with
+// which ZooKeeper protects, or with which no client could connect, and warns of those without effect in ZooKeeper.
 func (v *validation) validatePromises() {
 	c := v.c
 	for _, scheme := range c.RequireClientAuth {
-		if !c.EnforceAuth.Enabled || !slices.Contains(c.EnforceAuth.Schemes, scheme) {
-			if scheme != "sasl" || !c.SessionRequireClientSASLAuth {
-				v.fail(ExitInvalid, fmt.Sprintf("no server acts on this key, ZooKeeper neither: set enforce.auth.enabled=true and enforce.auth.schemes=%s "+
-					"to refuse clients that have not authenticated, or remove it", scheme), "requireClientAuthScheme", "enforce.auth.schemes")
-			}
+		if !c.Enforces(scheme) {
+			v.warn(fmt.Sprintf("no server acts on this key, ZooKeeper neither: set enforce.auth.enabled=true and enforce.auth.schemes=%s "+
+				"to refuse clients that have not authenticated, or remove it", scheme), "requireClientAuthScheme")
 		}
 	}
 	for _, p := range c.AuthProviders {
-		if p.Scheme == "sasl" && c.SASL.LoginConfig == "" {
-			v.fail(ExitInvalid, "SASL needs the JAAS file: set java.security.auth.login.config here, or with -D in SERVER_JVMFLAGS (java.env is not read)",
-				"authProvider."+p.Suffix, "java.security.auth.login.config")
+		if p.Scheme != "sasl" || c.SASL.LoginConfig != "" {
+			continue
+		}
+		const text = "SASL needs the JAAS file: set java.security.auth.login.config here, or with -D in SERVER_JVMFLAGS (java.env is not read)"
+		if c.Enforces("sasl") {
+			v.fail(ExitInvalid, text, "authProvider."+p.Suffix, "java.security.auth.login.config")
+		} else {
+			v.warn("no client can authenticate by SASL: "+text, "authProvider."+p.Suffix)
 		}
 	}
 	clients := c.SecureClientPort != PortUnset || c.ClientPortUnification
@@ -258,7 +270,7 @@ func (v *validation) checkFormat(prefix string, s *Store) {
 
 func (v *validation) requireKey(prefix string, s *Store) {
 	if s.Location == "" {
-		v.fail(ExitUnexpected, prefix+"location is not set, but a port serves TLS", prefix+"location")
+		v.fail(ExitInvalid, prefix+"location is not set, but a port serves TLS", prefix+"location")
 	}
 }
 

@@ -12,13 +12,15 @@ import (
 
 // parse is Parse of a file that has a data directory and a port.
 func parse(text string) (*Config, Warnings, error) {
-	return Parse(strings.NewReader("dataDir=/d\nclientPort=1\n"+text), "zoo.cfg")
+	return Parse(strings.NewReader("dataDir=/d\nclientPort=2181\n"+text), "zoo.cfg")
 }
 
 // three is an ensemble that lacks nothing but myid.
 const three = "server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2\n"
 
 const limits = "initLimit=5\nsyncLimit=2\n"
+
+const saslProvider = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider"
 
 // The validation matrix of operations 1.3, and the rules of operations 8.4 and 8.5.
 func TestValidationMatrix(t *testing.T) {
@@ -47,7 +49,7 @@ func TestValidationMatrix(t *testing.T) {
 		{"native boolean", "reconfigEnabled=yes", "", "Invalid option yes for reconfigEnabled. Choose 'true' or 'false.'", 2},
 		{"no myid", three + limits, "", "/myid file is missing", 2},
 		{"myid no number", three + limits, "abc", "serverid abc is not a number", 2},
-		{"myid 0", three + limits, "0", "must be at least 1", 2},
+		{"myid below 0", three + limits, "-1", "must be at least 0", 2},
 		{"no initLimit", three + "syncLimit=1", "1", "initLimit is not set", 2},
 		{"no syncLimit", three + "initLimit=1", "1", "syncLimit is not set", 2},
 		{"malformed member", "server.1=x", "", "does not have the form", 2},
@@ -65,16 +67,24 @@ func TestValidationMatrix(t *testing.T) {
 		{"group given twice", "group.1=1\ngroup.01=2", "", "group 1 is given twice", 2},
 		{"server given twice", "server.1=a:1:2\nserver.01=b:1:2", "", "server 1 is given twice", 2},
 		{"no election port", "server.5=a:1", "", "Missing election port for server: 5", 2},
-		{"own id unknown", three + limits, "9", "My id 9 not in the peer list", 1},
+		{"client port between servers", "server.1=a:2181:2\nserver.2=b:1:2\n" + limits, "1", "port 2181 is that of clientPort as well", 2},
+		{"client port for elections", "server.1=a:1:2181\nserver.2=b:1:2\n" + limits, "1", "port 2181 is that of clientPort as well", 2},
+		{"two client ports", "secureClientPort=2181\nssl.keyStore.location=k.pem", "", "port 2181 is that of clientPort as well", 2},
+		{"admin port", "admin.serverPort=2181", "", "port 2181 is that of clientPort as well", 2},
+		{"admin port between servers", "server.1=a:8080:2\nserver.2=b:1:2\n" + limits, "1", "port 8080 is that of admin.serverPort as well", 2},
+		{"observer master port", three + limits + "observerMasterPort=2", "1", "port 2 is that of server.1 as well", 2},
+		{"metrics", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=8080", "", "port 8080 is that of admin.serverPort as well", 2},
+		{"address of another server", "server.1=a:1:2\nserver.2=a:2:3\n" + limits, "1", "a:2 is an address of server.1 as well", 2},
+		{"own id unknown", three + limits, "9", "My id 9 not in the peer list", 2},
 		{"own id too large for TTL", strings.Replace(three, "server.3", "server.255", 1) + limits + "extendedTypesEnabled=true", "255", "must not be above 254", 2},
-		{"static and dynamic port differ", three + "server.4=a:1:2;5\n" + limits, "4",
-			"client address for this server (id = 4) in static config file is :1 is different from client address found in dynamic file: 0.0.0.0:5", 2},
-		{"digest algorithm", "DigestAuthenticationProvider.digestAlg=foo", "", "foo MessageDigest not available", 1},
+		{"static and dynamic port differ", three + "server.4=d:1:2;5\n" + limits, "4",
+			"client address for this server (id = 4) in static config file is :2181 is different from client address found in dynamic file: 0.0.0.0:5", 2},
+		{"digest algorithm", "DigestAuthenticationProvider.digestAlg=foo", "", "foo MessageDigest not available", 2},
 		{"enforce-auth without schemes", "enforce.auth.enabled=true", "", "enforce.auth.schemes must be configured", 2},
 		{"enforce-auth with an absent scheme", "enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl", "", "Authentication scheme sasl is not available.", 2},
 		{"enforce-auth with digest off", "enforce.auth.enabled=true\nenforce.auth.schemes=digest\nDigestAuthenticationProvider.enabled=false", "", "Authentication scheme digest is not available.", 2},
-		{"a scheme that nobody requires", "requireClientAuthScheme=sasl", "", "no server acts on this key, ZooKeeper neither", 2},
-		{"SASL without a JAAS file", "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "", "SASL needs the JAAS file", 2},
+		{"SASL required without a JAAS file", "sessionRequireClientSASLAuth=true\n" + saslProvider, "", "SASL needs the JAAS file", 2},
+		{"SASL enforced without a JAAS file", "enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl\n" + saslProvider, "", "SASL needs the JAAS file", 2},
 		{"Java's revocation", "secureClientPort=1\nssl.keyStore.location=k.pem\ncom.sun.net.ssl.checkRevocation=true", "", "ssl.crl=true", 2},
 		{"Java's revocation between servers", three + limits + "sslQuorum=true\nssl.crl=true\nssl.quorum.keyStore.location=k.pem\ncom.sun.security.enableCRLDP=true", "1", "ssl.quorum.crl=true", 2},
 		{"OCSP", "ssl.ocsp=true", "", "OCSP is not supported", 2},
@@ -83,9 +93,9 @@ func TestValidationMatrix(t *testing.T) {
 		{"quorum SASL 1", "quorum.auth.serverRequireSasl=true", "", "quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
 		{"quorum SASL 2", "quorum.auth.learnerRequireSasl=true", "", "quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.learnerRequireSasl", 2},
 		{"quorum SASL 3", "quorum.auth.enableSasl=true\nquorum.auth.serverRequireSasl=true", "", "quorum.auth.learnerRequireSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
-		{"TLS without key", "secureClientPort=2281", "", "ssl.keyStore.location is not set", 1},
-		{"unified port without key", "client.portUnification=true", "", "ssl.keyStore.location is not set", 1},
-		{"quorum TLS without key", three + limits + "sslQuorum=true", "1", "ssl.quorum.keyStore.location is not set", 1},
+		{"TLS without key", "secureClientPort=2281", "", "ssl.keyStore.location is not set", 2},
+		{"unified port without key", "client.portUnification=true", "", "ssl.keyStore.location is not set", 2},
+		{"quorum TLS without key", three + limits + "sslQuorum=true", "1", "ssl.quorum.keyStore.location is not set", 2},
 		{"BCFKS", "ssl.keyStore.location=a\nssl.keyStore.type=BCFKS", "", "BCFKS stores cannot be read", 2},
 		{"store of unknown type", "ssl.keyStore.location=a.key", "", "extension is not one of", 2},
 		{"context supplier", "ssl.context.supplier.class=x", "", "cannot supply the TLS context", 2},
@@ -105,7 +115,7 @@ func TestValidationMatrix(t *testing.T) {
 			if tt.myid != "" {
 				writeIn(t, dir, "myid", tt.myid+"\n")
 			}
-			text := "dataDir=DIR\nclientPort=1\n" + tt.text
+			text := "dataDir=DIR\nclientPort=2181\n" + tt.text
 			if strings.HasSuffix(tt.name, "ddress alone") {
 				text = "dataDir=DIR\n" + tt.text
 			}
@@ -120,7 +130,7 @@ func TestValidationMatrix(t *testing.T) {
 		})
 	}
 	for _, kept := range []string{
-		"requireClientAuthScheme=sasl\nsessionRequireClientSASLAuth=true\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\njava.security.auth.login.config=/j",
+		"requireClientAuthScheme=sasl\nsessionRequireClientSASLAuth=true\n" + saslProvider + "\njava.security.auth.login.config=/j",
 		"requireClientAuthScheme=digest\nenforce.auth.enabled=true\nenforce.auth.schemes=digest",
 		"com.sun.net.ssl.checkRevocation=true",
 		"secureClientPort=2\nssl.keyStore.location=k.pem\nssl.crl=true\ncom.sun.net.ssl.checkRevocation=true",
@@ -129,7 +139,25 @@ func TestValidationMatrix(t *testing.T) {
 		_, _, err := parse(kept)
 		require.NoError(t, err, kept)
 	}
-	_, _, err := Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
+	for text, warning := range map[string]string{
+		"server.1=a:1:2\nserver.2=b:1:2\nserver.3=b:1:2\nstandaloneEnabled=false\n" + limits: "server.3: b:1 is an address of server.2 as well",
+		"datadir=/d":                   "datadir: key is not known and has no effect; did you mean dataDir?",
+		"tickTmie=1":                   "did you mean tickTime?",
+		"autopurge.purgeIntervall=1":   "did you mean autopurge.purgeInterval?",
+		"minSesionTimout=1":            "did you mean minSessionTimeout?",
+		saslProvider:                   "authProvider.1: no client can authenticate by SASL: SASL needs the JAAS file",
+		"requireClientAuthScheme=sasl": "requireClientAuthScheme: no server acts on this key, ZooKeeper neither",
+		"enforce.auth.enabled=true\nenforce.auth.schemes=digest\n" + saslProvider: "no client can authenticate by SASL",
+	} {
+		_, warnings, err := parse(text)
+		require.NoError(t, err, text)
+		require.Contains(t, warningText(warnings), warning)
+	}
+	_, _, err := Load(writeIn(t, t.TempDir(), "zoo.cfg", "dataDir=DIR\nclientPort=2181\nclientPortAddress=127.0.0.1\nsecureClientPort=2181\n"+
+		"secureClientPortAddress=127.0.0.2\nssl.keyStore.location=k.pem\nadmin.serverPort=0\nmetricsProvider.className="+PrometheusProvider+
+		"\nmetricsProvider.httpPort=0\n"), nil, nil)
+	require.NoError(t, err, "one port of two addresses, and any free port twice")
+	_, _, err = Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
 	require.EqualError(t, err, "config: dataDir is not set")
 	require.Equal(t, ExitInvalid, exitCode(err))
 }
@@ -194,7 +222,7 @@ func TestParseLeavesOtherFilesAlone(t *testing.T) {
 	require.Empty(t, c.Members)
 	c, _, err = parse(three + limits)
 	require.NoError(t, err)
-	require.Zero(t, c.ServerID)
+	require.EqualValues(t, NoServerID, c.ServerID)
 }
 
 func TestServerID(t *testing.T) {
@@ -203,7 +231,7 @@ func TestServerID(t *testing.T) {
 		if myid != "" {
 			writeIn(t, dir, "myid", myid)
 		}
-		return Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=1\n"+three+limits+text), nil, env)
+		return Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"+three+limits+text), nil, env)
 	}
 	for _, myid := range []string{"2", "2\n", " 2 \r\nsecond line\n"} {
 		c, warnings, err := load(t, myid, "")
@@ -232,6 +260,39 @@ func TestServerID(t *testing.T) {
 	_, _, err = Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\n"+three+limits), nil, nil)
 	require.ErrorContains(t, err, "myid: file cannot be read")
 	require.Equal(t, ExitDataDir, exitCode(err))
+}
+
+// Ensembles are numbered from 0 as well.
+func TestServerZero(t *testing.T) {
+	const from0 = "server.0=a:1:2\nserver.1=b:1:2\nserver.2=c:1:2\ngroup.0=0:1:2\nweight.0=2\n"
+	load := func(myid, text string) (*Config, error) {
+		dir := t.TempDir()
+		if myid != "" {
+			writeIn(t, dir, "myid", myid)
+		}
+		c, _, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=2181\n"+limits+text), nil, nil)
+		return c, err
+	}
+	for _, text := range []string{from0, from0 + "myid=0\n"} {
+		for _, myid := range []string{"0", ""} {
+			c, err := load(myid, text)
+			if myid == "" && text == from0 {
+				require.ErrorContains(t, err, "myid file is missing")
+				continue
+			}
+			require.NoError(t, err)
+			require.Zero(t, c.ServerID)
+			require.Zero(t, c.OwnID())
+			require.EqualValues(t, 2, c.Member(0).Weight)
+		}
+	}
+	_, err := load("-1", from0)
+	require.ErrorContains(t, err, "must be at least 0")
+	for _, myid := range []string{"", "0", "5"} {
+		c, err := load(myid, "")
+		require.NoError(t, err, "standalone with the id %q", myid)
+		require.EqualValues(t, 1, c.OwnID())
+	}
 }
 
 // The official image has one server line, myid 1 and no clientPort: it runs alone and takes the port from the line.
@@ -315,7 +376,7 @@ func TestValidateBuiltConfig(t *testing.T) {
 		"clientPort must be at most 65535":              func(c *Config) { c.ClientPort = 70000 },
 		"ssl.clientAuth must be one of":                 func(c *Config) { c.TLS.ClientAuth = "maybe" },
 		"jute.maxbuffer must be at least 1":             func(c *Config) { c.JuteMaxBuffer = -1 },
-		"myid must be at least 0":                       func(c *Config) { c.ServerID = -1 },
+		"myid must be at least -1":                      func(c *Config) { c.ServerID = -2 },
 		"has no address":                                func(c *Config) { c.Members = []Member{{ID: 1}} },
 		"Missing election port for server: 1":           func(c *Config) { c.Members = []Member{{ID: 1, Addresses: []PeerAddress{{"h", 1, PortUnset}}}} },
 		"data/myid file is missing":                     func(c *Config) { c.Members = []Member{{ID: 1}, {ID: 2}} },

@@ -43,7 +43,7 @@ type Options struct {
 	Dir string
 	// FS is used for the epoch files; nil is vfs.OS().
 	FS vfs.FS
-	// ServerID is myid. 0 is a standalone server, which accepts any identity.
+	// ServerID is myid of a Member. A standalone server accepts any identity.
 	ServerID proto.ServerID
 	// Member says that the server takes part in an ensemble: its epoch files count and are kept.
 	Member bool
@@ -122,12 +122,12 @@ func (d *DB) settle(o Options, files fileEpochs) error {
 	d.mu.Lock()
 	prev := d.mu.rec
 	d.mu.Unlock()
-	if id := prev.identity.ServerID; id != 0 && o.ServerID != 0 && id != o.ServerID {
+	if id := prev.identity.ServerID; o.Member && id != NoServer && id != o.ServerID {
 		return fmt.Errorf("%w: %s is that of server %d, this is server %d; if the directory was copied on purpose, remove %s",
 			ErrWrongServer, filepath.Join(o.Dir, FileName), id, o.ServerID, FileName)
 	}
 	err := d.change("settle epochs", func(r *record) error {
-		if o.ServerID != 0 {
+		if o.Member {
 			r.identity.ServerID = o.ServerID
 		}
 		r.accepted = max(r.accepted, files.accepted)
@@ -321,7 +321,11 @@ func (d *DB) create(o Options) (rec record, snapshots map[string]Snapshot, err e
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return rec, nil, err
 	}
-	rec = newRecord(o.ServerID, time.Now())
+	id := NoServer
+	if o.Member {
+		id = o.ServerID
+	}
+	rec = newRecord(id, time.Now())
 	if err = d.openBolt(tmp); err != nil {
 		return rec, nil, err
 	}

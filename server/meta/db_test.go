@@ -367,6 +367,32 @@ func FuzzCheckPages(f *testing.F) {
 	})
 }
 
+// A member with the id 0 differs from a server that was always standalone, and from another member.
+func TestServerZero(t *testing.T) {
+	dir := t.TempDir()
+	db := open(t, Options{Dir: dir})
+	require.Equal(t, NoServer, db.Identity().ServerID)
+	require.NoError(t, db.Close())
+
+	db = open(t, Options{Dir: dir, Member: true}) // a standalone server joins an ensemble
+	require.Zero(t, db.Identity().ServerID)
+	require.NoError(t, db.Close())
+	_, err := Open(Options{Dir: dir, ServerID: 3, Member: true})
+	require.ErrorIs(t, err, ErrWrongServer)
+	require.Zero(t, open(t, Options{Dir: dir}).Identity().ServerID, "standalone again")
+	f, err := Peek(vfs.OS(), t.TempDir())
+	require.NoError(t, err)
+	require.Equal(t, NoServer, f.Identity.ServerID)
+}
+
+// TestStoredIDs fixes the ids in a record, where 0 is a standalone server.
+func TestStoredIDs(t *testing.T) {
+	for id, want := range map[int64]int64{int64(NoServer): 0, 0: -1, 1: 1, 255: 255} {
+		require.Equal(t, want, storedID(id))
+		require.Equal(t, id, storedID(want))
+	}
+}
+
 // The two formats of the record, byte by byte: every later version must be able to read every record, and a
 // server that is not blank writes the record of the time before the mark.
 func TestRecordBytes(t *testing.T) {

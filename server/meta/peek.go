@@ -47,7 +47,7 @@ func (d *DB) peek(dir string) (rec record, has bool, err error) {
 		case errors.As(err, &damage):
 			err = fmt.Errorf("%w: %s: %w", ErrDamaged, filepath.Join(dir, FileName), damage.err)
 		case errors.Is(err, iofs.ErrNotExist):
-			return record{accepted: unset, current: unset}, false, nil
+			return record{accepted: unset, current: unset, identity: Identity{ServerID: NoServer}}, false, nil
 		default:
 			return rec, err == nil, err
 		}

@@ -17,13 +17,13 @@ func TestPeek(t *testing.T) {
 	dir := t.TempDir()
 	f, err := Peek(vfs.OS(), dir)
 	require.NoError(t, err)
-	require.Equal(t, Facts{}, f)
+	require.Equal(t, Facts{Identity: Identity{ServerID: NoServer}}, f)
 
 	writeFile(t, dir, "acceptedEpoch", 4)
 	writeFile(t, dir, "currentEpoch", 3)
 	f, err = Peek(vfs.OS(), dir)
 	require.NoError(t, err)
-	require.Equal(t, Facts{Epochs: Epochs{Accepted: 4, Current: 3}}, f)
+	require.Equal(t, Facts{Epochs: Epochs{Accepted: 4, Current: 3}, Identity: Identity{ServerID: NoServer}}, f)
 	require.Equal(t, []string{"acceptedEpoch", "currentEpoch"}, names(t, dir))
 
 	db := open(t, Options{Dir: dir, ServerID: 3, Member: true})

@@ -40,6 +40,15 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// storedID changes an id between what it is and what a record holds, in both directions: 0 in a record is NoServer,
+// and -1 is server 0. Records are older than servers with the id 0.
+func storedID(id int64) int64 {
+	if id == 0 || id == -1 {
+		return -1 - id
+	}
+	return id
+}
+
 // encode returns format, fields and the CRC-32C of both.
 func (r *record) encode() []byte {
 	format := int32(recordFormat)
@@ -49,7 +58,7 @@ func (r *record) encode() []byte {
 	b := proto.AppendInt32(nil, format)
 	b = proto.AppendInt64(b, r.accepted)
 	b = proto.AppendInt64(b, r.current)
-	b = proto.AppendInt64(b, int64(r.identity.ServerID))
+	b = proto.AppendInt64(b, storedID(int64(r.identity.ServerID)))
 	b = proto.AppendString(b, r.identity.Instance)
 	b = proto.AppendInt64(b, r.identity.CreatedMs)
 	b = proto.AppendBool(b, r.hasConfig)
@@ -71,7 +80,7 @@ func (r *record) decode(b []byte) error {
 	r.blank = format == blankFormat
 	r.accepted = d.Int64()
 	r.current = d.Int64()
-	r.identity.ServerID = proto.ServerID(d.Int64())
+	r.identity.ServerID = proto.ServerID(storedID(d.Int64()))
 	r.identity.Instance = d.Text().String()
 	r.identity.CreatedMs = d.Int64()
 	r.hasConfig = d.Bool()

@@ -27,9 +27,12 @@ type Epochs struct {
 	Current  int64 // of the last NEWLEADER that was acknowledged; 0 if none was
 }
 
+// NoServer is the id in the Identity of a server that was always standalone.
+const NoServer proto.ServerID = -1
+
 // Identity says which server a directory belongs to. It is made once, with meta.db.
 type Identity struct {
-	ServerID  proto.ServerID // myid; 0 for a server that was always standalone
+	ServerID  proto.ServerID // myid; NoServer for a server that was always standalone
 	Instance  string         // 32 random hex digits
 	CreatedMs int64          // wall clock, ms since 1970
 }

@@ -93,6 +93,11 @@ func TestManifestsReferToEachOther(t *testing.T) {
 	require.Equal(t, labels, m.set.Selector.MatchLabels)
 	require.Equal(t, labels, m.disruption.Selector.MatchLabels)
 	require.Equal(t, labels, m.policy.PodSelector.MatchLabels)
+	for _, rule := range m.policy.Ingress {
+		for _, p := range rule.Ports {
+			require.Equal(t, p.Port == "client", len(rule.From) == 0, "who reaches %s is said", p.Port)
+		}
+	}
 	server := m.set.Template.Spec.Containers[0]
 	ports := map[string]int{}
 	for _, p := range server.Ports {
@@ -127,7 +132,8 @@ func TestManifestsReferToEachOther(t *testing.T) {
 	}
 }
 
-// The configuration names each pod under the name and with the id that it will have, and every id is told to its server.
+// The configuration names each pod under the name and with the id that it will have, and every id is told to its
+// server.
 func TestManifestsAreAnEnsemble(t *testing.T) {
 	m := readManifests(t)
 	server := m.set.Template.Spec.Containers[0]

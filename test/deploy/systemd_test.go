@@ -71,7 +71,7 @@ func TestUnitAgreesWithItsFolders(t *testing.T) {
 	state := "/var/lib/" + unit["Service.StateDirectory"][0]
 	require.Equal(t, user, folders[state])
 	require.Equal(t, user, folders["/var/log/"+unit["Service.LogsDirectory"][0]])
-	require.Equal(t, "ZOO_LOG_DIR=/var/log/"+unit["Service.LogsDirectory"][0], unit["Service.Environment"][0])
+	require.Equal(t, "ZOO_LOG_DIR=/var/log/"+unit["Service.LogsDirectory"][0]+" GOTRACEBACK=crash", unit["Service.Environment"][0])
 	require.Contains(t, read(t, "systemd/zoo.cfg"), "dataDir="+state+"\n")
 }
 

@@ -438,7 +438,7 @@ func (i memInfo) ModTime() time.Time { return time.Time{} }
 func (i memInfo) Sys() any           { return nil }
 func (i memInfo) Mode() fs.FileMode {
 	if i.dir {
-		return fs.ModeDir | 0o755
+		return fs.ModeDir | 0o750
 	}
-	return 0o644
+	return 0o640
 }

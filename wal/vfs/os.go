@@ -60,7 +60,7 @@ func (f osFS) MkdirAll(dir string) error {
 	if err := f.MkdirAll(parent); err != nil {
 		return err
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(dir, 0o750); err != nil && !errors.Is(err, fs.ErrExist) {
 		return osError(err)
 	}
 	return f.SyncDir(parent)
@@ -79,7 +79,7 @@ func (osFS) SyncDir(dir string) error {
 }
 
 func (osFS) Lock(name string) (io.Closer, error) {
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
 		return nil, osError(err)
 	}
@@ -117,7 +117,7 @@ func (osFS) Free(path string) (free, total int64, err error) {
 type osFile struct{ f *os.File }
 
 func openOS(name string, flag int) (File, error) {
-	f, err := os.OpenFile(name, flag, 0o644)
+	f, err := os.OpenFile(name, flag, 0o640)
 	if err != nil {
 		return nil, osError(err)
 	}

@@ -4,11 +4,30 @@ package vfs
 
 import (
 	"io/fs"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
+
+// Files of a data directory are closed to other users, regardless of the umask.
+func TestNewFilesAreClosedToOtherUsers(t *testing.T) {
+	defer unix.Umask(unix.Umask(0))
+	fsys, dir := OS(), filepath.Join(t.TempDir(), "a", "b")
+	require.NoError(t, fsys.MkdirAll(dir))
+	f, err := fsys.Create(filepath.Join(dir, "f"))
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	l, err := fsys.Lock(filepath.Join(dir, "l"))
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	for name, want := range map[string]fs.FileMode{"f": 0o640, "l": 0o640, ".": fs.ModeDir | 0o750, "..": fs.ModeDir | 0o750} {
+		info, err := fsys.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode(), name)
+	}
+}
 
 func TestErrorsOfAFullDisk(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.ENOSPC, unix.EDQUOT} {

@@ -17,6 +17,9 @@ var ErrLocked = errors.New("vfs: file is locked by another process")
 // FS is a filesystem. Names are paths in the form of package path/filepath. It may be used by
 // many goroutines.
 type FS interface {
+	// Files and directories that are made are those of the user and, to read, of its group (0640, 0750), less what
+	// the umask takes away.
+
 	// Create opens name for reading and writing, empties it if it exists and creates it if not.
 	// The directory must exist. The name is durable after SyncDir.
 	Create(name string) (File, error)

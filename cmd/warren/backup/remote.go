@@ -123,7 +123,7 @@ func refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 512)) // only for the message
 	what := map[int]string{
 		http.StatusUnauthorized:        "who asks is not known: give credentials",
-		http.StatusForbidden:           "who asks does not have every permission on /",
+		http.StatusForbidden:           "the credentials are neither those of a super user nor have every permission on /",
 		http.StatusTooManyRequests:     "one snapshot is given in admin.rateLimiterIntervalInMS, which is 5 minutes",
 		http.StatusServiceUnavailable:  "it does not serve, or admin.snapshot.enabled is false",
 		http.StatusInternalServerError: "the snapshot failed, or serializeLastProcessedZxid.enabled is false",

@@ -103,6 +103,7 @@ func TestRemoteServer(t *testing.T) {
 	cfg.DataLogDir = cfg.DataDir
 	cfg.ClientPort, cfg.Admin.Port = 0, 0
 	cfg.PreAllocSizeKB, cfg.DiskWatermark.Bytes = 64, 0
+	cfg.SuperDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
 	srv := server.New(cfg, server.Options{})
 	require.NoError(t, srv.Start())
 	defer srv.Stop()
@@ -115,7 +116,7 @@ func TestRemoteServer(t *testing.T) {
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	out, err := b.AddRemote(t.Context(), Remote{URL: "http://" + srv.AdminAddr().String() + "/commands", Authorization: "digest x:y", Client: client}, nil)
+	out, err := b.AddRemote(t.Context(), Remote{URL: "http://" + srv.AdminAddr().String() + "/commands", Authorization: "digest super:test", Client: client}, nil)
 	require.NoError(t, err)
 	require.Empty(t, out.Warnings)
 	s, r := restoredState(t, b, Target{})

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -121,6 +122,9 @@ func (t *connectionsTrial) hold(ctx context.Context, f *fleet, d time.Duration) 
 	})
 	if err != nil {
 		return nil, err
+	}
+	if alive.Load() == 0 {
+		return nil, fmt.Errorf("bench: none of the %d sessions was alive after %v", len(f.lanes), d)
 	}
 	row.Figures = append(row.Figures, Figure{"sessions alive", float64(alive.Load()), ""})
 	if row.Servers != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
 )
 
@@ -32,16 +33,19 @@ func newConfigCheckCommand() *cobra.Command {
 		Use:   "check FILE",
 		Short: "Report every problem of a zoo.cfg, and what ZooKeeper would read otherwise",
 		Long: "Reads a zoo.cfg, the files that it names and the environment as `warren server FILE` would, and reports every\n" +
-			"problem, with line and rule; every warning; and every place where ZooKeeper reads the file otherwise. The exit code\n" +
-			"is that of a server that starts with it: 0, 1 or 2. Nothing is changed and nothing is started.",
+			"problem, with line and rule; every warning; and every place where ZooKeeper reads the file otherwise. If the file is\n" +
+			"right, it opens the key stores and the JAAS file, and looks for the directories and addresses on this machine, as the\n" +
+			"start does: run it there, as the user of the server. A server may be running. The exit code is that of the start.\n" +
+			"Nothing is changed and nothing is started.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := config.Check(args[0], set, os.Environ())
-			if err := printConfigReport(cmd.OutOrStdout(), output, args[0], r); err != nil {
+			problems := startProblems(r)
+			if err := printConfigReport(cmd.OutOrStdout(), output, args[0], r, problems); err != nil {
 				return err
 			}
-			if n := len(r.Problems); n > 0 {
-				return &configInvalid{args[0], r.Problems}
+			if len(problems) > 0 {
+				return &configInvalid{args[0], problems}
 			}
 			return nil
 		},
@@ -73,15 +77,31 @@ func checkOutput(cmd *cobra.Command, output string) error {
 // configInvalid is a file with problems, which have been printed.
 type configInvalid struct {
 	file     string
-	problems config.Problems
+	problems []error
 }
 
 func (e *configInvalid) Error() string {
 	return fmt.Sprintf("%s: a server would not start: problems: %d", e.file, len(e.problems))
 }
 
-// ExitCode is that of the server.
-func (e *configInvalid) ExitCode() int { return e.problems.ExitCode() }
+// ExitCode is that of the server: 2 if anything has that.
+func (e *configInvalid) ExitCode() int {
+	for _, err := range e.problems {
+		if exitCode(err) == exitUsage {
+			return exitUsage
+		}
+	}
+	return exitCode(e.problems[0])
+}
+
+// startProblems is everything that would keep a server of a configuration from starting here: what is wrong with the
+// files or, if nothing is, what the machine lacks.
+func startProblems(r config.Report) (all []error) {
+	if r.Config != nil {
+		return server.Preflight(r.Config)
+	}
+	return r.Problems.Unwrap()
+}
 
 // finding is a problem, a warning or a difference as it is printed.
 type finding struct {
@@ -94,9 +114,13 @@ type finding struct {
 	text  string
 }
 
-func printConfigReport(w io.Writer, output, file string, r config.Report) error {
+func printConfigReport(w io.Writer, output, file string, r config.Report, problems []error) error {
 	findings := []finding{}
-	for _, p := range r.Problems {
+	for _, err := range problems {
+		var p *config.Problem
+		if !errors.As(err, &p) {
+			p = &config.Problem{Rule: err.Error()}
+		}
 		findings = append(findings, finding{"problem", p.File, p.Line, p.Key, p.Value, p.Rule, p.Error()})
 	}
 	for _, x := range r.Warnings {
@@ -108,14 +132,14 @@ func printConfigReport(w io.Writer, output, file string, r config.Report) error 
 	if output == "json" {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
-		return encoder.Encode(map[string]any{"file": file, "ok": len(r.Problems) == 0, "findings": findings})
+		return encoder.Encode(map[string]any{"file": file, "ok": len(problems) == 0, "findings": findings})
 	}
 	for _, f := range findings {
 		if _, err := fmt.Fprintf(w, "%-10s  %s\n", f.Kind, f.text); err != nil {
 			return err
 		}
 	}
-	if len(r.Problems) > 0 {
+	if len(problems) > 0 {
 		return nil
 	}
 	role := "standalone"

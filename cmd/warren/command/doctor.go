@@ -151,7 +151,7 @@ func (o *doctorOptions) checkConfig() (all doctor.Findings) {
 		file = o.config
 	}
 	report := config.Check(file, nil, os.Environ())
-	for _, p := range report.Problems {
+	for _, p := range startProblems(report) {
 		all = append(all, doctor.Finding{Severity: doctor.Error, Check: "config", Subject: o.config, What: p.Error(), Remedy: "correct it: the server does not start"})
 	}
 	for _, w := range report.Warnings {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,11 +45,12 @@ func newStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [HOST:PORT...]",
 		Short: "Show the servers of an ensemble in one table",
-		Long: "Ask every server what it is, and show one table: role, epoch, zxid, how many txns it lags behind the leader, connections,\n" +
+		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it lags behind the leader, connections,\n" +
 			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers. A\n" +
 			"server that does not serve is asked at its admin port whether it stays outside the ensemble, because\n" +
 			"its directory has another history.\n\n" +
-			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it; 1 if something is\n" +
+			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it, also if only\n" +
+			"followers and observers were asked; 1 if something is\n" +
 			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
 		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,8 +110,8 @@ type serverStatus struct {
 	Role        string     `json:"role,omitempty"` // leader, follower, observer, standalone, read-only, outside
 	Zxid        proto.Zxid `json:"-"`
 	ZxidText    string     `json:"zxid,omitempty"`
-	Epoch       int64      `json:"epoch"`
-	Lag         *int64     `json:"lag"` // txns behind the leader; null if that cannot be told
+	Epoch       int64      `json:"epoch"` // of the last txn: that of the leader is larger until it has proposed one
+	Lag         *int64     `json:"lag"`   // txns behind the leader; null if that cannot be told
 	Connections int64      `json:"connections"`
 	Outstanding int64      `json:"outstanding"`
 	Znodes      int64      `json:"znodes"`
@@ -284,6 +286,8 @@ func (st *clusterStatus) judge(maxLag int64) {
 		}
 	}
 	switch {
+	case len(leaders) == 0 && troubled == 0 && st.followed():
+		st.Verdict = "healthy: a server that was not asked leads"
 	case len(leaders) == 0:
 		st.Verdict, st.code = "nobody leads: no client can write", exitNoQuorum
 	case len(leaders) > 1:
@@ -295,7 +299,13 @@ func (st *clusterStatus) judge(maxLag int64) {
 	}
 }
 
-// lagBehind compares a server with its leader. The answers are not of one moment, so a small lag, or a negative one, means nothing.
+// followed reports whether every server says that it follows a leader.
+func (st *clusterStatus) followed() bool {
+	return !slices.ContainsFunc(st.Servers, func(s serverStatus) bool { return s.Role != "follower" && s.Role != "observer" })
+}
+
+// lagBehind compares a server with its leader. The answers are not of one moment, so a small lag, or a negative one,
+// means nothing.
 func (s *serverStatus) lagBehind(leader *serverStatus, maxLag int64) {
 	if s.Role == "read-only" {
 		s.Problem = "serves reads only: it has lost the quorum"
@@ -315,7 +325,7 @@ func (s *serverStatus) lagBehind(leader *serverStatus, maxLag int64) {
 // table prints the servers, and the verdict after them.
 func (st *clusterStatus) table(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "SERVER\tROLE\tEPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tPROBLEM")
+	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tPROBLEM")
 	for _, s := range st.Servers {
 		if s.Role == "" || s.Role == roleOutside {
 			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)

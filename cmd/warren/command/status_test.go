@@ -37,6 +37,8 @@ func TestStatusJudges(t *testing.T) {
 		{"lagging", []string{srvrOf("0x200000f05", "leader"), srvrOf("0x200000005", "follower")}, 1, "1 of 2", []string{"", "lags 3840 txns"}},
 		{"other epoch", []string{srvrOf("0x300000005", "leader"), srvrOf("0x200000005", "follower")}, 1, "1 of 2", []string{"", "another epoch"}},
 		{"read-only", []string{srvrOf("0x300000005", "leader"), srvrOf("0x300000005", "read-only")}, 1, "1 of 2", []string{"", "lost the quorum"}},
+		{"followers alone", []string{srvrOf("0x500000001", "follower"), srvrOf("0x500000001", "observer")}, 0, "healthy: a server that was not asked leads", nil},
+		{"read-only alone", []string{srvrOf("0x500000001", "read-only")}, 2, "nobody leads", nil},
 		{"no leader", []string{idle, idle, srvrOf("0x5", "follower")}, 2, "nobody leads", nil},
 		{"two leaders", []string{srvrOf("0x5", "leader"), srvrOf("0x5", "leader")}, 2, "2 servers say", nil},
 		{"nonsense", []string{"\x00\xff", srvrOf("0x5", "leader")}, 1, "1 of 2", []string{"answers srvr with", ""}},
@@ -68,8 +70,8 @@ func TestStatusJudges(t *testing.T) {
 	}
 }
 
-// freePorts returns the first of n ports in a row that, with all their companions of warren dev, are free at this moment. They lie below those
-// that cluster.FreePort takes.
+// freePorts returns the first of n ports in a row that, with all their companions of warren dev, are free at this
+// moment. They lie below those that cluster.FreePort takes.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
 	for range 1000 {

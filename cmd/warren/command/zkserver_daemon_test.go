@@ -144,7 +144,7 @@ func TestZkServerInitialize(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, kept, 1)
 
-	code, _, _ = run("zkServer-initialize.sh", "--myid", "0")
+	code, _, _ = run("zkServer-initialize.sh", "--myid", "-1")
 	require.Equal(t, exitUsage, code)
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "data")))
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "log")))

@@ -32,21 +32,21 @@ func newZkInitializeCommand() *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("myid") && id < 1 {
-				return &usageError{cmd, fmt.Errorf("--myid %d is not positive", id)}
+			if cmd.Flags().Changed("myid") && id < 0 {
+				return &usageError{cmd, fmt.Errorf("--myid %d is negative", id)}
 			}
 			return initialize(cmd, scriptConfig("", file), id, force)
 		},
 	}
 	cmd.Flags().StringVar(&file, "configfile", "", "zoo.cfg, with a path or in ZOOCFGDIR")
-	cmd.Flags().IntVar(&id, "myid", 0, "id of the server")
+	cmd.Flags().IntVar(&id, "myid", -1, "id of the server")
 	cmd.Flags().BoolVar(&force, "force", false, "set aside what is there")
 	return cmd
 }
 
 func initialize(cmd *cobra.Command, file string, id int, force bool) error {
 	set := []string{}
-	if id > 0 {
+	if id >= 0 {
 		set = append(set, "myid="+strconv.Itoa(id)) // a member's file may not be there yet
 	}
 	cfg, _, err := config.Load(file, set, os.Environ())
@@ -61,7 +61,7 @@ func initialize(cmd *cobra.Command, file string, id int, force bool) error {
 type initialization struct {
 	fs              vfs.FS
 	dataDir, logDir string
-	id              int // of the file myid, 0: none is written
+	id              int // of the file myid; below 0: none is written
 	force           bool
 	out             io.Writer
 }
@@ -96,7 +96,7 @@ func (n *initialization) run() error {
 	for _, folder := range folders {
 		err = errors.Join(err, n.fs.MkdirAll(folder))
 	}
-	if n.id > 0 && err == nil {
+	if n.id >= 0 && err == nil {
 		fmt.Fprintf(n.out, "Using myid of %d\n", n.id)
 		err = n.write("myid", fmt.Appendln(nil, n.id))
 	}

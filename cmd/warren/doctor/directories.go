@@ -50,7 +50,7 @@ func (h *Holding) compare(other *Holding, f *Findings) {
 		}
 		f.add(Warning, "same-directory", subject, remedy, "one is a copy of the other: %s ends with %v, %s with %v",
 			first.DataDir, first.Last, second.DataDir, second.Last)
-	case h.ServerID > 0 && h.ServerID == other.ServerID:
+	case h.ServerID >= 0 && h.ServerID == other.ServerID:
 		const remedy = "give every server an id of its own in myid"
 		f.add(Warning, "same-id", subject, remedy, "both belong to server %d", h.ServerID)
 	}

@@ -73,7 +73,8 @@ func (d *Directory) Check() Findings {
 	return c.Findings
 }
 
-// denied reports whether err says that this user may not read path. That is no damage, and concerns most files if it concerns one.
+// denied reports whether err says that this user may not read path. That is no damage, and concerns most files if it
+// concerns one.
 func (c *directoryCheck) denied(path string, err error) bool {
 	if !errors.Is(err, fs.ErrPermission) {
 		return false
@@ -348,8 +349,8 @@ func (c *directoryCheck) identity() {
 	switch {
 	case err != nil:
 		c.add(Error, "myid", path, "write the N of this server's line server.N into it", "holds %q, which is no number", line)
-	case id < 1 || id > 255:
-		c.add(Warning, "myid", path, "choose an id from 1 to 255", "holds %d, which does not fit into session ids", id)
+	case id < 0 || id > 255:
+		c.add(Warning, "myid", path, "choose an id from 0 to 255", "holds %d, which does not fit into session ids", id)
 	case strings.TrimSpace(line) != line:
 		c.add(Warning, "myid", path, "remove the blanks", "has blanks around the number, with which ZooKeeper does not start")
 	}

@@ -91,7 +91,7 @@ func (h *Holding) Empty() bool { return h.Snapshots == 0 && h.Logs == 0 }
 // String is one line for operators.
 func (h *Holding) String() string {
 	var parts []string
-	if h.ServerID > 0 {
+	if h.ServerID >= 0 {
 		parts = append(parts, fmt.Sprintf("server %d", h.ServerID))
 	}
 	parts = append(parts, h.History(), fmt.Sprintf("acceptedEpoch %d, currentEpoch %d", h.Accepted, h.Current))

@@ -48,14 +48,28 @@ func Open(fs vfs.FS, log *zap.Logger, file string) (*Log, error) {
 	if file == "-" {
 		return a, nil
 	}
-	a.name = file
-	if dir := os.Getenv("ZOO_LOG_DIR"); dir != "" && !filepath.IsAbs(a.name) {
-		a.name = filepath.Join(dir, a.name)
-	}
+	a.name = path(file)
 	if err := a.open(); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// path is where a file of the audit log is.
+func path(file string) string {
+	if dir := os.Getenv("ZOO_LOG_DIR"); dir != "" && !filepath.IsAbs(file) {
+		return filepath.Join(dir, file)
+	}
+	return file
+}
+
+// Check returns why Open would find no directory for the file. It changes nothing.
+func Check(fs vfs.FS, file string) error {
+	if file == "-" {
+		return nil
+	}
+	_, err := fs.List(filepath.Dir(path(file)))
+	return err
 }
 
 // ProcessUser is the name of the user that this process runs as.

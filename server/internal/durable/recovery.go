@@ -166,6 +166,45 @@ func (s *Disk) openMeta() error {
 	return nil
 }
 
+// CheckDirs returns why openDirs would fail, unless another server is running. It changes nothing.
+func (s *Disk) CheckDirs() error {
+	for _, dir := range s.Dirs() {
+		if err := s.usable(dir); err != nil {
+			return &DataError{dir, err}
+		}
+	}
+	return s.unmixed()
+}
+
+// usable returns why a directory could not be made, or not be used.
+func (s *Disk) usable(dir string) error {
+	at := dir
+	for {
+		info, err := s.FS.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("%s is no directory", at)
+		case err == nil:
+			if err := writable(at); err != nil {
+				return fmt.Errorf("no file can be made in %s: %w", at, err)
+			}
+			return nil
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		case !s.Config.DatadirAutocreate:
+			return errNoAutocreate
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return err
+		}
+		at = parent
+	}
+}
+
+// errNoAutocreate is why a missing directory is not made.
+var errNoAutocreate = errors.New("is missing, and datadir.autocreate is false")
+
 // openDirs creates, checks and locks the data directories. Source: storage 1.3.
 func (s *Disk) openDirs() error {
 	if err := datadir.Check(s.FS, s.Dirs()...); err != nil {
@@ -174,7 +213,7 @@ func (s *Disk) openDirs() error {
 	for _, dir := range s.Dirs() {
 		if _, err := s.FS.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			if !s.Config.DatadirAutocreate {
-				return &DataError{dir, errors.New("is missing, and datadir.autocreate is false")}
+				return &DataError{dir, errNoAutocreate}
 			}
 			if err := s.FS.MkdirAll(dir); err != nil {
 				return &DataError{dir, err}
@@ -189,12 +228,17 @@ func (s *Disk) openDirs() error {
 	if err := datadir.Check(s.FS, s.Dirs()...); err != nil { // a command may have come between
 		return &DataError{s.SnapDir(), err}
 	}
+	return s.unmixed()
+}
+
+// unmixed returns an error if the directory of the log holds snapshots, or that of the snapshots holds logs.
+func (s *Disk) unmixed() error {
 	if s.SnapDir() == s.LogDir() {
 		return nil
 	}
 	for dir, stranger := range map[string]string{s.LogDir(): "snapshot.", s.SnapDir(): "log."} {
 		names, err := s.FS.List(dir)
-		if err != nil {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &DataError{dir, err}
 		}
 		for _, name := range names {

@@ -357,8 +357,9 @@ func appendIdentities(b []byte, ids []auth.Identity) []byte {
 	return b
 }
 
-// decodeForwarded reads the data of REQUEST. Package peers has checked that the fixed part is there.
-func decodeForwarded(p *peers.Packet, w *write) error {
+// decodeForwarded reads the data of REQUEST. Package peers has checked that the fixed part is there. anyUser is that
+// of auth.NewSASLIdentity: as in ZooKeeper the setting of the leader counts.
+func decodeForwarded(p *peers.Packet, w *write, anyUser string) error {
 	w.session = proto.SessionID(binary.BigEndian.Uint64(p.Data))
 	w.xid = int32(binary.BigEndian.Uint32(p.Data[8:]))
 	w.op = proto.OpCode(binary.BigEndian.Uint32(p.Data[12:]))
@@ -369,20 +370,20 @@ func decodeForwarded(p *peers.Packet, w *write) error {
 	}
 	w.ids = make([]auth.Identity, len(ids))
 	for i, id := range ids {
-		w.ids[i] = forwardedIdentity(id.Scheme.String(), id.Id.String())
+		w.ids[i] = forwardedIdentity(id.Scheme.String(), id.Id.String(), anyUser)
 	}
 	return nil
 }
 
 // forwardedIdentity is an identity that a learner has sent. The servers of an ensemble trust each other.
-func forwardedIdentity(scheme, id string) auth.Identity {
+func forwardedIdentity(scheme, id, anyUser string) auth.Identity {
 	switch scheme {
 	case auth.SchemeIP:
 		if addr, err := netip.ParseAddr(id); err == nil {
 			return auth.NewIPIdentity(addr)
 		}
 	case auth.SchemeSASL:
-		return auth.NewSASLIdentity(id, "")
+		return auth.NewSASLIdentity(id, anyUser)
 	}
 	return auth.Identity{Scheme: scheme, ID: id}
 }

@@ -165,7 +165,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	switch p.Type {
 	case proto.PacketRequest:
 		w := write{link: link.ID, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid}
-		if err := decodeForwarded(p, &w); err != nil {
+		if err := decodeForwarded(p, &w, l.m.Config.SASL.AnyUser); err != nil {
 			l.m.Log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
 			l.m.peers.Close(link.ID)
 			return

@@ -36,7 +36,7 @@ type Network struct {
 func New(e *env.Env, d *durable.Disk, clients clients, network Network) *Host {
 	wake := e.Runtime.Parker()
 	m := &Host{
-		Env: e, Disk: d, clients: clients, network: network, ID: proto.ServerID(max(e.Config.ServerID, 1)),
+		Env: e, Disk: d, clients: clients, network: network, ID: proto.ServerID(e.Config.OwnID()),
 		batches: flow.NewInbox[*flow.Batch](wake), events: flow.NewInbox[event](wake), wake: wake,
 		done:   sched.NewGate(e.Runtime),
 		Served: sched.NewGate(e.Runtime), links: map[zab.LinkID]*peers.Link{}, warren: map[zab.LinkID]bool{},
@@ -108,10 +108,14 @@ func (m *Host) joinEnsemble() (err error) {
 
 // OpenQuorum loads the TLS and SASL material for the ports between the servers of an ensemble.
 func (m *Host) OpenQuorum() (*security.Quorum, error) {
-	return security.OpenQuorum(security.QuorumOptions{
+	q, err := security.OpenQuorum(security.QuorumOptions{
 		Config: m.Config, FS: m.FS, Log: m.Log, Registry: m.Registry,
 		Members: func() []config.Member { return m.Membership().Members },
 	})
+	if err != nil {
+		return nil, &env.ConfigError{Err: err}
+	}
+	return q, nil
 }
 
 // OnConfiguration sets fn, which is called with each committed configuration, in an ensemble that can be

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/seed94657493/warren/datatree/auth"
@@ -159,6 +160,9 @@ func (s *Front) findWatches(c *Conn, op proto.OpCode, body []byte) proto.ErrCode
 	return proto.OK
 }
 
+// isNull reports whether a path is null, which cannot be watched.
+func isNull(path proto.Text) bool { return path == nil }
+
 // setWatches registers watches again after a reconnect. Changes since then are reported at once, before the reply,
 // by events with zxid -1 in their header. Source: client-protocol 9.5.
 func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, zxid proto.Zxid) []byte {
@@ -184,7 +188,7 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 		{watch.Recursive, req.PersistentRecursiveWatches},
 	}
 	for _, l := range lists {
-		if err != nil || l.paths == nil {
+		if err != nil || l.paths == nil || slices.ContainsFunc(l.paths, isNull) {
 			return AppendHeaderReply(b, xid, zxid, proto.ErrMarshallingError)
 		}
 	}

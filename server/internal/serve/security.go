@@ -11,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/audit"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
 	"github.com/seed94657493/warren/server/sasl"
@@ -26,8 +27,30 @@ type clientSecurity struct {
 	Audit *audit.Log          // nil without an audit log
 }
 
-// secure loads certificates, users and the audit log.
+// secure loads certificates and users, and opens the audit log.
 func (s *Front) secure() error {
+	if err := s.CheckSecurity(); err != nil {
+		return err
+	}
+	return s.openAudit()
+}
+
+// CheckSecurity loads certificates and users, and looks for the directory of the audit log. It returns a ConfigError
+// for what is not there.
+func (s *Front) CheckSecurity() error {
+	err := s.loadSecurity()
+	if err == nil && s.Config.Audit.Enabled {
+		if err = audit.Check(s.FS, s.Config.Audit.File); err != nil {
+			err = fmt.Errorf("server: the audit log: %w", err)
+		}
+	}
+	if err != nil {
+		return &env.ConfigError{Err: err}
+	}
+	return nil
+}
+
+func (s *Front) loadSecurity() error {
 	if s.Config.SessionRequireClientSASLAuth && !slices.Contains(s.enforced, auth.SchemeSASL) {
 		s.enforced = append(slices.Clone(s.enforced), auth.SchemeSASL)
 	}
@@ -40,10 +63,7 @@ func (s *Front) secure() error {
 			return err
 		}
 	}
-	if err := s.loadUsers(); err != nil {
-		return err
-	}
-	return s.openAudit()
+	return s.loadUsers()
 }
 
 // loadKeys reads the certificates.
@@ -72,8 +92,8 @@ var (
 		"set java.security.auth.login.config")
 )
 
-// loadUsers reads the JAAS file, if there is one. A file without the section for clients is for the other servers
-// only, unless clients must or can use SASL. Source: operations 8.4.
+// loadUsers reads the JAAS file, if there is one. If the file has no section for clients, no client can authenticate
+// by SASL: the file may be for the other servers only. Source: operations 8.4.
 func (s *Front) loadUsers() error {
 	required := s.requiresSASL()
 	cfg := &s.Config.SASL
@@ -89,9 +109,12 @@ func (s *Front) loadUsers() error {
 	}
 	users, err := jaas.Users(cfg.ServerSection)
 	switch {
-	case errors.Is(err, sasl.ErrNoSection) && !required && !s.Config.HasScheme(auth.SchemeSASL) &&
-		!s.Config.Given("sasl.serverconfig"):
-		s.Log.Info("the JAAS file has no section for clients: SASL is off", zap.String("section", cfg.ServerSection))
+	case errors.Is(err, sasl.ErrNoSection) && !required:
+		level := zap.InfoLevel
+		if s.Config.HasScheme(auth.SchemeSASL) || s.Config.Given("sasl.serverconfig") {
+			level = zap.WarnLevel
+		}
+		s.Log.Log(level, "the JAAS file has no section for clients: SASL is off", zap.String("section", cfg.ServerSection))
 		return nil
 	case err != nil:
 		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)

@@ -197,7 +197,7 @@ func (a *Arrival) Head(in *Input) bool {
 }
 
 // Path reads a path, which is valid until the input changes. It returns false if the path has not arrived or is
-// malformed. A path longer than most bytes is malformed: no other request could have watched it.
+// malformed. A null path is malformed, and so is one longer than most bytes: no other request could have watched it.
 func (a *Arrival) Path(in *Input, most int) (path []byte, ok bool) {
 	b := in.Bytes()
 	if a.Left < 4 {
@@ -208,11 +208,10 @@ func (a *Arrival) Path(in *Input, most int) (path []byte, ok bool) {
 		return nil, false
 	}
 	n := int(int32(binary.BigEndian.Uint32(b)))
-	if n < -1 || n > a.Left-4 || n > most {
+	if n < 0 || n > a.Left-4 || n > most {
 		a.Malformed = true
 		return nil, false
 	}
-	n = max(n, 0) // null is as good as empty
 	if b, ok = a.take(in, 4+n); !ok {
 		return nil, false
 	}

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strings"
+	"slices"
 
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/internal/env"
 )
@@ -47,7 +48,7 @@ func (s *Reporter) StartAdmin() error {
 	}
 	secure, err := s.adminTLS()
 	if err != nil {
-		return &AdminError{addr, err}
+		return err
 	}
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -90,37 +91,20 @@ func (s *Reporter) StopAdmin() {
 	s.admin.Close(ctx)
 }
 
-// WarnOpenRoot warns if every client that reaches the admin port may use the commands snapshot and restore: these
-// ask only for permissions on the root. A member of an ensemble has no restore. Source: operations 3.3.
-func (s *Reporter) WarnOpenRoot() {
-	if s.admin == nil {
-		return
-	}
-	if tcp, ok := s.AdminAt.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return
-	}
-	var open, keys []string
-	if s.Config.Admin.SnapshotEnabled {
-		open, keys = append(open, "fetch the tree"), append(keys, "admin.snapshot.enabled=false")
-	}
-	if s.Config.Admin.RestoreEnabled && !s.Config.Distributed() {
-		open, keys = append(open, "replace the tree"), append(keys, "admin.restore.enabled=false")
-	}
-	if len(open) > 0 && s.ownsRoot([]auth.Identity{}) {
-		s.Log.Warn("the root's ACL is open, so everybody who reaches the admin port can "+
-			strings.Join(open, " and ")+": set an ACL on /, "+
-			"bind admin.serverAddress to a loopback address, or set "+strings.Join(keys, " and "),
-			zap.Stringer("addr", s.AdminAt))
-	}
-}
-
-// ownsRoot reports whether ids together have every permission on the root.
+// ownsRoot reports whether ids may fetch and replace the whole tree, with the znodes that they may not read. A super
+// user may, and identities to which entries of the root's ACL together give every permission. Entries for the world
+// do not count, since the root of a new server is open to the world.
 func (s *Reporter) ownsRoot(ids []auth.Identity) bool {
+	if auth.IsSuper(ids) {
+		return true
+	}
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
-	acl := s.Store.State.Node(datatree.Root).ACL
-	for _, perm := range EveryPerm {
-		if !s.Allows(acl, perm, ids) {
+	list := s.Store.State.ACLs().List(s.Store.State.Node(datatree.Root).ACL)
+	for _, perm := range everyPerm {
+		if !slices.ContainsFunc(list, func(e proto.ACL) bool {
+			return e.Id.Scheme.String() != auth.SchemeWorld && auth.EntryAllows(&e, perm, ids)
+		}) {
 			return false
 		}
 	}

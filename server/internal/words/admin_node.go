@@ -27,8 +27,8 @@ var _ admin.Node = AdminNode{}
 // traceMaskDefault is ZooKeeper's default: requests, server packets, sessions and warnings. Source: operations 7.2.
 const traceMaskDefault = 306
 
-// EveryPerm holds every permission.
-var EveryPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto.PermDelete, proto.PermAdmin}
+// everyPerm holds every permission.
+var everyPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto.PermDelete, proto.PermAdmin}
 
 func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
 

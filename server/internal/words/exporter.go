@@ -3,6 +3,7 @@ package words
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/keystore"
@@ -151,15 +153,9 @@ func (s *Reporter) ExporterPorts() (all []ExporterPort) {
 func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, error) {
 	var secure *tls.Config
 	if p.TLS {
-		m := &s.Config.Metrics
-		material := config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
-			CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
-		keys, err := keystore.Open(s.FS, &material, s.Log)
-		if err != nil {
+		var err error
+		if secure, err = s.exporterTLS(); err != nil {
 			return nil, err
-		}
-		if secure = keys.Server(); secure == nil {
-			return nil, errExporterKeys
 		}
 	}
 	ln, err := net.Listen("tcp", addr)
@@ -172,6 +168,21 @@ func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, er
 		return tls.NewListener(ln, secure), nil
 	}
 	return ln, nil
+}
+
+// exporterTLS loads the certificates of the exporter.
+func (s *Reporter) exporterTLS() (*tls.Config, error) {
+	m := &s.Config.Metrics
+	material := config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
+		CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
+	keys, err := keystore.Open(s.FS, &material, s.Log)
+	if err != nil {
+		return nil, &env.ConfigError{Err: fmt.Errorf("the metrics exporter: %w", err)}
+	}
+	if keys.Server() == nil {
+		return nil, &env.ConfigError{Err: errExporterKeys}
+	}
+	return keys.Server(), nil
 }
 
 var errExporterKeys = errors.New("metricsProvider.httpsPort needs metricsProvider.ssl.keyStore.location")

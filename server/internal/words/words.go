@@ -312,8 +312,10 @@ func (s *Reporter) wordConf(_ *serve.Conn, out *bytes.Buffer) {
 	line("minSessionTimeout", s.Config.MinSessionTimeout.Milliseconds())
 	line("maxSessionTimeout", s.Config.MaxSessionTimeout.Milliseconds())
 	line("clientPortListenBacklog", s.Config.ListenBacklog)
-	line("serverId", s.Config.ServerID)
-	if s.Config.Distributed() {
+	if !s.Config.Distributed() {
+		line("serverId", 0) // regardless of myid
+	} else {
+		line("serverId", s.Config.ServerID)
 		s.memberConf(line, out)
 	}
 }

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/words"
+)
+
+// resolveTime bounds how long Preflight waits for the address of a name.
+const resolveTime = 5 * time.Second
+
+// Preflight returns what would keep a server of this configuration from starting here, beyond what config.Load has
+// found: key stores, users, directories, and addresses that this machine does not have. It uses what Start uses,
+// changes nothing, and opens no port of the configuration, so that a server may be running with it. Each error has
+// the exit code of that start.
+func Preflight(cfg *config.Config) (problems []error) {
+	s := New(cfg, Options{})
+	problems = append(problems, s.words.CheckKeys(), s.front.CheckSecurity(), s.disk.CheckDirs())
+	if cfg.Distributed() {
+		_, err := s.member.OpenQuorum()
+		problems = append(problems, err)
+	}
+	tried := map[string]bool{}
+	for _, l := range cfg.Listens() {
+		if tried[l.Key+l.Host] {
+			continue
+		}
+		tried[l.Key+l.Host] = true
+		err := listenable(l.Host)
+		if err == nil {
+			continue
+		}
+		switch addr := net.JoinHostPort(l.Host, strconv.Itoa(l.Port)); {
+		case l.Key != "admin.serverPort":
+			problems = append(problems, &BindError{Addr: addr, Err: err})
+		case cfg.Given(l.Key): // else the server does without
+			problems = append(problems, &words.AdminError{Addr: addr, Err: err})
+		}
+	}
+	found := problems[:0]
+	for _, err := range problems {
+		if err != nil {
+			found = append(found, err)
+		}
+	}
+	return found
+}
+
+// listenable returns why no port of a host can be opened here.
+func listenable(host string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), resolveTime)
+	defer cancel()
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		var op *net.OpError
+		if errors.As(err, &op) {
+			err = op.Err // the rest of the text names port 0
+		}
+		return err
+	}
+	return ln.Close()
+}
