@@ -93,7 +93,7 @@ type write struct {
 	token   uint64        // of a sync that the core was asked for
 	code    proto.ErrCode // of a sync: the verdict when it arrived
 	drop    bool          // of a sync: the same
-	moved   bool          // the learner knows that the session has moved to another server
+	moved   bool          // the client has a newer connection, to another server or to this one
 }
 
 // syncs reports whether w is a sync that the agreement answers.
@@ -181,6 +181,7 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 		l.m.Metrics.Quorum.Revalidations.Inc()
 		r := proto.NewReader(p.Data)
 		id, timeoutMs := proto.SessionID(r.Int64()), r.Int32()
+		l.outdate(id)
 		valid := l.m.Tracker.Revalidate(id, timeoutMs, link.ID, l.m.Clock.Now())
 		if valid && l.m.Weak(weakness.EphemeralsLostOnMove) {
 			l.loseEphemeral(id)
@@ -197,8 +198,19 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 
 // resume implements role: the session may go on here at once, if it exists.
 func (l *leading) resume(r *flow.Resumption) {
+	l.outdate(r.ID)
 	s, old := l.m.Tracker.Resume(r.ID, r.TimeoutMs, r.Client, r.Received)
 	r.Client.Resumed(s, old, r.TimeoutMs)
+}
+
+// outdate refuses the requests of a session that wait behind a sync: its client has a newer connection.
+func (l *leading) outdate(id proto.SessionID) {
+	q := l.held[syncKey{session: id}]
+	for i := 0; q != nil && i < q.Len(); i++ {
+		if w := q.At(i); !w.syncs() {
+			w.moved = true
+		}
+	}
 }
 
 // take prepares one request, or lets it wait behind a sync.
