@@ -14,7 +14,7 @@ const (
 	PersistedBeforeWrite  // writes are reported durable before they are written
 	SyncedBeforeFdatasync // writes are reported durable before they are synced
 	SnapshotNamedTooFar   // a snapshot has the name of the zxid after its last txn
-	TruncKeepsSnapshots   // a truncation keeps the snapshots that hold more
+	TruncKeepsSnapshots   // a truncation keeps the snapshots that hold more, which are also written before the state was agreed on
 	FullDiskForgets       // what a full disk has no room for is reported durable
 
 	// host
@@ -26,7 +26,6 @@ const (
 	SyncWithoutQuorum      // a leader answers sync without hearing from a quorum
 	SyncOvertakes          // a follower answers sync before the txns that the leader had committed are applied
 	LeaseOutlivesQuorum    // a server answers clients long after its lease has ended
-	FormerLink             // a learner takes packets of a link that has ended
 	GenerationUnchecked    // requests of connections of an earlier time of service are taken
 	ServesBeforeApplied    // a server serves before its state holds everything that was agreed before
 	MovedSessionKeepsWrite // a session that has moved may go on writing by its old server
@@ -56,7 +55,7 @@ func All() (all []Weakness) {
 
 var names = [...]string{"None", "PersistedBeforeWrite", "SyncedBeforeFdatasync", "SnapshotNamedTooFar", "TruncKeepsSnapshots", "FullDiskForgets",
 	"RevalidationSkipped", "ExpiryByFollower", "EphemeralsLostOnMove", "ForwardDropped", "DiffTooLate", "SyncWithoutQuorum", "SyncOvertakes",
-	"LeaseOutlivesQuorum", "FormerLink", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite", "SnapshotBehind",
+	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite", "SnapshotBehind",
 	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite", "ClientAheadAccepted",
 	"MultiNotUndone"}
 

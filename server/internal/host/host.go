@@ -307,7 +307,7 @@ func (m *Host) handle(e *event) {
 
 // arrived handles packets of another server, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.links[l.ID]; !open && !m.Weak(weakness.FormerLink) {
+	if _, open := m.links[l.ID]; !open {
 		return // the link was closed meanwhile
 	}
 	m.links[l.ID] = l

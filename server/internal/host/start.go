@@ -13,6 +13,7 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/datatree/prepare"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/durable"
@@ -97,7 +98,11 @@ func (m *Host) joinEnsemble() (err error) {
 	}
 	m.setConfig(m.Membership())
 	m.Tracker.Follow()
-	m.Disk.Snapshotter.Held.Store(true)
+	if m.Weak(weakness.TruncKeepsSnapshots) {
+		m.Disk.Snapshotter.Request()
+	} else {
+		m.Disk.Snapshotter.Held.Store(true)
+	}
 	if q := m.Membership(); m.Config.ReconfigEnabled && q.ConfigVersion > m.Config.ConfigVersion {
 		m.configured(q) // the files are older
 	}
