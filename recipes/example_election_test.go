@@ -45,7 +45,7 @@ func ExampleElection_Observe() {
 			log.Fatal(err)
 		}
 		if !leader.Exists() {
-			fmt.Println("nobody leads")
+			fmt.Println("no node leads")
 			break
 		}
 		fmt.Println(leader.ID, "leads")
@@ -55,5 +55,5 @@ func ExampleElection_Observe() {
 	}
 	// Output:
 	// node-7 leads
-	// nobody leads
+	// no node leads
 }

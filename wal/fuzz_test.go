@@ -56,7 +56,8 @@ func FuzzReplay(f *testing.F) {
 		if last+1 > last && follows(last, last+1) {
 			err := l.Append(batch(last+1, last+1, 5), last+1, last+1)
 			if errors.Is(err, ErrName) {
-				// The file holds a txn 0, which no server writes, and the new txn would begin a file of the same name.
+				// The file holds a txn 0, which no server writes, and the new txn would begin a file of the same
+				// name.
 				require.Zero(t, last)
 				require.NoError(t, l.Close())
 				return

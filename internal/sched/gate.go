@@ -45,7 +45,8 @@ func (g *Gate) IsOpen() bool {
 	}
 }
 
-// Done is closed when the gate is open. It is for code that no simulator runs: what waits for it waits outside of the Runtime.
+// Done is closed when the gate is open. It is for code that no simulator runs: what waits for it waits outside of the
+// Runtime.
 func (g *Gate) Done() <-chan struct{} { return g.done }
 
 // Wait waits until the gate is open.

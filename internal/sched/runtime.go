@@ -13,7 +13,8 @@ type Runtime interface {
 	Elapsed() time.Duration
 	// Go runs fn in a goroutine of its own. The name tells readers of profiles and traces what it does.
 	Go(name string, fn func())
-	// After runs fn when d has passed, unless cancel is called before. fn must not wait. cancel may be called more than once.
+	// After runs fn when d has passed, unless cancel is called before. fn must not wait. cancel may be called more
+	// than once.
 	After(d time.Duration, fn func()) (cancel func())
 	// Parker returns a new Parker without a token.
 	Parker() Parker

@@ -1,6 +1,6 @@
-// Package weakness lists defects that a server is built to exclude. Under the build tag weak a server can be started with some of
-// them, which is how the simulator of whole ensembles shows that its checkers would notice. Without the tag a Set is empty and costs
-// nothing. The defects of the agreement itself are in package zab.
+// Package weakness lists defects that a server is built to exclude. Under the build tag weak a server can be started
+// with some of them, which is how the simulator of whole ensembles shows that its checkers would notice. Without the
+// tag a Set is empty and costs nothing. The defects of the agreement itself are in package zab.
 package weakness
 
 // Weakness is one defect.

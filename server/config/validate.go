@@ -148,15 +148,16 @@ func (v *validation) validateAuth() {
 	v.validatePromises()
 }
 
-// Enforces reports whether the server closes the connections of clients that do not authenticate, and scheme is one of
-// the schemes that it accepts.
+// Enforces reports whether the server closes the connections of clients that do not authenticate, and scheme is one
+// of the schemes that it accepts.
 func (c *Config) Enforces(scheme string) bool {
 	return c.EnforceAuth.Enabled && slices.Contains(c.EnforceAuth.Schemes, scheme) ||
 		scheme == "sasl" && c.SessionRequireClientSASLAuth
 }
 
-// validatePromises looks for settings that ask for protection that this server does not provide. It refuses those with
-// which ZooKeeper protects, or with which no client could connect, and warns of those without effect in ZooKeeper.
+// validatePromises looks for settings that ask for protection that this server does not provide. It refuses those
+// with which ZooKeeper protects, or with which no client could connect, and warns of those without effect in
+// ZooKeeper.
 func (v *validation) validatePromises() {
 	c := v.c
 	for _, scheme := range c.RequireClientAuth {

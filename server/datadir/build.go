@@ -11,7 +11,8 @@ import (
 // building is the folder in which the successor of a folder is built. No server reads it.
 func building(folder string) string { return filepath.Clean(folder) + ".new" }
 
-// Build makes an empty folder beside folder, in which its successor can be built. What an earlier build has left there is removed.
+// Build makes an empty folder beside folder, in which its successor can be built. What an earlier build has left
+// there is removed.
 func Build(fsys vfs.FS, folder string) (built string, err error) {
 	built = building(folder)
 	if err := Discard(fsys, built); err != nil {

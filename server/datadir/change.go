@@ -64,8 +64,8 @@ func markOf(folder string) string {
 	return filepath.Join(filepath.Dir(filepath.Clean(folder)), MarkFile)
 }
 
-// Change is a change of the folders of one server. Begin, Mark, the steps, and Finish, or Abandon or Leave after an error. It is for
-// one goroutine.
+// Change is a change of the folders of one server. Begin, Mark, the steps, and Finish, or Abandon or Leave after an
+// error. It is for one goroutine.
 type Change struct {
 	fs      vfs.FS
 	folders []string
@@ -77,8 +77,8 @@ type Change struct {
 // move is a rename.
 type move struct{ from, to string }
 
-// Begin locks the folders, so that no server runs on them, and nothing else changes them. Folders that are missing are made. It
-// returns vfs.ErrLocked if a server runs.
+// Begin locks the folders, so that no server runs on them, and nothing else changes them. Folders that are missing
+// are made. It returns vfs.ErrLocked if a server runs.
 func Begin(fsys vfs.FS, folders ...string) (*Change, error) {
 	c := &Change{fs: fsys}
 	for _, folder := range folders {
@@ -102,8 +102,8 @@ func Begin(fsys vfs.FS, folders ...string) (*Change, error) {
 	return c, nil
 }
 
-// Mark marks the folders, durably: what follows is a change that a server must not see a part of. command is the name of the command,
-// wayOut what an operator is to do if it is interrupted. Marks that are there already are replaced.
+// Mark marks the folders, durably: what follows is a change that a server must not see a part of. command is the name
+// of the command, wayOut what an operator is to do if it is interrupted. Marks that are there already are replaced.
 func (c *Change) Mark(command, wayOut string) error {
 	var unfinished *Unfinished
 	if err := Check(c.fs, c.folders...); err != nil && !errors.As(err, &unfinished) {
@@ -132,8 +132,8 @@ func (c *Change) mark(folder, text string) error {
 	return errors.Join(c.fs.Rename(tmp, name), c.fs.SyncDir(filepath.Dir(name)))
 }
 
-// SetAside renames the folders that hold data, durably: each gets suffix behind its name. It returns those, by their old names. Folders
-// without data are removed.
+// SetAside renames the folders that hold data, durably: each gets suffix behind its name. It returns those, by their
+// old names. Folders without data are removed.
 func (c *Change) SetAside(suffix string) (renamed []string, err error) {
 	for _, folder := range c.folders {
 		names, err := c.fs.List(folder)
@@ -157,8 +157,8 @@ func (c *Change) SetAside(suffix string) (renamed []string, err error) {
 	return renamed, nil
 }
 
-// IsData reports whether a name in a folder is that of a file which a server would miss: it is no lock, and no file that was
-// still being written.
+// IsData reports whether a name in a folder is that of a file which a server would miss: it is no lock, and no file
+// that was still being written.
 func IsData(name string) bool {
 	return !strings.HasPrefix(name, ".") && !strings.HasPrefix(name, "tmp.")
 }
@@ -188,8 +188,8 @@ func (c *Change) Finish() error {
 	return c.unlock()
 }
 
-// Abandon takes all renames back because of cause, and ends the change. The marks stay if they were there before it. It returns cause,
-// with what went wrong besides.
+// Abandon takes all renames back because of cause, and ends the change. The marks stay if they were there before it.
+// It returns cause, with what went wrong besides.
 func (c *Change) Abandon(cause error) error {
 	for _, m := range slices.Backward(c.moved) {
 		if err := errors.Join(c.fs.Rename(m.to, m.from), c.fs.SyncDir(filepath.Dir(m.from))); err != nil {

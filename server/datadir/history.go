@@ -30,8 +30,8 @@ type Origin struct {
 	Digest   int64
 }
 
-// History is a history that begins anew. Those of the same origin and epoch are equal, so that servers that are restored one by one
-// have the same; those of the same origin and different epochs belong to one ensemble.
+// History is a history that begins anew. Those of the same origin and epoch are equal, so that servers that are
+// restored one by one have the same; those of the same origin and different epochs belong to one ensemble.
 type History struct {
 	Epoch    int64
 	First    proto.Zxid // its first txn
@@ -67,9 +67,9 @@ func (h History) Write(fsys vfs.FS, folder string) error {
 	return meta.Begin(fsys, folder, h.Epoch, h.Lineage)
 }
 
-// Epoch returns the highest epoch that the folders of a server know: the promises in meta.db and the epoch files, the names of
-// snapshots and logs, and the txns of the last log. The same is looked for in folders beside them that were set aside. What is damaged
-// says nothing; other errors are returned.
+// Epoch returns the highest epoch that the folders of a server know: the promises in meta.db and the epoch files, the
+// names of snapshots and logs, and the txns of the last log. The same is looked for in folders beside them that were
+// set aside. What is damaged says nothing; other errors are returned.
 func Epoch(fsys vfs.FS, folders ...string) (highest int64, err error) {
 	for _, folder := range folders {
 		dir := filepath.Dir(filepath.Clean(folder))
@@ -95,8 +95,8 @@ func Epoch(fsys vfs.FS, folders ...string) (highest int64, err error) {
 	return highest, nil
 }
 
-// Promised returns the higher of the two epochs that a server keeps in a folder, of meta.db and of the epoch files. The server may
-// be running. What is damaged says nothing.
+// Promised returns the higher of the two epochs that a server keeps in a folder, of meta.db and of the epoch files.
+// The server may be running. What is damaged says nothing.
 func Promised(fsys vfs.FS, folder string) (int64, error) {
 	facts, err := meta.Peek(fsys, folder)
 	if errors.Is(err, meta.ErrDamaged) || errors.Is(err, meta.ErrEpoch) {

@@ -64,15 +64,16 @@ type Config struct {
 	// Security encrypts connections and proves identities. The zero value does neither.
 	Security Security
 
-	// Resolve returns the IP addresses of a host name; nil is the resolver of package net. It returns when the deadline
-	// of ctx has passed, and should return when ctx is canceled. While it has not answered, and when it fails, the
-	// addresses of its last answer are used.
+	// Resolve returns the IP addresses of a host name; nil is the resolver of package net. It returns when the
+	// deadline of ctx has passed, and should return when ctx is canceled. While it has not answered, and when it
+	// fails, the addresses of its last answer are used.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	// Known is the addresses that an earlier Peers has learned, by host name. They are used like a last answer of
 	// Resolve: hints, which prove nothing.
 	Known map[string][]string
-	// Learned is called when a name of a member has other addresses than before, with those of all names, which it may
-	// keep. Calls do not overlap, and may block; Stop waits for them. nil: the addresses are lost with the process.
+	// Learned is called when a name of a member has other addresses than before, with those of all names, which it
+	// may keep. Calls do not overlap, and may block; Stop waits for them. nil: the addresses are lost with the
+	// process.
 	Learned func(known map[string][]string)
 
 	// Dial and Listen replace those of package net if they are not nil. They get IP addresses. Dial returns when the

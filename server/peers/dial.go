@@ -145,8 +145,8 @@ type dialing struct {
 	}
 }
 
-// next returns what the caller has to do: to take a connection that stands, to give up, to begin another target, or to
-// wait if all results are zero.
+// next returns what the caller has to do: to take a connection that stands, to give up, to begin another target, or
+// to wait if all results are zero.
 func (d *dialing) next(ctx context.Context) (t target, won net.Conn, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -61,11 +61,11 @@
 // # Names
 //
 // The name server is asked beside everything that needs an address, and never holds it up for longer than
-// Timeouts.Resolve if there was an answer before: then the last known addresses are used. The names of all members are
-// looked up at the start and in intervals, so that there is such an answer when it is needed, and Config.Learned keeps
-// it for the next start. A connection to an address that the name server had not confirmed is closed when it says
-// later that the name leads elsewhere (names.go). Such an address is a hint and proves nothing: where identities have
-// to be proved, Security does that.
+// Timeouts.Resolve if there was an answer before: then the last known addresses are used. The names of all members
+// are looked up at the start and in intervals, so that there is such an answer when it is needed, and Config.Learned
+// keeps it for the next start. A connection to an address that the name server had not confirmed is closed when it
+// says later that the name leads elsewhere (names.go). Such an address is a hint and proves nothing: where identities
+// have to be proved, Security does that.
 //
 // # Security
 //
@@ -88,6 +88,6 @@
 // holds a lock while it waits or calls Handler.
 //
 // Locks: Peers.mu (members, registry of connections and links), election.mu (channels), channel.mu, port.mu,
-// binding.mu, names.mu, Link.mu, lobby.mu, dialing.mu. None is held while another one is taken, except that election.mu may be
-// held when channel.mu is taken.
+// binding.mu, names.mu, Link.mu, lobby.mu, dialing.mu. None is held while another one is taken, except that
+// election.mu may be held when channel.mu is taken.
 package peers

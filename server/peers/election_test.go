@@ -115,7 +115,8 @@ func TestNewestIsSent(t *testing.T) {
 	require.Equal(t, zab.Message{Type: zab.ProbeReply, From: 1, To: 3, Nonce: 4}, three.elected[2])
 }
 
-// What has waited too long for a connection is not sent on it: the core is told that the peer is there, and says what holds now.
+// What has waited too long for a connection is not sent on it: the core is told that the peer is there, and says what
+// holds now.
 func TestStaleIsNotSent(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	one := w.start(1, func(cfg *Config) { cfg.Timeouts.Stale = time.Nanosecond })
@@ -373,8 +374,8 @@ func TestElectionFrames(t *testing.T) {
 	}
 }
 
-// What was sent may be lost with its connection: then there is a new one, so that the core can repeat it. Not so if the peer has
-// answered.
+// What was sent may be lost with its connection: then there is a new one, so that the core can repeat it. Not so if
+// the peer has answered.
 func TestWhatMayBeLost(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	three := w.start(3)

@@ -57,7 +57,8 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 	require.Len(t, follower.peers.Stats().Links, 1)
 }
 
-// Messages, streams and packets arrive in the order in which they were sent, by several goroutines each in its own order.
+// Messages, streams and packets arrive in the order in which they were sent, by several goroutines each in its own
+// order.
 func TestLinkKeepsTheOrder(t *testing.T) {
 	seed := rand.Uint64()
 	fmt.Printf("SEED=%d\n", seed)
@@ -158,7 +159,8 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 	leader.waitPackets(its.ID, 100*100)
 }
 
-// Close lets everything arrive that was sent before, though the other side keeps sending; then nothing is reported any more.
+// Close lets everything arrive that was sent before, though the other side keeps sending; then nothing is reported
+// any more.
 func TestCloseDrains(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	leader, follower := w.start(3), w.start(1)
@@ -226,7 +228,8 @@ func TestFlushNowOnAFullSocket(t *testing.T) {
 	follower.waitPackets(mine.ID, n+1)
 }
 
-// The time in which a stream or a message must be written is over with it: what is sent later, and at once, is not late.
+// The time in which a stream or a message must be written is over with it: what is sent later, and at once, is not
+// late.
 func TestFlushNowLongAfter(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	const limit = 50 * time.Millisecond

@@ -136,8 +136,8 @@ func (p *Peers) listen(at *port, addresses []string, attempts int) {
 	}
 }
 
-// listenAt opens a port. A name is resolved; its last known address is taken (relies) if the lookup fails or has taken
-// Timeouts.Resolve.
+// listenAt opens a port. A name is resolved; its last known address is taken (relies) if the lookup fails or has
+// taken Timeouts.Resolve.
 func (p *Peers) listenAt(address string) (ln net.Listener, relies string, err error) {
 	host, number := split(address)
 	if !isName(host) {

@@ -205,8 +205,8 @@ func same(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// save gives the addresses to Config.Learned until nothing has changed since. It waits before, because the names of an
-// ensemble are resolved at nearly the same time.
+// save gives the addresses to Config.Learned until nothing has changed since. It waits before, because the names of
+// an ensemble are resolved at nearly the same time.
 func (n *names) save() {
 	for {
 		n.p.sleep(n.p.cfg.Timeouts.Resolve)

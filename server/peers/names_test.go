@@ -118,8 +118,8 @@ func TestNameServerGoesAway(t *testing.T) {
 	}
 }
 
-// A server that restarts while the name server is away binds its ports and finds the others with the addresses that it
-// has learned before.
+// A server that restarts while the name server is away binds its ports and finds the others with the addresses that
+// it has learned before.
 func TestRestartWithoutANameServer(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	answers := w.named()
@@ -142,7 +142,8 @@ func TestRestartWithoutANameServer(t *testing.T) {
 	meetBoth(one, three, 2)
 }
 
-// What is known from before is a hint: what is no address is dropped, and so is the name of a server that is no member.
+// What is known from before is a hint: what is no address is dropped, and so is the name of a server that is no
+// member.
 func TestKnownThatIsOfNoUse(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	s := newNameServer(w.named())
@@ -289,7 +290,8 @@ func TestNoAddress(t *testing.T) {
 	})
 }
 
-// However often a name is needed, there is one lookup of it at a time, and its end is that of its deadline or of Stop.
+// However often a name is needed, there is one lookup of it at a time, and its end is that of its deadline or of
+// Stop.
 func TestOneLookupOfAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newNameServer(nil)

@@ -333,7 +333,8 @@ func TestNullAndEmpty(t *testing.T) {
 	}
 }
 
-// The commit of a reconfiguration, to an observer: the leader by it, and the txn as it was proposed. Source: quorum-protocol 16 row 42.
+// The commit of a reconfiguration, to an observer: the leader by it, and the txn as it was proposed. Source:
+// quorum-protocol 16 row 42.
 func TestInformAndActivate(t *testing.T) {
 	z := proto.MakeZxid(1, 0x12)
 	body := &proto.SetDataTxn{Path: proto.Text("/zookeeper/config"), Data: []byte(ensembleText), Version: -1}

@@ -8,15 +8,15 @@ import (
 )
 
 // Security is the functions of the host by which servers encrypt connections and prove their identity. Peers calls
-// them at the right moment. A function that is nil does nothing. Each is called by the goroutine of its connection and
-// may block until ctx ends or the deadline of the connection has passed. Source: quorum-protocol 13.
+// them at the right moment. A function that is nil does nothing. Each is called by the goroutine of its connection
+// and may block until ctx ends or the deadline of the connection has passed. Source: quorum-protocol 13.
 type Security struct {
 	// Encrypt is given each accepted connection, before anything else, and returns the connection to go on with. ctx
 	// has a deadline. The connection has the same deadline, and must have it again when Encrypt returns.
 	Encrypt func(ctx context.Context, nc net.Conn) (net.Conn, error)
-	// Secure is the other side of Encrypt: it is given each connection that this server has opened, and returns the one
-	// to go on with. host is the name or address by which the configuration calls the other server. ctx has a deadline.
-	// If Secure fails, Peers closes the connection.
+	// Secure is the other side of Encrypt: it is given each connection that this server has opened, and returns the
+	// one to go on with. host is the name or address by which the configuration calls the other server. ctx has a
+	// deadline. If Secure fails, Peers closes the connection.
 	Secure func(ctx context.Context, nc net.Conn, host string) (net.Conn, error)
 	// Initiate proves the identity of this server on a connection that it has opened: first of all on a learner port,
 	// after the greeting on an election port.

@@ -155,8 +155,8 @@ func (h *host) address(port int) string {
 	return [2][]string{m.Election, m.Quorum}[port][0]
 }
 
-// Strangers that begin and do not go on fill the waiting room of a port, and no more: members come in beside them, and Stop does
-// not wait for anybody.
+// Strangers that begin and do not go on fill the waiting room of a port, and no more: members come in beside them,
+// and Stop does not wait for anybody.
 func TestSecurityStallsNobody(t *testing.T) {
 	w := newWorld(t, 2, 2)
 	r := &ritual{}
@@ -174,7 +174,8 @@ func TestSecurityStallsNobody(t *testing.T) {
 	require.Less(t, time.Since(began), patience)
 }
 
-// A server that does not get through its proof is as one that cannot be reached: the link ends, and Stop and Close end the attempt.
+// A server that does not get through its proof is as one that cannot be reached: the link ends, and Stop and Close
+// end the attempt.
 func TestProofThatDoesNotEnd(t *testing.T) {
 	w := newWorld(t, 2, 2)
 	two := w.start(2)

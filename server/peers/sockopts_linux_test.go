@@ -19,7 +19,8 @@ func option(t *testing.T, nc net.Conn, level, name int) int {
 	return value
 }
 
-// Both sides of links and of election channels are tuned as the configuration says, and election channels never wait for more to send.
+// Both sides of links and of election channels are tuned as the configuration says, and election channels never wait
+// for more to send.
 func TestSocketOptions(t *testing.T) {
 	for _, run := range []struct {
 		name                       string

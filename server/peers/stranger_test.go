@@ -44,7 +44,8 @@ func TestLargerStrangerIsAnswered(t *testing.T) {
 	requireEnd(t, w.greet(2, -5))
 }
 
-// One with a smaller id is called back where it has called from, whatever host it names, and is not called unless it asks.
+// One with a smaller id is called back where it has called from, whatever host it names, and is not called unless it
+// asks.
 func TestSmallerStrangerIsCalledBack(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	three := w.start(3, open, func(cfg *Config) { cfg.Members = w.members[1:]; cfg.Timeouts.CallBack = time.Nanosecond })

@@ -49,13 +49,15 @@ func abuses() (all []abuse) {
 	return all
 }
 
-// stallMax is the longest wait of a good client, beyond what the machine's disk and processors make anybody wait at that time.
+// stallMax is the longest wait of a good client, beyond what the machine's disk and processors make anybody wait at
+// that time.
 const stallMax = 2 * time.Second
 
 // report is what one abuse has cost.
 type report struct {
 	name string
-	// idle is while nobody else is there, during the abuse, and beside what clients of another server wait at that time.
+	// idle is while nobody else is there, during the abuse, and beside what clients of another server wait at that
+	// time.
 	idle, during, beside window
 	server, abuser       float64       // processors used during the abuse
 	rate                 float64       // of what the bad client does, a second; 0 if that is not counted
@@ -127,7 +129,8 @@ func suffer(t *testing.T, ab abuse) report {
 	return r
 }
 
-// startWitness writes to the disk all the time, with no server in between. The result stops that and returns the longest wait.
+// startWitness writes to the disk all the time, with no server in between. The result stops that and returns the
+// longest wait.
 func startWitness(t *testing.T) (stop func() time.Duration) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "witness"))
 	require.NoError(t, err)
@@ -157,7 +160,8 @@ func startWitness(t *testing.T) (stop func() time.Duration) {
 	}
 }
 
-// table is the reports for a document. Bold is what is above three times what is waited with nobody there and at another server.
+// table is the reports for a document. Bold is what is above three times what is waited with nobody there and at
+// another server.
 func table(all []report) string {
 	var b strings.Builder
 	b.WriteString("\n| what the bad client does | reads p99, ms: idle | beside | abused | worst | writes p99, ms: idle | beside | abused | worst | processors: server | abuser | memory, MiB: before | most | limit |\n")

@@ -19,9 +19,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The bad client is a process of its own, this test binary started anew, at a low priority once it has prepared itself: what the good
-// clients wait is then what the server does to them, and not that the bad one, which has a machine of its own elsewhere, has taken the
-// processors that all of them share here.
+// The bad client is a process of its own, this test binary started anew, at a low priority once it has prepared
+// itself: what the good clients wait is then what the server does to them, and not that the bad one, which has a
+// machine of its own elsewhere, has taken the processors that all of them share here.
 
 // orderVariable is the environment variable that makes this binary a bad client.
 const orderVariable = "WARREN_ABUSE"
@@ -34,8 +34,8 @@ type order struct {
 	Site  site
 }
 
-// Words that are said between the two, a line each. The bad client says ready, and in the end how often it has done what it does, 0 if that
-// is not counted.
+// Words that are said between the two, a line each. The bad client says ready, and in the end how often it has done
+// what it does, 0 if that is not counted.
 const (
 	ready     = "ready"
 	attackNow = "attack" // and then end

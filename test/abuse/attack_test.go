@@ -49,7 +49,8 @@ func (a *attack) rest(d time.Duration) {
 	}
 }
 
-// dial connects to addr from the n-th loopback address of the bad client. The connection is closed when the abuse is over.
+// dial connects to addr from the n-th loopback address of the bad client. The connection is closed when the abuse is
+// over.
 func (a *attack) dial(addr string, n int) (net.Conn, error) {
 	d := net.Dialer{Timeout: 10 * time.Second, LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 66, byte(n>>8), byte(n))}}
 	nc, err := d.Dial("tcp", addr)
@@ -115,7 +116,8 @@ func frame(b []byte, xid int32, r wire.Request) []byte {
 	return append(b, r.Body...)
 }
 
-// pump sends b over and over until the end of the abuse or of the connection. The server may let it wait as long as it likes.
+// pump sends b over and over until the end of the abuse or of the connection. The server may let it wait as long as
+// it likes.
 func (a *attack) pump(nc net.Conn, b []byte) {
 	stop := context.AfterFunc(a.ctx, func() { _ = nc.SetWriteDeadline(time.Now()) })
 	defer stop()

@@ -70,8 +70,8 @@ func connects(text []byte) func(*attack) {
 	}
 }
 
-// knock opens connections as fast as the kernel does it and closes them at once. Those that the kernel has opened are counted: the server
-// may leave others waiting at its port.
+// knock opens connections as fast as the kernel does it and closes them at once. Those that the kernel has opened are
+// counted: the server may leave others waiting at its port.
 func knock(a *attack) {
 	host, port, err := net.SplitHostPort(a.site.Client)
 	require.NoError(a.t, err)

@@ -89,8 +89,8 @@ type window struct {
 	readP99, readMax, writeP99, writeMax time.Duration
 }
 
-// measure returns what the requests took that were sent while fn ran, and until one of them was answered. It fails if a client has had an
-// error.
+// measure returns what the requests took that were sent while fn ran, and until one of them was answered. It fails if
+// a client has had an error.
 func (l *load) measure(t *testing.T, fn func()) window {
 	t.Helper()
 	began := time.Now()

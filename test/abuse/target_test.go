@@ -249,8 +249,8 @@ func (tg *target) more(before []held) error {
 	return nil
 }
 
-// memoryDir is a directory for data that is in memory where the system has such: another program that uses the disk is no bad
-// client, and may take it for half a minute.
+// memoryDir is a directory for data that is in memory where the system has such: another program that uses the disk
+// is no bad client, and may take it for half a minute.
 func memoryDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "warren-abuse-")
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A bad client on a machine of its own does not take its part of the work of TCP from the processors of the server. Here it does, when it
-// opens sockets: more than the server itself. So this one has no sockets: it sends the segments of a handshake, and the reset that
-// ends the connection, through a network device of its own, which exists as long as it does and leads nowhere else.
+// A bad client on a machine of its own does not take its part of the work of TCP from the processors of the server.
+// Here it does, when it opens sockets: more than the server itself. So this one has no sockets: it sends the segments
+// of a handshake, and the reset that ends the connection, through a network device of its own, which exists as long
+// as it does and leads nowhere else.
 
 // Addresses of the device and of the bad client, of the range for measurements. Source: RFC 2544.
 var (
@@ -159,7 +160,8 @@ func (d *device) send(from uint16, flags byte, seq, ack uint32) error {
 	return err
 }
 
-// receive returns the port and the number of the next handshake that the server has answered. Other segments are dropped.
+// receive returns the port and the number of the next handshake that the server has answered. Other segments are
+// dropped.
 func (d *device) receive() (port uint16, seq uint32, ok bool) {
 	for {
 		n, err := unix.Read(d.fd, d.in[:])

@@ -199,7 +199,8 @@ func isLayer(folder string) bool {
 	return ok
 }
 
-// Every folder that is promised in the map exists, so that the map cannot rot. Folders that are planned may be missing.
+// Every folder that is promised in the map exists, so that the map cannot rot. Folders that are planned may be
+// missing.
 func TestImportMapIsCurrent(t *testing.T) {
 	planned := []string{"zab", "client", "recipes"}
 	exists := map[string]bool{}

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// scheduled are the packages that start goroutines, wait and tell the time only by sched.Runtime, so that a simulator can
-// run them. Their tests may do as they like.
+// scheduled are the packages that start goroutines, wait and tell the time only by sched.Runtime, so that a simulator
+// can run them. Their tests may do as they like.
 var scheduled = []string{
 	"server/peers", "server/internal/host", "server/internal/durable", "server/internal/env", "server/internal/serve",
 }
@@ -24,7 +24,8 @@ var unscheduled = map[string]string{
 	"server/internal/serve/listener.go":      "the name of a client port is resolved before it is opened",
 }
 
-// outside lists, by import path, the names by which a goroutine waits, starts or tells the time without sched.Runtime.
+// outside lists, by import path, the names by which a goroutine waits, starts or tells the time without
+// sched.Runtime.
 var outside = map[string][]string{
 	"time":    {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker", "Timer", "Ticker"},
 	"sync":    {"Cond", "NewCond", "WaitGroup"},

@@ -106,9 +106,9 @@ func replace(ctx context.Context, t *testing.T, e *embed.Ensemble, r *rand.Rand)
 	}
 }
 
-// Many clients are cut off thousands of times, each time to go on at any of the servers, some of which are replaced meanwhile. Watches of
-// every kind tell of every change exactly once, but for those in between, which persistent watches say they may have missed, and of
-// which one-shot watches tell one.
+// Many clients are cut off thousands of times, each time to go on at any of the servers, some of which are replaced
+// meanwhile. Watches of every kind tell of every change exactly once, but for those in between, which persistent
+// watches say they may have missed, and of which one-shot watches tell one.
 func TestWatchesAreExactOverThousandsOfMoves(t *testing.T) {
 	r := seeded(t)
 	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})

@@ -12,7 +12,8 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-// The leader of an ensemble is killed again and again: the session goes on elsewhere with its ephemeral, and no watch misses the last state.
+// The leader of an ensemble is killed again and again: the session goes on elsewhere with its ephemeral, and no watch
+// misses the last state.
 func TestSessionOutlivesLeaders(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
 	ctx := within(t, time.Minute)
@@ -70,7 +71,8 @@ func TestSessionOutlivesLeaders(t *testing.T) {
 	require.NoError(t, e.WaitEqual(ctx))
 }
 
-// Without a quorum a new client that may is served reads by what is left. It moves to a server with quorum when there is one again.
+// Without a quorum a new client that may is served reads by what is left. It moves to a server with quorum when there
+// is one again.
 func TestReadOnlyServerOfAnEnsemble(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, Configure: func(_ int, cfg *serverconfig.Config) { cfg.ReadOnlyMode = true }})
 	ctx := within(t, time.Minute)

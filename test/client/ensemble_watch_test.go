@@ -18,8 +18,8 @@ import (
 
 var ensembleTime = flag.Duration("client.ensemble", 5*time.Second, "how long leaders change and connections are cut in tests on an ensemble")
 
-// steadyTick is the tick of ensembles of which no server shall seem to be away, on a busy machine either. Those that are killed are missed at
-// once all the same.
+// steadyTick is the tick of ensembles of which no server shall seem to be away, on a busy machine either. Those that
+// are killed are missed at once all the same.
 const steadyTick = 500 * time.Millisecond
 
 // unrest cuts connections and replaces leaders, until ctx ends.
@@ -61,9 +61,9 @@ func unrest(ctx context.Context, t *testing.T, e *embed.Ensemble) {
 	}
 }
 
-// Watches of every kind and a cache follow a znode while connections are cut and leaders change. One-shot watches fire once, and for
-// the next change; persistent ones leave nothing out but where they say that they were set again, and repeat nothing; the
-// cache never goes back. In the end all have seen the last state.
+// Watches of every kind and a cache follow a znode while connections are cut and leaders change. One-shot watches
+// fire once, and for the next change; persistent ones leave nothing out but where they say that they were set again,
+// and repeat nothing; the cache never goes back. In the end all have seen the last state.
 func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
 	ctx := within(t, *ensembleTime+2*time.Minute)
@@ -145,8 +145,9 @@ func TestWatchesAreExactOnAnEnsemble(t *testing.T) {
 	require.NoError(t, e.WaitEqual(ctx))
 }
 
-// A local session is known to its server alone until it needs to be known to all: with its first ephemeral it becomes global, and outlives
-// its server. Where that is not allowed the ephemeral is refused, and the session is none the worse.
+// A local session is known to its server alone until it needs to be known to all: with its first ephemeral it becomes
+// global, and outlives its server. Where that is not allowed the ephemeral is refused, and the session is none the
+// worse.
 func TestLocalSessionsOfAnEnsemble(t *testing.T) {
 	for _, upgrades := range []bool{true, false} {
 		t.Run(fmt.Sprintf("upgrading %v", upgrades), func(t *testing.T) {

@@ -48,7 +48,8 @@ func (r *rewriter) write(ctx context.Context) {
 // seen is what one persistent watch has told: zxids of changes, and 0 where something may have been missed.
 type seen []client.Zxid
 
-// judge finds events that came twice or in another order, and changes that are missing where the connection has lived.
+// judge finds events that came twice or in another order, and changes that are missing where the connection has
+// lived.
 func (s seen) judge(changes []client.Zxid) error {
 	last, isWhole := client.Zxid(0), false // all from last on was seen
 	for _, z := range s {
@@ -90,7 +91,8 @@ type watcher struct {
 	ended sync.WaitGroup // the one-shot watches
 }
 
-// firing is one one-shot watch: the version at which it was set, and the zxid of its event, 0 if it was told after a reconnect.
+// firing is one one-shot watch: the version at which it was set, and the zxid of its event, 0 if it was told after a
+// reconnect.
 type firing struct {
 	version int32
 	zxid    client.Zxid
@@ -161,7 +163,8 @@ func (w *watcher) rewatch(ctx context.Context, final *atomic.Int32) {
 	}
 }
 
-// judge compares what was told with what has changed: one-shot watches fire for the next change, or for some change that was missed.
+// judge compares what was told with what has changed: one-shot watches fire for the next change, or for some change
+// that was missed.
 func (w *watcher) judge(changes []client.Zxid) {
 	for name, s := range w.kinds {
 		require.NoError(w, s.judge(changes), name)

@@ -41,7 +41,8 @@ func Example_expiry() {
 	// Output: false <nil>
 }
 
-// A program is connected to a leader that the others cannot reach: its writes have no outcome until the network is whole.
+// A program is connected to a leader that the others cannot reach: its writes have no outcome until the network is
+// whole.
 func Example_partition() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-// The configuration of an ensemble can be read below a chroot. What the servers do not support they refuse by name, and nothing has
-// happened.
+// The configuration of an ensemble can be read below a chroot. What the servers do not support they refuse by name,
+// and nothing has happened.
 func TestReconfigOfAnEnsemble(t *testing.T) {
 	e := embed.Start(t, embed.Options{Servers: 3, TickTime: steadyTick})
 	ctx := within(t, time.Minute)

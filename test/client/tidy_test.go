@@ -136,7 +136,8 @@ var features = map[string]feature{
 	}},
 }
 
-// Whatever a client has begun leaves no goroutine, no watch, no connection and no znode, whether it is given up or its client is closed.
+// Whatever a client has begun leaves no goroutine, no watch, no connection and no znode, whether it is given up or
+// its client is closed.
 func TestEveryFeatureLeavesNothing(t *testing.T) {
 	observer := dial(t, embedded)
 	znodes := func() int {

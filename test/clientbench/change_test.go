@@ -12,8 +12,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// parts is how many znodes a new leader changes in the example of the ZooKeeper paper, section 2.3: one after the other at 2 ms each they
-// took it ten seconds, asynchronously less than one.
+// parts is how many znodes a new leader changes in the example of the ZooKeeper paper, section 2.3: one after the
+// other at 2 ms each they took it ten seconds, asynchronously less than one.
 const parts = 5000
 
 func partOf(root string, i int) string { return fmt.Sprintf("%s/part-%04d", root, i) }

@@ -162,7 +162,8 @@ func run(t testing.TB, name string, drive drive, r *recording, turn time.Duratio
 	}
 }
 
-// usage is what this process has used so far: time in user and in kernel mode, and how often a thread of it gave up its processor.
+// usage is what this process has used so far: time in user and in kernel mode, and how often a thread of it gave up
+// its processor.
 func usage(t testing.TB) (cpu time.Duration, switches int64) {
 	var u syscall.Rusage
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))

@@ -20,7 +20,8 @@ import (
 
 var serverFlag = flag.String("client.server", "", "connect string of the servers to measure; by default some are started")
 
-// Variables that make this program a number of servers, with their data in the directory that is named, until its input ends.
+// Variables that make this program a number of servers, with their data in the directory that is named, until its
+// input ends.
 const (
 	serveIn = "WARREN_CLIENTBENCH_SERVE_IN"
 	serveN  = "WARREN_CLIENTBENCH_SERVERS"

@@ -46,8 +46,8 @@ func profileOf(i int) string {
 	return fmt.Sprintf("%s-%d.pprof", *profiles, i)
 }
 
-// watchBytes returns by how much a client with n watches makes the heap and the stacks grow, divided by n. Its buffers are counted, the
-// paths are not.
+// watchBytes returns by how much a client with n watches makes the heap and the stacks grow, divided by n. Its
+// buffers are counted, the paths are not.
 func watchBytes(t testing.TB, addr string, connect func(testing.TB, string) contender, n int, profile string) float64 {
 	t.Helper()
 	paths := make([]string, n)
@@ -97,7 +97,8 @@ func inUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// A watch costs a record, and a channel only if that is asked for. What remains above is the share of the client's buffers.
+// A watch costs a record, and a channel only if that is asked for. What remains above is the share of the client's
+// buffers.
 func TestWatchesAreSmall(t *testing.T) {
 	addr := startServers(t, 1)
 	const n = 20_000

@@ -39,14 +39,15 @@ type Options struct {
 	Name string
 	// ResolvConf is a file that the process sees as /etc/resolv.conf, which takes root; "" is that of the machine.
 	ResolvConf string
-	// Second is one more address of a member for other servers, on the same ports, which they have to be allowed by multiAddress.enabled.
+	// Second is one more address of a member for other servers, on the same ports, which they have to be allowed by
+	// multiAddress.enabled.
 	Second string
 	// Namespace is a network namespace in which the process runs, which takes root; "" is the test's own.
 	Namespace string
 	// Observer makes a member of an ensemble an observer.
 	Observer bool
-	// Reconfig lets the ensemble be changed by anybody. The client port stands in the server line then, and zoo.cfg is written before the first
-	// start only, since servers change it.
+	// Reconfig lets the ensemble be changed by anybody. The client port stands in the server line then, and zoo.cfg
+	// is written before the first start only, since servers change it.
 	Reconfig bool
 	// Joiner makes a server one that no other names: it learns, and waits for a reconfiguration that adds it.
 	Joiner bool

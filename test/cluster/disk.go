@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Disk mounts a file system of its own in memory, which holds size, such as 160m, and returns where; empty if this process may not. Nothing is
-// used before it is written. The data of a failed test is copied from it before it goes.
+// Disk mounts a file system of its own in memory, which holds size, such as 160m, and returns where; empty if this
+// process may not. Nothing is used before it is written. The data of a failed test is copied from it before it goes.
 func Disk(t testing.TB, size string) (dir string) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -72,7 +72,8 @@ func (n *Node) PutData(dir string) {
 	}
 }
 
-// Held returns the names of what a server must not lose, logs, snapshots and epoch files, each with size and checksum.
+// Held returns the names of what a server must not lose, logs, snapshots and epoch files, each with size and
+// checksum.
 func (n *Node) Held() map[string]string {
 	n.t.Helper()
 	entries, err := os.ReadDir(n.version2())

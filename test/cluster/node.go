@@ -17,7 +17,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// startTimeout bounds the wait for a server that was started. On a machine that does much else a JVM alone takes a minute.
+// startTimeout bounds the wait for a server that was started. On a machine that does much else a JVM alone takes a
+// minute.
 const startTimeout = 3 * time.Minute
 
 // stopTimeout is how long a server may take to end in order.
@@ -208,8 +209,9 @@ func (n *Node) command() *exec.Cmd {
 	return n.inNamespace("java", args...)
 }
 
-// jars are the class path of ZooKeeper. Debian's manifest forgets netty-codec, without which the class of TLS cannot be loaded: a
-// server with sslQuorum then leaves its election listener at the first connection, and says nothing of the reason.
+// jars are the class path of ZooKeeper. Debian's manifest forgets netty-codec, without which the class of TLS cannot
+// be loaded: a server with sslQuorum then leaves its election listener at the first connection, and says nothing of
+// the reason.
 var jars = []string{"/usr/share/java/zookeeper.jar", "/usr/share/java/netty-codec.jar", "/usr/share/java/netty-resolver.jar",
 	"/usr/share/java/servlet-api.jar", "/usr/share/java/slf4j-log4j12.jar", "/usr/share/java/log4j-1.2.jar"}
 
@@ -274,8 +276,8 @@ func (n *Node) Kill() {
 	}
 }
 
-// removeEmptyLogs does what the operator of a ZooKeeper server has to: one that is killed between creating a log and writing its head
-// does not start again.
+// removeEmptyLogs does what the operator of a ZooKeeper server has to: one that is killed between creating a log and
+// writing its head does not start again.
 func (n *Node) removeEmptyLogs() {
 	logs, err := filepath.Glob(filepath.Join(n.dataDir, "version-2", "log.*"))
 	if err != nil {
@@ -318,8 +320,8 @@ func (n *Node) Pause() {
 	Eventually(n.t, n.stopped, 10*time.Second, "the process does not stop")
 }
 
-// stopped reports whether no thread of the process runs: a thread that runs on another processor when the signal is sent
-// goes on for a moment.
+// stopped reports whether no thread of the process runs: a thread that runs on another processor when the signal is
+// sent goes on for a moment.
 func (n *Node) stopped() bool {
 	stats, _ := filepath.Glob(filepath.Join("/proc", strconv.Itoa(n.cmd.Process.Pid), "task", "*", "stat"))
 	for _, name := range stats {

@@ -8,16 +8,17 @@ import (
 	"testing"
 )
 
-// Ports that tests take. They lie below the range from which the kernel takes the ports of outgoing connections and of listeners that do
-// not name one.
+// Ports that tests take. They lie below the range from which the kernel takes the ports of outgoing connections and
+// of listeners that do not name one.
 const (
 	portFirst = 10_000
 	portBlock = 500
 	portLimit = 24_000
 )
 
-// ports is the block of ports that this process has for itself: it listens on the first as long as it lives, so that no other process of
-// tests takes the block, though nobody listens on the rest yet, or a server on one of them is down.
+// ports is the block of ports that this process has for itself: it listens on the first as long as it lives, so that
+// no other process of tests takes the block, though nobody listens on the rest yet, or a server on one of them is
+// down.
 var ports struct {
 	sync.Mutex
 	held  net.Listener
@@ -34,8 +35,8 @@ func FreePorts(t testing.TB, n int) (free []int) {
 	return free
 }
 
-// FreePort returns a loopback port that nobody listens on, and that stays free until it is used and while a server is down. It comes again
-// when all others of the block have been given away. It may be called concurrently.
+// FreePort returns a loopback port that nobody listens on, and that stays free until it is used and while a server is
+// down. It comes again when all others of the block have been given away. It may be called concurrently.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	ports.Lock()

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every port of the block is given away before one comes again, but for those that somebody listens on, and another process does not get
-// the block.
+// Every port of the block is given away before one comes again, but for those that somebody listens on, and another
+// process does not get the block.
 func TestFreePortsAreOfABlock(t *testing.T) {
 	first := FreePort(t)
 	taken := listenOn(FreePort(t))

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Watch measures how long something is waited for, without the time in which this process, and with it what it waits for, did not run:
-// machines that tests share stand still now and then. Start it with NewWatch. It must not be used concurrently.
+// Watch measures how long something is waited for, without the time in which this process, and with it what it waits
+// for, did not run: machines that tests share stand still now and then. Start it with NewWatch. It must not be used
+// concurrently.
 type Watch struct {
 	last    time.Time
 	elapsed time.Duration
@@ -26,8 +27,8 @@ func (w *Watch) Elapsed() time.Duration {
 	return w.elapsed
 }
 
-// Eventually waits until ok holds, and fails the test if it does not within limit on a Watch. A call of ok may take up to a few
-// seconds.
+// Eventually waits until ok holds, and fails the test if it does not within limit on a Watch. A call of ok may take
+// up to a few seconds.
 func Eventually(t testing.TB, ok func() bool, limit time.Duration, format string, args ...any) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)

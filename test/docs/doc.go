@@ -1,13 +1,15 @@
 // Package docs runs what the documents tell operators to type.
 //
-// A fenced block whose info string is "sh run" is run; the blocks of one page, in their order, are one script under `sh -eu`, in an empty
-// folder, in which `warren` is this program. Background processes live until the page ends. A command that must say something pipes
-// into grep. A block that cannot run here says so and why: its info string is "sh not run: " and the reason. There is no third
-// kind, and no command stands in a block of another kind or in an indented one, in any page of the repository. The commands of warren
-// in blocks that are not run, and in the text, must exist, and so must their flags.
+// A fenced block whose info string is "sh run" is run; the blocks of one page, in their order, are one script under
+// `sh -eu`, in an empty folder, in which `warren` is this program. Background processes live until the page ends. A
+// command that must say something pipes into grep. A block that cannot run here says so and why: its info string is
+// "sh not run: " and the reason. There is no third kind, and no command stands in a block of another kind or in an
+// indented one, in any page of the repository. The commands of warren in blocks that are not run, and in the text,
+// must exist, and so must their flags.
 //
-// So that pages can name the ports that everybody knows and tests can run beside each other, these ports are moved, all by the same
-// distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the program's.
+// So that pages can name the ports that everybody knows and tests can run beside each other, these ports are moved,
+// all by the same distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the
+// program's.
 //
 // What comments, test data and pages cite must exist: "storage 6.4" and "guarantee 5" in docs/protocol, "adr 0009" in
 // docs/adr.

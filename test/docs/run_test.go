@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tens are the ports that pages may name in blocks that run, and those that warren dev adds to them, without their last digit:
-// pages write 2181, and 218$n.
+// tens are the ports that pages may name in blocks that run, and those that warren dev adds to them, without their
+// last digit: pages write 2181, and 218$n.
 var tens = []int{218, 318, 418, 518, 618, 808}
 
 // port finds them.
@@ -117,8 +117,9 @@ func logsOf(t *testing.T, dir string) (text []byte) {
 	return text
 }
 
-// distances are where the ports of pages go, in tens: above those of cluster.FreePort, and below those that the kernel takes by itself. Pages that
-// run at the same time get one after the other, and no two within 90 have a port in common.
+// distances are where the ports of pages go, in tens: above those of cluster.FreePort, and below those that the
+// kernel takes by itself. Pages that run at the same time get one after the other, and no two within 90 have a port
+// in common.
 var distances = func() *atomic.Int64 {
 	var next atomic.Int64
 	next.Store(2182 + rand.Int64N(190))

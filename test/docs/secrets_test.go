@@ -24,7 +24,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Secrets of a server and its clients, right and wrong. Each is written nowhere but in this file and in the files that the server reads.
+// Secrets of a server and its clients, right and wrong. Each is written nowhere but in this file and in the files
+// that the server reads.
 const (
 	storeSecret = "changeit" // of the key stores in testdata of server/internal/keystore
 	jaasOfAll   = `Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_bob="bobs-secret-1"; };
@@ -53,9 +54,10 @@ func (l *leaks) look(where, text string) {
 	}
 }
 
-// A server process has every kind of secret, from files, arguments and the environment, is used, refused and attacked, and ends with
-// a dump of all its goroutines. None of the secrets is in anything that leaves it: log, output, errors of a start, audit log, answers to
-// words and of the admin server, metrics, the errors that clients see, and what the commands say of its configuration.
+// A server process has every kind of secret, from files, arguments and the environment, is used, refused and
+// attacked, and ends with a dump of all its goroutines. None of the secrets is in anything that leaves it: log,
+// output, errors of a start, audit log, answers to words and of the admin server, metrics, the errors that clients
+// see, and what the commands say of its configuration.
 func TestNoSecretLeavesAServer(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }

@@ -11,7 +11,8 @@ import (
 	"github.com/seed94657493/warren/server/config"
 )
 
-// securityPage is docs/SECURITY.md: the sections that claim something, the rows of the limits, and the rows of what was tested by section.
+// securityPage is docs/SECURITY.md: the sections that claim something, the rows of the limits, and the rows of what
+// was tested by section.
 type securityPage struct {
 	sections []string
 	limits   [][]string
@@ -55,7 +56,8 @@ func readSecurityPage(t *testing.T) *securityPage {
 	return p
 }
 
-// Every section of the security page has claims that tests show, every limit has a claim of its own, and every test exists.
+// Every section of the security page has claims that tests show, every limit has a claim of its own, and every test
+// exists.
 func TestClaimsAreShown(t *testing.T) {
 	p, tests := readSecurityPage(t), testNames(t)
 	claims, groups := 0, map[string]bool{}
@@ -88,7 +90,8 @@ func TestClaimsAreShown(t *testing.T) {
 	require.Empty(t, named, "no such limits")
 }
 
-// The defaults in the table of the limits are those of the program, and so is what else the page says is so unless it is changed.
+// The defaults in the table of the limits are those of the program, and so is what else the page says is so unless it
+// is changed.
 func TestLimitsAreTheDefaults(t *testing.T) {
 	c := config.Default()
 	have := map[string]string{

@@ -108,8 +108,8 @@ var aliases = strings.Fields(`connectionMaxTokens connectionTokenFillTime connec
 	requestStaleLatencyCheck requestStaleConnectionCheck throttledOpWaitTime maxTimeToWaitForEpoch maxConcurrentSnapSyncs
 	maxConcurrentDiffSyncs com.sun.security.enableCRLDP`)
 
-// Of every key of ZooKeeper the page says something, and what it says is what the server does with the key: it acts on it,
-// warns that it does not, refuses it or does not know it.
+// Of every key of ZooKeeper the page says something, and what it says is what the server does with the key: it acts
+// on it, warns that it does not, refuses it or does not know it.
 func TestSurfaceOfKeys(t *testing.T) {
 	said := kinds(t)
 	f, err := os.Open("../../server/config/testdata/keys.txt")
@@ -203,8 +203,8 @@ var metrics = strings.Fields(`znode_count watch_count ephemerals_count approxima
 	dead_watchers_queued dead_watchers_cleared request_commit_queued skip_learner_request_to_next_processor_count
 	requests_not_forwarded_to_commit_processor`)
 
-// A server answers every word and command of ZooKeeper that the page does not call absent, and exports every metric or, those that
-// depend on a role, a quota or a set of servers, knows its name.
+// A server answers every word and command of ZooKeeper that the page does not call absent, and exports every metric
+// or, those that depend on a role, a quota or a set of servers, knows its name.
 func TestSurfaceOfAServer(t *testing.T) {
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()

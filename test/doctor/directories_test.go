@@ -197,7 +197,8 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return out.Close()
 }
 
-// TestDiskIsAlmostFull looks at the directory of a server that runs on a file system of its own, first with room and then without.
+// TestDiskIsAlmostFull looks at the directory of a server that runs on a file system of its own, first with room and
+// then without.
 func TestDiskIsAlmostFull(t *testing.T) {
 	dir := cluster.Disk(t, "400m")
 	if dir == "" {

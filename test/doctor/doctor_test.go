@@ -30,8 +30,8 @@ type visit struct {
 // ofTheMachine are findings that no test can help.
 var ofTheMachine = []string{"open-files", "fsync", "file-system"}
 
-// examine runs warren doctor and checks what holds for every answer: the exit code says how bad the worst is, the findings are in the
-// order of their urgency, and whatever is wrong has a remedy.
+// examine runs warren doctor and checks what holds for every answer: the exit code says how bad the worst is, the
+// findings are in the order of their urgency, and whatever is wrong has a remedy.
 func examine(t *testing.T, args ...string) visit {
 	t.Helper()
 	return examineAs(t, exec.Command(cluster.Binary(t), append([]string{"doctor", "--output", "json"}, args...)...))

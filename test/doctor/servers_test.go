@@ -25,7 +25,7 @@ func leaderFirst(t *testing.T, nodes []*cluster.Node) []*cluster.Node {
 			return append([]*cluster.Node{n}, slices.Delete(slices.Clone(nodes), i, i+1)...)
 		}
 	}
-	t.Fatal("nobody leads")
+	t.Fatal("no server leads")
 	return nil
 }
 
@@ -56,7 +56,8 @@ func TestEnsembleLosesServers(t *testing.T) {
 	eventually(t, servers(nodes))
 }
 
-// TestFollowerThatStandsStill stops a follower for a while, so that it misses txns. It does not answer then, and is behind when it goes on.
+// TestFollowerThatStandsStill stops a follower for a while, so that it misses txns. It does not answer then, and is
+// behind when it goes on.
 func TestFollowerThatStandsStill(t *testing.T) {
 	nodes := leaderFirst(t, ensemble(t, map[string]string{"syncLimit": "120"}, nil, nil, nil))
 	c, err := wire.Dial(nodes[0].Addr(), wire.Options{TimeoutMs: 10_000})

@@ -12,8 +12,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestSecondAddresses gives the servers of mixed ensembles two addresses each, and takes away the networks of the first addresses, and
-// then of the second ones, from all servers: each time they find each other by the other ones, and nothing is lost.
+// TestSecondAddresses gives the servers of mixed ensembles two addresses each, and takes away the networks of the
+// first addresses, and then of the second ones, from all servers: each time they find each other by the other ones,
+// and nothing is lost.
 func TestSecondAddresses(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {

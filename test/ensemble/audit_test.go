@@ -22,7 +22,8 @@ import (
 // superDigest is that of super:test.
 const superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
 
-// audited is what the servers of an ensemble have written into their audit logs about the same requests: the leader's lines first.
+// audited is what the servers of an ensemble have written into their audit logs about the same requests: the leader's
+// lines first.
 type audited struct {
 	t        *testing.T
 	chaos    *chaos
@@ -30,8 +31,8 @@ type audited struct {
 	sessions []proto.SessionID
 }
 
-// TestAuditInEnsembles sends the same requests to the leader and the followers of an ensemble of ZooKeeper and of one of Warren, and
-// compares their audit logs line by line.
+// TestAuditInEnsembles sends the same requests to the leader and the followers of an ensemble of ZooKeeper and of one
+// of Warren, and compares their audit logs line by line.
 func TestAuditInEnsembles(t *testing.T) {
 	ours, theirs := auditRun(t, cluster.Warren), auditRun(t, cluster.ZooKeeper)
 	for i := range ours {
@@ -144,8 +145,8 @@ func (a *audited) wholeTree(node *cluster.Node) {
 var javaAudit = regexp.MustCompile(`^\S+ \S+ (INFO|ERROR) +\[.*:Slf4jAuditLogger\] (.*)$`)
 var warrenAudit = regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|ERROR) audit\.Slf4jAuditLogger: (.*)$`)
 
-// read returns a server's lines without times, with sessions by their number. Those of ephemerals that end together are
-// in the order of their names.
+// read returns a server's lines without times, with sessions by their number. Those of ephemerals that end together
+// are in the order of their names.
 func (a *audited) read(node *cluster.Node) []string {
 	a.t.Helper()
 	text, form := node.Log(), javaAudit

@@ -16,17 +16,18 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Of TestKilledWhileItSynchronises: how often the server is to be found with a database and without a vote, after how many kills that is
-// given up, and how many znodes it has to fetch.
+// Of TestKilledWhileItSynchronises: how often the server is to be found with a database and without a vote, after how
+// many kills that is given up, and how many znodes it has to fetch.
 const (
 	halfwayWanted = 4
 	halfwayKills  = 80
 	halfwayZnodes = 5_000
 )
 
-// TestKilledWhileItSynchronises takes the disk of one server of three away, under load, and kills it again and again while it fetches
-// everything anew: at random, and as soon as the first snapshot is there, which is shortly before NEWLEADER is acknowledged. No
-// acknowledged write is lost, it helps to elect nobody before it is up to date, and it ends up to date. Source: quorum-protocol 14.3 R16.
+// TestKilledWhileItSynchronises takes the disk of one server of three away, under load, and kills it again and again
+// while it fetches everything anew: at random, and as soon as the first snapshot is there, which is shortly before
+// NEWLEADER is acknowledged. No acknowledged write is lost, it helps to elect nobody before it is up to date, and it
+// ends up to date. Source: quorum-protocol 14.3 R16.
 func TestKilledWhileItSynchronises(t *testing.T) {
 	seed := printSeed(t)
 	c := &chaos{t: t, voters: 3, began: time.Now()}
@@ -88,7 +89,8 @@ func (c *chaos) killHalfway(node *cluster.Node) {
 	node.Kill()
 }
 
-// aloneWith starts a server that must not count beside one other: they elect nobody. Then all but the server come back.
+// aloneWith starts a server that must not count beside one other: they elect nobody. Then all but the server come
+// back.
 func (c *chaos) aloneWith(node *cluster.Node) {
 	c.t.Helper()
 	away := c.nodes[node.ID()%len(c.nodes)]

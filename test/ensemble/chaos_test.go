@@ -65,9 +65,9 @@ func printSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// TestChaos lets clients work on an ensemble while one thing after the other happens to it, and judges what they saw: no acknowledged
-// write is lost, writes are linearizable, sessions never see time go back and live on, watches are kept across moves, ephemerals are
-// exact, and all servers agree in the end.
+// TestChaos lets clients work on an ensemble while one thing after the other happens to it, and judges what they saw:
+// no acknowledged write is lost, writes are linearizable, sessions never see time go back and live on, watches are
+// kept across moves, ephemerals are exact, and all servers agree in the end.
 func TestChaos(t *testing.T) {
 	seed := printSeed(t)
 	c := &chaos{t: t, voters: *serversFlag, began: time.Now()}
@@ -160,7 +160,8 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 	return c.lookBack(last, clients)
 }
 
-// hangGuard is how long an answer is waited for when all servers are well. Reply timeouts do not stand still with the machine.
+// hangGuard is how long an answer is waited for when all servers are well. Reply timeouts do not stand still with the
+// machine.
 const hangGuard = 3 * time.Minute
 
 // finishIfOpen ends the session of a client that has been idle, unless its connection is gone.
@@ -171,8 +172,8 @@ func (c *chaos) finishIfOpen(one *client) {
 	one.session.Close()
 }
 
-// lookBack ends half of the sessions, reads everything once more, and ends the others before the trees are compared: nobody uses
-// them then, and a session that expires in the middle is a difference.
+// lookBack ends half of the sessions, reads everything once more, and ends the others before the trees are compared:
+// nobody uses them then, and a session that expires in the middle is a difference.
 func (c *chaos) lookBack(last *client, clients []*client) *history.History {
 	half := len(clients) / 2
 	for _, one := range clients[:half] {

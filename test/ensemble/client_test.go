@@ -21,7 +21,8 @@ const registers = 4
 
 func registerPath(i int) string { return fmt.Sprintf("/reg/r%d", i) }
 
-// client is one session, which goes to another server whenever its connection ends, and now and then without a reason.
+// client is one session, which goes to another server whenever its connection ends, and now and then without a
+// reason.
 type client struct {
 	number   int
 	nodes    []*cluster.Node

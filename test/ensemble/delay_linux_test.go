@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// delayLine makes late what a namespace sends: `tc ... netem delay` for kernels that have no netem. Packets are routed into a network
-// device of its own, wait, and leave by the real one.
+// delayLine makes late what a namespace sends: `tc ... netem delay` for kernels that have no netem. Packets are
+// routed into a network device of its own, wait, and leave by the real one.
 type delayLine struct {
 	device *os.File // yields what the namespace sends
 	out    int      // raw socket, bound to eth0
@@ -75,8 +75,8 @@ func (l *delayLine) open() error {
 	return nil
 }
 
-// inNamespace calls fn with the present thread in a namespace. The thread is not ended afterwards: the servers that it has started would
-// end with it.
+// inNamespace calls fn with the present thread in a namespace. The thread is not ended afterwards: the servers that
+// it has started would end with it.
 func inNamespace(namespace string, fn func() error) error {
 	there, err := os.Open("/run/netns/" + namespace)
 	if err != nil {
@@ -140,7 +140,8 @@ func (l *delayLine) end() {
 	<-l.done
 }
 
-// TestSlowLinks checks what the other tests rely on: what a namespace sends comes late, whole, and after heal in time.
+// TestSlowLinks checks what the other tests rely on: what a namespace sends comes late, whole, and after heal in
+// time.
 func TestSlowLinks(t *testing.T) {
 	f := newFabric(t, 1)
 	if f == nil {

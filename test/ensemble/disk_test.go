@@ -24,7 +24,8 @@ type disk struct{ dir string }
 // diskSize is what a disk holds.
 const diskSize = "160m"
 
-// smallDisk are the settings of a server on a disk: it refuses writes below 1 MiB, and its log grows in steps of 64 KiB.
+// smallDisk are the settings of a server on a disk: it refuses writes below 1 MiB, and its log grows in steps of 64
+// KiB.
 var smallDisk = map[string]string{"warren.diskWatermarkBytes": "1048576", "preAllocSize": "64"}
 
 // newDisk mounts one, or returns nil if this process may not.
@@ -86,9 +87,9 @@ func (c *chaos) full() {
 	c.whole()
 }
 
-// TestFullDisk fills the disk of a follower and then that of the leader, to the last byte, while clients work. With a full follower the
-// ensemble goes on. A full leader refuses writes by a code that says so until another server leads, and from then on the ensemble goes on.
-// When there is room again all is as before, without a restart.
+// TestFullDisk fills the disk of a follower and then that of the leader, to the last byte, while clients work. With a
+// full follower the ensemble goes on. A full leader refuses writes by a code that says so until another server leads,
+// and from then on the ensemble goes on. When there is room again all is as before, without a restart.
 func TestFullDisk(t *testing.T) {
 	c := &chaos{t: t, voters: 3, began: time.Now()}
 	c.seed(printSeed(t))

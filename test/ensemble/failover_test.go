@@ -26,10 +26,10 @@ var (
 //
 //	go test ./test/ensemble -run Failover -ensemble.failover=20 -ensemble.target=warren,zookeeper -v -timeout 60m
 //
-// A wait begins with the signal and ends with the acknowledgement of a write that was sent after the server had ended (SIGKILL), or
-// is the longest time without an acknowledgement (SIGTERM). The clients write in a loop, and go to another server by themselves: one
-// that tries the next server at once, and the client package as it is by default. An election is counted from when a server begins to
-// look for a leader to when it knows one.
+// A wait begins with the signal and ends with the acknowledgement of a write that was sent after the server had ended
+// (SIGKILL), or is the longest time without an acknowledgement (SIGTERM). The clients write in a loop, and go to
+// another server by themselves: one that tries the next server at once, and the client package as it is by default.
+// An election is counted from when a server begins to look for a leader to when it knows one.
 func TestFailover(t *testing.T) {
 	if *failoverFlag == 0 {
 		t.Skip("-ensemble.failover is not given")

@@ -12,8 +12,8 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// TestFrozenLeaderExpiresNobody stops the leader for longer than all session timeouts, but not for so long that another is elected: nobody
-// could tell it that its clients live, so that its silence is not held against them.
+// TestFrozenLeaderExpiresNobody stops the leader for longer than all session timeouts, but not for so long that
+// another is elected: nobody could tell it that its clients live, so that its silence is not held against them.
 func TestFrozenLeaderExpiresNobody(t *testing.T) {
 	const timeout, frozen = 3 * time.Second, 7 * time.Second
 	c := &chaos{t: t, voters: 3, began: time.Now()}

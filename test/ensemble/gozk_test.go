@@ -18,8 +18,8 @@ type silent struct{}
 
 func (silent) Printf(string, ...any) {}
 
-// TestGoZookeeperFailsOver kills and stops leaders, and a follower, of an ensemble that go-zookeeper uses: it goes to another server by
-// itself and loses neither its session nor its ephemeral nor its watch.
+// TestGoZookeeperFailsOver kills and stops leaders, and a follower, of an ensemble that go-zookeeper uses: it goes to
+// another server by itself and loses neither its session nor its ephemeral nor its watch.
 func TestGoZookeeperFailsOver(t *testing.T) {
 	c := plain(t, cluster.Warren, 3)
 	var addrs []string

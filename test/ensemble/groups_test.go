@@ -16,13 +16,14 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// threeGroups are five voters of which two can be a quorum and three none: 3 outweighs 4 and is a group's majority, and so is 5, while 1
-// and 4 are no majority of theirs.
+// threeGroups are five voters of which two can be a quorum and three none: 3 outweighs 4 and is a group's majority,
+// and so is 5, while 1 and 4 are no majority of theirs.
 var threeGroups = map[string]string{"group.1": "1:2", "group.2": "3:4", "group.3": "5",
 	"weight.1": "1", "weight.2": "1", "weight.3": "2", "weight.4": "1", "weight.5": "1"}
 
-// TestGroupsOfMixedEnsembles lets servers of both kinds count quorums by groups and weights: two servers go on where they are a quorum,
-// three do not where they are none, and what was acknowledged is there when leaders of either kind follow each other.
+// TestGroupsOfMixedEnsembles lets servers of both kinds count quorums by groups and weights: two servers go on where
+// they are a quorum, three do not where they are none, and what was acknowledged is there when leaders of either kind
+// follow each other.
 func TestGroupsOfMixedEnsembles(t *testing.T) {
 	const z, w = cluster.ZooKeeper, cluster.Warren
 	for _, kinds := range [][]cluster.Kind{{z, z, w, w, z}, {w, w, z, z, w}} {

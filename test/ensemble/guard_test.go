@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/test/pki"
 )
 
-// guard is what the servers of an ensemble know each other by: certificates and passwords, for each server in files of its own, which
-// a test may replace, and settings, which count when the server is launched.
+// guard is what the servers of an ensemble know each other by: certificates and passwords, for each server in files
+// of its own, which a test may replace, and settings, which count when the server is launched.
 type guard struct {
 	pki.Files
 	t        *testing.T
@@ -31,7 +31,8 @@ func newGuard(t *testing.T) *guard {
 // Settings of a guarded ensemble.
 var (
 	overTLS = map[string]string{"sslQuorum": "true"}
-	// overTLS13 says what ZooKeeper 3.8 has to be told: by default it takes 1.2 only, and its list of suites has none of 1.3.
+	// overTLS13 says what ZooKeeper 3.8 has to be told: by default it takes 1.2 only, and its list of suites has none
+	// of 1.3.
 	overTLS13 = map[string]string{"sslQuorum": "true", "ssl.quorum.protocol": "TLSv1.3", "ssl.quorum.enabledProtocols": "TLSv1.3",
 		"ssl.quorum.ciphersuites": "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384"}
 	bySASL   = map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true", "quorum.auth.serverRequireSasl": "true"}
@@ -75,13 +76,14 @@ func (g *guard) restart(c *chaos, node *cluster.Node, settings map[string]string
 	c.whole()
 }
 
-// shown returns the certificate that a server shows on its election port to one that has a certificate of ca; nil if it lets none
-// such in.
+// shown returns the certificate that a server shows on its election port to one that has a certificate of ca; nil if
+// it lets none such in.
 func (g *guard) shown(node *cluster.Node, ca *pki.CA) *x509.Certificate {
 	return g.shownAt(node.ElectionAddr(), ca)
 }
 
-// shownAt does the same at any port between servers. With TLS 1.2 the handshake does not end before the server has decided.
+// shownAt does the same at any port between servers. With TLS 1.2 the handshake does not end before the server has
+// decided.
 func (g *guard) shownAt(addr string, ca *pki.CA) *x509.Certificate {
 	mine := ca.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}})
 	key, err := tls.X509KeyPair(mine.PEM(), mine.PEM())

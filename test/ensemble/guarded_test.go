@@ -26,8 +26,8 @@ var mixes = [][]cluster.Kind{
 	{cluster.Warren, cluster.Warren, cluster.ZooKeeper},
 }
 
-// TestGuardedMixedEnsembles lets leaders crash and stop in ensembles of both kinds whose servers know each other by certificates,
-// by a password, or by both, until each kind has led.
+// TestGuardedMixedEnsembles lets leaders crash and stop in ensembles of both kinds whose servers know each other by
+// certificates, by a password, or by both, until each kind has led.
 func TestGuardedMixedEnsembles(t *testing.T) {
 	for _, guarded := range []struct {
 		name     string
@@ -67,8 +67,8 @@ func (c *chaos) changeLeaders(rounds int) {
 	require.True(c.t, both(), "kinds that have led: %v", kinds)
 }
 
-// TestGuardIsSwitchedOnUnderLoad brings mixed ensembles from nothing to a guard, one server and one setting at a time, the way
-// ZooKeeper's guide says: no write is lost, no session ends, and at every step either kind may lead.
+// TestGuardIsSwitchedOnUnderLoad brings mixed ensembles from nothing to a guard, one server and one setting at a
+// time, the way ZooKeeper's guide says: no write is lost, no session ends, and at every step either kind may lead.
 func TestGuardIsSwitchedOnUnderLoad(t *testing.T) {
 	for _, guarded := range []struct {
 		name  string
@@ -95,8 +95,9 @@ func TestGuardIsSwitchedOnUnderLoad(t *testing.T) {
 	}
 }
 
-// TestCertificatesAreReplacedInMixedEnsembles replaces authority and certificates under load, file by file, in the order in which an
-// operator does it, and lets each server notice by itself. Then only the new ones count, for leaders to come as well.
+// TestCertificatesAreReplacedInMixedEnsembles replaces authority and certificates under load, file by file, in the
+// order in which an operator does it, and lets each server notice by itself. Then only the new ones count, for
+// leaders to come as well.
 func TestCertificatesAreReplacedInMixedEnsembles(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
@@ -130,8 +131,8 @@ func TestCertificatesAreReplacedInMixedEnsembles(t *testing.T) {
 	}
 }
 
-// TestStrangersOfMixedEnsembles lets the one server that is of another kind come back with certificates that prove nothing: it stays
-// outside, the others go on, and with a good one it is back.
+// TestStrangersOfMixedEnsembles lets the one server that is of another kind come back with certificates that prove
+// nothing: it stays outside, the others go on, and with a good one it is back.
 func TestStrangersOfMixedEnsembles(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
@@ -177,9 +178,9 @@ func TestStrangersOfMixedEnsembles(t *testing.T) {
 	}
 }
 
-// TestServerWithoutPasswordSpeaksFirst restarts servers in Java with quorum.auth.enableSasl beside a server of a larger id that has
-// not been told of it. They listen on its connections until it has said something, up to syncLimit ticks, here 40 s, and ask for others
-// meanwhile, each of which would end the one before.
+// TestServerWithoutPasswordSpeaksFirst restarts servers in Java with quorum.auth.enableSasl beside a server of a
+// larger id that has not been told of it. They listen on its connections until it has said something, up to syncLimit
+// ticks, here 40 s, and ask for others meanwhile, each of which would end the one before.
 func TestServerWithoutPasswordSpeaksFirst(t *testing.T) {
 	g := newGuard(t)
 	c, _ := newConfigured(t, g.configure(map[string]string{"tickTime": "2000", "syncLimit": "20"}), cluster.ZooKeeper, cluster.ZooKeeper, cluster.Warren)

@@ -18,10 +18,10 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// keeper is a client that keeps account of what was promised to it: znodes that only it writes, in one session that has an ephemeral.
-// ZooKeeper 3.8 itself answers now and then out of order and lets synced reads go back when leaders change (TestControl shows it), so
-// ensembles with such servers are not judged by package history but by what nobody may break: no acknowledged write is lost, no
-// session ends, no client sees its own writes go back.
+// keeper is a client that keeps account of what was promised to it: znodes that only it writes, in one session that
+// has an ephemeral. ZooKeeper 3.8 itself answers now and then out of order and lets synced reads go back when leaders
+// change (TestControl shows it), so ensembles with such servers are not judged by package history but by what nobody
+// may break: no acknowledged write is lost, no session ends, no client sees its own writes go back.
 type keeper struct {
 	number  int
 	nodes   []*cluster.Node

@@ -14,8 +14,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestLargeRequestsInMixedEnsembles raises jute.maxbuffer everywhere, and sends requests that need it through servers of both kinds to
-// leaders of both kinds. Servers find them in the log of others and in their own, and get them with the whole state.
+// TestLargeRequestsInMixedEnsembles raises jute.maxbuffer everywhere, and sends requests that need it through servers
+// of both kinds to leaders of both kinds. Servers find them in the log of others and in their own, and get them with
+// the whole state.
 func TestLargeRequestsInMixedEnsembles(t *testing.T) {
 	const limit = 3 << 20
 	for _, kinds := range mixes {

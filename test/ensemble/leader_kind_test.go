@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// ledBy stops leaders in order, and starts them again, until a server of a kind leads. In the mixes the server that is alone of its kind
-// has the largest id, and so the better claim.
+// ledBy stops leaders in order, and starts them again, until a server of a kind leads. In the mixes the server that
+// is alone of its kind has the largest id, and so the better claim.
 func (c *chaos) ledBy(kind cluster.Kind) *cluster.Node {
 	c.t.Helper()
 	for range 12 {
@@ -32,8 +32,9 @@ func (c *chaos) ledBy(kind cluster.Kind) *cluster.Node {
 // leaderKills is how often a leader in Java is killed at most, in each of the mixes.
 const leaderKills = 10
 
-// TestJavaLeadersKilled kills the leader of mixed ensembles again and again while clients write, always one in Java: every session goes
-// on at a server of either kind, and what the killed leader has acknowledged is known to the next one, whatever its kind.
+// TestJavaLeadersKilled kills the leader of mixed ensembles again and again while clients write, always one in Java:
+// every session goes on at a server of either kind, and what the killed leader has acknowledged is known to the next
+// one, whatever its kind.
 func TestJavaLeadersKilled(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {

@@ -15,8 +15,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestLifetimesInMixedEnsembles lets leaders of either kind remove containers whose last child is gone, and znodes whose time is over,
-// made at servers of either kind, and in use until the leader, whose predecessor had not to remove them, leads; what is in use stays.
+// TestLifetimesInMixedEnsembles lets leaders of either kind remove containers whose last child is gone, and znodes
+// whose time is over, made at servers of either kind, and in use until the leader, whose predecessor had not to
+// remove them, leads; what is in use stays.
 func TestLifetimesInMixedEnsembles(t *testing.T) {
 	const ttl, longer = 500, 3_600_000 // ms
 	for _, kinds := range mixes {

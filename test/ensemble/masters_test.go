@@ -35,9 +35,9 @@ func servesObservers(node *cluster.Node, n int) bool {
 	return err == nil && regexp.MustCompile(fmt.Sprintf(`(?m)^zk_synced_observers\t%d(\.0)?$`, n)).MatchString(text)
 }
 
-// TestObserverMasters: observers of one kind learn from followers of the other, under load, and find another one when theirs, the leader
-// or they themselves are killed. With TLS it is the language of that port, too. Every server has an address of its own, since all use
-// the same port.
+// TestObserverMasters: observers of one kind learn from followers of the other, under load, and find another one when
+// theirs, the leader or they themselves are killed. With TLS it is the language of that port, too. Every server has
+// an address of its own, since all use the same port.
 func TestObserverMasters(t *testing.T) {
 	for _, run := range []struct {
 		voter, observer cluster.Kind

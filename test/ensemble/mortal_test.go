@@ -15,8 +15,8 @@ import (
 // mortalTimeout is the timeout of sessions that may expire: shorter than most of what is done to the servers, in ms.
 const mortalTimeout = 1000
 
-// mortals are clients with one short session after the other, each with an ephemeral. Some sessions are closed, some are left to
-// their timeout, and some expire because their server is paused or cut off.
+// mortals are clients with one short session after the other, each with an ephemeral. Some sessions are closed, some
+// are left to their timeout, and some expire because their server is paused or cut off.
 type mortals struct {
 	mu       sync.Mutex
 	sessions []proto.SessionID

@@ -18,8 +18,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestReadOnlyServersOfBothKinds leaves one server of each kind without a quorum and asks both the same: they admit, answer and refuse
-// alike, but where COMPATIBILITY.md says so. When the others are back the sessions from before go on.
+// TestReadOnlyServersOfBothKinds leaves one server of each kind without a quorum and asks both the same: they admit,
+// answer and refuse alike, but where COMPATIBILITY.md says so. When the others are back the sessions from before go
+// on.
 func TestReadOnlyServersOfBothKinds(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprint("local sessions ", local), func(t *testing.T) {
@@ -148,8 +149,8 @@ func admitted(node *cluster.Node, o wire.Options) string {
 	return "closed"
 }
 
-// answers sends one of everything, and returns the answers. A check outside a multi is not among them: it is unknown to a Warren server
-// here as elsewhere.
+// answers sends one of everything, and returns the answers. A check outside a multi is not among them: it is unknown
+// to a Warren server here as elsewhere.
 func answers(conn *wire.Conn) (said []string) {
 	var last proto.Zxid
 	for _, r := range []wire.Request{

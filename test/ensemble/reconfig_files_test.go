@@ -18,8 +18,8 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// TestShellsReconfigureMixedEnsembles lets one server go and come again, by ZooKeeper's shell and by ours, whichever kind leads. What
-// both say is the same, and so are the files that the servers of both kinds have written of it.
+// TestShellsReconfigureMixedEnsembles lets one server go and come again, by ZooKeeper's shell and by ours, whichever
+// kind leads. What both say is the same, and so are the files that the servers of both kinds have written of it.
 func TestShellsReconfigureMixedEnsembles(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
@@ -71,8 +71,8 @@ func (c *chaos) shellReconfigures(shell []string, node *cluster.Node, args ...st
 // committed is what a shell says of a configuration.
 var committed = regexp.MustCompile(`(?m)^server\.\d+=.*$|^version=([0-9a-f]+)$`)
 
-// sameFiles requires that all servers but one, which may have gone, have a file of the configuration that a shell has shown, and that
-// zoo.cfg names it.
+// sameFiles requires that all servers but one, which may have gone, have a file of the configuration that a shell has
+// shown, and that zoo.cfg names it.
 func (c *chaos) sameFiles(said string, but *cluster.Node) {
 	c.t.Helper()
 	var lines []string

@@ -19,8 +19,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestMixedReconfig changes ensembles of both kinds, led by either kind, while clients work. Servers of both kinds join, move on to
-// another role, go, and come again.
+// TestMixedReconfig changes ensembles of both kinds, led by either kind, while clients work. Servers of both kinds
+// join, move on to another role, go, and come again.
 func TestMixedReconfig(t *testing.T) {
 	for _, kinds := range [][]cluster.Kind{
 		{cluster.Warren, cluster.Warren, cluster.ZooKeeper, cluster.ZooKeeper, cluster.Warren},

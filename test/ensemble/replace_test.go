@@ -19,9 +19,10 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestRollingReplacement replaces three ZooKeeper servers by Warren servers on their data, one at a time and the leader last, and
-// back again, while clients work: no acknowledged write is lost, no session ends, and all servers agree at every step. It does so with
-// nothing between the servers, and with certificates and passwords, which the replaced server and its successor have in common.
+// TestRollingReplacement replaces three ZooKeeper servers by Warren servers on their data, one at a time and the
+// leader last, and back again, while clients work: no acknowledged write is lost, no session ends, and all servers
+// agree at every step. It does so with nothing between the servers, and with certificates and passwords, which the
+// replaced server and its successor have in common.
 func TestRollingReplacement(t *testing.T) {
 	for _, between := range []struct {
 		name     string
@@ -62,8 +63,8 @@ func TestMixedEnsembles(t *testing.T) {
 
 var controlFlag = flag.Bool("ensemble.control", false, "run TestControl")
 
-// TestControl judges ensembles of ZooKeeper servers as TestChaos does those of Warren. It fails now and then, which is why mixed
-// ensembles are judged otherwise.
+// TestControl judges ensembles of ZooKeeper servers as TestChaos does those of Warren. It fails now and then, which
+// is why mixed ensembles are judged otherwise.
 func TestControl(t *testing.T) {
 	if !*controlFlag {
 		t.Skip("-ensemble.control is not given")
@@ -200,8 +201,8 @@ func (c *chaos) mixedFault() {
 	}
 }
 
-// more keeps writes going that history does not know: of all kinds, on a subtree of their own. Their outcome is compared among the
-// servers.
+// more keeps writes going that history does not know: of all kinds, on a subtree of their own. Their outcome is
+// compared among the servers.
 func (c *chaos) more(seed uint64) (stop func()) {
 	ended, done := make(chan struct{}), make(chan struct{})
 	r := rand.New(rand.NewPCG(seed, 77))

@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestRestoreIsKilled kills warren restore at a moment of its work, again and again. The server comes up with the tree from before or
-// with the one of the backup, or refuses and says why; then the command is run again.
+// TestRestoreIsKilled kills warren restore at a moment of its work, again and again. The server comes up with the
+// tree from before or with the one of the backup, or refuses and says why; then the command is run again.
 func TestRestoreIsKilled(t *testing.T) {
 	const seed, rounds = 5, 40
 	t.Logf("seed %d", seed)

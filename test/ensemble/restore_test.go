@@ -139,8 +139,8 @@ func TestRestore(t *testing.T) {
 	r.same()
 }
 
-// TestRestoreOfAMajority restores a backup in two servers. The third one stays outside, with its files as they are, until
-// it is restored or set aside.
+// TestRestoreOfAMajority restores a backup in two servers. The third one stays outside, with its files as they are,
+// until it is restored or set aside.
 func TestRestoreOfAMajority(t *testing.T) {
 	r := newRestored(t)
 	r.end()
@@ -161,8 +161,9 @@ func TestRestoreOfAMajority(t *testing.T) {
 	r.same()
 }
 
-// TestRestoreOfDifferentEpochs restores a backup in servers of which one has promised a later epoch than the others. It leads
-// if it comes with them; if it comes after them it stays outside, and what they have acknowledged is not lost.
+// TestRestoreOfDifferentEpochs restores a backup in servers of which one has promised a later epoch than the others.
+// It leads if it comes with them; if it comes after them it stays outside, and what they have acknowledged is not
+// lost.
 func TestRestoreOfDifferentEpochs(t *testing.T) {
 	for name, isLate := range map[string]bool{"together": false, "late": true} {
 		t.Run(name, func(t *testing.T) {

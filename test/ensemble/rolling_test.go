@@ -12,8 +12,8 @@ import (
 // rollingGapMax is what a restart may cost a client at most on a machine that does much else. TestFailover measures.
 const rollingGapMax = 2 * time.Second
 
-// TestRollingRestart stops and starts one server after the other with SIGTERM, the leader too, while clients write: it costs no
-// session, and hardly any time.
+// TestRollingRestart stops and starts one server after the other with SIGTERM, the leader too, while clients write:
+// it costs no session, and hardly any time.
 func TestRollingRestart(t *testing.T) {
 	c := plain(t, cluster.Warren, 3)
 	writers := startWriters(t, c.nodes)

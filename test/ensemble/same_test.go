@@ -16,7 +16,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// same requires that all servers have the same tree: by the digests that they have retained, and by reading all of it from each.
+// same requires that all servers have the same tree: by the digests that they have retained, and by reading all of it
+// from each.
 func (c *chaos) same() {
 	c.t.Helper()
 	c.whole()
@@ -34,7 +35,8 @@ func (c *chaos) same() {
 		require.NoError(c.t, err)
 		lines := digestLine.FindAllStringSubmatch(text, -1)
 		if node.Kind() == cluster.ZooKeeper {
-			// It retains false ones of the time in which it replays txns over a fuzzy snapshot. The newest tells of all that were before.
+			// It retains false ones of the time in which it replays txns over a fuzzy snapshot. The newest tells of
+			// all that were before.
 			lines = lines[max(0, len(lines)-1):]
 			if len(lines) == 1 && lines[0][2] == "0" {
 				lines = nil // with digest.enabled=false it computes none
@@ -55,8 +57,8 @@ func (c *chaos) same() {
 // digestLine is one line of the word hash.
 var digestLine = regexp.MustCompile(`(?m)^([0-9a-f]+): (-?\d+)$`)
 
-// dump reads the whole tree of one server, after a sync, with all that a Stat says. It begins anew if the connection is lost: on a machine
-// that stands still for a while servers lose each other.
+// dump reads the whole tree of one server, after a sync, with all that a Stat says. It begins anew if the connection
+// is lost: on a machine that stands still for a while servers lose each other.
 func (c *chaos) dump(node *cluster.Node) (tree string) {
 	c.t.Helper()
 	var last error

@@ -15,8 +15,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestLocalSessionsOfMixedEnsembles keeps sessions on the server that took them, of either kind, under leaders of either kind: they write,
-// nobody else knows them, and with their first ephemeral they are known to all and go on at a server of the other kind.
+// TestLocalSessionsOfMixedEnsembles keeps sessions on the server that took them, of either kind, under leaders of
+// either kind: they write, nobody else knows them, and with their first ephemeral they are known to all and go on at
+// a server of the other kind.
 func TestLocalSessionsOfMixedEnsembles(t *testing.T) {
 	for _, upgrades := range []bool{true, false} {
 		for _, kinds := range mixes {
@@ -39,7 +40,8 @@ func TestLocalSessionsOfMixedEnsembles(t *testing.T) {
 	}
 }
 
-// resumed continues a session at a server, as soon as that has all that the session has seen: until then it closes the connection.
+// resumed continues a session at a server, as soon as that has all that the session has seen: until then it closes
+// the connection.
 func (c *chaos) resumed(node *cluster.Node, from *wire.Conn) (conn *wire.Conn, err error) {
 	c.t.Helper()
 	o := from.Resume()

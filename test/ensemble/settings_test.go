@@ -16,8 +16,8 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// given returns a configure that gives settings to the servers of each kind. ZooKeeper 3.8 has most of them from zoo.cfg, where an unknown
-// key becomes a property with a prefix.
+// given returns a configure that gives settings to the servers of each kind. ZooKeeper 3.8 has most of them from
+// zoo.cfg, where an unknown key becomes a property with a prefix.
 func given(settings map[cluster.Kind]map[string]string) func(int, *cluster.Options) {
 	return func(_ int, o *cluster.Options) {
 		o.Settings["snapCount"] = "400"
@@ -39,9 +39,9 @@ func alike(settings map[string]string) map[cluster.Kind]map[string]string {
 	return map[cluster.Kind]map[string]string{cluster.Warren: settings, cluster.ZooKeeper: settings}
 }
 
-// TestSettingsOfWhatIsWritten lets leaders change in mixed ensembles whose servers do not write the same: what one writes, all read,
-// from each other and, when a server has been replaced by one of the other kind, from its disk. It looks at what has been written, so that
-// it cannot hold for want of a difference.
+// TestSettingsOfWhatIsWritten lets leaders change in mixed ensembles whose servers do not write the same: what one
+// writes, all read, from each other and, when a server has been replaced by one of the other kind, from its disk. It
+// looks at what has been written, so that it cannot hold for want of a difference.
 func TestSettingsOfWhatIsWritten(t *testing.T) {
 	const closes, digests, zxids, compression = "closeSessionTxn.enabled", "digest.enabled", "serializeLastProcessedZxid.enabled", "snapshot.compression.method"
 	for i, run := range []struct {

@@ -20,8 +20,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// lag introduces observer id to a leader, with the history up to last; 0 is none. It returns when the leader has begun to bring it up to
-// date, and with what. The observer hears all of it and never says so, until stop. Source: quorum-protocol 5.1 and 6.6.
+// lag introduces observer id to a leader, with the history up to last; 0 is none. It returns when the leader has
+// begun to bring it up to date, and with what. The observer hears all of it and never says so, until stop. Source:
+// quorum-protocol 5.1 and 6.6.
 func lag(t *testing.T, leader *cluster.Node, id int, last proto.Zxid) (by proto.PacketType, stop func()) {
 	t.Helper()
 	nc, err := net.Dial("tcp", leader.LearnerAddr())
@@ -64,8 +65,9 @@ func lag(t *testing.T, leader *cluster.Node, id int, last proto.Zxid) (by proto.
 	return by, func() { nc.Close(); <-over }
 }
 
-// TestJavaObserversWaitForEachOther lets more observers in Java arrive than a Warren leader brings up to date at a time: without
-// their data, and with most of it. They come again until it is their turn, and in the end all have everything.
+// TestJavaObserversWaitForEachOther lets more observers in Java arrive than a Warren leader brings up to date at a
+// time: without their data, and with most of it. They come again until it is their turn, and in the end all have
+// everything.
 func TestJavaObserversWaitForEachOther(t *testing.T) {
 	for _, run := range []struct {
 		name    string

@@ -14,9 +14,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestWipedServerUnderJava takes the disk of a Warren server away while one in Java leads. With the others there it gets everything
-// back from that leader. Without one of them, when only those that remember less than all are a majority, it does not make up the
-// majority, and nothing is lost; it does as soon as the other is back.
+// TestWipedServerUnderJava takes the disk of a Warren server away while one in Java leads. With the others there it
+// gets everything back from that leader. Without one of them, when only those that remember less than all are a
+// majority, it does not make up the majority, and nothing is lost; it does as soon as the other is back.
 func TestWipedServerUnderJava(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {

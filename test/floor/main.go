@@ -1,7 +1,8 @@
-// Command floor is one server of an ensemble that does nothing: the practical limit for the benchmarks of an ensemble on a machine.
-// It answers the bytes that a server with 128-byte znodes would. What is written is forwarded to the leader, broadcast, appended to a
-// file on every server with one fdatasync for whatever has gathered, acknowledged, committed by two of three and answered in the
-// client's order; but there is no tree, no session, no election and no recovery.
+// Command floor is one server of an ensemble that does nothing: the practical limit for the benchmarks of an ensemble
+// on a machine. It answers the bytes that a server with 128-byte znodes would. What is written is forwarded to the
+// leader, broadcast, appended to a file on every server with one fdatasync for whatever has gathered, acknowledged,
+// committed by two of three and answered in the client's order; but there is no tree, no session, no election and no
+// recovery.
 //
 //	floor -id 1 -clients :21811,:21812,:21813 -peers :28881,:28882,:28883 -dir DIR
 //
@@ -79,7 +80,8 @@ type server struct {
 	conns map[uint32]*conn
 	links []*link
 	acked []uint64 // by server: how many writes it has on disk
-	// todo are writes that are not on disk; order are those of this server's clients that are not committed, each with its number.
+	// todo are writes that are not on disk; order are those of this server's clients that are not committed, each
+	// with its number.
 	todo      []byte
 	sequence  uint64 // of the last write in todo
 	committed uint64

@@ -78,8 +78,8 @@ func CheckRegisters(h *History, timeout time.Duration) []string {
 	ephemeral := ephemeralPaths(h)
 	paths := map[string][]porcupine.Operation{}
 	for _, o := range h.Operations() {
-		// Ephemerals also end with their session, which is no operation on the path. A server without room on its disk refuses
-		// writes before they are anything: reads show it if they took effect.
+		// Ephemerals also end with their session, which is no operation on the path. A server without room on its
+		// disk refuses writes before they are anything: reads show it if they took effect.
 		if o.IsWrite() && o.Err == proto.ErrNotReadOnly && o.Known() {
 			continue
 		}

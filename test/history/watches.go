@@ -113,8 +113,8 @@ func setsWatch(o *Operation) (watchKey, bool) {
 	return watchKey{o.Op == proto.OpGetChildren, o.Path}, true
 }
 
-// firstChange is the first acknowledged write after since that the watch must report. A child watch hears of its own znode only
-// that it was deleted.
+// firstChange is the first acknowledged write after since that the watch must report. A child watch hears of its own
+// znode only that it was deleted.
 func (k *watchChecker) firstChange(key watchKey, since proto.Zxid) *Operation {
 	if !key.child {
 		return firstAfter(k.writes[key.path], since)

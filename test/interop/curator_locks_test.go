@@ -16,7 +16,8 @@ import (
 // lock is one of the ways to take a lock.
 type lock func(ctx context.Context) (*recipes.Hold, error)
 
-// exclude checks that a lock of Go's and one of Java's exclude each other, hand over, and lose no increment of a znode.
+// exclude checks that a lock of Go's and one of Java's exclude each other, hand over, and lose no increment of a
+// znode.
 func (m *meeting) exclude(kind, path string, lock, try lock) {
 	m.Helper()
 	h, err := lock(m.ctx())

@@ -139,7 +139,8 @@ func (m *meeting) awaitChildren(path string, n int) {
 	}
 }
 
-// dialForCurator returns a client whose states are told if the test fails. Its session survives long pauses of a busy machine.
+// dialForCurator returns a client whose states are told if the test fails. Its session survives long pauses of a busy
+// machine.
 func dialForCurator(t *testing.T, server string) *client.Client {
 	t.Helper()
 	var mu sync.Mutex
@@ -163,7 +164,8 @@ func dialForCurator(t *testing.T, server string) *client.Client {
 	return c
 }
 
-// TestCurator lets package recipes and Curator 5.4 use the same znodes, in both directions, against Warren and against ZooKeeper.
+// TestCurator lets package recipes and Curator 5.4 use the same znodes, in both directions, against Warren and
+// against ZooKeeper.
 func TestCurator(t *testing.T) {
 	classes := t.TempDir()
 	compile(t, "javac", "-nowarn", "-cp", curatorClassPath(classes), "-d", classes, filepath.Join("testdata", "curator", "Agent.java"))

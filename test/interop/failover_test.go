@@ -20,8 +20,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// TestClientsFailOver lets the clients of others work on an ensemble of which the leader, or the server that has them, is killed or
-// stopped again and again: they go to another server by themselves and lose neither their session nor their watch.
+// TestClientsFailOver lets the clients of others work on an ensemble of which the leader, or the server that has
+// them, is killed or stopped again and again: they go to another server by themselves and lose neither their session
+// nor their watch.
 func TestClientsFailOver(t *testing.T) {
 	const jar = "/usr/share/java/zookeeper.jar"
 	for _, v := range []struct {

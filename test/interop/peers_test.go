@@ -183,8 +183,9 @@ func javaNodes(t *testing.T, n int, settings map[string]string) []*cluster.Node 
 	return cluster.Ensemble(t, options...)
 }
 
-// Java servers 2 and 3 lead; an observer with a smaller id and a voter with a larger one are ours. The election connection
-// survives probes, the leader accepts FOLLOWERINFO and OBSERVERINFO with our trailer, and what it sends is understood.
+// Java servers 2 and 3 lead; an observer with a smaller id and a voter with a larger one are ours. The election
+// connection survives probes, the leader accepts FOLLOWERINFO and OBSERVERINFO with our trailer, and what it sends is
+// understood.
 func TestPeersJoinJava(t *testing.T) {
 	members, settings := stage(t, 4, 1)
 	nodes := javaNodes(t, 4, settings)

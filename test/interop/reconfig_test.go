@@ -78,7 +78,8 @@ func inForce(t *testing.T, node *cluster.Node, want []string) {
 	}, time.Minute, 50*time.Millisecond, "%s shows %s", node.Addr(), got)
 }
 
-// TestReconfigByClients lets clients of every kind change an ensemble: one server joins, and goes, and comes with a whole list.
+// TestReconfigByClients lets clients of every kind change an ensemble: one server joins, and goes, and comes with a
+// whole list.
 func TestReconfigByClients(t *testing.T) {
 	nodes := startChanging(t, cluster.Kind(*target))
 	var three, four []string

@@ -20,8 +20,8 @@ import (
 	"github.com/seed94657493/warren/test/pki"
 )
 
-// A client that asks for a second handshake within a connection, as OpenSSL's does at the letter R, loses the connection; one that does
-// not is answered.
+// A client that asks for a second handshake within a connection, as OpenSSL's does at the letter R, loses the
+// connection; one that does not is answered.
 func TestRenegotiationIsRefused(t *testing.T) {
 	ca, dir := pki.NewCA("ca"), t.TempDir()
 	for name, text := range map[string][]byte{

@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/test/cluster"
 )
 
-// TestClientsLiveThroughARestore restores a backup in all servers of an ensemble whose clients have seen later epochs: they hear that
-// their sessions have expired, and go on with new ones.
+// TestClientsLiveThroughARestore restores a backup in all servers of an ensemble whose clients have seen later
+// epochs: they hear that their sessions have expired, and go on with new ones.
 func TestClientsLiveThroughARestore(t *testing.T) {
 	const jar = "/usr/share/java/zookeeper.jar"
 	for _, v := range []struct {

@@ -60,8 +60,8 @@ func stores(t *testing.T, ca *pki.CA) (dir string) {
 	return dir
 }
 
-// TestJavaClientByTLS lets the Java client in by its certificate, whatever format the server's stores have, on a port of its own
-// and on the one that also takes plain text, and does not let in who has another's.
+// TestJavaClientByTLS lets the Java client in by its certificate, whatever format the server's stores have, on a port
+// of its own and on the one that also takes plain text, and does not let in who has another's.
 func TestJavaClientByTLS(t *testing.T) {
 	classes, dir := compileJava(t, "Secure"), stores(t, pki.NewCA("ca"))
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -142,8 +142,8 @@ func TestKazooBySASL(t *testing.T) {
 	}
 }
 
-// TestQuorumSASL runs the exchange between servers against ZooKeeper's own classes, in both directions, with right and wrong
-// passwords.
+// TestQuorumSASL runs the exchange between servers against ZooKeeper's own classes, in both directions, with right
+// and wrong passwords.
 func TestQuorumSASL(t *testing.T) {
 	classes := compileJava(t, "QuorumSasl")
 	jaas, err := sasl.ParseJAAS([]byte(serverJAAS))

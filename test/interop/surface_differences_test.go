@@ -29,7 +29,8 @@ func perhaps(side int, what, reason string) surfaceDifference {
 	return d
 }
 
-// unmeasured is metrics that count something Warren has nothing like: a constant zero would be taken for a measurement.
+// unmeasured is metrics that count something Warren has nothing like: a constant zero would be taken for a
+// measurement.
 var unmeasured = []surfaceDifference{
 	only(zooKeeper, `metric: \w+_(read|write)_per_namespace basic summary`, "would be paid for by every request"),
 	only(zooKeeper, `metric: (add_dead_watcher_stall_time|dead_watchers_\w+) .*`, "watches of a connection that ends are removed at once"),

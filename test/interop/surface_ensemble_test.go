@@ -18,7 +18,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// operateEnsemble starts three voters and an observer and returns them by their role: the leader first, the observer last.
+// operateEnsemble starts three voters and an observer and returns them by their role: the leader first, the observer
+// last.
 func operateEnsemble(t *testing.T, kind cluster.Kind) []*operated {
 	t.Helper()
 	var options []cluster.Options

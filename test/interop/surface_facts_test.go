@@ -194,8 +194,8 @@ func (f *facts) kind(name, value string) string {
 	return "counter " + typeOf(value)
 }
 
-// exporter holds Warren's exporter to the metrics that ZooKeeper's monitor has: each must be there in its kind. It adds
-// what it has to what Warren says in monitor.
+// exporter holds Warren's exporter to the metrics that ZooKeeper's monitor has: each must be there in its kind. It
+// adds what it has to what Warren says in monitor.
 func (f *facts) exporter(body string) {
 	kinds := map[string]string{}
 	quantiles := map[string]int{}

@@ -110,8 +110,9 @@ func (o *operated) get(t *testing.T, path string) (*http.Response, string) {
 	return resp, string(body)
 }
 
-// TestSurface asks ZooKeeper and Warren in the same state everything that an operator or a program can ask, and compares
-// names and types. The names of Warren's exporter are compared with ZooKeeper's monitor, since Debian has no exporter.
+// TestSurface asks ZooKeeper and Warren in the same state everything that an operator or a program can ask, and
+// compares names and types. The names of Warren's exporter are compared with ZooKeeper's monitor, since Debian has no
+// exporter.
 func TestSurface(t *testing.T) {
 	zk, warren := operate(t, cluster.ZooKeeper, nil), operate(t, cluster.Warren, nil)
 	sides := []*operated{zk, warren}

@@ -132,8 +132,8 @@ func asScript(t *testing.T, in, script string, args ...string) string {
 	return utcOutput(t, cmd)
 }
 
-// TestScripts runs ZooKeeper's tools and our binary under the names of its scripts on copies of the same files: they print the same
-// and leave the same files.
+// TestScripts runs ZooKeeper's tools and our binary under the names of its scripts on copies of the same files: they
+// print the same and leave the same files.
 func TestScripts(t *testing.T) {
 	t.Run("zkCleanup.sh", func(t *testing.T) {
 		theirs, ours := t.TempDir(), t.TempDir()

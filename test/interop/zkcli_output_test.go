@@ -77,7 +77,8 @@ func speak(t *testing.T, stdin string, name string, args ...string) spoken {
 		}
 		said.results = append(said.results, lines[i])
 	}
-	// Siblings are deleted in the order in which the server lists them to zkCli.sh, and in that of their names by ours.
+	// Siblings are deleted in the order in which the server lists them to zkCli.sh, and in that of their names by
+	// ours.
 	for i := 0; i < len(said.events); i++ {
 		j := i
 		for j < len(said.events) && strings.Contains(said.events[j], "type:NodeDeleted") {
@@ -89,10 +90,10 @@ func speak(t *testing.T, stdin string, name string, args ...string) spoken {
 	return said
 }
 
-// outputSession is typed into both shells. It leaves out what zkCli.sh 3.8 dies of (numbers that are none, paths that may not be read in
-// exists), what its asynchronous calls may answer too late, and what Warren does otherwise on purpose: an ACL with an unknown
-// permission or a wrong part is refused whole, setAcl -R reports what was refused as errors, an unwatched printwatches word is an
-// error, and after close the exit code is 1.
+// outputSession is typed into both shells. It leaves out what zkCli.sh 3.8 dies of (numbers that are none, paths that
+// may not be read in exists), what its asynchronous calls may answer too late, and what Warren does otherwise on
+// purpose: an ACL with an unknown permission or a wrong part is refused whole, setAcl -R reports what was refused as
+// errors, an unwatched printwatches word is an error, and after close the exit code is 1.
 const outputSession = `nonsense
 create /o one
 create -s /o/n- x
@@ -305,7 +306,8 @@ close
 quit
 `
 
-// TestShellOutput types the same lines into zkCli.sh and into warren shell and compares what they print, stream by stream.
+// TestShellOutput types the same lines into zkCli.sh and into warren shell and compares what they print, stream by
+// stream.
 func TestShellOutput(t *testing.T) {
 	node := startTarget(t)
 	theirs := speak(t, outputSession, zkCli, "-server", node.Addr())

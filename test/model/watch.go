@@ -153,8 +153,8 @@ func (m *Model) addWatch(path string, mode int32) {
 	m.child.add(m.req.Conn, path, persistent)
 }
 
-// hasWatch and removeWatch are the table of server-semantics 10.8. On the empty path there is no watch to be found, though one to
-// be removed.
+// hasWatch and removeWatch are the table of server-semantics 10.8. On the empty path there is no watch to be found,
+// though one to be removed.
 func (m *Model) hasWatch(path string, t proto.WatcherType) bool {
 	if path == "" {
 		return false

@@ -6,7 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Files are what the servers of an ensemble know each other by, each with files of its own: key<id>.pem, trust<id>.pem and jaas<id>.conf.
+// Files are what the servers of an ensemble know each other by, each with files of its own: key<id>.pem,
+// trust<id>.pem and jaas<id>.conf.
 type Files struct {
 	Dir string
 	CA  *CA

@@ -1,6 +1,6 @@
-// Package pki makes certificates for tests: authorities, what they sign, and lists of what they have revoked. Keys are ECDSA
-// on P-256, which are fast to make. Nothing here is fit for use outside of tests. A failure panics: there is no input that
-// could cause one.
+// Package pki makes certificates for tests: authorities, what they sign, and lists of what they have revoked. Keys
+// are ECDSA on P-256, which are fast to make. Nothing here is fit for use outside of tests. A failure panics: there
+// is no input that could cause one.
 package pki
 
 import (
@@ -32,7 +32,8 @@ type Leaf struct {
 	Chain []*x509.Certificate // Cert first
 }
 
-// Options is what a certificate says. The zero value is valid for an hour, for both sides of a connection, and names nobody.
+// Options is what a certificate says. The zero value is valid for an hour, for both sides of a connection, and names
+// nobody.
 type Options struct {
 	// Name is the common name of the subject.
 	Name string

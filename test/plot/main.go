@@ -1,5 +1,5 @@
-// Command plot draws the throughput of an ensemble over the share of reads, one line for each number of servers, as figure 5 of the
-// ZooKeeper paper does, from results of `warren bench paper --output json`:
+// Command plot draws the throughput of an ensemble over the share of reads, one line for each number of servers, as
+// figure 5 of the ZooKeeper paper does, from results of `warren bench paper --output json`:
 //
 //	go run ./test/plot 3=three.json 5=five.json 7=seven.json > docs/throughput.svg
 //

@@ -22,15 +22,15 @@ type Take struct {
 	At   time.Time // when it had the batch
 }
 
-// Look is a consumer's choice while no other consumer could choose: the name of the batch that it took, and of those that were surely
-// free from before to after it looked. Names sort as batches should be taken.
+// Look is a consumer's choice while no other consumer could choose: the name of the batch that it took, and of those
+// that were surely free from before to after it looked. Names sort as batches should be taken.
 type Look struct {
 	Taken string
 	Free  []string
 }
 
-// JudgeBatches returns an error if a batch was lost, came from nowhere, came early, or came after it was done, in a queue that is empty by
-// now.
+// JudgeBatches returns an error if a batch was lost, came from nowhere, came early, or came after it was done, in a
+// queue that is empty by now.
 func JudgeBatches(all map[int]*Batch) error {
 	for number, b := range all {
 		switch {

@@ -31,9 +31,9 @@ type Sight struct {
 	Version int32 // -1 if there was none
 }
 
-// JudgeChanges returns an error unless every change that is known replaced what it says, one after the other as time passed, and every
-// sight is of such a value or of one whose outcome is unknown. The sights of a client are in their order, and none is older than the
-// one before.
+// JudgeChanges returns an error unless every change that is known replaced what it says, one after the other as time
+// passed, and every sight is of such a value or of one whose outcome is unknown. The sights of a client are in their
+// order, and none is older than the one before.
 func JudgeChanges(changes []Change, sights []Sight) error {
 	outcomes := map[string]Outcome{"": Known}
 	for _, c := range changes {
@@ -80,7 +80,8 @@ func JudgeChanges(changes []Change, sights []Sight) error {
 	return judgeTimes(changes)
 }
 
-// judgeTimes compares the order of versions with that of times: no change that began after another had ended is older.
+// judgeTimes compares the order of versions with that of times: no change that began after another had ended is
+// older.
 func judgeTimes(changes []Change) error {
 	known := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Outcome != Known })
 	ended := slices.Clone(known)

@@ -14,8 +14,8 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-// Times of an ensemble. A server that is cut off sends its clients away after a third of embed's ten ticks; sessions must be so much longer
-// than that as client.WhileHeld says.
+// Times of an ensemble. A server that is cut off sends its clients away after a third of embed's ten ticks; sessions
+// must be so much longer than that as client.WhileHeld says.
 const (
 	tick            = 50 * time.Millisecond
 	sessionTimeout3 = 1000 * time.Millisecond
@@ -31,8 +31,9 @@ type trouble struct {
 	faults map[string]int // how often each was done
 }
 
-// startTrouble starts an ensemble of three, and what happens to it until calm is called. Every new leader gives all sessions their whole
-// timeout again, so that the locks of those who died are granted to others only if pauses, of up to so many ms, are long enough.
+// startTrouble starts an ensemble of three, and what happens to it until calm is called. Every new leader gives all
+// sessions their whole timeout again, so that the locks of those who died are granted to others only if pauses, of up
+// to so many ms, are long enough.
 func startTrouble(t *testing.T, seed uint64, pauseMs int) *trouble {
 	n := &trouble{T: t, Ensemble: embed.Start(t, embed.Options{Servers: 3, TickTime: tick, Seed: seed}),
 		rand: rand.New(rand.NewPCG(seed, 0)), faults: map[string]int{}}

@@ -54,7 +54,8 @@ func (g *gate) wait(i int, w *worker) {
 	}
 }
 
-// pause lets time pass, and not more than until the barrier is set again: who comes just then may be at a server that has not heard of it.
+// pause lets time pass, and not more than until the barrier is set again: who comes just then may be at a server that
+// has not heard of it.
 func (g *gate) pause(w *worker) {
 	g.mu.Lock()
 	isSet := g.isSet

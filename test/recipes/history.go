@@ -89,7 +89,8 @@ var exclusive = porcupine.Model{
 	DescribeOperation: func(input, _ any) string { return input.(Operation).String() },
 }
 
-// Judge returns an error unless the operations are those of a lock that excludes. An error is also that it was not decided in time.
+// Judge returns an error unless the operations are those of a lock that excludes. An error is also that it was not
+// decided in time.
 func Judge(ops []Operation, timeout time.Duration) error {
 	events := make([]porcupine.Operation, len(ops))
 	for i, o := range ops {

@@ -13,15 +13,16 @@ import (
 	"github.com/seed94657493/warren/server/embed"
 )
 
-// Times of TestHoldsEndBeforeTheirSessions. A server that is cut off serves for a third of embed's ten ticks, and its leader may count the
-// timeout from a third of it before; a session must be longer than twice the first.
+// Times of TestHoldsEndBeforeTheirSessions. A server that is cut off serves for a third of embed's ten ticks, and its
+// leader may count the timeout from a third of it before; a session must be longer than twice the first.
 const (
 	leaseTick    = 100 * time.Millisecond
 	leaseTimeout = 900 * time.Millisecond
 )
 
-// A server that is cut off sends its clients away before their sessions may be expired, whichever direction is cut and whoever leads
-// next. The holder knows no other server, so its session does expire; when another is granted the lock the Hold has ended.
+// A server that is cut off sends its clients away before their sessions may be expired, whichever direction is cut
+// and whoever leads next. The holder knows no other server, so its session does expire; when another is granted the
+// lock the Hold has ended.
 func TestHoldsEndBeforeTheirSessions(t *testing.T) {
 	for _, run := range []struct {
 		name    string
@@ -87,8 +88,8 @@ func restart(t *testing.T, e *embed.Ensemble, but ...int) {
 	}
 }
 
-// endsInTime takes the lock at a server, cuts, and waits until the lock is granted elsewhere. It returns false if this program was stopped
-// meanwhile, so that nothing can be said.
+// endsInTime takes the lock at a server, cuts, and waits until the lock is granted elsewhere. It returns false if
+// this program was stopped meanwhile, so that nothing can be said.
 func endsInTime(ctx context.Context, t *testing.T, e *embed.Ensemble, at int, cut func()) bool {
 	pulse := NewPulse(leaseTick / 2)
 	defer pulse.Close()

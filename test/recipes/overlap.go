@@ -32,8 +32,8 @@ func spans(ops []Operation) []span {
 	return all
 }
 
-// JudgeShared returns an error if more than limit possessions that are shared, or one that is not and any other, overlapped, and if of
-// two that exclude each other the one with the larger token came first.
+// JudgeShared returns an error if more than limit possessions that are shared, or one that is not and any other,
+// overlapped, and if of two that exclude each other the one with the larger token came first.
 func JudgeShared(ops []Operation, limit int) error {
 	all := spans(ops)
 	for i, s := range all {

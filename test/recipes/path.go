@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Path is a network path to servers that can be cut and stopped. Every connection comes to another server than the one before. Its
-// methods may be called concurrently.
+// Path is a network path to servers that can be cut and stopped. Every connection comes to another server than the
+// one before. Its methods may be called concurrently.
 type Path struct {
 	servers  []string
 	listener net.Listener

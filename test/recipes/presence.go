@@ -19,7 +19,8 @@ type Listing struct {
 	IDs          []string
 }
 
-// JudgePresence returns an error if a listing has an instance that was not there, or lacks one that was there all the time.
+// JudgePresence returns an error if a listing has an instance that was not there, or lacks one that was there all the
+// time.
 func JudgePresence(lives []Life, listings []Listing) error {
 	known := map[string]bool{}
 	for _, l := range lives {

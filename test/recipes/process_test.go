@@ -29,9 +29,9 @@ const lockerVariable = "WARREN_TEST_LOCKER"
 // lockPath is the lock of all lockers.
 const lockPath = "/locks/register"
 
-// runLocker takes the lock again and again and adds one to the register while it holds it, until the register is gone. It does not look
-// at the Context of its Hold: the register is what must tell. It ends with its input, which is its parent's: whatever becomes of the
-// test, no locker stays behind.
+// runLocker takes the lock again and again and adds one to the register while it holds it, until the register is
+// gone. It does not look at the Context of its Hold: the register is what must tell. It ends with its input, which is
+// its parent's: whatever becomes of the test, no locker stays behind.
 func runLocker(run string) (code int) {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -266,8 +266,8 @@ func (l *lockers) stop(held reading) {
 	}
 }
 
-// Lockers are processes, which are killed and stopped while they hold the lock, at an ensemble in trouble. Whoever was stopped for too
-// long and goes on is fenced off by the register, and no update is lost.
+// Lockers are processes, which are killed and stopped while they hold the lock, at an ensemble in trouble. Whoever
+// was stopped for too long and goes on is fenced off by the register, and no update is lost.
 func TestLockersThatAreKilledAndStopped(t *testing.T) {
 	seed := seedOf(t)
 	n := startTrouble(t, seed, 5000)

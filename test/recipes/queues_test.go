@@ -184,7 +184,8 @@ func (s *stock) take(ctx context.Context, w *worker, q consumer) (*recipes.Deliv
 	if err != nil {
 		return nil, err
 	}
-	// A lock that has gone meanwhile was there, and one that has come is of a request that was given up and arrived late.
+	// A lock that has gone meanwhile was there, and one that has come is of a request that was given up and arrived
+	// late.
 	later, err := children(ctx, w.c, s.locks)
 	if err != nil {
 		return d, nil

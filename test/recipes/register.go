@@ -10,8 +10,8 @@ import (
 // ErrFenced is returned by a Register for a token that is smaller than one that it has seen.
 var ErrFenced = errors.New("recipes: token is old")
 
-// Register is what a lock protects: a number that refuses old tokens. Reads count as well as writes: who reads announces that it will
-// write, and nobody with an older token may come in between.
+// Register is what a lock protects: a number that refuses old tokens. Reads count as well as writes: who reads
+// announces that it will write, and nobody with an older token may come in between.
 type Register struct {
 	mu      sync.Mutex
 	largest client.Zxid

@@ -17,8 +17,8 @@ import (
 const (
 	workers  = 3                // of each kind
 	patience = 40 * time.Second // of sessions that are not to end
-	// connectTimeout is when a server is given up that says neither yes nor no. There is one address for all servers, so that by default it
-	// would be patience.
+	// connectTimeout is when a server is given up that says neither yes nor no. There is one address for all servers,
+	// so that by default it would be patience.
 	connectTimeout = 2 * time.Second
 )
 
@@ -112,13 +112,14 @@ func works(t *testing.T, begin func(k *work) []judge) {
 	require.NoError(t, n.WaitEqual(finally))
 }
 
-// Numbers that are added, numbers that are handed out, items that are queued and rounds of a barrier: what was acknowledged has happened,
-// once, and what may have happened at most once.
+// Numbers that are added, numbers that are handed out, items that are queued and rounds of a barrier: what was
+// acknowledged has happened, once, and what may have happened at most once.
 func TestNothingIsLostOrDoubledOnAnEnsemble(t *testing.T) {
 	works(t, func(k *work) []judge { return []judge{k.sums(), k.ids(), k.queue("Queue"), k.rounds()} })
 }
 
-// Batches that wait for their turn or their time, a value that all replace, a barrier that falls, and services that come and go.
+// Batches that wait for their turn or their time, a value that all replace, a barrier that falls, and services that
+// come and go.
 func TestNothingIsEarlyOrOverlookedOnAnEnsemble(t *testing.T) {
 	works(t, func(k *work) []judge {
 		return []judge{k.queue("PriorityQueue"), k.queue("DelayQueue"), k.values(), k.gate(), k.presence()}

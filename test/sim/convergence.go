@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// converge waits until, with all faults gone, one leader serves, everybody follows it, a new write is committed, and all servers
-// have the same state. Liveness: that must happen within the time for a few elections.
+// converge waits until, with all faults gone, one leader serves, everybody follows it, a new write is committed, and
+// all servers have the same state. Liveness: that must happen within the time for a few elections.
 func (s *Sim) converge() {
 	limit := s.now + 1000*int64(s.timing.TickTime*(s.timing.InitLimit+s.timing.SyncLimit))*6
 	healed := s.now

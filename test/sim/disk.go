@@ -239,9 +239,9 @@ func (d *disk) do(w *write, k int) {
 	}
 }
 
-// crash keeps any prefix of the write in progress: the oldest one, with the appends behind it that go to the disk together with
-// it. What is behind those was not begun. That a recovered log is a prefix, whichever of its blocks are lost, is for the tests of wal
-// and server to show.
+// crash keeps any prefix of the write in progress: the oldest one, with the appends behind it that go to the disk
+// together with it. What is behind those was not begun. That a recovered log is a prefix, whichever of its blocks are
+// lost, is for the tests of wal and server to show.
 func (d *disk) crash() {
 	if d.busy && len(d.queue) > 0 {
 		for len(d.queue) > 1 && onlyAppends(&d.queue[0].p) && onlyAppends(&d.queue[1].p) && d.n.s.chance(2) {
@@ -254,9 +254,9 @@ func (d *disk) crash() {
 	d.full, d.slowBy = false, 0
 }
 
-// recover is what a host does at its start: a torn tail is gone already. A log without a database is what a crash has left of the
-// first synchronization; it promises nothing, and counting on it would hide that this server may have lost its disk. That is marked before
-// anything else is written.
+// recover is what a host does at its start: a torn tail is gone already. A log without a database is what a crash has
+// left of the first synchronization; it promises nothing, and counting on it would hide that this server may have
+// lost its disk. That is marked before anything else is written.
 func (d *disk) recover() {
 	if !d.exists {
 		d.history, d.blank = nil, true

@@ -1,8 +1,9 @@
-// Package sim runs an ensemble of zab cores in one goroutine, with a simulated network, simulated disks and a simulated clock, and
-// searches for schedules of crashes, partitions and slow disks under which a promise of Zab is broken.
+// Package sim runs an ensemble of zab cores in one goroutine, with a simulated network, simulated disks and a
+// simulated clock, and searches for schedules of crashes, partitions and slow disks under which a promise of Zab is
+// broken.
 //
-// Everything is drawn from one seed and happens in one queue ordered by time and sequence, so a seed replays a run exactly. A
-// failure ends with the command that replays it:
+// Everything is drawn from one seed and happens in one queue ordered by time and sequence, so a seed replays a run
+// exactly. A failure ends with the command that replays it:
 //
 //	go test -tags invariants ./test/sim -v -run '^TestSim$' -sim.seed=N -sim.steps=M
 //
@@ -25,9 +26,10 @@
 //
 // # What is checked
 //
-// Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go, primary_integrity.go,
-// leadership.go, durability.go, reconfig.go, promises.go, lost.go, stream.go, linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties
-// of quorum-protocol 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
+// Each checker is a file named after what it asserts: agreement.go, integrity.go, primary_order.go,
+// primary_integrity.go, leadership.go, durability.go, reconfig.go, promises.go, lost.go, stream.go,
+// linearizable_writes.go, linearizable_sync.go, convergence.go. The first six are the properties of quorum-protocol
+// 15.2. After the faults everything is healed and the ensemble must converge: that is liveness.
 //
 // Where disks are exchanged there is no one history, so those that compare with one order are replaced by others:
 // protected.go, joined.go, untouched.go, stays.go and outcome.go. They judge by what really happened (world.go).

@@ -5,7 +5,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Commit safety: when a txn is first delivered, a quorum of the voters has it on the disk, or had it on one that was lost.
+// Commit safety: when a txn is first delivered, a quorum of the voters has it on the disk, or had it on one that was
+// lost.
 func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
 	have := s.holders(i, t)
 	if !s.inForce(i).Quorum.Decides(have...) {

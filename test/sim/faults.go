@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// faults is what goes wrong in a run. Which kinds, and how often, is drawn from the seed, so that some runs see a single kind
-// again and again.
+// faults is what goes wrong in a run. Which kinds, and how often, is drawn from the seed, so that some runs see a
+// single kind again and again.
 type faults struct {
 	every    int64 // time units between two faults, at most
 	weights  [faultKinds]int
@@ -156,8 +156,8 @@ func (f *faults) one(s *Sim) {
 	}
 }
 
-// edge lets something go wrong right after a message that moves a server to the next step of the protocol, because that is where
-// order matters. Source: quorum-protocol 15.5.1 and 15.5.2.
+// edge lets something go wrong right after a message that moves a server to the next step of the protocol, because
+// that is where order matters. Source: quorum-protocol 15.5.1 and 15.5.2.
 func (f *faults) edge(s *Sim, from, to *end, m *zab.Message) {
 	switch m.Type {
 	case zab.Proposal, zab.Commit, zab.Inform, zab.Ping, zab.SyncReply:
@@ -216,8 +216,9 @@ func (f *faults) crash(s *Sim, n *node, down int64) {
 	}
 }
 
-// promise makes a server that is down one that has promised an epoch to a leader which then died, and which no other server has heard of. Servers
-// that speak as Java does stay outside after that until there is an election, so it happens only in runs without them.
+// promise makes a server that is down one that has promised an epoch to a leader which then died, and which no other
+// server has heard of. Servers that speak as Java does stay outside after that until there is an election, so it
+// happens only in runs without them.
 func (f *faults) promise(s *Sim, n *node) {
 	if d := &n.disk; d.exists && !d.blank && !slices.ContainsFunc(s.nodes, func(o *node) bool { return o.plain }) {
 		s.Stats.Promises++

@@ -16,7 +16,8 @@ func (s *Sim) broadcasts(n *node, t zab.Txn) {
 	s.said[t.Zxid] = string(t.Payload)
 }
 
-// Integrity: only what a leader has broadcast is delivered, with the content it had. The barrier of R7 has its own content.
+// Integrity: only what a leader has broadcast is delivered, with the content it had. The barrier of R7 has its own
+// content.
 func (s *Sim) checkIntegrity(n *node, t zab.Txn) {
 	said, ok := s.said[t.Zxid]
 	if !ok && t.Zxid.Counter() == 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// lost is what a server had on the disks that it has lost, and whether it must be counted for nothing. The simulator keeps it by what
-// it sees on the network, so that it does not depend on what the core or its host make of a loss.
+// lost is what a server had on the disks that it has lost, and whether it must be counted for nothing. The simulator
+// keeps it by what it sees on the network, so that it does not depend on what the core or its host make of a loss.
 type lost struct {
 	memory  bool        // since the last loss no leader has told it that it is up to date
 	history [][]zab.Txn // of each disk
@@ -36,8 +36,8 @@ func (n *node) restored() {
 	}
 }
 
-// has reports whether a server may be counted for a txn at a place of the history: it is on its disk, or was on one when that
-// was lost.
+// has reports whether a server may be counted for a txn at a place of the history: it is on its disk, or was on one
+// when that was lost.
 func (n *node) has(i int, t zab.Txn) bool {
 	is := func(h []zab.Txn) bool {
 		return i < len(h) && h[i].Zxid == t.Zxid && string(h[i].Payload) == string(t.Payload)
@@ -50,7 +50,8 @@ func (n *node) adopted(epoch int64) bool {
 	return !n.lost.memory && n.disk.current >= epoch || n.lost.current >= epoch
 }
 
-// checkForgetful: nobody who has forgotten what was promised says anything that counts. Source: quorum-protocol 14.3 R16.
+// checkForgetful: nobody who has forgotten what was promised says anything that counts. Source: quorum-protocol 14.3
+// R16.
 func (s *Sim) checkForgetful(n *node, m *zab.Message) {
 	if !n.lost.memory {
 		return
@@ -66,8 +67,8 @@ func (s *Sim) checkForgetful(n *node, m *zab.Message) {
 	}
 }
 
-// hunt crashes a server that has lost its disk again and again while it synchronises: at each message of that, on the way of its
-// effects to the disk.
+// hunt crashes a server that has lost its disk again and again while it synchronises: at each message of that, on the
+// way of its effects to the disk.
 func (f *faults) hunt(s *Sim, from, to *end) {
 	for _, n := range []*node{from.n, to.n} {
 		if n.lost.memory && n.up && n.lost.hunted < huntsMax && s.chance(4) {

@@ -254,8 +254,8 @@ func (w *network) close(n *node, id zab.LinkID) {
 	}
 }
 
-// cut breaks a connection: what is on its way is lost from some point on, and each side hears of it at its own time, or by
-// silence only.
+// cut breaks a connection: what is on its way is lost from some point on, and each side hears of it at its own time,
+// or by silence only.
 func (w *network) cut(e *end) {
 	s := e.n.s
 	s.Stats.Cuts++

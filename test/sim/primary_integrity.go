@@ -2,8 +2,8 @@ package sim
 
 import "github.com/seed94657493/warren/zab"
 
-// Primary integrity and leader completeness: a leader begins with a history that has all that was ever delivered of earlier
-// epochs; and nothing of an earlier epoch is delivered later that it did not have.
+// Primary integrity and leader completeness: a leader begins with a history that has all that was ever delivered of
+// earlier epochs; and nothing of an earlier epoch is delivered later that it did not have.
 func (s *Sim) checkPrimaryIntegrity(n *node) {
 	history := n.disk.history
 	for i := range s.order {

@@ -14,7 +14,8 @@ import (
 // roster reads configurations: voters, observers and, if there are groups, the word "groups", as 1,2,3/4/groups.
 type roster struct{}
 
-// ensemble makes a configuration. With groups, voters of neighbouring ids decide together and the first of each group weighs two.
+// ensemble makes a configuration. With groups, voters of neighbouring ids decide together and the first of each group
+// weighs two.
 func ensemble(version proto.Zxid, voters, observers []proto.ServerID, groups bool) *zab.Ensemble {
 	voters, observers = slices.Clone(voters), slices.Clone(observers)
 	slices.Sort(voters)
@@ -75,8 +76,8 @@ func (r roster) Proposed(t zab.Txn) (*zab.Ensemble, error) {
 	return r.Parse(t.Payload[8:])
 }
 
-// reconfigs is the administrator: it changes the ensemble again and again. Its chance is its own, so that runs without
-// it are what they were.
+// reconfigs is the administrator: it changes the ensemble again and again. Its chance is its own, so that runs
+// without it are what they were.
 type reconfigs struct {
 	rng     *rand.Rand
 	initial *zab.Ensemble
@@ -227,8 +228,8 @@ type placed struct {
 	e  *zab.Ensemble
 }
 
-// inForce returns the configuration that decides about the txn at a place of the global order; a reconfiguration itself is decided
-// about by two.
+// inForce returns the configuration that decides about the txn at a place of the global order; a reconfiguration
+// itself is decided about by two.
 func (s *Sim) inForce(i int) *zab.Ensemble {
 	for k := len(s.configs) - 1; k >= 0; k-- {
 		if s.configs[k].at < i {
@@ -243,8 +244,8 @@ func (s *Sim) holders(i int, t zab.Txn) []proto.ServerID {
 	return s.counted(func(o *node) bool { return o.has(i, t) })
 }
 
-// Configurations: what a server takes for the committed configuration is in the log of quorums of it and of the one before, and it
-// never goes back.
+// Configurations: what a server takes for the committed configuration is in the log of quorums of it and of the one
+// before, and it never goes back.
 func (s *Sim) checkActive(n *node) {
 	active, next := n.core.Ensembles()
 	if old := n.active; old == active {

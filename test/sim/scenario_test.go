@@ -60,8 +60,8 @@ func TestSameSeedSameRun(t *testing.T) {
 	}
 }
 
-// A leader that stops is succeeded at once: with 1 tick of 10 ms and messages of up to 0.6 ms, the next write is acknowledged far within
-// the 50 ms that the design allows, and no tick passes that an election would need.
+// A leader that stops is succeeded at once: with 1 tick of 10 ms and messages of up to 0.6 ms, the next write is
+// acknowledged far within the 50 ms that the design allows, and no tick passes that an election would need.
 func TestHandOverIsImmediate(t *testing.T) {
 	longest := int64(0)
 	for seed := uint64(1); seed <= 20; seed++ {
@@ -99,8 +99,8 @@ func TestLeaderDies(t *testing.T) {
 	t.Logf("at most %.1f ms", float64(longest)/100)
 }
 
-// A server comes back that has promised an epoch to a leader which died before any other server heard of it. The leader stays, and leads
-// all servers into a later epoch while they serve: there is no election, and writes go on.
+// A server comes back that has promised an epoch to a leader which died before any other server heard of it. The
+// leader stays, and leads all servers into a later epoch while they serve: there is no election, and writes go on.
 func TestEpochIsRenewed(t *testing.T) {
 	longest := int64(0)
 	for seed := uint64(1); seed <= 40; seed++ {
@@ -171,7 +171,8 @@ func TestIdentityOfAnEpochThatWasNeverEstablished(t *testing.T) {
 	}
 }
 
-// All servers lose power right after UPTODATE: what was acknowledged is there afterwards. Source: quorum-protocol 15.5.3.
+// All servers lose power right after UPTODATE: what was acknowledged is there afterwards. Source: quorum-protocol
+// 15.5.3.
 func TestAllDieAfterUpToDate(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		s := calm(t, seed, 3, 0)
@@ -200,8 +201,8 @@ func TestAllDieAfterUpToDate(t *testing.T) {
 	}
 }
 
-// A leader that is cut off from its followers in one direction only gives up, and the others elect. When the ways are open again it
-// follows, and what it had proposed alone is gone. Source: quorum-protocol 15.5.4, 15.5.5, 15.5.9.
+// A leader that is cut off from its followers in one direction only gives up, and the others elect. When the ways are
+// open again it follows, and what it had proposed alone is gone. Source: quorum-protocol 15.5.4, 15.5.5, 15.5.9.
 func TestLeaderCutOff(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		s := calm(t, seed, 3, 0)
@@ -252,8 +253,9 @@ func TestDiskLost(t *testing.T) {
 	}
 }
 
-// A server whose disk was lost is killed at every step of its synchronization. With what it has on its disk then, it does not help one
-// other server to elect or to commit; when both are there it is brought up to date, and counts. Source: quorum-protocol 14.3 R16.
+// A server whose disk was lost is killed at every step of its synchronization. With what it has on its disk then, it
+// does not help one other server to elect or to commit; when both are there it is brought up to date, and counts.
+// Source: quorum-protocol 14.3 R16.
 func TestDiskLostAndKilled(t *testing.T) {
 	steps := []struct {
 		name string
@@ -313,8 +315,8 @@ func TestCounterEnds(t *testing.T) {
 	require.Len(t, s.load.ackedAt, 30)
 }
 
-// A leader whose only follower goes away in the middle of synchronization gives up within a tickTime or two, because that follower
-// does not come back: its election sees one server that leads, and no quorum. Source: BUGS.md.
+// A leader whose only follower goes away in the middle of synchronization gives up within a tickTime or two, because
+// that follower does not come back: its election sees one server that leads, and no quorum. Source: BUGS.md.
 func TestFollowerLostInSynchronization(t *testing.T) {
 	longest := int64(0)
 	for seed := uint64(1); seed <= 20; seed++ {

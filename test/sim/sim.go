@@ -201,8 +201,8 @@ func (s *Sim) guard(do func()) (v *Violation) {
 	return nil
 }
 
-// Run starts all servers, lets faults and clients act for Steps events, heals everything and waits until the ensemble has
-// converged. It returns the first broken promise.
+// Run starts all servers, lets faults and clients act for Steps events, heals everything and waits until the ensemble
+// has converged. It returns the first broken promise.
 func (s *Sim) Run() *Violation {
 	return s.guard(func() {
 		s.begin()

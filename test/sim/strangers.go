@@ -1,7 +1,7 @@
 package sim
 
-// Strangers: a server takes another one for a member of another history only if a disk was replaced by a different one. Crashes, lost
-// disks and changes of the ensemble alone never part two histories. Source: adr 0012.
+// Strangers: a server takes another one for a member of another history only if a disk was replaced by a different
+// one. Crashes, lost disks and changes of the ensemble alone never part two histories. Source: adr 0012.
 func (s *Sim) checkStrangers(n *node) {
 	if s.world != nil {
 		return

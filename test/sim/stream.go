@@ -5,7 +5,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// stream watches what a leader sends on one connection. Source: quorum-protocol 14.3 R3, R5, R6, 15.2 stream exactness.
+// stream watches what a leader sends on one connection. Source: quorum-protocol 14.3 R3, R5, R6, 15.2 stream
+// exactness.
 type stream struct {
 	epoch     int64
 	history   proto.Zxid // last proposal before NEWLEADER
@@ -58,8 +59,8 @@ func (w *stream) sent(s *Sim, e *end, m *zab.Message) {
 	}
 }
 
-// order: proposals follow each other, and each COMMIT is that of the oldest proposal (or, between Warren servers, of one that
-// was sent).
+// order: proposals follow each other, and each COMMIT is that of the oldest proposal (or, between Warren servers, of
+// one that was sent).
 func (w *stream) order(bad func(string, ...any), e *end, m *zab.Message) {
 	plain := e.n.plain || e.peer.n.plain
 	if plain && len(m.Txns) > 1 {

@@ -8,10 +8,11 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// TestSimFindsWeakness brings back one known defect after the other and expects the random runs to notice within a bounded
-// number of seeds. A defect that stays unseen means that the simulator has a blind spot. Not here are the six that need a peer
-// which behaves as none in the simulation does, or a coincidence too rare for a test (TruncBlindly, RepeatedZxid,
-// TruncUncommitted, TruncAcrossEpochs, OldLinks, PromiseUnconfirmed): the scripts in zab/testdata/weakness see those.
+// TestSimFindsWeakness brings back one known defect after the other and expects the random runs to notice within a
+// bounded number of seeds. A defect that stays unseen means that the simulator has a blind spot. Not here are the six
+// that need a peer which behaves as none in the simulation does, or a coincidence too rare for a test (TruncBlindly,
+// RepeatedZxid, TruncUncommitted, TruncAcrossEpochs, OldLinks, PromiseUnconfirmed): the scripts in
+// zab/testdata/weakness see those.
 func TestSimFindsWeakness(t *testing.T) {
 	for _, c := range []struct {
 		name string

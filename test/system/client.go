@@ -17,8 +17,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// client is a client that is honest, but does what clients seldom do: it moves between servers, falls silent, reads slowly, and sends
-// many requests before the first is answered.
+// client is a client that is honest, but does what clients seldom do: it moves between servers, falls silent, reads
+// slowly, and sends many requests before the first is answered.
 type client struct {
 	w       *world
 	id      int

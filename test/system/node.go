@@ -32,7 +32,8 @@ func (n *node) start() {
 	n.lives++
 	n.p = n.w.s.newProcess(fmt.Sprintf("s%d", n.id))
 	n.p.drift, n.p.wall = n.w.drift(), n.w.s.between(-n.w.wallMax, n.w.wallMax)
-	// A server that begins earlier by the wall clock than its life before may give a session the id of another that has ended.
+	// A server that begins earlier by the wall clock than its life before may give a session the id of another that
+	// has ended.
 	if early := n.began.Sub(n.p.Now()); early >= 0 {
 		n.p.wall += early + time.Second
 	}
@@ -87,8 +88,8 @@ func (n *node) ended(err error) {
 // wipe empties the disk of a server that is down.
 func (n *node) wipe() { n.disk = n.w.s.newDisk(n.id) }
 
-// kill ends the process. Of what the disk has not synced so much is there afterwards, in percent. With word the other ends of its
-// connections hear of it.
+// kill ends the process. Of what the disk has not synced so much is there afterwards, in percent. With word the other
+// ends of its connections hear of it.
 func (n *node) kill(unsynced int, word bool) {
 	if n.p == nil {
 		return

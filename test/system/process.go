@@ -11,7 +11,8 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 )
 
-// process is a server or a client from its start to its end: a sched.Runtime with a clock of its own, whose goroutines are tasks.
+// process is a server or a client from its start to its end: a sched.Runtime with a clock of its own, whose
+// goroutines are tasks.
 type process struct {
 	s     *scheduler
 	name  string
@@ -45,7 +46,8 @@ func (p *process) Elapsed() time.Duration {
 	return d + time.Duration(float64(d)*p.drift)
 }
 
-// lasts is how long a time of this process's clock lasts on that of the simulation. It is long enough for Elapsed to have reached it.
+// lasts is how long a time of this process's clock lasts on that of the simulation. It is long enough for Elapsed to
+// have reached it.
 func (p *process) lasts(d time.Duration) time.Duration {
 	if p.drift == 0 {
 		return d

@@ -10,8 +10,9 @@ import (
 	"github.com/seed94657493/warren/test/model"
 )
 
-// replay gives the txns to the model, one after the other, with the requests that they came from, and what the clients have received
-// at each zxid. Everything must be what the model says: results of writes, reads, events and their order, digests.
+// replay gives the txns to the model, one after the other, with the requests that they came from, and what the
+// clients have received at each zxid. Everything must be what the model says: results of writes, reads, events and
+// their order, digests.
 type replay struct {
 	txns        []*txn
 	sessions    map[proto.SessionID]*session
@@ -145,8 +146,8 @@ func (r *replay) apply(t *txn) error {
 	return r.at(t, q, result.Events, result)
 }
 
-// refusal is the error of a txn whose request was not looked at: the client is at another server, there is no room, or the leader has
-// decided to end the session. It is OK for others.
+// refusal is the error of a txn whose request was not looked at: the client is at another server, there is no room,
+// or the leader has decided to end the session. It is OK for others.
 func refusal(r proto.Reader) proto.ErrCode {
 	switch code := proto.ErrCode(r.Int32()); code {
 	case proto.ErrSessionMoved, proto.ErrNotReadOnly, proto.ErrSessionExpired:
@@ -164,7 +165,8 @@ func overtaken(r proto.Reader) bool {
 	return false
 }
 
-// inOrder checks that a request becomes a txn once, and behind those that its client has sent before it on the same connection.
+// inOrder checks that a request becomes a txn once, and behind those that its client has sent before it on the same
+// connection.
 func (r *replay) inOrder(q *request, result proto.ErrCode) error {
 	if r.done[q] {
 		return fmt.Errorf("session %v, xid %d becomes a txn twice", q.conn.session.id, q.xid)
@@ -185,8 +187,8 @@ func (r *replay) inOrder(q *request, result proto.ErrCode) error {
 	return nil
 }
 
-// at checks what the clients have received at a zxid: the events of its txn first, then the reply of the write, and reads of the state
-// that it has left.
+// at checks what the clients have received at a zxid: the events of its txn first, then the reply of the write, and
+// reads of the state that it has left.
 func (r *replay) at(t *txn, q *request, events []model.Event, result model.Result) error {
 	for _, c := range r.connections {
 		var mine []model.Event
@@ -323,9 +325,10 @@ type lease struct {
 	drift  float64 // clocks differ by at most this part
 }
 
-// early returns an error if a session was expired that was heard of in time. Let x be when its client was last answered, G the longest
-// time in which nothing of it need have come before, D the length of the lease: a leader that has followed its servers until x-D knows of
-// something not older than x-D-G, and one that is elected later gives every session its whole timeout from then.
+// early returns an error if a session was expired that was heard of in time. Let x be when its client was last
+// answered, G the longest time in which nothing of it need have come before, D the length of the lease: a leader that
+// has followed its servers until x-D knows of something not older than x-D-G, and one that is elected later gives
+// every session its whole timeout from then.
 func (l lease) early(e expiry) error {
 	s := e.session
 	last := s.answers[len(s.answers)-1]

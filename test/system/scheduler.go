@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// scheduler runs events in the order of their times, and tasks between them. It owns the simulated clock and the source of chance.
+// scheduler runs events in the order of their times, and tasks between them. It owns the simulated clock and the
+// source of chance.
 type scheduler struct {
 	seed    uint64
 	now     time.Duration // since the run began
@@ -93,8 +94,8 @@ func (s *scheduler) step() bool {
 // stuckAfter is how long an event may last, by the clock of the machine.
 const stuckAfter = 20 * time.Second
 
-// guard ends the program if an event does not end: a task waits outside of the scheduler, or for a lock that a task holds which waits.
-// It lasts until stop is called.
+// guard ends the program if an event does not end: a task waits outside of the scheduler, or for a lock that a task
+// holds which waits. It lasts until stop is called.
 func (s *scheduler) guard() (stop func()) {
 	var timer *time.Timer
 	seen := int64(-1)

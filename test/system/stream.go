@@ -11,8 +11,8 @@ import (
 // streamMax is how many bytes may be on their way or wait to be read in one direction before the writer has to wait.
 const streamMax = 64 << 10
 
-// stream is one direction of a connection. What is written arrives in order, cut into pieces anywhere, each after a delay. While the
-// way is cut it waits, with the end of the stream, as what TCP sends again.
+// stream is one direction of a connection. What is written arrives in order, cut into pieces anywhere, each after a
+// delay. While the way is cut it waits, with the end of the stream, as what TCP sends again.
 type stream struct {
 	s      *scheduler
 	way    *way

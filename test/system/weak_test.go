@@ -15,7 +15,8 @@ import (
 // unseen are the defects that no seed has shown yet.
 var unseen = []weakness.Weakness{weakness.DiffTooLate, weakness.GenerationUnchecked}
 
-// TestDefectsAreFound runs servers that have one defect each until a check notices. It notices nothing of servers without the defect.
+// TestDefectsAreFound runs servers that have one defect each until a check notices. It notices nothing of servers
+// without the defect.
 func TestDefectsAreFound(t *testing.T) {
 	for _, defect := range weakness.All() {
 		if slices.Contains(unseen, defect) {

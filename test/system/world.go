@@ -298,7 +298,8 @@ func (w *world) replay() *replay {
 	return r
 }
 
-// adopt adds what the log of a server says up to a txn that is committed: txns that no server has applied but at its start.
+// adopt adds what the log of a server says up to a txn that is committed: txns that no server has applied but at its
+// start.
 func (w *world) adopt(n *node, upTo proto.Zxid) {
 	dir := filepath.Join(dataDir, "version-2")
 	names, _ := n.disk.mem.List(dir)

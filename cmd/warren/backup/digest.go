@@ -2,8 +2,8 @@ package backup
 
 import "github.com/seed94657493/warren/proto"
 
-// txnDigest returns the digest of the tree that a txn carries, of the version that is computed here. Error txns have none.
-// Source: storage 3.2, 3.3 and 7.2.
+// txnDigest returns the digest of the tree that a txn carries, of the version that is computed here. Error txns have
+// none. Source: storage 3.2, 3.3 and 7.2.
 func txnDigest(payload []byte) (digest int64, ok bool) {
 	var h proto.TxnHeader
 	in := proto.NewReader(payload)

@@ -15,20 +15,21 @@
 //
 // # Why it is consistent
 //
-// A snapshot is fuzzy: it is named for the txn after which it was begun, and may hold effects of later ones. With every
-// txn up to the last that it may know, replay makes it exact. So a run copies the log after the snapshot, and fails if the log
-// does not reach that far. The log of a running server is read up to its last whole record.
+// A snapshot is fuzzy: it is named for the txn after which it was begun, and may hold effects of later ones. With
+// every txn up to the last that it may know, replay makes it exact. So a run copies the log after the snapshot, and
+// fails if the log does not reach that far. The log of a running server is read up to its last whole record.
 //
 // In an ensemble the end of a server's log may hold txns that are not committed and never will be: give a Limit.
 //
 // # What is verified
 //
-// Every copied snapshot is parsed completely, every record has its checksum, txns are contiguous, and where a run continues an
-// earlier one the txn between them must be the same: a server whose history was cut cannot be appended. Verify and
-// Restore also compare the digest of the tree after every txn with the one that the txn carries. Source: storage 7.
+// Every copied snapshot is parsed completely, every record has its checksum, txns are contiguous, and where a run
+// continues an earlier one the txn between them must be the same: a server whose history was cut cannot be appended.
+// Verify and Restore also compare the digest of the tree after every txn with the one that the txn carries. Source:
+// storage 7.
 //
 // # Concurrency
 //
-// A Backup belongs to one goroutine; the lock file keeps other processes away from writing. It keeps no other state than
-// the manifest.
+// A Backup belongs to one goroutine; the lock file keeps other processes away from writing. It keeps no other state
+// than the manifest.
 package backup

@@ -63,8 +63,9 @@ func (w *traffic) until(t *testing.T, more int64) {
 	require.Eventually(t, func() bool { return w.writes.Load() >= want }, time.Minute, time.Millisecond)
 }
 
-// TestBackupOfAnEnsemble takes a chain of backups from a follower while clients write and the leader is killed and comes back. Every
-// moment of it, by zxid and by time, is the tree that the log of a server gives that was neither asked nor killed.
+// TestBackupOfAnEnsemble takes a chain of backups from a follower while clients write and the leader is killed and
+// comes back. Every moment of it, by zxid and by time, is the tree that the log of a server gives that was neither
+// asked nor killed.
 func TestBackupOfAnEnsemble(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)

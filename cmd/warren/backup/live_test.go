@@ -27,7 +27,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// serve runs a server on dir until it is stopped. It takes a snapshot at the latest every 20 x 10 txns and purges nothing.
+// serve runs a server on dir until it is stopped. It takes a snapshot at the latest every 20 x 10 txns and purges
+// nothing.
 func serve(t testing.TB, dir string) *server.Server {
 	t.Helper()
 	cfg := config.Default()
@@ -210,8 +211,8 @@ func restoredState(t testing.TB, b *Backup, target Target) (*datatree.State, Res
 	return s, r
 }
 
-// TestBackupUnderLoad takes a chain of backups while clients write, and restores moments of it: each is the tree that the
-// server's own log gives at that zxid.
+// TestBackupUnderLoad takes a chain of backups while clients write, and restores moments of it: each is the tree that
+// the server's own log gives at that zxid.
 func TestBackupUnderLoad(t *testing.T) {
 	dir, backupDir := t.TempDir(), t.TempDir()
 	const seed = 20261121
@@ -275,7 +276,8 @@ func TestBackupUnderLoad(t *testing.T) {
 	_, err = b.Restore(destination(t.TempDir()), Target{Zxid: 1 << 40})
 	require.ErrorIs(t, err, ErrNoTarget)
 
-	// A server runs on what was restored. Its history is another one, and goes on behind the old one in the same backup.
+	// A server runs on what was restored. Its history is another one, and goes on behind the old one in the same
+	// backup.
 	restored := t.TempDir()
 	_, err = b.Restore(destination(restored), Target{Zxid: ends[1]})
 	require.NoError(t, err)

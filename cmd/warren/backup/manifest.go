@@ -196,8 +196,8 @@ type Backup struct {
 	Manifest Manifest
 }
 
-// Open reads the manifest of a backup. A directory without one, or that does not exist, is an empty backup; other errors match
-// ErrManifest or are the file system's.
+// Open reads the manifest of a backup. A directory without one, or that does not exist, is an empty backup; other
+// errors match ErrManifest or are the file system's.
 func Open(fsys vfs.FS, dir string) (*Backup, error) {
 	b := &Backup{fs: fsys, dir: dir, Manifest: Manifest{Format: formatVersion}}
 	name := b.path(manifestName)

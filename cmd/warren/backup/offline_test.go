@@ -194,8 +194,8 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-// TestTargetInsideFuzzySnapshot asks for moments before the one at which the only snapshot is exact: there is nothing to restore, which is
-// another answer than that of a log with a hole.
+// TestTargetInsideFuzzySnapshot asks for moments before the one at which the only snapshot is exact: there is nothing
+// to restore, which is another answer than that of a log with a hole.
 func TestTargetInsideFuzzySnapshot(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log")
 	_, err := add(t, mem, src, Options{})
@@ -227,8 +227,8 @@ func TestTargetInsideFuzzySnapshot(t *testing.T) {
 	require.ErrorIs(t, err, ErrGap)
 }
 
-// received is a source that has logged txns up to 0x34, was then sent a state at 0x50 by a leader, and has logged an epoch more behind it: by the zxids
-// alone its second log follows the first.
+// received is a source that has logged txns up to 0x34, was then sent a state at 0x50 by a leader, and has logged an
+// epoch more behind it: by the zxids alone its second log follows the first.
 func received(t *testing.T) (*vfs.Mem, Source) {
 	mem, src := memFixture(t, "02-snapshot-and-log", "snapshot.0", "log.1", "snapshot.34")
 	state := datatree.NewState(datatree.Config{})
@@ -272,7 +272,8 @@ func check(b *Backup, target Target) error {
 	return err
 }
 
-// TestNothingIsRestoredOverAReceivedState: what a snapshot from a leader stands for is in no log, so that nothing older leads over it.
+// TestNothingIsRestoredOverAReceivedState: what a snapshot from a leader stands for is in no log, so that nothing
+// older leads over it.
 func TestNothingIsRestoredOverAReceivedState(t *testing.T) {
 	mem, src := received(t)
 	limited := Options{Limit: 0x34}
@@ -332,8 +333,8 @@ func TestTornAndDamagedSources(t *testing.T) {
 	}
 }
 
-// TestSourceTornByACrash takes a block away from the end of the last log, as a crash may from a write that was never synced: what is before
-// it is backed up. Below the end of the backup it is damage.
+// TestSourceTornByACrash takes a block away from the end of the last log, as a crash may from a write that was never
+// synced: what is before it is backed up. Below the end of the backup it is damage.
 func TestSourceTornByACrash(t *testing.T) {
 	mem, src := memFixture(t, "02-snapshot-and-log", "log.1", "snapshot.0")
 	b := get(t, mem, "/s/log.1")
@@ -355,7 +356,8 @@ func TestSourceTornByACrash(t *testing.T) {
 	require.ErrorIs(t, err, wal.ErrCorrupt)
 }
 
-// TestFlippedBits flips a bit of every file of a backup, in many places: Verify names the file, and what needs it is not restored.
+// TestFlippedBits flips a bit of every file of a backup, in many places: Verify names the file, and what needs it is
+// not restored.
 func TestFlippedBits(t *testing.T) {
 	const seed = 5
 	t.Logf("seed %d", seed)
@@ -389,8 +391,8 @@ func TestFlippedBits(t *testing.T) {
 	require.NotEmpty(t, verify(t, mem).Problems)
 }
 
-// TestCrash takes the power away at every change of a run that continues a backup. What is left is the backup before or after
-// the run, and the next run completes it.
+// TestCrash takes the power away at every change of a run that continues a backup. What is left is the backup before
+// or after the run, and the next run completes it.
 func TestCrash(t *testing.T) {
 	const seed = 11
 	t.Logf("seed %d", seed)

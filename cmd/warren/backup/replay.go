@@ -48,8 +48,8 @@ func (b *Backup) load(e *Entry) (*datatree.State, uint64, error) {
 	return state, trailer.Ensemble, err
 }
 
-// rebuild replays the log over a snapshot up to a target. It returns ErrGap if a txn is missing on the way, and ErrNoTarget if the
-// target lies before the moment at which the snapshot is exact.
+// rebuild replays the log over a snapshot up to a target. It returns ErrGap if a txn is missing on the way, and
+// ErrNoTarget if the target lies before the moment at which the snapshot is exact.
 func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 	state, ensemble, err := b.load(e)
 	if err != nil {

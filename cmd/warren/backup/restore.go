@@ -23,7 +23,8 @@ type Destination struct {
 
 	// Replace sets data aside that is there, under names that end with the time of Now.
 	Replace bool
-	// Epoch is one that is known to have been in use; 0: none is known beside those that the directories and the backup show.
+	// Epoch is one that is known to have been in use; 0: none is known beside those that the directories and the
+	// backup show.
 	Epoch int64
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -53,15 +54,17 @@ var ErrNotEmpty = errors.New("backup: the destination holds data")
 // ErrNoTarget means that no snapshot of the backup is exact at the target or before it.
 var ErrNoTarget = errors.New("backup: nothing to restore")
 
-// Restore rebuilds the state at the target and makes it the data of a server. The files that it needs are checked first, the
-// digest of the tree is compared after every txn that carries one, and what was written is read back and compared again.
+// Restore rebuilds the state at the target and makes it the data of a server. The files that it needs are checked
+// first, the digest of the tree is compared after every txn that carries one, and what was written is read back and
+// compared again.
 //
-// The history begins anew, in an epoch above all that the backup, the destination and Destination.Epoch know, with a first txn that ends
-// all sessions. So clients that have seen later txns of the old history are behind the new one, and hear that their sessions have
-// expired. The same target and epoch make the same data for all servers of an ensemble.
+// The history begins anew, in an epoch above all that the backup, the destination and Destination.Epoch know, with a
+// first txn that ends all sessions. So clients that have seen later txns of the old history are behind the new one,
+// and hear that their sessions have expired. The same target and epoch make the same data for all servers of an
+// ensemble.
 //
-// All is built beside the destination and renamed as the last step. A destination in which that was interrupted is marked, and Restore
-// begins again there; see datadir.Change.
+// All is built beside the destination and renamed as the last step. A destination in which that was interrupted is
+// marked, and Restore begins again there; see datadir.Change.
 func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if err := to.check(); err != nil {
 		return Restored{}, err
@@ -213,8 +216,8 @@ func (b *Backup) from(e *Entry, target Target) (*replayed, error) {
 	return r, nil
 }
 
-// isBefore reports whether the last txn of a snapshot is known to be no later than a time: a log has it, or the snapshot was copied
-// before.
+// isBefore reports whether the last txn of a snapshot is known to be no later than a time: a log has it, or the
+// snapshot was copied before.
 func (b *Backup) isBefore(e *Entry, ms int64) bool {
 	known, before := false, false
 	for i := range b.Manifest.Entries {
@@ -236,7 +239,8 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 	return known && before || !known && e.Taken.UnixMilli() <= ms
 }
 
-// write ends the sessions of a state, writes it into an empty folder as the beginning of a history, and reads it back.
+// write ends the sessions of a state, writes it into an empty folder as the beginning of a history, and reads it
+// back.
 func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Restored, error) {
 	done := Restored{Snapshot: r.snapshot.File, Zxid: r.state.LastZxid(), TimeMs: r.lastTime, Digest: r.state.Digest(), Compared: r.checked,
 		First: history.First, Sessions: r.state.EndSessions(history.First)}

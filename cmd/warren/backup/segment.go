@@ -58,9 +58,9 @@ func (a *addition) addLog(last proto.Zxid, after *Entry) (err error) {
 	return s.end()
 }
 
-// take copies from one file. A server may append to it and cut its preallocated end while it is read, so that what looks like
-// damage may be none: it is believed if it is found twice in the same file of the same size. The rest of a write that was never synced, at
-// the end of the last file, is left out.
+// take copies from one file. A server may append to it and cut its preallocated end while it is read, so that what
+// looks like damage may be none: it is believed if it is found twice in the same file of the same size. The rest of a
+// write that was never synced, at the end of the last file, is left out.
 func (s *segment) take(name string, isLast bool) error {
 	path := filepath.Join(s.a.src.LogDir, name)
 	record := func(r *wal.Record) error {

@@ -26,8 +26,8 @@ type Verdict struct {
 	Problems []error
 }
 
-// Verify reads every file, rebuilds the tree from every snapshot, and compares checksums, zxids and digests with the manifest
-// and with what the txns carry.
+// Verify reads every file, rebuilds the tree from every snapshot, and compares checksums, zxids and digests with the
+// manifest and with what the txns carry.
 func (b *Backup) Verify() Verdict {
 	var v Verdict
 	bad := map[string]bool{}

@@ -80,8 +80,8 @@ func (l *lane) drop() {
 	l.queue.head = l.queue.tail
 }
 
-// pingIfIdle sends a ping if nothing was sent for a third of the session timeout, or would not be
-// by the next look step later. The reply is skipped by whoever reads next. Source:
+// pingIfIdle sends a ping if the lane has sent nothing for a third of the session timeout, or will have sent nothing
+// for that long at the next check, which is one step later. The next read of the lane skips the reply. Source:
 // client-protocol 13.1.
 func (l *lane) pingIfIdle(now int64, step time.Duration) {
 	l.mu.Lock()

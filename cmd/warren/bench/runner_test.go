@@ -23,7 +23,8 @@ func small(l Load) Params {
 	return p
 }
 
-// runLong runs a load again, four times as long, until enough was measured: on a busy machine a tenth of a second is not much.
+// runLong runs a load again, four times as long, until enough was measured: on a busy machine a tenth of a second is
+// not much.
 func runLong(t *testing.T, l Load, p Params, s *fakeServer, enough func(*Report) bool) *Report {
 	t.Helper()
 	for ; ; p.Duration, p.Slice = 4*p.Duration, 4*p.Slice {

@@ -242,8 +242,9 @@ func interruptions() map[string]*interruption {
 	return all
 }
 
-// TestInterruptedCommands takes the power away at every operation of every command that writes into data directories. A server
-// finds what was there before, or what the command makes, or refuses to start; and the command, run again, comes to its end.
+// TestInterruptedCommands takes the power away at every operation of every command that writes into data directories.
+// A server finds what was there before, or what the command makes, or refuses to start; and the command, run again,
+// comes to its end.
 func TestInterruptedCommands(t *testing.T) {
 	const seed = 7
 	t.Logf("seed %d", seed)

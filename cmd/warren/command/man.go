@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newManCommand writes what --help prints as manual pages. It is hidden because packages are made with it, and nothing else.
+// newManCommand writes what --help prints as manual pages. It is hidden because packages are made with it, and
+// nothing else.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
@@ -132,8 +133,8 @@ func writeFlags(w io.Writer, title string, flags *pflag.FlagSet) {
 	})
 }
 
-// roff escapes text for a page: backslashes, hyphens (which must stay what can be copied and searched for), and lines that
-// would be taken for a request.
+// roff escapes text for a page: backslashes, hyphens (which must stay what can be copied and searched for), and lines
+// that would be taken for a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

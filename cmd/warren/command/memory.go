@@ -16,7 +16,8 @@ import (
 // kernel and whoever else lives in the container.
 const memoryPercent = 90
 
-// limitMemory makes Go collect garbage before the container's limit kills the process, unless GOMEMLIMIT says something else.
+// limitMemory makes Go collect garbage before the container's limit kills the process, unless GOMEMLIMIT says
+// something else.
 func limitMemory(log *zap.Logger) {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -65,8 +66,9 @@ func hasController(list, name string) bool {
 	return false
 }
 
-// smallestLimit reads the given files in group and every group above it. Inside of a container, the mounted tree may begin
-// at the container's own group although the path is that of the host; then only the top exists, which is the one that counts.
+// smallestLimit reads the given files in group and every group above it. Inside of a container, the mounted tree may
+// begin at the container's own group although the path is that of the host; then only the top exists, which is the
+// one that counts.
 func smallestLimit(root fs.FS, mount, group string, names ...string) int64 {
 	limit := int64(math.MaxInt64)
 	for dir := path.Clean("/" + group); ; dir = path.Dir(dir) {

@@ -15,8 +15,8 @@ import (
 )
 
 // reloader does what SIGHUP asks for: it reads the configuration again, of which only warren.logLevel counts, and the
-// certificates. The level counts although --log-level was given: who sends SIGHUP has changed the file since. A configuration
-// with problems changes nothing.
+// certificates. The level counts although --log-level was given: who sends SIGHUP has changed the file since. A
+// configuration with problems changes nothing.
 type reloader struct {
 	load   func() (*config.Config, config.Warnings, error) // the configuration, without --log-level
 	log    *zap.Logger
@@ -24,8 +24,8 @@ type reloader struct {
 	server atomic.Pointer[server.Server] // nil until it serves
 }
 
-// start waits for signals until the function that it returns is called. From then on SIGHUP is ignored: one that comes late must not
-// end a server that is about to stop by itself.
+// start waits for signals until the function that it returns is called. From then on SIGHUP is ignored: one that
+// comes late must not end a server that is about to stop by itself.
 func (r *reloader) start() (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scheduleAsBatch gives every thread of this process that has Linux's usual scheduling policy the policy SCHED_BATCH, and those that
-// they make inherit it. A thread that wakes up then waits until the processor's present thread has done its piece of work, and does
-// not interrupt it. It changes neither the share of the processor nor the nice value, and threads on an idle processor wake up as
-// fast as before. A policy that somebody chose with chrt or in a systemd unit stays. Source: sched(7); adr 0011.
+// scheduleAsBatch gives the policy SCHED_BATCH to every thread of this process that has Linux's usual scheduling
+// policy. New threads inherit it. A thread that wakes up then waits until the running thread of that processor has
+// done its piece of work. The share of the processor and the nice value stay the same. Threads on an idle processor
+// wake up as fast as before. A policy that was set with chrt or in a systemd unit stays. Source: sched(7); adr 0011.
 func scheduleAsBatch() error {
 	for {
 		threads, err := os.ReadDir("/proc/self/task")

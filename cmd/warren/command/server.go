@@ -171,8 +171,8 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	return srv.Wait(ctx)
 }
 
-// startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard error,
-// before it. Source: operations 1.3.
+// startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard
+// error, before it. Source: operations 1.3.
 func startFailed(err error, log *zap.Logger) error {
 	sentence := "Unexpected exception, exiting abnormally"
 	switch exitCode(err) {

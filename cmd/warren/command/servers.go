@@ -17,7 +17,8 @@ func addServers(flags *pflag.FlagSet, servers *[]string) {
 	flags.StringSliceVarP(servers, "servers", "s", []string{localServer}, "host:port of the client ports")
 }
 
-// namedServers replaces what the flag says by the arguments, if there are any, and completes addresses without a port.
+// namedServers replaces what the flag says by the arguments, if there are any, and completes addresses without a
+// port.
 func namedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 	if len(args) > 0 {
 		if cmd.Flags().Changed("servers") {

@@ -5,8 +5,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// setAside gives the folders of one server's data other names, as one change, and returns those that it has renamed, by
-// their old names. Folders without data are left out.
+// setAside gives the folders of one server's data other names, as one change, and returns those that it has renamed,
+// by their old names. Folders without data are left out.
 func setAside(fsys vfs.FS, folders []string, command, suffix string) (renamed []string, err error) {
 	change, err := datadir.Begin(fsys, folders...)
 	if err != nil {

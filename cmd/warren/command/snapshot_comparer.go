@@ -40,8 +40,8 @@ func (c *snapshotComparison) printThresholds(w io.Writer) {
 	fmt.Fprintf(w, "Printing analysis for nodes difference larger than %d bytes or node count difference larger than %d.\n", c.bytes, c.nodes)
 }
 
-// converse compares what it is asked for: the next depth, that of a number, or the children of a path, until all depths were
-// compared or nobody asks any more.
+// converse compares what it is asked for: the next depth, that of a number, or the children of a path, until all
+// depths were compared or nobody asks any more.
 func (c *snapshotComparison) converse(out *bufio.Writer, left, right [][]*treeZnode) error {
 	questions := bufio.NewScanner(c.ask)
 	depths := max(len(left), len(right))

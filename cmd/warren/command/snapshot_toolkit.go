@@ -17,8 +17,8 @@ import (
 // javaDate prints a time as Java's Date.toString does, in the local time zone.
 func javaDate(ms int64) string { return time.UnixMilli(ms).Format("Mon Jan 02 15:04:05 MST 2006") }
 
-// toolkitDump prints a snapshot as zkSnapShotToolkit does; the znodes come in the order of the file, not of a hash table. It
-// is a snapshot.Sink. Source: operations 6.5.
+// toolkitDump prints a snapshot as zkSnapShotToolkit does; the znodes come in the order of the file, not of a hash
+// table. It is a snapshot.Sink. Source: operations 6.5.
 type toolkitDump struct {
 	w        *bufio.Writer
 	withData bool

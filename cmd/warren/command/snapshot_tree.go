@@ -105,8 +105,8 @@ func (t *snapshotTree) levels() [][]*treeZnode {
 	return all
 }
 
-// printRecursive prints descendants and bytes of every znode at and below path, as zkSnapshotRecursiveSummaryToolkit does.
-// Source: operations 6.6.
+// printRecursive prints descendants and bytes of every znode at and below path, as zkSnapshotRecursiveSummaryToolkit
+// does. Source: operations 6.6.
 func (t *snapshotTree) printRecursive(w io.Writer, path string, depth int) error {
 	z := t.znodes[strings.TrimSuffix(path, "/")]
 	if z == nil {

@@ -26,7 +26,7 @@ import (
 // The exit codes of warren status.
 const (
 	exitDegraded = 1 // there is a leader, or a standalone server, but something is missing
-	exitNoQuorum = 2 // nobody leads: no client is served, or more than one claims to
+	exitNoQuorum = 2 // no server leads, so no client is served; or more than one server claims to lead
 )
 
 // statusOptions are the flags of warren status.

@@ -11,9 +11,9 @@ import (
 	"github.com/seed94657493/warren/wal"
 )
 
-// txnLog reads a log file as TxnLogToolkit does, which judges nothing: a record whose checksum does not match is read too. It ends at the first
-// record that is empty or incomplete. What a server makes of a file is in package wal. Source: storage 4,
-// operations 6.4.
+// txnLog reads a log file as TxnLogToolkit does, which judges nothing: a record whose checksum does not match is read
+// too. It ends at the first record that is empty or incomplete. What a server makes of a file is in package wal.
+// Source: storage 4, operations 6.4.
 type txnLog struct {
 	file   string
 	in     *bufio.Reader

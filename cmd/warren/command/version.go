@@ -16,8 +16,8 @@ var (
 	version string // of Warren, vX.Y.Z
 	commit  string // 40 hexadecimal digits
 	date    string // of the build, RFC 3339
-	// compatible is the version of ZooKeeper that clients and monitoring are told. It must be numeric x.y.z: kazoo and
-	// others switch features on by it. Source: operations 0.
+	// compatible is the version of ZooKeeper that clients and monitoring are told. It must be numeric x.y.z: kazoo
+	// and others switch features on by it. Source: operations 0.
 	compatible = "3.9.4"
 )
 
@@ -47,8 +47,8 @@ func thisBuild() build {
 }
 
 // zookeeperVersion is the line that srvr and others print, in the shape that parsers of ZooKeeper's look for:
-// x.y.z-<40 hexadecimal digits>, built on MM/DD/YYYY HH:MM UTC. The date is spelled as releases before 3.6 did, because
-// go-zookeeper knows no other form. Source: client-protocol 2.3.
+// x.y.z-<40 hexadecimal digits>, built on MM/DD/YYYY HH:MM UTC. The date is spelled as releases before 3.6 did,
+// because go-zookeeper knows no other form. Source: client-protocol 2.3.
 func (b build) zookeeperVersion() string {
 	date := b.date
 	if date.IsZero() {

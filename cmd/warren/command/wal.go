@@ -104,8 +104,8 @@ func newWALDumpCommand() *cobra.Command {
 	return cmd
 }
 
-// scanLog reads one file of a log as a server does: of the last file in its directory, the rest of a write that was never synced
-// is a torn tail, and damage in any other.
+// scanLog reads one file of a log as a server does: of the last file in its directory, the rest of a write that was
+// never synced is a torn tail, and damage in any other.
 func scanLog(fsys vfs.FS, file string, fn func(*wal.Record) error) (wal.FileSummary, error) {
 	dir := filepath.Dir(file)
 	names, err := wal.Names(fsys, dir)

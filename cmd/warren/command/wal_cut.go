@@ -15,8 +15,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// cut changes the files, as one change. A crash leaves a log to which the same repair can be applied again: the later files go first, the
-// newest of them before the others, and bytes are cut only after they were saved.
+// cut changes the files, as one change. A crash leaves a log to which the same repair can be applied again: the later
+// files go first, the newest of them before the others, and bytes are cut only after they were saved.
 func (r *walRepair) cut() error {
 	change, err := datadir.Begin(r.fs, r.folders...)
 	if err != nil {

@@ -112,7 +112,8 @@ func TestWALVerify(t *testing.T) {
 	}
 }
 
-// TestWALVerifyPassesOverDamagedSnapshots: the log has to lead over a damaged snapshot, also if it is not even plausible.
+// TestWALVerifyPassesOverDamagedSnapshots: the log has to lead over a damaged snapshot, also if it is not even
+// plausible.
 func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
 	code, out, _ := runWAL("verify", walFixtures+"zookeeper-3.8/08-corrupt-newest-snapshot")
 	require.Zero(t, code, out)
@@ -132,8 +133,8 @@ func TestWALVerifyPassesOverDamagedSnapshots(t *testing.T) {
 	require.Contains(t, out, "after snapshot 0x0, but there is snapshot.100000007")
 }
 
-// withHole returns a data directory whose only log has lost a block in the middle, as a crash may leave a write that was never
-// synced: txns stand behind it. last is the txn before it.
+// withHole returns a data directory whose only log has lost a block in the middle, as a crash may leave a write that
+// was never synced: txns stand behind it. last is the txn before it.
 func withHole(t *testing.T) (dir string, last proto.Zxid) {
 	t.Helper()
 	dir = copyFixture(t, "02-snapshot-and-log")
@@ -148,8 +149,8 @@ func withHole(t *testing.T) (dir string, last proto.Zxid) {
 	return dir, last
 }
 
-// TestWALTornByACrash: verify, dump and repair call the rest of a write that was never synced what a server calls it, and the exit code is 0.
-// The same hole below a snapshot is damage.
+// TestWALTornByACrash: verify, dump and repair call the rest of a write that was never synced what a server calls it,
+// and the exit code is 0. The same hole below a snapshot is damage.
 func TestWALTornByACrash(t *testing.T) {
 	dir, last := withHole(t)
 	code, out, errs := runWAL("verify", dir)

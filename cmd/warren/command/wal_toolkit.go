@@ -13,8 +13,8 @@ import (
 // javaClock prints a time as Java's short date and medium time do in an English locale, in the local time zone.
 func javaClock(ms int64) string { return time.UnixMilli(ms).Format("1/2/06, 3:04:05 PM MST") }
 
-// toolkitLine prints a txn as TxnLogToolkit does, byte for byte but for the words that changed between releases: here they
-// are those of 3.9. Source: operations 6.4.
+// toolkitLine prints a txn as TxnLogToolkit does, byte for byte but for the words that changed between releases: here
+// they are those of 3.9. Source: operations 6.4.
 func toolkitLine(b []byte, r *wal.Record) []byte {
 	var h proto.TxnHeader
 	in := proto.NewReader(r.Payload)

@@ -58,8 +58,8 @@ func newZkCleanupCommand() *cobra.Command {
 	return cmd
 }
 
-// cleanup removes what newer snapshots have superseded. Unlike the server's own purge it trusts no catalogue and leaves
-// alone what a server may be writing.
+// cleanup removes what newer snapshots have superseded. Unlike the server's own purge it trusts no catalogue and
+// leaves alone what a server may be writing.
 type cleanup struct {
 	fs              vfs.FS
 	snapDir, logDir string

@@ -95,7 +95,8 @@ func loadScriptConfig(file string) (*config.Config, error) {
 	return cfg, err
 }
 
-// zkServerStatus prints the line Mode: that probes look for. It asks the plain client port, or if there is none the secure one.
+// zkServerStatus prints the line Mode: that probes look for. It asks the plain client port, or if there is none the
+// secure one.
 func zkServerStatus(cmd *cobra.Command, file string) error {
 	cfg, err := loadScriptConfig(file)
 	if err != nil {

@@ -140,8 +140,8 @@ func (d *daemon) stop() error {
 	return err
 }
 
-// running returns the process that the file names, 0 if it is gone. A process of another kind, which has got the number since,
-// does not count: a server has the path of its zoo.cfg among its arguments.
+// running returns the process that the file names, 0 if it is gone. A process of another kind, which has got the
+// number since, does not count: a server has the path of its zoo.cfg among its arguments.
 func (d *daemon) running() int {
 	text, err := os.ReadFile(d.pidFile)
 	if err != nil {

@@ -9,16 +9,17 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newZooKeeperScripts returns ZooKeeper's scripts under their own names. They are hidden: who does not come from ZooKeeper has
-// commands that say what they do. Source: operations 5 and 6.
+// newZooKeeperScripts returns ZooKeeper's scripts under their own names. They are hidden: who does not come from
+// ZooKeeper has commands that say what they do. Source: operations 5 and 6.
 func newZooKeeperScripts() []*cobra.Command {
 	return []*cobra.Command{newZkServerCommand(), newZkInitializeCommand(), exitsWithOne(newZkCleanupCommand()),
 		exitsWithOne(newTxnLogToolkitCommand()), newSnapShotToolkitCommand(),
 		newRecursiveSummaryCommand(), newSnapshotComparerCommand()}
 }
 
-// Arguments are the arguments of warren for a process that was started as argv. Under the names of ZooKeeper's scripts, to which
-// links point in the container image, they are those of the script; .sh may be left out. Source: operations 11.1.
+// Arguments are the arguments of warren for a process that was started as argv. Under the names of ZooKeeper's
+// scripts, to which links point in the container image, they are those of the script; .sh may be left out. Source:
+// operations 11.1.
 func Arguments(argv []string) []string {
 	if len(argv) == 0 {
 		return nil
@@ -45,8 +46,8 @@ func exitsWithOne(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// scriptConfig is the zoo.cfg that ZooKeeper's scripts take: a path as it is, a plain name in the directory. Both may be empty. Source:
-// operations 6.1.
+// scriptConfig is the zoo.cfg that ZooKeeper's scripts take: a path as it is, a plain name in the directory. Both may
+// be empty. Source: operations 6.1.
 func scriptConfig(dir, file string) string {
 	for _, name := range []string{"ZOOCFGDIR", "ZOO_CONF_DIR"} {
 		if dir == "" {

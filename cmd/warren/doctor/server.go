@@ -183,8 +183,8 @@ func (o *Ensemble) askClock(ctx context.Context, a *answers) {
 	}
 }
 
-// askCertificate looks at the certificate of the secure client port. The handshake need not succeed: the server shows its
-// certificate before it asks for ours.
+// askCertificate looks at the certificate of the secure client port. The handshake need not succeed: the server shows
+// its certificate before it asks for ours.
 func (o *Ensemble) askCertificate(ctx context.Context, a *answers) {
 	port := a.conf["secureClientPort"]
 	host, _, err := net.SplitHostPort(a.address)

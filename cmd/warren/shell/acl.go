@@ -39,9 +39,9 @@ func parsePerms(text string) (perms int32, bad string) {
 	return perms, ""
 }
 
-// parseACL reads scheme:id:perms,... Ids may have colons. Nothing that is partly wrong is accepted, although zkCli.sh goes on without
-// the part: an ACL that says less than was meant locks out or lets in. The text of a failure ends where that of the command
-// begins. Source: operations 5.5.
+// parseACL reads scheme:id:perms,... Ids may have colons. Nothing that is partly wrong is accepted, although zkCli.sh
+// goes on without the part: an ACL that says less than was meant locks out or lets in. The text of a failure ends
+// where that of the command begins. Source: operations 5.5.
 func parseACL(text string) ([]client.ACL, *failure) {
 	const hint = "an ACL is scheme:id:perms,... with perms from cdrwa, as in world:anyone:r,digest:user:hash:cdrwa"
 	var acl []client.ACL

@@ -22,7 +22,8 @@ type completion struct {
 	candidates []string // to be listed because nothing could be added
 }
 
-// complete completes the word before pos: the first of a line to a command, one that begins with / (or a quote and /) to a znode.
+// complete completes the word before pos: the first of a line to a command, one that begins with / (or a quote and /)
+// to a znode.
 func (s *Shell) complete(ctx context.Context, line string, pos int) completion {
 	unchanged := completion{line: line, pos: pos}
 	start, quote := lastWord(line[:pos])
@@ -67,7 +68,8 @@ func (s *Shell) complete(ctx context.Context, line string, pos int) completion {
 	return completion{line: line[:start] + text + line[pos:], pos: start + len(text)}
 }
 
-// lastWord returns where the last word of a line begins, and the quote that it begins with and that is not closed, 0 if there is none.
+// lastWord returns where the last word of a line begins, and the quote that it begins with and that is not closed, 0
+// if there is none.
 func lastWord(line string) (start int, quote byte) {
 	for i := 0; i < len(line); i++ {
 		c := line[i]
@@ -84,8 +86,8 @@ func lastWord(line string) (start int, quote byte) {
 	return start, quote
 }
 
-// completePath returns the children of the deepest complete parent in a path that go on as the path does: with a slash behind those that
-// have children, with a blank behind the others.
+// completePath returns the children of the deepest complete parent in a path that go on as the path does: with a
+// slash behind those that have children, with a blank behind the others.
 func (s *Shell) completePath(ctx context.Context, path string) []string {
 	if s.link.isOver() {
 		return nil

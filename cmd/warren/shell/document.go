@@ -27,9 +27,9 @@ const documentBytes = 1 << 30
 //	{"path":"/b","kind":"ttl","ttl":60000}
 //	]}
 //
-// Paths are relative to the root, parents come before their children. Data is text, or base64 if it is not UTF-8; both are absent for
-// null. An ACL that is absent allows everybody everything. Kinds other than persistent are never exported, because servers do not show
-// them, but may be written by hand.
+// Paths are relative to the root, parents come before their children. Data is text, or base64 if it is not UTF-8;
+// both are absent for null. An ACL that is absent allows everybody everything. Kinds other than persistent are never
+// exported, because servers do not show them, but may be written by hand.
 type documentHead struct {
 	Version int    `json:"warrenExport"`
 	Root    string `json:"root"`

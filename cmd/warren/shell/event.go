@@ -6,8 +6,8 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// event is a watch event, or a change of the session's state, as zkCli.sh prints it: with the state of the connection, and with null
-// for the path of the latter. Source: operations 5.2.
+// event is a watch event, or a change of the session's state, as zkCli.sh prints it: with the state of the
+// connection, and with null for the path of the latter. Source: operations 5.2.
 type event struct {
 	State string `json:"state"`
 	Type  string `json:"type"`

@@ -31,7 +31,8 @@ func (r exportResult) appendText(b []byte, _ colours) []byte {
 
 func (exportResult) goesToStderr() {}
 
-// runExport writes a subtree. The znodes are read one after another, so the file is not the state of one moment if others write meanwhile.
+// runExport writes a subtree. The znodes are read one after another, so the file is not the state of one moment if
+// others write meanwhile.
 func runExport(ctx context.Context, s *Shell, a *arguments) error {
 	root := a.word(0)
 	if err := checkPath(root, false); err != nil {

@@ -20,7 +20,8 @@ const (
 
 var errInterrupted = errors.New("interrupted")
 
-// failure is an error in the words of zkCli.sh, which scripts look for, and what to do about it, which people look for.
+// failure is an error in the words of zkCli.sh, which scripts look for, and what to do about it, which people look
+// for.
 type failure struct {
 	text  string // may be several lines
 	hint  string // "" if the text says it all

@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// flagSet says which flags a command takes: each letter, followed by a colon if it has a value, as in "sv:". A flag with a longer
-// name is written in brackets: "[file]:".
+// flagSet says which flags a command takes: each letter, followed by a colon if it has a value, as in "sv:". A flag
+// with a longer name is written in brackets: "[file]:".
 type flagSet string
 
 // flags returns the names, and whether each takes a value.
@@ -64,8 +64,8 @@ func (a *arguments) number(flag string, bits int, otherwise int64) (int64, error
 	return n, nil
 }
 
-// parse reads flags wherever they stand, as Apache's commons-cli does: "-sw" is "-s -w", "-n7" is "-n 7", and after "--" there are none.
-// A value may begin with a dash unless it is a flag itself.
+// parse reads flags wherever they stand, as Apache's commons-cli does: "-sw" is "-s -w", "-n7" is "-n 7", and after
+// "--" there are none. A value may begin with a dash unless it is a flag itself.
 func (s flagSet) parse(words []string) (*arguments, error) {
 	known := s.flags()
 	a := &arguments{flags: map[string]string{}}

@@ -34,7 +34,8 @@ func (r changeResult) appendText(b []byte, c colours) []byte {
 	return append(b, '\n')
 }
 
-// runFollow prints the changes of a subtree as they come. It outlasts lost connections, and says where changes may be missing.
+// runFollow prints the changes of a subtree as they come. It outlasts lost connections, and says where changes may be
+// missing.
 func runFollow(ctx context.Context, s *Shell, a *arguments) error {
 	path := a.word(0)
 	count, err := a.number("c", 32, 0)

@@ -48,8 +48,8 @@ type importing struct {
 	applied int // znodes of batches that were committed
 }
 
-// runImport creates the znodes of an export: all in one multi if they fit, so that either all or none of them are there. More are
-// created in several, parents first, and a failure says which were.
+// runImport creates the znodes of an export: all in one multi if they fit, so that either all or none of them are
+// there. More are created in several, parents first, and a failure says which were.
 func runImport(ctx context.Context, s *Shell, a *arguments) error {
 	name := a.word(0)
 	f, err := os.Open(name)
@@ -203,7 +203,8 @@ func (im *importing) stopped(ctx context.Context, err error) error {
 	return f
 }
 
-// setACLs sets what creating has not: the ACLs of znodes that existed, and with -l all, children before their parents.
+// setACLs sets what creating has not: the ACLs of znodes that existed, and with -l all, children before their
+// parents.
 func (im *importing) setACLs(ctx context.Context) error {
 	if im.noACLs {
 		return nil

@@ -15,8 +15,8 @@ const (
 	lineBytesMax = 4096
 )
 
-// typedLines are the lines typed at a terminal, in this run and before, newest last. A line that may hold a password is not kept. It is a
-// term.History, used by the goroutine that edits lines.
+// typedLines are the lines typed at a terminal, in this run and before, newest last. A line that may hold a password
+// is not kept. It is a term.History, used by the goroutine that edits lines.
 type typedLines struct {
 	lines []string
 	file  string // "" for none
@@ -87,7 +87,8 @@ func (h *typedLines) Len() int { return len(h.lines) }
 // At returns the i-th line, counted from the newest.
 func (h *typedLines) At(i int) string { return h.lines[len(h.lines)-1-i] }
 
-// save appends the new lines to what the file has now: other shells may have added to it meanwhile. The file is replaced at once.
+// save appends the new lines to what the file has now: other shells may have added to it meanwhile. The file is
+// replaced at once.
 func (h *typedLines) save() error {
 	if h.file == "" || h.fresh == 0 {
 		return nil

@@ -81,8 +81,8 @@ func (l *link) stateChanged(c client.StateChange) {
 	}
 }
 
-// eventCame is called by the client's reader, once for every event of the server. That a watch ends with its session is not printed when
-// it was asked for: the event of the closed session says it, as in zkCli.sh.
+// eventCame is called by the client's reader, once for every event of the server. That a watch ends with its session
+// is not printed when it was asked for: the event of the closed session says it, as in zkCli.sh.
 func (l *link) eventCame(e client.Event) {
 	if !l.printed.Load() || l.isMuted.Load() || e.Type == client.WatchLost && errors.Is(e.Err, client.ErrClosed) {
 		return
@@ -114,7 +114,8 @@ func (l *link) isOver() bool {
 	return false
 }
 
-// guard waits for a connection, and returns a context that ends with ErrConnectionLoss when none was there for as long as commands wait.
+// guard waits for a connection, and returns a context that ends with ErrConnectionLoss when none was there for as
+// long as commands wait.
 func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	lose := func() { cancel(client.ErrConnectionLoss) }

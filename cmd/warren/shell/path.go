@@ -6,8 +6,8 @@ import (
 	"unicode/utf16"
 )
 
-// checkPath refuses a path as ZooKeeper's clients do, in their words. A sequential path is judged with a suffix. Positions count UTF-16
-// units, as in Java. Source: client-protocol 12.1.
+// checkPath refuses a path as ZooKeeper's clients do, in their words. A sequential path is judged with a suffix.
+// Positions count UTF-16 units, as in Java. Source: client-protocol 12.1.
 func checkPath(path string, isSequential bool) error {
 	const hint = "paths look like /a/b"
 	if isSequential {

@@ -27,7 +27,8 @@ func runHistory(_ context.Context, s *Shell, _ *arguments) error {
 	return nil
 }
 
-// runRedo runs a command again. It takes the place of redo in the history, so that a redo never meets a redo unless one failed.
+// runRedo runs a command again. It takes the place of redo in the history, so that a redo never meets a redo unless
+// one failed.
 func runRedo(ctx context.Context, s *Shell, a *arguments) error {
 	if len(a.words) == 0 {
 		return wrong(find("redo").usageLine(), "")

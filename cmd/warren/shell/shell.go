@@ -79,8 +79,8 @@ func (s *Shell) Command(ctx context.Context, words []string) int {
 	return s.code
 }
 
-// Script runs the commands of the lines of in until its end, quit, or the end of ctx, and returns the exit code of the last one. Blank
-// lines, and lines that begin with #, are skipped. A line may have a megabyte.
+// Script runs the commands of the lines of in until its end, quit, or the end of ctx, and returns the exit code of
+// the last one. Blank lines, and lines that begin with #, are skipped. A line may have a megabyte.
 func (s *Shell) Script(ctx context.Context, in io.Reader) int {
 	s.greet("Welcome to ZooKeeper!")
 	s.greet("JLine support is disabled")
@@ -108,8 +108,8 @@ func (s *Shell) Script(ctx context.Context, in io.Reader) int {
 	return s.code
 }
 
-// scan reads lines in a goroutine, which ends at their end, or with the line after stop; so that waiting for them can be given up. Failed
-// tells why they ended, after they have.
+// scan reads lines in a goroutine, which ends at their end, or with the line after stop; so that waiting for them can
+// be given up. Failed tells why they ended, after they have.
 func scan(in io.Reader) (lines <-chan string, failed func() error, stop func()) {
 	scanner := bufio.NewScanner(in)
 	scanner.Buffer(nil, 1<<20)

@@ -33,7 +33,8 @@ func appendStat(b []byte, st *client.Stat) []byte {
 	return b
 }
 
-// statJSON is a Stat in JSON, under zkCli.sh's names. Zxids and the owner are hex, because JSON's numbers are too small for them.
+// statJSON is a Stat in JSON, under zkCli.sh's names. Zxids and the owner are hex, because JSON's numbers are too
+// small for them.
 type statJSON struct {
 	Czxid          string `json:"cZxid"`
 	Ctime          string `json:"ctime"`

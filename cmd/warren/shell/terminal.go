@@ -19,7 +19,8 @@ type Signals struct {
 	Resize    <-chan os.Signal // the terminal may have another size
 }
 
-// screen writes to a terminal: while a line is edited above that line, whose prompt is then up to date again, else as it comes.
+// screen writes to a terminal: while a line is edited above that line, whose prompt is then up to date again, else as
+// it comes.
 type screen struct {
 	file    *os.File
 	editor  *term.Terminal
@@ -48,8 +49,8 @@ func (sc *screen) setEditing(on bool) {
 	}
 }
 
-// keyboard reads a terminal in a goroutine of its own, so that waiting for a key can be given up. Ctrl-C becomes the keys that empty the
-// line and enter it.
+// keyboard reads a terminal in a goroutine of its own, so that waiting for a key can be given up. Ctrl-C becomes the
+// keys that empty the line and enter it.
 type keyboard struct {
 	chunks chan []byte
 	done   <-chan struct{} // the shell is to end
@@ -116,8 +117,9 @@ type keysAndScreen struct {
 	io.Writer
 }
 
-// Terminal runs the commands that are typed, until quit, Ctrl-D or the end of ctx, and returns the exit code of the last one. In and out
-// are the same terminal. Ctrl-C ends the command that runs, or empties the line; it does not end the shell.
+// Terminal runs the commands that are typed, until quit, Ctrl-D or the end of ctx, and returns the exit code of the
+// last one. In and out are the same terminal. Ctrl-C ends the command that runs, or empties the line; it does not end
+// the shell.
 func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals) int {
 	lines, err := readLines(s.o.HistoryFile)
 	if err != nil {

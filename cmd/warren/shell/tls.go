@@ -74,8 +74,8 @@ func readPEM(name string) ([]byte, error) {
 	return text, nil
 }
 
-// ReadClientConfiguration reads a file of zkCli.sh's -client-configuration: lines key=value, of which those for TLS count. It returns
-// nil if TLS is not asked for. Source: operations 5.1 and 8.2.
+// ReadClientConfiguration reads a file of zkCli.sh's -client-configuration: lines key=value, of which those for TLS
+// count. It returns nil if TLS is not asked for. Source: operations 5.1 and 8.2.
 func ReadClientConfiguration(text string) (*TLSFiles, error) {
 	var f TLSFiles
 	isSecure := false

@@ -13,8 +13,8 @@ import (
 
 const manual = "../../../docs/SHELL.md"
 
-// blocks of a document that begin with ```shell hold a session: lines that begin with the prompt are commands, the others what they print.
-// A block that begins with ```shell json is one of --output json.
+// blocks of a document that begin with ```shell hold a session: lines that begin with the prompt are commands, the
+// others what they print. A block that begins with ```shell json is one of --output json.
 var block = regexp.MustCompile("(?ms)^```shell( json)?\n(.*?)^```$")
 
 const promptText = "> "

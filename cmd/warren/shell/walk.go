@@ -18,8 +18,8 @@ type walked struct {
 // errPrune returned by a visitor leaves out what is below the znode.
 var errPrune = errors.New("prune")
 
-// walk visits a subtree, parents before children and siblings in the order of their names. A znode below the root that is deleted
-// meanwhile is left out.
+// walk visits a subtree, parents before children and siblings in the order of their names. A znode below the root
+// that is deleted meanwhile is left out.
 func (s *Shell) walk(ctx context.Context, root string, visit func(walked) error) error {
 	pending := []walked{{path: root}}
 	for len(pending) > 0 {

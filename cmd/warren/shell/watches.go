@@ -46,8 +46,8 @@ func (k heldKind) isOf(t proto.WatcherType) bool {
 	return true
 }
 
-// heldWatches are the watches that commands have set, at most one of a kind on a path. Their events are printed by link.eventCame;
-// here they are kept only so that they can be removed.
+// heldWatches are the watches that commands have set, at most one of a kind on a path. Their events are printed by
+// link.eventCame; here they are kept only so that they can be removed.
 type heldWatches struct {
 	mu     sync.Mutex
 	byPath map[string]*[heldKinds]*client.Watch

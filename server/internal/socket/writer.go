@@ -33,8 +33,8 @@ func AddrPort(addr net.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
 }
 
-// ToBind is the one of the addresses of a name that a port is bound at: as for package net the first of IPv4, else the
-// first.
+// ToBind is the one of the addresses of a name that a port is bound at: as for package net the first of IPv4, else
+// the first.
 func ToBind(ips []string) string {
 	for _, text := range ips {
 		if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() {

@@ -82,7 +82,8 @@ func importPackages(t *testing.T, paths ...string) map[string]*types.Package {
 	return imported
 }
 
-// exported returns what a package exports: functions, variables, constants with their values, and of types what can be seen of them.
+// exported returns what a package exports: functions, variables, constants with their values, and of types what can
+// be seen of them.
 func exported(p *types.Package) map[string]string {
 	names := map[string]string{}
 	for _, name := range p.Scope().Names() {

@@ -164,7 +164,8 @@ func TestContainerInMulti(t *testing.T) {
 	require.Equal(t, []zk.MultiResponse{{String: box}}, results)
 }
 
-// CreateTTLRequest is an operation here, and refused by a server without extended types. Client is the way to the rest.
+// CreateTTLRequest is an operation here, and refused by a server without extended types. Client is the way to the
+// rest.
 func TestAdditions(t *testing.T) {
 	c, _ := connect(t, address)
 	root := newRoot(t, c)

@@ -100,8 +100,8 @@ func TestPagesAreLinked(t *testing.T) {
 	}
 }
 
-// Every page of a recipe can be read alone: it has the same parts, a picture of the znodes among them, and does not send the reader
-// elsewhere for what is guaranteed.
+// Every page of a recipe can be read alone: it has the same parts, a picture of the znodes among them, and does not
+// send the reader elsewhere for what is guaranteed.
 func TestPagesStandAlone(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(docsFolder, "*.md"))
 	require.NoError(t, err)

@@ -113,7 +113,8 @@ func all(t *testing.T, c *client.Client, path string) []string {
 	return paths
 }
 
-// Every znode of a recipe, with the parents that it makes, has the ACL of its option, and the recipe can work with it.
+// Every znode of a recipe, with the parents that it makes, has the ACL of its option, and the recipe can work with
+// it.
 func TestEveryRecipeUsesItsACL(t *testing.T) {
 	for name, use := range uses {
 		t.Run(name, func(t *testing.T) {

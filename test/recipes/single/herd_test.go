@@ -48,8 +48,8 @@ func newContestant(t *testing.T) *contestant {
 	return p
 }
 
-// Events are counted by session for each release. Where there is no herd exactly one session is woken: the one that is granted. The
-// semaphore wakes one more, which may now watch the permits.
+// Events are counted by session for each release. Where there is no herd exactly one session is woken: the one that
+// is granted. The semaphore wakes one more, which may now watch the permits.
 func TestReleaseWakesOne(t *testing.T) {
 	const n = 8
 	for _, tt := range []struct {

@@ -127,8 +127,8 @@ func done(t testing.TB, ch <-chan struct{}, what string) {
 	}
 }
 
-// expire ends a session behind its client's back: somebody else takes it over and closes it. The client takes it back
-// as soon as it can, so that may need more than one try.
+// expire ends a session without its client: a second client resumes the session and closes it. The first client
+// resumes it again as soon as it can, so expire may have to try more than once.
 func expire(t testing.TB, options ...client.Option) (c *client.Client, end func()) {
 	t.Helper()
 	first := dial(t)

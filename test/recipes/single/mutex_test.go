@@ -15,7 +15,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// Sessions compete while their links are cut now and then. Never are two holds alive at once, and tokens grow from grant to grant.
+// Sessions compete while their links are cut now and then. Never are two holds alive at once, and tokens grow from
+// grant to grant.
 func TestMutexExcludesAndTokensGrow(t *testing.T) {
 	root := rootOf(t)
 	var inside atomic.Int32

@@ -119,7 +119,8 @@ func loseNoItem(t *testing.T, queue openQueue) {
 	awaitChildren(t, dial(t), root+"/locks", 0) // one that a consumer had when it was told to end is deleted behind it
 }
 
-// The answer to the creation of the lock is lost. The consumer finds out that the lock is its own, and the batch is not stuck.
+// The answer to the creation of the lock is lost. The consumer finds out that the lock is its own, and the batch is
+// not stuck.
 func TestQueueFindsItsLockWhenTheAnswerIsLost(t *testing.T) {
 	root := rootOf(t)
 	k := newLink(t)

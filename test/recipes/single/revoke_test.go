@@ -8,7 +8,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// A request that comes before the grant is heard by the holder, and one that comes while the link is cut when it is back.
+// A request that comes before the grant is heard by the holder, and one that comes while the link is cut when it is
+// back.
 func TestRevocationIsNotMissed(t *testing.T) {
 	root, other, k := rootOf(t), dial(t), newLink(t)
 	first, err := recipes.NewMutex(other, root).Lock(within(t))

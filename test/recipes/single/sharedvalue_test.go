@@ -13,7 +13,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// Each appends a letter of its own; none that was acknowledged is lost, and unknown ones are there once or not at all.
+// Each appends a letter of its own; none that was acknowledged is lost, and unknown ones are there once or not at
+// all.
 func TestSharedValueLosesNoUpdate(t *testing.T) {
 	root := rootOf(t)
 	var mu sync.Mutex

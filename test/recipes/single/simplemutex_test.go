@@ -12,7 +12,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// Sessions compete while their links are cut and answers are lost, those of a deletion among them: what the next one holds by then is left alone.
+// Sessions compete while their links are cut and answers are lost, those of a deletion among them: what the next one
+// holds by then is left alone.
 func TestSimpleMutexExcludesAndTokensGrow(t *testing.T) {
 	root := rootOf(t)
 	var inside atomic.Int32

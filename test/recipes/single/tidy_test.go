@@ -73,8 +73,8 @@ func requireTidy(t *testing.T, c *client.Client, path string, watches int, runni
 	require.Equal(t, left, found)
 }
 
-// Every recipe, used to the end, given up while it waits, and waiting when its client is closed, leaves no goroutine, no watch and no
-// connection, and only the znodes that it is said to leave.
+// Every recipe, used to the end, given up while it waits, and waiting when its client is closed, leaves no goroutine,
+// no watch and no connection, and only the znodes that it is said to leave.
 func TestEveryRecipeLeavesNothing(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(habits)) {
 		h := habits[name]
