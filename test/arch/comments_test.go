@@ -24,7 +24,7 @@ var persons = regexp.MustCompile(`(?i)\b(who|whoever|whom|nobody|somebody|anybod
 
 // exceptions are words that a comment has to repeat: an exported name, and the output of an example.
 var exceptions = map[string]string{
-	"server/internal/audit/line.go":    "Who",
+	"server/internal/audit/line.go": "Who",
 }
 
 func TestCommentsNameTheirSubject(t *testing.T) {
