@@ -19,6 +19,22 @@ func (b *ApplyBatch) Reset() {
 	b.Items, b.Create2, b.Bytes, b.Last = b.Items[:0], b.Create2[:0], 0, 0
 }
 
+// Add appends a request. payload is its txn; nil if it became none. create2 holds the indexes of those operations of
+// a multi that are answered as create2.
+func (b *ApplyBatch) Add(it *Item, payload []byte, create2 []int32) {
+	b.Items = append(b.Items, *it)
+	if payload == nil {
+		return
+	}
+	added := &b.Items[len(b.Items)-1]
+	added.Payload = payload
+	b.Bytes += int64(len(payload))
+	if len(create2) > 0 {
+		added.Create2 = NewSpan(len(b.Create2), len(create2))
+		b.Create2 = append(b.Create2, create2...)
+	}
+}
+
 // Item is one request after it was prepared: the txn that it became, if any, and the client that gets the answer.
 type Item struct {
 	Client   Client // nil if no client of this server waits

@@ -45,12 +45,17 @@ type agreement interface {
 // goroutine.
 //
 // Invariant: delivered <= durable <= handedOut <= last. txns holds the txns in (delivered, last].
+//
+// The slices of txns in an Output are parts of that ring, so an element is used again for another txn, but not
+// before the txn in it was delivered and Take is called again. The journal has finished with a txn before it
+// reports that the txn is durable, and the host copies what is delivered.
 type alone struct {
 	id       proto.ServerID
 	ensemble *zab.Ensemble
 
 	last, handedOut, durable, delivered proto.Zxid
-	txns                                []zab.Txn // elements of the array are written once and never again
+	txns                                txnRing
+	given                               int // txns at the front of txns that the last Output delivers
 	writes                              []aloneWrite
 	seq                                 zab.Seq
 	syncs                               []aloneSync
@@ -99,10 +104,10 @@ func (a *alone) Propose(txns ...zab.Txn) error {
 	switch {
 	case a.pause >= alonePauses:
 		return zab.ErrNotLeading
-	case a.pause == aloneDrains || len(a.txns)+len(txns) > aloneInFlightMax:
+	case a.pause == aloneDrains || a.txns.len()+len(txns) > aloneInFlightMax:
 		return zab.ErrBusy
 	}
-	a.txns = append(a.txns, txns...)
+	a.txns.push(txns)
 	a.last = txns[len(txns)-1].Zxid
 	return nil
 }
@@ -139,19 +144,25 @@ func (a *alone) Persisted(seq zab.Seq) {
 	a.writes = slices.Delete(a.writes, 0, n)
 }
 
-// Take implements agreement. The slices of the Output are valid until the next call, except those of txns, which
-// never change.
+// Take implements agreement. The slices of the Output are valid until the next call, except for those of a Persist,
+// which are valid until it is durable.
 func (a *alone) Take() zab.Output {
 	out := &a.out
 	out.Persist, out.Synced, out.Deliver = out.Persist[:0], out.Synced[:0], nil
-	if i := a.above(a.handedOut); i < len(a.txns) {
-		a.write(zab.Persist{Append: a.txns[i:len(a.txns):len(a.txns)]}, a.last)
-		a.handedOut = a.last
+	a.txns.pop(a.given)
+	a.given = 0
+	for a.handedOut < a.last {
+		txns := a.txns.from(int(a.handedOut-a.delivered), int(a.last-a.delivered))
+		a.handedOut = txns[len(txns)-1].Zxid
+		a.write(zab.Persist{Append: txns}, a.handedOut)
 	}
-	if i := a.above(a.durable); i > 0 {
-		out.Deliver = a.txns[:i:i]
-		a.delivered = out.Deliver[i-1].Zxid
-		a.txns = a.txns[i:]
+	if a.delivered < a.durable {
+		a.given = int(a.durable - a.delivered)
+		out.Deliver = a.txns.from(0, a.given)
+		if n := len(out.Deliver); n < a.given {
+			out.Deliver = append(slices.Clone(out.Deliver), a.txns.from(n, a.given)...)
+		}
+		a.delivered = a.durable
 	}
 	n := 0
 	for n < len(a.syncs) && a.syncs[n].after <= a.delivered {
@@ -160,7 +171,7 @@ func (a *alone) Take() zab.Output {
 	}
 	a.syncs = slices.Delete(a.syncs, 0, n)
 	switch {
-	case a.pause == aloneDrains && len(a.txns) == 0:
+	case a.pause == aloneDrains && a.txns.len() == a.given:
 		a.pause = alonePauses
 	case a.pause == alonePauses:
 		a.pause = aloneReplaces
@@ -168,7 +179,7 @@ func (a *alone) Take() zab.Output {
 	}
 	out.Status = zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: a.id, Master: a.id,
 		Serving: a.pause < alonePauses,
-		Stopped: a.stopping && len(a.txns) == 0}
+		Stopped: a.stopping && a.txns.len() == a.given}
 	return *out
 }
 
@@ -178,14 +189,6 @@ func (a *alone) write(p zab.Persist, last proto.Zxid) {
 	p.Seq, p.AcceptedEpoch, p.CurrentEpoch = a.seq, -1, -1
 	a.out.Persist = append(a.out.Persist, p)
 	a.writes = append(a.writes, aloneWrite{a.seq, last})
-}
-
-// above is the index of the first of txns with a zxid above z. The zxids have no gaps.
-func (a *alone) above(z proto.Zxid) int {
-	if len(a.txns) == 0 || z < a.txns[0].Zxid {
-		return 0
-	}
-	return int(min(z-a.txns[0].Zxid+1, proto.Zxid(len(a.txns))))
 }
 
 // HandOver implements agreement. Txns that were proposed are finished first.
@@ -215,3 +218,50 @@ func (*alone) Ready(*zab.Ensemble) bool                 { return false }
 func (*alone) Learners(all []zab.Learner) []zab.Learner { return all }
 func (*alone) Strangers() []zab.Stranger                { return nil }
 func (*alone) Syncing() (snaps, diffs int)              { return 0, 0 }
+
+// txnRing is a queue of txns in an array that is used again and again. It grows and does not shrink.
+type txnRing struct {
+	all      []zab.Txn // its length is a power of two, or 0
+	first, n int       // index of the oldest txn, and number of txns
+}
+
+func (r *txnRing) len() int { return r.n }
+
+// push adds txns at the end. When the array is full, push takes a new one, and slices of the old one stay as they are.
+func (r *txnRing) push(txns []zab.Txn) {
+	if r.n+len(txns) > len(r.all) {
+		size := max(2*len(r.all), 64)
+		for size < r.n+len(txns) {
+			size *= 2
+		}
+		all := make([]zab.Txn, size)
+		for n := 0; n < r.n; {
+			n += copy(all[n:], r.from(n, r.n))
+		}
+		r.all, r.first = all, 0
+	}
+	for len(txns) > 0 {
+		n := copy(r.all[(r.first+r.n)&(len(r.all)-1):], txns)
+		r.n += n
+		txns = txns[n:]
+	}
+}
+
+// from returns the txns from the i-th oldest to the one before the j-th, or the first of them if they are not in one
+// piece of memory. REQUIRES: 0 <= i < j <= len().
+func (r *txnRing) from(i, j int) []zab.Txn {
+	begin := (r.first + i) & (len(r.all) - 1)
+	end := min(begin+j-i, len(r.all))
+	return r.all[begin:end:end]
+}
+
+// pop removes the n oldest txns.
+func (r *txnRing) pop(n int) {
+	for n > 0 {
+		gone := r.from(0, n)
+		clear(gone) // a large payload is not kept until its place is used again
+		r.first = (r.first + len(gone)) & (len(r.all) - 1)
+		r.n -= len(gone)
+		n -= len(gone)
+	}
+}

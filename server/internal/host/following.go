@@ -125,7 +125,7 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	q := f.queue(r.Session.ID)
 	q.Push(w)
 	if q.Len() == 1 && w.here {
-		f.release(r.Session.ID, q, f.answer)
+		f.answer(r.Session.ID, q)
 	}
 	return true
 }
@@ -208,7 +208,7 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 			after = 0
 		}
 		f.answered.Push(answeredSync{session: origin.session, after: after})
-		f.release(0, nil, f.answer)
+		f.answer(0, nil)
 	}
 }
 
@@ -271,8 +271,7 @@ func (f *following) flush() {}
 func (f *following) synced([]uint64) {}
 
 // deliver implements role.
-func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
-	give := func(it flow.Item) { out(zab.Txn{}, it, nil) }
+func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 	for _, t := range txns {
 		r := proto.NewReader(t.Payload)
 		var h proto.TxnHeader
@@ -283,15 +282,15 @@ func (f *following) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {
-			out(t, flow.Item{Op: h.Type}, nil)
+			b.Add(&flow.Item{Op: h.Type}, t.Payload, nil)
 		} else {
 			w := q.Front()
-			out(t, w.item, w.create2)
+			b.Add(&w.item, t.Payload, w.create2)
 			q.Pop()
-			f.release(h.ClientID, q, give)
+			f.release(h.ClientID, q, b)
 		}
 		if f.answered.Len() > 0 {
-			f.release(0, nil, give)
+			f.release(0, nil, b)
 		}
 	}
 }
@@ -301,14 +300,21 @@ func (w *forwarded) became(h *proto.TxnHeader) bool {
 	return w.item.Became(h) && h.Zxid > w.after && !w.here && w.item.Op != proto.OpSync
 }
 
-// answer gives one answer to the applier.
-func (f *following) answer(it flow.Item) { f.m.answer(it) }
+// answer answers what release finds.
+func (f *following) answer(session proto.SessionID, q *flow.FIFO[forwarded]) {
+	b := f.m.ApplyPool.Get()
+	if f.release(session, q, b); len(b.Items) == 0 {
+		f.m.ApplyPool.Put(b)
+		return
+	}
+	f.m.applier.Put(b)
+}
 
-// release answers what may be answered now: syncs after the txns before them are delivered, and in the queue q of a
+// release adds to b the answers of what may be answered now: syncs after the txns before them are delivered, and in the queue q of a
 // session the first requests if they were decided here.
-func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], out func(flow.Item)) {
+func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b *flow.ApplyBatch) {
 	for q != nil && q.Len() > 0 && q.Front().here {
-		out(q.Front().item)
+		b.Add(&q.Front().item, nil, nil)
 		q.Pop()
 	}
 	if q != nil && q.Len() == 0 {
@@ -322,9 +328,9 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], ou
 			f.m.Log.Error("a sync is answered out of its order", zap.Stringer("session_id", s))
 			continue
 		}
-		out(q.Front().item)
+		b.Add(&q.Front().item, nil, nil)
 		q.Pop()
-		f.release(s, q, out)
+		f.release(s, q, b)
 	}
 }
 

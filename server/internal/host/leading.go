@@ -545,7 +545,7 @@ func (l *leading) acknowledged(id proto.ServerID, z proto.Zxid) {
 }
 
 // deliver implements role.
-func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
+func (l *leading) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 	if q := l.m.Metrics.Quorum; l.m.peers != nil {
 		q.Commits.Add(int64(len(txns)))
 		q.QuorumAck.Observe(max(l.m.Clock.WallMs()-flow.TxnTime(txns[len(txns)-1].Payload), 0))
@@ -555,22 +555,22 @@ func (l *leading) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32))
 		m.Stats.DurableTime.Observe(figures.Ms(m.Clock.Now() - l.entries.Front().item.Received))
 	}
 	for _, t := range txns {
-		l.answered(t.Zxid-1, out)
+		l.answered(t.Zxid-1, b)
 		if l.entries.Len() > 0 && l.entries.Front().zxid == t.Zxid && l.entries.Front().txn {
 			e := l.entries.Front()
-			out(t, e.item, e.create2)
+			b.Add(&e.item, t.Payload, e.create2)
 			l.entries.Pop()
 		} else {
-			out(t, remoteItem(t.Payload), nil) // of the history, or the core's own
+			addRemote(b, t.Payload) // of the history, or the core's own
 		}
-		l.answered(t.Zxid, out)
+		l.answered(t.Zxid, b)
 	}
 }
 
-// answered hands out the answers that have their place up to z.
-func (l *leading) answered(z proto.Zxid, out func(zab.Txn, flow.Item, []int32)) {
+// answered adds the answers that have their place up to z.
+func (l *leading) answered(z proto.Zxid, b *flow.ApplyBatch) {
 	for l.entries.Len() > 0 && l.entries.Front().zxid <= z && !l.entries.Front().txn {
-		out(zab.Txn{}, l.entries.Front().item, nil)
+		b.Add(&l.entries.Front().item, nil, nil)
 		l.entries.Pop()
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -159,27 +158,15 @@ func (m *Host) touch(l *peers.Link) {
 // deliver hands committed txns to the applier, each with the client that gets the answer.
 func (m *Host) deliver(txns []zab.Txn) {
 	b := m.ApplyPool.Get()
-	bytes := 0
-	add := func(t zab.Txn, it flow.Item, create2 []int32) {
-		if t.Payload != nil {
-			it.Payload = t.Payload
-			bytes += len(t.Payload)
-			if len(create2) > 0 {
-				it.Create2 = flow.NewSpan(len(b.Create2), len(create2))
-				b.Create2 = append(b.Create2, create2...)
-			}
-		}
-		b.Items = append(b.Items, it)
-	}
+	b.Last = txns[len(txns)-1].Zxid
 	if m.role != nil {
-		m.role.deliver(txns, add)
+		m.role.deliver(txns, b)
 	} else {
-		noRole{}.deliver(txns, add)
+		noRole{}.deliver(txns, b)
 		// A txn that is delivered while the role opens may not be applied yet when the role begins: opened must not
 		// rely on the state.
-		m.delivered = txns[len(txns)-1].Zxid
+		m.delivered = b.Last
 	}
-	b.Bytes, b.Last = int64(bytes), txns[len(txns)-1].Zxid
 	m.Queued.Add(b.Bytes)
 	m.applier.Put(b)
 }

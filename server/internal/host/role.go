@@ -19,8 +19,8 @@ type role interface {
 	resume(r *flow.Resumption)
 	// flush ends a turn: what request has collected goes to the core or to the leader.
 	flush()
-	// deliver passes committed txns to out, each with the item that says which client to answer.
-	deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32))
+	// deliver adds committed txns to b, each with the client to answer, and the answers that belong between them.
+	deliver(txns []zab.Txn, b *flow.ApplyBatch)
 	// synced says that the syncs of clients of this server with these tokens are answered.
 	synced(tokens []uint64)
 	// calm reports whether there is little to do.
@@ -37,14 +37,16 @@ func (noRole) calm() bool                        { return false }
 func (noRole) flush()                            {}
 func (noRole) synced([]uint64)                   {}
 
-func (noRole) deliver(txns []zab.Txn, out func(zab.Txn, flow.Item, []int32)) {
+func (noRole) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 	for _, t := range txns {
-		out(t, remoteItem(t.Payload), nil)
+		addRemote(b, t.Payload)
 	}
 }
 
-// remoteItem is the item of a txn that no client of this server asked for.
-func remoteItem(payload []byte) flow.Item { return flow.Item{Op: flow.TxnType(payload)} }
+// addRemote adds a txn that no client of this server asked for.
+func addRemote(b *flow.ApplyBatch, payload []byte) {
+	b.Add(&flow.Item{Op: flow.TxnType(payload)}, payload, nil)
+}
 
 // verdictInput is what a verdict depends on.
 type verdictInput struct {
