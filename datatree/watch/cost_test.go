@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"runtime"
@@ -14,7 +15,7 @@ import (
 
 var watchesChurn = flag.Int("watch.churn", 300_000, "one-shot watches set and fired by the churn test")
 
-func nobody(WatcherID, proto.EventType, []byte, datatree.ACLID) {}
+func ignoreEvent(WatcherID, proto.EventType, []byte, datatree.ACLID) {}
 
 func TestFireDoesNotAllocate(t *testing.T) {
 	path := []byte("/service/members/member-0000000042")
@@ -23,7 +24,7 @@ func TestFireDoesNotAllocate(t *testing.T) {
 		kind Kind
 		path []byte
 	}{
-		{"nobody", Child, []byte("/elsewhere")},
+		{"no watcher", Child, []byte("/elsewhere")},
 		{"one-shot watcher, set again each time", Data, path},
 		{"persistent watcher", Persistent, path},
 		{"recursive watcher two levels up", Recursive, []byte("/service")},
@@ -42,7 +43,7 @@ func TestFireDoesNotAllocate(t *testing.T) {
 			w.Fire(datatree.Change{Type: nodeDeleted, Path: path}, deliver)
 		})
 		require.Zero(t, allocs, tt.name)
-		require.Equal(t, tt.name == "nobody", heard == 0, tt.name)
+		require.Equal(t, tt.name == "no watcher", heard == 0, tt.name)
 	}
 }
 
@@ -131,7 +132,7 @@ func BenchmarkFireNobody(b *testing.B) {
 	c := datatree.Change{Type: nodeDataChanged, Path: []byte("/service/members/member-0000000042")}
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Fire(c, nobody)
+		w.Fire(c, ignoreEvent)
 	}
 }
 
@@ -141,7 +142,7 @@ func BenchmarkFireOtherPaths(b *testing.B) {
 	c := datatree.Change{Type: nodeDataChanged, Path: []byte("/service/members/member-0000000042")}
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Fire(c, nobody)
+		w.Fire(c, ignoreEvent)
 	}
 }
 
@@ -153,7 +154,7 @@ func BenchmarkAddAndFireOneShot(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w.Add(5, Data, path)
-		w.Fire(c, nobody)
+		w.Fire(c, ignoreEvent)
 	}
 }
 
@@ -163,7 +164,24 @@ func BenchmarkFireRecursive4Deep(b *testing.B) {
 	c := datatree.Change{Type: nodeDataChanged, Path: []byte("/a/bbbbbbb/ccccccc/ddddddd")}
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Fire(c, nobody)
+		w.Fire(c, ignoreEvent)
+	}
+}
+
+// BenchmarkFireRecursiveByLength changes a znode whose path has more and more levels, while one connection watches
+// the root recursively.
+func BenchmarkFireRecursiveByLength(b *testing.B) {
+	for _, levels := range []int{4, 20, 200, 2_000, 20_000} {
+		b.Run(fmt.Sprintf("levels=%d", levels), func(b *testing.B) {
+			w := New()
+			w.Add(1, Recursive, []byte("/"))
+			c := datatree.Change{Type: nodeDataChanged, Path: bytes.Repeat([]byte("/level"), levels)}
+			b.ReportAllocs()
+			for b.Loop() {
+				w.Fire(c, ignoreEvent)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*levels), "ns/level")
+		})
 	}
 }
 
@@ -179,7 +197,7 @@ func BenchmarkFire100kOneShot(b *testing.B) {
 			w.Add(id, Data, path)
 		}
 		b.StartTimer()
-		w.Fire(c, nobody)
+		w.Fire(c, ignoreEvent)
 	}
 }
 
@@ -193,7 +211,7 @@ func BenchmarkFire100kPersistent(b *testing.B) {
 	c := datatree.Change{Type: nodeDataChanged, Path: path}
 	b.ReportAllocs()
 	for b.Loop() {
-		w.Fire(c, nobody)
+		w.Fire(c, ignoreEvent)
 	}
 }
 

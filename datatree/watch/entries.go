@@ -28,6 +28,7 @@ type watchedPath struct {
 // buckets as entries; buckets are never given back (4 bytes for each path of the busiest moment).
 type pathTable struct {
 	seed    maphash.Seed // hides the placement from clients; nothing visible depends on it
+	growing maphash.Hash // scratch of eachAncestor, with the same seed
 	chunks  []*[entryChunk]watchedPath
 	made    uint32 // entries handed out so far, entry 0 included
 	free    uint32 // first of the freed entries
@@ -40,6 +41,7 @@ type pathTable struct {
 
 func (p *pathTable) init() {
 	p.seed = maphash.MakeSeed()
+	p.growing.SetSeed(p.seed)
 	p.made = 1
 	p.buckets = make([]uint32, 1)
 }
@@ -80,6 +82,24 @@ func (p *pathTable) lookup(path []byte, hash uint32) uint32 {
 		id = e.next
 	}
 	return 0
+}
+
+// eachAncestor calls fn for the entry of each proper ancestor of path that has one, from the root down. Its time is
+// linear in the length of path: the hash of an ancestor is the hash of its parent, continued. (A maphash.Hash gives the
+// hash of what was written so far in constant time.) To hash each ancestor by itself would take the square.
+func (p *pathTable) eachAncestor(path []byte, fn func(entry uint32)) {
+	p.growing.Reset()
+	hashed := 0
+	for end := 1; end < len(path); end++ {
+		if end > 1 && path[end] != '/' {
+			continue
+		}
+		p.growing.Write(path[hashed:end])
+		hashed = end
+		if entry := p.lookup(path[:end], uint32(p.growing.Sum64())); entry != 0 {
+			fn(entry)
+		}
+	}
 }
 
 // insert returns the entry of path, which it makes if there is none.

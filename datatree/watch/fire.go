@@ -74,12 +74,7 @@ func (w *Registry) fire(path []byte, t proto.EventType, want mode, acl datatree.
 	if want&modeRecursive == 0 || w.recursive == 0 {
 		return
 	}
-	for at := path; len(at) > 1; {
-		at = paths.Parent(at)
-		if entry := w.paths.find(at); entry != 0 {
-			w.fireRecursive(entry, t, path, acl, deliver)
-		}
-	}
+	w.paths.eachAncestor(path, func(entry uint32) { w.fireRecursive(entry, t, path, acl, deliver) })
 }
 
 // fireRecursive delivers t to the recursive watchers of an ancestor of path.
