@@ -55,7 +55,7 @@ func BenchmarkFanOut(b *testing.B) {
 		b.StopTimer()
 		s.Store.Mu.RLock()
 		for _, w := range conns {
-			s.front.Watchers.Watch(w, watch.Data, []byte("/hot"), 0)
+			s.front.Watchers.Watch(w, watch.Data, []byte("/hot"))
 		}
 		s.Store.Mu.RUnlock()
 		events.Store(0)

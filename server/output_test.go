@@ -21,7 +21,7 @@ func TestNothingFollowsTheLastReply(t *testing.T) {
 	s := serveMem(t, memConfig(), nil)
 	client, nc := tcpPair(t)
 	c := serve.NewConn(s.front, nc)
-	s.front.Watchers.Watch(c, watch.Persistent, []byte("/"), 0)
+	s.front.Watchers.Watch(c, watch.Persistent, []byte("/"))
 	c.Mu.Lock()
 	c.Mu.Out.Buf = serve.AppendHeaderReply(nil, 7, 1, proto.OK)
 	c.Mu.Out.Closing = true

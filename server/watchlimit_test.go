@@ -1,8 +1,12 @@
 package server
 
 import (
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
@@ -52,4 +56,70 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 	_, err = other.Do(wire.SetWatches(1, []string{}, []string{"/x", "/y", "/z"}, []string{}))
 	require.Error(t, err)
 	require.NoError(t, other.WaitClosed())
+}
+
+// The paths that a connection watches have a limited number of bytes together, by whatever request the watches come. A
+// path counts once, however it is watched, and gives its bytes back when its last watch is gone.
+func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
+	cfg := memConfig()
+	cfg.MaxWatchBytes = 300
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{})
+	path := func(name string, n int) string { return "/" + name + strings.Repeat("x", n-1-len(name)) }
+	a, b := path("a", 100), path("b", 150)
+	_, err := c.Create(a, []byte("x"), 0)
+	require.NoError(t, err)
+	_, _, err = c.GetData(a, true)
+	require.NoError(t, err)
+	_, err = c.Exists(b, true)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+	_, err = c.Children(a, true)
+	require.NoError(t, err, "a path that is watched counts once")
+	for _, r := range []wire.Request{wire.Exists(path("c", 51), true), wire.AddWatch(path("c", 51), 1)} {
+		rep, err := c.Do(r)
+		require.NoError(t, err)
+		require.Equal(t, proto.ErrThrottledOp, rep.Header.Err)
+	}
+	_, err = c.Do(wire.AddWatch(path("d", 50), 1))
+	require.NoError(t, err, "the limit itself is allowed")
+	require.Equal(t, 300, watchedBytes(t, s))
+	_, err = c.Exists("/", true)
+	require.ErrorIs(t, err, proto.ErrThrottledOp)
+
+	_, err = c.Create(b, nil, 0) // its watch fires
+	require.NoError(t, err)
+	_, err = c.Do(wire.RemoveWatches(path("d", 50), proto.WatcherAny))
+	require.NoError(t, err)
+	_, err = c.Exists(path("c", 200), true)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+
+	// Another connection has a limit of its own, and paths that both watch are stored once.
+	other := dialWire(t, s, wire.Options{})
+	rep, err := other.Do(wire.SetWatches(1, []string{}, []string{path("c", 200), path("e", 100)}, []string{}))
+	require.NoError(t, err)
+	require.NoError(t, rep.Err())
+	require.Equal(t, 400, watchedBytes(t, s))
+	for name, brought := range map[string][]string{
+		"short": {path("f", 150), path("g", 151)},
+		"long":  append(slices.Repeat([]string{path("f", 200)}, 100), path("g", 101)),
+	} {
+		late := dialWire(t, s, wire.Options{})
+		_, err = late.Do(wire.SetWatches(1, []string{}, brought, []string{}))
+		require.Error(t, err, name)
+		require.NoError(t, late.WaitClosed(), name)
+	}
+	other.Close()
+	c.Close()
+	require.Eventually(t, func() bool { return watchedBytes(t, s) == 0 }, hangGuard,
+		10*time.Millisecond)
+}
+
+// watchedBytes is the metric of that name.
+func watchedBytes(t *testing.T, s *Server) int {
+	t.Helper()
+	families, err := s.Registry.Gather()
+	require.NoError(t, err)
+	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_watch_path_bytes" })
+	require.GreaterOrEqual(t, i, 0)
+	return int(families[i].Metric[0].GetGauge().GetValue())
 }

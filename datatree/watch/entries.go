@@ -33,6 +33,7 @@ type pathTable struct {
 	made    uint32 // entries handed out so far, entry 0 included
 	free    uint32 // first of the freed entries
 	live    int
+	bytes   uint64 // sum of the lengths of the names
 	buckets []uint32
 	mask    uint32 // 2^k-1, where buckets 0 to 2^k-1 are the ones of the current round
 	split   uint32 // next bucket to split: len(buckets) == mask+1+split
@@ -85,8 +86,8 @@ func (p *pathTable) lookup(path []byte, hash uint32) uint32 {
 }
 
 // eachAncestor calls fn for the entry of each proper ancestor of path that has one, from the root down. Its time is
-// linear in the length of path: the hash of an ancestor is the hash of its parent, continued. (A maphash.Hash gives the
-// hash of what was written so far in constant time.) To hash each ancestor by itself would take the square.
+// linear in the length of path: the hash of an ancestor is the hash of its parent, continued. (A maphash.Hash gives
+// the hash of what was written so far in constant time.) To hash each ancestor by itself would take the square.
 func (p *pathTable) eachAncestor(path []byte, fn func(entry uint32)) {
 	p.growing.Reset()
 	hashed := 0
@@ -121,23 +122,26 @@ func (p *pathTable) insert(path []byte) uint32 {
 	bucket := &p.buckets[p.bucketOf(hash)]
 	e.next, *bucket = *bucket, id
 	p.live++
+	p.bytes += uint64(len(path))
 	return id
 }
 
 // remove ends entry id, which has no watcher any more.
 func (p *pathTable) remove(id uint32) {
 	e := p.at(id)
+	nameLen := e.nameLen
 	link := &p.buckets[p.bucketOf(e.hash)]
 	for *link != id {
 		link = &p.at(*link).next
 	}
 	*link = e.next
-	if e.nameLen > 0 {
-		p.names.release(e.name, int(e.nameLen))
+	if nameLen > 0 {
+		p.names.release(e.name, int(nameLen))
 	}
 	*e = watchedPath{next: p.free}
 	p.free = id
 	p.live--
+	p.bytes -= uint64(nameLen)
 }
 
 // take returns the number of an unused entry.

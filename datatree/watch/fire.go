@@ -100,6 +100,7 @@ func (w *Registry) consume(entry uint32, e *watchedPath) {
 		w.count(e, slot, e.watchers.get(&w.sets, id), 0)
 		w.watchers -= soleOne(slot.entries.n)
 		slot.entries.remove(&w.sets, entry)
+		slot.bytes -= uint64(e.nameLen)
 		if !all {
 			e.watchers.remove(&w.sets, id)
 		}

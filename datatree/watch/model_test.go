@@ -162,6 +162,22 @@ func (m *watchModel) fire(t proto.EventType, path string) map[WatcherID][]string
 	return events
 }
 
+// watched returns the watchers of each path that has one in either table.
+func (m *watchModel) watched() map[string]map[WatcherID]bool {
+	all := map[string]map[WatcherID]bool{}
+	for _, table := range []watchManager{m.data, m.child} {
+		for path, ids := range table {
+			for id := range ids {
+				if all[path] == nil {
+					all[path] = map[WatcherID]bool{}
+				}
+				all[path][id] = true
+			}
+		}
+	}
+	return all
+}
+
 func (m *watchModel) count() (watchers, paths, total int) {
 	w, p := map[WatcherID]bool{}, map[string]bool{}
 	for _, table := range []watchManager{m.data, m.child} {
@@ -276,6 +292,23 @@ func requireSameCounts(t *testing.T, m *watchModel, w *Registry) {
 	dw, dp, dt := w.CountData()
 	require.Equal(t, [3]int{len(watchers), len(m.data), m.data.pairs()}, [3]int{dw, dp, dt}, "data table")
 	require.Equal(t, m.data.pairs(), listed.pairs())
+
+	type use struct {
+		paths int
+		bytes uint64
+	}
+	uses, stored := map[WatcherID]use{}, uint64(0)
+	for path, ids := range m.watched() {
+		stored += uint64(len(path))
+		for id := range ids {
+			uses[id] = use{uses[id].paths + 1, uses[id].bytes + uint64(len(path))}
+		}
+	}
+	require.Equal(t, stored, w.PathBytes())
+	for id := range WatcherID(len(w.slots)) {
+		paths, bytes := w.Use(id)
+		require.Equal(t, uses[id], use{paths, bytes}, "paths of watcher %d and their bytes", id)
+	}
 }
 
 // requireNothingHeld checks that every block of the arenas is free again.

@@ -13,8 +13,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// FuzzRecursive watches what the lines of a text say, recursively or for data, and changes every path of it; the events
-// must be those of the model, which looks at each ancestor by itself.
+// FuzzRecursive watches what the lines of a text say, recursively or for data, and changes every path of it. The
+// events must be those of the model, which looks at each ancestor by itself.
 func FuzzRecursive(f *testing.F) {
 	f.Add("/\n/a\n/a/b\n/a/b/c")
 	f.Add("/a\n/ab\n/ab/c\n/a/b")

@@ -8,7 +8,7 @@ import (
 )
 
 // WatcherID is the number of a connection in a Registry. The caller chooses it; after RemoveAll another
-// connection may get the same number. The numbers should be dense, because memory (24 bytes a number)
+// connection may get the same number. The numbers should be dense, because memory (32 bytes a number)
 // grows with the largest. The largest allowed is 2^28-1.
 type WatcherID uint32
 
@@ -59,7 +59,7 @@ func selectedModes(t proto.WatcherType) mode {
 }
 
 // Registry holds the watches of one server. Paths are literal byte strings; they need neither exist
-// nor be valid. The number of watches has no limit here: the server sets one.
+// nor be valid. Their number and their bytes have no limit here: the server sets them.
 type Registry struct {
 	paths pathTable
 	sets  arena[uint32] // blocks of the sets of paths and watchers
@@ -81,6 +81,7 @@ type tally struct{ watchers, paths, pairs int }
 type watcher struct {
 	entries modeSet // the paths it watches
 	data    uint32  // how many of them in the data table
+	bytes   uint64  // sum of the lengths of these paths
 	told    uint64  // the last trigger that notified it: one event a trigger
 }
 
@@ -173,6 +174,10 @@ func (w *Registry) CountData() (watchers, paths, total int) {
 	return w.data.watchers, w.data.paths, w.data.pairs
 }
 
+// PathBytes returns the sum of the lengths of all watched paths. A path that many connections watch is stored, and
+// counted, once.
+func (w *Registry) PathBytes() uint64 { return w.paths.bytes }
+
 // Each calls fn for every connection and path of the data table, path by path. The path is valid
 // during the call; fn must not change w.
 func (w *Registry) Each(fn func(id WatcherID, path []byte)) {
@@ -234,6 +239,7 @@ func (w *Registry) set(entry uint32, id WatcherID, old, m mode) {
 		e.watchers.put(&w.sets, uint32(id), m)
 		if old == 0 {
 			slot.entries.put(&w.sets, entry, modesAll)
+			slot.bytes += uint64(e.nameLen)
 			w.watchers += soleOne(slot.entries.n)
 		}
 		return
@@ -241,6 +247,7 @@ func (w *Registry) set(entry uint32, id WatcherID, old, m mode) {
 	e.watchers.remove(&w.sets, uint32(id))
 	w.watchers -= soleOne(slot.entries.n)
 	slot.entries.remove(&w.sets, entry)
+	slot.bytes -= uint64(e.nameLen)
 	if e.watchers.n == 0 {
 		w.paths.remove(entry)
 	}
@@ -280,10 +287,10 @@ func hasMode(m, want mode) int {
 	return 0
 }
 
-// PathsOf returns how many paths a connection watches.
-func (w *Registry) PathsOf(id WatcherID) int {
+// Use returns how many paths a connection watches, and the sum of their lengths.
+func (w *Registry) Use(id WatcherID) (paths int, bytes uint64) {
 	if int(id) >= len(w.slots) {
-		return 0
+		return 0, 0
 	}
-	return int(w.slots[id].entries.n)
+	return int(w.slots[id].entries.n), w.slots[id].bytes
 }

@@ -240,6 +240,9 @@ type Limits struct {
 	// exceed it is answered with ThrottledOp, and a client that brings more from another server is not served.
 	// Key warren.maxWatches; default 1000000.
 	MaxWatches int
+	// MaxWatchBytes is how many bytes the paths that one connection watches may have together; 0 is unlimited. At the
+	// limit the server does what it does at MaxWatches. Key warren.maxWatchBytes; default 64 MiB.
+	MaxWatchBytes int64
 	// MaxRequestsPerSecond is how many requests a second the connections from one address may send together,
 	// connects included; 0 is unlimited. Above it the server does not read from them: no request is refused, but
 	// the clients become slower. Key warren.maxRequestsPerSecond; default 0.

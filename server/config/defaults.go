@@ -138,6 +138,7 @@ func baseLimits() Limits {
 		JuteMaxBuffer:          0xfffff,
 		GlobalOutstandingLimit: 1000,
 		MaxWatches:             1_000_000,
+		MaxWatchBytes:          64 << 20,
 		LargeRequestMaxBytes:   100 << 20,
 		LargeRequestThreshold:  -1,
 		RequestThrottle: RequestThrottle{

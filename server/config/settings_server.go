@@ -105,6 +105,7 @@ func (l *Limits) settings() []setting {
 		bareKey(extraSize(&l.JuteMaxBufferExtra), "jute.maxbuffer.extrasize"),
 		propertyKey(atLeast(&l.GlobalOutstandingLimit, 1), "globalOutstandingLimit"),
 		nativeKey(offBelow(&l.MaxWatches, math.MaxInt32), "warren.maxWatches"),
+		nativeKey(offBelow(&l.MaxWatchBytes, math.MaxInt64), "warren.maxWatchBytes"),
 		nativeKey(offBelow(&l.MaxRequestsPerSecond, math.MaxInt32), "warren.maxRequestsPerSecond"),
 		propertyKey(whole(&l.LargeRequestMaxBytes, 1, math.MaxInt64), "largeRequestMaxBytes"),
 		propertyKey(whole(&l.LargeRequestThreshold, -1, math.MaxInt32), "largeRequestThreshold"),

@@ -103,6 +103,7 @@ func TestLimitsAreTheDefaults(t *testing.T) {
 		"jute.maxbuffer":                                        "1 MiB",
 		"warren.maxRequestsPerSecond":                           strconv.Itoa(c.MaxRequestsPerSecond),
 		"warren.maxWatches":                                     "1,000,000",
+		"warren.maxWatchBytes":                                  strconv.FormatInt(c.MaxWatchBytes>>20, 10) + " MiB",
 		"warren.diskWatermarkBytes":                             strconv.FormatInt(c.DiskWatermark.Bytes>>20, 10) + " MiB",
 		"connection_throttle_tokens, _fill_time, _fill_count":   "off",
 		"globalOutstandingLimit, request_throttle_max_requests": strconv.Itoa(c.GlobalOutstandingLimit) + ", off",

@@ -36,7 +36,7 @@ var shown = map[string]string{
 	"too many connections: maxCnxns is reached":                                             "TestConnSetCounts",
 	"client has seen a newer zxid than this server: it must not go back in time":            "TestClientFromTheFutureIsClosedWithoutAnAnswer",
 	"frame length is negative or above jute.maxbuffer":                                      "TestHostileFirstBytesAreClosedAndHarmNobody",
-	"closing a connection that brings more watches than warren.maxWatches":                  "TestWatchesOfOneConnectionAreLimited",
+	"closing a connection that brings more watches than its limit allows":                   "TestBytesOfWatchesOfOneConnectionAreLimited",
 	"the certificate for the other servers has expired":                                     "TestServersThatAreNotLetIn",
 	"plain text on a port for TLS only":                                                     "TestTLSRefuses",
 	"too many TLS handshakes under way: netty.server.outstandingHandshake.limit is reached": "TestHandshakeLimit",

@@ -69,7 +69,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 	switch op {
 	case proto.OpExists:
 		b, err = state.ReadExists(b, req.Path, ids)
-		if req.Watch && err == proto.ErrNoNode && !s.Watchers.Watch(c, watch.Exist, req.Path, s.Config.MaxWatches) {
+		if req.Watch && err == proto.ErrNoNode && !s.Watchers.Watch(c, watch.Exist, req.Path) {
 			err = proto.ErrThrottledOp
 		}
 	case proto.OpGetData:
@@ -81,7 +81,7 @@ func (s *Front) readNode(c *Conn, op proto.OpCode, body, b []byte) ([]byte, prot
 		kind = watch.Child
 		b, err = state.ReadChildren2(b, req.Path, ids)
 	}
-	if req.Watch && err == proto.OK && !s.Watchers.Watch(c, kind, req.Path, s.Config.MaxWatches) {
+	if req.Watch && err == proto.OK && !s.Watchers.Watch(c, kind, req.Path) {
 		err = proto.ErrThrottledOp
 	}
 	return b, err
@@ -131,7 +131,7 @@ func (s *Front) addWatch(c *Conn, body, b []byte) ([]byte, proto.ErrCode) {
 	default:
 		return b, proto.ErrMarshallingError
 	}
-	if !s.Watchers.Watch(c, kind, req.Path, s.Config.MaxWatches) {
+	if !s.Watchers.Watch(c, kind, req.Path) {
 		return b, proto.ErrThrottledOp
 	}
 	return proto.AppendInt32(b, 0), proto.OK
@@ -199,18 +199,23 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 	if id == 0 {
 		return b
 	}
-	wanted := ws.Registry.PathsOf(id)
+	wanted, _ := ws.Registry.Use(id)
 	for _, l := range lists {
 		wanted += len(l.paths)
 	}
 	if limit := s.Config.MaxWatches; limit > 0 && wanted > limit {
-		c.refuseWatches(wanted)
+		c.refuseWatches("warren.maxWatches")
 		return b
 	}
+	start := len(b)
 	for _, l := range lists {
 		for _, path := range l.paths {
 			if l.kind == watch.Child && s.Weak(weakness.WatchNotRegistered) {
 				continue
+			}
+			if !ws.holds(id, path) {
+				c.refuseWatches("warren.maxWatchBytes")
+				return b[:start]
 			}
 			if event, fire := ws.Registry.Rewatch(st.State, id, l.kind, path, req.RelativeZxid); fire {
 				b = AppendEvent(b, event, path, -1)

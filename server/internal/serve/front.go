@@ -64,7 +64,7 @@ type answers interface {
 
 func New(e *env.Env, listen func(network, address string) (net.Listener, error)) *Front {
 	f := &Front{
-		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(),
+		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
 		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
 	}

@@ -71,7 +71,7 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 	count, names, err := l.Children(*c.ids.Load())
 	var req proto.PathWatchRequest
 	if err == proto.OK && req.ReadFrom(body) == nil && req.Watch &&
-		!s.Watchers.Watch(c, watch.Child, req.Path, s.Config.MaxWatches) {
+		!s.Watchers.Watch(c, watch.Child, req.Path) {
 		err = proto.ErrThrottledOp
 	}
 	start := len(o.Buf)

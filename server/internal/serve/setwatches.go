@@ -14,8 +14,8 @@ import (
 // So a long setWatches is registered while it arrives, from the buffer of the socket, when nothing of its
 // connection is in flight. A bounded number of watches is registered under one hold of the locks. No event is lost
 // between two holds: a change then either finds the path registered, or is found when the path is registered. If
-// the list turns out to be malformed, the watches before the fault exist. If it is longer than the connection may
-// watch, the watches end with the connection.
+// the list turns out to be malformed, the watches before the fault exist. If it has more than the connection may
+// watch, in paths or in bytes, the watches end with the connection.
 
 const (
 	// SetWatchesLimit is the longest frame of setWatches and setWatches2, in bytes.
@@ -135,7 +135,7 @@ func (c *Conn) setSome() bool {
 	}
 	a, before := c.Arriving, c.Arriving.Left
 	if !a.begun {
-		a.Wanted = ws.Registry.PathsOf(id)
+		a.Wanted, _ = ws.Registry.Use(id)
 	}
 	for n := 0; n < WatchesPerLock && !a.Over(); n++ {
 		if a.Paths == 0 {
@@ -143,7 +143,7 @@ func (c *Conn) setSome() bool {
 				break
 			}
 			if limit := c.srv.Config.MaxWatches; limit > 0 && a.Wanted > limit {
-				c.refuseWatches(a.Wanted)
+				c.refuseWatches("warren.maxWatches")
 				c.ended = true
 				return false
 			}
@@ -153,6 +153,11 @@ func (c *Conn) setSome() bool {
 		if !ok {
 			break
 		}
+		if !ws.holds(id, path) {
+			c.refuseWatches("warren.maxWatchBytes")
+			c.ended = true
+			return false
+		}
 		if event, fire := ws.Registry.Rewatch(st.State, id, a.Kind, path, a.Relative); fire {
 			c.Mu.Out.Buf = AppendEvent(c.Mu.Out.Buf, event, path, -1)
 		}
@@ -161,11 +166,11 @@ func (c *Conn) setSome() bool {
 	return a.Left < before || a.Malformed
 }
 
-// refuseWatches ends a connection that brings more watches than it may have. After an error the client would still
-// believe that it watches. REQUIRES: Conn.Mu.
-func (c *Conn) refuseWatches(wanted int) {
-	c.srv.Log.Warn("closing a connection that brings more watches than warren.maxWatches",
-		zap.Stringer("client_addr", c.Remote), zap.Int("watches", wanted))
+// refuseWatches ends a connection that brings more watches than the limit of that name allows. After an error the
+// client would still believe that it watches. REQUIRES: Conn.Mu.
+func (c *Conn) refuseWatches(limit string) {
+	c.srv.Log.Warn("closing a connection that brings more watches than its limit allows",
+		zap.Stringer("client_addr", c.Remote), zap.String("limit", limit))
 	c.Mu.Out.Closing = true
 }
 

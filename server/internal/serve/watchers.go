@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 )
 
 // watchers holds the watches of all connections. It is guarded by Mu together with Store.Mu for reading, or by
@@ -14,9 +15,12 @@ type watchers struct {
 	Registry *watch.Registry
 	Slots    []*Conn           // by WatcherID
 	Free     []watch.WatcherID // slots without a connection
+	limits   *config.Limits    // never changes
 }
 
-func newWatchers() *watchers { return &watchers{Registry: watch.New(), Slots: make([]*Conn, 1)} }
+func newWatchers(l *config.Limits) *watchers {
+	return &watchers{Registry: watch.New(), Slots: make([]*Conn, 1), limits: l}
+}
 
 // slot returns the WatcherID of c, 0 if the connection has ended. REQUIRES: Store.Mu for reading, watchers.Mu.
 func (ws *watchers) slot(c *Conn) watch.WatcherID {
@@ -36,20 +40,31 @@ func (ws *watchers) slot(c *Conn) watch.WatcherID {
 	return c.watcher
 }
 
-// Watch registers a watch of c. It reports false if c would then watch more than limit paths; 0 is no limit.
-// REQUIRES: Store.Mu.
-func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte, limit int) bool {
+// Watch registers a watch of c. It reports false if c would then watch more than its limits allow. REQUIRES: Store.Mu.
+func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte) bool {
 	ws.Mu.Lock()
 	defer ws.Mu.Unlock()
 	id := ws.slot(c)
 	if id == 0 {
 		return true
 	}
-	if limit > 0 && ws.Registry.PathsOf(id) >= limit && !ws.Registry.Has(id, proto.WatcherAny, path) {
+	paths, _ := ws.Registry.Use(id)
+	if most := ws.limits.MaxWatches; most > 0 && paths >= most && !ws.Registry.Has(id, proto.WatcherAny, path) {
+		return false
+	}
+	if !ws.holds(id, path) {
 		return false
 	}
 	ws.Registry.Add(id, kind, path)
 	return true
+}
+
+// holds reports whether the connection may watch path as far as the bytes of its paths are concerned. REQUIRES:
+// Store.Mu for reading, watchers.Mu.
+func (ws *watchers) holds(id watch.WatcherID, path []byte) bool {
+	_, bytes := ws.Registry.Use(id)
+	most := uint64(ws.limits.MaxWatchBytes)
+	return most == 0 || bytes+uint64(len(path)) <= most || ws.Registry.Has(id, proto.WatcherAny, path)
 }
 
 // Unwatch removes every watch of the connection after it has ended. A bounded number is removed under one hold of

@@ -26,7 +26,7 @@ import (
 // exporter collects the metrics of a server for Prometheus.
 type exporter struct {
 	*Reporter
-	queueLength, requestsTotal, slowSyncsTotal, linesLeftOutTotal *prometheus.Desc
+	queueLength, requestsTotal, slowSyncsTotal, linesLeftOutTotal, watchPathBytes *prometheus.Desc
 }
 
 func newExporter(s *Reporter) *exporter {
@@ -41,6 +41,8 @@ func newExporter(s *Reporter) *exporter {
 			"Syncs of the log above fsync.warningthresholdms.", nil, nil),
 		linesLeftOutTotal: prometheus.NewDesc("warren_server_log_lines_left_out_total",
 			"Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
+		watchPathBytes: prometheus.NewDesc("warren_server_watch_path_bytes",
+			"Bytes of all watched paths, each stored once; warren.maxWatchBytes bounds them for each connection.", nil, nil),
 	}
 }
 
@@ -68,12 +70,22 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(x.slowSyncsTotal, prometheus.CounterValue,
 		float64(x.Metrics.SlowSyncs.Total()))
 	ch <- prometheus.MustNewConstMetric(x.linesLeftOutTotal, prometheus.CounterValue, float64(x.LinesLeftOut.Load()))
+	ch <- prometheus.MustNewConstMetric(x.watchPathBytes, prometheus.GaugeValue, float64(x.watchedBytes()))
 	for _, op := range proto.AllOps {
 		if op.IsRead() || op == proto.OpPing {
 			ch <- prometheus.MustNewConstMetric(x.requestsTotal, prometheus.CounterValue,
 				float64(x.Stats.ReadsOf(op)), op.String())
 		}
 	}
+}
+
+// watchedBytes returns the bytes of all watched paths.
+func (s *Reporter) watchedBytes() uint64 {
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	s.front.Watchers.Mu.Lock()
+	defer s.front.Watchers.Mu.Unlock()
+	return s.front.Watchers.Registry.PathBytes()
 }
 
 // exportRuntime adds the metrics of the Go runtime and of the process, if there is a port that serves them.
