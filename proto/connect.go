@@ -79,8 +79,8 @@ func (r *ConnectResponse) ReadFrom(b []byte) error {
 	return d.Err()
 }
 
-// SessionPassword derives a session's password from its id, as every server of an ensemble does: it proves only
-// that the client was told it. Source: client-protocol 3.5.
+// SessionPassword derives a session's password from its id as ZooKeeper does. The rule is public: a client that knows
+// the id can compute the password. Source: client-protocol 3.5.
 func SessionPassword(id SessionID) [PasswordSize]byte {
 	const mask = uint64(1)<<48 - 1
 	state := ((uint64(id) ^ 0xB3415C00) ^ 0x5DEECE66D) & mask

@@ -18,6 +18,7 @@ func (s *Security) settings() []setting {
 		propertyKey(list(&s.RequireClientAuth), "requireClientAuthScheme"),
 		bareKey(lax(&s.JavaRevocation), "com.sun.net.ssl.checkRevocation", "com.sun.security.enableCRLDP"),
 		propertyKey(lax(&s.AllowSASLFailedClients), "allowSaslFailedClients"),
+		nativeKey(words(&s.SessionSecrets), "warren.sessionSecrets"),
 		propertyKey(words(&s.X509SuperUser), "X509AuthenticationProvider.superUser"),
 		propertyKey(choice(&s.X509ID.Type, "SUBJECT", "SAN"), "X509AuthenticationProvider.clientCertIdType"),
 		propertyKey(count(&s.X509ID.SANType, 0), "X509AuthenticationProvider.clientCertIdSanMatchType"),

@@ -280,7 +280,7 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	c := connOf(it)
 	resp := proto.ConnectResponse{
 		TimeOut: it.Session.TimeoutMs(), SessionID: it.Session.ID,
-		Password: proto.SessionPassword(it.Session.ID), HasReadOnly: c.knowsReadOnly,
+		Password: a.srv.Security.secrets.Password(it.Session.ID), HasReadOnly: c.knowsReadOnly,
 	}
 	c.Session.Store(it.Session)
 	c.Mu.Lock()

@@ -145,9 +145,8 @@ func (c *Conn) connect(frame []byte) error {
 func (c *Conn) resumeSession(req *proto.ConnectRequest, timeout int32) {
 	c.srv.Metrics.RevalidateCount.Inc()
 	c.knowsReadOnly = req.HasReadOnly
-	passwd := proto.SessionPassword(req.SessionID)
 	switch {
-	case string(passwd[:]) != string(req.Password):
+	case !c.srv.Security.secrets.Accepts(req.SessionID, req.Password):
 		c.Resumed(nil, nil, 0)
 	case c.resumeLocal(req.SessionID, timeout):
 	default:
@@ -183,7 +182,7 @@ func (c *Conn) Resumed(s *sessions.Session, old sessions.Conn, timeoutMs int32) 
 			old.Supersede()
 		}
 		_ = c.NC.SetReadDeadline(time.Time{})
-		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, proto.SessionPassword(s.ID)
+		resp.TimeOut, resp.SessionID, resp.Password = timeoutMs, s.ID, c.srv.Security.secrets.Password(s.ID)
 		c.Session.Store(s)
 	}
 	c.Mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"go.uber.org/zap"
@@ -14,6 +15,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/security"
+	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/sasl"
 )
 
@@ -25,6 +27,8 @@ type clientSecurity struct {
 	users *sasl.Users         // nil without SASL
 	Names *security.CertNames // which part of a certificate is an id
 	Audit *audit.Log          // nil without an audit log
+
+	secrets sessions.Secrets // which password a session has
 }
 
 // secure loads certificates and users, and opens the audit log.
@@ -63,7 +67,31 @@ func (s *Front) loadSecurity() error {
 			return err
 		}
 	}
+	if s.Config.SessionSecrets != "" {
+		if err := s.loadSecrets(s.Config.SessionSecrets); err != nil {
+			return fmt.Errorf("server: session secrets %s: %w", s.Config.SessionSecrets, err)
+		}
+	}
 	return s.loadUsers()
+}
+
+// loadSecrets reads the secrets of session passwords.
+func (s *Front) loadSecrets(name string) error {
+	f, err := s.FS.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, sessions.SecretsBytesMax+1))
+	if err != nil {
+		return err
+	}
+	if s.Security.secrets, err = sessions.ParseSecrets(text); err != nil {
+		return err
+	}
+	s.Log.Info("passwords of sessions are made from secrets",
+		zap.Bool("zookeeper_passwords_accepted", s.Security.secrets.Guessable()))
+	return nil
 }
 
 // loadKeys reads the certificates.
