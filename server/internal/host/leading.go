@@ -361,6 +361,9 @@ func (l *leading) gone(link zab.LinkID) {
 // verdict decides whether a request may go on, as far as that does not depend on the state of its session.
 func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
 	m := l.m
+	if w.op == proto.OpDeleteContainer && w.session != 0 {
+		return proto.ErrUnimplemented, false // of a client, passed on by a server in Java; only the reaper may send it
+	}
 	noRoom := w.session != 0 && (l.refuses || m.Guard.Full())
 	return m.verdict(&verdictInput{client: w.client != nil, session: w.local, op: w.op, at: w.at, noRoom: noRoom})
 }
