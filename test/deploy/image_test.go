@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func TestImageIsLikeTheOfficialOne(t *testing.T) {
 	require.Equal(t, []string{"2181", "2888", "3888", "8080"}, im.ports)
 	require.Equal(t, "1000:1000", im.user)
 	require.Equal(t, []string{"warren", "server"}, im.command)
-	require.Equal(t, []string{"warren", "health"}, im.health)
+	require.Equal(t, []string{"warren", "health", "--process"}, im.health, "a restart brings no quorum back")
 	require.Contains(t, im.env, "ZOO_LOG_DIR=/logs")
 	links := regexp.MustCompile(`(?s)for name in (.*?); do ln -s warren usr/local/bin/\$name\.sh; done`).FindStringSubmatch(read(t, "docker/Dockerfile"))
 	require.Len(t, links, 2)
@@ -68,7 +69,11 @@ func TestImageServes(t *testing.T) {
 	}
 	client := fmt.Sprintf("127.0.0.1:%d", ports[2])
 	server := start(t, env, im.command...)
-	out, err := run(t, env, append(im.health, "--wait", "30s", client)...)
+	out, err := run(t, env, "warren", "health", "--wait", "30s", client)
+	require.NoError(t, err, out)
+	require.Equal(t, client+": standalone\n", out)
+	check := append(slices.Clone(im.health), "--admin-port", "0", client)
+	out, err = run(t, env, check...)
 	require.NoError(t, err, out)
 	require.Equal(t, client+": standalone\n", out)
 	require.FileExists(t, filepath.Join(root, "conf", "zoo.cfg"))
@@ -84,7 +89,7 @@ func TestImageServes(t *testing.T) {
 
 	require.NoError(t, server.Process.Signal(syscall.SIGTERM))
 	require.NoError(t, server.Wait(), "SIGTERM is an orderly stop")
-	out, err = run(t, env, append(im.health, "--timeout", "2s", client)...)
+	out, err = run(t, env, append(check, "--timeout", "2s")...)
 	require.Error(t, err, out)
 }
 

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -15,8 +17,10 @@ import (
 // healthOptions are the flags of warren health.
 type healthOptions struct {
 	clientTLS
-	timeout time.Duration
-	wait    time.Duration
+	timeout   time.Duration
+	wait      time.Duration
+	process   bool
+	adminPort int
 }
 
 // healthPause is the time between two questions of --wait.
@@ -30,9 +34,11 @@ func newHealthCommand() *cobra.Command {
 		Long: "Ask the server on HOST:PORT (127.0.0.1:2181 if nothing is named) the word srvr, which every server answers, and print its mode.\n" +
 			"With a URL, which begins with http:// or https://, ask that: /readyz of the admin port tells whether a server serves\n" +
 			"clients, /healthz whether its process answers.\n\n" +
+			"With --process it is enough that the process answers, at the client port or at /healthz of the admin port. That is for\n" +
+			"probes that restart a server: a server without a quorum, or one that loads its data, is not mended by a restart.\n\n" +
 			"The exit code is 0 if it serves, or the URL answers 200, and 1 otherwise. It needs no shell around it, so that it can be the\n" +
 			"probe of a container that has none.",
-		Example: "  warren health\n  warren health zk1:2181\n  warren health http://127.0.0.1:8080/healthz\n  warren health --wait 30s 127.0.0.1:2181",
+		Example: "  warren health\n  warren health zk1:2181\n  warren health http://127.0.0.1:8080/healthz\n  warren health --process\n  warren health --wait 30s 127.0.0.1:2181",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
@@ -55,6 +61,8 @@ func newHealthCommand() *cobra.Command {
 	o.addTo(cmd.Flags())
 	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for an answer")
 	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to ask again until the server serves")
+	cmd.Flags().BoolVar(&o.process, "process", false, "whether the process answers, also while it does not serve")
+	cmd.Flags().IntVar(&o.adminPort, "admin-port", 8080, "admin port, for --process; 0: not asked")
 	return cmd
 }
 
@@ -62,7 +70,11 @@ func newHealthCommand() *cobra.Command {
 func (o *healthOptions) ask(ctx context.Context, target string) (string, error) {
 	deadline := time.Now().Add(o.wait)
 	for {
-		answer, err := o.askOnce(ctx, target)
+		ask := o.askOnce
+		if o.process {
+			ask = o.askProcess
+		}
+		answer, err := ask(ctx, target)
 		if err == nil || !time.Now().Before(deadline) {
 			return answer, err
 		}
@@ -92,6 +104,29 @@ func (o *healthOptions) askOnce(ctx context.Context, target string) (string, err
 		return "", err
 	}
 	return s.Role, nil
+}
+
+// askProcess asks whether the process of a server answers. A client port that is not open yet, or that speaks TLS
+// alone, does not answer, but the admin port may.
+func (o *healthOptions) askProcess(ctx context.Context, target string) (string, error) {
+	answer, err := o.askOnce(ctx, target)
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(err, errNotServing):
+		return "the process answers, " + err.Error(), nil
+	case o.adminPort == 0:
+		return "", err
+	}
+	host, _, splitErr := net.SplitHostPort(withPort(target))
+	if splitErr != nil {
+		return "", err
+	}
+	url := "http://" + net.JoinHostPort(host, strconv.Itoa(o.adminPort)) + "/healthz"
+	if _, adminErr := askURL(ctx, url, o.timeout); adminErr != nil {
+		return "", errors.Join(err, fmt.Errorf("%s: %w", url, adminErr))
+	}
+	return "the process answers at its admin port", nil
 }
 
 // askURL returns the status line if the answer is 200.

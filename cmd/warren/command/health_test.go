@@ -56,6 +56,24 @@ func TestHealthOfAServer(t *testing.T) {
 	require.Contains(t, errs, r.addr)
 }
 
+// A server whose client port does not answer, because it loads its data or speaks TLS alone, has its admin port.
+func TestHealthOfAProcessByItsAdminPort(t *testing.T) {
+	probes := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer probes.Close()
+	_, port, err := net.SplitHostPort(probes.Listener.Addr().String())
+	require.NoError(t, err)
+	code, out, errs := health("--process", "--admin-port", port, answers(t, "\x15\x03"))
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "admin port")
+	code, _, errs = health("--process", "--admin-port", "1", "--timeout", "1s", answers(t, "\x15\x03"))
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "/healthz")
+}
+
 func TestHealthByWord(t *testing.T) {
 	for name, x := range map[string]struct {
 		answers []string
@@ -63,13 +81,16 @@ func TestHealthByWord(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"leader":        {[]string{"Zxid: 0x5\nMode: leader\n"}, nil, 0, ": leader"},
-		"read-only":     {[]string{"Mode: read-only\n"}, nil, 0, ": read-only"},
-		"looking":       {[]string{notServing}, nil, 1, "does not serve"},
-		"nonsense":      {[]string{"HTTP/1.1 400 Bad Request\n"}, nil, 1, "answers srvr with"},
-		"silence":       {[]string{""}, nil, 1, "answers srvr with"},
-		"after a while": {[]string{notServing, notServing, "Mode: follower\n"}, []string{"--wait", "30s"}, 0, ": follower"},
-		"never":         {[]string{notServing}, []string{"--wait", "150ms"}, 1, "does not serve"},
+		"leader":                   {[]string{"Zxid: 0x5\nMode: leader\n"}, nil, 0, ": leader"},
+		"read-only":                {[]string{"Mode: read-only\n"}, nil, 0, ": read-only"},
+		"looking":                  {[]string{notServing}, nil, 1, "does not serve"},
+		"nonsense":                 {[]string{"HTTP/1.1 400 Bad Request\n"}, nil, 1, "answers srvr with"},
+		"silence":                  {[]string{""}, nil, 1, "answers srvr with"},
+		"after a while":            {[]string{notServing, notServing, "Mode: follower\n"}, []string{"--wait", "30s"}, 0, ": follower"},
+		"no quorum, but a process": {[]string{notServing}, []string{"--process"}, 0, "the process answers"},
+		"serves":                   {[]string{"Mode: leader\n"}, []string{"--process"}, 0, ": leader"},
+		"not a server":             {[]string{"SSH-2.0"}, []string{"--process", "--admin-port", "0"}, 1, "answers srvr with"},
+		"never":                    {[]string{notServing}, []string{"--wait", "150ms"}, 1, "does not serve"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := health(append(x.args, answers(t, x.answers...))...)
