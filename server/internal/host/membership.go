@@ -276,7 +276,7 @@ func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 // written it there and it can be read; else nil. A client with the permission to write the znode can put any data
 // there, but not with that version.
 func newestConfiguration(s *datatree.State) *zab.Ensemble {
-	id := s.Lookup([]byte(datatree.ConfigPath))
+	id := s.Lookup(configPath)
 	if id == 0 {
 		return nil
 	}

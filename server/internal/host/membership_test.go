@@ -1,12 +1,15 @@
 package host
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/meta"
+	"github.com/seed94657493/warren/wal/vfs"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -103,4 +106,30 @@ func TestConfigurationInTheState(t *testing.T) {
 		Data: []byte(rosterText + "\nversion=100000002"), Version: 0}
 	apply(zab.Txn{Zxid: h.Zxid, Payload: forged.AppendTo(h.AppendTo(nil))})
 	require.Nil(t, newestConfiguration(s))
+}
+
+// A server that starts knows the committed configuration, and may have the txn of a later one in its history. What
+// clients read at a zxid is what the txn has made.
+func TestLaterConfigurationStays(t *testing.T) {
+	a, _, err := recovered(vfs.NewMem(), meta.NewMem(1))
+	require.NoError(t, err)
+	defer a.release()
+	m := a.member
+	m.Config.ReconfigEnabled = true
+	set := func(version proto.Zxid) string {
+		e, err := roster{}.Parse([]byte(rosterText + fmt.Sprintf("\nversion=%x", int64(version))))
+		require.NoError(t, err)
+		m.setConfig(m.QuorumWith(e))
+		return string(m.Store.State.Data(m.Store.State.Lookup(configPath)))
+	}
+	require.Contains(t, set(0x100000000), "version=100000000")
+	txn := reconfiguration(0x100000001, proto.OpReconfig, rosterText+"\nversion=100000001")
+	_, _, err = m.Store.State.Apply(txn.Payload, nil, nil, false)
+	require.NoError(t, err)
+	made := m.Store.State.Node(m.Store.State.Lookup(configPath))
+	for _, version := range []proto.Zxid{0x100000000, 0x100000001} {
+		require.Contains(t, set(version), "version=100000001")
+		require.Equal(t, made, m.Store.State.Node(m.Store.State.Lookup(configPath)))
+	}
+	require.Contains(t, set(0x200000001), "version=200000001")
 }

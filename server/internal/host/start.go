@@ -265,19 +265,23 @@ func ConfigText(q *config.Quorum) []byte {
 }
 
 // setConfig writes a configuration into its znode, as every member does when it starts and when it has
-// synchronized. If a reconfiguration has written the same text there, it stays.
+// synchronized. If a reconfiguration of the history has written the same there, or a later one, it stays: what clients
+// read at a zxid is then the same at all servers.
 func (m *Host) setConfig(q *config.Quorum) {
 	m.Store.Mu.Lock()
 	defer m.Store.Mu.Unlock()
 	state, text := m.Store.State, ConfigText(q)
-	if id := state.Lookup([]byte(datatree.ConfigPath)); q.ReconfigEnabled && id != 0 {
-		if node := state.Node(id); node.Version == -1 && node.Mzxid == proto.Zxid(q.ConfigVersion) &&
-			bytes.Equal(state.Data(id), text) {
+	if q.ReconfigEnabled {
+		if e := newestConfiguration(state); e != nil && (e.Version > proto.Zxid(q.ConfigVersion) ||
+			e.Version == proto.Zxid(q.ConfigVersion) && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
 			return
 		}
 	}
 	state.SetConfig(text, proto.Zxid(q.ConfigVersion), m.Clock.WallMs())
 }
+
+// configPath is the znode that holds the configuration.
+var configPath = []byte(datatree.ConfigPath)
 
 // Generation is the number of the present time of service; see Host.
 func (m *Host) Generation() int64 { return m.generation.Load() }
