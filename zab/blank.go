@@ -51,7 +51,9 @@ package zab
 // An ensemble is new if no voter has any data: then there is nothing to lose, and no other server that could
 // lead. To establish that, a server asks every other voter, with a number drawn in this run, so that no answer
 // can be older than the question. A server that has itself received anything, or promised an epoch, is not in a
-// new ensemble. Source: quorum-protocol 14.3 R16.
+// new ensemble. Neither is a server that knows a configuration with a version: a leader has served under it, and the
+// voters of now may be others than those that have its history. Then the disks of all voters are lost, and only an
+// operator can say which copy of the history counts. Source: quorum-protocol 14.3 R16.
 
 // probe asks every other voter what it has.
 func (c *Core) probe() {
@@ -85,6 +87,9 @@ func (c *Core) probed(m *Message) {
 
 // countEmpty makes this server a member of a new ensemble if no voter has any data, this server included.
 func (c *Core) countEmpty() {
+	if c.cfg.Roster != nil && c.active.Version != 0 {
+		return
+	}
 	if c.el.empty.with(c.self) != c.voters.all() || !c.blank || c.last != 0 || c.epochs.Accepted != 0 {
 		return
 	}

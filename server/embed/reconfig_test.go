@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
@@ -365,4 +367,30 @@ func TestKilledDuringReconfig(t *testing.T) {
 	}
 	t.Logf("4 was there after %d of the rounds, and not after %d", added, removed)
 	l.judge(t, e.IDs()...)
+}
+
+// The only voter of an ensemble that has served loses its disk, and an observer still has the history. The voter does
+// not begin a new ensemble: clients would see an empty tree.
+func TestOnlyVoterWithoutItsDiskWaits(t *testing.T) {
+	const message = "the database is missing, and the ensemble has served"
+	core, logged := observer.New(zap.WarnLevel)
+	e := changing(t, Options{Servers: 2, Log: zap.New(core)})
+	require.NoError(t, e.WaitServing(within(t), e.IDs()...))
+	create(t, dial(t, e, 1, wire.Options{}), "/kept")
+	line := strings.Replace(e.Line(2), ":participant", ":observer", 1)
+	change(t, e, client.Reconfig{Join: line})
+	inForceAs(t, e, []string{e.Line(1), line}, 1, 2)
+	e.Kill(1)
+	require.NoError(t, e.Wipe(1))
+	require.NoError(t, e.Start(1))
+	require.Eventually(t, func() bool {
+		return e.Server(1).Status().Config > 0
+	}, 20*time.Second, 10*time.Millisecond, "it hears of the configuration from the observer")
+	e.Kill(1)
+	require.NoError(t, e.Start(1))
+	require.NotZero(t, logged.FilterMessageSnippet(message).Len())
+	time.Sleep(2 * time.Second)
+	require.False(t, e.Server(1).Status().Serving)
+	e.Stop(2)
+	require.Zero(t, e.Server(1).Status().Zxid)
 }

@@ -187,6 +187,9 @@ func (m *Host) CoreConfig() (zab.Config, error) {
 		c.Roster = roster{}
 	}
 	switch {
+	case m.Disk.Missing && c.Roster != nil && active.Version != 0:
+		m.Log.Warn("the database is missing, and the ensemble has served: this server does not vote until a leader "+
+			"has brought it up to date", zap.Stringer("configuration", active.Version))
 	case m.Disk.Missing:
 		m.Log.Info(
 			"the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
