@@ -44,6 +44,7 @@ type Core struct {
 	window    window // ends at last, or above it with txns that Take has not handed out yet
 	lineage   *Lineage
 	strangers map[proto.ServerID]*stranger
+	questions map[proto.ServerID]question // by server without a vote
 	hesitates bool // pauses before it looks for a leader
 	blank     bool // see blank.go
 	wantsAll  bool // asks the next leader for a snapshot: the history here cannot be brought in line
@@ -83,7 +84,7 @@ func New(cfg Config) (*Core, error) {
 	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
 		c.next = cfg.Next
 	}
-	c.strangers = map[proto.ServerID]*stranger{}
+	c.strangers, c.questions = map[proto.ServerID]*stranger{}, map[proto.ServerID]question{}
 	c.voters = &electorate{}
 	c.reseat()
 	if c.status.Fatal != nil {

@@ -279,7 +279,7 @@ func (c *Core) notified(m *Message) {
 	}
 	i := c.voters.index(m.From)
 	if i < 0 {
-		if c.role != Looking || c.el.running {
+		if m.State == Looking && (c.role != Looking || c.el.running) && c.asks(m) {
 			answer := c.notification(m.From)
 			answer.Round = c.round
 			c.send(answer)
@@ -308,6 +308,31 @@ func (c *Core) notified(m *Message) {
 		c.send(c.notification(m.From))
 	}
 	c.consider(m, i)
+}
+
+// question is the last notification of a server without a vote that was answered.
+type question struct {
+	vote  Vote
+	round int64
+	at    int64 // tick of the answer
+}
+
+// questionsMax bounds the servers without a vote whose questions are kept.
+const questionsMax = 64
+
+// asks reports whether the notification of a server without a vote is to be answered. This server may have a vote in
+// the list of that server, which then answers in turn; without a bound the two would answer each other for ever. So the
+// same question is answered again only after half the time after which it is repeated.
+func (c *Core) asks(m *Message) bool {
+	q, known := c.questions[m.From]
+	if known && q.vote == m.Vote && q.round == m.Round && c.now-q.at < int64(c.cfg.Timing.ResendMin/2) {
+		return false
+	}
+	if !known && len(c.questions) >= questionsMax {
+		clear(c.questions)
+	}
+	c.questions[m.From] = question{vote: m.Vote, round: m.Round, at: c.now}
+	return true
 }
 
 // stash keeps the newest notification of each voter until the election begins.

@@ -36,6 +36,9 @@ func (e *Ensemble) Observes(id proto.ServerID) bool { return slices.Contains(e.O
 // Votes reports whether a server is a voter.
 func (e *Ensemble) Votes(id proto.ServerID) bool { return e.Quorum.index(id) >= 0 }
 
+// SameVoters reports whether both configurations have the same voters, with the same quorums.
+func (e *Ensemble) SameVoters(other *Ensemble) bool { return e.Quorum.equal(other.Quorum) }
+
 // at returns the same configuration with another version.
 func (e *Ensemble) at(version proto.Zxid) *Ensemble {
 	same := *e

@@ -135,6 +135,48 @@ func (q *Quorum) decides(s voterSet) bool {
 	return won > len(q.groups)/2
 }
 
+// Overlaps reports whether every quorum of q has a server in common with every quorum of other. Servers with two lists
+// for which that does not hold may have two leaders at a time. For quorums with groups of more than overlapMax servers
+// in all it is not computed, and false unless the lists are the same.
+func (q *Quorum) Overlaps(other *Quorum) bool {
+	ids := slices.Concat(q.voters, other.voters)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if q.groups == nil && other.groups == nil {
+		// Two quorums have nothing in common if there are voters enough for both, and each finds enough of its own.
+		own, its := len(ids)-len(other.voters), len(ids)-len(q.voters)
+		common := len(ids) - own - its
+		return max(len(q.voters)/2+1-own, 0)+max(len(other.voters)/2+1-its, 0) > common
+	}
+	if len(ids) > overlapMax {
+		return q.equal(other)
+	}
+	for s := range uint64(1) << len(ids) {
+		var of, rest voterSet // a set of servers as q sees it, and all others as other sees them
+		for i, id := range ids {
+			if j := q.index(id); j >= 0 && s&(1<<i) != 0 {
+				of = of.with(j)
+			}
+			if j := other.index(id); j >= 0 && s&(1<<i) == 0 {
+				rest = rest.with(j)
+			}
+		}
+		if q.decides(of) && other.decides(rest) {
+			return false
+		}
+	}
+	return true
+}
+
+// overlapMax bounds the sets of servers that Overlaps looks at.
+const overlapMax = 16
+
+// equal reports whether two quorum systems are the same.
+func (q *Quorum) equal(other *Quorum) bool {
+	return slices.Equal(q.voters, other.voters) && slices.Equal(q.groups, other.groups) && slices.Equal(q.weight, other.weight) &&
+		(q.groups == nil) == (other.groups == nil)
+}
+
 // Decides reports whether the given servers contain a quorum; ids that are not voters do not count.
 func (q *Quorum) Decides(ids ...proto.ServerID) bool {
 	var s voterSet

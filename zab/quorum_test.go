@@ -2,6 +2,7 @@ package zab
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +89,80 @@ func TestQuorumsIntersect(t *testing.T) {
 	for s := range voterSet(1) << 7 {
 		require.False(t, q.decides(s) && q.decides(q.all()&^s), "%b and its complement both decide", s)
 	}
+}
+
+// overlaps is the rule of Overlaps, tried for every set of servers.
+func overlaps(a, b *Quorum) bool {
+	ids := slices.Concat(a.Voters(), b.Voters())
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	for s := range 1 << len(ids) {
+		var in, out []proto.ServerID
+		for i, id := range ids {
+			if s&(1<<i) != 0 {
+				in = append(in, id)
+			} else {
+				out = append(out, id)
+			}
+		}
+		if a.Decides(in...) && b.Decides(out...) {
+			return false
+		}
+	}
+	return true
+}
+
+// Lists of equal servers that differ by one overlap. Of other lists, and of groups, Overlaps says what every set shows.
+func TestOverlaps(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	disjoint := 0
+	for range 2000 {
+		var two [2]*Quorum
+		for i := range two {
+			var voters []proto.ServerID
+			groups := map[int64][]proto.ServerID{}
+			for id := range proto.ServerID(7) {
+				if rng.IntN(3) > 0 || len(voters) == 0 {
+					voters = append(voters, id)
+					g := int64(id % 3)
+					groups[g] = append(groups[g], id)
+				}
+			}
+			var err error
+			if two[i], err = Majority(voters...); rng.IntN(3) == 0 {
+				two[i], err = Hierarchical(groups, map[proto.ServerID]int64{voters[0]: 2})
+			}
+			require.NoError(t, err)
+		}
+		want := overlaps(two[0], two[1])
+		require.Equal(t, want, two[0].Overlaps(two[1]), "%v %v", two[0], two[1])
+		require.Equal(t, want, two[1].Overlaps(two[0]), "%v %v", two[0], two[1])
+		if !want {
+			disjoint++
+		}
+	}
+	require.NotZero(t, disjoint)
+	var voters []proto.ServerID
+	for id := range proto.ServerID(votersMax - 1) {
+		voters = append(voters, id)
+		less, err := Majority(voters...)
+		require.NoError(t, err)
+		more, err := Majority(append(slices.Clone(voters), id+1)...)
+		require.NoError(t, err)
+		require.True(t, less.Overlaps(more))
+		require.True(t, less.Overlaps(less))
+	}
+	large := map[int64][]proto.ServerID{1: voters[:20], 2: voters[20:]}
+	one, err := Hierarchical(large, nil)
+	require.NoError(t, err)
+	same, err := Hierarchical(large, nil)
+	require.NoError(t, err)
+	other, err := Hierarchical(map[int64][]proto.ServerID{1: voters[:21], 2: voters[21:]}, nil)
+	require.NoError(t, err)
+	require.True(t, one.Overlaps(same))
+	require.False(t, one.Overlaps(other), "not known")
 }
 
 func TestQuorumRefuses(t *testing.T) {

@@ -40,10 +40,9 @@ type Config struct {
 	Limits   Limits
 	Timeouts Timeouts
 
-	// Strangers lets in servers that are not members: they may ask which server leads, and learn, before a
-	// reconfiguration makes them members. Observers open their learner port too, because they may become voters.
-	// Without Strangers only members are accepted, and SetMembers is not called. ZooKeeper: reconfigEnabled.
-	Strangers bool
+	// Changes says that SetMembers may be called. Observers open their learner port too then, because they may become
+	// voters. ZooKeeper: reconfigEnabled.
+	Changes bool
 
 	// MasterPort is the number of the port at which every follower serves observers, at the hosts of its learner
 	// port; 0 is none. ZooKeeper: observerMasterPort.

@@ -54,9 +54,8 @@
 // in a bounded lobby. When the lobby is full, the oldest connection in it is closed. The host never sees such
 // connections. Bytes that are no packet end their connection and nothing else.
 //
-// With Config.Strangers servers are accepted that are no members yet. There are at most Limits.AnonymousMax election
-// channels of them, and one that asks for a connection is dialled at the host that it has connected from
-// (stranger.go).
+// Servers are accepted that are no members yet. There are at most Limits.AnonymousMax election channels of them, and
+// one that asks for a connection is dialled at the host that it has connected from (stranger.go).
 //
 // # Names
 //

@@ -170,8 +170,6 @@ func (e *election) expected(id proto.ServerID) error {
 	switch {
 	case id == e.p.cfg.ID:
 		return fmt.Errorf("peers: server %d says that it is this server", id)
-	case id != anonymousID && !e.p.cfg.Strangers && e.p.member(id) == nil:
-		return fmt.Errorf("peers: server %d is not in the ensemble", id)
 	case id < 0:
 		return fmt.Errorf("peers: server id %d is negative", id)
 	}

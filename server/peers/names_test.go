@@ -383,7 +383,7 @@ func TestStrangerWithoutANameServer(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	s := newNameServer(nil)
 	s.silent = true
-	three := w.start(3, s.configure(nil), func(cfg *Config) { cfg.Strangers = true })
+	three := w.start(3, s.configure(nil), func(cfg *Config) { cfg.Changes = true })
 	near, err := net.Dial("tcp", w.members[2].Election[0])
 	require.NoError(t, err)
 	defer near.Close()

@@ -84,7 +84,7 @@ func New(cfg Config) (*Peers, error) {
 	return p, nil
 }
 
-// Start opens the ports: the election port and, unless this server is an observer without Config.Strangers, the
+// Start opens the ports: the election port and, unless this server is an observer without Config.Changes, the
 // learner port and MasterPort. When Start returns, every port is open that has an IP address and could be opened at
 // once. The others are opened later, or Config.Failed says why not. Start is called once.
 func (p *Peers) Start() {
@@ -97,7 +97,7 @@ func (p *Peers) Start() {
 func (p *Peers) open(attempts int) {
 	self := p.member(p.cfg.ID)
 	p.listen(&p.election.port, self.Election, attempts)
-	if !self.Observer || p.cfg.Strangers {
+	if !self.Observer || p.cfg.Changes {
 		p.listen(&p.learner, self.Quorum, attempts)
 		p.listen(&p.master, p.masterAddresses(self), attempts)
 	}

@@ -90,12 +90,14 @@ func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 		id = proto.ServerID(r.Int64())
 	}
 	switch {
-	case id != p.cfg.ID && (p.member(id) != nil || p.cfg.Strangers && id >= 0 && id != anonymousID):
-		return id, nil
 	case observer && (id == anonymousID || id == -1):
 		return proto.ServerID(p.anonymous.Add(-1)), nil
+	case id == p.cfg.ID:
+		return 0, fmt.Errorf("peers: learner %d says that it is this server", id)
+	case id < 0 || id == anonymousID:
+		return 0, fmt.Errorf("peers: a learner has the id %d, which no server can have", id)
 	}
-	return 0, fmt.Errorf("peers: learner %d is not in the ensemble", id)
+	return id, nil
 }
 
 // connect makes the connection of a link that was asked for.

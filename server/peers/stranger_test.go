@@ -12,8 +12,8 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// open lets strangers in.
-func open(cfg *Config) { cfg.Strangers = true }
+// open is the configuration of a server of an ensemble that can be changed.
+func open(cfg *Config) { cfg.Changes = true }
 
 // greetFrom opens an election connection to a server as one that can be reached at addresses.
 func (w *world) greetFrom(to, as proto.ServerID, addresses ...string) net.Conn {
@@ -171,15 +171,28 @@ func TestOwnPortsMove(t *testing.T) {
 	requireRound(t, old, 2)
 }
 
-// Members that nobody may change are those of the start, and strangers are nobody.
-func TestStrangerNeedsToBeLetIn(t *testing.T) {
+// A stranger is let in also where the members never change: their lists may be older than its own. An id that no server
+// can have, or that of this server, is refused.
+func TestStrangerOfFixedMembers(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	two := w.start(2)
-	requireEnd(t, w.greetFrom(2, 1<<40, "127.0.0.1:1"))
-	requireEnd(t, w.greet(2, 9))
-	require.Nil(t, two.peers.election.find(9))
-	nc := w.connect(w.member(2).Quorum[0])
-	_, err := nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 9, Warren: true}))
-	require.NoError(t, err)
-	requireEnd(t, nc)
+	w.greet(2, 9)
+	two.wait("PeerUp", func() bool { return slices.Equal(two.up, []proto.ServerID{9}) })
+	for id, isLetIn := range map[proto.ServerID]bool{9: true, 0: true, 2: false, -1: false, -7: false, anonymousID: false} {
+		nc := w.connect(w.member(2).Quorum[0])
+		_, err := nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: id, Warren: true}))
+		require.NoError(t, err)
+		if !isLetIn {
+			requireEnd(t, nc)
+			continue
+		}
+		two.wait("a learner", func() bool {
+			for _, l := range two.links {
+				if l.link != nil && l.link.Peer == id {
+					return true
+				}
+			}
+			return false
+		})
+	}
 }

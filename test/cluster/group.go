@@ -25,6 +25,17 @@ func Group(nodes ...*Node) {
 	}
 }
 
+// Lists makes the zoo.cfg of n name these nodes, of which n is one, from its next start on. The others are not told.
+func (n *Node) Lists(nodes ...*Node) {
+	n.t.Helper()
+	n.mustHaveEnded()
+	var members []member
+	for _, other := range nodes {
+		members = append(members, *other.self())
+	}
+	n.members = members
+}
+
 // Renumber gives a node that has ended another id. Group must follow: until then the node knows no other.
 func (n *Node) Renumber(id int) {
 	n.t.Helper()

@@ -47,6 +47,9 @@ func (s *Sim) established(n *node) {
 		s.reigns(n)
 		return
 	}
+	if s.opts.Lists {
+		s.lists.established(s, n)
+	}
 	s.checkLeadership(n)
 	s.checkPrimaryIntegrity(n)
 }

@@ -9,6 +9,12 @@ import (
 // lost.
 func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
 	have := s.holders(i, t)
+	if s.opts.Lists {
+		if !s.lists.decides(have...) {
+			s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)
+		}
+		return
+	}
 	if !s.inForce(i).Quorum.Decides(have...) {
 		s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)
 	}

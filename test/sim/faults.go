@@ -238,6 +238,9 @@ func (s *Sim) heal() {
 	f := &s.faults
 	f.healed = true
 	s.load.stopped = true
+	if s.opts.Lists {
+		s.lists.ends(s)
+	}
 	s.soothe()
 }
 

@@ -56,6 +56,7 @@ func (w *network) delay(s *Sim) int64 {
 // send puts a message on its way.
 func (w *network) send(n *node, m zab.Message) {
 	if m.Link == 0 {
+		n.s.Stats.Notified++
 		w.elects(n, m)
 		return
 	}

@@ -90,7 +90,10 @@ func (n *node) start() {
 	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
 		Window: window, Before: before, Blank: d.blank, Lineage: d.lineage, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
 		Timing: s.timing, Limits: s.limits, Masters: s.opts.Masters, Whole: s.opts.Seed%16 == 9}
-	if cfg.Ensemble == nil {
+	switch {
+	case s.opts.Lists:
+		cfg.Ensemble = s.lists.reads(s, n)
+	case cfg.Ensemble == nil:
 		cfg.Ensemble = s.initialOf(n)
 	}
 	if s.opts.Reconfig {

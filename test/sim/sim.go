@@ -17,6 +17,9 @@ type Options struct {
 	Observers int  // -1: drawn
 	Masters   bool // observers learn from followers; without it that is drawn
 	Reconfig  bool // the ensemble is changed again and again, and there are servers that may join it
+	Lists     bool // each server has a list in its file; one server after the other is restarted with a new list
+	Leap      bool // the lists change by two servers at once, which is not allowed
+	Haste     bool // the next change begins before the one before is in force, which is not allowed
 	Exchange  bool // disks are exchanged; no plain servers, because they say no lineage
 	Calm      bool // no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
 	// Configure, if not nil, changes the configuration of each core.
@@ -49,6 +52,7 @@ type Sim struct {
 	load   load
 
 	reconfigs reconfigs
+	lists     lists
 	exchanges exchanges
 	world     *world // nil in runs without exchanges
 	protected []*protection
@@ -85,6 +89,9 @@ func New(o Options) *Sim {
 	s := &Sim{opts: o, rng: rand.New(rand.NewPCG(o.Seed, 0x77617272656e))}
 	if s.opts.Voters == 0 {
 		s.opts.Voters = []int{3, 3, 3, 5, 5, 1}[s.rng.IntN(6)]
+		if s.opts.Lists && s.opts.Voters == 1 {
+			s.opts.Voters = 2 // no quorum of a list of two follows a server that is alone in its own list
+		}
 	}
 	if s.opts.Observers < 0 {
 		s.opts.Observers = s.rng.IntN(3) / 2
@@ -122,10 +129,16 @@ func New(o Options) *Sim {
 	}
 	s.reconfigs.initial = &zab.Ensemble{Quorum: q, Observers: watch}
 	spares := 0
-	if o.Reconfig {
+	if o.Reconfig || o.Lists {
 		s.reconfigs.initial = ensemble(0, voters, watch, false)
 		s.quorum = s.reconfigs.initial.Quorum
 		spares = 1 + int(o.Seed%3)
+	}
+	if o.Lists {
+		spares = 1
+		if o.Leap {
+			spares = 2
+		}
 	}
 	plain := s.chance(3) && !o.Calm && !o.Exchange
 	for i := range s.opts.Voters + s.opts.Observers + spares {
@@ -137,6 +150,10 @@ func New(o Options) *Sim {
 	s.net.init(s)
 	s.faults.init(s)
 	s.reconfigs.init(s)
+	if o.Lists {
+		s.faults.weights[faultWipe] = 0
+		s.lists.init(s)
+	}
 	s.exchanges.init(s)
 	if o.Exchange {
 		s.world = newWorld()
@@ -212,6 +229,9 @@ func (s *Sim) Run() *Violation {
 		}
 		if s.opts.Reconfig {
 			s.reconfigs.start(s)
+		}
+		if s.opts.Lists {
+			s.lists.start(s)
 		}
 		if s.opts.Exchange {
 			s.exchanges.start(s)

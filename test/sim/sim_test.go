@@ -26,6 +26,27 @@ func TestSim(t *testing.T) { swarm(t, Options{}) }
 // TestSimReconfig does the same with ensembles that are changed all the time.
 func TestSimReconfig(t *testing.T) { swarm(t, Options{Reconfig: true}) }
 
+// TestSimLists does it with ensembles without reconfiguration, whose servers are restarted with other lists.
+func TestSimLists(t *testing.T) { swarm(t, Options{Lists: true}) }
+
+// TestSimListsNotice: the checks notice when lists change by two servers at once, and when a change begins too early.
+// Without that, they would notice nothing in TestSimLists either.
+func TestSimListsNotice(t *testing.T) {
+	for name, o := range map[string]Options{"leap": {Leap: true}, "haste": {Haste: true}} {
+		t.Run(name, func(t *testing.T) {
+			for seed := uint64(1); seed <= 200; seed++ {
+				o.Seed, o.Steps, o.Lists = seed, 20_000, true
+				s := New(o)
+				if v := s.Run(); v != nil && v.Checker != "Convergence" {
+					t.Logf("seed %d, step %d: %v", seed, s.steps, v)
+					return
+				}
+			}
+			t.Error("no run has noticed")
+		})
+	}
+}
+
 // TestSimObserverMasters does it with observers that learn from followers.
 func TestSimObserverMasters(t *testing.T) { swarm(t, Options{Observers: 2, Masters: true}) }
 
@@ -39,7 +60,7 @@ func TestSimObserverMastersReconfig(t *testing.T) {
 func TestSimDisks(t *testing.T) { swarm(t, Options{Exchange: true}) }
 
 func swarm(t *testing.T, o Options) {
-	if !o.Masters {
+	if !o.Masters && !o.Lists {
 		o.Observers = -1
 	}
 	run := func(seed uint64) *Sim {

@@ -250,7 +250,7 @@ func (m *Host) PeersConfig() peers.Config {
 		ListenAllIPs: q.QuorumListenOnAllIPs, BindAttempts: q.ElectionPortBindRetry,
 		Resolve: m.network.Resolve, Dial: m.network.Dial, Listen: m.network.Listen, Security: m.Security.Peers(),
 		Known: m.Disk.Meta.Addresses(), Learned: m.remember,
-		Members: m.neighbours(), Strangers: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
+		Members: m.neighbours(), Changes: q.ReconfigEnabled, MasterPort: q.ObserverMasterPort,
 		NoKeepAlive: !q.PeerTCPKeepAlive, NagleAccepted: !q.LeaderNoDelay, NagleDialled: !q.FollowerNoDelay,
 	}
 	c.Limits.MasterQueue = m.masterQueue()

@@ -1,0 +1,175 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/zab"
+)
+
+// lists is the operator of an ensemble that cannot be reconfigured. The configuration of a server is the list in its
+// file, which a process reads when it starts. The operator adds one server, or removes one, by restarting one server
+// after the other with the new list, again and again. A server that was removed, or not added yet, has a list that
+// names the others and itself: it follows, and the others count nothing of it.
+//
+// The invariant: any quorum of the list of a process and any quorum of the list of another one have a server in common.
+// Lists that differ by one server keep it. So the operator begins with the next change when
+//
+//   - every process has the list of the one before,
+//   - the newest epoch was established by that list: then a quorum of it has all that was committed by older lists,
+//   - no member lacks the data.
+//
+// With leap there are two servers to add, and both are added, or removed, at once: that breaks the invariant, and the
+// checks must notice. With haste the operator does not wait for the epoch, and the checks must notice that, too.
+type lists struct {
+	rng     *rand.Rand // its own, so that runs without lists are what they were
+	every   int64
+	members []proto.ServerID // of the newest list
+	spare   []proto.ServerID // the other servers
+	file    map[proto.ServerID]*zab.Ensemble
+	read    map[proto.ServerID]*zab.Ensemble // by the present process, or the last one
+	todo    []proto.ServerID                 // those that are to be restarted with the newest list
+	reigns  *zab.Ensemble    // the list of the leader of the newest epoch that was established
+
+	leap, haste bool
+}
+
+func (l *lists) init(s *Sim) {
+	l.rng = rand.New(rand.NewPCG(s.opts.Seed, 0x6c69737473))
+	l.every = 500 + l.rng.Int64N(10_000)
+	l.leap, l.haste = s.opts.Leap, s.opts.Haste
+	l.file, l.read = map[proto.ServerID]*zab.Ensemble{}, map[proto.ServerID]*zab.Ensemble{}
+	for _, n := range s.nodes {
+		if n.observer {
+			l.spare = append(l.spare, n.id)
+			n.disk.exists = false
+		} else {
+			l.members = append(l.members, n.id)
+		}
+	}
+	for _, id := range l.members {
+		l.file[id] = l.list(nil)
+	}
+	for _, id := range l.spare {
+		l.file[id] = l.list(l.spare)
+	}
+}
+
+// list is the list of the members and some others.
+func (l *lists) list(more []proto.ServerID) *zab.Ensemble {
+	return ensemble(0, slices.Concat(l.members, more), nil, false)
+}
+
+func (l *lists) start(s *Sim) {
+	var next func()
+	next = func() {
+		if s.load.stopped {
+			return
+		}
+		if len(l.todo) > 0 {
+			if l.ready(s) {
+				l.restart(s)
+			}
+		} else if l.settled(s) {
+			l.change(s)
+		}
+		s.after(50+l.rng.Int64N(l.every), next)
+	}
+	s.after(5000, next)
+}
+
+// ready reports whether the operator goes on with the next server. Some wait until the ensemble is well, others do not.
+func (l *lists) ready(s *Sim) bool { return s.opts.Seed%2 == 0 || s.united() != nil }
+
+// settled reports whether the next change may begin.
+func (l *lists) settled(s *Sim) bool {
+	for _, n := range s.nodes {
+		if slices.Contains(l.members, n.id) && l.read[n.id] != l.file[n.id] || n.blank || !n.disk.exists {
+			return false
+		}
+	}
+	return l.haste || l.reigns != nil && string(l.reigns.Text) == string(l.list(nil).Text)
+}
+
+// change decides the next list.
+func (l *lists) change(s *Sim) {
+	grow := len(l.members) == s.opts.Voters
+	if grow {
+		l.members, l.spare = slices.Concat(l.members, l.spare), nil
+	} else {
+		for range len(l.members) - s.opts.Voters {
+			i := l.rng.IntN(len(l.members))
+			l.spare = append(l.spare, l.members[i])
+			l.members = slices.Delete(slices.Clone(l.members), i, i+1)
+		}
+	}
+	s.Stats.Reconfigs++
+	s.tracef("the list becomes %v", l.members)
+	e := l.list(nil)
+	for _, id := range l.members {
+		if string(l.file[id].Text) != string(e.Text) {
+			l.todo = append(l.todo, id)
+		}
+	}
+	l.rng.Shuffle(len(l.todo), func(i, j int) { l.todo[i], l.todo[j] = l.todo[j], l.todo[i] })
+}
+
+// restart gives a server the newest list.
+func (l *lists) restart(s *Sim) {
+	n := s.node(l.todo[0])
+	l.todo = l.todo[1:]
+	l.file[n.id] = l.list(nil)
+	s.tracef("%d is restarted with the list %s", n.id, l.file[n.id].Text)
+	if n.up && l.rng.IntN(2) == 0 {
+		n.handOver(true)
+		n.drain()
+	}
+	wait := 100 + l.rng.Int64N(5000)
+	s.after(wait, func() { n.crash(); n.start() })
+	if len(l.todo) == 0 {
+		s.Stats.Reconfigured++
+	}
+}
+
+// ends brings the change that was begun to its end.
+func (l *lists) ends(s *Sim) {
+	for _, id := range l.todo {
+		l.file[id] = l.list(nil)
+	}
+	l.todo = nil
+	for _, n := range s.nodes {
+		if l.read[n.id] != l.file[n.id] {
+			n.crash()
+		}
+	}
+}
+
+// reads is called when a process starts. It returns the list of the process.
+func (l *lists) reads(s *Sim, n *node) *zab.Ensemble {
+	e := l.file[n.id]
+	l.read[n.id] = e
+	for _, o := range s.nodes {
+		if o.up && o != n && !l.leap && !e.Quorum.Overlaps(l.read[o.id].Quorum) {
+			s.fail("Lists", "server %d has %s and server %d %s: these have quorums without a common server", n.id, e.Text, o.id, l.read[o.id].Text)
+		}
+	}
+	return e
+}
+
+// established is called when a leader has its quorum.
+func (l *lists) established(s *Sim, n *node) {
+	if n.status.Epoch >= s.newest {
+		l.reigns = l.read[n.id]
+	}
+}
+
+// decides reports whether some servers are a quorum of the list of a process.
+func (l *lists) decides(ids ...proto.ServerID) bool {
+	for _, e := range l.read {
+		if e.Quorum.Decides(ids...) {
+			return true
+		}
+	}
+	return false
+}
