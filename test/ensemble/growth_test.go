@@ -126,11 +126,15 @@ func growthByRestarts(t *testing.T, kinds ...cluster.Kind) {
 		c.names(node, old...)
 	}
 	paths = append(paths, c.writes(added)...)
-
-	// It has no vote: with it, two of the four servers, one of them in the lists of all, are no quorum of any list.
 	leader := c.certainLeader()
+	for _, node := range []*cluster.Node{added, leader} {
+		if node.Kind() == cluster.Warren {
+			require.Contains(t, node.Log(), "another server has another list of servers")
+		}
+	}
 	order := append(c.but(leader), leader)
 	for i, node := range order {
+		c.logf("restarting server %d with the new list", node.ID())
 		node.Stop()
 		node.Lists(all...)
 		node.Launch()
@@ -149,6 +153,10 @@ func growthByRestarts(t *testing.T, kinds ...cluster.Kind) {
 		require.NoError(t, w.failed)
 	}
 	c.have(paths, all...)
+
+	for _, node := range all {
+		require.NotContains(t, node.Log(), "allows a second leader")
+	}
 
 	// Now it votes: with one server less than all there is a quorum only if it counts, with two less there is none.
 	one, two := old[0], old[1]
@@ -186,6 +194,9 @@ func TestGrowthWithoutVote(t *testing.T) {
 	}
 	for _, node := range old {
 		c.names(node, old...)
+	}
+	for _, node := range append(added, c.certainLeader()) {
+		require.Contains(t, node.Log(), "allows a second leader", "lists that differ by two servers")
 	}
 	for _, node := range old { // a restart changes nothing of that
 		node.Stop()

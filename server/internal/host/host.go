@@ -114,6 +114,7 @@ type Host struct {
 
 	reported      differences
 	introductions introductions
+	lists         lists
 }
 
 // clients are the client connections, as the host needs them. Any goroutine may call the methods.

@@ -25,7 +25,12 @@ type memberHandler struct{ *Host }
 var _ peers.Handler = memberHandler{}
 
 // Election implements peers.Handler.
-func (h memberHandler) Election(msg zab.Message) { h.Do(func() { h.core.Step(msg) }) }
+func (h memberHandler) Election(msg zab.Message) {
+	h.Do(func() {
+		h.hearsList(&msg, h.Clock.Steady())
+		h.core.Step(msg)
+	})
+}
 
 // PeerUp implements peers.Handler.
 func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.core.PeerUp(id) }) }
