@@ -234,17 +234,27 @@ func (c *Core) tickLeader() {
 			c.pingTo(l)
 		}
 	}
-	if c.now%int64(t.TickTime) == 0 && ld.stage >= leaderBarrier {
-		followers := voterSet(0).with(c.self)
-		for _, l := range c.links {
-			if l.voter >= 0 && l.stage >= linkSynced && !l.observer {
-				followers = followers.with(l.voter)
-			}
-		}
-		if !c.voters.decides(followers) {
-			c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
+	if ld.stage < leaderBarrier {
+		return
+	}
+	if c.now%int64(t.TickTime) == 0 && !c.voters.decides(c.followers(0)) {
+		c.stepDown("the followers of epoch %d are no quorum any more", ld.epoch)
+		return
+	}
+	if limit := int64(t.QuorumLimit); limit > 0 && !c.voters.decides(c.followers(c.now-limit)) {
+		c.stepDown("no quorum of followers of epoch %d was heard for %d ticks", ld.epoch, limit)
+	}
+}
+
+// followers returns the voters that follow this leader and were heard at a tick or later, and this server.
+func (c *Core) followers(since int64) voterSet {
+	s := voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if l.voter >= 0 && l.stage >= linkSynced && !l.observer && l.heard >= since {
+			s = s.with(l.voter)
 		}
 	}
+	return s
 }
 
 // learnerLimit is how many ticks a learner may be silent.

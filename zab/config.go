@@ -78,6 +78,11 @@ type Timing struct {
 	// come at once. 0 is no wait. Source: quorum-protocol 1.1, 12.1.
 	ObserverDialPause, ObserverLookPause int
 
+	// QuorumLimit is how many ticks an established leader leads without hearing of a quorum; 0 is until its
+	// learners have been silent for their own limit. A leader that hears nothing, although it is heard, holds its
+	// followers until then.
+	QuorumLimit int
+
 	// EpochWait is how many ticks a leader waits for a quorum of FOLLOWERINFO although a voter that elected it
 	// looks for a leader again; 0 is the usual limit. Source: quorum-protocol 5.3.
 	EpochWait int
@@ -126,8 +131,8 @@ func (c *Config) validate() error {
 	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 || t.ResendMax < t.ResendMin ||
 		t.DialPause < 1 || t.DialAttempts < 1:
 		return fmt.Errorf("zab: Timing %+v: TickTime is at least 2, the others 1, ResendMax at least ResendMin", t)
-	case t.DialLimit < 0 || t.ObserverDialPause < 0 || t.ObserverLookPause < 0 || t.EpochWait < 0:
-		return fmt.Errorf("zab: Timing %+v: DialLimit, the pauses of observers and EpochWait are at least 0", t)
+	case t.DialLimit < 0 || t.ObserverDialPause < 0 || t.ObserverLookPause < 0 || t.EpochWait < 0 || t.QuorumLimit < 0:
+		return fmt.Errorf("zab: Timing %+v: DialLimit, the pauses of observers, EpochWait and QuorumLimit are at least 0", t)
 	case l.SnapSyncsMax < 0 || l.DiffSyncsMax < 0:
 		return fmt.Errorf("zab: Limits %+v: SnapSyncsMax and DiffSyncsMax are at least 0", l)
 	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.LagBytes < 1 || l.CounterMax < 2:

@@ -45,9 +45,9 @@ type Core struct {
 	lineage   *Lineage
 	strangers map[proto.ServerID]*stranger
 	questions map[proto.ServerID]question // by server without a vote
-	hesitates bool // pauses before it looks for a leader
-	blank     bool // see blank.go
-	wantsAll  bool // asks the next leader for a snapshot: the history here cannot be brought in line
+	hesitates bool                        // pauses before it looks for a leader
+	blank     bool                        // see blank.go
+	wantsAll  bool                        // asks the next leader for a snapshot: the history here cannot be brought in line
 
 	now         int64 // ticks since the start
 	nextLink    LinkID

@@ -290,7 +290,7 @@ func (c *Core) notified(m *Message) {
 		return
 	}
 	if c.role != Looking {
-		if m.State != Looking {
+		if m.State != Looking || c.isDeaf(m) {
 			return
 		}
 		// A voter that still elects this server is about to follow it.
@@ -310,6 +310,20 @@ func (c *Core) notified(m *Message) {
 	c.consider(m, i)
 }
 
+// isDeaf leaves a leader that does not know that it was elected, and to which no connection can be made: it hears
+// nothing, although its votes arrive. A server that hears the votes of others leads within the time of a message, and
+// at the latest when it has repeated its own vote, because it is answered. In the next round the votes of the deaf
+// server are too old to count, until it hears of that round.
+func (c *Core) isDeaf(m *Message) bool {
+	ln := &c.ln
+	if m.From != ln.leader || c.role == Leading || m.Round != c.voteAt || ln.stage > lnDialing ||
+		c.now-ln.since < int64(2*c.cfg.Timing.ResendMin) {
+		return false
+	}
+	c.leave("leader %d was elected, and looks for a leader: it does not hear", ln.leader)
+	return true
+}
+
 // question is the last notification of a server without a vote that was answered.
 type question struct {
 	vote  Vote
@@ -320,9 +334,9 @@ type question struct {
 // questionsMax bounds the servers without a vote whose questions are kept.
 const questionsMax = 64
 
-// asks reports whether the notification of a server without a vote is to be answered. This server may have a vote in
-// the list of that server, which then answers in turn; without a bound the two would answer each other for ever. So the
-// same question is answered again only after half the time after which it is repeated.
+// asks reports whether the notification of a server without a vote is to be answered. This server may have a vote
+// in the list of that server, which then answers in turn; without a bound the two would answer each other for
+// ever. So the same question is answered again only after half the time after which it is repeated.
 func (c *Core) asks(m *Message) bool {
 	q, known := c.questions[m.From]
 	if known && q.vote == m.Vote && q.round == m.Round && c.now-q.at < int64(c.cfg.Timing.ResendMin/2) {

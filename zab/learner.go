@@ -33,6 +33,7 @@ type learner struct {
 	repeated bool       // the epoch had been promised before
 	askedAll bool       // a snapshot was asked for
 	attempts int        // attempts to connect
+	since    int64      // tick at which this server began to follow
 	pause    int        // ticks until the next attempt
 	heard    int64      // tick of the last message
 	pinged   int64      // tick at which the observers of this server were sent PING last
@@ -54,7 +55,7 @@ func (c *Core) becomeLearner(leader proto.ServerID, claimed proto.Zxid) {
 	c.enter(role, Discovery)
 	c.status.Leader, c.status.Master = leader, leader
 	c.step, c.tick, c.settle = c.stepLearner, c.tickLearner, c.settleLearner
-	c.ln = learner{leader: leader, master: leader, claimed: claimed, heard: c.now}
+	c.ln = learner{leader: leader, master: leader, claimed: claimed, heard: c.now, since: c.now}
 	if pause := c.part(c.cfg.Timing.ObserverDialPause); role == Observing && pause > 0 {
 		c.ln.pause, c.ln.heard = pause, c.now+int64(pause)
 		return

@@ -112,7 +112,8 @@ func overlaps(a, b *Quorum) bool {
 	return true
 }
 
-// Lists of equal servers that differ by one overlap. Of other lists, and of groups, Overlaps says what every set shows.
+// Lists of equal servers that differ by one overlap. Of other lists, and of groups, Overlaps says what every set of
+// servers shows.
 func TestOverlaps(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -43,7 +43,8 @@ type Quorum struct {
 	InitLimit int
 	// SyncLimit is how many ticks a follower may be silent. Key syncLimit; required in an ensemble.
 	SyncLimit int
-	// ConnectToLearnerMasterLimit is how many ticks the connecting part of InitLimit may take. Key
+	// ConnectToLearnerMasterLimit is how many ticks the connecting part of InitLimit may take. If it is InitLimit, a
+	// leader that does not answer is dialled for a tick, and for 1.5 s at least. Key
 	// connectToLearnerMasterLimit; default and 0: InitLimit.
 	ConnectToLearnerMasterLimit int
 	// StandaloneEnabled lets a single participant run without the quorum code. Key standaloneEnabled; default true.

@@ -237,6 +237,16 @@ func (l *Link) drain() {
 	l.mu.drain = l.p.rt.After(l.p.cfg.Timeouts.Drain, func() { l.abort(os.ErrDeadlineExceeded) })
 }
 
+// Unacknowledged returns for how long nothing that was sent has arrived at the peer, although bytes wait; 0 if that is
+// not known. It may be called on a link that stands.
+func (l *Link) Unacknowledged() time.Duration {
+	t := tcpOf(l.nc)
+	if t == nil {
+		return 0
+	}
+	return socket.Unacknowledged(t)
+}
+
 // Abort ends the link at once.
 func (l *Link) Abort() { l.abort(net.ErrClosed) }
 

@@ -111,6 +111,7 @@ var layers = map[string]layer{
 	"server/internal/sessions": {ours: []string{"proto", "zab"},
 		why: "when a session expires depends on times that are handed in, not on sockets or txns"},
 	"server/internal/socket": {
+		others: []string{"golang.org/x/sys"}, // what TCP knows of a connection
 		why: "both ports write in the same way, and a socket knows neither clients nor servers"},
 	"server/peers": {ours: []string{"internal/sched", "proto", "zab", "server/internal/socket"}, others: []string{"go.uber.org/zap"},
 		why: "the wire between servers carries txns and snapshots without looking into them"},

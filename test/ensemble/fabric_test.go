@@ -80,6 +80,23 @@ func (f *fabric) drop(i, j int) {
 	_ = run("ip", "-n", f.namespace(i), "route", "add", "blackhole", f.addr(j)+"/32") // there already
 }
 
+// deafen lets all that other servers send to server i get lost on the way, by a wrong Ethernet address, until hears is
+// called. What server i sends arrives.
+func (f *fabric) deafen(i int) {
+	f.neighbour(i, "replace", "lladdr", "02:00:00:00:00:01", "nud", "permanent")
+}
+
+// hears ends deafen.
+func (f *fabric) hears(i int) { f.neighbour(i, "del") }
+
+func (f *fabric) neighbour(i int, what string, words ...string) {
+	for j := 1; j <= f.n; j++ {
+		if j != i {
+			f.must("ip", append([]string{"-n", f.namespace(j), "neigh", what, f.addr(i), "dev", "eth0"}, words...)...)
+		}
+	}
+}
+
 // isolate cuts i off from all other servers, not from clients.
 func (f *fabric) isolate(i int) {
 	for j := 1; j <= f.n; j++ {

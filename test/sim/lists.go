@@ -30,7 +30,7 @@ type lists struct {
 	file    map[proto.ServerID]*zab.Ensemble
 	read    map[proto.ServerID]*zab.Ensemble // by the present process, or the last one
 	todo    []proto.ServerID                 // those that are to be restarted with the newest list
-	reigns  *zab.Ensemble    // the list of the leader of the newest epoch that was established
+	reigns  *zab.Ensemble                    // the list of the leader of the newest epoch that was established
 
 	leap, haste bool
 }

@@ -97,7 +97,7 @@ func New(o Options) *Sim {
 		s.opts.Observers = s.rng.IntN(3) / 2
 	}
 	s.timing = zab.Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 10, DialPause: 1, DialAttempts: 5,
-		ObserverDialPause: 3, ObserverLookPause: 5, EpochWait: 5}
+		ObserverDialPause: 3, ObserverLookPause: 5, EpochWait: 5, QuorumLimit: 15}
 	s.limits = zab.Limits{WindowTxns: 5 + s.rng.IntN(60), WindowBytes: 1 << 20, InFlight: 200, LinksMax: 100, LagBytes: 1 << 20, CounterMax: 0xffffffff,
 		SnapSyncsMax: 1, DiffSyncsMax: 2}
 	if s.chance(4) {

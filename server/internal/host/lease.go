@@ -267,11 +267,30 @@ func (m *Host) keepLease() {
 	if m.status.State == zab.Leading {
 		m.renew(m.quorumHeard())
 	}
-	if m.lease.isOver || m.MayAnswer() {
+	if m.MayAnswer() {
+		return
+	}
+	m.leaveUnreachable()
+	if m.lease.isOver {
 		return
 	}
 	m.lease.isOver = true
 	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives",
 		zap.Duration("for", m.lease.length))
 	m.clients.AbortAll()
+}
+
+// leaveUnreachable ends the link to a leader that cannot be reached, when the lease of this learner has ended. If the
+// process of the leader stands still, its kernel goes on to acknowledge what arrives, and this server waits for the
+// leader for syncLimit as ever.
+func (m *Host) leaveUnreachable() {
+	f, isLearner := m.role.(*following)
+	if !isLearner || f.link == nil {
+		return
+	}
+	if silent := f.link.Unacknowledged(); silent >= m.lease.length/2 && silent > 0 {
+		m.Log.Warn("leaving the leader: what is sent to it does not arrive", zap.Int64("leader", int64(f.link.Peer)),
+			zap.Duration("for", silent))
+		f.link.Abort()
+	}
 }

@@ -211,7 +211,12 @@ func (m *Host) barrier(z proto.Zxid) []byte {
 const (
 	dialTime = time.Second
 	dialsMin = 5
+	// dialMax bounds attempts that are not answered: TCP has repeated the first packet once by then.
+	dialMax = 1500 * time.Millisecond
 )
+
+// quorumMin bounds from below how long a leader waits for a quorum to be heard of.
+const quorumMin = time.Second
 
 // coreTiming is the configured times, in ticks of the core.
 func (m *Host) coreTiming() zab.Timing {
@@ -222,9 +227,15 @@ func (m *Host) coreTiming() zab.Timing {
 	t.InitLimit, t.SyncLimit = max(q.InitLimit, 1), max(q.SyncLimit, 1)
 	t.ResendMin = ticks(q.MinNotificationInterval)
 	t.ResendMax = max(ticks(q.MaxNotificationInterval), t.ResendMin)
+	// Without a lease the leader and its learners serve no client, so a leader that hears of no quorum need not wait
+	// longer. A pause of the process below quorumMin is no reason to give up.
+	t.QuorumLimit = ticks(max(m.leaseTime()+m.Config.TickTime/2, quorumMin))
 	t.DialPause = ticks(q.LeaderConnectDelay)
 	t.DialAttempts = max(ticks(dialTime)/t.DialPause, dialsMin)
-	t.DialLimit = q.ConnectToLearnerMasterLimit
+	// A leader to which no way leads is left before long, unless the operator has set a limit of its own.
+	if t.DialLimit = q.ConnectToLearnerMasterLimit; t.DialLimit >= t.InitLimit {
+		t.DialLimit = min(t.InitLimit, int((dialMax+m.Config.TickTime-1)/m.Config.TickTime))
+	}
 	t.ObserverDialPause, t.ObserverLookPause = int(q.ObserverReconnectDelay/coreTick),
 		int(q.ObserverElectionDelay/coreTick)
 	if q.MaxTimeToWaitForEpoch >= 0 {

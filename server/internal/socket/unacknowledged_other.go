@@ -1,0 +1,11 @@
+//go:build !linux
+
+package socket
+
+import (
+	"net"
+	"time"
+)
+
+// Unacknowledged returns 0: only Linux tells.
+func Unacknowledged(*net.TCPConn) time.Duration { return 0 }

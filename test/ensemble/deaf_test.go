@@ -1,0 +1,54 @@
+package ensemble
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// deafGapMax is how long a leader that hears nothing may keep clients from writing in TestDeafLeader: its lease is a
+// little over three seconds there; then a server that does not answer is elected and dialled for 1.5 s.
+const deafGapMax = 8 * time.Second
+
+// TestDeafLeader cuts all ways to the leader, whose own messages arrive: it sends proposals and pings, and later its
+// vote, and hears nothing. The others elect one of themselves long before syncLimit has passed, and no session ends.
+func TestDeafLeader(t *testing.T) {
+	f := newFabric(t, 3)
+	if f == nil {
+		t.Skip("network namespaces take root")
+	}
+	var o []cluster.Options
+	for id := 1; id <= 3; id++ {
+		o = append(o, cluster.Options{Host: f.addr(id), Namespace: f.namespace(id), Settings: map[string]string{
+			"tickTime": "500", "syncLimit": "20", "maxSessionTimeout": "60000"}}) // 10 s
+	}
+	c := &chaos{t: t, voters: 3, began: time.Now(), fabric: f, nodes: cluster.Ensemble(t, o...)}
+	c.begin()
+	writers := startWriters(t, c.nodes)
+	for range 2 {
+		for _, w := range writers {
+			w.waitAfter(t, time.Now())
+		}
+		leader := c.certainLeader()
+		c.logf("server %d becomes deaf", leader.ID())
+		from := time.Now()
+		f.deafen(leader.ID())
+		time.Sleep(deafGapMax)
+		for _, w := range writers {
+			to := w.waitAfter(t, time.Now()).acked
+			gap := w.longestGap(from, to)
+			c.logf("%s waited %v", w.name, gap.Round(time.Millisecond))
+			require.Less(t, gap, deafGapMax, w.name)
+		}
+		require.NotEqual(t, leader, c.certainLeader())
+		f.hears(leader.ID())
+		c.whole()
+	}
+	for _, w := range writers {
+		w.end()
+		require.NoError(t, w.failed)
+	}
+}

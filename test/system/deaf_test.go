@@ -1,0 +1,71 @@
+package system
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// leader returns the server that leads and serves, or nil.
+func (w *world) leader() *node {
+	for _, n := range w.nodes {
+		if n.serves() && n.srv.Status().Mode == "leader" {
+			return n
+		}
+	}
+	return nil
+}
+
+// until runs the simulation until ok holds, and returns how long that took.
+func (w *world) until(t *testing.T, what string, ok func() bool) time.Duration {
+	t.Helper()
+	began := w.s.now
+	for !ok() {
+		w.s.runFor(time.Millisecond)
+		require.NoError(t, w.s.failure, "seed %d", w.s.seed)
+		require.Less(t, w.s.now-began, time.Minute, "seed %d: %s", w.s.seed, what)
+	}
+	return w.s.now - began
+}
+
+// allServe reports whether every server serves.
+func (w *world) allServe() bool {
+	for _, n := range w.nodes {
+		if !n.serves() {
+			return false
+		}
+	}
+	return true
+}
+
+// TestDeafLeader cuts all ways to a leader whose own messages arrive: its proposals, its pings, and then its vote. It
+// gives up when its lease has ended, and the others do not wait for it when they have elected it again: they lose a
+// second at most. When it hears again, it follows.
+func TestDeafLeader(t *testing.T) {
+	var longest time.Duration
+	for seed := uint64(1); seed <= 20; seed++ {
+		w := newWorld(Options{Seed: seed, Servers: 3 + 2*int(seed%2), Faults: []Fault{}, Clients: 1})
+		stop := w.s.guard()
+		for _, n := range w.nodes {
+			require.NoError(t, n.disk.found())
+			n.start()
+		}
+		w.until(t, "an ensemble", w.allServe)
+		deaf := w.leader()
+		for _, n := range w.nodes {
+			if n != deaf {
+				w.net.way(n.id, deaf.id).cut = true
+			}
+		}
+		took := w.until(t, "another leader", func() bool { l := w.leader(); return l != nil && l != deaf })
+		silent := min(time.Duration(w.syncLimit)*w.tick, max(w.leaseOf().length+w.tick/2, time.Second))
+		longest = max(longest, took-silent)
+		require.Less(t, took-silent, time.Second, "seed %d", seed)
+		w.net.heal()
+		w.until(t, "the deaf server", w.allServe)
+		w.end()
+		stop()
+	}
+	t.Logf("at most %v after the leader could know", longest)
+}
