@@ -44,10 +44,11 @@ type Core struct {
 	window    window // ends at last, or above it with txns that Take has not handed out yet
 	lineage   *Lineage
 	strangers map[proto.ServerID]*stranger
+	hesitates bool // pauses before it looks for a leader
+	blank     bool // see blank.go
+	wantsAll  bool // asks the next leader for a snapshot: the history here cannot be brought in line
+
 	questions map[proto.ServerID]question // by server without a vote
-	hesitates bool                        // pauses before it looks for a leader
-	blank     bool                        // see blank.go
-	wantsAll  bool                        // asks the next leader for a snapshot: the history here cannot be brought in line
 
 	now         int64 // ticks since the start
 	nextLink    LinkID

@@ -37,7 +37,7 @@ var layers = map[string]layer{
 	"snapshot": {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap", "github.com/klauspost/compress"},
 		why: "a snapshot asks for what it needs by an interface of its own, so it does not know the tree"},
 	"internal/weakness": {why: "a list of defects knows none of the places that have them"},
-	"internal/sched":    {why: "time and waiting are the ground of everything that runs, and know nothing of it"},
+	"internal/sched":    {others: []string{"golang.org/x/sys"}, why: "time and waiting are the ground of everything that runs, and know nothing of it"},
 	"server": {
 		ours:   []string{"internal/sched", "internal/weakness", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
@@ -112,7 +112,7 @@ var layers = map[string]layer{
 		why: "when a session expires depends on times that are handed in, not on sockets or txns"},
 	"server/internal/socket": {
 		others: []string{"golang.org/x/sys"}, // what TCP knows of a connection
-		why: "both ports write in the same way, and a socket knows neither clients nor servers"},
+		why:    "both ports write in the same way, and a socket knows neither clients nor servers"},
 	"server/peers": {ours: []string{"internal/sched", "proto", "zab", "server/internal/socket"}, others: []string{"go.uber.org/zap"},
 		why: "the wire between servers carries txns and snapshots without looking into them"},
 	"client": {ours: []string{"proto"},

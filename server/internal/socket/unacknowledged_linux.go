@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Unacknowledged returns for how long TCP has heard nothing from the other side although it has sent bytes that are not
-// acknowledged. The kernel of the other side acknowledges bytes also while its process stands still, until its buffers
-// are full and it takes no more; so this is about the way to the other side. It is 0 if there are no such bytes, and if
-// it is not known.
+// Unacknowledged returns for how long TCP has heard nothing from the other side although it has sent bytes that are
+// not acknowledged. The kernel of the other side acknowledges bytes also while its process stands still, until its
+// buffers are full and it takes no more; so this is about the way to the other side. It is 0 if there are no such
+// bytes, and if it is not known.
 func Unacknowledged(t *net.TCPConn) (silent time.Duration) {
 	raw, err := t.SyscallConn()
 	if err != nil {
