@@ -184,7 +184,7 @@ func (c *Core) learnerInfo(l *link, m *Message) {
 	}
 	l.peer, l.accepted, l.warren, l.repeats, l.observer = m.From, m.Epoch, m.Warren, m.Repeat, m.Type == ObserverInfo
 	l.stage, l.blank, l.asksAll, l.lineage = linkWaiting, m.Blank, m.Whole, m.Lineage
-	l.parted = c.meetStranger(m) != nil
+	l.parted = c.meetStranger(m) != nil || c.leaps(l)
 	l.voter = c.placeOf(l)
 	if c.role != Leading {
 		return // settleMaster handles the links of an observer master
@@ -219,6 +219,29 @@ func (c *Core) outrun(l *link) {
 	default:
 		ld.renewal.wanted = true
 	}
+}
+
+// epochLeap is how far the acceptedEpoch of a learner may be above that of its leader. An election takes one epoch, so
+// no server has missed so many.
+const epochLeap = 1 << 20
+
+// leaps reports whether the acceptedEpoch of a learner is out of reach. Its leader would have to begin an epoch above
+// it, and there are only epochMax: one damaged file, or one hostile packet, could use up the epochs of an ensemble for
+// good. Such a learner is told that it has to stay outside.
+func (c *Core) leaps(l *link) bool {
+	if l.accepted-c.epochs.Accepted <= epochLeap {
+		return false
+	}
+	if c.voters.votes(l.peer) || c.active.Observes(l.peer) { // only these: that bounds the map
+		lineage := l.lineage
+		if lineage == nil {
+			lineage = &Lineage{}
+		}
+		c.strangers[l.peer] = &stranger{lineage: lineage, ahead: true, difference: &Difference{Epoch: l.accepted,
+			Text: describe("its acceptedEpoch is %d, which cannot be if that of the leader is %d: its files are damaged, "+
+				"or from elsewhere", l.accepted, c.epochs.Accepted)}}
+	}
+	return true
 }
 
 // compare compares the history of a learner again, because this server has learned more about its own.
