@@ -345,6 +345,7 @@ func (a *applier) deliver(id watch.WatcherID, t proto.EventType, path []byte, ac
 			a.mark(c)
 		})
 	case c.Mu.Out.Waiting() > outputLimit, !c.countUndelivered():
+		c.die() // at once: a reply or an event that came later would hide that this one was lost
 		a.freed = append(a.freed, c)
 	default:
 		c.Mu.Out.AddEvent(a.event, a.eventShared)

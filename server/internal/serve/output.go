@@ -251,13 +251,18 @@ func (c *Conn) finish() {
 // Abort closes the socket at once. The reader notices it and cleans up.
 func (c *Conn) Abort() {
 	c.Mu.Lock()
-	c.Mu.Out.Dead = true
-	c.Mu.Out.full, c.Mu.Out.fullBytes, c.Mu.Out.Buf, c.Mu.Out.spare = nil, 0, nil, nil
-	_ = c.countUndelivered() // no output waits now
+	c.die()
 	c.forget()
 	c.wakeReader()
 	c.Mu.Unlock()
 	_ = c.NC.Close()
+}
+
+// die drops what waits to be sent, and lets nothing more be added. Abort must follow. REQUIRES: Conn.Mu.
+func (c *Conn) die() {
+	c.Mu.Out.Dead = true
+	c.Mu.Out.full, c.Mu.Out.fullBytes, c.Mu.Out.Buf, c.Mu.Out.spare = nil, 0, nil, nil
+	_ = c.countUndelivered() // no output waits now
 }
 
 // Supersede implements sessions.Conn.
