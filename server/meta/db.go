@@ -126,10 +126,15 @@ func (d *DB) settle(o Options, files fileEpochs) error {
 		return fmt.Errorf("%w: %s is that of server %d, this is server %d; if the directory was copied on purpose, remove %s",
 			ErrWrongServer, filepath.Join(o.Dir, FileName), id, o.ServerID, FileName)
 	}
-	err := d.change("settle epochs", func(r *record) error {
+	marked, err := d.files.marked()
+	if err != nil {
+		return err
+	}
+	err = d.change("settle epochs", func(r *record) error {
 		if o.Member {
 			r.identity.ServerID = o.ServerID
 		}
+		r.blank = r.blank || marked
 		r.accepted = max(r.accepted, files.accepted)
 		r.current = max(r.current, files.current)
 		return nil
@@ -165,6 +170,11 @@ func (d *DB) writeFiles(prev, next *record) error {
 
 // save implements disk.
 func (d *DB) save(prev, next *record) error {
+	if prev.blank != next.blank {
+		if err := d.files.mark(next.blank); err != nil {
+			return noSpace(err)
+		}
+	}
 	err := d.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(recordBucket)
 		if next.lineage != prev.lineage {

@@ -453,3 +453,33 @@ func TestDamagedAddresses(t *testing.T) {
 	require.Empty(t, db.Addresses())
 	require.Equal(t, Epochs{Accepted: 5}, db.Epochs())
 }
+
+// TestMarkOutlivesMetaDB: a blank server whose meta.db is damaged or removed is blank still, and one that counts again is
+// not, whatever happens to its meta.db.
+func TestMarkOutlivesMetaDB(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"damaged": func(path string) error { return os.WriteFile(path, []byte("no database"), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Dir: t.TempDir(), Member: true, ServerID: 1}
+			for _, blank := range []bool{true, false, true} {
+				db, err := Open(o)
+				require.NoError(t, err)
+				require.NoError(t, db.SetAccepted(3))
+				require.NoError(t, db.SetBlank(blank))
+				require.NoError(t, db.Close())
+				require.NoError(t, spoil(filepath.Join(o.Dir, FileName)))
+				db, err = Open(o)
+				require.NoError(t, err)
+				require.Equal(t, name == "damaged", db.Rebuilt() != nil)
+				require.Equal(t, blank, db.Blank())
+				require.NoError(t, db.Close())
+				db, err = Open(o)
+				require.NoError(t, err)
+				require.Equal(t, blank, db.Blank(), "and after that")
+				require.NoError(t, db.Close())
+			}
+		})
+	}
+}

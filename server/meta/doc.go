@@ -26,10 +26,9 @@
 // meta.db.damaged and a new one begins from the epoch files and an empty catalogue (DB.Rebuilt says so), except that
 // an ensemble member without epoch files is refused: it might have promised something.
 //
-// Only meta.db knows that a server is blank. If meta.db is lost or damaged between the first snapshot and the
-// moment at which the server counts again, the mark is lost with it: the data that the leader has sent is then a
-// database like one that a Java server has left, and counts. If the snapshots are lost as well there is no
-// database, and the mark is set anew.
+// That a server is blank stands in a file of its own, too (warren.blank). If meta.db is lost or damaged between the
+// first snapshot and the moment at which the server counts again, the mark is there still. Otherwise the data that
+// the leader has sent so far would be a database like one that a Java server has left, and would count.
 //
 // # Tests without a disk
 //

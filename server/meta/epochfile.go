@@ -28,6 +28,37 @@ type epochFiles struct {
 	dir string
 }
 
+// blankFile is beside meta.db as long as the server is blank, so that a meta.db which is made anew knows it. It is
+// written before meta.db says so, and removed before meta.db says that the server counts: where the file is, the server
+// is blank.
+const blankFile = "warren.blank"
+
+// mark writes or removes blankFile, durably.
+func (e epochFiles) mark(blank bool) error {
+	if blank {
+		return e.write(blankFile, 1)
+	}
+	if err := e.fs.Remove(filepath.Join(e.dir, blankFile)); err != nil {
+		if errors.Is(err, iofs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return e.fs.SyncDir(e.dir)
+}
+
+// marked reports whether there is a blankFile, whatever it holds.
+func (e epochFiles) marked() (bool, error) {
+	f, err := e.fs.Open(filepath.Join(e.dir, blankFile))
+	if errors.Is(err, iofs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, f.Close()
+}
+
 // read returns the epoch in a file; ok is false if there is no such file.
 func (e epochFiles) read(name string) (epoch int64, ok bool, err error) {
 	path := filepath.Join(e.dir, name)
