@@ -32,6 +32,9 @@ type Request struct {
 
 	// CloseOrder is the order in which closeSession deletes: it is the server's to choose.
 	CloseOrder []string
+	// NewConfig is what the znode of the configuration holds after a reconfig: it is the ensemble's to choose. It is
+	// nil at a server without an ensemble.
+	NewConfig []byte
 }
 
 // Result is the answer to a Request.
@@ -201,7 +204,7 @@ func (m *Model) decodeFrom(op proto.OpCode, r *proto.Reader) func() ([]byte, pro
 	case proto.OpReconfig:
 		var q proto.ReconfigRequest
 		q.Decode(r)
-		return func() ([]byte, proto.ErrCode) { return nil, m.reconfig() }
+		return m.reconfig
 	case proto.OpDeleteContainer:
 		var q proto.PathRequest
 		q.Decode(r)

@@ -174,15 +174,34 @@ func (m *Model) check(q proto.CheckVersionRequest) proto.ErrCode {
 	return proto.OK
 }
 
-// reconfig is that of a server without an ensemble. Source: server-semantics 3.9.
-func (m *Model) reconfig() proto.ErrCode {
+// reconfig changes the znode of the configuration, as far as the tree knows: which members there are is decided
+// elsewhere, and comes before the permissions. Source: server-semantics 3.9.
+func (m *Model) reconfig() ([]byte, proto.ErrCode) {
 	if !m.cfg.ReconfigEnabled {
-		return proto.ErrReconfigDisabled
+		return nil, proto.ErrReconfigDisabled
 	}
 	if err := m.checkSession(); err != proto.OK {
-		return err
+		return nil, err
 	}
-	return proto.ErrUnimplemented
+	if m.req.NewConfig == nil {
+		return nil, proto.ErrUnimplemented
+	}
+	n := m.tree[configPath]
+	if !m.allows(n.acl, proto.PermWrite) {
+		return nil, proto.ErrNoAuth
+	}
+	m.SetConfig(m.req.NewConfig, m.req.Zxid, m.req.TimeMs)
+	m.fire(proto.EventNodeDataChanged, configPath, n.acl, nil)
+	return (&proto.GetDataResponse{Data: n.data, Stat: m.tree.stat(configPath)}).AppendTo(nil), proto.OK
+}
+
+const configPath = "/zookeeper/config"
+
+// SetConfig writes a configuration into its znode, as members do without a txn when they start.
+func (m *Model) SetConfig(text []byte, version proto.Zxid, timeMs int64) {
+	n := m.tree[configPath]
+	n.data = cloneData(text)
+	n.stat.Version, n.stat.Mzxid, n.stat.Mtime = -1, version, timeMs
 }
 
 // closeSession ends the session and deletes its ephemerals in the order given, which must name

@@ -124,6 +124,7 @@ func (c *client) connect() error {
 		if c.w.s.chance(30) {
 			s.auth = append(s.auth, fmt.Sprintf("user%d:secret", c.w.s.rng.IntN(2)))
 		}
+		c.proves(s)
 		c.session = s
 		c.w.sessions[s.id] = s
 	}
@@ -203,7 +204,7 @@ func (c *client) act() {
 	case n < 15: // it goes elsewhere, and does not wait for the replies
 		for range c.w.s.rng.IntN(4) {
 			if !c.broken {
-				c.send(c.load.draw(c.session))
+				c.send(c.draw())
 			}
 		}
 		c.broken = true
@@ -214,7 +215,7 @@ func (c *client) act() {
 	default:
 		for range 1 + c.load.burst() {
 			if !c.broken {
-				c.send(c.load.draw(c.session))
+				c.send(c.draw())
 			}
 		}
 	}
@@ -332,7 +333,7 @@ func (c *client) answered(conn *connection, r *request, it *item) error {
 			return fmt.Errorf("auth fails with %v", it.err.Name())
 		}
 		_, credentials, _ := decodeAuth(r.body)
-		conn.proved = append(conn.proved, identityOf(credentials))
+		conn.proved = append(conn.proved, identitiesOf(credentials)...)
 		c.wake.Unpark()
 	case r.op == proto.OpSync && it.err == proto.OK && it.zxid < r.floor:
 		return fmt.Errorf("a sync shows %v, but %v was acknowledged before it", it.zxid, r.floor)
@@ -349,8 +350,12 @@ func decodeAuth(body []byte) (scheme, credentials string, err error) {
 	return string(p.Scheme), string(p.Auth), err
 }
 
-// identityOf is the identity that credentials of scheme digest prove.
-func identityOf(credentials string) model.Identity {
+// identitiesOf are the identities that credentials of scheme digest prove.
+func identitiesOf(credentials string) []model.Identity {
 	id := auth.DigestIdentity(credentials)
-	return model.Identity{Scheme: id.Scheme, ID: id.ID}
+	all := []model.Identity{{Scheme: id.Scheme, ID: id.ID}}
+	if id.ID == superDigest {
+		all = append(all, model.Identity{Scheme: "super"})
+	}
+	return all
 }

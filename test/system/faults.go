@@ -128,10 +128,10 @@ func (f *faults) strike(k Fault) {
 		n.disk.fill(s.rng.Int64N(100_000))
 		f.repair(n, lasts)
 	case Wipe:
-		if f.safe(n) {
-			n.kill(0, true)
-			n.wipe()
-			f.restart(n, lasts)
+		if w.has(Reconfig) {
+			f.wipeMember(n, lasts)
+		} else if f.safe(n) {
+			f.wipe(n, lasts)
 		}
 	case WallJump:
 		if n.p != nil {
@@ -164,6 +164,13 @@ func (f *faults) repair(n *node, d time.Duration) {
 		n.disk.repair()
 		f.restart(n, f.w.tick)
 	})
+}
+
+// wipe loses the disk of a server.
+func (f *faults) wipe(n *node, lasts time.Duration) {
+	n.kill(0, true)
+	n.wipe()
+	f.restart(n, lasts)
 }
 
 // safe reports whether the disk of a server may be lost: every other one has all that was acknowledged.

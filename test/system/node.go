@@ -2,6 +2,8 @@ package system
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -9,6 +11,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/wal"
 )
 
 // node is one server of the ensemble, with what outlives its processes.
@@ -25,6 +28,8 @@ type node struct {
 	up    bool           // Start has returned
 	last  proto.Zxid     // that it has applied, in this life
 	stops bool           // it was told to stop
+	files *config.Config // its configuration with the members that it has written into its files; nil if it has not
+	kept  proto.Zxid     // the newest configuration that was seen on its disk
 }
 
 // start begins a process on what the disk holds.
@@ -85,8 +90,13 @@ func (n *node) ended(err error) {
 	}
 }
 
-// wipe empties the disk of a server that is down.
-func (n *node) wipe() { n.disk = n.w.s.newDisk(n.id) }
+// wipe empties the disk of a server that is down. Its files are on another disk.
+func (n *node) wipe() {
+	n.disk = n.w.s.newDisk(n.id)
+	if n.files != nil {
+		n.cfg = n.files
+	}
+}
 
 // kill ends the process. Of what the disk has not synced so much is there afterwards, in percent. With word the other
 // ends of its connections hear of it.
@@ -119,3 +129,21 @@ func (n *node) stop() {
 
 // serves reports whether clients are served.
 func (n *node) serves() bool { return n.p != nil && n.up && !n.stops && n.srv.Status().Serving }
+
+// logged calls fn with each record of the log on its disk.
+func (n *node) logged(fn func(r *wal.Record)) {
+	dir := filepath.Join(dataDir, "version-2")
+	names, _ := n.disk.mem.List(dir)
+	for _, name := range names {
+		if !strings.HasPrefix(name, "log.") {
+			continue
+		}
+		_, err := wal.ScanLast(n.disk.mem, filepath.Join(dir, name), 1, func(r *wal.Record) error {
+			fn(r)
+			return nil
+		})
+		if err != nil {
+			n.w.s.tracef("log %s of server %d: %v", name, n.id, err)
+		}
+	}
+}

@@ -2,10 +2,12 @@ package system
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/test/model"
 )
@@ -24,10 +26,10 @@ type replay struct {
 	writers     map[proto.SessionID]int // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
 	expiries    []expiry
-	doomed      []proto.SessionID                // a request was refused because the session ends
-	told        proto.Zxid                       // clients that are connected at the end have heard of everything up to this
-	refuses     bool                             // servers may have refused writes
-	config      func(*model.Model, *txn, []byte) // takes a reconfiguration
+	doomed      []proto.SessionID // a request was refused because the session ends
+	told        proto.Zxid        // clients that are connected at the end have heard of everything up to this
+	refuses     bool              // servers may have refused writes
+	members     membership        // the configuration
 }
 
 // requestID is what a txn says of its request.
@@ -106,9 +108,6 @@ func (r *replay) apply(t *txn) error {
 			}
 		}
 		r.ended[h.ClientID] = true
-	case h.Type == proto.OpReconfig:
-		r.config(r.m, t, rest(t, &rd))
-		mr.Op = 0
 	case q != nil && h.Type == proto.OpError && refusal(rd) != proto.OK:
 		r.done[q] = true
 		if refusal(rd) == proto.ErrSessionExpired {
@@ -117,6 +116,13 @@ func (r *replay) apply(t *txn) error {
 		return r.at(t, q, nil, model.Result{Err: refusal(rd)})
 	case q != nil:
 		mr.Op, mr.Body, mr.Identities = q.op, q.body, q.ids
+		if q.op == proto.OpReconfig {
+			failed := codeOf(h.Type, rd)
+			if done, err := r.reconfigure(t, q, failed, &mr); done || err != nil {
+				r.done[q] = true
+				return errors.Join(err, r.at(t, q, nil, model.Result{Err: failed}))
+			}
+		}
 	case h.ClientID == 0 && h.Type == proto.OpDeleteContainer:
 		mr.Body = rest(t, &rd)
 	case h.ClientID == 0 && h.Type == proto.OpError && overtaken(rd): // what the server wanted to delete is not as it was
@@ -154,6 +160,14 @@ func refusal(r proto.Reader) proto.ErrCode {
 		return code
 	}
 	return proto.OK
+}
+
+// codeOf is the error of a txn; OK if it is none.
+func codeOf(op proto.OpCode, r proto.Reader) proto.ErrCode {
+	if op != proto.OpError {
+		return proto.OK
+	}
+	return proto.ErrCode(r.Int32())
 }
 
 // overtaken reports whether the error of a txn is one that the server's own deletion of a znode may meet.
@@ -260,7 +274,9 @@ func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, res
 	switch {
 	case asked.op == proto.OpAuth:
 		_, credentials, _ := decodeAuth(asked.body)
-		r.m.Authenticate(c.number, identityOf(credentials))
+		for _, id := range identitiesOf(credentials) {
+			r.m.Authenticate(c.number, id)
+		}
 		return nil
 	case asked.op == proto.OpPing, asked.op == proto.OpSync:
 		return nil
@@ -274,6 +290,9 @@ func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, res
 			return fmt.Errorf("%v says %v, but that is not its txn", zxid, it.err.Name())
 		}
 		return nil // refused
+	}
+	if asked.path == datatree.ConfigPath && r.members.version.Counter() == 0 {
+		r.found(it)
 	}
 	got := r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: asked.op, Body: asked.body, Identities: asked.ids})
 	if !slices.Equal(got.Events, caughtUp) {

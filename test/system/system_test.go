@@ -16,6 +16,7 @@ var (
 	flagFirst   = flag.Uint64("system.first", 1, "first seed")
 	flagSteps   = flag.Int("system.steps", 1000, "bouts of requests and faults before the faults end")
 	flagServers = flag.Int("system.servers", 0, "number of servers; 0 draws it")
+	flagWith    = flag.String("system.with", "", "features that each seed has, with commas between them, or none; empty draws them")
 	flagTrace   = flag.Int("system.trace", 150, "lines of trace to print for -system.seed")
 )
 
@@ -24,6 +25,9 @@ func TestSystem(t *testing.T) { swarm(t, Options{Observers: -1}) }
 
 func swarm(t *testing.T, o Options) {
 	o.Steps, o.Servers = *flagSteps, *flagServers
+	if *flagWith != "" {
+		o.Features = parseFeatures(*flagWith)
+	}
 	if o.Seed = *flagSeed; o.Seed != 0 {
 		w := newWorld(o)
 		w.s.tracing = true
@@ -54,6 +58,7 @@ type figures struct {
 	events, steps, replies, txns, sessions, connections int
 	simulated                                           time.Duration
 	faults                                              map[Fault]int
+	reconfigs                                           int
 }
 
 func (f *figures) add(w *world) {
@@ -64,6 +69,7 @@ func (f *figures) add(w *world) {
 	f.sessions += len(w.sessions)
 	f.connections += len(w.connections)
 	f.simulated += w.s.now
+	f.reconfigs += w.reconfigs
 	if f.faults == nil {
 		f.faults = map[Fault]int{}
 	}
@@ -73,8 +79,8 @@ func (f *figures) add(w *world) {
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, faults %v", f.events, f.steps, f.replies,
-		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.faults)
+	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d reconfigurations, faults %v", f.events, f.steps, f.replies,
+		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.reconfigs, f.faults)
 }
 
 // TestSameSeedSameTrace runs seeds twice.

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/internal/weakness"
@@ -32,6 +30,8 @@ type Options struct {
 	Configure func(*config.Config)
 	// Weakness is what is wrong with the servers on purpose.
 	Weakness weakness.Set
+	// Features are what clients use besides; nil draws some.
+	Features []Feature
 }
 
 // world is one run: the ensemble, its clients, and what is known of them.
@@ -50,7 +50,11 @@ type world struct {
 	told        proto.Zxid // all had heard of it some time before the end
 	steps       int
 	replies     int
-	calm        bool // there are no faults any more, and clients begin nothing new
+	reconfigs   int
+	first       proto.Zxid    // the version that the first leader has given to the first configuration
+	members     proto.Zxid    // the last configuration that was applied
+	lasting     time.Duration // until then no client asks for another configuration
+	calm        bool          // there are no faults any more, and clients begin nothing new
 
 	tick                   time.Duration
 	syncLimit              int     // of ZooKeeper, in ticks
@@ -63,6 +67,7 @@ type world struct {
 const clientPort = 2181
 
 func newWorld(o Options) *world {
+	drawFeatures(&o)
 	s := newScheduler(o.Seed)
 	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{}, history: map[proto.Zxid]*txn{},
 		tick: 100 * time.Millisecond, wallMax: time.Minute, driftMax: 0.002}
@@ -88,7 +93,7 @@ func newWorld(o Options) *world {
 	if s.chance(30) {
 		snapCount = 2 + s.rng.IntN(10) // a learner that comes back is behind the snapshot that its leader has begun with
 	}
-	for id := 1; id <= w.o.Servers; id++ {
+	for id := 1; id <= w.o.Servers+w.joiners(); id++ {
 		w.nodes = append(w.nodes, &node{w: w, id: id, cfg: w.config(id, snapCount), disk: s.newDisk(id)})
 	}
 	w.faults = newFaults(w, o.Faults)
@@ -114,32 +119,35 @@ func (w *world) config(id, snapCount int) *config.Config {
 	c.SnapCount, c.SnapshotSizeFactor = snapCount, w.factor
 	c.ExtendedTypes = true
 	c.Container.CheckInterval = 2 * time.Second
-	if w.o.Servers > 1 {
+	if w.o.Servers+w.joiners() > 1 {
 		c.ServerID = int64(id)
 		c.InitLimit, c.SyncLimit, c.ConnectToLearnerMasterLimit = initLimit, w.syncLimit, initLimit
 		c.MinNotificationInterval, c.MaxNotificationInterval = 20*time.Millisecond, 200*time.Millisecond
 		c.StandaloneEnabled = false
-		if w.observes(id) {
-			c.PeerType = config.Observer
-		}
-		for n := 1; n <= w.o.Servers; n++ {
-			role := config.Participant
-			if w.observes(n) {
-				role = config.Observer
+		c.PeerType = w.role(id)
+		for n := 1; n <= max(w.o.Servers, id); n++ {
+			if n > w.o.Servers && n != id {
+				continue // another joiner
 			}
-			c.Members = append(c.Members, config.Member{Role: role, ID: int64(n), Weight: 1,
+			c.Members = append(c.Members, config.Member{Role: w.role(n), ID: int64(n), Weight: 1,
 				Addresses: []config.PeerAddress{{Host: hostName(n), QuorumPort: 2888, ElectionPort: 3888}},
 				Client:    config.HostPort{Host: hostName(n), Port: clientPort}, Secure: config.HostPort{Port: config.PortUnset}})
 		}
 	}
+	w.features(c)
 	if w.o.Configure != nil {
 		w.o.Configure(c)
 	}
 	return c
 }
 
-// observes reports whether a server has no vote.
-func (w *world) observes(id int) bool { return id > w.o.Servers-w.o.Observers }
+// role is the role of a server in its own files.
+func (w *world) role(id int) config.Role {
+	if id <= w.o.Servers && id > w.o.Servers-w.o.Observers {
+		return config.Observer
+	}
+	return config.Participant
+}
 
 // leaseOf is what package server promises of the lease.
 func (w *world) leaseOf() lease {
@@ -166,6 +174,8 @@ func (w *world) applied(n *node, zxid proto.Zxid, payload []byte, digest int64) 
 		w.s.fail("server %d has the digest %d at %v, server %d had %d", n.id, digest, zxid, t.by, t.digest)
 	}
 	n.last = zxid
+	w.noteFirst(n)
+	w.noteMembers(w.history[zxid])
 }
 
 // run does it all, and returns what was wrong.
@@ -215,7 +225,7 @@ func (w *world) settle() {
 		w.s.runFor(w.tick)
 		why := w.unsettled()
 		if why == "" {
-			w.told = w.nodes[0].srv.Status().Zxid
+			w.told = w.votersAndObservers()[0].srv.Status().Zxid
 			w.s.runFor(time.Second) // what is on its way arrives
 			if w.unsettled() == "" {
 				return
@@ -229,8 +239,9 @@ func (w *world) settle() {
 
 // unsettled returns what is not well yet.
 func (w *world) unsettled() string {
-	for _, n := range w.nodes {
-		first := w.nodes[0]
+	nodes := w.votersAndObservers()
+	first := nodes[0]
+	for _, n := range nodes {
 		switch {
 		case !n.serves():
 			return fmt.Sprintf("server %d does not serve", n.id)
@@ -246,7 +257,7 @@ func (w *world) unsettled() string {
 			return fmt.Sprintf("client %d has no connection", c.id)
 		case len(c.conn.pending) > 0:
 			return fmt.Sprintf("client %d waits for the reply to %v", c.id, c.conn.pending[0].op)
-		case c.session.seen > w.nodes[0].srv.Status().Zxid || !c.settled():
+		case c.session.seen > first.srv.Status().Zxid || !c.settled():
 			return fmt.Sprintf("client %d has not asked since", c.id)
 		}
 	}
@@ -281,7 +292,10 @@ func (w *world) check() error {
 			return fmt.Errorf("session %v was said to have expired, and has not", id)
 		}
 	}
-	n := w.nodes[0]
+	if err := w.configurations(); err != nil {
+		return err
+	}
+	n := w.votersAndObservers()[0]
 	if st := n.srv.Status(); len(r.txns) > 0 && st.Zxid != r.txns[len(r.txns)-1].zxid || st.Digest != r.m.Digest() {
 		return fmt.Errorf("server %d ends at %v with the digest %d, the model after %d txns with %d", n.id, st.Zxid, st.Digest, len(r.txns), r.m.Digest())
 	}
@@ -291,7 +305,8 @@ func (w *world) check() error {
 // replay returns what is to be replayed of the run.
 func (w *world) replay() *replay {
 	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.count[FullDisk] > 0,
-		m: model.New(model.Config{ExtendedTypes: true, MaxContainerNeverUsedMs: config.Default().Container.MaxNeverUsed.Milliseconds()})}
+		members: w.founding(), m: model.New(model.Config{ExtendedTypes: true, ReconfigEnabled: w.has(Reconfig),
+			MaxContainerNeverUsedMs: config.Default().Container.MaxNeverUsed.Milliseconds()})}
 	for _, zxid := range slices.Sorted(maps.Keys(w.history)) {
 		r.txns = append(r.txns, w.history[zxid])
 	}
@@ -301,22 +316,12 @@ func (w *world) replay() *replay {
 // adopt adds what the log of a server says up to a txn that is committed: txns that no server has applied but at its
 // start.
 func (w *world) adopt(n *node, upTo proto.Zxid) {
-	dir := filepath.Join(dataDir, "version-2")
-	names, _ := n.disk.mem.List(dir)
-	for _, name := range names {
-		if !strings.HasPrefix(name, "log.") {
-			continue
+	n.logged(func(r *wal.Record) {
+		if r.Zxid <= upTo && w.history[r.Zxid] == nil {
+			w.history[r.Zxid] = &txn{zxid: r.Zxid, payload: bytes.Clone(r.Payload), at: w.s.now, by: n.id}
+			w.noteMembers(w.history[r.Zxid])
 		}
-		_, err := wal.ScanLast(n.disk.mem, filepath.Join(dir, name), 1, func(r *wal.Record) error {
-			if r.Zxid <= upTo && w.history[r.Zxid] == nil {
-				w.history[r.Zxid] = &txn{zxid: r.Zxid, payload: bytes.Clone(r.Payload), at: w.s.now, by: n.id}
-			}
-			return nil
-		})
-		if err != nil {
-			w.s.tracef("log %s of server %d: %v", name, n.id, err)
-		}
-	}
+	})
 }
 
 // end ends all processes.
