@@ -165,6 +165,9 @@ func (f *following) forward(w *forwarded, r *flow.Request, body []byte) {
 	d = binary.BigEndian.AppendUint32(d, uint32(r.Op))
 	f.scratch.data = append(d, body...)
 	p := peers.Packet{Type: proto.PacketRequest, Zxid: -1, Data: f.scratch.data}
+	if f.m.Config.LocalSessionsEnabled && !r.Session.IsLocal() {
+		p.Zxid = peers.GlobalZxid
+	}
 	if r.Op != proto.OpCreateSession {
 		f.scratch.ids = appendIdentities(f.scratch.ids[:0], r.IDs)
 		p.Authinfo = f.scratch.ids

@@ -93,6 +93,7 @@ type write struct {
 	token   uint64        // of a sync that the core was asked for
 	code    proto.ErrCode // of a sync: the verdict when it arrived
 	drop    bool          // of a sync: the same
+	global  bool          // the learner says that every server knows the session
 	moved   bool          // the client has a newer connection, to another server or to this one
 }
 
@@ -145,11 +146,6 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 		return false
 	}
 	l.lockState() // the wait for this lock counts as time that the request has waited
-	if endsLocally(r) {
-		l.m.release(r)
-		l.between(localEnd(r, b.Received))
-		return true
-	}
 	w := write{client: r.Client, local: r.Session, xid: r.Xid, op: r.Op, body: r.Body.Of(b.Buf), ids: r.IDs,
 		at: b.Received}
 	if r.Session != nil {
@@ -164,7 +160,8 @@ func (l *leading) request(b *flow.Batch, r *flow.Request) bool {
 func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	switch p.Type {
 	case proto.PacketRequest:
-		w := write{link: link.ID, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid}
+		w := write{link: link.ID, at: l.m.Clock.Now(), moved: p.Zxid == peers.MovedZxid,
+			global: p.Zxid == peers.GlobalZxid}
 		if err := decodeForwarded(p, &w, l.m.Config.SASL.AnyUser); err != nil {
 			l.m.Log.Warn("closing link", zap.Int64("server", int64(link.Peer)), zap.Error(err))
 			l.m.peers.Close(link.ID)
@@ -372,6 +369,10 @@ func (l *leading) verdict(w *write) (code proto.ErrCode, drop bool) {
 func (l *leading) prepare(w *write) {
 	m := l.m
 	it := itemOf(w)
+	if w.op == proto.OpCloseSession && w.local != nil && w.local.IsLocal() {
+		l.between(it) // it needs no txn, but its place behind the requests of the session that wait behind a sync
+		return
+	}
 	if w.local != nil && w.client == nil && !m.Tracker.Knows(w.local) {
 		return // of an earlier leadership, in which the session seemed to have expired
 	}
@@ -379,19 +380,13 @@ func (l *leading) prepare(w *write) {
 	if w.op != proto.OpSync {
 		code, drop = l.verdict(w)
 	}
-	switch {
-	case drop:
+	if drop {
 		it.Drop = true
 		l.between(it)
 		return
-	case code != proto.OK, w.op == proto.OpCreateSession, w.op == proto.OpCloseSession, w.session == 0:
-	case w.moved:
-		code = proto.ErrSessionMoved
-	default:
-		code = m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled, w.at)
-		if code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite) {
-			code = proto.OK
-		}
+	}
+	if code == proto.OK {
+		code = l.checkSession(w)
 	}
 	if code != proto.OK && w.link == 0 {
 		it.Err = code
@@ -405,6 +400,23 @@ func (l *leading) prepare(w *write) {
 		l.trackForwarded(w)
 	}
 	l.propose(w, it, code)
+}
+
+// checkSession decides whether a request may be taken, as far as that depends on its session: the session lives, or is
+// a local one of a learner, and its client is where the request comes from.
+func (l *leading) checkSession(w *write) proto.ErrCode {
+	m := l.m
+	switch {
+	case w.op == proto.OpCreateSession, w.op == proto.OpCloseSession, w.session == 0:
+		return proto.OK
+	case w.moved:
+		return proto.ErrSessionMoved
+	}
+	code := m.Tracker.Check(w.session, w.link, m.Config.LocalSessionsEnabled && !w.global, w.at)
+	if code == proto.ErrSessionMoved && m.Weak(weakness.MovedSessionKeepsWrite) {
+		return proto.OK
+	}
+	return code
 }
 
 // upgrade makes a local session of a client of this server global, before the request that needs a global session.
