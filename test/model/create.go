@@ -25,6 +25,9 @@ func (m *Model) create(op proto.OpCode, q proto.CreateTTLRequest) ([]byte, proto
 	case isTTL && (q.Ttl < 1 || q.Ttl > 1<<40-1):
 		return nil, proto.ErrBadArguments
 	}
+	if m.req.Local && (mode == 1 || mode == 3) {
+		return nil, proto.ErrEphemeralOnLocalSession
+	}
 	if err := m.checkSession(); err != proto.OK {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func (m *Model) create(op proto.OpCode, q proto.CreateTTLRequest) ([]byte, proto
 
 // checkSession refuses what comes from a session that has ended.
 func (m *Model) checkSession() proto.ErrCode {
-	if _, ok := m.sessions[m.req.Session]; !ok {
+	if _, ok := m.sessions[m.req.Session]; !ok && !m.req.Local {
 		return proto.ErrSessionExpired
 	}
 	return proto.OK

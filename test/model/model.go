@@ -30,6 +30,9 @@ type Request struct {
 	Zxid       proto.Zxid // of a write
 	TimeMs     int64      // of a write
 
+	// Local says that only one server knows the session: it may write, but own no ephemerals.
+	Local bool
+
 	// CloseOrder is the order in which closeSession deletes: it is the server's to choose.
 	CloseOrder []string
 	// NewConfig is what the znode of the configuration holds after a reconfig: it is the ensemble's to choose. It is

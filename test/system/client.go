@@ -63,6 +63,9 @@ func (c *client) run() {
 	for {
 		if err := c.connect(); err != nil {
 			c.w.s.tracef("c%d: %v", c.id, err)
+			if c.acceptsReadOnly() && !c.w.calm && c.w.s.chance(10) {
+				c.session = nil // a read-only server takes new sessions alone
+			}
 			c.sleep(c.w.s.between(10*time.Millisecond, 300*time.Millisecond))
 			continue
 		}
@@ -91,7 +94,8 @@ func (c *client) connect() error {
 	if s == nil {
 		s = &session{client: c, timeout: c.w.s.between(c.w.timeoutMin, c.w.timeoutMax).Truncate(time.Millisecond)}
 	}
-	req := proto.ConnectRequest{LastZxidSeen: s.seen, TimeOut: int32(s.timeout.Milliseconds()), SessionID: s.id, Password: s.password}
+	req := proto.ConnectRequest{LastZxidSeen: s.seen, TimeOut: int32(s.timeout.Milliseconds()), SessionID: s.id, Password: s.password,
+		HasReadOnly: c.w.has(ReadOnly), ReadOnly: c.acceptsReadOnly()}
 	if s.password == nil {
 		req.Password = make([]byte, proto.PasswordSize)
 	}
@@ -131,9 +135,10 @@ func (c *client) connect() error {
 	s.timeout = time.Duration(resp.TimeOut) * time.Millisecond
 	address := netip.MustParseAddrPort(nc.LocalAddr().String()).Addr()
 	c.nc, c.broken, c.slow = nc, false, c.w.s.chance(3)
-	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true,
+	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true, life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly,
 		address: model.Identity{Scheme: "ip", ID: auth.NewIPIdentity(address).ID}}
 	c.w.connections = append(c.w.connections, c.conn)
+	s.connections = append(s.connections, c.conn)
 	c.heard, c.sent = c.w.s.now, c.w.s.now
 	s.answers = append(s.answers, answer{sent, c.w.s.now})
 	c.w.s.tracef("c%d: session %v on server %d, connection %d, seen %v", c.id, s.id, server, c.conn.number, s.seen)
@@ -210,6 +215,8 @@ func (c *client) act() {
 		c.broken = true
 	case n < 17: // it is not heard of for long
 		c.silent = c.w.s.now + c.w.s.between(0, 2*c.session.timeout)
+	case n < 100 && c.conn.readOnly: // it looks for a server that takes writes
+		c.broken = true
 	case n < 20:
 		c.session.closing = c.send(asked{Request: wire.CloseSession()})
 	default:
@@ -340,7 +347,9 @@ func (c *client) answered(conn *connection, r *request, it *item) error {
 	case isWrite(r.op):
 		c.load.learn(r, it)
 	}
-	c.w.acked = max(c.w.acked, it.zxid)
+	if !conn.readOnly {
+		c.w.acked = max(c.w.acked, it.zxid)
+	}
 	return nil
 }
 

@@ -74,6 +74,9 @@ func (f *faults) strike(k Fault) {
 	if s.chance(10) {
 		lasts *= 5
 	}
+	if w.has(ReadOnly) && s.chance(60) {
+		lasts += 3 * time.Second // as long as servers look for a leader before they serve read-only clients
+	}
 	w.steps++
 	f.count[k]++
 	s.tracef("fault %s of server %d, %v", k, n.id, lasts)

@@ -14,12 +14,14 @@ type Feature string
 // The features.
 const (
 	Reconfig Feature = "reconfig" // the ensemble is changed all the time, and there are servers that wait to join
+	Local    Feature = "local"    // sessions are local, until they create ephemerals or for good
+	ReadOnly Feature = "readonly" // servers without a quorum serve clients that accept it
 )
 
-var allFeatures = []Feature{Reconfig}
+var allFeatures = []Feature{Reconfig, Local, ReadOnly}
 
 // often is in how many of 100 runs a feature is there.
-var often = map[Feature]int{Reconfig: 25}
+var often = map[Feature]int{Reconfig: 25, Local: 15, ReadOnly: 20}
 
 // drawFeatures draws what is not given. It has a source of chance of its own, so that a run without features is the
 // run that it was before there were any.
@@ -43,6 +45,8 @@ func (w *world) features(c *config.Config) {
 	if w.has(Reconfig) {
 		c.ReconfigEnabled, c.SuperDigest = true, superDigest
 	}
+	c.LocalSessionsEnabled, c.LocalSessionsUpgradingEnabled = w.has(Local), w.o.Seed%3 > 0
+	c.ReadOnlyMode = w.has(ReadOnly)
 }
 
 // The super user of runs with features.

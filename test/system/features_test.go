@@ -85,3 +85,61 @@ func TestChecksNoticeConfigurations(t *testing.T) {
 		})
 	}
 }
+
+// TestChecksNoticeLocalSessions does the same with local sessions and read-only servers.
+func TestChecksNoticeLocalSessions(t *testing.T) {
+	for name, change := range map[string]func(w *world, r *replay) bool{
+		"nothing": func(*world, *replay) bool { return false },
+		"a local session goes on elsewhere": func(w *world, r *replay) bool {
+			for _, c := range w.connections {
+				if s := c.session; r.isLocal(s) && c != s.connections[0] {
+					c.server++
+					return true
+				}
+			}
+			return false
+		},
+		"a read-only server takes a write": func(w *world, _ *replay) bool {
+			for _, c := range w.connections {
+				for _, it := range c.items {
+					if c.readOnly && it.request != nil && it.request.op == proto.OpSetData {
+						it.err = proto.OK
+						return true
+					}
+				}
+			}
+			return false
+		},
+		"a read-only server shows another state": func(w *world, r *replay) bool {
+			for _, c := range w.connections {
+				for _, it := range c.items {
+					if c.readOnly && it.request != nil && it.request.op == proto.OpGetData && it.err == proto.ErrNoNode && r.applied[it.zxid] {
+						it.err = proto.OK
+						return true
+					}
+				}
+			}
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range uint64(60) {
+				w := newWorld(Options{Seed: seed + 1, Steps: 400, Servers: 3, Clients: 6, Faults: []Fault{Outage, Partition},
+					Features: []Feature{Local, ReadOnly}})
+				require.NoError(t, w.run())
+				r := w.replay()
+				require.NoError(t, r.begins())
+				if name == "nothing" {
+					return
+				}
+				if change(w, r) {
+					err := w.replay().run()
+					require.Error(t, err)
+					t.Log(err)
+					return
+				}
+			}
+			require.Fail(t, "no run has what is to be changed")
+		})
+	}
+}

@@ -21,6 +21,8 @@ type session struct {
 	closing  *request // closeSession, if it was sent
 	expired  bool     // a server has said so
 	answers  []answer // of requests, in their order
+
+	connections []*connection
 }
 
 // answer is when a request was sent, and when its reply came.
@@ -31,6 +33,8 @@ type connection struct {
 	number   int
 	session  *session
 	server   int
+	life     int  // of the server
+	readOnly bool // the server has no quorum
 	address  model.Identity
 	proved   []model.Identity // by replies to auth
 	requests []*request

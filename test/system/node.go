@@ -127,8 +127,14 @@ func (n *node) stop() {
 	})
 }
 
-// serves reports whether clients are served.
-func (n *node) serves() bool { return n.p != nil && n.up && !n.stops && n.srv.Status().Serving }
+// serves reports whether clients are served, and may write.
+func (n *node) serves() bool {
+	if n.p == nil || !n.up || n.stops {
+		return false
+	}
+	st := n.srv.Status()
+	return st.Serving && st.Mode != "read-only"
+}
 
 // logged calls fn with each record of the log on its disk.
 func (n *node) logged(fn func(r *wal.Record)) {

@@ -26,10 +26,13 @@ type replay struct {
 	writers     map[proto.SessionID]int // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
 	expiries    []expiry
-	doomed      []proto.SessionID // a request was refused because the session ends
-	told        proto.Zxid        // clients that are connected at the end have heard of everything up to this
-	refuses     bool              // servers may have refused writes
-	members     membership        // the configuration
+	doomed      []proto.SessionID        // a request was refused because the session ends
+	told        proto.Zxid               // clients that are connected at the end have heard of everything up to this
+	refuses     bool                     // servers may have refused writes
+	locals      bool                     // sessions may be local
+	begun       map[proto.SessionID]bool // by txns
+	applied     map[proto.Zxid]bool      // the txns
+	members     membership               // the configuration
 }
 
 // requestID is what a txn says of its request.
@@ -54,6 +57,9 @@ func (r *replay) run() error {
 				r.requests[requestID{c.session.id, q.xid}] = q
 			}
 		}
+	}
+	if err := r.begins(); err != nil {
+		return err
 	}
 	if err := r.at(&txn{}, nil, nil, model.Result{}); err != nil {
 		return err
@@ -116,6 +122,8 @@ func (r *replay) apply(t *txn) error {
 		return r.at(t, q, nil, model.Result{Err: refusal(rd)})
 	case q != nil:
 		mr.Op, mr.Body, mr.Identities = q.op, q.body, q.ids
+		_, global := r.m.Sessions()[h.ClientID]
+		mr.Local = r.locals && !global && !r.ended[h.ClientID]
 		if q.op == proto.OpReconfig {
 			failed := codeOf(h.Type, rd)
 			if done, err := r.reconfigure(t, q, failed, &mr); done || err != nil {
@@ -194,7 +202,7 @@ func (r *replay) inOrder(q *request, result proto.ErrCode) error {
 		if before == q {
 			return nil
 		}
-		if isWrite(before.op) && !r.done[before] && (before.reply == nil && !r.refuses || before.reply != nil && before.reply.err == proto.OK) {
+		if isWrite(before.op) && !r.done[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses || before.reply != nil && before.reply.err == proto.OK) {
 			return fmt.Errorf("session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
 		}
 	}
@@ -271,6 +279,11 @@ func (r *replay) place(c *connection) (zxid proto.Zxid, known bool) {
 // reply checks a reply at the state of zxid.
 func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, result model.Result, caughtUp []model.Event) error {
 	asked := it.request
+	if c.readOnly && asked.op != proto.OpAuth {
+		if known, err := r.readOnly(it, zxid); !known || err != nil {
+			return err
+		}
+	}
 	switch {
 	case asked.op == proto.OpAuth:
 		_, credentials, _ := decodeAuth(asked.body)
@@ -278,7 +291,7 @@ func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, res
 			r.m.Authenticate(c.number, id)
 		}
 		return nil
-	case asked.op == proto.OpPing, asked.op == proto.OpSync:
+	case asked.op == proto.OpPing, asked.op == proto.OpSync, asked.op == proto.OpCloseSession && r.isLocal(c.session):
 		return nil
 	case asked == q:
 		if asked.floor >= zxid {
@@ -312,14 +325,14 @@ func same(it *item, want model.Result) error {
 // finish checks what is known when all txns are applied.
 func (r *replay) finish() error {
 	for _, c := range r.connections {
-		if r.next[c.number] < len(c.items) {
+		if r.next[c.number] < len(c.items) && !c.readOnly {
 			if _, known := r.place(c); known {
 				it := c.items[r.next[c.number]]
 				return fmt.Errorf("connection %d of session %v to server %d has heard of %v, which is no txn", c.number, c.session.id, c.server, it.zxid)
 			}
 		}
 		for _, q := range c.requests {
-			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] {
+			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] && !(q.op == proto.OpCloseSession && r.isLocal(c.session)) {
 				return fmt.Errorf("session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id, q.xid, q.op, q.reply.zxid)
 			}
 		}

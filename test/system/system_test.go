@@ -58,7 +58,7 @@ type figures struct {
 	events, steps, replies, txns, sessions, connections int
 	simulated                                           time.Duration
 	faults                                              map[Fault]int
-	reconfigs                                           int
+	reconfigs, locals, readOnly                         int
 }
 
 func (f *figures) add(w *world) {
@@ -70,6 +70,18 @@ func (f *figures) add(w *world) {
 	f.connections += len(w.connections)
 	f.simulated += w.s.now
 	f.reconfigs += w.reconfigs
+	r := w.replay()
+	_ = r.begins()
+	for _, s := range w.sessions {
+		if r.isLocal(s) {
+			f.locals++
+		}
+	}
+	for _, c := range w.connections {
+		if c.readOnly {
+			f.readOnly++
+		}
+	}
 	if f.faults == nil {
 		f.faults = map[Fault]int{}
 	}
@@ -79,8 +91,8 @@ func (f *figures) add(w *world) {
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d reconfigurations, faults %v", f.events, f.steps, f.replies,
-		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.reconfigs, f.faults)
+	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d reconfigurations, %d local sessions, %d read-only connections, faults %v", f.events, f.steps, f.replies,
+		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.reconfigs, f.locals, f.readOnly, f.faults)
 }
 
 // TestSameSeedSameTrace runs seeds twice.

@@ -253,7 +253,7 @@ func (w *world) unsettled() string {
 	}
 	for _, c := range w.clients {
 		switch {
-		case c.session == nil || c.conn == nil || c.broken || !c.conn.isOpen:
+		case c.session == nil || c.conn == nil || c.broken || !c.conn.isOpen || c.conn.readOnly:
 			return fmt.Sprintf("client %d has no connection", c.id)
 		case len(c.conn.pending) > 0:
 			return fmt.Sprintf("client %d waits for the reply to %v", c.id, c.conn.pending[0].op)
@@ -288,7 +288,7 @@ func (w *world) check() error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.sessions)) {
-		if w.sessions[id].expired && !r.ended[id] {
+		if s := w.sessions[id]; s.expired && !r.ended[id] && !r.isLocal(s) {
 			return fmt.Errorf("session %v was said to have expired, and has not", id)
 		}
 	}
@@ -304,7 +304,7 @@ func (w *world) check() error {
 
 // replay returns what is to be replayed of the run.
 func (w *world) replay() *replay {
-	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.count[FullDisk] > 0,
+	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.count[FullDisk] > 0, locals: w.has(Local) && w.nodes[0].cfg.Distributed(),
 		members: w.founding(), m: model.New(model.Config{ExtendedTypes: true, ReconfigEnabled: w.has(Reconfig),
 			MaxContainerNeverUsedMs: config.Default().Container.MaxNeverUsed.Milliseconds()})}
 	for _, zxid := range slices.Sorted(maps.Keys(w.history)) {

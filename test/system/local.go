@@ -1,0 +1,62 @@
+package system
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed94657493/warren/datatree/prepare"
+	"github.com/seed94657493/warren/proto"
+)
+
+// Local sessions are known to one server only: no txn begins or ends them. A session of a read-only server is local,
+// and with the feature Local every session is, until it is made global for an ephemeral.
+
+// acceptsReadOnly reports whether a client goes on at servers that have no quorum.
+func (c *client) acceptsReadOnly() bool { return c.w.has(ReadOnly) && c.id%3 > 0 }
+
+// isLocal reports whether no txn has begun a session, now or later.
+func (r *replay) isLocal(s *session) bool {
+	return !r.begun[s.id] && (r.locals || s.connections[0].readOnly)
+}
+
+// refusedAsLocal reports whether a server may have refused a request without a txn, because the session is local.
+func (r *replay) refusedAsLocal(q *request) bool {
+	return r.isLocal(q.conn.session) && prepare.CreatesEphemeral(q.op, q.body)
+}
+
+// begins notes which sessions are begun by txns.
+func (r *replay) begins() error {
+	r.begun, r.applied = map[proto.SessionID]bool{}, map[proto.Zxid]bool{}
+	for _, t := range r.txns {
+		rd := proto.NewReader(t.payload)
+		var h proto.TxnHeader
+		h.Decode(&rd)
+		r.applied[t.zxid] = true
+		if h.Type == proto.OpCreateSession {
+			r.begun[h.ClientID] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.sessions)) {
+		if s := r.sessions[id]; r.isLocal(s) {
+			for _, c := range s.connections[1:] {
+				if first := s.connections[0]; c.server != first.server || c.life != first.life {
+					return fmt.Errorf("server %d goes on with the local session %v of server %d, or of its life before", c.server, id, first.server)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// readOnly checks a reply of a read-only server: it takes no write, and what it shows is a state that the ensemble has
+// been in. It may also have txns that are not committed, as the state of a server that starts: then the history tells
+// nothing of its reads, and known is false.
+func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
+	switch asked := it.request; {
+	case asked.op == proto.OpCloseSession:
+	case isWrite(asked.op) && it.err != proto.ErrNotReadOnly:
+		return false, fmt.Errorf("a read-only server answers %v", it.err.Name())
+	}
+	return it.zxid == zxid && r.applied[zxid], nil
+}
