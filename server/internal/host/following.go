@@ -2,8 +2,11 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
+	"maps"
 	"net/netip"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -64,7 +67,8 @@ func newFollowing(m *Host) *following {
 	f := &following{m: m, pending: map[proto.SessionID]*flow.FIFO[forwarded]{},
 		renewed: map[proto.SessionID]*flow.Resumption{}}
 	f.below = newObservers(f)
-	for _, l := range m.links {
+	for _, id := range inOrder(m.links, cmp.Compare) {
+		l := m.links[id]
 		if l != nil && l.Peer == m.status.Master && l.Dialled {
 			f.link = l
 		}
@@ -239,8 +243,8 @@ func (f *following) resume(r *flow.Resumption) {
 // client then asks another server, or this one again.
 func (f *following) giveUp() {
 	limit := f.m.Clock.Now() - int64(f.m.lease.length)
-	for id, r := range f.renewed {
-		if r.Asked < limit {
+	for _, id := range inOrder(f.renewed, cmp.Compare) {
+		if r := f.renewed[id]; r.Asked < limit {
 			delete(f.renewed, id)
 			r.Client.Abort()
 		}
@@ -340,8 +344,8 @@ func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b 
 // end implements role.
 func (f *following) end() {
 	var items []flow.Item
-	for _, q := range f.pending {
-		for ; q.Len() > 0; q.Pop() {
+	for _, id := range inOrder(f.pending, cmp.Compare) {
+		for q := f.pending[id]; q.Len() > 0; q.Pop() {
 			it := q.Front().item
 			it.Drop = true
 			items = append(items, it)
@@ -350,10 +354,19 @@ func (f *following) end() {
 	if len(items) > 0 {
 		f.m.answer(items...)
 	}
-	for _, r := range f.renewed {
-		r.Client.Abort()
+	for _, id := range inOrder(f.renewed, cmp.Compare) {
+		f.renewed[id].Client.Abort()
 	}
 	f.m.Tracker.Follow()
+}
+
+// inOrder returns the keys of a map in an order that does not depend on the run, for what others can see: the same
+// input makes the same output.
+func inOrder[K comparable, V any](m map[K]V, order func(a, b K) int) []K {
+	if len(m) == 0 {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(m), order)
 }
 
 // appendIdentities appends the identities of a connection, in the form of REQUEST.

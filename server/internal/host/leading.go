@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"slices"
@@ -63,6 +64,10 @@ type leading struct {
 type syncKey struct {
 	session proto.SessionID
 	link    zab.LinkID
+}
+
+func (k syncKey) compare(o syncKey) int {
+	return cmp.Or(cmp.Compare(k.session, o.session), cmp.Compare(k.link, o.link))
 }
 
 // unaskedSync is a sync that waits until all txns before it are proposed.
@@ -339,7 +344,11 @@ func (l *leading) advance(key syncKey) {
 // gone forgets the syncs of a learner after its link has closed, and continues with the requests behind them.
 func (l *leading) gone(link zab.LinkID) {
 	delete(l.order, link)
-	for key, q := range l.held {
+	for _, key := range inOrder(l.held, syncKey.compare) {
+		q := l.held[key]
+		if q == nil {
+			continue
+		}
 		var rest flow.FIFO[write]
 		for ; q.Len() > 0; q.Pop() {
 			if w := q.Front(); w.link != link || key.link == 0 && !w.syncs() {
@@ -603,8 +612,8 @@ func (l *leading) end() {
 	for ; l.entries.Len() > 0; l.entries.Pop() {
 		lost(l.entries.Front().item)
 	}
-	for _, q := range l.held {
-		for ; q.Len() > 0; q.Pop() {
+	for _, key := range inOrder(l.held, syncKey.compare) {
+		for q := l.held[key]; q.Len() > 0; q.Pop() {
 			lost(itemOf(q.Front()))
 		}
 	}
