@@ -131,5 +131,6 @@ func TestLaterConfigurationStays(t *testing.T) {
 		require.Contains(t, set(version), "version=100000001")
 		require.Equal(t, made, m.Store.State.Node(m.Store.State.Lookup(configPath)))
 	}
-	require.Contains(t, set(0x200000001), "version=200000001")
+	require.Contains(t, set(0x100000002), "version=100000001", "its txn is not applied yet")
+	require.Contains(t, set(0x200000000), "version=200000000", "no txn makes the first one")
 }

@@ -279,15 +279,19 @@ func ConfigText(q *config.Quorum) []byte {
 }
 
 // setConfig writes a configuration into its znode, as every member does when it starts and when it has
-// synchronized. If a reconfiguration of the history has written the same there, or a later one, it stays: what clients
-// read at a zxid is then the same at all servers.
+// synchronized. What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written
+// the same there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it.
 func (m *Host) setConfig(q *config.Quorum) {
 	m.Store.Mu.Lock()
 	defer m.Store.Mu.Unlock()
 	state, text := m.Store.State, ConfigText(q)
 	if q.ReconfigEnabled {
-		if e := newestConfiguration(state); e != nil && (e.Version > proto.Zxid(q.ConfigVersion) ||
-			e.Version == proto.Zxid(q.ConfigVersion) && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
+		version := proto.Zxid(q.ConfigVersion)
+		if version.Counter() != 0 && version > state.LastZxid() {
+			return
+		}
+		if e := newestConfiguration(state); e != nil && (e.Version > version ||
+			e.Version == version && bytes.Equal(state.Data(state.Lookup(configPath)), text)) {
 			return
 		}
 	}
