@@ -13,7 +13,6 @@ import (
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
-	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/model"
 	"github.com/seed94657493/warren/test/wire"
 	"github.com/seed94657493/warren/wal"
@@ -261,10 +260,6 @@ func (w *world) noteFirst(n *node) {
 		return
 	}
 	kept, ok := n.disk.meta.Config()
-	if kept.Version > n.kept {
-		n.kept = kept.Version
-		n.keepFiles(kept)
-	}
 	switch {
 	case !ok:
 		w.s.fail("server %d applies %v, and has no configuration on its disk", n.id, n.last)
@@ -312,24 +307,24 @@ func (f *faults) wipeMember(n *node, lasts time.Duration) {
 			return
 		}
 		f.wipe(n, lasts)
+		n.toldMembers()
 	})
 }
 
-// keepFiles gives the files of a server, which are on another disk, the last configuration that it has written there: the
-// last in which it is a member.
-func (n *node) keepFiles(kept meta.Config) {
-	q, err := config.ParseMembers([]byte(kept.Text))
-	switch {
-	case err != nil:
-		n.w.s.fail("server %d holds the configuration %q: %v", n.id, kept.Text, err)
-		return
-	case q.Member(int64(n.id)) == nil:
+// toldMembers gives a server the files that its operator writes: the servers of the ensemble, and itself.
+func (n *node) toldMembers() {
+	m := n.w.membership()
+	if m.lines[n.id] == "" {
+		m.version, m.lines[n.id] = 0, memberLine(n.id, config.Participant)
+	}
+	q, err := config.ParseMembers([]byte(m.text()))
+	if err != nil {
+		n.w.s.fail("configuration %q: %v", m.text(), err)
 		return
 	}
 	c := *n.cfg
-	q.ConfigVersion = int64(kept.Version)
 	c.Quorum = *c.Quorum.With(q)
-	n.files = &c
+	n.cfg = &c
 }
 
 // votes reports whether a server has a vote.

@@ -28,8 +28,6 @@ type node struct {
 	up    bool           // Start has returned
 	last  proto.Zxid     // that it has applied, in this life
 	stops bool           // it was told to stop
-	files *config.Config // its configuration with the members that it has written into its files; nil if it has not
-	kept  proto.Zxid     // the newest configuration that was seen on its disk
 }
 
 // start begins a process on what the disk holds.
@@ -48,7 +46,7 @@ func (n *node) start() {
 	n.up, n.stops, n.last, n.disk.hurt = false, false, 0, n.disk.bad || n.disk.full
 	p := n.p
 	n.srv = server.New(n.cfg, server.Options{
-		Log: n.log(), FS: n.disk.mem, Meta: n.disk.meta, Version: "simulated", Runtime: p, Weakness: n.w.o.Weakness,
+		Log: n.log(), FS: n.disk.mem, Meta: n.disk.store(n.peers), Version: "simulated", Runtime: p, Weakness: n.w.o.Weakness,
 		DialPeer: n.peers.dial, ListenPeer: n.peers.listen, ListenClient: n.peers.listen,
 		Applied: func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
 	})
@@ -67,7 +65,7 @@ func (n *node) log() *zap.Logger {
 	if !n.w.s.tracing {
 		return nil
 	}
-	return zap.New(traceCore{n.w.s, n.p})
+	return zap.New(traceCore{n.w.s, n.p}, zap.WithClock(clock{n.p}))
 }
 
 // look ends a server that has failed, as the process ends then.
@@ -90,13 +88,8 @@ func (n *node) ended(err error) {
 	}
 }
 
-// wipe empties the disk of a server that is down. Its files are on another disk.
-func (n *node) wipe() {
-	n.disk = n.w.s.newDisk(n.id)
-	if n.files != nil {
-		n.cfg = n.files
-	}
-}
+// wipe empties the disk of a server that is down.
+func (n *node) wipe() { n.disk = n.w.s.newDisk(n.id) }
 
 // kill ends the process. Of what the disk has not synced so much is there afterwards, in percent. With word the other
 // ends of its connections hear of it.
