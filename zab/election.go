@@ -24,6 +24,7 @@ type election struct {
 	empty    voterSet // voters that have answered the probe that they have no data
 	idle     int      // repetitions of the vote since it began, or conceded last
 	conceded voterSet // voters that this server does not vote for: see concede
+	search   search   // what other voters have said of themselves
 
 	designated proto.ServerID // leads next without an election; -1 for no server
 }
@@ -270,6 +271,9 @@ func (c *Core) PeerUp(id proto.ServerID) {
 
 // notified is the receive dispatcher, in every state. Source: quorum-protocol 3.3.
 func (c *Core) notified(m *Message) {
+	if i := c.voters.index(m.From); i >= 0 && c.role == Looking && c.el.running {
+		c.el.search.note(m, i)
+	}
 	if m.From != c.cfg.ID && c.meetStranger(m) != nil && c.role == Looking {
 		c.ignoreStranger(m)
 		return

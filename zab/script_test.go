@@ -271,6 +271,12 @@ func (s *script) command(name string, a args) {
 	case "unfit": // unfit id=2 [no]
 		s.core.Unfit(proto.ServerID(a.int("id")), a["no"] == "")
 		s.printf("fit: quorum %v, successor %v", s.core.FitQuorum(), s.core.FitSuccessor())
+	case "search":
+		if f := s.core.Search(); f == nil {
+			s.printf("no search")
+		} else {
+			s.printf("blank %v, empty %v, holding %v, silent %v, stuck %v", f.Blank, f.Empty, f.Holding, f.Silent, f.Stuck)
+		}
 	default: // PROPOSAL link=1 from=3 txns=1.1-3; FOLLOWERINFO, LEADERINFO, NEWLEADER: [lineage=E7:1@1m11/1.0]
 		// DIFF, TRUNC: [sum=1.3], the checksum of that txn
 		for t := Notification; int(t) < len(typeNames); t++ {
