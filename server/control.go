@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/zab"
 )
 
 // Status is the state of a server at one moment.
@@ -17,6 +18,8 @@ type Status struct {
 	Epoch int64
 	// Serving is true while clients are accepted.
 	Serving bool
+	// WaitsFor is what a member of an ensemble without a leader waits for; empty otherwise.
+	WaitsFor string
 	// Zxid is the zxid of the newest applied txn, and Digest is the digest of the tree right after it. Two servers
 	// with the same zxid have the same digest.
 	Zxid   proto.Zxid
@@ -37,6 +40,11 @@ func (s *Server) Status() Status {
 		st.Config = proto.Zxid(s.Membership().ConfigVersion)
 		// Accepting is cleared a moment after the role ends.
 		st.Serving = st.Serving && (v.Serving || s.ReadOnly.Load())
+		if v.State == zab.Looking {
+			if r, ok := s.member.RoleNow(); ok && r.Search != nil {
+				st.WaitsFor = r.Search.Reason
+			}
+		}
 	}
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()

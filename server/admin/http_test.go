@@ -134,6 +134,30 @@ func TestReadinessNamesHistoriesThatDiffer(t *testing.T) {
 `)
 }
 
+// A server that finds no leader says which voters are missing, and what to do if they have lost their databases.
+func TestReadinessNamesWhatAServerWaitsFor(t *testing.T) {
+	node := member()
+	node.down = true
+	s := New(Options{Node: node})
+	z := node.ensemble.Zab.ZabMember
+	z.ZabSearch = &ZabSearch{WaitsFor: "no leader is elected: servers 2, 3 not heard of", SilentVoters: []int64{2, 3}}
+	resp, body := ask(t, s, "GET", "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	require.Equal(t, notServing+"\nno leader is elected: servers 2, 3 not heard of\n", body)
+
+	z.ZabSearch = &ZabSearch{WaitsFor: "databases are missing", WayOut: "bring them back", Stuck: true,
+		BlankVoters: []int64{2, 3}}
+	_, body = ask(t, s, "GET", "/readyz")
+	require.Equal(t, notServing+"\ndatabases are missing\nway out: bring them back\n", body)
+	_, body = ask(t, s, "GET", "/commands/zabstate")
+	require.Contains(t, body, `
+  "waits_for" : "databases are missing",
+  "stuck" : true,
+  "way_out" : "bring them back",
+  "blank_voters" : [ 2, 3 ],
+`)
+}
+
 func TestAuthorization(t *testing.T) {
 	var got []Credentials
 	node := &fakeNode{authorize: func(c Credentials) error {

@@ -209,6 +209,25 @@ type ZabMember struct {
 	Outside bool `json:"outside"`
 	*ZabOutside
 	Strangers []ZabStranger `json:"strangers,omitempty"`
+
+	// Ensemble is the identity of the history, 16 hexadecimal digits; empty if it is not known for certain.
+	Ensemble      string `json:"ensemble"`
+	AcceptedEpoch int64  `json:"accepted_epoch"`
+	CurrentEpoch  int64  `json:"current_epoch"`
+	// Blank: the database was missing, and the server does not vote until a leader has synchronized it.
+	Blank bool `json:"blank"`
+	*ZabSearch
+}
+
+// ZabSearch is the additional part of zabstate for a server that looks for a leader.
+type ZabSearch struct {
+	WaitsFor string `json:"waits_for"`
+	// Stuck: no leader can be elected, because the voters that have a database are no quorum.
+	Stuck        bool    `json:"stuck"`
+	WayOut       string  `json:"way_out"`
+	BlankVoters  []int64 `json:"blank_voters"`  // without a database
+	EmptyVoters  []int64 `json:"empty_voters"`  // that vote with an empty tree
+	SilentVoters []int64 `json:"silent_voters"` // not heard of
 }
 
 // ZabOutside is the additional part of zabstate for a server that stays outside the ensemble.

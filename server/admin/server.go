@@ -200,6 +200,12 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 			const outside = "this server stays outside the ensemble that server %d leads: %s\n"
 			text += fmt.Sprintf(outside, o.Leader, o.Reason)
 		}
+		if w := e.Zab.ZabSearch; w != nil {
+			text += w.WaitsFor + "\n"
+			if w.Stuck {
+				text += "way out: " + w.WayOut + "\n"
+			}
+		}
 		for _, other := range e.Zab.Strangers {
 			text += fmt.Sprintf("server %d has another history: %s\n", other.ID, other.Reason)
 		}

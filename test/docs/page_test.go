@@ -143,7 +143,7 @@ func parsePage(name, text string) (page, error) {
 }
 
 // isOutput reports whether a line that begins as a command does is what warren prints when it starts.
-func isOutput(line string) bool { return strings.Contains(line, " serves clients on ") }
+func isOutput(line string) bool { return strings.Contains(line, " clients on ") }
 
 func TestParsePage(t *testing.T) {
 	p, err := parsePage("a.md", strings.Join([]string{

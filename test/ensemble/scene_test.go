@@ -40,8 +40,20 @@ func newScene(t *testing.T, kinds ...cluster.Kind) *chaos {
 // newSceneWith is newScene with more settings for all servers.
 func newSceneWith(t *testing.T, more map[string]string, kinds ...cluster.Kind) *chaos {
 	t.Helper()
+	c := newSceneOf(t, more, kinds...)
+	for _, node := range c.nodes {
+		if slices.Contains(kinds, cluster.ZooKeeper) && node.Kind() == cluster.Warren {
+			node.Initialize() // servers in Java cannot tell it that the ensemble is new
+		}
+	}
+	c.begin()
+	return c
+}
+
+// newSceneOf is newSceneWith, but starts no server.
+func newSceneOf(t *testing.T, more map[string]string, kinds ...cluster.Kind) *chaos {
+	t.Helper()
 	c := &chaos{t: t, rand: rand.New(rand.NewPCG(1, 1)), voters: len(kinds), began: time.Now(), admin: map[int]int{}}
-	mixed := slices.Contains(kinds, cluster.ZooKeeper)
 	var o []cluster.Options
 	for i, kind := range kinds {
 		settings := map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
@@ -53,12 +65,6 @@ func newSceneWith(t *testing.T, more map[string]string, kinds ...cluster.Kind) *
 		o = append(o, cluster.Options{Kind: kind, Settings: settings})
 	}
 	c.nodes = cluster.Ensemble(t, o...)
-	for _, node := range c.nodes {
-		if mixed && node.Kind() == cluster.Warren { // servers in Java cannot tell it that the ensemble is new
-			node.Initialize()
-		}
-	}
-	c.begin()
 	return c
 }
 

@@ -39,7 +39,7 @@ func (c *chaos) fetch(node *cluster.Node, path string) (status int, text string)
 	return response.StatusCode, string(body)
 }
 
-// zabState is what the command zabstate says of histories that differ.
+// zabState is what the command zabstate says of histories that differ, and of voters without a database.
 type zabState struct {
 	Outside   bool   `json:"outside"`
 	Leader    int    `json:"outside_leader"`
@@ -49,6 +49,11 @@ type zabState struct {
 		ID     int    `json:"myid"`
 		Reason string `json:"reason"`
 	} `json:"strangers"`
+
+	Blank    bool   `json:"blank"`
+	Stuck    bool   `json:"stuck"`
+	WaitsFor string `json:"waits_for"`
+	WayOut   string `json:"way_out"`
 }
 
 func (c *chaos) zabState(node *cluster.Node) (z zabState) {

@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -145,7 +146,7 @@ func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
 	return nil
 }
 
-// serve runs one server until ctx is done, and says on out when clients can connect.
+// serve runs one server until ctx is done, and says on out when it listens for clients and when it serves them.
 func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, reloads *reloader) error {
 	b := thisBuild()
 	log.Info("starting", zap.String("version", b.version), zap.String("commit", b.commit), zap.String("config", cfg.File),
@@ -160,15 +161,21 @@ func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writ
 	if a := srv.Addr(); a != nil {
 		addr = a.String()
 	}
-	fmt.Fprintf(out, "warren %s serves clients on %s, data in %s\n", b.version, addr, cfg.DataDir)
 	tell := func(state string) {
 		if err := notifyManager(state); err != nil {
 			log.Warn("the service manager was not told", zap.Error(err))
 		}
 	}
-	tell("READY=1\nSTATUS=serves clients on " + addr)
-	defer tell("STOPPING=1") // before srv.Stop
-	return srv.Wait(ctx)
+	a := &announcer{status: srv.Status, version: b.version, addr: addr, dataDir: cfg.DataDir, out: out, tell: tell}
+	a.start()
+	announcing, stop := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	ended.Go(func() { a.run(announcing) })
+	err := srv.Wait(ctx)
+	stop()
+	ended.Wait()
+	tell("STOPPING=1")
+	return err
 }
 
 // startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard

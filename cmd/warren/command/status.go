@@ -47,8 +47,8 @@ func newStatusCommand() *cobra.Command {
 		Short: "Show the servers of an ensemble in one table",
 		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it lags behind the leader, connections,\n" +
 			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers. A\n" +
-			"server that does not serve is asked at its admin port whether it stays outside the ensemble, because\n" +
-			"its directory has another history.\n\n" +
+			"server that does not serve is asked at its admin port what it waits for, and whether it stays outside the\n" +
+			"ensemble, because its directory has another history.\n\n" +
 			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it, also if only\n" +
 			"followers and observers were asked; 1 if something is\n" +
 			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
@@ -210,17 +210,22 @@ func askWordBounded(ctx context.Context, address, word string, timeout time.Dura
 
 var errNotServing = errors.New("does not serve: it has no leader, or is starting")
 
-// outside looks whether a server that does not serve stays outside the ensemble. Otherwise it returns err.
+// outside looks what a server that does not serve waits for, and whether it stays outside the ensemble. If the server
+// does not say, it returns err.
 func (s *serverStatus) outside(ctx context.Context, o *statusOptions, err error) error {
 	zab, askErr := doctor.AskZabState(ctx, s.Address, o.adminPort, o.timeout)
-	switch {
-	case askErr != nil: // there need not be an admin server
+	if askErr != nil { // there need not be an admin server
 		return err
-	case zab.Outside:
+	}
+	if zab.Outside {
 		s.Role = roleOutside
 		return fmt.Errorf("its directory has another history than that of leader %d: %s", zab.Leader, zab.Reason)
-	case len(zab.Strangers) > 0:
-		return fmt.Errorf("%w; server %d has another history: %s", err, zab.Strangers[0].ID, zab.Strangers[0].Reason)
+	}
+	if zab.WaitsFor != "" {
+		err = fmt.Errorf("does not serve: %s", zab.WaitsFor)
+	}
+	if len(zab.Strangers) > 0 {
+		err = fmt.Errorf("%w; server %d has another history: %s", err, zab.Strangers[0].ID, zab.Strangers[0].Reason)
 	}
 	return err
 }

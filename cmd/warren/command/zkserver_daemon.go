@@ -99,7 +99,8 @@ func (d *daemon) start() error {
 	return d.await(ended)
 }
 
-// await waits for the line with which a server says that it serves.
+// await waits for the line with which a server says that it serves clients, or listens for them: a member of an
+// ensemble serves when there is a leader.
 func (d *daemon) await(ended <-chan error) error {
 	for deadline := time.Now().Add(startPatience); time.Now().Before(deadline); {
 		select {
@@ -108,7 +109,7 @@ func (d *daemon) await(ended <-chan error) error {
 			return errors.Join(d.failed("FAILED TO START"), os.Remove(d.pidFile), errors.New(strings.TrimSpace(string(text))))
 		case <-time.After(daemonPause):
 		}
-		if text, err := os.ReadFile(d.output); err == nil && bytes.Contains(text, []byte(" serves clients on ")) {
+		if text, err := os.ReadFile(d.output); err == nil && bytes.Contains(text, []byte(" clients on ")) {
 			break
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal"
@@ -61,7 +62,7 @@ func (d *Directory) Check() Findings {
 	c := &directoryCheck{Directory: d, snapDir: filepath.Join(d.DataDir, formatFolder), logDir: filepath.Join(d.LogDir, formatFolder),
 		newest: -1, last: -1}
 	if c.finished() && c.exists() {
-		for _, look := range []func(){c.mixed, c.snapshots, c.log, c.epochs, c.strays} {
+		for _, look := range []func(){c.blank, c.mixed, c.snapshots, c.log, c.epochs, c.strays} {
 			if !c.blind {
 				look()
 			}
@@ -115,6 +116,15 @@ func (c *directoryCheck) exists() bool {
 		}
 	}
 	return true
+}
+
+// blank looks whether the server has started without its database. Other problems with meta.db are told elsewhere.
+func (c *directoryCheck) blank() {
+	if p, err := server.ReadProvenance(c.FS, c.DataDir, ""); err == nil && p.Blank {
+		c.add(Warning, "blank", c.snapDir, "none is needed if a majority of the other voters has its data: a leader brings this server up to date. "+
+			"If disks of a majority are lost for good, run warren recover on a server that has data",
+			"the database was missing at a start: the server does not vote until a leader has brought it up to date")
+	}
 }
 
 // mixed looks for snapshots among logs and the other way round. Source: storage 1.3.

@@ -81,6 +81,9 @@ func (c *ensembleCheck) alive() {
 		case a.err != nil:
 			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network", "does not answer: %v", a.err)
 		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
+		case a.mode == "" && a.zab != nil && a.zab.WaitsFor != "":
+			c.add(Error, "not-serving", a.address, "look at the servers that it names, and at the network between them",
+				"runs and does not serve: %s", a.zab.WaitsFor)
 		case a.mode == "":
 			c.add(Error, "not-serving", a.address, "look into its log: it has no quorum, or it loads its data",
 				"runs and does not serve: %s", firstLine(a.text))
@@ -111,6 +114,10 @@ func (c *ensembleCheck) leaders() {
 			"follow, and stop the one that is cut off", "%d servers lead", len(leaders))
 	case len(leaders) == 0 && len(followers)+len(observers) > 0:
 		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too", "follows a leader that was not asked or did not answer")
+	case len(leaders) == 0 && len(alone) == 0 && c.stuck():
+	case len(leaders) == 0 && len(alone) == 0 && c.allRun():
+		c.add(Critical, "no-quorum", what, "look at what the servers wait for: in their logs, at /readyz, or here with "+
+			"--admin-port", "all servers that were asked run, and no server leads: no client can write")
 	case len(leaders) == 0 && len(alone) == 0:
 		c.add(Critical, "no-quorum", what, "start the servers that are missing until more than half of the voters run", "nobody leads: no client can write")
 	case len(leaders) == 1:
@@ -120,6 +127,11 @@ func (c *ensembleCheck) leaders() {
 		c.add(Critical, "not-in-ensemble", addresses(alone), "give it the same server.N lines as the others; what was written to it stays there alone",
 			"runs alone beside others: its clients see another tree")
 	}
+}
+
+// allRun reports whether every server that was asked answers.
+func (c *ensembleCheck) allRun() bool {
+	return !slices.ContainsFunc(c.all, func(a *answers) bool { return a.err != nil })
 }
 
 // quorum looks how many more servers may fail.

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// ZabState is what a Warren server says at its admin port, also while it serves no client, of histories that differ.
+// ZabState is what a Warren server says at its admin port, also while it serves no client: of its history, and of the
+// voters if it looks for a leader.
 type ZabState struct {
 	ID         int64  `json:"myid"`
 	ClientPort int    `json:"client_port"`
@@ -27,6 +28,18 @@ type ZabState struct {
 		Reason  string `json:"reason"`
 		History string `json:"history"`
 	} `json:"strangers"`
+
+	Voting        bool   `json:"voting"`
+	Phase         string `json:"zabstate"`
+	Ensemble      string `json:"ensemble"`
+	LastZxid      string `json:"last_zxid"`
+	AcceptedEpoch int64  `json:"accepted_epoch"`
+	CurrentEpoch  int64  `json:"current_epoch"`
+	Blank         bool   `json:"blank"`
+	// The rest is there while the server looks for a leader.
+	WaitsFor string `json:"waits_for"`
+	Stuck    bool   `json:"stuck"`
+	WayOut   string `json:"way_out"`
 }
 
 var errOtherServer = errors.New("the admin port is that of another server, or of ZooKeeper")
@@ -95,4 +108,15 @@ func (c *ensembleCheck) histories() {
 			c.add(Error, "other-history", a.address, remedyOutside, what, a.zab.ID, s.ID, s.Reason, s.History)
 		}
 	}
+}
+
+// stuck tells that no leader can be elected because too many databases are missing. It reports whether that is so.
+func (c *ensembleCheck) stuck() bool {
+	for _, a := range c.all {
+		if a.zab != nil && a.zab.Stuck {
+			c.add(Critical, "databases-missing", a.address, a.zab.WayOut, "%s", a.zab.WaitsFor)
+			return true // the others say the same
+		}
+	}
+	return false
 }

@@ -39,8 +39,8 @@ func (s *Disk) keptLineage() (*zab.Lineage, error) {
 	return l, nil
 }
 
-// ensembleIdentity is the identity of the ensemble, 0 if this server does not know it for sure.
-func (s *Disk) ensembleIdentity() uint64 {
+// EnsembleIdentity is the identity of the ensemble, 0 if this server does not know it for sure.
+func (s *Disk) EnsembleIdentity() uint64 {
 	if l, err := s.keptLineage(); err == nil && l.Final {
 		return l.Ensemble
 	}

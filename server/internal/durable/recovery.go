@@ -99,7 +99,7 @@ func (s *Disk) Recover() error {
 	s.Snaps, err = snapshot.NewStore(snapshot.Options{
 		FS: s.FS, Dir: s.SnapDir(), Compression: snapshot.Compression(s.Config.SnapshotCompression),
 		Writing: sched.NewMutex(s.Runtime), Catalogue: s.Meta,
-		OmitLastZxid: !s.Config.SerializeLastProcessedZxid, Ensemble: s.ensembleIdentity,
+		OmitLastZxid: !s.Config.SerializeLastProcessedZxid, Ensemble: s.EnsembleIdentity,
 		Warn: func(name string, err error) { s.Log.Warn("snapshot", zap.String("file", name), zap.Error(err)) },
 	})
 	if err != nil {

@@ -36,6 +36,7 @@ type agreement interface {
 	Ready(next *zab.Ensemble) bool
 	Learners(all []zab.Learner) []zab.Learner
 	Strangers() []zab.Stranger
+	Search() *zab.Search
 	Syncing() (snaps, diffs int)
 }
 
@@ -217,6 +218,7 @@ func (*alone) PeerUp(proto.ServerID)                    {}
 func (*alone) Ready(*zab.Ensemble) bool                 { return false }
 func (*alone) Learners(all []zab.Learner) []zab.Learner { return all }
 func (*alone) Strangers() []zab.Stranger                { return nil }
+func (*alone) Search() *zab.Search                      { return nil }
 func (*alone) Syncing() (snaps, diffs int)              { return 0, 0 }
 
 // txnRing is a queue of txns in an array that is used again and again. It grows and does not shrink.

@@ -113,6 +113,7 @@ type Host struct {
 	again                bool      // the core was given input while its output was handled
 
 	reported      differences
+	stuck         stuck
 	introductions introductions
 	lists         lists
 }

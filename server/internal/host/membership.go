@@ -234,7 +234,7 @@ func reconfigured(payload []byte) ([]byte, error) {
 
 // ensembleOf is a configuration in the form that the agreement needs.
 func ensembleOf(q *config.Quorum) (*zab.Ensemble, error) {
-	quorum, observers, err := quorumOf(q)
+	quorum, observers, err := QuorumOf(q)
 	if err != nil {
 		return nil, err
 	}
@@ -242,9 +242,9 @@ func ensembleOf(q *config.Quorum) (*zab.Ensemble, error) {
 		Text: []byte(q.Text())}, nil
 }
 
-// quorumOf returns the quorum rule and the observers of a configuration. A server without a vote does not count in
+// QuorumOf returns the quorum rule and the observers of a configuration. A server without a vote does not count in
 // its group.
-func quorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
+func QuorumOf(q *config.Quorum) (*zab.Quorum, []proto.ServerID, error) {
 	var voters, observers []proto.ServerID
 	weights := map[proto.ServerID]int64{}
 	for _, m := range q.Members {

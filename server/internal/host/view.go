@@ -16,6 +16,7 @@ type ensembleView struct {
 	syncs    int // syncs of clients that are not answered
 	// strangers are the members with a history that is known to differ from the history of this server.
 	strangers []zab.Stranger
+	search    *Search // nil while this server does not look for a leader
 }
 
 // viewEvery is how often the figures of learners are updated.
@@ -27,9 +28,11 @@ func (m *Host) publish(now time.Time) {
 		return
 	}
 	m.published = now
-	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers()}
+	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers(),
+		search: newSearch(m.core.Search())}
 	m.warnOutside(now)
 	m.warnStrangers(now, v.strangers)
+	m.warnStuck(now, v.search)
 	if lead, ok := m.role.(*leading); ok {
 		v.syncs = len(lead.syncs)
 		lead.checkRoom(now)
@@ -53,6 +56,9 @@ func (m *Host) quorumRole() QuorumRole {
 		Outside: v.outside, ReadOnly: m.ReadOnly.Load()}
 	if o := m.others.Load(); o != nil {
 		r.Strangers = o.strangers
+		if v.State == zab.Looking {
+			r.Search = o.search
+		}
 	}
 	if r.ReadOnly {
 		return r
@@ -150,6 +156,7 @@ type QuorumRole struct {
 
 	Outside   *zab.Outside   // not nil while this server has to stay outside the ensemble
 	Strangers []zab.Stranger // members with another history
+	Search    *Search        // not nil while this server looks for a leader
 
 	ReadOnly bool           // the server serves read-only clients, because there is no leader
 	Leader   proto.ServerID // -1 if there is none

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/host"
@@ -44,6 +45,7 @@ func (s *Reporter) ensemble(r *host.QuorumRole) *admin.Ensemble {
 		})
 	}
 	describeDifferences(r.Outside, r.Strangers, e.Zab.ZabMember)
+	s.describeSearch(r.Search, e.Zab.ZabMember)
 	return e
 }
 
@@ -75,4 +77,26 @@ func describeDifferences(outside *zab.Outside, strangers []zab.Stranger, z *admi
 	for _, s := range strangers {
 		z.Strangers = append(z.Strangers, admin.ZabStranger{ID: int64(s.ID), Reason: s.Reason, History: s.Theirs})
 	}
+}
+
+// describeSearch adds the promises of this server and its search for a leader to the answer of zabstate.
+func (s *Reporter) describeSearch(search *host.Search, z *admin.ZabMember) {
+	epochs := s.disk.Meta.Epochs()
+	z.AcceptedEpoch, z.CurrentEpoch, z.Blank = epochs.Accepted, epochs.Current, s.disk.Meta.Blank()
+	if id := s.disk.EnsembleIdentity(); id != 0 {
+		z.Ensemble = fmt.Sprintf("%016x", id)
+	}
+	if search == nil {
+		return
+	}
+	z.ZabSearch = &admin.ZabSearch{WaitsFor: search.Reason, Stuck: search.Stuck, WayOut: search.WayOut,
+		BlankVoters: numbers(search.Blank), EmptyVoters: numbers(search.Empty), SilentVoters: numbers(search.Silent)}
+}
+
+func numbers(servers []proto.ServerID) []int64 {
+	all := make([]int64, len(servers))
+	for i, id := range servers {
+		all[i] = int64(id)
+	}
+	return all
 }

@@ -210,7 +210,8 @@ func clientAuth(m *config.Metrics) string {
 	return "none"
 }
 
-// exportDifferences adds the gauges of histories that differ. They exist also while the server does not serve.
+// exportDifferences adds the gauges of histories that differ and of databases that are missing. They exist also while
+// the server does not serve.
 func (s *Reporter) exportDifferences() {
 	gauge := func(name, help string, value func(host.QuorumRole) float64) {
 		s.Registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
@@ -224,6 +225,13 @@ func (s *Reporter) exportDifferences() {
 				return 1
 			}
 			return 0
+		})
+	gauge("warren_zab_blank_voters", "Voters without a database, while no leader can be elected because of them.",
+		func(r host.QuorumRole) float64 {
+			if r.Search == nil || !r.Search.Stuck {
+				return 0
+			}
+			return float64(len(r.Search.Blank))
 		})
 	gauge("warren_zab_strangers", "Members whose history is known to differ from that of this server.",
 		func(r host.QuorumRole) float64 { return float64(len(r.Strangers)) })
