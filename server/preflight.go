@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/host"
 	"github.com/seed94657493/warren/server/internal/words"
+	"github.com/seed94657493/warren/zab"
 )
 
 // resolveTime bounds how long Preflight waits for the address of a name.
@@ -49,6 +51,12 @@ func Preflight(cfg *config.Config) (problems []error) {
 		}
 	}
 	return found
+}
+
+// QuorumOf returns which voters of a configuration decide.
+func QuorumOf(q *config.Quorum) (*zab.Quorum, error) {
+	quorum, _, err := host.QuorumOf(q)
+	return quorum, err
 }
 
 // listenable returns why no port of a host can be opened here.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/snapshot"
@@ -22,6 +23,11 @@ type Provenance struct {
 
 	Accepted, Current int64 // epochs
 
+	// Members are the server lines of the newest configuration that the server has kept, MembersVersion its version;
+	// empty without one.
+	Members        string
+	MembersVersion proto.Zxid
+
 	lineage *zab.Lineage
 }
 
@@ -34,7 +40,8 @@ func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 		return nil, err
 	}
 	p := &Provenance{ServerID: int64(f.Identity.ServerID), Instance: f.Identity.Instance, Blank: f.Blank,
-		Accepted: f.Epochs.Accepted, Current: f.Epochs.Current, lineage: &zab.Lineage{}}
+		Accepted: f.Epochs.Accepted, Current: f.Epochs.Current, lineage: &zab.Lineage{},
+		Members: f.Config.Text, MembersVersion: f.Config.Version}
 	if f.HasDB {
 		p.Created = time.UnixMilli(f.Identity.CreatedMs)
 	}
@@ -56,6 +63,14 @@ func ReadProvenance(fsys vfs.FS, dataDir, newest string) (*Provenance, error) {
 // History describes the origin of the history: the identity of the ensemble, the last epochs with their leaders,
 // and the zxid up to which the history is known to be committed.
 func (p *Provenance) History() string { return p.lineage.String() }
+
+// Ensemble is the identity of the history, 16 hexadecimal digits; "" if it is not known for certain.
+func (p *Provenance) Ensemble() string {
+	if !p.lineage.Final {
+		return ""
+	}
+	return fmt.Sprintf("%016x", p.lineage.Ensemble)
+}
 
 // Differs describes how two histories are known to differ; "" if no difference is known.
 func (p *Provenance) Differs(other *Provenance) string {

@@ -19,6 +19,7 @@ type Facts struct {
 	Identity Identity
 	Lineage  string // as Store.Lineage
 	Blank    bool
+	Config   Config // the newest configuration of an ensemble that was reconfigured; empty if none is kept
 }
 
 // peekAttempts is how often a meta.db that is not whole is read: a server may be writing it.
@@ -35,7 +36,8 @@ func Peek(fs vfs.FS, dir string) (f Facts, err error) {
 		rec = record{accepted: unset, current: unset}
 	}
 	rec.accepted, rec.current = max(rec.accepted, files.accepted), max(rec.current, files.current)
-	return Facts{HasDB: has, Epochs: rec.epochs(), Identity: rec.identity, Lineage: rec.lineage, Blank: rec.blank}, errors.Join(dbErr, err)
+	return Facts{HasDB: has, Epochs: rec.epochs(), Identity: rec.identity, Lineage: rec.lineage, Blank: rec.blank,
+		Config: rec.config}, errors.Join(dbErr, err)
 }
 
 // peek reads meta.db; has is false if there is none.

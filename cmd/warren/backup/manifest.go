@@ -110,6 +110,12 @@ func (m *Manifest) last() (last proto.Zxid, end *Entry) {
 	return last, end
 }
 
+// Last is the last txn of the backup, 0 if the backup is empty.
+func (m *Manifest) Last() proto.Zxid {
+	last, _ := m.last()
+	return last
+}
+
 // encode returns the file: JSON, and the checksum of it.
 func (m *Manifest) encode() ([]byte, error) {
 	b, err := json.MarshalIndent(m, "", "  ")

@@ -28,6 +28,11 @@ type Destination struct {
 	Epoch int64
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Command is what an interrupted destination says was interrupted; "" is the constant Command.
+	Command string
+	// Confirm, if not nil, is called once no server can change the destination any more. After an error nothing is
+	// changed.
+	Confirm func() error
 }
 
 // Command is the name of the command that restores, as a directory says it in which it was interrupted.
@@ -80,7 +85,14 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if err != nil {
 		return Restored{}, fmt.Errorf("backup: %w", err)
 	}
-	if err := to.check(); err != nil { // a server may have come between
+	if to.Command == "" {
+		to.Command = Command
+	}
+	err = to.check() // a server may have come between
+	if err == nil && to.Confirm != nil {
+		err = to.Confirm()
+	}
+	if err != nil {
 		return Restored{}, change.Leave(err)
 	}
 	built, r, err := b.build(&to, state)
@@ -120,18 +132,37 @@ func (d *Destination) check() error {
 	return nil
 }
 
+// Identity is the identity of every history that begins with the end of the backup. See datadir.After.
+func (b *Backup) Identity() (uint64, error) {
+	state, err := b.reach(Target{})
+	if err != nil {
+		return 0, err
+	}
+	history, err := datadir.After(max(b.newest().Epoch(), b.Manifest.Epoch), state.origin())
+	return history.Ensemble, err
+}
+
+// newest is the last txn that anything in the backup may hold.
+func (b *Backup) newest() proto.Zxid {
+	newest, _ := b.Manifest.last()
+	for i := range b.Manifest.Entries {
+		newest = max(newest, proto.Zxid(b.Manifest.Entries[i].Exact))
+	}
+	return newest
+}
+
+// origin is the state as the beginning of a history.
+func (r *replayed) origin() datadir.Origin {
+	return datadir.Origin{Ensemble: r.ensemble, Last: r.state.LastZxid(), Digest: r.state.Digest()}
+}
+
 // build builds the folder of the snapshots beside the one that is there. built is "" if there is none on an error.
 func (b *Backup) build(to *Destination, state *replayed) (built string, r Restored, err error) {
 	known, err := datadir.Epoch(to.FS, to.SnapDir, to.LogDir)
 	if err != nil {
 		return "", r, err
 	}
-	newest, _ := b.Manifest.last()
-	for i := range b.Manifest.Entries {
-		newest = max(newest, proto.Zxid(b.Manifest.Entries[i].Exact))
-	}
-	origin := datadir.Origin{Ensemble: state.ensemble, Last: state.state.LastZxid(), Digest: state.state.Digest()}
-	history, err := datadir.After(max(known, newest.Epoch(), b.Manifest.Epoch, to.Epoch), origin)
+	history, err := datadir.After(max(known, b.newest().Epoch(), b.Manifest.Epoch, to.Epoch), state.origin())
 	if err != nil {
 		return "", r, err
 	}
@@ -148,7 +179,7 @@ const wayOut = "run it again. To go back to the data that was here before, put v
 // replace puts what was built in the place of what is there.
 func (d *Destination) replace(change *datadir.Change, built string, r *Restored) error {
 	suffix := ".before-restore-" + d.Now().UTC().Format("20060102T150405.000")
-	if err := change.Mark(Command, fmt.Sprintf(wayOut, suffix)); err != nil {
+	if err := change.Mark(d.Command, fmt.Sprintf(wayOut, suffix)); err != nil {
 		return change.Abandon(err)
 	}
 	aside, err := change.SetAside(suffix)

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -76,7 +75,7 @@ func (o *adoptOptions) run(cmd *cobra.Command, arg string) error {
 	if err := o.ensemble(cmd); err != nil {
 		return err
 	}
-	if err := o.confirm(cmd); err != nil {
+	if err := confirmed(cmd, o.yes, "adopt", "set this directory aside"); err != nil {
 		return err
 	}
 	dirs := []string{formatDir(o.dataDir)}
@@ -173,22 +172,4 @@ func (o *adoptOptions) ask(ctx context.Context, s *serverStatus) error {
 		return err
 	}
 	return s.parse(text)
-}
-
-// confirm returns nil if the operator wants it.
-func (o *adoptOptions) confirm(cmd *cobra.Command) error {
-	if o.yes {
-		return nil
-	}
-	in, terminal := terminalOf(cmd.InOrStdin())
-	if terminal == nil {
-		return errors.New("nothing is changed without --yes")
-	}
-	if _, err := fmt.Fprint(cmd.OutOrStdout(), "Type adopt to set this directory aside: "); err != nil {
-		return err
-	}
-	if line, _ := bufio.NewReader(in).ReadString('\n'); strings.TrimSpace(line) != "adopt" {
-		return errors.New("nothing was changed")
-	}
-	return nil
 }

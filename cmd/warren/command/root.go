@@ -60,7 +60,7 @@ func newRootCommand() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
-		newBackupCommand(), newRestoreCommand(), newAdoptCommand(), newDoctorCommand(), newDevCommand(),
+		newBackupCommand(), newRestoreCommand(), newAdoptCommand(), newRecoverCommand(), newDoctorCommand(), newDevCommand(),
 		newStatusCommand(), newShellCommand(), newHealthCommand(), newSmokeTestCommand(),
 		newWordCommand(), newDigestCommand(),
 		newVersionCommand(), newManCommand())

@@ -1,0 +1,137 @@
+package command
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/recovery"
+	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func TestRecoverIsToldWhatToDo(t *testing.T) {
+	_, conf := memberFiles(t)
+	for want, args := range map[string][]string{
+		"a zoo.cfg is needed":                 {"recover", "--to", "x"},
+		"one of --to and --from is needed":    {"recover", conf},
+		"--epoch -1 is negative":              {"recover", conf, "--to", "x", "--epoch", "-1"},
+		"--server \"1=h:1\" is not ID=HOST":   {"recover", conf, "--to", "x", "--server", "1=h:1"},
+		"--server \"9=h:1/2\" is not ID=HOST": {"recover", conf, "--to", "x", "--server", "9=h:1/2"},
+	} {
+		code, _, errs := run(args...)
+		require.Equal(t, exitUsage, code, errs)
+		require.Contains(t, errs, want)
+	}
+	code, _, errs := run("recover", conf, "--to", "x", "--from", "y")
+	require.Equal(t, exitUsage, code)
+	require.Contains(t, errs, "one of --to and --from is needed")
+
+	alone := filepath.Join(t.TempDir(), "zoo.cfg")
+	require.NoError(t, os.WriteFile(alone, []byte("dataDir="+t.TempDir()+"\nclientPort=0\nadmin.enableServer=false\n"), 0o644))
+	code, _, errs = run("recover", alone, "--to", "x")
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "names no ensemble")
+}
+
+// recovers runs the command for servers of which none answers.
+func recovers(conf string, args ...string) (code int, out, errs string) {
+	args = append([]string{"recover", conf}, args...)
+	for _, id := range []string{"1", "2", "3"} {
+		args = append(args, "--server", id+"=127.0.0.1:1/1")
+	}
+	return run(args...)
+}
+
+// A recovery is refused without a word about the servers that do not answer, goes its way with one, and is done once.
+func TestRecover(t *testing.T) {
+	root, conf := memberFiles(t)
+	backup := filepath.Join(t.TempDir(), "survivor")
+	before := contents(t, root)
+	code, out, errs := recovers(conf, "--to", backup, "--yes")
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, out, "server 1 at 127.0.0.1:1 does not answer")
+	require.Contains(t, errs, "--give-up 1")
+	require.Contains(t, errs, "--give-up 2")
+	require.Contains(t, errs, "servers 1, 2, 3 may have their data and would be a quorum")
+	code, _, errs = recovers(conf, "--from", backup, "--yes")
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "was not made by warren recover --to")
+	require.NoDirExists(t, backup)
+	code, _, errs = recovers(conf, "--to", backup, "--give-up", "1,2")
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "nothing is changed without --yes")
+	require.NoDirExists(t, backup)
+	require.Equal(t, before, unlocked(t, root))
+
+	code, out, errs = recovers(conf, "--to", backup, "--give-up", "1,2", "--epoch", "20", "--yes")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "given up: what only servers 1, 2 had")
+	require.Contains(t, out, "begins with epoch 1044, in which")
+	r, err := recovery.ReadRecord(vfs.OS(), backup)
+	require.NoError(t, err)
+	require.Equal(t, []int64{1, 2}, r.GivenUp)
+	require.Equal(t, int64(20+recovery.Leap), r.Epoch, "above every epoch that is known, and more")
+	require.Len(t, r.Seen, 3)
+	log, err := os.ReadFile(filepath.Join(root, "data", recovery.LogFile))
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)begins a new history .*, given up \[1 2\]: is to be changed\n.*: done\n$`, string(log))
+
+	before = unlocked(t, root)
+	code, out, errs = recovers(conf, "--to", backup, "--give-up", "1,2", "--yes")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "has the new history of "+backup+" already")
+	code, out, errs = recovers(conf, "--from", backup, "--give-up", "1,2", "--yes")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "has the new history of "+backup+" already")
+	require.Equal(t, before, unlocked(t, root))
+}
+
+// A run that was interrupted is completed from its backup, and one of another command is not touched.
+func TestRecoverAfterAnInterruption(t *testing.T) {
+	root, conf := memberFiles(t)
+	backup := filepath.Join(t.TempDir(), "survivor")
+	code, _, errs := recovers(conf, "--to", backup, "--give-up", "1,2", "--yes")
+	require.Zero(t, code, errs)
+	mark := func(command string) {
+		for _, dir := range []string{"data", "log"} {
+			require.NoError(t, os.WriteFile(filepath.Join(root, dir, datadir.MarkFile), []byte(command+"\nrun it again\n"), 0o644))
+		}
+	}
+	require.NoError(t, os.RemoveAll(filepath.Join(root, "data", "version-2")))
+	mark("warren restore")
+	code, _, errs = recovers(conf, "--to", backup, "--give-up", "1,2", "--yes")
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "warren restore was interrupted")
+	mark(recovery.Command)
+	code, _, errs = recovers(conf, "--to", filepath.Join(root, "other"), "--give-up", "1,2", "--yes")
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "needs its backup")
+	code, out, errs := recovers(conf, "--to", backup, "--give-up", "1,2", "--yes")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "an earlier run was interrupted")
+	require.NoError(t, datadir.Check(vfs.OS(), filepath.Join(root, "data", "version-2"), filepath.Join(root, "log", "version-2")))
+}
+
+// A directory that changes between the question and the answer is not touched.
+func TestRecoverLooksAgain(t *testing.T) {
+	root, _ := memberFiles(t)
+	y := &recovery.Recovery{FS: vfs.OS(), SnapDir: filepath.Join(root, "data", "version-2"), LogDir: filepath.Join(root, "log", "version-2"),
+		Backup: filepath.Join(root, "survivor"), Now: time.Now, Unchanged: func() error { return os.ErrInvalid }}
+	before := contents(t, y.SnapDir)
+	_, err := y.Begin(&recovery.Record{Server: 3, Voters: []int64{3}, Epoch: 2000, Last: 0x3e})
+	require.ErrorIs(t, err, os.ErrInvalid)
+	require.Equal(t, before, unlocked(t, y.SnapDir))
+}
+
+// unlocked is contents without the files that lock directories.
+func unlocked(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := contents(t, dir)
+	maps.DeleteFunc(all, func(name, _ string) bool { return filepath.Base(name) == datadir.LockFile })
+	return all
+}
