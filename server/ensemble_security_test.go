@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/embed"
 	"github.com/seed94657493/warren/server/sasl"
@@ -74,7 +75,7 @@ func (l *locked) by(id int, name string) *wire.Conn {
 // login authenticates by SASL and returns the code of the last reply.
 func (l *locked) login(c *wire.Conn, user, password string) proto.ErrCode {
 	l.t.Helper()
-	client := sasl.NewDigestClient(sasl.ClientRealm, user, password)
+	client := digestmd5.NewClient(digestmd5.ClientRealm, user, password, sasl.NewNonce())
 	token := []byte{}
 	for {
 		reply, err := c.Do(wire.Sasl(token))

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/server/sasl"
@@ -61,7 +62,7 @@ func saslStep(t testing.TB, c *wire.Conn, token []byte) *wire.Reply {
 // login runs the whole exchange and returns the last reply.
 func login(t testing.TB, c *wire.Conn, user, password string) *wire.Reply {
 	t.Helper()
-	client := sasl.NewDigestClient(sasl.ClientRealm, user, password)
+	client := digestmd5.NewClient(digestmd5.ClientRealm, user, password, sasl.NewNonce())
 	token, err := client.Step(saslToken(t, saslStep(t, c, nil)))
 	require.NoError(t, err)
 	rep := saslStep(t, c, token)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"os"
+
+	"github.com/seed94657493/warren/proto/digestmd5"
 )
 
 // The packets between two servers are, without a frame: magic (8 bytes), status (4), length of the token (4) and
@@ -80,14 +82,14 @@ func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 	if err == nil {
 		return Admission{Conn: c, User: user}, nil
 	}
-	if sendErr := writePacket(c, statusError, nil); sendErr != nil || a.Required || !errors.Is(err, ErrAuth) {
+	if sendErr := writePacket(c, statusError, nil); sendErr != nil || a.Required || !errors.Is(err, digestmd5.ErrAuth) {
 		return Admission{}, err
 	}
 	return Admission{Conn: c, Failure: err}, nil
 }
 
 func (a *QuorumAcceptor) exchange(c net.Conn) (user string, err error) {
-	server := NewDigestServer(QuorumRealm, a.Users)
+	server := digestmd5.NewServer(digestmd5.QuorumRealm, a.Users.Password, NewNonce())
 	for range roundsMax {
 		_, token, err := readPacket(c)
 		if err != nil {
@@ -116,7 +118,7 @@ type QuorumInitiator struct {
 // Connect authenticates to the server at the other end, and makes sure that this server knows the password, too.
 // On an error the caller closes the connection. It blocks; the caller sets a deadline and removes it.
 func (q *QuorumInitiator) Connect(c net.Conn) error {
-	client := NewDigestClient(QuorumRealm, q.User, q.Password)
+	client := digestmd5.NewClient(digestmd5.QuorumRealm, q.User, q.Password, NewNonce())
 	if err := writePacket(c, statusProgress, nil); err != nil {
 		return err
 	}
@@ -126,7 +128,7 @@ func (q *QuorumInitiator) Connect(c net.Conn) error {
 			return err
 		}
 		if status == statusError {
-			return &authError{"refused by the server"}
+			return fmt.Errorf("%w: refused by the server", digestmd5.ErrAuth)
 		}
 		reply, err := client.Step(token)
 		if err != nil {
@@ -136,7 +138,7 @@ func (q *QuorumInitiator) Connect(c net.Conn) error {
 		case status == statusSuccess && client.Done():
 			return nil
 		case status == statusSuccess || client.Done():
-			return &authError{"the server ends the exchange too early or too late"}
+			return fmt.Errorf("%w: the server ends the exchange too early or too late", digestmd5.ErrAuth)
 		}
 		if err := writePacket(c, statusProgress, reply); err != nil {
 			return err
@@ -145,7 +147,7 @@ func (q *QuorumInitiator) Connect(c net.Conn) error {
 	return errRounds
 }
 
-// readPacket reads one packet; the token is at most tokenMax long.
+// readPacket reads one packet; the token is at most digestmd5.TokenMax long.
 func readPacket(r io.Reader) (quorumStatus, []byte, error) {
 	var head [packetHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -155,7 +157,7 @@ func readPacket(r io.Reader) (quorumStatus, []byte, error) {
 		return 0, nil, errPacketMagic
 	}
 	n := binary.BigEndian.Uint32(head[12:])
-	if n > tokenMax {
+	if n > digestmd5.TokenMax {
 		return 0, nil, errPacketToken
 	}
 	token := make([]byte, n)

@@ -10,8 +10,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"go.uber.org/goleak"
 )
+
+// vectorRspauth is the proof of a server in some exchange.
+const vectorRspauth = "da86919f214d86dd35224ea179331f9f"
+
+var bob = &Users{passwords: map[string]string{"bob": "bobsecret", "jürgen": "pässword", "日本": "秘密", "": "empty"}}
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -55,14 +62,14 @@ func TestQuorumExchange(t *testing.T) {
 
 func TestQuorumWrongPassword(t *testing.T) {
 	_, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, true}, initiator("bob", "wrong"))
-	require.ErrorIs(t, fromAcceptor, ErrAuth)
-	require.ErrorIs(t, fromInitiator, ErrAuth)
+	require.ErrorIs(t, fromAcceptor, digestmd5.ErrAuth)
+	require.ErrorIs(t, fromInitiator, digestmd5.ErrAuth)
 
 	adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, false}, initiator("bob", "wrong"))
 	require.NoError(t, fromAcceptor)
-	require.ErrorIs(t, adm.Failure, ErrAuth)
+	require.ErrorIs(t, adm.Failure, digestmd5.ErrAuth)
 	require.Empty(t, adm.User)
-	require.ErrorIs(t, fromInitiator, ErrAuth)
+	require.ErrorIs(t, fromInitiator, digestmd5.ErrAuth)
 }
 
 // A peer that does not authenticate loses no byte.

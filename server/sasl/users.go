@@ -1,6 +1,8 @@
 package sasl
 
 import (
+	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -62,8 +64,8 @@ func (u *Users) With(name, password string) *Users {
 	return more
 }
 
-// password returns the password of a user.
-func (u *Users) password(name string) (string, bool) {
+// Password returns the password of a user, and whether there is such a user.
+func (u *Users) Password(name string) (string, bool) {
 	p, ok := u.passwords[name]
 	return p, ok
 }
@@ -86,4 +88,11 @@ func (j JAAS) Credentials(section string) (name, password string, err error) {
 		}
 	}
 	return "", "", fmt.Errorf("sasl: JAAS section %s: it has no option username", section)
+}
+
+// NewNonce returns the random text of one exchange: 30 bytes in 40 characters, as in Java.
+func NewNonce() string {
+	var b [30]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.StdEncoding.EncodeToString(b[:])
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
@@ -178,7 +179,7 @@ warren.logLevel=debug
 		return reply.Header.Err
 	}
 	login := func(c *wire.Conn, user, password string) proto.ErrCode {
-		client := sasl.NewDigestClient(sasl.ClientRealm, user, password)
+		client := digestmd5.NewClient(digestmd5.ClientRealm, user, password, sasl.NewNonce())
 		for token := []byte{}; ; {
 			reply, err := c.Do(wire.Sasl(token))
 			require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/pki"
@@ -176,7 +177,7 @@ func TestQuorumSASL(t *testing.T) {
 			adm, err := (&sasl.QuorumAcceptor{Users: users, Required: true}).Accept(nc)
 			runErr := cmd.Wait()
 			if wrong {
-				require.ErrorIs(t, err, sasl.ErrAuth)
+				require.ErrorIs(t, err, digestmd5.ErrAuth)
 				require.Error(t, runErr, out.String())
 				return
 			}
@@ -201,7 +202,7 @@ func TestQuorumSASL(t *testing.T) {
 			_ = cmd.Wait()
 			require.Equal(t, !wrong, said)
 			if wrong {
-				require.ErrorIs(t, err, sasl.ErrAuth)
+				require.ErrorIs(t, err, digestmd5.ErrAuth)
 			} else {
 				require.NoError(t, err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/sasl"
 )
@@ -152,7 +153,7 @@ func (c *Conn) sasl(xid int32, body []byte) {
 		return
 	}
 	if c.exchange == nil {
-		c.exchange = sasl.NewDigestServer(sasl.ClientRealm, users)
+		c.exchange = digestmd5.NewServer(digestmd5.ClientRealm, users.Password, sasl.NewNonce())
 	}
 	token, err := c.exchange.Step(req.Token)
 	switch {

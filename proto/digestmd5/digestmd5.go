@@ -1,12 +1,28 @@
-package sasl
+// Package digestmd5 is the mechanism DIGEST-MD5 of RFC 2831 as ZooKeeper uses it, between clients and servers and
+// between servers: both sides of an exchange of tokens. Source: client-protocol 14, quorum-protocol 13.1.
+//
+// The server sends a challenge with a nonce, the client answers with a hash of its password, the nonce and one of its
+// own, and the server proves with another hash that it knows the password, too. The tokens are:
+//
+//	client: empty
+//	server: realm="zk-sasl-md5",nonce="<40 characters>",charset=utf-8,algorithm=md5-sess
+//	client: charset=utf-8,username="u",realm="zk-sasl-md5",nonce="...",nc=00000001,cnonce="...",
+//	        digest-uri="zookeeper/zk-sasl-md5",maxbuf=65536,response=<32 hex>,qop=auth
+//	server: rspauth=<32 hex>
+//
+// The mechanism is old, and only as strong as the password: an eavesdropper can try passwords offline. Use it inside
+// TLS.
+//
+// A Server and a Client are one exchange, owned by one goroutine. Errors never contain a token or a password. A token
+// has a limit before it is looked at.
+package digestmd5
 
 import (
 	"crypto/md5"
-	"crypto/rand"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -20,17 +36,17 @@ var (
 )
 
 // ErrAuth is returned when the other side has not proved that it knows the password. The reason is for the log.
-var ErrAuth = errors.New("sasl: authentication failed")
+var ErrAuth = errors.New("digest-md5: authentication failed")
 
-type authError struct{ reason string }
+func failed(reason string) error { return fmt.Errorf("%w: %s", ErrAuth, reason) }
 
-func (e *authError) Error() string        { return ErrAuth.Error() + ": " + e.reason }
-func (e *authError) Is(target error) bool { return target == ErrAuth }
+// Passwords returns the password of a user, and whether there is such a user.
+type Passwords func(user string) (password string, known bool)
 
-// DigestServer is the server's side of one exchange.
-type DigestServer struct {
+// Server is the server's side of one exchange.
+type Server struct {
 	realm Realm
-	users *Users
+	users Passwords
 	nonce string
 	user  string
 	state exchangeState
@@ -45,23 +61,16 @@ const (
 	exchangeFailed
 )
 
-// NewDigestServer begins an exchange.
-func NewDigestServer(realm Realm, users *Users) *DigestServer {
-	return &DigestServer{realm: realm, users: users, nonce: newNonce()}
-}
-
-// newNonce returns 30 random bytes in 40 characters, as Java does.
-func newNonce() string {
-	var b [30]byte
-	_, _ = rand.Read(b[:]) // never fails
-	return base64.StdEncoding.EncodeToString(b[:])
+// NewServer begins an exchange. The nonce is printable text, random for each exchange, that no client can predict.
+func NewServer(realm Realm, users Passwords, nonce string) *Server {
+	return &Server{realm: realm, users: users, nonce: nonce}
 }
 
 // Done reports whether the client has proved that it knows the password.
-func (s *DigestServer) Done() bool { return s.state == exchangeDone }
+func (s *Server) Done() bool { return s.state == exchangeDone }
 
 // User returns the name that the client has authenticated as; "" before Done.
-func (s *DigestServer) User() string {
+func (s *Server) User() string {
 	if !s.Done() {
 		return ""
 	}
@@ -70,7 +79,7 @@ func (s *DigestServer) User() string {
 
 // Step takes a token of the client and returns the answer. After an error, and after the exchange is done, every
 // further token is an error.
-func (s *DigestServer) Step(token []byte) ([]byte, error) {
+func (s *Server) Step(token []byte) ([]byte, error) {
 	switch s.state {
 	case exchangeNew:
 		if len(token) > 0 {
@@ -88,13 +97,13 @@ func (s *DigestServer) Step(token []byte) ([]byte, error) {
 	return nil, s.fail("a token after a failure")
 }
 
-func (s *DigestServer) fail(reason string) error {
+func (s *Server) fail(reason string) error {
 	s.state = exchangeFailed
-	return &authError{reason}
+	return failed(reason)
 }
 
 // check checks the client's response.
-func (s *DigestServer) check(token []byte) ([]byte, error) {
+func (s *Server) check(token []byte) ([]byte, error) {
 	d, err := parseDirectives(token)
 	if err != nil {
 		s.state = exchangeFailed
@@ -126,11 +135,11 @@ func (s *DigestServer) check(token []byte) ([]byte, error) {
 	if d["authzid"] != "" && d["authzid"] != user {
 		return nil, s.fail("authzid is another user")
 	}
-	password, known := s.users.password(user)
+	password, known := s.users(user)
 	if !known {
 		password = s.nonce // names that do not exist cost as much work
 	}
-	proof := &digestProof{user: user, realm: s.realm.Server, password: password, nonce: s.nonce, cnonce: d["cnonce"],
+	proof := &proofInputs{user: user, realm: s.realm.Server, password: password, nonce: s.nonce, cnonce: d["cnonce"],
 		uri: uri, authzid: d["authzid"]}
 	want := proof.response("AUTHENTICATE:")
 	if subtle.ConstantTimeCompare([]byte(want), []byte(d["response"])) != 1 || !known {
@@ -147,14 +156,14 @@ func (r Realm) matches(uri string) bool {
 	return ok && strings.EqualFold(service, r.Service) && strings.EqualFold(host, r.Server)
 }
 
-// digestProof holds the inputs of the hashes of one exchange. Source: RFC 2831 section 2.1.2.1.
-type digestProof struct {
+// proofInputs holds the inputs of the hashes of one exchange. Source: RFC 2831 section 2.1.2.1.
+type proofInputs struct {
 	user, realm, password, nonce, cnonce, uri, authzid string
 }
 
 // response returns the hash that a side proves itself with: method is "AUTHENTICATE:" for the client and ":" for
 // the server.
-func (p *digestProof) response(method string) string {
+func (p *proofInputs) response(method string) string {
 	secret := md5.Sum([]byte(toLatin1(p.user) + ":" + toLatin1(p.realm) + ":" + toLatin1(p.password)))
 	a1 := string(secret[:]) + ":" + p.nonce + ":" + p.cnonce
 	if p.authzid != "" {
@@ -189,25 +198,26 @@ func hexMD5(s string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// DigestClient is the client's side of one exchange.
-type DigestClient struct {
+// Client is the client's side of one exchange.
+type Client struct {
 	realm          Realm
 	user, password string
-	proof          digestProof
+	proof          proofInputs
 	state          exchangeState
-	cnonce         func() string
+	cnonce         string
 }
 
-// NewDigestClient begins an exchange. The first token of the client is empty.
-func NewDigestClient(realm Realm, user, password string) *DigestClient {
-	return &DigestClient{realm: realm, user: user, password: password, cnonce: newNonce}
+// NewClient begins an exchange. The first token of the client is empty. The nonce is random text for each exchange, as
+// for NewServer.
+func NewClient(realm Realm, user, password, cnonce string) *Client {
+	return &Client{realm: realm, user: user, password: password, cnonce: cnonce}
 }
 
 // Done reports whether the server has proved that it knows the password.
-func (c *DigestClient) Done() bool { return c.state == exchangeDone }
+func (c *Client) Done() bool { return c.state == exchangeDone }
 
 // Step takes a token of the server and returns the answer; after the last one there is none.
-func (c *DigestClient) Step(token []byte) ([]byte, error) {
+func (c *Client) Step(token []byte) ([]byte, error) {
 	d, err := parseDirectives(token)
 	if err != nil {
 		c.state = exchangeFailed
@@ -219,33 +229,33 @@ func (c *DigestClient) Step(token []byte) ([]byte, error) {
 	case exchangeChallenged:
 		if subtle.ConstantTimeCompare([]byte(c.proof.response(":")), []byte(d["rspauth"])) != 1 {
 			c.state = exchangeFailed
-			return nil, &authError{"the server does not know the password"}
+			return nil, failed("the server does not know the password")
 		}
 		c.state = exchangeDone
 		return nil, nil
 	}
 	c.state = exchangeFailed
-	return nil, &authError{"a token after the end of the exchange"}
+	return nil, failed("a token after the end of the exchange")
 }
 
 // answer makes the response to a challenge.
-func (c *DigestClient) answer(d directives) ([]byte, error) {
+func (c *Client) answer(d directives) ([]byte, error) {
 	switch {
 	case d["nonce"] == "":
 		c.state = exchangeFailed
-		return nil, &authError{"the challenge has no nonce"}
+		return nil, failed("the challenge has no nonce")
 	case !strings.EqualFold(d["algorithm"], "md5-sess"):
 		c.state = exchangeFailed
-		return nil, &authError{"the challenge is not for md5-sess"}
+		return nil, failed("the challenge is not for md5-sess")
 	case d["qop"] != "" && !hasWord(d["qop"], "auth"):
 		c.state = exchangeFailed
-		return nil, &authError{"the challenge does not allow qop auth"}
+		return nil, failed("the challenge does not allow qop auth")
 	}
 	realm := d["realm"]
 	if realm == "" {
 		realm = c.realm.Server
 	}
-	c.proof = digestProof{user: c.user, realm: realm, password: c.password, nonce: d["nonce"], cnonce: c.cnonce(),
+	c.proof = proofInputs{user: c.user, realm: realm, password: c.password, nonce: d["nonce"], cnonce: c.cnonce,
 		uri: c.realm.Service + "/" + c.realm.Server}
 	c.state = exchangeChallenged
 	b := appendQuoted([]byte("charset=utf-8,username="), c.user)

@@ -1,4 +1,4 @@
-package sasl
+package digestmd5
 
 import "errors"
 
@@ -6,21 +6,22 @@ import "errors"
 type directives map[string]string
 
 const (
-	// tokenMax is the longest token that is read, in bytes: RFC 2831 section 2.1.2.
-	tokenMax      = 4096
+	// TokenMax is the longest token that is read, in bytes: RFC 2831 section 2.1.2.
+	TokenMax = 4096
+
 	directivesMax = 64
 )
 
 var (
-	errTokenSize = errors.New("sasl: token is too long")
-	errToken     = errors.New("sasl: token is malformed")
-	errTwice     = errors.New("sasl: token has a directive twice")
+	errTokenSize = errors.New("digest-md5: token is too long")
+	errToken     = errors.New("digest-md5: token is malformed")
+	errTwice     = errors.New("digest-md5: token has a directive twice")
 )
 
 // parseDirectives reads a token. Keys are compared without regard to case. Each may occur once, except realm and
 // auth-param of a challenge, of which the first counts.
 func parseDirectives(token []byte) (directives, error) {
-	if len(token) > tokenMax {
+	if len(token) > TokenMax {
 		return nil, errTokenSize
 	}
 	all := directives{}

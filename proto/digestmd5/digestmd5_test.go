@@ -1,10 +1,10 @@
-package sasl
+package digestmd5
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 // The nonces and hashes of an exchange that ZooKeeper 3.8 has accepted.
@@ -15,12 +15,15 @@ const (
 	vectorRspauth  = "da86919f214d86dd35224ea179331f9f"
 )
 
-var bob = &Users{passwords: map[string]string{"bob": "bobsecret", "jürgen": "pässword", "日本": "秘密", "": "empty"}}
+var passwords = map[string]string{"bob": "bobsecret", "jürgen": "pässword", "日本": "秘密", "": "empty"}
 
-func vectorServer() *DigestServer {
-	s := NewDigestServer(ClientRealm, bob)
-	s.nonce = vectorNonce
-	return s
+func bob(user string) (string, bool) {
+	password, known := passwords[user]
+	return password, known
+}
+
+func vectorServer() *Server {
+	return NewServer(ClientRealm, bob, vectorNonce)
 }
 
 // vectorToken is the client's token of the exchange, with parts replaced.
@@ -38,8 +41,7 @@ func TestGoldenExchange(t *testing.T) {
 	require.False(t, s.Done())
 	require.Empty(t, s.User())
 
-	c := NewDigestClient(ClientRealm, "bob", "bobsecret")
-	c.cnonce = func() string { return vectorCnonce }
+	c := NewClient(ClientRealm, "bob", "bobsecret", vectorCnonce)
 	response, err := c.Step(challenge)
 	require.NoError(t, err)
 	require.Equal(t, string(vectorToken()), string(response))
@@ -54,6 +56,14 @@ func TestGoldenExchange(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, last)
 	require.True(t, c.Done())
+}
+
+// The example of RFC 2831, section 4.
+func TestExampleOfTheRFC(t *testing.T) {
+	p := proofInputs{user: "chris", realm: "elwood.innosoft.com", password: "secret", nonce: "OA6MG9tEQGm2hh",
+		cnonce: "OA6MHXh6VqTrRk", uri: "imap/elwood.innosoft.com"}
+	require.Equal(t, "d388dad90d4bbd760a152321f2143af7", p.response("AUTHENTICATE:"))
+	require.Equal(t, "ea40f60335c427b5527b84dbabcdfffd", p.response(":"))
 }
 
 func TestServerRefuses(t *testing.T) {
@@ -102,7 +112,7 @@ func many() string {
 	for i := range directivesMax + 1 {
 		b.WriteString(strings.Repeat("k", i+1) + "=1,")
 	}
-	return b.String()[:min(b.Len(), tokenMax)]
+	return b.String()[:min(b.Len(), TokenMax)]
 }
 
 func TestServerTakesNothingAfterTheEnd(t *testing.T) {
@@ -146,7 +156,7 @@ func TestVariantsOfTheResponse(t *testing.T) {
 }
 
 // exchange runs both sides and returns what each says.
-func exchange(s *DigestServer, c *DigestClient) (fromServer, fromClient error) {
+func exchange(s *Server, c *Client) (fromServer, fromClient error) {
 	var token []byte
 	for range 3 {
 		reply, err := s.Step(token)
@@ -161,28 +171,28 @@ func exchange(s *DigestServer, c *DigestClient) (fromServer, fromClient error) {
 }
 
 func TestNamesAndPasswordsOfAllAlphabets(t *testing.T) {
-	for user, password := range bob.passwords {
+	for user, password := range passwords {
 		if user == "" {
 			continue
 		}
-		s := NewDigestServer(QuorumRealm, bob)
-		fromServer, fromClient := exchange(s, NewDigestClient(QuorumRealm, user, password))
+		s := NewServer(QuorumRealm, bob, vectorNonce)
+		fromServer, fromClient := exchange(s, NewClient(QuorumRealm, user, password, vectorCnonce))
 		require.NoError(t, fromServer)
 		require.NoError(t, fromClient)
 		require.Equal(t, user, s.User())
 
-		fromServer, _ = exchange(NewDigestServer(QuorumRealm, bob), NewDigestClient(QuorumRealm, user, password+"x"))
+		fromServer, _ = exchange(NewServer(QuorumRealm, bob, vectorNonce), NewClient(QuorumRealm, user, password+"x", vectorCnonce))
 		require.ErrorIs(t, fromServer, ErrAuth)
-		fromServer, _ = exchange(NewDigestServer(QuorumRealm, bob), NewDigestClient(ClientRealm, user, password))
+		fromServer, _ = exchange(NewServer(QuorumRealm, bob, vectorNonce), NewClient(ClientRealm, user, password, vectorCnonce))
 		require.ErrorIs(t, fromServer, ErrAuth, "an exchange for one realm is none for the other")
 	}
 }
 
 func TestLatin1WithoutCharset(t *testing.T) {
-	s := NewDigestServer(ClientRealm, bob)
+	s := NewServer(ClientRealm, bob, vectorNonce)
 	challenge, err := s.Step(nil)
 	require.NoError(t, err)
-	response, err := NewDigestClient(ClientRealm, "jürgen", "pässword").Step(challenge)
+	response, err := NewClient(ClientRealm, "jürgen", "pässword", vectorCnonce).Step(challenge)
 	require.NoError(t, err)
 	text := strings.Replace(string(response), "charset=utf-8,", "", 1)
 	_, err = s.Step([]byte(strings.Replace(text, "jürgen", "j\xfcrgen", 1)))
@@ -200,7 +210,7 @@ func TestClientRefuses(t *testing.T) {
 		"no proof":        {`nonce="n",algorithm=md5-sess`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := NewDigestClient(ClientRealm, "bob", "bobsecret")
+			c := NewClient(ClientRealm, "bob", "bobsecret", vectorCnonce)
 			var err error
 			for _, token := range tokens {
 				require.NoError(t, err)
@@ -227,6 +237,6 @@ func FuzzServer(f *testing.F) {
 			require.Equal(t, "bob", s.User())
 			require.Contains(t, strings.ToLower(string(token)), vectorResponse)
 		}
-		_, _ = NewDigestClient(ClientRealm, "bob", "bobsecret").Step(token)
+		_, _ = NewClient(ClientRealm, "bob", "bobsecret", vectorCnonce).Step(token)
 	})
 }
