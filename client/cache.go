@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // CacheOption changes how a Cache works.
@@ -249,11 +251,11 @@ func (k *Cache) put(n Node) error {
 	switch {
 	case old == nil:
 		if n.Path != k.root {
-			parent := k.nodes[parentOf(n.Path)]
+			parent := k.nodes[paths.ParentOf(n.Path)]
 			if parent == nil {
 				return nil
 			}
-			parent.children[nameOf(n.Path)] = struct{}{}
+			parent.children[paths.NameOf(n.Path)] = struct{}{}
 		}
 		k.nodes[n.Path] = &cacheNode{Node: n, children: map[string]struct{}{}}
 		k.bytes += cacheNodeBytes + len(n.Path) + len(n.Data)
@@ -280,11 +282,11 @@ func (k *Cache) remove(path string) {
 		return
 	}
 	for name := range n.children {
-		k.remove(childOf(path, name))
+		k.remove(paths.ChildOf(path, name))
 	}
 	delete(k.nodes, path)
-	if parent := k.nodes[parentOf(path)]; parent != nil && path != k.root {
-		delete(parent.children, nameOf(path))
+	if parent := k.nodes[paths.ParentOf(path)]; parent != nil && path != k.root {
+		delete(parent.children, paths.NameOf(path))
 	}
 	k.bytes -= cacheNodeBytes + len(path) + len(n.Data)
 	k.publish(NodeDeleted, n.Node)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // cacheWatches are the one-shot watches of one znode in a cache over a server without persistent watches. All
@@ -88,12 +89,12 @@ func (k *Cache) refreshNode(ctx context.Context, path string) (added []string, e
 	for _, name := range names {
 		now[name] = true
 		if _, ok := n.children[name]; !ok {
-			added = append(added, childOf(path, strings.Clone(name)))
+			added = append(added, paths.ChildOf(path, strings.Clone(name)))
 		}
 	}
 	for name := range n.children {
 		if !now[name] {
-			k.remove(childOf(path, name))
+			k.remove(paths.ChildOf(path, name))
 		}
 	}
 	return added, nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // run follows the watch until ctx ends or the watch is lost. It takes events in batches and reads all changed
@@ -179,7 +181,7 @@ func (k *Cache) listLevel(ctx context.Context, level []string, found map[string]
 				stale = append(stale, path)
 			}
 			for _, name := range got.Names {
-				below = append(below, childOf(path, strings.Clone(name)))
+				below = append(below, paths.ChildOf(path, strings.Clone(name)))
 			}
 			if len(below)*cacheNodeBytes > k.bytesMax {
 				return nil, nil, fmt.Errorf("%w: %d znodes on one level below %s", ErrCacheFull, len(below), k.root)
@@ -197,8 +199,6 @@ func byDepth(a, b string) int {
 func sortParentsFirst(nodes []Node) {
 	slices.SortFunc(nodes, func(a, b Node) int { return byDepth(a.Path, b.Path) })
 }
-
-func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // stopWatching removes the watches of the cache from the server.
 func (k *Cache) stopWatching() {

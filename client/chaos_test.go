@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client/internal/require"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 var (
@@ -297,7 +298,7 @@ func requireSameTree(t *testing.T, ctx context.Context, c *Client, k *Cache, roo
 		names, _, err := c.Children(ctx, path)
 		require.NoError(t, err)
 		for _, name := range names {
-			walk(childOf(path, name))
+			walk(paths.ChildOf(path, name))
 		}
 	}
 	walk(root)
@@ -338,7 +339,7 @@ func requireClosed(t *testing.T, k *Cache) {
 			if n.Path == k.root {
 				continue
 			}
-			require.Contains(t, v.Children(parentOf(n.Path)), n.Path[strings.LastIndexByte(n.Path, '/')+1:])
+			require.Contains(t, v.Children(paths.ParentOf(n.Path)), n.Path[strings.LastIndexByte(n.Path, '/')+1:])
 		}
 	})
 }

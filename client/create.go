@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // CreateOption refines a create.
@@ -83,7 +84,7 @@ func checkCreate(r *request) error {
 func (c *Client) CreateAll(ctx context.Context, path string, options ...CreateOption) error {
 	_, err := c.Create(ctx, path, nil, Persistent, options...)
 	if isCode(err, ErrNoNode) && path != "/" {
-		if err := c.CreateAll(ctx, parentOf(path), options...); err != nil {
+		if err := c.CreateAll(ctx, paths.ParentOf(path), options...); err != nil {
 			return err
 		}
 		_, err = c.Create(ctx, path, nil, Persistent, options...)

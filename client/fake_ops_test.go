@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 type fakeNode struct {
@@ -41,7 +42,7 @@ func (t fakeTree) touch(path string, zxid proto.Zxid, children int32, created in
 
 func (t fakeTree) remove(path string, zxid proto.Zxid) {
 	delete(t, path)
-	t.touch(parentOf(path), zxid, -1, 0)
+	t.touch(paths.ParentOf(path), zxid, -1, 0)
 }
 
 func texts(names []string) []proto.Text {
@@ -170,7 +171,7 @@ func (c *fakeConn) write(op proto.OpCode, r *proto.Reader) ([]byte, proto.ErrCod
 		a.Decode(r)
 	}
 	mode := proto.CreateMode(r.Int32())
-	parent, ok := f.tree[parentOf(path)]
+	parent, ok := f.tree[paths.ParentOf(path)]
 	if !ok {
 		return nil, proto.ErrNoNode
 	}
@@ -185,9 +186,9 @@ func (c *fakeConn) write(op proto.OpCode, r *proto.Reader) ([]byte, proto.ErrCod
 		n.stat.EphemeralOwner = c.session
 	}
 	f.tree[path] = n
-	f.tree.touch(parentOf(path), f.zxid, 1, 1)
+	f.tree.touch(paths.ParentOf(path), f.zxid, 1, 1)
 	f.fireData(proto.EventNodeCreated, path)
-	f.fireChildren(parentOf(path))
+	f.fireChildren(paths.ParentOf(path))
 	resp := proto.Create2Response{Path: proto.Text(path), Stat: n.stat}
 	return resp.AppendTo(nil), proto.OK
 }

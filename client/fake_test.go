@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // fake is a server of the client protocol on loopback: a tree, sessions that live until expire is called, and
@@ -290,7 +291,7 @@ func take(m map[string]bool, path string) bool {
 }
 
 func (c *fakeConn) isBelow(path string) bool {
-	for p := path; ; p = parentOf(p) {
+	for p := path; ; p = paths.ParentOf(p) {
 		if c.below[p] {
 			return true
 		}
@@ -319,5 +320,5 @@ func (f *fake) fireDeleted(path string) {
 		data, child := take(c.data, path), take(c.child, path)
 		return data || child || c.persist[path] || c.isBelow(path)
 	})
-	f.fireChildren(parentOf(path))
+	f.fireChildren(paths.ParentOf(path))
 }

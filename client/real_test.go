@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // servers returns the connect strings of real servers to test against, which are those of WARREN_TEST_SERVERS,
@@ -55,7 +56,7 @@ func removeTree(t *testing.T, server, path string) {
 		}
 		require.NoError(t, err)
 		for _, name := range names {
-			remove(childOf(path, name))
+			remove(paths.ChildOf(path, name))
 		}
 		if err := c.Delete(ctx, path, AnyVersion); !errors.Is(err, ErrNoNode) {
 			require.NoError(t, err)

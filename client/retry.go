@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 const (
@@ -52,9 +53,9 @@ func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, 
 	if err := checkPath(path, mode.IsSequential()); err != nil || path == "/" && !mode.IsSequential() || strings.Contains(asked.protection, "/") {
 		return "", invalid(proto.OpCreate2, path, cmp.Or(err, error(ErrBadArguments)))
 	}
-	parent, name := parentOf(path), path[strings.LastIndexByte(path, '/')+1:]
+	parent, name := paths.ParentOf(path), paths.NameOf(path)
 	id := "_c_" + cmp.Or(asked.protection, newUUID()) + "-"
-	marked := childOf(parent, id+name)
+	marked := paths.ChildOf(parent, id+name)
 	for limit := retryMin; ; limit = min(2*limit, retryMax) {
 		created, err := c.Create(ctx, marked, data, mode, options...)
 		isUnknown := MayHaveApplied(err)
@@ -94,7 +95,7 @@ func (c *Client) findMarked(ctx context.Context, parent, id string, mode Mode) (
 			if !strings.HasPrefix(name, id) {
 				continue
 			}
-			path := childOf(parent, name)
+			path := paths.ChildOf(parent, name)
 			stat, exists, err := c.Exists(ctx, path)
 			if err != nil {
 				return err

@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/client/internal/require"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/proto/digestmd5"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 func TestCheckPath(t *testing.T) {
@@ -41,9 +42,9 @@ func TestChroot(t *testing.T) {
 	}
 	require.Equal(t, []string{"/a", "/"}, belowChroot("/r", []string{"/r/a", "/rest", "/r", "/x"}))
 	require.Equal(t, "/rest", stripChroot("/r", "/rest"))
-	require.Equal(t, "/", parentOf("/a"))
-	require.Equal(t, "/", parentOf("/"))
-	require.Equal(t, "/a", parentOf("/a/b"))
+	require.Equal(t, "/", paths.ParentOf("/a"))
+	require.Equal(t, "/", paths.ParentOf("/"))
+	require.Equal(t, "/a", paths.ParentOf("/a/b"))
 }
 
 func TestParseConnect(t *testing.T) {

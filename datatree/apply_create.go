@@ -1,6 +1,9 @@
 package datatree
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
+)
 
 // applyCreate applies the four kinds of create. Source: server-semantics 5.2 to 5.4,
 // storage 6.4.
@@ -17,7 +20,7 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	case b.owner:
 		owner = h.ClientID
 	}
-	parentPath, name := splitPath(b.path)
+	parentPath, name := paths.Split(b.path)
 	if len(name) == 0 {
 		return 0, proto.ErrNoNode
 	}

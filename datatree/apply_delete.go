@@ -1,12 +1,15 @@
 package datatree
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
+)
 
 // applyDelete applies delete and deleteContainer, and one path of a closeSession. If a znode has children they
 // are deleted with it: they belong to its next incarnation, which a fuzzy snapshot has seen and which later txns
 // create again. Source: storage 5.7 and 6.4.
 func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCode {
-	parentPath, name := splitPath(path)
+	parentPath, name := paths.Split(path)
 	if len(name) == 0 {
 		return proto.ErrNoNode
 	}

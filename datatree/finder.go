@@ -3,7 +3,7 @@ package datatree
 import (
 	"bytes"
 
-	"github.com/seed94657493/warren/datatree/internal/paths"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Finder looks up paths for one caller and remembers the last parent: requests that follow each

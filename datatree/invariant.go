@@ -3,8 +3,8 @@ package datatree
 import (
 	"fmt"
 
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // invariant panics if a rule that the code relies on does not hold. It is for bugs of this

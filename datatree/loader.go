@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Loader builds a State from the records of a snapshot: sessions and ACLs first, then znodes, parents before
@@ -72,7 +73,7 @@ func (l *Loader) Node(path, data []byte, aclKey int64, st *proto.StatPersisted) 
 	if len(path) <= 1 && (len(path) == 0 || path[0] == '/') {
 		return l.root(data, aclKey, &stat)
 	}
-	parentPath, name := splitPath(path)
+	parentPath, name := paths.Split(path)
 	if len(name) == 0 {
 		return fmt.Errorf("%w: malformed path %q", ErrSnapshot, path)
 	}

@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"math/bits"
 
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
 )
 
@@ -255,19 +254,6 @@ func (s *State) remove(id NodeID, path []byte) ACLID {
 	}
 	s.unlink(id)
 	return acl
-}
-
-// splitPath returns the path of the parent ("/" if it is the root) and the last component. A path
-// without a slash, that ends in one, or whose last two slashes touch, has no name.
-func splitPath(path []byte) (parent, name []byte) {
-	i := paths.LastSlash(path)
-	switch {
-	case i < 0 || i == len(path)-1 || i > 0 && path[i-1] == '/':
-		return nil, nil
-	case i == 0:
-		return path[:1], path[1:]
-	}
-	return path[:i], path[i+1:]
 }
 
 // pathUnits returns the length of a path in UTF-16 units.

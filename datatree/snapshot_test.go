@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // randomTxns applies random txns of all kinds, as a leader would have prepared them, and keeps
@@ -50,7 +51,7 @@ func (x *randomTxns) body() (proto.OpCode, txnRecord) {
 	path := x.randomPath(4)
 	id := x.s.Lookup([]byte(path))
 	if id == 0 && x.r.Intn(4) > 0 {
-		parentPath, _ := splitPath([]byte(path))
+		parentPath, _ := paths.Split([]byte(path))
 		parent := x.s.Lookup(parentPath)
 		if parent == 0 || proto.IsSessionOwner(x.s.Node(parent).Owner) {
 			return 0, nil

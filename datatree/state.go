@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Config says how a State checks requests. It must be the same on every server of an ensemble.
@@ -64,7 +65,7 @@ func NewState(cfg Config) *State {
 		{ConfigPath, readList, -1},
 	} {
 		path := []byte(n.path)
-		parentPath, name := splitPath(path)
+		parentPath, name := paths.Split(path)
 		parent := s.Lookup(parentPath)
 		s.addIndexed(parent, path, name, []byte{}, n.acl, &Node{Aversion: n.aversion})
 	}

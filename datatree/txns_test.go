@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 type txnRecord interface{ AppendTo([]byte) []byte }
@@ -92,7 +93,7 @@ func (x *txns) ephemeral(path string) {
 }
 
 func (x *txns) createTxn(path string, data []byte, acl []proto.ACL, ephemeral bool) *proto.CreateTxn {
-	parentPath, _ := splitPath([]byte(path))
+	parentPath, _ := paths.Split([]byte(path))
 	parent := x.s.Lookup(parentPath)
 	require.NotZero(x.tb, parent, path)
 	return &proto.CreateTxn{

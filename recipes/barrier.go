@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Barrier holds processes back while its znode exists. It is one znode, as in Curator's DistributedBarrier.
@@ -34,7 +35,7 @@ func (b *Barrier) Set(ctx context.Context) error {
 			case !errors.Is(err, client.ErrNoNode):
 				return err
 			}
-			if err := b.ensure(ctx, b.c, parentOf(b.path)); err != nil {
+			if err := b.ensure(ctx, b.c, paths.ParentOf(b.path)); err != nil {
 				return err
 			}
 		}

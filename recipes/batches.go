@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 const itemMarker = "queue-"
@@ -41,7 +42,7 @@ func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
 	data := encodeItems(items)
 	for {
 		err := client.Retry(ctx, func(ctx context.Context) error {
-			_, err := q.items.c.Create(ctx, childOf(q.items.parent, name), data, client.PersistentSequential, client.WithACL(q.items.acl...))
+			_, err := q.items.c.Create(ctx, paths.ChildOf(q.items.parent, name), data, client.PersistentSequential, client.WithACL(q.items.acl...))
 			return err
 		})
 		if !errors.Is(err, client.ErrNoNode) {
@@ -165,7 +166,7 @@ func (q *batches) list(ctx context.Context, l *line) (names []string, w *client.
 
 // try locks a batch and reads it. Nil without an error means that another consumer was faster.
 func (q *batches) try(ctx context.Context, name string) (*Delivery, error) {
-	lock, item := childOf(q.locks.parent, name), childOf(q.items.parent, name)
+	lock, item := paths.ChildOf(q.locks.parent, name), paths.ChildOf(q.items.parent, name)
 	token, err := q.locks.claim(ctx, lock, []byte(newID()))
 	if err != nil || token == 0 {
 		if errors.Is(err, client.ErrNoNode) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 const (
@@ -63,7 +64,7 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 		return err
 	}
 	if slices.Contains(names, readyName) { // of a publisher that has finished between the two steps of begin
-		if err := b.commit(ctx, fence, b.txn(fence).Delete(childOf(b.path, readyName), client.AnyVersion), false); err != nil {
+		if err := b.commit(ctx, fence, b.txn(fence).Delete(paths.ChildOf(b.path, readyName), client.AnyVersion), false); err != nil {
 			return err
 		}
 	}
@@ -80,7 +81,7 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 // these without changing the version. Ready may exist again.
 func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err error) {
 	err = again(ctx, func(ctx context.Context) error {
-		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).Delete(childOf(b.path, readyName), client.AnyVersion))
+		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).Delete(paths.ChildOf(b.path, readyName), client.AnyVersion))
 		var listErr error
 		names, _, listErr = b.c.Children(ctx, b.path) // the server does this after the transaction
 		results, err := started.Wait(ctx)
@@ -124,20 +125,20 @@ func (b *Bundle) changes(fence int32, names []string, parts map[string][]byte) [
 		return txns[len(txns)-1]
 	}
 	for _, name := range names {
-		path := childOf(b.path, name)
+		path := paths.ChildOf(b.path, name)
 		if _, isKept := parts[name]; !isKept && name != readyName {
 			last(len(path)+100).Delete(path, client.AnyVersion)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		path, data := childOf(b.path, name), parts[name]
+		path, data := paths.ChildOf(b.path, name), parts[name]
 		if t := last(len(path) + len(data) + 200); exists[name] {
 			t.Set(path, data, client.AnyVersion)
 		} else {
 			t.Create(path, data, client.Persistent, client.WithACL(b.acl...))
 		}
 	}
-	last(200).Create(childOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
+	last(200).Create(paths.ChildOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
 	return txns
 }
 
@@ -246,7 +247,7 @@ func (b *Bundle) read(ctx context.Context) (p Publication, w *client.Watch, err 
 // try reads the bundle once. Without a publication it returns the watch to wait for, or no watch if it must be
 // called again.
 func (b *Bundle) try(ctx context.Context) (p Publication, w *client.Watch, err error) {
-	ready := childOf(b.path, readyName)
+	ready := paths.ChildOf(b.path, readyName)
 	stat, exists, w, err := b.c.ExistsW(ctx, ready)
 	if err != nil || !exists {
 		return Publication{}, w, err
@@ -277,7 +278,7 @@ func (b *Bundle) parts(ctx context.Context) (map[string][]byte, error) {
 	names = slices.DeleteFunc(names, func(name string) bool { return name == readyName })
 	started := make([]client.Future[client.NodeData], len(names))
 	for i, name := range names {
-		started[i] = b.c.Async().Get(ctx, childOf(b.path, name))
+		started[i] = b.c.Async().Get(ctx, paths.ChildOf(b.path, name))
 	}
 	parts := make(map[string][]byte, len(names))
 	for i, f := range started {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // cell is one znode whose data is replaced as a whole.
@@ -73,7 +74,7 @@ func (n *cell) write(ctx context.Context, data []byte, old content) (client.Stat
 	}
 	_, stat, err := n.c.CreateStat(ctx, n.path, data, client.Persistent, client.WithACL(n.acl...))
 	if errors.Is(err, client.ErrNoNode) {
-		if ensureErr := n.ensure(ctx, n.c, parentOf(n.path)); ensureErr != nil && !isUnknown(ensureErr) {
+		if ensureErr := n.ensure(ctx, n.c, paths.ParentOf(n.path)); ensureErr != nil && !isUnknown(ensureErr) {
 			return stat, ensureErr
 		}
 	}

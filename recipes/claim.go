@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // claim creates an ephemeral znode at a path for which other participants compete. It returns the czxid, or 0 if
@@ -60,7 +61,7 @@ func (l *line) claimBelow(ctx context.Context, path string, data []byte) (client
 		if !errors.Is(err, client.ErrNoNode) {
 			return token, err
 		}
-		if err := l.ensure(ctx, l.c, parentOf(path)); err != nil {
+		if err := l.ensure(ctx, l.c, paths.ParentOf(path)); err != nil {
 			return 0, err
 		}
 	}

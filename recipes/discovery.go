@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Discovery is a register of services and of the instances that provide them.
@@ -36,7 +37,7 @@ func (d *Discovery) cell(name, id string) (*cell, error) {
 	if name == "" || id == "" || strings.Contains(name, "/") || strings.Contains(id, "/") {
 		return nil, client.ErrBadArguments
 	}
-	return &cell{d.c, childOf(childOf(d.base, name), id), d.options}, nil
+	return &cell{d.c, paths.ChildOf(paths.ChildOf(d.base, name), id), d.options}, nil
 }
 
 // Registration is a registered instance.
@@ -148,14 +149,14 @@ func (d *Discovery) Instances(ctx context.Context, name string) ([]Instance, err
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
 	}
-	ids, err := d.list(ctx, childOf(d.base, name))
+	ids, err := d.list(ctx, paths.ChildOf(d.base, name))
 	if err != nil {
 		return nil, err
 	}
 	var all []Instance
 	for _, id := range ids {
 		err := client.Retry(ctx, func(ctx context.Context) error {
-			data, _, err := d.c.Get(ctx, childOf(childOf(d.base, name), id))
+			data, _, err := d.c.Get(ctx, paths.ChildOf(paths.ChildOf(d.base, name), id))
 			if err != nil {
 				return err
 			}

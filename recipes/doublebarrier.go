@@ -8,10 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // lastMoment is how long processes that find enough processes inside of a double barrier wait for the last one to
@@ -43,7 +43,7 @@ func NewDoubleBarrier(c *client.Client, path string, size int, options ...Option
 	if size < 1 {
 		panic(fmt.Sprintf("recipes: double barrier of %d at %s", size, path))
 	}
-	return &DoubleBarrier{c: c, path: path, own: childOf(path, newID()), size: size, options: newOptions(options)}
+	return &DoubleBarrier{c: c, path: path, own: paths.ChildOf(path, newID()), size: size, options: newOptions(options)}
 }
 
 // newID returns a random UUID in its canonical form.
@@ -106,7 +106,7 @@ func (b *DoubleBarrier) arrive(ctx context.Context) (sight, error) {
 func (b *DoubleBarrier) count(ctx context.Context) (s sight, at client.Zxid, err error) {
 	counted := b.c.Async().Exists(ctx, b.path)
 	var isReady bool
-	_, isReady, s.watch, err = b.c.ExistsW(ctx, childOf(b.path, readyName))
+	_, isReady, s.watch, err = b.c.ExistsW(ctx, paths.ChildOf(b.path, readyName))
 	stat, countErr := counted.Wait(ctx)
 	s.inside = int(stat.NumChildren)
 	if err == nil && (countErr != nil || isReady) {
@@ -173,7 +173,7 @@ func (b *DoubleBarrier) awaitReady(ctx context.Context, s sight) error {
 		}
 	}
 	return again(ctx, func(ctx context.Context) error {
-		_, err := b.c.Create(ctx, childOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
+		_, err := b.c.Create(ctx, paths.ChildOf(b.path, readyName), nil, client.Persistent, client.WithACL(b.acl...))
 		if errors.Is(err, client.ErrNodeExists) {
 			return nil
 		}
@@ -211,7 +211,7 @@ func (b *DoubleBarrier) Leave(ctx context.Context) error {
 }
 
 func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
-	ready := childOf(b.path, readyName)
+	ready := paths.ChildOf(b.path, readyName)
 	for {
 		var names []string
 		err := client.Retry(ctx, func(ctx context.Context) (err error) {
@@ -224,7 +224,7 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		isInside := slices.Contains(names, b.own[strings.LastIndexByte(b.own, '/')+1:])
+		isInside := slices.Contains(names, paths.NameOf(b.own))
 		if !isInside && !slices.Contains(names, readyName) {
 			return nil // a process saw all others gone; a process that is there now has entered again
 		}
@@ -232,7 +232,7 @@ func (b *DoubleBarrier) awaitOthers(ctx context.Context) error {
 		if len(names) == 0 {
 			return b.c.DeleteSurely(ctx, ready)
 		}
-		lowest, highest := childOf(b.path, names[0]), childOf(b.path, names[len(names)-1])
+		lowest, highest := paths.ChildOf(b.path, names[0]), paths.ChildOf(b.path, names[len(names)-1])
 		switch {
 		case lowest == b.own && highest == b.own:
 			return b.close(ctx, ready)
@@ -277,7 +277,7 @@ func (b *DoubleBarrier) depart(ctx context.Context, lowest string) error {
 func (b *DoubleBarrier) awaitLeaving(ctx context.Context, w *client.Watch) error {
 	var isReady bool
 	err := client.Retry(ctx, func(ctx context.Context) (err error) {
-		_, isReady, err = b.c.Exists(ctx, childOf(b.path, readyName))
+		_, isReady, err = b.c.Exists(ctx, paths.ChildOf(b.path, readyName))
 		return err
 	})
 	if err != nil || !isReady {

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 const latchMarker = "latch-"
@@ -153,7 +154,7 @@ func (e *Election) observe(ctx context.Context) (leader Leader, w *client.Watch,
 			}
 			continue
 		}
-		path := childOf(e.line.parent, line[0].name)
+		path := paths.ChildOf(e.line.parent, line[0].name)
 		err = client.Retry(ctx, func(ctx context.Context) error {
 			data, stat, watch, err := e.line.c.GetW(ctx, path)
 			leader, w = Leader{string(data), path, stat.Czxid}, watch

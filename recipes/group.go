@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Group is the membership of the paper: the list of live members.
@@ -37,7 +38,7 @@ func (g *Group) Join(ctx context.Context, name string, data []byte) (*Persistent
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
 	}
-	n := NewPersistentNode(g.c, childOf(g.path, name), data, g.options...)
+	n := NewPersistentNode(g.c, paths.ChildOf(g.path, name), data, g.options...)
 	if err := n.AwaitCreated(ctx); err != nil {
 		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
@@ -70,7 +71,7 @@ func (g *Group) Members(ctx context.Context) ([]Member, error) {
 			return nil, err
 		}
 		err = client.Retry(ctx, func(ctx context.Context) error {
-			data, _, err := g.c.Get(ctx, childOf(g.path, name))
+			data, _, err := g.c.Get(ctx, paths.ChildOf(g.path, name))
 			if err == nil {
 				members = append(members, Member{strings.Clone(name), data})
 			}

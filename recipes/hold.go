@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // revokeMessage is the data that asks a holder to release. Source: Curator's Revoker.
@@ -172,7 +173,7 @@ func (l *line) contenders(ctx context.Context) ([]Contender, error) {
 	}
 	var all []Contender
 	for _, p := range line {
-		path := childOf(l.parent, p.name)
+		path := paths.ChildOf(l.parent, p.name)
 		err := client.Retry(ctx, func(ctx context.Context) error {
 			data, stat, err := l.c.Get(ctx, path)
 			if err == nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // line is a set of ephemeral sequential znodes under one parent, in the order in which they were created.
@@ -28,7 +29,7 @@ type place struct {
 // join adds a znode at the end and returns its path. Missing parents are created.
 func (l *line) join(ctx context.Context, marker string) (string, error) {
 	for {
-		path, err := l.c.CreateProtected(ctx, childOf(l.parent, marker), l.data, client.EphemeralSequential, client.WithACL(l.acl...))
+		path, err := l.c.CreateProtected(ctx, paths.ChildOf(l.parent, marker), l.data, client.EphemeralSequential, client.WithACL(l.acl...))
 		if !errors.Is(err, client.ErrNoNode) {
 			return path, err
 		}
@@ -97,7 +98,7 @@ func predecessor(_ []place, i int) int { return i - 1 }
 // znode, and shows a deletion late at worst. So a stale server delays and never misleads. Errors: ErrLost if the
 // caller's znode is gone, ErrBusy if isTry and it would have to wait.
 func (l *line) await(ctx context.Context, path string, blocks blocker, isTry bool) error {
-	own := path[strings.LastIndexByte(path, '/')+1:]
+	own := paths.NameOf(path)
 	for {
 		line, err := l.places(ctx)
 		if err != nil {
@@ -114,7 +115,7 @@ func (l *line) await(ctx context.Context, path string, blocks blocker, isTry boo
 		case isTry:
 			return ErrBusy
 		}
-		if err := awaitChange(ctx, l.c, childOf(l.parent, line[j].name)); err != nil {
+		if err := awaitChange(ctx, l.c, paths.ChildOf(l.parent, line[j].name)); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package recipes
 import (
 	"testing"
 
+	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/recipes/internal/require"
 )
 
@@ -23,7 +24,7 @@ func TestOrderIsByNumberAcrossPrefixesAndOverflow(t *testing.T) {
 
 func TestPaths(t *testing.T) {
 	for _, tt := range []struct{ parent, name, path string }{{"/", "a", "/a"}, {"/a", "b", "/a/b"}, {"/a/b", "c", "/a/b/c"}} {
-		require.Equal(t, tt.path, childOf(tt.parent, tt.name))
-		require.Equal(t, tt.parent, parentOf(tt.path))
+		require.Equal(t, tt.path, paths.ChildOf(tt.parent, tt.name))
+		require.Equal(t, tt.parent, paths.ParentOf(tt.path))
 	}
 }

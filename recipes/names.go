@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Names is a name service: names that stand for bytes, such as addresses.
@@ -36,7 +37,7 @@ func (n *Names) cell(name string) (*cell, error) {
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
 	}
-	return &cell{n.c, childOf(n.path, name), n.options}, nil
+	return &cell{n.c, paths.ChildOf(n.path, name), n.options}, nil
 }
 
 // Bind gives a name its value. If the name has this value already Bind succeeds; if it has another one the error
@@ -101,7 +102,7 @@ func (n *Names) Lookup(ctx context.Context, name string) (data []byte, err error
 // Follow ranges over the values of a name: the current one, then every later one that it sees. While the name is
 // free it yields a Value that does not exist. See SharedValue.Follow.
 func (n *Names) Follow(ctx context.Context, name string) iter.Seq2[Value, error] {
-	return NewSharedValue(n.c, childOf(n.path, name)).Follow(ctx)
+	return NewSharedValue(n.c, paths.ChildOf(n.path, name)).Follow(ctx)
 }
 
 // List returns the names that have a value, sorted.

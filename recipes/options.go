@@ -3,9 +3,9 @@ package recipes
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Option changes how a recipe works.
@@ -49,28 +49,12 @@ func (o *options) ensure(ctx context.Context, c *client.Client, path string) err
 			switch {
 			case errors.Is(err, client.ErrNodeExists):
 				return nil
-			case !errors.Is(err, client.ErrNoNode) || parentOf(path) == "/":
+			case !errors.Is(err, client.ErrNoNode) || paths.ParentOf(path) == "/":
 				return err
 			}
-			if err := o.ensure(ctx, c, parentOf(path)); err != nil {
+			if err := o.ensure(ctx, c, paths.ParentOf(path)); err != nil {
 				return err
 			}
 		}
 	})
-}
-
-// parentOf returns the path of the parent, "/" for a znode at the top.
-func parentOf(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i > 0 {
-		return path[:i]
-	}
-	return "/"
-}
-
-// childOf returns the path of a child.
-func childOf(parent, name string) string {
-	if parent == "/" {
-		return parent + name
-	}
-	return parent + "/" + name
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // PersistentNode keeps an ephemeral znode in existence. It creates the znode again when another client deletes it
@@ -143,7 +144,7 @@ func (n *PersistentNode) keep(ctx context.Context) error {
 		_, err = n.c.Create(ctx, n.path, want, client.Ephemeral, client.WithACL(n.acl...))
 		switch {
 		case errors.Is(err, client.ErrNoNode):
-			return n.ensure(ctx, n.c, parentOf(n.path))
+			return n.ensure(ctx, n.c, paths.ParentOf(n.path))
 		case errors.Is(err, client.ErrNodeExists):
 			return nil
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // ErrNoInstance is returned by Provider.Pick if a service has no instance.
@@ -59,7 +60,7 @@ func (d *Discovery) Provider(ctx context.Context, name string, strategy Strategy
 	if name == "" || strings.Contains(name, "/") {
 		return nil, client.ErrBadArguments
 	}
-	path := childOf(d.base, name)
+	path := paths.ChildOf(d.base, name)
 	cache, err := d.c.NewCache(ctx, path)
 	if err != nil {
 		return nil, err

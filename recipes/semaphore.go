@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 const leaseMarker = "lease-"
@@ -35,8 +36,8 @@ func NewSemaphore(c *client.Client, path string, limit int, options ...Option) *
 	lockOptions := o
 	lockOptions.data, lockOptions.isStrict = nil, false
 	return &Semaphore{
-		lock:   line{c, childOf(path, "locks"), []string{lockMarker}, lockOptions},
-		leases: line{c, childOf(path, "leases"), []string{leaseMarker}, o},
+		lock:   line{c, paths.ChildOf(path, "locks"), []string{lockMarker}, lockOptions},
+		leases: line{c, paths.ChildOf(path, "leases"), []string{leaseMarker}, o},
 		limit:  limit,
 	}
 }
@@ -97,7 +98,7 @@ func (s *Semaphore) awaitRoom(ctx context.Context, path string, isTry bool) erro
 		}
 		rank, isIn := 0, false
 		for _, p := range order(names, s.leases.markers) {
-			if isIn = childOf(s.leases.parent, p.name) == path; isIn {
+			if isIn = paths.ChildOf(s.leases.parent, p.name) == path; isIn {
 				break
 			}
 			rank++

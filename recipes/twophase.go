@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Vote is the vote of a site on a transaction, and the outcome of all votes.
@@ -57,7 +58,7 @@ func (t *TwoPhaseCommit) Begin(ctx context.Context, query []byte, sites ...strin
 		if site == "" || strings.Contains(site, "/") {
 			return client.ErrBadArguments
 		}
-		txn.Create(childOf(t.path, site), nil, client.Persistent, client.WithACL(t.acl...))
+		txn.Create(paths.ChildOf(t.path, site), nil, client.Persistent, client.WithACL(t.acl...))
 	}
 	if len(sites) == 0 {
 		return client.ErrBadArguments
@@ -72,7 +73,7 @@ func (t *TwoPhaseCommit) Begin(ctx context.Context, query []byte, sites ...strin
 			case !isAtRoot || !errors.Is(err, client.ErrNoNode):
 				return err
 			}
-			if err := t.ensure(ctx, t.c, parentOf(t.path)); err != nil {
+			if err := t.ensure(ctx, t.c, paths.ParentOf(t.path)); err != nil {
 				return err
 			}
 		}
@@ -144,10 +145,10 @@ func (t *TwoPhaseCommit) Ballot(ctx context.Context) (b Ballot, err error) {
 }
 
 func (t *TwoPhaseCommit) read(ctx context.Context, site string) (Vote, error) {
-	data, _, err := t.c.Get(ctx, childOf(t.path, site))
+	data, _, err := t.c.Get(ctx, paths.ChildOf(t.path, site))
 	v := Vote(data)
 	if err == nil && v != Undecided && v != Commit && v != Abort {
-		return Undecided, fmt.Errorf("%w: %s holds no vote", ErrFormat, childOf(t.path, site))
+		return Undecided, fmt.Errorf("%w: %s holds no vote", ErrFormat, paths.ChildOf(t.path, site))
 	}
 	return v, err
 }
@@ -173,7 +174,7 @@ func (t *TwoPhaseCommit) Vote(ctx context.Context, site string, vote Vote) (Vote
 	}
 	counts := vote
 	err := again(ctx, func(ctx context.Context) error {
-		_, err := t.c.Set(ctx, childOf(t.path, site), []byte(vote), 0) // succeeds if the znode was never written
+		_, err := t.c.Set(ctx, paths.ChildOf(t.path, site), []byte(vote), 0) // succeeds if the znode was never written
 		if errors.Is(err, client.ErrBadVersion) {
 			counts, err = t.read(ctx, site)
 		}
@@ -241,7 +242,7 @@ func (t *TwoPhaseCommit) Remove(ctx context.Context) error {
 		}
 		txn := new(client.Txn)
 		for site := range b.Votes {
-			txn.Delete(childOf(t.path, site), client.AnyVersion)
+			txn.Delete(paths.ChildOf(t.path, site), client.AnyVersion)
 		}
 		_, err = t.c.Commit(ctx, txn.Delete(t.path, client.AnyVersion))
 		return err

@@ -3,8 +3,8 @@ package prepare
 import (
 	"math"
 
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // creation is a request of the create family.

@@ -1,8 +1,8 @@
 package prepare
 
 import (
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // delete prepares delete. The order of the checks is the contract: the first that fails decides

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // sessions holds the sessions that outstanding txns open or close.

@@ -2,8 +2,8 @@ package prepare
 
 import (
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // setData prepares setData. Source for the order of checks here and below:

@@ -4,8 +4,8 @@ import (
 	"hash/crc32"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // target is a znode as one operation sees it: its path, where it was found, and its future, which

@@ -2,8 +2,8 @@ package watch
 
 import (
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/datatree/internal/paths"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Deliver passes one event of type t about path on to a connection. acl is that of the znode at path.

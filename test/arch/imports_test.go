@@ -20,17 +20,16 @@ type layer struct {
 var layers = map[string]layer{
 	"proto": {why: "the records are the ground that everybody stands on"},
 	"zab":   {ours: []string{"proto"}, why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
-	"datatree": {ours: []string{"proto", "datatree/auth", "datatree/quota", "datatree/internal/paths"},
+	"datatree": {ours: []string{"proto", "datatree/auth", "datatree/quota"},
 		tests: []string{"github.com/klauspost/compress", "golang.org/x/sys"}, // snapshots that ZooKeeper has compressed; CPU time
 		why:   "the replicated state must depend on nothing that differs between servers"},
 	"datatree/auth": {ours: []string{"proto"},
 		why: "which connections an ACL entry means does not depend on the tree"},
 	"datatree/quota":          {why: "what the text of a quota means does not depend on the tree"},
-	"datatree/internal/paths": {why: "the rules for the text of a path are the same whether or not a znode exists"},
-	"datatree/prepare": {ours: []string{"proto", "datatree", "datatree/auth", "datatree/quota", "datatree/internal/paths"},
+	"datatree/prepare": {ours: []string{"proto", "datatree", "datatree/auth", "datatree/quota"},
 		tests: []string{"golang.org/x/sys"}, // CPU time
 		why:   "only a leader prepares: every server applies, and the state does not know what is not applied yet"},
-	"datatree/watch": {ours: []string{"proto", "datatree", "datatree/internal/paths"},
+	"datatree/watch": {ours: []string{"proto", "datatree"},
 		why: "watches are not replicated: they follow the changes of the state, and the state does not know them"},
 	"wal/vfs": {others: []string{"golang.org/x/sys"}, why: "the filesystem knows bytes, not records"},
 	"wal":     {ours: []string{"wal/vfs", "proto"}, others: []string{"go.uber.org/zap"}, why: "the log does not know what a txn means"},

@@ -4,6 +4,7 @@ package interop
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -137,8 +138,10 @@ func TestKazooBySASL(t *testing.T) {
 	node := startSASL(t)
 	for _, c := range [][]string{{"root", "rootsecret", "accepted"}, {"root", "wrong", "refused"}} {
 		args := append([]string{filepath.Join("testdata", "kazoo", "sasl.py"), node.Addr()}, c...)
-		out, err := exec.CommandContext(programContext(t), "/usr/bin/python3", args...).CombinedOutput()
-		require.NoError(t, err, "%s", out)
+		python := exec.CommandContext(programContext(t), "/usr/bin/python3", args...)
+		python.Stderr = new(bytes.Buffer) // a thread of kazoo writes a trace there, at any time
+		out, err := python.Output()
+		require.NoError(t, err, "%s%s", out, python.Stderr)
 		require.Contains(t, string(out), "OK "+c[2])
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -31,7 +32,7 @@ type treeZnode struct {
 }
 
 // name is the last part of the path.
-func (z *treeZnode) name() string { return z.Path[strings.LastIndexByte(z.Path, '/')+1:] }
+func (z *treeZnode) name() string { return paths.NameOf(z.Path) }
 
 // snapshotTree is a snapshot.Sink that keeps the shape of the tree, but not the data: of that, a checksum.
 type snapshotTree struct {

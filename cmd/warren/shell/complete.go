@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // Completion waits so long for the server, and lists so many candidates.
@@ -94,13 +96,13 @@ func (s *Shell) completePath(ctx context.Context, path string) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, completeWait)
 	defer cancel()
-	names, _, err := s.children(ctx, parentOf(path), false)
+	names, _, err := s.children(ctx, paths.ParentOf(path), false)
 	if err != nil {
 		return nil // there is nothing to complete, and a message would be in the way
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, nameOf(path)) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, paths.NameOf(path)) })
 	for i, name := range names {
-		names[i] = childOf(parentOf(path), name)
+		names[i] = paths.ChildOf(paths.ParentOf(path), name)
 	}
 	if len(names) == 1 {
 		stat, exists, err := s.link.client.Exists(ctx, names[0])
@@ -136,7 +138,7 @@ func columns(candidates []string, width int) string {
 	names := make([]string, 0, len(candidates))
 	widest := 0
 	for _, c := range candidates {
-		name := nameOf(strings.TrimRight(c, " /"))
+		name := paths.NameOf(strings.TrimRight(c, " /"))
 		names = append(names, name)
 		widest = max(widest, utf8.RuneCountInString(name))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // documentVersion is the version of the format of exports. Readers refuse others.
@@ -110,7 +111,7 @@ func (z *documentZnode) check(seen map[string]bool) error {
 		if z.Path == "/" {
 			return errors.New("the root is written \"\"")
 		}
-		if above := strings.TrimSuffix(z.Path, "/"+nameOf(z.Path)); !seen[above] && len(seen) > 0 {
+		if above := strings.TrimSuffix(z.Path, "/"+paths.NameOf(z.Path)); !seen[above] && len(seen) > 0 {
 			return errors.New("its parent does not come before it")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // The exit codes of commands. Source: operations 5.3.
@@ -148,7 +149,7 @@ func (s *Shell) errorHint(code proto.ErrCode, path string) string {
 	case proto.ErrConnectionLoss:
 		return s.link.whyNot()
 	case proto.ErrNoNode:
-		return "see what is there with `ls " + parentOf(path) + "`; a parent must exist before its children"
+		return "see what is there with `ls " + paths.ParentOf(path) + "`; a parent must exist before its children"
 	case proto.ErrNodeExists:
 		return "change its data with `set`, or choose another path"
 	case proto.ErrNotEmpty:

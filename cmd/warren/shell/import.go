@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // The largest multi of an import: so many operations, so many bytes of paths, data and ACLs.
@@ -89,7 +90,7 @@ func runImport(ctx context.Context, s *Shell, a *arguments) error {
 
 // look finds out which znodes exist. The root of the tree always does and is changed.
 func (im *importing) look(ctx context.Context, mayOverwrite bool) error {
-	if above := parentOf(im.root); im.root != "/" {
+	if above := paths.ParentOf(im.root); im.root != "/" {
 		_, exists, err := im.s.link.client.Exists(ctx, above)
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func (im *importing) look(ctx context.Context, mayOverwrite bool) error {
 	}
 	for i := range im.doc.Znodes {
 		path := absolute(im.root, im.doc.Znodes[i].Path)
-		if above := parentOf(path); i > 0 && path != im.root {
+		if above := paths.ParentOf(path); i > 0 && path != im.root {
 			if _, ok := im.exists[above]; !ok {
 				im.result.Created++
 				continue // below what does not exist

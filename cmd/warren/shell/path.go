@@ -54,22 +54,3 @@ func badUnit(u []uint16) string {
 	}
 	return ""
 }
-
-// parentOf returns the path of the parent; of / it is /.
-func parentOf(path string) string {
-	if i := strings.LastIndexByte(path, '/'); i > 0 {
-		return path[:i]
-	}
-	return "/"
-}
-
-// nameOf returns the last component of a path.
-func nameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
-
-// childOf returns the path of a child.
-func childOf(path, name string) string {
-	if path == "/" {
-		return "/" + name
-	}
-	return path + "/" + name
-}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 const (
@@ -204,8 +205,8 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 	}
 	child := ""
 	err = s.walk(ctx, quotaRoot+path, func(n walked) error {
-		if n.depth > 0 && nameOf(n.path) == limitsName && parentOf(n.path) != quotaRoot+path {
-			child = strings.TrimPrefix(parentOf(n.path), quotaRoot)
+		if n.depth > 0 && paths.NameOf(n.path) == limitsName && paths.ParentOf(n.path) != quotaRoot+path {
+			child = strings.TrimPrefix(paths.ParentOf(n.path), quotaRoot)
 			return errFound
 		}
 		return nil
@@ -216,7 +217,7 @@ func (s *Shell) checkQuotaPlace(ctx context.Context, path string) error {
 	if child != "" {
 		return wrong(fmt.Sprintf("%s has a child %s which has a quota", path, child), "`delquota "+child+"` removes that one")
 	}
-	for above := parentOf(path); above != "/"; above = parentOf(above) {
+	for above := paths.ParentOf(path); above != "/"; above = paths.ParentOf(above) {
 		_, exists, err := s.link.client.Exists(ctx, quotaRoot+above+"/"+limitsName)
 		if err != nil {
 			return err
@@ -304,7 +305,7 @@ func runDelQuota(ctx context.Context, s *Shell, a *arguments) error {
 		}
 	}
 	// What is empty now goes too, up to the first that other quotas need.
-	for ; at != quotaRoot; at = parentOf(at) {
+	for ; at != quotaRoot; at = paths.ParentOf(at) {
 		err := s.link.client.Delete(ctx, at, client.AnyVersion)
 		if errors.Is(err, client.ErrNotEmpty) {
 			break

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // dataResult is the answer of get. In JSON the data is text, or base64 if it is not UTF-8; both are absent for null.
@@ -254,12 +255,12 @@ func (s *Shell) listBelow(ctx context.Context, root string, isWatched bool) erro
 			return err
 		}
 		for _, name := range names {
-			if err := s.out.emit(pathResult{childOf(path, name)}); err != nil {
+			if err := s.out.emit(pathResult{paths.ChildOf(path, name)}); err != nil {
 				return err
 			}
 		}
 		for _, name := range slices.Backward(names) {
-			pending = append(pending, childOf(path, name))
+			pending = append(pending, paths.ChildOf(path, name))
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"path"
 	"regexp"
 	"slices"
+
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // runFind prints the znodes of a subtree that all given conditions hold for.
@@ -30,7 +32,7 @@ func runFind(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	return s.walk(ctx, root, func(n walked) error {
 		if hasGlob {
-			if ok, _ := path.Match(glob, nameOf(n.path)); !ok {
+			if ok, _ := path.Match(glob, paths.NameOf(n.path)); !ok {
 				return nil
 			}
 		}

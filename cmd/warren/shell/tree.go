@@ -3,6 +3,8 @@ package shell
 import (
 	"context"
 	"fmt"
+
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // treeLine is a znode in the drawing of a subtree.
@@ -65,10 +67,10 @@ func runTree(ctx context.Context, s *Shell, a *arguments) error {
 			isLast := lasts[n.path]
 			delete(lasts, n.path)
 			below = append(below[:n.depth-1], !isLast)
-			l.name, l.bars = nameOf(n.path), bars(below)
+			l.name, l.bars = paths.NameOf(n.path), bars(below)
 		}
 		if len(n.children) > 0 {
-			lasts[childOf(n.path, n.children[len(n.children)-1])] = true
+			lasts[paths.ChildOf(n.path, n.children[len(n.children)-1])] = true
 		}
 		total++
 		if err := s.out.emit(l); err != nil {

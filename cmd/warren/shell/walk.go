@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // walked is a znode of a walk.
@@ -39,7 +40,7 @@ func (s *Shell) walk(ctx context.Context, root string, visit func(walked) error)
 			return err
 		}
 		for i := len(n.children) - 1; i >= 0; i-- {
-			pending = append(pending, walked{path: childOf(n.path, n.children[i]), depth: n.depth + 1})
+			pending = append(pending, walked{path: paths.ChildOf(n.path, n.children[i]), depth: n.depth + 1})
 		}
 	}
 	return nil

@@ -1,12 +1,13 @@
 // Package paths holds the lexical rules of znode paths: which paths are valid, where they split, which names are
 // reserved for the system. It does not know whether a znode exists.
 //
-// All functions are pure, allocate nothing and return parts of their argument.
+// All functions are pure. They allocate nothing and return parts of their argument, but for ChildOf.
 package paths
 
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -17,12 +18,16 @@ var systemPaths = [...]string{"/", "/zookeeper", "/zookeeper/quota", "/zookeeper
 // and reads are not validated. Source: client-protocol 12.1; its rules on UTF-16 units
 // are restated here on code points: everything beyond U+FFFF and every malformed sequence is
 // refused.
-func Valid(path []byte) bool {
+func Valid(path []byte) bool { return FaultAt(path, false) < 0 }
+
+// FaultAt returns where the first byte or component that is not valid begins, -1 for a valid path. A sequential path
+// is judged as if it had its suffix, so its last component may be any.
+func FaultAt(path []byte, isSequential bool) int {
 	if len(path) == 0 || path[0] != '/' {
-		return false
+		return 0
 	}
 	if len(path) == 1 {
-		return true
+		return -1
 	}
 	component := 1 // where the current component begins
 	for i := 1 + plainPrefix(path[1:]); i < len(path); {
@@ -30,25 +35,28 @@ func Valid(path []byte) bool {
 		switch {
 		case c == '/':
 			if !validComponent(path[component:i]) {
-				return false
+				return component
 			}
 			i++
 			component = i
 			i += plainPrefix(path[i:])
 		case c < utf8.RuneSelf:
 			if c < 0x20 || c == 0x7f {
-				return false
+				return i
 			}
 			i++
 		default:
 			r, size := utf8.DecodeRune(path[i:])
 			if !validRune(r) {
-				return false
+				return i
 			}
 			i += size
 		}
 	}
-	return validComponent(path[component:])
+	if isSequential || validComponent(path[component:]) {
+		return -1
+	}
+	return component
 }
 
 // plainPrefix returns how many bytes at the beginning of a path, in steps of eight, are ASCII
@@ -145,3 +153,35 @@ func Parent(path []byte) []byte {
 
 // Hidden reports whether a path is below /zookeeper. Such a znode does not count in the digest of the tree.
 func Hidden(path []byte) bool { return bytes.HasPrefix(path, []byte("/zookeeper/")) }
+
+// ParentOf returns the path of the parent; of / it is /.
+func ParentOf(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 {
+		return path[:i]
+	}
+	return "/"
+}
+
+// NameOf returns the last component of a path.
+func NameOf(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// ChildOf returns the path of a child.
+func ChildOf(path, name string) string {
+	if path == "/" {
+		return "/" + name
+	}
+	return path + "/" + name
+}
+
+// Split returns the path of the parent ("/" if it is the root) and the last component. A path
+// without a slash, that ends in one, or whose last two slashes touch, has no name.
+func Split(path []byte) (parent, name []byte) {
+	i := LastSlash(path)
+	switch {
+	case i < 0 || i == len(path)-1 || i > 0 && path[i-1] == '/':
+		return nil, nil
+	case i == 0:
+		return path[:1], path[1:]
+	}
+	return path[:i], path[i+1:]
+}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/seed94657493/warren/proto/internal/require"
 )
 
 // The table of client-protocol 12.1, row by row, with the exceptions it names.
@@ -134,5 +134,29 @@ func TestLastSlash(t *testing.T) {
 			}
 			path[i] = '.'
 		}
+	}
+}
+
+func TestFaultAt(t *testing.T) {
+	for path, want := range map[string]int{"": 0, "a": 0, "/": -1, "/a": -1, "//": 1, "/a//b": 3, "/a/": 3, "/a/..": 3, "/a/./b": 3,
+		"/ab\x00": 3, "/a/\u0085": 3, "/a/\xff": 3, "/abcdefgh\x7f": 9} {
+		require.Equal(t, want, FaultAt([]byte(path), false), path)
+		require.Equal(t, want < 0, Valid([]byte(path)), path)
+	}
+	for path, want := range map[string]int{"/": -1, "/a/": -1, "/a/..": -1, "/a//b": 3, "/a//": 3, "": 0} {
+		require.Equal(t, want, FaultAt([]byte(path), true), path)
+	}
+}
+
+func TestPartsOfAPath(t *testing.T) {
+	for path, want := range map[string][2]string{"/": {"/", ""}, "/a": {"/", "a"}, "/a/b": {"/a", "b"}, "/a/b/c": {"/a/b", "c"}} {
+		require.Equal(t, want, [2]string{ParentOf(path), NameOf(path)}, path)
+		if path != "/" {
+			require.Equal(t, path, ChildOf(ParentOf(path), NameOf(path)))
+		}
+	}
+	for path, want := range map[string][2]string{"/a": {"/", "a"}, "/a/b": {"/a", "b"}, "/": {}, "a": {}, "/a/": {}, "//a": {}} {
+		parent, name := Split([]byte(path))
+		require.Equal(t, want, [2]string{string(parent), string(name)}, path)
 	}
 }
