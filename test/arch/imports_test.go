@@ -25,7 +25,7 @@ var layers = map[string]layer{
 		why:   "the replicated state must depend on nothing that differs between servers"},
 	"datatree/auth": {ours: []string{"proto"},
 		why: "which connections an ACL entry means does not depend on the tree"},
-	"datatree/quota":          {why: "what the text of a quota means does not depend on the tree"},
+	"datatree/quota": {why: "what the text of a quota means does not depend on the tree"},
 	"datatree/prepare": {ours: []string{"proto", "datatree", "datatree/auth", "datatree/quota"},
 		tests: []string{"golang.org/x/sys"}, // CPU time
 		why:   "only a leader prepares: every server applies, and the state does not know what is not applied yet"},
