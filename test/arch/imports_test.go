@@ -121,7 +121,7 @@ var layers = map[string]layer{
 	"recipes": {ours: []string{"client", "proto"},
 		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "server/datadir", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
+		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
 			"datatree/auth", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
 			"github.com/HdrHistogram/hdrhistogram-go"},

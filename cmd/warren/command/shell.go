@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/cmd/warren/shell"
 )
 
@@ -32,6 +33,7 @@ type shellOptions struct {
 	config      string
 	tls         bool
 	tlsFiles    shell.TLSFiles
+	login       shell.Login
 }
 
 // durationFlag is a duration in Go's syntax, or a number of milliseconds as zkCli.sh has it.
@@ -107,7 +109,9 @@ func newShellCommand() *cobra.Command {
 	flags.BoolVarP(&o.quiet, "quiet", "q", false, "no greeting, and no watch events until printwatches on is typed")
 	flags.StringVar(&o.output, "output", o.output, "text, or json: one object a line")
 	flags.StringArrayVar(&o.auth, "auth", nil, "identity of the session, scheme:auth as in digest:user:password; may be repeated")
-	flags.StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings; stores must be PEM")
+	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates by SASL as its section says")
+	flags.StringVar(&o.login.Section, "jaas-section", "", "section of the JAAS file (default Client)")
+	flags.StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's settings of TLS and SASL; stores must be PEM")
 	flags.BoolVar(&o.tls, "tls", false, "encrypt; implied by the other --tls flags")
 	flags.StringVar(&o.tlsFiles.CA, "tls-ca", "", "PEM file of the certificates to trust, instead of the system's")
 	flags.StringVar(&o.tlsFiles.Cert, "tls-cert", "", "PEM file of this client's certificate")
@@ -128,7 +132,7 @@ func twoDashes(args []string) []string {
 		case "-waitforconnection", "-readonly":
 			rewritten[i] = "-" + rewritten[i]
 		case "-s", "--server", "--servers", "--timeout", "--connect-wait", "--output", "--auth", "--client-configuration",
-			"--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name":
+			"--jaas", "--jaas-section", "--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name":
 			i++
 		default:
 			if !strings.HasPrefix(rewritten[i], "-") {
@@ -160,16 +164,20 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 		}
 		so.Auth = append(so.Auth, shell.Auth{Scheme: scheme, Auth: auth})
 	}
-	files := &o.tlsFiles
-	if *files == (shell.TLSFiles{}) && !o.tls {
-		files = nil
-	}
-	if o.config != "" && files == nil {
+	var settings string
+	if o.config != "" {
 		text, err := os.ReadFile(o.config)
 		if err != nil {
 			return so, fmt.Errorf("--client-configuration: %w", err)
 		}
-		if files, err = shell.ReadClientConfiguration(string(text)); err != nil {
+		settings = string(text)
+	}
+	if so.SASL, err = o.sasl(settings); err != nil {
+		return so, err
+	}
+	files := &o.tlsFiles
+	if *files == (shell.TLSFiles{}) && !o.tls {
+		if files, err = shell.ReadClientConfiguration(settings); err != nil {
 			return so, err
 		}
 	}
@@ -177,6 +185,18 @@ func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error)
 		so.TLS, err = files.Config()
 	}
 	return so, err
+}
+
+// sasl returns how sessions authenticate by SASL: as the flags say, else as the client configuration says, else as
+// CLIENT_JVMFLAGS say, from which zkCli.sh takes it.
+func (o *shellOptions) sasl(settings string) (client.SASL, error) {
+	var login shell.Login
+	for _, text := range []string{clientFlags(), settings} {
+		if err := login.ReadSettings(text); err != nil {
+			return nil, err
+		}
+	}
+	return o.login.Or(login).SASL()
 }
 
 // run runs the shell in the mode that the arguments and the standard streams ask for.

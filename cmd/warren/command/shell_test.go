@@ -17,7 +17,7 @@ import (
 )
 
 // startShellServer starts a server for shells and returns its address.
-func startShellServer(t *testing.T) string {
+func startShellServer(t *testing.T, configure ...func(*config.Config)) string {
 	t.Helper()
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
@@ -26,6 +26,9 @@ func startShellServer(t *testing.T) string {
 	cfg.PreAllocSizeKB = 0
 	cfg.DiskWatermark.Bytes = 0
 	cfg.Admin.Enabled = false
+	for _, c := range configure {
+		c(cfg)
+	}
 	s := server.New(cfg, server.Options{})
 	require.NoError(t, s.Start())
 	t.Cleanup(s.Stop)

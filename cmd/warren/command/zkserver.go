@@ -144,13 +144,7 @@ func zkServerAsk(ctx context.Context, host string, port int, isSecure bool) (s s
 
 // scriptTLS reads the settings of TLS in CLIENT_JVMFLAGS, which are those of a client configuration.
 func scriptTLS(host string) (*tls.Config, error) {
-	var b strings.Builder
-	for _, token := range strings.Fields(os.Getenv("CLIENT_JVMFLAGS")) {
-		if setting, ok := strings.CutPrefix(token, "-D"); ok && strings.Contains(setting, "=") {
-			b.WriteString(setting + "\n")
-		}
-	}
-	files, err := shell.ReadClientConfiguration(b.String() + "zookeeper.client.secure=true\n")
+	files, err := shell.ReadClientConfiguration(clientFlags() + "zookeeper.client.secure=true\n")
 	if err != nil {
 		return nil, err
 	}
@@ -159,4 +153,15 @@ func scriptTLS(host string) (*tls.Config, error) {
 		cfg.ServerName = host
 	}
 	return cfg, err
+}
+
+// clientFlags are the -Dkey=value tokens of CLIENT_JVMFLAGS, as a client configuration has them.
+func clientFlags() string {
+	var b strings.Builder
+	for _, token := range strings.Fields(os.Getenv("CLIENT_JVMFLAGS")) {
+		if setting, ok := strings.CutPrefix(token, "-D"); ok && strings.Contains(setting, "=") {
+			b.WriteString(setting + "\n")
+		}
+	}
+	return b.String()
 }

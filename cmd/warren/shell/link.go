@@ -46,6 +46,9 @@ func dial(servers string, o *Options, out *output, printed *atomic.Bool) (*link,
 	if o.TLS != nil {
 		options = append(options, client.WithTLS(o.TLS.Clone()))
 	}
+	if o.SASL != nil {
+		options = append(options, client.WithSASL(o.SASL))
+	}
 	for _, a := range o.Auth {
 		options = append(options, client.WithAuth(a.Scheme, []byte(a.Auth)))
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/seed94657493/warren/client"
 )
 
 // Options of a Shell.
@@ -19,6 +21,7 @@ type Options struct {
 	ReadOnly    bool          // accept a server without quorum
 	TLS         *tls.Config   // nil for none
 	Auth        []Auth        // identities of every connection
+	SASL        client.SASL   // by which every connection authenticates, nil for none
 
 	Out, Err    io.Writer
 	JSON        bool   // one object a line instead of text

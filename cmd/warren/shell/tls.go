@@ -79,6 +79,33 @@ func readPEM(name string) ([]byte, error) {
 func ReadClientConfiguration(text string) (*TLSFiles, error) {
 	var f TLSFiles
 	isSecure := false
+	err := eachSetting(text, func(number int, key, value string) error {
+		switch key {
+		case "zookeeper.client.secure":
+			isSecure = strings.EqualFold(value, "true")
+		case "zookeeper.ssl.keyStore.location":
+			f.Cert = value
+		case "zookeeper.ssl.trustStore.location":
+			f.CA = value
+		case "zookeeper.ssl.hostnameVerification":
+			if !strings.EqualFold(value, "true") {
+				return fmt.Errorf("shell: line %d of the client configuration: %s cannot be switched off alone; name the host with --tls-server-name", number, key)
+			}
+		case "zookeeper.ssl.keyStore.password", "zookeeper.ssl.trustStore.password":
+			if value != "" {
+				return fmt.Errorf("shell: line %d of the client configuration: %s: stores with a password cannot be read; use PEM without", number, key)
+			}
+		}
+		return nil
+	})
+	if err != nil || !isSecure {
+		return nil, err
+	}
+	return &f, nil
+}
+
+// eachSetting calls read for each line key=value of a client configuration, with its number, until read fails.
+func eachSetting(text string, read func(number int, key, value string) error) error {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -88,28 +115,11 @@ func ReadClientConfiguration(text string) (*TLSFiles, error) {
 		}
 		key, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return nil, fmt.Errorf("shell: line %d of the client configuration is not key=value", number)
+			return fmt.Errorf("shell: line %d of the client configuration is not key=value", number)
 		}
-		value = strings.TrimSpace(value)
-		switch key = strings.TrimSpace(key); key {
-		case "zookeeper.client.secure":
-			isSecure = strings.EqualFold(value, "true")
-		case "zookeeper.ssl.keyStore.location":
-			f.Cert = value
-		case "zookeeper.ssl.trustStore.location":
-			f.CA = value
-		case "zookeeper.ssl.hostnameVerification":
-			if !strings.EqualFold(value, "true") {
-				return nil, fmt.Errorf("shell: line %d of the client configuration: %s cannot be switched off alone; name the host with --tls-server-name", number, key)
-			}
-		case "zookeeper.ssl.keyStore.password", "zookeeper.ssl.trustStore.password":
-			if value != "" {
-				return nil, fmt.Errorf("shell: line %d of the client configuration: %s: stores with a password cannot be read; use PEM without", number, key)
-			}
+		if err := read(number, strings.TrimSpace(key), strings.TrimSpace(value)); err != nil {
+			return err
 		}
 	}
-	if !isSecure {
-		return nil, nil
-	}
-	return &f, nil
+	return nil
 }
