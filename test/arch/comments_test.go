@@ -12,7 +12,7 @@ import (
 
 // plainlyWorded are the folders whose comments follow the rules of this file, with all folders below them.
 var plainlyWorded = []string{
-	"client", "datatree", "proto", "recipes", "server", "snapshot", "wal", "zab",
+	"client", "datatree", "kerberos", "proto", "recipes", "server", "snapshot", "wal", "zab",
 }
 
 // notYet are folders below those, whose comments do not follow the rules yet.

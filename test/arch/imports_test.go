@@ -40,8 +40,10 @@ var layers = map[string]layer{
 	"server": {
 		ours:   []string{"internal/sched", "internal/weakness", "proto", "zab", "datatree/auth", "snapshot", "wal/vfs", "server"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
-		tests:  []string{module + "/datatree", module + "/wal", "golang.org/x/sys", "go.yaml.in/yaml/v3"}, // the alert rules under deploy
-		why:    "the server is where everything meets; clients and tools stay outside",
+		tests: []string{module + "/datatree", module + "/wal", "golang.org/x/sys",
+			"go.yaml.in/yaml/v3",  // the alert rules under deploy
+			module + "/kerberos"}, // clients with tickets
+		why: "the server is where everything meets; clients and tools stay outside",
 	},
 	"server/internal/env": {
 		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "proto", "wal/vfs", "server/config", "server/internal/figures",
@@ -91,7 +93,7 @@ var layers = map[string]layer{
 	"server/internal/keystore": {ours: []string{"server/config", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "software.sslmate.com/src/go-pkcs12"},
 		why:    "certificates are for every port, so their loader knows none of them"},
-	"server/sasl": {ours: []string{"proto"}, why: "an exchange of tokens is the same between clients and between servers"},
+	"server/sasl": {ours: []string{"proto", "kerberos"}, why: "an exchange of tokens is the same between clients and between servers"},
 	"server/embed": {ours: []string{"server", "server/config", "server/meta", "wal/vfs", "proto"}, others: []string{"go.uber.org/zap"},
 		tests: []string{module + "/client"}, // whose sessions must survive what it does to servers
 		why:   "servers in a test's own process are started by what a program would start them by"},
@@ -103,7 +105,7 @@ var layers = map[string]layer{
 	"server/internal/limits": {ours: []string{"proto", "server/config"},
 		why: "a rule of admission says how much there may be, and not what is done with it"},
 	"server/internal/security": {
-		ours: []string{"datatree/auth", "server/config", "server/internal/keystore", "server/internal/socket",
+		ours: []string{"datatree/auth", "kerberos", "server/config", "server/internal/keystore", "server/internal/socket",
 			"server/peers", "server/sasl", "wal/vfs"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus"},
 		why:    "who is at the other end is decided before there is a session or a role"},
@@ -116,12 +118,15 @@ var layers = map[string]layer{
 		why: "the wire between servers carries txns and snapshots without looking into them"},
 	"client": {ours: []string{"proto"},
 		why: "a program that uses the client must not carry a server, nor any other module"},
+	"kerberos": {others: []string{"github.com/jcmturner/gokrb5/v8"},
+		tests: []string{"github.com/jcmturner/gofork"}, // what KDCs write into tickets
+		why:   "tickets are the same for clients and servers, and only those who use them depend on their library"},
 	"client/otelclient": {ours: []string{"client", "proto"}, others: []string{"go.opentelemetry.io/otel"},
 		why: "only programs that trace with OpenTelemetry depend on it"},
 	"recipes": {ours: []string{"client", "proto"},
 		why: "recipes use the client API only, so that every one of them could be written outside"},
 	"cmd": {
-		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
+		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "kerberos", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
 			"datatree/auth", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
 			"github.com/HdrHistogram/hdrhistogram-go"},

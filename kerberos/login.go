@@ -1,0 +1,356 @@
+package kerberos
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jcmturner/gokrb5/v8/client"
+	"github.com/jcmturner/gokrb5/v8/iana/errorcode"
+	"github.com/jcmturner/gokrb5/v8/krberror"
+	"github.com/jcmturner/gokrb5/v8/messages"
+	"github.com/jcmturner/gokrb5/v8/types"
+)
+
+// LoginOptions are the principal of the initiating side, and how it proves that to a KDC: by a keytab, by a
+// password, or by the tickets that kinit has left in a cache.
+type LoginOptions struct {
+	// Principal is the user or service, with or without a realm. It may be empty with a ticket cache: then it is the
+	// owner of the cache.
+	Principal string
+	// Keytab is a file with the keys of Principal. It is read again for each ticket of the KDC, so it can be
+	// replaced.
+	Keytab string
+	// Password is used if there is no keytab.
+	Password string
+	// TicketCache is the file that is used if there is neither: by default that of KRB5CCNAME, or kinit's own. It is
+	// read again when its ticket has expired, so kinit can be run at any time.
+	TicketCache string
+	// Config is the krb5.conf: by default that of KRB5_CONFIG, or /etc/krb5.conf.
+	Config string
+	// Timeout bounds the wait for a KDC; default 5s. After it Initiator.Next fails with an error that is temporary.
+	Timeout time.Duration
+}
+
+// Login gets tickets, and keeps them: it asks a KDC when it has no ticket for a service, and when four fifths of the
+// life of that ticket are over. As long as the old ticket is valid, it is used while the KDC does not answer. A login
+// need not be closed.
+type Login struct {
+	o     LoginOptions
+	owner Principal // the zero value before a ticket cache was read
+	conf  *Config
+
+	mu      sync.Mutex
+	held    map[string]ticket // by service
+	fetches map[string]*fetch // that are under way, by service
+
+	kdc   sync.Mutex // held by the one goroutine that talks with a KDC; it guards what follows
+	tgt   ticket     // the ticket for tickets
+	cache []cached   // the ticket cache
+}
+
+// fetch is a ticket that a KDC was asked for.
+type fetch struct {
+	done   chan struct{} // closed when the KDC has answered
+	ticket ticket
+	err    error
+}
+
+// ticket is a ticket with the key that it was given out with, and its owner.
+type ticket struct {
+	owner       Principal
+	ticket      messages.Ticket
+	key         types.EncryptionKey
+	from, until time.Time
+}
+
+// spare is how long a ticket must still be valid to be used, so that it arrives in time.
+const spare = 10 * time.Second
+
+func (t *ticket) isValid(now time.Time) bool { return now.Add(spare).Before(t.until) }
+
+// isFresh reports whether less than four fifths of the life of the ticket are over.
+func (t *ticket) isFresh(now time.Time) bool {
+	return t.isValid(now) && now.Before(t.from.Add(t.until.Sub(t.from)/5*4))
+}
+
+// NewLogin reads the krb5.conf and the keytab. It asks no KDC.
+func NewLogin(o LoginOptions) (*Login, error) {
+	o.Config = cmp.Or(o.Config, firstOf(os.Getenv("KRB5_CONFIG")), DefaultConfigFile)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	l := &Login{o: o, held: map[string]ticket{}, fetches: map[string]*fetch{}}
+	var err error
+	if l.conf, err = LoadConfig(o.Config); err != nil {
+		return nil, err
+	}
+	if o.Principal == "" && (o.Keytab != "" || o.Password != "") {
+		return nil, errors.New("kerberos: a keytab or a password needs the principal that it is of")
+	}
+	if o.Principal == "" {
+		return l, nil
+	}
+	if l.owner, err = ParsePrincipal(o.Principal); err != nil {
+		return nil, err
+	}
+	if l.owner = l.owner.In(l.conf.DefaultRealm()); l.owner.Realm == "" {
+		return nil, fmt.Errorf("kerberos: %s has no realm, and %s has no default_realm", l.owner, o.Config)
+	}
+	if o.Keytab != "" {
+		_, err = l.keytab()
+	}
+	return l, err
+}
+
+// Principal returns the principal of the login; the zero value if only the ticket cache says.
+func (l *Login) Principal() Principal {
+	if l.o.Principal == "" {
+		return Principal{}
+	}
+	return l.owner
+}
+
+// firstOf returns the first file of a list with colons.
+func firstOf(list string) string {
+	name, _, _ := strings.Cut(list, ":")
+	return name
+}
+
+// keytab reads the keytab, which must have a key of the owner.
+func (l *Login) keytab() (*Keytab, error) {
+	f, err := os.Open(l.o.Keytab)
+	if err != nil {
+		return nil, fmt.Errorf("kerberos: keytab: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, KeytabBytesMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("kerberos: keytab: %w", err)
+	}
+	k, err := ParseKeytab(b)
+	if err == nil {
+		err = k.Check(l.owner)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, l.o.Keytab)
+	}
+	return k, nil
+}
+
+// unavailableError is a failure that may be over at the next attempt: there was no KDC, or no valid ticket in the
+// cache.
+type unavailableError struct{ err error }
+
+func (e *unavailableError) Error() string   { return e.err.Error() }
+func (e *unavailableError) Unwrap() error   { return e.err }
+func (e *unavailableError) Temporary() bool { return true }
+
+// Prepare gets the ticket for a service, as Initiate has it, so that Initiator.Next does not wait for a KDC. It waits
+// until ctx ends, and not longer than LoginOptions.Timeout.
+func (l *Login) Prepare(ctx context.Context, service string) error {
+	p, err := ParsePrincipal(service)
+	if err == nil {
+		_, err = l.ticket(ctx, p)
+	}
+	return err
+}
+
+// ticket returns a ticket for a service.
+func (l *Login) ticket(ctx context.Context, service Principal) (ticket, error) {
+	name := service.String()
+	l.mu.Lock()
+	held, now := l.held[name], time.Now()
+	if held.isFresh(now) {
+		l.mu.Unlock()
+		return held, nil
+	}
+	f := l.fetches[name]
+	if f == nil {
+		f = &fetch{done: make(chan struct{})}
+		l.fetches[name] = f
+		go l.fetch(service, f)
+	}
+	l.mu.Unlock()
+	if held.isValid(now) {
+		return held, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.o.Timeout)
+	defer cancel()
+	select {
+	case <-f.done:
+		return f.ticket, f.err
+	case <-ctx.Done():
+		return ticket{}, &unavailableError{fmt.Errorf("kerberos: no KDC has given a ticket for %s in time: %w", name, ctx.Err())}
+	}
+}
+
+// fetch gets a ticket and hands it to the exchanges that wait.
+func (l *Login) fetch(service Principal, f *fetch) {
+	name := service.String()
+	f.ticket, f.err = l.ask(service)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if f.err == nil {
+		now := time.Now()
+		for n, t := range l.held {
+			if !t.isValid(now) {
+				delete(l.held, n)
+			}
+		}
+		l.held[name] = f.ticket
+	}
+	delete(l.fetches, name)
+	close(f.done)
+}
+
+// ask asks the KDCs for a ticket. The library that decodes their answers panics on some that no KDC gives, and anyone
+// can send them by UDP in the name of a KDC.
+func (l *Login) ask(service Principal) (t ticket, err error) {
+	l.kdc.Lock()
+	defer l.kdc.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			err = &unavailableError{fmt.Errorf("kerberos: the KDC's answer cannot be decoded: %v", r)}
+		}
+	}()
+	now := time.Now()
+	if err := l.renew(now); err != nil {
+		return t, err
+	}
+	if t := l.cached(service); t.isValid(now) {
+		return t, nil
+	}
+	if !l.tgt.isValid(now) {
+		return t, &unavailableError{errors.New("kerberos: the ticket cache has no valid ticket: run kinit")}
+	}
+	lib := client.NewWithPassword(strings.Join(l.owner.Components, "/"), l.owner.Realm, "", l.conf.c)
+	defer lib.Destroy()
+	realm, tgt := l.realmOf(service), l.tgt
+	if realm != l.owner.Realm {
+		if tgt, err = l.exchange(lib, Principal{[]string{"krbtgt", realm}, l.owner.Realm}, tgt); err != nil {
+			return t, err
+		}
+	}
+	return l.exchange(lib, service.In(realm), tgt)
+}
+
+// exchange gets a ticket by a ticket for tickets of the realm of the service.
+func (l *Login) exchange(lib *client.Client, service Principal, tgt ticket) (ticket, error) {
+	_, rep, err := lib.TGSREQGenerateAndExchange(service.wire(), service.Realm, tgt.ticket, tgt.key, false)
+	if err != nil {
+		return ticket{}, kdcError("a ticket for "+service.String(), err)
+	}
+	part := &rep.DecryptedEncPart
+	if !part.SName.Equal(service.wire()) || keySize(part.Key.KeyType) == 0 {
+		return ticket{}, fmt.Errorf("kerberos: the KDC gave a ticket for another service than %s, or with a key for old encryption", service)
+	}
+	return newTicket(l.owner, rep.Ticket, part), nil
+}
+
+func newTicket(owner Principal, t messages.Ticket, part *messages.EncKDCRepPart) ticket {
+	from := part.StartTime
+	if from.IsZero() {
+		from = part.AuthTime
+	}
+	return ticket{owner, t, part.Key, from, part.EndTime}
+}
+
+// renew reads the ticket cache, if that is where tickets come from. Else it makes sure that there is a valid ticket
+// for tickets, and a fresh one if a KDC answers.
+func (l *Login) renew(now time.Time) error {
+	if l.o.Keytab == "" && l.o.Password == "" {
+		return l.readCache()
+	}
+	if l.tgt.isFresh(now) {
+		return nil
+	}
+	err := l.authenticate()
+	if l.tgt.isValid(now) {
+		return nil
+	}
+	return err
+}
+
+// authenticate gets a ticket for tickets by the keytab or the password.
+func (l *Login) authenticate() error {
+	conf, name := *l.conf.c, strings.Join(l.owner.Components, "/")
+	if conf.LibDefaults.KDCDefaultOptions = types.NewKrbFlags(); conf.LibDefaults.TicketLifetime <= 0 {
+		conf.LibDefaults.TicketLifetime = 24 * time.Hour
+	}
+	lib := client.NewWithPassword(name, l.owner.Realm, l.o.Password, &conf, client.DisablePAFXFAST(true))
+	if l.o.Keytab != "" {
+		k, err := l.keytab()
+		if err != nil {
+			return &unavailableError{err} // it may be about to be replaced
+		}
+		conf.LibDefaults.DefaultTktEnctypeIDs = k.types(l.owner)
+		lib = client.NewWithKeytab(name, l.owner.Realm, k.newest(l.owner), &conf, client.DisablePAFXFAST(true))
+	}
+	defer lib.Destroy()
+	req, err := messages.NewASReqForTGT(l.owner.Realm, &conf, l.owner.wire())
+	if err != nil {
+		return fmt.Errorf("kerberos: AS-REQ: %w", err)
+	}
+	rep, err := lib.ASExchange(l.owner.Realm, req, 0)
+	if err != nil {
+		return kdcError("a ticket to "+l.owner.String(), err)
+	}
+	l.tgt = newTicket(l.owner, rep.Ticket, &rep.DecryptedEncPart)
+	return nil
+}
+
+// readCache reads the ticket cache: the tickets for services in it, and the newest ticket for tickets.
+func (l *Login) readCache() error {
+	name := cmp.Or(l.o.TicketCache, defaultCache())
+	c, err := readCache(name)
+	if err != nil {
+		return &unavailableError{err}
+	}
+	if l.o.Principal == "" {
+		l.owner = c.owner
+	} else if !c.owner.Equal(l.owner) {
+		return fmt.Errorf("kerberos: ticket cache %s is of %s, not of %s", name, c.owner, l.owner)
+	}
+	krbtgt := Principal{[]string{"krbtgt", c.owner.Realm}, c.owner.Realm}
+	l.cache, l.tgt = c.entries, ticket{}
+	for _, e := range c.entries {
+		if e.service.Equal(krbtgt) && e.ticket.until.After(l.tgt.until) {
+			l.tgt = e.ticket
+		}
+	}
+	return nil
+}
+
+// cached returns the ticket cache's newest ticket for a service.
+func (l *Login) cached(service Principal) (newest ticket) {
+	service = service.In(l.realmOf(service))
+	for _, e := range l.cache {
+		if e.service.Equal(service) && e.ticket.until.After(newest.until) {
+			newest = e.ticket
+		}
+	}
+	return newest
+}
+
+// realmOf returns the realm of a service.
+func (l *Login) realmOf(service Principal) string {
+	return cmp.Or(service.Realm, l.conf.realmOf(service.Host()), l.owner.Realm)
+}
+
+// kdcError says what a KDC was asked for, and whether it makes sense to ask again.
+func kdcError(asked string, err error) error {
+	said := fmt.Errorf("kerberos: no KDC has given %s: %w", asked, err)
+	var lib krberror.Krberror
+	if errors.As(err, &lib) && lib.RootCause == krberror.NetworkingError {
+		return &unavailableError{said}
+	}
+	if strings.Contains(err.Error(), errorcode.Lookup(errorcode.KDC_ERR_SVC_UNAVAILABLE)) {
+		return &unavailableError{said}
+	}
+	return said
+}
