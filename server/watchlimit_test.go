@@ -58,8 +58,8 @@ func TestWatchesOfOneConnectionAreLimited(t *testing.T) {
 	require.NoError(t, other.WaitClosed())
 }
 
-// The paths that a connection watches have a limited number of bytes together, by whatever request the watches come. A
-// path counts once, however it is watched, and gives its bytes back when its last watch is gone.
+// The paths that a connection watches have a limited number of bytes together, by whatever request the watches come.
+// A path counts once, however it is watched, and gives its bytes back when its last watch is gone.
 func TestBytesOfWatchesOfOneConnectionAreLimited(t *testing.T) {
 	cfg := memConfig()
 	cfg.MaxWatchBytes = 300

@@ -221,13 +221,13 @@ func (c *Core) outrun(l *link) {
 	}
 }
 
-// epochLeap is how far the acceptedEpoch of a learner may be above that of its leader. An election takes one epoch, so
-// no server has missed so many.
+// epochLeap is how far the acceptedEpoch of a learner may be above that of its leader. An election takes one epoch,
+// so no server has missed so many.
 const epochLeap = 1 << 20
 
 // leaps reports whether the acceptedEpoch of a learner is out of reach. Its leader would have to begin an epoch above
-// it, and there are only epochMax: one damaged file, or one hostile packet, could use up the epochs of an ensemble for
-// good. Such a learner is told that it has to stay outside.
+// it, and there are only epochMax: one damaged file, or one hostile packet, could use up the epochs of an ensemble
+// for good. Such a learner is told that it has to stay outside.
 func (c *Core) leaps(l *link) bool {
 	if l.accepted-c.epochs.Accepted <= epochLeap {
 		return false

@@ -135,9 +135,9 @@ func (q *Quorum) decides(s voterSet) bool {
 	return won > len(q.groups)/2
 }
 
-// Overlaps reports whether every quorum of q has a server in common with every quorum of other. Servers with two lists
-// for which that does not hold may have two leaders at a time. For quorums with groups of more than overlapMax servers
-// in all it is not computed, and false unless the lists are the same.
+// Overlaps reports whether every quorum of q has a server in common with every quorum of other. Servers with two
+// lists for which that does not hold may have two leaders at a time. For quorums with groups of more than overlapMax
+// servers in all it is not computed, and false unless the lists are the same.
 func (q *Quorum) Overlaps(other *Quorum) bool {
 	ids := slices.Concat(q.voters, other.voters)
 	slices.Sort(ids)

@@ -6,10 +6,11 @@ import (
 )
 
 // Go's monotonic clock stands still while the machine is suspended. A lease on such a clock would go on where it
-// stopped, and a server would answer clients whose sessions have ended long ago. The clock of the kernel that does not
-// stand still takes a system call to read. But the wall clock, which comes with the other at no cost, goes on too: so
-// the system call is made only when the wall clock and the monotonic clock have moved apart, because of a suspension or
-// because the wall clock was set. The pause of a virtual machine that its kernel does not hear of is not seen.
+// stopped, and a server would answer clients whose sessions have ended long ago. The clock of the kernel that does
+// not stand still takes a system call to read. But the wall clock, which comes with the other at no cost, goes on
+// too: so the system call is made only when the wall clock and the monotonic clock have moved apart, because of a
+// suspension or because the wall clock was set. The pause of a virtual machine that its kernel does not hear of is
+// not seen.
 
 // began is the moment that Elapsed counts from.
 var began = time.Now()
@@ -34,15 +35,16 @@ type suspendedTime struct {
 	first int64        // what the kernel said at the beginning
 }
 
-// newSuspended begins at a time of the wall clock, when the machine had been suspended for a time since it was booted.
+// newSuspended begins at a time of the wall clock, when the machine had been suspended for a time since it was
+// booted.
 func newSuspended(wall time.Time, before time.Duration) *suspendedTime {
 	s := &suspendedTime{first: int64(before)}
 	s.apart.Store(wall.UnixNano())
 	return s
 }
 
-// at returns for how long the machine was suspended, at a time of the wall clock at which the machine has run for some
-// time. ask returns what the kernel says, since the machine was booted.
+// at returns for how long the machine was suspended, at a time of the wall clock at which the machine has run for
+// some time. ask returns what the kernel says, since the machine was booted.
 func (s *suspendedTime) at(wall int64, running time.Duration, ask func() time.Duration) time.Duration {
 	apart := wall - int64(running)
 	if d := time.Duration(apart - s.apart.Load()); d > apartMax || d < -apartMax {

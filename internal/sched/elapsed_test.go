@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A suspension counts as soon as the wall clock shows it. Setting the wall clock does not, in either direction, nor does
-// it hide a suspension that comes later. The kernel is asked only when the clocks have moved apart.
+// A suspension counts as soon as the wall clock shows it. Setting the wall clock does not, in either direction, nor
+// does it hide a suspension that comes later. The kernel is asked only when the clocks have moved apart.
 func TestSuspensionCounts(t *testing.T) {
 	const before = 7 * time.Hour // suspended before the process began
 	wall, running, asleep, asked := time.Unix(1_800_000_000, 0), time.Duration(0), before, 0

@@ -9,8 +9,8 @@ import (
 type Runtime interface {
 	// Now is the wall clock, which may jump.
 	Now() time.Time
-	// Elapsed is the time since a moment that does not change while the process runs. It never goes back, and does not
-	// follow the wall clock. The time in which the machine was suspended counts.
+	// Elapsed is the time since a moment that does not change while the process runs. It never goes back, and does
+	// not follow the wall clock. The time in which the machine was suspended counts.
 	Elapsed() time.Duration
 	// Go runs fn in a goroutine of its own. The name tells readers of profiles and traces what it does.
 	Go(name string, fn func())

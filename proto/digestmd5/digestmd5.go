@@ -207,8 +207,8 @@ type Client struct {
 	cnonce         string
 }
 
-// NewClient begins an exchange. The first token of the client is empty. The nonce is random text for each exchange, as
-// for NewServer.
+// NewClient begins an exchange. The first token of the client is empty. The nonce is random text for each exchange,
+// as for NewServer.
 func NewClient(realm Realm, user, password, cnonce string) *Client {
 	return &Client{realm: realm, user: user, password: password, cnonce: cnonce}
 }

@@ -51,9 +51,10 @@ type Security struct {
 	AllowSASLFailedClients bool
 	// AuthProviders are the authProvider.* lines whose class is known, in the order of their suffixes.
 	AuthProviders []AuthProvider
-	// SessionSecrets is a file with the secrets from which the passwords of sessions are made, one a line, the same on
-	// every server. Without it the password of a session follows from its id by a constant of ZooKeeper's protocol, so
-	// that a client that knows the id can take the session over. Key warren.sessionSecrets; default none.
+	// SessionSecrets is a file with the secrets from which the passwords of sessions are made, one a line, the same
+	// on every server. Without it the password of a session follows from its id by a constant of ZooKeeper's
+	// protocol, so that a client that knows the id can take the session over. Key warren.sessionSecrets; default
+	// none.
 	SessionSecrets string
 	// X509SuperUser is the subject that passes every check. Key X509AuthenticationProvider.superUser; default none.
 	X509SuperUser string

@@ -454,8 +454,8 @@ func TestDamagedAddresses(t *testing.T) {
 	require.Equal(t, Epochs{Accepted: 5}, db.Epochs())
 }
 
-// TestMarkOutlivesMetaDB: a blank server whose meta.db is damaged or removed is blank still, and one that counts again is
-// not, whatever happens to its meta.db.
+// TestMarkOutlivesMetaDB: a blank server whose meta.db is damaged or removed is blank still, and one that counts
+// again is not, whatever happens to its meta.db.
 func TestMarkOutlivesMetaDB(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"removed": os.Remove,

@@ -29,8 +29,8 @@ type epochFiles struct {
 }
 
 // blankFile is beside meta.db as long as the server is blank, so that a meta.db which is made anew knows it. It is
-// written before meta.db says so, and removed before meta.db says that the server counts: where the file is, the server
-// is blank.
+// written before meta.db says so, and removed before meta.db says that the server counts: where the file is, the
+// server is blank.
 const blankFile = "warren.blank"
 
 // mark writes or removes blankFile, durably.

@@ -237,8 +237,8 @@ func (l *Link) drain() {
 	l.mu.drain = l.p.rt.After(l.p.cfg.Timeouts.Drain, func() { l.abort(os.ErrDeadlineExceeded) })
 }
 
-// Unacknowledged returns for how long nothing that was sent has arrived at the peer, although bytes wait; 0 if that is
-// not known. It may be called on a link that stands.
+// Unacknowledged returns for how long nothing that was sent has arrived at the peer, although bytes wait; 0 if that
+// is not known. It may be called on a link that stands.
 func (l *Link) Unacknowledged() time.Duration {
 	t := tcpOf(l.nc)
 	if t == nil {

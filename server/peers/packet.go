@@ -26,9 +26,9 @@ const PacketHandOver proto.PacketType = 0x57720001
 // ignores the zxid of a REQUEST.
 const MovedZxid proto.Zxid = -2
 
-// GlobalZxid is the zxid of a REQUEST whose session every server knows, in an ensemble that has local sessions. Without
-// it a leader takes a session that it does not know for a local one of the learner, also a global session that has just
-// ended. Only Warren has it.
+// GlobalZxid is the zxid of a REQUEST whose session every server knows, in an ensemble that has local sessions.
+// Without it a leader takes a session that it does not know for a local one of the learner, also a global session
+// that has just ended. Only Warren has it.
 const GlobalZxid proto.Zxid = -3
 
 // Bounds of a packet, besides Limits.DataMax.

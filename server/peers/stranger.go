@@ -10,9 +10,9 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// A stranger is a server that is no member and may become one: it asks which server leads, learns from the leader, and
-// is then made a member, by a reconfiguration or by new lists in the files of the members. A member that was removed is
-// a stranger too. Source: quorum-protocol 11.7.
+// A stranger is a server that is no member and may become one: it asks which server leads, learns from the leader,
+// and is then made a member, by a reconfiguration or by new lists in the files of the members. A member that was
+// removed is a stranger too. Source: quorum-protocol 11.7.
 
 // channel returns the channel of a server that has introduced itself. If there are too many strangers, it forgets one
 // without a connection to make room; if there is none, it returns nil.

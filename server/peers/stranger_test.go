@@ -171,8 +171,8 @@ func TestOwnPortsMove(t *testing.T) {
 	requireRound(t, old, 2)
 }
 
-// A stranger is let in also where the members never change: their lists may be older than its own. An id that no server
-// can have, or that of this server, is refused.
+// A stranger is let in also where the members never change: their lists may be older than its own. An id that no
+// server can have, or that of this server, is refused.
 func TestStrangerOfFixedMembers(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	two := w.start(2)

@@ -2,8 +2,8 @@
 // that holds the names and passwords, and the packets in which two servers of an ensemble exchange the tokens of
 // DIGEST-MD5. Source: client-protocol 14, quorum-protocol 13.1, operations 8.4 and 8.5.
 //
-// Package proto/digestmd5 has the exchange itself. GSSAPI (Kerberos) is not supported: a section of the JAAS file that
-// asks for it is refused.
+// Package proto/digestmd5 has the exchange itself. GSSAPI (Kerberos) is not supported: a section of the JAAS file
+// that asks for it is refused.
 //
 // # Ownership
 //

@@ -80,8 +80,8 @@ func (f *fabric) drop(i, j int) {
 	_ = run("ip", "-n", f.namespace(i), "route", "add", "blackhole", f.addr(j)+"/32") // there already
 }
 
-// deafen lets all that other servers send to server i get lost on the way, by a wrong Ethernet address, until hears is
-// called. What server i sends arrives.
+// deafen lets all that other servers send to server i get lost on the way, by a wrong Ethernet address, until hears
+// is called. What server i sends arrives.
 func (f *fabric) deafen(i int) {
 	f.neighbour(i, "replace", "lladdr", "02:00:00:00:00:01", "nud", "permanent")
 }

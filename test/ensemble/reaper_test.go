@@ -12,9 +12,9 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// A client's deleteContainer removes nothing while Warren leads: the server's own reaper alone may send it. A follower
-// in Java passes the request of its client on without a look at permissions, and a leader in Java removes any znode
-// without children. A container that is due is tried, too, with a reaper that does not come.
+// A client's deleteContainer removes nothing while Warren leads: the server's own reaper alone may send it. A
+// follower in Java passes the request of its client on without a look at permissions, and a leader in Java removes
+// any znode without children. A container that is due is tried, too, with a reaper that does not come.
 func TestDeleteContainerOfAClient(t *testing.T) {
 	c, _ := newConfigured(t, func(_ int, o *cluster.Options) {
 		bare(o, "znode.container.checkIntervalMs", "3600000")

@@ -21,8 +21,8 @@ import (
 
 var kazooFlag = flag.String("interop.kazoo", "", "source of kazoo 2.8, whose own suite TestKazooSuite runs")
 
-// kazooServer stands in for the java of kazoo's harness: it takes the command line of ZooKeeper's main class, of which
-// the last argument is zoo.cfg, and writes the properties into that file.
+// kazooServer stands in for the java of kazoo's harness: it takes the command line of ZooKeeper's main class, of
+// which the last argument is zoo.cfg, and writes the properties into that file.
 const kazooServer = `#!/bin/bash
 cfg="${@: -1}"
 for a in "$@"; do

@@ -13,8 +13,8 @@ import (
 // after the other with the new list, again and again. A server that was removed, or not added yet, has a list that
 // names the others and itself: it follows, and the others count nothing of it.
 //
-// The invariant: any quorum of the list of a process and any quorum of the list of another one have a server in common.
-// Lists that differ by one server keep it. So the operator begins with the next change when
+// The invariant: any quorum of the list of a process and any quorum of the list of another one have a server in
+// common. Lists that differ by one server keep it. So the operator begins with the next change when
 //
 //   - every process has the list of the one before,
 //   - the newest epoch was established by that list: then a quorum of it has all that was committed by older lists,
@@ -79,7 +79,8 @@ func (l *lists) start(s *Sim) {
 	s.after(5000, next)
 }
 
-// ready reports whether the operator goes on with the next server. Some wait until the ensemble is well, others do not.
+// ready reports whether the operator goes on with the next server. Some wait until the ensemble is well, others do
+// not.
 func (l *lists) ready(s *Sim) bool { return s.opts.Seed%2 == 0 || s.united() != nil }
 
 // settled reports whether the next change may begin.

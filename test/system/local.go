@@ -49,9 +49,9 @@ func (r *replay) begins() error {
 	return nil
 }
 
-// readOnly checks a reply of a read-only server: it takes no write, and what it shows is a state that the ensemble has
-// been in. It may also have txns that are not committed, as the state of a server that starts: then the history tells
-// nothing of its reads, and known is false.
+// readOnly checks a reply of a read-only server: it takes no write, and what it shows is a state that the ensemble
+// has been in. It may also have txns that are not committed, as the state of a server that starts: then the history
+// tells nothing of its reads, and known is false.
 func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
 	switch asked := it.request; {
 	case asked.op == proto.OpCloseSession:

@@ -253,8 +253,8 @@ func (w *world) votersAndObservers() (all []*node) {
 	return all
 }
 
-// noteFirst takes the version of the first configuration. It is that of the first epoch that has served, and is durable
-// before anything behind it is applied.
+// noteFirst takes the version of the first configuration. It is that of the first epoch that has served, and is
+// durable before anything behind it is applied.
 func (w *world) noteFirst(n *node) {
 	if !w.has(Reconfig) {
 		return
@@ -295,8 +295,8 @@ func (r *replay) found(it *item) {
 	r.m.SetConfig([]byte(r.members.text()), r.members.version, shown.Stat.Mtime)
 }
 
-// wipeMember loses the disk of a server if the ensemble stays as it is meanwhile, and the others are a quorum of it: a
-// server without a disk is no voter, and one that is needed for a quorum would be missed for ever.
+// wipeMember loses the disk of a server if the ensemble stays as it is meanwhile, and the others are a quorum of it:
+// a server without a disk is no voter, and one that is needed for a quorum would be missed for ever.
 func (f *faults) wipeMember(n *node, lasts time.Duration) {
 	w := f.w
 	w.lasting = w.s.now + lasts + 2*time.Second

@@ -8,8 +8,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// promises is the meta.db of a server, on its disk: a change takes time, and fails when the disk fails or has no room.
-// A process that is killed during a change finds it afterwards, or not.
+// promises is the meta.db of a server, on its disk: a change takes time, and fails when the disk fails or has no
+// room. A process that is killed during a change finds it afterwards, or not.
 type promises struct {
 	*meta.Mem
 	d *disk

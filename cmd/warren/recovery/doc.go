@@ -3,8 +3,8 @@
 //
 // The server that has the newest data makes a backup of it and begins a new history with it (Recovery.Begin). The
 // backup is carried to enough other voters, which are restored from it (Recovery.Join), so that those that have the
-// new history are a quorum. All of this is backup.Restore. This package adds the judgement whether it may be done, and
-// the Record, which stays in the backup.
+// new history are a quorum. All of this is backup.Restore. This package adds the judgement whether it may be done,
+// and the Record, which stays in the backup.
 //
 // Why nothing is lost in silence:
 //

@@ -37,7 +37,8 @@ const Leap = 1 << 10
 // ErrOther means that the backup is not one that this step can go on from.
 var ErrOther = errors.New("the backup is not of this recovery")
 
-// Record says what a recovery begins with, and what was known and given up then. It stays in the folder of the backup.
+// Record says what a recovery begins with, and what was known and given up then. It stays in the folder of the
+// backup.
 type Record struct {
 	Format   int         `json:"format"`
 	Time     time.Time   `json:"time"`

@@ -229,7 +229,8 @@ type txnRing struct {
 
 func (r *txnRing) len() int { return r.n }
 
-// push adds txns at the end. When the array is full, push takes a new one, and slices of the old one stay as they are.
+// push adds txns at the end. When the array is full, push takes a new one, and slices of the old one stay as they
+// are.
 func (r *txnRing) push(txns []zab.Txn) {
 	if r.n+len(txns) > len(r.all) {
 		size := max(2*len(r.all), 64)

@@ -317,8 +317,8 @@ func (f *following) answer(session proto.SessionID, q *flow.FIFO[forwarded]) {
 	f.m.applier.Put(b)
 }
 
-// release adds to b the answers that may be given now: those of syncs after the txns before them are delivered, and in
-// the queue q of a session those of the first requests if they were decided here.
+// release adds to b the answers that may be given now: those of syncs after the txns before them are delivered, and
+// in the queue q of a session those of the first requests if they were decided here.
 func (f *following) release(session proto.SessionID, q *flow.FIFO[forwarded], b *flow.ApplyBatch) {
 	for q != nil && q.Len() > 0 && q.Front().here {
 		b.Add(&q.Front().item, nil, nil)

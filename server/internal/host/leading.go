@@ -411,8 +411,8 @@ func (l *leading) prepare(w *write) {
 	l.propose(w, it, code)
 }
 
-// checkSession decides whether a request may be taken, as far as that depends on its session: the session lives, or is
-// a local one of a learner, and its client is where the request comes from.
+// checkSession decides whether a request may be taken, as far as that depends on its session: the session lives, or
+// is a local one of a learner, and its client is where the request comes from.
 func (l *leading) checkSession(w *write) proto.ErrCode {
 	m := l.m
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/flow"
 )
 
-// A leader takes a session that it does not know for a local one of the learner, but not if the learner says that every
-// server knows it: then it has ended.
+// A leader takes a session that it does not know for a local one of the learner, but not if the learner says that
+// every server knows it: then it has ended.
 func TestEndedSessionIsNoLocalOne(t *testing.T) {
 	l := &leading{m: leased(t, 1, 1, 2, 3)}
 	l.m.Config.LocalSessionsEnabled = true

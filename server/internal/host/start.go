@@ -278,9 +278,9 @@ func ConfigText(q *config.Quorum) []byte {
 	return fmt.Appendf(nil, "%s\nversion=%x", q.Text(), q.ConfigVersion)
 }
 
-// setConfig writes a configuration into its znode, as every member does when it starts and when it has
-// synchronized. What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written
-// the same there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it.
+// setConfig writes a configuration into its znode, as every member does when it starts and when it has synchronized.
+// What clients read at a zxid is the same at all servers: if a reconfiguration of the history has written the same
+// there, or a later one, it stays; and if the txn of this one is not applied yet, that will write it.
 func (m *Host) setConfig(q *config.Quorum) {
 	m.Store.Mu.Lock()
 	defer m.Store.Mu.Unlock()

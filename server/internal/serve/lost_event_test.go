@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 )
 
-// When an event is not added because too much waits, nothing is sent or added any more from that moment on, and not only
-// when the applier has ended its batch: an event or a reply that came later would hide that this event was lost.
+// When an event is not added because too much waits, nothing is sent or added any more from that moment on, and not
+// only when the applier has ended its batch: an event or a reply that came later would hide that this event was lost.
 func TestNothingFollowsALostEvent(t *testing.T) {
 	cfg := config.Default()
 	cfg.SkipACL = true

@@ -40,7 +40,8 @@ func (ws *watchers) slot(c *Conn) watch.WatcherID {
 	return c.watcher
 }
 
-// Watch registers a watch of c. It reports false if c would then watch more than its limits allow. REQUIRES: Store.Mu.
+// Watch registers a watch of c. It reports false if c would then watch more than its limits allow. REQUIRES:
+// Store.Mu.
 func (ws *watchers) Watch(c *Conn, kind watch.Kind, path []byte) bool {
 	ws.Mu.Lock()
 	defer ws.Mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A connection that is answered by the kernel of the other side is not silent, although its process reads nothing, and
-// even if there is no room for more bytes.
+// A connection that is answered by the kernel of the other side is not silent, although its process reads nothing,
+// and even if there is no room for more bytes.
 func TestUnacknowledgedByAProcessThatStandsStill(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
