@@ -69,7 +69,6 @@ func TestHostileBytesOnTheMasterPort(t *testing.T) {
 	master := w.start(2, configure, func(c *Config) { c.Limits.StrangersMax = 16 })
 	inputs := map[string][]byte{
 		"a follower":      AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 1}),
-		"a stranger":      AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: 9}),
 		"this server":     AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: 2}),
 		"another packet":  appendPlain(nil, proto.PacketAck, 1),
 		"far too much":    proto.AppendInt32(appendHead(nil, proto.PacketObserverInfo, 0), 0x7fffffff),
