@@ -45,6 +45,14 @@ func (n *Node) Renumber(id int) {
 	n.id, n.members = id, []member{own}
 }
 
+// Set replaces lines of zoo.cfg from the next start on.
+func (n *Node) Set(settings map[string]string) {
+	n.t.Helper()
+	n.mustHaveEnded()
+	n.options.Settings = maps.Clone(n.options.Settings)
+	maps.Copy(n.options.Settings, settings)
+}
+
 // Twin returns a node, not started, that was given the id of n by mistake. It has ports and a directory of its own,
 // no admin server, and the zoo.cfg of n but for its own line. The other members do not know it.
 func (n *Node) Twin() *Node {

@@ -15,8 +15,6 @@ import (
 var shown = map[string]string{
 	"is another server running on it?":                                            "TestSecondServerOnADirectoryIsRefused",
 	"holds %s: dataDir and dataLogDir are mixed up or were not moved together":    "TestSentencesOfAStart",
-	"meta: epochs are inconsistent":                                               "TestAcceptedBelowCurrentIsRefused",
-	"meta: meta.db belongs to another server":                                     "TestIdentity",
 	"server: admin server cannot start on":                                        "TestAdminPortTaken",
 	"there is no admin server; set admin.serverPort, or admin.enableServer=false": "TestAdminPortTaken",
 	"binding port":                           "TestNameAppearsLater",

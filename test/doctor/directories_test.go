@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -49,7 +50,11 @@ func files(t *testing.T, n *cluster.Node, pattern string) []string {
 func refuses(t *testing.T, n *cluster.Node, message string) {
 	t.Helper()
 	n.Launch()
-	<-n.Exited()
+	select {
+	case <-n.Exited():
+	case <-time.After(patience):
+		t.Fatalf("the server starts, but should say %q", message)
+	}
 	require.Contains(t, n.Log(), message)
 }
 

@@ -139,9 +139,13 @@ func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doct
 	if logDir == "" {
 		logDir = dataDir
 	}
-	d := doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame, Mount: mountKind,
+	return o.directory(dataDir, logDir, member).Check()
+}
+
+// directory is a check that is to be made.
+func (o *doctorOptions) directory(dataDir, logDir string, member bool) *doctor.Directory {
+	return &doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame, Mount: mountKind,
 		Measure: !o.noMeasure, Settle: 100 * time.Millisecond, Now: time.Now}
-	return d.Check()
 }
 
 // checkConfig checks the file, and what it names.
@@ -171,7 +175,9 @@ func (o *doctorOptions) checkConfig() (all doctor.Findings) {
 			all = append(all, checkPEM(store.Location, time.Now())...)
 		}
 	}
-	return append(all, o.checkDirectory(c.DataDir, c.DataLogDir, c.Distributed())...)
+	d := o.directory(c.DataDir, c.DataLogDir, c.Distributed())
+	d.NoAutocreate = !c.Distributed() && !c.DBAutocreate
+	return append(all, d.Check()...)
 }
 
 // checkPEM looks how long the certificates in a file last.

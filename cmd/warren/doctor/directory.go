@@ -25,6 +25,9 @@ type Directory struct {
 	LogDir  string // dataLogDir; DataDir if it is the same
 	// Member says that the server takes part in an ensemble, so that it needs a file myid.
 	Member bool
+	// NoAutocreate says that the server does not begin with an empty tree unless a file initialize asks for it:
+	// db.autocreate=false of a standalone server.
+	NoAutocreate bool
 	// MaxFrameBytes is jute.maxbuffer of the clients.
 	MaxFrameBytes int64
 	// Mount returns the kind of file system that holds a path, such as ext4; nil: not looked at.
@@ -68,6 +71,7 @@ func (d *Directory) Check() Findings {
 			}
 		}
 	}
+	c.wanted()
 	c.identity()
 	c.place()
 	c.Findings.Sort()
@@ -124,6 +128,22 @@ func (c *directoryCheck) blank() {
 		c.add(Warning, "blank", c.snapDir, "none is needed if a majority of the other voters has its data: a leader brings this server up to date. "+
 			"If disks of a majority are lost for good, run warren recover on a server that has data",
 			"the database was missing at a start: the server does not vote until a leader has brought it up to date")
+	}
+}
+
+// wanted looks whether there is a tree, or may be an empty one.
+func (c *directoryCheck) wanted() {
+	if !c.NoAutocreate || c.blind {
+		return
+	}
+	for _, dir := range []string{c.DataDir, c.LogDir} {
+		if _, err := c.FS.Stat(filepath.Join(dir, "initialize")); err == nil {
+			return
+		}
+	}
+	if h, err := ReadHolding(c.FS, c.DataDir, c.LogDir); err == nil && h.Empty() {
+		c.add(Critical, "no-data", c.snapDir, "find the data; if an empty tree is meant, put a file initialize into dataDir",
+			"is empty, and db.autocreate is false: the server does not start")
 	}
 }
 
@@ -363,6 +383,19 @@ func (c *directoryCheck) identity() {
 		c.add(Warning, "myid", path, "choose an id from 0 to 255", "holds %d, which does not fit into session ids", id)
 	case strings.TrimSpace(line) != line:
 		c.add(Warning, "myid", path, "remove the blanks", "has blanks around the number, with which ZooKeeper does not start")
+	}
+	if err == nil {
+		c.owner(id)
+	}
+}
+
+// owner looks whether meta.db is that of this server.
+func (c *directoryCheck) owner(id int64) {
+	p, err := server.ReadProvenance(c.FS, c.DataDir, "")
+	if err == nil && c.Member && p.ServerID >= 0 && p.ServerID != id {
+		c.add(Critical, "other-server", c.snapDir, "put the directory of server "+strconv.FormatInt(id, 10)+" back, or correct myid; "+
+			"if that directory is lost, begin with an empty one",
+			"belongs to server %d, and myid is %d: the server does not start", p.ServerID, id)
 	}
 }
 
