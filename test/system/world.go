@@ -199,7 +199,32 @@ func (w *world) run() error {
 	if w.s.failure != nil {
 		return w.s.failure
 	}
-	return w.check()
+	if err := w.check(); err != nil {
+		return err
+	}
+	if w.o.Seed%4 != 0 {
+		return nil
+	}
+	return w.drained()
+}
+
+// drained lets all clients go. Then every session ends at all members.
+func (w *world) drained() error {
+	for _, c := range w.clients {
+		c.p.kill()
+		w.net.unplug(c.host, true)
+	}
+	most := time.Duration(0)
+	for _, s := range w.sessions {
+		most = max(most, s.timeout)
+	}
+	w.s.runFor(2*most + 2*time.Second)
+	for _, n := range w.votersAndObservers() {
+		if st := n.srv.Status(); st.Sessions > 0 && w.s.failure == nil {
+			return fmt.Errorf("server %d has %d sessions, and no client is there any more", n.id, st.Sessions)
+		}
+	}
+	return w.s.failure
 }
 
 // Bounds of a run, in simulated time.
