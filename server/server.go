@@ -46,6 +46,9 @@ type Options struct {
 	// and with the digest of the state at that time. It must neither block nor keep the payload. It is not called for
 	// txns that are read from the log at the start. It is for simulations.
 	Applied func(zxid proto.Zxid, payload []byte, digest int64)
+	// WindowTxns is how many committed txns are kept in memory for learners; 0 follows commitLogCount. It is for
+	// simulations.
+	WindowTxns int
 	// WholeProcess says that the process runs this server only, which may then tune Go's garbage collector.
 	WholeProcess bool
 	// ResolvePeer replaces the resolver of package net for the names of the servers of an ensemble, if it is not
@@ -75,7 +78,7 @@ type Server struct {
 // New returns a server that does nothing yet. It does not touch the disk.
 func New(cfg *config.Config, o Options) *Server {
 	e := env.New(cfg, env.Options{Log: o.Log, Registry: o.Registry, FS: o.FS, Version: o.Version, Runtime: o.Runtime,
-		Weakness: o.Weakness, Applied: o.Applied})
+		Weakness: o.Weakness, Applied: o.Applied, WindowTxns: o.WindowTxns})
 	s := &Server{Env: e, options: o, disk: durable.New(e, o.Meta), front: serve.New(e, o.ListenClient)}
 	s.configured = flow.NewInbox[*config.Quorum](e.Runtime.Parker())
 	network := host.Network{Resolve: o.ResolvePeer, Dial: o.DialPeer, Listen: o.ListenPeer}

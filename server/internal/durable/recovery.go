@@ -57,7 +57,7 @@ type Disk struct {
 func New(e *env.Env, store meta.Store) *Disk {
 	d := &Disk{Env: e, Meta: store}
 	if e.Config.Distributed() {
-		d.Recent = new(flow.RecentTxns)
+		d.Recent = flow.NewRecentTxns(e.WindowTxns)
 	}
 	return d
 }

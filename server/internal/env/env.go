@@ -39,7 +39,9 @@ type Env struct {
 	Runtime    sched.Runtime
 	Clock      *clock
 	Began      time.Time
-	weaknesses weakness.Set
+	Weaknesses weakness.Set
+	// WindowTxns is how many committed txns are kept in memory for learners.
+	WindowTxns int
 	// Told is Options.Applied; it may be nil.
 	Told func(zxid proto.Zxid, payload []byte, digest int64)
 
@@ -91,6 +93,8 @@ type Options struct {
 	Runtime  sched.Runtime
 	Weakness weakness.Set // empty, except in tests of the simulator
 	Applied  func(zxid proto.Zxid, payload []byte, digest int64)
+	// WindowTxns is Env.WindowTxns; 0 follows commitLogCount.
+	WindowTxns int
 }
 
 // New returns an Env without a state.
@@ -100,7 +104,7 @@ func New(cfg *config.Config, o Options) *Env {
 		rt = sched.OS()
 	}
 	e := &Env{
-		weaknesses: o.Weakness,
+		Weaknesses: o.Weakness,
 		Runtime:    rt, Config: cfg, Log: o.Log, FS: o.FS, Version: strings.TrimSpace(o.Version), Registry: o.Registry,
 		Clock: newClock(rt), Began: rt.Now(), Told: o.Applied, Stats: figures.NewServer(),
 		Large:       limits.NewLargeBudget(cfg.LargeRequestThreshold, cfg.LargeRequestMaxBytes),
@@ -124,6 +128,9 @@ func New(cfg *config.Config, o Options) *Env {
 	if e.Registry == nil {
 		e.Registry = prometheus.NewRegistry()
 	}
+	if e.WindowTxns = o.WindowTxns; e.WindowTxns == 0 {
+		e.WindowTxns = max(flow.WindowTxns, cfg.CommitLogCount)
+	}
 	e.Members.Store(&cfg.Quorum)
 	e.OutstandingMax.Store(int64(cfg.GlobalOutstandingLimit))
 	if cfg.Distributed() {
@@ -143,7 +150,7 @@ func OutstandingPerServer(limit, voters int) int {
 }
 
 // Weak reports whether this server has a certain defect on purpose. Only a build with the tag weak can have one.
-func (e *Env) Weak(w weakness.Weakness) bool { return e.weaknesses.Has(w) }
+func (e *Env) Weak(w weakness.Weakness) bool { return e.Weaknesses.Has(w) }
 
 // Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, if the server has
 // stopped. Profiles show the name of the goroutine.

@@ -8,15 +8,19 @@ import (
 // RecentTxns keeps the newest txns of the log while it is replayed, for the window of the agreement. A nil RecentTxns
 // keeps nothing. One goroutine uses it.
 type RecentTxns struct {
+	max   int
 	txns  []zab.Txn // contiguous
 	bytes int
 }
 
-// Bounds of the kept txns, the same as in package zab.
-var (
-	recentTxnsMax  = zab.DefaultLimits().WindowTxns
-	recentBytesMax = zab.DefaultLimits().WindowBytes
-)
+// WindowTxns is how many txns the window of the agreement keeps at least, unless a simulation wants fewer.
+var WindowTxns = zab.DefaultLimits().WindowTxns
+
+// recentBytesMax bounds the kept txns, as in package zab.
+var recentBytesMax = zab.DefaultLimits().WindowBytes
+
+// NewRecentTxns returns a RecentTxns that keeps at least n txns, if the log has them.
+func NewRecentTxns(n int) *RecentTxns { return &RecentTxns{max: n} }
 
 // Add keeps a txn, whose payload it copies.
 func (r *RecentTxns) Add(z proto.Zxid, payload []byte) {
@@ -31,7 +35,7 @@ func (r *RecentTxns) Add(z proto.Zxid, payload []byte) {
 	}
 	r.txns = append(r.txns, zab.Txn{Zxid: z, Payload: append([]byte(nil), payload...)})
 	r.bytes += len(payload)
-	if len(r.txns) > 2*recentTxnsMax || r.bytes > recentBytesMax {
+	if len(r.txns) > 2*r.max || r.bytes > recentBytesMax {
 		r.shrink()
 	}
 }
@@ -39,7 +43,7 @@ func (r *RecentTxns) Add(z proto.Zxid, payload []byte) {
 // shrink drops the oldest txns. It copies the others, so it drops many at once.
 func (r *RecentTxns) shrink() {
 	drop := 0
-	for len(r.txns)-drop > recentTxnsMax || r.bytes > recentBytesMax/2 {
+	for len(r.txns)-drop > r.max || r.bytes > recentBytesMax/2 {
 		r.bytes -= len(r.txns[drop].Payload)
 		drop++
 	}

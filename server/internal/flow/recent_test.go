@@ -18,17 +18,17 @@ func TestRecentTxnsOfALongLog(t *testing.T) {
 		atLeast int    // txns kept
 		copied  uint64 // bytes for each txn, at most
 	}{
-		{"small txns", 40_000, 10, recentTxnsMax, 1000},
+		{"small txns", 40_000, 10, WindowTxns, 1000},
 		{"large txns", 10_000, 40_000, recentBytesMax / 2 / 40_000, 50_000},
 	} {
 		t.Run(v.name, func(t *testing.T) {
 			payload := make([]byte, v.payload)
-			r := RecentTxns{}
+			r := NewRecentTxns(WindowTxns)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			for z := proto.Zxid(1); z <= proto.Zxid(v.n); z++ {
 				r.Add(z, payload)
-				if len(r.txns) > 2*recentTxnsMax || r.bytes > recentBytesMax {
+				if len(r.txns) > 2*WindowTxns || r.bytes > recentBytesMax {
 					t.Fatalf("%d txns, %d bytes are kept", len(r.txns), r.bytes)
 				}
 			}

@@ -167,7 +167,7 @@ func (m *Host) CoreConfig() (zab.Config, error) {
 		epochs.Accepted = e
 	}
 	limits := zab.DefaultLimits()
-	limits.WindowTxns = max(limits.WindowTxns, m.Config.CommitLogCount)
+	limits.WindowTxns = m.WindowTxns
 	limits.SnapSyncsMax, limits.DiffSyncsMax = m.Config.MaxConcurrentSnapSyncs, m.Config.MaxConcurrentDiffSyncs
 	limits.LagBytes = m.masterQueue() / 2
 	last := m.Store.State.LastZxid()
