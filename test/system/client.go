@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"time"
 
@@ -46,6 +47,9 @@ const clientPlace = 1 << 8
 func (w *world) newClient(id int) *client {
 	c := &client{w: w, id: id, p: w.s.newProcess(fmt.Sprintf("c%d", id)), load: newLoad(w.s, id)}
 	c.p.drift = w.drift()
+	if w.s.chance(15) {
+		c.alone = 1 + w.s.rng.IntN(len(w.nodes))
+	}
 	c.host = w.net.plug(clientPlace+id, c.p)
 	c.wake = &parker{p: c.p}
 	c.p.Go("client", c.run)
@@ -111,6 +115,9 @@ func (c *client) connect() error {
 	}
 	switch {
 	case err != nil:
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.w.unanswered(c, server, sent, "connect")
+		}
 		_ = nc.Close()
 		return err
 	case resp.SessionID == 0:
@@ -198,6 +205,9 @@ func (c *client) ping() {
 // checkSilence gives up a connection on which nothing has come for long.
 func (c *client) checkSilence() {
 	if c.w.s.now-c.heard > c.session.timeout*2/3 {
+		if pending := c.conn.pending; len(pending) > 0 {
+			c.w.unanswered(c, c.conn.server, max(c.heard, pending[0].sent), pending[0].op.String())
+		}
 		c.broken = true
 	}
 }
@@ -223,6 +233,9 @@ func (c *client) act() {
 		for range 1 + c.load.burst() {
 			if !c.broken {
 				c.send(c.draw())
+			}
+			if c.load.steady > 0 && !c.broken {
+				c.sleep(c.w.s.between(0, c.load.steady))
 			}
 		}
 	}

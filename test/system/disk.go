@@ -24,6 +24,8 @@ type disk struct {
 	bad  bool          // every write and sync fails
 	full bool          // there is little room, or none
 	hurt bool          // one of the two was so while the present process ran
+	// interrupt is how many operations until the process is killed in the middle of one; 0 is never.
+	interrupt int
 }
 
 // diskSlow is how long a sync takes at most on a disk without faults.
@@ -37,10 +39,30 @@ func (s *scheduler) newDisk(id int) *disk {
 }
 
 // mount connects a process to the disk.
-func (d *disk) mount(h *host) {
+func (d *disk) mount(n *node) {
 	d.meta.Crash() // what was closed can be used again
-	d.mem.Hook(func(op vfs.Op) error { return d.hook(h, op) })
+	h := n.peers
+	d.mem.Hook(func(op vfs.Op) error {
+		if d.interrupt > 0 && op.Kind.Changes() && !h.p.dead {
+			if d.interrupt--; d.interrupt == 0 {
+				d.s.plan(0, nil, "interrupted", func() {
+					if n.p == h.p {
+						n.kill([]int{0, 50, 100}[d.s.rng.IntN(3)], false)
+						n.w.faults.restart(n, d.s.between(0, time.Second))
+					}
+				})
+				h.sleep(time.Hour)
+			}
+		}
+		return d.hook(h, op)
+	})
 }
+
+// interruptMax is how many operations of a disk an interruption is away at most.
+const interruptMax = 60
+
+// firstMax is the same for the first start, which does not do more.
+const firstMax = 12
 
 // hook lets operations take time, and fail. What reads takes none.
 func (d *disk) hook(h *host, op vfs.Op) error {

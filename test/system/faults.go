@@ -24,10 +24,13 @@ const (
 	ClientCut Fault = "clientcut"
 	BadDisk   Fault = "baddisk"  // every write fails, for a while
 	FullDisk  Fault = "fulldisk" // for a while
-	Wipe      Fault = "wipe"     // a disk is lost, while all others have everything
+	Wipe      Fault = "wipe"     // a disk is lost, or the database on it, while no other one is
+	Stall     Fault = "stall"    // of a process, which is cut off from the other servers for a while longer
+	MidWrite  Fault = "midwrite" // a power loss of a process in the middle of what it writes
 )
 
-var allFaults = []Fault{Kill, PowerLoss, Outage, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump, ClientCut, BadDisk, FullDisk, Wipe}
+var allFaults = []Fault{Kill, PowerLoss, Outage, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump, ClientCut, BadDisk, FullDisk, Wipe,
+	MidWrite, Stall}
 
 // faults draws what goes wrong, and when.
 type faults struct {
@@ -36,10 +39,13 @@ type faults struct {
 	mean  time.Duration // between two faults
 	count map[Fault]int
 	over  bool
+	past  []incident
 }
 
 func newFaults(w *world, kinds []Fault) faults {
-	if kinds == nil {
+	if kinds == nil && w.s.seed%5 == 4 { // one thing goes wrong, each in its turn: what it must not cause is seen
+		kinds = []Fault{allFaults[int(w.s.seed/5%uint64(len(allFaults)))]}
+	} else if kinds == nil {
 		for _, k := range allFaults {
 			if w.s.chance(60) { // not everything in each run
 				kinds = append(kinds, k)
@@ -60,15 +66,30 @@ func (f *faults) later() {
 		if f.over {
 			return
 		}
-		f.strike(f.kinds[f.w.s.rng.IntN(len(f.kinds))])
+		n := f.victim()
+		f.strike(f.kinds[f.w.s.rng.IntN(len(f.kinds))], n)
+		if f.w.s.chance(20) { // misfortunes come together
+			f.strike(f.kinds[f.w.s.rng.IntN(len(f.kinds))], n)
+		}
 		f.later()
 	})
 }
 
-// strike lets one fault happen.
-func (f *faults) strike(k Fault) {
+// victim draws a server, more often the leader than another.
+func (f *faults) victim() *node {
+	if f.w.s.chance(30) {
+		for _, n := range f.w.nodes {
+			if n.leads() {
+				return n
+			}
+		}
+	}
+	return f.w.nodes[f.w.s.rng.IntN(len(f.w.nodes))]
+}
+
+// strike lets one fault happen to a server.
+func (f *faults) strike(k Fault, n *node) {
 	w, s := f.w, f.w.s
-	n := w.nodes[s.rng.IntN(len(w.nodes))]
 	other := w.nodes[s.rng.IntN(len(w.nodes))]
 	lasts := s.between(10*time.Millisecond, 3*time.Second)
 	if s.chance(10) {
@@ -79,6 +100,7 @@ func (f *faults) strike(k Fault) {
 	}
 	w.steps++
 	f.count[k]++
+	f.past = append(f.past, incident{k, n.id, s.now, s.now + lasts})
 	s.tracef("fault %s of server %d, %v", k, n.id, lasts)
 	switch k {
 	case Kill, PowerLoss:
@@ -101,6 +123,12 @@ func (f *faults) strike(k Fault) {
 			p.rest()
 			s.plan(lasts, nil, "go on", p.goOn)
 		}
+	case Stall:
+		if p := n.p; p != nil && !p.rests {
+			p.rest()
+			s.plan(lasts, nil, "go on", p.goOn)
+			f.part([]*node{n}, lasts+s.between(0, 3*time.Second))
+		}
 	case Partition:
 		var one []*node
 		for _, n := range w.nodes {
@@ -116,8 +144,12 @@ func (f *faults) strike(k Fault) {
 		way.slow = s.between(0, 100*time.Millisecond)
 		s.plan(lasts, nil, "fast again", func() { way.slow = 0 })
 	case Reset:
-		if len(w.net.conns) > 0 {
-			c := w.net.conns[s.rng.IntN(len(w.net.conns))]
+		conns := w.net.conns
+		if s.chance(50) {
+			conns = w.net.betweenServers()
+		}
+		if len(conns) > 0 {
+			c := conns[s.rng.IntN(len(conns))]
 			c.in.lose()
 			c.out.lose()
 		}
@@ -136,6 +168,8 @@ func (f *faults) strike(k Fault) {
 		} else if f.safe(n) {
 			f.wipe(n, lasts)
 		}
+	case MidWrite:
+		n.disk.interrupt = 1 + s.rng.IntN(interruptMax)
 	case WallJump:
 		if n.p != nil {
 			n.p.wall += s.between(-30*time.Second, 30*time.Second)
@@ -154,6 +188,9 @@ func (f *faults) restart(n *node, d time.Duration) {
 	f.w.s.plan(d, nil, "restart", func() {
 		switch {
 		case n.p == nil:
+			if slices.Contains(f.kinds, MidWrite) && f.w.s.chance(20) {
+				n.disk.interrupt = 1 + f.w.s.rng.IntN(interruptMax)
+			}
 			n.start()
 		case n.stops:
 			f.restart(n, d)
@@ -169,17 +206,21 @@ func (f *faults) repair(n *node, d time.Duration) {
 	})
 }
 
-// wipe loses the disk of a server.
+// wipe loses the disk of a server, or the database on it.
 func (f *faults) wipe(n *node, lasts time.Duration) {
 	n.kill(0, true)
-	n.wipe()
+	n.wipe(f.w.s.chance(30))
+	if f.w.s.chance(50) {
+		n.disk.interrupt = 1 + f.w.s.rng.IntN(interruptMax)
+	}
 	f.restart(n, lasts)
 }
 
-// safe reports whether the disk of a server may be lost: every other one has all that was acknowledged.
+// safe reports whether the disk of a server may be lost: every other one has a database, and all that was on its
+// disk.
 func (f *faults) safe(n *node) bool {
 	for _, o := range f.w.nodes {
-		if o != n && (!o.serves() || o.srv.Status().Zxid < f.w.acked) {
+		if o != n && (o.lost || !o.served) {
 			return false
 		}
 	}
@@ -213,6 +254,7 @@ func (f *faults) end() {
 	f.w.net.heal()
 	for _, n := range f.w.nodes {
 		n.disk.repair()
+		n.disk.interrupt = 0
 		if n.p != nil && n.p.rests {
 			n.p.goOn()
 		}

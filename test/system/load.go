@@ -11,13 +11,14 @@ import (
 
 // load draws what one client asks for.
 type load struct {
-	s     *scheduler
-	id    int
-	mean  time.Duration // between two bouts of requests
-	bouts int           // most requests of one bout
-	reads int           // of 100 requests so many read
-	made  []string      // sequential znodes that the client has created, and not yet deleted
-	at    time.Duration // of the next bout
+	s      *scheduler
+	id     int
+	mean   time.Duration // between two bouts of requests
+	bouts  int           // most requests of one bout
+	reads  int           // of 100 requests so many read
+	steady time.Duration // pauses between requests of a bout are below this; 0 for none
+	made   []string      // sequential znodes that the client has created, and not yet deleted
+	at     time.Duration // of the next bout
 }
 
 // asked is a request, with the watch that it leaves or removes.
@@ -28,7 +29,11 @@ type asked struct {
 }
 
 func newLoad(s *scheduler, id int) *load {
-	return &load{s: s, id: id, mean: s.between(5*time.Millisecond, 100*time.Millisecond), bouts: 1 + s.rng.IntN(10), reads: 30 + s.rng.IntN(50)}
+	l := &load{s: s, id: id, mean: s.between(5*time.Millisecond, 100*time.Millisecond), bouts: 1 + s.rng.IntN(10), reads: 30 + s.rng.IntN(50)}
+	if s.chance(12) { // there are always many requests on their way
+		l.bouts, l.reads, l.steady = 30, s.rng.IntN(50), 2*time.Millisecond
+	}
+	return l
 }
 
 // pause is how long until the next bout.

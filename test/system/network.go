@@ -119,6 +119,16 @@ func (n *network) unplug(h *host, word bool) {
 	n.conns = kept
 }
 
+// betweenServers returns the ends of connections between servers.
+func (n *network) betweenServers() (all []*conn) {
+	for _, c := range n.conns {
+		if c.in.way.to < clientPlace && c.out.way.to < clientPlace {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 // host is a process on the network.
 type host struct {
 	net   *network

@@ -16,23 +16,27 @@ import (
 
 // node is one server of the ensemble, with what outlives its processes.
 type node struct {
-	w     *world
-	id    int
-	cfg   *config.Config
-	disk  *disk
-	p     *process // nil while it is down
-	peers *host
-	lives int
-	began time.Time      // the present life, by the wall clock
-	srv   *server.Server // set when Start is called
-	up    bool           // Start has returned
-	last  proto.Zxid     // that it has applied, in this life
-	stops bool           // it was told to stop
+	w      *world
+	id     int
+	cfg    *config.Config
+	disk   *disk
+	p      *process // nil while it is down
+	peers  *host
+	lives  int
+	began  time.Time      // the present life, by the wall clock
+	srv    *server.Server // set when Start is called
+	up     bool           // Start has returned
+	last   proto.Zxid     // that it has applied, in this life
+	stops  bool           // it was told to stop
+	lost   bool           // its disk, and it has not served since
+	served bool           // it has served at some time
 }
 
 // start begins a process on what the disk holds.
 func (n *node) start() {
 	n.lives++
+	n.w.harvest(n)
+	n.w.faults.past = append(n.w.faults.past, incident{restarted, n.id, n.w.s.now, n.w.s.now})
 	n.p = n.w.s.newProcess(fmt.Sprintf("s%d", n.id))
 	n.p.drift, n.p.wall = n.w.drift(), n.w.s.between(-n.w.wallMax, n.w.wallMax)
 	// A server that begins earlier by the wall clock than its life before may give a session the id of another that
@@ -42,13 +46,14 @@ func (n *node) start() {
 	}
 	n.began = n.p.Now()
 	n.peers = n.w.net.plug(n.id, n.p)
-	n.disk.mount(n.peers)
+	n.disk.mount(n)
 	n.up, n.stops, n.last, n.disk.hurt = false, false, 0, n.disk.bad || n.disk.full
 	p := n.p
 	n.srv = server.New(n.cfg, server.Options{
 		Log: n.log(), FS: n.disk.mem, Meta: n.disk.store(n.peers), Version: "simulated", Runtime: p, Weakness: n.w.o.Weakness,
 		DialPeer: n.peers.dial, ListenPeer: n.peers.listen, ListenClient: n.peers.listen,
-		Applied: func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
+		WindowTxns: n.w.window,
+		Applied:    func(zxid proto.Zxid, payload []byte, digest int64) { n.w.applied(n, zxid, payload, digest) },
 	})
 	srv := n.srv
 	p.Go("main", func() {
@@ -73,6 +78,9 @@ func (n *node) look() {
 	if n.p == nil || !n.up || n.stops {
 		return
 	}
+	if n.serves() {
+		n.served, n.lost = true, false
+	}
 	if err := n.srv.Failure(); err != nil {
 		n.ended(err)
 	}
@@ -88,8 +96,14 @@ func (n *node) ended(err error) {
 	}
 }
 
-// wipe empties the disk of a server that is down.
-func (n *node) wipe() { n.disk = n.w.s.newDisk(n.id) }
+// wipe empties the disk of a server that is down. It may leave what meta.db holds: the epochs.
+func (n *node) wipe(keepsMeta bool) {
+	old := n.disk
+	n.lost, n.disk = true, n.w.s.newDisk(n.id)
+	if keepsMeta {
+		n.disk.meta = old.meta
+	}
+}
 
 // kill ends the process. Of what the disk has not synced so much is there afterwards, in percent. With word the other
 // ends of its connections hear of it.
@@ -128,6 +142,9 @@ func (n *node) serves() bool {
 	st := n.srv.Status()
 	return st.Serving && st.Mode != "read-only"
 }
+
+// leads reports whether the server is a leader that serves.
+func (n *node) leads() bool { return n.serves() && n.srv.Status().Mode == "leader" }
 
 // logged calls fn with each record of the log on its disk.
 func (n *node) logged(fn func(r *wal.Record)) {

@@ -26,13 +26,13 @@ type replay struct {
 	writers     map[proto.SessionID]int // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
 	expiries    []expiry
-	doomed      []proto.SessionID        // a request was refused because the session ends
-	told        proto.Zxid               // clients that are connected at the end have heard of everything up to this
-	refuses     bool                     // servers may have refused writes
-	locals      bool                     // sessions may be local
-	begun       map[proto.SessionID]bool // by txns
-	applied     map[proto.Zxid]bool      // the txns
-	members     membership               // the configuration
+	doomed      []proto.SessionID                 // a request was refused because the session ends
+	told        proto.Zxid                        // clients that are connected at the end have heard of everything up to this
+	refuses     func(from, to time.Duration) bool // servers may have refused writes then
+	locals      bool                              // sessions may be local
+	begun       map[proto.SessionID]bool          // by txns
+	applied     map[proto.Zxid]bool               // the txns
+	members     membership                        // the configuration
 }
 
 // requestID is what a txn says of its request.
@@ -149,7 +149,7 @@ func (r *replay) apply(t *txn) error {
 		return fmt.Errorf("%v of session %v, xid %d is the txn %v, and ends in %v in the model", mr.Op, h.ClientID, h.Cxid, h.Type, result.Err.Name())
 	}
 	if q != nil {
-		if err := r.inOrder(q, result.Err); err != nil {
+		if err := r.inOrder(t, q, result.Err); err != nil {
 			return err
 		}
 		r.done[q] = true
@@ -189,7 +189,7 @@ func overtaken(r proto.Reader) bool {
 
 // inOrder checks that a request becomes a txn once, and behind those that its client has sent before it on the same
 // connection.
-func (r *replay) inOrder(q *request, result proto.ErrCode) error {
+func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 	if r.done[q] {
 		return fmt.Errorf("session %v, xid %d becomes a txn twice", q.conn.session.id, q.xid)
 	}
@@ -202,7 +202,7 @@ func (r *replay) inOrder(q *request, result proto.ErrCode) error {
 		if before == q {
 			return nil
 		}
-		if isWrite(before.op) && !r.done[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses || before.reply != nil && before.reply.err == proto.OK) {
+		if isWrite(before.op) && !r.done[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses(before.sent, t.at) || before.reply != nil && before.reply.err == proto.OK) {
 			return fmt.Errorf("session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
 		}
 	}

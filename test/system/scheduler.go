@@ -13,15 +13,16 @@ import (
 // scheduler runs events in the order of their times, and tasks between them. It owns the simulated clock and the
 // source of chance.
 type scheduler struct {
-	seed    uint64
-	now     time.Duration // since the run began
-	rng     *rand.Rand
-	queue   events
-	seq     uint64 // of the last event that was planned
-	running *task
-	events  int    // how many have happened
-	failure error  // what ended the run
-	slow    string // tasks of this name are often slow
+	seed      uint64
+	now       time.Duration // since the run began
+	rng       *rand.Rand
+	queue     events
+	seq       uint64 // of the last event that was planned
+	running   *task
+	events    int    // how many have happened
+	failure   error  // what ended the run
+	slow      string // tasks of this name are often slow
+	tardiness int    // in so many of 100 cases
 
 	beats atomic.Int64         // events, for guard
 	last  atomic.Pointer[task] // that ran, for guard
@@ -182,11 +183,17 @@ func (s *scheduler) between(lo, hi time.Duration) time.Duration {
 }
 
 // tardy are the names of tasks of which a run may have slow ones.
-var tardy = []string{"applier", "journal", "host", "link reader", "link writer", "learner connection", "reader", "drain"}
+var tardy = []string{"applier", "journal", "host", "link reader", "link writer", "learner connection", "reader", "drain", "clock"}
+
+// tardyMax is how long a slow task takes to begin at most.
+const tardyMax = time.Second
 
 // begin is how long a task takes to begin after it was made ready.
 func (s *scheduler) begin(t *task) time.Duration {
-	if t.name == s.slow && s.chance(10) {
+	if t.name == s.slow && s.chance(s.tardiness) {
+		if s.chance(4) {
+			return s.between(0, tardyMax)
+		}
 		return s.between(0, 60*time.Millisecond)
 	}
 	return s.moment()

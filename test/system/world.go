@@ -11,7 +11,6 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/model"
-	"github.com/seed94657493/warren/wal"
 )
 
 // Options describe a run. What is not set is drawn from the seed.
@@ -46,6 +45,9 @@ type world struct {
 	sessions    map[proto.SessionID]*session
 	connections []*connection
 	history     map[proto.Zxid]*txn
+	logs        map[proto.Zxid]*logged
+	burials     []burial
+	reigns      []reign
 	acked       proto.Zxid // the newest that a client has heard of
 	told        proto.Zxid // all had heard of it some time before the end
 	steps       int
@@ -57,6 +59,7 @@ type world struct {
 	calm        bool          // there are no faults any more, and clients begin nothing new
 
 	tick                   time.Duration
+	window                 int     // txns in memory for learners; 0 is the usual
 	syncLimit              int     // of ZooKeeper, in ticks
 	factor                 float64 // how much of the log learners are sent, as a share of a snapshot
 	timeoutMin, timeoutMax time.Duration
@@ -69,7 +72,7 @@ const clientPort = 2181
 func newWorld(o Options) *world {
 	drawFeatures(&o)
 	s := newScheduler(o.Seed)
-	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{}, history: map[proto.Zxid]*txn{},
+	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{}, history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{},
 		tick: 100 * time.Millisecond, wallMax: time.Minute, driftMax: 0.002}
 	w.timeoutMin, w.timeoutMax = 7*w.tick, 30*w.tick
 	if w.o.Servers == 0 {
@@ -79,7 +82,7 @@ func newWorld(o Options) *world {
 		w.o.Clients = 2 + s.rng.IntN(6)
 	}
 	if s.chance(60) {
-		s.slow = tardy[s.rng.IntN(len(tardy))]
+		s.slow, s.tardiness = tardy[s.rng.IntN(len(tardy))], 5+s.rng.IntN(40)
 	}
 	w.syncLimit = []int{6, 6, 20}[s.rng.IntN(3)]
 	w.factor = []float64{0.33, 100}[s.rng.IntN(2)]
@@ -88,6 +91,9 @@ func newWorld(o Options) *world {
 		if w.o.Servers == 5 {
 			w.o.Observers = s.rng.IntN(3)
 		}
+	}
+	if s.chance(50) {
+		w.window = 1 + s.rng.IntN(60) // what a learner lacks comes from the log on disk
 	}
 	snapCount := 20 + s.rng.IntN(400)
 	if s.chance(30) {
@@ -180,11 +186,19 @@ func (w *world) applied(n *node, zxid proto.Zxid, payload []byte, digest int64) 
 
 // run does it all, and returns what was wrong.
 func (w *world) run() error {
-	defer w.s.guard()()
+	unguard := w.s.guard()
+	defer unguard()
 	defer w.end()
+	interrupted := slices.Contains(w.faults.kinds, MidWrite) && w.s.chance(20) // the first start
+	marked := w.o.Servers == 1 || len(w.o.Features) > 0 || !w.s.chance(20)     // the operator says that the servers are new
 	for _, n := range w.nodes {
-		if err := n.disk.found(); err != nil {
-			return err
+		if marked {
+			if err := n.disk.found(); err != nil {
+				return err
+			}
+		}
+		if interrupted {
+			n.disk.interrupt = 1 + w.s.rng.IntN(firstMax)
 		}
 		n.start()
 	}
@@ -196,6 +210,8 @@ func (w *world) run() error {
 	for w.steps < w.o.Steps && w.s.step() && w.s.now < runMax {
 	}
 	w.settle()
+	w.bury()
+	unguard()
 	if w.s.failure != nil {
 		return w.s.failure
 	}
@@ -237,6 +253,9 @@ const (
 func (w *world) watch() {
 	for _, n := range w.nodes {
 		n.look()
+		if n.leads() {
+			w.reigns = append(w.reigns, reign{n.id, w.s.now})
+		}
 	}
 	w.s.plan(w.tick, nil, "watch", w.watch)
 }
@@ -278,6 +297,7 @@ func (w *world) unsettled() string {
 	}
 	for _, c := range w.clients {
 		switch {
+		case c.p.dead:
 		case c.session == nil || c.conn == nil || c.broken || !c.conn.isOpen || c.conn.readOnly:
 			return fmt.Sprintf("client %d has no connection", c.id)
 		case len(c.conn.pending) > 0:
@@ -307,6 +327,12 @@ func (w *world) check() error {
 	if err := r.run(); err != nil {
 		return err
 	}
+	if err := w.buried(r.expiries); err != nil {
+		return err
+	}
+	if err := w.refusals(); err != nil {
+		return err
+	}
 	for _, e := range r.expiries {
 		if err := w.leaseOf().early(e); err != nil {
 			return err
@@ -330,24 +356,13 @@ func (w *world) check() error {
 
 // replay returns what is to be replayed of the run.
 func (w *world) replay() *replay {
-	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.count[FullDisk] > 0, locals: w.has(Local) && w.nodes[0].cfg.Distributed(),
+	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.full, locals: w.has(Local) && w.nodes[0].cfg.Distributed(),
 		members: w.founding(), m: model.New(model.Config{ExtendedTypes: true, ReconfigEnabled: w.has(Reconfig),
 			MaxContainerNeverUsedMs: config.Default().Container.MaxNeverUsed.Milliseconds()})}
 	for _, zxid := range slices.Sorted(maps.Keys(w.history)) {
 		r.txns = append(r.txns, w.history[zxid])
 	}
 	return r
-}
-
-// adopt adds what the log of a server says up to a txn that is committed: txns that no server has applied but at its
-// start.
-func (w *world) adopt(n *node, upTo proto.Zxid) {
-	n.logged(func(r *wal.Record) {
-		if r.Zxid <= upTo && w.history[r.Zxid] == nil {
-			w.history[r.Zxid] = &txn{zxid: r.Zxid, payload: bytes.Clone(r.Payload), at: w.s.now, by: n.id}
-			w.noteMembers(w.history[r.Zxid])
-		}
-	})
 }
 
 // end ends all processes.

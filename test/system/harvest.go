@@ -1,0 +1,60 @@
+package system
+
+import (
+	"bytes"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/wal"
+)
+
+// A state may hold txns that no server has applied but at its start, and travel to servers whose logs do not hold
+// them, while the log that they came from is lost. So the logs are read at each start.
+
+// logged is a txn that a log has held at the start of its server.
+type logged struct {
+	payload []byte
+	prev    proto.Zxid // the txn before it: two histories with the same txn are the same up to it
+}
+
+// harvest notes what the log of a server holds.
+func (w *world) harvest(n *node) {
+	prev := proto.Zxid(0)
+	n.logged(func(r *wal.Record) {
+		if w.logs[r.Zxid] == nil && prev != 0 {
+			w.logs[r.Zxid] = &logged{bytes.Clone(r.Payload), prev}
+		}
+		prev = r.Zxid
+	})
+}
+
+// newestSnapshot returns the newest snapshot of a server that is not above a zxid; 0 if there is none.
+func (n *node) newestSnapshot(upTo proto.Zxid) (newest proto.Zxid) {
+	names, _ := n.disk.mem.List(filepath.Join(dataDir, "version-2"))
+	for _, name := range names {
+		hex, is := strings.CutPrefix(name, "snapshot.")
+		if z, err := strconv.ParseInt(hex, 16, 64); is && err == nil && proto.Zxid(z) <= upTo {
+			newest = max(newest, proto.Zxid(z))
+		}
+	}
+	return newest
+}
+
+// adopt adds the txns up to one that is committed that no server has applied but at its start: those in the log of a
+// server, and those in the state that the log continues.
+func (w *world) adopt(n *node, upTo proto.Zxid) {
+	add := func(z proto.Zxid, payload []byte) {
+		w.history[z] = &txn{zxid: z, payload: bytes.Clone(payload), at: w.s.now, by: n.id}
+		w.noteMembers(w.history[z])
+	}
+	n.logged(func(r *wal.Record) {
+		if r.Zxid <= upTo && w.history[r.Zxid] == nil {
+			add(r.Zxid, r.Payload)
+		}
+	})
+	for z := n.newestSnapshot(upTo); w.history[z] == nil && w.logs[z] != nil; z = w.logs[z].prev {
+		add(z, w.logs[z].payload)
+	}
+}

@@ -1,0 +1,62 @@
+package system
+
+import (
+	"fmt"
+	"time"
+)
+
+// burial is the end of a client without a word, when nothing else goes wrong any more.
+type burial struct {
+	session *session
+	at      time.Duration
+}
+
+// burySlack is how much longer than its timeout a session may live: the leader hears of sessions with the answers to
+// its PINGs, counts time in ticks, and does not count time in which a task of it was late.
+func (w *world) burySlack() time.Duration {
+	if w.s.slow != "" {
+		return time.Second + 2*tardyMax
+	}
+	return time.Second
+}
+
+// bury ends some clients, and waits until their sessions must have ended.
+func (w *world) bury() {
+	if w.s.failure != nil || len(w.o.Features) > 0 {
+		return
+	}
+	longest, slack := time.Duration(0), w.burySlack()
+	for _, c := range w.clients {
+		if !w.s.chance(30) {
+			continue
+		}
+		w.s.tracef("c%d dies, session %v", c.id, c.session.id)
+		w.burials = append(w.burials, burial{c.session, w.s.now})
+		longest = max(longest, c.session.timeout)
+		c.p.kill()
+		w.net.unplug(c.host, true)
+		c.conn.isOpen = false
+	}
+	if len(w.burials) > 0 {
+		w.s.runFor(longest + 2*slack)
+		w.settle()
+	}
+}
+
+// buried returns an error if a session of a client that has died lives on.
+func (w *world) buried(expiries []expiry) error {
+	ended := map[*session]time.Duration{}
+	for _, e := range expiries {
+		ended[e.session] = e.txn.at
+	}
+	for _, b := range w.burials {
+		switch at, known := ended[b.session]; {
+		case !known:
+			return fmt.Errorf("session %v lives, and its client has died at %v", b.session.id, b.at)
+		case at > b.at+b.session.timeout+w.burySlack():
+			return fmt.Errorf("session %v with timeout %v ends at %v, and its client has died at %v", b.session.id,
+				b.session.timeout, at, b.at)
+		}
+	}
+	return nil
+}
