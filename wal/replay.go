@@ -192,7 +192,7 @@ func (w *walk) file(s *segment, isLast bool) error {
 	if err == nil {
 		torn, err = ending(f, path, sc.off, size, sc.last)
 	}
-	if err != nil && isLast {
+	if err != nil && isLast && !w.o.TornRefused {
 		torn, err = true, unfinished(f, path, sc.off, size, sc.last, w.from, err)
 	}
 	if err != nil {

@@ -76,6 +76,9 @@ func (c *Core) countAcks() {
 				s = s.with(j)
 			}
 		}
+		if c.weak(ObserversCount) {
+			s = c.withObservers(s)
+		}
 		if c.voters.decides(s) {
 			best = z
 		}
@@ -93,6 +96,22 @@ func (c *Core) countAcks() {
 		ld.stage = leaderServing
 		c.status.Serving = true
 	}
+}
+
+// withObservers is weakness ObserversCount: each observer counts as one of the voters that are missing.
+func (c *Core) withObservers(s voterSet) voterSet {
+	i := 0
+	for _, l := range c.links {
+		if l.observer && l.stage == linkUpToDate {
+			for i < len(c.voters.ids) && s.has(i) {
+				i++
+			}
+			if i < len(c.voters.ids) {
+				s = s.with(i)
+			}
+		}
+	}
+	return s
 }
 
 // stream sends every learner that is up to date the proposals and commits that are new.

@@ -38,6 +38,9 @@ const (
 	InformBeforeCommit // quorum-protocol 12.2: an observer master shows what is only proposed
 	// adr 0012: a leader steps down for a server that has promised a later epoch.
 	LeaderYields
-	HistoriesJoined // adr 0012: histories are joined without being compared
+	HistoriesJoined  // adr 0012: histories are joined without being compared
+	ObserversCount   // quorum-protocol 7.2: observers count for a commit
+	SyncBeforeOwnLog // guarantee 5: a sync is answered before the leader itself has logged what is committed
+	GapsTaken        // quorum-protocol 6.8 S3: proposals are taken although some are missing before them
 	weaknessEnd
 )

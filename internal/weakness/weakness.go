@@ -16,6 +16,13 @@ const (
 	SnapshotNamedTooFar   // a snapshot has the name of the zxid after its last txn
 	TruncKeepsSnapshots   // a truncation keeps the snapshots that hold more, which are also written before the state was agreed on
 	FullDiskForgets       // what a full disk has no room for is reported durable
+	FirstSnapshotLate     // an epoch is adopted before there is a database
+	InstallKeepsSnapshots // a state that was received leaves newer snapshots of an earlier leader
+	DetachedLogKept       // the old log that a crash leaves below a new snapshot stays in use
+	EpochsOutliveDatabase // a server that has lost its database, but not its epochs, votes
+	MarkerRemovedEarly    // the operator's word that a server is new is forgotten before there is a database
+	TornBatchRefused      // a write that a crash has torn keeps the server from starting
+	AppliedTwice          // txns that arrive behind a state are applied to it twice
 
 	// host
 	RevalidationSkipped    // a follower lets a client go on with its session without asking the leader
@@ -30,6 +37,15 @@ const (
 	ServesBeforeApplied    // a server serves before its state holds everything that was agreed before
 	MovedSessionKeepsWrite // a session that has moved may go on writing by its old server
 	SnapshotBehind         // a state that is sent is said to reach further than it does
+	SnapWhileReplaced      // a state is sent that a truncation is about to replace
+	SupersededTaken        // requests of a client's earlier connection are taken after its newer one has begun
+	CommitsOutliveLeader   // what a leader has told of commits counts after it
+	EarlierReplyTaken      // the result of a request to another server answers a later one with the same xid
+	EarlyDropped           // requests that arrive before a leader serves are lost
+	FormerLinks            // packets of a link that this server has closed are taken
+	ExpiryOfMoved          // a follower ends sessions that have moved away from it
+	OneFullDiskRefuses     // writes are refused while one voter has no room
+	LateClockForgives      // a session clock that is late gives every session its whole timeout
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -41,6 +57,7 @@ const (
 
 	// prepare
 	MultiNotUndone // later requests are decided as if the first changes of a multi that failed had been made
+	MultiInPart    // the first changes of a multi that fails are made
 
 	end
 )
@@ -53,11 +70,17 @@ func All() (all []Weakness) {
 	return all
 }
 
-var names = [...]string{"None", "PersistedBeforeWrite", "SyncedBeforeFdatasync", "SnapshotNamedTooFar", "TruncKeepsSnapshots", "FullDiskForgets",
-	"RevalidationSkipped", "ExpiryByFollower", "EphemeralsLostOnMove", "ForwardDropped", "DiffTooLate", "SyncWithoutQuorum", "SyncOvertakes",
-	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite", "SnapshotBehind",
-	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite", "ClientAheadAccepted",
-	"MultiNotUndone"}
+var names = [...]string{
+	"None", "PersistedBeforeWrite", "SyncedBeforeFdatasync", "SnapshotNamedTooFar", "TruncKeepsSnapshots",
+	"FullDiskForgets", "FirstSnapshotLate", "InstallKeepsSnapshots", "DetachedLogKept", "EpochsOutliveDatabase",
+	"MarkerRemovedEarly", "TornBatchRefused", "AppliedTwice", "RevalidationSkipped", "ExpiryByFollower",
+	"EphemeralsLostOnMove", "ForwardDropped", "DiffTooLate", "SyncWithoutQuorum", "SyncOvertakes",
+	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite",
+	"SnapshotBehind", "SnapWhileReplaced", "SupersededTaken", "CommitsOutliveLeader", "EarlierReplyTaken",
+	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "EventAfterReply",
+	"EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite", "ClientAheadAccepted",
+	"MultiNotUndone", "MultiInPart",
+}
 
 // String is the name of the defect.
 func (w Weakness) String() string { return names[w] }

@@ -39,6 +39,7 @@ func TestSimFindsWeakness(t *testing.T) {
 		{"InformBeforeCommit", zab.InformBeforeCommit},
 		{"LeaderYields", zab.LeaderYields},
 		{"HistoriesJoined", zab.HistoriesJoined},
+		{"ObserversCount", zab.ObserversCount},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for seed := uint64(1); seed <= 300; seed++ {

@@ -248,7 +248,8 @@ func (j *Journal) write(p *zab.Persist) bool {
 		func() error { return s.Meta.SetAccepted(p.AcceptedEpoch) }) {
 		return false
 	}
-	if p.CurrentEpoch > 0 && !j.waiting("writing the first snapshot", j.initialize) {
+	if p.CurrentEpoch > 0 && !s.Weak(weakness.FirstSnapshotLate) &&
+		!j.waiting("writing the first snapshot", j.initialize) {
 		return false // an epoch is adopted only with a database, which begins with a snapshot: see Disk.isUnfinished
 	}
 	if p.CurrentEpoch >= 0 {
@@ -359,7 +360,9 @@ func (j *Journal) install(in *zab.Install) error {
 	if err := s.WAL.Reset(in.Last); err != nil {
 		return err
 	}
-	if err := s.Snaps.RemoveAbove(in.Last); err != nil {
+	if s.Weak(weakness.InstallKeepsSnapshots) {
+		s.Log.Debug("keeping snapshots above", zap.Stringer("zxid", in.Last))
+	} else if err := s.Snaps.RemoveAbove(in.Last); err != nil {
 		return err
 	}
 	if err := s.Snaps.RemoveBelow(in.Last); err != nil {
@@ -551,5 +554,5 @@ func (l logEvents) Synced(took time.Duration, _ int64) {
 // walOptions are the options of the log.
 func (s *Disk) walOptions() wal.Options {
 	return wal.Options{FS: s.FS, Dir: s.LogDir(), PreallocSize: s.Config.PreAllocSizeKB << 10, Logger: s.Log,
-		Events: logEvents{s.Env}}
+		Events: logEvents{s.Env}, TornRefused: s.Weak(weakness.TornBatchRefused)}
 }

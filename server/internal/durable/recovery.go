@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/datadir"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -300,6 +301,9 @@ func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 		s.Missing = true
 		return state, trailer, nil
 	}
+	if s.Weak(weakness.MarkerRemovedEarly) {
+		s.removeMarkers()
+	}
 	if err := s.Meta.SetBlank(false); err != nil { // the operator says that nothing was lost
 		return nil, trailer, &DataError{s.SnapDir(), err}
 	}
@@ -315,7 +319,7 @@ func (s *Disk) loadSnapshot() (*datatree.State, snapshot.Trailer, error) {
 // Such a server may have lost its disk, so its part of the history must not count.
 func (s *Disk) isUnfinished() bool {
 	e := s.Meta.Epochs()
-	return s.Config.Distributed() &&
+	return s.Config.Distributed() && !s.Weak(weakness.FirstSnapshotLate) &&
 		(s.Meta.Blank() || !s.Config.TrustEmptySnapshot && e.Accepted > 0 && e.Current == 0)
 }
 
@@ -323,6 +327,9 @@ func (s *Disk) isUnfinished() bool {
 // anything makes the database exist. It may be restarted after it has received a part of a database, or all of it,
 // and before it has heard that it counts.
 func (s *Disk) markBlank() error {
+	if s.Missing && s.Weak(weakness.EpochsOutliveDatabase) {
+		return nil
+	}
 	if s.Missing {
 		s.Blank = true
 		return s.Meta.SetBlank(true)
@@ -334,7 +341,7 @@ func (s *Disk) markBlank() error {
 // removeOldLog removes the rest of the old log after a crash in the middle of an installation. It is unknown
 // whether the state holds those txns, so they must never be sent to other servers, nor be continued.
 func (s *Disk) removeOldLog(state *datatree.State) error {
-	if !s.Config.Distributed() || !s.WAL.Detached() && !s.Missing {
+	if !s.Config.Distributed() || (!s.WAL.Detached() || s.Weak(weakness.DetachedLogKept)) && !s.Missing {
 		return nil
 	}
 	if logs, err := s.WAL.Files(); err != nil || len(logs) == 0 {

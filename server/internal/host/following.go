@@ -88,7 +88,7 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 		f.m.answer(localEnd(r, b.Received))
 		return true
 	}
-	if r.Client == nil && f.link != nil && m.Weak(weakness.ExpiryByFollower) {
+	if r.Client == nil && f.link != nil && (m.Weak(weakness.ExpiryByFollower) || m.Weak(weakness.ExpiryOfMoved)) {
 		f.forward(&forwarded{}, r, nil)
 		return true
 	}
@@ -101,6 +101,9 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	}
 	body := r.Body.Of(b.Buf)
 	w := forwarded{item: it, after: r.Session.After}
+	if m.Weak(weakness.EarlierReplyTaken) {
+		w.after = 0
+	}
 	code, drop := m.verdict(&verdictInput{client: r.Client != nil, session: r.Session, op: r.Op, at: b.Received,
 		noRoom: f.noRoom()})
 	switch {

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/snapshot"
@@ -101,6 +102,9 @@ func (m *Host) toJournal(writes []zab.Persist) {
 		m.Queued.Add(durable.BytesOf(writes[i].Append))
 		if in := writes[i].Install; in != nil {
 			m.want(in.Link)
+			if m.Weak(weakness.AppliedTwice) {
+				m.twice = in.Txns
+			}
 		}
 	}
 	m.journal.Submit(writes)

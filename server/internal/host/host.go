@@ -111,6 +111,7 @@ type Host struct {
 	lastServed           time.Time // when the last service began; zero before the first
 	afterOpening         func()    // called when the next service has begun
 	again                bool      // the core was given input while its output was handled
+	twice                []zab.Txn // of weakness.AppliedTwice
 
 	reported      differences
 	stuck         stuck
@@ -309,7 +310,7 @@ func (m *Host) handle(e *event) {
 
 // arrived handles packets of another server, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
-	if _, open := m.links[l.ID]; !open {
+	if _, open := m.links[l.ID]; !open && !m.Weak(weakness.FormerLinks) {
 		return // the link was closed meanwhile
 	}
 	m.links[l.ID] = l
@@ -371,6 +372,7 @@ func (m *Host) forRole(l *peers.Link, packet []peers.Packet) {
 	switch {
 	case m.role != nil:
 		m.role.Packet(l, &packet[0])
+	case m.Weak(weakness.EarlyDropped):
 	case m.opening || m.status.State == zab.Leading:
 		m.early = append(m.early, event{link: l, packets: packet})
 	}
@@ -402,7 +404,7 @@ func (m *Host) requests() {
 func (m *Host) take(b *flow.Batch) bool {
 	for b.Taken < len(b.Requests) {
 		r := &b.Requests[b.Taken]
-		if r.Client != nil && (r.Client.Superseded() ||
+		if r.Client != nil && (r.Client.Superseded() && !m.Weak(weakness.SupersededTaken) ||
 			r.Client.Generation() != m.generation.Load() && !m.Weak(weakness.GenerationUnchecked)) {
 			m.drop(b, r)
 		} else if !m.role.request(b, r) {
@@ -469,7 +471,8 @@ func (m *Host) Changed(st zab.Status) {
 	now := m.Clock.Steady()
 	if old.State != st.State {
 		m.early = nil
-		if st.State == zab.Looking { // the next leader may never commit what the last one has told of
+		// The next leader may never commit what the last one has told of.
+		if st.State == zab.Looking && !m.Weak(weakness.CommitsOutliveLeader) {
 			m.committed, m.seen = m.delivered, m.delivered
 		}
 		m.electionEnds(old.State, st.State, now)

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -50,6 +51,7 @@ type leading struct {
 	// with the role.
 	refused  bool
 	refuses  bool       // clients' writes are refused, because disks have no room: see room.go
+	oneFull  time.Time  // of weakness.OneFullDiskRefuses
 	reconfig proto.Zxid // the last reconfiguration that was prepared
 	acks     ackTime
 
@@ -176,6 +178,9 @@ func (l *leading) Packet(link *peers.Link, p *peers.Packet) {
 	case proto.PacketPing:
 		l.m.Tracker.Touched(p.Data, l.m.Clock.Now())
 		l.m.core.Unfit(link.Peer, saysNoRoom(p.Data))
+		if saysNoRoom(p.Data) && l.m.Weak(weakness.OneFullDiskRefuses) {
+			l.oneFull = l.m.Clock.Steady()
+		}
 	case proto.PacketRevalidate:
 		if !l.m.MayAnswer() {
 			return // the learner may not answer either: its client tries another server
@@ -648,6 +653,7 @@ func (m *Host) prepareConfig() prepare.Config {
 		Events:                  prepareEvents{m},
 		Rest:                    m.Store.Rest,
 		NoRollback:              m.Weak(weakness.MultiNotUndone),
+		PartialMulti:            m.Weak(weakness.MultiInPart),
 	}
 }
 

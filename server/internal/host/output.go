@@ -2,10 +2,12 @@ package host
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/server/peers"
 	"github.com/seed94657493/warren/zab"
 )
@@ -157,6 +159,9 @@ func (m *Host) touch(l *peers.Link) {
 
 // deliver hands committed txns to the applier, each with the client that gets the answer.
 func (m *Host) deliver(txns []zab.Txn) {
+	if m.Weak(weakness.AppliedTwice) && len(m.twice) > 0 {
+		txns, m.twice = append(slices.Clone(m.twice), txns...), nil
+	}
 	b := m.ApplyPool.Get()
 	b.Last = txns[len(txns)-1].Zxid
 	if m.role != nil {

@@ -90,7 +90,7 @@ func (m *Host) joinEnsemble() (err error) {
 	m.Metrics.Quorum.Looking.Inc()
 	m.delivered = core.Last
 	m.View.Store(&RoleView{State: zab.Looking, Leader: -1, master: -1, since: m.since})
-	if m.core, err = zab.New(core); err != nil {
+	if m.core, err = zab.New(m.weakened(core)); err != nil {
 		return &durable.DataError{Dir: m.SnapDir(), Err: err}
 	}
 	if m.peers, err = peers.New(m.PeersConfig()); err != nil {
@@ -98,7 +98,7 @@ func (m *Host) joinEnsemble() (err error) {
 	}
 	m.setConfig(m.Membership())
 	m.Tracker.Follow()
-	if m.Weak(weakness.TruncKeepsSnapshots) {
+	if m.Weak(weakness.TruncKeepsSnapshots) || m.Weak(weakness.InstallKeepsSnapshots) {
 		m.Disk.Snapshotter.Request()
 	} else {
 		m.Disk.Snapshotter.Held.Store(true)
@@ -172,7 +172,7 @@ func (m *Host) CoreConfig() (zab.Config, error) {
 	limits.LagBytes = m.masterQueue() / 2
 	last := m.Store.State.LastZxid()
 	window, before := m.Disk.Recent.Take(last)
-	if m.Disk.Missing {
+	if m.Disk.Missing && !m.Weak(weakness.EpochsOutliveDatabase) {
 		epochs.Current = 0 // it belongs to a history that is not on this disk any more
 	}
 	c := zab.Config{

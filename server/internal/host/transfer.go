@@ -140,7 +140,11 @@ func (h memberHandler) Closed(id zab.LinkID) {
 func (m *Host) sendSnapshot(l *peers.Link, zxid proto.Zxid) {
 	// A TRUNC or SNAP of an earlier leader may still have to replace the state.
 	settled := sched.NewGate(m.Runtime)
-	m.applier.Do(settled.Open)
+	if m.Weak(weakness.SnapWhileReplaced) {
+		settled.Open()
+	} else {
+		m.applier.Do(settled.Open)
+	}
 	l.SendSnapshot(zxid, func(w io.Writer) error {
 		began := m.Clock.Steady()
 		defer m.Metrics.Quorum.SnapBegins()()

@@ -607,6 +607,13 @@ func (c *Conn) cleanup() {
 		if c.srv.Weak(weakness.ExpiryByFollower) {
 			c.srv.Runtime.After(s.Timeout()/2, func() { c.srv.expire(s) })
 		}
+		if c.srv.Weak(weakness.ExpiryOfMoved) {
+			c.srv.Runtime.After(s.Timeout(), func() {
+				if c.srv.Tracker.Serving(s.ID) == nil {
+					c.srv.expire(s)
+				}
+			})
+		}
 	}
 	c.srv.Conns.Remove(c)
 	c.Mu.Lock()
@@ -614,7 +621,7 @@ func (c *Conn) cleanup() {
 	c.Mu.Unlock()
 }
 
-// expire is weakness.ExpiryByFollower.
+// expire is weakness.ExpiryByFollower, and ExpiryOfMoved.
 func (s *Front) expire(session *sessions.Session) {
 	b := s.RequestPool.Get()
 	b.Received = s.Clock.Now()
