@@ -192,8 +192,6 @@ func TestSASLConfiguration(t *testing.T) {
 			"QuorumServer { };", func(c *config.Config) { c.SessionRequireClientSASLAuth = true },
 			"section Server: the section is missing",
 		},
-		"Kerberos": {`Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true; };`, own,
-			"Kerberos"},
 		"malformed": {"Server { x s3cr3t", own, "line 1"},
 		"no file":   {jaasFile, func(c *config.Config) { c.SASL.LoginConfig = "/none" }, "/none"},
 		"required without file": {jaasFile, func(c *config.Config) {

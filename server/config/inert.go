@@ -21,10 +21,6 @@ var inert = map[string]string{
 	"multiAddress.reachabilityCheckTimeoutMs": "the first address that answers is taken",
 	"oraclePath":                              "two servers need both",
 	"admin.httpVersion":                       "clients choose between HTTP/1.1 and 1.0",
-	"kerberos.removeHostFromPrincipal":        "Kerberos is refused",
-	"kerberos.removeRealmFromPrincipal":       "Kerberos is refused",
-	"security.auth_to_local":                  "Kerberos is refused",
-	"quorum.auth.kerberos.servicePrincipal":   "Kerberos is refused",
 	"metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds": "summaries are of the whole life of the server",
 }
 

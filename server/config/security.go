@@ -125,6 +125,8 @@ type AuthProvider struct {
 type SASL struct {
 	// LoginConfig is the JAAS file. Key java.security.auth.login.config; default none.
 	LoginConfig string
+	// KerberosConfig is the krb5.conf. Key java.security.krb5.conf; default /etc/krb5.conf.
+	KerberosConfig string
 	// ServerSection is its section for this server. Key sasl.serverconfig; default Server.
 	ServerSection string
 	// SuperPassword is the password of the user super. Key SASLAuthenticationProvider.superPassword; default none.
@@ -134,12 +136,14 @@ type SASL struct {
 	AnyUser string
 	// SuperUsers are principals that pass every check. Keys superUser and superUser.*.
 	SuperUsers []string
-	// RemoveHostFromPrincipal cuts the host part of a Kerberos principal. Key kerberos.removeHostFromPrincipal;
+	// RemoveHostFromPrincipal cuts the host off the id of a Kerberos principal. Key kerberos.removeHostFromPrincipal;
 	// default false.
 	RemoveHostFromPrincipal bool
-	// RemoveRealmFromPrincipal cuts the realm. Key kerberos.removeRealmFromPrincipal; default false.
+	// RemoveRealmFromPrincipal cuts the realm off the id of a Kerberos principal. Key
+	// kerberos.removeRealmFromPrincipal; default false.
 	RemoveRealmFromPrincipal bool
-	// AuthToLocal are the rules that map principals. Key security.auth_to_local; default none.
+	// AuthToLocal are the rules that give Kerberos principals short names. Key security.auth_to_local; default
+	// DEFAULT, which is the first component of principals of the default realm.
 	AuthToLocal string
 }
 

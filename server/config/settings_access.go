@@ -32,6 +32,7 @@ func (s *Security) settings() []setting {
 		propertyKey(list(&s.EnsembleAuthNames), "ensembleAuthName"),
 		propertyKey(lax(&s.IPUseXForwardedFor), "IPAuthenticationProvider.usexforwardedfor"),
 		bareKey(words(&s.SASL.LoginConfig), "java.security.auth.login.config"),
+		bareKey(words(&s.SASL.KerberosConfig), "java.security.krb5.conf"),
 		propertyKey(words(&s.SASL.ServerSection), "sasl.serverconfig"),
 		propertyKey(words(&s.SASL.AnyUser), "letAnySaslUserDoX"),
 		secretKey(words(&s.SASL.SuperPassword), "SASLAuthenticationProvider.superPassword"),

@@ -209,19 +209,21 @@ func (c *channel) awaitCall() {
 // the peer to connect: it is closed, and nil is returned.
 func (c *channel) introduce() (net.Conn, error) {
 	p := c.e.p
-	nc, err := p.dialAny(p.ctx, c.where(), false)
+	addresses := c.where()
+	nc, err := p.dialAny(p.ctx, addresses, false)
 	if err != nil {
 		return nil, err
 	}
 	if !p.track(nc) {
 		return nil, errStopped
 	}
-	_ = nc.SetDeadline(p.deadline(p.cfg.Timeouts.Greeting))
+	deadline := p.deadline(p.cfg.Timeouts.Greeting)
+	_ = nc.SetDeadline(deadline)
 	if _, err = nc.Write(c.e.greets()); err == nil {
 		if c.peer > p.cfg.ID {
 			c.awaitCall()
 		}
-		err = p.prove(nc)
+		err = p.prove(nc, addresses, deadline)
 	}
 	if err != nil {
 		p.untrack(nc)

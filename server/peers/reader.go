@@ -132,8 +132,9 @@ func (l *Link) dial(ctx context.Context, port zab.Port) error {
 		_ = nc.Close()
 		return net.ErrClosed
 	}
-	_ = nc.SetDeadline(p.deadline(p.cfg.Timeouts.FirstPacket))
-	if err = p.prove(nc); err != nil {
+	deadline := p.deadline(p.cfg.Timeouts.FirstPacket)
+	_ = nc.SetDeadline(deadline)
+	if err = p.prove(nc, addresses, deadline); err != nil {
 		return err
 	}
 	_ = nc.SetDeadline(time.Time{})

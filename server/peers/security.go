@@ -19,8 +19,9 @@ type Security struct {
 	// deadline. If Secure fails, Peers closes the connection.
 	Secure func(ctx context.Context, nc net.Conn, host string) (net.Conn, error)
 	// Initiate proves the identity of this server on a connection that it has opened: first of all on a learner port,
-	// after the greeting on an election port.
-	Initiate func(nc net.Conn) error
+	// after the greeting on an election port. host is the name or address by which the configuration calls the other
+	// server, the first if it has several. ctx is as for Encrypt.
+	Initiate func(ctx context.Context, nc net.Conn, host string) error
 	// Accept is the other side of Initiate, on an accepted connection. It returns the connection to go on with. ctx
 	// is as for Encrypt.
 	Accept func(ctx context.Context, nc net.Conn) (net.Conn, error)
@@ -58,12 +59,15 @@ func (p *Peers) authenticate(nc net.Conn, deadline time.Time) (net.Conn, error) 
 	return sure, nil
 }
 
-// prove proves the identity of this server on a connection that it has opened.
-func (p *Peers) prove(nc net.Conn) error {
+// prove proves the identity of this server on a connection that it has opened to one of the addresses of another.
+func (p *Peers) prove(nc net.Conn, addresses []string, deadline time.Time) error {
 	if p.cfg.Security.Initiate == nil {
 		return nil
 	}
-	return p.cfg.Security.Initiate(nc)
+	ctx, cancel := p.withDeadline(p.ctx, deadline)
+	defer cancel()
+	host, _ := split(addresses[0])
+	return p.cfg.Security.Initiate(ctx, nc, host)
 }
 
 // halfCloser is a connection that can end its output and go on reading.

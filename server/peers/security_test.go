@@ -69,7 +69,7 @@ func (r *ritual) configure(c *Config) {
 			r.note("encrypt")
 			return renamed{nc.(*net.TCPConn)}, nil
 		},
-		Initiate: func(nc net.Conn) error {
+		Initiate: func(_ context.Context, nc net.Conn, _ string) error {
 			if _, err := nc.Write([]byte{wordProof}); err != nil {
 				return err
 			}
@@ -181,7 +181,7 @@ func TestProofThatDoesNotEnd(t *testing.T) {
 	two := w.start(2)
 	one := w.start(1, func(c *Config) {
 		c.Timeouts.FirstPacket = time.Hour
-		c.Security.Initiate = func(nc net.Conn) error { return hear(nc, wordGood) }
+		c.Security.Initiate = func(_ context.Context, nc net.Conn, _ string) error { return hear(nc, wordGood) }
 	})
 	one.mu.Lock()
 	id := one.number()

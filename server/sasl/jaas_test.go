@@ -61,6 +61,14 @@ func TestJAAS(t *testing.T) {
 	require.ErrorContains(t, err, "Kerberos")
 	_, _, err = j.Credentials("Krb")
 	require.ErrorContains(t, err, "Kerberos")
+	k, err := j.Kerberos("Krb")
+	require.NoError(t, err)
+	require.Equal(t, &Kerberos{Principal: "zookeeper/host@REALM", Keytab: "/etc/zk.keytab"}, k)
+	k, err = j.Kerberos("Server")
+	require.NoError(t, err)
+	require.Nil(t, k)
+	_, err = j.Kerberos("None")
+	require.ErrorIs(t, err, ErrNoSection)
 	_, err = j.Users("Own")
 	require.ErrorContains(t, err, "com.example.Login is not known")
 	_, _, err = j.Credentials("Server")
@@ -147,4 +155,31 @@ func FuzzJAAS(f *testing.F) {
 			_, _, _ = j.Credentials(name)
 		}
 	})
+}
+
+// What Krb5LoginModule needs to log in.
+func TestKerberosSections(t *testing.T) {
+	section := func(options string) (*Kerberos, error) {
+		j, err := ParseJAAS([]byte("S { com.sun.security.auth.module.Krb5LoginModule required " + options + "; };"))
+		require.NoError(t, err)
+		return j.Kerberos("S")
+	}
+	k, err := section(`useKeyTab=true keyTab="FILE:/k" principal="zookeeper/_HOST" storeKey=true doNotPrompt=true`)
+	require.NoError(t, err)
+	require.Equal(t, &Kerberos{Principal: "zookeeper/_HOST", Keytab: "/k"}, k)
+	k, err = section(`useTicketCache=true`)
+	require.NoError(t, err)
+	require.Equal(t, &Kerberos{}, k)
+	k, err = section(`useTicketCache=true ticketCache="/c" principal="bob@A" keyTab="/unused"`)
+	require.NoError(t, err)
+	require.Equal(t, &Kerberos{Principal: "bob@A", TicketCache: "/c"}, k)
+	for want, options := range map[string]string{
+		"needs the options keyTab and principal": "useKeyTab=true keyTab=\"/k\"",
+		"nothing to log in with":                 "keyTab=\"/k\" principal=\"a/b@C\"",
+	} {
+		_, err = section(options)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = section("useKeyTab=true principal=\"a/b@C\"")
+	require.ErrorContains(t, err, "needs the options keyTab and principal")
 }

@@ -1,6 +1,8 @@
 package sasl
 
 import (
+	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"net"
 	"os"
 
+	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/proto/digestmd5"
 )
 
@@ -30,7 +33,7 @@ const (
 
 var (
 	errPacketMagic = errors.New("sasl: packet does not begin with the magic number")
-	errPacketToken = errors.New("sasl: packet has a token that is null or too long")
+	errPacketToken = errors.New("sasl: packet has a token that is too long")
 	errRounds      = errors.New("sasl: exchange does not come to an end")
 	// ErrSilent is returned by QuorumAcceptor.Accept for a peer that must authenticate and does not try to.
 	ErrSilent = errors.New("sasl: peer does not authenticate, and must")
@@ -39,8 +42,8 @@ var (
 // QuorumAcceptor is the accepting side of connections between servers: on the election port after the handshake,
 // on the quorum and observer master ports before anything else. It may be used by many goroutines.
 type QuorumAcceptor struct {
-	// Users are the users that may connect.
-	Users *Users
+	// Mechanism is how servers authenticate, and which may connect.
+	Mechanism *Acceptor
 	// Required refuses peers that do not authenticate or fail to. Key quorum.auth.serverRequireSasl.
 	Required bool
 }
@@ -82,20 +85,23 @@ func (a *QuorumAcceptor) Accept(c net.Conn) (Admission, error) {
 	if err == nil {
 		return Admission{Conn: c, User: user}, nil
 	}
-	if sendErr := writePacket(c, statusError, nil); sendErr != nil || a.Required || !errors.Is(err, digestmd5.ErrAuth) {
+	if sendErr := writePacket(c, statusError, nil); sendErr != nil || a.Required || !errors.Is(err, ErrAuth) {
 		return Admission{}, err
 	}
 	return Admission{Conn: c, Failure: err}, nil
 }
 
 func (a *QuorumAcceptor) exchange(c net.Conn) (user string, err error) {
-	server := digestmd5.NewServer(digestmd5.QuorumRealm, a.Users.Password, NewNonce())
+	server := a.Mechanism.Begin()
 	for range roundsMax {
-		_, token, err := readPacket(c)
+		_, token, err := readPacket(c, a.Mechanism.tokenMax)
 		if err != nil {
 			return "", err
 		}
 		reply, err := server.Step(token)
+		if errors.Is(err, digestmd5.ErrAuth) {
+			err = fmt.Errorf("%w: %w", ErrAuth, err)
+		}
 		if err != nil {
 			return "", err
 		}
@@ -109,46 +115,95 @@ func (a *QuorumAcceptor) exchange(c net.Conn) (user string, err error) {
 	return "", errRounds
 }
 
-// QuorumInitiator is the connecting side. It may be used by many goroutines.
-type QuorumInitiator struct {
-	// User and Password are the credentials that this side proves to know.
-	User, Password string
+// ClientExchange is the connecting side of one exchange. A client.Exchange is one.
+type ClientExchange interface {
+	// Next returns the token that answers a challenge, which is nil at first. isLast means that the other side has
+	// only to accept the token, or with a nil token that the exchange is over.
+	Next(challenge []byte) (token []byte, isLast bool, err error)
 }
 
-// Connect authenticates to the server at the other end, and makes sure that this server knows the password, too.
-// On an error the caller closes the connection. It blocks; the caller sets a deadline and removes it.
-func (q *QuorumInitiator) Connect(c net.Conn) error {
-	client := digestmd5.NewClient(digestmd5.QuorumRealm, q.User, q.Password, NewNonce())
-	if err := writePacket(c, statusProgress, nil); err != nil {
+// QuorumInitiator is the connecting side. It may be used by many goroutines.
+type QuorumInitiator struct {
+	// Begin begins an exchange with the server that the configuration calls host. It may block until ctx ends.
+	Begin func(ctx context.Context, host string) (ClientExchange, error)
+}
+
+// NewDigestInitiator returns the connecting side that proves a password, and wants it proved by the other side.
+func NewDigestInitiator(user, password string) *QuorumInitiator {
+	return &QuorumInitiator{func(context.Context, string) (ClientExchange, error) {
+		return &digestExchange{client: digestmd5.NewClient(digestmd5.QuorumRealm, user, password, NewNonce())}, nil
+	}}
+}
+
+// NewKerberosInitiator returns the connecting side that shows a ticket for service, in which _HOST stands for the
+// host of the other side.
+func NewKerberosInitiator(login *kerberos.Login, service kerberos.Principal) *QuorumInitiator {
+	return &QuorumInitiator{func(ctx context.Context, host string) (ClientExchange, error) {
+		of := service.At(host).String()
+		if err := login.Prepare(ctx, of); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrAuth, err)
+		}
+		return login.Initiate(of), nil
+	}}
+}
+
+// digestExchange is a digestmd5.Client as a ClientExchange.
+type digestExchange struct {
+	client *digestmd5.Client
+	began  bool
+}
+
+// Next implements ClientExchange.
+func (d *digestExchange) Next(challenge []byte) (token []byte, isLast bool, err error) {
+	if !d.began {
+		d.began = true
+		return []byte{}, false, nil
+	}
+	token, err = d.client.Step(challenge)
+	return token, d.client.Done(), err
+}
+
+// Connect authenticates to the server at the other end, which the configuration calls host, and makes sure that it is
+// that server. On an error the caller closes the connection. It blocks; the caller sets a deadline, that of ctx, and
+// removes it.
+func (q *QuorumInitiator) Connect(ctx context.Context, c net.Conn, host string) error {
+	client, err := q.Begin(ctx, host)
+	if err != nil {
 		return err
 	}
+	status, challenge, isLast := statusProgress, []byte(nil), false
 	for range roundsMax {
-		status, token, err := readPacket(c)
-		if err != nil {
+		var token []byte
+		if token, isLast, err = client.Next(challenge); err != nil {
+			return fmt.Errorf("%w: %w", ErrAuth, err)
+		}
+		if token == nil && isLast {
+			break
+		}
+		if status != statusProgress {
+			return fmt.Errorf("%w: the server ends the exchange too early", ErrAuth)
+		}
+		if err := writePacket(c, statusProgress, token); err != nil {
+			return err
+		}
+		if status, challenge, err = readPacket(c, kerberos.TokenMax); err != nil {
 			return err
 		}
 		if status == statusError {
-			return fmt.Errorf("%w: refused by the server", digestmd5.ErrAuth)
+			return fmt.Errorf("%w: refused by the server", ErrAuth)
 		}
-		reply, err := client.Step(token)
-		if err != nil {
-			return err
-		}
-		switch {
-		case status == statusSuccess && client.Done():
-			return nil
-		case status == statusSuccess || client.Done():
-			return fmt.Errorf("%w: the server ends the exchange too early or too late", digestmd5.ErrAuth)
-		}
-		if err := writePacket(c, statusProgress, reply); err != nil {
-			return err
+		if isLast {
+			break
 		}
 	}
-	return errRounds
+	if !isLast || status != statusSuccess {
+		return fmt.Errorf("%w: the server does not end the exchange in time", ErrAuth)
+	}
+	return nil
 }
 
-// readPacket reads one packet; the token is at most digestmd5.TokenMax long.
-func readPacket(r io.Reader) (quorumStatus, []byte, error) {
+// readPacket reads one packet, with a token of at most max bytes. A null token is nil.
+func readPacket(r io.Reader, max int) (quorumStatus, []byte, error) {
 	var head [packetHeader]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, nil, fmt.Errorf("sasl: packet: %w", err)
@@ -156,15 +211,18 @@ func readPacket(r io.Reader) (quorumStatus, []byte, error) {
 	if binary.BigEndian.Uint64(head[:]) != quorumMagic {
 		return 0, nil, errPacketMagic
 	}
-	n := binary.BigEndian.Uint32(head[12:])
-	if n > digestmd5.TokenMax {
+	status, n := quorumStatus(binary.BigEndian.Uint32(head[8:])), int32(binary.BigEndian.Uint32(head[12:]))
+	switch {
+	case n == -1:
+		return status, nil, nil
+	case n < 0 || int(n) > max:
 		return 0, nil, errPacketToken
 	}
-	token := make([]byte, n)
-	if _, err := io.ReadFull(r, token); err != nil {
+	var token bytes.Buffer // it grows with the bytes that arrive
+	if _, err := io.CopyN(&token, r, int64(n)); err != nil {
 		return 0, nil, fmt.Errorf("sasl: token: %w", err)
 	}
-	return quorumStatus(binary.BigEndian.Uint32(head[8:])), token, nil
+	return status, append([]byte{}, token.Bytes()...), nil
 }
 
 func writePacket(w io.Writer, status quorumStatus, token []byte) error {

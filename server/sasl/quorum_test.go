@@ -2,6 +2,7 @@ package sasl
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"io"
 	"net"
@@ -10,9 +11,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/seed94657493/warren/proto/digestmd5"
-	"go.uber.org/goleak"
 )
 
 // vectorRspauth is the proof of a server in some exchange.
@@ -46,13 +47,18 @@ func meet(t *testing.T, a *QuorumAcceptor, connect func(net.Conn) error) (adm Ad
 	return adm, fromAcceptor, fromInitiator
 }
 
+// byPassword takes the users of bob.
+var byPassword = NewDigest(digestmd5.QuorumRealm, bob)
+
 func initiator(user, password string) func(net.Conn) error {
-	return (&QuorumInitiator{User: user, Password: password}).Connect
+	return func(c net.Conn) error {
+		return NewDigestInitiator(user, password).Connect(context.Background(), c, "")
+	}
 }
 
 func TestQuorumExchange(t *testing.T) {
 	for _, required := range []bool{true, false} {
-		adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, required}, initiator("bob", "bobsecret"))
+		adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, required}, initiator("bob", "bobsecret"))
 		require.NoError(t, fromAcceptor)
 		require.NoError(t, fromInitiator)
 		require.Equal(t, "bob", adm.User)
@@ -61,15 +67,15 @@ func TestQuorumExchange(t *testing.T) {
 }
 
 func TestQuorumWrongPassword(t *testing.T) {
-	_, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, true}, initiator("bob", "wrong"))
-	require.ErrorIs(t, fromAcceptor, digestmd5.ErrAuth)
-	require.ErrorIs(t, fromInitiator, digestmd5.ErrAuth)
+	_, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, true}, initiator("bob", "wrong"))
+	require.ErrorIs(t, fromAcceptor, ErrAuth)
+	require.ErrorIs(t, fromInitiator, ErrAuth)
 
-	adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{bob, false}, initiator("bob", "wrong"))
+	adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, false}, initiator("bob", "wrong"))
 	require.NoError(t, fromAcceptor)
-	require.ErrorIs(t, adm.Failure, digestmd5.ErrAuth)
+	require.ErrorIs(t, adm.Failure, ErrAuth)
 	require.Empty(t, adm.User)
-	require.ErrorIs(t, fromInitiator, digestmd5.ErrAuth)
+	require.ErrorIs(t, fromInitiator, ErrAuth)
 }
 
 // A peer that does not authenticate loses no byte.
@@ -79,7 +85,7 @@ func TestQuorumWithoutAuthentication(t *testing.T) {
 		_, err := c.Write(said)
 		return err
 	}
-	_, fromAcceptor, _ := meet(t, &QuorumAcceptor{bob, true}, silent)
+	_, fromAcceptor, _ := meet(t, &QuorumAcceptor{byPassword, true}, silent)
 	require.ErrorIs(t, fromAcceptor, ErrSilent)
 
 	left, right := net.Pipe()
@@ -88,7 +94,7 @@ func TestQuorumWithoutAuthentication(t *testing.T) {
 		_ = silent(right)
 		_ = right.Close()
 	}()
-	adm, err := (&QuorumAcceptor{bob, false}).Accept(left)
+	adm, err := (&QuorumAcceptor{byPassword, false}).Accept(left)
 	require.NoError(t, err)
 	got, err := io.ReadAll(adm.Conn)
 	require.NoError(t, err)
@@ -104,7 +110,7 @@ func TestGoldenQuorumPackets(t *testing.T) {
 	b.Reset()
 	require.NoError(t, writePacket(&b, statusSuccess, []byte("rspauth="+vectorRspauth)))
 	require.Equal(t, "5f2435013501edcc000000010000002872737061757468"+"3d", hex.EncodeToString(b.Bytes()[:24]))
-	status, token, err := readPacket(&b)
+	status, token, err := readPacket(&b, digestmd5.TokenMax)
 	require.NoError(t, err)
 	require.Equal(t, statusSuccess, status)
 	require.Equal(t, "rspauth="+vectorRspauth, string(token))
@@ -129,7 +135,7 @@ func TestQuorumHostilePeers(t *testing.T) {
 		"wrong token": append(packet(0, ""), packet(0, "x")...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err, _ := meet(t, &QuorumAcceptor{bob, true}, func(c net.Conn) error {
+			_, err, _ := meet(t, &QuorumAcceptor{byPassword, true}, func(c net.Conn) error {
 				go func() { _, _ = io.Copy(io.Discard, c) }()
 				_, _ = c.Write(sent)
 				return io.EOF
@@ -153,7 +159,7 @@ func TestQuorumHostilePeers(t *testing.T) {
 				_, _ = right.Write(sent)
 				_ = right.Close()
 			}()
-			require.Error(t, (&QuorumInitiator{User: "bob", Password: "bobsecret"}).Connect(left))
+			require.Error(t, initiator("bob", "bobsecret")(left))
 		})
 	}
 }
@@ -161,7 +167,7 @@ func TestQuorumHostilePeers(t *testing.T) {
 func FuzzPacket(f *testing.F) {
 	f.Add([]byte("\x5f\x24\x35\x01\x35\x01\xed\xcc\x00\x00\x00\x00\x00\x00\x00\x02hi"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		status, token, err := readPacket(bytes.NewReader(sent))
+		status, token, err := readPacket(bytes.NewReader(sent), digestmd5.TokenMax)
 		if err != nil {
 			return
 		}
@@ -177,7 +183,7 @@ func TestQuorumPeerHangsUp(t *testing.T) {
 	for _, required := range []bool{true, false} {
 		left, right := net.Pipe()
 		require.NoError(t, right.Close())
-		adm, err := (&QuorumAcceptor{bob, required}).Accept(left)
+		adm, err := (&QuorumAcceptor{byPassword, required}).Accept(left)
 		if required {
 			require.ErrorIs(t, err, io.EOF)
 		} else {
@@ -186,7 +192,7 @@ func TestQuorumPeerHangsUp(t *testing.T) {
 		}
 		left, right = net.Pipe()
 		require.NoError(t, left.SetDeadline(time.Now().Add(time.Millisecond)))
-		_, err = (&QuorumAcceptor{bob, required}).Accept(left)
+		_, err = (&QuorumAcceptor{byPassword, required}).Accept(left)
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 		require.NoError(t, right.Close())
 	}

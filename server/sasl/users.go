@@ -47,8 +47,8 @@ func supported(section string, m *Module) error {
 	switch {
 	case m.Class == DigestModule:
 		return nil
-	case strings.HasSuffix(m.Class, krb5Module):
-		return fmt.Errorf("sasl: JAAS section %s: Kerberos (%s) is not supported, only %s", section, m.Class, DigestModule)
+	case m.isKerberos():
+		return fmt.Errorf("sasl: JAAS section %s: it is for Kerberos, not for names and passwords", section)
 	}
 	return fmt.Errorf("sasl: JAAS section %s: login module %s is not known", section, m.Class)
 }
@@ -95,4 +95,45 @@ func NewNonce() string {
 	var b [30]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return base64.StdEncoding.EncodeToString(b[:])
+}
+
+// Kerberos is what a section with Krb5LoginModule says of the principal that a side is.
+type Kerberos struct {
+	// Principal is the name, with or without a realm; empty is the owner of the ticket cache.
+	Principal string
+	// Keytab is the file with its keys; "" for none.
+	Keytab string
+	// TicketCache is the file with its tickets, if there is no keytab; "" for the one that kinit writes.
+	TicketCache string
+}
+
+func (m *Module) isKerberos() bool { return strings.HasSuffix(m.Class, krb5Module) }
+
+func (m *Module) isTrue(option string) bool { return strings.EqualFold(m.Options[option], "true") }
+
+// Kerberos returns what a section says for Kerberos; nil if it is not for that. As in ZooKeeper a section that has
+// both is for Kerberos, and its users with passwords do not count. It returns ErrNoSection, or an error for a
+// section that has nothing to log in with.
+func (j JAAS) Kerberos(section string) (*Kerberos, error) {
+	modules, ok := j[section]
+	if !ok {
+		return nil, fmt.Errorf("sasl: JAAS section %s: %w", section, ErrNoSection)
+	}
+	for i := range modules {
+		m := &modules[i]
+		if !m.isKerberos() {
+			continue
+		}
+		k := &Kerberos{Principal: m.Options["principal"], TicketCache: m.Options["ticketCache"]}
+		switch {
+		case m.isTrue("useKeyTab"):
+			if k.Keytab = strings.TrimPrefix(m.Options["keyTab"], "FILE:"); k.Keytab == "" || k.Principal == "" {
+				return nil, fmt.Errorf("sasl: JAAS section %s: useKeyTab=true needs the options keyTab and principal", section)
+			}
+		case !m.isTrue("useTicketCache"):
+			return nil, fmt.Errorf("sasl: JAAS section %s: neither useKeyTab nor useTicketCache is true, so there is nothing to log in with", section)
+		}
+		return k, nil
+	}
+	return nil, nil
 }

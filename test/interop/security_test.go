@@ -177,7 +177,7 @@ func TestQuorumSASL(t *testing.T) {
 			require.NoError(t, err)
 			defer nc.Close()
 			require.NoError(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
-			adm, err := (&sasl.QuorumAcceptor{Users: users, Required: true}).Accept(nc)
+			adm, err := (&sasl.QuorumAcceptor{Mechanism: sasl.NewDigest(digestmd5.QuorumRealm, users), Required: true}).Accept(nc)
 			runErr := cmd.Wait()
 			if wrong {
 				require.ErrorIs(t, err, digestmd5.ErrAuth)
@@ -200,7 +200,7 @@ func TestQuorumSASL(t *testing.T) {
 			require.NoError(t, err)
 			defer nc.Close()
 			require.NoError(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
-			err = (&sasl.QuorumInitiator{User: user, Password: password}).Connect(nc)
+			err = sasl.NewDigestInitiator(user, password).Connect(programContext(t), nc, "localhost")
 			said := lines.Scan() && lines.Text() == "OK authenticated"
 			_ = cmd.Wait()
 			require.Equal(t, !wrong, said)

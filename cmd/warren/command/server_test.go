@@ -143,10 +143,10 @@ func TestServerDoesNotStart(t *testing.T) {
 		"SASL": {[]string{write("dataDir=DIR\nsessionRequireClientSASLAuth=true\n" +
 			"authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n")}, 2, []string{"java.security.auth.login.config"}},
 		"Kerberos": {[]string{write("dataDir=DIR\nclientPort=0\nauthProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n" +
-			"java.security.auth.login.config=DIR/jaas.conf\n")}, 2, []string{"Kerberos (com.sun.security.auth.module.Krb5LoginModule) is not supported"}},
+			"java.security.auth.login.config=DIR/jaas.conf\n")}, 2, []string{"section Server: useKeyTab=true needs the options keyTab and principal"}},
 		"Kerberos between servers": {[]string{write("dataDir=DIR\nclientPort=0\nquorum.auth.enableSasl=true\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
-			"quorum.auth.server.saslLoginContext=Server\njava.security.auth.login.config=DIR/jaas.conf\nserver.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2,
-			[]string{"Kerberos (com.sun.security.auth.module.Krb5LoginModule) is not supported"}},
+			"quorum.auth.server.saslLoginContext=Server\nquorum.auth.learner.saslLoginContext=Server\njava.security.auth.login.config=DIR/jaas.conf\nserver.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2,
+			[]string{"section Server: useKeyTab=true needs the options keyTab and principal"}},
 		"OCSP": {[]string{write("dataDir=DIR\nclientPort=0\nssl.ocsp=true\n")}, 2, []string{":3: ssl.ocsp: OCSP is not supported"}},
 		"quorum TLS": {[]string{write("dataDir=DIR\nclientPort=0\nsslQuorum=true\nssl.quorum.keyStore.location=a.pem\ninitLimit=5\nsyncLimit=2\nmyid=1\n" +
 			"server.1=127.0.0.1:1:2\nserver.2=127.0.0.1:3:4\n")}, 2, []string{"ssl.quorum.trustStore.location is not set"}},

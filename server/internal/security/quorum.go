@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/seed94657493/warren/kerberos"
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/socket"
@@ -105,35 +108,115 @@ func (q *Quorum) loadKeys() error {
 	return nil
 }
 
-// loadUsers reads the users of the servers from the JAAS file. fips-mode counts only if it is written down: it is
-// on by default, and before ZooKeeper 3.9 it did not have to be switched off.
+// loadUsers reads the sections of the servers in the JAAS file, each of which is for DIGEST-MD5 or for Kerberos.
 func (q *Quorum) loadUsers() error {
-	cfg := &q.o.Config.QuorumAuth
-	switch {
-	case q.o.Config.FIPSMode && q.o.Config.Given("fips-mode"):
-		return ErrFIPSDigest
-	case q.o.Config.SASL.LoginConfig == "":
+	cfg, file := &q.o.Config.QuorumAuth, q.o.Config.SASL.LoginConfig
+	if file == "" {
 		return ErrNoQuorumUsers
 	}
-	jaas, err := ReadJAAS(q.o.FS, q.o.Config.SASL.LoginConfig)
+	jaas, err := ReadJAAS(q.o.FS, file)
 	if err != nil {
 		return err
 	}
-	users, err := jaas.Users(cfg.ServerLoginContext)
+	tickets := &Tickets{FS: q.o.FS, Log: q.o.Log, Now: time.Now, Config: q.o.Config.SASL.KerberosConfig}
+	learner, initiator, err := q.initiatorOf(jaas, tickets)
 	if err != nil {
-		return fmt.Errorf("server: %s: %w", q.o.Config.SASL.LoginConfig, err)
+		return fmt.Errorf("server: %s: %w", file, err)
 	}
-	name, password, err := jaas.Credentials(cfg.LearnerLoginContext)
+	mechanism, err := q.acceptorOf(jaas, tickets, learner)
 	if err != nil {
-		return fmt.Errorf("server: %s: %w", q.o.Config.SASL.LoginConfig, err)
+		return fmt.Errorf("server: %s: %w", file, err)
 	}
-	q.acceptor = &sasl.QuorumAcceptor{Users: users, Required: cfg.ServerRequireSASL}
+	q.acceptor = &sasl.QuorumAcceptor{Mechanism: mechanism, Required: cfg.ServerRequireSASL}
 	if cfg.LearnerRequireSASL {
-		q.initiator = &sasl.QuorumInitiator{User: name, Password: password}
+		q.initiator = initiator
 	}
-	q.o.Log.Info("SASL between servers is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()),
+	q.o.Log.Info("SASL between servers is on", zap.String("mechanism", mechanism.Mechanism),
 		zap.Bool("learner_require", cfg.LearnerRequireSASL), zap.Bool("server_require", cfg.ServerRequireSASL))
 	return nil
+}
+
+// digestAllowed returns an error if DIGEST-MD5 must not be used. fips-mode counts only if it is written down: it is
+// on by default, and before ZooKeeper 3.9 it did not have to be switched off.
+func (q *Quorum) digestAllowed() error {
+	if q.o.Config.FIPSMode && q.o.Config.Given("fips-mode") {
+		return ErrFIPSDigest
+	}
+	return nil
+}
+
+// initiatorOf returns the connecting side, and for Kerberos the service of which its principal is, "" for a user.
+func (q *Quorum) initiatorOf(jaas sasl.JAAS, tickets *Tickets) (learner string, i *sasl.QuorumInitiator, err error) {
+	cfg := &q.o.Config.QuorumAuth
+	k, err := jaas.Kerberos(cfg.LearnerLoginContext)
+	if err != nil {
+		return "", nil, err
+	}
+	if k == nil {
+		name, password, err := jaas.Credentials(cfg.LearnerLoginContext)
+		if err == nil {
+			err = q.digestAllowed()
+		}
+		return "", sasl.NewDigestInitiator(name, password), err
+	}
+	service, err := kerberos.ParsePrincipal(cfg.KerberosServicePrincipal)
+	if err != nil {
+		return "", nil, fmt.Errorf("quorum.auth.kerberos.servicePrincipal: %w", err)
+	}
+	login, err := tickets.Login(k)
+	if err != nil {
+		return "", nil, err
+	}
+	if p := login.Principal(); p.Host() != "" {
+		learner = p.Components[0]
+	}
+	return learner, sasl.NewKerberosInitiator(login, service), nil
+}
+
+// acceptorOf returns the accepting side. Servers have principals of the service of this server, or of learner.
+func (q *Quorum) acceptorOf(jaas sasl.JAAS, tickets *Tickets, learner string) (*sasl.Acceptor, error) {
+	section := q.o.Config.QuorumAuth.ServerLoginContext
+	k, err := jaas.Kerberos(section)
+	if err != nil {
+		return nil, err
+	}
+	if k == nil {
+		users, err := jaas.Users(section)
+		if err == nil {
+			err = q.digestAllowed()
+		}
+		return sasl.NewDigest(digestmd5.QuorumRealm, users), err
+	}
+	acceptor, err := tickets.Accept(k)
+	if err != nil {
+		return nil, err
+	}
+	own := acceptor.Service()
+	return sasl.NewKerberos(acceptor, func(p kerberos.Principal) (string, error) {
+		return p.String(), q.isServer(p, own, learner)
+	}), nil
+}
+
+// isServer returns an error if a principal is not that of a server: a service of the realm, by one of the two names
+// that the services of this ensemble have, on a host of a server.N line. ZooKeeper looks at the host only, so that
+// any service on it gets in, and before 3.9.1 at nothing if the principal has no host. Source: quorum-protocol 13.1.
+func (q *Quorum) isServer(p, own kerberos.Principal, learner string) error {
+	switch {
+	case p.Host() == "" || p.Realm != own.Realm:
+		return fmt.Errorf("server: %s is no service of %s", p, own.Realm)
+	case p.Components[0] != own.Components[0] && p.Components[0] != learner:
+		return fmt.Errorf("server: %s is neither %s nor the service of the section %s", p, own.Components[0],
+			q.o.Config.QuorumAuth.LearnerLoginContext)
+	}
+	members := q.o.Members()
+	for i := range members {
+		for _, a := range members[i].Addresses {
+			if strings.EqualFold(a.Host, p.Host()) {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("server: %s is on a host that is in no server.N line", p)
 }
 
 // Peers returns the security steps for connections between servers.

@@ -9,9 +9,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/internal/flow"
-	"github.com/seed94657493/warren/server/sasl"
 )
 
 // auth adds an identity to the connection. The identity counts at once, for every request after it. The reply keeps
@@ -147,13 +145,12 @@ func (c *Conn) sasl(xid int32, body []byte) {
 		c.last(nil)
 		return
 	}
-	users := c.srv.Security.users
-	if users == nil {
+	if c.srv.Security.sasl == nil {
 		c.answer(saslReply(xid, nil, proto.OK), flow.QueuedReply)
 		return
 	}
 	if c.exchange == nil {
-		c.exchange = digestmd5.NewServer(digestmd5.ClientRealm, users.Password, sasl.NewNonce())
+		c.exchange = c.srv.Security.sasl.Begin()
 	}
 	token, err := c.exchange.Step(req.Token)
 	switch {

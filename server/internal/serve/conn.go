@@ -17,13 +17,13 @@ import (
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
-	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/socket"
+	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Conn is one client connection.
@@ -48,13 +48,13 @@ type Conn struct {
 	Arriving  *Arrival    // the long setWatches that has begun to arrive
 	Work      *flow.Batch // writes decoded since the last submit
 	mode      lockMode
-	reads     int               // executed under the present hold of Store.Mu
-	ended     bool              // no request follows: further input is dropped
-	Received  int64             // time of the last read of the socket, ns on the server's clock
-	exchange  *digestmd5.Server // nil before the first SASL token
-	certified []auth.Identity   // what the client's certificate proves; set before the first frame is read
-	executed  int64             // reads answered at once since the last Account
-	needs     need              // what a request that could not be taken waits for
+	reads     int             // executed under the present hold of Store.Mu
+	ended     bool            // no request follows: further input is dropped
+	Received  int64           // time of the last read of the socket, ns on the server's clock
+	exchange  sasl.Exchange   // nil before the first SASL token
+	certified []auth.Identity // what the client's certificate proves; set before the first frame is read
+	executed  int64           // reads answered at once since the last Account
+	needs     need            // what a request that could not be taken waits for
 	// generation is the time of service in which the connection was accepted; see Host.generation.
 	generation int64
 	superseded atomic.Bool // its client has a newer connection with the same session

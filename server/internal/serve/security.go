@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto/digestmd5"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/audit"
 	"github.com/seed94657493/warren/server/internal/env"
@@ -24,7 +25,7 @@ import (
 type clientSecurity struct {
 	Keys  *keystore.Keys      // nil without TLS
 	tls   *tls.Config         // for every handshake: Keys.Server() with a count of handshakes
-	users *sasl.Users         // nil without SASL
+	sasl  *sasl.Acceptor      // nil without SASL
 	Names *security.CertNames // which part of a certificate is an id
 	Audit *audit.Log          // nil without an audit log
 
@@ -135,7 +136,7 @@ func (s *Front) loadUsers() error {
 	if err != nil {
 		return err
 	}
-	users, err := jaas.Users(cfg.ServerSection)
+	s.Security.sasl, err = s.acceptorOf(jaas)
 	switch {
 	case errors.Is(err, sasl.ErrNoSection) && !required:
 		level := zap.InfoLevel
@@ -147,13 +148,50 @@ func (s *Front) loadUsers() error {
 	case err != nil:
 		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)
 	}
+	s.Log.Info("SASL is on", zap.String("mechanism", s.Security.sasl.Mechanism), zap.Bool("required", required))
+	return nil
+}
+
+// acceptorOf returns how clients authenticate: by Kerberos, if the section for them says so, or by DIGEST-MD5.
+func (s *Front) acceptorOf(jaas sasl.JAAS) (*sasl.Acceptor, error) {
+	cfg := &s.Config.SASL
+	k, err := jaas.Kerberos(cfg.ServerSection)
+	if err != nil {
+		return nil, err
+	}
+	if k != nil {
+		return s.kerberosOf(k)
+	}
+	users, err := jaas.Users(cfg.ServerSection)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.SuperPassword != "" {
 		users = users.With(auth.SchemeSuper, string(cfg.SuperPassword))
 	}
-	s.Security.users = users
-	s.Log.Info("SASL is on", zap.String("mechanism", "DIGEST-MD5"), zap.Int("users", users.Len()),
-		zap.Bool("required", required))
-	return nil
+	return sasl.NewDigest(digestmd5.ClientRealm, users), nil
+}
+
+func (s *Front) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
+	cfg := &s.Config.SASL
+	tickets := &security.Tickets{FS: s.FS, Log: s.Log, Now: s.Runtime.Now, Config: cfg.KerberosConfig}
+	acceptor, err := tickets.Accept(k)
+	if err != nil {
+		return nil, err
+	}
+	realm, err := tickets.Realm()
+	if err != nil {
+		return nil, err
+	}
+	if realm == "" {
+		realm = acceptor.Service().Realm
+	}
+	names, err := sasl.NewNames(cfg.AuthToLocal, realm, cfg.RemoveHostFromPrincipal, cfg.RemoveRealmFromPrincipal)
+	if err != nil {
+		return nil, err
+	}
+	s.Log.Info("clients authenticate by Kerberos", zap.Stringer("principal", acceptor.Service()), zap.String("keytab", k.Keytab))
+	return sasl.NewKerberos(acceptor, names.User), nil
 }
 
 // requiresSASL reports whether clients that have not authenticated by SASL are refused.
