@@ -111,7 +111,11 @@ func (s *session) authenticate(g *greeted, e endpoint) error {
 	for xid := int32(1); xid <= 16; xid++ {
 		token, isLast, err := exchange.Next(challenge)
 		if err != nil {
-			return &authError{fmt.Errorf("client: sasl with %s: %w", g.addr, err)}
+			err = fmt.Errorf("client: sasl with %s: %w", g.addr, err)
+			if isTemporary(err) {
+				return err
+			}
+			return &authError{err}
 		}
 		if token == nil && isLast {
 			return nil
@@ -147,6 +151,12 @@ func (s *session) authenticate(g *greeted, e endpoint) error {
 		challenge = append([]byte{}, resp.Token...)
 	}
 	return &authError{fmt.Errorf("client: sasl with %s: %w: the exchange does not end", g.addr, ErrProtocol)}
+}
+
+// isTemporary reports whether an Exchange may succeed at the next attempt.
+func isTemporary(err error) bool {
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary()
 }
 
 // authError is an error of credentials: another server would refuse them too.

@@ -6,15 +6,17 @@ import (
 	"github.com/seed94657493/warren/proto/digestmd5"
 )
 
-// SASL starts an exchange of tokens for a connection to the named host. Mechanisms other than DigestMD5, such as
-// Kerberos, are added by implementing Exchange.
+// SASL starts an exchange of tokens for a connection to the named host, which is a name or address of the connect
+// string. Mechanisms other than DigestMD5 are added by implementing Exchange: the module kerberos beside this one has
+// Kerberos.
 type SASL func(host string) Exchange
 
 // Exchange is the client's side of one SASL authentication.
 type Exchange interface {
 	// Next returns the token that answers a challenge of the server; the first challenge is nil. isLast means
 	// that the exchange ends when the server has accepted the token. A nil token with isLast means that it has
-	// ended.
+	// ended. An error ends the client in the state AuthFailed, unless it has a method Temporary() bool that returns
+	// true: then the client goes on with the next server.
 	Next(challenge []byte) (token []byte, isLast bool, err error)
 }
 

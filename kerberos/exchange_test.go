@@ -255,7 +255,7 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	made := w.now
-	// the client's clock is ahead, which makes the time as long as it can be
+	// The client's clock is ahead, which makes the time as long as it can be.
 	w.now = made.Add(-MaxSkew + 2*time.Second)
 	for i := 0; w.now.Before(made.Add(MaxSkew)); i++ {
 		_, err := w.acceptor.Accept().Step(token)

@@ -111,6 +111,8 @@ func newShellCommand() *cobra.Command {
 	flags.StringArrayVar(&o.auth, "auth", nil, "identity of the session, scheme:auth as in digest:user:password; may be repeated")
 	flags.StringVar(&o.login.File, "jaas", "", "JAAS file; the session authenticates by SASL as its section says")
 	flags.StringVar(&o.login.Section, "jaas-section", "", "section of the JAAS file (default Client)")
+	flags.BoolVar(&o.login.Tickets, "kerberos", false, "authenticate by Kerberos with the tickets of kinit, without a JAAS file")
+	flags.StringVar(&o.login.Server, "server-principal", "", "Kerberos principal of the servers (default zookeeper/_HOST, with the host's name)")
 	flags.StringVar(&o.config, "client-configuration", "", "file with zkCli.sh's settings of TLS and SASL; stores must be PEM")
 	flags.BoolVar(&o.tls, "tls", false, "encrypt; implied by the other --tls flags")
 	flags.StringVar(&o.tlsFiles.CA, "tls-ca", "", "PEM file of the certificates to trust, instead of the system's")
@@ -132,7 +134,7 @@ func twoDashes(args []string) []string {
 		case "-waitforconnection", "-readonly":
 			rewritten[i] = "-" + rewritten[i]
 		case "-s", "--server", "--servers", "--timeout", "--connect-wait", "--output", "--auth", "--client-configuration",
-			"--jaas", "--jaas-section", "--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name":
+			"--jaas", "--jaas-section", "--server-principal", "--tls-ca", "--tls-cert", "--tls-key", "--tls-server-name":
 			i++
 		default:
 			if !strings.HasPrefix(rewritten[i], "-") {

@@ -7,13 +7,18 @@ import (
 	"os"
 
 	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/kerberos"
 	"github.com/seed94657493/warren/server/sasl"
 )
 
 // Login says how sessions authenticate by SASL.
 type Login struct {
-	File    string // JAAS file, "" for none
-	Section string // its section for the client, "" for Client
+	File     string // JAAS file, "" for none
+	Section  string // its section for the client, "" for Client
+	Tickets  bool   // without a file: Kerberos, with the tickets of kinit
+	Server   string // Kerberos principal of the servers, where _HOST is the host; "" for zookeeper/_HOST
+	Realm    string // of the servers, if Server has none; "" for that of the krb5.conf
+	Krb5Conf string // "" for the usual one
 }
 
 // defaultSection is the section of a JAAS file that ZooKeeper's clients read.
@@ -28,6 +33,14 @@ func (l *Login) ReadSettings(text string) error {
 			l.File = value
 		case "zookeeper.sasl.clientconfig":
 			l.Section = value
+		case "zookeeper.server.principal":
+			l.Server = value
+		case "zookeeper.sasl.client.username":
+			l.Server = cmp.Or(l.Server, value+"/_HOST")
+		case "zookeeper.server.realm":
+			l.Realm = value
+		case "java.security.krb5.conf":
+			l.Krb5Conf = value
 		}
 		return nil
 	})
@@ -35,12 +48,16 @@ func (l *Login) ReadSettings(text string) error {
 
 // Or returns the login with what other says where it says nothing.
 func (l Login) Or(other Login) Login {
-	return Login{File: cmp.Or(l.File, other.File), Section: cmp.Or(l.Section, other.Section)}
+	return Login{File: cmp.Or(l.File, other.File), Section: cmp.Or(l.Section, other.Section), Tickets: l.Tickets || other.Tickets,
+		Server: cmp.Or(l.Server, other.Server), Realm: cmp.Or(l.Realm, other.Realm), Krb5Conf: cmp.Or(l.Krb5Conf, other.Krb5Conf)}
 }
 
-// SASL reads the file and returns the mechanism that its section asks for; nil without a file.
+// SASL reads the file and returns the mechanism that its section asks for; nil without a file and without tickets.
 func (l Login) SASL() (client.SASL, error) {
-	if l.File == "" {
+	switch {
+	case l.Tickets:
+		return l.kerberos(&sasl.Kerberos{})
+	case l.File == "":
 		return nil, nil
 	}
 	if l.Section == "" {
@@ -59,9 +76,30 @@ func (l Login) SASL() (client.SASL, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shell: %s: %w", l.File, err)
 	}
+	k, err := jaas.Kerberos(l.Section)
+	if err == nil && k != nil {
+		return l.kerberos(k)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("shell: %s: %w", l.File, err)
+	}
 	user, password, err := jaas.Credentials(l.Section)
 	if err != nil {
 		return nil, fmt.Errorf("shell: %s: %w", l.File, err)
 	}
 	return client.DigestMD5(user, password), nil
+}
+
+// kerberos returns the mechanism that shows tickets of a principal.
+func (l Login) kerberos(k *sasl.Kerberos) (client.SASL, error) {
+	server, err := kerberos.ParsePrincipal(cmp.Or(l.Server, "zookeeper/_HOST"))
+	if err != nil {
+		return nil, fmt.Errorf("shell: the principal of the servers: %w", err)
+	}
+	server = server.In(l.Realm)
+	login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: k.Principal, Keytab: k.Keytab, TicketCache: k.TicketCache, Config: l.Krb5Conf})
+	if err != nil {
+		return nil, fmt.Errorf("shell: %w", err)
+	}
+	return func(host string) client.Exchange { return login.Initiate(server.At(host).String()) }, nil
 }
