@@ -5,11 +5,17 @@ package interop
 import (
 	"fmt"
 	"maps"
+	"net"
 	"os/exec"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/kerberos"
+	"github.com/seed94657493/warren/server/sasl"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/krb5"
 )
@@ -102,4 +108,128 @@ func TestScriptByKerberos(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "sasl: app/client.host@EXAMPLE.COM")
+}
+
+// TestOurClientsByKerberos lets the Go client and our shell in, at servers of both kinds.
+func TestOurClientsByKerberos(t *testing.T) {
+	r := krb5.StartRealm(t)
+	r.AddUsers("bob")
+	app := r.AddService("app/client.host")
+	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
+		t.Run(string(kind), func(t *testing.T) {
+			node := startKerberos(t, r, kind, nil)
+			login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/client.host", Keytab: app, Config: r.Conf})
+			require.NoError(t, err)
+			c, err := client.New(node.Addr(), client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
+			require.NoError(t, err)
+			defer c.Close()
+			who, err := c.WhoAmI(programContext(t))
+			require.NoError(t, err)
+			require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
+
+			_, port, err := net.SplitHostPort(node.Addr())
+			require.NoError(t, err)
+			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-q", "-s", "localhost:"+port, "--kerberos", "whoami")
+			cmd.Env = r.Env(r.Kinit("bob"))
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			require.Contains(t, string(out), "sasl: bob@"+krb5.RealmName)
+		})
+	}
+}
+
+// TestKerberosNames compares the short names that rules give with those of ZooKeeper.
+func TestKerberosNames(t *testing.T) {
+	r, classes := krb5.StartRealm(t), compileJava(t, "KerberosNames")
+	names := []string{"bob@EXAMPLE.COM", "bob@OTHER", "zookeeper/zk1.a.org@EXAMPLE.COM", "a.b/c-d@OTHER"}
+	for _, rules := range []string{"DEFAULT", "RULE:[1:$1] DEFAULT", `RULE:[1:$1.$0](.*\.OTHER)s/\..*// DEFAULT`, "RULE:[2:$2](zk.*)RULE:[1:$0]",
+		"RULE:[2:$1.$2.$0]s/(.)[.](.)/$2$1$11/g", `RULE:[1:$1]s/b/x/ RULE:[2:$1]s/o/\$0/g`, "RULE:[1:$1@$0]", "RULE:[2:$1](zoo)DEFAULT"} {
+		rules = strings.ReplaceAll(rules, `\\`, `\`)
+		cmd := exec.CommandContext(programContext(t), "java", append([]string{"-Xmx64m", "-Djava.security.krb5.conf=" + r.Conf,
+			"-Dzookeeper.security.auth_to_local=" + rules, "-cp", secureJars(classes), "KerberosNames"}, names...)...)
+		out, err := cmd.Output()
+		require.NoError(t, err, rules)
+		ours, err := sasl.NewNames(rules, krb5.RealmName, true, true)
+		require.NoError(t, err, rules)
+		var want strings.Builder
+		for _, name := range names {
+			p, err := kerberos.ParsePrincipal(name)
+			require.NoError(t, err)
+			user, err := ours.User(p)
+			if err != nil {
+				user = "-"
+			}
+			want.WriteString(user + "\n")
+		}
+		require.Equal(t, string(out), want.String(), rules)
+	}
+}
+
+// quorumKerberos are the options of a server that authenticates others by Kerberos, and itself to them, as a service of
+// localhost.
+func quorumKerberos(t *testing.T, r *krb5.Realm, keytab string, kind cluster.Kind, learner string) cluster.Options {
+	t.Helper()
+	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+krb5Module("QuorumLearner", keytab, learner))
+	o := cluster.Options{Kind: kind, Settings: map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true",
+		"quorum.auth.serverRequireSasl": "true", "quorum.auth.kerberos.servicePrincipal": "zkquorum/_HOST"}, Name: "localhost"}
+	files := map[string]string{"java.security.auth.login.config": jaas, "java.security.krb5.conf": r.Conf}
+	if kind == cluster.ZooKeeper {
+		o.Properties = files
+	} else {
+		maps.Copy(o.Settings, files)
+	}
+	return o
+}
+
+// TestQuorumByKerberos runs ensembles of Warren and of both kinds, whose servers authenticate by Kerberos.
+func TestQuorumByKerberos(t *testing.T) {
+	r := krb5.StartRealm(t)
+	keytab := r.AddService("zkquorum/localhost")
+	const w, z = cluster.Warren, cluster.ZooKeeper
+	for _, kinds := range [][]cluster.Kind{{w, w, w}, {z, w, w}, {w, z, w}, {w, z, z}, {z, z, w}} {
+		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
+			var options []cluster.Options
+			for _, kind := range kinds {
+				options = append(options, quorumKerberos(t, r, keytab, kind, "zkquorum/localhost"))
+			}
+			nodes := cluster.Ensemble(t, options...)
+			for _, n := range nodes {
+				n.Initialize()
+				n.Launch()
+			}
+			for _, n := range nodes {
+				n.WaitServing()
+			}
+			for i, n := range nodes { // each follower has authenticated to the leader
+				c, err := client.New(n.Addr())
+				require.NoError(t, err)
+				_, err = c.Create(programContext(t), fmt.Sprintf("/x%d", i), nil, client.Persistent)
+				require.NoError(t, err)
+				require.NoError(t, c.Close())
+			}
+		})
+	}
+}
+
+// TestStrangersByKerberos has a member with the ticket of another service of the same host. It stays outside, and the
+// others serve.
+func TestStrangersByKerberos(t *testing.T) {
+	r := krb5.StartRealm(t)
+	keytab := r.AddService("zkquorum/localhost")
+	options := []cluster.Options{quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"),
+		quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"), quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost")}
+	r.AddService("HTTP/localhost")
+	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+krb5Module("QuorumLearner", r.Keytab("HTTP/localhost"), "HTTP/localhost"))
+	options[2].Settings["java.security.auth.login.config"] = jaas
+	nodes := cluster.Ensemble(t, options...)
+	for _, n := range nodes {
+		n.Initialize()
+		n.Launch()
+	}
+	nodes[0].WaitServing()
+	nodes[1].WaitServing()
+	require.Eventually(t, func() bool {
+		return strings.Contains(nodes[0].Log()+nodes[1].Log(), "HTTP/localhost@EXAMPLE.COM is neither zkquorum nor")
+	}, time.Minute, 10*time.Millisecond)
+	require.False(t, nodes[2].Serves())
 }
