@@ -76,7 +76,7 @@ func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	function := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
 	names := map[string]bool{}
-	for _, dir := range []string{"client", "cmd", "datatree", "proto", "recipes", "server", "snapshot", "test", "wal", "zab"} {
+	for _, dir := range []string{"client", "cmd", "datatree", "kerberos", "proto", "recipes", "server", "snapshot", "test", "wal", "zab"} {
 		require.NoError(t, filepath.WalkDir(filepath.Join("../..", dir), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err
