@@ -1,6 +1,7 @@
 package security
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -112,7 +113,7 @@ func (q *Quorum) loadKeys() error {
 func (q *Quorum) loadUsers() error {
 	cfg, file := &q.o.Config.QuorumAuth, q.o.Config.SASL.LoginConfig
 	if file == "" {
-		return ErrNoQuorumUsers
+		return cmp.Or(q.digestAllowed(), ErrNoQuorumUsers)
 	}
 	jaas, err := ReadJAAS(q.o.FS, file)
 	if err != nil {
