@@ -118,6 +118,7 @@ func (r *Realm) Start() {
 	r.t.Helper()
 	r.process = exec.Command(sbin("krb5kdc"), "-n", "-r", RealmName)
 	r.process.Env = r.Env("")
+	r.process.SysProcAttr = endsWithTest()
 	var out bytes.Buffer
 	r.process.Stdout, r.process.Stderr = &out, &out
 	require.NoError(r.t, r.process.Start())
