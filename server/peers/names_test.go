@@ -131,12 +131,12 @@ func TestRestartWithoutANameServer(t *testing.T) {
 	})
 	three.resolved(answers)
 	one.resolved(answers)
-	one.stop()
-	close(learned)
-	var known map[string][]string
-	for known = range learned {
+	known := <-learned
+	for len(known) < len(answers) {
+		known = <-learned
 	}
 	require.Equal(t, answers, known)
+	one.stop()
 	s.set(func() { s.silent = true })
 	one = w.start(1, s.configure(known))
 	meetBoth(one, three, 2)
