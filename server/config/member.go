@@ -77,10 +77,7 @@ func (q *Quorum) addMember(key, value string, weights map[int64]int64) (warning 
 		q.Groups = slices.Insert(q.Groups, i, g)
 	default:
 		q.Hierarchical = true
-		n, err := parseNumber(value)
-		if err == nil {
-			err = within(n, 0, math.MaxInt32)
-		}
+		n, err := numberWithin(value, 0, math.MaxInt32)
 		if err != nil {
 			return "", err
 		}

@@ -18,8 +18,10 @@ type setting struct {
 	secret bool // the value is not shown in problems
 }
 
-// parser reads the value of one field and knows its bounds.
+// parser reads the value of one field and knows its default and its bounds.
 type parser struct {
+	// reset sets the field to its default; nil if there is no field.
+	reset func()
 	// parse sets the field, or leaves it alone and returns the rule that text breaks. A warning comes with a set
 	// field.
 	parse func(text string) (warning string, err error)
@@ -32,6 +34,9 @@ func (s setting) name() string { return s.keys[0] }
 func nativeKey(p parser, keys ...string) setting { return setting{keys: keys, kind: native, parser: p} }
 func propertyKey(p parser, keys ...string) setting {
 	return setting{keys: keys, kind: passthrough, parser: p}
+}
+func strictKey(field *bool, def bool, key string) setting {
+	return nativeKey(strict(field, def, key), key)
 }
 func bareKey(p parser, keys ...string) setting { return setting{keys: keys, kind: bare, parser: p} }
 

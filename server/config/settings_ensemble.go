@@ -6,66 +6,65 @@ import (
 	"time"
 )
 
-const millisecond = time.Millisecond
-
 func (q *Quorum) settings() []setting {
 	a := &q.QuorumAuth
 	all := []setting{
 		nativeKey(myID(&q.ServerID), "myid"),
 		nativeKey(path(&q.DynamicConfigFile), "dynamicConfigFile"),
-		nativeKey(count(&q.InitLimit, 0), "initLimit"),
-		nativeKey(count(&q.SyncLimit, 0), "syncLimit"),
-		nativeKey(count(&q.ConnectToLearnerMasterLimit, 0), "connectToLearnerMasterLimit"),
+		nativeKey(count(&q.InitLimit, 0, 0), "initLimit"),
+		nativeKey(count(&q.SyncLimit, 0, 0), "syncLimit"),
+		nativeKey(count(&q.ConnectToLearnerMasterLimit, 0, 0), "connectToLearnerMasterLimit"),
 		nativeKey(electionAlg(), "electionAlg"),
-		nativeKey(strict(&q.StandaloneEnabled, "standaloneEnabled"), "standaloneEnabled"),
-		nativeKey(strict(&q.ReconfigEnabled, "reconfigEnabled"), "reconfigEnabled"),
+		strictKey(&q.StandaloneEnabled, true, "standaloneEnabled"),
+		strictKey(&q.ReconfigEnabled, false, "reconfigEnabled"),
 		nativeKey(role(&q.PeerType), "peerType"),
-		nativeKey(strict(&q.QuorumListenOnAllIPs, "quorumListenOnAllIPs"), "quorumListenOnAllIPs"),
-		nativeKey(port(&q.ObserverMasterPort), "observerMasterPort"),
-		propertyKey(whole(&q.ObserverMasterSizeLimit, 1, math.MaxInt32), "observerMaster.sizeLimit"),
-		nativeKey(strict(&q.SyncEnabled, "syncEnabled"), "observer.syncEnabled", "syncEnabled"),
+		strictKey(&q.QuorumListenOnAllIPs, false, "quorumListenOnAllIPs"),
+		nativeKey(port(&q.ObserverMasterPort, 0), "observerMasterPort"),
+		propertyKey(whole(&q.ObserverMasterSizeLimit, 32<<20, 1, math.MaxInt32), "observerMaster.sizeLimit"),
+		nativeKey(strict(&q.SyncEnabled, true, "syncEnabled"), "observer.syncEnabled", "syncEnabled"),
 		propertyKey(onlyWord(&q.LeaderServes, "no", false, "yes"), "leaderServes"),
-		propertyKey(times(&q.CnxTimeout, time.Second, 1, math.MaxInt32/1000), "cnxTimeout"),
-		propertyKey(millis(&q.QuorumCnxnTimeout, -1), "quorumCnxnTimeoutMs"),
-		propertyKey(count(&q.ElectionPortBindRetry, 0), "electionPortBindRetry"),
-		propertyKey(lax(&q.PeerTCPKeepAlive), "tcpKeepAlive"),
-		propertyKey(millis(&q.MinNotificationInterval, 1), "fastleader.minNotificationInterval"),
-		propertyKey(millis(&q.MaxNotificationInterval, 1), "fastleader.maxNotificationInterval"),
-		propertyKey(millis(&q.MaxTimeToWaitForEpoch, -1), "leader.maxTimeToWaitForEpoch", "maxTimeToWaitForEpoch"),
-		propertyKey(count(&q.MaxConcurrentSnapSyncs, 1), "leader.maxConcurrentSnapSyncs", "maxConcurrentSnapSyncs"),
-		propertyKey(count(&q.MaxConcurrentDiffSyncs, 1), "leader.maxConcurrentDiffSyncs", "maxConcurrentDiffSyncs"),
-		propertyKey(count(&q.AckLoggingFrequency, 1), "leader.ackLoggingFrequency"),
-		propertyKey(millis(&q.LeaderConnectDelay, 0), "leaderConnectDelayDuringRetryMs"),
-		bareKey(lax(&q.LeaderNoDelay), "leader.nodelay"),
-		bareKey(lax(&q.FollowerNoDelay), "follower.nodelay"),
-		propertyKey(longMillis(&q.ObserverReconnectDelay, 0), "observer.reconnectDelayMs"),
-		propertyKey(longMillis(&q.ObserverElectionDelay, 0), "observer.election.DelayMs"),
-		nativeKey(strict(&q.MultiAddressEnabled, "multiAddress.enabled"), "multiAddress.enabled"),
-		nativeKey(strict(&q.MultiAddressReachabilityCheck, "multiAddress.reachabilityCheckEnabled"), "multiAddress.reachabilityCheckEnabled"),
-		nativeKey(millis(&q.MultiAddressReachabilityTimeout, 1), "multiAddress.reachabilityCheckTimeoutMs"),
-		nativeKey(words(&q.OraclePath), "oraclePath"),
-		nativeKey(strict(&q.SSLQuorum, "sslQuorum"), "sslQuorum"),
-		nativeKey(strict(&q.PortUnification, "portUnification"), "portUnification"),
-		nativeKey(strict(&q.SSLQuorumReloadCertFiles, "sslQuorumReloadCertFiles"), "sslQuorumReloadCertFiles"),
-		nativeKey(strict(&a.EnableSASL, "quorum.auth.enableSasl"), "quorum.auth.enableSasl"),
-		nativeKey(strict(&a.ServerRequireSASL, "quorum.auth.serverRequireSasl"), "quorum.auth.serverRequireSasl"),
-		nativeKey(strict(&a.LearnerRequireSASL, "quorum.auth.learnerRequireSasl"), "quorum.auth.learnerRequireSasl"),
-		nativeKey(words(&a.LearnerLoginContext), "quorum.auth.learner.saslLoginContext"),
-		nativeKey(words(&a.ServerLoginContext), "quorum.auth.server.saslLoginContext"),
-		nativeKey(words(&a.KerberosServicePrincipal), "quorum.auth.kerberos.servicePrincipal"),
+		propertyKey(times(&q.CnxTimeout, 5*time.Second, time.Second, 1, math.MaxInt32/1000), "cnxTimeout"),
+		propertyKey(millis(&q.QuorumCnxnTimeout, -time.Millisecond, -1), "quorumCnxnTimeoutMs"),
+		propertyKey(count(&q.ElectionPortBindRetry, 3, 0), "electionPortBindRetry"),
+		propertyKey(lax(&q.PeerTCPKeepAlive, true), "tcpKeepAlive"),
+		propertyKey(millis(&q.MinNotificationInterval, 200*time.Millisecond, 1), "fastleader.minNotificationInterval"),
+		propertyKey(millis(&q.MaxNotificationInterval, time.Minute, 1), "fastleader.maxNotificationInterval"),
+		propertyKey(millis(&q.MaxTimeToWaitForEpoch, -time.Millisecond, -1),
+			"leader.maxTimeToWaitForEpoch", "maxTimeToWaitForEpoch"),
+		propertyKey(count(&q.MaxConcurrentSnapSyncs, 10, 1), "leader.maxConcurrentSnapSyncs", "maxConcurrentSnapSyncs"),
+		propertyKey(count(&q.MaxConcurrentDiffSyncs, 100, 1), "leader.maxConcurrentDiffSyncs", "maxConcurrentDiffSyncs"),
+		propertyKey(count(&q.AckLoggingFrequency, 1000, 1), "leader.ackLoggingFrequency"),
+		propertyKey(millis(&q.LeaderConnectDelay, 20*time.Millisecond, 0), "leaderConnectDelayDuringRetryMs"),
+		bareKey(lax(&q.LeaderNoDelay, true), "leader.nodelay"),
+		bareKey(lax(&q.FollowerNoDelay, true), "follower.nodelay"),
+		propertyKey(longMillis(&q.ObserverReconnectDelay, 0, 0), "observer.reconnectDelayMs"),
+		propertyKey(longMillis(&q.ObserverElectionDelay, 200*time.Millisecond, 0), "observer.election.DelayMs"),
+		strictKey(&q.MultiAddressEnabled, false, "multiAddress.enabled"),
+		strictKey(&q.MultiAddressReachabilityCheck, true, "multiAddress.reachabilityCheckEnabled"),
+		nativeKey(millis(&q.MultiAddressReachabilityTimeout, time.Second, 1), "multiAddress.reachabilityCheckTimeoutMs"),
+		nativeKey(words(&q.OraclePath, ""), "oraclePath"),
+		strictKey(&q.SSLQuorum, false, "sslQuorum"),
+		strictKey(&q.PortUnification, false, "portUnification"),
+		strictKey(&q.SSLQuorumReloadCertFiles, true, "sslQuorumReloadCertFiles"),
+		strictKey(&a.EnableSASL, false, "quorum.auth.enableSasl"),
+		strictKey(&a.ServerRequireSASL, false, "quorum.auth.serverRequireSasl"),
+		strictKey(&a.LearnerRequireSASL, false, "quorum.auth.learnerRequireSasl"),
+		nativeKey(words(&a.LearnerLoginContext, "QuorumLearner"), "quorum.auth.learner.saslLoginContext"),
+		nativeKey(words(&a.ServerLoginContext, "QuorumServer"), "quorum.auth.server.saslLoginContext"),
+		nativeKey(words(&a.KerberosServicePrincipal, "zkquorum/localhost"), "quorum.auth.kerberos.servicePrincipal"),
 	}
-	return append(all, q.QuorumTLS.settings("ssl.quorum.")...)
+	return append(all, q.QuorumTLS.settings("ssl.quorum.", true)...)
 }
 
 // myID reads the server id that is used if the file myid is missing.
 func myID(field *int64) parser {
-	p := whole(field, 0, math.MaxInt64)
-	return parser{parse: func(text string) (string, error) {
-		if _, err := parseNumber(text); err != nil {
-			return "", rulef("serverid %s is not a number", text)
+	return parserOf(field, NoServerID, func(text string) (int64, string, error) {
+		n, err := parseNumber(text)
+		if err != nil {
+			return 0, "", rulef("serverid %s is not a number", text)
 		}
-		return p.parse(text)
-	}, check: func() error { return within(*field, NoServerID, math.MaxInt64) }}
+		return n, "", within(n, 0, math.MaxInt64)
+	}, func(id int64) error { return within(id, NoServerID, math.MaxInt64) })
 }
 
 // electionAlg accepts the only supported algorithm.
@@ -81,10 +80,10 @@ func electionAlg() parser {
 
 // role reads participant or observer in any letter case.
 func role(field *Role) parser {
-	return parser{parse: func(text string) (warning string, err error) {
-		*field, err = parseRole(text)
-		return "", err
-	}}
+	return parserOf(field, Participant, func(text string) (Role, string, error) {
+		r, err := parseRole(text)
+		return r, "", err
+	}, nil)
 }
 
 func parseRole(text string) (Role, error) {

@@ -15,20 +15,15 @@ const telnetClose = "telnet close"
 // whitelist reads 4lw.commands.whitelist. An unknown word allows nothing and gets a warning: the intended word
 // stays forbidden.
 func whitelist(field *[]string) parser {
-	p := list(field)
-	return parser{parse: func(text string) (string, error) {
-		if _, err := p.parse(text); err != nil {
-			return "", err
+	return parserOf(field, []string{"srvr"}, func(text string) (allowed []string, warning string, err error) {
+		allowed = listed(text)
+		strange := slices.DeleteFunc(slices.Clone(allowed), func(word string) bool {
+			return word == "*" || word == telnetClose || slices.Contains(fourLetterWords, word)
+		})
+		if len(strange) > 0 {
+			warning = fmt.Sprintf("%s: no four-letter words, and without effect; there are %s",
+				strings.Join(strange, ", "), strings.Join(fourLetterWords, " "))
 		}
-		var strange []string
-		for _, word := range *field {
-			if word != "*" && word != telnetClose && !slices.Contains(fourLetterWords, word) {
-				strange = append(strange, word)
-			}
-		}
-		if len(strange) == 0 {
-			return "", nil
-		}
-		return fmt.Sprintf("%s: no four-letter words, and without effect; there are %s", strings.Join(strange, ", "), strings.Join(fourLetterWords, " ")), nil
-	}}
+		return allowed, warning, nil
+	}, nil)
 }
