@@ -88,7 +88,10 @@ func (i Image) Write() (written []string, err error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return written, fmt.Errorf("config: %w", err)
 		}
-		if err := writeNew(f.name, f.text); err != nil {
+		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil {
+			return written, fmt.Errorf("config: %w", err)
+		}
+		if err := replaceFile(f.name, f.text); err != nil {
 			return written, fmt.Errorf("config: %w", err)
 		}
 		written = append(written, f.name)
@@ -115,22 +118,4 @@ func (i Image) Load(set, env []string) (*Config, Warnings, error) {
 	l.readEnvironment(env)
 	l.readCommandLine(set)
 	return l.finish(i.MyID, true)
-}
-
-// writeNew writes a file that does not exist, through a temporary file.
-func writeNew(name, text string) error {
-	dir := filepath.Dir(name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // fails after the rename, as intended
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }

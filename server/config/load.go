@@ -67,10 +67,7 @@ func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 // in myid stay unknown, and the rules that need them are left out. The name is for messages.
 func Parse(r io.Reader, name string) (*Config, Warnings, error) {
 	l := newLoader(base())
-	text, err := io.ReadAll(io.LimitReader(r, fileBytesMax+1))
-	if err == nil && len(text) > fileBytesMax {
-		err = errTooLarge
-	}
+	text, err := readAll(r)
 	if err != nil {
 		l.fileProblem(name, err, ExitInvalid)
 		return nil, nil, l.problems.err()
@@ -88,7 +85,12 @@ func readBounded(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, fileBytesMax+1))
+	return readAll(f)
+}
+
+// readAll reads at most fileBytesMax bytes.
+func readAll(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, fileBytesMax+1))
 	if err == nil && len(text) > fileBytesMax {
 		err = errTooLarge
 	}

@@ -117,8 +117,8 @@ func (r *lineReader) nextOrBlank() (logical string, first int, ok bool) {
 	return r.next()
 }
 
-// replaceFile writes a file through a temporary file, with the mode of the file that it replaces, and makes it
-// durable.
+// replaceFile writes a file through a temporary file, with the mode of the file that it replaces if there is one, and
+// makes it durable.
 func replaceFile(name, text string) error {
 	mode := fs.FileMode(0o644)
 	if info, err := os.Stat(name); err == nil {
