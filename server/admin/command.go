@@ -23,34 +23,34 @@ type command struct {
 func table() (byName map[string]*command, names []string) {
 	byName = map[string]*command{}
 	for _, c := range []*command{
-		{name: "configuration", aliases: []string{"conf", "config"}, run: configuration},
-		{name: "connection_stat_reset", aliases: []string{"crst"}, run: connectionStatReset},
-		{name: "connections", aliases: []string{"cons"}, run: connections},
-		{name: "dirs", run: dirs},
-		{name: "dump", run: dump},
-		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: environment},
-		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: getTraceMask},
-		{name: "hash", run: hash},
-		{name: "initial_configuration", aliases: []string{"icfg"}, run: initialConfiguration},
-		{name: "is_read_only", aliases: []string{"isro"}, run: isReadOnly},
-		{name: "last_snapshot", aliases: []string{"lsnp"}, run: lastSnapshot},
+		{name: "configuration", aliases: []string{"conf", "config"}, run: report(Node.Configuration)},
+		{name: "connection_stat_reset", aliases: []string{"crst"}, run: reset(Node.ResetConnections)},
+		{name: "connections", aliases: []string{"cons"}, run: report(connections)},
+		{name: "dirs", run: report(Node.Directories)},
+		{name: "dump", run: report(Node.Sessions)},
+		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: report(Node.Environment)},
+		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: report(getTraceMask)},
+		{name: "hash", run: report(hash)},
+		{name: "initial_configuration", aliases: []string{"icfg"}, run: report(initialConfiguration)},
+		{name: "is_read_only", aliases: []string{"isro"}, run: report(isReadOnly)},
+		{name: "last_snapshot", aliases: []string{"lsnp"}, run: report(Node.LastSnapshot)},
 		{name: "leader", aliases: []string{"lead"}, run: leader},
-		{name: "monitor", aliases: []string{"mntr"}, offline: true, run: monitor},
-		{name: "observer_connection_stat_reset", aliases: []string{"orst"}, run: observerStatReset},
-		{name: "observers", aliases: []string{"obsr"}, run: observers},
+		{name: "monitor", aliases: []string{"mntr"}, offline: true, run: report(Node.Monitor)},
+		{name: "observer_connection_stat_reset", aliases: []string{"orst"}, run: nothing},
+		{name: "observers", aliases: []string{"obsr"}, run: report(observers)},
 		{name: "restore", aliases: []string{"rest"}, post: true, auth: true, restore: restore},
-		{name: "ruok", run: ruok},
-		{name: "server_stats", aliases: []string{"srvr"}, run: serverStats},
+		{name: "ruok", run: nothing},
+		{name: "server_stats", aliases: []string{"srvr"}, run: report(Node.Stats)},
 		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
 		{name: "snapshot", aliases: []string{"snap"}, auth: true, run: snapshot},
-		{name: "stat_reset", aliases: []string{"srst"}, run: statReset},
-		{name: "stats", aliases: []string{"stat"}, run: stats},
-		{name: "system_properties", aliases: []string{"sysp"}, offline: true, run: systemProperties},
-		{name: "voting_view", run: votingView},
-		{name: "watch_summary", aliases: []string{"wchs"}, run: watchSummary},
-		{name: "watches", aliases: []string{"wchc"}, run: watches},
-		{name: "watches_by_path", aliases: []string{"wchp"}, run: watchesByPath},
-		{name: "zabstate", offline: true, run: zabState},
+		{name: "stat_reset", aliases: []string{"srst"}, run: reset(Node.ResetStats)},
+		{name: "stats", aliases: []string{"stat"}, run: report(stats)},
+		{name: "system_properties", aliases: []string{"sysp"}, offline: true, run: report(Node.SystemProperties)},
+		{name: "voting_view", run: report(votingView)},
+		{name: "watch_summary", aliases: []string{"wchs"}, run: report(Node.WatchSummary)},
+		{name: "watches", aliases: []string{"wchc"}, run: report(watches)},
+		{name: "watches_by_path", aliases: []string{"wchp"}, run: report(watchesByPath)},
+		{name: "zabstate", offline: true, run: report(zabState)},
 	} {
 		names = append(names, c.name)
 		for _, name := range append(c.aliases, c.name) {
@@ -62,6 +62,19 @@ func table() (byName map[string]*command, names []string) {
 	}
 	slices.Sort(names)
 	return byName, names
+}
+
+// report is for commands whose answer is one record.
+func report[T any](facts func(Node) T) func(*Server, *http.Request) answer {
+	return func(s *Server, _ *http.Request) answer { return answer{fields: facts(s.o.Node)} }
+}
+
+// reset is for commands that set counters to zero.
+func reset(counters func(Node)) func(*Server, *http.Request) answer {
+	return func(s *Server, _ *http.Request) answer {
+		counters(s.o.Node)
+		return answer{}
+	}
 }
 
 // notServing is the error of commands that need a server. Source: operations 2.2.

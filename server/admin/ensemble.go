@@ -12,33 +12,25 @@ func leader(s *Server, _ *http.Request) answer {
 	return answer{fields: e.Leader}
 }
 
-func votingView(s *Server, _ *http.Request) answer {
-	var voters map[string]Member
-	if e := s.o.Node.Ensemble(); e != nil {
+func votingView(n Node) any {
+	voters := map[string]Member{}
+	if e := n.Ensemble(); e != nil {
 		voters = e.Voters
 	}
-	return answer{fields: struct {
-		Config map[string]Member `json:"current_config"`
-	}{dictionary(voters)}}
+	return field{"current_config": voters}
 }
 
-func observers(s *Server, _ *http.Request) answer {
-	var o Observers
-	if e := s.o.Node.Ensemble(); e != nil {
+func observers(n Node) (o Observers) {
+	if e := n.Ensemble(); e != nil {
 		o = e.Observers
 	}
 	o.Observers = list(o.Observers)
-	return answer{fields: o}
+	return o
 }
 
-func observerStatReset(s *Server, _ *http.Request) answer {
-	s.o.Node.ResetObservers()
-	return none
-}
-
-func zabState(s *Server, _ *http.Request) answer {
-	if e := s.o.Node.Ensemble(); e != nil {
-		return answer{fields: e.Zab}
+func zabState(n Node) ZabState {
+	if e := n.Ensemble(); e != nil {
+		return e.Zab
 	}
-	return answer{fields: ZabState{}}
+	return ZabState{}
 }

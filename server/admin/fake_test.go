@@ -25,16 +25,16 @@ type fakeNode struct {
 
 func (n *fakeNode) Serving() bool   { return !n.down }
 func (n *fakeNode) Version() string { return "3.9.4-abc, built on 2026-01-01 00:00 UTC" }
-func (n *fakeNode) Environment() []Property {
-	return []Property{{"zookeeper.version", n.Version()}, {"host.name", "h"}, {"a", "<&> \"x\"\\"}}
+func (n *fakeNode) Environment() Properties {
+	return Properties{{"zookeeper.version", n.Version()}, {"host.name", "h"}, {"a", "<&> \"x\"\\"}}
 }
-func (n *fakeNode) SystemProperties() []Property {
-	return []Property{{"os.name", "linux"}, {"zookeeper.admin.serverPort", "8081"}}
+func (n *fakeNode) SystemProperties() Properties {
+	return Properties{{"os.name", "linux"}, {"zookeeper.admin.serverPort", "8081"}}
 }
 func (n *fakeNode) TraceMask() int64        { return n.mask.Load() }
 func (n *fakeNode) SetTraceMask(mask int64) { n.mask.Store(mask) }
-func (n *fakeNode) Monitor() []Number {
-	return []Number{{"version", "3.9.4", true}, {"avg_latency", "0.25", false}, {"znode_count", "5", false}, {"odd", "NaN", false}}
+func (n *fakeNode) Monitor() Numbers {
+	return Numbers{{"version", "3.9.4", true}, {"avg_latency", "0.25", false}, {"znode_count", "5", false}, {"odd", "NaN", false}}
 }
 func (n *fakeNode) Ensemble() *Ensemble { return n.ensemble }
 func (n *fakeNode) ReadOnly() bool      { return false }
@@ -61,12 +61,12 @@ func (n *fakeNode) Connections() (plain, secure []Connection) {
 }
 func (n *fakeNode) ResetConnections() { n.resets = append(n.resets, "connections") }
 func (n *fakeNode) Stats() Stats {
-	s := Stats{Server: ServerStats{
+	s := Stats{Version: n.Version(), ReadOnly: n.ReadOnly(), Server: ServerStats{
 		Sent: 14, Received: 15, Responses: Sizes{16, 16, 202}, Uptime: 12199, State: "standalone", AvgLatency: 1.41666,
 		MaxLatency: 7, DataDirSize: 457, LogDirSize: 67108880, LastZxid: 5, Connections: 2, AuthFailed: 1,
 	}, Responses: Sizes{16, 16, 202}, Znodes: 9}
 	if n.ensemble != nil {
-		s.Proposals = &NoSizes
+		s.Proposals = &Sizes{-1, -1, -1}
 	}
 	return s
 }
@@ -89,7 +89,6 @@ func (n *fakeNode) Watches() []Watch {
 func (n *fakeNode) WatchSummary() WatchSummary { return WatchSummary{2, 2, 3} }
 func (n *fakeNode) Digests() []Digest          { return []Digest{{128, 267004785625, 2}, {256, -1, 2}} }
 func (n *fakeNode) LastSnapshot() LastSnapshot { return LastSnapshot{"100000003", 1795239203} }
-func (n *fakeNode) ResetObservers()            { n.resets = append(n.resets, "observers") }
 func (n *fakeNode) Authorize(c Credentials) error {
 	if n.authorize == nil {
 		return nil

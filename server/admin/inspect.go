@@ -7,55 +7,19 @@ import (
 
 // The commands about the server itself, one function each.
 
-// none is an answer without fields.
-var none = answer{}
+// field is an answer with one field.
+type field map[string]any
 
-func ruok(*Server, *http.Request) answer { return none }
+// nothing has no fields: ruok only says that the server answers, and there are no figures of observers to reset.
+func nothing(*Server, *http.Request) answer { return answer{} }
 
-func configuration(s *Server, _ *http.Request) answer {
-	return answer{fields: s.o.Node.Configuration()}
-}
+func initialConfiguration(n Node) any { return field{"initial_configuration": n.ConfigurationText()} }
 
-func initialConfiguration(s *Server, _ *http.Request) answer {
-	return answer{fields: struct {
-		Text string `json:"initial_configuration"`
-	}{s.o.Node.ConfigurationText()}}
-}
+func isReadOnly(n Node) any { return field{"read_only": n.ReadOnly()} }
 
-func environment(s *Server, _ *http.Request) answer {
-	return answer{fields: properties(s.o.Node.Environment())}
-}
+func hash(n Node) any { return field{"digests": list(n.Digests())} }
 
-func systemProperties(s *Server, _ *http.Request) answer {
-	return answer{fields: properties(s.o.Node.SystemProperties())}
-}
-
-func dirs(s *Server, _ *http.Request) answer { return answer{fields: s.o.Node.Directories()} }
-
-func lastSnapshot(s *Server, _ *http.Request) answer { return answer{fields: s.o.Node.LastSnapshot()} }
-
-func monitor(s *Server, _ *http.Request) answer { return answer{fields: numbers(s.o.Node.Monitor())} }
-
-func isReadOnly(s *Server, _ *http.Request) answer {
-	return answer{fields: struct {
-		ReadOnly bool `json:"read_only"`
-	}{s.o.Node.ReadOnly()}}
-}
-
-func hash(s *Server, _ *http.Request) answer {
-	return answer{fields: struct {
-		Digests []Digest `json:"digests"`
-	}{list(s.o.Node.Digests())}}
-}
-
-// traceMask is the answer of the two commands about it.
-type traceMask struct {
-	Mask int64 `json:"tracemask"`
-}
-
-func getTraceMask(s *Server, _ *http.Request) answer {
-	return answer{fields: traceMask{s.o.Node.TraceMask()}}
-}
+func getTraceMask(n Node) any { return field{"tracemask": n.TraceMask()} }
 
 func setTraceMask(s *Server, r *http.Request) answer {
 	const usage = "setTraceMask requires long traceMask argument"
@@ -68,47 +32,20 @@ func setTraceMask(s *Server, r *http.Request) answer {
 		return answer{failure: usage + ", got " + text}
 	}
 	s.o.Node.SetTraceMask(mask)
-	return answer{fields: traceMask{mask}}
+	return answer{fields: getTraceMask(s.o.Node)}
 }
 
-// summary is the answer of server_stats, and of stats with the connections behind it.
-type summary struct {
-	Version   string      `json:"version"`
-	ReadOnly  bool        `json:"read_only"`
-	Server    ServerStats `json:"server_stats"`
-	Responses Sizes       `json:"client_response"`
-	Proposals *Sizes      `json:"proposal_stats,omitempty"`
-	Znodes    int         `json:"node_count"`
-}
-
-func summarize(s *Server) summary {
-	st := s.o.Node.Stats()
-	return summary{
-		Version: s.o.Node.Version(), ReadOnly: s.o.Node.ReadOnly(), Server: st.Server,
-		Responses: st.Responses, Proposals: st.Proposals, Znodes: st.Znodes,
-	}
-}
-
-func serverStats(s *Server, _ *http.Request) answer { return answer{fields: summarize(s)} }
-
-func stats(s *Server, _ *http.Request) answer {
-	var fields struct {
-		summary
+func stats(n Node) any {
+	fields := struct {
+		Stats
 		bothPorts
-	}
-	fields.summary = summarize(s)
-	fields.bothPorts = clients(s)
+	}{n.Stats(), connections(n)}
 	for _, some := range [][]Connection{fields.Plain, fields.Secure} {
 		for i := range some {
 			some[i].BoundSession = nil
 		}
 	}
-	return answer{fields: fields}
-}
-
-func statReset(s *Server, _ *http.Request) answer {
-	s.o.Node.ResetStats()
-	return none
+	return fields
 }
 
 // list makes a nil slice an empty one, which JSON writes as "[ ]" and not as null.

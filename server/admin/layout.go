@@ -20,11 +20,11 @@ func (d Decimal) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// properties is a list of names and values that becomes an object with the keys in the order of the list.
-type properties []Property
+// Properties is a list of names and values that becomes an object with the keys in the order of the list.
+type Properties []Property
 
 // MarshalJSON implements json.Marshaler.
-func (p properties) MarshalJSON() ([]byte, error) {
+func (p Properties) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, entry := range p {
 		if i > 0 {
@@ -36,11 +36,11 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// numbers is the same for the lines of mntr.
-type numbers []Number
+// Numbers is the same for the lines of mntr.
+type Numbers []Number
 
 // MarshalJSON implements json.Marshaler. A value that claims to be a number and is none is printed as text.
-func (n numbers) MarshalJSON() ([]byte, error) {
+func (n Numbers) MarshalJSON() ([]byte, error) {
 	b := []byte{'{'}
 	for i, entry := range n {
 		if i > 0 {

@@ -14,19 +14,17 @@ import (
 type Node interface {
 	// Serving reports whether clients are served.
 	Serving() bool
-	// Version is the version line of srvr.
-	Version() string
 	// Environment returns the lines of envi, in its order.
-	Environment() []Property
+	Environment() Properties
 	// SystemProperties returns the settings in force, by the names of Java's system properties, secrets masked.
-	SystemProperties() []Property
+	SystemProperties() Properties
 	// TraceMask returns the mask of stmk; it is kept and has no other effect.
 	TraceMask() int64
 	// SetTraceMask replaces it.
 	SetTraceMask(mask int64)
 	// Monitor returns the lines of mntr, without the prefix zk_. While the server does not serve it returns the
 	// lines about the process.
-	Monitor() []Number
+	Monitor() Numbers
 	// Ensemble returns the server's place in its ensemble; nil for a standalone server, and for one without a
 	// quorum.
 	Ensemble() *Ensemble
@@ -41,13 +39,13 @@ type Node interface {
 	Connections() (plain, secure []Connection)
 	// ResetConnections does what crst asks for.
 	ResetConnections()
-	// Stats returns the content of srvr.
+	// Stats returns the content of server_stats.
 	Stats() Stats
 	// ResetStats does what srst asks for.
 	ResetStats()
 	// Directories returns the content of dirs.
 	Directories() Directories
-	// Sessions returns the sessions that dump prints.
+	// Sessions returns the sessions that dump prints; its maps are not nil.
 	Sessions() Sessions
 	// Watches returns the data watches, each once.
 	Watches() []Watch
@@ -57,8 +55,6 @@ type Node interface {
 	Digests() []Digest
 	// LastSnapshot returns the newest snapshot.
 	LastSnapshot() LastSnapshot
-	// ResetObservers resets the statistics of the connections to observers.
-	ResetObservers()
 	// Authorize returns nil if the credentials have every permission on the root, ErrNotAuthenticated or
 	// ErrNotAuthorized otherwise.
 	Authorize(c Credentials) error

@@ -102,15 +102,14 @@ type Sizes struct {
 	Max  int64 `json:"max_buffer_size"`
 }
 
-// NoSizes is Sizes before anything was measured.
-var NoSizes = Sizes{-1, -1, -1}
-
-// Stats is the content of server_stats and stats without the version and the connections.
+// Stats is the content of server_stats, and of stats without the connections.
 type Stats struct {
-	Server    ServerStats
-	Responses Sizes
-	Proposals *Sizes // of a leader
-	Znodes    int
+	Version   string      `json:"version"`
+	ReadOnly  bool        `json:"read_only"`
+	Server    ServerStats `json:"server_stats"`
+	Responses Sizes       `json:"client_response"`          // Server has them as well
+	Proposals *Sizes      `json:"proposal_stats,omitempty"` // of a leader
+	Znodes    int         `json:"node_count"`
 }
 
 // ServerStats is the part server_stats of the answer of the same name. Latencies and Uptime are ms.

@@ -33,7 +33,6 @@ var everyPerm = []int32{proto.PermRead, proto.PermWrite, proto.PermCreate, proto
 func isUserAndPassword(auth string) bool { return strings.Contains(auth, ":") }
 
 func (n AdminNode) Serving() bool           { return n.Accepting.Load() }
-func (n AdminNode) Version() string         { return n.Env.Version }
 func (n AdminNode) TraceMask() int64        { return n.traceMask.Load() }
 func (n AdminNode) SetTraceMask(mask int64) { n.traceMask.Store(mask) }
 func (n AdminNode) ReadOnly() bool          { return n.Env.ReadOnly.Load() }
@@ -47,30 +46,28 @@ func (n AdminNode) Ensemble() *admin.Ensemble {
 	return nil
 }
 
-// ResetObservers implements admin.Node. A standalone server has no such figures.
-func (n AdminNode) ResetObservers() {}
-
-func (n AdminNode) Environment() (all []admin.Property) {
+func (n AdminNode) Environment() (all admin.Properties) {
 	n.environment(func(key string, value any) {
 		all = append(all, admin.Property{Name: key, Value: fmt.Sprint(value)})
 	})
 	return all
 }
 
-func (n AdminNode) SystemProperties() (all []admin.Property) {
+func (n AdminNode) SystemProperties() (all admin.Properties) {
 	wd, _ := os.Getwd()
 	home, _ := os.UserHomeDir()
-	all = append(all, admin.Property{Name: "os.arch", Value: runtime.GOARCH},
-		admin.Property{Name: "os.name", Value: runtime.GOOS},
-		admin.Property{Name: "os.version", Value: kernelVersion()}, admin.Property{Name: "user.dir", Value: wd},
-		admin.Property{Name: "user.home", Value: home}, admin.Property{Name: "user.name", Value: os.Getenv("USER")})
+	all = admin.Properties{
+		{Name: "os.arch", Value: runtime.GOARCH}, {Name: "os.name", Value: runtime.GOOS},
+		{Name: "os.version", Value: kernelVersion()}, {Name: "user.dir", Value: wd},
+		{Name: "user.home", Value: home}, {Name: "user.name", Value: os.Getenv("USER")},
+	}
 	for _, p := range n.Config.Properties() {
 		all = append(all, admin.Property(p))
 	}
 	return all
 }
 
-func (n AdminNode) Monitor() (all []admin.Number) {
+func (n AdminNode) Monitor() (all admin.Numbers) {
 	line := func(key, value string) {
 		text := key == "version" || strings.HasSuffix(key, "_state")
 		all = append(all, admin.Number{Name: key, Value: value, Text: text})
@@ -159,6 +156,7 @@ func (n AdminNode) Stats() admin.Stats {
 	znodes := n.Store.State.NumNodes() + 1 // ZooKeeper counts the root twice
 	n.Store.Mu.RUnlock()
 	return admin.Stats{
+		Version: n.Env.Version, ReadOnly: n.ReadOnly(),
 		Server: admin.ServerStats{
 			Sent: n.front.PacketsSent(), Received: n.Env.Stats.Received.Load(), SlowSyncs: n.Metrics.SlowSyncs.Total(),
 			Responses: responses, Uptime: time.Since(n.Began).Milliseconds(), State: n.host.Mode(),
@@ -194,24 +192,6 @@ func (n AdminNode) Sessions() admin.Sessions {
 		})
 	})
 	return d
-}
-
-func (n AdminNode) Watches() []admin.Watch {
-	pairs := n.dataWatches()
-	all := make([]admin.Watch, len(pairs))
-	for i, p := range pairs {
-		all[i] = admin.Watch{Session: int64(p.session), Path: p.path}
-	}
-	return all
-}
-
-func (n AdminNode) WatchSummary() admin.WatchSummary {
-	n.Store.Mu.RLock()
-	defer n.Store.Mu.RUnlock()
-	n.front.Watchers.Mu.Lock()
-	defer n.front.Watchers.Mu.Unlock()
-	watchers, paths, total := n.front.Watchers.Registry.CountData()
-	return admin.WatchSummary{Connections: watchers, Paths: paths, Total: total}
 }
 
 func (n AdminNode) Digests() (all []admin.Digest) {

@@ -24,27 +24,7 @@ import (
 )
 
 // exporter collects the metrics of a server for Prometheus.
-type exporter struct {
-	*Reporter
-	queueLength, requestsTotal, slowSyncsTotal, linesLeftOutTotal, watchPathBytes *prometheus.Desc
-}
-
-func newExporter(s *Reporter) *exporter {
-	return &exporter{
-		Reporter: s,
-		queueLength: prometheus.NewDesc("warren_server_requests_in_process",
-			"Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.",
-			nil, nil),
-		requestsTotal: prometheus.NewDesc("warren_server_reads_total", "Reads answered, by operation.",
-			[]string{"op"}, nil),
-		slowSyncsTotal: prometheus.NewDesc("warren_wal_slow_syncs_total",
-			"Syncs of the log above fsync.warningthresholdms.", nil, nil),
-		linesLeftOutTotal: prometheus.NewDesc("warren_server_log_lines_left_out_total",
-			"Lines left out of the log because their message had been written 10 times in that second.", nil, nil),
-		watchPathBytes: prometheus.NewDesc("warren_server_watch_path_bytes",
-			"Bytes of all watched paths, each stored once; warren.maxWatchBytes bounds them for each connection.", nil, nil),
-	}
-}
+type exporter struct{ *Reporter }
 
 // Describe implements prometheus.Collector. It describes nothing: Collect decides which metrics there are.
 func (x *exporter) Describe(chan<- *prometheus.Desc) {}
@@ -54,27 +34,34 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	if !x.Accepting.Load() {
 		return
 	}
+	send := func(kind prometheus.ValueType, name, help string, value float64, labels prometheus.Labels) {
+		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, labels), kind, value)
+	}
 	for _, g := range x.gauges() {
-		ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.Name, g.help, nil, nil), prometheus.GaugeValue,
-			g.value)
+		send(prometheus.GaugeValue, g.Name, g.help, g.value, nil)
 	}
 	for _, q := range x.Quotas() {
 		for _, g := range q.gauges() {
-			ch <- prometheus.MustNewConstMetric(prometheus.NewDesc(g.Name, g.help, []string{figures.KeyLabel}, nil),
-				prometheus.GaugeValue, g.value, figures.Label(q.Namespace))
+			send(prometheus.GaugeValue, g.Name, g.help, g.value, prometheus.Labels{figures.KeyLabel: figures.Label(q.Namespace)})
 		}
 	}
 	x.Metrics.Pauses.Refresh()
 	x.Stats.Collect(ch)
-	ch <- prometheus.MustNewConstMetric(x.queueLength, prometheus.GaugeValue, float64(x.InProcess.Load()))
-	ch <- prometheus.MustNewConstMetric(x.slowSyncsTotal, prometheus.CounterValue,
-		float64(x.Metrics.SlowSyncs.Total()))
-	ch <- prometheus.MustNewConstMetric(x.linesLeftOutTotal, prometheus.CounterValue, float64(x.LinesLeftOut.Load()))
-	ch <- prometheus.MustNewConstMetric(x.watchPathBytes, prometheus.GaugeValue, float64(x.watchedBytes()))
+	send(prometheus.GaugeValue, "warren_server_requests_in_process",
+		"Requests received and not answered; when it stays at globalOutstandingLimit, clients are held back.",
+		float64(x.InProcess.Load()), nil)
+	send(prometheus.CounterValue, "warren_wal_slow_syncs_total", "Syncs of the log above fsync.warningthresholdms.",
+		float64(x.Metrics.SlowSyncs.Total()), nil)
+	send(prometheus.CounterValue, "warren_server_log_lines_left_out_total",
+		"Lines left out of the log because their message had been written 10 times in that second.",
+		float64(x.LinesLeftOut.Load()), nil)
+	send(prometheus.GaugeValue, "warren_server_watch_path_bytes",
+		"Bytes of all watched paths, each stored once; warren.maxWatchBytes bounds them for each connection.",
+		float64(x.watchedBytes()), nil)
 	for _, op := range proto.AllOps {
 		if op.IsRead() || op == proto.OpPing {
-			ch <- prometheus.MustNewConstMetric(x.requestsTotal, prometheus.CounterValue,
-				float64(x.Stats.ReadsOf(op)), op.String())
+			send(prometheus.CounterValue, "warren_server_reads_total", "Reads answered, by operation.",
+				float64(x.Stats.ReadsOf(op)), prometheus.Labels{"op": op.String()})
 		}
 	}
 }

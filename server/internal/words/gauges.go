@@ -29,36 +29,30 @@ func (s *Reporter) gauges() []gauge {
 	lastSize, leastSize, mostSize := s.Stats.Responses.View()
 	all := []gauge{
 		{"avg_latency", mean, true, "Mean latency of all requests, ms."},
-		{"max_latency", float64(most), false, "Largest latency of a request, ms."},
-		{"min_latency", float64(least), false, "Least latency of a request, ms."},
-		{"packets_received", float64(s.Stats.Received.Load()), false, "Frames received from clients."},
-		{"packets_sent", float64(s.front.PacketsSent()), false, "Frames sent to clients."},
-		{"num_alive_connections", float64(s.front.Conns.Len()), false, "Open client connections."},
-		{"outstanding_requests", float64(s.InProcess.Load()), false, "Requests received and not answered."},
-		{"uptime", float64(time.Since(s.Began).Milliseconds()), false, "Time since the server began, ms."},
-		{"znode_count", float64(nodes), false, "Znodes in the tree."},
-		{"watch_count", float64(watches), false, "Watches, data and child."},
-		{"ephemerals_count", float64(ephemerals), false, "Znodes that belong to sessions."},
-		{"approximate_data_size", float64(size), false, "Bytes of all paths and data."},
-		{"global_sessions", float64(sessions), false, "Sessions of the ensemble."},
-		{"local_sessions", float64(s.Tracker.Locals()), false, "Sessions that only this server knows."},
-		{"open_file_descriptor_count", float64(openFDs), false, "Open file descriptors."},
-		{"max_file_descriptor_count", float64(maxFDs), false, "Limit of open file descriptors."},
+		whole("max_latency", most, "Largest latency of a request, ms."),
+		whole("min_latency", least, "Least latency of a request, ms."),
+		whole("packets_received", s.Stats.Received.Load(), "Frames received from clients."),
+		whole("packets_sent", s.front.PacketsSent(), "Frames sent to clients."),
+		whole("num_alive_connections", s.front.Conns.Len(), "Open client connections."),
+		whole("outstanding_requests", s.InProcess.Load(), "Requests received and not answered."),
+		whole("uptime", time.Since(s.Began).Milliseconds(), "Time since the server began, ms."),
+		whole("znode_count", nodes, "Znodes in the tree."),
+		whole("watch_count", watches, "Watches, data and child."),
+		whole("ephemerals_count", ephemerals, "Znodes that belong to sessions."),
+		whole("approximate_data_size", size, "Bytes of all paths and data."),
+		whole("global_sessions", sessions, "Sessions of the ensemble."),
+		whole("local_sessions", s.Tracker.Locals(), "Sessions that only this server knows."),
+		whole("open_file_descriptor_count", openFDs, "Open file descriptors."),
+		whole("max_file_descriptor_count", maxFDs, "Limit of open file descriptors."),
 		{"connection_drop_probability", s.front.Throttle.DropProbability(), true,
 			"Share of new connections that are dropped."},
-		{"last_client_response_size", float64(lastSize), false,
-			"Size of the last reply in bytes, -1 before the first."},
-		{"max_client_response_size", float64(mostSize), false,
-			"Size of the largest reply in bytes, -1 before the first."},
-		{"min_client_response_size", float64(leastSize), false,
-			"Size of the smallest reply in bytes, -1 before the first."},
-		{"outstanding_tls_handshake", float64(s.Metrics.TlsUnfinished.Load()), false,
-			"TLS handshakes that have begun and not ended."},
-		{"auth_failed_count", float64(s.Metrics.AuthFailed.Total()), false, "Credentials refused."},
-		{"non_mtls_remote_conn_count", float64(s.Metrics.PlainRemote.Total()), false,
-			"Connections without TLS from other hosts, ever."},
-		{"non_mtls_local_conn_count", float64(s.Metrics.PlainLocal.Total()), false,
-			"Connections without TLS from this host, ever."},
+		whole("last_client_response_size", lastSize, "Size of the last reply in bytes, -1 before the first."),
+		whole("max_client_response_size", mostSize, "Size of the largest reply in bytes, -1 before the first."),
+		whole("min_client_response_size", leastSize, "Size of the smallest reply in bytes, -1 before the first."),
+		whole("outstanding_tls_handshake", s.Metrics.TlsUnfinished.Load(), "TLS handshakes that have begun and not ended."),
+		whole("auth_failed_count", s.Metrics.AuthFailed.Total(), "Credentials refused."),
+		whole("non_mtls_remote_conn_count", s.Metrics.PlainRemote.Total(), "Connections without TLS from other hosts, ever."),
+		whole("non_mtls_local_conn_count", s.Metrics.PlainLocal.Total(), "Connections without TLS from this host, ever."),
 	}
 	return append(all, s.RoleGauges()...)
 }
@@ -69,6 +63,10 @@ type gauge struct {
 	value   float64
 	decimal bool // printed with a decimal point
 	help    string
+}
+
+func whole[T int | int64](name string, value T, help string) gauge {
+	return gauge{Name: name, value: float64(value), help: help}
 }
 
 func (s *Reporter) wordMntr(_ *serve.Conn, out *bytes.Buffer) {
@@ -112,27 +110,21 @@ func (s *Reporter) RoleGauges() []gauge {
 		return nil
 	}
 	q := s.Metrics.Quorum
-	all := []gauge{{"quorum_size", float64(r.Size), false, "Voters of the current configuration."}}
+	all := []gauge{whole("quorum_size", r.Size, "Voters of the current configuration.")}
 	if r.Leading {
 		last, least, most := q.ProposalSize.View()
 		all = append(all,
-			gauge{"learners", float64(r.Learners), false, "Learners that are connected to this leader."},
-			gauge{"synced_followers", float64(r.SyncedFollowers), false, "Followers that are up to date."},
-			gauge{"synced_non_voting_followers", float64(r.NonVoting), false,
-				"Followers that are up to date and not in the configuration."},
-			gauge{"pending_syncs", float64(r.PendingSyncs), false, "Requests sync that wait for an answer."},
-			gauge{"leader_uptime", float64(r.LeaderUptime.Milliseconds()), false,
-				"Time since this server began to lead, ms."},
-			gauge{"last_proposal_size", float64(last), false,
-				"Size of the last proposal in bytes, -1 before the first."},
-			gauge{"min_proposal_size", float64(least), false,
-				"Size of the smallest proposal in bytes, -1 before the first."},
-			gauge{"max_proposal_size", float64(most), false,
-				"Size of the largest proposal in bytes, -1 before the first."})
+			whole("learners", r.Learners, "Learners that are connected to this leader."),
+			whole("synced_followers", r.SyncedFollowers, "Followers that are up to date."),
+			whole("synced_non_voting_followers", r.NonVoting, "Followers that are up to date and not in the configuration."),
+			whole("pending_syncs", r.PendingSyncs, "Requests sync that wait for an answer."),
+			whole("leader_uptime", r.LeaderUptime.Milliseconds(), "Time since this server began to lead, ms."),
+			whole("last_proposal_size", last, "Size of the last proposal in bytes, -1 before the first."),
+			whole("min_proposal_size", least, "Size of the smallest proposal in bytes, -1 before the first."),
+			whole("max_proposal_size", most, "Size of the largest proposal in bytes, -1 before the first."))
 	}
 	if r.Leading || r.Following {
-		all = append(all, gauge{"synced_observers", float64(r.SyncedObservers), false,
-			"Observers that learn from this server and are up to date."})
+		all = append(all, whole("synced_observers", r.SyncedObservers, "Observers that learn from this server and are up to date."))
 	}
 	return all
 }
@@ -200,17 +192,13 @@ func (q *QuotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) 
 func (q *QuotaUse) gauges() (all []gauge) {
 	if q.Limited {
 		all = append(all,
-			gauge{"quota_count_limit_per_namespace", float64(q.CountLimit), false,
-				"Znodes that quotas allow, by the first element of the path."},
-			gauge{"quota_bytes_limit_per_namespace", float64(q.ByteLimit), false,
-				"Bytes that quotas allow, by the first element of the path."})
+			whole("quota_count_limit_per_namespace", q.CountLimit, "Znodes that quotas allow, by the first element of the path."),
+			whole("quota_bytes_limit_per_namespace", q.ByteLimit, "Bytes that quotas allow, by the first element of the path."))
 	}
 	if q.Used {
 		all = append(all,
-			gauge{"quota_count_usage_per_namespace", float64(q.CountUse), false,
-				"Znodes under quotas, by the first element of the path."},
-			gauge{"quota_bytes_usage_per_namespace", float64(q.ByteUse), false,
-				"Bytes under quotas, by the first element of the path."})
+			whole("quota_count_usage_per_namespace", q.CountUse, "Znodes under quotas, by the first element of the path."),
+			whole("quota_bytes_usage_per_namespace", q.ByteUse, "Bytes under quotas, by the first element of the path."))
 	}
 	return all
 }

@@ -32,7 +32,7 @@ type Reporter struct {
 func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host) *Reporter {
 	s := &Reporter{Env: e, disk: d, front: f, host: m, Role: m.RoleNow}
 	s.traceMask.Store(traceMaskDefault)
-	e.Registry.MustRegister(newExporter(s))
+	e.Registry.MustRegister(&exporter{s})
 	s.exportDifferences()
 	s.exportRuntime()
 	return s

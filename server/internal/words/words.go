@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed94657493/warren/datatree/watch"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/admin"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/figures"
 	"github.com/seed94657493/warren/server/internal/host"
@@ -163,33 +164,15 @@ func opWord(op proto.OpCode, answered int64) string {
 	if answered == 0 {
 		return "SESS"
 	}
-	switch op {
-	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		return "CREA"
-	case proto.OpDelete:
-		return "DELE"
-	case proto.OpExists:
-		return "EXIS"
-	case proto.OpGetData:
-		return "GETD"
-	case proto.OpSetData:
-		return "SETD"
-	case proto.OpGetACL:
-		return "GETA"
-	case proto.OpSetACL:
-		return "SETA"
-	case proto.OpGetChildren, proto.OpGetChildren2:
-		return "GETC"
-	case proto.OpPing:
-		return "PING"
-	case proto.OpSetWatches, proto.OpSetWatches2:
-		return "SETW"
-	case proto.OpMulti:
-		return "MULT"
-	case proto.OpSync:
-		return "SYNC"
-	}
-	return "NA"
+	return cmp.Or(opWords[op], "NA")
+}
+
+var opWords = map[proto.OpCode]string{
+	proto.OpCreate: "CREA", proto.OpCreate2: "CREA", proto.OpCreateContainer: "CREA", proto.OpCreateTTL: "CREA",
+	proto.OpDelete: "DELE", proto.OpExists: "EXIS", proto.OpGetData: "GETD", proto.OpSetData: "SETD",
+	proto.OpGetACL: "GETA", proto.OpSetACL: "SETA", proto.OpGetChildren: "GETC", proto.OpGetChildren2: "GETC",
+	proto.OpPing: "PING", proto.OpSetWatches: "SETW", proto.OpSetWatches2: "SETW", proto.OpMulti: "MULT",
+	proto.OpSync: "SYNC",
 }
 
 func (s *Reporter) wordDirs(_ *serve.Conn, out *bytes.Buffer) {
@@ -344,57 +327,56 @@ func joinPorts(all []config.PeerAddress, port func(config.PeerAddress) int) stri
 }
 
 func (s *Reporter) wordWchs(_ *serve.Conn, out *bytes.Buffer) {
-	s.Store.Mu.RLock()
-	s.front.Watchers.Mu.Lock()
-	watchers, paths, total := s.front.Watchers.Registry.CountData()
-	s.front.Watchers.Mu.Unlock()
-	s.Store.Mu.RUnlock()
-	fmt.Fprintf(out, "%d connections watching %d paths\nTotal watches:%d\n", watchers, paths, total)
+	w := s.WatchSummary()
+	fmt.Fprintf(out, "%d connections watching %d paths\nTotal watches:%d\n", w.Connections, w.Paths, w.Total)
 }
 
-// dataWatches is the data watches as pairs of session and path.
-func (s *Reporter) dataWatches() (pairs []watchPair) {
+// WatchSummary returns the number of data watches, and of what they join.
+func (s *Reporter) WatchSummary() admin.WatchSummary {
+	s.Store.Mu.RLock()
+	defer s.Store.Mu.RUnlock()
+	s.front.Watchers.Mu.Lock()
+	defer s.front.Watchers.Mu.Unlock()
+	watchers, paths, total := s.front.Watchers.Registry.CountData()
+	return admin.WatchSummary{Connections: watchers, Paths: paths, Total: total}
+}
+
+// Watches returns the data watches with their sessions.
+func (s *Reporter) Watches() (all []admin.Watch) {
 	s.Store.Mu.RLock()
 	defer s.Store.Mu.RUnlock()
 	s.front.Watchers.Mu.Lock()
 	defer s.front.Watchers.Mu.Unlock()
 	s.front.Watchers.Registry.Each(func(id watch.WatcherID, path []byte) {
 		if c := s.front.Watchers.Slots[id]; c != nil && c.Session.Load() != nil {
-			pairs = append(pairs, watchPair{c.Session.Load().ID, string(path)})
+			all = append(all, admin.Watch{Session: int64(c.Session.Load().ID), Path: string(path)})
 		}
 	})
-	return pairs
-}
-
-type watchPair struct {
-	session proto.SessionID
-	path    string
+	return all
 }
 
 func (s *Reporter) wordWchc(_ *serve.Conn, out *bytes.Buffer) {
-	pairs := s.dataWatches()
-	slices.SortFunc(pairs, func(a, b watchPair) int {
-		return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.path, b.path))
-	})
-	for i, p := range pairs {
-		if i == 0 || pairs[i-1].session != p.session {
-			fmt.Fprintf(out, "%v\n", p.session)
-		}
-		fmt.Fprintf(out, "\t%s\n", p.path)
-	}
-	out.WriteByte('\n')
+	writeGroups(out, s.Watches(), watchSession, watchPath)
 }
 
 func (s *Reporter) wordWchp(_ *serve.Conn, out *bytes.Buffer) {
-	pairs := s.dataWatches()
-	slices.SortFunc(pairs, func(a, b watchPair) int {
-		return cmp.Or(cmp.Compare(a.path, b.path), cmp.Compare(a.session, b.session))
+	writeGroups(out, s.Watches(), watchPath, watchSession)
+}
+
+func watchSession(w admin.Watch) proto.SessionID { return proto.SessionID(w.Session) }
+func watchPath(w admin.Watch) string             { return w.Path }
+
+// writeGroups writes the watches by head, and below each head the other half of its watches, both in order.
+func writeGroups[H, E cmp.Ordered](out *bytes.Buffer, all []admin.Watch, head func(admin.Watch) H,
+	entry func(admin.Watch) E) {
+	slices.SortFunc(all, func(a, b admin.Watch) int {
+		return cmp.Or(cmp.Compare(head(a), head(b)), cmp.Compare(entry(a), entry(b)))
 	})
-	for i, p := range pairs {
-		if i == 0 || pairs[i-1].path != p.path {
-			fmt.Fprintf(out, "%s\n", p.path)
+	for i, w := range all {
+		if i == 0 || head(all[i-1]) != head(w) {
+			fmt.Fprintln(out, head(w))
 		}
-		fmt.Fprintf(out, "\t%v\n", p.session)
+		fmt.Fprintf(out, "\t%v\n", entry(w))
 	}
 	out.WriteByte('\n')
 }
