@@ -64,6 +64,9 @@ type Metrics struct {
 
 func newMetrics(e *Env) *Metrics {
 	c := &e.Stats.Metrics
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
 	m := &Metrics{
 		Quorum: figures.NewQuorum(c),
 
@@ -109,10 +112,8 @@ func newMetrics(e *Env) *Metrics {
 		Pauses: figures.NewPauses(c.Advanced("jvm_pause_time_ms",
 			"Pauses of all goroutines for the garbage collector, ms.")),
 
-		WalBytes: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_bytes_total",
-			Help: "Bytes appended to the log."}),
-		WalTxns: prometheus.NewCounter(prometheus.CounterOpts{Name: "warren_wal_append_txns_total",
-			Help: "Txns appended to the log."}),
+		WalBytes: counter("warren_wal_append_bytes_total", "Bytes appended to the log."),
+		WalTxns:  counter("warren_wal_append_txns_total", "Txns appended to the log."),
 		WalSync: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "warren_wal_fsync_seconds",
 			Help:    "Time of one sync of the log; if it grows, the disk limits writes.",
@@ -122,16 +123,12 @@ func newMetrics(e *Env) *Metrics {
 			Name: "warren_snapshot_write_seconds", Help: "Time to write and verify one snapshot.",
 			Buckets: prometheus.ExponentialBuckets(1e-3, 4, 10),
 		}),
-		ContainersDeleted: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "warren_server_containers_deleted_total",
-			Help: "Deletions of containers and TTL znodes that were begun."}),
-		RefusedDiskFull: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "warren_server_writes_refused_total",
-			Help: "Writes refused because the disk is almost full: make room."}),
-		RateWaits: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "warren_server_rate_waits_total",
-			Help: "Times a connection was not read from because its address had reached warren.maxRequestsPerSecond.",
-		}),
+		ContainersDeleted: counter("warren_server_containers_deleted_total",
+			"Deletions of containers and TTL znodes that were begun."),
+		RefusedDiskFull: counter("warren_server_writes_refused_total",
+			"Writes refused because the disk is almost full: make room."),
+		RateWaits: counter("warren_server_rate_waits_total",
+			"Times a connection was not read from because its address had reached warren.maxRequestsPerSecond."),
 	}
 	for i, kind := range []string{"created", "deleted", "changed", "children"} {
 		m.watchers[i] = c.Basic("node_"+kind+"_watch_count", "Watches that one event of this kind has fired.")

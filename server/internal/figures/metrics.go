@@ -14,17 +14,35 @@ import (
 // Metrics holds the counters and summaries that have one of ZooKeeper's names. The exporter shows the totals,
 // mntr the values since the last srst. It is filled when the server starts; after that only values change.
 // Source: operations 2.3, 4.2 and 4.3.
-type Metrics struct {
-	counters    []*Counter
-	counterSets []*CounterSet
-	summaries   []*namedSummary
-	sets        []*SummarySet
+type Metrics struct{ counters, counterSets, summaries, summarySets []named }
+
+// figure is a Counter or a Summary.
+type figure interface {
+	// reset does what srst asks for.
+	reset()
+	// lines calls line for the lines of mntr.
+	lines(name string, line func(key, value string))
+	// metric returns the total for the exporter.
+	metric(desc *prometheus.Desc, labels ...string) prometheus.Metric
+}
+
+// named is a figure or a set of figures with its name.
+type named struct {
+	name string
+	desc *prometheus.Desc
+	each func(fn func(f figure, key ...string)) // with one key for each figure of a set
+}
+
+func single(name, help string, f figure) named {
+	return named{name, prometheus.NewDesc(name, help, nil, nil), func(fn func(figure, ...string)) { fn(f) }}
+}
+
+func several[F figure](name, help string, s *Set[F]) named {
+	return named{name, prometheus.NewDesc(name, help, []string{KeyLabel}, nil), s.each}
 }
 
 // Counter is a number that only goes up. Any goroutine may add to it.
 type Counter struct {
-	desc  *prometheus.Desc
-	name  string
 	value atomic.Int64
 	base  atomic.Int64 // value at the last reset
 }
@@ -38,74 +56,60 @@ func (c *Counter) Add(n int64) { c.value.Add(n) }
 // Total returns the sum since the start.
 func (c *Counter) Total() int64 { return c.value.Load() }
 
-// recent returns the sum since the last reset.
-func (c *Counter) recent() int64 { return c.value.Load() - c.base.Load() }
+func (c *Counter) reset() { c.base.Store(c.value.Load()) }
 
-// namedSummary is a summary with its name.
-type namedSummary struct {
-	desc     *prometheus.Desc
-	name     string
-	of       *Summary
-	advanced bool // ZooKeeper prints quantiles of it
+func (c *Counter) lines(name string, line func(key, value string)) {
+	line(name, fmt.Sprint(c.value.Load()-c.base.Load()))
 }
 
-// CounterSet is a counter for each of some keys, such as the first elements of paths.
-type CounterSet struct {
-	desc *prometheus.Desc
-	name string
-	keys keyed[*Counter]
+func (c *Counter) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
+	return prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(c.value.Load()), labels...)
 }
 
-// Of returns the counter of a key.
-func (s *CounterSet) Of(key string) *Counter { return s.keys.of(key) }
-
-// SummarySet is a summary for each of some keys, such as the ids of servers.
-type SummarySet struct {
-	desc     *prometheus.Desc
-	name     string
-	advanced bool
-	keys     keyed[*Summary]
-}
-
-// Of returns the summary of a key. Callers on a hot path keep it.
-func (s *SummarySet) Of(key string) *Summary { return s.keys.of(key) }
-
-// keyed holds values by key, made when their key is first asked for. Clients may choose keys, so there are at
-// most keysMax of them; all further keys share keyOther.
-type keyed[T any] struct {
-	make func() T
+// Set holds a figure for each of some keys, such as the first elements of paths or the ids of servers. A figure is
+// made when its key is first asked for. Clients may choose keys, so there are at most keysMax of them; all further
+// keys share keyOther.
+type Set[F figure] struct {
+	make func() F
 	mu   sync.Mutex
-	all  map[string]T
+	all  map[string]F
 }
+
+// CounterSet and SummarySet are the sets that there are.
+type (
+	CounterSet = Set[*Counter]
+	SummarySet = Set[*Summary]
+)
 
 const (
 	keysMax  = 1000
 	keyOther = "other"
 )
 
-func (k *keyed[T]) of(key string) T {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	v, ok := k.all[key]
+// Of returns the figure of a key. Callers on a hot path keep it.
+func (s *Set[F]) Of(key string) F {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, ok := s.all[key]
 	if !ok {
-		if len(k.all) >= keysMax {
+		if len(s.all) >= keysMax {
 			key = keyOther
 		}
-		if v, ok = k.all[key]; !ok {
-			v = k.make()
-			k.all[key] = v
+		if f, ok = s.all[key]; !ok {
+			f = s.make()
+			s.all[key] = f
 		}
 	}
-	return v
+	return f
 }
 
 // each calls fn for every key, in order.
-func (k *keyed[T]) each(fn func(key string, v T)) {
-	k.mu.Lock()
-	all := maps.Clone(k.all)
-	k.mu.Unlock()
+func (s *Set[F]) each(fn func(f figure, key ...string)) {
+	s.mu.Lock()
+	all := maps.Clone(s.all)
+	s.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		fn(key, all[key])
+		fn(all[key], key)
 	}
 }
 
@@ -114,87 +118,55 @@ const KeyLabel = "key"
 
 // Counter adds a counter.
 func (m *Metrics) Counter(name, help string) *Counter {
-	n := &Counter{name: name, desc: prometheus.NewDesc(name, help, nil, nil)}
-	m.counters = append(m.counters, n)
-	return n
+	c := &Counter{}
+	m.counters = append(m.counters, single(name, help, c))
+	return c
 }
 
 // CounterSet adds a set of counters.
 func (m *Metrics) CounterSet(name, help string) *CounterSet {
-	s := &CounterSet{name: name, desc: prometheus.NewDesc(name, help, []string{KeyLabel}, nil)}
-	s.keys = keyed[*Counter]{make: func() *Counter { return &Counter{} }, all: map[string]*Counter{}}
-	m.counterSets = append(m.counterSets, s)
+	s := &CounterSet{make: func() *Counter { return &Counter{} }, all: map[string]*Counter{}}
+	m.counterSets = append(m.counterSets, several(name, help, s))
 	return s
 }
 
 // Basic adds a summary whose median ZooKeeper exports.
-func (m *Metrics) Basic(name, help string) *Summary { return m.add(name, help, false, newSummary()) }
+func (m *Metrics) Basic(name, help string) *Summary { return m.add(name, help, newSummary(false)) }
 
 // Advanced adds a summary whose quantiles ZooKeeper shows.
-func (m *Metrics) Advanced(name, help string) *Summary { return m.add(name, help, true, newSummary()) }
+func (m *Metrics) Advanced(name, help string) *Summary { return m.add(name, help, newSummary(true)) }
 
-func (m *Metrics) add(name, help string, advanced bool, of *Summary) *Summary {
-	desc := prometheus.NewDesc(name, help, nil, nil)
-	m.summaries = append(m.summaries, &namedSummary{name: name, of: of, advanced: advanced, desc: desc})
-	return of
-}
-
-// SummarySet adds a set of summaries.
-func (m *Metrics) SummarySet(name, help string, advanced bool) *SummarySet {
-	s := &SummarySet{name: name, advanced: advanced, desc: prometheus.NewDesc(name, help, []string{KeyLabel}, nil)}
-	s.keys = keyed[*Summary]{make: newSummary, all: map[string]*Summary{}}
-	m.sets = append(m.sets, s)
+func (m *Metrics) add(name, help string, s *Summary) *Summary {
+	m.summaries = append(m.summaries, single(name, help, s))
 	return s
 }
 
-// reset does what srst asks for.
-func (m *Metrics) reset() {
-	for _, n := range m.counters {
-		n.base.Store(n.value.Load())
-	}
-	for _, s := range m.counterSets {
-		s.keys.each(func(_ string, n *Counter) { n.base.Store(n.value.Load()) })
-	}
-	for _, s := range m.summaries {
-		s.of.reset()
-	}
-	for _, s := range m.sets {
-		s.keys.each(func(_ string, of *Summary) { of.reset() })
+// SummarySet adds a set of summaries whose quantiles ZooKeeper shows.
+func (m *Metrics) SummarySet(name, help string) *SummarySet {
+	s := &SummarySet{make: func() *Summary { return newSummary(true) }, all: map[string]*Summary{}}
+	m.summarySets = append(m.summarySets, several(name, help, s))
+	return s
+}
+
+// each calls fn for every figure in the order of mntr's lines; key has one element in a set.
+func (m *Metrics) each(fn func(n named, f figure, key ...string)) {
+	for _, n := range slices.Concat(m.counters, m.counterSets, m.summaries, m.summarySets) {
+		n.each(func(f figure, key ...string) { fn(n, f, key...) })
 	}
 }
+
+// reset does what srst asks for.
+func (m *Metrics) reset() { m.each(func(_ named, f figure, _ ...string) { f.reset() }) }
 
 // Lines calls line for each of mntr's lines, without their prefix.
 func (m *Metrics) Lines(line func(key, value string)) {
-	for _, n := range m.counters {
-		line(n.name, fmt.Sprint(n.recent()))
-	}
-	for _, s := range m.counterSets {
-		s.keys.each(func(key string, n *Counter) { line(PlainKey(key)+"_"+s.name, fmt.Sprint(n.recent())) })
-	}
-	for _, s := range m.summaries {
-		s.of.lines(s.name, s.advanced, line)
-	}
-	for _, s := range m.sets {
-		s.keys.each(func(key string, of *Summary) { of.lines(PlainKey(key)+"_"+s.name, s.advanced, line) })
-	}
-}
-
-// lines calls line for the lines of a summary in mntr.
-func (m *Summary) lines(name string, advanced bool, line func(key, value string)) {
-	v := m.recent()
-	line("avg_"+name, Decimal(v.mean()))
-	line("min_"+name, fmt.Sprint(v.least))
-	line("max_"+name, fmt.Sprint(v.most))
-	line("cnt_"+name, fmt.Sprint(v.count))
-	line("sum_"+name, fmt.Sprint(v.sum))
-	if advanced {
-		for _, p := range []struct {
-			prefix string
-			q      float64
-		}{{"p50_", 0.5}, {"p95_", 0.95}, {"p99_", 0.99}, {"p999_", 0.999}} {
-			line(p.prefix+name, fmt.Sprintf("%.0f", v.quantile(p.q)))
+	m.each(func(n named, f figure, key ...string) {
+		name := n.name
+		for _, k := range key {
+			name = PlainKey(k) + "_" + name
 		}
-	}
+		f.lines(name, line)
+	})
 }
 
 // PlainKey returns a key as the name of a line of mntr may hold it: letters, digits, dots and underscores.
@@ -210,31 +182,13 @@ func PlainKey(key string) string {
 
 // Collect sends the values to the exporter.
 func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
-	for _, n := range m.counters {
-		ch <- prometheus.MustNewConstMetric(n.desc, prometheus.CounterValue, float64(n.value.Load()))
-	}
-	for _, s := range m.counterSets {
-		s.keys.each(func(key string, n *Counter) {
-			ch <- prometheus.MustNewConstMetric(s.desc, prometheus.CounterValue, float64(n.value.Load()), Label(key))
-		})
-	}
-	for _, s := range m.summaries {
-		ch <- s.of.metric(s.desc, s.advanced)
-	}
-	for _, s := range m.sets {
-		s.keys.each(func(key string, of *Summary) { ch <- of.metric(s.desc, s.advanced, Label(key)) })
-	}
+	m.each(func(n named, f figure, key ...string) {
+		for i, k := range key {
+			key[i] = Label(k)
+		}
+		ch <- f.metric(n.desc, key...)
+	})
 }
 
 // Label returns a key as the value of a label, which must be UTF-8.
 func Label(key string) string { return strings.ToValidUTF8(key, "\ufffd") }
-
-// metric returns the summary with the quantiles of ZooKeeper 3.9, and if it is advanced also those of 3.10.
-func (m *Summary) metric(desc *prometheus.Desc, advanced bool, labels ...string) prometheus.Metric {
-	v := m.total()
-	q := map[float64]float64{0.5: v.quantile(0.5)}
-	if advanced {
-		q[0.9], q[0.95], q[0.99] = v.quantile(0.9), v.quantile(0.95), v.quantile(0.99)
-	}
-	return prometheus.MustNewConstSummary(desc, uint64(max(v.count, 0)), float64(v.sum), q, labels...)
-}

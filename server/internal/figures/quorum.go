@@ -73,6 +73,6 @@ func NewQuorum(m *Metrics) *Quorum {
 		ProposalAck:   m.Advanced("proposal_ack_creation_latency", "Time from a proposal to this server's acknowledgement, ms."),
 		ProposalDelay: m.Advanced("proposal_latency", "Time from a proposal to its arrival at this follower, ms."),
 		CommitDelay:   m.Advanced("commit_propagation_latency", "Time from a proposal to the arrival of its commit at this learner, ms."),
-		AckLatency:    m.SummarySet("ack_latency", "Time from a proposal to the acknowledgement of one server, ms, by its id.", true),
+		AckLatency:    m.SummarySet("ack_latency", "Time from a proposal to the acknowledgement of one server, ms, by its id."),
 	}
 }

@@ -1,8 +1,11 @@
 package figures
 
 import (
+	"fmt"
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Summary counts values in buckets a quarter of a power of two wide, so that the error of a quantile is at most
@@ -14,6 +17,7 @@ type Summary struct {
 	sum         atomic.Int64
 	least, most atomic.Int64 // since srst
 	base        atomic.Pointer[summaryView]
+	advanced    bool // ZooKeeper shows quantiles of it
 }
 
 // bucketOf maps a value to its bucket: values below 4 are exact.
@@ -35,8 +39,8 @@ func bucketValue(i int) float64 {
 	return float64(int64(1)<<exp) + (float64(quarter)+0.5)*width - 0.5
 }
 
-func newSummary() *Summary {
-	m := &Summary{}
+func newSummary(advanced bool) *Summary {
+	m := &Summary{advanced: advanced}
 	m.begin()
 	return m
 }
@@ -130,4 +134,32 @@ func (v *summaryView) quantile(q float64) float64 {
 		return float64(v.most)
 	}
 	return last
+}
+
+// lines calls line for the lines of a summary in mntr.
+func (m *Summary) lines(name string, line func(key, value string)) {
+	v := m.recent()
+	line("avg_"+name, Decimal(v.mean()))
+	line("min_"+name, fmt.Sprint(v.least))
+	line("max_"+name, fmt.Sprint(v.most))
+	line("cnt_"+name, fmt.Sprint(v.count))
+	line("sum_"+name, fmt.Sprint(v.sum))
+	if m.advanced {
+		for _, p := range []struct {
+			prefix string
+			q      float64
+		}{{"p50_", 0.5}, {"p95_", 0.95}, {"p99_", 0.99}, {"p999_", 0.999}} {
+			line(p.prefix+name, fmt.Sprintf("%.0f", v.quantile(p.q)))
+		}
+	}
+}
+
+// metric returns the summary with the quantiles of ZooKeeper 3.9, and if it is advanced also those of 3.10.
+func (m *Summary) metric(desc *prometheus.Desc, labels ...string) prometheus.Metric {
+	v := m.total()
+	q := map[float64]float64{0.5: v.quantile(0.5)}
+	if m.advanced {
+		q[0.9], q[0.95], q[0.99] = v.quantile(0.9), v.quantile(0.95), v.quantile(0.99)
+	}
+	return prometheus.MustNewConstSummary(desc, uint64(max(v.count, 0)), float64(v.sum), q, labels...)
 }

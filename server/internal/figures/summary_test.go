@@ -27,7 +27,7 @@ func TestQuantilesAreWithinAnEighth(t *testing.T) {
 	t.Logf("SEED=%d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
-		m := newSummary()
+		m := newSummary(false)
 		var values []int64
 		sum := int64(0)
 		for range 1 + r.IntN(2000) {
@@ -52,7 +52,7 @@ func TestQuantilesAreWithinAnEighth(t *testing.T) {
 		}
 		require.EqualValues(t, view.most, view.quantile(1))
 	}
-	empty := newSummary()
+	empty := newSummary(false)
 	empty.ObserveN(7, 0)
 	view := empty.recent()
 	require.Zero(t, view.count+view.least+view.most)
