@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"path/filepath"
-	"sync/atomic"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/meta"
@@ -22,8 +21,7 @@ var errPower = errors.New("embed: the server was killed")
 type disk struct {
 	id   int
 	mem  *vfs.Mem
-	meta *meta.Mem
-	life *life // of the server that runs
+	meta *meta.Mem // of the server that runs, or ran last
 }
 
 func newDisk(id int) *disk {
@@ -32,105 +30,19 @@ func newDisk(id int) *disk {
 
 // mount begins a life: a server that is started on the data of the disk.
 func (d *disk) mount() meta.Store {
-	d.meta.Crash() // a closed store can be used again
-	d.life = &life{Store: d.meta}
-	return d.life
+	d.meta = d.meta.Again()
+	return d.meta
 }
 
 // detach ends the present life: from now on nothing reaches the disk.
 func (d *disk) detach() {
 	d.mem.Hook(func(vfs.Op) error { return errPower })
-	d.life.over.Store(true)
+	_ = d.meta.Close() // of a store in memory it cannot fail
 }
 
 // crash gives the disk the state that is found after the life was detached and the server has ended.
 func (d *disk) crash(rng *rand.Rand, unsyncedPercent int) {
 	d.mem = d.mem.CrashClone(rng, vfs.CrashOptions{UnsyncedPercent: unsyncedPercent})
-}
-
-// life is the durable promises of a server until it is killed.
-type life struct {
-	meta.Store
-	over atomic.Bool
-}
-
-func (l *life) check() error {
-	if l.over.Load() {
-		return errPower
-	}
-	return nil
-}
-
-// SetAccepted implements meta.Store.
-func (l *life) SetAccepted(epoch int64) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.SetAccepted(epoch)
-}
-
-// SetCurrent implements meta.Store.
-func (l *life) SetCurrent(epoch int64, lineage string) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.SetCurrent(epoch, lineage)
-}
-
-// SetLineage implements meta.Store.
-func (l *life) SetLineage(lineage string) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.SetLineage(lineage)
-}
-
-// SetBlank implements meta.Store.
-func (l *life) SetBlank(blank bool) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.SetBlank(blank)
-}
-
-// Reconcile implements meta.Store.
-func (l *life) Reconcile(last proto.Zxid) (meta.Epochs, error) {
-	if err := l.check(); err != nil {
-		return meta.Epochs{}, err
-	}
-	return l.Store.Reconcile(last)
-}
-
-// SetConfig implements meta.Store.
-func (l *life) SetConfig(c meta.Config) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.SetConfig(c)
-}
-
-// SetAddresses implements meta.Store.
-func (l *life) SetAddresses(addresses map[string][]string) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.SetAddresses(addresses)
-}
-
-// PutSnapshot implements meta.Store.
-func (l *life) PutSnapshot(name string, zxid proto.Zxid, size int64, checksum uint32) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.PutSnapshot(name, zxid, size, checksum)
-}
-
-// DropSnapshot implements meta.Store.
-func (l *life) DropSnapshot(name string) error {
-	if err := l.check(); err != nil {
-		return err
-	}
-	return l.Store.DropSnapshot(name)
 }
 
 // found tells a server that its empty data directory is new, and was not lost: it need not ask the other servers

@@ -199,17 +199,26 @@ func (e *Ensemble) leads() (id int) {
 
 // WaitServing waits until the given servers, or all running ones, serve under one leader.
 func (e *Ensemble) WaitServing(ctx context.Context, ids ...int) error {
-	return poll(ctx, "service", func() (bool, error) {
+	return e.waitAgree(ctx, "service", ids, func(_ int, first, st *server.Status) (bool, error) {
+		return st.Leader == first.Leader && st.Epoch == first.Epoch, nil
+	})
+}
+
+// waitAgree waits until all of the servers serve, and agree says so of the first and each other.
+func (e *Ensemble) waitAgree(ctx context.Context, what string, ids []int,
+	agree func(id int, first, st *server.Status) (bool, error)) error {
+	return poll(ctx, what, func() (bool, error) {
 		var first *server.Status
 		for _, id := range e.chosen(ids) {
 			st, up := e.member(id).status()
-			switch {
-			case !up || !st.Serving:
+			if !up || !st.Serving {
 				return false, nil
-			case first == nil:
+			}
+			if first == nil {
 				first = &st
-			case st.Leader != first.Leader || st.Epoch != first.Epoch:
-				return false, nil
+			}
+			if ok, err := agree(id, first, &st); !ok {
+				return false, err
 			}
 		}
 		return true, nil
@@ -235,22 +244,11 @@ var ErrDiverged = errors.New("embed: servers have diverged")
 // WaitEqual waits until the given servers, or all running ones, serve and have applied the same txns. Then it
 // compares the digests of their trees.
 func (e *Ensemble) WaitEqual(ctx context.Context, ids ...int) error {
-	return poll(ctx, "servers to be equal", func() (bool, error) {
-		var first *server.Status
-		for _, id := range e.chosen(ids) {
-			st, up := e.member(id).status()
-			switch {
-			case !up || !st.Serving:
-				return false, nil
-			case first == nil:
-				first = &st
-			case st.Zxid != first.Zxid:
-				return false, nil
-			case st.Digest != first.Digest || st.Sessions != first.Sessions:
-				return false, fmt.Errorf("%w: at %v server %d has digest %x and %d sessions, others %x and %d", ErrDiverged, st.Zxid, id,
-					uint64(st.Digest), st.Sessions, uint64(first.Digest), first.Sessions)
-			}
+	return e.waitAgree(ctx, "servers to be equal", ids, func(id int, first, st *server.Status) (bool, error) {
+		if st.Zxid == first.Zxid && (st.Digest != first.Digest || st.Sessions != first.Sessions) {
+			return false, fmt.Errorf("%w: at %v server %d has digest %x and %d sessions, others %x and %d", ErrDiverged,
+				st.Zxid, id, uint64(st.Digest), st.Sessions, uint64(first.Digest), first.Sessions)
 		}
-		return true, nil
+		return st.Zxid == first.Zxid, nil
 	})
 }

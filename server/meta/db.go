@@ -119,10 +119,7 @@ func (d *DB) readFiles() (f fileEpochs, err error) {
 
 // settle makes meta.db and the epoch files equal: of two epochs the larger counts.
 func (d *DB) settle(o Options, files fileEpochs) error {
-	d.mu.Lock()
-	prev := d.mu.rec
-	d.mu.Unlock()
-	if id := prev.identity.ServerID; o.Member && id != NoServer && id != o.ServerID {
+	if id := d.Identity().ServerID; o.Member && id != NoServer && id != o.ServerID {
 		return fmt.Errorf("%w: %s is that of server %d, this is server %d; if the directory was copied on purpose, remove %s",
 			ErrWrongServer, filepath.Join(o.Dir, FileName), id, o.ServerID, FileName)
 	}
@@ -328,7 +325,7 @@ func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
 // create makes a new meta.db, which gets its name only when it is complete.
 func (d *DB) create(o Options) (rec record, snapshots map[string]Snapshot, err error) {
 	tmp, path := filepath.Join(o.Dir, newFile), filepath.Join(o.Dir, FileName)
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+	if err := removeIfThere(tmp); err != nil {
 		return rec, nil, err
 	}
 	id := NoServer

@@ -43,9 +43,15 @@ func (l *ledger) init(d disk, rec record, snapshots map[string]Snapshot) {
 
 // Epochs implements Store.
 func (l *ledger) Epochs() Epochs {
+	r := l.record()
+	return r.epochs()
+}
+
+// record returns the durable record.
+func (l *ledger) record() record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.mu.rec.epochs()
+	return l.mu.rec
 }
 
 // SetAccepted implements Store.
@@ -74,54 +80,38 @@ func (l *ledger) SetCurrent(epoch int64, lineage string) error {
 }
 
 // Lineage implements Store.
-func (l *ledger) Lineage() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.mu.rec.lineage
-}
+func (l *ledger) Lineage() string { return l.record().lineage }
 
 // SetLineage implements Store.
 func (l *ledger) SetLineage(lineage string) error {
-	return l.change("set lineage", func(r *record) error {
-		r.lineage = lineage
-		return nil
-	})
+	return l.set("set lineage", func(r *record) { r.lineage = lineage })
 }
 
 // Blank implements Store.
-func (l *ledger) Blank() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.mu.rec.blank
-}
+func (l *ledger) Blank() bool { return l.record().blank }
 
 // SetBlank implements Store.
 func (l *ledger) SetBlank(blank bool) error {
-	return l.change("set the mark of a blank server", func(r *record) error {
-		r.blank = blank
-		return nil
-	})
+	return l.set("set the mark of a blank server", func(r *record) { r.blank = blank })
 }
 
 // SetConfig implements Store.
 func (l *ledger) SetConfig(c Config) error {
-	return l.change("set configuration", func(r *record) error {
-		r.config, r.hasConfig = c, true
-		return nil
-	})
+	return l.set("set configuration", func(r *record) { r.config, r.hasConfig = c, true })
 }
 
 // Addresses implements Store.
-func (l *ledger) Addresses() map[string][]string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return parseAddresses(l.mu.rec.addresses)
-}
+func (l *ledger) Addresses() map[string][]string { return parseAddresses(l.record().addresses) }
 
 // SetAddresses implements Store.
 func (l *ledger) SetAddresses(addresses map[string][]string) error {
-	return l.change("set addresses", func(r *record) error {
-		r.addresses = formatAddresses(addresses)
+	return l.set("set addresses", func(r *record) { r.addresses = formatAddresses(addresses) })
+}
+
+// set is change by a function that refuses nothing.
+func (l *ledger) set(what string, fn func(*record)) error {
+	return l.change(what, func(r *record) error {
+		fn(r)
 		return nil
 	})
 }
@@ -189,17 +179,12 @@ func (l *ledger) fail(what string, err error) error {
 }
 
 // Identity implements Store.
-func (l *ledger) Identity() Identity {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.mu.rec.identity
-}
+func (l *ledger) Identity() Identity { return l.record().identity }
 
 // Config implements Store.
 func (l *ledger) Config() (Config, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.mu.rec.config, l.mu.rec.hasConfig
+	r := l.record()
+	return r.config, r.hasConfig
 }
 
 // Snapshot implements Store.

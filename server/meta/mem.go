@@ -33,8 +33,15 @@ func NewMem(id proto.ServerID) *Mem {
 	m := &Mem{d: &memDisk{}}
 	m.d.mu.rec = newRecord(id, time.Now())
 	m.d.mu.snapshots = map[string]Snapshot{}
-	m.Crash()
-	return m
+	return m.Again()
+}
+
+// Again returns the Store that a server finds that starts on the same disk. What another server still does through m
+// counts until m is closed.
+func (m *Mem) Again() *Mem {
+	again := &Mem{d: m.d}
+	again.Crash()
+	return again
 }
 
 func newRecord(id proto.ServerID, now time.Time) record {
