@@ -21,8 +21,8 @@ const LockFile = ".warren.lock"
 // MarkFile is the mark of a change that has not ended. It is beside the folder.
 const MarkFile = "warren.unfinished"
 
-// markMax bounds what is read of a mark, in bytes.
-const markMax = 4 << 10
+// markMax bounds a mark, in bytes.
+const markMax = 64 << 10
 
 // Unfinished is the error for directories in which a Change was interrupted.
 type Unfinished struct {
@@ -40,15 +40,11 @@ func (u *Unfinished) Error() string {
 func Check(fsys vfs.FS, folders ...string) error {
 	for _, folder := range folders {
 		name := markOf(folder)
-		f, err := fsys.Open(name)
+		text, err := vfs.ReadFile(fsys, name, markMax)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return err
-		}
-		text, err := io.ReadAll(io.LimitReader(f, markMax))
-		if err = errors.Join(err, f.Close()); err != nil {
 			return err
 		}
 		u := &Unfinished{Mark: name, Command: "a command", WayOut: "run it again"}
@@ -111,25 +107,11 @@ func (c *Change) Mark(command, wayOut string) error {
 	}
 	c.again = unfinished != nil
 	for _, folder := range c.folders {
-		if err := c.mark(folder, command+"\n"+wayOut+"\n"); err != nil {
+		if err := vfs.WriteFile(c.fs, markOf(folder), []byte(command+"\n"+wayOut+"\n")); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (c *Change) mark(folder, text string) error {
-	name := markOf(folder)
-	tmp := name + ".tmp"
-	f, err := c.fs.Create(tmp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write([]byte(text))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, c.fs.Remove(tmp))
-	}
-	return errors.Join(c.fs.Rename(tmp, name), c.fs.SyncDir(filepath.Dir(name)))
 }
 
 // SetAside renames the folders that hold data, durably: each gets suffix behind its name. It returns those, by their

@@ -3,7 +3,6 @@ package meta
 import (
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"path/filepath"
 	"strconv"
@@ -16,10 +15,10 @@ import (
 const (
 	acceptedFile = "acceptedEpoch"
 	currentFile  = "currentEpoch"
-	tmpSuffix    = ".tmp"
+	tmpSuffix    = ".tmp" // of vfs.WriteFile, and of the reference
 )
 
-// epochFileMax is how much of an epoch file is read: its first line is a number.
+// epochFileMax bounds an epoch file: its first line is a number.
 const epochFileMax = 4096
 
 // epochFiles reads and writes ZooKeeper's epoch files. Source: storage 1.4.
@@ -62,17 +61,12 @@ func (e epochFiles) marked() (bool, error) {
 // read returns the epoch in a file; ok is false if there is no such file.
 func (e epochFiles) read(name string) (epoch int64, ok bool, err error) {
 	path := filepath.Join(e.dir, name)
-	f, err := e.fs.Open(path)
+	b, err := vfs.ReadFile(e.fs, path, epochFileMax)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return unset, false, nil
 	}
 	if err != nil {
 		return unset, false, err
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, epochFileMax))
-	if err != nil {
-		return unset, false, fmt.Errorf("read %s: %w", path, err)
 	}
 	line := string(b)
 	if i := strings.IndexAny(line, "\r\n"); i >= 0 {
@@ -85,33 +79,7 @@ func (e epochFiles) read(name string) (epoch int64, ok bool, err error) {
 	return epoch, true, nil
 }
 
-// write replaces a file in one step, durably: no newline, as the reference.
-func (e epochFiles) write(name string, epoch int64) (err error) {
-	path := filepath.Join(e.dir, name)
-	if err := e.writeTmp(path+tmpSuffix, epoch); err != nil {
-		if rmErr := e.fs.Remove(path + tmpSuffix); rmErr != nil && !errors.Is(rmErr, iofs.ErrNotExist) {
-			err = errors.Join(err, rmErr)
-		}
-		return err
-	}
-	if err := e.fs.Rename(path+tmpSuffix, path); err != nil {
-		return err
-	}
-	return e.fs.SyncDir(e.dir)
-}
-
-func (e epochFiles) writeTmp(path string, epoch int64) (err error) {
-	f, err := e.fs.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	if _, err := f.Write(strconv.AppendInt(nil, epoch, 10)); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return f.Sync()
+// write replaces a file: no newline, as the reference.
+func (e epochFiles) write(name string, epoch int64) error {
+	return vfs.WriteFile(e.fs, filepath.Join(e.dir, name), strconv.AppendInt(nil, epoch, 10))
 }

@@ -3,7 +3,6 @@ package meta
 import (
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -59,16 +58,12 @@ func (d *DB) peek(dir string) (rec record, has bool, err error) {
 
 // copied reads a copy of meta.db: bbolt would wait for the lock of the server that has the file open.
 func (d *DB) copied(dir string) (rec record, err error) {
-	f, err := d.files.fs.Open(filepath.Join(dir, FileName))
+	b, err := vfs.ReadFile(d.files.fs, filepath.Join(dir, FileName), fileMax)
+	if errors.Is(err, vfs.ErrTooLarge) {
+		return rec, &damageError{err}
+	}
 	if err != nil {
 		return rec, err
-	}
-	b, err := io.ReadAll(io.LimitReader(f, fileMax+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return rec, err
-	}
-	if len(b) > fileMax {
-		return rec, &damageError{fmt.Errorf("more than %d bytes long", fileMax)}
 	}
 	tmp, err := os.MkdirTemp("", "warren-meta-")
 	if err != nil {
@@ -103,12 +98,7 @@ func Begin(fs vfs.FS, dir string, epoch int64, lineage string) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := fs.Create(filepath.Join(dir, FileName))
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := vfs.WriteFile(fs, filepath.Join(dir, FileName), b); err != nil {
 		return err
 	}
 	files := epochFiles{fs: fs, dir: dir}

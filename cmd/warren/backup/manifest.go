@@ -207,20 +207,14 @@ type Backup struct {
 func Open(fsys vfs.FS, dir string) (*Backup, error) {
 	b := &Backup{fs: fsys, dir: dir, Manifest: Manifest{Format: formatVersion}}
 	name := b.path(manifestName)
-	f, err := fsys.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return b, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("backup: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, manifestBytesMax+1))
+	text, err := vfs.ReadFile(fsys, name, manifestBytesMax)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return b, nil
+	case errors.Is(err, vfs.ErrTooLarge):
+		return nil, fmt.Errorf("%w: %w", ErrManifest, err)
 	case err != nil:
-		return nil, fmt.Errorf("backup: read %s: %w", name, err)
-	case len(text) > manifestBytesMax:
-		return nil, fmt.Errorf("%w: %s has more than %d bytes", ErrManifest, name, manifestBytesMax)
+		return nil, fmt.Errorf("backup: %w", err)
 	}
 	m, err := parseManifest(text)
 	if err != nil {

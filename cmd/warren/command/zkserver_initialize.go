@@ -111,10 +111,5 @@ func (n *initialization) run() error {
 
 // write writes a file in the data directory, durably.
 func (n *initialization) write(name string, text []byte) error {
-	f, err := n.fs.Create(filepath.Join(n.dataDir, name))
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close(), n.fs.SyncDir(n.dataDir))
+	return vfs.WriteFile(n.fs, filepath.Join(n.dataDir, name), text)
 }

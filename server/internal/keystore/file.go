@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/wal/vfs"
@@ -35,7 +34,7 @@ var (
 
 // load reads a store. Errors name the file and never its contents.
 func load(fsys vfs.FS, s *config.Store) (*contents, error) {
-	data, err := readFile(fsys, s.Location, fileBytesMax)
+	data, err := vfs.ReadFile(fsys, s.Location, fileBytesMax)
 	if err != nil {
 		return nil, fmt.Errorf("keystore: %w", err)
 	}
@@ -121,27 +120,10 @@ func passwordOf(fsys vfs.FS, s *config.Store) (string, error) {
 	if s.PasswordPath == "" {
 		return string(s.Password), nil
 	}
-	data, err := readFile(fsys, s.PasswordPath, 64<<10)
+	data, err := vfs.ReadFile(fsys, s.PasswordPath, 64<<10)
 	if err != nil {
 		return "", fmt.Errorf("keystore: password of %s: %w", s.Location, err)
 	}
 	data = bytes.TrimSuffix(data, []byte("\n"))
 	return string(bytes.TrimSuffix(data, []byte("\r"))), nil
-}
-
-// readFile reads a file of at most limit bytes.
-func readFile(fsys vfs.FS, name string, limit int64) ([]byte, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", name, err)
-	case int64(len(data)) > limit:
-		return nil, fmt.Errorf("%s: the file is larger than %d bytes", name, limit)
-	}
-	return data, nil
 }

@@ -1,0 +1,42 @@
+package vfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// ErrTooLarge is returned by ReadFile for a file with more bytes than its caller takes.
+var ErrTooLarge = errors.New("the file is larger than allowed")
+
+// ReadFile returns the content of a file with at most most bytes.
+func ReadFile(fs FS, name string, most int64) ([]byte, error) {
+	f, err := fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if int64(len(b)) > most {
+		return nil, fmt.Errorf("%s: %w: larger than %d bytes", name, ErrTooLarge, most)
+	}
+	return b, nil
+}
+
+// WriteFile gives a file its content in one step, durably: after a crash it is the old file or the new one, whole. The
+// bytes are written to name with the suffix .tmp first; that file is removed if they cannot be written.
+func WriteFile(fs FS, name string, b []byte) error {
+	tmp := name + ".tmp"
+	f, err := fs.Create(tmp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", tmp, errors.Join(err, fs.Remove(tmp)))
+	}
+	return errors.Join(fs.Rename(tmp, name), fs.SyncDir(filepath.Dir(name)))
+}
