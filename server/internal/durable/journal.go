@@ -270,6 +270,11 @@ func (j *Journal) write(p *zab.Persist) bool {
 // waiting runs fn again and again until the disk has room for it. Any other failure ends the process, because the
 // content of the disk is unknown then.
 func (j *Journal) waiting(what string, fn func() error) bool {
+	return j.whileFull("disk is full: this server takes no part until there is room", what, fn)
+}
+
+// whileFull is waiting with a message of its own for a full disk.
+func (j *Journal) whileFull(message, what string, fn func() error) bool {
 	for waited := false; ; waited = true {
 		err := fn()
 		if err == nil {
@@ -283,8 +288,7 @@ func (j *Journal) waiting(what string, fn func() error) bool {
 			return false
 		}
 		if !waited {
-			j.srv.Log.Error("disk is full: this server takes no part until there is room", zap.String("doing", what),
-				zap.Error(err))
+			j.srv.Log.Error(message, zap.String("doing", what), zap.Error(err))
 		}
 		j.srv.Guard.MarkFull()
 		if j.srv.Stopping.WaitFor(env.RetryAfter) {
@@ -351,10 +355,7 @@ func (j *Journal) install(in *zab.Install) error {
 	if last := got.State.LastZxid(); last != in.Last {
 		return fmt.Errorf("the received state is at %v, but was to be at %v", last, in.Last)
 	}
-	w := got.State.NewWalker()
-	_, err := s.Snaps.Write(in.Last, walkerSource{w})
-	w.Close()
-	if err != nil {
+	if err := s.writeState(got.State, in.Last); err != nil {
 		return err
 	}
 	if err := s.WAL.Reset(in.Last); err != nil {
@@ -383,10 +384,7 @@ func (j *Journal) initialize() error {
 	if err != nil || len(all) > 0 {
 		return err
 	}
-	w := datatree.NewState(datatree.Config{}).NewWalker()
-	defer w.Close()
-	_, err = s.Snaps.Write(0, walkerSource{w})
-	return err
+	return s.writeState(datatree.NewState(datatree.Config{}), 0)
 }
 
 // Encoded is a lineage in the form in which meta.db stores it.
@@ -427,26 +425,14 @@ func (j *Journal) draw() {
 func (j *Journal) persist(b *framedBatch) bool {
 	j.srv.LogStalled.Store(j.srv.Clock.Now())
 	defer j.srv.LogStalled.Store(0)
-	for waited := false; ; waited = true {
+	if !j.whileFull("disk is full: writes wait until there is room", "appending to the log", func() error {
 		err := j.log.Append(b.framed, b.first, b.last)
-		if err == nil {
-			break
+		if errors.Is(err, vfs.ErrNoSpace) && j.srv.Weak(weakness.FullDiskForgets) {
+			return nil
 		}
-		if !errors.Is(err, vfs.ErrNoSpace) {
-			j.srv.Fatal("appending to the log", err)
-			return false
-		}
-		if !waited {
-			j.srv.Log.Error("disk is full: writes wait until there is room", zap.Error(err),
-				zap.Stringer("zxid", b.first))
-		}
-		if j.srv.Weak(weakness.FullDiskForgets) {
-			return true
-		}
-		j.srv.Guard.MarkFull()
-		if j.srv.Stopping.WaitFor(env.RetryAfter) {
-			return false
-		}
+		return err
+	}) {
+		return false
 	}
 	if j.srv.Config.ForceSync && !j.srv.Weak(weakness.SyncedBeforeFdatasync) {
 		if err := j.log.Sync(); err != nil {

@@ -390,9 +390,14 @@ func (s *Disk) firstSnapshot(state *datatree.State) error {
 		return errors.New("is empty, and db.autocreate is false: " +
 			"put a file named initialize beside version-2 to begin with an empty tree")
 	}
+	return s.writeState(state, 0)
+}
+
+// writeState writes a snapshot of a state that has no other user yet.
+func (s *Disk) writeState(state *datatree.State, zxid proto.Zxid) error {
 	w := state.NewWalker()
 	defer w.Close()
-	_, err := s.Snaps.Write(0, walkerSource{w})
+	_, err := s.Snaps.Write(zxid, walkerSource{w})
 	return err
 }
 

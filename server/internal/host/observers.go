@@ -195,7 +195,7 @@ func (o *observers) revalidated(id proto.SessionID, valid bool, p *peers.Packet)
 	}
 	if valid {
 		o.owners[id] = r.link.ID
-		if c := o.f.m.Tracker.Leave(id); c != nil {
+		if c := o.f.m.Tracker.Remove(id); c != nil {
 			c.Abort()
 		}
 	}

@@ -58,14 +58,12 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
-	if s == nil || s.closing.Load() || s.local.Load() {
+	s := t.live(id)
+	if s == nil || s.local.Load() {
 		return false
 	}
 	s.owner = link
-	s.timeoutMs.Store(timeoutMs)
-	s.heard.Store(now)
-	t.place(s)
+	t.renew(s, timeoutMs, now)
 	return true
 }
 
@@ -74,29 +72,13 @@ func (t *Tracker) Revalidate(id proto.SessionID, timeoutMs int32, link zab.LinkI
 func (t *Tracker) Adopt(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s = t.mu.sessions[id]
-	if s == nil || s.closing.Load() {
+	if s = t.live(id); s == nil {
 		s = &Session{ID: id}
 		t.mu.sessions[id] = s
 	}
 	old, s.conn = s.conn, c
-	s.timeoutMs.Store(timeoutMs)
-	s.heard.Store(now)
+	t.renew(s, timeoutMs, now)
 	return s, old
-}
-
-// Leave forgets a session that has moved to an observer of this follower, so that no more requests are taken from
-// the client that has it here. It returns that client's connection, or nil.
-func (t *Tracker) Leave(id proto.SessionID) Conn {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
-	if s == nil {
-		return nil
-	}
-	s.closing.Store(true)
-	delete(t.mu.sessions, id)
-	return s.conn
 }
 
 // TouchSize is the size of one entry in the answer to PING: session id and timeout in ms.
@@ -151,7 +133,7 @@ func (t *Tracker) Touched(data []byte, now int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for ; len(data) >= TouchSize; data = data[TouchSize:] {
-		if s := t.mu.sessions[proto.SessionID(binary.BigEndian.Uint64(data))]; s != nil && !s.closing.Load() {
+		if s := t.live(proto.SessionID(binary.BigEndian.Uint64(data))); s != nil {
 			s.heard.Store(now)
 		}
 	}

@@ -54,16 +54,29 @@ func (t *Tracker) Restore(id proto.SessionID, timeoutMs int32, now int64) *Sessi
 // add tracks a session that exists already.
 func (t *Tracker) add(id proto.SessionID, timeoutMs int32, owner zab.LinkID, now int64) *Session {
 	s := &Session{ID: id, owner: owner}
-	s.timeoutMs.Store(timeoutMs)
-	s.heard.Store(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.sessions[id] = s
-	t.place(s)
+	t.renew(s, timeoutMs, now)
 	if id>>56 == t.mu.nextID>>56 && id >= t.mu.nextID {
 		t.mu.nextID = id + 1
 	}
 	return s
+}
+
+// renew gives a session its timeout, from now on. REQUIRES: t.mu.
+func (t *Tracker) renew(s *Session, timeoutMs int32, now int64) {
+	s.timeoutMs.Store(timeoutMs)
+	s.heard.Store(now)
+	t.place(s)
+}
+
+// live returns a session whose end has not begun, or nil. REQUIRES: t.mu.
+func (t *Tracker) live(id proto.SessionID) *Session {
+	if s := t.mu.sessions[id]; s != nil && !s.closing.Load() {
+		return s
+	}
+	return nil
 }
 
 // Create makes a new session that c serves. Its client was heard of at now.
@@ -75,10 +88,8 @@ func (t *Tracker) Create(timeoutMs int32, c Conn, now int64) *Session {
 	}
 	s := &Session{ID: t.mu.nextID, conn: c}
 	t.mu.nextID++
-	s.timeoutMs.Store(timeoutMs)
-	s.heard.Store(now)
 	t.mu.sessions[s.ID] = s
-	t.place(s)
+	t.renew(s, timeoutMs, now)
 	return s
 }
 
@@ -87,14 +98,11 @@ func (t *Tracker) Create(timeoutMs int32, c Conn, now int64) *Session {
 func (t *Tracker) Resume(id proto.SessionID, timeoutMs int32, c Conn, now int64) (s *Session, old Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s = t.mu.sessions[id]
-	if s == nil || s.closing.Load() {
+	if s = t.live(id); s == nil {
 		return nil, nil
 	}
 	old, s.conn, s.owner = s.conn, c, ownerHere
-	s.timeoutMs.Store(timeoutMs)
-	s.heard.Store(now)
-	t.place(s)
+	t.renew(s, timeoutMs, now)
 	return s, old
 }
 
@@ -117,7 +125,8 @@ func (t *Tracker) Unbind(s *Session, c Conn) {
 	}
 }
 
-// Remove forgets a session that has ended, and returns the connection that served it; nil if none did.
+// Remove forgets a session that has ended, or has moved to an observer of this follower, so that no more requests are
+// taken from the client that has it here. It returns the connection that served it, nil if none did.
 func (t *Tracker) Remove(id proto.SessionID) Conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,12 +155,7 @@ func (t *Tracker) Knows(s *Session) bool {
 }
 
 // Serves reports whether a client of this server has the session.
-func (t *Tracker) Serves(id proto.SessionID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.mu.sessions[id]
-	return s != nil && s.conn != nil
-}
+func (t *Tracker) Serves(id proto.SessionID) bool { return t.Serving(id) != nil }
 
 // SetClosing begins the end of a session, if it is tracked.
 func (t *Tracker) SetClosing(id proto.SessionID) {
