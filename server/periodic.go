@@ -31,10 +31,7 @@ func (s *Server) runClock() {
 
 // closeSession ends a session by a txn, as for a client that has gone away.
 func (s *Server) closeSession(e *sessions.Session) {
-	b := s.RequestPool.Get()
-	b.Received = s.Clock.Now()
-	b.Add(flow.Request{Session: e, Op: proto.OpCloseSession}, nil)
-	s.member.Submit(b)
+	s.member.Submit(s.NewBatch(s.Clock.Now(), flow.Request{Session: e, Op: proto.OpCloseSession}, nil))
 }
 
 // reaperSlice is how many candidates are looked up under one hold of the read lock.
@@ -70,10 +67,8 @@ func (s *Server) due() [][]byte {
 }
 
 func (s *Server) deleteContainer(path []byte) {
-	b := s.RequestPool.Get()
-	b.Received = s.Clock.Now()
 	req := proto.PathRequest{Path: path}
-	b.Add(flow.Request{Op: proto.OpDeleteContainer, IDs: []auth.Identity{auth.SuperIdentity("")}}, req.AppendTo(nil))
-	s.member.Submit(b)
+	super := flow.Request{Op: proto.OpDeleteContainer, IDs: []auth.Identity{auth.SuperIdentity("")}}
+	s.member.Submit(s.NewBatch(s.Clock.Now(), super, req.AppendTo(nil)))
 	s.Metrics.ContainersDeleted.Inc()
 }

@@ -208,11 +208,11 @@ func (s *Server) end() {
 	s.Applied.Wait()
 	s.member.StopPeers()
 	s.front.Conns.Each(func(c *serve.Conn) { c.Shut() })
-	s.SpawnNoMore()
+	s.Running.Close()
 	s.front.WaitForConns(env.ShutTimeout)
 	s.front.Conns.Each(func(c *serve.Conn) { c.Abort() })
 	s.words.StopAdmin()
-	s.Running.Ended.Wait()
+	s.Running.Wait()
 	s.release()
 	s.Log.Info("stopped", zap.Stringer("zxid", s.Store.LastZxid()))
 }

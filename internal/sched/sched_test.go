@@ -74,3 +74,19 @@ func TestMutex(t *testing.T) {
 	all.Wait()
 	require.Equal(t, 8000, n)
 }
+
+func TestGroupEndsWithItsLastGoroutine(t *testing.T) {
+	g := NewGroup(OS())
+	begun, end := NewGate(OS()), NewGate(OS())
+	require.True(t, g.Go("one", func() { begun.Open(); end.Wait() }))
+	begun.Wait()
+	g.Close()
+	g.Close()
+	require.False(t, g.Go("late", func() { t.Error("it runs after Close") }))
+	require.False(t, g.ended.IsOpen())
+	end.Open()
+	g.Wait()
+	empty := NewGroup(OS())
+	empty.Close()
+	empty.Wait()
+}

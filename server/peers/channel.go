@@ -128,7 +128,7 @@ func (c *channel) dial(now bool) {
 		c.mu.rung.Open()
 	}
 	c.mu.Unlock()
-	if start && !c.e.p.start("election channel", func() { c.connect(now) }) {
+	if start && !c.e.p.group.Go("election channel", func() { c.connect(now) }) {
 		c.stop()
 	}
 }
@@ -291,7 +291,7 @@ func (c *channel) asked() {
 func (c *channel) talk(nc net.Conn) {
 	p := c.e.p
 	defer p.untrack(nc)
-	if !p.start("election writer", func() { c.write(nc) }) {
+	if !p.group.Go("election writer", func() { c.write(nc) }) {
 		c.hangUp(nc)
 		return
 	}

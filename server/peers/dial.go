@@ -81,7 +81,7 @@ func (p *Peers) dialAny(ctx context.Context, addresses []string, gathers bool) (
 			return nil, err
 		case next.address == "":
 			d.wake.Park()
-		case !p.start("peers dialer", func() {
+		case !p.group.Go("peers dialer", func() {
 			nc, err := p.reach(ctx, next)
 			d.ended(next, nc, err)
 		}):

@@ -123,14 +123,14 @@ func (p *Peers) listen(at *port, addresses []string, attempts int) {
 	}
 	for _, b := range added {
 		if host, _ := split(b.address); isName(host) {
-			p.start(at.name+" acceptor", func() { // to resolve the name may take long
+			p.group.Go(at.name+" acceptor", func() { // to resolve the name may take long
 				ln, relies, err := p.listenAt(b.address)
 				p.bind(at, b, ln, relies, err)
 			})
 			continue
 		}
 		ln, _, err := p.listenAt(b.address)
-		if !p.start(at.name+" acceptor", func() { p.bind(at, b, ln, "", err) }) && err == nil {
+		if !p.group.Go(at.name+" acceptor", func() { p.bind(at, b, ln, "", err) }) && err == nil {
 			_ = ln.Close()
 		}
 	}
@@ -243,7 +243,7 @@ func (p *Peers) accept(ln net.Listener, at *port) {
 				return
 			}
 			at.lobby.enter(nc)
-			if !p.start(at.name+" connection", func() { at.serve(nc) }) {
+			if !p.group.Go(at.name+" connection", func() { at.serve(nc) }) {
 				at.lobby.leave(nc)
 				p.untrack(nc)
 			}

@@ -96,7 +96,7 @@ func (n *names) ask(host string, tell func(answer []string, err error)) (known [
 	l.tell = append(l.tell, tell)
 	late = n.p.rt.Elapsed() - l.since
 	n.mu.Unlock()
-	if begin && !n.p.start("peers resolver", func() { n.run(host) }) {
+	if begin && !n.p.group.Go("peers resolver", func() { n.run(host) }) {
 		n.ended(host, nil, errStopped)
 	}
 	return known, late
@@ -154,7 +154,7 @@ func (n *names) ended(host string, answer []string, err error) {
 		n.p.rebind(host, answer)
 	}
 	if save {
-		n.p.start("peers addresses", n.save)
+		n.p.group.Go("peers addresses", n.save)
 	}
 }
 

@@ -31,7 +31,7 @@ type Peers struct {
 	ctx       context.Context // canceled by Stop
 	cancel    context.CancelFunc
 	stopping  *sched.Gate  // opened by Stop
-	ended     *sched.Gate  // open when Stop was called and every goroutine has ended
+	group     *sched.Group // its goroutines; closed by Stop
 	refresh   func()       // ends the lookups in intervals of Timeouts.Refresh; nil before Start
 	anonymous atomic.Int64 // the last number given to a learner without an id
 	stats     stats
@@ -40,7 +40,6 @@ type Peers struct {
 	mu struct {
 		sync.Mutex
 		stopped   bool
-		running   int // goroutines
 		members   []Member
 		listeners []net.Listener // in the order in which they were bound
 		conns     []net.Conn     // all but those of links, in the order in which they were opened
@@ -65,7 +64,7 @@ func New(cfg Config) (*Peers, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{KeepAliveConfig: keepAlive}).DialContext
 	}
-	p := &Peers{rt: cfg.Runtime, stopping: sched.NewGate(cfg.Runtime), ended: sched.NewGate(cfg.Runtime)}
+	p := &Peers{rt: cfg.Runtime, stopping: sched.NewGate(cfg.Runtime), group: sched.NewGroup(cfg.Runtime)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if cfg.Listen == nil {
 		cfg.Listen = func(network, address string) (net.Listener, error) {
@@ -154,7 +153,7 @@ func (p *Peers) Dial(id zab.LinkID, peer proto.ServerID, port zab.Port) {
 		return
 	}
 	p.mu.links[id] = l
-	p.run("link reader", func() { p.connect(ctx, l, port) })
+	p.group.Go("link reader", func() { p.connect(ctx, l, port) })
 }
 
 // learnerAddresses returns the addresses of a port of a member for learners.
@@ -194,9 +193,7 @@ func (p *Peers) Link(id zab.LinkID) *Link {
 func (p *Peers) Stop() {
 	p.mu.Lock()
 	p.mu.stopped = true
-	if p.mu.running == 0 {
-		p.ended.Open()
-	}
+	p.group.Close()
 	p.cancel()
 	for _, ln := range p.mu.listeners {
 		_ = ln.Close()
@@ -214,7 +211,7 @@ func (p *Peers) Stop() {
 	for _, l := range links {
 		l.Close()
 	}
-	p.ended.Wait()
+	p.group.Wait()
 }
 
 // inOrder returns the links, ordered by number. REQUIRES: p.mu.
@@ -236,35 +233,6 @@ func (p *Peers) member(id proto.ServerID) *Member {
 		return nil
 	}
 	return &p.mu.members[i]
-}
-
-// start runs fn in a goroutine that Stop waits for. After Stop it does not run fn, and returns false.
-func (p *Peers) start(name string, fn func()) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.stopped {
-		return false
-	}
-	p.run(name, fn)
-	return true
-}
-
-// run runs fn in a goroutine that Stop waits for. REQUIRES: p.mu, and that Stop was not called.
-func (p *Peers) run(name string, fn func()) {
-	p.mu.running++
-	p.rt.Go(name, func() {
-		defer p.finished()
-		fn()
-	})
-}
-
-// finished counts the end of a goroutine.
-func (p *Peers) finished() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.running--; p.mu.stopped && p.mu.running == 0 {
-		p.ended.Open()
-	}
 }
 
 // sleep waits until d has passed. It returns early, and false, if Stop is called.
@@ -361,7 +329,7 @@ func (p *Peers) adopt(l *Link) bool {
 	}
 	p.mu.conns = without(p.mu.conns, l.nc)
 	p.mu.links[l.ID] = l
-	p.run("link writer", l.write)
+	p.group.Go("link writer", l.write)
 	return true
 }
 

@@ -103,7 +103,7 @@ func (p *Peers) introduced(first *Packet) (proto.ServerID, error) {
 // connect makes the connection of a link that was asked for.
 func (p *Peers) connect(ctx context.Context, l *Link, port zab.Port) {
 	err := l.dial(ctx, port)
-	if err == nil && !p.start("link writer", l.write) {
+	if err == nil && !p.group.Go("link writer", l.write) {
 		err = errStopped
 	}
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,12 +75,7 @@ type Env struct {
 	Applied  *sched.Gate // open when the applier has ended
 	Handed   *sched.Gate // open when the host takes part in nothing any more
 	Failed   chan error  // holds the error that ended the server
-	Running  struct {
-		sync.Mutex
-		goroutines int
-		stopped    bool
-		Ended      *sched.Gate // open when no goroutine is left, after stopped is set
-	}
+	Running  *sched.Group
 }
 
 // Options are the parts of an Env that come from outside. Each field may be nil or empty; see server.Options.
@@ -111,9 +105,8 @@ func New(cfg *config.Config, o Options) *Env {
 		RequestPool: flow.NewPool(func() *flow.Batch { return new(flow.Batch) }),
 		ApplyPool:   flow.NewPool(func() *flow.ApplyBatch { return new(flow.ApplyBatch) }),
 		Stopping:    sched.NewGate(rt), Applied: sched.NewGate(rt), Handed: sched.NewGate(rt),
-		Failed: make(chan error, 1),
+		Failed: make(chan error, 1), Running: sched.NewGroup(rt),
 	}
-	e.Running.Ended = sched.NewGate(rt)
 	e.LeaseEnd.Store(math.MaxInt64)
 	if e.Log == nil {
 		e.Log = zap.NewNop()
@@ -154,37 +147,14 @@ func (e *Env) Weak(w weakness.Weakness) bool { return e.Weaknesses.Has(w) }
 
 // Spawn runs fn in a goroutine that Stop waits for. It returns false, and does not run fn, if the server has
 // stopped. Profiles show the name of the goroutine.
-func (e *Env) Spawn(name string, fn func()) bool {
-	e.Running.Lock()
-	defer e.Running.Unlock()
-	if e.Running.stopped {
-		return false
-	}
-	e.Running.goroutines++
-	e.Runtime.Go(name, func() {
-		defer e.goroutineEnds()
-		fn()
-	})
-	return true
-}
+func (e *Env) Spawn(name string, fn func()) bool { return e.Running.Go(name, fn) }
 
-// goroutineEnds counts the end of a goroutine that Spawn has started.
-func (e *Env) goroutineEnds() {
-	e.Running.Lock()
-	defer e.Running.Unlock()
-	if e.Running.goroutines--; e.Running.goroutines == 0 && e.Running.stopped {
-		e.Running.Ended.Open()
-	}
-}
-
-// SpawnNoMore makes Spawn fail from now on. Running.Ended opens when every goroutine started by Spawn has ended.
-func (e *Env) SpawnNoMore() {
-	e.Running.Lock()
-	e.Running.stopped = true
-	if e.Running.goroutines == 0 {
-		e.Running.Ended.Open()
-	}
-	e.Running.Unlock()
+// NewBatch returns a batch with one request, received at a time in ns on the server's clock.
+func (e *Env) NewBatch(received int64, r flow.Request, body []byte) *flow.Batch {
+	b := e.RequestPool.Get()
+	b.Received = received
+	b.Add(r, body)
+	return b
 }
 
 // ErrDurability is returned by Run when data could not be made durable. The content of the disk is then unknown. A

@@ -623,8 +623,5 @@ func (c *Conn) cleanup() {
 
 // expire is weakness.ExpiryByFollower, and ExpiryOfMoved.
 func (s *Front) expire(session *sessions.Session) {
-	b := s.RequestPool.Get()
-	b.Received = s.Clock.Now()
-	b.Add(flow.Request{Session: session, Op: proto.OpCloseSession}, nil)
-	s.host.Submit(b)
+	s.host.Submit(s.NewBatch(s.Clock.Now(), flow.Request{Session: session, Op: proto.OpCloseSession}, nil))
 }

@@ -123,9 +123,7 @@ func (c *Conn) connect(frame []byte) error {
 	s := c.srv.Tracker.Create(timeout, c, c.Received)
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeout))
-	w := c.srv.RequestPool.Get()
-	w.Received = c.Received
-	w.Add(flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
+	w := c.srv.NewBatch(c.Received, flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
 	c.srv.InProcess.Add(1)
 	if !c.srv.host.Submit(w) {
 		return errNotServing
