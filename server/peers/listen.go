@@ -30,7 +30,6 @@ func (c *channel) listen(nc net.Conn) error {
 		if frame, err = readGrowing(r, frame, int(size)); err != nil {
 			return err
 		}
-		p.stats.framesIn.Add(1)
 		c.mu.Lock()
 		c.mu.owed = c.mu.owed && c.mu.conn != nc
 		c.mu.Unlock()

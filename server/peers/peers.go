@@ -341,6 +341,5 @@ func (p *Peers) forget(l *Link) {
 	p.mu.Lock()
 	delete(p.mu.links, l.ID)
 	p.mu.Unlock()
-	p.stats.links.add(&l.stats)
 	p.cfg.Handler.Closed(l.ID)
 }
