@@ -238,23 +238,26 @@ func (v *validation) validateQuorumAuth() {
 // validateTLS checks that every TLS listener has a key of a format that can be read.
 func (v *validation) validateTLS() {
 	c := v.c
-	if c.SecureClientPort != PortUnset || c.ClientPortUnification {
-		v.requireKey("ssl.keyStore.", &c.TLS.KeyStore)
-	}
-	if c.Distributed() && (c.SSLQuorum || c.PortUnification) {
-		v.requireKey("ssl.quorum.keyStore.", &c.QuorumTLS.KeyStore)
-	}
-	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.HTTPSPort != PortUnset {
-		v.requireKey("metricsProvider.ssl.keyStore.", &c.Metrics.KeyStore)
+	clients := c.SecureClientPort != PortUnset || c.ClientPortUnification
+	members := c.Distributed() && (c.SSLQuorum || c.PortUnification)
+	scrapers := c.Metrics.ClassName == PrometheusProvider && c.Metrics.HTTPSPort != PortUnset
+	for _, at := range []struct {
+		prefix     string
+		serves     bool
+		key, trust *Store
+	}{
+		{"ssl.", clients, &c.TLS.KeyStore, &c.TLS.TrustStore},
+		{"ssl.quorum.", members, &c.QuorumTLS.KeyStore, &c.QuorumTLS.TrustStore},
+		{"metricsProvider.ssl.", scrapers, &c.Metrics.KeyStore, &c.Metrics.TrustStore},
+	} {
+		if name := at.prefix + "keyStore.location"; at.serves && at.key.Location == "" {
+			v.fail(ExitInvalid, name+" is not set, but a port serves TLS", name)
+		}
+		v.checkFormat(at.prefix+"keyStore.", at.key)
+		v.checkFormat(at.prefix+"trustStore.", at.trust)
 	}
 	v.refuseOCSP("ssl.", &c.TLS)
 	v.refuseOCSP("ssl.quorum.", &c.QuorumTLS)
-	v.checkFormat("ssl.keyStore.", &c.TLS.KeyStore)
-	v.checkFormat("ssl.trustStore.", &c.TLS.TrustStore)
-	v.checkFormat("ssl.quorum.keyStore.", &c.QuorumTLS.KeyStore)
-	v.checkFormat("ssl.quorum.trustStore.", &c.QuorumTLS.TrustStore)
-	v.checkFormat("metricsProvider.ssl.keyStore.", &c.Metrics.KeyStore)
-	v.checkFormat("metricsProvider.ssl.trustStore.", &c.Metrics.TrustStore)
 }
 
 func (v *validation) refuseOCSP(prefix string, t *TLS) {
@@ -266,12 +269,6 @@ func (v *validation) refuseOCSP(prefix string, t *TLS) {
 func (v *validation) checkFormat(prefix string, s *Store) {
 	if s.Location != "" && s.Format() == "" {
 		v.fail(ExitInvalid, "the type is not given and the extension is not one of .jks, .pem, .p12, .pfx", prefix+"location", prefix+"type")
-	}
-}
-
-func (v *validation) requireKey(prefix string, s *Store) {
-	if s.Location == "" {
-		v.fail(ExitInvalid, prefix+"location is not set, but a port serves TLS", prefix+"location")
 	}
 }
 

@@ -30,33 +30,30 @@ type Security struct {
 // encrypt encrypts an accepted connection. On an error it returns the connection that is registered.
 func (p *Peers) encrypt(nc net.Conn, deadline time.Time) (net.Conn, error) {
 	_ = nc.SetDeadline(deadline)
-	if p.cfg.Security.Encrypt == nil {
+	return p.wrap(nc, deadline, p.cfg.Security.Encrypt)
+}
+
+// wrap returns nc with what a function of Security puts around it, and nc itself if there is none. After an error it
+// returns nc too.
+func (p *Peers) wrap(nc net.Conn, deadline time.Time,
+	around func(ctx context.Context, nc net.Conn) (net.Conn, error)) (net.Conn, error) {
+	if around == nil {
 		return nc, nil
 	}
 	ctx, cancel := p.withDeadline(p.ctx, deadline)
 	defer cancel()
-	safe, err := p.cfg.Security.Encrypt(ctx, nc)
+	wrapped, err := around(ctx, nc)
 	if err != nil {
 		return nc, err
 	}
-	p.retrack(nc, safe)
-	return safe, nil
+	p.retrack(nc, wrapped)
+	return wrapped, nil
 }
 
 // authenticate lets the server that has opened a connection prove its identity. On an error it returns the connection
 // that is registered.
 func (p *Peers) authenticate(nc net.Conn, deadline time.Time) (net.Conn, error) {
-	if p.cfg.Security.Accept == nil {
-		return nc, nil
-	}
-	ctx, cancel := p.withDeadline(p.ctx, deadline)
-	defer cancel()
-	sure, err := p.cfg.Security.Accept(ctx, nc)
-	if err != nil {
-		return nc, err
-	}
-	p.retrack(nc, sure)
-	return sure, nil
+	return p.wrap(nc, deadline, p.cfg.Security.Accept)
 }
 
 // prove proves the identity of this server on a connection that it has opened to one of the addresses of another.

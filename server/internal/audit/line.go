@@ -11,25 +11,13 @@ import (
 )
 
 // Covers reports whether an operation is audited.
-func Covers(op proto.OpCode) bool { return operationOf(op) != "" }
+func Covers(op proto.OpCode) bool { return operations[op] != "" }
 
-// operationOf returns the name of an operation in the audit log; "" if it is not audited.
-func operationOf(op proto.OpCode) string {
-	switch op {
-	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
-		return "create"
-	case proto.OpDelete:
-		return "delete"
-	case proto.OpSetData:
-		return "setData"
-	case proto.OpSetACL:
-		return "setAcl"
-	case proto.OpMulti:
-		return "multiOperation"
-	case proto.OpReconfig:
-		return "reconfig"
-	}
-	return ""
+// operations has the names of operations in the audit log; the others are not audited.
+var operations = map[proto.OpCode]string{
+	proto.OpCreate: "create", proto.OpCreate2: "create", proto.OpCreateContainer: "create", proto.OpCreateTTL: "create",
+	proto.OpDelete: "delete", proto.OpSetData: "setData", proto.OpSetACL: "setAcl", proto.OpMulti: "multiOperation",
+	proto.OpReconfig: "reconfig",
 }
 
 // A subject holds the fields of a request that its audit line needs after the answer. It is much smaller than the
@@ -45,7 +33,7 @@ type subject struct {
 // Subject returns the subjects of a request; nil if it is not audited or cannot be decoded.
 func Subject(op proto.OpCode, body []byte) []byte {
 	switch {
-	case operationOf(op) == "" || op == proto.OpReconfig:
+	case operations[op] == "" || op == proto.OpReconfig:
 		return nil
 	case op != proto.OpMulti:
 		r := proto.NewReader(body)
@@ -195,7 +183,7 @@ func (a *Log) appendMulti(b, origin, subjects []byte, res result, reply []byte) 
 			var stat proto.StatResponse
 			stat.Decode(&slots.R)
 		}
-		if operation := operationOf(s.op); operation != "" && s.op != proto.OpSetACL {
+		if operation := operations[s.op]; operation != "" && s.op != proto.OpSetACL {
 			b = append(append(a.begin(b, res), origin...), "\toperation="...)
 			b = endLine(s.appendFields(append(b, operation...)), res)
 		}

@@ -211,7 +211,7 @@ func (a *Log) event(operation string, res result) {
 // Answered adds the lines about a request that has been applied, or refused with err. origin is the first fields
 // of a line, subject the result of Subject for the request, and reply the body of the reply.
 func (a *Log) Answered(origin []byte, op proto.OpCode, subject []byte, err proto.ErrCode, reply []byte) {
-	operation := operationOf(op)
+	operation := operations[op]
 	if operation == "" {
 		return
 	}
@@ -230,7 +230,7 @@ func (a *Log) Answered(origin []byte, op proto.OpCode, subject []byte, err proto
 // Lost adds a line about a request whose outcome this server does not learn: it was forwarded, and the leader or
 // the quorum was lost. It may have been applied. ZooKeeper writes nothing in this case.
 func (a *Log) Lost(origin []byte, op proto.OpCode, subject []byte) {
-	operation := operationOf(op)
+	operation := operations[op]
 	if operation == "" {
 		return
 	}

@@ -35,8 +35,7 @@ func (k *Keys) poll() {
 	if stamps == k.reload.stamps {
 		return
 	}
-	m, err := k.load()
-	if err != nil {
+	if err := k.take(stamps); err != nil {
 		if k.reload.refused != err.Error() {
 			k.reload.refused = err.Error()
 			k.log.Error("key material was changed and cannot be loaded: what there was stays in use", zap.Error(err))
@@ -44,8 +43,6 @@ func (k *Keys) poll() {
 		return
 	}
 	// The stamps are older than the contents: a change in between is seen by the next poll.
-	k.reload.stamps, k.reload.refused = stamps, ""
-	k.current.Store(m)
 	k.log.Info("key material was loaded again", zap.Time("expires", k.Expires()))
 }
 
@@ -53,7 +50,11 @@ func (k *Keys) poll() {
 func (k *Keys) Reload() error {
 	k.reload.Lock()
 	defer k.reload.Unlock()
-	stamps := k.stamps()
+	return k.take(k.stamps())
+}
+
+// take loads the files, which have these stamps. REQUIRES: k.reload.
+func (k *Keys) take(stamps string) error {
 	m, err := k.load()
 	if err != nil {
 		return err
