@@ -62,7 +62,7 @@ func (n *fakeNode) Connections() (plain, secure []Connection) {
 func (n *fakeNode) ResetConnections() { n.resets = append(n.resets, "connections") }
 func (n *fakeNode) Stats() Stats {
 	s := Stats{Version: n.Version(), ReadOnly: n.ReadOnly(), Server: ServerStats{
-		Sent: 14, Received: 15, Responses: Sizes{16, 16, 202}, Uptime: 12199, State: "standalone", AvgLatency: 1.41666,
+		Sent: 14, Received: 15, Responses: Sizes{16, 16, 202}, Uptime: 12199, State: "standalone", AvgLatency: "1.4167",
 		MaxLatency: 7, DataDirSize: 457, LogDirSize: 67108880, LastZxid: 5, Connections: 2, AuthFailed: 1,
 	}, Responses: Sizes{16, 16, 202}, Znodes: 9}
 	if n.ensemble != nil {

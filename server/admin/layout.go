@@ -3,22 +3,7 @@ package admin
 import (
 	"bytes"
 	"encoding/json"
-	"math"
-	"strconv"
-	"strings"
 )
-
-// Decimal is a number that is printed as Java prints a double: at most four places here, at least one.
-type Decimal float64
-
-// MarshalJSON implements json.Marshaler.
-func (d Decimal) MarshalJSON() ([]byte, error) {
-	text := strconv.FormatFloat(math.Round(float64(d)*1e4)/1e4, 'f', -1, 64)
-	if !strings.Contains(text, ".") {
-		text += ".0"
-	}
-	return []byte(text), nil
-}
 
 // Properties is a list of names and values that becomes an object with the keys in the order of the list.
 type Properties []Property

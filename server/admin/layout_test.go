@@ -21,14 +21,6 @@ func TestLayIsZooKeepersLayout(t *testing.T) {
 	}
 }
 
-func TestDecimalIsJavasDouble(t *testing.T) {
-	for v, want := range map[Decimal]string{0: "0.0", 1: "1.0", 1.41666: "1.4167", 0.00001: "0.0", 123456789: "123456789.0"} {
-		got, err := v.MarshalJSON()
-		require.NoError(t, err)
-		require.Equal(t, want, string(got))
-	}
-}
-
 // Layout changes blanks only, whatever the text.
 func FuzzLay(f *testing.F) {
 	f.Add(`{"a":[{"b":"x\\\" "},[],{}],"c":-1.5e3}`)

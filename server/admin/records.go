@@ -1,5 +1,7 @@
 package admin
 
+import "encoding/json"
+
 // The records in this file are answers in JSON, or parts of them. Names and order of the keys are ZooKeeper's.
 // Source: operations 3.4.
 
@@ -112,26 +114,27 @@ type Stats struct {
 	Znodes    int         `json:"node_count"`
 }
 
-// ServerStats is the part server_stats of the answer of the same name. Latencies and Uptime are ms.
+// ServerStats is the part server_stats of the answer of the same name. Latencies and Uptime are ms, and AvgLatency
+// is printed as Java prints a double.
 type ServerStats struct {
-	Sent             int64   `json:"packets_sent"`
-	Received         int64   `json:"packets_received"`
-	SlowSyncs        int64   `json:"fsync_threshold_exceed_count"`
-	Responses        Sizes   `json:"client_response_stats"`
-	ProviderNull     bool    `json:"provider_null"`
-	Uptime           int64   `json:"uptime"`
-	State            string  `json:"server_state"`
-	Outstanding      int64   `json:"outstanding_requests"`
-	MinLatency       int64   `json:"min_latency"`
-	AvgLatency       Decimal `json:"avg_latency"`
-	MaxLatency       int64   `json:"max_latency"`
-	DataDirSize      int64   `json:"data_dir_size"`
-	LogDirSize       int64   `json:"log_dir_size"`
-	LastZxid         int64   `json:"last_processed_zxid"`
-	Connections      int     `json:"num_alive_client_connections"`
-	AuthFailed       int64   `json:"auth_failed_count"`
-	NonMTLSRemote    int64   `json:"non_mtlsremote_conn_count"`
-	NonMTLSLocalConn int64   `json:"non_mtlslocal_conn_count"`
+	Sent             int64       `json:"packets_sent"`
+	Received         int64       `json:"packets_received"`
+	SlowSyncs        int64       `json:"fsync_threshold_exceed_count"`
+	Responses        Sizes       `json:"client_response_stats"`
+	ProviderNull     bool        `json:"provider_null"`
+	Uptime           int64       `json:"uptime"`
+	State            string      `json:"server_state"`
+	Outstanding      int64       `json:"outstanding_requests"`
+	MinLatency       int64       `json:"min_latency"`
+	AvgLatency       json.Number `json:"avg_latency"`
+	MaxLatency       int64       `json:"max_latency"`
+	DataDirSize      int64       `json:"data_dir_size"`
+	LogDirSize       int64       `json:"log_dir_size"`
+	LastZxid         int64       `json:"last_processed_zxid"`
+	Connections      int         `json:"num_alive_client_connections"`
+	AuthFailed       int64       `json:"auth_failed_count"`
+	NonMTLSRemote    int64       `json:"non_mtlsremote_conn_count"`
+	NonMTLSLocalConn int64       `json:"non_mtlslocal_conn_count"`
 }
 
 // Ensemble is a member's place in its ensemble.

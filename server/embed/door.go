@@ -54,7 +54,7 @@ func (d *door) run() {
 // listen passes accepted connections to a server, until the server closes the listener. It has the form of
 // server.Options.ListenClient.
 func (d *door) listen(_, _ string) (net.Listener, error) {
-	v := &visitors{door: d, waiting: make(chan net.Conn), closed: make(chan struct{})}
+	v := &visitors{arrivals: newArrivals(0), door: d}
 	d.mu.Lock()
 	d.inside = v
 	d.mu.Unlock()
@@ -76,37 +76,60 @@ func (d *door) close() {
 
 // visitors is the client listener of one life of a server.
 type visitors struct {
-	door    *door
+	arrivals
+	door *door
+}
+
+// Addr implements net.Listener.
+func (v *visitors) Addr() net.Addr { return v.door.ln.Addr() }
+
+// Close implements net.Listener.
+func (v *visitors) Close() error {
+	v.shut()
+	return nil
+}
+
+// arrivals are connections that wait for Accept, until they are shut.
+type arrivals struct {
 	waiting chan net.Conn
 	closed  chan struct{}
 	once    sync.Once
 }
 
-// enter reports whether the server has taken nc.
-func (v *visitors) enter(nc net.Conn) bool {
+func newArrivals(most int) arrivals {
+	return arrivals{waiting: make(chan net.Conn, most), closed: make(chan struct{})}
+}
+
+// enter hands over a connection. It reports false if the listener is closed.
+func (a *arrivals) enter(nc net.Conn) bool {
 	select {
-	case v.waiting <- nc:
+	case a.waiting <- nc:
 		return true
-	case <-v.closed:
+	case <-a.closed:
 		return false
 	}
 }
 
 // Accept implements net.Listener.
-func (v *visitors) Accept() (net.Conn, error) {
+func (a *arrivals) Accept() (net.Conn, error) {
 	select {
-	case <-v.closed:
+	case <-a.closed:
 		return nil, net.ErrClosed
-	case nc := <-v.waiting:
+	case nc := <-a.waiting:
 		return nc, nil
 	}
 }
 
-// Close implements net.Listener.
-func (v *visitors) Close() error {
-	v.once.Do(func() { close(v.closed) })
-	return nil
+// shut ends Accept, and closes the connections that wait.
+func (a *arrivals) shut() {
+	a.once.Do(func() {
+		close(a.closed)
+		for len(a.waiting) > 0 {
+			select {
+			case nc := <-a.waiting:
+				_ = nc.Close()
+			default:
+			}
+		}
+	})
 }
-
-// Addr implements net.Listener.
-func (v *visitors) Addr() net.Addr { return v.door.ln.Addr() }

@@ -145,7 +145,7 @@ func (h *host) try(address string) (net.Conn, <-chan struct{}, error) {
 		return nil, nil, net.ErrClosed
 	case n.cuts[w] || n.cuts[w.back()]:
 		return nil, n.changed, nil
-	case n.hosts[p.owner] == nil, p.listener != nil && len(p.listener.backlog) == cap(p.listener.backlog):
+	case n.hosts[p.owner] == nil, p.listener != nil && len(p.listener.waiting) == cap(p.listener.waiting):
 		return nil, nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	case p.listener == nil:
 		return nil, n.changed, nil
@@ -163,7 +163,7 @@ func (h *host) try(address string) (net.Conn, <-chan struct{}, error) {
 			n.mu.Unlock()
 		}
 	}
-	p.listener.backlog <- far
+	p.listener.waiting <- far
 	return near, nil, nil
 }
 
@@ -186,29 +186,17 @@ func (h *host) listen(_, address string) (net.Listener, error) {
 	case p.listener != nil:
 		return nil, &net.OpError{Op: "listen", Net: "tcp", Err: syscall.EADDRINUSE}
 	}
-	p.listener = &listener{addr: addrOf(address), backlog: make(chan *conn, 64), closed: make(chan struct{}), host: h, port: p}
+	p.listener = &listener{arrivals: newArrivals(64), addr: addrOf(address), host: h, port: p}
 	n.note()
 	return p.listener, nil
 }
 
 // listener is an open port.
 type listener struct {
-	addr    net.Addr
-	backlog chan *conn
-	closed  chan struct{}
-	once    sync.Once
-	host    *host
-	port    *port
-}
-
-// Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case <-l.closed:
-		return nil, net.ErrClosed
-	case c := <-l.backlog:
-		return c, nil
-	}
+	arrivals
+	addr net.Addr
+	host *host
+	port *port
 }
 
 // Close implements net.Listener.
@@ -222,21 +210,6 @@ func (l *listener) Close() error {
 	n.mu.Unlock()
 	l.shut()
 	return nil
-}
-
-// shut ends Accept, and closes the connections that were not accepted. No connection is added any more: the port
-// no longer has the listener.
-func (l *listener) shut() {
-	l.once.Do(func() {
-		close(l.closed)
-		for len(l.backlog) > 0 {
-			select {
-			case c := <-l.backlog:
-				_ = c.Close()
-			default:
-			}
-		}
-	})
 }
 
 // Addr implements net.Listener.

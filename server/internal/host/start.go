@@ -342,15 +342,8 @@ func (m *Host) Mode() string {
 	if m.ReadOnly.Load() {
 		return "read-only"
 	}
-	switch m.View.Load().State {
-	case zab.Leading:
-		return "leader"
-	case zab.Observing:
-		return "observer"
-	case zab.Following:
-		return "follower"
-	}
-	return "looking"
+	return [...]string{zab.Looking: "looking", zab.Following: "follower", zab.Leading: "leader",
+		zab.Observing: "observer"}[m.View.Load().State]
 }
 
 // Keys are the certificates of the ports between servers; nil without TLS there.

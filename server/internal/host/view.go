@@ -92,11 +92,10 @@ func (m *Host) quorumRole() QuorumRole {
 
 // peerState spells the role as zk_peer_state does. Source: operations 2.3.
 func peerState(v *RoleView) string {
-	role := map[zab.State]string{zab.Leading: "leading", zab.Following: "following",
-		zab.Observing: "observing"}[v.State]
-	if role == "" {
+	if v.State == zab.Looking {
 		return "looking"
 	}
+	role := [...]string{zab.Following: "following", zab.Leading: "leading", zab.Observing: "observing"}[v.State]
 	return role + " - " + phaseWord(v.phase)
 }
 

@@ -75,30 +75,29 @@ func (s *Front) SortedConns() []*Conn {
 // PacketsSent is how many frames were sent since the server began, or since the word srst.
 func (s *Front) PacketsSent() int64 {
 	n := s.Stats.Sent.Load()
+	s.eachStats(func(one *figures.Conn) { n += one.Sent })
+	return n
+}
+
+// eachStats calls fn with the figures of every connection, under the lock of the connection.
+func (s *Front) eachStats(fn func(*figures.Conn)) {
 	s.Conns.Each(func(c *Conn) {
 		c.Mu.Lock()
-		n += c.Mu.stats.Sent
+		fn(&c.Mu.stats)
 		c.Mu.Unlock()
 	})
-	return n
 }
 
 // ForgetSent restarts the count of sent frames, for the word srst.
 func (s *Front) ForgetSent() {
-	s.Conns.Each(func(c *Conn) {
-		c.Mu.Lock()
-		s.Stats.Sent.Add(-c.Mu.stats.Sent)
-		c.Mu.Unlock()
-	})
+	s.eachStats(func(one *figures.Conn) { s.Stats.Sent.Add(-one.Sent) })
 }
 
 // ResetConnections restarts the figures of each connection, for the word crst.
 func (s *Front) ResetConnections() {
-	s.Conns.Each(func(c *Conn) {
-		c.Mu.Lock()
-		s.Stats.Sent.Add(c.Mu.stats.Sent)
-		c.Mu.stats.Reset(s.Clock.Now())
-		c.Mu.Unlock()
+	s.eachStats(func(one *figures.Conn) {
+		s.Stats.Sent.Add(one.Sent)
+		one.Reset(s.Clock.Now())
 	})
 }
 
