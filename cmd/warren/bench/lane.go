@@ -118,12 +118,7 @@ func (l *lane) call(ctx context.Context, op proto.OpCode, body func([]byte) []by
 	nc := l.nc
 	l.mu.Unlock()
 
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetReadDeadline(time.Unix(1, 0)) })
-	defer func() {
-		if !stop() {
-			_ = nc.SetReadDeadline(time.Time{})
-		}
-	}()
+	defer interruptible(ctx, nc)()
 	for {
 		frame, err := l.rd.read()
 		if err != nil {
@@ -225,5 +220,15 @@ func (l *lane) lose(s *shard, code proto.ErrCode, now int64) {
 	for l.queue.len() > 0 {
 		f := l.queue.pop()
 		s.add(f.kind, code, f.at, now)
+	}
+}
+
+// interruptible makes reads of nc fail when ctx ends, until end is called.
+func interruptible(ctx context.Context, nc net.Conn) (end func()) {
+	stop := context.AfterFunc(ctx, func() { _ = nc.SetReadDeadline(time.Unix(1, 0)) })
+	return func() {
+		if !stop() {
+			_ = nc.SetReadDeadline(time.Time{})
+		}
 	}
 }

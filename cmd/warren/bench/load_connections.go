@@ -83,12 +83,10 @@ func (t *connectionsTrial) open(ctx context.Context, f *fleet) (*Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row, err := meter.end("open sessions")
+	row, err := meter.endWith("open sessions", rec.collect())
 	if err != nil {
 		return nil, err
 	}
-	row.fill(rec.collect())
-	row.perSecond()
 	if row.Servers != nil {
 		grown := row.Servers.ResidentMiB*(1<<20) - float64(meter.before.rss)
 		row.Figures = append(row.Figures, Figure{"resident growth per session", grown / float64(len(f.lanes)), "bytes"})

@@ -76,12 +76,10 @@ func (t *fanoutTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, err
 			all[k] = append(all[k], d)
 		}
 	}
-	row, err := meter.end("event after set")
+	row, err := meter.endWith("event after set", sample)
 	if err != nil {
 		return nil, err
 	}
-	row.fill(sample)
-	row.perSecond()
 	for k, name := range []string{"first event", "median event", "last event", "reply to set"} {
 		row.Figures = append(row.Figures, Figure{name + ", median round", microseconds(median(all[k])), "us"})
 	}
@@ -158,12 +156,7 @@ func (l *lane) awaitEvent(ctx context.Context) error {
 	if nc == nil {
 		return proto.ErrConnectionLoss
 	}
-	stop := context.AfterFunc(ctx, func() { _ = nc.SetReadDeadline(time.Unix(1, 0)) })
-	defer func() {
-		if !stop() {
-			_ = nc.SetReadDeadline(time.Time{})
-		}
-	}()
+	defer interruptible(ctx, nc)()
 	for {
 		frame, err := l.rd.read()
 		if err != nil {

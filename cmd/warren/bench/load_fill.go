@@ -86,11 +86,5 @@ func (s *stage) sweep(ctx context.Context, name string, window int, kind Kind, o
 	if err != nil {
 		return nil, err
 	}
-	row, err := meter.end(name)
-	if err != nil {
-		return nil, err
-	}
-	row.fill(sample)
-	row.perSecond()
-	return row, nil
+	return meter.endWith(name, sample)
 }

@@ -76,12 +76,10 @@ func (t *stormTrial) Measure(ctx context.Context, _ time.Duration) ([]*Row, erro
 		last = append(last, took)
 		retries += failed
 	}
-	row, err := meter.end("session back")
+	row, err := meter.endWith("session back", sample)
 	if err != nil {
 		return nil, err
 	}
-	row.fill(sample)
-	row.perSecond()
 	row.Figures = append(row.Figures,
 		Figure{"all back, worst storm", slices.Max(last).Seconds() * 1000, "ms"},
 		Figure{"all back, median storm", median(last).Seconds() * 1000, "ms"},

@@ -120,6 +120,17 @@ func (m *meter) end(name string) (*Row, error) {
 	return r, nil
 }
 
+// endWith is end with the operations of a sample.
+func (m *meter) endWith(name string, s *Sample) (*Row, error) {
+	row, err := m.end(name)
+	if err != nil {
+		return nil, err
+	}
+	row.fill(s)
+	row.perSecond()
+	return row, nil
+}
+
 // perSecond fills in the rates.
 func (r *Row) perSecond() {
 	if r.Seconds > 0 {

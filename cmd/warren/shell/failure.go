@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,97 +92,78 @@ func notConnected() *failure {
 
 // errorText is what zkCli.sh says to an error of the server. Source: operations 5.4.
 func errorText(code proto.ErrCode, path string) string {
-	switch code {
-	case proto.ErrNoNode:
-		return "Node does not exist: " + path
-	case proto.ErrNodeExists:
-		return "Node already exists: " + path
-	case proto.ErrNotEmpty:
-		return "Node not empty: " + path
-	case proto.ErrNoChildrenForEphemerals:
-		return "Ephemerals cannot have children: " + path
-	case proto.ErrNotReadOnly:
-		return "Not a read-only call: " + path
-	case proto.ErrInvalidACL:
-		return "Acl is not valid : " + path
-	case proto.ErrNoAuth:
-		return "Insufficient permission : " + path
-	case proto.ErrBadArguments:
-		return "Arguments are not valid : " + path
-	case proto.ErrBadVersion:
-		return "version No is not valid : " + path
-	case proto.ErrReconfigInProgress:
-		return "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)"
-	case proto.ErrNewConfigNoQuorum:
-		return "No quorum of new config is connected and up-to-date with the leader of last committed config - try invoking reconfiguration after new servers are connected and synced"
-	case proto.ErrQuotaExceeded:
-		return "Quota has exceeded : " + path
+	if text, ok := errorTexts[code]; ok {
+		return inWords(text, path)
 	}
-	text := "KeeperErrorCode = " + javaName(code)
+	text := "KeeperErrorCode = " + cmp.Or(javaNames[code], code.Name())
 	if path != "" {
 		text += " for " + path
 	}
 	return text
 }
 
-// javaName is what Java's client calls an error; it differs from the table of errors for a few.
-func javaName(code proto.ErrCode) string {
-	switch code {
-	case proto.ErrSessionExpired:
-		return "Session expired"
-	case proto.ErrEphemeralOnLocalSession:
-		return "Ephemeral node on local session"
-	case proto.ErrNoWatcher:
-		return "No such watcher"
-	case proto.ErrReconfigDisabled:
-		return "Reconfig is disabled"
-	case proto.ErrSessionClosedRequireAuth:
-		return "Session closed because client failed to authenticate"
-	case proto.ErrThrottledOp:
-		return "Op throttled due to high load"
-	}
-	return code.Name()
+// inWords puts the path into a sentence of the tables.
+func inWords(text, path string) string {
+	return strings.NewReplacer("PATH", path, "PARENT", paths.ParentOf(path)).Replace(text)
+}
+
+// errorTexts are the sentences of zkCli.sh that are not the name of the error.
+var errorTexts = map[proto.ErrCode]string{
+	proto.ErrNoNode:                  "Node does not exist: PATH",
+	proto.ErrNodeExists:              "Node already exists: PATH",
+	proto.ErrNotEmpty:                "Node not empty: PATH",
+	proto.ErrNoChildrenForEphemerals: "Ephemerals cannot have children: PATH",
+	proto.ErrNotReadOnly:             "Not a read-only call: PATH",
+	proto.ErrInvalidACL:              "Acl is not valid : PATH",
+	proto.ErrNoAuth:                  "Insufficient permission : PATH",
+	proto.ErrBadArguments:            "Arguments are not valid : PATH",
+	proto.ErrBadVersion:              "version No is not valid : PATH",
+	proto.ErrReconfigInProgress:      "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)",
+	proto.ErrNewConfigNoQuorum: "No quorum of new config is connected and up-to-date with the leader of last " +
+		"committed config - try invoking reconfiguration after new servers are connected and synced",
+	proto.ErrQuotaExceeded: "Quota has exceeded : PATH",
+}
+
+// javaNames are what Java's client calls an error where the table of errors has another name.
+var javaNames = map[proto.ErrCode]string{
+	proto.ErrSessionExpired:           "Session expired",
+	proto.ErrEphemeralOnLocalSession:  "Ephemeral node on local session",
+	proto.ErrNoWatcher:                "No such watcher",
+	proto.ErrReconfigDisabled:         "Reconfig is disabled",
+	proto.ErrSessionClosedRequireAuth: "Session closed because client failed to authenticate",
+	proto.ErrThrottledOp:              "Op throttled due to high load",
 }
 
 // errorHint says what to do about an error of the server.
 func (s *Shell) errorHint(code proto.ErrCode, path string) string {
-	switch code {
-	case proto.ErrConnectionLoss:
+	if code == proto.ErrConnectionLoss {
 		return s.link.whyNot()
-	case proto.ErrNoNode:
-		return "see what is there with `ls " + paths.ParentOf(path) + "`; a parent must exist before its children"
-	case proto.ErrNodeExists:
-		return "change its data with `set`, or choose another path"
-	case proto.ErrNotEmpty:
-		return "`deleteall " + path + "` deletes it with everything below it"
-	case proto.ErrNoChildrenForEphemerals:
-		return "create it below a persistent znode"
-	case proto.ErrNotReadOnly:
-		return "the server has lost its quorum and serves reads only; connect to another one or wait"
-	case proto.ErrInvalidACL:
-		return "an ACL is scheme:id:perms,... with perms from cdrwa and a scheme that the server knows; scheme auth needs `addauth` first"
-	case proto.ErrNoAuth:
-		return "identify yourself with `addauth digest user:password`; `getAcl " + path + "` says who may, `whoami` who you are"
-	case proto.ErrBadArguments:
-		return "the server refuses this for this znode: the root and what it keeps below /zookeeper cannot be changed like others"
-	case proto.ErrBadVersion:
-		return "somebody has changed it meanwhile: look at its versions with `stat " + path + "`"
-	case proto.ErrQuotaExceeded:
-		return "see the limits with `listquota` on the znode or a parent of it"
-	case proto.ErrUnimplemented:
-		return "the server is too old for this, or has it switched off (extendedTypesEnabled for TTL)"
-	case proto.ErrNoWatcher:
-		return "this session has no such watch there; they are set by get -w, ls -w, stat -w and addWatch"
-	case proto.ErrReconfigDisabled:
-		return "the servers need reconfigEnabled=true"
-	case proto.ErrReconfigInProgress:
-		return "wait for it and try again; `config` shows the current configuration"
-	case proto.ErrSessionExpired:
-		return "`connect` opens a new session; ephemerals and watches of the old one are gone"
-	case proto.ErrAuthFailed:
-		return "the server does not know the scheme or refuses the credentials"
-	case proto.ErrThrottledOp:
-		return "the server is overloaded and has not done it; try again later"
+	}
+	if hint, ok := errorHints[code]; ok {
+		return inWords(hint, path)
 	}
 	return fmt.Sprintf("the server says: %v", error(code))
+}
+
+var errorHints = map[proto.ErrCode]string{
+	proto.ErrNoNode:                  "see what is there with `ls PARENT`; a parent must exist before its children",
+	proto.ErrNodeExists:              "change its data with `set`, or choose another path",
+	proto.ErrNotEmpty:                "`deleteall PATH` deletes it with everything below it",
+	proto.ErrNoChildrenForEphemerals: "create it below a persistent znode",
+	proto.ErrNotReadOnly:             "the server has lost its quorum and serves reads only; connect to another one or wait",
+	proto.ErrInvalidACL: "an ACL is scheme:id:perms,... with perms from cdrwa and a scheme that the server knows; " +
+		"scheme auth needs `addauth` first",
+	proto.ErrNoAuth: "identify yourself with `addauth digest user:password`; `getAcl PATH` says who may, " +
+		"`whoami` who you are",
+	proto.ErrBadArguments: "the server refuses this for this znode: the root and what it keeps below /zookeeper cannot be " +
+		"changed like others",
+	proto.ErrBadVersion:         "somebody has changed it meanwhile: look at its versions with `stat PATH`",
+	proto.ErrQuotaExceeded:      "see the limits with `listquota` on the znode or a parent of it",
+	proto.ErrUnimplemented:      "the server is too old for this, or has it switched off (extendedTypesEnabled for TTL)",
+	proto.ErrNoWatcher:          "this session has no such watch there; they are set by get -w, ls -w, stat -w and addWatch",
+	proto.ErrReconfigDisabled:   "the servers need reconfigEnabled=true",
+	proto.ErrReconfigInProgress: "wait for it and try again; `config` shows the current configuration",
+	proto.ErrSessionExpired:     "`connect` opens a new session; ephemerals and watches of the old one are gone",
+	proto.ErrAuthFailed:         "the server does not know the scheme or refuses the credentials",
+	proto.ErrThrottledOp:        "the server is overloaded and has not done it; try again later",
 }
