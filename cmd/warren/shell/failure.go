@@ -118,7 +118,8 @@ var errorTexts = map[proto.ErrCode]string{
 	proto.ErrNoAuth:                  "Insufficient permission : PATH",
 	proto.ErrBadArguments:            "Arguments are not valid : PATH",
 	proto.ErrBadVersion:              "version No is not valid : PATH",
-	proto.ErrReconfigInProgress:      "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)",
+	proto.ErrReconfigInProgress: "Another reconfiguration is in progress -- " +
+		"concurrent reconfigs not supported (yet)",
 	proto.ErrNewConfigNoQuorum: "No quorum of new config is connected and up-to-date with the leader of last " +
 		"committed config - try invoking reconfiguration after new servers are connected and synced",
 	proto.ErrQuotaExceeded: "Quota has exceeded : PATH",
@@ -150,17 +151,20 @@ var errorHints = map[proto.ErrCode]string{
 	proto.ErrNodeExists:              "change its data with `set`, or choose another path",
 	proto.ErrNotEmpty:                "`deleteall PATH` deletes it with everything below it",
 	proto.ErrNoChildrenForEphemerals: "create it below a persistent znode",
-	proto.ErrNotReadOnly:             "the server has lost its quorum and serves reads only; connect to another one or wait",
+	proto.ErrNotReadOnly: "the server has lost its quorum and serves reads only; " +
+		"connect to another one or wait",
 	proto.ErrInvalidACL: "an ACL is scheme:id:perms,... with perms from cdrwa and a scheme that the server knows; " +
 		"scheme auth needs `addauth` first",
 	proto.ErrNoAuth: "identify yourself with `addauth digest user:password`; `getAcl PATH` says who may, " +
 		"`whoami` who you are",
-	proto.ErrBadArguments: "the server refuses this for this znode: the root and what it keeps below /zookeeper cannot be " +
-		"changed like others",
-	proto.ErrBadVersion:         "somebody has changed it meanwhile: look at its versions with `stat PATH`",
-	proto.ErrQuotaExceeded:      "see the limits with `listquota` on the znode or a parent of it",
-	proto.ErrUnimplemented:      "the server is too old for this, or has it switched off (extendedTypesEnabled for TTL)",
-	proto.ErrNoWatcher:          "this session has no such watch there; they are set by get -w, ls -w, stat -w and addWatch",
+	proto.ErrBadArguments: "the server refuses this for this znode: the root and what it keeps below /zookeeper " +
+		"cannot be changed like others",
+	proto.ErrBadVersion:    "somebody has changed it meanwhile: look at its versions with `stat PATH`",
+	proto.ErrQuotaExceeded: "see the limits with `listquota` on the znode or a parent of it",
+	proto.ErrUnimplemented: "the server is too old for this, or has it " +
+		"switched off (extendedTypesEnabled for TTL)",
+	proto.ErrNoWatcher: "this session has no such watch there; " +
+		"they are set by get -w, ls -w, stat -w and addWatch",
 	proto.ErrReconfigDisabled:   "the servers need reconfigEnabled=true",
 	proto.ErrReconfigInProgress: "wait for it and try again; `config` shows the current configuration",
 	proto.ErrSessionExpired:     "`connect` opens a new session; ephemerals and watches of the old one are gone",
