@@ -181,7 +181,7 @@ func (s *Server) Addr() net.Addr { return s.front.Addr() }
 func (s *Server) SecureAddr() net.Addr { return s.front.SecureAddr() }
 
 // AdminAddr is where the admin server listens, or nil if there is none.
-func (s *Server) AdminAddr() net.Addr { return s.words.AdminAddr() }
+func (s *Server) AdminAddr() net.Addr { return s.words.AdminAt }
 
 // MetricsAddr is the address of the metrics exporter, or nil if there is none.
 func (s *Server) MetricsAddr() net.Addr { return s.words.MetricsAddr() }

@@ -19,16 +19,11 @@ func (t *Tracker) Lead(each func(yield func(id proto.SessionID, timeoutMs int32)
 	t.mu.Lock()
 	t.mu.swept = now / int64(t.tick)
 	t.mu.Unlock()
-	each(func(id proto.SessionID, timeoutMs int32) { t.add(id, timeoutMs, ownerUnknown, now) })
+	each(func(id proto.SessionID, timeoutMs int32) { t.Track(id, timeoutMs, ownerUnknown, now) })
 }
 
 // Follow forgets all sessions, and tracks only those of clients of this server from now on.
 func (t *Tracker) Follow() { t.Reset(true) }
-
-// Track begins to track a session that a client of the learner on link creates.
-func (t *Tracker) Track(id proto.SessionID, timeoutMs int32, link zab.LinkID, now int64) {
-	t.add(id, timeoutMs, link, now)
-}
 
 // Check reports whether a request of a session, which has come on link at now, may be taken: the session lives,
 // and its client is at that learner. If so, the client counts as heard of. local says that learners may have

@@ -48,11 +48,11 @@ func firstID(server proto.ServerID, wallMs int64) proto.SessionID {
 
 // Restore tracks a session that the state already has, with its full timeout from now.
 func (t *Tracker) Restore(id proto.SessionID, timeoutMs int32, now int64) *Session {
-	return t.add(id, timeoutMs, ownerHere, now)
+	return t.Track(id, timeoutMs, ownerHere, now)
 }
 
-// add tracks a session that exists already.
-func (t *Tracker) add(id proto.SessionID, timeoutMs int32, owner zab.LinkID, now int64) *Session {
+// Track tracks a session that exists already, or that a client of the learner on the link owner creates.
+func (t *Tracker) Track(id proto.SessionID, timeoutMs int32, owner zab.LinkID, now int64) *Session {
 	s := &Session{ID: id, owner: owner}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -78,9 +78,6 @@ func (s *Reporter) StartAdmin() error {
 	return nil
 }
 
-// AdminAddr is the address of the admin server, or nil if there is none.
-func (s *Reporter) AdminAddr() net.Addr { return s.AdminAt }
-
 // StopAdmin ends the admin server. It may be called more than once.
 func (s *Reporter) StopAdmin() {
 	if s.admin == nil {

@@ -24,7 +24,7 @@ type Reporter struct {
 
 	traceMask atomic.Int64  // set by the word stmk; it has no effect
 	admin     *admin.Server // nil if there is none
-	AdminAt   net.Addr      // where it listens
+	AdminAt   net.Addr      // where it listens, or nil
 	MetricsLn net.Listener
 	web       *http.Server // serves MetricsLn
 }
