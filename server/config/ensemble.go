@@ -64,7 +64,7 @@ func (l *loader) readID(fallback string) {
 	text, err := readBounded(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, given := l.c.origins["myid"]; !given && fallback != "" {
-			l.setID(position{file: "ZOO_MY_ID"}, trim(fallback))
+			l.setID(position{file: l.idVariable}, trim(fallback))
 		}
 		return
 	}

@@ -38,7 +38,7 @@ func EnvName(key string) string {
 }
 
 // commandVariables are WARREN_ variables that belong to the commands and are no settings.
-var commandVariables = []string{"WARREN_MYID_FROM_HOSTNAME"}
+var commandVariables = []string{"WARREN_MYID_FROM_HOSTNAME", minServerID, superPassword, superPassword + "_FILE"}
 
 // envValue returns the value of name in env, "" if it is not there.
 func envValue(env []string, name string) string {

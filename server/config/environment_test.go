@@ -112,7 +112,8 @@ func TestImage(t *testing.T) {
 	require.Empty(t, all, "an empty variable is not set")
 
 	i := NewImage([]string{"ZOO_DATA_DIR=/data"})
-	require.Equal(t, Image{File: filepath.FromSlash("/conf/zoo.cfg"), MyIDFile: filepath.FromSlash("/data/myid"), MyID: "1", Text: `dataDir=/data
+	require.Equal(t, Image{File: filepath.FromSlash("/conf/zoo.cfg"), MyIDFile: filepath.FromSlash("/data/myid"), MyID: "1",
+		IDVariable: "ZOO_MY_ID", Text: `dataDir=/data
 dataLogDir=/datalog
 tickTime=2000
 initLimit=5

@@ -28,20 +28,45 @@ var imageLines = [][2]string{
 	{"admin.enableServer", "ZOO_ADMINSERVER_ENABLED"},
 }
 
-// Image is the environment of the official container image. The entry point of that image makes zoo.cfg and myid
-// from it before it starts the server. The zero value is no image. Source: operations 11.1.
+// Image is the environment of a container image of ZooKeeper. The entry point of that image makes zoo.cfg and myid
+// from it before it starts the server. The zero value is no image. Source: operations 11.1, and for Bitnami's image
+// the scripts of bitnami/zookeeper 3.9.
 type Image struct {
-	// File is the path of zoo.cfg, existing or not: ZOO_CONF_DIR/zoo.cfg. Empty if there is no image.
+	// File is the path of zoo.cfg, existing or not. Empty if there is no image.
 	File string
 	// Text is the content that the entry point writes there, if there is no file.
 	Text string
+	// LoginFile is the path of the JAAS file, and Login its content if there is no file; both empty without one.
+	LoginFile, Login string
 	// MyIDFile is the path of the file myid, and MyID its content if there is no file.
 	MyIDFile, MyID string
+	// IDVariable is the variable that has MyID.
+	IDVariable string
+
+	private  bool // the files have passwords
+	problems Problems
+	warnings Warnings
 }
 
-// NewImage reads the image's variables in env. There is an image if any of imageDefaults is set; ZOO_MY_ID alone
-// is not enough, since it also counts without one.
+// officialAlone are variables that only the official image has. Those of its folders are not among them: they are set
+// in the image, not by an operator.
+var officialAlone = []string{
+	"ZOO_AUTOPURGE_SNAPRETAINCOUNT", "ZOO_AUTOPURGE_PURGEINTERVAL", "ZOO_STANDALONE_ENABLED", "ZOO_ADMINSERVER_ENABLED", "ZOO_CFG_EXTRA",
+}
+
+// NewImage reads the image's variables in env, and the files that variables of Bitnami's image name.
+//
+// The two images share names of variables, such as ZOO_SERVERS. If one of bitnamiChoice is set, they are those of
+// Bitnami's image. Otherwise they are those of the official image, if any of imageDefaults is set; ZOO_MY_ID alone is
+// not enough, since it also counts without an image.
 func NewImage(env []string) Image {
+	if isBitnami(env) {
+		return newBitnamiImage(env, "/")
+	}
+	return newOfficialImage(env)
+}
+
+func newOfficialImage(env []string) Image {
 	set := false
 	values := map[string]string{}
 	for name, value := range imageDefaults {
@@ -57,8 +82,17 @@ func NewImage(env []string) Image {
 	for _, line := range imageLines {
 		fmt.Fprintf(&b, "%s=%s\n", line[0], values[line[1]])
 	}
+	var problems Problems
 	for _, server := range strings.Fields(values["ZOO_SERVERS"]) {
 		b.WriteString(server + "\n")
+		if !strings.Contains(server, "=") { // as a line of zoo.cfg it would have no effect, and the server be alone
+			problems = append(problems, &Problem{File: "ZOO_SERVERS", Rule: fmt.Sprintf("%q has not the form server.N=host:port:port;port. "+
+				"In the form of Bitnami's image it needs ALLOW_ANONYMOUS_LOGIN or ZOO_ENABLE_AUTH", server), Code: ExitInvalid})
+		}
+	}
+	if envValue(env, "ZOO_SERVER_ID") != "" {
+		problems = append(problems, &Problem{File: "ZOO_SERVER_ID", Rule: "is the id in Bitnami's image, which needs ALLOW_ANONYMOUS_LOGIN " +
+			"or ZOO_ENABLE_AUTH. In the official image it is ZOO_MY_ID", Code: ExitInvalid})
 	}
 	if words := values["ZOO_4LW_COMMANDS_WHITELIST"]; words != "" {
 		fmt.Fprintf(&b, "4lw.commands.whitelist=%s\n", words)
@@ -72,15 +106,24 @@ func NewImage(env []string) Image {
 	}
 	return Image{
 		File: filepath.Join(values["ZOO_CONF_DIR"], "zoo.cfg"), Text: b.String(),
-		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: id,
+		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: id, IDVariable: "ZOO_MY_ID", problems: problems,
 	}
 }
 
-// Write writes zoo.cfg and myid where they are missing, as the entry point does, and returns the names of those
-// it wrote. Existing files are never touched. Warren's own: missing directories are made, and a file is complete
-// under its name.
+// Write writes the files that are missing, as the entry point does, and returns the names of those it wrote. Existing
+// files are never touched. Warren's own: missing directories are made, and a file is complete under its name.
 func (i Image) Write() (written []string, err error) {
-	for _, f := range []struct{ name, text string }{{i.File, i.Text}, {i.MyIDFile, i.MyID + "\n"}} {
+	mode := fs.FileMode(0o644)
+	if i.private {
+		mode = 0o600
+	}
+	for _, f := range []struct {
+		name, text string
+		mode       fs.FileMode
+	}{{i.LoginFile, i.Login, 0o400}, {i.File, i.Text, mode}, {i.MyIDFile, i.MyID + "\n", 0o644}} {
+		if f.name == "" {
+			continue
+		}
 		_, err := os.Stat(f.name)
 		if err == nil {
 			continue
@@ -91,7 +134,7 @@ func (i Image) Write() (written []string, err error) {
 		if err := os.MkdirAll(filepath.Dir(f.name), 0o755); err != nil {
 			return written, fmt.Errorf("config: %w", err)
 		}
-		if err := replaceFile(f.name, f.text); err != nil {
+		if err := replaceFile(f.name, f.text, f.mode); err != nil {
 			return written, fmt.Errorf("config: %w", err)
 		}
 		written = append(written, f.name)
@@ -100,8 +143,11 @@ func (i Image) Write() (written []string, err error) {
 }
 
 // Load writes the missing files, and loads the configuration as Load does. On a read-only file system the text
-// counts as if it had been written, with a warning.
+// counts as if it had been written, with a warning; a JAAS file must be written.
 func (i Image) Load(set, env []string) (*Config, Warnings, error) {
+	if err := i.problems.err(); err != nil {
+		return nil, i.warnings, err
+	}
 	_, failed := i.Write()
 	l, err := open(i.File)
 	if err != nil && failed != nil {
@@ -112,10 +158,17 @@ func (i Image) Load(set, env []string) (*Config, Warnings, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	l.warnings = append(l.warnings, i.warnings...)
 	if failed != nil {
 		l.warn(position{file: i.File}, "", "the variables of the image count, but could not be written: "+failed.Error())
 	}
 	l.readEnvironment(env)
 	l.readCommandLine(set)
-	return l.finish(i.MyID, true)
+	l.idVariable = i.IDVariable
+	c, warnings, err := l.finish(i.MyID, true)
+	if c != nil && i.Login != "" && c.SASL.LoginConfig == "" {
+		warnings = append(warnings, Warning{File: i.File, Text: "this file was there before, and names no JAAS file: " +
+			"the variables for users and passwords have no effect, and clients or servers are not authenticated"})
+	}
+	return c, warnings, err
 }

@@ -39,12 +39,13 @@ type loader struct {
 	withoutEffect []string                        // options and keys that only a Java server needs
 	bad           map[string]bool                 // names of settings that have a problem already
 	weights       map[int64]int64
-	dynamic       bool // members come from the dynamic file
-	complete      bool // every file that counts has been read
+	dynamic       bool   // members come from the dynamic file
+	complete      bool   // every file that counts has been read
+	idVariable    string // the variable that stands in for the file myid
 }
 
 func newLoader(c *Config) *loader {
-	l := &loader{c: c, bad: map[string]bool{}, weights: map[int64]int64{}}
+	l := &loader{c: c, idVariable: "ZOO_MY_ID", bad: map[string]bool{}, weights: map[int64]int64{}}
 	for i := range l.given {
 		l.given[i] = map[string]*assignment{}
 	}

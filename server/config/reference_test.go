@@ -43,6 +43,32 @@ const referenceHead = "# Configuration\n\n" +
 	"writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they do not exist, and starts with that file.\n\n" +
 	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
 
+const referenceBitnami = "### Bitnami's image\n\n" +
+	"If `ALLOW_ANONYMOUS_LOGIN`, `ALLOW_EMPTY_PASSWORD` or `ZOO_ENABLE_AUTH` is set, the variables are those of the image\n" +
+	"bitnami/zookeeper, which does not start without one of them. `zoo.cfg` and `zoo_jaas.conf` are made in\n" +
+	"`/opt/bitnami/zookeeper/conf`, and `myid` in `/bitnami/zookeeper/data`, if they do not exist. `NAME_FILE` names a file with\n" +
+	"the value of `NAME`. yes, true and 1 switch on. Variables of the official image have no effect then, and are warned of.\n\n" +
+	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
+
+// bitnamiRest are the variables of Bitnami's image that are no line by themselves.
+const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
+	"| `WARREN_MIN_SERVER_ID` | | `myid` of a pod without `ZOO_SERVER_ID`: this number, and the one at the end of `POD_NAME` or `HOSTNAME`; Warren's own |\n" +
+	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` behind the ports of observers: `server.N=` lines, if there are two or more |\n" +
+	"| `ZOO_ENABLE_AUTH` | `no` | `sessionRequireClientSASLAuth=true`, `authProvider.1=`, a JAAS file with these: |\n" +
+	"| `ZOO_SERVER_USERS`, `ZOO_SERVER_PASSWORDS` | | lists of the same length: the section `Server` |\n" +
+	"| `ZOO_CLIENT_USER`, `ZOO_CLIENT_PASSWORD` | | the section `Client` |\n" +
+	"| `ZOO_ENABLE_QUORUM_AUTH` | `no` | `quorum.auth.*=`, a JAAS file with these: |\n" +
+	"| `ZOO_QUORUM_SERVER_USERS`, `ZOO_QUORUM_SERVER_PASSWORDS` | | the section `QuorumServer` |\n" +
+	"| `ZOO_QUORUM_LEARNER_USER`, `ZOO_QUORUM_LEARNER_PASSWORD` | | the section `QuorumLearner` |\n" +
+	"| `ZOO_TLS_CLIENT_ENABLE` | `no` | the lines for `secureClientPort`, and no `clientPort` |\n" +
+	"| `ZOO_TLS_QUORUM_ENABLE` | `no` | `sslQuorum=true` |\n" +
+	"| `ZOO_ENABLE_PROMETHEUS_METRICS` | `no` | `metricsProvider.*=` |\n" +
+	"| `ZOO_PROMETHEUS_METRICS_PORT_NUMBER` | `7000` | `metricsProvider.httpPort=` |\n" +
+	"| `ZOO_CFG_KEY` | | `KEY=`, with a dot for each underscore |\n" +
+	"| `WARREN_SUPER_PASSWORD` | | `DigestAuthenticationProvider.superDigest=` of the user `super` with this password; Warren's own |\n" +
+	"| `ZOO_LOG_LEVEL`, `JVMFLAGS` | | see above |\n" +
+	"| `ZOO_HEAP_SIZE`, `ZOO_HC_TIMEOUT` | | none: there is no heap to set, and `warren health` has `--timeout` |\n\n"
+
 const referenceTail = "## While the server runs\n\n" +
 	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once, and the certificates of the client\n" +
 	"ports. `client.certReload` reads them again whenever their files change. Everything else needs a restart.\n\n"
@@ -71,6 +97,15 @@ func reference(t *testing.T) string {
 	fmt.Fprintf(&b, "| `ZOO_SERVERS` | `%s` | one line a word |\n", imageDefaults["ZOO_SERVERS"])
 	b.WriteString("| `ZOO_4LW_COMMANDS_WHITELIST` | | `4lw.commands.whitelist=` |\n| `ZOO_CFG_EXTRA` | | one line a word |\n")
 	fmt.Fprintf(&b, "| `ZOO_CONF_DIR` | `%s` | |\n| `ZOO_MY_ID` | `1` | `myid` |\n\n", imageDefaults["ZOO_CONF_DIR"])
+	b.WriteString(referenceBitnami)
+	for _, l := range slices.Concat(bitnamiBasics, bitnamiClientTLS, bitnamiQuorumTLS) {
+		value := ""
+		if l.value != "" {
+			value = "`" + l.value + "` "
+		}
+		fmt.Fprintf(&b, "| `%s` | %s| `%s=` |\n", l.variable, value, l.key)
+	}
+	b.WriteString(bitnamiRest)
 	b.WriteString(referenceTail)
 
 	values := map[string]string{}

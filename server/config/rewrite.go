@@ -44,15 +44,15 @@ func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {
 	lines := q.Lines()
 	slices.Sort(lines)
 	if !hadDynamic {
-		if err := replaceFile(static+".bak", string(old)); err != nil {
+		if err := replaceFile(static+".bak", string(old), 0o644); err != nil {
 			return "", fmt.Errorf("config: %w", err)
 		}
 	}
-	if err := replaceFile(dynamic, strings.Join(lines, "\n")); err != nil {
+	if err := replaceFile(dynamic, strings.Join(lines, "\n"), 0o644); err != nil {
 		return "", fmt.Errorf("config: %w", err)
 	}
 	if text != string(old) {
-		if err := replaceFile(static, text); err != nil {
+		if err := replaceFile(static, text, 0o644); err != nil {
 			return "", fmt.Errorf("config: %w", err)
 		}
 	}
@@ -117,10 +117,9 @@ func (r *lineReader) nextOrBlank() (logical string, first int, ok bool) {
 	return r.next()
 }
 
-// replaceFile writes a file through a temporary file, with the mode of the file that it replaces if there is one, and
-// makes it durable.
-func replaceFile(name, text string) error {
-	mode := fs.FileMode(0o644)
+// replaceFile writes a file through a temporary file, and makes it durable. A file that it replaces keeps its mode, a
+// new one gets the given one.
+func replaceFile(name, text string, mode fs.FileMode) error {
 	if info, err := os.Stat(name); err == nil {
 		mode = info.Mode().Perm()
 	}

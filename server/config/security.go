@@ -149,7 +149,8 @@ type SASL struct {
 
 // Store is a key store or trust store.
 type Store struct {
-	// Location is the file.
+	// Location is the file or, with a slash at its end, a folder. Warren's own: the folder has the files of a secret
+	// of type kubernetes.io/tls, tls.crt and tls.key for a key store, ca.crt for a trust store, all PEM.
 	Location string
 	// Password opens it.
 	Password Secret

@@ -272,9 +272,16 @@ func (v *validation) checkFormat(prefix string, s *Store) {
 	}
 }
 
+// IsFolder reports whether Location is a folder with the files of a secret of type kubernetes.io/tls: a key store is
+// its tls.crt and tls.key, a trust store its ca.crt.
+func (s *Store) IsFolder() bool { return strings.HasSuffix(s.Location, "/") }
+
 // Format returns PEM, PKCS12 or JKS: Type, or the format for the extension of Location; "" if the extension is
-// unknown.
+// unknown. A folder is PEM.
 func (s *Store) Format() string {
+	if s.IsFolder() {
+		return "PEM"
+	}
 	if s.Type != "" {
 		return s.Type
 	}

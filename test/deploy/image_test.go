@@ -44,6 +44,8 @@ func TestImageIsLikeTheOfficialOne(t *testing.T) {
 func TestImageVariablesAreTheDefaults(t *testing.T) {
 	im := readImage(t)
 	require.Equal(t, config.NewImage([]string{"ZOO_CONF_DIR=/conf"}), config.NewImage(im.env))
+	choice := []string{"ALLOW_ANONYMOUS_LOGIN=yes"}
+	require.Equal(t, config.NewImage(choice), config.NewImage(append(choice, im.env...)), "the image changes what Bitnami's variables say")
 	for _, variable := range im.env {
 		name, _, _ := strings.Cut(variable, "=")
 		if name == "PATH" || name == "ZOO_LOG_DIR" {
@@ -58,7 +60,7 @@ func TestImageServes(t *testing.T) {
 	im := readImage(t)
 	root := t.TempDir()
 	ports := cluster.FreePorts(t, 3)
-	env := []string{asCommand + "=1", "ZOO_MY_ID=1", "WARREN_ADMIN_ENABLE_SERVER=false",
+	env := []string{asCommand + "=1", "ZOO_MY_ID=1", "ZOO_ADMINSERVER_ENABLED=false", "ZOO_DATA_LOG_DIR=" + filepath.Join(root, "datalog"),
 		fmt.Sprintf("ZOO_SERVERS=server.1=127.0.0.1:%d:%d;127.0.0.1:%d", ports[0], ports[1], ports[2])}
 	for _, variable := range im.env {
 		name, value, _ := strings.Cut(variable, "=")

@@ -32,11 +32,36 @@ var (
 	errBCFKS        = errors.New("it looks like a store of another Java provider (BCFKS, JCEKS), which cannot be read; use PEM, PKCS12 or JKS")
 )
 
+// The files of a folder that is a key store, and of one that is a trust store: those of a secret of Kubernetes.
+var (
+	identityFiles = []string{"tls.crt", "tls.key"}
+	trustFiles    = []string{"ca.crt"}
+)
+
+// filesOf returns the files of a store, which are those of the folder if it is one.
+func filesOf(s *config.Store, inFolder []string) []string {
+	if !s.IsFolder() {
+		return []string{s.Location}
+	}
+	names := make([]string, len(inFolder))
+	for i, name := range inFolder {
+		names[i] = s.Location + name
+	}
+	return names
+}
+
 // load reads a store. Errors name the file and never its contents.
-func load(fsys vfs.FS, s *config.Store) (*contents, error) {
-	data, err := vfs.ReadFile(fsys, s.Location, fileBytesMax)
-	if err != nil {
-		return nil, fmt.Errorf("keystore: %w", err)
+func load(fsys vfs.FS, s *config.Store, inFolder []string) (*contents, error) {
+	var data []byte
+	for _, name := range filesOf(s, inFolder) {
+		part, err := vfs.ReadFile(fsys, name, fileBytesMax)
+		if err != nil {
+			return nil, fmt.Errorf("keystore: %w", err)
+		}
+		data = append(append(data, part...), '\n')
+	}
+	if !s.IsFolder() {
+		data = data[:len(data)-1] // only parts need a line end between them
 	}
 	password, err := passwordOf(fsys, s)
 	if err != nil {
@@ -69,7 +94,7 @@ func decode(data []byte, format, password string) (*contents, error) {
 
 // loadIdentity reads a key store.
 func loadIdentity(fsys vfs.FS, s *config.Store) (*tls.Certificate, error) {
-	c, err := load(fsys, s)
+	c, err := load(fsys, s, identityFiles)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +129,7 @@ func sameKey(a, b crypto.PublicKey) bool {
 
 // loadTrust reads a trust store.
 func loadTrust(fsys vfs.FS, s *config.Store) (*contents, error) {
-	c, err := load(fsys, s)
+	c, err := load(fsys, s, trustFiles)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package keystore
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"crypto/tls"
 	"crypto/x509"
@@ -277,6 +278,45 @@ func TestReload(t *testing.T) {
 	close(stop)
 	<-done
 	require.ErrorContains(t, k.Reload(), "trust.pem")
+}
+
+// A secret of type kubernetes.io/tls, mounted as a folder, is both stores, and what replaces it counts.
+func TestFolderIsAStore(t *testing.T) {
+	ca := pki.NewCA("ca")
+	server := ca.Issue(pki.Options{Hosts: []string{"zk1.example"}, NotAfter: time.Now().Add(10 * time.Minute)})
+	client := ca.Issue(pki.Options{Name: "client"})
+	parts := func(l *pki.Leaf) (chain, key []byte) {
+		for text := l.PEM(); ; {
+			var block *pem.Block
+			if block, text = pem.Decode(text); block == nil {
+				return chain, key
+			}
+			if one := pem.EncodeToMemory(block); block.Type == "CERTIFICATE" {
+				chain = append(chain, one...)
+			} else {
+				key = bytes.TrimSpace(one)
+			}
+		}
+	}
+	chain, key := parts(server)
+	fs := memory(t, map[string][]byte{"tls.crt": bytes.TrimSpace(chain), "tls.key": key, "ca.crt": ca.PEM()})
+	cfg := settings()
+	cfg.KeyStore, cfg.TrustStore = config.Store{Location: "/"}, config.Store{Location: "/"}
+	k, err := Open(fs, cfg, nil)
+	require.NoError(t, err)
+	_, fromServer, fromClient := shake(t, k.Server(), side(t, settings(), client, ca.PEM()).Client("zk1.example"))
+	require.NoError(t, fromServer)
+	require.NoError(t, fromClient)
+
+	longer := ca.Issue(pki.Options{Name: "a longer one, since files in memory have no time", NotAfter: time.Now().Add(20 * time.Minute)})
+	chain, key = parts(longer)
+	write(t, fs, "/tls.crt", chain)
+	require.ErrorContains(t, k.Reload(), "the private key is not the one of the first certificate")
+	write(t, fs, "/tls.key", key)
+	require.NoError(t, k.Reload())
+	require.True(t, k.Expires().Equal(longer.Cert.NotAfter))
+	require.NoError(t, fs.Remove("/ca.crt"))
+	require.ErrorContains(t, k.Reload(), "ca.crt")
 }
 
 func TestOpenRefuses(t *testing.T) {

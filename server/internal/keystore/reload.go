@@ -68,9 +68,8 @@ func (k *Keys) take(stamps string) error {
 // with a new target, as Kubernetes makes it, shows too, since the target is examined.
 func (k *Keys) stamps() string {
 	var b strings.Builder
-	for _, name := range []string{
-		k.cfg.KeyStore.Location, k.cfg.KeyStore.PasswordPath, k.cfg.TrustStore.Location, k.cfg.TrustStore.PasswordPath,
-	} {
+	names := append(filesOf(&k.cfg.KeyStore, identityFiles), filesOf(&k.cfg.TrustStore, trustFiles)...)
+	for _, name := range append(names, k.cfg.KeyStore.PasswordPath, k.cfg.TrustStore.PasswordPath) {
 		if name == "" {
 			continue
 		}
