@@ -42,6 +42,11 @@ type Image struct {
 	MyIDFile, MyID string
 	// IDVariable is the variable that has MyID.
 	IDVariable string
+	// ClientUser and ClientPassword are those by which clients of this image authenticate, if it has any.
+	ClientUser     string
+	ClientPassword Secret
+	// SuperPassword is the password of the super user, if the variables have one. Warren's own.
+	SuperPassword Secret
 
 	private  bool // the files have passwords
 	problems Problems
@@ -109,6 +114,9 @@ func newOfficialImage(env []string) Image {
 		MyIDFile: filepath.Join(values["ZOO_DATA_DIR"], "myid"), MyID: id, IDVariable: "ZOO_MY_ID", problems: problems,
 	}
 }
+
+// Err returns what is wrong with the variables, a Problems, or nil.
+func (i Image) Err() error { return i.problems.err() }
 
 // Write writes the files that are missing, as the entry point does, and returns the names of those it wrote. Existing
 // files are never touched. Warren's own: missing directories are made, and a file is complete under its name.

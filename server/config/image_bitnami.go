@@ -175,6 +175,10 @@ func (b *bitnamiImage) readFiles() {
 			continue
 		}
 		text, err := readBounded(file)
+		if err != nil && name == superPassword { // a release that did not have it yet
+			b.warn(name+"_FILE", "there is no super user: "+err.Error())
+			continue
+		}
 		if err != nil {
 			b.problem(name+"_FILE", "the file cannot be read: "+err.Error())
 			continue
@@ -322,8 +326,9 @@ func (b *bitnamiImage) authentication() {
 	if b.yes("ZOO_ENABLE_AUTH") {
 		b.line("authProvider.1", "org.apache.zookeeper.server.auth.SASLAuthenticationProvider")
 		b.line("sessionRequireClientSASLAuth", "true")
-		if user := b.value("ZOO_CLIENT_USER", ""); user != "" {
-			jaasSection(&jaas, "Client", [][2]string{{"username", user}, {"password", b.value("ZOO_CLIENT_PASSWORD", "")}})
+		if user, password := b.value("ZOO_CLIENT_USER", ""), b.value("ZOO_CLIENT_PASSWORD", ""); user != "" {
+			b.image.ClientUser, b.image.ClientPassword = user, Secret(password)
+			jaasSection(&jaas, "Client", [][2]string{{"username", user}, {"password", password}})
 		}
 		jaasSection(&jaas, "Server", b.users("ZOO_SERVER_USERS", "ZOO_SERVER_PASSWORDS"))
 	}
@@ -394,6 +399,7 @@ func (b *bitnamiImage) metrics() {
 // super adds the digest of the user super.
 func (b *bitnamiImage) super() {
 	if password := b.value(superPassword, ""); password != "" {
+		b.image.SuperPassword = Secret(password)
 		sum := sha1.Sum([]byte("super:" + password))
 		b.line("DigestAuthenticationProvider.superDigest", "super:"+base64.StdEncoding.EncodeToString(sum[:]))
 	}

@@ -1,0 +1,240 @@
+package ensemble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	warren "github.com/seed94657493/warren/client"
+)
+
+// pods emulates a StatefulSet of the chart: each pod has a network namespace with an address, a volume that outlives it,
+// a root folder with nothing but the binary, and the variables of the chart. Its jobs run beside them.
+type pods struct {
+	t      *testing.T
+	fabric *fabric
+	binary string
+	roots  []string // by the id of the server, from 1
+	cmds   []*exec.Cmd
+	logs   []*os.File
+}
+
+func newPods(t *testing.T, most int) *pods {
+	t.Helper()
+	p := &pods{t: t, fabric: newFabric(t, most), roots: make([]string, most+1), cmds: make([]*exec.Cmd, most+1)}
+	if p.fabric == nil {
+		t.Skip("takes network namespaces, and so root")
+	}
+	dir := t.TempDir()
+	for _, folder := range []string{dir, filepath.Dir(dir)} {
+		require.NoError(t, os.Chmod(folder, 0o755))
+	}
+	p.binary = filepath.Join(dir, "warren")
+	build := exec.Command("go", "build", "-trimpath", "-o", p.binary, "../../cmd/warren")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for id := 1; id <= most; id++ {
+		root := filepath.Join(dir, fmt.Sprintf("zk-%d", id-1))
+		p.roots[id] = root
+		require.NoError(t, os.MkdirAll(filepath.Join(root, "bitnami/zookeeper/data"), 0o755))
+		require.NoError(t, os.Link(p.binary, filepath.Join(root, "warren")))
+		require.NoError(t, os.Chown(filepath.Join(root, "bitnami/zookeeper/data"), 1001, 0))
+	}
+	t.Cleanup(func() {
+		for id := 1; id <= most; id++ {
+			if p.cmds[id] != nil {
+				_ = p.cmds[id].Process.Kill()
+				_ = p.cmds[id].Wait()
+			}
+			if log, err := os.ReadFile(p.log(id)); err == nil && t.Failed() {
+				t.Logf("server %d: ... %s", id, log[max(0, len(log)-4000):])
+			}
+		}
+	})
+	return p
+}
+
+func (p *pods) log(id int) string    { return p.roots[id] + ".log" }
+func (p *pods) client(id int) string { return p.fabric.addr(id) + ":2181" }
+func (p *pods) clients(n int) string { return strings.Join(p.clientList(n), ",") }
+func (p *pods) super() string        { return "WARREN_SUPER_PASSWORD=of a test" }
+
+func (p *pods) clientList(n int) (all []string) {
+	for id := 1; id <= n; id++ {
+		all = append(all, p.client(id))
+	}
+	return all
+}
+
+// env are the variables of a pod in a set of n.
+func (p *pods) env(id, n int) []string {
+	var servers []string
+	for other := 1; other <= n; other++ {
+		servers = append(servers, fmt.Sprintf("%s:2888:3888::%d", p.fabric.addr(other), other))
+	}
+	return []string{"ALLOW_ANONYMOUS_LOGIN=yes", "ZOO_SERVERS=" + strings.Join(servers, " "), "ZOO_PORT_NUMBER=2181", "ZOO_TICK_TIME=500",
+		"WARREN_MIN_SERVER_ID=1", fmt.Sprintf("POD_NAME=zk-%d", id-1), "ZOO_RECONFIG_ENABLED=yes", "ZOO_CFG_standaloneEnabled=false", p.super()}
+}
+
+// start starts a pod of a set of n, with an empty folder for the configuration.
+func (p *pods) start(id, n int) {
+	p.t.Helper()
+	conf := filepath.Join(p.roots[id], "opt/bitnami/zookeeper/conf")
+	require.NoError(p.t, os.RemoveAll(conf))
+	require.NoError(p.t, os.MkdirAll(conf, 0o755))
+	require.NoError(p.t, os.Chown(conf, 1001, 0))
+	log, err := os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(p.t, err)
+	defer log.Close()
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id], "/warren", "server")
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(p.env(id, n), "PATH="+os.Getenv("PATH")), log, log
+	require.NoError(p.t, cmd.Start())
+	p.cmds[id] = cmd
+}
+
+func (p *pods) stop(id int) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmds[id].Process.Signal(syscall.SIGTERM))
+	require.NoError(p.t, p.cmds[id].Wait())
+	p.cmds[id] = nil
+}
+
+// ready waits until a pod is.
+func (p *pods) ready(ids ...int) {
+	p.t.Helper()
+	for _, id := range ids {
+		out, err := exec.Command(p.binary, "health", "--wait", "60s", p.client(id)).CombinedOutput()
+		require.NoError(p.t, err, "%s", out)
+	}
+}
+
+// roll replaces the pods of a set one at a time, the last first, as a rolling update does.
+func (p *pods) roll(have, n int) {
+	for id := have; id >= 1; id-- {
+		p.stop(id)
+		p.start(id, n)
+		p.ready(id)
+	}
+}
+
+// job runs warren reconfig with the variables of a set of n.
+func (p *pods) job(n int, words ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, p.binary, append([]string{"reconfig"}, words...)...)
+	cmd.Env = p.env(1, n)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (p *pods) jobDone(n int, words ...string) string {
+	p.t.Helper()
+	out, err := p.job(n, words...)
+	p.t.Logf("%d servers, warren reconfig %v: %s", n, words, out)
+	require.NoError(p.t, err, out)
+	return out
+}
+
+// upgrade is `helm upgrade --set replicaCount=n`.
+func (p *pods) upgrade(have, n int) {
+	p.t.Helper()
+	p.jobDone(n, "--leave-only", "--wait", "60s")
+	p.jobDone(n, "--leave-only", "--wait", "60s")
+	for id := have; id > n; id-- {
+		p.stop(id)
+	}
+	for id := have + 1; id <= n; id++ {
+		p.start(id, n)
+	}
+	for id := have + 1; id <= n; id++ {
+		p.ready(id)
+	}
+	p.roll(min(have, n), n)
+	var both sync.WaitGroup // the job runs twice at the same time
+	for range 2 {
+		both.Go(func() {
+			out, err := p.job(n, "--wait", "60s")
+			if err != nil {
+				p.t.Errorf("warren reconfig: %v: %s", err, out)
+			}
+		})
+	}
+	both.Wait()
+	first := p.jobDone(n)
+	require.Equal(p.t, first, p.jobDone(n), "a job that finds nothing to do changes nothing")
+	var want []string
+	for id := 1; id <= n; id++ {
+		want = append(want, fmt.Sprint(id))
+	}
+	require.Contains(p.t, first, "the ensemble has the servers "+strings.Join(want, ", ")+",")
+}
+
+// TestReleaseScales upgrades a release of three servers to five, to three, and again to five, with the volumes that the
+// two servers have left. A client writes all the time: each write succeeds, and each acknowledged one is there at the end.
+func TestReleaseScales(t *testing.T) {
+	p := newPods(t, 5)
+	for id := 1; id <= 3; id++ {
+		p.start(id, 3)
+	}
+	p.ready(1, 2, 3)
+
+	out, err := p.job(5, "--wait", "5s")
+	require.Error(t, err, "servers that do not run do not join: %s", out)
+	require.Contains(t, out, "does not follow the leader yet")
+	other := exec.Command(p.binary, "reconfig", "-s", p.client(1), "server.7=other:2888:3888;2181")
+	other.Env = []string{p.super()}
+	said, err := other.CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(said), "it is another ensemble")
+
+	cl, err := warren.New(p.clients(3))
+	require.NoError(t, err)
+	defer cl.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	var acknowledged atomic.Int64
+	done.Go(func() {
+		for i := int64(1); ctx.Err() == nil; i++ {
+			path := fmt.Sprintf("/n%06d", i)
+			for began := time.Now(); ; {
+				_, err := cl.Create(context.Background(), path, nil, warren.Persistent)
+				if err == nil || errors.Is(err, warren.ErrNodeExists) { // the reply to the first attempt was lost
+					acknowledged.Store(i)
+					break
+				}
+				if !errors.Is(err, warren.ErrConnectionLoss) || time.Since(began) > 20*time.Second {
+					t.Errorf("%s: %v", path, err)
+					return
+				}
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+	})
+	p.upgrade(3, 5)
+	p.upgrade(5, 3)
+	p.upgrade(3, 5)
+	cancel()
+	done.Wait()
+	require.Greater(t, acknowledged.Load(), int64(100))
+	for id := 1; id <= 5; id++ {
+		one, err := warren.New(p.client(id))
+		require.NoError(t, err)
+		require.NoError(t, one.Sync(t.Context(), "/"))
+		names, _, err := one.Children(t.Context(), "/")
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, int64(len(names)), acknowledged.Load(), "server %d", id)
+		require.NoError(t, one.Close())
+	}
+}
