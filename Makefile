@@ -19,7 +19,7 @@ command := $(module)/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
 .PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate completion man
-.PHONY: release modules tidy lint fmt cover clean
+.PHONY: helm release modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ interop: ## Apache ZooKeeper and its clients against us and beside us, and 100 c
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/interop/... -interop.seeds=50 -interop.requests=2000
 	$(GO) test -tags 'invariants interop' -count=1 -timeout 60m -v ./test/ensemble/... -ensemble.rounds=30
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
+
+helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT, charts to compare with
+	cd test/helm && export GOWORK=off && $(GO) vet . && BITNAMI='$(BITNAMI)' DEPENDENT='$(DEPENDENT)' $(GO) test -p 1 -count=1 .
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)

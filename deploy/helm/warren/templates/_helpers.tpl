@@ -1,0 +1,264 @@
+{{- /* Names. They are those of bitnami/zookeeper, so that a release is upgraded in place and clients find it. */ -}}
+
+{{- define "warren.name" -}}
+{{ .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{- define "warren.fullname" -}}
+{{- $name := .Values.nameOverride | default .Chart.Name -}}
+{{- $release := regexReplaceAll "(-?[^a-z\\d\\-])+-?" (lower .Release.Name) "-" -}}
+{{- $full := ternary $release (printf "%s-%s" $release $name) (contains $name $release) -}}
+{{ .Values.fullnameOverride | default $full | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{- define "warren.headless" -}}
+{{ printf "%s-%s" (include "warren.fullname" .) (.Values.service.headless.servicenameOverride | default "headless") | trunc 63 | trimSuffix "-" }}
+{{- end -}}
+
+{{- define "warren.namespace" -}}
+{{ .Values.namespaceOverride | default .Release.Namespace }}
+{{- end -}}
+
+{{- define "warren.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (ternary (include "warren.fullname" .) "default" .Values.serviceAccount.create) }}
+{{- end -}}
+
+{{- /* A value as YAML, in which templates count: dict "value" "context". */ -}}
+{{- define "warren.render" -}}
+{{- $text := .value -}}
+{{- if not (kindIs "string" .value) -}}{{- $text = toYaml .value -}}{{- end -}}
+{{- if contains "{{" $text -}}{{ tpl $text .context }}{{- else -}}{{ $text }}{{- end -}}
+{{- end -}}
+
+{{- /* Several maps as one, of which the first has precedence: dict "maps" "context". */ -}}
+{{- define "warren.merged" -}}
+{{- $all := dict -}}
+{{- range .maps -}}
+{{- $all = merge $all (include "warren.render" (dict "value" (. | default dict) "context" $.context) | fromYaml) -}}
+{{- end -}}
+{{ toYaml $all }}
+{{- end -}}
+
+{{- /* Labels of an object, without its component: dict "extra" "context". */ -}}
+{{- define "warren.labels" -}}
+{{- $c := .context -}}
+{{- $chart := printf "%s-%s" $c.Chart.Name $c.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" -}}
+{{- $own := dict "app.kubernetes.io/name" (include "warren.name" $c) "app.kubernetes.io/instance" $c.Release.Name
+  "app.kubernetes.io/managed-by" $c.Release.Service "app.kubernetes.io/version" $c.Chart.AppVersion "helm.sh/chart" $chart -}}
+{{ include "warren.merged" (dict "maps" (list .extra $own) "context" $c) }}
+{{- end -}}
+
+{{- /* Labels that select: dict "extra" "context". Of the extra labels only those two count: a selector cannot be changed. */ -}}
+{{- define "warren.selector" -}}
+{{- $c := .context -}}
+{{- $own := dict "app.kubernetes.io/name" (include "warren.name" $c) "app.kubernetes.io/instance" $c.Release.Name -}}
+{{- $extra := include "warren.render" (dict "value" (.extra | default dict) "context" $c) | fromYaml -}}
+{{ toYaml (merge (pick $extra "app.kubernetes.io/name" "app.kubernetes.io/instance") $own) }}
+{{- end -}}
+
+{{- /* Labels of the pods, without those of the chart. */ -}}
+{{- define "warren.podLabels" -}}
+{{ include "warren.merged" (dict "maps" (list .Values.podLabels .Values.commonLabels) "context" .) }}
+{{- end -}}
+
+{{- /* The selector of the pods of servers. */ -}}
+{{- define "warren.pods" -}}
+{{ include "warren.selector" (dict "extra" (include "warren.podLabels" . | fromYaml) "context" .) }}
+app.kubernetes.io/component: zookeeper
+{{- end -}}
+
+{{- /* The metadata of an object: dict "name" "component" "labels" "annotations" "namespace" "context". */ -}}
+{{- define "warren.metadata" -}}
+{{- $c := .context -}}
+name: {{ .name }}
+namespace: {{ .namespace | default (include "warren.namespace" $c) | quote }}
+labels:
+  {{- include "warren.labels" (dict "extra" $c.Values.commonLabels "context" $c) | nindent 2 }}
+  {{- with .component }}
+  app.kubernetes.io/component: {{ . }}
+  {{- end }}
+  {{- with .labels }}
+  {{- include "warren.render" (dict "value" . "context" $c) | nindent 2 }}
+  {{- end }}
+{{- $annotations := include "warren.merged" (dict "maps" (list .annotations $c.Values.commonAnnotations) "context" $c) | fromYaml }}
+{{- with $annotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- /* An image: dict "image" "context". */ -}}
+{{- define "warren.image" -}}
+{{- $registry := (.context.Values.global).imageRegistry | default .image.registry -}}
+{{- with $registry }}{{ . }}/{{ end }}{{ .image.repository }}
+{{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .context.Chart.AppVersion }}{{ end }}
+{{- end -}}
+
+{{- define "warren.pullSecrets" -}}
+{{- $names := list -}}
+{{- range concat ((.Values.global).imagePullSecrets | default list) (.Values.image.pullSecrets | default list) (.Values.volumePermissions.image.pullSecrets | default list) -}}
+{{- if kindIs "map" . }}{{ $names = append $names .name }}{{ else }}{{ $names = append $names . }}{{ end -}}
+{{- end -}}
+{{- with $names | uniq -}}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{- /* A security context without its switch, and without users and groups where OpenShift gives them: dict "value" "context". */ -}}
+{{- define "warren.security" -}}
+{{- $value := omit .value "enabled" -}}
+{{- $adapt := (((.context.Values.global).compatibility).openshift).adaptSecurityContext -}}
+{{- if or (eq $adapt "force") (and (eq $adapt "auto") (.context.Capabilities.APIVersions.Has "security.openshift.io/v1")) -}}
+{{- $value = omit $value "fsGroup" "runAsUser" "runAsGroup" -}}
+{{- if not $value.seLinuxOptions }}{{ $value = omit $value "seLinuxOptions" }}{{ end -}}
+{{- end -}}
+{{ toYaml $value }}
+{{- end -}}
+
+{{- /* Requests and limits: dict "resources" "preset". */ -}}
+{{- define "warren.resources" -}}
+{{- $presets := dict
+  "nano" (list "100m" "128Mi" "150m" "192Mi") "micro" (list "250m" "256Mi" "375m" "384Mi")
+  "small" (list "500m" "512Mi" "750m" "768Mi") "medium" (list "500m" "1024Mi" "750m" "1536Mi")
+  "large" (list "1.0" "2048Mi" "1.5" "3072Mi") "xlarge" (list "1.0" "3072Mi" "3.0" "6144Mi")
+  "2xlarge" (list "1.0" "3072Mi" "6.0" "12288Mi") -}}
+{{- if .resources -}}
+resources:
+  {{- toYaml .resources | nindent 2 }}
+{{- else if and .preset (ne .preset "none") -}}
+{{- $p := get $presets .preset | required (printf "the preset %s of resources is none of %s" .preset (keys $presets | sortAlpha | join ", ")) -}}
+resources:
+  requests: { cpu: {{ index $p 0 | quote }}, memory: {{ index $p 1 | quote }}, ephemeral-storage: 50Mi }
+  limits: { cpu: {{ index $p 2 | quote }}, memory: {{ index $p 3 | quote }}, ephemeral-storage: 2Gi }
+{{- end -}}
+{{- end -}}
+
+{{- /* The affinity of pods to pods of a preset: dict "preset" "context". */ -}}
+{{- define "warren.podAffinity" -}}
+{{- if .preset -}}
+{{- $term := dict "topologyKey" "kubernetes.io/hostname" "labelSelector" (dict "matchLabels" (include "warren.pods" .context | fromYaml)) -}}
+{{- if eq .preset "hard" -}}
+{{ toYaml (dict "requiredDuringSchedulingIgnoredDuringExecution" (list $term)) }}
+{{- else -}}
+{{ toYaml (dict "preferredDuringSchedulingIgnoredDuringExecution" (list (dict "weight" 1 "podAffinityTerm" $term))) }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "warren.nodeAffinity" -}}
+{{- $p := .Values.nodeAffinityPreset -}}
+{{- $term := dict "matchExpressions" (list (dict "key" $p.key "operator" "In" "values" $p.values)) -}}
+{{- if eq $p.type "hard" -}}
+{{ toYaml (dict "requiredDuringSchedulingIgnoredDuringExecution" (dict "nodeSelectorTerms" (list $term))) }}
+{{- else if eq $p.type "soft" -}}
+{{ toYaml (dict "preferredDuringSchedulingIgnoredDuringExecution" (list (dict "weight" 1 "preference" $term))) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "warren.storageClass" -}}
+{{- $class := (.Values.global).storageClass | default .Values.persistence.storageClass | default (.Values.global).defaultStorageClass -}}
+{{- if eq ($class | default "") "-" -}}
+storageClassName: ""
+{{- else if $class -}}
+storageClassName: {{ $class }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The name of a secret that the values may name: dict "given" "suffix" "context". */ -}}
+{{- define "warren.secret" -}}
+{{- if .given -}}{{ tpl .given .context }}{{- else -}}{{ include "warren.fullname" .context }}-{{ .suffix }}{{- end -}}
+{{- end -}}
+
+{{- /* A password in base64, for a secret: the given one, or that of the cluster, or a new one: dict "secret" "key" "given" "context". */ -}}
+{{- define "warren.password" -}}
+{{- $there := (lookup "v1" "Secret" (include "warren.namespace" .context) .secret).data | default dict -}}
+{{- if .given -}}
+{{ .given | toString | b64enc | quote }}
+{{- else -}}
+{{ get $there .key | default (randAlphaNum 16 | b64enc) | quote }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The client port and the metrics port of a container. */ -}}
+{{- define "warren.metricsPort" -}}
+{{ coalesce .Values.metrics.containerPort .Values.containerPorts.metrics }}
+{{- end -}}
+
+{{- /* The list of servers, as ZOO_SERVERS has it. */ -}}
+{{- define "warren.servers" -}}
+{{- if .Values.zooServers -}}
+{{ include "warren.render" (dict "value" .Values.zooServers "context" .) }}
+{{- else -}}
+{{- range $i := until (int .Values.replicaCount) -}}
+{{ include "warren.fullname" $ }}-{{ $i }}.{{ include "warren.headless" $ }}.{{ include "warren.namespace" $ }}.svc.{{ $.Values.clusterDomain }}:
+{{- $.Values.containerPorts.follower }}:{{ $.Values.containerPorts.election }}::{{ add $i $.Values.minServerId }}{{ " " }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A variable with a secret's value, or with the file that has it: dict "name" "secret" "key" "context" "optional". */ -}}
+{{- define "warren.secretVariable" -}}
+{{- if .context.Values.usePasswordFiles }}
+- name: {{ .name }}_FILE
+  value: {{ printf "/opt/bitnami/zookeeper/secrets/%s" .key | quote }}
+{{- else }}
+- name: {{ .name }}
+  valueFrom:
+    secretKeyRef:
+      name: {{ .secret }}
+      key: {{ .key }}
+      {{- if .optional }}
+      optional: true
+      {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* Of tls.client or tls.quorum: whether their stores have passwords: dict "tls". */ -}}
+{{- define "warren.tlsPasswords" -}}
+{{- if and .tls.enabled (or .tls.keystorePassword .tls.truststorePassword .tls.passwordsSecretName .tls.autoGenerated) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* The variables of tls.client or tls.quorum: dict "tls" "kind" "auth" "context". */ -}}
+{{- define "warren.tlsVariables" -}}
+{{- $upper := upper .kind -}}
+{{- $secret := include "warren.secret" (dict "given" .tls.passwordsSecretName "suffix" (printf "%s-tls-pass" .kind) "context" .context) }}
+- name: ZOO_TLS_{{ $upper }}_ENABLE
+  value: "true"
+- name: {{ .auth }}
+  value: {{ .tls.auth | quote }}
+- name: ZOO_TLS_{{ $upper }}_KEYSTORE_FILE
+  value: {{ include "warren.storePath" (dict "path" .tls.keystorePath "key" .tls.existingSecretKeystoreKey "tls" .tls) | quote }}
+- name: ZOO_TLS_{{ $upper }}_TRUSTSTORE_FILE
+  value: {{ include "warren.storePath" (dict "path" .tls.truststorePath "key" .tls.existingSecretTruststoreKey "tls" .tls) | quote }}
+{{- if or .tls.keystorePassword .tls.passwordsSecretName .tls.autoGenerated }}
+{{- include "warren.secretVariable" (dict "name" (printf "ZOO_TLS_%s_KEYSTORE_PASSWORD" $upper) "secret" $secret "key" (.tls.passwordsSecretKeystoreKey | default "keystore-password") "context" .context) }}
+{{- end }}
+{{- if or .tls.truststorePassword .tls.passwordsSecretName .tls.autoGenerated }}
+{{- include "warren.secretVariable" (dict "name" (printf "ZOO_TLS_%s_TRUSTSTORE_PASSWORD" $upper) "secret" $secret "key" (.tls.passwordsSecretTruststoreKey | default "truststore-password") "context" .context) }}
+{{- end }}
+{{- end -}}
+
+{{- /* The file of a store: the secret is mounted in its folder: dict "path" "key" "tls". */ -}}
+{{- define "warren.storePath" -}}
+{{- if and .tls.existingSecret .key -}}{{ dir .path }}/{{ .key }}{{- else -}}{{ .path }}{{- end -}}
+{{- end -}}
+
+{{- /* Whether the chart changes the servers of the ensemble itself. */ -}}
+{{- define "warren.reconfigures" -}}
+{{- if and .Values.reconfig.enabled (gt (int .Values.replicaCount) 1) (not .Values.zooServers) (not .Values.configuration) (not .Values.existingConfigmap) -}}true{{- end -}}
+{{- end -}}
+
+{{- /* Values that cannot be meant, as an error. */ -}}
+{{- define "warren.validate" -}}
+{{- $wrong := list -}}
+{{- with .Values.auth.client }}{{ if and .enabled (not .existingSecret) (or (not .clientUser) (not .serverUsers)) }}
+{{- $wrong = append $wrong "auth.client.enabled needs auth.client.clientUser and auth.client.serverUsers, or auth.client.existingSecret" }}{{ end }}{{ end }}
+{{- with .Values.auth.quorum }}{{ if and .enabled (not .existingSecret) (or (not .learnerUser) (not .serverUsers)) }}
+{{- $wrong = append $wrong "auth.quorum.enabled needs auth.quorum.learnerUser and auth.quorum.serverUsers, or auth.quorum.existingSecret" }}{{ end }}{{ end }}
+{{- range $kind := list "client" "quorum" }}{{ with get $.Values.tls $kind }}{{ if and .enabled (not .autoGenerated) (not .existingSecret) }}
+{{- $wrong = append $wrong (printf "tls.%s.enabled needs tls.%s.existingSecret or tls.%s.autoGenerated" $kind $kind $kind) }}{{ end }}{{ end }}{{ end }}
+{{- with $wrong }}{{ fail (join "; " .) }}{{ end }}
+{{- end -}}

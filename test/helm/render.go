@@ -1,0 +1,86 @@
+// Package helm renders the chart of deploy/helm with Helm's own code, and decodes what comes out with Kubernetes' own types,
+// strictly. It is a module of its own, which the workspace does not name: these libraries take minutes to build, and no
+// program and no other test needs them. `make helm` runs it.
+package helm
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// object is one object that a chart renders.
+type object struct {
+	kind, name string
+	fields     map[string]any
+}
+
+func (o object) key() string { return o.kind + "/" + o.name }
+
+// load returns the chart in a folder.
+func load(folder string) (*chart.Chart, error) { return loader.LoadDir(folder) }
+
+// render returns the objects of a release named release in the namespace ns, in the order of their keys.
+func render(c *chart.Chart, release string, values map[string]any) ([]object, error) {
+	if err := chartutil.ProcessDependencies(c, values); err != nil {
+		return nil, err
+	}
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: release, Namespace: "ns", Revision: 1, IsInstall: true},
+		chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(c, all)
+	if err != nil {
+		return nil, err
+	}
+	var objects []object
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
+		for _, text := range strings.Split("\n"+files[name], "\n---") {
+			fields := map[string]any{}
+			if err := yaml.UnmarshalStrict([]byte(text), &fields); err != nil {
+				return nil, fmt.Errorf("%s: %w\n%s", name, err, text)
+			}
+			if len(fields) == 0 {
+				continue
+			}
+			if err := strict(fields); err != nil {
+				return nil, fmt.Errorf("%s: %w\n%s", name, err, text)
+			}
+			o := object{fields: fields}
+			o.kind, _ = fields["kind"].(string)
+			metadata, _ := fields["metadata"].(map[string]any)
+			o.name, _ = metadata["name"].(string)
+			objects = append(objects, o)
+		}
+	}
+	slices.SortFunc(objects, func(x, y object) int { return strings.Compare(x.key(), y.key()) })
+	return objects, nil
+}
+
+// strict decodes an object of Kubernetes with its own types: an unknown field is an error. Objects of the Prometheus
+// operator have no types here.
+func strict(fields map[string]any) error {
+	if version, _ := fields["apiVersion"].(string); version == "monitoring.coreos.com/v1" {
+		return nil
+	}
+	text, err := yaml.Marshal(fields)
+	if err != nil {
+		return err
+	}
+	_, err = runtime.Decode(serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer(), text)
+	return err
+}
