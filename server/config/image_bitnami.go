@@ -275,7 +275,8 @@ var (
 	bitnamiNumbered = regexp.MustCompile(`^([^\s=]+:\d+:\d+(?::observer|:participant)?)::(\d+)$`)
 )
 
-// servers adds the server lines of ZOO_SERVERS. One server alone is none: the image runs it standalone.
+// servers adds the server lines of ZOO_SERVERS. One server alone has none: the image runs it standalone. Warren's own:
+// with ZOO_RECONFIG_ENABLED it has a line, so that with standaloneEnabled=false it is an ensemble that others can join.
 func (b *bitnamiImage) servers() {
 	text := b.value("ZOO_SERVERS", "")
 	words := bitnamiWords(text)
@@ -295,7 +296,7 @@ func (b *bitnamiImage) servers() {
 		}
 		lines = append(lines, [2]string{"server." + id, word + ";" + b.value("ZOO_PORT_NUMBER", "2181")})
 	}
-	if len(lines) < 2 {
+	if len(lines) == 1 && !b.yes("ZOO_RECONFIG_ENABLED") {
 		return
 	}
 	for _, l := range lines {

@@ -89,6 +89,9 @@ func TestBitnamiEnsemble(t *testing.T) {
 	_, c, _, err = bitnamiLoad(t, "ALLOW_EMPTY_PASSWORD=1", "ZOO_SERVERS=zk-0.zk:1:2::1")
 	require.NoError(t, err)
 	require.False(t, c.Distributed(), "one server is alone")
+	_, c, _, err = bitnamiLoad(t, "ALLOW_EMPTY_PASSWORD=1", "ZOO_SERVERS=zk-0.zk:1:2::1", "ZOO_RECONFIG_ENABLED=yes", "ZOO_CFG_standaloneEnabled=false")
+	require.NoError(t, err)
+	require.True(t, c.Distributed(), "others can join it")
 }
 
 // A file myid of the volume goes before the variables, as in Bitnami's chart.

@@ -53,7 +53,7 @@ const referenceBitnami = "### Bitnami's image\n\n" +
 // bitnamiRest are the variables of Bitnami's image that are no line by themselves.
 const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
 	"| `WARREN_MIN_SERVER_ID` | | `myid` of a pod without `ZOO_SERVER_ID`: this number, and the one at the end of `POD_NAME` or `HOSTNAME`; Warren's own |\n" +
-	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` behind the ports of observers: `server.N=` lines, if there are two or more |\n" +
+	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` behind the ports of observers: `server.N=` lines, if there are two or more, or `ZOO_RECONFIG_ENABLED` |\n" +
 	"| `ZOO_ENABLE_AUTH` | `no` | `sessionRequireClientSASLAuth=true`, `authProvider.1=`, a JAAS file with these: |\n" +
 	"| `ZOO_SERVER_USERS`, `ZOO_SERVER_PASSWORDS` | | lists of the same length: the section `Server` |\n" +
 	"| `ZOO_CLIENT_USER`, `ZOO_CLIENT_PASSWORD` | | the section `Client` |\n" +

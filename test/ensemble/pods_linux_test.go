@@ -68,24 +68,37 @@ func newPods(t *testing.T, most int) *pods {
 
 func (p *pods) log(id int) string    { return p.roots[id] + ".log" }
 func (p *pods) client(id int) string { return p.fabric.addr(id) + ":2181" }
-func (p *pods) clients(n int) string { return strings.Join(p.clientList(n), ",") }
-func (p *pods) super() string        { return "WARREN_SUPER_PASSWORD=of a test" }
 
-func (p *pods) clientList(n int) (all []string) {
+func (p *pods) clients(n int) string {
+	var all []string
 	for id := 1; id <= n; id++ {
 		all = append(all, p.client(id))
 	}
-	return all
+	return strings.Join(all, ",")
 }
 
-// env are the variables of a pod in a set of n.
+// env are the variables of a pod in a set of n; n is 0 for the one pod of Bitnami's chart.
 func (p *pods) env(id, n int) []string {
 	var servers []string
-	for other := 1; other <= n; other++ {
+	for other := 1; other <= max(1, n); other++ {
 		servers = append(servers, fmt.Sprintf("%s:2888:3888::%d", p.fabric.addr(other), other))
 	}
-	return []string{"ALLOW_ANONYMOUS_LOGIN=yes", "ZOO_SERVERS=" + strings.Join(servers, " "), "ZOO_PORT_NUMBER=2181", "ZOO_TICK_TIME=500",
-		"WARREN_MIN_SERVER_ID=1", fmt.Sprintf("POD_NAME=zk-%d", id-1), "ZOO_RECONFIG_ENABLED=yes", "ZOO_CFG_standaloneEnabled=false", p.super()}
+	env := []string{"ALLOW_ANONYMOUS_LOGIN=no", "ZOO_SERVERS=" + strings.Join(servers, " "), "ZOO_PORT_NUMBER=2181", "ZOO_TICK_TIME=500",
+		"WARREN_MIN_SERVER_ID=1", fmt.Sprintf("POD_NAME=zk-%d", id-1),
+		"ZOO_ENABLE_AUTH=yes", "ZOO_CLIENT_USER=alice", "ZOO_CLIENT_PASSWORD=one", "ZOO_SERVER_USERS=alice,bob", "ZOO_SERVER_PASSWORDS=one,two"}
+	if n > 0 {
+		env = append(env, "ZOO_RECONFIG_ENABLED=yes", "ZOO_CFG_standaloneEnabled=false", "WARREN_SUPER_PASSWORD=of a test")
+	}
+	return env
+}
+
+// connect returns a client that is one of the users.
+func (p *pods) connect(servers string) *warren.Client {
+	p.t.Helper()
+	cl, err := warren.New(servers, warren.WithSASL(warren.DigestMD5("bob", "two")))
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { _ = cl.Close() })
+	return cl
 }
 
 // start starts a pod of a set of n, with an empty folder for the configuration.
@@ -194,14 +207,12 @@ func TestReleaseScales(t *testing.T) {
 	require.Error(t, err, "servers that do not run do not join: %s", out)
 	require.Contains(t, out, "does not follow the leader yet")
 	other := exec.Command(p.binary, "reconfig", "-s", p.client(1), "server.7=other:2888:3888;2181")
-	other.Env = []string{p.super()}
+	other.Env = p.env(1, 3)
 	said, err := other.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(said), "it is another ensemble")
 
-	cl, err := warren.New(p.clients(3))
-	require.NoError(t, err)
-	defer cl.Close()
+	cl := p.connect(p.clients(3))
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	var acknowledged atomic.Int64
@@ -229,12 +240,36 @@ func TestReleaseScales(t *testing.T) {
 	done.Wait()
 	require.Greater(t, acknowledged.Load(), int64(100))
 	for id := 1; id <= 5; id++ {
-		one, err := warren.New(p.client(id))
-		require.NoError(t, err)
+		one := p.connect(p.client(id))
 		require.NoError(t, one.Sync(t.Context(), "/"))
 		names, _, err := one.Children(t.Context(), "/")
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, int64(len(names)), acknowledged.Load(), "server %d", id)
-		require.NoError(t, one.Close())
 	}
+}
+
+// TestReleaseGrowsFromOne upgrades a standalone server of Bitnami's chart, which has data, to this chart, then to three
+// servers, and to one. Two empty servers are a majority of three: they do not begin without the one that has the data.
+func TestReleaseGrowsFromOne(t *testing.T) {
+	p := newPods(t, 3)
+	p.start(1, 0)
+	p.ready(1)
+	_, err := p.connect(p.client(1)).Create(t.Context(), "/kept", nil, warren.Persistent)
+	require.NoError(t, err)
+	p.jobDone(3, "--leave-only", "--wait", "20s")
+	p.start(2, 3)
+	out, err := exec.Command(p.binary, "health", "--wait", "2s", p.client(2)).CombinedOutput()
+	require.Error(t, err, "a new server serves without the one that has the data: %s", out)
+	p.stop(2)
+	p.upgrade(1, 1)
+	p.upgrade(1, 3)
+	for id := 1; id <= 3; id++ {
+		_, there, err := p.connect(p.client(id)).Exists(t.Context(), "/kept")
+		require.NoError(t, err)
+		require.True(t, there, "server %d", id)
+	}
+	p.upgrade(3, 1)
+	_, there, err := p.connect(p.client(1)).Exists(t.Context(), "/kept")
+	require.NoError(t, err)
+	require.True(t, there)
 }

@@ -70,8 +70,8 @@ func as[T any](t *testing.T, objects []object, kind, ending string) (into T) {
 	return into
 }
 
-// Every selector finds the servers and nothing else, every volume that is mounted exists, and each port has a name that
-// services and probes use.
+// Every selector finds the servers and nothing else, every volume that is mounted exists, and each port has a name
+// that services and probes use.
 func TestObjectsReferToEachOther(t *testing.T) {
 	for name, text := range valueSets {
 		objects := renderSet(t, text)
@@ -108,7 +108,8 @@ func TestObjectsReferToEachOther(t *testing.T) {
 				subset(s.Spec.Selector)
 				for _, p := range s.Spec.Ports {
 					target := p.TargetPort.StrVal
-					alone := s.Spec.ClusterIP == corev1.ClusterIPNone && *set.Spec.Replicas == 1 // it has ports for servers all the same
+					// The headless service of one server has ports for servers all the same.
+					alone := s.Spec.ClusterIP == corev1.ClusterIPNone && *set.Spec.Replicas == 1
 					require.True(t, target == "" || ports[target] || alone, "%s: service %s has the port %s", name, s.Name, target)
 				}
 			case "PodDisruptionBudget":
@@ -151,8 +152,8 @@ func TestEnvironmentIsAConfiguration(t *testing.T) {
 	cfg, im, _ := pods(valueSets["defaults"])
 	require.Equal(t, "/opt/bitnami/zookeeper/conf/zoo.cfg", im.File)
 	require.Equal(t, "/bitnami/zookeeper/data", cfg.DataDir)
-	require.Empty(t, cfg.Members)
-	require.False(t, cfg.ReconfigEnabled)
+	require.True(t, cfg.Distributed(), "an ensemble of one, which others can join")
+	require.Len(t, cfg.Members, 1)
 	require.Equal(t, 2181, cfg.ClientPort)
 	require.True(t, cfg.Admin.Enabled)
 	require.Equal(t, "127.0.0.1", cfg.Admin.Address)
@@ -179,8 +180,8 @@ func TestEnvironmentIsAConfiguration(t *testing.T) {
 	require.Equal(t, 9141, cfg.Metrics.Port)
 }
 
-// The jobs change the servers of an ensemble before and after an upgrade, and only if there is an ensemble whose servers
-// are the pods.
+// The jobs change the servers of an ensemble before and after an upgrade, and only if there is an ensemble whose
+// servers are the pods.
 func TestReconfigJobs(t *testing.T) {
 	objects := renderSet(t, valueSets["auth"])
 	leave, join := as[batchv1.Job](t, objects, "Job", "-leave"), as[batchv1.Job](t, objects, "Job", "-join")
@@ -196,7 +197,7 @@ func TestReconfigJobs(t *testing.T) {
 	for _, e := range join.Spec.Template.Spec.Containers[0].Env {
 		require.Equal(t, ofServers[e.Name], e.Value, e.Name)
 	}
-	for _, without := range []string{"", "replicaCount: 3\nreconfig: { enabled: false }", "replicaCount: 3\nzooServers: a:1:2 b:1:2",
+	for _, without := range []string{"replicaCount: 3\nreconfig: { enabled: false }", "replicaCount: 3\nzooServers: a:1:2 b:1:2",
 		"replicaCount: 3\nconfiguration: a=b", "replicaCount: 3\nexistingConfigmap: mine"} {
 		for _, o := range renderSet(t, without) {
 			require.NotEqual(t, "Job", o.kind, without)

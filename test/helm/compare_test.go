@@ -17,8 +17,9 @@ import (
 )
 
 // The comparison reads charts of others, which are not in this repository. `make helm BITNAMI=... DEPENDENT=...` names
-// them: BITNAMI is a checkout of github.com/bitnami/charts; DEPENDENT is a list of values.yaml of dependent charts, each
-// with the key that has the values of the chart zookeeper in it: signoz/values.yaml:zookeeper,sentry/values.yaml:zookeeper.
+// them. BITNAMI is a checkout of github.com/bitnami/charts. DEPENDENT is a list of values.yaml of dependent charts, each
+// with the key that has the values of the chart zookeeper in it: signoz/values.yaml:clickhouse.zookeeper. Both are
+// absolute paths.
 const (
 	bitnamiFolder  = "BITNAMI"
 	dependentFiles = "DEPENDENT"
@@ -72,8 +73,8 @@ var accepted = []struct{ path, why string }{
 	{"NetworkPolicy/*.spec.ingress.0.ports.*", "the port for TLS is open too: the original forgets it"},
 }
 
-// flatten adds the leaves of a value to all, by their paths. Elements of a list that have a name have it in the path, so
-// that their order does not matter.
+// flatten adds the leaves of a value to all, by their paths. Elements of a list that have a name have it in the path,
+// so that their order does not matter.
 func flatten(all map[string]string, path string, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -273,7 +274,7 @@ func TestLikeBitnamiForDependents(t *testing.T) {
 		own, err := values.Table(key)
 		require.NoError(t, err)
 		require.NotEmpty(t, own)
-		withoutNulls(own) // their chart does not render without a registry
+		withoutNulls(own)                           // their chart does not render without a registry
 		global, _ := own["global"].(map[string]any) // nor with images that are not its own
 		own["global"] = chartutil.CoalesceTables(map[string]any{"security": map[string]any{"allowInsecureImages": true}}, global)
 		for _, d := range compare(t, "rel", own, map[string]bool{}) {

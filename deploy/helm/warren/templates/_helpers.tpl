@@ -248,7 +248,7 @@ storageClassName: {{ $class }}
 
 {{- /* Whether the chart changes the servers of the ensemble itself. */ -}}
 {{- define "warren.reconfigures" -}}
-{{- if and .Values.reconfig.enabled (gt (int .Values.replicaCount) 1) (not .Values.zooServers) (not .Values.configuration) (not .Values.existingConfigmap) -}}true{{- end -}}
+{{- if and .Values.reconfig.enabled (gt (int .Values.replicaCount) 0) (not .Values.zooServers) (not .Values.configuration) (not .Values.existingConfigmap) -}}true{{- end -}}
 {{- end -}}
 
 {{- /* Values that cannot be meant, as an error. */ -}}
