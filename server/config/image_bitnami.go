@@ -276,7 +276,8 @@ var (
 )
 
 // servers adds the server lines of ZOO_SERVERS. One server alone has none: the image runs it standalone. Warren's own:
-// with ZOO_RECONFIG_ENABLED it has a line, so that with standaloneEnabled=false it is an ensemble that others can join.
+// with ZOO_RECONFIG_ENABLED it has a line, so that with standaloneEnabled=false it is an ensemble that other servers
+// can join.
 func (b *bitnamiImage) servers() {
 	text := b.value("ZOO_SERVERS", "")
 	words := bitnamiWords(text)

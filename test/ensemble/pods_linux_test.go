@@ -27,7 +27,6 @@ type pods struct {
 	binary string
 	roots  []string // by the id of the server, from 1
 	cmds   []*exec.Cmd
-	logs   []*os.File
 }
 
 func newPods(t *testing.T, most int) *pods {
