@@ -57,7 +57,7 @@ interop: ## Apache ZooKeeper and its clients against us and beside us, and 100 c
 	$(GO) test -tags invariants -count=1 -timeout 30m -v ./test/cluster/... -cluster.rounds=100
 
 helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNAMI and DEPENDENT, charts to compare with
-	cd test/helm && export GOWORK=off && $(GO) vet . && BITNAMI='$(BITNAMI)' DEPENDENT='$(DEPENDENT)' $(GO) test -p 1 -count=1 .
+	cd test/helm && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && BITNAMI='$(BITNAMI)' DEPENDENT='$(DEPENDENT)' $(GO) test -p 1 -count=1 .
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
@@ -84,6 +84,7 @@ modules: ## dist/modules: a module proxy with the modules of this tree; see docs
 
 tidy: ## go mod tidy in each module
 	$(GO) run ./test/modules/release -tidy
+	cd test/helm && GOWORK=off $(GO) mod tidy
 
 lint: ## gofmt, go vet, staticcheck, house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }
