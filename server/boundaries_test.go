@@ -157,6 +157,25 @@ func TestClientThatTakesNothingIsClosedInTime(t *testing.T) {
 	require.Greater(t, time.Since(began), 500*time.Millisecond)
 }
 
+// A client that was silent for longer than its timeout gets no answer on its connection, because its session may have
+// ended at the leader and not yet here. It connects again, and goes on if its session has not ended.
+func TestSilentClientIsNotAnswered(t *testing.T) {
+	cfg := memConfig()
+	cfg.TickTime, cfg.MinSessionTimeout = time.Hour, 100*time.Millisecond // no session ends in this test
+	s := serveMem(t, cfg, nil)
+	c := dialWire(t, s, wire.Options{TimeoutMs: 2000})
+	require.EqualValues(t, 2000, c.TimeoutMs())
+	_, err := c.Exists("/", false)
+	require.NoError(t, err)
+	time.Sleep(2050 * time.Millisecond)
+	_, err = c.Exists("/", false)
+	require.True(t, wire.IsEOF(err), "%v", err)
+	again := dialWire(t, s, c.Resume())
+	require.Equal(t, c.Session(), again.Session())
+	_, err = again.Exists("/", false)
+	require.NoError(t, err)
+}
+
 // A super user has all permissions on every znode, and otherwise no more rights than any other client.
 func TestLimitsHoldForSuperUsers(t *testing.T) {
 	cfg := memConfig()

@@ -364,7 +364,7 @@ type lease struct {
 func (l lease) early(e expiry) error {
 	s := e.session
 	last := s.answers[len(s.answers)-1]
-	if last.sent >= e.txn.at+l.length {
+	if last.sent >= e.txn.at+l.length+time.Duration(float64(s.timeout)*2*l.drift) {
 		return fmt.Errorf("session %v was answered after it had expired at %v", s.id, e.txn.at)
 	}
 	var gap time.Duration

@@ -3,7 +3,10 @@ package system
 import (
 	"flag"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,16 +43,28 @@ func swarm(t *testing.T, o Options) {
 	}
 	began, failed := time.Now(), 0
 	var sum figures
-	for i := range *flagSeeds {
-		o.Seed = *flagFirst + uint64(i)
-		w := newWorld(o)
-		if err := w.run(); err != nil {
-			failed++
-			t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' -system.seed=%d -system.steps=%d", o.Seed, err,
-				t.Name(), o.Seed, o.Steps)
-		}
-		sum.add(w)
+	var mu sync.Mutex // guards failed and sum
+	var next atomic.Uint64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) { // worlds share nothing
+		all.Go(func() {
+			for i := next.Add(1) - 1; i < uint64(*flagSeeds); i = next.Add(1) - 1 {
+				o := o
+				o.Seed = *flagFirst + i
+				w := newWorld(o)
+				err := w.run()
+				mu.Lock()
+				if err != nil {
+					failed++
+					t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' -system.seed=%d -system.steps=%d",
+						o.Seed, err, t.Name(), o.Seed, o.Steps)
+				}
+				sum.add(w)
+				mu.Unlock()
+			}
+		})
 	}
+	all.Wait()
 	t.Logf("%d seeds from %d, %d failed, %v\n%v", *flagSeeds, *flagFirst, failed, time.Since(began).Round(time.Millisecond), &sum)
 }
 

@@ -518,7 +518,8 @@ func (c *Conn) submit() (accepted, submitted bool) {
 	return c.srv.host.Add(w), true
 }
 
-// Account adds the received frames to the statistics, and keeps the session alive.
+// Account adds the received frames to the statistics, and keeps the session alive. A client that was silent for longer
+// than its timeout is not answered: its session may have ended. It connects again, and is told.
 func (c *Conn) Account() {
 	if c.Packets == 0 {
 		return
@@ -526,10 +527,11 @@ func (c *Conn) Account() {
 	// The session is touched with the present time, not the time of the socket read. Between the two the process
 	// may have been suspended and every session postponed.
 	now := c.srv.Clock.Now()
+	inTime := true
 	if s := c.Session.Load(); s != nil {
-		s.Touch(now)
+		inTime = s.Touch(now)
 	}
-	if now > c.srv.LeaseEnd.Load() {
+	if !inTime || now > c.srv.LeaseEnd.Load() {
 		c.Abort()
 	}
 	c.srv.Stats.Received.Add(c.Packets)

@@ -42,8 +42,11 @@ const (
 	ownerUnknown            = ^zab.LinkID(0) // the first link with a request for the session becomes its owner
 )
 
-// Touch notes that the client was heard of at now.
-func (s *Session) Touch(now int64) { s.heard.Store(now) }
+// Touch notes that the client was heard of at now. It reports whether the client was heard of within the timeout
+// before: if not, the leader may have expired the session, and this server may not have applied that yet.
+func (s *Session) Touch(now int64) (inTime bool) {
+	return now-s.heard.Swap(now) <= int64(s.Timeout())
+}
 
 // Heard returns when the client was last heard of.
 func (s *Session) Heard() int64 { return s.heard.Load() }
