@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,75 @@ func TestOurClientsByKerberos(t *testing.T) {
 			require.Contains(t, string(out), "sasl: bob@"+krb5.RealmName)
 		})
 	}
+}
+
+// TestKazooByKerberos lets kazoo in with the tickets of kinit, at servers of both kinds, and not with an expired one.
+func TestKazooByKerberos(t *testing.T) {
+	r := krb5.StartRealm(t)
+	r.AddUsers("bob", "late")
+	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
+		t.Run(string(kind), func(t *testing.T) {
+			_, port, err := net.SplitHostPort(startKerberos(t, r, kind, nil).Addr())
+			require.NoError(t, err)
+			kazoo := func(cache, want string) string {
+				python := exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "sasl.py"),
+					"localhost:"+port, "bob@"+krb5.RealmName, "", want)
+				python.Env = r.Env(cache)
+				out, err := python.CombinedOutput()
+				require.NoError(t, err, "%s", out)
+				return string(out)
+			}
+			require.Contains(t, kazoo(r.Kinit("bob"), "accepted"), "OK accepted")
+			cache := r.Kinit("late", "-l", "1s")
+			time.Sleep(2 * time.Second)
+			require.Contains(t, kazoo(cache, "refused"), "OK refused")
+		})
+	}
+}
+
+// TestServersNeedNoKDC restarts a server, and an ensemble whose servers authenticate to each other, while the KDC is
+// away. The server lets in a client that has its ticket from before. The servers cannot authenticate to each other
+// without tickets, say so, and form the ensemble when the KDC is back.
+func TestServersNeedNoKDC(t *testing.T) {
+	r := krb5.StartRealm(t)
+	r.AddUsers("bob")
+	app := r.AddService("app/client.host")
+	node := startKerberos(t, r, cluster.Warren, nil)
+	login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/client.host", Keytab: app, Config: r.Conf})
+	require.NoError(t, err)
+	require.NoError(t, login.Prepare(programContext(t), "zookeeper/localhost"))
+	keytab := r.AddService("zkquorum/localhost")
+	var options []cluster.Options
+	for range 3 {
+		options = append(options, quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"))
+	}
+	nodes := cluster.Ensemble(t, options...)
+	for _, n := range nodes {
+		n.Initialize()
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
+	}
+
+	r.Stop()
+	node.Kill()
+	node.Launch()
+	node.WaitServing()
+	c, err := client.New(node.Addr(), client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
+	require.NoError(t, err)
+	defer c.Close()
+	who, err := c.WhoAmI(programContext(t))
+	require.NoError(t, err)
+	require.Contains(t, who, client.Identity{Scheme: "sasl", User: "app/client.host@" + krb5.RealmName})
+
+	nodes[0].Kill()
+	nodes[0].Launch()
+	require.Eventually(t, func() bool { return strings.Contains(nodes[0].Log(), "no KDC has given a ticket") }, time.Minute, 10*time.Millisecond)
+	require.False(t, nodes[0].Serves())
+	require.True(t, nodes[1].Serves() && nodes[2].Serves(), "the others go on with the tickets that they have")
+	r.Start()
+	nodes[0].WaitServing()
 }
 
 // TestKerberosNames compares the short names that rules give with those of ZooKeeper.

@@ -1,4 +1,5 @@
-"""Connects by SASL DIGEST-MD5 as the user and with the password in the arguments, and uses an ACL of its own."""
+"""Connects by SASL as the user in the arguments, and uses an ACL of its own: by DIGEST-MD5 with the password, or by
+GSSAPI with the ticket cache of the environment if the password is empty."""
 import sys
 
 from kazoo.client import KazooClient
@@ -6,7 +7,8 @@ from kazoo.exceptions import AuthFailedError, KazooException
 from kazoo.security import ACL, Id
 
 addr, user, password, want = sys.argv[1:]
-zk = KazooClient(hosts=addr, sasl_options={"mechanism": "DIGEST-MD5", "username": user, "password": password})
+options = {"mechanism": "DIGEST-MD5", "username": user, "password": password} if password else {"mechanism": "GSSAPI"}
+zk = KazooClient(hosts=addr, sasl_options=options)
 try:
     zk.start(timeout=10)
     zk.create("/kazoo", b"x", acl=[ACL(31, Id("sasl", user))])
