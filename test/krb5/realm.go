@@ -14,11 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// RealmName is the realm of every Realm.
+// RealmName is the realm of StartRealm.
 const RealmName = "EXAMPLE.COM"
 
 // Realm is a KDC with its database. Users have the password Password.
 type Realm struct {
+	// Name is the name of the realm.
+	Name string
 	// Conf is the krb5.conf of clients and services.
 	Conf string
 
@@ -36,28 +38,61 @@ const Password = "users-password"
 // krb5-admin-server are not installed.
 func StartRealm(t testing.TB) *Realm {
 	t.Helper()
+	needKDC(t)
+	return startRealms(t, RealmName)[0]
+}
+
+func needKDC(t testing.TB) {
+	t.Helper()
 	for _, program := range []string{"krb5kdc", "kdb5_util", "kadmin.local", "kinit"} {
 		if _, err := exec.LookPath(sbin(program)); err != nil {
 			t.Skipf("%s is missing: install krb5-kdc, krb5-admin-server and krb5-user", program)
 		}
 	}
-	r := &Realm{t: t, dir: t.TempDir(), port: freePort(t)}
+}
+
+// StartRealms starts the KDCs of two realms. Clients of the second get tickets for services of the first, which trusts
+// it. Every host is of the first. It skips the test as StartRealm does.
+func StartRealms(t testing.TB, trusting, trusted string) (service, client *Realm) {
+	t.Helper()
+	needKDC(t)
+	both := startRealms(t, trusting, trusted)
+	for _, r := range both {
+		r.run("kadmin.local", "-r", r.Name, "-q", "addprinc -pw between-realms krbtgt/"+trusting+"@"+trusted)
+	}
+	return both[0], both[1]
+}
+
+func startRealms(t testing.TB, names ...string) (all []*Realm) {
+	t.Helper()
+	var realms strings.Builder
+	for _, name := range names {
+		r := &Realm{Name: name, t: t, dir: t.TempDir(), port: freePort(t)}
+		fmt.Fprintf(&realms, " %s = {\n  kdc = 127.0.0.1:%d\n }\n", name, r.port)
+		all = append(all, r)
+	}
+	for _, r := range all {
+		r.make(realms.String(), names[0])
+	}
+	return all
+}
+
+// make makes the database and starts the KDC.
+func (r *Realm) make(realms, ofHosts string) {
+	r.t.Helper()
 	r.Conf = r.file("krb5.conf")
 	r.write("krb5.conf", fmt.Sprintf(`[libdefaults]
- default_realm = %[1]s
+ default_realm = %s
  dns_lookup_kdc = false
  dns_lookup_realm = false
  dns_canonicalize_hostname = false
  rdns = false
  udp_preference_limit = 1
- default_ccache_name = FILE:%[3]s/cc
+ default_ccache_name = FILE:%s/cc
 [realms]
- %[1]s = {
-  kdc = 127.0.0.1:%[2]d
- }
-[domain_realm]
- localhost = %[1]s
-`, RealmName, r.port, r.dir))
+%s[domain_realm]
+ localhost = %s
+`, r.Name, r.dir, realms, ofHosts))
 	r.write("kdc.conf", fmt.Sprintf(`[kdcdefaults]
  kdc_listen = 127.0.0.1:%[2]d
  kdc_tcp_listen = 127.0.0.1:%[2]d
@@ -71,11 +106,10 @@ func StartRealm(t testing.TB) *Realm {
  }
 [logging]
  kdc = FILE:%[3]s/kdc.log
-`, RealmName, r.port, r.dir))
-	r.run("kdb5_util", "create", "-s", "-r", RealmName, "-P", "master")
+`, r.Name, r.port, r.dir))
+	r.run("kdb5_util", "create", "-s", "-r", r.Name, "-P", "master")
 	r.Start()
-	t.Cleanup(r.Stop)
-	return r
+	r.t.Cleanup(r.Stop)
 }
 
 func sbin(program string) string {
@@ -116,7 +150,7 @@ func (r *Realm) run(program string, args ...string) string {
 // Start starts the KDC, and waits until it answers.
 func (r *Realm) Start() {
 	r.t.Helper()
-	r.process = exec.Command(sbin("krb5kdc"), "-n", "-r", RealmName)
+	r.process = exec.Command(sbin("krb5kdc"), "-n", "-r", r.Name)
 	r.process.Env = r.Env("")
 	r.process.SysProcAttr = endsWithTest()
 	var out bytes.Buffer
@@ -150,14 +184,14 @@ func (r *Realm) Stop() {
 func (r *Realm) AddUsers(users ...string) {
 	r.t.Helper()
 	for _, u := range users {
-		r.run("kadmin.local", "-r", RealmName, "-q", "addprinc -pw "+Password+" "+u)
+		r.run("kadmin.local", "-r", r.Name, "-q", "addprinc -pw "+Password+" "+u)
 	}
 }
 
 // AddService makes a principal with random keys, and writes them to a keytab.
 func (r *Realm) AddService(principal string) (keytab string) {
 	r.t.Helper()
-	r.run("kadmin.local", "-r", RealmName, "-q", "addprinc -randkey "+principal)
+	r.run("kadmin.local", "-r", r.Name, "-q", "addprinc -randkey "+principal)
 	return r.Keytab(principal)
 }
 
@@ -165,7 +199,7 @@ func (r *Realm) AddService(principal string) (keytab string) {
 func (r *Realm) Keytab(principal string) (keytab string) {
 	r.t.Helper()
 	keytab = r.file(strings.NewReplacer("/", "-", "@", "-").Replace(principal) + ".keytab")
-	r.run("kadmin.local", "-r", RealmName, "-q", "ktadd -k "+keytab+" "+principal)
+	r.run("kadmin.local", "-r", r.Name, "-q", "ktadd -k "+keytab+" "+principal)
 	return keytab
 }
 

@@ -125,6 +125,30 @@ func TestTicketsExpire(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// A client of another realm gets in with a ticket that the KDCs of both realms have given. It keeps the name of its
+// realm. The way back is closed: the other realm does not trust this one.
+func TestTrustedRealm(t *testing.T) {
+	here, there := StartRealms(t, RealmName, "OTHER.ORG")
+	there.AddUsers("bob")
+	here.AddUsers("bob")
+	a := service(t, "zookeeper/localhost", here.AddService("zookeeper/localhost"))
+	app := there.AddService("app/client.host")
+	for want, o := range map[string]kerberos.LoginOptions{
+		"bob@OTHER.ORG":             {TicketCache: there.Kinit("bob"), Config: there.Conf},
+		"app/client.host@OTHER.ORG": {Principal: "app/client.host", Keytab: app, Config: there.Conf},
+	} {
+		l, err := kerberos.NewLogin(o)
+		require.NoError(t, err)
+		got, err := talk(l.Initiate("zookeeper/localhost"), a)
+		require.NoError(t, err, want)
+		require.Equal(t, want, got)
+	}
+	there.AddService("zookeeper/other.host")
+	l, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: here.Kinit("bob"), Config: here.Conf})
+	require.NoError(t, err)
+	require.ErrorContains(t, l.Prepare(context.Background(), "zookeeper/other.host@OTHER.ORG"), "no KDC has given a ticket")
+}
+
 func asTemporary(err error, later *interface{ Temporary() bool }) bool {
 	return errors.As(err, later) && (*later).Temporary()
 }
