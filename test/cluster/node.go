@@ -205,9 +205,12 @@ func (n *Node) command() *exec.Cmd {
 	for k, v := range n.options.Properties {
 		args = append(args, "-D"+k+"="+v)
 	}
-	args = append(args, "-cp", n.dir+":"+strings.Join(jars, ":"), "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
+	args = append(args, "-cp", n.dir+":"+ClassPath(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	return n.inNamespace("java", args...)
 }
+
+// ClassPath is the class path of Debian's ZooKeeper.
+func ClassPath() string { return strings.Join(jars, ":") }
 
 // jars are the class path of ZooKeeper. Debian's manifest forgets netty-codec, without which the class of TLS cannot
 // be loaded: a server with sslQuorum then leaves its election listener at the first connection, and says nothing of
