@@ -43,7 +43,23 @@ func (w *world) bury() {
 	}
 }
 
-// buried returns an error if a session of a client that has died lives on.
+// ledSince returns since when there was the same leader at a time.
+func (w *world) ledSince(at time.Duration) (since time.Duration) {
+	var last reign
+	for _, r := range w.reigns {
+		if r.at > at {
+			break
+		}
+		if r.server != last.server || r.at-last.at > 2*w.tick { // a look at the servers takes place every tick
+			since = r.at
+		}
+		last = r
+	}
+	return since
+}
+
+// buried returns an error if a session of a client that has died lives on. A new leader gives every session its whole
+// timeout.
 func (w *world) buried(expiries []expiry) error {
 	ended := map[*session]time.Duration{}
 	for _, e := range expiries {
@@ -53,7 +69,7 @@ func (w *world) buried(expiries []expiry) error {
 		switch at, known := ended[b.session]; {
 		case !known:
 			return fmt.Errorf("session %v lives, and its client has died at %v", b.session.id, b.at)
-		case at > b.at+b.session.timeout+w.burySlack():
+		case at > max(b.at, w.ledSince(at))+b.session.timeout+w.burySlack():
 			return fmt.Errorf("session %v with timeout %v ends at %v, and its client has died at %v", b.session.id,
 				b.session.timeout, at, b.at)
 		}
