@@ -18,7 +18,7 @@ module  := github.com/seed94657493/warren
 command := $(module)/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
-.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate completion man
+.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate pictures completion man
 .PHONY: helm release modules tidy lint fmt cover clean
 
 help: ## this list
@@ -64,6 +64,9 @@ bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warr
 
 generate: ## write the generated files of proto
 	$(GO) run ./proto/gen
+
+pictures: ## docs/pictures/*.svg from the texts beside them; a test compares them
+	$(GO) run ./test/pictures docs/pictures
 
 verify-generate: ## fail if they are stale
 	$(GO) test -count=1 -run '^TestGeneratedFilesAreUpToDate$$' ./test/arch

@@ -137,7 +137,7 @@ var layers = map[string]layer{
 
 // testOnly are the modules that only tests may import, besides what their package may.
 var testOnly = []string{
-	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/go-zookeeper/zk",
+	"github.com/stretchr/testify", "go.uber.org/goleak", "github.com/anishathalye/porcupine", "github.com/go-zookeeper/zk", "github.com/bep/goat",
 }
 
 // layerOf returns the layer of a folder: its own, or that of the nearest folder above it.

@@ -31,8 +31,8 @@ import (
 //     learners.
 //   - An observer that learns from a follower hears from the follower how many of the observer's answers have
 //     reached the leader: those that went along with answers of the follower that the leader has confirmed.
-//   - A client that was silent for longer than T is not answered, but disconnected (package serve): the leader may have
-//     expired its session, and this server may apply that much later.
+//   - A client that was silent for longer than T is not answered, but disconnected (package serve): the leader may
+//     have expired its session, and this server may apply that much later.
 //
 // So consider a client that sends something every T/3. If its session is expired at e by the present leader, the
 // client is answered for the last time before e-2T/3+D. If a later leader expires it, the last answer is before

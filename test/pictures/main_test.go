@@ -1,0 +1,39 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const folder = "../../docs/pictures"
+
+// TestPictures draws every picture again: what the documents show is what the texts say.
+func TestPictures(t *testing.T) {
+	texts, err := filepath.Glob(filepath.Join(folder, "*.txt"))
+	require.NoError(t, err)
+	require.NotEmpty(t, texts)
+	for _, name := range texts {
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		drawn, err := os.ReadFile(strings.TrimSuffix(name, ".txt") + ".svg")
+		require.NoError(t, err)
+		require.Equal(t, string(draw(text)), string(drawn), "%s: run go run ./test/pictures docs/pictures", name)
+		d := xml.NewDecoder(strings.NewReader(string(drawn)))
+		for err == nil {
+			_, err = d.Token()
+		}
+		require.True(t, errors.Is(err, io.EOF), "%s: %v", name, err)
+	}
+	pictures, err := filepath.Glob(filepath.Join(folder, "*.svg"))
+	require.NoError(t, err)
+	require.Len(t, pictures, len(texts), "each picture has a text")
+}
+
+func TestNoFolder(t *testing.T) { require.Error(t, run(nil)) }
