@@ -224,8 +224,11 @@ func (w *world) run() error {
 	return w.drained()
 }
 
-// drained lets all clients go. Then every session ends at all members.
+// drained lets all clients go. Then every session ends at all members. No task is slow any more: a leader that was left
+// because of one would give every session its whole timeout again.
 func (w *world) drained() error {
+	w.s.slow = ""
+	w.settle()
 	for _, c := range w.clients {
 		c.p.kill()
 		w.net.unplug(c.host, true)
