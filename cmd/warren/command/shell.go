@@ -149,7 +149,7 @@ func twoDashes(args []string) []string {
 func (o *shellOptions) options(cmd *cobra.Command) (so shell.Options, err error) {
 	so = shell.Options{Servers: o.server, Timeout: time.Duration(o.timeout), ConnectWait: o.connectWait, ReadOnly: o.readOnly,
 		Out: cmd.OutOrStdout(), Err: cmd.ErrOrStderr(), JSON: o.output == "json", Quiet: o.quiet || o.output == "json",
-		Version: thisBuild().zookeeperVersion()}
+		Version: thisBuild().zookeeperVersion(), Build: thisBuild().version}
 	if o.waitLong {
 		so.ConnectWait = so.Timeout
 	}

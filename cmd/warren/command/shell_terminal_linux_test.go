@@ -144,7 +144,8 @@ func TestShellTerminal(t *testing.T) {
 	const up, ctrlC, ctrlD = "\x1b[A", "\x03", "\x04"
 	p := sitDown(t, history, "-s", addr)
 	prompt := func(n int) string { return fmt.Sprintf("CONNECTED\x1b[0m) %d] ", n) }
-	p.sees("Welcome to ZooKeeper!")
+	p.sees("warren shell ")
+	p.sees("`help` lists the commands")
 	p.sees("WatchedEvent state:SyncConnected") // before or behind the first prompt
 	p.sees("[zk: " + addr + "(")
 	p.sees(prompt(0))
@@ -209,6 +210,11 @@ func TestShellTerminal(t *testing.T) {
 	p.sees("Node does not exist: /none")
 	p.sees("see what is there with `ls /`")
 	p.sees("12] ")
+	p.types("set /apple two words\r")
+	p.sees(`only "two" is set: put quotes around data with blanks`)
+	p.sees("13] ")
+	p.types("get /none\r")
+	p.sees("14] ")
 	p.types(ctrlD)
 	require.Equal(t, 1, p.leaves())
 

@@ -340,7 +340,7 @@ func (st *clusterStatus) table(out io.Writer) error {
 		if s.Lag != nil {
 			lag = strconv.FormatInt(*s.Lag, 10)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%g/%g/%g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding,
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%.4g/%.3g/%.4g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding,
 			s.Znodes, s.LatencyMs[0], s.LatencyMs[1], s.LatencyMs[2], s.Problem)
 	}
 	if err := w.Flush(); err != nil {

@@ -50,7 +50,7 @@ func commands() []*command {
 		closing,
 		remote("config", "[-c] [-w] [-s]", "show the configuration of the ensemble", "cws", 0, runConfig),
 		local("connect", "host:port", "open a new session", runConnect),
-		remote("create", "[-s] [-e] [-c] [-t ttl] path [data] [acl]", "create a znode", "sect:", 1, runCreate),
+		remote("create", "[-s] [-e] [-c] [-t ttl] path [data] [acl]", "create a znode; -p with the parents that are missing", "psect:", 1, runCreate),
 		remote("delete", "[-v version] path", "delete a znode without children", "v:", 1, runDelete),
 		remote("deleteall", "path [-b batch size]", "delete a znode and everything below it", "b:", 1, runDeleteAll),
 		remote("delquota", "[-n|-b|-N|-B] path", "remove a quota, or one of its limits", "nbNB", 1, runDelQuota),

@@ -30,6 +30,7 @@ type Options struct {
 	Colours     bool   // of Out
 	ErrColours  bool   // of Err
 	Version     string // for the command version
+	Build       string // of this program, for the greeting at a terminal
 	HistoryFile string // for lines typed at a terminal, "" for none
 }
 

@@ -336,6 +336,20 @@ func TestFind(t *testing.T) {
 	require.Equal(t, 7, strings.Count(x.must("find "+root), "\n"))
 }
 
+func TestCreateWithParents(t *testing.T) {
+	x := quiet(t)
+	root := x.tree("/a")
+	_, _, code := x.do("create " + root + "/b/c/d data")
+	require.Equal(t, codeFailed, code)
+	for _, path := range []string{"/b/c/d", "/b/c/e", "/f"} {
+		x.must("create -p " + root + path + " data")
+		require.Equal(t, "data\n", x.must("get "+root+path))
+	}
+	_, _, code = x.do("create -p " + root + "/b/c/d again")
+	require.Equal(t, codeFailed, code, "it is there")
+	require.Equal(t, "null\n", x.must("get "+root+"/b/c"))
+}
+
 func TestDeleteAllInBatches(t *testing.T) {
 	x := quiet(t)
 	root := x.tree("/a", "/a/b", "/a/b/c", "/d", "/e")

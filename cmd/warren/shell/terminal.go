@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/term"
 
@@ -142,8 +144,8 @@ func (s *Shell) Terminal(ctx context.Context, in, out *os.File, signals Signals)
 	sc.prompt = t.prompt
 	editor.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) { return t.tab(ctx, line, pos, key) }
 	s.isTyped = true
-	s.greet("Welcome to ZooKeeper!")
-	s.greet("JLine support is enabled")
+	s.greet("warren shell " + s.o.Build)
+	s.greet("`help` lists the commands, `help create` explains one, Tab completes, Ctrl-D ends the shell")
 	stop := t.followSize()
 	defer stop()
 	for !s.isOver && ctx.Err() == nil {
@@ -213,7 +215,8 @@ func (t *terminal) readLine() (string, error) {
 	return line, err
 }
 
-// prompt is zkCli.sh's, with the state that the last event has told. Source: operations 5.2.
+// prompt is zkCli.sh's, with the state that the last event has told, and with the first of several servers and the
+// number of the others. Source: operations 5.2.
 func (t *terminal) prompt() string {
 	state := promptState(client.State(t.s.link.state.Load()))
 	c := t.s.out.colours
@@ -221,8 +224,24 @@ func (t *terminal) prompt() string {
 	if state == "CONNECTED" {
 		shown = string(c.green(state))
 	}
-	return fmt.Sprintf("[zk: %s(%s) %d] ", t.s.link.servers, shown, len(t.s.entered))
+	return fmt.Sprintf("[zk: %s(%s) %d] ", shortServers(t.s.link.servers), shown, len(t.s.entered))
 }
+
+// shortServers is a connect string with the first server only, and the number of the others.
+func shortServers(connect string) string {
+	hosts, root, hasRoot := strings.Cut(connect, "/")
+	first, others, several := strings.Cut(hosts, ",")
+	if several {
+		first = fmt.Sprintf("%s+%d", first, 1+strings.Count(others, ","))
+	}
+	if hasRoot {
+		first += "/" + root
+	}
+	return first
+}
+
+// slow is how long a command takes at least for its time to be shown.
+const slow = time.Second
 
 // runLine runs a line, which an interrupt ends.
 func (t *terminal) runLine(ctx context.Context, line string) {
@@ -243,7 +262,11 @@ func (t *terminal) runLine(ctx context.Context, line string) {
 		case <-done:
 		}
 	}()
+	began := time.Now()
 	t.s.Line(ctx, line)
+	if took := time.Since(began); took >= slow {
+		t.s.greet(fmt.Sprintf("took %.1f s", took.Seconds()))
+	}
 	close(done)
 	<-ended
 	cancel(context.Canceled)

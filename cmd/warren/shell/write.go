@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed94657493/warren/client"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/proto/paths"
 )
 
 // createdResult is the path of a new znode.
@@ -85,6 +86,11 @@ func runCreate(ctx context.Context, s *Shell, a *arguments) error {
 	if len(a.words) > 1 {
 		data = append([]byte{}, a.word(1)...)
 	}
+	if parent := paths.ParentOf(path); a.has("p") && parent != "" && parent != "/" {
+		if err := s.link.client.CreateAll(ctx, parent); err != nil {
+			return err
+		}
+	}
 	created, stat, err := s.link.client.CreateStat(ctx, path, data, mode, options...)
 	if err != nil {
 		f := s.describe(err, context.Cause(ctx))
@@ -112,6 +118,9 @@ func runSet(ctx context.Context, s *Shell, a *arguments) error {
 	}
 	if err != nil {
 		return err
+	}
+	if s.isTyped && len(a.words) > 2 {
+		s.out.warn(fmt.Sprintf("only %q is set: put quotes around data with blanks", a.word(1)))
 	}
 	data := append([]byte{}, a.word(1)...)
 	if a.has("b") {
