@@ -1,64 +1,11 @@
 package zab
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
 	"github.com/seed94657493/warren/proto"
 )
-
-// NextZxid returns the zxid that the next proposal must have. It is meaningful only while Status says that this
-// server leads and serves.
-func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
-
-// Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They
-// are committed when Deliver returns them. If the leadership ends before, it is not known yet whether they will
-// be committed. The payloads must not be changed afterwards. A reconfiguration must be the last txn of its call,
-// and Ready must hold for it or be about to hold. While a reconfiguration is not committed Propose returns
-// ErrBusy. Errors: ErrNotLeading, ErrBusy, ErrEpochExhausted, and others for a txn that is not a valid
-// reconfiguration.
-func (c *Core) Propose(txns ...Txn) error {
-	ld := &c.ld
-	switch {
-	case c.role != Leading || ld.stage != leaderServing || ld.handing || c.status.Stopped || c.status.Fatal != nil:
-		return ErrNotLeading
-	case c.inFlight()+len(txns) > c.cfg.Limits.InFlight || c.next != nil || ld.renewal.begun:
-		return ErrBusy
-	case uint64(ld.proposed.Counter())+uint64(len(txns)) >= uint64(c.cfg.Limits.CounterMax) && !c.weak(CounterWraps):
-		// A new epoch begins: hand over to the best follower; this server may be elected again. Source:
-		// quorum-protocol 1.4.
-		c.HandOver(false)
-		return ErrEpochExhausted
-	}
-	var next *Ensemble
-	for i, t := range txns {
-		e, err := c.reconfigures(t)
-		switch {
-		case err != nil:
-			return fmt.Errorf("zab: reconfiguration %v: %w", t.Zxid, err)
-		case e != nil && (i < len(txns)-1 || e.Version != t.Zxid):
-			return fmt.Errorf("zab: reconfiguration %v has version %v, or something is proposed behind it", t.Zxid, e.Version)
-		}
-		next = e
-	}
-	for _, t := range txns {
-		c.offer(t)
-	}
-	c.see(next)
-	return nil
-}
-
-func (c *Core) inFlight() int { return len(c.window.txns) - c.window.above(c.committed) }
-
-// offer makes t the next proposal. Take hands it to the log and to the learners.
-func (c *Core) offer(t Txn) {
-	if !c.weak(CounterWraps) {
-		c.checkProposal(t.Zxid)
-	}
-	c.ld.proposed = t.Zxid
-	c.window.add(t)
-}
 
 // countAcks commits, in order, every proposal that a quorum has made durable.
 func (c *Core) countAcks() {

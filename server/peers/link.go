@@ -3,6 +3,7 @@ package peers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
@@ -212,6 +215,89 @@ func (l *Link) writable() bool {
 
 // directMax is how many bytes FlushNow writes at most.
 const directMax = 16 << 10
+
+// serve reads the link until it ends, and then cleans up.
+func (l *Link) serve(in *input) {
+	err := l.read(in)
+	l.mu.Lock()
+	l.kill(err)
+	reason := l.mu.reason
+	l.mu.Unlock()
+	l.done.Wait()
+	level := zap.DebugLevel
+	switch {
+	case errors.Is(reason, ErrPacket) || errors.Is(reason, ErrSlow):
+		level = zap.WarnLevel
+	case !l.Dialled:
+		level = zap.InfoLevel // a leader has lost a learner
+	}
+	l.p.log.Log(level, "link ended", zap.Uint64("link", uint64(l.ID)), zap.Int64("peer_id", int64(l.Peer)),
+		zap.Error(reason))
+	l.p.forget(l)
+}
+
+// read gives the packets that arrive to the handler.
+func (l *Link) read(in *input) error {
+	batch := make([]Packet, 0, l.p.cfg.Limits.BatchMax)
+	for {
+		var err error
+		batch, err = in.next(batch[:0])
+		l.stats.packetsIn.Add(uint64(len(batch)))
+		l.stats.bytesIn.Store(in.bytes)
+		if l.ended() {
+			_, _ = io.Copy(io.Discard, in.r)
+			return net.ErrClosed
+		}
+		if n := len(batch); n > 0 {
+			if l.Dialled && batch[n-1].Type == proto.PacketSnap {
+				if n > 1 {
+					l.p.cfg.Handler.Packets(l, batch[:n-1])
+				}
+				if err := l.load(in, batch[n-1].Zxid); err != nil {
+					return err
+				}
+				l.stats.bytesIn.Store(in.bytes)
+				batch = append(batch[:0], batch[n-1])
+			}
+			l.p.cfg.Handler.Packets(l, batch)
+		}
+		clear(batch) // so that nothing of it is kept alive
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ended reports whether packets that arrive are to be dropped, because the link is closed.
+func (l *Link) ended() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.state != linkOpen
+}
+
+// load lets the handler read the body of a snapshot, and checks that it has read all of it.
+func (l *Link) load(in *input, zxid proto.Zxid) error {
+	if err := l.p.cfg.Handler.Snapshot(l, zxid, body{l, in}); err != nil {
+		return fmt.Errorf("peers: snapshot at %v from server %d: %w", zxid, l.Peer, err)
+	}
+	return in.checkSignature()
+}
+
+// body is the reader of the bytes that follow SNAP. It fails when the link ends.
+type body struct {
+	l  *Link
+	in *input
+}
+
+// Read reads bytes that have arrived, or waits for some.
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.in.Read(p)
+	b.l.stats.bytesIn.Store(b.in.bytes)
+	if err == nil && b.l.ended() {
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
 
 // Close ends the link when everything that was sent before has left, or when Timeouts.Drain has passed. Packets that
 // arrive from now on are not given to the handler.

@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -13,25 +15,15 @@ import (
 
 // The walks of DESIGN.md name functions and the files that have them: a newcomer follows them line by line.
 func TestWalksNameFunctionsThatExist(t *testing.T) {
-	page, err := os.ReadFile("../../docs/DESIGN.md")
-	require.NoError(t, err)
-	quoted := regexp.MustCompile("`([^`]+)`")
 	function := regexp.MustCompile(`^(\w+)\.(\w+)$`)
-	walks := strings.Split(string(page), "\n### A walk: ")[1:]
-	require.Len(t, walks, 2)
-	for _, walk := range walks {
-		walk, _, _ = strings.Cut(walk, "\n### ")
+	for _, walk := range walks(t) {
 		named := 0
-		for _, row := range strings.Split(walk, "\n") {
-			cells := strings.Split(row, "|")
-			if len(cells) != 5 {
-				continue
-			}
+		for _, cells := range rows(walk) {
 			source := ""
-			for _, m := range quoted.FindAllStringSubmatch(cells[3], -1) {
+			for _, m := range backquoted.FindAllStringSubmatch(cells[3], -1) {
 				source += sourceOf(t, m[1])
 			}
-			for _, m := range quoted.FindAllStringSubmatch(cells[2], -1) {
+			for _, m := range backquoted.FindAllStringSubmatch(cells[2], -1) {
 				f := function.FindStringSubmatch(m[1])
 				if f == nil || f[1] == "Store" { // a field
 					continue
@@ -43,6 +35,48 @@ func TestWalksNameFunctionsThatExist(t *testing.T) {
 		}
 		require.Greater(t, named, 5)
 	}
+}
+
+// Bounds of the path of a write. A change that needs more files or packages makes the path harder to follow.
+const (
+	writeFiles    = 14
+	writePackages = 9
+)
+
+// A write passes through few files and packages, and DESIGN.md says how many.
+func TestAWritePassesThroughFewFiles(t *testing.T) {
+	files, packages := map[string]bool{}, map[string]bool{}
+	walk := walks(t)[0]
+	for _, cells := range rows(walk) {
+		for _, m := range backquoted.FindAllStringSubmatch(cells[3], -1) {
+			files[m[1]], packages[path.Dir(m[1])] = true, true
+		}
+	}
+	assert.LessOrEqual(t, len(files), writeFiles)
+	assert.LessOrEqual(t, len(packages), writePackages)
+	assert.Contains(t, walk, fmt.Sprintf("crosses %d files of %d packages", len(files), len(packages)))
+}
+
+// walks returns the sections of DESIGN.md that follow a request: a write, and a read.
+func walks(t *testing.T) []string {
+	page, err := os.ReadFile("../../docs/DESIGN.md")
+	require.NoError(t, err)
+	all := strings.Split(string(page), "\n### A walk: ")[1:]
+	require.Len(t, all, 2)
+	for i := range all {
+		all[i], _, _ = strings.Cut(all[i], "\n### ")
+	}
+	return all
+}
+
+// rows returns the cells of each row of the table of a walk: cell 2 has functions, cell 3 their files.
+func rows(walk string) (all [][]string) {
+	for row := range strings.SplitSeq(walk, "\n") {
+		if cells := strings.Split(row, "|"); len(cells) == 5 {
+			all = append(all, cells)
+		}
+	}
+	return all
 }
 
 // sourceOf is the text of a file that DESIGN.md names: below server/internal, or from the top.

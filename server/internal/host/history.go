@@ -6,7 +6,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
-	"github.com/seed94657493/warren/internal/weakness"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/snapshot"
@@ -60,12 +59,6 @@ func (m *Host) History() zab.History { return history{m} }
 // The journal reports to the host.
 var _ durable.Owner = (*Host)(nil)
 
-// Persisted implements durable.Owner.
-func (m *Host) Persisted(seq zab.Seq) {
-	m.events.Add(event{seq: seq})
-	m.Came()
-}
-
 // Written implements durable.Owner.
 func (m *Host) Written(bytes int64) { m.Queued.Add(-bytes) }
 
@@ -95,17 +88,3 @@ func (m *Host) Swap(state *datatree.State) { m.applier.Swap(state) }
 
 // JournalEnds implements durable.Owner.
 func (m *Host) JournalEnds() { m.applier.Close() }
-
-// toJournal hands writes to the journal.
-func (m *Host) toJournal(writes []zab.Persist) {
-	for i := range writes {
-		m.Queued.Add(durable.BytesOf(writes[i].Append))
-		if in := writes[i].Install; in != nil {
-			m.want(in.Link)
-			if m.Weak(weakness.AppliedTwice) {
-				m.twice = in.Txns
-			}
-		}
-	}
-	m.journal.Submit(writes)
-}

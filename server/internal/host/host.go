@@ -1,12 +1,12 @@
 package host
 
 import (
+	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"go.uber.org/zap"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
@@ -147,20 +147,6 @@ type applies interface {
 	Run()
 }
 
-// RoleView is the role of this server at one moment, for other goroutines.
-type RoleView struct {
-	State  zab.State
-	phase  zab.Phase
-	Leader proto.ServerID // -1 if there is none
-	// master is the server that this server learns from: the leader, or for an observer perhaps a follower. -1 if
-	// there is none.
-	master  proto.ServerID
-	Epoch   int64
-	Serving bool
-	since   time.Time    // beginning of the role
-	outside *zab.Outside // not nil while this server has to stay outside the ensemble
-}
-
 // event is one input of the host goroutine that is not a request of a client.
 type event struct {
 	link    *peers.Link
@@ -192,9 +178,6 @@ func (p *pacer) due(now time.Time) int {
 	return n
 }
 
-// memberQueueMax is how many bytes may wait for the disk and the state before no more is read from the leader.
-const memberQueueMax = 128 << 20
-
 // handOver asks the core to hand its leadership over, and then to stop.
 func (m *Host) handOver() {
 	m.Do(func() {
@@ -213,6 +196,80 @@ func (m *Host) Add(b *flow.Batch) bool { return m.batches.Add(b) }
 
 // End makes the host goroutine end, without a hand-over.
 func (m *Host) End() { m.Do(func() { m.stop = true }) }
+
+// Persisted implements durable.Owner.
+func (m *Host) Persisted(seq zab.Seq) {
+	m.events.Add(event{seq: seq})
+	m.Came()
+}
+
+// memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
+// goroutines of peers call the methods.
+type memberHandler struct{ *Host }
+
+var _ peers.Handler = memberHandler{}
+
+// Election implements peers.Handler.
+func (h memberHandler) Election(msg zab.Message) {
+	h.Do(func() {
+		h.hearsList(&msg, h.Clock.Steady())
+		h.core.Step(msg)
+	})
+}
+
+// PeerUp implements peers.Handler.
+func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.core.PeerUp(id) }) }
+
+// Accept implements peers.Handler.
+func (h memberHandler) Accept(port zab.Port) zab.LinkID {
+	accepted := sched.NewGate(h.Runtime)
+	var number zab.LinkID // set before accepted
+	accept := func() {
+		if number = h.core.Accept(port); number != 0 {
+			h.links[number] = nil // the link is known; its first packet sets the value
+		}
+		accepted.Open()
+	}
+	if !h.Do(accept) {
+		return 0
+	}
+	sched.WaitAny(h.Runtime, accepted, h.Host.done)
+	if !accepted.IsOpen() {
+		return 0
+	}
+	return number
+}
+
+// Connected implements peers.Handler.
+func (h memberHandler) Connected(l *peers.Link) {
+	h.Do(func() {
+		h.links[l.ID] = l
+		h.core.LinkUp(l.ID)
+	})
+}
+
+// memberQueueMax is how many bytes may wait for the disk and the state before no more is read from the leader.
+const memberQueueMax = 128 << 20
+
+// Packets implements peers.Handler. If the disk or the state of a learner lags behind, the learner stops reading,
+// which its leader notices.
+func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
+	for l.Dialled && h.Queued.Load() > memberQueueMax {
+		if h.Host.done.WaitFor(time.Millisecond) {
+			return
+		}
+	}
+	h.events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
+	h.Came()
+}
+
+// Closed implements peers.Handler.
+func (h memberHandler) Closed(id zab.LinkID) {
+	h.Do(func() {
+		h.forget(id)
+		h.core.LinkDown(id)
+	})
+}
 
 // run is the host goroutine.
 func (m *Host) run() {
@@ -275,6 +332,10 @@ func (m *Host) takeTurn() {
 	m.calm.Store(!m.stop && m.role != nil && m.role.calm())
 }
 
+// calmMax is how many requests may be in flight in calm. With more, the requests that arrive while the host
+// goroutine wakes up share its turn, which saves more than the switch costs.
+const calmMax = 8
+
 // Came lets input that was added be handled. In calm the caller takes the turn itself, unless another goroutine has
 // it. Otherwise the host goroutine takes one more turn. REQUIRES: the caller holds no lock that a turn may take.
 func (m *Host) Came() {
@@ -288,10 +349,6 @@ func (m *Host) Came() {
 	}
 	m.events.Signal()
 }
-
-// calmMax is how many requests may be in flight in calm. With more, the requests that arrive while the host
-// goroutine wakes up share its turn, which saves more than the switch costs.
-const calmMax = 8
 
 // handle gives one event to the core and the role.
 func (m *Host) handle(e *event) {
@@ -307,6 +364,16 @@ func (m *Host) handle(e *event) {
 		m.arrived(e.link, e.packets)
 	}
 }
+
+// takeBatches moves the requests that have arrived to those that wait.
+func (m *Host) takeBatches() {
+	t := &m.taken
+	t.batches, _ = m.batches.Take(t.batches)
+	m.waiting = append(m.waiting, t.batches...)
+}
+
+var errReconfigured = errors.New(
+	"the ensemble was reconfigured, but reconfigEnabled is false here: start it again with the new configuration")
 
 // arrived handles packets of another server, in order.
 func (m *Host) arrived(l *peers.Link, packets []peers.Packet) {
@@ -450,235 +517,173 @@ func (m *Host) answer(items ...flow.Item) {
 	m.applier.Put(b)
 }
 
-// Changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
-func (m *Host) Changed(st zab.Status) {
-	old := m.status
-	m.status = st
-	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master &&
-		old.Epoch == st.Epoch && old.Serving == st.Serving
-	if st.Fatal != nil && old.Fatal == nil {
-		m.Fatal("agreement", st.Fatal)
-	}
-	if st.Deserted != old.Deserted {
-		m.Metrics.Quorum.Disloyal.Inc()
-	}
-	if st.Stopped && !old.Stopped {
-		m.handedOver()
-	}
-	if same && old.Outside == st.Outside {
-		return
-	}
-	now := m.Clock.Steady()
-	if old.State != st.State {
-		m.early = nil
-		// The next leader may never commit what the last one has told of.
-		if st.State == zab.Looking && !m.Weak(weakness.CommitsOutliveLeader) {
-			m.committed, m.seen = m.delivered, m.delivered
+// drain does what the core asks for, until the core asks for nothing more.
+func (m *Host) drain() {
+	for {
+		m.again = false
+		out := m.core.Take()
+		m.followConfigurations()
+		if len(out.Send) > 0 {
+			m.send(out.Send)
 		}
-		m.electionEnds(old.State, st.State, now)
-		m.since = now
-		m.lease.offered = 0
-	}
-	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
-		Serving: st.Serving, since: m.since,
-		outside: st.Outside})
-	m.warnOutside(now)
-	if st.Outside != nil && m.ReadOnly.Load() {
-		m.close("this server stays outside the ensemble")
-	}
-	if same {
-		return
-	}
-	if m.peers != nil {
-		m.logRole(old, st)
-	}
-	if st.Leader >= 0 && m.ReadOnly.Load() {
-		m.close("a leader was found")
-	}
-	switch {
-	case st.Serving && !old.Serving:
-		m.open()
-	case old.Serving && !st.Serving:
-		m.close(st.Reason)
-	}
-}
-
-// logRole logs the role when it changes.
-func (m *Host) logRole(old, st zab.Status) {
-	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase),
-		zap.Int64("leader", int64(st.Leader)),
-		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
-	if st.Master != st.Leader {
-		fields = append(fields, zap.Int64("master", int64(st.Master)))
-	}
-	if st.Reason != old.Reason && st.State == zab.Looking {
-		fields = append(fields, zap.String("reason", st.Reason))
-	}
-	m.Log.Info("role", fields...)
-}
-
-// electionEnds counts elections and measures how long they take.
-func (m *Host) electionEnds(from, to zab.State, now time.Time) {
-	q := m.Metrics.Quorum
-	if from == zab.Looking {
-		took := now.Sub(m.lookedAt)
-		if to != zab.Observing { // an observer takes no part in the election
-			q.ElectionTime.Observe(took.Milliseconds())
+		if len(out.Persist) > 0 {
+			m.toJournal(out.Persist)
 		}
-		m.Log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
-	}
-	if to == zab.Looking {
-		q.Looking.Inc()
-		m.lookedAt = now
-	}
-}
-
-// serviceBegins measures synchronization, and how long this server did not serve.
-func (m *Host) serviceBegins(state zab.State, now time.Time) {
-	q := m.Metrics.Quorum
-	switch state {
-	case zab.Following:
-		q.FollowerSyncTime.Observe(now.Sub(m.since).Milliseconds())
-	case zab.Observing:
-		q.ObserverSyncTime.Observe(now.Sub(m.since).Milliseconds())
-	}
-	if m.lost.IsZero() {
-		return
-	}
-	q.UnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
-	if state == zab.Leading {
-		q.LeaderUnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
-	}
-}
-
-// open begins service: clients are accepted as soon as the state holds everything that was agreed on before. Until
-// then requests wait.
-func (m *Host) open() {
-	generation := m.generation.Add(1)
-	m.opening = true
-	state, config := m.status.State, m.Membership()
-	if m.Weak(weakness.ServesBeforeApplied) {
-		m.opened(state)
-		return
-	}
-	m.applier.Do(func() {
-		if m.peers != nil {
-			m.setConfig(config)
+		if out.Lineage != nil {
+			m.journal.Note(out.Lineage)
 		}
-		m.Do(func() {
-			if m.generation.Load() == generation && m.opening {
-				m.opened(state)
+		m.dropOrphans()
+		if len(out.Deliver) > 0 {
+			m.deliver(out.Deliver)
+		}
+		if len(out.Synced) > 0 && m.role != nil {
+			m.role.synced(out.Synced)
+		}
+		m.Changed(out.Status)
+		if lead, ok := m.role.(*leading); ok && out.Renew {
+			lead.renew()
+		}
+		if m.role != nil {
+			m.role.flush()
+		}
+		for _, l := range m.touched {
+			if m.calm.Load() {
+				l.FlushNow()
+			} else {
+				l.Flush()
 			}
-		})
-	})
-}
-
-// opened begins the role. The state is up to date.
-func (m *Host) opened(state zab.State) {
-	m.opening = false
-	m.serviceBegins(state, m.Clock.Steady())
-	m.beginLease(state)
-	serves := true
-	if state == zab.Leading {
-		m.role = newLeading(m)
-		serves = m.Config.LeaderServes || m.peers == nil
-	} else {
-		m.role = newFollowing(m)
-	}
-	m.Accepting.Store(serves)
-	m.Disk.Snapshotter.Allow()
-	m.delivered = max(m.delivered, m.Store.LastZxid())
-	early, resumes := m.early, m.resumes
-	m.early, m.resumes = nil, nil
-	for _, e := range early {
-		if m.links[e.link.ID] == e.link {
-			m.role.Packet(e.link, &e.packets[0])
 		}
-	}
-	for _, r := range resumes {
-		m.resumeNow(r)
-	}
-	m.requests()
-	if m.lastServed.IsZero() {
-		m.Served.Open()
-	}
-	m.lastServed = m.Clock.Steady()
-	if fn := m.afterOpening; fn != nil {
-		m.afterOpening = nil
-		fn()
-	}
-}
-
-// Resume answers a client that comes back with its session: by Conn.Resumed, or by the end of its connection. Any
-// goroutine may call it.
-func (m *Host) Resume(r *flow.Resumption) {
-	if !m.Do(func() { m.resumeNow(r) }) {
-		r.Client.Abort()
+		m.applier.Come(m.calm.Load())
+		clear(m.touched)
+		m.touched = m.touched[:0]
+		for _, d := range out.Dial {
+			m.peers.Dial(d.Link, d.Peer, d.Port)
+		}
+		m.throttled(out.Throttled)
+		for _, id := range out.Close {
+			m.peers.Close(id)
+			m.forget(id)
+		}
+		if m.again {
+			continue
+		}
+		if m.published.IsZero() {
+			m.publish(m.Clock.Steady())
+		}
+		return
 	}
 }
 
-func (m *Host) resumeNow(r *flow.Resumption) {
-	switch {
-	case r.Client.Generation() != m.generation.Load():
-		r.Client.Abort()
-	case m.role != nil:
-		m.supersede(r)
-		m.role.resume(r)
-	case m.opening:
-		m.resumes = append(m.resumes, r)
-	default:
-		r.Client.Abort()
-	}
-}
-
-// supersede makes requests of the session's earlier connections to this server too late, before the session goes on
-// with another one: its client may have written at another server in between, and those writes are after them. What
-// the earlier connections have asked for until now is taken first, and is refused if the session was elsewhere.
-func (m *Host) supersede(r *flow.Resumption) {
-	if old := m.Tracker.Serving(r.ID); old != nil && old != r.Client {
-		old.Supersede()
-	}
-	// A connection that does not serve the session any more has passed on all its requests.
-	m.takeBatches()
-	m.requests()
-	for _, b := range m.waiting { // there was no room for these
-		for _, q := range b.Requests[b.Taken:] {
-			if q.Client != nil && q.Client != r.Client && q.Session != nil && q.Session.ID == r.ID {
-				q.Client.Supersede()
+// toJournal hands writes to the journal.
+func (m *Host) toJournal(writes []zab.Persist) {
+	for i := range writes {
+		m.Queued.Add(durable.BytesOf(writes[i].Append))
+		if in := writes[i].Install; in != nil {
+			m.want(in.Link)
+			if m.Weak(weakness.AppliedTwice) {
+				m.twice = in.Txns
 			}
 		}
 	}
+	m.journal.Submit(writes)
 }
 
-// takeBatches moves the requests that have arrived to those that wait.
-func (m *Host) takeBatches() {
-	t := &m.taken
-	t.batches, _ = m.batches.Take(t.batches)
-	m.waiting = append(m.waiting, t.batches...)
+// send puts messages on their links, or on the election channel.
+func (m *Host) send(messages []zab.Message) {
+	for i := range messages {
+		msg := &messages[i]
+		if msg.Link == 0 {
+			m.peers.SendElection(msg)
+			continue
+		}
+		l := m.links[msg.Link]
+		if l == nil {
+			continue // the link has closed; the core will be told
+		}
+		switch msg.Type {
+		case zab.Replay:
+			m.replay(l, msg.After, msg.Zxid)
+		case zab.Snap:
+			m.Metrics.Quorum.Snaps.Inc()
+			m.countSyncs()
+			m.sendSnapshot(l, msg.Zxid)
+		case zab.Ping:
+			if !l.Dialled {
+				l.SendPacket(m.Ping(l, msg))
+			} else {
+				l.SendPacket(m.pong(l, msg))
+			}
+		case zab.UpToDate: // the learner answers every PING after this
+			if m.lease.exchanges[l.ID] == nil {
+				m.lease.exchanges[l.ID] = &exchange{}
+			}
+			l.Send(msg)
+			m.countSyncs()
+			m.published = time.Time{} // there is one more learner in sync
+		case zab.NewLeader:
+			if m.lease.offered == 0 {
+				m.lease.offered = m.Clock.Now()
+			}
+			l.Send(msg)
+		case zab.Diff, zab.Trunc:
+			m.Metrics.Quorum.Diffs.Inc()
+			m.countSyncs()
+			l.Send(msg)
+		case zab.SyncReply:
+			switch r := m.role.(type) {
+			case *leading:
+				l.Send(msg)
+				r.answeredSync(msg.Token)
+			case *following:
+				r.below.answer(l, msg.Token)
+			}
+		default:
+			l.Send(msg)
+		}
+		m.touch(l)
+	}
 }
 
-// close ends service: nothing is answered any more, and every client has to find another server. Sessions live on.
-func (m *Host) close(reason string) {
-	m.generation.Add(1)
-	m.lost = m.Clock.Steady()
-	m.Accepting.Store(false)
-	m.endLease()
-	m.ReadOnly.Store(false)
-	m.opening = false
+// touch notes that l has output to be flushed in this turn.
+func (m *Host) touch(l *peers.Link) {
+	for _, t := range m.touched {
+		if t == l {
+			return
+		}
+	}
+	m.touched = append(m.touched, l)
+}
+
+// deliver hands committed txns to the applier, each with the client that gets the answer.
+func (m *Host) deliver(txns []zab.Txn) {
+	if m.Weak(weakness.AppliedTwice) && len(m.twice) > 0 {
+		txns, m.twice = append(slices.Clone(m.twice), txns...), nil
+	}
+	b := m.ApplyPool.Get()
+	b.Last = txns[len(txns)-1].Zxid
 	if m.role != nil {
-		m.role.end()
-		m.role = nil
+		m.role.deliver(txns, b)
+	} else {
+		noRole{}.deliver(txns, b)
+		// A txn that is delivered while the role opens may not be applied yet when the role begins: opened must not
+		// rely on the state.
+		m.delivered = b.Last
 	}
-	for _, r := range m.resumes {
-		r.Client.Abort()
+	m.Queued.Add(b.Bytes)
+	m.applier.Put(b)
+}
+
+// forget drops a link that has closed, and what arrived on it.
+func (m *Host) forget(id zab.LinkID) {
+	delete(m.links, id)
+	delete(m.warren, id)
+	m.published = time.Time{}
+	delete(m.lease.exchanges, id)
+	switch r := m.role.(type) {
+	case *leading:
+		r.gone(id)
+	case *following:
+		r.below.gone(id)
 	}
-	m.early, m.resumes = nil, nil
-	m.refuse()
-	// Txns that were committed are still applied and answered. Then the connections end.
-	m.applier.Do(func() {
-		n := m.clients.ShutAll()
-		if n > 0 {
-			m.Log.Info("closed client connections", zap.Int("sessions", n), zap.String("reason", reason))
-		}
-	})
+	m.orphans = append(m.orphans, id)
 }

@@ -18,63 +18,6 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// memberHandler is the host as package peers sees it: everything becomes an event of the host goroutine. The
-// goroutines of peers call the methods.
-type memberHandler struct{ *Host }
-
-var _ peers.Handler = memberHandler{}
-
-// Election implements peers.Handler.
-func (h memberHandler) Election(msg zab.Message) {
-	h.Do(func() {
-		h.hearsList(&msg, h.Clock.Steady())
-		h.core.Step(msg)
-	})
-}
-
-// PeerUp implements peers.Handler.
-func (h memberHandler) PeerUp(id proto.ServerID) { h.Do(func() { h.core.PeerUp(id) }) }
-
-// Accept implements peers.Handler.
-func (h memberHandler) Accept(port zab.Port) zab.LinkID {
-	accepted := sched.NewGate(h.Runtime)
-	var number zab.LinkID // set before accepted
-	accept := func() {
-		if number = h.core.Accept(port); number != 0 {
-			h.links[number] = nil // the link is known; its first packet sets the value
-		}
-		accepted.Open()
-	}
-	if !h.Do(accept) {
-		return 0
-	}
-	sched.WaitAny(h.Runtime, accepted, h.Host.done)
-	if !accepted.IsOpen() {
-		return 0
-	}
-	return number
-}
-
-// Connected implements peers.Handler.
-func (h memberHandler) Connected(l *peers.Link) {
-	h.Do(func() {
-		h.links[l.ID] = l
-		h.core.LinkUp(l.ID)
-	})
-}
-
-// Packets implements peers.Handler. If the disk or the state of a learner lags behind, the learner stops reading,
-// which its leader notices.
-func (h memberHandler) Packets(l *peers.Link, batch []peers.Packet) {
-	for l.Dialled && h.Queued.Load() > memberQueueMax {
-		if h.Host.done.WaitFor(time.Millisecond) {
-			return
-		}
-	}
-	h.events.Add(event{link: l, packets: append([]peers.Packet(nil), batch...)})
-	h.Came()
-}
-
 // heardEvery is how often the core is told that a snapshot is still arriving.
 const heardEvery = 100 * time.Millisecond
 
@@ -127,12 +70,18 @@ func (h *heardReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Closed implements peers.Handler.
-func (h memberHandler) Closed(id zab.LinkID) {
-	h.Do(func() {
-		h.forget(id)
-		h.core.LinkDown(id)
-	})
+// dropOrphans frees the states received on links that have closed. By now the core has said which of these states
+// it wants installed.
+func (m *Host) dropOrphans() {
+	if len(m.orphans) == 0 {
+		return
+	}
+	m.received.Lock()
+	defer m.received.Unlock()
+	for _, id := range m.orphans {
+		delete(m.received.byLink, id)
+	}
+	m.orphans = m.orphans[:0]
 }
 
 // sendSnapshot sends the state while txns are applied to it: at least up to zxid, and fuzzy above. The core is told
@@ -226,4 +175,23 @@ func (m *Host) replay(l *peers.Link, after, upTo proto.Zxid) {
 			zap.Int("txns", n), zap.Duration("took", m.Clock.Steady().Sub(began)))
 		return nil
 	})
+}
+
+// throttled logs that observers are sent away because too many learners are synchronizing.
+func (m *Host) throttled(links []zab.LinkID) {
+	for _, id := range links {
+		snaps, diffs := m.core.Syncing()
+		fields := []zap.Field{zap.Int("snap_syncs", snaps), zap.Int("diff_syncs", diffs)}
+		if l := m.links[id]; l != nil {
+			fields = append(fields, zap.Int64("server", int64(l.Peer)))
+		}
+		m.Log.Warn("an observer has to come again: too many learners are being brought up to date", fields...)
+	}
+}
+
+// countSyncs measures how many learners are synchronizing.
+func (m *Host) countSyncs() {
+	snaps, diffs := m.core.Syncing()
+	m.Metrics.Quorum.InflightSnaps.Observe(int64(snaps))
+	m.Metrics.Quorum.InflightDiffs.Observe(int64(diffs))
 }

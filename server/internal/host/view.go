@@ -9,6 +9,20 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
+// RoleView is the role of this server at one moment, for other goroutines.
+type RoleView struct {
+	State  zab.State
+	phase  zab.Phase
+	Leader proto.ServerID // -1 if there is none
+	// master is the server that this server learns from: the leader, or for an observer perhaps a follower. -1 if
+	// there is none.
+	master  proto.ServerID
+	Epoch   int64
+	Serving bool
+	since   time.Time    // beginning of the role
+	outside *zab.Outside // not nil while this server has to stay outside the ensemble
+}
+
 // ensembleView is what this server knows of the others at one moment. The host goroutine makes a new one now and
 // then; any goroutine may read it.
 type ensembleView struct {

@@ -1,0 +1,237 @@
+package host
+
+import (
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/internal/weakness"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/zab"
+)
+
+// Changed compares the status of the core with the last one, and begins or ends service and logs accordingly.
+func (m *Host) Changed(st zab.Status) {
+	old := m.status
+	m.status = st
+	same := old.State == st.State && old.Phase == st.Phase && old.Leader == st.Leader && old.Master == st.Master &&
+		old.Epoch == st.Epoch && old.Serving == st.Serving
+	if st.Fatal != nil && old.Fatal == nil {
+		m.Fatal("agreement", st.Fatal)
+	}
+	if st.Deserted != old.Deserted {
+		m.Metrics.Quorum.Disloyal.Inc()
+	}
+	if st.Stopped && !old.Stopped {
+		m.handedOver()
+	}
+	if same && old.Outside == st.Outside {
+		return
+	}
+	now := m.Clock.Steady()
+	if old.State != st.State {
+		m.early = nil
+		// The next leader may never commit what the last one has told of.
+		if st.State == zab.Looking && !m.Weak(weakness.CommitsOutliveLeader) {
+			m.committed, m.seen = m.delivered, m.delivered
+		}
+		m.electionEnds(old.State, st.State, now)
+		m.since = now
+		m.lease.offered = 0
+	}
+	m.View.Store(&RoleView{State: st.State, phase: st.Phase, Leader: st.Leader, master: st.Master, Epoch: st.Epoch,
+		Serving: st.Serving, since: m.since,
+		outside: st.Outside})
+	m.warnOutside(now)
+	if st.Outside != nil && m.ReadOnly.Load() {
+		m.close("this server stays outside the ensemble")
+	}
+	if same {
+		return
+	}
+	if m.peers != nil {
+		m.logRole(old, st)
+	}
+	if st.Leader >= 0 && m.ReadOnly.Load() {
+		m.close("a leader was found")
+	}
+	switch {
+	case st.Serving && !old.Serving:
+		m.open()
+	case old.Serving && !st.Serving:
+		m.close(st.Reason)
+	}
+}
+
+// logRole logs the role when it changes.
+func (m *Host) logRole(old, st zab.Status) {
+	fields := []zap.Field{zap.Stringer("state", st.State), zap.Stringer("phase", st.Phase),
+		zap.Int64("leader", int64(st.Leader)),
+		zap.Int64("epoch", st.Epoch), zap.Bool("serving", st.Serving)}
+	if st.Master != st.Leader {
+		fields = append(fields, zap.Int64("master", int64(st.Master)))
+	}
+	if st.Reason != old.Reason && st.State == zab.Looking {
+		fields = append(fields, zap.String("reason", st.Reason))
+	}
+	m.Log.Info("role", fields...)
+}
+
+// electionEnds counts elections and measures how long they take.
+func (m *Host) electionEnds(from, to zab.State, now time.Time) {
+	q := m.Metrics.Quorum
+	if from == zab.Looking {
+		took := now.Sub(m.lookedAt)
+		if to != zab.Observing { // an observer takes no part in the election
+			q.ElectionTime.Observe(took.Milliseconds())
+		}
+		m.Log.Info("election", zap.Stringer("state", to), zap.Duration("took", took))
+	}
+	if to == zab.Looking {
+		q.Looking.Inc()
+		m.lookedAt = now
+	}
+}
+
+// serviceBegins measures synchronization, and how long this server did not serve.
+func (m *Host) serviceBegins(state zab.State, now time.Time) {
+	q := m.Metrics.Quorum
+	switch state {
+	case zab.Following:
+		q.FollowerSyncTime.Observe(now.Sub(m.since).Milliseconds())
+	case zab.Observing:
+		q.ObserverSyncTime.Observe(now.Sub(m.since).Milliseconds())
+	}
+	if m.lost.IsZero() {
+		return
+	}
+	q.UnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
+	if state == zab.Leading {
+		q.LeaderUnavailableTime.Observe(now.Sub(m.lost).Milliseconds())
+	}
+}
+
+// open begins service: clients are accepted as soon as the state holds everything that was agreed on before. Until
+// then requests wait.
+func (m *Host) open() {
+	generation := m.generation.Add(1)
+	m.opening = true
+	state, config := m.status.State, m.Membership()
+	if m.Weak(weakness.ServesBeforeApplied) {
+		m.opened(state)
+		return
+	}
+	m.applier.Do(func() {
+		if m.peers != nil {
+			m.setConfig(config)
+		}
+		m.Do(func() {
+			if m.generation.Load() == generation && m.opening {
+				m.opened(state)
+			}
+		})
+	})
+}
+
+// opened begins the role. The state is up to date.
+func (m *Host) opened(state zab.State) {
+	m.opening = false
+	m.serviceBegins(state, m.Clock.Steady())
+	m.beginLease(state)
+	serves := true
+	if state == zab.Leading {
+		m.role = newLeading(m)
+		serves = m.Config.LeaderServes || m.peers == nil
+	} else {
+		m.role = newFollowing(m)
+	}
+	m.Accepting.Store(serves)
+	m.Disk.Snapshotter.Allow()
+	m.delivered = max(m.delivered, m.Store.LastZxid())
+	early, resumes := m.early, m.resumes
+	m.early, m.resumes = nil, nil
+	for _, e := range early {
+		if m.links[e.link.ID] == e.link {
+			m.role.Packet(e.link, &e.packets[0])
+		}
+	}
+	for _, r := range resumes {
+		m.resumeNow(r)
+	}
+	m.requests()
+	if m.lastServed.IsZero() {
+		m.Served.Open()
+	}
+	m.lastServed = m.Clock.Steady()
+	if fn := m.afterOpening; fn != nil {
+		m.afterOpening = nil
+		fn()
+	}
+}
+
+// close ends service: nothing is answered any more, and every client has to find another server. Sessions live on.
+func (m *Host) close(reason string) {
+	m.generation.Add(1)
+	m.lost = m.Clock.Steady()
+	m.Accepting.Store(false)
+	m.endLease()
+	m.ReadOnly.Store(false)
+	m.opening = false
+	if m.role != nil {
+		m.role.end()
+		m.role = nil
+	}
+	for _, r := range m.resumes {
+		r.Client.Abort()
+	}
+	m.early, m.resumes = nil, nil
+	m.refuse()
+	// Txns that were committed are still applied and answered. Then the connections end.
+	m.applier.Do(func() {
+		n := m.clients.ShutAll()
+		if n > 0 {
+			m.Log.Info("closed client connections", zap.Int("sessions", n), zap.String("reason", reason))
+		}
+	})
+}
+
+// Resume answers a client that comes back with its session: by Conn.Resumed, or by the end of its connection. Any
+// goroutine may call it.
+func (m *Host) Resume(r *flow.Resumption) {
+	if !m.Do(func() { m.resumeNow(r) }) {
+		r.Client.Abort()
+	}
+}
+
+func (m *Host) resumeNow(r *flow.Resumption) {
+	switch {
+	case r.Client.Generation() != m.generation.Load():
+		r.Client.Abort()
+	case m.role != nil:
+		m.supersede(r)
+		m.role.resume(r)
+	case m.opening:
+		m.resumes = append(m.resumes, r)
+	default:
+		r.Client.Abort()
+	}
+}
+
+// supersede makes requests of the session's earlier connections to this server too late, before the session goes on
+// with another one: its client may have written at another server in between, and those writes are after them. What
+// the earlier connections have asked for until now is taken first, and is refused if the session was elsewhere.
+func (m *Host) supersede(r *flow.Resumption) {
+	if old := m.Tracker.Serving(r.ID); old != nil && old != r.Client {
+		old.Supersede()
+	}
+	// A connection that does not serve the session any more has passed on all its requests.
+	m.takeBatches()
+	m.requests()
+	for _, b := range m.waiting { // there was no room for these
+		for _, q := range b.Requests[b.Taken:] {
+			if q.Client != nil && q.Client != r.Client && q.Session != nil && q.Session.ID == r.ID {
+				q.Client.Supersede()
+			}
+		}
+	}
+}
