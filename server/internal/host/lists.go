@@ -27,42 +27,60 @@ const listsMax = 64
 
 // lists is what other servers have said of their lists. Owned by the host goroutine.
 type lists struct {
-	of     map[proto.ServerID]string // the last text
+	of     map[proto.ServerID]theirList
+	own    *zab.Ensemble // the configuration of this server that the lists were compared with
 	warned time.Time
 }
 
-// hearsList reports a notification whose sender has another list than this server.
+// theirList is the list of another server, and what came of the comparison with the own list.
+type theirList struct {
+	text   string
+	unsafe *config.Quorum // the list if it allows a second leader, else nil
+}
+
+// hearsList reports a notification whose sender has another list than this server. A list is compared once: servers
+// repeat their notifications, and to compare takes as many steps as there are pairs of quorums.
 func (m *Host) hearsList(msg *zab.Message, now time.Time) {
 	if m.Config.ReconfigEnabled || len(msg.Config) == 0 {
 		return
 	}
-	old, known := m.lists.of[msg.From]
-	isNew := old != string(msg.Config)
-	if !isNew && now.Sub(m.lists.warned) < listsEvery {
+	k := &m.lists
+	theirs, known := k.of[msg.From]
+	if k.of == nil || k.own != m.Active || !known && len(k.of) >= listsMax {
+		k.of, k.own, known = map[proto.ServerID]theirList{}, m.Active, false
+	}
+	if !known || theirs.text != string(msg.Config) {
+		theirs = theirList{string(msg.Config), m.compareList(msg)}
+		k.of[msg.From] = theirs
+	} else if now.Sub(k.warned) < listsEvery {
 		return
 	}
-	if m.lists.of == nil || !known && len(m.lists.of) >= listsMax {
-		m.lists.of = map[proto.ServerID]string{}
-	}
-	m.lists.of[msg.From] = string(msg.Config)
-	q, err := config.ParseMembers(msg.Config)
-	if err != nil || q.ConfigVersion != 0 {
-		return
-	}
-	e, err := ensembleOf(q)
-	if err != nil {
-		return
-	}
-	own := m.Membership()
-	switch {
-	case !m.Active.Quorum.Overlaps(e.Quorum):
-		m.lists.warned = now
+	if theirs.unsafe != nil {
+		k.warned = now
 		m.Log.Warn("another server has a list that allows a second leader beside one of this server's list: "+
 			"restart all servers with one list, and change it by one voter at a time",
-			zap.Int64("peer_id", int64(msg.From)), zap.Strings("own", own.Lines()), zap.Strings("theirs", q.Lines()))
-	case isNew && !m.Active.SameVoters(e):
+			zap.Int64("peer_id", int64(msg.From)), zap.Strings("own", m.Membership().Lines()),
+			zap.Strings("theirs", theirs.unsafe.Lines()))
+	}
+}
+
+// compareList compares the list of a notification with the own list. It returns the list if it allows a second
+// leader. Another difference is logged.
+func (m *Host) compareList(msg *zab.Message) (unsafe *config.Quorum) {
+	q, err := config.ParseMembers(msg.Config)
+	if err != nil || q.ConfigVersion != 0 {
+		return nil
+	}
+	e, err := ensembleOf(q)
+	switch {
+	case err != nil:
+		return nil
+	case !m.Active.Quorum.Overlaps(e.Quorum):
+		return q
+	case !m.Active.SameVoters(e):
 		m.Log.Info("another server has another list of servers", zap.Int64("peer_id", int64(msg.From)),
-			zap.Bool("votes_here", m.Active.Votes(msg.From)), zap.Strings("own", own.Lines()),
+			zap.Bool("votes_here", m.Active.Votes(msg.From)), zap.Strings("own", m.Membership().Lines()),
 			zap.Strings("theirs", q.Lines()))
 	}
+	return nil
 }
