@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/sessions"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // runClock is the goroutine that expires sessions.
@@ -18,6 +20,10 @@ func (s *Server) runClock() {
 	clock := s.Tracker.Clock(s.Clock.Now())
 	every := max(s.Config.TickTime/4, time.Millisecond)
 	for looked := s.Clock.Now(); !s.Stopping.WaitFor(every); looked = s.Clock.Now() {
+		if err := s.reserveIDs(); err != nil {
+			s.Fatal("reserving ids for sessions", err)
+			return
+		}
 		if s.Weak(weakness.LateClockForgives) && s.Clock.Now()-looked > int64(every*3/2) {
 			s.Tracker.Postpone(math.MaxInt32*int64(time.Millisecond), s.Clock.Now())
 		}
@@ -27,6 +33,17 @@ func (s *Server) runClock() {
 			s.closeSession(e)
 		}
 	}
+}
+
+// reserveIDs reserves ids for new sessions when few are left. While the disk is full none are reserved. Then no session
+// can be created when the ids that are reserved have been used up.
+func (s *Server) reserveIDs() error {
+	err := s.Tracker.Reserve(s.disk.Meta.SetSessionBase)
+	if errors.Is(err, vfs.ErrNoSpace) {
+		s.Log.Debug("reserving ids for sessions", zap.Error(err))
+		return nil
+	}
+	return err
 }
 
 // closeSession ends a session by a txn, as for a client that has gone away.

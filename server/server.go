@@ -134,7 +134,15 @@ func (s *Server) recover() error {
 	if err := s.disk.Recover(); err != nil {
 		return err
 	}
-	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(s.Config.OwnID()), s.Clock.WallMs())
+	base := s.disk.Meta.SessionBase()
+	if s.Weak(weakness.SessionIDsAgain) {
+		base = 0
+	}
+	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(s.Config.OwnID()), s.Clock.WallMs(), base)
+	s.Tracker.PassOver(s.Store.State.EachSession)
+	if err := s.reserveIDs(); err != nil {
+		return &durable.DataError{Dir: s.SnapDir(), Err: err}
+	}
 	return nil
 }
 

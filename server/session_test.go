@@ -7,10 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/server/meta"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 func TestRejectedClientCannotKeepItsConnection(t *testing.T) {
@@ -95,4 +98,48 @@ func TestSyncIsBehindEarlierConnections(t *testing.T) {
 		c.Close()
 		c = next
 	}
+}
+
+// ahead is a machine whose wall clock is wrong.
+type ahead struct {
+	sched.Runtime
+	by time.Duration
+}
+
+// Now implements sched.Runtime.
+func (a ahead) Now() time.Time { return a.Runtime.Now().Add(a.by) }
+
+// A server whose clock was set back gives no session an id that it has given out before. A server that has lost
+// meta.db gives no id below those of the sessions in the tree.
+func TestIDsRiseWhenTheClockIsSetBack(t *testing.T) {
+	fs, store := vfs.NewMem(), meta.NewMem(1)
+	last := proto.SessionID(0)
+	life := func(store *meta.Mem, by time.Duration, then func(t *testing.T, s *Server)) {
+		s := New(memConfig(), Options{FS: fs, Meta: store, Version: testVersion, Runtime: ahead{sched.OS(), by}})
+		require.NoError(t, s.Start())
+		defer s.Stop()
+		then(t, s)
+		c := dialWire(t, s, wire.Options{})
+		require.Greater(t, c.Session(), last)
+		require.Equal(t, proto.SessionID(1), c.Session()>>56)
+		last = c.Session()
+	}
+	none := func(*testing.T, *Server) {}
+	life(store, 2*time.Hour, none)
+	life(store.Again(), time.Hour, none)
+	life(meta.NewMem(1), 0, none) // the session of the life before is in the tree
+
+	// While meta.db takes no base, no session is created. It is tried again.
+	store = meta.NewMem(1)
+	store.FailNext(vfs.ErrNoSpace, false)
+	life(store, 0, func(t *testing.T, s *Server) {
+		eventually(t, func() bool {
+			c, err := wire.Dial(s.Addr().String(), wire.Options{TimeoutMs: 10_000})
+			if err == nil {
+				c.Close()
+			}
+			return err == nil
+		}, "a session is created when there is room again")
+	})
+	require.Positive(t, store.SessionBase())
 }

@@ -46,6 +46,7 @@ const (
 	ExpiryOfMoved          // a follower ends sessions that have moved away from it
 	OneFullDiskRefuses     // writes are refused while one voter has no room
 	LateClockForgives      // a session clock that is late gives every session its whole timeout
+	SessionIDsAgain        // a server whose clock was set back gives out ids of an earlier life again
 
 	// serve
 	EventAfterReply     // events leave after the reply to the request that caused them
@@ -77,9 +78,9 @@ var names = [...]string{
 	"EphemeralsLostOnMove", "ForwardDropped", "DiffTooLate", "SyncWithoutQuorum", "SyncOvertakes",
 	"LeaseOutlivesQuorum", "GenerationUnchecked", "ServesBeforeApplied", "MovedSessionKeepsWrite",
 	"SnapshotBehind", "SnapWhileReplaced", "SupersededTaken", "CommitsOutliveLeader", "EarlierReplyTaken",
-	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "EventAfterReply",
-	"EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite", "ClientAheadAccepted",
-	"MultiNotUndone", "MultiInPart",
+	"EarlyDropped", "FormerLinks", "ExpiryOfMoved", "OneFullDiskRefuses", "LateClockForgives", "SessionIDsAgain",
+	"EventAfterReply", "EventWithoutACL", "EventDropped", "WatchNotRegistered", "ReadOvertakesWrite",
+	"ClientAheadAccepted", "MultiNotUndone", "MultiInPart",
 }
 
 // String is the name of the defect.

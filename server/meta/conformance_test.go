@@ -90,6 +90,16 @@ func TestConformance(t *testing.T) {
 			require.Empty(t, s.Addresses())
 			require.Equal(t, Epochs{Accepted: 5}, s.Epochs())
 		},
+		"the base of session ids only rises": func(t *testing.T, s *subject) {
+			require.Zero(t, s.SessionBase())
+			require.NoError(t, s.SetSessionBase(1<<60+5))
+			require.NoError(t, s.SetSessionBase(7))
+			require.NoError(t, s.SetAccepted(5))
+			require.EqualValues(t, 1<<60+5, s.SessionBase())
+			s.again(t)
+			require.EqualValues(t, 1<<60+5, s.SessionBase())
+			require.Equal(t, Epochs{Accepted: 5}, s.Epochs())
+		},
 		"epochs never go back": func(t *testing.T, s *subject) {
 			require.ErrorIs(t, s.SetAccepted(-1), ErrEpoch)
 			require.ErrorIs(t, s.SetCurrent(1, ""), ErrEpoch, "above accepted")

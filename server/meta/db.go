@@ -34,6 +34,7 @@ var (
 	recordKey      = []byte("record")
 	lineageKey     = []byte("lineage")   // in recordBucket; older versions ignore it
 	addressesKey   = []byte("addresses") // in recordBucket, as lineageKey
+	sessionsKey    = []byte("sessions")  // in recordBucket, as lineageKey
 	snapshotBucket = []byte("snapshots")
 )
 
@@ -184,6 +185,11 @@ func (d *DB) save(prev, next *record) error {
 				return err
 			}
 		}
+		if next.sessionBase != prev.sessionBase {
+			if err := b.Put(sessionsKey, seal(proto.AppendInt64(nil, next.sessionBase))); err != nil {
+				return err
+			}
+		}
 		return b.Put(recordKey, next.encode())
 	})
 	if err != nil {
@@ -306,6 +312,17 @@ func (d *DB) read() (rec record, snapshots map[string]Snapshot, err error) {
 				return fmt.Errorf("lineage: %w", err)
 			}
 			rec.lineage = string(lineage)
+		}
+		if v := b.Get(sessionsKey); v != nil {
+			base, err := unseal(v)
+			if err != nil {
+				return fmt.Errorf("base of session ids: %w", err)
+			}
+			d := proto.NewReader(base)
+			rec.sessionBase = d.Int64()
+			if d.Err() != nil || rec.sessionBase < 0 {
+				return fmt.Errorf("base of session ids: %d bytes, value %d", len(base), rec.sessionBase)
+			}
 		}
 		if addresses, err := unseal(b.Get(addressesKey)); err == nil { // else they are learned again
 			rec.addresses = string(addresses)

@@ -100,6 +100,14 @@ func (l *ledger) SetConfig(c Config) error {
 	return l.set("set configuration", func(r *record) { r.config, r.hasConfig = c, true })
 }
 
+// SessionBase implements Store.
+func (l *ledger) SessionBase() int64 { return l.record().sessionBase }
+
+// SetSessionBase implements Store.
+func (l *ledger) SetSessionBase(base int64) error {
+	return l.set("set the base of session ids", func(r *record) { r.sessionBase = max(r.sessionBase, base) })
+}
+
 // Addresses implements Store.
 func (l *ledger) Addresses() map[string][]string { return parseAddresses(l.record().addresses) }
 

@@ -23,6 +23,7 @@ type record struct {
 	identity          Identity
 	config            Config
 	hasConfig         bool
+	sessionBase       int64  // stored under a key of its own; 0 if it was never set
 	lineage           string // stored under a key of its own
 	addresses         string // see formatAddresses; stored under a key of its own, and may be lost
 }

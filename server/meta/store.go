@@ -89,6 +89,13 @@ type Store interface {
 	// SetConfig records the last committed configuration.
 	SetConfig(c Config) error
 
+	// SessionBase returns the base that was set last, 0 if none was.
+	SessionBase() int64
+	// SetSessionBase records that the ids of sessions below base may have been given out, and ids from base on have
+	// not. A base below the recorded one changes nothing. Call it before an id below base is given out. Source:
+	// package sessions.
+	SetSessionBase(base int64) error
+
 	// Addresses returns the IP addresses of other servers by host name, as SetAddresses recorded them last; none
 	// if they were lost. They are hints: a server that starts while the name server is away tries them.
 	Addresses() map[string][]string

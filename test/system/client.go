@@ -132,6 +132,9 @@ func (c *client) connect() error {
 	if c.session == nil {
 		c.xid = 0
 		s.id, s.password = resp.SessionID, slices.Clone(resp.Password[:])
+		if earlier := c.w.sessions[s.id]; earlier != nil {
+			c.w.s.fail("server %d gave c%d the id of session %v of c%d", server, c.id, s.id, earlier.client.id)
+		}
 		if c.w.s.chance(30) {
 			s.auth = append(s.auth, fmt.Sprintf("user%d:secret", c.w.s.rng.IntN(2)))
 		}

@@ -64,6 +64,11 @@ func (p promises) SetConfig(c meta.Config) error {
 	return p.change(func() error { return p.Mem.SetConfig(c) })
 }
 
+// SetSessionBase implements meta.Store.
+func (p promises) SetSessionBase(base int64) error {
+	return p.change(func() error { return p.Mem.SetSessionBase(base) })
+}
+
 // SetAddresses implements meta.Store.
 func (p promises) SetAddresses(addresses map[string][]string) error {
 	return p.change(func() error { return p.Mem.SetAddresses(addresses) })

@@ -23,13 +23,15 @@ type node struct {
 	p      *process // nil while it is down
 	peers  *host
 	lives  int
-	began  time.Time      // the present life, by the wall clock
+	began  time.Time      // the first life, by the wall clock
 	srv    *server.Server // set when Start is called
 	up     bool           // Start has returned
 	last   proto.Zxid     // that it has applied, in this life
 	stops  bool           // it was told to stop
 	lost   bool           // its disk, and it has not served since
 	served bool           // it has served at some time
+	// lostIDs is up to when, by the wall clock, ids of sessions may have been given out by lives whose meta.db is lost.
+	lostIDs time.Time
 }
 
 // start begins a process on what the disk holds.
@@ -39,12 +41,17 @@ func (n *node) start() {
 	n.w.faults.past = append(n.w.faults.past, incident{restarted, n.id, n.w.s.now, n.w.s.now})
 	n.p = n.w.s.newProcess(fmt.Sprintf("s%d", n.id))
 	n.p.drift, n.p.wall = n.w.drift(), n.w.s.between(-n.w.wallMax, n.w.wallMax)
-	// A server that begins earlier by the wall clock than its life before may give a session the id of another that
-	// has ended.
-	if early := n.began.Sub(n.p.Now()); early >= 0 {
-		n.p.wall += early + time.Second
+	// The clock of some machines begins at the same time whenever they are switched on.
+	if n.lives == 1 {
+		n.began = n.p.Now()
+	} else if n.w.s.chance(30) {
+		n.p.wall += n.began.Sub(n.p.Now())
 	}
-	n.began = n.p.Now()
+	// A server that has lost its meta.db, and whose clock was set back, may give a session the id of another that has
+	// ended.
+	if behind := n.lostIDs.Sub(n.p.Now()); n.disk.meta.SessionBase() == 0 && behind >= 0 {
+		n.p.wall += behind + time.Millisecond
+	}
 	n.peers = n.w.net.plug(n.id, n.p)
 	n.disk.mount(n)
 	n.up, n.stops, n.last, n.disk.hurt = false, false, 0, n.disk.bad || n.disk.full
@@ -102,6 +109,10 @@ func (n *node) wipe(keepsMeta bool) {
 	n.lost, n.disk = true, n.w.s.newDisk(n.id)
 	if keepsMeta {
 		n.disk.meta = old.meta
+		return
+	}
+	if base := time.UnixMilli(old.meta.SessionBase() >> 16); base.After(n.lostIDs) {
+		n.lostIDs = base
 	}
 }
 

@@ -74,7 +74,7 @@ func recovered(fs *vfs.Mem, store meta.Store) (*assembled, zab.Config, error) {
 		s.release()
 		return nil, zab.Config{}, err
 	}
-	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(1), s.Clock.WallMs())
+	s.Tracker = sessions.New(s.Config.TickTime, proto.ServerID(1), s.Clock.WallMs(), 0)
 	m := s.member
 	m.ID, m.applier, m.journal = 1, serve.NewApplyQueue(s.front, &m.Queued, &m.Finished), durable.NewJournal(s.disk, m)
 	cfg, err := m.CoreConfig()

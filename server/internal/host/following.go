@@ -74,6 +74,9 @@ func newFollowing(m *Host) *following {
 		}
 	}
 	m.Tracker.Follow()
+	m.Store.Mu.RLock()
+	m.Tracker.PassOver(m.Store.State.EachSession)
+	m.Store.Mu.RUnlock()
 	return f
 }
 

@@ -19,10 +19,12 @@ import (
 
 // leased is a host that serves, without a core.
 func leased(t *testing.T, id proto.ServerID, voters ...proto.ServerID) *Host {
-	s := assemble(rigConfig(), vfs.NewMem(), meta.NewMem(1))
+	store := meta.NewMem(1)
+	s := assemble(rigConfig(), vfs.NewMem(), store)
 	quorum, err := zab.Majority(voters...)
 	require.NoError(t, err)
-	s.Tracker = sessions.New(s.Config.TickTime, id, 0)
+	s.Tracker = sessions.New(s.Config.TickTime, id, 0, 0)
+	require.NoError(t, s.Tracker.Reserve(store.SetSessionBase))
 	s.Tracker.Follow()
 	m := s.member
 	m.ID, m.Active = id, &zab.Ensemble{Quorum: quorum}

@@ -21,11 +21,12 @@ var (
 	errNoTokens    = errors.New("connection throttle has no token left")
 	errReadOnly    = errors.New("this server is read-only, and the client has not asked for that")
 	errDiskFull    = errors.New("disk is full: no session can be created")
+	errNoIDs       = errors.New("meta.db takes no base for session ids: no session can be created")
 )
 
 // faultsOfClients are reasons of a refusal that do not pass by themselves, or that an operator should see: they are
 // logged as warnings. The other reasons are frequent when all clients of a server try to come back.
-var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errFrameLength}
+var faultsOfClients = []error{errBadConnect, errClientAhead, errDiskFull, errNoIDs, errFrameLength}
 
 // handshake reads the first frame of a connection: a four-letter word, or a ConnectRequest that begins or resumes a
 // session. It returns false if the connection has ended. Source: client-protocol 2 and 3, server-semantics 7.1.
@@ -113,14 +114,16 @@ func (c *Conn) connect(frame []byte) error {
 		return nil
 	}
 	if c.srv.keepsLocal() {
-		c.beginLocal(&req, timeout)
-		return nil
+		return c.beginLocal(&req, timeout)
 	}
 	if c.srv.Guard.Full() && c.srv.LogStalled.Load() != 0 {
 		return errDiskFull
 	}
 	c.knowsReadOnly = req.HasReadOnly
 	s := c.srv.Tracker.Create(timeout, c, c.Received)
+	if s == nil {
+		return errNoIDs
+	}
 	var body [4]byte
 	binary.BigEndian.PutUint32(body[:], uint32(timeout))
 	w := c.srv.NewBatch(c.Received, flow.Request{Client: c, Session: s, Op: proto.OpCreateSession}, body[:])
@@ -220,10 +223,14 @@ func (s *Front) keepsLocal() bool {
 }
 
 // beginLocal gives a client a local session.
-func (c *Conn) beginLocal(req *proto.ConnectRequest, timeoutMs int32) {
+func (c *Conn) beginLocal(req *proto.ConnectRequest, timeoutMs int32) error {
 	s := c.srv.Tracker.Create(timeoutMs, c, c.Received)
+	if s == nil {
+		return errNoIDs
+	}
 	c.srv.Tracker.MakeLocal(s)
 	c.knowsReadOnly = req.HasReadOnly
 	c.Resumed(s, nil, timeoutMs)
 	c.Account()
+	return nil
 }

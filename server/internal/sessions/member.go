@@ -33,7 +33,7 @@ func (t *Tracker) Check(id proto.SessionID, link zab.LinkID, local bool, now int
 	defer t.mu.Unlock()
 	s := t.mu.sessions[id]
 	switch {
-	case s == nil && local && link != ownerHere && byte(id>>56) != byte(t.mu.nextID>>56):
+	case s == nil && local && link != ownerHere && !t.mu.ids.own(id):
 		return proto.OK // a local session of that learner, as far as this server knows
 	case s == nil || s.closing.Load():
 		return proto.ErrSessionExpired

@@ -18,7 +18,7 @@ type Tracker struct {
 		sessions map[proto.SessionID]*Session
 		buckets  map[int64]map[*Session]struct{}
 		swept    int64 // buckets up to this one are empty
-		nextID   proto.SessionID
+		ids      ids
 		learns   bool // this server is a learner: its leader expires sessions
 		// below holds the sessions that observers of this follower have heard of, with their timeouts, and that
 		// the leader does not know of yet.
@@ -26,24 +26,15 @@ type Tracker struct {
 	}
 }
 
-// New returns a Tracker without sessions. tick is the width of a bucket; the ids of new sessions have the server's id
-// in their first byte and begin with wallMs, the wall clock in ms since 1970.
-func New(tick time.Duration, server proto.ServerID, wallMs int64) *Tracker {
+// New returns a Tracker without sessions, which can create sessions after Reserve. tick is the width of a bucket. The
+// ids of new sessions have the server's id in their first byte. They begin at wallMs, the wall clock in ms since 1970,
+// or at base if that is later: the last one that Reserve kept in an earlier life, 0 if there was none.
+func New(tick time.Duration, server proto.ServerID, wallMs, base int64) *Tracker {
 	t := &Tracker{tick: tick}
 	t.mu.sessions = map[proto.SessionID]*Session{}
 	t.mu.buckets = map[int64]map[*Session]struct{}{}
-	t.mu.nextID = firstID(server, wallMs)
+	t.mu.ids = newIDs(server, wallMs, base)
 	return t
-}
-
-// firstID builds an id: the server in the top byte, 40 bits of clock, 16 bits from 0. Source: client-protocol
-// 3.4.
-func firstID(server proto.ServerID, wallMs int64) proto.SessionID {
-	id := proto.SessionID(int64(uint64(wallMs)<<24>>8) | int64(server)<<56)
-	if id == proto.OwnerContainer {
-		id++
-	}
-	return id
 }
 
 // Restore tracks a session that the state already has, with its full timeout from now.
@@ -58,9 +49,7 @@ func (t *Tracker) Track(id proto.SessionID, timeoutMs int32, owner zab.LinkID, n
 	defer t.mu.Unlock()
 	t.mu.sessions[id] = s
 	t.renew(s, timeoutMs, now)
-	if id>>56 == t.mu.nextID>>56 && id >= t.mu.nextID {
-		t.mu.nextID = id + 1
-	}
+	t.mu.ids.passOver(id)
 	return s
 }
 
@@ -79,15 +68,18 @@ func (t *Tracker) live(id proto.SessionID) *Session {
 	return nil
 }
 
-// Create makes a new session that c serves. Its client was heard of at now.
+// Create makes a new session that c serves. Its client was heard of at now. It returns nil if no id is reserved.
 func (t *Tracker) Create(timeoutMs int32, c Conn, now int64) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.mu.sessions[t.mu.nextID] != nil || t.mu.nextID == 0 || t.mu.nextID == proto.OwnerContainer {
-		t.mu.nextID++
+	id, ok := t.mu.ids.next()
+	for ok && t.mu.sessions[id] != nil {
+		id, ok = t.mu.ids.next()
 	}
-	s := &Session{ID: t.mu.nextID, conn: c}
-	t.mu.nextID++
+	if !ok {
+		return nil
+	}
+	s := &Session{ID: id, conn: c}
 	t.mu.sessions[s.ID] = s
 	t.renew(s, timeoutMs, now)
 	return s

@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"encoding/binary"
+	"errors"
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -20,7 +22,13 @@ func (c *conn) Abort() { c.ended = true }
 
 func (c *conn) Supersede() { c.ended = true }
 
-func trackAt(tick time.Duration) *Tracker { return New(tick, 1, 1_700_000_000_000) }
+func trackAt(tick time.Duration) *Tracker {
+	t := New(tick, 1, 1_700_000_000_000, 0)
+	if err := t.Reserve(func(int64) error { return nil }); err != nil {
+		panic(err)
+	}
+	return t
+}
 
 // TestExpiryBuckets is the formula of server-semantics 7.3, (floor((n+T)/I)+1)*I, and its measured examples.
 func TestExpiryBuckets(t *testing.T) {
@@ -135,41 +143,122 @@ func TestResumeMovesASessionAndItsTimeout(t *testing.T) {
 
 func TestSessionIDs(t *testing.T) {
 	for name, tc := range map[string]struct {
-		server proto.ServerID
-		wallMs int64
-		want   proto.SessionID
+		server       proto.ServerID
+		wallMs, base int64
+		want         proto.SessionID
 	}{
 		// Until 2022 the clock's bit 39 was clear; since then a signed shift would fill the top byte
 		// (ZOOKEEPER-1622).
-		"2021":             {1, 1_609_459_200_000, 0x0176_bb3e_7000_0000},
-		"2023":             {1, 1_700_000_000_000, 0x018b_cfe5_6800_0000},
-		"server 2":         {2, 1_700_000_000_000, 0x028b_cfe5_6800_0000},
-		"server 0":         {0, 1_700_000_000_000, 0x008b_cfe5_6800_0000},
-		"server 255":       {255, 1_700_000_000_000, -0x74_301a_9800_0000},
-		"not a container":  {128, 0, -0x8000_0000_0000_0000 + 1},
-		"only 40 bits":     {1, 1 << 40, 0x0100_0000_0000_0000},
-		"sixteen low zero": {1, 1, 0x0100_0000_0001_0000},
+		"2021":               {1, 1_609_459_200_000, 0, 0x0176_bb3e_7000_0000},
+		"2023":               {1, 1_700_000_000_000, 0, 0x018b_cfe5_6800_0000},
+		"server 2":           {2, 1_700_000_000_000, 0, 0x028b_cfe5_6800_0000},
+		"server 0":           {0, 1_700_000_000_000, 0, 0x008b_cfe5_6800_0000},
+		"server 255":         {255, 1_700_000_000_000, 0, -0x74_301a_9800_0000},
+		"no session":         {0, 0, 0, 1},
+		"not a container":    {128, 0, 0, proto.OwnerContainer + 1},
+		"before 1970":        {1, -5, 0, 0x0100_0000_0000_0000},
+		"only 40 bits":       {1, 1 << 40, 0, 0x0100_0000_0000_0000},
+		"sixteen low zero":   {1, 1, 0, 0x0100_0000_0001_0000},
+		"clock set back":     {1, 1_600_000_000_000, 1_700_000_000_000<<16 + 5, 0x018b_cfe5_6800_0005},
+		"clock goes on":      {1, 1_700_000_000_000, 1_600_000_000_000 << 16, 0x018b_cfe5_6800_0000},
+		"clock of 1970":      {1, 0, 7, 0x0100_0000_0000_0007},
+		"numbers come round": {255, 0, 1<<56 - 1, -1},
 	} {
-		first := firstID(tc.server, tc.wallMs)
+		n := newIDs(tc.server, tc.wallMs, tc.base)
+		_, ok := n.next()
+		require.False(t, ok, "none is reserved")
+		n.base += 9
+		first, ok := n.next()
+		require.True(t, ok)
 		require.Equal(t, tc.want, first, "%s: %#x", name, uint64(first))
 	}
-	require.Equal(t, proto.OwnerContainer+1, firstID(128, 0))
+	n := newIDs(255, 0, 1<<56-1)
+	n.base += 3
+	n.next()
+	id, _ := n.next()
+	require.EqualValues(t, -1<<56, id, "behind the last number comes 0, of the same server")
+	require.Positive(t, newIDs(1, math.MaxInt64, 0).base, "a clock that is far off")
 }
 
 func TestNewIDsAreAboveThoseInUse(t *testing.T) {
 	tr := trackAt(time.Second)
-	next := tr.mu.nextID
+	next := proto.SessionID(1)<<56 | proto.SessionID(tr.mu.ids.from&numbers)
 	tr.Restore(next+5, 1000, 0)
-	tr.Restore(3, 1000, 0)          // of another time
 	tr.Restore(next+1<<56, 1000, 0) // of another server
-	require.Equal(t, next+6, tr.Create(1000, &conn{}, 0).ID)
-	tr.mu.nextID = proto.OwnerContainer
-	require.Equal(t, proto.OwnerContainer+1, tr.Create(1000, &conn{}, 0).ID)
-	tr.mu.nextID = -1
-	require.EqualValues(t, -1, tr.Create(1000, &conn{}, 0).ID)
-	require.EqualValues(t, 1, tr.Create(1000, &conn{}, 0).ID, "0 is no session")
-	require.EqualValues(t, 2, tr.Create(1000, &conn{}, 0).ID)
-	require.EqualValues(t, 4, tr.Create(1000, &conn{}, 0).ID, "3 is in use")
+	tr.Restore(1<<56+3, 1000, 0)    // of another time, or of a server in Java
+	tr.Restore(next+reserved/2, 1000, 0)
+	require.Equal(t, next+reserved/2+1, tr.Create(1000, &conn{}, 0).ID)
+	tr.PassOver(func(yield func(proto.SessionID, int32)) { yield(next+reserved/2+4, 1) })
+	require.Equal(t, next+reserved/2+5, tr.Create(1000, &conn{}, 0).ID)
+	tr.PassOver(func(yield func(proto.SessionID, int32)) { yield(next+2*reserved, 1) })
+	require.Nil(t, tr.Create(1000, &conn{}, 0), "no greater id is reserved")
+	require.NoError(t, tr.Reserve(func(int64) error { return nil }))
+	require.Equal(t, next+2*reserved+1, tr.Create(1000, &conn{}, 0).ID)
+
+	tr = New(time.Second, 1, 0, 0)
+	tr.PassOver(func(yield func(proto.SessionID, int32)) { yield(2<<56-1, 1) })
+	require.NoError(t, tr.Reserve(func(int64) error { return nil }))
+	tr.mu.sessions[1<<56+1] = &Session{ID: 1<<56 + 1}
+	require.EqualValues(t, 1<<56, tr.Create(1000, &conn{}, 0).ID)
+	require.EqualValues(t, 1<<56+2, tr.Create(1000, &conn{}, 0).ID, "the one between is in use")
+}
+
+// Whatever the clock says at the start of each life, and wherever a life ends, no id is given out twice: only ids
+// below a base that was kept are given out, and the next life begins at that base.
+func TestNoIDIsGivenOutTwice(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("SEED=%d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	full := errors.New("no space left")
+	given := map[proto.SessionID]int{}
+	base := int64(0) // on the disk
+	const wall = 1_700_000_000_000
+	for life := range 200 {
+		tr := New(time.Second, 3, wall+[]int64{0, 0, -wall, int64(r.IntN(100)), 1 << 39}[r.IntN(5)], base)
+		require.Nil(t, tr.Create(1000, &conn{}, 0), "nothing is reserved yet")
+		for range r.IntN(4) {
+			err := tr.Reserve(func(b int64) error {
+				require.Greater(t, b, base)
+				if r.IntN(4) == 0 {
+					return full
+				}
+				base = b
+				return nil
+			})
+			if err != nil {
+				require.Equal(t, full, err)
+			}
+			for range r.IntN(50) {
+				s := tr.Create(1000, &conn{}, 0)
+				if s == nil {
+					break
+				}
+				earlier, known := given[s.ID]
+				require.False(t, known, "id %v of life %d in life %d", s.ID, earlier, life)
+				given[s.ID] = life
+				require.EqualValues(t, 3, s.ID>>56)
+				tr.Remove(s.ID)
+			}
+			if r.IntN(3) == 0 { // as if very many had been given out
+				tr.mu.ids.from = max(tr.mu.ids.from, tr.mu.ids.base-int64(r.IntN(20)))
+			}
+		}
+	}
+	require.Greater(t, len(given), 1000)
+}
+
+func TestIDsAreReservedWhenFewAreLeft(t *testing.T) {
+	var kept []int64
+	tr := New(time.Second, 1, 1000, 0)
+	reserve := func() {
+		require.NoError(t, tr.Reserve(func(b int64) error { kept = append(kept, b); return nil }))
+	}
+	reserve()
+	reserve()
+	require.Equal(t, []int64{1000<<16 + reserved}, kept, "once, until half are used")
+	tr.mu.ids.from += reserved/2 + 1
+	reserve()
+	require.Equal(t, 1000<<16+reserved/2+1+int64(reserved), kept[1])
 }
 
 // A Clock that looks late lets what has arrived meanwhile be heard before it lets anything expire.
