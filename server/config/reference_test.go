@@ -153,7 +153,30 @@ func reference(t *testing.T) string {
 		fmt.Fprintf(&b, " `%s`", key)
 	}
 	b.WriteString(".\n")
-	return b.String()
+	return filled(b.String())
+}
+
+// filled breaks the lines of prose so that they end before column 120. Headings and tables stay as they are.
+func filled(page string) string {
+	paragraphs := strings.Split(page, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, "#") || strings.HasPrefix(p, "|") {
+			continue
+		}
+		text, column := "", 0
+		for word := range strings.FieldsSeq(p) {
+			switch {
+			case column == 0:
+			case column+1+len(word) < 120:
+				text, column = text+" ", column+1
+			default:
+				text, column = text+"\n", 0
+			}
+			text, column = text+word, column+len(word)
+		}
+		paragraphs[i] = text
+	}
+	return strings.TrimRight(strings.Join(paragraphs, "\n\n"), "\n") + "\n"
 }
 
 func kindName(s setting) string {
