@@ -35,8 +35,8 @@ func (s *Server) runClock() {
 	}
 }
 
-// reserveIDs reserves ids for new sessions when few are left. While the disk is full none are reserved. Then no session
-// can be created when the ids that are reserved have been used up.
+// reserveIDs reserves ids for new sessions when few are left. While the disk is full none are reserved. Then no
+// session can be created when the ids that are reserved have been used up.
 func (s *Server) reserveIDs() error {
 	err := s.Tracker.Reserve(s.disk.Meta.SetSessionBase)
 	if errors.Is(err, vfs.ErrNoSpace) {

@@ -30,7 +30,8 @@ func sinceBegan() time.Duration {
 
 // suspendedTime adds up suspensions.
 type suspendedTime struct {
-	apart atomic.Int64 // what the wall clock was ahead of the time that the machine has run, ns, when that was looked at
+	// what the wall clock was ahead of the time that the machine has run, ns, when that was looked at
+	apart atomic.Int64
 	total atomic.Int64 // suspended since the beginning, ns
 	first int64        // what the kernel said at the beginning
 }

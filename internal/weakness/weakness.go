@@ -14,7 +14,8 @@ const (
 	PersistedBeforeWrite  // writes are reported durable before they are written
 	SyncedBeforeFdatasync // writes are reported durable before they are synced
 	SnapshotNamedTooFar   // a snapshot has the name of the zxid after its last txn
-	TruncKeepsSnapshots   // a truncation keeps the snapshots that hold more, which are also written before the state was agreed on
+	// a truncation keeps the snapshots that hold more, which are also written before the state was agreed on
+	TruncKeepsSnapshots
 	FullDiskForgets       // what a full disk has no room for is reported durable
 	FirstSnapshotLate     // an epoch is adopted before there is a database
 	InstallKeepsSnapshots // a state that was received leaves newer snapshots of an earlier leader

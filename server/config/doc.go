@@ -14,8 +14,8 @@
 // names both. Every key may be written with and without the "zookeeper." prefix, except in the names of
 // variables.
 //
-// The variables ZOO_SERVERS, ZOO_DATA_DIR and so on of the official container image and of Bitnami's are not settings:
-// as in those images, they make the file, if there is none. See Image.
+// The variables ZOO_SERVERS, ZOO_DATA_DIR and so on of the official container image and of Bitnami's are not
+// settings: as in those images, they make the file, if there is none. See Image.
 //
 // # What the keys are bound to
 //

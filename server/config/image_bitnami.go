@@ -206,8 +206,8 @@ func (b *bitnamiImage) serverID() string {
 	return strconv.FormatUint(first+ordinal, 10)
 }
 
-// checkChoice refuses a server that would be open to all clients by mistake, and variables of two images, of which one
-// would not count.
+// checkChoice refuses a server that would be open to all clients by mistake, and variables of two images, of which
+// one would not count.
 func (b *bitnamiImage) checkChoice() {
 	if !slices.ContainsFunc(bitnamiChoice, b.yes) {
 		b.problem(bitnamiChoice[0], "clients are not authenticated: set it to yes if any client may connect, or ZOO_ENABLE_AUTH=yes")
@@ -256,7 +256,8 @@ func (b *bitnamiImage) lines(all []bitnamiLine) {
 }
 
 // store returns the file of a key store, or its folder, if the file does not exist, and the folder has the files of a
-// secret of type kubernetes.io/tls. Bitnami's chart makes the file out of these with keytool before the server starts.
+// secret of type kubernetes.io/tls. Bitnami's chart makes the file out of these with keytool before the server
+// starts.
 func (b *bitnamiImage) store(name string) string {
 	if _, err := b.stat(name); err == nil {
 		return name
@@ -275,9 +276,9 @@ var (
 	bitnamiNumbered = regexp.MustCompile(`^([^\s=]+:\d+:\d+(?::observer|:participant)?)::(\d+)$`)
 )
 
-// servers adds the server lines of ZOO_SERVERS. One server alone has none: the image runs it standalone. Warren's own:
-// with ZOO_RECONFIG_ENABLED it has a line, so that with standaloneEnabled=false it is an ensemble that other servers
-// can join.
+// servers adds the server lines of ZOO_SERVERS. One server alone has none: the image runs it standalone. Warren's
+// own: with ZOO_RECONFIG_ENABLED it has a line, so that with standaloneEnabled=false it is an ensemble that other
+// servers can join.
 func (b *bitnamiImage) servers() {
 	text := b.value("ZOO_SERVERS", "")
 	words := bitnamiWords(text)

@@ -1,6 +1,6 @@
 // Package meta keeps the promises and the identity of a server: the two epochs of Zab, whether it is blank, its
-// identity, the last committed configuration of the ensemble, the base of session ids, the last known addresses of the
-// other servers, and the catalogue of verified snapshots. No other package uses bbolt.
+// identity, the last committed configuration of the ensemble, the base of session ids, the last known addresses of
+// the other servers, and the catalogue of verified snapshots. No other package uses bbolt.
 //
 // # Where it is kept
 //
@@ -16,16 +16,16 @@
 // # What is durable when
 //
 // SetAccepted, SetCurrent, SetBlank, Reconcile, SetConfig and SetSessionBase are durable when they return nil. After
-// ErrNoSpace they may be called again. After any other error the content of the disk is unknown: the server must stop, and
-// every later call fails with the same error.
+// ErrNoSpace they may be called again. After any other error the content of the disk is unknown: the server must
+// stop, and every later call fails with the same error.
 //
 // # Damage
 //
-// bbolt trusts its pages: a flipped bit makes it panic, loop or read beyond its map. So Open checks the
-// file first, page by page, and the record with its checksum. A damaged meta.db is set aside as
-// meta.db.damaged and a new one begins from the epoch files and an empty catalogue (DB.Rebuilt says so), except that
-// an ensemble member without epoch files is refused: it might have promised something. The base of session ids is lost
-// with the file: the next ids begin at the wall clock, above those of the sessions in the tree.
+// bbolt trusts its pages: a flipped bit makes it panic, loop or read beyond its map. So Open checks the file first,
+// page by page, and the record with its checksum. A damaged meta.db is set aside as meta.db.damaged and a new one
+// begins from the epoch files and an empty catalogue (DB.Rebuilt says so), except that an ensemble member without
+// epoch files is refused: it might have promised something. The base of session ids is lost with the file: the next
+// ids begin at the wall clock, above those of the sessions in the tree.
 //
 // That a server is blank stands in a file of its own, too (warren.blank). If meta.db is lost or damaged between the
 // first snapshot and the moment at which the server counts again, the mark is there still. Otherwise the data that

@@ -11,8 +11,8 @@
 //
 // To a Java server a Warren server looks like a Java server, with some additions that Java does not see:
 //
-//   - A trailer behind the data of FOLLOWERINFO, OBSERVERINFO and LEADERINFO says "Warren". Java reads only a prefix of
-//     that data.
+//   - A trailer behind the data of FOLLOWERINFO, OBSERVERINFO and LEADERINFO says "Warren". Java reads only a prefix
+//     of that data.
 //   - The probes of a blank server are election frames that are shorter than a notification. Java drops them.
 //   - HANDOVER is a packet type of its own. It is sent only to servers that have sent the trailer.
 //   - NEWLEADER may bring such a server a second configuration behind a zero byte.

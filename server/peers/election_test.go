@@ -28,7 +28,7 @@ func (h *host) rounds(from proto.ServerID) (rounds []int64) {
 	return rounds
 }
 
-// greet opens an election connection to a server as somebody else does.
+// greet opens an election connection to a server as another server does.
 func (w *world) greet(to, as proto.ServerID) net.Conn {
 	w.t.Helper()
 	nc := w.connect(w.member(to).Election[0])
@@ -57,7 +57,7 @@ func requireRound(t *testing.T, nc net.Conn, round int64) {
 	require.Equal(t, want, got)
 }
 
-// Whoever speaks first, there is one connection, opened by the larger id.
+// Whichever server speaks first, there is one connection, opened by the larger id.
 func TestElectionInBothDirections(t *testing.T) {
 	for _, first := range []proto.ServerID{1, 3} {
 		w := newWorld(t, 3, 3)
@@ -309,7 +309,7 @@ func TestAnonymousObservers(t *testing.T) {
 	two.wait("third", func() bool { return len(two.up) == 3 && two.up[2] == -3 })
 }
 
-// A peer that cannot be reached costs nobody time; one attempt is made at a time, each after a longer pause.
+// A peer that cannot be reached costs the others no time; one attempt is made at a time, each after a longer pause.
 func TestUnreachable(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	var mu sync.Mutex

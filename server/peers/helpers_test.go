@@ -27,7 +27,7 @@ const patience = 10 * time.Second
 type world struct {
 	t       *testing.T
 	members []Member
-	ports   map[string]net.Listener // bound beforehand, so that the addresses are known and nobody else gets them
+	ports   map[string]net.Listener // bound beforehand: the addresses are known and stay free
 	hosts   map[proto.ServerID]*host
 }
 
@@ -60,7 +60,8 @@ func testConfig(t *testing.T, id proto.ServerID, members []Member) Config {
 	timeouts.Resolve = 50 * time.Millisecond
 	timeouts.BindPause, timeouts.Drain = time.Millisecond, patience
 	return Config{ID: id, Members: members, Limits: DefaultLimits(), Timeouts: timeouts, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
-		Resolve: func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }} // names are left to Dial
+		// names are left to Dial
+		Resolve: func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }}
 }
 
 // start starts a server; configure may change its configuration.

@@ -17,7 +17,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// Random bytes, on both ports, some of which begin as they should: the host hears of nobody, and members go on.
+// Random bytes, on both ports, some of which begin as they should: the host hears of no server, and members go on.
 func TestRandomBytes(t *testing.T) {
 	seed := rand.Uint64()
 	fmt.Printf("SEED=%d\n", seed)
@@ -118,7 +118,7 @@ func TestBadPacketEndsTheLink(t *testing.T) {
 	}
 }
 
-// Who says nothing, or only a little, is not waited for.
+// A connection on which nothing arrives, or only a little, is not waited for.
 func TestSilence(t *testing.T) {
 	w := newWorld(t, 3, 3)
 	leader := w.start(3, func(cfg *Config) {

@@ -85,7 +85,7 @@ func TestInputIsCutAnywhere(t *testing.T) {
 	}
 }
 
-// What follows SNAP is read by somebody else, and then packets go on.
+// What follows SNAP is read by another reader, and then packets go on.
 func TestInputWithABody(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	body := bytes.Repeat([]byte("state "), 20_000)

@@ -60,7 +60,7 @@ func TestNoMasterPort(t *testing.T) {
 	require.ErrorContains(t, err, "MasterPort 70000 is no port")
 }
 
-// Nobody but an observer of the ensemble is heard on the port for observers, whatever bytes come; the others go on.
+// Only an observer of the ensemble is heard on the port for observers, whatever bytes come; the others go on.
 func TestHostileBytesOnTheMasterPort(t *testing.T) {
 	seed := rand.Uint64()
 	fmt.Printf("SEED=%d\n", seed)

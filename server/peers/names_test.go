@@ -256,7 +256,8 @@ func TestKnownAddressesFail(t *testing.T) {
 			cfg.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }
 		})
 		began := time.Now()
-		for _, want := range []time.Duration{p.cfg.Timeouts.Resolve, 0, 0} { // the name server is known to be slow from then on
+		// the name server is known to be slow from then on
+		for _, want := range []time.Duration{p.cfg.Timeouts.Resolve, 0, 0} {
 			_, err := p.dialAny(t.Context(), []string{"b:2"}, false)
 			require.ErrorContains(t, err, "refused\nrefused")
 			require.Equal(t, want, time.Since(began))

@@ -46,7 +46,7 @@ func TestCapturedNotifications(t *testing.T) {
 	require.Equal(t, zab.Message{Type: zab.Notification, Vote: zab.Vote{Leader: 1}, Round: 1}, got, "of 40 bytes the version is not read")
 }
 
-// The lengths that old servers send, and the lengths that nobody sends.
+// The lengths that old servers send, and the lengths that no server sends.
 func TestNotificationLengths(t *testing.T) {
 	whole := appendElection(nil, &zab.Message{Type: zab.Notification, State: zab.Following, Round: 5, Version: 2, Config: []byte("c"),
 		Vote: zab.Vote{Leader: 2, Zxid: proto.MakeZxid(3, 9), Epoch: 8}})[4:]

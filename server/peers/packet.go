@@ -17,7 +17,7 @@ type Packet struct {
 	Authinfo []byte // the vector of identities as it is encoded, with its count; nil is null
 }
 
-// PacketHandOver is HANDOVER: a leader names the server that shall lead next. Data: long server id. Only Warren has
+// PacketHandOver is HANDOVER: a leader names the server that is to lead next. Data: long server id. Only Warren has
 // it, and only servers that have sent the trailer of Warren get it.
 const PacketHandOver proto.PacketType = 0x57720001
 

@@ -24,7 +24,7 @@ type ritual struct {
 var errRitual = errors.New("not the right word")
 
 const (
-	wordHello = 'h' // of whoever has connected, at once
+	wordHello = 'h' // of the side that has connected, at once
 	wordProof = 'p' // of the same, when it is asked for
 	wordGood  = 'g' // the answer to that
 )
@@ -114,7 +114,7 @@ func TestSecurityOfBothPorts(t *testing.T) {
 	two.waitClosed(its.ID)
 }
 
-// Who does not say what is asked for is refused on either port, and the host does not hear of it.
+// A server that does not say what is asked for is refused on either port, and the host does not hear of it.
 func TestSecurityRefuses(t *testing.T) {
 	for name, said := range map[string]func(to *host) (address string, b []byte){
 		"not encrypted, election": func(to *host) (string, []byte) {
@@ -156,7 +156,7 @@ func (h *host) address(port int) string {
 }
 
 // Strangers that begin and do not go on fill the waiting room of a port, and no more: members come in beside them,
-// and Stop does not wait for anybody.
+// and Stop does not wait for them.
 func TestSecurityStallsNobody(t *testing.T) {
 	w := newWorld(t, 2, 2)
 	r := &ritual{}

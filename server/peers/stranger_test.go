@@ -109,7 +109,7 @@ func TestStrangersLearn(t *testing.T) {
 	}
 }
 
-// Members come, go and move; a stranger who becomes one keeps its connection, and so does a member that moves.
+// Members come, go and move; a stranger that becomes one keeps its connection, and so does a member that moves.
 func TestMembersChange(t *testing.T) {
 	w := newWorld(t, 3, 4)
 	two := w.start(2, open, func(cfg *Config) { cfg.Members = w.members[:3] })

@@ -49,19 +49,19 @@ func abuses() (all []abuse) {
 	return all
 }
 
-// stallMax is the longest wait of a good client, beyond what the machine's disk and processors make anybody wait at
-// that time.
+// stallMax is the longest wait of a good client, beyond what the machine's disk and processors make any client wait
+// at that time.
 const stallMax = 2 * time.Second
 
 // report is what one abuse has cost.
 type report struct {
 	name string
-	// idle is while nobody else is there, during the abuse, and beside what clients of another server wait at that
-	// time.
+	// idle is while no other client is there, during the abuse, and beside what clients of another server wait at
+	// that time.
 	idle, during, beside window
 	server, abuser       float64       // processors used during the abuse
 	rate                 float64       // of what the bad client does, a second; 0 if that is not counted
-	machine              time.Duration // longest wait of somebody who only writes to the same disk
+	machine              time.Duration // longest wait of a process that only writes to the same disk
 	before, most, limit  int64         // MiB
 }
 
@@ -160,7 +160,7 @@ func startWitness(t *testing.T) (stop func() time.Duration) {
 	}
 }
 
-// table is the reports for a document. Bold is what is above three times what is waited with nobody there and at
+// table is the reports for a document. Bold is what is above three times what is waited without the bad client and at
 // another server.
 func table(all []report) string {
 	var b strings.Builder

@@ -57,7 +57,7 @@ func (a *attack) dial(addr string, n int) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = nc.(*net.TCPConn).SetLinger(0) // thousands of closed connections shall not use up the ports
+	_ = nc.(*net.TCPConn).SetLinger(0) // thousands of closed connections must not use up the ports
 	a.mu.Lock()
 	a.conns = append(a.conns, nc)
 	a.mu.Unlock()

@@ -96,7 +96,8 @@ func (a *attack) knockOnce(from, to unix.Sockaddr) error {
 	defer unix.Close(fd)
 	err = errors.Join(
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1}),
-		unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1), // the port is chosen when it is known where to
+		// the port is chosen when it is known where to
+		unix.SetsockoptInt(fd, unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1),
 		unix.Bind(fd, from))
 	if err != nil {
 		return err

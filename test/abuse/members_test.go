@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// members is what can be done to the ports between servers by somebody who reaches them.
+// members is what can be done to the ports between servers by a program that reaches them.
 func members() []abuse {
 	return []abuse{
 		{name: "quorum and election ports, hostile bytes", members: 3, memory: 400, run: hostilePeers},

@@ -29,7 +29,7 @@ const (
 	strangersASecond = 52_000
 )
 
-// mayBeStranger reports whether the device can be had, and nobody uses its addresses for something else.
+// mayBeStranger reports whether the device can be had, and its addresses are not used for something else.
 func mayBeStranger() bool {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil || os.Geteuid() != 0 {

@@ -10,14 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// plainlyWorded are the folders whose comments follow the rules of this file, with all folders below them.
-var plainlyWorded = []string{
-	"client", "datatree", "kerberos", "proto", "recipes", "server", "snapshot", "wal", "zab",
-}
-
-// notYet are folders below those, whose comments do not follow the rules yet.
-var notYet = []string{"server/datadir", "server/peers"}
-
 // persons are words for persons. A comment names the server, goroutine, connection or program instead. "anyone" is
 // not among them: it is an id of ZooKeeper.
 var persons = regexp.MustCompile(`(?i)\b(who|whoever|whom|nobody|somebody|anybody|everybody|someone|everyone|shall)\b`)
@@ -30,9 +22,6 @@ var exceptions = map[string]string{
 func TestCommentsNameTheirSubject(t *testing.T) {
 	unused := maps.Clone(exceptions)
 	for _, f := range files(t) {
-		if !f.in(plainlyWorded...) || f.in(notYet...) {
-			continue
-		}
 		for _, group := range f.ast.Comments {
 			for _, c := range group.List {
 				for _, word := range persons.FindAllString(c.Text, -1) {
@@ -63,9 +52,6 @@ func columns(line []byte) int { return utf8.RuneCount(line) + 3*bytes.Count(line
 func TestCommentsEndBeforeColumn120(t *testing.T) {
 	require.Equal(t, 8, columns([]byte("\t// a")))
 	for _, f := range files(t) {
-		if !f.in(plainlyWorded...) || f.in(notYet...) {
-			continue
-		}
 		lines := bytes.Split(f.text, []byte("\n"))
 		for _, group := range f.ast.Comments {
 			first, last := fileSet.Position(group.Pos()).Line, fileSet.Position(group.End()).Line

@@ -21,7 +21,8 @@ var layers = map[string]layer{
 	"proto": {why: "the records are the ground that everybody stands on"},
 	"zab":   {ours: []string{"proto"}, why: "agreement is a pure function of messages and ticks, so that a simulator can run it"},
 	"datatree": {ours: []string{"proto", "datatree/auth", "datatree/quota"},
-		tests: []string{"github.com/klauspost/compress", "golang.org/x/sys"}, // snapshots that ZooKeeper has compressed; CPU time
+		// snapshots that ZooKeeper has compressed; CPU time
+		tests: []string{"github.com/klauspost/compress", "golang.org/x/sys"},
 		why:   "the replicated state must depend on nothing that differs between servers"},
 	"datatree/auth": {ours: []string{"proto"},
 		why: "which connections an ACL entry means does not depend on the tree"},
@@ -63,8 +64,9 @@ var layers = map[string]layer{
 			"server/internal/flow", "server/internal/keystore", "server/internal/limits", "server/internal/security",
 			"server/internal/sessions"},
 		others: []string{"go.uber.org/zap"},
-		tests:  []string{module + "/server/internal/serve", module + "/server/meta", module + "/wal"}, // what it is tried with
-		why:    "the host knows clients and the applier by interfaces, and neither sockets of clients nor the log",
+		// what it is tried with
+		tests: []string{module + "/server/internal/serve", module + "/server/meta", module + "/wal"},
+		why:   "the host knows clients and the applier by interfaces, and neither sockets of clients nor the log",
 	},
 	"server/internal/serve": {
 		ours: []string{"internal/sched", "internal/weakness", "datatree", "datatree/auth", "datatree/watch", "proto", "server/config", "server/sasl",

@@ -16,8 +16,8 @@ import (
 // plain are the modules that require no module from outside of this repository.
 var plain = []string{"proto", "client", "client/zk", "recipes"}
 
-// aside are modules that the workspace leaves out: tests that need libraries which take minutes to build. No program has
-// them, they are not published, and they replace the modules of this repository by the folders beside them.
+// aside are modules that the workspace leaves out: tests that need libraries which take minutes to build. No program
+// has them, they are not published, and they replace the modules of this repository by the folders beside them.
 var aside = []string{"test/helm"}
 
 func workspace(t *testing.T) *modules.Workspace {

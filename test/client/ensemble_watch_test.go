@@ -18,7 +18,7 @@ import (
 
 var ensembleTime = flag.Duration("client.ensemble", 5*time.Second, "how long leaders change and connections are cut in tests on an ensemble")
 
-// steadyTick is the tick of ensembles of which no server shall seem to be away, on a busy machine either. Those that
+// steadyTick is the tick of ensembles of which no server may seem to be away, on a busy machine either. Those that
 // are killed are missed at once all the same.
 const steadyTick = 500 * time.Millisecond
 

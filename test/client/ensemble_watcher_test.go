@@ -14,7 +14,7 @@ import (
 	"github.com/seed94657493/warren/client"
 )
 
-// rewriter is the only one who writes a znode, and knows the zxid of every change.
+// rewriter is the only client that writes a znode, and knows the zxid of every change.
 type rewriter struct {
 	*testing.T
 	c       *client.Client
@@ -87,7 +87,7 @@ type watcher struct {
 	path  string
 	kinds map[string]*seen
 	once  []firing
-	all   sync.WaitGroup // those who follow
+	all   sync.WaitGroup // the followers
 	ended sync.WaitGroup // the one-shot watches
 }
 

@@ -109,7 +109,7 @@ var features = map[string]feature{
 			if _, err := c.Async().Get(ctx, "/").Wait(ctx); err != nil {
 				return err
 			}
-			c.Async().Exists(ctx, "/") // nobody waits for it
+			c.Async().Exists(ctx, "/") // the reply is not waited for
 		}
 		return ctx.Err()
 	}},
@@ -151,7 +151,8 @@ func TestEveryFeatureLeavesNothing(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, func() bool { return gauge(t, name) == want }, 10*time.Second, 2*time.Millisecond, name)
 	}
-	awaits(t, connections, 2) // the observer's and the one that asks: those of other tests have gone, and their watches
+	// the observer's and the one that asks: those of other tests have gone, and their watches
+	awaits(t, connections, 2)
 	for name, f := range features {
 		begin := func(t *testing.T, ctx context.Context, c *client.Client, before int) chan error {
 			ended := make(chan error, 1)

@@ -23,7 +23,7 @@ var (
 
 // The benchmark of table 3 of the ZooKeeper paper, which took 9.4 s for 200 barriers and 50 clients, and 234.4 s for
 // 1,600 barriers and 200 clients: every client enters all barriers one after the other, then leaves them one after
-// the other. Nobody goes on before all clients have entered, or left, the barrier. One operation is all of that.
+// the other. No client goes on before all clients have entered, or left, the barrier. One operation is all of that.
 func BenchmarkBarriers(b *testing.B) {
 	addr := startServers(b, 3)
 	for _, count := range numbers(b, *barriers) {

@@ -156,8 +156,8 @@ func dialOurs(t testing.TB, addr string) contender {
 	}
 }
 
-// dialAsync is dialOurs with one goroutine that keeps all requests outstanding, and with watches whose channels
-// nobody has asked for.
+// dialAsync is dialOurs with one goroutine that keeps all requests outstanding, and with watches whose channels were
+// not asked for.
 func dialAsync(t testing.TB, addr string) contender {
 	c := dial(t, addr)
 	ctx, data, a := context.Background(), make([]byte, 128), c.Async()

@@ -89,7 +89,7 @@ func compare(t testing.TB, addr string, r row, rounds int, turn time.Duration) [
 	seen := make([][]figures, len(clients))
 	for round := range rounds {
 		for k := range clients {
-			i := (k + round) % len(clients) // nobody is always first
+			i := (k + round) % len(clients) // no client is always first
 			seen[i] = append(seen[i], measure(t, &clients[i], r, turn))
 		}
 		for i := range clients {

@@ -53,7 +53,8 @@ func goroutines(run func(slot int) error) drive {
 		for slot := range n {
 			all.Go(func() {
 				count := int64(0)
-				for first := true; first || !r.over.Load(); first = false { // one at least, however busy the machine is
+				// one at least, however busy the machine is
+				for first := true; first || !r.over.Load(); first = false {
 					at := time.Now()
 					if err := run(slot); err != nil {
 						r.fail(err)

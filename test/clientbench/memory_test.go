@@ -102,7 +102,8 @@ func inUse() uint64 {
 func TestWatchesAreSmall(t *testing.T) {
 	addr := startServers(t, 1)
 	const n = 20_000
-	least := func(dial func(testing.TB, string) contender) float64 { // what else the process has taken meanwhile can only add
+	// what else the process has taken meanwhile can only add
+	least := func(dial func(testing.TB, string) contender) float64 {
 		return min(watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""), watchBytes(t, addr, dial, n, ""))
 	}
 	require.Less(t, least(dialOurs), 290.0)

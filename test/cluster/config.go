@@ -46,8 +46,8 @@ type Options struct {
 	Namespace string
 	// Observer makes a member of an ensemble an observer.
 	Observer bool
-	// Reconfig lets the ensemble be changed by anybody. The client port stands in the server line then, and zoo.cfg
-	// is written before the first start only, since servers change it.
+	// Reconfig lets the ensemble be changed by any client. The client port stands in the server line then, and
+	// zoo.cfg is written before the first start only, since servers change it.
 	Reconfig bool
 	// Joiner makes a server one that no other names: it learns, and waits for a reconfiguration that adds it.
 	Joiner bool

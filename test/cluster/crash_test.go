@@ -182,7 +182,7 @@ func (w *worker) match(t *testing.T, round int, got string, closed bool, pending
 	t.Fatalf("round %d: %s has (session closed %v)\n%swhich is none of\n%s", round, w.model.root, closed, got, tried.String())
 }
 
-// abandoned is an ephemeral whose session nobody continues.
+// abandoned is an ephemeral whose session no client continues.
 type abandoned struct {
 	path    string
 	session proto.SessionID

@@ -185,7 +185,7 @@ func (n *Node) Launch() {
 	}
 	n.exited = make(chan struct{})
 	go func(cmd *exec.Cmd, exited chan struct{}) {
-		_ = cmd.Wait() // the state is read by whoever asks
+		_ = cmd.Wait() // the state is read by the caller
 		log.Close()
 		close(exited)
 	}(n.cmd, n.exited)

@@ -17,7 +17,7 @@ const (
 )
 
 // ports is the block of ports that this process has for itself: it listens on the first as long as it lives, so that
-// no other process of tests takes the block, though nobody listens on the rest yet, or a server on one of them is
+// no other process of tests takes the block, though nothing listens on the rest yet, or a server on one of them is
 // down.
 var ports struct {
 	sync.Mutex
@@ -35,8 +35,8 @@ func FreePorts(t testing.TB, n int) (free []int) {
 	return free
 }
 
-// FreePort returns a loopback port that nobody listens on, and that stays free until it is used and while a server is
-// down. It comes again when all others of the block have been given away. It may be called concurrently.
+// FreePort returns a loopback port that no process listens on, and that stays free until it is used and while a
+// server is down. It comes again when all others of the block have been given away. It may be called concurrently.
 func FreePort(t testing.TB) int {
 	t.Helper()
 	ports.Lock()
@@ -68,7 +68,7 @@ func takeBlock(t testing.TB) {
 	t.Fatal("cluster: no free block of ports")
 }
 
-// listenOn returns nil if somebody listens on a port.
+// listenOn returns nil if a process listens on a port.
 func listenOn(port int) net.Listener {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every port of the block is given away before one comes again, but for those that somebody listens on, and another
+// Every port of the block is given away before one comes again, but for those that a process listens on, and another
 // process does not get the block.
 func TestFreePortsAreOfABlock(t *testing.T) {
 	first := FreePort(t)

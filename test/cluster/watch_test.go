@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Time passes on a watch while it is looked at, and hardly any while nobody does.
+// Time passes on a watch while it is looked at, and hardly any while it is not.
 func TestWatchDoesNotCountStandstill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewWatch()

@@ -7,9 +7,8 @@
 // indented one, in any page of the repository. The commands of warren in blocks that are not run, and in the text,
 // must exist, and so must their flags.
 //
-// So that pages can name the ports that everybody knows and tests can run beside each other, these ports are moved,
-// all by the same distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the
-// program's.
+// So that pages can name the usual ports and tests can run beside each other, these ports are moved, all by the same
+// distance, to a range that is free. TROUBLESHOOTING.md quotes messages; each must be one of the program's.
 //
 // What comments, test data and pages cite must exist: "storage 6.4" and "guarantee 5" in docs/protocol, "adr 0009" in
 // docs/adr.

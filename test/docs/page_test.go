@@ -68,7 +68,7 @@ func readPages(t *testing.T) (pages []page) {
 	return pages
 }
 
-// typed begins a line that somebody is to type into a shell.
+// typed begins a line that a reader is to type into a shell.
 var typed = regexp.MustCompile(`^(\$ )?(sudo |exec )?(\./|bin/)?(warren|zk\w+\.sh|make|go|git|curl|docker|kubectl|systemctl|java|sh|echo|nc)( |$)`)
 
 // reasonLeast is the fewest letters of a reason.

@@ -144,7 +144,7 @@ func movePorts(t *testing.T, script string) string {
 	return ""
 }
 
-// free reports whether nobody listens on the ports of the pages, or the first of them, at a distance in tens.
+// free reports whether no process listens on the ports of the pages, or the first of them, at a distance in tens.
 func free(distance int) bool {
 	for _, ten := range tens {
 		for digit := range 5 {

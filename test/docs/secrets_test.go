@@ -193,7 +193,7 @@ warren.logLevel=debug
 			}
 		}
 	}
-	// The secrets are used, by who has them and by who guesses.
+	// The secrets are used, by a client that has them and by one that guesses.
 	owner := dial(wire.Options{TLS: &tls.Config{InsecureSkipVerify: true}})
 	for _, r := range []wire.Request{wire.Auth("digest", []byte("alice:alices-secret-4")), wire.Create("/n", []byte("znode-secret-11"), wire.OpenACL, 0),
 		wire.SetACL("/n", wire.ACL(31, "digest", hash), -1), wire.Auth("digest", []byte("super:super-secret-3")),

@@ -225,7 +225,8 @@ func TestSurfaceOfAServer(t *testing.T) {
 		}
 		text, err := wire.FourLetter(net.JoinHostPort("127.0.0.1", port), ask, time.Minute)
 		require.NoError(t, err, word)
-		require.True(t, text != "" || word == "hash" || word == "wchc" || word == "wchp", word) // nothing is watched, and no digest kept
+		// nothing is watched, and no digest kept
+		require.True(t, text != "" || word == "hash" || word == "wchc" || word == "wchp", word)
 		require.NotContains(t, text, "not in the whitelist", word)
 	}
 	get := func(path string) string {

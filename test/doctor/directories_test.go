@@ -140,7 +140,7 @@ func (v visit) severityAbove(s doctor.Severity) (some doctor.Findings) {
 	return some
 }
 
-// TestPermissions lets somebody else look into the directories of a server.
+// TestPermissions lets another user look into the directories of a server.
 func TestPermissions(t *testing.T) {
 	n := used(t)
 	public := t.TempDir()
@@ -153,7 +153,7 @@ func TestPermissions(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Join(data, "version-2"), 0o755) }) // so that it can be removed
 	asNobody := func() visit {
 		cmd := exec.Command(binary, "doctor", "--output", "json", data)
-		if os.Getuid() == 0 { // who may read everything; anybody else is kept out by the modes below as well
+		if os.Getuid() == 0 { // root may read everything; another user is kept out by the modes below as well
 			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		}
 		cmd.Dir = public

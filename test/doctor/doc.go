@@ -1,5 +1,5 @@
 // Package doctor shows warren doctor to servers that are really ill: processes that are killed or stopped, disks that
-// are full, files that are damaged or belong to somebody else, certificates that have expired. Each test wants the
+// are full, files that are damaged or belong to another user, certificates that have expired. Each test wants the
 // illness as a finding, with a remedy, and the more urgent findings before the less urgent ones.
 //
 // What a machine is ill of by itself does not count: a limit of open files or a slow disk. Clocks of other machines

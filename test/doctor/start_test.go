@@ -76,8 +76,8 @@ func TestServersThatDoNotStart(t *testing.T) {
 	}
 }
 
-// TestMembersThatDoNotStart is the same for members of an ensemble: the directories of two are exchanged, and the epochs
-// of the third contradict each other.
+// TestMembersThatDoNotStart is the same for members of an ensemble: the directories of two are exchanged, and the
+// epochs of the third contradict each other.
 func TestMembersThatDoNotStart(t *testing.T) {
 	nodes := ensemble(t, nil, nil, nil, nil)
 	for _, n := range nodes {

@@ -26,7 +26,8 @@ func TestSecondAddresses(t *testing.T) {
 			c, seed := newConfigured(t, func(id int, o *cluster.Options) {
 				o.Host, o.Second, o.Namespace = f.addr(id), f.secondAddr(id), f.namespace(id)
 				o.Settings["multiAddress.enabled"] = "true"
-				o.Properties = map[string]string{"zookeeper.multiAddress.enabled": "true"} // where ZooKeeper 3.8 looks when it reads the lines
+				// where ZooKeeper 3.8 looks when it reads the lines
+				o.Properties = map[string]string{"zookeeper.multiAddress.enabled": "true"}
 			}, kinds...)
 			c.fabric = f
 			c.underLoad(seed, func() {

@@ -26,8 +26,8 @@ const (
 
 // TestKilledWhileItSynchronises takes the disk of one server of three away, under load, and kills it again and again
 // while it fetches everything anew: at random, and as soon as the first snapshot is there, which is shortly before
-// NEWLEADER is acknowledged. No acknowledged write is lost, it helps to elect nobody before it is up to date, and it
-// ends up to date. Source: quorum-protocol 14.3 R16.
+// NEWLEADER is acknowledged. No acknowledged write is lost, it helps to elect no leader before it is up to date, and
+// it ends up to date. Source: quorum-protocol 14.3 R16.
 func TestKilledWhileItSynchronises(t *testing.T) {
 	seed := printSeed(t)
 	c := &chaos{t: t, voters: 3, began: time.Now()}
@@ -89,7 +89,7 @@ func (c *chaos) killHalfway(node *cluster.Node) {
 	node.Kill()
 }
 
-// aloneWith starts a server that must not count beside one other: they elect nobody. Then all but the server come
+// aloneWith starts a server that must not count beside one other: they elect no leader. Then all but the server come
 // back.
 func (c *chaos) aloneWith(node *cluster.Node) {
 	c.t.Helper()

@@ -173,7 +173,7 @@ func (c *chaos) finishIfOpen(one *client) {
 }
 
 // lookBack ends half of the sessions, reads everything once more, and ends the others before the trees are compared:
-// nobody uses them then, and a session that expires in the middle is a difference.
+// no client uses them then, and a session that expires in the middle is a difference.
 func (c *chaos) lookBack(last *client, clients []*client) *history.History {
 	half := len(clients) / 2
 	for _, one := range clients[:half] {

@@ -95,7 +95,7 @@ func inNamespace(namespace string, fn func() error) error {
 	}
 	err = fn()
 	if back := unix.Setns(int(here.Fd()), unix.CLONE_NEWNET); back != nil {
-		return errors.Join(err, back) // nobody else gets the thread
+		return errors.Join(err, back) // no other goroutine gets the thread
 	}
 	runtime.UnlockOSThread()
 	return err

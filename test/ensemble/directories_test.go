@@ -84,7 +84,7 @@ func TestMajorityRolledBack(t *testing.T) {
 	}
 }
 
-// TestAllRestored restores old copies of the same time in all members at once, as an operator does who wants the old
+// TestAllRestored restores old copies of the same time in all members at once, as an operator does to have the old
 // state: they serve it.
 func TestAllRestored(t *testing.T) {
 	c := newScene(t, of(cluster.Warren, 3)...)

@@ -122,7 +122,8 @@ type fullWriter struct {
 	conn           *wire.Conn
 	number         int
 	acked, refused int
-	may            []string // what the znode may hold: the data of the last acknowledged write, and of later ones without an answer
+	// what the znode may hold: the data of the last acknowledged write, and of later ones without an answer
+	may []string
 }
 
 // write makes one attempt.

@@ -16,7 +16,7 @@ type fabric struct {
 	t      testing.TB
 	name   string // prefix of everything it makes
 	subnet string // the first three bytes of all addresses
-	other  string // those of the second addresses, for who wants them
+	other  string // those of the second addresses, if a test wants them
 	n      int
 	late   []*delayLine // where the kernel has no netem
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // TestFrozenLeaderExpiresNobody stops the leader for longer than all session timeouts, but not for so long that
-// another is elected: nobody could tell it that its clients live, so that its silence is not held against them.
+// another is elected: no server could tell it that its clients live, so that its silence is not held against them.
 func TestFrozenLeaderExpiresNobody(t *testing.T) {
 	const timeout, frozen = 3 * time.Second, 7 * time.Second
 	c := &chaos{t: t, voters: 3, began: time.Now()}

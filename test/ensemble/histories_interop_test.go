@@ -38,7 +38,7 @@ var mixedScenes = map[string][]scene{
 	},
 }
 
-// name says who comes to which leader.
+// name says which server comes to which leader.
 func (s scene) name() string { return fmt.Sprintf("%v led by %s", s.kinds, s.leader) }
 
 // eachMixed runs a scene with each of the ensembles.

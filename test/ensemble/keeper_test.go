@@ -20,8 +20,8 @@ import (
 
 // keeper is a client that keeps account of what was promised to it: znodes that only it writes, in one session that
 // has an ephemeral. ZooKeeper 3.8 itself answers now and then out of order and lets synced reads go back when leaders
-// change (TestControl shows it), so ensembles with such servers are not judged by package history but by what nobody
-// may break: no acknowledged write is lost, no session ends, no client sees its own writes go back.
+// change (TestControl shows it), so ensembles with such servers are not judged by package history but by what no
+// server may break: no acknowledged write is lost, no session ends, no client sees its own writes go back.
 type keeper struct {
 	number  int
 	nodes   []*cluster.Node
@@ -210,7 +210,7 @@ func (c *chaos) underLoad(seed uint64, something func()) {
 		k.verify(c)
 		acked, moves, strange = acked+2*k.counter, moves+k.moves, strange+k.strange
 	}
-	for _, k := range keepers { // a session that nobody uses would expire while the trees are compared
+	for _, k := range keepers { // a session that no client uses would expire while the trees are compared
 		require.NoError(c.t, k.end())
 	}
 	c.logf("about %d writes acknowledged and there, %d moves, %d strange answers of ZooKeeper", acked, moves, strange)
@@ -226,5 +226,5 @@ func (c *chaos) underLoad(seed uint64, something func()) {
 // noEphemerals is a line of the word mntr.
 var noEphemerals = regexp.MustCompile(`(?m)^zk_ephemerals_count\s+0(\.0)?$`)
 
-// abandonedTimeout is the timeout of sessions that nobody closes.
+// abandonedTimeout is the timeout of sessions that no client closes.
 const abandonedTimeout = 4 * time.Second

@@ -39,7 +39,8 @@ func TestJavaLeadersKilled(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
 			c, seed := newConfigured(t, func(_ int, o *cluster.Options) {
-				o.Settings["initLimit"] = "60" // a leader in Java first writes a snapshot of all that the clients have made
+				// a leader in Java first writes a snapshot of all that the clients have made
+				o.Settings["initLimit"] = "60"
 			}, kinds...)
 			successors := map[cluster.Kind]int{}
 			c.underLoad(seed, func() {

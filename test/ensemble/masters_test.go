@@ -62,7 +62,8 @@ func TestObserverMasters(t *testing.T) {
 					leader := c.leader()
 					for _, observer := range c.nodes[3:] {
 						master := masterOf(observer)
-						if master == leader.ID() && observer.Kind() == cluster.Warren { // no follower has served when it came
+						// no follower has served when it came
+						if master == leader.ID() && observer.Kind() == cluster.Warren {
 							c.logf("observer %d had to learn from the leader", observer.ID())
 							observer.Stop()
 							observer.Launch()

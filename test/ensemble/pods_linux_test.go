@@ -19,8 +19,8 @@ import (
 	warren "github.com/seed94657493/warren/client"
 )
 
-// pods emulates a StatefulSet of the chart: each pod has a network namespace with an address, a volume that outlives it,
-// a root folder with nothing but the binary, and the variables of the chart. Its jobs run beside them.
+// pods emulates a StatefulSet of the chart: each pod has a network namespace with an address, a volume that outlives
+// it, a root folder with nothing but the binary, and the variables of the chart. Its jobs run beside them.
 type pods struct {
 	t      *testing.T
 	fabric *fabric
@@ -200,8 +200,9 @@ func (p *pods) upgrade(have, n int) {
 	require.Contains(p.t, first, "the ensemble has the servers "+strings.Join(want, ", ")+",")
 }
 
-// TestReleaseScales upgrades a release of three servers to five, to three, and again to five, with the volumes that the
-// two servers have left. A client writes all the time: each write succeeds, and each acknowledged one is there at the end.
+// TestReleaseScales upgrades a release of three servers to five, to three, and again to five, with the volumes that
+// the two servers have left. A client writes all the time: each write succeeds, and each acknowledged one is there at
+// the end.
 func TestReleaseScales(t *testing.T) {
 	p := newPods(t, 5)
 	for id := 1; id <= 3; id++ {
@@ -265,8 +266,9 @@ func (p *pods) writes(n int) (check func(n int)) {
 	}
 }
 
-// TestReleaseGrowsFromOne upgrades a standalone server of Bitnami's chart, which has data, to this chart, then to three
-// servers, and to one. Two empty servers are a majority of three: they do not begin without the one that has the data.
+// TestReleaseGrowsFromOne upgrades a standalone server of Bitnami's chart, which has data, to this chart, then to
+// three servers, and to one. Two empty servers are a majority of three: they do not begin without the one that has
+// the data.
 func TestReleaseGrowsFromOne(t *testing.T) {
 	p := newPods(t, 3)
 	p.start(1, 0)

@@ -33,7 +33,8 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 				c.says(node, "rw")
 			}
 			c.write("/all", 1, 2, 3, 4, 5)
-			before, own := map[*cluster.Node]*wire.Conn{}, map[*cluster.Node]*wire.Conn{} // sessions that all know, and new ones, which are local if there are such
+			// sessions that all know, and new ones, which are local if there are such
+			before, own := map[*cluster.Node]*wire.Conn{}, map[*cluster.Node]*wire.Conn{}
 			for _, node := range []*cluster.Node{zookeeper, warren} {
 				for _, sessions := range []map[*cluster.Node]*wire.Conn{before, own} {
 					conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout})
@@ -110,7 +111,7 @@ func (c *chaos) says(node *cluster.Node, isro string) {
 // modeLine is one of srvr and stat.
 var modeLine = regexp.MustCompile(`(?m)^Mode: .*$`)
 
-// admits returns what a read-only server says of itself, and to whom it says no.
+// admits returns what a read-only server says of itself, and which clients it refuses.
 func (c *chaos) admits(node *cluster.Node, before *wire.Conn) map[string]string {
 	c.t.Helper()
 	said := map[string]string{}
@@ -171,7 +172,7 @@ func answers(conn *wire.Conn) (said []string) {
 			last = reply.Header.Zxid
 		}
 		body := fmt.Sprintf("%x", reply.Body)
-		switch v := reply.Value.(type) { // the order of children is anybody's
+		switch v := reply.Value.(type) { // children have no order
 		case *proto.GetChildrenResponse:
 			body = sorted(v.Children)
 		case *proto.GetChildren2Response:

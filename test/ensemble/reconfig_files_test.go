@@ -93,7 +93,8 @@ func (c *chaos) sameFiles(said string, but *cluster.Node) {
 		}
 		name := filepath.Join(node.Dir(), "zoo.cfg.dynamic."+version)
 		var got, cfg []byte
-		cluster.Eventually(c.t, func() bool { // they are written when the txn is committed, which the client hears of the leader
+		// they are written when the txn is committed, which the client hears of the leader
+		cluster.Eventually(c.t, func() bool {
 			var err error
 			if got, err = os.ReadFile(name); err != nil {
 				return false

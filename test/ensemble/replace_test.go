@@ -126,7 +126,8 @@ func newConfigured(t *testing.T, configure func(id int, o *cluster.Options), kin
 	var o []cluster.Options
 	for i, kind := range kinds {
 		one := cluster.Options{Kind: kind, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
-			"maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}} // or containers go while trees are compared
+			// or containers go while trees are compared
+			"maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}}
 		configure(i+1, &one)
 		o = append(o, one)
 	}
@@ -240,7 +241,8 @@ func (c *chaos) variety(conn *wire.Conn, r *rand.Rand, n int) {
 		wire.Create2(root+"/a", []byte("1"), wire.OpenACL, 0),
 		wire.Create(root+"/s-", nil, wire.OpenACL, proto.ModePersistentSequential),
 		wire.Create(root+"/e-", nil, wire.OpenACL, proto.ModeEphemeralSequential),
-		wire.Create(root+"/e-", nil, wire.OpenACL, proto.ModeEphemeralSequential), // two: ZooKeeper can take a list of two for a digest
+		// two: ZooKeeper can take a list of two for a digest
+		wire.Create(root+"/e-", nil, wire.OpenACL, proto.ModeEphemeralSequential),
 		wire.Create(root+"/locked", []byte("mine"), acl, 0),
 		wire.SetACL(root+"/a", acl, -1),
 		wire.SetData(root+"/a", []byte("22"), 0),

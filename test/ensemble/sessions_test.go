@@ -16,8 +16,8 @@ import (
 )
 
 // TestLocalSessionsOfMixedEnsembles keeps sessions on the server that took them, of either kind, under leaders of
-// either kind: they write, nobody else knows them, and with their first ephemeral they are known to all and go on at
-// a server of the other kind.
+// either kind: they write, no other server knows them, and with their first ephemeral they are known to all and go on
+// at a server of the other kind.
 func TestLocalSessionsOfMixedEnsembles(t *testing.T) {
 	for _, upgrades := range []bool{true, false} {
 		for _, kinds := range mixes {

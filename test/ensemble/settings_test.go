@@ -47,7 +47,8 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 	for i, run := range []struct {
 		name     string
 		settings map[cluster.Kind]map[string]string
-		written  map[cluster.Kind][]string // patterns: in the log that the servers have agreed on, when that kind led, and in the names of its snapshots
+		// patterns: in the log that the servers have agreed on, when that kind led, and in the names of its snapshots
+		written map[cluster.Kind][]string
 	}{
 		{"no list in closeSession", alike(map[string]string{closes: "false"}), map[cluster.Kind][]string{
 			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=44\b.*\n`}}},

@@ -85,7 +85,8 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 					observing(o)
 				}
 				o.Settings[run.setting], o.Settings["initLimit"] = "1", "240" // as long as a JVM may take to start
-				o.Settings["snapshotSizeFactor"] = "-1"                       // who lacks more than what is in memory gets SNAP
+				// a learner that lacks more than is in memory gets SNAP
+				o.Settings["snapshotSizeFactor"] = "-1"
 			},
 				cluster.Warren, cluster.Warren, cluster.Warren, cluster.ZooKeeper, cluster.ZooKeeper, cluster.ZooKeeper)
 			leader, observers := c.certainLeader(), c.nodes[3:]

@@ -100,7 +100,7 @@ type link struct {
 	nc  net.Conn
 	mu  sync.Mutex
 	out []byte
-	// writing is set while somebody writes; he writes what comes meanwhile.
+	// writing is set while a goroutine writes; it also writes what comes meanwhile.
 	writing bool
 }
 
@@ -212,7 +212,7 @@ func (s *server) wake() {
 	}
 }
 
-// append gives writes to the journal, and remembers whom to answer. REQUIRES: s.mu.
+// append gives writes to the journal, and remembers which clients to answer. REQUIRES: s.mu.
 func (s *server) append(writes []byte) {
 	s.todo = append(s.todo, writes...)
 	for len(writes) > 0 {

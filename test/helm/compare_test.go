@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The comparison reads charts of others, which are not in this repository. `make helm BITNAMI=... DEPENDENT=...` names
-// them. BITNAMI is a checkout of github.com/bitnami/charts. DEPENDENT is a list of values.yaml of dependent charts, each
-// with the key that has the values of the chart zookeeper in it: signoz/values.yaml:clickhouse.zookeeper. Both are
-// absolute paths.
+// The comparison reads charts of others, which are not in this repository. `make helm BITNAMI=... DEPENDENT=...`
+// names them. BITNAMI is a checkout of github.com/bitnami/charts. DEPENDENT is a list of values.yaml of dependent
+// charts, each with the key that has the values of the chart zookeeper in it:
+// signoz/values.yaml:clickhouse.zookeeper. Both are absolute paths.
 const (
 	bitnamiFolder  = "BITNAMI"
 	dependentFiles = "DEPENDENT"

@@ -369,7 +369,7 @@ var mutations = map[string]func(*rand.Rand, *History) bool{
 		})
 	},
 	"ephemeral gone": func(r *rand.Rand, h *History) bool {
-		certain := map[proto.Zxid]bool{} // by create: nothing that nobody knows the result of may have ended it
+		certain := map[proto.Zxid]bool{} // by create: no operation of unknown outcome may have ended it
 		for _, l := range lifetimes(h, nil) {
 			certain[l.create.Zxid] = !l.maybe
 		}

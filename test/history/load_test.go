@@ -94,7 +94,7 @@ func record(t *testing.T, node *cluster.Node, seed uint64) *History {
 	for i, c := range clients {
 		require.NoError(t, c.failed, "client %d", i)
 	}
-	// Half of the sessions end; whoever looks later must see that.
+	// Half of the sessions end; later reads must show that.
 	for _, c := range clients[:clientCount/2] {
 		finish(t, c.session, wire.CloseSession())
 	}

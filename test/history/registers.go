@@ -16,9 +16,9 @@ type register struct {
 	data    string
 }
 
-// registerModel is a znode with conditional writes. Input and output of an operation are the
-// Operation itself. An unknown operation takes effect with whatever answer it would have had; one
-// that had none is linearized after everything else, where nobody sees it.
+// registerModel is a znode with conditional writes. Input and output of an operation are the Operation itself. An
+// unknown operation takes effect with whatever answer it would have had; one that had none is linearized after
+// everything else, where no operation sees it.
 var registerModel = porcupine.Model{
 	Init: func() any { return register{} },
 	Step: func(state, input, _ any) (bool, any) {

@@ -11,11 +11,12 @@
 //     its reason and the section of the specification.
 //   - TestJavaClient, TestShell, TestKazoo and TestCClient run programs in testdata, which print
 //     an OK line for every operation they have checked.
-//   - TestKazooSuite runs kazoo's own suite with its own harness, with -interop.kazoo and Debian's pytest. All of its 476
-//     tests pass but one, which fails with ZooKeeper 3.8 as well.
-//   - TestSurface and TestEnsembleSurface compare the four-letter words, the admin commands and the metrics, TestWhitelist what is refused.
-//     What may differ is in a table too.
-//   - TestPeersJoinJava and TestPeersLeadJava speak the quorum protocol with servers in Java, on both ports and both sides.
+//   - TestKazooSuite runs kazoo's own suite with its own harness, with -interop.kazoo and Debian's pytest. All of its
+//     476 tests pass but one, which fails with ZooKeeper 3.8 as well.
+//   - TestSurface and TestEnsembleSurface compare the four-letter words, the admin commands and the metrics,
+//     TestWhitelist what is refused. What may differ is in a table too.
+//   - TestPeersJoinJava and TestPeersLeadJava speak the quorum protocol with servers in Java, on both ports and both
+//     sides.
 //   - TestCurator lets package recipes and a Java program with Curator 5.4 use the same locks, queues
 //     and other recipes in turns, against both servers.
 //   - TestDataDirectory hands one data directory to and fro between the two servers.

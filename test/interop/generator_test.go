@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-// Regions of the tree. In open everybody may read everything, so that the watches of exists mean
-// the same in 3.8; in secure any ACL may appear; quota is under a hard quota.
+// Regions of the tree. In open every client may read everything, so that the watches of exists mean the same in 3.8;
+// in secure any ACL may appear; quota is under a hard quota.
 const (
 	openRegion   = "/o"
 	secureRegion = "/s"

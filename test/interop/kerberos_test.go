@@ -235,8 +235,8 @@ func TestKerberosNames(t *testing.T) {
 	}
 }
 
-// quorumKerberos are the options of a server that authenticates others by Kerberos, and itself to them, as a service of
-// localhost.
+// quorumKerberos are the options of a server that authenticates others by Kerberos, and itself to them, as a service
+// of localhost.
 func quorumKerberos(t *testing.T, r *krb5.Realm, keytab string, kind cluster.Kind, learner string) cluster.Options {
 	t.Helper()
 	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+krb5Module("QuorumLearner", keytab, learner))

@@ -319,7 +319,7 @@ func TestPeersLeadJava(t *testing.T) {
 	nodes[0].Kill()
 }
 
-// source serialises a state that nobody else uses.
+// source serialises a state that is used by nothing else.
 type source struct{ *datatree.Walker }
 
 func (s source) Next(b []byte) ([]byte, bool) { return s.Walker.Next(b, 64<<10) }

@@ -63,7 +63,7 @@ func stores(t *testing.T, ca *pki.CA) (dir string) {
 }
 
 // TestJavaClientByTLS lets the Java client in by its certificate, whatever format the server's stores have, on a port
-// of its own and on the one that also takes plain text, and does not let in who has another's.
+// of its own and on the one that also takes plain text, and refuses a client with another certificate.
 func TestJavaClientByTLS(t *testing.T) {
 	classes, dir := compileJava(t, "Secure"), stores(t, pki.NewCA("ca"))
 	in := func(name string) string { return filepath.Join(dir, name) }

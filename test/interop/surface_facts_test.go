@@ -161,7 +161,7 @@ func (f *facts) monitor(side int, where, text string) {
 			}
 		case happens.MatchString(key) && strings.Trim(value, "-0.") != "":
 			if key == "snap_count" || key == "diff_count" {
-				key = "snap_count or diff_count" // which of them depends on who of the servers is there first
+				key = "snap_count or diff_count" // which of them depends on which server is there first
 			}
 			f.add(side, where, key+" is not 0")
 		}

@@ -32,11 +32,15 @@ var outputRules = []struct {
 	{regexp.MustCompile(`^(.Zxid) = 0x[0-9a-f]+$`), "$1 = ZXID"},
 	{regexp.MustCompile(`^(.time) = \w{3} \w{3} \d\d \d\d:\d\d:\d\d \w+ \d{4}$`), "$1 = DATE"},
 	{regexp.MustCompile(`^ephemeralOwner = 0x[1-9a-f][0-9a-f]+$`), "ephemeralOwner = SESSION"},
-	{regexp.MustCompile(`^(WatchedEvent .*) zxid: -?\d+$`), "$1"},                                         // since 3.9; operations 5.2
-	{regexp.MustCompile(`^ZooKeeper CLI version: .*$`), "VERSION"},                                        //
-	{regexp.MustCompile(`^org\.apache\.commons\.cli\.\w+Exception: `), ""},                                // since 3.9 without the class
-	{regexp.MustCompile(`get \[-s\] \[-w\] \[-b\] \[-x\] path`), "get [-s] [-w] path"},                    // -b and -x since 3.9
-	{regexp.MustCompile(`set path data \[-s\] \[-v version\] \[-b\]`), "set [-s] [-v version] path data"}, // -b since 3.9
+	// since 3.9; operations 5.2
+	{regexp.MustCompile(`^(WatchedEvent .*) zxid: -?\d+$`), "$1"},
+	{regexp.MustCompile(`^ZooKeeper CLI version: .*$`), "VERSION"}, //
+	// since 3.9 without the class
+	{regexp.MustCompile(`^org\.apache\.commons\.cli\.\w+Exception: `), ""},
+	// -b and -x since 3.9
+	{regexp.MustCompile(`get \[-s\] \[-w\] \[-b\] \[-x\] path`), "get [-s] [-w] path"},
+	// -b since 3.9
+	{regexp.MustCompile(`set path data \[-s\] \[-v version\] \[-b\]`), "set [-s] [-v version] path data"},
 	{regexp.MustCompile(`^\t(export|find|help|import|tree|watch) .*$`), "OURS"},
 	{regexp.MustCompile(`^(SLF4J: |log4j:).*$`), "OURS"}, // Java's logging
 }
@@ -333,7 +337,8 @@ func TestShellOneCommand(t *testing.T) {
 	theirs, ours := run(zkCli), run(cluster.Binary(t), "shell")
 	for i, args := range commands {
 		if slices.Contains([]string{"nonsense", "ls", "ls -z /", "quit", "close"}, args) {
-			theirs[i].events, ours[i].events = nil, nil // whether the connection comes before the end is a matter of luck
+			// whether the connection comes before the end is a matter of luck
+			theirs[i].events, ours[i].events = nil, nil
 		}
 		require.Equal(t, theirs[i], ours[i], args)
 	}

@@ -22,7 +22,7 @@ type Identity struct{ Scheme, ID string }
 // Request is a request of a client, or of the server itself (createSession, closeSession,
 // deleteContainer).
 type Request struct {
-	Conn       int // whose watches reads register, and who is asked about
+	Conn       int // whose watches reads register, and which is asked about
 	Session    proto.SessionID
 	Op         proto.OpCode
 	Body       []byte

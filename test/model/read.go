@@ -84,7 +84,7 @@ func (m *Model) readPath(op proto.OpCode, path string, watch bool) ([]byte, prot
 	return (&proto.GetAllChildrenNumberResponse{TotalNumber: total}).AppendTo(nil), proto.OK
 }
 
-// shown hides the hashes of digest entries from those who may not change the list.
+// shown hides the hashes of digest entries from clients that may not change the list.
 func (m *Model) shown(acl []proto.ACL) []proto.ACL {
 	shown := cloneACL(acl)
 	if m.allows(acl, proto.PermAdmin) {

@@ -26,7 +26,8 @@ type program struct {
 var (
 	here    *Workspace // the work tree
 	version string     // that its modules require of each other
-	shared  string     // folder of what all programs share: a proxy with the modules of the work tree, and a module cache
+	// folder of what all programs share: a proxy with the modules of the work tree, and a module cache
+	shared string
 )
 
 // writeProxy writes the proxy when the first program needs it.

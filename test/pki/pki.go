@@ -33,7 +33,7 @@ type Leaf struct {
 }
 
 // Options is what a certificate says. The zero value is valid for an hour, for both sides of a connection, and names
-// nobody.
+// no host.
 type Options struct {
 	// Name is the common name of the subject.
 	Name string

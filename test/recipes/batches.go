@@ -53,7 +53,7 @@ func JudgeBatches(all map[int]*Batch) error {
 	return nil
 }
 
-// JudgeLooks returns an error if somebody took a batch although an earlier one was free.
+// JudgeLooks returns an error if a consumer took a batch although an earlier one was free.
 func JudgeLooks(looks []Look) error {
 	for _, l := range looks {
 		if len(l.Free) > 0 && slices.Min(l.Free) < l.Taken {

@@ -16,7 +16,7 @@ const (
 	Known
 )
 
-// Change is an attempt to replace a shared value by another that nobody else writes.
+// Change is an attempt to replace a shared value by another that no other client writes.
 type Change struct {
 	Value, Before     string
 	Version, Previous int32 // of the value and of the one before; -1 if there was none

@@ -26,7 +26,7 @@ type arena struct {
 	expire  func(ctx context.Context, session client.Resume)
 }
 
-// contest is one lock and those who want it.
+// contest is one lock and the clients that want it.
 type contest struct {
 	*testing.T
 	*arena
@@ -113,7 +113,7 @@ func (k *contest) compete(ctx context.Context, i int, r *rand.Rand) {
 		if err != nil {
 			continue // ctx has ended
 		}
-		session := first.Detach() // known to who is to end it
+		session := first.Detach() // known to the goroutine that is to end it
 		c, err := client.New(path.Addr(), client.WithResume(session), client.WithSessionTimeout(k.timeout),
 			client.WithBackoff(time.Millisecond, 50*time.Millisecond))
 		if err != nil {
@@ -163,7 +163,7 @@ func (k *contest) disturb(r *rand.Rand, path *Path) {
 	}
 }
 
-// holder is somebody who was granted the lock.
+// holder is a client that was granted the lock.
 type holder struct {
 	*contest
 	grant
@@ -192,7 +192,7 @@ func (h *holder) hold(ctx context.Context, r *rand.Rand, path *Path, session cli
 		path.Stop()
 		pause *= k.timeout / 6 / time.Millisecond
 	case 2:
-		path.Stop() // and may be back before anybody has noticed
+		path.Stop() // and may be back before the client has noticed
 		pause *= 30
 	case 3:
 		if k.forced {
@@ -203,12 +203,13 @@ func (h *holder) hold(ctx context.Context, r *rand.Rand, path *Path, session cli
 	}
 	h.pass(pause * time.Millisecond)
 	h.look()
-	if !h.isShared && k.shared.Write(h.Token(), value+1) == nil { // without looking, as one would that was paused just before
+	// without looking, as one would that was paused just before
+	if !h.isShared && k.shared.Write(h.Token(), value+1) == nil {
 		k.written.Add(1)
 	}
 }
 
-// pass lets time pass, or less if somebody asks for the lock.
+// pass lets time pass, or less if another client asks for the lock.
 func (h *holder) pass(d time.Duration) {
 	var revoked <-chan struct{}
 	if r, ok := h.grant.(interface{ Revoked() <-chan struct{} }); ok {
@@ -263,7 +264,7 @@ func (k *contest) judge() {
 		require.NoError(k, Judge(ops, time.Minute), k.name)
 	}
 	require.EqualValues(k, k.written.Load(), value, "%s: an update was lost", k.name)
-	if patience := 20 * k.timeout; *duration > patience { // nobody is in the way for ever
+	if patience := 20 * k.timeout; *duration > patience { // no client is in the way for ever
 		require.Greater(k, time.Duration(last), *duration-patience, "%s: the last grant", k.name)
 	}
 	if k.trusts() {

@@ -32,8 +32,8 @@ type trouble struct {
 }
 
 // startTrouble starts an ensemble of three, and what happens to it until calm is called. Every new leader gives all
-// sessions their whole timeout again, so that the locks of those who died are granted to others only if pauses, of up
-// to so many ms, are long enough.
+// sessions their whole timeout again, so that the locks of clients that died are granted to others only if pauses, of
+// up to so many ms, are long enough.
 func startTrouble(t *testing.T, seed uint64, pauseMs int) *trouble {
 	n := &trouble{T: t, Ensemble: embed.Start(t, embed.Options{Servers: 3, TickTime: tick, Seed: seed}),
 		rand: rand.New(rand.NewPCG(seed, 0)), faults: map[string]int{}}
@@ -150,7 +150,7 @@ func ensembleContests(t *testing.T, forced bool) {
 	require.NoError(t, n.WaitEqual(ctx))
 }
 
-// Nobody is granted a lock while another may trust its own, whatever happens to the servers and between them.
+// No client is granted a lock while another may trust its own, whatever happens to the servers and between them.
 func TestHoldsExcludeOnAnEnsemble(t *testing.T) { ensembleContests(t, false) }
 
 // Sessions are ended by the leader as well, as if their clients had been silent. Tokens are then what protects.

@@ -11,7 +11,7 @@ type Pass struct {
 	Call, Return int64
 }
 
-// JudgeGate returns an error if somebody passed a barrier while it stood. Otherwise it tells how many it has held
+// JudgeGate returns an error if a client passed a barrier while it stood. Otherwise it tells how many it has held
 // back.
 func JudgeGate(stands []Stand, passes []Pass) (held int, err error) {
 	for _, p := range passes {

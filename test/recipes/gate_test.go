@@ -54,8 +54,8 @@ func (g *gate) wait(i int, w *worker) {
 	}
 }
 
-// pause lets time pass, and not more than until the barrier is set again: who comes just then may be at a server that
-// has not heard of it.
+// pause lets time pass, and not more than until the barrier is set again: a client that comes just then may be at a
+// server that has not heard of it.
 func (g *gate) pause(w *worker) {
 	g.mu.Lock()
 	isSet := g.isSet
@@ -68,7 +68,7 @@ func (g *gate) pause(w *worker) {
 	}
 }
 
-// set is the life of the one who sets the barrier and removes it, and sees everybody pass then.
+// set is the life of the client that sets the barrier and removes it, and then sees all others pass.
 func (g *gate) set(i int, w *worker) {
 	if i > 0 {
 		return // there is only one

@@ -21,8 +21,8 @@ const (
 )
 
 // A server that is cut off sends its clients away before their sessions may be expired, whichever direction is cut
-// and whoever leads next. The holder knows no other server, so its session does expire; when another is granted the
-// lock the Hold has ended.
+// and whichever server leads next. The holder knows no other server, so its session does expire; when another is
+// granted the lock the Hold has ended.
 func TestHoldsEndBeforeTheirSessions(t *testing.T) {
 	for _, run := range []struct {
 		name    string

@@ -97,7 +97,7 @@ type part struct {
 
 func (p part) Token() client.Zxid { return p.MultiHold.Token(p.path) }
 
-// some takes the lock together with others that not everybody wants, before it and behind it in the order.
+// some takes the lock together with others that not every client wants, before it and behind it in the order.
 func some(c *client.Client, path string, r *rand.Rand) lock {
 	return func(ctx context.Context) (grant, error) {
 		paths := []string{path + "/m"}
@@ -114,7 +114,7 @@ func some(c *client.Client, path string, r *rand.Rand) lock {
 	}
 }
 
-// impatient asks whoever has the lock to release before it waits.
+// impatient asks the holder of the lock to release before it waits.
 func impatient(c *client.Client, path string, r *rand.Rand) lock {
 	m := recipes.NewMutex(c, path)
 	return func(ctx context.Context) (grant, error) {

@@ -44,7 +44,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// alone is a single server, at which somebody ends sessions by taking them over and closing them.
+// alone is a single server, at which a goroutine ends sessions by taking them over and closing them.
 func alone() *arena {
 	return &arena{servers: []string{address}, timeout: time.Second, expire: func(ctx context.Context, session client.Resume) {
 		if other, err := client.Dial(ctx, address, client.WithResume(session)); err == nil {
@@ -53,7 +53,7 @@ func alone() *arena {
 	}}
 }
 
-// Nobody is granted a lock while another may trust its own, whatever the network does.
+// No client is granted a lock while another may trust its own, whatever the network does.
 func TestHoldsExclude(t *testing.T) { contests(t, alone(), false, seedOf(t)) }
 
 // Sessions are ended by force as well, of which their holders hear when it is over. Tokens are then what protects.

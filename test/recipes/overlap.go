@@ -50,7 +50,7 @@ func JudgeShared(ops []Operation, limit int) error {
 	return judgeLimit(all, limit)
 }
 
-// judgeLimit counts those who share at every moment when one begins.
+// judgeLimit counts the clients that share, at every moment at which one begins.
 func judgeLimit(all []span, limit int) error {
 	for _, s := range all {
 		n := 0

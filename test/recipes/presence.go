@@ -13,7 +13,7 @@ type Life struct {
 	Gone     int64 // since when it is surely not, 0 if that is not sure
 }
 
-// Listing is what somebody saw who had first waited for all that was known before.
+// Listing is what a client saw that had first waited for all that was known before.
 type Listing struct {
 	Call, Return int64
 	IDs          []string

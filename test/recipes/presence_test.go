@@ -32,7 +32,7 @@ type presence struct {
 	last     map[string]int // port of every instance that is there in the end
 }
 
-// presence registers instances that go in every way there is, while others look who is there.
+// presence registers instances that go in every way there is, while others list the instances.
 func (k *work) presence() judge {
 	p := &presence{work: k, last: map[string]int{}}
 	p.settled.Add(workers)
@@ -174,7 +174,7 @@ func (s *served) end() {
 	_ = s.client.Close()
 }
 
-// observe looks who is there, and waits in the end until it sees who is there for good, through a Provider, too.
+// observe lists the instances, and waits in the end until it sees those that stay, through a Provider, too.
 func (p *presence) observe(_ int, w *worker) {
 	defer p.observed.Done()
 	d := recipes.NewDiscovery(w.session(), servicesPath)
@@ -214,7 +214,7 @@ func (p *presence) observe(_ int, w *worker) {
 	}
 }
 
-// list records who is there.
+// list records the instances that are there.
 func (p *presence) list(ctx context.Context, w *worker, d *recipes.Discovery) (ids []string) {
 	l := Listing{Call: p.history.Now()}
 	if w.c.Sync(ctx, servicesPath) != nil {

@@ -80,7 +80,7 @@ type registry struct {
 	Register
 	listener net.Listener
 	running  sync.WaitGroup
-	reads    chan reading  // whoever has just read, before it is answered
+	reads    chan reading  // of lockers, each before it is answered
 	over     chan struct{} // closed at the end
 
 	mu      sync.Mutex
@@ -151,7 +151,7 @@ func (g *registry) serve(t *testing.T, nc net.Conn) {
 	}
 }
 
-// tell shows who has read and waits until it may be answered. It returns false at the end.
+// tell reports a reading and waits until it may be answered. It returns false at the end.
 func (g *registry) tell(r reading) bool {
 	select {
 	case g.reads <- r:
@@ -226,7 +226,7 @@ func (l *lockers) kill(pid int) {
 	cmd.end()
 }
 
-// next waits until somebody has read, which takes a session timeout if the holder before was killed.
+// next waits until a locker has read, which takes a session timeout if the holder before was killed.
 func (l *lockers) next() reading {
 	poll := time.NewTicker(5 * time.Millisecond)
 	defer poll.Stop()
@@ -266,8 +266,8 @@ func (l *lockers) stop(held reading) {
 	}
 }
 
-// Lockers are processes, which are killed and stopped while they hold the lock, at an ensemble in trouble. Whoever
-// was stopped for too long and goes on is fenced off by the register, and no update is lost.
+// Lockers are processes, which are killed and stopped while they hold the lock, at an ensemble in trouble. A process
+// that was stopped for too long and goes on is fenced off by the register, and no update is lost.
 func TestLockersThatAreKilledAndStopped(t *testing.T) {
 	seed := seedOf(t)
 	n := startTrouble(t, seed, 5000)

@@ -160,7 +160,7 @@ func (s *stock) note(d *recipes.Delivery, call int64) *Batch {
 	return batch
 }
 
-// take is one Take, now and then with nobody else beside it, so that its choice can be judged.
+// take is one Take, now and then without another beside it, so that its choice can be judged.
 func (s *stock) take(ctx context.Context, w *worker, q consumer) (*recipes.Delivery, error) {
 	if w.rand.IntN(3) > 0 {
 		s.choice.RLock()

@@ -10,8 +10,8 @@ import (
 // ErrFenced is returned by a Register for a token that is smaller than one that it has seen.
 var ErrFenced = errors.New("recipes: token is old")
 
-// Register is what a lock protects: a number that refuses old tokens. Reads count as well as writes: who reads
-// announces that it will write, and nobody with an older token may come in between.
+// Register is what a lock protects: a number that refuses old tokens. Reads count as well as writes: a client that
+// reads announces that it will write, and no client with an older token may come in between.
 type Register struct {
 	mu      sync.Mutex
 	largest client.Zxid
@@ -46,7 +46,7 @@ func (r *Register) Write(token client.Zxid, value int) error {
 	return err
 }
 
-// Final returns the number, and how often somebody was refused.
+// Final returns the number, and how often a client was refused.
 func (r *Register) Final() (value, refused int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

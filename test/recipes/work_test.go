@@ -29,7 +29,7 @@ type work struct {
 	seed    uint64
 	done    sync.WaitGroup
 	during  context.Context // ends with the trouble
-	finally context.Context // ends when whoever still waits must give up
+	finally context.Context // ends when a call that still waits must give up
 	history *History        // for its clock
 }
 

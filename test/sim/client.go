@@ -7,7 +7,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// load is the clients: they write through whoever leads and remember what was acknowledged.
+// load is the clients: they write through the leader and remember what was acknowledged.
 type load struct {
 	next    uint64 // content of the next txn
 	pending []request
@@ -109,7 +109,7 @@ func (l *load) delivered(n *node, t zab.Txn) {
 	}
 }
 
-// lost forgets the writes of a leadership that has ended: nobody will be told whether they took effect.
+// lost forgets the writes of a leadership that has ended: no client will be told whether they took effect.
 func (l *load) lost(n *node) {
 	kept := l.pending[:0:0]
 	for _, r := range l.pending {

@@ -7,7 +7,7 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
-// converge waits until, with all faults gone, one leader serves, everybody follows it, a new write is committed, and
+// converge waits until, with all faults gone, one leader serves, all others follow it, a new write is committed, and
 // all servers have the same state. Liveness: that must happen within the time for a few elections.
 func (s *Sim) converge() {
 	limit := s.now + 1000*int64(s.timing.TickTime*(s.timing.InitLimit+s.timing.SyncLimit))*6
@@ -39,7 +39,8 @@ func (s *Sim) converge() {
 	}
 	s.Stats.HealedAfter = s.now - healed
 	leader := s.united()
-	plain := slices.ContainsFunc(s.nodes, func(n *node) bool { return n.plain }) // such an observer master does not say which server leads
+	// such an observer master does not say which server leads
+	plain := slices.ContainsFunc(s.nodes, func(n *node) bool { return n.plain })
 	for _, n := range s.nodes {
 		s.checkSame(n)
 		if leader != nil && !plain && n.status.Leader != leader.id {
@@ -78,7 +79,7 @@ func (s *Sim) united() *node {
 	return leader
 }
 
-// standing says who does what, for a failure.
+// standing says what each server does, for a failure.
 func (s *Sim) standing() (text string) {
 	text = "no convergence:"
 	for _, n := range s.nodes {

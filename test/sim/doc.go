@@ -9,18 +9,19 @@
 //
 // # The world
 //
-//   - Network (network.go): connections are FIFO. They are delayed, stalled in one direction or both, half closed and cut; nothing is
-//     reordered or lost inside one. The election channel keeps the newest message while it is stalled, and may repeat an old one
-//     after a restart, as Java's does.
-//   - Disk (disk.go): a write becomes durable part by part, each behind its own fsync. A crash keeps the parts that were done and
-//     any prefix of the part in progress, because that is what recovery makes of whatever blocks are left (wal and server test
-//     that). Disks are slow, full for a while, fail for ever, or are
-//     lost, one at a time (lost.go): then the server is hunted with crashes until it has synchronised.
+//   - Network (network.go): connections are FIFO. They are delayed, stalled in one direction or both, half closed and
+//     cut; nothing is reordered or lost inside one. The election channel keeps the newest message while it is
+//     stalled, and may repeat an old one after a restart, as Java's does.
+//   - Disk (disk.go): a write becomes durable part by part, each behind its own fsync. A crash keeps the parts that
+//     were done and any prefix of the part in progress, because that is what recovery makes of whatever blocks are
+//     left (wal and server test that). Disks are slow, full for a while, fail for ever, or are lost, one at a time
+//     (lost.go): then the server is hunted with crashes until it has synchronised.
 //   - Clock: every server ticks at its own speed.
 //   - Clients (client.go): write through the leader, note what was acknowledged, and ask for syncs.
-//   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none wait to join.
-//   - Others (exchange.go), in TestSimDisks: replace disks by older copies, by those of other servers or ensembles, and by
-//     empty ones.
+//   - Administrators (reconfig.go), in TestSimReconfig: change the ensemble again and again; servers that are in none
+//     wait to join.
+//   - Others (exchange.go), in TestSimDisks: replace disks by older copies, by those of other servers or ensembles,
+//     and by empty ones.
 //
 // A node (node.go) is the host of a core: it fulfils the duties of the zab package in the plainest way.
 //

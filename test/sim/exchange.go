@@ -67,7 +67,7 @@ var exchangeNames = [exchangeKinds]string{"by an older copy of the same disk", "
 	"by an older copy of another server's disk", "by a disk of another ensemble", "by an empty disk",
 	"by an empty disk that is marked as initialised"}
 
-// exchanges is an administrator who replaces disks by others. Its chance is its own.
+// exchanges is an administrator that replaces disks by others. Its chance is its own.
 type exchanges struct {
 	rng      *rand.Rand
 	every    int64

@@ -7,7 +7,7 @@ import (
 )
 
 // A server that the others do not name asks for a leader while they have none: they answer it, and it them. That
-// ends, although the two sides disagree about who has a vote.
+// ends, although the two sides disagree about which servers have a vote.
 func TestServersThatOneListNames(t *testing.T) {
 	for seed := uint64(1); seed <= 10; seed++ {
 		s := New(Options{Seed: seed, Calm: true, Voters: 3, Lists: true}).Tracing()

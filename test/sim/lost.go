@@ -50,8 +50,8 @@ func (n *node) adopted(epoch int64) bool {
 	return !n.lost.memory && n.disk.current >= epoch || n.lost.current >= epoch
 }
 
-// checkForgetful: nobody who has forgotten what was promised says anything that counts. Source: quorum-protocol 14.3
-// R16.
+// checkForgetful: no server that has forgotten what it promised says anything that counts. Source: quorum-protocol
+// 14.3 R16.
 func (s *Sim) checkForgetful(n *node, m *zab.Message) {
 	if !n.lost.memory {
 		return
@@ -82,7 +82,7 @@ func (f *faults) hunt(s *Sim, from, to *end) {
 // huntsMax bounds the crashes after one loss, so that synchronization ends.
 const huntsMax = 12
 
-// wipe loses the disk of one voter, if everybody else has all: with two gone at a time nothing could be promised.
+// wipe loses the disk of one voter, if every other voter has all: with two gone at a time nothing could be promised.
 func (f *faults) wipe(s *Sim, n *node) {
 	if f.wiped >= f.wipesMax || n.observer && !s.opts.Reconfig || len(s.quorum.Voters()) < 3 {
 		return

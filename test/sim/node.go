@@ -27,8 +27,8 @@ type node struct {
 	active     *zab.Ensemble  // the configuration that it takes for committed
 	blank      bool           // it has no data, or does not know yet that it has
 	lost       lost           // what went with its disk
-	promised   int64          // newest epoch that it promised to somebody
-	promisedTo proto.ServerID // and to whom
+	promised   int64          // newest epoch that it promised to a leader
+	promisedTo proto.ServerID // the leader that it promised it to
 	handing    bool           // it was asked to hand over, or has to
 
 	role    zab.State // that the last Output said

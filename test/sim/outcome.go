@@ -203,7 +203,7 @@ func (d *disk) silent() bool {
 	return slices.ContainsFunc(l.Reigns, func(r zab.Reign) bool { return r.Gap })
 }
 
-// lineages says who does what, and where the histories come from.
+// lineages says what each server does, and where the histories come from.
 func (s *Sim) lineages() string {
 	text := s.standing()
 	for _, n := range s.nodes {

@@ -120,7 +120,8 @@ func (r *reconfigs) one(s *Sim, n *node) {
 	blind := r.blind
 	for _, o := range s.nodes {
 		if !o.disk.exists || o.blank {
-			blind = false // a server that has never had the data, or was not told yet that it has all, cannot help to elect
+			// a server that has never had the data, or was not told yet that it has all, cannot help to elect
+			blind = false
 		}
 		if active, _ := n.core.Ensembles(); e != nil && o.plain && slices.ContainsFunc(e.Quorum.Voters(), active.Observes) {
 			return // as an observer, a server in Java need not keep what a voter must

@@ -57,8 +57,8 @@ func TestEnsembleGrowsAndShrinks(t *testing.T) {
 	}
 }
 
-// A leader that is removed is succeeded at once, by a server that has the change: who asked for it is answered, and
-// no tick passes that an election would need. If the one that it has named dies, there is an election.
+// A leader that is removed is succeeded at once, by a server that has the change: the client that asked for it is
+// answered, and no tick passes that an election would need. If the one that it has named dies, there is an election.
 func TestLeaderIsRemoved(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		s := changing(t, seed)
@@ -83,8 +83,8 @@ func TestLeaderIsRemoved(t *testing.T) {
 	}
 }
 
-// All servers lose power between the proposal of a change and the news of its commit: nobody goes on without what was
-// acknowledged, and the change is either in force everywhere or nowhere.
+// All servers lose power between the proposal of a change and the news of its commit: no server goes on without what
+// was acknowledged, and the change is either in force everywhere or nowhere.
 func TestAllDieDuringChange(t *testing.T) {
 	kept := 0
 	for seed := uint64(1); seed <= 40; seed++ {

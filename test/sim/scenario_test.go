@@ -214,7 +214,7 @@ func TestLeaderCutOff(t *testing.T) {
 				s.net.stall(old.id, n.id, true)
 			}
 		}
-		s.load.write(s, old, 3) // nobody hears of these
+		s.load.write(s, old, 3) // no server hears of these
 		s.until(t, "another leader", func() bool {
 			for _, n := range s.nodes {
 				if n != old && n.status.State == zab.Leading && n.status.Serving {

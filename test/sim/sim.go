@@ -21,7 +21,8 @@ type Options struct {
 	Leap      bool // the lists change by two servers at once, which is not allowed
 	Haste     bool // the next change begins before the one before is in force, which is not allowed
 	Exchange  bool // disks are exchanged; no plain servers, because they say no lineage
-	Calm      bool // no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
+	// no faults and no clients but those of the test; no plain servers, no lost disks, 3 voters unless said
+	Calm bool
 	// Configure, if not nil, changes the configuration of each core.
 	Configure func(zab.Config) zab.Config
 }

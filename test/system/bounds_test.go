@@ -10,8 +10,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// TestBoundsNotice changes what is known of a run in which nothing went wrong. The checks of refusals, of sessions that
-// must end and of servers that must answer notice each change.
+// TestBoundsNotice changes what is known of a run in which nothing went wrong. The checks of refusals, of sessions
+// that must end and of servers that must answer notice each change.
 func TestBoundsNotice(t *testing.T) {
 	w := newWorld(Options{Seed: 4, Steps: 300, Servers: 3, Clients: 6, Faults: []Fault{}, Features: []Feature{}})
 	require.NoError(t, w.run())

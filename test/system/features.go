@@ -70,9 +70,9 @@ func (c *client) draw() asked {
 	return c.load.draw(c.session)
 }
 
-// drawQuota draws a write of the znodes of a quota, or a read of its limits. Two things the history does not tell, as in
-// ZooKeeper: what is applied when the leader prepares a write, which is what counts for hard limits; and when a server
-// has counted the use of a quota anew, which it does when it loads a snapshot.
+// drawQuota draws a write of the znodes of a quota, or a read of its limits. Two things the history does not tell, as
+// in ZooKeeper: what is applied when the leader prepares a write, which is what counts for hard limits; and when a
+// server has counted the use of a quota anew, which it does when it loads a snapshot.
 func (l *load) drawQuota() wire.Request {
 	const top = "/zookeeper/quota"
 	at := fmt.Sprintf("%s/%c", top, 'a'+rune(l.s.rng.IntN(4)))

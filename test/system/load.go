@@ -183,7 +183,7 @@ func (l *load) data() []byte {
 	return b
 }
 
-// acl is mostly open. The others are for those who have authenticated.
+// acl is mostly open. The others are for clients that have authenticated.
 func (l *load) acl() []proto.ACL {
 	switch n := l.s.rng.IntN(100); {
 	case n < 4:

@@ -30,7 +30,8 @@ type node struct {
 	stops  bool           // it was told to stop
 	lost   bool           // its disk, and it has not served since
 	served bool           // it has served at some time
-	// lostIDs is up to when, by the wall clock, ids of sessions may have been given out by lives whose meta.db is lost.
+	// lostIDs is up to when, by the wall clock, ids of sessions may have been given out by lives whose meta.db is
+	// lost.
 	lostIDs time.Time
 }
 

@@ -26,13 +26,14 @@ type replay struct {
 	writers     map[proto.SessionID]int // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
 	expiries    []expiry
-	doomed      []proto.SessionID                 // a request was refused because the session ends
-	told        proto.Zxid                        // clients that are connected at the end have heard of everything up to this
-	refuses     func(from, to time.Duration) bool // servers may have refused writes then
-	locals      bool                              // sessions may be local
-	begun       map[proto.SessionID]bool          // by txns
-	applied     map[proto.Zxid]bool               // the txns
-	members     membership                        // the configuration
+	doomed      []proto.SessionID // a request was refused because the session ends
+	// clients that are connected at the end have heard of everything up to this
+	told    proto.Zxid
+	refuses func(from, to time.Duration) bool // servers may have refused writes then
+	locals  bool                              // sessions may be local
+	begun   map[proto.SessionID]bool          // by txns
+	applied map[proto.Zxid]bool               // the txns
+	members membership                        // the configuration
 }
 
 // requestID is what a txn says of its request.
@@ -133,7 +134,8 @@ func (r *replay) apply(t *txn) error {
 		}
 	case h.ClientID == 0 && h.Type == proto.OpDeleteContainer:
 		mr.Body = rest(t, &rd)
-	case h.ClientID == 0 && h.Type == proto.OpError && overtaken(rd): // what the server wanted to delete is not as it was
+	case h.ClientID == 0 && h.Type == proto.OpError && overtaken(rd):
+		// what the server wanted to delete is not as it was
 		mr.Op = 0
 	default:
 		return fmt.Errorf("no client has asked for the txn %v of session %v, xid %d", h.Type, h.ClientID, h.Cxid)
@@ -195,7 +197,8 @@ func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 	}
 	if s := q.conn.session; q.conn.number >= r.writers[s.id] {
 		r.writers[s.id] = q.conn.number
-	} else if q.op != proto.OpCloseSession && result != proto.ErrSessionExpired { // of which the leader does not look where it comes from, as ZooKeeper
+	} else if q.op != proto.OpCloseSession && result != proto.ErrSessionExpired {
+		// of which the leader does not look where it comes from, as ZooKeeper
 		return fmt.Errorf("session %v, xid %d is a txn behind those of a later connection", q.conn.session.id, q.xid)
 	}
 	for _, before := range q.conn.requests {

@@ -97,7 +97,8 @@ func newWorld(o Options) *world {
 	}
 	snapCount := 20 + s.rng.IntN(400)
 	if s.chance(30) {
-		snapCount = 2 + s.rng.IntN(10) // a learner that comes back is behind the snapshot that its leader has begun with
+		// a learner that comes back is behind the snapshot that its leader has begun with
+		snapCount = 2 + s.rng.IntN(10)
 	}
 	for id := 1; id <= w.o.Servers+w.joiners(); id++ {
 		w.nodes = append(w.nodes, &node{w: w, id: id, cfg: w.config(id, snapCount), disk: s.newDisk(id)})
@@ -162,7 +163,8 @@ func (w *world) leaseOf() lease {
 
 // applied takes a txn that a server has applied. No two servers may differ.
 func (w *world) applied(n *node, zxid proto.Zxid, payload []byte, digest int64) {
-	if n.last == 0 || n.last.Epoch() != zxid.Epoch() { // the leader of this epoch has the server's history, or has corrected it
+	// the leader of this epoch has the server's history, or has corrected it
+	if n.last == 0 || n.last.Epoch() != zxid.Epoch() {
 		w.adopt(n, zxid-1)
 	}
 	t := w.history[zxid]
@@ -190,7 +192,8 @@ func (w *world) run() error {
 	defer unguard()
 	defer w.end()
 	interrupted := slices.Contains(w.faults.kinds, MidWrite) && w.s.chance(20) // the first start
-	marked := w.o.Servers == 1 || len(w.o.Features) > 0 || !w.s.chance(20)     // the operator says that the servers are new
+	// the operator says that the servers are new
+	marked := w.o.Servers == 1 || len(w.o.Features) > 0 || !w.s.chance(20)
 	for _, n := range w.nodes {
 		if marked {
 			if err := n.disk.found(); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-// accept checks one frame and hands it to whoever it is for.
+// accept checks one frame and hands it to the call that it is for.
 func (c *Conn) accept(payload []byte) error {
 	if len(payload) < proto.ReplyHeaderSize {
 		return violationf("reply of %d bytes: %x", len(payload), payload)

@@ -300,7 +300,7 @@ func (c *Conn) readLoop() {
 	}
 }
 
-// fail records the first reason and gives it to everybody who waits.
+// fail records the first reason and gives it to every call that waits.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

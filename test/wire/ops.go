@@ -38,7 +38,7 @@ func stat(v *proto.StatResponse, err error) (proto.Stat, error) {
 	return v.Stat, nil
 }
 
-// Create creates a znode that everyone may use and returns its path.
+// Create creates a znode that every client may use and returns its path.
 func (c *Conn) Create(path string, data []byte, mode proto.CreateMode) (string, error) {
 	v, err := do[*proto.CreateResponse](c, Create(path, data, OpenACL, mode))
 	if err != nil {

@@ -13,7 +13,7 @@ type Request struct {
 	FixedXid bool
 }
 
-// OpenACL grants everything to everyone.
+// OpenACL grants everything to every client.
 var OpenACL = []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 
 // ACL returns an ACL of one entry.

@@ -26,8 +26,8 @@ func ReadFile(fs FS, name string, most int64) ([]byte, error) {
 	return b, nil
 }
 
-// WriteFile gives a file its content in one step, durably: after a crash it is the old file or the new one, whole. The
-// bytes are written to name with the suffix .tmp first; that file is removed if they cannot be written.
+// WriteFile gives a file its content in one step, durably: after a crash it is the old file or the new one, whole.
+// The bytes are written to name with the suffix .tmp first; that file is removed if they cannot be written.
 func WriteFile(fs FS, name string, b []byte) error {
 	tmp := name + ".tmp"
 	f, err := fs.Create(tmp)

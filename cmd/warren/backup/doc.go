@@ -4,14 +4,14 @@
 //
 // A directory with
 //
-//	manifest.json       what there is, with sizes, SHA-256 and zxids; its last line is the SHA-256 of the lines before
+//	manifest.json       what there is, with sizes, SHA-256 and zxids; its last line is the SHA-256 of the others
 //	snapshot.<zxid>     snapshots, byte for byte as the server wrote them, perhaps compressed
 //	log.<first zxid>    txns, in files of ZooKeeper's log format that hold whole records and nothing else
 //	.lock               held while something writes into the directory
 //
 // A run adds what is new: a snapshot and the txns since, or only the txns since the last run. A file counts when the
-// manifest names it, and the manifest is replaced as the last step of a run; a crash leaves files that nobody names,
-// which the next run removes or replaces.
+// manifest names it, and the manifest is replaced as the last step of a run; a crash leaves files that no manifest
+// names, which the next run removes or replaces.
 //
 // # Why it is consistent
 //

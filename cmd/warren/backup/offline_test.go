@@ -260,7 +260,7 @@ func received(t *testing.T) (*vfs.Mem, Source) {
 	return mem, src
 }
 
-// walker is a walker over a state that nobody changes.
+// walker is a walker over a state that does not change.
 type walker struct{ w *datatree.Walker }
 
 func (s walker) Next(b []byte) ([]byte, bool)    { return s.w.Next(b, 1<<20) }

@@ -301,7 +301,7 @@ func write(fsys vfs.FS, dir string, r *replayed, history datadir.History) (Resto
 	return done, history.Write(fsys, dir)
 }
 
-// walkerSource is a walker over a state that nobody changes.
+// walkerSource is a walker over a state that does not change.
 type walkerSource struct{ w *datatree.Walker }
 
 // Next implements snapshot.Source.

@@ -147,7 +147,7 @@ func (c *fakeConn) reply(frame []byte) bool {
 	if op == proto.OpPing {
 		c.server.pings.Add(1)
 	}
-	// Whoever answers may send events to any connection, so it must not hold the lock.
+	// answer may send events to any connection, so the lock must not be held.
 	body, code := c.server.answer(c, op, frame[proto.RequestHeaderSize:])
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -122,7 +122,7 @@ func (l *lane) call(ctx context.Context, op proto.OpCode, body func([]byte) []by
 	for {
 		frame, err := l.rd.read()
 		if err != nil {
-			l.drop() // the reply may still come, to whoever asks next
+			l.drop() // the reply may still come, and would answer the next request
 			if ctx.Err() != nil {
 				err = ctx.Err()
 			}

@@ -261,7 +261,8 @@ func interruptions() map[string]*interruption {
 			start: func(t *testing.T, mem *vfs.Mem) {
 				b, err := os.ReadFile(walFixtures + "zookeeper-3.8/02-snapshot-and-log/version-2/snapshot.34")
 				require.NoError(t, err)
-				for _, name := range []string{"snapshot.35", "snapshot.36"} { // as fuzzy ones, which the log makes exact
+				// as fuzzy ones, which the log makes exact
+				for _, name := range []string{"snapshot.35", "snapshot.36"} {
 					write(t, mem, "/d/version-2/"+name, b)
 				}
 			},

@@ -13,7 +13,7 @@ import (
 )
 
 // memoryPercent is the share of the container's memory that Go may use; the rest is for mapped files, stacks of the
-// kernel and whoever else lives in the container.
+// kernel and the other processes of the container.
 const memoryPercent = 90
 
 // limitMemory makes Go collect garbage before the container's limit kills the process, unless GOMEMLIMIT says
@@ -77,7 +77,8 @@ func smallestLimit(root fs.FS, mount, group string, names ...string) int64 {
 			if err != nil {
 				continue
 			}
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 { // "max" is no limit
+			// "max" is no limit
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 {
 				limit = min(limit, n)
 			}
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 // notifyManager tells the service manager that started this process what has changed: lines such as READY=1, as one
-// datagram to the socket that NOTIFY_SOCKET names. Without one, nobody asked. A name that begins with @ is abstract,
-// which package net knows. Source: sd_notify(3).
+// datagram to the socket that NOTIFY_SOCKET names. Without that variable it does nothing. A name that begins with @
+// is abstract, which package net knows. Source: sd_notify(3).
 func notifyManager(state string) error {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {

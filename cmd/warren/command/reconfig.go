@@ -159,8 +159,8 @@ func (o *reconfigOptions) run(ctx context.Context) error {
 // errNotThere is a server that is to join and does not run yet.
 var errNotThere = errors.New("does not follow the leader yet")
 
-// mayPass reports whether a change that failed may succeed later. Before servers are stopped reconfig must be enabled;
-// afterwards the rolling update may enable it.
+// mayPass reports whether a change that failed may succeed later. Before servers are stopped reconfig must be
+// enabled; afterwards the rolling update may enable it.
 func (o *reconfigOptions) mayPass(err error) bool {
 	passing := []error{errNotThere, client.ErrConnectionLoss, client.ErrThrottled, client.ErrReconfigInProgress, client.ErrNewConfigNoQuorum, client.ErrBadVersion}
 	if !o.leaveOnly {
@@ -209,8 +209,8 @@ func (o *reconfigOptions) step(ctx context.Context, cl *client.Client) (done boo
 	return false, err
 }
 
-// difference returns a server that is to join, or one that is to leave, the last one first. Servers join first, so that
-// the ensemble does not become smaller than it has to be.
+// difference returns a server that is to join, or one that is to leave, the last one first. Servers join first, so
+// that the ensemble does not become smaller than it has to be.
 func (o *reconfigOptions) difference(current *config.Quorum) (join, leave *config.Member, err error) {
 	stays := 0
 	for i := range o.wanted.Members {

@@ -15,8 +15,8 @@ import (
 )
 
 // reloader does what SIGHUP asks for: it reads the configuration again, of which only warren.logLevel counts, and the
-// certificates. The level counts although --log-level was given: who sends SIGHUP has changed the file since. A
-// configuration with problems changes nothing.
+// certificates. The level counts although --log-level was given: an operator sends SIGHUP after a change of the file.
+// A configuration with problems changes nothing.
 type reloader struct {
 	load   func() (*config.Config, config.Warnings, error) // the configuration, without --log-level
 	log    *zap.Logger

@@ -30,7 +30,7 @@ func scheduleAsBatch() error {
 			}
 			changed = changed || now
 		}
-		// Whoever was made meanwhile by a thread that was not changed yet is met in the next round.
+		// A thread that was started meanwhile, by a thread that was not changed yet, is found in the next round.
 		if !changed {
 			return nil
 		}

@@ -37,7 +37,7 @@ func TestServerIsScheduledAsBatch(t *testing.T) {
 	}{
 		{unix.SCHED_BATCH, nil},
 		{unix.SCHED_NORMAL, []string{"-D", "warren.scheduling=normal"}},
-		{unix.SCHED_IDLE, nil}, // what somebody has chosen; last, because not everybody may leave it
+		{unix.SCHED_IDLE, nil}, // what an operator has chosen; last, because not every process may leave it
 	} {
 		cmd := process(t, append([]string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--client-port", "0"}, c.args...)...)
 		out, err := cmd.StdoutPipe()

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// localServer is who is asked if nobody is named.
+// localServer is the server that is asked if none is named.
 const localServer = "127.0.0.1:2181"
 
 // addServers adds the flag by which every command that asks servers takes them.
@@ -44,5 +44,5 @@ func withPort(address string) string {
 	if host != address || !strings.Contains(host, ":") || net.ParseIP(host) != nil {
 		return net.JoinHostPort(host, "2181")
 	}
-	return address // whoever dials it says what is wrong with it
+	return address // the dialer says what is wrong with it
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// typist is somebody at a terminal in which warren shell runs.
+// typist types into a terminal in which warren shell runs.
 type typist struct {
 	t      *testing.T
 	master *os.File

@@ -29,7 +29,8 @@ func TestSmokeTest(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, exists, "nothing is left")
 
-	for _, path := range []string{smokeRoot, smokeRoot + "/session_0", smokeRoot + "/other"} { // of a run that was cut off
+	// of a run that was cut off
+	for _, path := range []string{smokeRoot, smokeRoot + "/session_0", smokeRoot + "/other"} {
 		_, err := c.Create(ctx, path, nil, client.Persistent)
 		require.NoError(t, err)
 	}

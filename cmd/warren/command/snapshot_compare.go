@@ -65,7 +65,7 @@ type snapshotComparison struct {
 	bytes, nodes int64
 
 	isDebug bool      // print what is compared with what
-	ask     io.Reader // of whom the depths to compare are asked; nil: nobody, all are compared
+	ask     io.Reader // from which the depths to compare are read; nil: all are compared
 }
 
 // load reads both files.

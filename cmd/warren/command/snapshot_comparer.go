@@ -41,7 +41,7 @@ func (c *snapshotComparison) printThresholds(w io.Writer) {
 }
 
 // converse compares what it is asked for: the next depth, that of a number, or the children of a path, until all
-// depths were compared or nobody asks any more.
+// depths were compared or the input has ended.
 func (c *snapshotComparison) converse(out *bufio.Writer, left, right [][]*treeZnode) error {
 	questions := bufio.NewScanner(c.ask)
 	depths := max(len(left), len(right))
@@ -106,8 +106,8 @@ func (c *snapshotComparison) printSubtree(w io.Writer, path string) {
 	c.printZnodes(w, l, r)
 }
 
-// printZnodes merges two lists that are sorted by path. What is below the thresholds is told in conversation and to
-// those who debug.
+// printZnodes merges two lists that are sorted by path. What is below the thresholds is printed in a conversation and
+// with --debug.
 func (c *snapshotComparison) printZnodes(w io.Writer, l, r []*treeZnode) {
 	all, debug := io.Discard, io.Discard
 	if c.isDebug {

@@ -29,7 +29,7 @@ func daemonConfig(t *testing.T) (file, dir string, port int) {
 	return file, dir, port
 }
 
-// daemonPID reads the file that start has written, and ends the process with the test if nobody has.
+// daemonPID reads the file that start has written, and ends the process with the test if it still runs.
 func daemonPID(t *testing.T, file string) int {
 	t.Helper()
 	text, err := os.ReadFile(file)

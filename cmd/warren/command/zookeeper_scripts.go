@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newZooKeeperScripts returns ZooKeeper's scripts under their own names. They are hidden: who does not come from
-// ZooKeeper has commands that say what they do. Source: operations 5 and 6.
+// newZooKeeperScripts returns ZooKeeper's scripts under their own names. They are hidden: other users have commands
+// that say what they do. Source: operations 5 and 6.
 func newZooKeeperScripts() []*cobra.Command {
 	return []*cobra.Command{newZkServerCommand(), newZkInitializeCommand(), exitsWithOne(newZkCleanupCommand()),
 		exitsWithOne(newTxnLogToolkitCommand()), newSnapShotToolkitCommand(),

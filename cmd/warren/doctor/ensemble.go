@@ -21,7 +21,8 @@ type Ensemble struct {
 	Timeout   time.Duration
 	MaxLag    int64 // txns that a follower may be behind
 	Now       func() time.Time
-	TLS       func(address string) (*tls.Config, error) // how a client port is dialled; nil, or a nil Config, is plain text
+	// how a client port is dialled; nil, or a nil Config, is plain text
+	TLS func(address string) (*tls.Config, error)
 }
 
 // Check asks every server at the same time and judges the answers.
@@ -74,7 +75,7 @@ func addresses(some []*answers) string {
 	return strings.Join(names, ", ")
 }
 
-// alive looks who answers and who serves.
+// alive finds out which servers answer and which of them serve.
 func (c *ensembleCheck) alive() {
 	for _, a := range c.all {
 		switch {

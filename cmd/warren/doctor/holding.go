@@ -15,7 +15,7 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Holding is what a data directory holds, for an operator who has several of them.
+// Holding is what a data directory holds, for an operator with several of them.
 type Holding struct {
 	*server.Provenance
 	DataDir   string

@@ -12,7 +12,7 @@
 //     have later txns was not given up by name.
 //   - The new history has an identity of its own. A server that was given up and comes back with its data is a
 //     stranger to the servers of the new history: it stays outside, says so, and its files stay as they are.
-//   - Every server that is restored has the whole tree. No server votes with an empty one. So two operators who begin
+//   - Every server that is restored has the whole tree. No server votes with an empty one. So two operators that begin
 //     with different servers make two histories, which do not count for each other; a quorum of one of them is made
 //     by a third step only, which sees the other.
 //   - The server with which a recovery began has to say, when others are restored, that it has not gone on since. So a

@@ -15,7 +15,7 @@
 // that was answered after it, because the server sends them in that order. While a command waits, and at the prompt,
 // another goroutine prints what is queued.
 //
-// # Who owns what
+// # Owners
 //
 // One goroutine calls the methods of a Shell. It owns everything but the output, which has a lock of its own and is
 // shared with the printer of events, and the terminal's keys, which one goroutine reads, so that a signal can end the

@@ -29,8 +29,8 @@ const documentBytes = 1 << 30
 //	]}
 //
 // Paths are relative to the root, parents come before their children. Data is text, or base64 if it is not UTF-8;
-// both are absent for null. An ACL that is absent allows everybody everything. Kinds other than persistent are never
-// exported, because servers do not show them, but may be written by hand.
+// both are absent for null. An ACL that is absent allows every client everything. Kinds other than persistent are
+// never exported, because servers do not show them, but may be written by hand.
 type documentHead struct {
 	Version int    `json:"warrenExport"`
 	Root    string `json:"root"`

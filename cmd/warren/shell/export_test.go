@@ -34,7 +34,7 @@ func TestExportRoundTrip(t *testing.T) {
 	require.Equal(t, text(t, first), x.must("export "+root))
 	require.NotContains(t, x.must("export -a "+root), `"acl"`)
 
-	// Who may not see the hashes of an ACL cannot export it.
+	// A client that may not see the hashes of an ACL cannot export it.
 	stranger := quiet(t)
 	_, errs, code := stranger.do("export " + root)
 	require.Equal(t, codeFailed, code)

@@ -162,7 +162,7 @@ func (p *output) fail(f *failure) {
 	if f.hint != "" && (p.hints || f.isOwn) {
 		b = append(append(b, p.errColour.dim("  "+f.hint)...), '\n')
 	}
-	_, _ = p.err.Write(b) // there is nobody to tell
+	_, _ = p.err.Write(b) // the error cannot be reported
 }
 
 // note is a result of one line.

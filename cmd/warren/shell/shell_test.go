@@ -83,7 +83,8 @@ func TestNoServer(t *testing.T) {
 	l.Close()
 	x := open(t, Options{Servers: dead, Quiet: true, ConnectWait: 50 * time.Millisecond})
 	said := ""
-	for tries := 1; !strings.Contains(said, "connection refused"); tries++ { // the first attempt to connect may take longer
+	// the first attempt to connect may take longer
+	for tries := 1; !strings.Contains(said, "connection refused"); tries++ {
 		require.LessOrEqual(t, tries, 1000, said)
 		_, errs, code := x.do("get /a")
 		require.Equal(t, codeFailed, code)

@@ -56,7 +56,7 @@ func (sc *screen) setEditing(on bool) {
 type keyboard struct {
 	chunks chan []byte
 	done   <-chan struct{} // the shell is to end
-	stop   chan struct{}   // nobody reads any more
+	stop   chan struct{}   // closed when nothing is read any more
 	rest   []byte
 }
 

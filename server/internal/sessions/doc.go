@@ -8,8 +8,8 @@
 // # What it owns
 //
 // Tracker owns the table of sessions and the buckets in which they expire. It knows neither sockets nor txns: the
-// connection of a client is a Conn, and callers pass times, ns on the server's clock. It gives new sessions their ids,
-// which are reserved on the disk ahead of use (ids.go): callers pass the function that writes.
+// connection of a client is a Conn, and callers pass times, ns on the server's clock. It gives new sessions their
+// ids, which are reserved on the disk ahead of use (ids.go): callers pass the function that writes.
 //
 // # Goroutines
 //

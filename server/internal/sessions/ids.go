@@ -2,9 +2,9 @@ package sessions
 
 import "github.com/seed94657493/warren/proto"
 
-// ids gives out the ids of new sessions. An id has the server in its top byte and a number of 56 bits, the low bits of
-// a count: the wall clock in ms when the server started, shifted left by 16, and one more for each session. The low
-// bits come round after 34.8 years, next in 2039. Source: client-protocol 3.4.
+// ids gives out the ids of new sessions. An id has the server in its top byte and a number of 56 bits, the low bits
+// of a count: the wall clock in ms when the server started, shifted left by 16, and one more for each session. The
+// low bits come round after 34.8 years, next in 2039. Source: client-protocol 3.4.
 //
 // Invariant: as long as a server keeps its meta.db, it gives out no id twice, whatever its clock says. A client that
 // comes back after its session has ended would otherwise get the session of another client, because the password is a
@@ -47,9 +47,9 @@ func (n *ids) next() (id proto.SessionID, ok bool) {
 // own reports whether this server gives out ids such as id.
 func (n *ids) own(id proto.SessionID) bool { return id&^numbers == n.server }
 
-// passOver makes the next ids greater than id, which is in use. An id of another server is no concern of this one. Nor
-// is an id that is greater by more than half of all numbers: it is of a time before the numbers came round, or of a
-// server in Java, whose clock begins at 0 when the machine starts.
+// passOver makes the next ids greater than id, which is in use. An id of another server is no concern of this one.
+// Nor is an id that is greater by more than half of all numbers: it is of a time before the numbers came round, or of
+// a server in Java, whose clock begins at 0 when the machine starts.
 func (n *ids) passOver(id proto.SessionID) {
 	used := n.from&^numbers | int64(id&numbers)
 	if n.own(id) && used >= n.from && used-n.from < numbers/2 {

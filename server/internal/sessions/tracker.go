@@ -27,8 +27,8 @@ type Tracker struct {
 }
 
 // New returns a Tracker without sessions, which can create sessions after Reserve. tick is the width of a bucket. The
-// ids of new sessions have the server's id in their first byte. They begin at wallMs, the wall clock in ms since 1970,
-// or at base if that is later: the last one that Reserve kept in an earlier life, 0 if there was none.
+// ids of new sessions have the server's id in their first byte. They begin at wallMs, the wall clock in ms since
+// 1970, or at base if that is later: the last one that Reserve kept in an earlier life, 0 if there was none.
 func New(tick time.Duration, server proto.ServerID, wallMs, base int64) *Tracker {
 	t := &Tracker{tick: tick}
 	t.mu.sessions = map[proto.SessionID]*Session{}

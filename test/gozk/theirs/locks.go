@@ -68,7 +68,7 @@ func lockQueue(w *gozk.World) {
 				entered <- name(err)
 				return
 			}
-			// Only the holder is in here, so nobody else has changed the counter meanwhile.
+			// Only the holder is in here, so no other client has changed the counter meanwhile.
 			data, st, err := c.Get(w.Root)
 			if err == nil {
 				_, err = c.Set(w.Root, append(data, 'x'), st.Version)

@@ -109,7 +109,8 @@ func inFlight(w *gozk.World) {
 			break
 		}
 	}
-	for end := time.Now().Add(time.Minute); received(w, c) < before+4 && time.Now().Before(end); { // the reads leave no other trace
+	// the reads leave no other trace
+	for end := time.Now().Add(time.Minute); received(w, c) < before+4 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	w.Proxy.Cut()
@@ -138,7 +139,7 @@ func received(w *gozk.World, c *zk.Conn) int64 {
 	return 0
 }
 
-// noServer is what happens to operations while there is nobody.
+// noServer is what happens to operations while there is no server.
 func noServer(w *gozk.World) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

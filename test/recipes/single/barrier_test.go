@@ -42,7 +42,7 @@ func TestBarrierHoldsBackUntilRemoved(t *testing.T) {
 	require.NoError(t, b.Wait(within(t)))
 }
 
-// Nobody begins a round before all have entered it, and nobody ends it before all have left, although links are cut.
+// No client begins a round before all have entered it, and none ends it before all have left, although links are cut.
 func TestDoubleBarrierKeepsRoundsTogether(t *testing.T) {
 	const size, rounds = 4, 6
 	root := rootOf(t)

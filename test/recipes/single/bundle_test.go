@@ -99,7 +99,7 @@ func TestBundleIsNeverSeenHalfChanged(t *testing.T) {
 	require.Positive(t, seen.Load())
 }
 
-// A publisher died on the way: readers wait, and whoever publishes next repairs it.
+// A publisher died on the way: readers wait, and the next publisher repairs it.
 func TestBundleReadersWaitForAWholePublication(t *testing.T) {
 	root, c := rootOf(t), dial(t)
 	b := recipes.NewBundle(c, root)

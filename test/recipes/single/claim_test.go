@@ -11,7 +11,7 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// Somebody gives up while the outcome of a claim is unknown, and is cut off for longer than the call takes to undo
+// A client gives up while the outcome of a claim is unknown, and is cut off for longer than the call takes to undo
 // it. The znode goes all the same, as soon as that is possible, although the session goes on.
 func TestClaimOfUnknownOutcomeIsTakenBack(t *testing.T) {
 	path, observer, k := rootOf(t), dial(t), newLink(t)

@@ -70,7 +70,7 @@ func TestConfigIsKeptUntilAValidOneComes(t *testing.T) {
 	defer l.Close()
 	requireAccepted(t, l)
 
-	_, err = c.Set(within(t), root, []byte("broken"), -1) // by somebody who does not know better
+	_, err = c.Set(within(t), root, []byte("broken"), -1) // by a client that does not know the format
 	require.NoError(t, err)
 	_, err = g.Read(within(t))
 	require.ErrorIs(t, err, recipes.ErrInvalid)

@@ -12,17 +12,21 @@ import (
 
 // habit is how a recipe is used.
 type habit struct {
-	use   func(ctx context.Context, c *client.Client, path string) error // once, and undone as far as that is meant to be
-	left  []string                                                       // what of its znodes stays then, relative to the path
+	// once, and undone as far as that is meant to be
+	use func(ctx context.Context, c *client.Client, path string) error
+	// what of its znodes stays then, relative to the path
+	left  []string
 	waits []wait
 }
 
 // wait is something that waits until its context ends.
 type wait struct {
-	name  string
-	do    func(ctx context.Context, c *client.Client, path string) error
-	block func(ctx context.Context, c *client.Client, path string) (end func(), err error) // makes it wait; nil if it does so anyway
-	extra int                                                                              // watches that it has beyond one
+	name string
+	do   func(ctx context.Context, c *client.Client, path string) error
+	// makes it wait; nil if it does so anyway
+	block func(ctx context.Context, c *client.Client, path string) (end func(), err error)
+	// watches that it has beyond one
+	extra int
 }
 
 // steps does one thing after the other until something fails.
@@ -122,7 +126,7 @@ func numbering[T int32 | int64](open func(c *client.Client, path string, options
 
 func asIs(data []byte) ([]byte, error) { return data, nil }
 
-// registered is an instance that somebody else keeps.
+// registered is an instance that another client keeps.
 func registered(ctx context.Context, c *client.Client, path string) (func(), error) {
 	r, err := recipes.NewDiscovery(c, path).Register(ctx, recipes.Instance{Name: "web", ID: "x"})
 	return func() { _ = r.Close(ctx) }, err

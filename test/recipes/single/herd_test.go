@@ -54,7 +54,7 @@ func TestReleaseWakesOne(t *testing.T) {
 	const n = 8
 	for _, tt := range []struct {
 		name  string
-		queue string // below the root; where those who wait have a child
+		queue string // below the root; where each waiter has a child
 		lock  func(c *client.Client, root string) func(context.Context) (releaser, error)
 		woken func(waiting int) int
 	}{

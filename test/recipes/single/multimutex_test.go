@@ -29,7 +29,8 @@ func TestMultiMutexDoesNotDeadlock(t *testing.T) {
 			for round := range 6 {
 				h, err := m.Lock(within(t))
 				if err != nil {
-					if errors.Is(err, client.ErrConnectionLoss) { // the first lock was lost while it waited for the second
+					// the first lock was lost while it waited for the second
+					if errors.Is(err, client.ErrConnectionLoss) {
 						continue
 					}
 					t.Errorf("lock: %v", err)

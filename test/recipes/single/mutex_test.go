@@ -140,7 +140,7 @@ func TestHoldEndsWithTheConnection(t *testing.T) {
 	}
 }
 
-// A holder that is cut off knows it before anybody else is let in.
+// A holder that is cut off knows it before another client is let in.
 func TestHoldEndsBeforeTheNextIsGranted(t *testing.T) {
 	k := newLink(t)
 	c := dialAt(t, k.addr(), client.WithSessionTimeout(time.Second))
@@ -207,7 +207,7 @@ func TestRevoke(t *testing.T) {
 	require.ErrorIs(t, recipes.Revoke(within(t), other, h.Path()), client.ErrNoNode)
 }
 
-// The create is done, its answer is lost: no second znode is made that would block everybody.
+// The create is done, its answer is lost: no second znode is made that would block every client.
 func TestMutexFindsItsZnodeWhenTheAnswerIsLost(t *testing.T) {
 	k, root := newLink(t), rootOf(t)
 	c := dialAt(t, k.addr())

@@ -11,8 +11,8 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// All in the queue before anybody takes come in the order of their priorities, and in that of their numbers within
-// one.
+// All items in the queue before the first Take come in the order of their priorities, and in that of their numbers
+// within one.
 func TestPriorityQueueOrder(t *testing.T) {
 	root := rootOf(t)
 	q := recipes.NewPriorityQueue(dial(t), root+"/items", root+"/locks")

@@ -16,7 +16,7 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// Producers and consumers whose links are cut and who give batches back: every item that was put is consumed.
+// Producers and consumers whose links are cut and which give batches back: every item that was put is consumed.
 func TestQueuesLoseNoItem(t *testing.T) {
 	for name, queue := range queues {
 		t.Run(name, func(t *testing.T) { loseNoItem(t, queue) })

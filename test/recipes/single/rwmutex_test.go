@@ -54,11 +54,11 @@ func TestRWMutexExcludes(t *testing.T) {
 	require.Empty(t, names(t, dial(t), root))
 }
 
-// A waiting writer holds back later readers; releases wake only those who can go on.
+// A waiting writer holds back later readers; releases wake only waiters that can go on.
 func TestRWMutexOrderAndWakeUps(t *testing.T) {
 	root, observer := rootOf(t), dial(t)
 	var events atomic.Int32
-	looked := make(chan struct{}, 100) // at whom to wait for: the watch is set
+	looked := make(chan struct{}, 100) // at the znode to wait for: the watch is set
 	hooks := client.WithHooks(client.Hooks{Event: func(client.Event) { events.Add(1) }, End: func(_ context.Context, r client.OpResult) {
 		if r.Op == "getData" && r.Err == nil {
 			looked <- struct{}{}

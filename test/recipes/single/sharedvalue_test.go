@@ -104,7 +104,8 @@ func TestSharedValueFollowsThroughCuts(t *testing.T) {
 			return
 		}
 		k.cut()
-		_, err := writer.Set(within(t), fmt.Append(nil, value.Version+1)) // nobody hears of it until the link heals
+		// other clients hear of it when the link heals
+		_, err := writer.Set(within(t), fmt.Append(nil, value.Version+1))
 		require.NoError(t, err)
 		k.heal()
 	}

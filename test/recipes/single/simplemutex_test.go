@@ -86,7 +86,7 @@ func TestReleaseLeavesTheNextHolderAlone(t *testing.T) {
 	require.NoError(t, second.Release(within(t)))
 }
 
-// Somebody deletes the znode and another takes its place before the holder has looked.
+// Another client deletes the znode and takes its place before the holder has looked.
 func TestClaimEndsWhenAnotherTakesItsPlace(t *testing.T) {
 	root, other := rootOf(t), dial(t)
 	h, err := recipes.NewSimpleMutex(dial(t), root).Lock(within(t))

@@ -131,9 +131,9 @@ func begin(t *testing.T, ctx context.Context, w wait, c *client.Client, path str
 	return ended
 }
 
-// scene is what somebody has done that makes others wait.
+// scene is what a client has done that makes others wait.
 type scene struct {
-	left []string // znodes while it lasts, and nobody waits
+	left []string // znodes while it lasts, and no client waits
 	end  func()
 }
 

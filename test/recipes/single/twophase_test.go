@@ -13,7 +13,7 @@ import (
 	"github.com/seed94657493/warren/recipes"
 )
 
-// Sites vote while answers are lost and somebody loses patience. All see one outcome, and it is what the votes say.
+// Sites vote while answers are lost and a site loses patience. All see one outcome, and it is what the votes say.
 func TestTwoPhaseCommitHasOneOutcome(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
