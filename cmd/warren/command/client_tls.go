@@ -16,7 +16,8 @@ type clientTLS struct{ file string }
 
 // addTo adds the flag.
 func (c *clientTLS) addTo(flags *pflag.FlagSet) {
-	flags.StringVar(&c.file, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings, for ports that speak TLS; stores must be PEM")
+	flags.StringVar(&c.file, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings, for client ports and "+
+		"admin ports that speak TLS; stores must be PEM")
 }
 
 // of returns what to dial a server with; nil is plain text.

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 )
 
 // healthOptions are the flags of warren health.
@@ -118,13 +118,14 @@ func (o *healthOptions) askProcess(ctx context.Context, target string) (string, 
 	case o.adminPort == 0:
 		return "", err
 	}
-	host, _, splitErr := net.SplitHostPort(withPort(target))
-	if splitErr != nil {
-		return "", err
+	const path = "/healthz"
+	admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.of}
+	health, adminErr := admin.Get(ctx, withPort(target), path)
+	if adminErr == nil && health.Code != http.StatusOK {
+		adminErr = fmt.Errorf("%s answers %s", path, health.Status)
 	}
-	url := "http://" + net.JoinHostPort(host, strconv.Itoa(o.adminPort)) + "/healthz"
-	if _, adminErr := askURL(ctx, url, o.timeout); adminErr != nil {
-		return "", errors.Join(err, fmt.Errorf("%s: %w", url, adminErr))
+	if adminErr != nil {
+		return "", errors.Join(err, adminErr)
 	}
 	return "the process answers at its admin port", nil
 }

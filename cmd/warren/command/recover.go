@@ -294,7 +294,8 @@ func (y *recoveryRun) askOne(ctx context.Context, m *recovery.Member, p place) {
 	if err == nil {
 		err = s.parse(text)
 	}
-	zab, zabErr := doctor.AskZabState(ctx, p.client, p.admin, y.timeout)
+	admin := doctor.AdminPort{Port: p.admin, Timeout: y.timeout, TLS: y.of}
+	zab, zabErr := admin.ZabState(ctx, p.client)
 	switch {
 	case zabErr == nil && zab.ID != m.ID:
 		m.State, m.Detail = recovery.Unknown, wrongServer

@@ -1,7 +1,13 @@
 package command
 
 import (
+	"crypto/tls"
+	"fmt"
+	"io"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,6 +17,7 @@ import (
 
 	"github.com/seed94657493/warren/cmd/warren/recovery"
 	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/test/pki"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -134,4 +141,50 @@ func unlocked(t *testing.T, dir string) map[string]string {
 	all := contents(t, dir)
 	maps.DeleteFunc(all, func(name, _ string) bool { return filepath.Base(name) == datadir.LockFile })
 	return all
+}
+
+// Servers of which the client port and the admin port speak nothing but TLS are asked with --client-configuration.
+func TestRecoverAsksByTLS(t *testing.T) {
+	_, conf := memberFiles(t)
+	dir, ca := t.TempDir(), pki.NewCA("ca")
+	leaf := ca.Issue(pki.Options{Name: "server", Hosts: []string{"127.0.0.1"}})
+	secure := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{leaf.Cert.Raw}, PrivateKey: leaf.Key}}}
+	client, err := tls.Listen("tcp", "127.0.0.1:0", secure)
+	require.NoError(t, err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for c, err := client.Accept(); err == nil; c, err = client.Accept() {
+			if _, err := io.ReadFull(c, make([]byte, 4)); err == nil {
+				_, _ = io.WriteString(c, notServing)
+			}
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { client.Close(); <-over })
+	port := client.Addr().(*net.TCPAddr).Port
+	admin := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"myid":1,"secure_client_port":%d,"zabstate":"election","last_zxid":"0x700000001","current_epoch":7}`, port)
+	}))
+	admin.TLS = secure
+	admin.StartTLS()
+	defer admin.Close()
+
+	put := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	trust := put("ca.pem", string(ca.PEM()))
+	configuration := put("client.cfg", "zookeeper.client.secure=true\nzookeeper.ssl.trustStore.location="+trust+"\n")
+	at := fmt.Sprintf("1=127.0.0.1:%d/%d", port, admin.Listener.Addr().(*net.TCPAddr).Port)
+	args := []string{"recover", conf, "--to", filepath.Join(dir, "survivor"), "--yes", "--give-up", "2", "--server", at,
+		"--server", "2=127.0.0.1:1/1", "--server", "3=127.0.0.1:1/1"}
+	code, out, errs := run(append(args, "--client-configuration", configuration)...)
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, out, "has data up to 0x700000001, of epoch 7", errs)
+	require.Contains(t, errs, "nothing is changed")
+	code, out, _ = run(args...)
+	require.Equal(t, exitUnexpected, code)
+	require.Regexp(t, `server 1 at \S+ does not (say what it has|answer)`, out)
 }

@@ -213,7 +213,8 @@ var errNotServing = errors.New("does not serve: it has no leader, or is starting
 // outside looks what a server that does not serve waits for, and whether it stays outside the ensemble. If the server
 // does not say, it returns err.
 func (s *serverStatus) outside(ctx context.Context, o *statusOptions, err error) error {
-	zab, askErr := doctor.AskZabState(ctx, s.Address, o.adminPort, o.timeout)
+	admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.of}
+	zab, askErr := admin.ZabState(ctx, s.Address)
 	if askErr != nil { // there need not be an admin server
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -34,7 +33,8 @@ type answers struct {
 	digests    map[proto.Zxid]string
 	perHost    map[string]int // connections of each address, of cons
 
-	zab *ZabState // nil if the admin server was not reached, or is not Warren's
+	zab     *ZabState          // nil if the admin server was not reached, or is not Warren's
+	metrics map[string]float64 // of the admin server, those without labels; nil as zab
 
 	clock   time.Time // of the server, zero if it is not known
 	asked   time.Time // when clock was asked, by ours
@@ -94,10 +94,7 @@ func (o *Ensemble) examine(ctx context.Context, address string) *answers {
 			parse(text)
 		}
 	}
-	if o.AdminPort != 0 {
-		a.zab, _ = AskZabState(ctx, address, o.AdminPort, o.Timeout) // there need not be one
-	}
-	o.askClock(ctx, a)
+	o.askAdmin(ctx, a)
 	o.askCertificate(ctx, a)
 	return a
 }
@@ -159,27 +156,20 @@ func (a *answers) number(key string) (float64, bool) {
 	return v, err == nil
 }
 
-// askClock takes the time from the admin server, which says it in every answer, to the second.
-func (o *Ensemble) askClock(ctx context.Context, a *answers) {
-	host, _, err := net.SplitHostPort(a.address)
-	if err != nil || o.AdminPort == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
-	defer cancel()
-	url := fmt.Sprintf("http://%s/commands/ruok", net.JoinHostPort(host, strconv.Itoa(o.AdminPort)))
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
+// askAdmin takes what the admin server knows: the time, which it says in every answer, to the second, the history, and
+// the metrics. There need not be an admin server.
+func (o *Ensemble) askAdmin(ctx context.Context, a *answers) {
+	port := &AdminPort{Port: o.AdminPort, Timeout: o.Timeout, TLS: o.TLS}
+	answer, err := port.Get(ctx, a.address, "/commands/ruok")
 	if err != nil {
 		return // no admin server, or not on this port
 	}
-	defer resp.Body.Close()
-	if at, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+	if at, err := http.ParseTime(answer.Header.Get("Date")); err == nil {
 		a.clock, a.asked = at, o.Now()
+	}
+	a.zab, _ = port.ZabState(ctx, a.address)
+	if a.zab != nil || port.serves(ctx, a.address) {
+		a.metrics = port.metrics(ctx, a.address)
 	}
 }
 

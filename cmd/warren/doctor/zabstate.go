@@ -1,17 +1,5 @@
 package doctor
 
-import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"strconv"
-	"time"
-)
-
 // ZabState is what a Warren server says at its admin port, also while it serves no client: of its history, and of the
 // voters if it looks for a leader.
 type ZabState struct {
@@ -40,38 +28,6 @@ type ZabState struct {
 	WaitsFor string `json:"waits_for"`
 	Stuck    bool   `json:"stuck"`
 	WayOut   string `json:"way_out"`
-}
-
-var errOtherServer = errors.New("the admin port is that of another server, or of ZooKeeper")
-
-// AskZabState asks the server with this client port. It fails if there is no admin server, or one that is not
-// Warren's or not that server's: several servers of one host have different admin ports.
-func AskZabState(ctx context.Context, address string, adminPort int, timeout time.Duration) (*ZabState, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	url := fmt.Sprintf("http://%s/commands/zabstate", net.JoinHostPort(host, strconv.Itoa(adminPort)))
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	var z ZabState
-	if err := json.NewDecoder(io.LimitReader(response.Body, wordBytesMax)).Decode(&z); err != nil {
-		return nil, err
-	}
-	if n, err := strconv.Atoi(port); err != nil || n != z.ClientPort && n != z.SecurePort {
-		return nil, errOtherServer
-	}
-	return &z, nil
 }
 
 // remedyOutside is what to do about a server with another history.

@@ -1,0 +1,139 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// AdminPort is how the admin servers of several servers are asked, each at the host of its client port.
+type AdminPort struct {
+	Port    int // 0: none is asked
+	Timeout time.Duration
+	// TLS is how the client port at an address is dialled; nil, or a nil Config, is plain text.
+	TLS func(address string) (*tls.Config, error)
+}
+
+// AdminAnswer is what an admin server said.
+type AdminAnswer struct {
+	Code   int
+	Status string // such as 200 OK
+	Header http.Header
+	Body   []byte
+}
+
+var errNoAdminPort = errors.New("admin ports are not asked")
+
+// Get asks the admin server of the server with this client port for a path such as /readyz. If the client port is
+// dialled by TLS, the admin port is asked by HTTPS. If it answers that without TLS, it is asked by HTTP: the settings
+// of the two ports are independent.
+func (p *AdminPort) Get(ctx context.Context, address, path string) (*AdminAnswer, error) {
+	if p.Port == 0 {
+		return nil, errNoAdminPort
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	var secure *tls.Config
+	if p.TLS != nil {
+		if secure, err = p.TLS(address); err != nil {
+			return nil, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	defer cancel()
+	at := net.JoinHostPort(host, strconv.Itoa(p.Port)) + path
+	if secure != nil {
+		answer, err := get(ctx, "https://"+at, secure)
+		if !errors.Is(err, http.ErrSchemeMismatch) {
+			return answer, err
+		}
+	}
+	return get(ctx, "http://"+at, nil)
+}
+
+// get asks a URL, without a proxy.
+func get(ctx context.Context, url string, secure *tls.Config) (*AdminAnswer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, wordBytesMax))
+	if err != nil {
+		return nil, err
+	}
+	return &AdminAnswer{Code: response.StatusCode, Status: response.Status, Header: response.Header, Body: body}, nil
+}
+
+var errOtherServer = errors.New("the admin port is that of another server, or of ZooKeeper")
+
+// ZabState asks the server with this client port for its ZabState. It fails if there is no admin server, or one that
+// is not Warren's or not that server's: several servers of one host have different admin ports.
+func (p *AdminPort) ZabState(ctx context.Context, address string) (*ZabState, error) {
+	answer, err := p.Get(ctx, address, "/commands/zabstate")
+	if err != nil {
+		return nil, err
+	}
+	var z ZabState
+	if err := json.Unmarshal(answer.Body, &z); err != nil {
+		if answer.Code != http.StatusOK {
+			err = fmt.Errorf("answers %s: %.80q", answer.Status, firstLine(string(answer.Body)))
+		}
+		return nil, err
+	}
+	if !hasPort(address, z.ClientPort, z.SecurePort) {
+		return nil, errOtherServer
+	}
+	return &z, nil
+}
+
+// hasPort reports whether the port of an address is one of some.
+func hasPort(address string, some ...int) bool {
+	_, port, err := net.SplitHostPort(address)
+	n, numErr := strconv.Atoi(port)
+	return err == nil && numErr == nil && slices.Contains(some, n)
+}
+
+// serves reports whether the admin server is that of the server with this client port, which is not of an ensemble.
+func (p *AdminPort) serves(ctx context.Context, address string) bool {
+	answer, err := p.Get(ctx, address, "/commands/configuration")
+	if err != nil {
+		return false
+	}
+	var c struct {
+		ClientPort int `json:"client_port"`
+	}
+	return json.Unmarshal(answer.Body, &c) == nil && hasPort(address, c.ClientPort)
+}
+
+// metrics asks for the numbers without labels that the server exports; nil if it exports none.
+func (p *AdminPort) metrics(ctx context.Context, address string) map[string]float64 {
+	answer, err := p.Get(ctx, address, "/metrics")
+	if err != nil || answer.Code != http.StatusOK {
+		return nil
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(string(answer.Body)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			all[name] = v
+		}
+	}
+	return all
+}
