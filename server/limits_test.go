@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server"
@@ -80,11 +82,18 @@ func TestSetWatchesMayBeLongerThanAFrame(t *testing.T) {
 func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.MaxClientCnxns = 2
-	addr, _ := start(t, cfg, server.Options{})
+	core, logs := observer.New(zap.WarnLevel)
+	addr, _ := start(t, cfg, server.Options{Log: zap.New(core)})
 	dial(t, addr, wire.Options{})
 	second := dial(t, addr, wire.Options{})
 	_, err := wire.Dial(addr, wire.Options{})
 	require.Error(t, err)
+	refusals := logs.FilterMessage("refusing connection").All()
+	require.Len(t, refusals, 1, "an operator sees why")
+	require.Equal(t, "too many connections from this address: maxClientCnxns is reached", refusals[0].ContextMap()["error"])
+	rejected, err := wire.Gauge(addr, "zk_connection_rejected", hangGuard)
+	require.NoError(t, err)
+	require.Equal(t, 1, rejected)
 	out, err := wire.FourLetter(addr, "ruok", hangGuard)
 	require.NoError(t, err)
 	require.Equal(t, "imok", out)

@@ -61,6 +61,7 @@ type Conn struct {
 	// knowsReadOnly is whether the client's ConnectRequest has the ReadOnly byte.
 	knowsReadOnly bool
 	Reserved      bool  // admitted beyond the limits, for a four-letter word only; set before serve
+	limit         error // the limit that it is beyond; nil if it is not. Set before serve
 	Packets       int64 // frames since the last Account
 	credit        int   // requests that may be handled from due on; see limits.Rate
 	due           int64 // ns on the server's clock

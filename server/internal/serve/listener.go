@@ -236,8 +236,7 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 	}
 	reserved, err := s.Conns.Add(c)
 	if err != nil {
-		s.Metrics.ConnectionRejected.Inc()
-		s.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(err))
+		c.refused(err)
 		s.reject(nc)
 		return
 	}
@@ -260,6 +259,12 @@ func (s *Front) Admit(nc net.Conn, speaks language) {
 		s.Conns.Remove(c)
 		s.reject(nc)
 	}
+}
+
+// refused counts and logs that a limit leaves no room for the connection.
+func (c *Conn) refused(limit error) {
+	c.srv.Metrics.ConnectionRejected.Inc()
+	c.srv.Log.Warn("refusing connection", zap.Stringer("client_addr", c.Remote), zap.Error(limit))
 }
 
 // reject closes a socket with a reset, as ZooKeeper does: the client notices it at once.
@@ -320,7 +325,7 @@ func (cs *connSet) Add(c *Conn) (reserved bool, err error) {
 			return false, err
 		}
 		cs.Mu.Reserved++
-		c.Reserved = true
+		c.Reserved, c.limit = true, err
 	} else {
 		if from == nil {
 			from = new(address)

@@ -55,6 +55,8 @@ func (c *Conn) serveWordOnly() {
 		if n, ok := c.In.PeekLength(); ok {
 			if word, ok := c.srv.wordOf(n); ok {
 				c.answerWord(word)
+			} else {
+				c.refused(c.limit)
 			}
 			return
 		}
