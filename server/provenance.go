@@ -13,6 +13,9 @@ import (
 	"github.com/seed94657493/warren/zab"
 )
 
+// ErrMeta is returned by ReadProvenance for a meta.db that is not whole.
+var ErrMeta = meta.ErrDamaged
+
 // Provenance is what a data directory tells about its server and about the origin of its history. A directory of a
 // server in Java tells only the epochs.
 type Provenance struct {

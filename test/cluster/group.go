@@ -49,8 +49,10 @@ func (n *Node) Renumber(id int) {
 func (n *Node) Set(settings map[string]string) {
 	n.t.Helper()
 	n.mustHaveEnded()
-	n.options.Settings = maps.Clone(n.options.Settings)
-	maps.Copy(n.options.Settings, settings)
+	all := map[string]string{}
+	maps.Copy(all, n.options.Settings)
+	maps.Copy(all, settings)
+	n.options.Settings = all
 }
 
 // Twin returns a node, not started, that was given the id of n by mistake. It has ports and a directory of its own,

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,9 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/snapshot"
 	"github.com/seed94657493/warren/test/cluster"
 	"github.com/seed94657493/warren/test/wire"
+	"github.com/seed94657493/warren/wal/vfs"
 )
 
 // used returns a standalone server that has written several snapshots and logs, and has ended.
@@ -68,7 +72,7 @@ func TestSnapshotsAreMissing(t *testing.T) {
 	}
 	v := examine(t, n.DataDir(), "--no-measure")
 	require.Equal(t, []string{"no-snapshot"}, v.ills())
-	require.Equal(t, doctor.Critical, v.Worst)
+	require.Equal(t, doctor.Critical, v.names(t, "no snapshot found, but there is a log").Severity)
 	refuses(t, n, "no snapshot found, but there is a log")
 }
 
@@ -89,6 +93,7 @@ func TestLogIsDamaged(t *testing.T) {
 	require.Equal(t, doctor.Critical, v.Worst)
 	require.Equal(t, f.Name(), v.Findings[0].Subject)
 	require.Regexp(t, `^at offset \d+, txn 0x`, v.Findings[0].What)
+	v.names(t, "corrupt log")
 	refuses(t, n, "corrupt log")
 }
 
@@ -105,6 +110,7 @@ func TestLogIsMissing(t *testing.T) {
 	v := examine(t, n.DataDir(), "--no-measure")
 	require.Contains(t, v.ills(), "log-gap", "%+v", v.Findings)
 	require.Equal(t, doctor.Critical, v.Worst)
+	v.names(t, "missing log")
 	refuses(t, n, "missing log")
 }
 
@@ -122,10 +128,11 @@ func TestIdentity(t *testing.T) {
 		require.Equal(t, doctor.Error, v.Worst, "%q: %+v", text, v.Findings)
 		require.Equal(t, "config", v.Findings[0].Check)
 		require.Contains(t, v.Findings[0].What, want)
+		v.names(t, "not in the peer list")
 	}
 	require.NoError(t, os.Remove(myid))
 	v := examine(t, "--config", cfg, "--no-measure")
-	require.Contains(t, v.Findings[0].What, "file is missing")
+	require.Contains(t, v.names(t, "file is missing").What, "file is missing")
 	v = examine(t, "--member", n.DataDir(), "--no-measure")
 	require.Equal(t, doctor.Error, v.severity("myid"))
 }
@@ -202,6 +209,37 @@ func copyFile(from, to string, mode os.FileMode) error {
 	return out.Close()
 }
 
+// TestDiskIsFull fills the file system of a server that does not refuse writes before.
+func TestDiskIsFull(t *testing.T) {
+	dir := cluster.Disk(t, "40m")
+	if dir == "" {
+		t.Skip("disks of a given size take root and mount")
+	}
+	n := cluster.Start(t, cluster.Options{Dir: dir, Settings: map[string]string{"preAllocSize": "64",
+		"warren.diskWatermarkBytes": "0", "warren.diskWatermarkPercent": "0"}})
+	defer n.Kill()
+	c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 60_000})
+	require.NoError(t, err)
+	defer c.Close()
+	ballast, err := os.Create(filepath.Join(dir, "ballast"))
+	require.NoError(t, err)
+	defer ballast.Close()
+	for size := int64(32 << 20); size >= 4096; size /= 2 {
+		for at, err := ballast.Seek(0, io.SeekEnd); err == nil; at, err = ballast.Seek(0, io.SeekEnd) {
+			if syscall.Fallocate(int(ballast.Fd()), 0, at, size) != nil {
+				break
+			}
+		}
+	}
+	cluster.Eventually(t, func() bool {
+		c.Send(wire.Create("/n", make([]byte, 100_000), wire.OpenACL, proto.ModePersistentSequential))
+		return strings.Contains(n.Log(), "disk is full: writes wait until there is room")
+	}, patience, "the server does not say that its disk is full")
+	v := examine(t, dir)
+	v.names(t, "disk is full: writes wait until there is room")
+	v.names(t, "disk is full: this server takes no part until there is room") // it says of itself what the journal of a member says
+}
+
 // TestDiskIsAlmostFull looks at the directory of a server that runs on a file system of its own, first with room and
 // then without.
 func TestDiskIsAlmostFull(t *testing.T) {
@@ -221,4 +259,116 @@ func TestDiskIsAlmostFull(t *testing.T) {
 	require.NoError(t, syscall.Fallocate(int(ballast.Fd()), 0, 0, 300<<20))
 	v = examine(t, dir)
 	require.Equal(t, doctor.Error, v.severity("disk-full"), "%+v", v.Findings)
+	v.names(t, "disk is almost full: refusing writes")
+}
+
+// edited is a snapshot.Sink that changes one znode on its way to another.
+type edited struct {
+	snapshot.Sink
+	path string
+	edit func(data []byte, st *proto.StatPersisted) []byte
+	done bool
+}
+
+// Node implements snapshot.Sink.
+func (e *edited) Node(path, data []byte, acl int64, st *proto.StatPersisted) error {
+	if string(path) == e.path {
+		e.done = true
+		data = e.edit(data, st)
+	}
+	return e.Sink.Node(path, data, acl, st)
+}
+
+// walked is a snapshot.Source of a whole tree, which says at its end that it may hold that many later txns.
+type walked struct {
+	*datatree.Walker
+	later proto.Zxid
+}
+
+func (w walked) Next(b []byte) ([]byte, bool) { return w.Walker.Next(b, 1<<20) }
+
+func (w walked) End() (proto.Zxid, int64) {
+	last, digest := w.Walker.End()
+	return last + w.later, digest
+}
+
+// rewrite changes a znode in the newest snapshot of a server that has ended, as memory that flips bits would. The new
+// snapshot says that it may hold that many later txns.
+func rewrite(t *testing.T, n *cluster.Node, path string, later proto.Zxid, edit func([]byte, *proto.StatPersisted) []byte) {
+	t.Helper()
+	dir := filepath.Join(n.DataDir(), "version-2")
+	all, err := snapshot.List(vfs.OS(), dir)
+	require.NoError(t, err)
+	require.NotEmpty(t, all)
+	loader := datatree.NewLoader(datatree.Config{})
+	e := &edited{Sink: loader, path: path, edit: edit}
+	_, err = snapshot.Load(vfs.OS(), filepath.Join(dir, all[0].Name), e)
+	require.NoError(t, err)
+	require.True(t, e.done, "%s has no %s", all[0].Name, path)
+	state, err := loader.Done(all[0].Zxid)
+	require.NoError(t, err)
+	store, err := snapshot.NewStore(snapshot.Options{FS: vfs.OS(), Dir: dir})
+	require.NoError(t, err)
+	_, err = store.Write(all[0].Zxid, walked{state.NewWalker(), later})
+	require.NoError(t, err)
+}
+
+// TestTreesThatAreWrong lets the newest snapshot have other data than the log says, and a log end before it.
+func TestTreesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	n := used(t)
+	all, err := snapshot.List(vfs.OS(), filepath.Join(n.DataDir(), "version-2"))
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(n.DataDir(), "version-2", all[0].Name))) // so that txns follow
+	rewrite(t, n, "/n-0-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
+	v := examine(t, n.DataDir(), "--no-measure")
+	require.Equal(t, doctor.Critical, v.names(t, "digest of the tree differs from the log's or the snapshot's").Severity)
+	n.Start()
+	require.Contains(t, n.Log(), "digest of the tree differs from the log's or the snapshot's")
+	n.Stop()
+
+	n = used(t)
+	rewrite(t, n, "/n-0-0", 1, func(data []byte, _ *proto.StatPersisted) []byte { return data })
+	for _, name := range files(t, n, "log.*") {
+		require.NoError(t, os.Remove(name))
+	}
+	v = examine(t, n.DataDir(), "--no-measure")
+	require.Equal(t, doctor.Error, v.names(t, "the snapshot is newer than the end of the log: part of the log is missing").Severity)
+	n.Start()
+	require.Contains(t, n.Log(), "the snapshot is newer than the end of the log: part of the log is missing")
+}
+
+// TestSequenceCounter brings the sequence counter of a znode to its limit.
+func TestSequenceCounter(t *testing.T) {
+	t.Parallel()
+	n := used(t)
+	rewrite(t, n, "/n-0-0", 0, func(data []byte, st *proto.StatPersisted) []byte {
+		st.Cversion = math.MaxInt32 - 1
+		return data
+	})
+	v := examine(t, n.DataDir(), "--no-measure")
+	const limit = "sequence counter is at its limit: sequential creates fail under this znode from now on"
+	f := v.names(t, "sequence counter is at its limit: sequential creates fail under this znode from now on")
+	require.Equal(t, doctor.Error, f.Severity)
+	require.Equal(t, "/n-0-0", f.Subject)
+	n.Start()
+	c, err := wire.Dial(n.Addr(), wire.Options{TimeoutMs: 10_000})
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.Create("/n-0-0/s", nil, proto.ModePersistentSequential)
+	require.NoError(t, err)
+	require.Contains(t, n.Log(), limit)
+}
+
+// TestSnapshotsCannotBePurged damages every snapshot of a server that removes old ones.
+func TestSnapshotsCannotBePurged(t *testing.T) {
+	t.Parallel()
+	n := cluster.Start(t, cluster.Options{Settings: map[string]string{"autopurge.purgeInterval": "50ms"}})
+	for _, name := range files(t, n, "snapshot.*") {
+		require.NoError(t, os.Truncate(name, 10))
+	}
+	cluster.Eventually(t, func() bool { return strings.Contains(n.Log(), "purging snapshots") }, patience,
+		"the server does not say that it cannot purge")
+	v := examine(t, n.DataDir(), "--no-measure")
+	require.Equal(t, doctor.Error, v.names(t, "purging snapshots").Severity)
 }

@@ -41,6 +41,7 @@ func TestEnsembleLosesServers(t *testing.T) {
 	v = eventually(t, servers(nodes), "unreachable", "no-spare")
 	require.Equal(t, doctor.Error, v.Worst)
 	require.Equal(t, nodes[2].Addr(), v.Findings[0].Subject)
+	v.names(t, "link ended")
 
 	client, err := wire.Dial(nodes[1].Addr(), wire.Options{TimeoutMs: 10_000})
 	require.NoError(t, err)
@@ -49,6 +50,8 @@ func TestEnsembleLosesServers(t *testing.T) {
 	v = eventually(t, servers(nodes), "no-quorum", "unreachable", "not-serving")
 	require.Equal(t, doctor.Critical, v.Worst)
 	require.Contains(t, nodes[1].Log(), "closed client connections")
+	v.names(t, "listens for clients on")
+	v.names(t, "closed client connections")
 
 	nodes[2].Start()
 	eventually(t, servers(nodes), "unreachable", "no-spare")
@@ -106,6 +109,11 @@ func TestServersThatDiffer(t *testing.T) {
 
 	v = eventually(t, servers([]*cluster.Node{nodes[0], nodes[1], nodes[2], cluster.Start(t, cluster.Options{})}), "not-in-ensemble", "different-settings")
 	require.Equal(t, doctor.Critical, v.Worst)
+	v.names(t, "runs alone beside others: its clients see another tree")
+
+	v = examine(t, servers(append(slices.Clone(nodes), more...))...)
+	v.names(t, "servers say that they lead")
+	require.Equal(t, doctor.Critical, v.severity("same-id"), "the servers of two ensembles have the same ids")
 }
 
 // TestCertificates runs a server that shows a certificate of which the time is over, or almost.
@@ -117,7 +125,12 @@ func TestCertificates(t *testing.T) {
 		n := cluster.New(t, cluster.Options{Settings: map[string]string{"secureClientPort": "0", "ssl.keyStore.location": file, "ssl.clientAuth": "none"}})
 		n.Start()
 		require.Equal(t, left < 0, strings.Contains(n.Log(), "the certificate of the client ports has expired"))
-		require.Equal(t, want, examine(t, servers([]*cluster.Node{n})...).severity("certificate"), "%v", left)
-		require.Equal(t, want, examine(t, "--config", filepath.Join(n.Dir(), "zoo.cfg"), "--no-measure").severity("certificate"), "%v", left)
+		v := examine(t, servers([]*cluster.Node{n})...)
+		require.Equal(t, want, v.severity("certificate"), "%v", left)
+		if left < 0 {
+			v.names(t, "the certificate of the client ports has expired")
+		}
+		v = examine(t, "--config", filepath.Join(n.Dir(), "zoo.cfg"), "--no-measure")
+		require.Equal(t, want, v.severity("certificate"), "%v", left)
 	}
 }

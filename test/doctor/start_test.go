@@ -1,8 +1,12 @@
 package doctor
 
 import (
+	"errors"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,25 +30,28 @@ func TestServersThatDoNotStart(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		spoil   func(t *testing.T, n *cluster.Node)
-		check   string // that finds it
-		message string // of the server
+		message string // of the server, and of the page
 	}{
-		"a key that is wrong": {check: "config",
-			spoil:   func(_ *testing.T, n *cluster.Node) { n.Set(map[string]string{"tickTime": "often"}) },
-			message: "Invalid config, exiting abnormally"},
-		"an empty directory": {check: "no-data",
+		"a key that is wrong": {message: "Invalid config, exiting abnormally",
+			spoil: func(_ *testing.T, n *cluster.Node) { n.Set(map[string]string{"tickTime": "often"}) }},
+		"a data directory that cannot be made": {message: "Unable to access datadir, exiting abnormally",
+			spoil: func(t *testing.T, n *cluster.Node) {
+				file := filepath.Join(n.Dir(), "file")
+				write(t, file, "no directory")
+				n.Set(map[string]string{"dataDir": filepath.Join(file, "data")})
+			}},
+		"an empty directory": {message: "is empty, and db.autocreate is false",
 			spoil: func(_ *testing.T, n *cluster.Node) {
 				n.Wipe()
 				n.Set(map[string]string{"db.autocreate": "false"})
-			},
-			message: "is empty, and db.autocreate is false"},
-		"snapshots that are all damaged": {check: "snapshot-damaged", message: "no snapshot can be loaded",
+			}},
+		"snapshots that are all damaged": {message: "no snapshot can be loaded",
 			spoil: func(t *testing.T, n *cluster.Node) {
 				for _, name := range files(t, n, "snapshot.*") {
 					flip(t, name)
 				}
 			}},
-		"a damaged snapshot to which the log does not lead": {check: "log-gap", message: "the log does not lead to it",
+		"a damaged snapshot to which the log does not lead": {message: "the log does not lead to it",
 			spoil: func(t *testing.T, n *cluster.Node) {
 				snapshots := files(t, n, "snapshot.*")
 				flip(t, snapshots[len(snapshots)-1])
@@ -52,13 +59,11 @@ func TestServersThatDoNotStart(t *testing.T) {
 					require.NoError(t, os.Remove(name))
 				}
 			}},
-		"a command that was interrupted": {check: "unfinished",
-			message: "was interrupted, and what it has left must not be served",
+		"a command that was interrupted": {message: "was interrupted, and what it has left must not be served",
 			spoil: func(t *testing.T, n *cluster.Node) {
 				write(t, filepath.Join(n.DataDir(), datadir.MarkFile), "warren restore\nrun it again\n")
 			}},
-		"directories that are mixed up": {check: "mixed-directories",
-			message: "dataDir and dataLogDir are mixed up or were not moved together",
+		"directories that are mixed up": {message: "dataDir and dataLogDir are mixed up or were not moved together",
 			spoil: func(t *testing.T, n *cluster.Node) {
 				log := filepath.Join(n.Dir(), "log")
 				require.NoError(t, os.MkdirAll(filepath.Join(log, "version-2"), 0o755))
@@ -70,8 +75,7 @@ func TestServersThatDoNotStart(t *testing.T) {
 			tt.spoil(t, n)
 			refuses(t, n, tt.message)
 			v := examine(t, "--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg"))
-			require.Contains(t, v.ills(), tt.check, "%+v", v.Findings)
-			require.GreaterOrEqual(t, v.severity(tt.check), doctor.Error)
+			require.GreaterOrEqual(t, v.names(t, tt.message).Severity, doctor.Error)
 		})
 	}
 }
@@ -88,21 +92,141 @@ func TestMembersThatDoNotStart(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(one.DataDir(), "version-2"), aside))
 	require.NoError(t, os.Rename(filepath.Join(two.DataDir(), "version-2"), filepath.Join(one.DataDir(), "version-2")))
 	require.NoError(t, os.Rename(aside, filepath.Join(two.DataDir(), "version-2")))
-	require.NoError(t, os.Remove(filepath.Join(three.DataDir(), "version-2", "meta.db")))
-	for name, epoch := range map[string]string{"acceptedEpoch": "1", "currentEpoch": "2"} {
-		require.NoError(t, os.WriteFile(filepath.Join(three.DataDir(), "version-2", name), []byte(epoch), 0o644))
+	at := func(name string) string { return filepath.Join(three.DataDir(), "version-2", name) }
+	epochs := func(accepted, current string) {
+		require.NoError(t, os.WriteFile(at("acceptedEpoch"), []byte(accepted), 0o644))
+		require.NoError(t, os.WriteFile(at("currentEpoch"), []byte(current), 0o644))
 	}
 	for _, tt := range []struct {
-		n              *cluster.Node
-		check, message string
+		n       *cluster.Node
+		spoil   func()
+		message string // of the server, and of the page
+		more    string // of the server
 	}{
-		{one, "other-server", "meta: meta.db belongs to another server"},
-		{two, "other-server", "meta: meta.db belongs to another server"},
-		{three, "epoch", "meta: epochs are inconsistent"},
+		{n: one, message: "meta: meta.db belongs to another server"},
+		{n: two, message: "meta: meta.db belongs to another server"},
+		{n: three, message: "meta: epochs are inconsistent", more: "acceptedEpoch 1 is below currentEpoch 2",
+			spoil: func() { require.NoError(t, os.Remove(at("meta.db"))); epochs("1", "2") }},
+		{n: three, message: "meta: epochs are inconsistent", more: `acceptedEpoch does not hold an epoch but \"three\"`,
+			spoil: func() { epochs("three", "1") }},
+		{n: three, message: "meta: epochs are inconsistent", more: `currentEpoch does not hold an epoch but \"\"`,
+			spoil: func() { epochs("1", "") }},
+		{n: three, message: "so what this server has promised is unknown", more: "meta.db",
+			spoil: func() {
+				require.NoError(t, errors.Join(os.Remove(at("acceptedEpoch")), os.Remove(at("currentEpoch"))))
+				require.NoError(t, os.WriteFile(at("meta.db"), make([]byte, 4096), 0o644))
+			}},
 	} {
+		if tt.spoil != nil {
+			tt.spoil()
+		}
 		v := examine(t, "--no-measure", "--config", filepath.Join(tt.n.Dir(), "zoo.cfg"))
-		require.Contains(t, v.ills(), tt.check, "%+v", v.Findings)
-		require.Equal(t, doctor.Critical, v.severity(tt.check))
+		require.Equal(t, doctor.Critical, v.names(t, tt.message).Severity)
+		began := len(tt.n.Log())
 		refuses(t, tt.n, tt.message)
+		require.Contains(t, tt.n.Log()[began:], tt.more)
+		require.Equal(t, exitData, tt.n.ExitCode(), "systemd must not start it again")
 	}
+}
+
+// exitData is the exit code of a server whose data directory cannot be used.
+const exitData = 3
+
+// TestDamagedMetaDB starts a member whose meta.db is damaged, and has its epoch files: it makes meta.db anew.
+func TestDamagedMetaDB(t *testing.T) {
+	nodes := ensemble(t, nil, nil, nil, nil)
+	n := nodes[0]
+	n.Stop()
+	db := filepath.Join(n.DataDir(), "version-2", "meta.db")
+	require.NoError(t, os.WriteFile(db, []byte("no database"), 0o644))
+	v := examine(t, "--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg"))
+	require.Equal(t, doctor.Warning, v.severity("meta"), "%+v", v.Findings)
+	n.Start()
+	require.Contains(t, n.Log(), "meta.db had to be made anew")
+	require.FileExists(t, db+".damaged")
+}
+
+// TestPortsThatAreTaken lets other programs have the ports of a server.
+func TestPortsThatAreTaken(t *testing.T) {
+	n := cluster.New(t, cluster.Options{})
+	config := []string{"--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg")}
+	take := func() (port string) {
+		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(cluster.FreePort(t)))
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = ln.Close() })
+		_, port, err = net.SplitHostPort(ln.Addr().String())
+		require.NoError(t, err)
+		return port
+	}
+	own, err := net.Listen("tcp", n.Addr())
+	require.NoError(t, err)
+	refuses(t, n, "address already in use")
+	require.Equal(t, doctor.Error, examine(t, config...).names(t, "address already in use").Severity)
+	require.NoError(t, own.Close())
+
+	n.Set(map[string]string{"metricsProvider.className": "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider",
+		"metricsProvider.httpHost": "127.0.0.1", "metricsProvider.httpPort": take()})
+	refuses(t, n, "metrics are not exported")
+	require.Equal(t, doctor.Error, examine(t, config...).names(t, "metrics are not exported").Severity)
+	asked := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
+		"admin.serverAddress": "127.0.0.1", "admin.serverPort": take()}})
+	refuses(t, asked, "server: admin server cannot start on")
+	v := examine(t, "--no-measure", "--config", filepath.Join(asked.Dir(), "zoo.cfg"))
+	require.Equal(t, doctor.Error, v.names(t, "server: admin server cannot start on").Severity)
+
+	standard := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
+		"admin.serverAddress": "127.0.0.1"}})
+	if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // else somebody else has it
+		defer ln.Close()
+	}
+	standard.Start()
+	const without = "there is no admin server; set admin.serverPort, or admin.enableServer=false"
+	require.Contains(t, standard.Log(), without)
+	standard.Kill()
+	v = examine(t, "--no-measure", "--config", filepath.Join(standard.Dir(), "zoo.cfg"))
+	f := v.names(t, "there is no admin server; set admin.serverPort, or admin.enableServer=false")
+	require.Equal(t, doctor.Warning, f.Severity)
+}
+
+// TestDirectoryInUse starts a second server on the directory of one that runs, whose ports are no finding.
+func TestDirectoryInUse(t *testing.T) {
+	n := cluster.Start(t, cluster.Options{Settings: map[string]string{"emulate353TTLNodes": "true"}})
+	second := cluster.New(t, cluster.Options{Dir: n.DataDir()})
+	refuses(t, second, "is another server running on it?")
+	for _, x := range []*cluster.Node{n, second} {
+		v := examine(t, "--no-measure", "--config", filepath.Join(x.Dir(), "zoo.cfg"))
+		f := v.names(t, "is another server running on it?")
+		require.Equal(t, doctor.Notice, f.Severity)
+		require.Contains(t, f.What, "process "+strconv.Itoa(n.Pid())+" ")
+		require.EqualValues(t, -1, v.severity("port"), "%+v", v.Findings)
+	}
+	require.Contains(t, n.Log(), "settings that this version does not act on")
+	v := examine(t, "--no-measure", "--config", filepath.Join(n.Dir(), "zoo.cfg"))
+	require.Equal(t, doctor.Warning, v.names(t, "settings that this version does not act on").Severity)
+}
+
+// TestNamesThatDoNotResolve gives a member names that no name server can know, and an address of another machine.
+func TestNamesThatDoNotResolve(t *testing.T) {
+	nodes := cluster.Ensemble(t, cluster.Options{}, cluster.Options{Name: "zk2..example"}, cluster.Options{Name: "203.0.113.7"})
+	one, three := nodes[0], nodes[2]
+	one.Launch()
+	cluster.Eventually(t, func() bool { return strings.Contains(one.Log(), "name of a server does not resolve") }, patience,
+		"the server does not say that the name does not resolve")
+	v := examine(t, "--no-measure", "--config", filepath.Join(one.Dir(), "zoo.cfg"))
+	f := v.names(t, "name of a server does not resolve")
+	require.Equal(t, doctor.Warning, f.Severity)
+	require.Contains(t, f.Subject, "server.2=zk2..example")
+	one.Kill()
+
+	three.Launch()
+	cluster.Eventually(t, func() bool { return strings.Contains(three.Log(), "binding port") }, patience,
+		"the server does not say that it cannot bind its port")
+	three.Kill()
+	v = examine(t, "--no-measure", "--config", filepath.Join(three.Dir(), "zoo.cfg"))
+	require.Equal(t, doctor.Error, v.names(t, "binding port").Severity)
+
+	alone := cluster.New(t, cluster.Options{Settings: map[string]string{"clientPortAddress": "zk1..example"}})
+	refuses(t, alone, "no such host") // it has never had an address
+	v = examine(t, "--no-measure", "--config", filepath.Join(alone.Dir(), "zoo.cfg"))
+	require.Equal(t, doctor.Error, v.names(t, "name of a client port does not resolve").Severity)
 }

@@ -2,9 +2,7 @@ package command
 
 import (
 	"bufio"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/doctor"
-	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
@@ -146,67 +143,6 @@ func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doct
 func (o *doctorOptions) directory(dataDir, logDir string, member bool) *doctor.Directory {
 	return &doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame, Mount: mountKind,
 		Measure: !o.noMeasure, Settle: 100 * time.Millisecond, Now: time.Now}
-}
-
-// checkConfig checks the file, and what it names.
-func (o *doctorOptions) checkConfig() (all doctor.Findings) {
-	file, err := filepath.Abs(o.config)
-	if err != nil {
-		file = o.config
-	}
-	report := config.Check(file, nil, os.Environ())
-	for _, p := range startProblems(report) {
-		all = append(all, doctor.Finding{Severity: doctor.Error, Check: "config", Subject: o.config, What: p.Error(), Remedy: "correct it: the server does not start"})
-	}
-	for _, w := range report.Warnings {
-		all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "config", Subject: o.config, What: w.String(),
-			Remedy: "correct or remove the setting; docs/CONFIGURATION.md has all that there are"})
-	}
-	c := report.Config
-	if c == nil {
-		return all
-	}
-	if c.Autopurge.PurgeInterval == 0 {
-		all = append(all, doctor.Finding{Severity: doctor.Warning, Check: "purge", Subject: o.config, What: "autopurge.purgeInterval is 0: nobody removes old snapshots",
-			Remedy: "set it to 1 (hour), or run zkCleanup.sh regularly"})
-	}
-	for _, store := range []config.Store{c.TLS.KeyStore, c.TLS.TrustStore, c.QuorumTLS.KeyStore, c.QuorumTLS.TrustStore} {
-		if store.Location != "" && store.Format() == "PEM" {
-			all = append(all, checkPEM(store.Location, time.Now())...)
-		}
-	}
-	d := o.directory(c.DataDir, c.DataLogDir, c.Distributed())
-	d.NoAutocreate = !c.Distributed() && !c.DBAutocreate
-	return append(all, d.Check()...)
-}
-
-// checkPEM looks how long the certificates in a file last.
-func checkPEM(file string, now time.Time) (all doctor.Findings) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return doctor.Findings{{Severity: doctor.Error, Check: "certificate", Subject: file, What: err.Error(), Remedy: "let the user of the server read it"}}
-	}
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != "CERTIFICATE" {
-			continue
-		}
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			all = append(all, doctor.Finding{Severity: doctor.Error, Check: "certificate", Subject: file, What: err.Error(), Remedy: "make it anew"})
-			continue
-		}
-		f := doctor.Finding{Check: "certificate", Subject: file, Remedy: "renew it"}
-		switch left := cert.NotAfter.Sub(now); {
-		case left <= 0:
-			f.Severity, f.What = doctor.Critical, fmt.Sprintf("%s has expired at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
-		case left < 30*24*time.Hour:
-			f.Severity, f.What = doctor.Warning, fmt.Sprintf("%s expires at %s", cert.Subject, cert.NotAfter.UTC().Format(time.RFC3339))
-		default:
-			continue
-		}
-		all = append(all, f)
-	}
-	return all
 }
 
 // mountKind returns the kind of file system that holds a path, as Linux tells it.

@@ -81,7 +81,7 @@ func TestDoctorOnAConfiguration(t *testing.T) {
 	require.NotContains(t, out, "certificate")
 	_, out = check("ssl.trustStore.location=/none.pem\n")
 	require.Contains(t, out, "error     certificate")
-	_, out = check("server.1=127.0.0.1:11:12\nserver.2=b:1:2\nserver.3=c:1:2\ninitLimit=1\nsyncLimit=1\nmyid=1\n")
+	_, out = check("server.1=127.0.0.1:11:12\nserver.2=127.0.0.1:13:14\nserver.3=127.0.0.1:15:16\ninitLimit=1\nsyncLimit=1\nmyid=1\n")
 	require.Contains(t, out, "myid")
 }
 

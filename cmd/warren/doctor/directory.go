@@ -45,9 +45,11 @@ const formatFolder = "version-2"
 
 // The remedies that several checks share.
 const (
-	remedyResync = "if the other servers of the ensemble are healthy, move the version-2 directories of this server away and let it " +
-		"synchronize; otherwise warren restore from a backup, or warren wal repair, which says what it would lose"
+	remedyResync = "if the other servers of the ensemble are healthy, replace this one: move its version-2 directories away, and " +
+		"let it synchronize; otherwise warren restore from a backup, or warren wal repair, which says what it would lose"
 	remedyPurge = "set autopurge.purgeInterval, or remove old files with zkCleanup.sh"
+	remedyEmpty = "point dataDir to the right place. If the log reaches back to the first txn, start once with " +
+		"snapshot.trust.empty=true; else "
 )
 
 // directoryCheck is one look at a directory.
@@ -201,16 +203,23 @@ func (c *directoryCheck) snapshots() {
 		if f.err == nil {
 			continue
 		}
-		severity, remedy := Warning, "move it away; the server passes it over"
+		severity, remedy := Warning, "move it away; the server passes it over. warren snapshot verify looks at a single one"
 		if f.zxid >= c.newest {
 			severity = Error
-			remedy = "leave it: the server starts from the one before, if the log leads from there to it; look for a failing disk"
+			remedy = "leave it: the server starts from the one before, if the log leads from there to it; look for a failing " +
+				"disk. warren snapshot verify looks at a single one"
 		}
 		c.add(severity, "snapshot-damaged", filepath.Join(c.snapDir, f.name), remedy, "%v", f.err)
 	}
 	logs, _ := wal.Names(c.FS, c.logDir) // log says what is wrong with them
 	if good == 0 && (len(logs) > 0 || damaged > 0) {
-		c.add(Critical, "no-snapshot", c.snapDir, remedyResync, "there is no snapshot that is whole: the server does not start")
+		remedy := remedyResync
+		if damaged == 0 {
+			remedy = remedyEmpty + remedy
+		} else {
+			remedy = "look for a failing disk; " + remedy
+		}
+		c.add(Critical, "no-snapshot", c.snapDir, remedy, "there is no snapshot that is whole: the server does not start")
 	}
 	if good > 20 {
 		c.add(Warning, "purge", c.snapDir, remedyPurge, "%d snapshots are kept: nobody removes old ones", good)
@@ -236,7 +245,9 @@ func (c *directoryCheck) log() {
 			c.unlinked(chain.Err())
 			return
 		}
-		c.last = c.newest
+		if c.last = c.newest; c.last >= 0 {
+			c.digest()
+		}
 		return
 	}
 	from := max(c.newest, 0) + 1
@@ -328,8 +339,23 @@ func (c *directoryCheck) epochs() {
 	if hasCurrent && c.last >= 0 && c.last.Epoch() > current {
 		c.add(Critical, "epoch", c.snapDir, remedyResync, "the log ends with %v, but currentEpoch is %d: the server does not start", c.last, current)
 	}
+	c.promises(hasCurrent || hasAccepted)
 	if c.Member && hasCurrent != hasAccepted {
 		c.add(Warning, "epoch", c.snapDir, "none is needed: the server makes it anew from the log", "one of currentEpoch and acceptedEpoch is missing")
+	}
+}
+
+// promises looks whether meta.db is whole. hasFiles says that there is an epoch file.
+func (c *directoryCheck) promises(hasFiles bool) {
+	_, err := server.ReadProvenance(c.FS, c.DataDir, "")
+	switch {
+	case !errors.Is(err, server.ErrMeta):
+	case c.Member && !hasFiles:
+		c.add(Critical, "meta", c.snapDir, remedyResync, "%v; there are no epoch files either, so what the server has promised is "+
+			"unknown: it does not start", err)
+	default:
+		c.add(Warning, "meta", c.snapDir, "none is needed: the server sets it aside and makes it anew from the epoch files; look for a "+
+			"failing disk", "%v", err)
 	}
 }
 

@@ -37,6 +37,7 @@ func (o *Ensemble) Check(ctx context.Context) Findings {
 	c.histories()
 	c.leaders()
 	c.membership()
+	c.ids()
 	c.settings()
 	c.lag()
 	c.digests()
@@ -83,13 +84,14 @@ func (c *ensembleCheck) alive() {
 			c.add(Error, "unreachable", a.address, "look whether it runs, and at the network", "does not answer: %v", a.err)
 		case a.mode == "" && a.zab != nil && a.zab.Outside: // histories tells
 		case a.mode == "" && a.zab != nil && a.zab.WaitsFor != "":
-			c.add(Error, "not-serving", a.address, "look at the servers that it names, and at the network between them",
-				"runs and does not serve: %s", a.zab.WaitsFor)
+			c.add(Error, "not-serving", a.address, "look at the servers that it names, also with /readyz and warren "+
+				"status, and at the network between them", "runs and does not serve: %s", a.zab.WaitsFor)
 		case a.mode == "":
-			c.add(Error, "not-serving", a.address, "look into its log: it has no quorum, or it loads its data",
-				"runs and does not serve: %s", firstLine(a.text))
+			c.add(Error, "not-serving", a.address, "look what it waits for, with /readyz or warren status: it has no "+
+				"quorum, or it loads its data", "runs and does not serve: %s", firstLine(a.text))
 		case a.mode == "read-only":
-			c.add(Error, "read-only", a.address, "look at the network between the servers", "is cut off from the quorum and serves reads only")
+			c.add(Error, "read-only", a.address, "find out why it is cut off: look at the network between the servers",
+				"is cut off from the quorum and serves reads only")
 		}
 		if a.err == nil && len(a.denied) > 0 {
 			slices.Sort(a.denied)
@@ -111,8 +113,8 @@ func (c *ensembleCheck) leaders() {
 	what := strings.Join(c.Servers, ", ")
 	switch {
 	case len(leaders) > 1:
-		c.add(Critical, "several-leaders", addresses(leaders), "if they list different members, correct server.N; otherwise look which one the others "+
-			"follow, and stop the one that is cut off", "%d servers lead", len(leaders))
+		c.add(Critical, "several-leaders", addresses(leaders), "compare server.N on all of them, and correct it if it differs; otherwise "+
+			"look which one the others follow, and stop the one that is cut off", "%d servers lead", len(leaders))
 	case len(leaders) == 0 && len(followers)+len(observers) > 0:
 		c.add(Notice, "leader-not-asked", addresses(append(followers, observers...)), "name the leader too", "follows a leader that was not asked or did not answer")
 	case len(leaders) == 0 && len(alone) == 0 && c.stuck():
@@ -120,12 +122,14 @@ func (c *ensembleCheck) leaders() {
 		c.add(Critical, "no-quorum", what, "look at what the servers wait for: in their logs, at /readyz, or here with "+
 			"--admin-port", "all servers that were asked run, and no server leads: no client can write")
 	case len(leaders) == 0 && len(alone) == 0:
-		c.add(Critical, "no-quorum", what, "start the servers that are missing until more than half of the voters run", "nobody leads: no client can write")
+		c.add(Critical, "no-quorum", what, "start the servers that are missing, which warren status names, until more than half of "+
+			"the voters run; the ports between the servers must be open in both directions", "nobody leads: no client can write")
 	case len(leaders) == 1:
 		c.quorum(leaders[0])
 	}
 	if len(alone) > 0 && len(alone)+len(leaders)+len(followers)+len(observers) > 1 {
-		c.add(Critical, "not-in-ensemble", addresses(alone), "give it the same server.N lines as the others; what was written to it stays there alone",
+		c.add(Critical, "not-in-ensemble", addresses(alone), "correct its zoo.cfg: give it the same server.N lines as the others; what was written to it "+
+			"stays there alone",
 			"runs alone beside others: its clients see another tree")
 	}
 }
@@ -180,14 +184,23 @@ func (c *ensembleCheck) membership() {
 			c.add(Notice, "not-asked", strings.Join(c.Servers, ", "), "name them too", "the ensemble has %d servers, %d were asked", n, len(c.all))
 		}
 	}
+}
+
+// ids looks whether two servers have one id. A server that does not serve says it at its admin port only.
+func (c *ensembleCheck) ids() {
 	ids := map[string]string{}
 	for _, a := range c.all {
-		if id := a.conf["serverId"]; id != "" && id != "0" {
-			if other := ids[id]; other != "" {
-				c.add(Critical, "same-id", a.address, "give every server an id of its own in myid", "has the id %s, like %s", id, other)
-			}
-			ids[id] = a.address
+		id := a.conf["serverId"]
+		if a.zab != nil {
+			id = strconv.FormatInt(a.zab.ID, 10)
+		} else if id == "0" {
+			continue // of a standalone server
 		}
+		if other := ids[id]; other != "" && id != "" {
+			c.add(Critical, "same-id", a.address, "stop the wrong one, or give it an id of its own in myid", "has the id %s, like %s",
+				id, other)
+		}
+		ids[id] = a.address
 	}
 }
 
@@ -299,11 +312,70 @@ func (c *ensembleCheck) load(a *answers) {
 	if ms, ok := a.number("avg_fsynctime"); ok && ms >= 10 {
 		c.add(Warning, "fsync", a.address, "give the log a disk of its own (dataLogDir), with a write cache that survives power loss", "one sync takes %v ms on average", ms)
 	}
-	if n, ok := a.number("fsync_threshold_exceed_count"); ok && n > 0 {
-		c.add(Warning, "fsync", a.address, "look what else uses the disk", "%v syncs took longer than fsync.warningthresholdms", n)
+	slow, _ := a.number("fsync_threshold_exceed_count")
+	if n := max(slow, a.metrics["warren_wal_slow_syncs_total"]); n > 0 {
+		c.add(Warning, "fsync", a.address, "look what else uses the disk, and give dataLogDir a disk of its own; warren doctor "+
+			"DATA_DIR measures it", "%v syncs took longer than fsync.warningthresholdms", n)
 	}
+	if a.metrics["warren_server_disk_full"] > 0 {
+		c.add(Error, "disk-full", a.address, "free space on its data directories: it goes on by itself then",
+			"its disk is almost full, by warren.diskWatermarkBytes and warren.diskWatermarkPercent: it takes no writes, or will "+
+				"take none when too many other voters have no room either")
+	}
+	c.past(a)
+	c.quotas(a)
 	if n, ok := a.number("znode_count"); ok && n > znodesWarn {
 		c.add(Warning, "many-znodes", a.address, "look with warren snapshot summary at what grows", "there are %v znodes", n)
+	}
+}
+
+// counters are numbers of mntr that tell of the past: since the start, or since the last word srst.
+var counters = []struct {
+	name     string
+	severity Severity
+	check    string
+	what     string // with the number
+	remedy   string
+}{
+	{"snapshot_error_count", Error, "snapshot-errors", "%v snapshots could not be written: logs pile up, and a start takes longer",
+		"look into its log for the reason: space and permissions of dataDir"},
+	{"connection_rejected", Notice, "connections-refused", "%v connections were refused by a limit: maxClientCnxns of one address, or maxCnxns",
+		"look with cons which address has many: often a client that leaks sessions, or NAT. Else raise maxClientCnxns or maxCnxns"},
+	{"unsuccessful_handshake", Notice, "tls-handshakes", "%v TLS handshakes of clients failed",
+		"look into its log: each line has the address and the reason; secureClientPort is for TLS alone; warren doctor --config FILE looks at " +
+			"the certificates"},
+	{"tls_handshake_exceeded", Notice, "tls-handshakes", "%v connections were closed because too many TLS handshakes were under way",
+		"raise netty.server.outstandingHandshake.limit if the processors allow"},
+	{"auth_failed_count", Notice, "credentials-refused", "%v times a certificate, a password or a ticket was refused",
+		"look into its log: each line has the address and the reason; for certificates, look at X509AuthenticationProvider.clientCertIdSanMatchRegex"},
+	{"ensemble_auth_fail", Notice, "other-ensemble", "%v clients named another ensemble and were closed",
+		"look into its log for their addresses, and correct their connect strings"},
+}
+
+// past looks at what has happened to clients and to snapshots.
+func (c *ensembleCheck) past(a *answers) {
+	for _, x := range counters {
+		if n, ok := a.number(x.name); ok && n > 0 {
+			c.add(x.severity, x.check, a.address, x.remedy, x.what+", since its start or the last srst", n)
+		}
+	}
+}
+
+// quotas looks at the quotas of each first element of paths.
+func (c *ensembleCheck) quotas(a *answers) {
+	const remedy = "look at the quotas with listquota of warren shell; raise them with setquota, or delete znodes"
+	for _, key := range slices.Sorted(maps.Keys(a.numbers)) {
+		value, _ := a.number(key)
+		for _, kind := range []string{"count", "bytes"} {
+			space, isUsage := strings.CutSuffix(key, "_quota_"+kind+"_usage_per_namespace")
+			limit, hasLimit := a.number(space + "_quota_" + kind + "_limit_per_namespace")
+			if isUsage && hasLimit && limit > 0 && value > limit {
+				c.add(Warning, "quota", a.address, remedy, "the quotas of %s below /%s allow %v and %v are used", kind, space, limit, value)
+			}
+		}
+		if space, ok := strings.CutSuffix(key, "_quota_exceeded_error_per_namespace"); ok && value > 0 {
+			c.add(Notice, "quota", a.address, remedy, "%v writes below /%s were refused, since its start or the last srst", value, space)
+		}
 	}
 }
 

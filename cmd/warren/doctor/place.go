@@ -33,7 +33,7 @@ func (c *directoryCheck) space(dir string) {
 		return
 	}
 	percent := float64(free) / float64(total) * 100
-	const remedy = "make room, or let old snapshots be purged; the server refuses writes before the disk is full"
+	const remedy = "free space, or let old snapshots be purged; the server refuses writes before the disk is full"
 	switch {
 	case free < 256<<20:
 		c.add(Error, "disk-full", dir, remedy, "only %d MiB are free", free>>20)

@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/proto"
@@ -18,7 +21,9 @@ const (
 	znodeBytesWarn    = 512 << 10
 	childrenWarn      = 50_000
 	znodesWarn        = 5_000_000
-	childrenOverheads = 4 // bytes of a getChildren reply for each child, besides its name
+	sequenceWarn      = math.MaxInt32 / 10 * 9
+	sequenceEnd       = math.MaxInt32 - 1 // here the server says that it is at its limit
+	childrenOverheads = 4                 // bytes of a getChildren reply for each child, besides its name
 )
 
 // newestFile returns the newest snapshot that is whole.
@@ -42,6 +47,7 @@ type shape struct {
 	path     string           // of the largest
 	children map[string]int64 // by path: how many
 	names    map[string]int64 // by path: the bytes of a reply that lists them
+	sequence map[string]int32 // by path: sequence counters above sequenceWarn
 }
 
 // Session implements snapshot.Sink.
@@ -51,8 +57,11 @@ func (*shape) Session(proto.SessionID, int32) error { return nil }
 func (*shape) ACL(int64, []proto.ACL) error { return nil }
 
 // Node implements snapshot.Sink.
-func (s *shape) Node(path, data []byte, _ int64, _ *proto.StatPersisted) error {
+func (s *shape) Node(path, data []byte, _ int64, st *proto.StatPersisted) error {
 	s.znodes++
+	if st.Cversion > sequenceWarn {
+		s.sequence[string(path)] = st.Cversion
+	}
 	if len(data) > s.largest {
 		s.largest, s.path = len(data), string(path)
 	}
@@ -69,7 +78,7 @@ func (c *directoryCheck) shape() {
 	if !ok {
 		return
 	}
-	s := &shape{children: map[string]int64{}, names: map[string]int64{}}
+	s := &shape{children: map[string]int64{}, names: map[string]int64{}, sequence: map[string]int32{}}
 	if _, err := snapshot.Load(c.FS, file, s); err != nil {
 		return // it was verified a moment ago: a server has purged it
 	}
@@ -79,6 +88,13 @@ func (c *directoryCheck) shape() {
 	}
 	if s.znodes > znodesWarn {
 		c.add(Warning, "many-znodes", c.snapDir, "look with warren snapshot summary at what grows", "there are %d znodes", s.znodes)
+	}
+	for _, path := range slices.Sorted(maps.Keys(s.sequence)) {
+		severity, what := Warning, "%d sequential znodes were created under it, of 2147483647 that can be"
+		if s.sequence[path] >= sequenceEnd {
+			severity, what = Error, "its sequence counter is %d, the limit: sequential creates fail"
+		}
+		c.add(severity, "sequence-counter", cmp.Or(path, "/"), "let applications use another parent", what, s.sequence[path])
 	}
 	var worst string
 	for path, n := range s.children {

@@ -1,0 +1,196 @@
+package doctor
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/test/cluster"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// hosts are servers with an address each, as servers on machines of their own, which have one admin port.
+type hosts struct {
+	t     *testing.T
+	nodes []*cluster.Node
+	port  string
+}
+
+// newHosts returns servers that are not started, with settings of their own.
+func newHosts(t *testing.T, own ...map[string]string) *hosts {
+	t.Helper()
+	h := &hosts{t: t}
+	options := make([]cluster.Options, len(own))
+	for i := range options {
+		options[i].Host = fmt.Sprintf("127.0.0.%d", 11+i)
+		options[i].Settings = map[string]string{"tickTime": "500", "preAllocSize": "64"}
+		port := withAdmin(t, options[i].Host, options[i].Settings)
+		if h.port == "" {
+			h.port = port
+		}
+		options[i].Settings["admin.serverPort"] = h.port
+		for k, v := range own[i] {
+			options[i].Settings[k] = v
+		}
+	}
+	h.nodes = cluster.Ensemble(t, options...)
+	return h
+}
+
+// start starts servers and waits until they serve.
+func (h *hosts) start(nodes ...*cluster.Node) {
+	h.t.Helper()
+	for _, n := range nodes {
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
+	}
+}
+
+// sees waits until doctor, asked about servers and their admin ports, has a finding.
+func (h *hosts) sees(check string, nodes ...*cluster.Node) visit {
+	h.t.Helper()
+	args := []string{"--admin-port", h.port}
+	for _, n := range nodes {
+		args = append(args, n.Addr())
+	}
+	var v visit
+	cluster.Eventually(h.t, func() bool {
+		v = examine(h.t, args...)
+		return v.severity(check) >= 0
+	}, patience, "doctor does not find %s", check)
+	return v
+}
+
+// TestEnsembleInTrouble brings an ensemble from one trouble into the next: disks without room, a tree that differs, a
+// server without a quorum, a directory with another history, lost databases, and two servers with one id.
+func TestEnsembleInTrouble(t *testing.T) {
+	t.Parallel()
+	const full = "1000000000000000" // bytes, more than any disk has free
+	h := newHosts(t, map[string]string{"readonlymode.enabled": "true", "snapCount": "2"},
+		map[string]string{"snapCount": "2"}, map[string]string{"warren.diskWatermarkBytes": full})
+	one, two, three := h.nodes[0], h.nodes[1], h.nodes[2]
+	h.start(h.nodes...)
+	if text, err := wire.FourLetter(three.Addr(), "srvr", patience); err == nil && strings.Contains(text, "Mode: leader") {
+		says(t, three, "disk is almost full: handing over to a server that has room")
+	}
+	v := h.sees("disk-full", h.nodes...)
+	require.Equal(t, three.Addr(), v.names(t, "disk is almost full: handing over to a server that has room").Subject)
+
+	cluster.Eventually(t, func() bool { return one.Serves() && two.Serves() && three.Serves() }, patience, "no quorum")
+	c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(t, err)
+	for i := range 60 {
+		_, err := c.Create(fmt.Sprintf("/n-%d", i), nil, proto.ModePersistent)
+		require.NoError(t, err)
+	}
+	c.Close()
+	two.Stop()
+	rewrite(t, two, "/n-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
+	h.start(two)
+	c, err = wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
+	require.NoError(t, err)
+	_, err = c.Create("/more", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	c.Close()
+	v = h.sees("digest", h.nodes...)
+	says(t, two, "digest of the tree differs from the txn's: this server's state is not what was proposed")
+	v.names(t, "digest of the tree differs from the txn's: this server's state is not what was proposed")
+
+	two.Stop()
+	two.Set(map[string]string{"warren.diskWatermarkBytes": full})
+	h.start(two)
+	cluster.Eventually(t, func() bool {
+		return slices.ContainsFunc(h.nodes, func(n *cluster.Node) bool {
+			return strings.Contains(n.Log(), "too few voters have room on their disks: refusing writes")
+		})
+	}, patience, "no leader refuses writes")
+	v = h.sees("disk-full", two)
+	v.names(t, "too few voters have room on their disks: refusing writes")
+
+	two.Kill()
+	three.Kill()
+	says(t, one, "no leader for a while: serving read-only clients only")
+	v = h.sees("read-only", one)
+	v.names(t, "no leader for a while: serving read-only clients only")
+	one.Kill()
+
+	old := three.CopyData()
+	for _, n := range h.nodes {
+		n.Wipe()
+		n.Set(map[string]string{"warren.diskWatermarkBytes": "0"})
+	}
+	h.start(h.nodes...)
+	three.Stop()
+	three.PutData(old)
+	three.Launch()
+	says(t, three, "this server stays outside the ensemble")
+	v = h.sees("outside", h.nodes...)
+	require.Equal(t, doctor.Critical, v.names(t, "this server stays outside the ensemble").Severity)
+	v = h.sees("other-history", one, two)
+	v.names(t, "a member has another history than this server")
+
+	for _, n := range h.nodes {
+		n.Kill()
+	}
+	one.Wipe()
+	two.Wipe()
+	for _, n := range h.nodes {
+		n.Launch()
+	}
+	v = h.sees("databases-missing", h.nodes...)
+	v.names(t, "no leader can be elected: the voters that have a database are no quorum")
+	const waits = "the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new"
+	require.Contains(t, one.Log(), waits)
+	one.Kill()
+	v = examine(t, "--no-measure", "--config", filepath.Join(one.Dir(), "zoo.cfg"))
+	v.names(t, "this server does not vote until it knows whether it was lost or the ensemble is new")
+}
+
+// TestTwoServersWithOneID gives a fourth server the id of the third.
+func TestTwoServersWithOneID(t *testing.T) {
+	t.Parallel()
+	h := newHosts(t, nil, nil, nil, nil)
+	three := h.nodes[:3]
+	for _, n := range three {
+		n.Lists(three...)
+	}
+	fourth := h.nodes[3]
+	fourth.Renumber(3)
+	fourth.Lists(three[0], three[1], fourth)
+	h.start(three...)
+	fourth.Launch()
+	v := h.sees("same-id", h.nodes...)
+	f := v.names(t, "two servers have the same id")
+	require.Equal(t, fourth.Addr(), f.Subject)
+	require.Contains(t, f.What, three[2].Addr())
+}
+
+// TestDatabaseMissingOfAnEnsembleThatHasServed wipes a server whose configuration says that a leader has served.
+func TestDatabaseMissingOfAnEnsembleThatHasServed(t *testing.T) {
+	t.Parallel()
+	nodes := cluster.Ensemble(t, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true}, cluster.Options{Reconfig: true})
+	for _, n := range nodes {
+		n.Launch()
+	}
+	for _, n := range nodes {
+		n.WaitServing()
+	}
+	for _, n := range nodes {
+		n.Stop()
+	}
+	one := nodes[0]
+	one.Wipe()
+	one.Launch()
+	says(t, one, "the database is missing, and the ensemble has served")
+	one.Kill()
+	v := examine(t, "--no-measure", "--config", filepath.Join(one.Dir(), "zoo.cfg"))
+	v.names(t, "the database is missing, and the ensemble has served")
+}
