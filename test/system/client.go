@@ -45,7 +45,7 @@ type client struct {
 const clientPlace = 1 << 8
 
 func (w *world) newClient(id int) *client {
-	c := &client{w: w, id: id, p: w.s.newProcess(fmt.Sprintf("c%d", id)), load: newLoad(w.s, id)}
+	c := &client{w: w, id: id, p: w.s.newProcess(fmt.Sprintf("c%d", id)), load: newLoad(w.s, id, w.o.Busy)}
 	c.p.drift = w.drift()
 	if w.s.chance(15) {
 		c.alone = 1 + w.s.rng.IntN(len(w.nodes))
@@ -133,7 +133,7 @@ func (c *client) connect() error {
 		c.xid = 0
 		s.id, s.password = resp.SessionID, slices.Clone(resp.Password[:])
 		if earlier := c.w.sessions[s.id]; earlier != nil {
-			c.w.s.fail("server %d gave c%d the id of session %v of c%d", server, c.id, s.id, earlier.client.id)
+			c.w.s.fail(SessionIDs, "server %d gave c%d the id of session %v of c%d", server, c.id, s.id, earlier.client.id)
 		}
 		if c.w.s.chance(30) {
 			s.auth = append(s.auth, fmt.Sprintf("user%d:secret", c.w.s.rng.IntN(2)))
@@ -218,7 +218,11 @@ func (c *client) checkSilence() {
 // act does something.
 func (c *client) act() {
 	c.w.steps++
-	switch n := c.w.s.rng.IntN(1000); {
+	n := c.w.s.rng.IntN(1000)
+	if c.w.o.Restless {
+		n /= 10
+	}
+	switch {
 	case n < 15: // it goes elsewhere, and does not wait for the replies
 		for range c.w.s.rng.IntN(4) {
 			if !c.broken {
@@ -286,7 +290,7 @@ func (c *client) read(conn *connection, nc net.Conn) {
 				break
 			}
 			if err := c.take(conn, in[4:4+size]); err != nil {
-				c.w.s.fail("client %d, connection %d to server %d: %v", c.id, conn.number, conn.server, err)
+				c.w.s.end(fmt.Errorf("client %d, connection %d to server %d: %w", c.id, conn.number, conn.server, err))
 				return
 			}
 			in = in[4+size:]
@@ -307,7 +311,7 @@ func (c *client) read(conn *connection, nc net.Conn) {
 func (c *client) take(conn *connection, frame []byte) error {
 	var h proto.ReplyHeader
 	if len(frame) < proto.ReplyHeaderSize {
-		return fmt.Errorf("a frame of %d bytes", len(frame))
+		return broken(ReplyOrder, "a frame of %d bytes", len(frame))
 	}
 	if err := h.ReadFrom(frame); err != nil {
 		return err
@@ -324,7 +328,7 @@ func (c *client) take(conn *connection, frame []byte) error {
 		c.w.s.tracef("c%d: event %v", c.id, it.event)
 	} else {
 		if len(conn.pending) == 0 || conn.pending[0].xid != h.Xid {
-			return fmt.Errorf("a reply with xid %d is not to the oldest request", h.Xid)
+			return broken(ReplyOrder, "a reply with xid %d is not to the oldest request", h.Xid)
 		}
 		r := conn.pending[0]
 		conn.pending = conn.pending[1:]
@@ -335,7 +339,7 @@ func (c *client) take(conn *connection, frame []byte) error {
 	}
 	if h.Zxid > 0 {
 		if h.Zxid < s.seen {
-			return fmt.Errorf("session %v goes back from %v to %v", s.id, s.seen, h.Zxid)
+			return broken(NeverBack, "session %v goes back from %v to %v", s.id, s.seen, h.Zxid)
 		}
 		s.seen = h.Zxid
 	}
@@ -353,13 +357,13 @@ func (c *client) answered(conn *connection, r *request, it *item) error {
 	switch {
 	case r.op == proto.OpAuth:
 		if it.err != proto.OK {
-			return fmt.Errorf("auth fails with %v", it.err.Name())
+			return broken(Writes, "auth fails with %v", it.err.Name())
 		}
 		_, credentials, _ := decodeAuth(r.body)
 		conn.proved = append(conn.proved, identitiesOf(credentials)...)
 		c.wake.Unpark()
 	case r.op == proto.OpSync && it.err == proto.OK && it.zxid < r.floor:
-		return fmt.Errorf("a sync shows %v, but %v was acknowledged before it", it.zxid, r.floor)
+		return broken(Syncs, "a sync shows %v, but %v was acknowledged before it", it.zxid, r.floor)
 	case isWrite(r.op):
 		c.load.learn(r, it)
 	}

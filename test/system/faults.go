@@ -52,7 +52,11 @@ func newFaults(w *world, kinds []Fault) faults {
 			}
 		}
 	}
-	return faults{w: w, kinds: kinds, mean: w.s.between(200*time.Millisecond, 5*time.Second), count: map[Fault]int{}}
+	f := faults{w: w, kinds: kinds, mean: w.s.between(200*time.Millisecond, 5*time.Second), count: map[Fault]int{}}
+	if w.o.Mean > 0 {
+		f.mean = w.o.Mean
+	}
+	return f
 }
 
 func (f *faults) begin() {

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -12,7 +11,8 @@ type burial struct {
 }
 
 // burySlack is how much longer than its timeout a session may live: the leader hears of sessions with the answers to
-// its PINGs, counts time in ticks, and does not count time in which a task of it was late.
+// its PINGs, counts time in ticks, and does not count time in which a task of it was late. A new leader gives every
+// session its whole timeout.
 func (w *world) burySlack() time.Duration {
 	if w.s.slow != "" {
 		return time.Second + 2*tardyMax
@@ -43,21 +43,6 @@ func (w *world) bury() {
 	}
 }
 
-// ledSince returns since when there was the same leader at a time.
-func (w *world) ledSince(at time.Duration) (since time.Duration) {
-	var last reign
-	for _, r := range w.reigns {
-		if r.at > at {
-			break
-		}
-		if r.server != last.server || r.at-last.at > 2*w.tick { // a look at the servers takes place every tick
-			since = r.at
-		}
-		last = r
-	}
-	return since
-}
-
 // buried returns an error if a session of a client that has died lives on. A new leader gives every session its whole
 // timeout.
 func (w *world) buried(expiries []expiry) error {
@@ -66,11 +51,17 @@ func (w *world) buried(expiries []expiry) error {
 		ended[e.session] = e.txn.at
 	}
 	for _, b := range w.burials {
-		switch at, known := ended[b.session]; {
+		at, known := ended[b.session]
+		if !known {
+			at = w.s.now
+		}
+		late := at > max(b.at, w.ruled(at))+b.session.timeout+w.burySlack()
+		switch {
+		case !late:
 		case !known:
-			return fmt.Errorf("session %v lives, and its client has died at %v", b.session.id, b.at)
-		case at > max(b.at, w.ledSince(at))+b.session.timeout+w.burySlack():
-			return fmt.Errorf("session %v with timeout %v ends at %v, and its client has died at %v", b.session.id,
+			return broken(DeadClients, "session %v lives, and its client has died at %v", b.session.id, b.at)
+		default:
+			return broken(DeadClients, "session %v with timeout %v ends at %v, and its client has died at %v", b.session.id,
 				b.session.timeout, at, b.at)
 		}
 	}

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -41,7 +40,7 @@ func (r *replay) begins() error {
 		if s := r.sessions[id]; r.isLocal(s) {
 			for _, c := range s.connections[1:] {
 				if first := s.connections[0]; c.server != first.server || c.life != first.life {
-					return fmt.Errorf("server %d goes on with the local session %v of server %d, or of its life before", c.server, id, first.server)
+					return broken(LocalSessions, "server %d goes on with the local session %v of server %d, or of its life before", c.server, id, first.server)
 				}
 			}
 		}
@@ -56,7 +55,7 @@ func (r *replay) readOnly(it *item, zxid proto.Zxid) (known bool, err error) {
 	switch asked := it.request; {
 	case asked.op == proto.OpCloseSession:
 	case isWrite(asked.op) && it.err != proto.ErrNotReadOnly:
-		return false, fmt.Errorf("a read-only server answers %v", it.err.Name())
+		return false, broken(ReadOnlyWrites, "a read-only server answers %v", it.err.Name())
 	}
 	return it.zxid == zxid && r.applied[zxid], nil
 }

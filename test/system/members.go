@@ -202,14 +202,14 @@ func (r *replay) reconfigure(t *txn, q *request, failed proto.ErrCode, mr *model
 		}
 	}
 	if code != proto.OK {
-		return false, fmt.Errorf("reconfiguration %q of %q ends in %v, not in %v", q.body, r.members.text(), failed.Name(), code.Name())
+		return false, broken(Configurations, "reconfiguration %q of %q ends in %v, not in %v", q.body, r.members.text(), failed.Name(), code.Name())
 	}
 	mr.NewConfig = []byte(next.text())
 	if failed != proto.OK {
 		return false, nil // for a reason that the model knows
 	}
 	if got := reconfigured(t.payload); string(got) != next.text() {
-		return false, fmt.Errorf("reconfiguration %q of %q makes %q, not %q", q.body, r.members.text(), got, next.text())
+		return false, broken(Configurations, "reconfiguration %q of %q makes %q, not %q", q.body, r.members.text(), got, next.text())
 	}
 	r.members = next
 	return false, nil
@@ -228,12 +228,12 @@ func (w *world) configurations() error {
 			want = string(reconfigured(t.payload))
 		}
 		if got := fmt.Sprintf("%s\nversion=%x", kept.Text, int64(kept.Version)); got != want {
-			return fmt.Errorf("server %d holds the configuration %q of %v, which no txn has made", n.id, kept.Text, kept.Version)
+			return broken(Configurations, "server %d holds the configuration %q of %v, which no txn has made", n.id, kept.Text, kept.Version)
 		}
 	}
 	for _, n := range w.votersAndObservers() {
 		if v := n.srv.Status().Config; v != w.members {
-			return fmt.Errorf("server %d has the configuration %v, the last is %v", n.id, v, w.members)
+			return broken(Configurations, "server %d has the configuration %v, the last is %v", n.id, v, w.members)
 		}
 	}
 	return nil
@@ -262,11 +262,11 @@ func (w *world) noteFirst(n *node) {
 	kept, ok := n.disk.meta.Config()
 	switch {
 	case !ok:
-		w.s.fail("server %d applies %v, and has no configuration on its disk", n.id, n.last)
+		w.s.fail(Configurations, "server %d applies %v, and has no configuration on its disk", n.id, n.last)
 	case w.first == 0 && w.reconfigs == 0:
 		w.first, w.members = kept.Version, kept.Version
 	case kept.Version != w.first && kept.Version.Counter() == 0:
-		w.s.fail("server %d gives the first configuration the version %v, it was %v", n.id, kept.Version, w.first)
+		w.s.fail(Configurations, "server %d gives the first configuration the version %v, it was %v", n.id, kept.Version, w.first)
 	}
 }
 
@@ -319,7 +319,7 @@ func (n *node) toldMembers() {
 	}
 	q, err := config.ParseMembers([]byte(m.text()))
 	if err != nil {
-		n.w.s.fail("configuration %q: %v", m.text(), err)
+		n.w.s.fail(Configurations, "configuration %q: %v", m.text(), err)
 		return
 	}
 	c := *n.cfg

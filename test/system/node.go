@@ -100,7 +100,7 @@ func (n *node) ended(err error) {
 	n.down(true)
 	n.disk.crash(100)
 	if !n.disk.hurt {
-		n.w.s.fail("server %d ended by itself: %v", n.id, err)
+		n.w.s.fail(EndsByItself, "server %d ended by itself: %v", n.id, err)
 	}
 }
 

@@ -99,7 +99,7 @@ func (t *task) top() {
 	switch r := recover(); r.(type) {
 	case nil, killed:
 	default:
-		t.p.s.fail("%s: task %q panicked: %v\n%s", t.p.name, t.name, r, debug.Stack())
+		t.p.s.fail(Asserted, "%s: task %q panicked: %v\n%s", t.p.name, t.name, r, debug.Stack())
 	}
 }
 

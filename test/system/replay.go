@@ -67,7 +67,7 @@ func (r *replay) run() error {
 	}
 	for i, t := range r.txns {
 		if i > 0 && !follows(r.txns[i-1].zxid, t.zxid) {
-			return fmt.Errorf("no server has applied what is between %v and %v", r.txns[i-1].zxid, t.zxid)
+			return broken(OneHistory, "no server has applied what is between %v and %v", r.txns[i-1].zxid, t.zxid)
 		}
 		before := txn{zxid: t.zxid - 1} // no txn, or the one before
 		err := r.at(&before, nil, nil, model.Result{})
@@ -96,14 +96,14 @@ func (r *replay) apply(t *txn) error {
 	mr := model.Request{Session: h.ClientID, Op: h.Type, Zxid: t.zxid, TimeMs: h.Time}
 	switch {
 	case h.Zxid != t.zxid:
-		return fmt.Errorf("the txn is called %v", h.Zxid)
+		return broken(OneHistory, "the txn is called %v", h.Zxid)
 	case h.Type == proto.OpCreateSession:
 		mr.Body = rest(t, &rd)
 		q = nil
 	case h.Type == proto.OpCloseSession:
 		var v proto.CloseSessionTxn
 		if !v.DecodeList(&rd) {
-			return fmt.Errorf("closeSession without its list")
+			return broken(AskedFor, "closeSession without its list")
 		}
 		for _, path := range v.Paths2Delete {
 			mr.CloseOrder = append(mr.CloseOrder, string(path))
@@ -138,17 +138,17 @@ func (r *replay) apply(t *txn) error {
 		// what the server wanted to delete is not as it was
 		mr.Op = 0
 	default:
-		return fmt.Errorf("no client has asked for the txn %v of session %v, xid %d", h.Type, h.ClientID, h.Cxid)
+		return broken(AskedFor, "no client has asked for the txn %v of session %v, xid %d", h.Type, h.ClientID, h.Cxid)
 	}
 	var result model.Result
 	if mr.Op != 0 {
 		result = r.m.Do(mr)
 		if !result.Txn {
-			return fmt.Errorf("the model makes no txn of %v: %v", mr.Op, result.Err.Name())
+			return broken(AskedFor, "the model makes no txn of %v: %v", mr.Op, result.Err.Name())
 		}
 	}
 	if isError := h.Type == proto.OpError; isError != (result.Err != proto.OK) && h.ClientID != 0 {
-		return fmt.Errorf("%v of session %v, xid %d is the txn %v, and ends in %v in the model", mr.Op, h.ClientID, h.Cxid, h.Type, result.Err.Name())
+		return broken(AskedFor, "%v of session %v, xid %d is the txn %v, and ends in %v in the model", mr.Op, h.ClientID, h.Cxid, h.Type, result.Err.Name())
 	}
 	if q != nil {
 		if err := r.inOrder(t, q, result.Err); err != nil {
@@ -157,7 +157,7 @@ func (r *replay) apply(t *txn) error {
 		r.done[q] = true
 	}
 	if got := r.m.Digest(); t.known && got != t.digest {
-		return fmt.Errorf("%v: server %d has the digest %d, the model %d", mr.Op, t.by, t.digest, got)
+		return broken(ModelDigest, "%v: server %d has the digest %d, the model %d", mr.Op, t.by, t.digest, got)
 	}
 	return r.at(t, q, result.Events, result)
 }
@@ -193,20 +193,20 @@ func overtaken(r proto.Reader) bool {
 // connection.
 func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 	if r.done[q] {
-		return fmt.Errorf("session %v, xid %d becomes a txn twice", q.conn.session.id, q.xid)
+		return broken(AskedFor, "session %v, xid %d becomes a txn twice", q.conn.session.id, q.xid)
 	}
 	if s := q.conn.session; q.conn.number >= r.writers[s.id] {
 		r.writers[s.id] = q.conn.number
 	} else if q.op != proto.OpCloseSession && result != proto.ErrSessionExpired {
 		// of which the leader does not look where it comes from, as ZooKeeper
-		return fmt.Errorf("session %v, xid %d is a txn behind those of a later connection", q.conn.session.id, q.xid)
+		return broken(SessionOrder, "session %v, xid %d is a txn behind those of a later connection", q.conn.session.id, q.xid)
 	}
 	for _, before := range q.conn.requests {
 		if before == q {
 			return nil
 		}
 		if isWrite(before.op) && !r.done[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses(before.sent, t.at) || before.reply != nil && before.reply.err == proto.OK) {
-			return fmt.Errorf("session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
+			return broken(SessionOrder, "session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func (r *replay) received(c *connection, zxid proto.Zxid, events []model.Event, 
 				break
 			}
 			if len(events) == 0 || events[0] != it.event {
-				return fmt.Errorf("has received the event %v, the model says %v", it.event, events)
+				return broken(Events, "has received the event %v, the model says %v", it.event, events)
 			}
 			events = events[1:]
 			continue
@@ -249,7 +249,7 @@ func (r *replay) received(c *connection, zxid proto.Zxid, events []model.Event, 
 			break
 		}
 		if len(events) > 0 && (it.request == nil || it.request.op != proto.OpAuth) {
-			return fmt.Errorf("the event %v is not there before what shows its txn", events[0])
+			return broken(Events, "the event %v is not there before what shows its txn", events[0])
 		}
 		if it.request == nil {
 			caughtUp = append(caughtUp, it.event)
@@ -261,7 +261,7 @@ func (r *replay) received(c *connection, zxid proto.Zxid, events []model.Event, 
 		caughtUp = nil
 	}
 	if len(events) > 0 && (c.isOpen && zxid <= r.told || r.next[c.number] < len(c.items)) {
-		return fmt.Errorf("the events %v are lost", events)
+		return broken(Events, "the events %v are lost", events)
 	}
 	return nil
 }
@@ -298,12 +298,12 @@ func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, res
 		return nil
 	case asked == q:
 		if asked.floor >= zxid {
-			return fmt.Errorf("the write is at %v, but %v was known before it was sent", zxid, asked.floor)
+			return broken(Writes, "the write is at %v, but %v was known before it was sent", zxid, asked.floor)
 		}
-		return same(it, result)
+		return same(Writes, it, result)
 	case isWrite(asked.op):
 		if it.err == proto.OK || r.done[asked] {
-			return fmt.Errorf("%v says %v, but that is not its txn", zxid, it.err.Name())
+			return broken(Writes, "%v says %v, but that is not its txn", zxid, it.err.Name())
 		}
 		return nil // refused
 	}
@@ -312,15 +312,15 @@ func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, res
 	}
 	got := r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: asked.op, Body: asked.body, Identities: asked.ids})
 	if !slices.Equal(got.Events, caughtUp) {
-		return fmt.Errorf("events in front of it are %v, the model says %v", caughtUp, got.Events)
+		return broken(Events, "events in front of it are %v, the model says %v", caughtUp, got.Events)
 	}
-	return same(it, got)
+	return same(Reads, it, got)
 }
 
 // same compares a reply with that of the model.
-func same(it *item, want model.Result) error {
+func same(c Check, it *item, want model.Result) error {
 	if it.err != want.Err || !bytes.Equal(it.body, want.Body) {
-		return fmt.Errorf("%v %q, the model says %v %q", it.err.Name(), it.body, want.Err.Name(), want.Body)
+		return broken(c, "%v %q, the model says %v %q", it.err.Name(), it.body, want.Err.Name(), want.Body)
 	}
 	return nil
 }
@@ -331,24 +331,24 @@ func (r *replay) finish() error {
 		if r.next[c.number] < len(c.items) && !c.readOnly {
 			if _, known := r.place(c); known {
 				it := c.items[r.next[c.number]]
-				return fmt.Errorf("connection %d of session %v to server %d has heard of %v, which is no txn", c.number, c.session.id, c.server, it.zxid)
+				return broken(OneHistory, "connection %d of session %v to server %d has heard of %v, which is no txn", c.number, c.session.id, c.server, it.zxid)
 			}
 		}
 		for _, q := range c.requests {
 			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] && !(q.op == proto.OpCloseSession && r.isLocal(c.session)) {
-				return fmt.Errorf("session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id, q.xid, q.op, q.reply.zxid)
+				return broken(Writes, "session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id, q.xid, q.op, q.reply.zxid)
 			}
 		}
 	}
 	for _, id := range r.doomed {
 		if !r.ended[id] {
-			return fmt.Errorf("a request of session %v was refused because the session ends, and it has not ended", id)
+			return broken(SessionEnds, "a request of session %v was refused because the session ends, and it has not ended", id)
 		}
 	}
 	for _, path := range r.m.Paths() {
 		_, _, stat, _ := r.m.Znode(path)
 		if owner := stat.EphemeralOwner; proto.IsSessionOwner(owner) && owner != 0 && r.ended[owner] {
-			return fmt.Errorf("the ephemeral %s is there, and its session %v is not", path, owner)
+			return broken(SessionEnds, "the ephemeral %s is there, and its session %v is not", path, owner)
 		}
 	}
 	return nil
@@ -368,7 +368,7 @@ func (l lease) early(e expiry) error {
 	s := e.session
 	last := s.answers[len(s.answers)-1]
 	if last.sent >= e.txn.at+l.length+time.Duration(float64(s.timeout)*2*l.drift) {
-		return fmt.Errorf("session %v was answered after it had expired at %v", s.id, e.txn.at)
+		return broken(SessionEnds, "session %v was answered after it had expired at %v", s.id, e.txn.at)
 	}
 	var gap time.Duration
 	for i, a := range s.answers[1:] {
@@ -379,7 +379,7 @@ func (l lease) early(e expiry) error {
 	least := s.timeout - max(l.length+gap, 2*l.length)
 	least -= time.Duration(float64(s.timeout) * 2 * l.drift)
 	if passed := e.txn.at - last.sent; least > 0 && passed < least {
-		return fmt.Errorf("session %v with timeout %v expires at %v, and was heard of at %v: that is less than %v ago", s.id, s.timeout, e.txn.at,
+		return broken(SessionEnds, "session %v with timeout %v expires at %v, and was heard of at %v: that is less than %v ago", s.id, s.timeout, e.txn.at,
 			last.sent, least)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package system
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -30,7 +29,19 @@ func (i incident) during(from, to time.Duration) bool { return i.from <= to && i
 // reign is a time at which a server was seen to lead.
 type reign struct {
 	server int
+	epoch  int64
 	at     time.Duration
+}
+
+// ruled is when the last leader that was seen until a time was seen first.
+func (w *world) ruled(until time.Duration) (since time.Duration) {
+	epoch := int64(-1)
+	for _, r := range w.reigns {
+		if r.epoch > epoch && r.at <= until {
+			epoch, since = r.epoch, r.at
+		}
+	}
+	return since
 }
 
 // refusals returns an error if a write was refused for lack of room although all voters but one had room, and the
@@ -46,7 +57,7 @@ func (w *world) refusals() error {
 				continue
 			}
 			if one, only := w.onlyFull(it.request.sent, it.came); only && one != c.server {
-				return fmt.Errorf("session %v, xid %d: a write to server %d is refused at %v, and only the disk of server %d was full",
+				return broken(Room, "session %v, xid %d: a write to server %d is refused at %v, and only the disk of server %d was full",
 					c.session.id, it.request.xid, c.server, it.came, one)
 			}
 		}

@@ -19,10 +19,11 @@ type scheduler struct {
 	queue     events
 	seq       uint64 // of the last event that was planned
 	running   *task
-	events    int    // how many have happened
-	failure   error  // what ended the run
-	slow      string // tasks of this name are often slow
-	tardiness int    // in so many of 100 cases
+	events    int           // how many have happened
+	failure   error         // what ended the run
+	slow      string        // tasks of this name are often slow
+	tardiness int           // in so many of 100 cases
+	late      time.Duration // and so long at most, but for few cases
 
 	beats atomic.Int64         // events, for guard
 	last  atomic.Pointer[task] // that ran, for guard
@@ -59,7 +60,7 @@ func (q *events) Pop() any {
 }
 
 func newScheduler(seed uint64) *scheduler {
-	return &scheduler{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x5157))}
+	return &scheduler{seed: seed, late: lateMax, rng: rand.New(rand.NewPCG(seed, 0x5157))}
 }
 
 // plan makes fn happen when d has passed. The event may be canceled by setting its fn to nil.
@@ -122,10 +123,13 @@ func (s *scheduler) runFor(d time.Duration) {
 	s.now = max(s.now, until)
 }
 
-// fail ends the run. The first failure counts.
-func (s *scheduler) fail(format string, args ...any) {
+// fail ends the run because of what a check has noticed.
+func (s *scheduler) fail(c Check, format string, args ...any) { s.end(broken(c, format, args...)) }
+
+// end ends the run. The first failure counts.
+func (s *scheduler) end(err error) {
 	if s.failure == nil {
-		s.failure = fmt.Errorf(format, args...)
+		s.failure = err
 		if s.tracing {
 			s.tracef("failed: %v", s.failure)
 		}
@@ -185,6 +189,9 @@ func (s *scheduler) between(lo, hi time.Duration) time.Duration {
 // tardy are the names of tasks of which a run may have slow ones.
 var tardy = []string{"applier", "journal", "host", "link reader", "link writer", "learner connection", "reader", "drain", "clock"}
 
+// lateMax is how long a slow task takes to begin at most in most cases.
+const lateMax = 60 * time.Millisecond
+
 // tardyMax is how long a slow task takes to begin at most.
 const tardyMax = time.Second
 
@@ -194,7 +201,7 @@ func (s *scheduler) begin(t *task) time.Duration {
 		if s.chance(4) {
 			return s.between(0, tardyMax)
 		}
-		return s.between(0, 60*time.Millisecond)
+		return s.between(0, s.late)
 	}
 	return s.moment()
 }

@@ -22,5 +22,5 @@ func (w *world) unanswered(c *client, server int, since time.Duration, what stri
 			return
 		}
 	}
-	w.s.fail("server %d does not answer client %d since %v: %s", server, c.id, since, what)
+	w.s.fail(EachAnswers, "server %d does not answer client %d since %v: %s", server, c.id, since, what)
 }

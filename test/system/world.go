@@ -31,6 +31,16 @@ type Options struct {
 	Weakness weakness.Set
 	// Features are what clients use besides; nil draws some.
 	Features []Feature
+	// Slow is the name of the tasks that are often slow; empty draws it, or none. They are up to Late late, if that is
+	// above the usual.
+	Slow string
+	Late time.Duration
+	// Busy lets every client have many requests on their way.
+	Busy bool
+	// Restless lets clients move to other servers ten times as often.
+	Restless bool
+	// Mean is the time between two faults; 0 draws it.
+	Mean time.Duration
 }
 
 // world is one run: the ensemble, its clients, and what is known of them.
@@ -83,6 +93,9 @@ func newWorld(o Options) *world {
 	}
 	if s.chance(60) {
 		s.slow, s.tardiness = tardy[s.rng.IntN(len(tardy))], 5+s.rng.IntN(40)
+	}
+	if o.Slow != "" {
+		s.slow, s.tardiness, s.late = o.Slow, 5+s.rng.IntN(40), max(s.late, o.Late)
 	}
 	w.syncLimit = []int{6, 6, 20}[s.rng.IntN(3)]
 	w.factor = []float64{0.33, 100}[s.rng.IntN(2)]
@@ -170,16 +183,16 @@ func (w *world) applied(n *node, zxid proto.Zxid, payload []byte, digest int64) 
 	t := w.history[zxid]
 	switch {
 	case zxid <= n.last:
-		w.s.fail("server %d applies %v after %v", n.id, zxid, n.last)
+		w.s.fail(OneHistory, "server %d applies %v after %v", n.id, zxid, n.last)
 	case t == nil:
 		w.history[zxid] = &txn{zxid, bytes.Clone(payload), digest, true, w.s.now, n.id}
 		w.s.tracef("s%d: applies %v first", n.id, zxid)
 	case !bytes.Equal(t.payload, payload):
-		w.s.fail("server %d applies %x at %v, server %d applied %x", n.id, payload, zxid, t.by, t.payload)
+		w.s.fail(OneHistory, "server %d applies %x at %v, server %d applied %x", n.id, payload, zxid, t.by, t.payload)
 	case !t.known:
 		t.digest, t.known, t.by = digest, true, n.id
 	case t.digest != digest:
-		w.s.fail("server %d has the digest %d at %v, server %d had %d", n.id, digest, zxid, t.by, t.digest)
+		w.s.fail(SameDigest, "server %d has the digest %d at %v, server %d had %d", n.id, digest, zxid, t.by, t.digest)
 	}
 	n.last = zxid
 	w.noteFirst(n)
@@ -227,23 +240,20 @@ func (w *world) run() error {
 	return w.drained()
 }
 
-// drained lets all clients go. Then every session ends at all members. No task is slow any more: a leader that was left
-// because of one would give every session its whole timeout again.
+// drained lets all clients go. Then every session ends at all members, however often slow servers elect a leader.
 func (w *world) drained() error {
-	w.s.slow = ""
-	w.settle()
 	for _, c := range w.clients {
 		c.p.kill()
 		w.net.unplug(c.host, true)
 	}
-	most := time.Duration(0)
-	for _, s := range w.sessions {
-		most = max(most, s.timeout)
-	}
-	w.s.runFor(2*most + 2*time.Second)
-	for _, n := range w.votersAndObservers() {
-		if st := n.srv.Status(); st.Sessions > 0 && w.s.failure == nil {
-			return fmt.Errorf("server %d has %d sessions, and no client is there any more", n.id, st.Sessions)
+	for until := w.s.now + settleMax; w.s.failure == nil; {
+		w.s.runFor(time.Second)
+		i := slices.IndexFunc(w.votersAndObservers(), func(n *node) bool { return n.srv.Status().Sessions > 0 })
+		switch {
+		case i < 0:
+			return nil
+		case w.s.now > until:
+			return broken(DeadClients, "server %d has sessions, and no client is there any more", w.votersAndObservers()[i].id)
 		}
 	}
 	return w.s.failure
@@ -260,7 +270,7 @@ func (w *world) watch() {
 	for _, n := range w.nodes {
 		n.look()
 		if n.leads() {
-			w.reigns = append(w.reigns, reign{n.id, w.s.now})
+			w.reigns = append(w.reigns, reign{n.id, n.srv.Status().Epoch, w.s.now})
 		}
 	}
 	w.s.plan(w.tick, nil, "watch", w.watch)
@@ -282,7 +292,7 @@ func (w *world) settle() {
 			}
 		}
 		if w.s.now > until {
-			w.s.fail("%v after the last fault %s", settleMax, why)
+			w.s.fail(Convergence, "%v after the last fault %s", settleMax, why)
 		}
 	}
 }
@@ -298,7 +308,7 @@ func (w *world) unsettled() string {
 		case n.srv.Status().Zxid != first.srv.Status().Zxid:
 			return fmt.Sprintf("servers %d and %d are at %v and %v", n.id, first.id, n.srv.Status().Zxid, first.srv.Status().Zxid)
 		case n.srv.Status().Digest != first.srv.Status().Digest:
-			w.s.fail("servers %d and %d have different digests at %v", n.id, first.id, n.srv.Status().Zxid)
+			w.s.fail(SameDigest, "servers %d and %d have different digests at %v", n.id, first.id, n.srv.Status().Zxid)
 		}
 	}
 	for _, c := range w.clients {
@@ -347,7 +357,7 @@ func (w *world) check() error {
 	// A session that is made global when its client comes to another server is not known there yet.
 	for _, id := range slices.Sorted(maps.Keys(w.sessions)) {
 		if s := w.sessions[id]; s.expired && !r.ended[id] && !r.isLocal(s) && !r.locals {
-			return fmt.Errorf("session %v was said to have expired, and has not", id)
+			return broken(SessionEnds, "session %v was said to have expired, and has not", id)
 		}
 	}
 	if err := w.configurations(); err != nil {
@@ -355,7 +365,7 @@ func (w *world) check() error {
 	}
 	n := w.votersAndObservers()[0]
 	if st := n.srv.Status(); len(r.txns) > 0 && st.Zxid != r.txns[len(r.txns)-1].zxid || st.Digest != r.m.Digest() {
-		return fmt.Errorf("server %d ends at %v with the digest %d, the model after %d txns with %d", n.id, st.Zxid, st.Digest, len(r.txns), r.m.Digest())
+		return broken(ModelDigest, "server %d ends at %v with the digest %d, the model after %d txns with %d", n.id, st.Zxid, st.Digest, len(r.txns), r.m.Digest())
 	}
 	return nil
 }
