@@ -52,6 +52,28 @@ func (s *Server) Status() Status {
 	return st
 }
 
+// Held is what a server holds in memory for work that it has not finished. When no request is on its way, Requests,
+// Longest and Queued are 0.
+type Held struct {
+	// Requests is how many requests of clients are received and not answered. While they are more than the share of
+	// this server in globalOutstandingLimit, a connection gets no further ones taken.
+	Requests int64
+	// Longest is how many requests wait in the longest queue of a connection, at most 256.
+	Longest int
+	// Queued is how many bytes of txns wait for the log or for the tree.
+	Queued int64
+	// Window is how many committed txns are kept for learners, as counted up to a quarter of a second ago: at most
+	// commitLogCount or 5,000, and those that are not applied or that a learner is being sent.
+	Window int
+}
+
+// Held returns what the server holds now. Any goroutine may call it after Start and before Stop.
+func (s *Server) Held() Held {
+	h := Held{Requests: s.InProcess.Load(), Queued: s.member.Queued.Load(), Window: s.member.Window()}
+	s.front.Conns.Each(func(c *serve.Conn) { h.Longest = max(h.Longest, c.View().Queued) })
+	return h
+}
+
 // ErrNotLeading means that only a serving leader, or a standalone server, can do this.
 var ErrNotLeading = errors.New("server: this server does not lead")
 

@@ -31,6 +31,10 @@ type window struct {
 	bytes  int // of all payloads
 }
 
+// Window returns how many txns the core keeps in memory, and the sum of the lengths of their payloads. They are within
+// Limits once every txn is delivered and no learner needs more.
+func (c *Core) Window() (txns, bytes int) { return len(c.window.txns), c.window.bytes }
+
 // last returns the zxid of the newest txn, or before if the window is empty.
 func (w *window) last() proto.Zxid {
 	if n := len(w.txns); n > 0 {

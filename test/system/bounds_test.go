@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
 )
 
 // TestBoundsNotice changes what is known of a run in which nothing went wrong. The checks of refusals, of sessions
@@ -71,4 +72,38 @@ func TestOldTxnsAreAdopted(t *testing.T) {
 	w.adopt(n, z)
 	require.Contains(t, w.history, z)
 	require.Contains(t, w.history, w.logs[z].prev)
+}
+
+// TestMemoryIsSeen checks that the figures of what servers hold go up and down in a run.
+func TestMemoryIsSeen(t *testing.T) {
+	w := newWorld(Options{Seed: 1, Steps: 300, Servers: 3, Clients: 6, Busy: true, Faults: []Fault{}, Features: []Feature{}})
+	w.window = 7
+	var most server.Held
+	var look func()
+	look = func() {
+		for _, n := range w.nodes {
+			if n.up {
+				h := n.srv.Held()
+				most.Requests, most.Longest = max(most.Requests, h.Requests), max(most.Longest, h.Longest)
+				most.Queued, most.Window = max(most.Queued, h.Queued), max(most.Window, h.Window)
+			}
+		}
+		w.s.plan(time.Millisecond, nil, "look", look)
+	}
+	look()
+	require.NoError(t, w.run())
+	require.NotZero(t, most.Requests)
+	require.NotZero(t, most.Longest)
+	require.NotZero(t, most.Queued)
+	require.GreaterOrEqual(t, most.Window, w.window)
+
+	n := w.nodes[0]
+	n.bounded()
+	require.NoError(t, w.s.failure)
+	n.cfg.GlobalOutstandingLimit = -1000
+	n.bounded()
+	require.ErrorContains(t, w.s.failure, string(Bounded))
+	require.Empty(t, n.holds())
+	w.window = 1
+	require.Contains(t, n.holds(), "for learners")
 }

@@ -29,6 +29,7 @@ const (
 	EndsByItself   Check = "a server ends by itself"   // without a disk that fails
 	Asserted       Check = "assertion"                 // of the server's code
 	Convergence    Check = "convergence"               // after the last fault
+	Bounded        Check = "memory is bounded"         // that of the server's queues
 )
 
 // Broken is what a check has noticed.

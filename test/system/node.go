@@ -89,6 +89,7 @@ func (n *node) look() {
 	if n.serves() {
 		n.served, n.lost = true, false
 	}
+	n.bounded()
 	if err := n.srv.Failure(); err != nil {
 		n.ended(err)
 	}

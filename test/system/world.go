@@ -155,6 +155,7 @@ func (w *world) config(id, snapCount int) *config.Config {
 		}
 	}
 	w.features(c)
+	w.limits(c)
 	if w.o.Configure != nil {
 		w.o.Configure(c)
 	}
@@ -309,6 +310,9 @@ func (w *world) unsettled() string {
 			return fmt.Sprintf("servers %d and %d are at %v and %v", n.id, first.id, n.srv.Status().Zxid, first.srv.Status().Zxid)
 		case n.srv.Status().Digest != first.srv.Status().Digest:
 			w.s.fail(SameDigest, "servers %d and %d have different digests at %v", n.id, first.id, n.srv.Status().Zxid)
+		}
+		if why := n.holds(); why != "" {
+			return why
 		}
 	}
 	for _, c := range w.clients {

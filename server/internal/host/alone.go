@@ -38,6 +38,7 @@ type agreement interface {
 	Strangers() []zab.Stranger
 	Search() *zab.Search
 	Syncing() (snaps, diffs int)
+	Window() (txns, bytes int)
 }
 
 // alone is the agreement of a standalone server: a txn is agreed on when the log of this server has it. It leads
@@ -220,6 +221,7 @@ func (*alone) Learners(all []zab.Learner) []zab.Learner { return all }
 func (*alone) Strangers() []zab.Stranger                { return nil }
 func (*alone) Search() *zab.Search                      { return nil }
 func (*alone) Syncing() (snaps, diffs int)              { return 0, 0 }
+func (*alone) Window() (txns, bytes int)                { return 0, 0 }
 
 // txnRing is a queue of txns in an array that is used again and again. It grows and does not shrink.
 type txnRing struct {

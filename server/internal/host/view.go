@@ -31,6 +31,8 @@ type ensembleView struct {
 	// strangers are the members with a history that is known to differ from the history of this server.
 	strangers []zab.Stranger
 	search    *Search // nil while this server does not look for a leader
+	// window is how many txns are kept for learners.
+	window int
 }
 
 // viewEvery is how often the figures of learners are updated.
@@ -44,6 +46,7 @@ func (m *Host) publish(now time.Time) {
 	m.published = now
 	v := &ensembleView{learners: m.core.Learners(nil), strangers: m.core.Strangers(),
 		search: newSearch(m.core.Search())}
+	v.window, _ = m.core.Window()
 	m.warnOutside(now)
 	m.warnStrangers(now, v.strangers)
 	m.warnStuck(now, v.search)
@@ -52,6 +55,15 @@ func (m *Host) publish(now time.Time) {
 		lead.checkRoom(now)
 	}
 	m.others.Store(v)
+}
+
+// Window is how many committed txns this server kept for learners when they were last counted, which a member of an
+// ensemble does every viewEvery.
+func (m *Host) Window() int {
+	if v := m.others.Load(); v != nil {
+		return v.window
+	}
+	return 0
 }
 
 // RoleNow returns the present role. ok is false on a standalone server, and before other servers can hear of this
