@@ -129,6 +129,9 @@ func (c *client) connect() error {
 		return errExpired
 	}
 	_ = nc.SetDeadline(time.Time{})
+	if c.w.o.Again && c.w.s.chance(30) {
+		c.xid = 0
+	}
 	if c.session == nil {
 		c.xid = 0
 		s.id, s.password = resp.SessionID, slices.Clone(resp.Password[:])

@@ -20,20 +20,21 @@ type replay struct {
 	sessions    map[proto.SessionID]*session
 	connections []*connection
 	m           *model.Model
-	requests    map[requestID]*request  // writes
-	done        map[*request]bool       // became txns
-	next        []int                   // by connection: what of its items has been looked at
-	writers     map[proto.SessionID]int // the connection that the last txn came from
+	requests    map[requestID][]*request // writes, in the order of their connections
+	done        map[*request]bool        // became txns
+	next        []int                    // by connection: what of its items has been looked at
+	writers     map[proto.SessionID]int  // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
 	expiries    []expiry
 	doomed      []proto.SessionID // a request was refused because the session ends
 	// clients that are connected at the end have heard of everything up to this
-	told    proto.Zxid
-	refuses func(from, to time.Duration) bool // servers may have refused writes then
-	locals  bool                              // sessions may be local
-	begun   map[proto.SessionID]bool          // by txns
-	applied map[proto.Zxid]bool               // the txns
-	members membership                        // the configuration
+	told      proto.Zxid
+	refuses   func(from, to time.Duration) bool // servers may have refused writes then
+	locals    bool                              // sessions may be local
+	begun     map[proto.SessionID]bool          // by txns
+	applied   map[proto.Zxid]bool               // the txns
+	members   membership                        // the configuration
+	ambiguous bool                              // the rest was not replayed
 }
 
 // requestID is what a txn says of its request.
@@ -49,13 +50,14 @@ type expiry struct {
 }
 
 func (r *replay) run() error {
-	r.requests, r.done, r.next = map[requestID]*request{}, map[*request]bool{}, make([]int, len(r.connections))
+	r.requests, r.done, r.next = map[requestID][]*request{}, map[*request]bool{}, make([]int, len(r.connections))
 	r.ended, r.writers = map[proto.SessionID]bool{}, map[proto.SessionID]int{}
 	for _, c := range r.connections {
 		r.m.Connect(c.number, []model.Identity{c.address})
 		for _, q := range c.requests {
 			if isWrite(q.op) {
-				r.requests[requestID{c.session.id, q.xid}] = q
+				id := requestID{c.session.id, q.xid}
+				r.requests[id] = append(r.requests[id], q)
 			}
 		}
 	}
@@ -74,11 +76,46 @@ func (r *replay) run() error {
 		if err == nil {
 			err = r.apply(t)
 		}
-		if err != nil {
+		switch {
+		case err == errAmbiguous:
+			r.ambiguous = true
+			return nil
+		case err != nil:
 			return fmt.Errorf("at %v: %w", t.zxid, err)
 		}
 	}
 	return r.finish()
+}
+
+// errAmbiguous ends a replay: it is not known which request has become a txn.
+var errAmbiguous = errors.New("system: two requests with the same xid have no reply")
+
+// origin returns the request that has become a txn; nil if there is none. A client may use an xid on each of its
+// connections. Then the reply tells, and a request without a reply has become a txn that no reply shows. It is not
+// known if there are several of these.
+func (r *replay) origin(t *txn, id requestID, failed bool) (q *request, known bool) {
+	all := r.requests[id]
+	if len(all) <= 1 {
+		return one(all), true
+	}
+	var open []*request
+	for _, q := range all {
+		switch {
+		case q.reply != nil && q.reply.zxid == t.zxid && failed == (q.reply.err != proto.OK):
+			return q, true
+		case q.reply == nil && !r.done[q]:
+			open = append(open, q)
+		}
+	}
+	return one(open), len(open) <= 1
+}
+
+// one returns the only request of a list; nil if it is empty.
+func one(all []*request) *request {
+	if len(all) == 0 {
+		return nil
+	}
+	return all[0]
 }
 
 // follows reports whether nothing can be between two txns.
@@ -92,7 +129,10 @@ func (r *replay) apply(t *txn) error {
 	if err := rd.Err(); err != nil {
 		return err
 	}
-	q := r.requests[requestID{h.ClientID, h.Cxid}]
+	q, known := r.origin(t, requestID{h.ClientID, h.Cxid}, h.Type == proto.OpError)
+	if !known {
+		return errAmbiguous
+	}
 	mr := model.Request{Session: h.ClientID, Op: h.Type, Zxid: t.zxid, TimeMs: h.Time}
 	switch {
 	case h.Zxid != t.zxid:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -37,6 +38,8 @@ type Options struct {
 	Late time.Duration
 	// Busy lets every client have many requests on their way.
 	Busy bool
+	// Again lets clients count their requests from 1 again on a new connection, sometimes.
+	Again bool
 	// Restless lets clients move to other servers ten times as often.
 	Restless bool
 	// Mean is the time between two faults; 0 draws it.
@@ -81,6 +84,7 @@ const clientPort = 2181
 
 func newWorld(o Options) *world {
 	drawFeatures(&o)
+	o.Again = o.Again || rand.New(rand.NewPCG(o.Seed, 0xa6)).IntN(100) < 5
 	s := newScheduler(o.Seed)
 	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{}, history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{},
 		tick: 100 * time.Millisecond, wallMax: time.Minute, driftMax: 0.002}
@@ -344,7 +348,7 @@ func (w *world) check() error {
 		w.adopt(n, n.srv.Status().Zxid)
 	}
 	r := w.replay()
-	if err := r.run(); err != nil {
+	if err := r.run(); err != nil || r.ambiguous {
 		return err
 	}
 	if err := w.buried(r.expiries); err != nil {
