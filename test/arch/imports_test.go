@@ -131,7 +131,8 @@ var layers = map[string]layer{
 		ours: []string{"server", "server/config", "server/datadir", "server/sasl", "client", "kerberos", "recipes", "wal", "wal/vfs", "snapshot", "datatree",
 			"datatree/auth", "proto", "cmd"},
 		others: []string{"go.uber.org/zap", "github.com/prometheus", "github.com/spf13", "golang.org/x/sys", "golang.org/x/term",
-			"github.com/HdrHistogram/hdrhistogram-go"},
+			"github.com/HdrHistogram/hdrhistogram-go",
+			"github.com/minio/minio-go/v7", "filippo.io/age"}, // backups in buckets
 		tests: []string{module + "/server/embed"}, // an ensemble in the test's own process
 		why:   "a command turns flags into calls; agreement is the server's affair",
 	},

@@ -10,7 +10,8 @@ import (
 const (
 	// longestMax is how many requests of a connection may wait, as package server says.
 	longestMax = 256
-	// pastLimit is how many requests a connection may add while there are too many already: those that it was handling.
+	// pastLimit is how many requests a connection may add while there are too many already: those that it was
+	// handling.
 	pastLimit = 4
 	// queuedMax is how many bytes of txns may wait for the log or for the tree. It is far above what the clients of a
 	// run can have on their way.

@@ -45,8 +45,8 @@ func (w *world) ruled(until time.Duration) (since time.Duration) {
 }
 
 // refusals returns an error if a write was refused for lack of room although all voters but one had room, and the
-// client was neither at that one nor was it the leader. Nothing else went wrong at that time. Slow tasks let followers
-// leave their leader at any time, so runs with them say nothing.
+// client was neither at that one nor was it the leader. Nothing else went wrong at that time. Slow tasks let
+// followers leave their leader at any time, so runs with them say nothing.
 func (w *world) refusals() error {
 	if len(w.o.Features) > 0 || w.s.slow != "" {
 		return nil

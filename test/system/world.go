@@ -32,8 +32,8 @@ type Options struct {
 	Weakness weakness.Set
 	// Features are what clients use besides; nil draws some.
 	Features []Feature
-	// Slow is the name of the tasks that are often slow; empty draws it, or none. They are up to Late late, if that is
-	// above the usual.
+	// Slow is the name of the tasks that are often slow; empty draws it, or none. They are up to Late late, if that
+	// is above the usual.
 	Slow string
 	Late time.Duration
 	// Busy lets every client have many requests on their way.

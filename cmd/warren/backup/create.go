@@ -28,6 +28,8 @@ type Source struct {
 type Options struct {
 	// Full adds a snapshot even if the backup can be continued with the log alone.
 	Full bool
+	// FullEvery adds one if the newest of the backup was added longer ago; 0 is never.
+	FullEvery time.Duration
 	// Limit leaves out txns above it; 0 is no limit. In an ensemble, give a zxid that is committed.
 	Limit proto.Zxid
 	// Now is the clock; nil is time.Now.
@@ -52,7 +54,7 @@ func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 	if err := datadir.Check(src.FS, src.SnapDir, src.LogDir); err != nil {
 		return Outcome{}, fmt.Errorf("backup: %w", err)
 	}
-	lock, err := b.lock()
+	lock, err := b.begin()
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -65,7 +67,7 @@ func (b *Backup) Add(src Source, o Options) (Outcome, error) {
 	if run.epoch, err = datadir.Promised(src.FS, src.SnapDir); err != nil {
 		return Outcome{}, fmt.Errorf("backup: %w", err)
 	}
-	if err := run.add(o.Full); err != nil {
+	if err := run.add(o.Full || o.FullEvery > 0 && run.taken.Sub(b.newestSnapshot()) >= o.FullEvery); err != nil {
 		return Outcome{}, err
 	}
 	return run.finish(src.SnapDir)
@@ -93,6 +95,16 @@ func (a *addition) add(full bool) error {
 		return a.addFull(0, nil)
 	}
 	return err
+}
+
+// newestSnapshot is when the newest snapshot was added.
+func (b *Backup) newestSnapshot() (taken time.Time) {
+	for i := range b.Manifest.Entries {
+		if e := &b.Manifest.Entries[i]; e.Kind == KindSnapshot && e.Taken.After(taken) {
+			taken = e.Taken
+		}
+	}
+	return taken
 }
 
 // addFull adds a snapshot, and the log from there, or from where the backup ends if that is earlier.
@@ -135,7 +147,7 @@ func (a *addition) finish(source string) (Outcome, error) {
 	if len(a.out.Added) == 0 && a.Manifest.Epoch == epoch {
 		return a.out, nil
 	}
-	if err := errors.Join(a.fs.SyncDir(a.dir), a.save()); err != nil {
+	if err := a.save(); err != nil {
 		a.Manifest.Entries, a.Manifest.Epoch = entries, epoch
 		return Outcome{}, fmt.Errorf("backup: %w", err)
 	}
@@ -219,8 +231,8 @@ func (a *addition) keepSnapshot(r io.Reader, name string) (*Entry, error) {
 
 // keep gives a file its name and notes the entry.
 func (a *addition) keep(e Entry, w *fileWriter) (*Entry, error) {
-	if err := a.fs.Rename(w.tmp, a.path(e.File)); err != nil {
-		return nil, err
+	if err := a.store.keep(&e, w.tmp); err != nil {
+		return nil, fmt.Errorf("keep %s: %w", e.File, err)
 	}
 	a.out.Added = append(a.out.Added, e)
 	return &e, nil
@@ -235,7 +247,7 @@ type fileWriter struct {
 }
 
 func (b *Backup) create(name string) (*fileWriter, error) {
-	tmp := b.path(tmpPrefix + name)
+	tmp := b.store.work(name)
 	f, err := b.fs.Create(tmp)
 	if err != nil {
 		return nil, err

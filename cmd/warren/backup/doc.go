@@ -2,16 +2,17 @@
 //
 // # What a backup is
 //
-// A directory with
+// A folder, or the objects of a bucket below a prefix, with
 //
 //	manifest.json       what there is, with sizes, SHA-256 and zxids; its last line is the SHA-256 of the others
 //	snapshot.<zxid>     snapshots, byte for byte as the server wrote them, perhaps compressed
 //	log.<first zxid>    txns, in files of ZooKeeper's log format that hold whole records and nothing else
-//	.lock               held while something writes into the directory
+//	.lock               held while something writes into the folder
 //
 // A run adds what is new: a snapshot and the txns since, or only the txns since the last run. A file counts when the
 // manifest names it, and the manifest is replaced as the last step of a run; a crash leaves files that no manifest
-// names, which the next run removes or replaces.
+// names, which the next run removes or replaces. In a bucket the name of an object ends with a part of its SHA-256,
+// and only the manifest is ever replaced. See docs/adr/0017-backups-in-buckets.md.
 //
 // # Why it is consistent
 //
@@ -30,6 +31,6 @@
 //
 // # Concurrency
 //
-// A Backup belongs to one goroutine; the lock file keeps other processes away from writing. It keeps no other state
-// than the manifest.
+// A Backup belongs to one goroutine; the lock file keeps other processes away from writing. In a bucket a run that finds
+// another manifest than it has read fails at its end. A Backup keeps no other state than the manifest.
 package backup

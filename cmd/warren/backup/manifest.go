@@ -85,7 +85,19 @@ type Entry struct {
 	DigestZxid Zxid  `json:"digestZxid,omitempty"`
 	// Taken is when the run began that added the file.
 	Taken time.Time `json:"taken"`
+	// Sealed is what is stored of an encrypted file; nil if the file is stored as it is.
+	Sealed *Sealed `json:"sealed,omitempty"`
 }
+
+// Sealed is an encrypted file.
+type Sealed struct {
+	Method string `json:"method"` // methodAge
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// methodAge is the format of age-encryption.org, version 1.
+const methodAge = "age"
 
 // Manifest is what a backup holds, in the order in which it came.
 type Manifest struct {
@@ -179,12 +191,13 @@ func (e *Entry) check() error {
 	default:
 		return fmt.Errorf("kind %q is not known", e.Kind)
 	}
-	sum, err := hex.DecodeString(e.SHA256)
 	switch {
 	case !ok || filepath.Base(e.File) != e.File:
 		return errors.New("is no name of such a file")
-	case err != nil || len(sum) != sha256.Size:
+	case !isSum(e.SHA256):
 		return errors.New("has no checksum")
+	case e.Sealed != nil && (e.Sealed.Method != methodAge || e.Sealed.Bytes < 0 || !isSum(e.Sealed.SHA256)):
+		return errors.New("is encrypted in a way that is not known")
 	case proto.Zxid(e.First) != first || e.Last < e.First || e.Bytes < 0:
 		return errors.New("name, zxids and size do not fit")
 	case e.Kind == KindSnapshot && (e.Last != e.First || e.Exact < e.First):
@@ -195,19 +208,26 @@ func (e *Entry) check() error {
 	return nil
 }
 
-// Backup is a directory with a backup.
+// isSum reports whether a text is a SHA-256 in lower case.
+func isSum(s string) bool {
+	sum, err := hex.DecodeString(s)
+	return err == nil && len(sum) == sha256.Size && strings.ToLower(s) == s
+}
+
+// Backup is a backup in a store.
 type Backup struct {
-	fs       vfs.FS
-	dir      string
+	fs       vfs.FS // of the files that the store gives and takes
+	store    store
 	Manifest Manifest
 }
 
-// Open reads the manifest of a backup. A directory without one, or that does not exist, is an empty backup; other
-// errors match ErrManifest or are the file system's.
-func Open(fsys vfs.FS, dir string) (*Backup, error) {
-	b := &Backup{fs: fsys, dir: dir, Manifest: Manifest{Format: formatVersion}}
-	name := b.path(manifestName)
-	text, err := vfs.ReadFile(fsys, name, manifestBytesMax)
+// Open reads the manifest of a backup in a folder. A folder without one, or that does not exist, is an empty backup;
+// other errors match ErrManifest or are the file system's.
+func Open(fsys vfs.FS, dir string) (*Backup, error) { return open(fsys, &folder{fs: fsys, dir: dir}) }
+
+func open(fsys vfs.FS, s store) (*Backup, error) {
+	b := &Backup{fs: fsys, store: s, Manifest: Manifest{Format: formatVersion}}
+	text, err := s.manifest()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return b, nil
@@ -218,13 +238,11 @@ func Open(fsys vfs.FS, dir string) (*Backup, error) {
 	}
 	m, err := parseManifest(text)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s/%s: %w", s, manifestName, err)
 	}
 	b.Manifest = *m
 	return b, nil
 }
-
-func (b *Backup) path(name string) string { return filepath.Join(b.dir, name) }
 
 // save replaces the manifest, durably.
 func (b *Backup) save() error {
@@ -232,36 +250,14 @@ func (b *Backup) save() error {
 	if err != nil {
 		return err
 	}
-	tmp := b.path(tmpPrefix + manifestName)
-	f, err := b.fs.Create(tmp)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return errors.Join(b.fs.Rename(tmp, b.path(manifestName)), b.fs.SyncDir(b.dir))
+	return b.store.replace(text)
 }
 
-// lock takes the directory for writing, and removes what an interrupted run has left.
-func (b *Backup) lock() (io.Closer, error) {
-	if err := b.fs.MkdirAll(b.dir); err != nil {
+// begin prepares the store for writing.
+func (b *Backup) begin() (io.Closer, error) {
+	c, err := b.store.begin()
+	if err != nil {
 		return nil, fmt.Errorf("backup: %w", err)
 	}
-	lock, err := b.fs.Lock(b.path(lockName))
-	if err != nil {
-		return nil, fmt.Errorf("backup: %s: %w", b.dir, err)
-	}
-	names, err := b.fs.List(b.dir)
-	for _, name := range names {
-		if strings.HasPrefix(name, tmpPrefix) {
-			err = errors.Join(err, b.fs.Remove(b.path(name)))
-		}
-	}
-	if err != nil {
-		lock.Close()
-		return nil, fmt.Errorf("backup: %w", err)
-	}
-	return lock, nil
+	return c, nil
 }

@@ -183,8 +183,8 @@ func TestHistories(t *testing.T) {
 	t.Run("the end of a fuzzy snapshot is missing", func(t *testing.T) {
 		mem, src := memFixture(t, "12-fuzzy-recreate")
 		put(t, mem, "/s/log.1", cutAfter(t, mem, "/s/log.1", 0x4))
-		b := &Backup{fs: mem, dir: "/b"}
-		b.Manifest.Format = formatVersion
+		b, err := Open(mem, "/b")
+		require.NoError(t, err)
 		out, err := b.Add(src, Options{})
 		if err == nil { // files of 3.8 do not say how far they reach
 			require.Equal(t, Zxid(0x4), out.Added[0].Exact)
@@ -466,7 +466,7 @@ func TestLocked(t *testing.T) {
 	mem, src := memFixture(t, "11-tiny")
 	b, err := Open(mem, "/b")
 	require.NoError(t, err)
-	lock, err := b.lock()
+	lock, err := b.begin()
 	require.NoError(t, err)
 	_, err = b.Add(src, Options{})
 	require.ErrorIs(t, err, vfs.ErrLocked)

@@ -39,8 +39,12 @@ type replayed struct {
 
 // load rebuilds the state of one snapshot. It also returns the identity of the ensemble that the snapshot names.
 func (b *Backup) load(e *Entry) (*datatree.State, uint64, error) {
+	path, err := b.store.fetch(e)
+	if err != nil {
+		return nil, 0, err
+	}
 	loader := datatree.NewLoader(datatree.Config{})
-	trailer, err := snapshot.Load(b.fs, b.path(e.File), loader)
+	trailer, err := snapshot.Load(b.fs, path, loader)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -69,7 +73,7 @@ func (b *Backup) rebuild(e *Entry, target Target) (*replayed, error) {
 		if log.Kind != KindLog || proto.Zxid(log.Last) <= state.LastZxid() {
 			continue
 		}
-		_, err := wal.Scan(b.fs, b.path(log.File), func(rec *wal.Record) error { return r.apply(rec, target) })
+		_, err := b.scan(log, func(rec *wal.Record) error { return r.apply(rec, target) })
 		if reached = errors.Is(err, errStop); reached {
 			break
 		}

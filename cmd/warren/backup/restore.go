@@ -71,7 +71,7 @@ var ErrNoTarget = errors.New("backup: nothing to restore")
 // All is built beside the destination and renamed as the last step. A destination in which that was interrupted is
 // marked, and Restore begins again there; see datadir.Change.
 func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
-	if err := to.check(); err != nil {
+	if err := to.Check(); err != nil {
 		return Restored{}, err
 	}
 	state, err := b.reach(target)
@@ -88,7 +88,7 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	if to.Command == "" {
 		to.Command = Command
 	}
-	err = to.check() // a server may have come between
+	err = to.Check() // a server may have come between
 	if err == nil && to.Confirm != nil {
 		err = to.Confirm()
 	}
@@ -110,8 +110,8 @@ func (b *Backup) Restore(to Destination, target Target) (Restored, error) {
 	return r, nil
 }
 
-// check refuses a destination that holds data, unless that may be set aside or an earlier restore was interrupted.
-func (d *Destination) check() error {
+// Check refuses a destination that holds data, unless that may be set aside or an earlier restore was interrupted.
+func (d *Destination) Check() error {
 	err := datadir.Check(d.FS, d.SnapDir, d.LogDir)
 	var unfinished *datadir.Unfinished
 	if errors.As(err, &unfinished) && (d.Replace || unfinished.Command == Command) {
@@ -215,7 +215,7 @@ func (b *Backup) reach(target Target) (*replayed, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return nil, fmt.Errorf("%w: %s has no snapshot that is exact at %v", ErrNoTarget, b.dir, target.Zxid)
+	return nil, fmt.Errorf("%w: %s has no snapshot that is exact at %v", ErrNoTarget, b.store, target.Zxid)
 }
 
 // from rebuilds the state at the target from one snapshot, after checking the files.
@@ -256,7 +256,7 @@ func (b *Backup) isBefore(e *Entry, ms int64) bool {
 		if log.Kind != KindLog || e.Last < log.First || e.Last > log.Last {
 			continue
 		}
-		_, _ = wal.Scan(b.fs, b.path(log.File), func(r *wal.Record) error { // a damaged file tells nothing
+		_, _ = b.scan(log, func(r *wal.Record) error { // a damaged file tells nothing
 			if r.Zxid != proto.Zxid(e.Last) {
 				return nil
 			}

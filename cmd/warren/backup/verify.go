@@ -1,10 +1,7 @@
 package backup
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/wal"
@@ -60,27 +57,28 @@ func (b *Backup) Verify() Verdict {
 
 // checkFile compares size and checksum.
 func (b *Backup) checkFile(e *Entry) error {
-	f, err := b.fs.Open(b.path(e.File))
+	path, err := b.store.fetch(e)
+	if err == nil {
+		err = compareFile(b.fs, path, e.Bytes, e.SHA256)
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.File, err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	n, err := io.Copy(h, f)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%s: %w", e.File, err)
-	case n != e.Bytes:
-		return fmt.Errorf("%s: has %d bytes, not %d", e.File, n, e.Bytes)
-	case hex.EncodeToString(h.Sum(nil)) != e.SHA256:
-		return fmt.Errorf("%s: the SHA-256 is not that of the manifest: the file was changed", e.File)
 	}
 	return nil
 }
 
+// scan reads a log of the backup.
+func (b *Backup) scan(e *Entry, fn func(*wal.Record) error) (wal.FileSummary, error) {
+	path, err := b.store.fetch(e)
+	if err != nil {
+		return wal.FileSummary{}, err
+	}
+	return wal.Scan(b.fs, path, fn)
+}
+
 // checkLog compares a log with its entry.
 func (b *Backup) checkLog(e *Entry) error {
-	sum, err := wal.Scan(b.fs, b.path(e.File), func(*wal.Record) error { return nil })
+	sum, err := b.scan(e, func(*wal.Record) error { return nil })
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", e.File, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed94657493/warren/cmd/warren/backup"
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/wal/vfs"
 )
@@ -22,24 +23,33 @@ func newBackupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Copy the state of a server while it serves",
-		Long: "A backup is a directory with snapshots, txns since, and a manifest with checksums. The first run copies a snapshot and\n" +
-			"the log after it, every later run only the txns since the one before. `warren restore` brings any moment of it back.",
+		Long: "A backup has snapshots, txns since, and a manifest with checksums. The first run copies a snapshot and the log after it,\n" +
+			"every later run only the txns since the one before. `warren restore` brings any moment of it back.\n\n" +
+			"It is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from the environment\n" +
+			"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile AWS_PROFILE in ~/.aws, or from the role of\n" +
+			"the machine or of the service account.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand())
+	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupPruneCommand())
 	return cmd
 }
 
 // backupOptions are the flags of warren backup create.
 type backupOptions struct {
+	backupStore
+	retention
+	clientTLS
 	output     string
 	config     string
 	dataLogDir string
 	admin      string
 	authFile   string
 	full       bool
+	fullEvery  time.Duration
 	limit      zxidFlag
+	committed  string
+	metrics    string
 	timeout    time.Duration
 }
 
@@ -48,15 +58,18 @@ func newBackupCreateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create BACKUP [DATA_DIR]",
 		Short: "Begin a backup, or add what is new to it",
-		Long: "Copies what is new from the data directory DATA_DIR, or that of --config, into the directory BACKUP. The server may be\n" +
-			"running, ours or ZooKeeper's. If its log no longer reaches back to the end of the backup, a snapshot is added. In an\n" +
-			"ensemble, the end of a server's log may hold txns that are not committed: --until leaves out those after a zxid, such\n" +
-			"as the one that `srvr` of the leader shows.\n\n" +
+		Long: "Copies what is new from the data directory DATA_DIR, or that of --config, into BACKUP, a folder or s3://BUCKET/PREFIX.\n" +
+			"The server may be running, ours or ZooKeeper's. If its log no longer reaches back to the end of the backup, a snapshot is\n" +
+			"added. In an ensemble, the end of a server's log may hold txns that are not committed: --committed leaves out those that\n" +
+			"the server has not applied yet, --until those after a zxid.\n\n" +
+			"What is stored in a bucket is read back and compared. If the run fails, the backup is the one from before it. With --keep\n" +
+			"or --keep-for it ends with what `warren backup prune` does.\n\n" +
 			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be far away; without the log\n" +
 			"it is exact only if nobody writes meanwhile, and a warning says if it is not.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
-			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt",
+			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +
+			"  warren backup create s3://backups/zk --config zoo.cfg --committed 127.0.0.1:2181 --full-every 24h --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
@@ -67,8 +80,14 @@ func newBackupCreateCommand() *cobra.Command {
 	flags.StringVar(&o.admin, "admin", "", "URL of the commands of an admin server, instead of a data directory")
 	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization for --admin, such as: digest super:password")
 	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log is enough")
+	flags.DurationVar(&o.fullEvery, "full-every", 0, "add a snapshot if the newest was added longer ago, so that older ones can be pruned")
 	flags.Var(&o.limit, "until", "leave out txns after this one")
+	flags.StringVar(&o.committed, "committed", "", "HOST:PORT of the server: leave out txns that it has not applied")
+	flags.StringVar(&o.metrics, "metrics", "", "file to write figures into after a success, in Prometheus's text format (*.prom for the node exporter)")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long an admin server may take")
+	o.backupStore.addTo(flags, true)
+	o.retention.addTo(flags)
+	o.clientTLS.addTo(flags)
 	return cmd
 }
 
@@ -86,31 +105,83 @@ func (o *backupOptions) check(cmd *cobra.Command, args []string) error {
 		return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[2])}
 	case sources != 1:
 		return &usageError{cmd, errors.New("one of DATA_DIR, --config and --admin says what to copy")}
+	case o.committed != "" && (o.limit.zxid > 0 || o.admin != ""):
+		return &usageError{cmd, errors.New("--committed excludes --until and --admin")}
+	case o.fullEvery < 0:
+		return &usageError{cmd, fmt.Errorf("--full-every %v is negative", o.fullEvery)}
+	}
+	if err := o.retention.check(cmd); err != nil {
+		return err
 	}
 	return checkOutput(cmd, o.output)
 }
 
 func (o *backupOptions) run(cmd *cobra.Command, args []string) error {
-	b, err := backup.Open(vfs.OS(), args[0])
+	began := time.Now()
+	b, done, err := o.open(cmd, args[0])
 	if err != nil {
 		return err
 	}
-	var out backup.Outcome
-	if o.admin != "" {
-		out, err = o.fetch(cmd, b)
-	} else {
-		var src backup.Source
-		if src, err = o.source(args); err == nil {
-			out, err = b.Add(src, backup.Options{Full: o.full, Limit: o.limit.zxid})
-		}
-	}
+	defer done()
+	out, err := o.add(cmd, b, args)
 	if err != nil {
 		return err
 	}
 	for _, w := range out.Warnings {
 		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+w)
 	}
-	return o.print(cmd.OutOrStdout(), args[0], out)
+	var pruned backup.Pruned
+	if o.retention.given() {
+		if pruned, err = b.Prune(o.retention.rules()); err != nil {
+			return err
+		}
+	}
+	if o.metrics != "" {
+		if err := vfs.WriteFile(vfs.OS(), o.metrics, backupMetrics(&b.Manifest, out, began, time.Now())); err != nil {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+	}
+	return o.print(cmd.OutOrStdout(), args[0], out, pruned.Removed)
+}
+
+// add copies what is new.
+func (o *backupOptions) add(cmd *cobra.Command, b *backup.Backup, args []string) (backup.Outcome, error) {
+	if o.admin != "" {
+		return o.fetch(cmd, b)
+	}
+	limit := o.limit.zxid
+	if o.committed != "" {
+		var err error
+		if limit, err = o.applied(cmd); err != nil {
+			return backup.Outcome{}, fmt.Errorf("--committed: %w", err)
+		}
+	}
+	src, err := o.source(args)
+	if err != nil {
+		return backup.Outcome{}, err
+	}
+	return b.Add(src, backup.Options{Full: o.full, FullEvery: o.fullEvery, Limit: limit})
+}
+
+// applied asks a server for the last txn that it has applied, which is committed.
+func (o *backupOptions) applied(cmd *cobra.Command) (proto.Zxid, error) {
+	address := withPort(o.committed)
+	secure, err := o.of(address)
+	if err != nil {
+		return 0, err
+	}
+	text, err := askWordTLS(cmd.Context(), address, "srvr", o.timeout, secure)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", address, err)
+	}
+	var s serverStatus
+	if err := s.parse(text); err != nil {
+		return 0, fmt.Errorf("%s: %w", address, err)
+	}
+	if s.Zxid == 0 {
+		return 0, fmt.Errorf("%s: it has applied no txn", address)
+	}
+	return s.Zxid, nil
 }
 
 // source returns the directories to copy from.
@@ -153,43 +224,56 @@ func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outc
 	return b.AddRemote(ctx, remote, nil)
 }
 
-func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome) error {
+func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome, removed []backup.Entry) error {
 	if o.output == "json" {
 		added := out.Added
 		if added == nil {
 			added = []backup.Entry{}
 		}
-		return json.NewEncoder(w).Encode(map[string]any{"backup": dir, "added": added, "last": out.Last.String(), "warnings": out.Warnings})
+		answer := map[string]any{"backup": dir, "added": added, "last": out.Last.String(), "warnings": out.Warnings}
+		if o.retention.given() {
+			answer["removed"] = fileNames(removed)
+		}
+		return json.NewEncoder(w).Encode(answer)
 	}
 	for i := range out.Added {
 		printEntry(w, &out.Added[i])
+	}
+	for _, name := range fileNames(removed) {
+		fmt.Fprintln(w, "removed "+name)
 	}
 	_, err := fmt.Fprintf(w, "%s ends with txn %v\n", dir, out.Last)
 	return err
 }
 
 func printEntry(w io.Writer, e *backup.Entry) {
+	what := "snapshot"
 	switch {
 	case e.Kind == backup.KindLog:
-		fmt.Fprintf(w, "%s: %d txns, %v to %v, %s to %s, %d bytes\n", e.File, e.Txns, e.First, e.Last, clock(e.FirstTime), clock(e.LastTime), e.Bytes)
+		what = fmt.Sprintf("%d txns, %v to %v, %s to %s", e.Txns, e.First, e.Last, clock(e.FirstTime), clock(e.LastTime))
 	case e.Exact > e.Last:
-		fmt.Fprintf(w, "%s: snapshot, exact from %v on, %d bytes\n", e.File, e.Exact, e.Bytes)
-	default:
-		fmt.Fprintf(w, "%s: snapshot, %d bytes\n", e.File, e.Bytes)
+		what = fmt.Sprintf("snapshot, exact from %v on", e.Exact)
 	}
+	sealed := ""
+	if e.Sealed != nil {
+		sealed = ", encrypted"
+	}
+	fmt.Fprintf(w, "%s: %s, %d bytes%s\n", e.File, what, e.Bytes, sealed)
 }
 
 func newBackupListCommand() *cobra.Command {
+	var o backupStore
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list BACKUP",
 		Short: "Print what a backup holds, without reading its files",
 		Args:  func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := openBackup(args[0])
+			b, done, err := o.openFull(cmd, args[0])
 			if err != nil {
 				return err
 			}
+			defer done()
 			if output == "json" {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(b.Manifest)
 			}
@@ -200,19 +284,12 @@ func newBackupListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: the manifest")
+	o.addTo(cmd.Flags(), false)
 	return cmd
 }
 
-// openBackup opens a backup that exists.
-func openBackup(dir string) (*backup.Backup, error) {
-	b, err := backup.Open(vfs.OS(), dir)
-	if err == nil && len(b.Manifest.Entries) == 0 {
-		err = fmt.Errorf("%s is no backup: it has no manifest.json, or that is empty", dir)
-	}
-	return b, err
-}
-
 func newBackupVerifyCommand() *cobra.Command {
+	var o backupStore
 	var output string
 	cmd := &cobra.Command{
 		Use:   "verify BACKUP",
@@ -221,10 +298,11 @@ func newBackupVerifyCommand() *cobra.Command {
 			"the one in each txn. Prints the moments that can be restored. The exit code is 1 if anything is damaged or missing.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := openBackup(args[0])
+			b, done, err := o.openFull(cmd, args[0])
 			if err != nil {
 				return err
 			}
+			defer done()
 			v := b.Verify()
 			if err := printVerdict(cmd.OutOrStdout(), output, v); err != nil {
 				return err
@@ -236,6 +314,7 @@ func newBackupVerifyCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	o.addTo(cmd.Flags(), false)
 	return cmd
 }
 

@@ -109,13 +109,18 @@ func TestBackupUsage(t *testing.T) {
 		{"backup", "create"}, {"backup", "create", "a"}, {"backup", "create", "a", "b", "c"}, {"backup", "create", "a", "b", "--admin", "x"},
 		{"backup", "create", "a", "b", "--output", "xml"}, {"backup", "verify"}, {"restore", "a"}, {"restore", "a", "b", "--zxid", "0"},
 		{"restore", "a", "b", "--zxid", "1", "--time", "5"}, {"restore", "a", "b", "--time", "noon"}, {"restore", "a", "b", "--time", "-5"},
-		{"restore", "a", "b", "--epoch", "-1"},
+		{"restore", "a", "b", "--epoch", "-1"}, {"restore", "a", "b", "--if-empty", "--force"},
+		{"restore", "a", "b", "--identity", "x"}, {"backup", "create", "a", "b", "--s3-region", "x"}, {"backup", "create", "a", "b", "--encrypt-to", "x"},
+		{"backup", "create", "a", "b", "--keep", "-1"}, {"backup", "create", "a", "b", "--full-every", "-1h"},
+		{"backup", "create", "a", "b", "--committed", "c", "--until", "5"}, {"backup", "create", "a", "--admin", "x", "--committed", "c"},
+		{"backup", "prune", "a"}, {"backup", "prune"}, {"backup", "prune", "a", "--keep", "1", "--output", "xml"}, {"backup", "prune", "a", "--keep", "1", "--keep-for", "-1h"},
 	} {
 		code, _, errs := run(args...)
 		require.Equal(t, 2, code, "%v: %s", args, errs)
 	}
 	for _, args := range [][]string{{"backup", "list", t.TempDir()}, {"restore", t.TempDir(), t.TempDir()},
 		{"backup", "create", t.TempDir(), t.TempDir()}, {"backup", "create", t.TempDir(), "--config", "/none"},
+		{"backup", "create", "s3://", t.TempDir()}, {"backup", "create", "s3://b/p", t.TempDir(), "--encrypt-to", "/none"}, {"backup", "prune", t.TempDir(), "--keep", "1"},
 		{"backup", "create", t.TempDir(), "--admin", "http://127.0.0.1:1/commands"}, {"backup", "create", t.TempDir(), "--admin", "x", "--auth-file", "/none"}} {
 		code, _, errs := run(args...)
 		require.NotZero(t, code, "%v: %s", args, errs)
@@ -123,4 +128,76 @@ func TestBackupUsage(t *testing.T) {
 	code, out, _ := run("backup")
 	require.Zero(t, code)
 	require.Contains(t, out, "verify")
+}
+
+// TestBackupRetention makes snapshots, prunes them with the run that adds one and by the command, and writes figures.
+func TestBackupRetention(t *testing.T) {
+	data, dir, figures := copyFixture(t, "02-snapshot-and-log"), filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "backup.prom")
+	older := filepath.Join(t.TempDir(), "version-2")
+	require.NoError(t, os.MkdirAll(older, 0o755))
+	for _, name := range []string{"snapshot.0", "log.1"} {
+		text, err := os.ReadFile(filepath.Join(data, "version-2", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(older, name), text, 0o600))
+	}
+	code, _, errs := run("backup", "create", dir, older)
+	require.Zero(t, code, errs)
+	code, out, errs := run("backup", "create", dir, data, "--full-every", "1ns", "--keep-for", "1h", "--metrics", figures)
+	require.Zero(t, code, errs)
+	require.NotContains(t, out, "removed")
+	text, err := os.ReadFile(figures)
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^warren_backup_last_success_timestamp_seconds \d{10}\.?\d*$`, string(text))
+	require.Contains(t, string(text), "\nwarren_backup_files 4\n")
+	require.Contains(t, string(text), "\nwarren_backup_last_zxid 62\n")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
+	code, out, errs = run("backup", "prune", dir, "--keep", "1")
+	require.Zero(t, code, errs)
+	require.Equal(t, "removed snapshot.0\nremoved log.1\n1 files of 4 bytes are not in the manifest: --strays removes them\n2 files were removed\n", out)
+	code, out, errs = run("backup", "prune", dir, "--strays", "--output", "json")
+	require.Zero(t, code, errs)
+	require.JSONEq(t, `{"removed": ["log.99"], "strays": []}`, out)
+	code, out, errs = run("backup", "create", dir, data, "--keep", "1", "--output", "json")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, `"removed":[]`)
+	code, _, errs = run("backup", "verify", dir)
+	require.Zero(t, code, errs)
+
+	require.NoError(t, os.Truncate(dir+"/snapshot.34", 100))
+	require.NoError(t, os.Remove(figures))
+	code, _, errs = run("backup", "create", dir, data, "--full", "--keep", "1", "--metrics", figures)
+	require.Zero(t, code, errs, "nothing is to be removed")
+	require.FileExists(t, figures)
+}
+
+// TestBackupOfWhatIsCommitted asks the server what it has applied.
+func TestBackupOfWhatIsCommitted(t *testing.T) {
+	data := t.TempDir()
+	r := startServer(t, "--data-dir", data, "--client-port", "0", "-D", "admin.enableServer=false")
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, _, errs := run("backup", "create", dir, data, "--committed", r.addr)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "has applied no txn")
+	code, _, errs = run("shell", "-q", "-s", r.addr, "create", "/a", "1")
+	require.Zero(t, code, errs)
+	code, out, errs := run("backup", "create", dir, data, "--committed", r.addr)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ends with txn 0x")
+
+	// A server that serves stands against a restore that runs at every start, and so does data.
+	empty := t.TempDir()
+	code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", "127.0.0.1:1,"+r.addr)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "clients are served by "+r.addr)
+	require.NoDirExists(t, empty+"/version-2")
+	require.Zero(t, r.stop(t, syscall.SIGTERM))
+	for _, says := range []string{"restored txn", "nothing is restored"} {
+		code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", r.addr)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, says)
+	}
+	code, _, errs = run("backup", "create", dir, data, "--committed", r.addr)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "--committed: "+r.addr)
 }

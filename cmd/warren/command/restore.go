@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,12 +16,15 @@ import (
 
 // restoreOptions are the flags of warren restore.
 type restoreOptions struct {
+	backupStore
 	output     string
 	dataLogDir string
 	zxid       zxidFlag
 	at         timeFlag
 	epoch      int64
 	force      bool
+	ifEmpty    bool
+	unless     []string
 }
 
 func newRestoreCommand() *cobra.Command {
@@ -28,7 +32,7 @@ func newRestoreCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore BACKUP DATA_DIR",
 		Short: "Bring a moment of a backup back into an empty data directory",
-		Long: "Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
+		Long: "BACKUP is a folder or s3://BUCKET/PREFIX; see `warren backup`. Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
 			"it as one snapshot into DATA_DIR, which must hold no data. Checksums are compared before, digests of the tree after\n" +
 			"every txn, and what was written is read back. With --force, data that is there is kept in a folder\n" +
 			"version-2.before-restore-<time> beside.\n\n" +
@@ -41,7 +45,8 @@ func newRestoreCommand() *cobra.Command {
 			"Everything is built beside and renamed at the end. If that is interrupted, no server starts on DATA_DIR until the\n" +
 			"command has run again.",
 		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
-			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z",
+			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z\n" +
+			"  warren restore s3://backups/zk /var/lib/zookeeper --zxid 0x500000012 --identity key.txt",
 		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
@@ -52,6 +57,10 @@ func newRestoreCommand() *cobra.Command {
 	flags.Var(&o.at, "time", "time up to which to restore: 2026-11-21T14:00:00Z, or ms since 1970")
 	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as above those that the directories know")
 	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
+	flags.BoolVar(&o.ifEmpty, "if-empty", false, "do nothing, with exit code 0, if there is data: for a command that runs at every start")
+	flags.StringSliceVar(&o.unless, "unless-served", nil, "do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
+		"its disk takes the state from the others")
+	o.addTo(flags, false)
 	return cmd
 }
 
@@ -89,20 +98,31 @@ func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
 		return &usageError{cmd, errors.New("--zxid 0 is the empty tree")}
 	case o.epoch < 0:
 		return &usageError{cmd, fmt.Errorf("--epoch %d is negative", o.epoch)}
+	case o.ifEmpty && o.force:
+		return &usageError{cmd, errors.New("--if-empty and --force exclude each other")}
 	}
 	return checkOutput(cmd, o.output)
 }
 
 func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
-	b, err := openBackup(args[0])
-	if err != nil {
-		return err
-	}
 	dataLogDir := args[1]
 	if o.dataLogDir != "" {
 		dataLogDir = o.dataLogDir
 	}
 	to := backup.Destination{FS: vfs.OS(), SnapDir: formatDir(args[1]), LogDir: formatDir(dataLogDir), Replace: o.force, Epoch: o.epoch}
+	if err := to.Check(); o.ifEmpty && errors.Is(err, backup.ErrNotEmpty) {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
+		return err
+	}
+	if serves := o.served(cmd.Context()); serves != "" {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
+		return err
+	}
+	b, done, err := o.openFull(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
 	r, err := b.Restore(to, backup.Target{Zxid: o.zxid.zxid, TimeMs: o.at.ms})
 	if errors.Is(err, backup.ErrNotEmpty) {
 		return fmt.Errorf("%w: --force sets it aside", err)
@@ -127,3 +147,18 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Digest, r.Compared, r.First.Epoch(), r.Sessions)
 	return err
 }
+
+// served returns the first of the servers of --unless-served that serves clients, "" if none does.
+func (o *restoreOptions) served(ctx context.Context) string {
+	for _, address := range o.unless {
+		address = withPort(address)
+		text, err := askWordTLS(ctx, address, "srvr", servedTimeout, nil)
+		if err == nil && new(serverStatus).parse(text) == nil {
+			return address
+		}
+	}
+	return ""
+}
+
+// servedTimeout is how long a server may take to say that it serves.
+const servedTimeout = 3 * time.Second
