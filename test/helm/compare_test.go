@@ -136,7 +136,7 @@ func compare(t *testing.T, release string, values map[string]any, used map[strin
 	rendered := func(c *chart.Chart) map[string]string {
 		var own map[string]any
 		require.NoError(t, yaml.Unmarshal(text, &own))
-		objects, err := render(c, release, own)
+		objects, err := render(c, installed(release), own)
 		require.NoError(t, err)
 		return leaves(objects)
 	}

@@ -30,13 +30,22 @@ func (o object) key() string { return o.kind + "/" + o.name }
 // load returns the chart in a folder.
 func load(folder string) (*chart.Chart, error) { return loader.LoadDir(folder) }
 
-// render returns the objects of a release named release in the namespace ns, in the order of their keys.
-func render(c *chart.Chart, release string, values map[string]any) ([]object, error) {
+// installed is a release in the namespace ns that is installed, not upgraded.
+func installed(name string) chartutil.ReleaseOptions {
+	return chartutil.ReleaseOptions{Name: name, Namespace: "ns", Revision: 1, IsInstall: true}
+}
+
+// upgraded is a release that was there.
+func upgraded(name string) chartutil.ReleaseOptions {
+	return chartutil.ReleaseOptions{Name: name, Namespace: "ns", Revision: 2, IsUpgrade: true}
+}
+
+// render returns the objects of a release, in the order of their keys.
+func render(c *chart.Chart, release chartutil.ReleaseOptions, values map[string]any) ([]object, error) {
 	if err := chartutil.ProcessDependencies(c, values); err != nil {
 		return nil, err
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: release, Namespace: "ns", Revision: 1, IsInstall: true},
-		chartutil.DefaultCapabilities)
+	all, err := chartutil.ToRenderValues(c, values, release, chartutil.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}

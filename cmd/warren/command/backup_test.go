@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
 	"testing"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 )
 
@@ -200,4 +203,22 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 	code, _, errs = run("backup", "create", dir, data, "--committed", r.addr)
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "--committed: "+r.addr)
+}
+
+// TestFlagsOfTheChart reads the flags that the Helm chart gives to backups and restores: the commands know them.
+func TestFlagsOfTheChart(t *testing.T) {
+	known := map[string]bool{}
+	for _, cmd := range []*cobra.Command{newBackupCreateCommand(), newRestoreCommand()} {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	}
+	given := regexp.MustCompile(`(?m)^ *- --([a-zA-Z0-9-]+)`)
+	for _, name := range []string{"backup.yaml", "_helpers.tpl"} {
+		text, err := os.ReadFile(filepath.Join("../../../deploy/helm/warren/templates", name))
+		require.NoError(t, err)
+		flags := given.FindAllStringSubmatch(string(text), -1)
+		require.Greater(t, len(flags), 5, name)
+		for _, f := range flags {
+			require.True(t, known[f[1]], "%s: --%s", name, f[1])
+		}
+	}
 }
