@@ -237,7 +237,8 @@ func TestDiskIsFull(t *testing.T) {
 	}, patience, "the server does not say that its disk is full")
 	v := examine(t, dir)
 	v.names(t, "disk is full: writes wait until there is room")
-	v.names(t, "disk is full: this server takes no part until there is room") // it says of itself what the journal of a member says
+	// The server says of itself what the journal of a member says.
+	v.names(t, "disk is full: this server takes no part until there is room")
 }
 
 // TestDiskIsAlmostFull looks at the directory of a server that runs on a file system of its own, first with room and

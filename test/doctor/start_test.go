@@ -176,7 +176,7 @@ func TestPortsThatAreTaken(t *testing.T) {
 
 	standard := cluster.New(t, cluster.Options{Settings: map[string]string{"admin.enableServer": "true",
 		"admin.serverAddress": "127.0.0.1"}})
-	if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // else somebody else has it
+	if ln, err := net.Listen("tcp", "127.0.0.1:8080"); err == nil { // else another process has it
 		defer ln.Close()
 	}
 	standard.Start()

@@ -41,9 +41,9 @@ func (p *pods) startZooKeeper(id, n int) {
 	p.cmds[id] = cmd
 }
 
-// TestReleaseReplacesBitnami rolls a set of three pods with ZooKeeper, as Bitnami's image runs it, over to this chart on
-// the volumes that are there, one pod at a time, and then scales it to five. A client writes all the time: each write
-// succeeds, and each acknowledged one is there at the end.
+// TestReleaseReplacesBitnami rolls a set of three pods with ZooKeeper, as Bitnami's image runs it, over to this chart
+// on the volumes that are there, one pod at a time, and then scales it to five. A client writes all the time: each
+// write succeeds, and each acknowledged one is there at the end.
 func TestReleaseReplacesBitnami(t *testing.T) {
 	p := newPods(t, 5)
 	for id := 1; id <= 3; id++ {

@@ -226,8 +226,8 @@ func TestReleaseScales(t *testing.T) {
 	check(5)
 }
 
-// writes lets a client of the first n servers create znodes until check is called, and fails the test if a write fails.
-// check asks the first servers: each of them has every znode that was acknowledged.
+// writes lets a client of the first n servers create znodes until check is called, and fails the test if a write
+// fails. check asks the first servers: each of them has every znode that was acknowledged.
 func (p *pods) writes(n int) (check func(n int)) {
 	p.t.Helper()
 	cl := p.connect(p.clients(n))

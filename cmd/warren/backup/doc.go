@@ -31,6 +31,6 @@
 //
 // # Concurrency
 //
-// A Backup belongs to one goroutine; the lock file keeps other processes away from writing. In a bucket a run that finds
-// another manifest than it has read fails at its end. A Backup keeps no other state than the manifest.
+// A Backup belongs to one goroutine; the lock file keeps other processes away from writing. In a bucket a run that
+// finds another manifest than it has read fails at its end. A Backup keeps no other state than the manifest.
 package backup

@@ -22,7 +22,7 @@ type Keys struct {
 // keysBytesMax bounds a file with keys.
 const keysBytesMax = 1 << 20
 
-// ReadKeys reads a file with public keys (age1..., one in a line) for those who may read what is stored, and a file
+// ReadKeys reads a file with public keys (age1..., one in a line) for the readers of what is stored, and a file
 // with private keys (AGE-SECRET-KEY-1...) for what is read. Either name may be "".
 func ReadKeys(fsys vfs.FS, recipients, identities string) (k Keys, err error) {
 	if recipients != "" {

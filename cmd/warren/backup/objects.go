@@ -15,7 +15,8 @@ import (
 	"github.com/seed94657493/warren/wal/vfs"
 )
 
-// Objects is a store of objects by name, such as those of a bucket below a prefix. A Backup uses it from one goroutine.
+// Objects is a store of objects by name, such as those of a bucket below a prefix. A Backup uses it from one
+// goroutine.
 type Objects interface {
 	// String names the store in messages.
 	String() string
@@ -46,8 +47,8 @@ type ObjectInfo struct {
 	Changed time.Time
 }
 
-// ErrReplaced means that another run has replaced the manifest since this one has read it. What this run has stored is
-// in no manifest.
+// ErrReplaced means that another run has replaced the manifest since this one has read it. What this run has stored
+// is in no manifest.
 var ErrReplaced = errors.New("backup: another run has changed the backup meanwhile: run it again")
 
 // ErrKey means that a backup is encrypted and that no key opens it.
@@ -59,9 +60,9 @@ const recent = 24 * time.Hour
 // listedMax bounds the objects of one backup, as the manifest bounds those that it names.
 const listedMax = 10 * entriesMax
 
-// objects keeps a backup in a store of objects. Each file is an object whose name ends with a part of the SHA-256 of its
-// bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only the manifest is
-// replaced, as the last step of a run.
+// objects keeps a backup in a store of objects. Each file is an object whose name ends with a part of the SHA-256 of
+// its bytes, and is never replaced by another; so two runs at once do not spoil each other's files. Only the manifest
+// is replaced, as the last step of a run.
 type objects struct {
 	ctx     context.Context // of all requests
 	objects Objects
@@ -79,8 +80,8 @@ type ObjectOptions struct {
 	Keys    Keys
 }
 
-// OpenObjects reads the manifest of a backup in a store of objects, as Open does of one in a folder. ctx ends all that
-// the backup does there.
+// OpenObjects reads the manifest of a backup in a store of objects, as Open does of one in a folder. ctx ends all
+// that the backup does there.
 func OpenObjects(ctx context.Context, o Objects, opts ObjectOptions) (*Backup, error) {
 	return open(opts.FS, &objects{ctx: ctx, objects: o, keys: opts.Keys, fs: opts.FS, scratch: opts.Scratch})
 }

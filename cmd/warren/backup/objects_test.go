@@ -134,7 +134,8 @@ func newKeys(t *testing.T) (both, public Keys) {
 	return Keys{recipients: public.recipients, identities: []age.Identity{pair}}, public
 }
 
-// TestObjects goes through the life of a backup in a bucket, in the clear and encrypted by a machine that cannot decrypt.
+// TestObjects goes through the life of a backup in a bucket, in the clear and encrypted by a machine that cannot
+// decrypt.
 func TestObjects(t *testing.T) {
 	both, public := newKeys(t)
 	for name, keys := range map[string]struct{ write, read Keys }{"in the clear": {}, "encrypted": {public, both}} {
@@ -188,8 +189,8 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestFailedRequests fails each request that changes the bucket, once: the backup stays what it was before the run, and
-// the next run completes it.
+// TestFailedRequests fails each request that changes the bucket, once: the backup stays what it was before the run,
+// and the next run completes it.
 func TestFailedRequests(t *testing.T) {
 	failed := errors.New("no")
 	for n := 0; ; n++ {

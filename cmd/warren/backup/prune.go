@@ -22,17 +22,17 @@ type Retention struct {
 // Pruned is what Prune has removed, and what it has seen.
 type Pruned struct {
 	Removed []Entry
-	// Strays are files of the form of a backup that the manifest does not name: a run that failed has left them, or they
-	// belong to a manifest that was lost.
+	// Strays are files of the form of a backup that the manifest does not name: a run that failed has left them, or
+	// they belong to a manifest that was lost.
 	Strays []Stored
 }
 
 // ErrNothingGood means that nothing of what would stay can be restored, so that nothing was removed.
 var ErrNothingGood = errors.New("backup: nothing is removed, because nothing of what would stay can be restored")
 
-// Prune removes the snapshots and txns that no rule keeps. It first rebuilds the tree from the newest snapshot that stays
-// and that is good, and removes nothing if there is none; of encrypted files without a key it compares checksums only.
-// The manifest is replaced before files are removed, so an interruption leaves strays and no gap.
+// Prune removes the snapshots and txns that no rule keeps. It first rebuilds the tree from the newest snapshot that
+// stays and that is good, and removes nothing if there is none; of encrypted files without a key it compares
+// checksums only. The manifest is replaced before files are removed, so an interruption leaves strays and no gap.
 func (b *Backup) Prune(r Retention) (Pruned, error) {
 	done, err := b.begin()
 	if err != nil {
@@ -149,8 +149,8 @@ func (b *Backup) strays() ([]Stored, error) {
 	return slices.DeleteFunc(all, func(s Stored) bool { return slices.Contains(named, s.Name) }), nil
 }
 
-// RemoveStrays removes the files of the form of a backup that the manifest does not name, and that no run can be about
-// to name. It returns those.
+// RemoveStrays removes the files of the form of a backup that the manifest does not name, and that no run can be
+// about to name. It returns those.
 func (b *Backup) RemoveStrays() ([]Stored, error) {
 	done, err := b.begin()
 	if err != nil {

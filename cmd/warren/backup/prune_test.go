@@ -17,8 +17,8 @@ import (
 // day is the beginning of a day of the backups of these tests.
 func day(n int) time.Time { return time.UnixMilli(0).UTC().AddDate(0, 0, n) }
 
-// addDays adds three snapshots on three days, with txns between them: at 0, at 0x34, and at 0x38 one that our own code
-// writes. The last txn is 0x3e.
+// addDays adds three snapshots on three days, with txns between them: at 0, at 0x34, and at 0x38 one that our own
+// code writes. The last txn is 0x3e.
 func addDays(t *testing.T, open func() *Backup, mem *vfs.Mem) {
 	t.Helper()
 	later, _ := memFixture(t, "02-snapshot-and-log")
@@ -54,7 +54,8 @@ func snapshotOf(t *testing.T, state *datatree.State) []byte {
 	return get(t, mem, "/w/"+m.Name)
 }
 
-// TestPrune keeps by number and by age, in a folder and in a bucket. What stays can be restored, what does not is gone.
+// TestPrune keeps by number and by age, in a folder and in a bucket. What stays can be restored, what does not is
+// gone.
 func TestPrune(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rules Retention
@@ -138,8 +139,8 @@ func TestPruneKeepsWhatIsGood(t *testing.T) {
 	}
 }
 
-// TestInterruptedPrune fails each request once. The backup is whole, and what is too much is a stray, which is removed
-// when it is old.
+// TestInterruptedPrune fails each request once. The backup is whole, and what is too much is a stray, which is
+// removed when it is old.
 func TestInterruptedPrune(t *testing.T) {
 	failed := errors.New("no")
 	for n := range 3 {

@@ -82,8 +82,8 @@ func newBackupPruneCommand() *cobra.Command {
 	return cmd
 }
 
-// prune removes what the rules do not keep. It returns the names of the files that were removed, and the strays that are
-// left.
+// prune removes what the rules do not keep. It returns the names of the files that were removed, and the strays that
+// are left.
 func prune(b *backup.Backup, rules *retention, strays bool) (removed []string, left []backup.Stored, err error) {
 	if rules.given() {
 		done, err := b.Prune(rules.rules())
@@ -136,8 +136,8 @@ func fileNames(entries []backup.Entry) []string {
 	return names
 }
 
-// backupMetrics are the figures of a run that has succeeded, in Prometheus's text format. A run that fails writes none,
-// so that an alert on the age of the last success covers every reason.
+// backupMetrics are the figures of a run that has succeeded, in Prometheus's text format. A run that fails writes
+// none, so that an alert on the age of the last success covers every reason.
 func backupMetrics(m *backup.Manifest, out backup.Outcome, began, ended time.Time) []byte {
 	var total, added int64
 	for i := range m.Entries {

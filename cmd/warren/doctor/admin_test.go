@@ -20,8 +20,8 @@ func portOf(t *testing.T, web *httptest.Server) int {
 	return web.Listener.Addr().(*net.TCPAddr).Port
 }
 
-// An admin port is asked by HTTPS if there is a TLS configuration, by HTTP if there is none, and by HTTP if it does not
-// speak TLS.
+// An admin port is asked by HTTPS if there is a TLS configuration, by HTTP if there is none, and by HTTP if it does
+// not speak TLS.
 func TestAdminPort(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"myid":3,"client_port":2181,"zabstate":"election"}`))

@@ -52,8 +52,8 @@ type Bucket struct {
 }
 
 // Open returns the bucket that a URL s3://BUCKET/PREFIX names. Credentials come from AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY, from the profile AWS_PROFILE of ~/.aws/credentials, or from the role of the service account or
-// of the machine. Nothing is asked of the store.
+// AWS_SECRET_ACCESS_KEY, from the profile AWS_PROFILE of ~/.aws/credentials, or from the role of the service account
+// or of the machine. Nothing is asked of the store.
 func Open(ctx context.Context, name string, o Options) (*Bucket, error) {
 	u, err := url.Parse(name)
 	if err != nil || u.Scheme != "s3" || u.Host == "" || u.Host != u.Hostname() || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
