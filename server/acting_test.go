@@ -298,7 +298,7 @@ func TestShareOfTheLogForADiff(t *testing.T) {
 	}
 	s.Stop()
 	locates := func(state zab.State, lines ...string) bool {
-		again := New(configured(t, lines...), Options{FS: fs, Meta: store})
+		again := New(configured(t, lines...), Options{FS: fs, Meta: store.Again()})
 		require.NoError(t, again.recover())
 		defer again.release()
 		again.member = &host.Host{Env: again.Env, Disk: again.disk}
@@ -386,7 +386,7 @@ func TestACLsAreSkipped(t *testing.T) {
 func TestSnapshotsAreCompressed(t *testing.T) {
 	fs, store := vfs.NewMem(), meta.NewMem(1)
 	for i, method := range []string{"", "gz", "snappy", ""} {
-		s := New(configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store})
+		s := New(configured(t, "snapshot.compression.method="+method), Options{FS: fs, Meta: store.Again()})
 		require.NoError(t, s.Start())
 		c := dialWire(t, s, wire.Options{})
 		stat, err := c.Exists("/", false)

@@ -61,7 +61,7 @@ func TestLogFilesOfLimitedSize(t *testing.T) {
 			}
 			want := s.Store.State.Digest()
 			s.Stop()
-			again := New(cfg, Options{FS: fs, Meta: store})
+			again := New(cfg, Options{FS: fs, Meta: store.Again()})
 			require.NoError(t, again.Start())
 			defer again.Stop()
 			require.Equal(t, want, again.Store.State.Digest())
