@@ -325,3 +325,12 @@ func (h *host) heard(from proto.ServerID, round int64) {
 		return false
 	})
 }
+
+// appendIdentities appends ids as Packet.Authinfo holds them.
+func appendIdentities(b []byte, ids []proto.ID) []byte {
+	b = proto.AppendInt32(b, int32(len(ids)))
+	for i := range ids {
+		b = ids[i].AppendTo(b)
+	}
+	return b
+}

@@ -53,7 +53,7 @@ func randomPackets(r *rand.Rand, n int) (packets []Packet, stream []byte) {
 			p.Type, p.Data = proto.PacketPing, []byte{}
 		case 5:
 			p.Type, p.Data = proto.PacketRequest, make([]byte, 16+r.IntN(100))
-			p.Authinfo = AppendIdentities(nil, make([]proto.ID, r.IntN(5)))
+			p.Authinfo = appendIdentities(nil, make([]proto.ID, r.IntN(5)))
 		}
 		packets = append(packets, p)
 		stream = p.AppendTo(stream)

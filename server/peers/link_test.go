@@ -46,7 +46,7 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 	require.Equal(t, []string{"state"}, follower.links[mine.ID].snapshots)
 
 	mine.Send(ack(1))
-	mine.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: AppendIdentities(nil, nil)})
+	mine.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: appendIdentities(nil, nil)})
 	mine.Flush()
 	require.Equal(t, Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: []byte{0, 0, 0, 0}}, leader.waitPackets(its.ID, 3)[2])
 	require.Eventually(t, func() bool { // the writer counts when it has written

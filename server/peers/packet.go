@@ -130,15 +130,6 @@ func (p *Packet) Identities() ([]proto.ID, error) {
 	return ids, nil
 }
 
-// AppendIdentities appends ids as Packet.Authinfo holds them.
-func AppendIdentities(b []byte, ids []proto.ID) []byte {
-	b = proto.AppendInt32(b, int32(len(ids)))
-	for i := range ids {
-		b = ids[i].AppendTo(b)
-	}
-	return b
-}
-
 func appendHead(b []byte, t proto.PacketType, z proto.Zxid) []byte {
 	return proto.AppendInt64(proto.AppendInt32(b, int32(t)), int64(z))
 }

@@ -270,7 +270,7 @@ func TestIdentities(t *testing.T) {
 	ids, err := p.Identities()
 	require.NoError(t, err)
 	require.Len(t, ids, 1)
-	require.Equal(t, p.Authinfo, AppendIdentities(nil, ids))
+	require.Equal(t, p.Authinfo, appendIdentities(nil, ids))
 	p.Authinfo = nil
 	ids, err = p.Identities()
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/binary"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -201,3 +202,5 @@ func nothing() respond {
 		return nil, proto.OK
 	}
 }
+
+func newFrameReader(src io.Reader) frameReader { return frameReader{src: src} }

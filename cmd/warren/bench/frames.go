@@ -20,8 +20,6 @@ type frameReader struct {
 // initialBuffer is small, because a hundred thousand idle sessions have one each.
 const initialBuffer = 128
 
-func newFrameReader(src io.Reader) frameReader { return frameReader{src: src} }
-
 // fill does one Read behind what is already there.
 func (f *frameReader) fill() error {
 	if f.buf == nil {

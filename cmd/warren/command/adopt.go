@@ -1,7 +1,6 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -45,12 +44,7 @@ func newAdoptCommand() *cobra.Command {
 			"only they know is not known to the ensemble then.",
 		Example: "  warren adopt /var/lib/zookeeper\n" +
 			"  warren adopt /etc/zookeeper/conf/zoo.cfg --servers zk1:2181,zk2:2181,zk3:2181 --yes",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{cmd, errors.New("a data directory or a zoo.cfg is needed")}
-			}
-			return nil
-		},
+		Args: oneArgument("a data directory or a zoo.cfg is needed"),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	flags := cmd.Flags()
@@ -149,7 +143,7 @@ func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
 	var said []string
 	for _, address := range o.servers {
 		s := serverStatus{Address: withPort(address)}
-		if err := o.ask(cmd.Context(), &s); err != nil {
+		if err := o.srvr(cmd.Context(), &s, o.timeout); err != nil {
 			said = append(said, fmt.Sprintf("%s: %v", s.Address, err))
 			continue
 		}
@@ -160,16 +154,4 @@ func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
 		said = append(said, fmt.Sprintf("%s: %s", s.Address, s.Role))
 	}
 	return fmt.Errorf("none of the servers leads, nothing is changed: %s", strings.Join(said, "; "))
-}
-
-func (o *adoptOptions) ask(ctx context.Context, s *serverStatus) error {
-	secure, err := o.of(s.Address)
-	if err != nil {
-		return err
-	}
-	text, err := askWordTLS(ctx, s.Address, "srvr", o.timeout, secure)
-	if err != nil {
-		return err
-	}
-	return s.parse(text)
 }

@@ -267,7 +267,7 @@ func newBackupListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list BACKUP",
 		Short: "Print what a backup holds, without reading its files",
-		Args:  func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
+		Args:  func(cmd *cobra.Command, args []string) error { return checkArgument(cmd, args, "which file?", output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
 			if err != nil {
@@ -296,7 +296,7 @@ func newBackupVerifyCommand() *cobra.Command {
 		Short: "Read a backup completely and rebuild the tree from it",
 		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and compares its digest with\n" +
 			"the one in each txn. Prints the moments that can be restored. The exit code is 1 if anything is damaged or missing.",
-		Args: func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
+		Args: func(cmd *cobra.Command, args []string) error { return checkArgument(cmd, args, "which file?", output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b, done, err := o.openFull(cmd, args[0])
 			if err != nil {

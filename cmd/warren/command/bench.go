@@ -77,13 +77,8 @@ func newBenchCommand() *cobra.Command {
 		Long:      fmt.Sprintf(benchManual, bench.Describe()),
 		Example:   benchExamples,
 		ValidArgs: bench.Names(),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return runBench(cmd, &o, args) },
+		Args:      atMostOneArgument,
+		RunE:      func(cmd *cobra.Command, args []string) error { return runBench(cmd, &o, args) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.servers, "servers", o.servers, "`host:port,...` of the servers; connections are spread over them")

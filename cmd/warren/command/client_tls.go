@@ -1,10 +1,12 @@
 package command
 
 import (
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -18,6 +20,15 @@ type clientTLS struct{ file string }
 func (c *clientTLS) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&c.file, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings, for client ports and "+
 		"admin ports that speak TLS; stores must be PEM")
+}
+
+// srvr asks the server at s.Address the word srvr.
+func (c *clientTLS) srvr(ctx context.Context, s *serverStatus, timeout time.Duration) error {
+	secure, err := c.of(s.Address)
+	if err != nil {
+		return err
+	}
+	return s.ask(ctx, timeout, secure)
 }
 
 // of returns what to dial a server with; nil is plain text.

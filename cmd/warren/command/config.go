@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func newConfigCheckCommand() *cobra.Command {
 			"right, it opens the key stores and the JAAS file, and looks for the directories and addresses on this machine, as the\n" +
 			"start does: run it there, as the user of the server. A server may be running. The exit code is that of the start.\n" +
 			"Nothing is changed and nothing is started.",
-		Args: func(cmd *cobra.Command, args []string) error { return checkFileArgument(cmd, args, output) },
+		Args: func(cmd *cobra.Command, args []string) error { return checkArgument(cmd, args, "which file?", output) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := config.Check(args[0], set, os.Environ())
 			problems := startProblems(r)
@@ -55,21 +56,26 @@ func newConfigCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// checkFileArgument refuses a wrong number of arguments and an unknown output.
-func checkFileArgument(cmd *cobra.Command, args []string, output string) error {
-	switch {
-	case len(args) == 0:
-		return &usageError{cmd, errors.New("which file?")}
-	case len(args) > 1:
-		return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
+// checkArgument refuses a wrong number of arguments and an unknown output. missing is what it says without an argument.
+func checkArgument(cmd *cobra.Command, args []string, missing, output string) error {
+	if len(args) == 0 {
+		return &usageError{cmd, errors.New(missing)}
 	}
-	return checkOutput(cmd, output)
+	return cmp.Or(atMostOneArgument(cmd, args), checkOutput(cmd, output))
 }
 
 // checkOutput refuses an unknown output.
 func checkOutput(cmd *cobra.Command, output string) error {
 	if output != "simple" && output != "json" {
 		return &usageError{cmd, fmt.Errorf("--output %q is neither simple nor json", output)}
+	}
+	return nil
+}
+
+// checkTable is checkOutput for commands that print a table.
+func checkTable(cmd *cobra.Command, output string) error {
+	if output != "table" && output != "json" {
+		return &usageError{cmd, fmt.Errorf("--output %q is not table or json", output)}
 	}
 	return nil
 }

@@ -49,13 +49,8 @@ func newDoctorCommand() *cobra.Command {
 			"4lw.commands.whitelist (mntr, conf, cons, hash). A data directory may be in use.\n\n" +
 			"The exit code is 0 if nothing is wrong, 1 if there are warnings, 2 if there are errors.",
 		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n  warren doctor /var/lib/zookeeper\n  warren doctor --config /etc/zookeeper/conf/zoo.cfg",
-		Args: func(cmd *cobra.Command, _ []string) error {
-			if o.output != "table" && o.output != "json" {
-				return &usageError{cmd, fmt.Errorf("--output %q is not table or json", o.output)}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+		Args:    func(cmd *cobra.Command, _ []string) error { return checkTable(cmd, o.output) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, as the arguments")

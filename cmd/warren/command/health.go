@@ -39,12 +39,7 @@ func newHealthCommand() *cobra.Command {
 			"The exit code is 0 if it serves, or the URL answers 200, and 1 otherwise. It needs no shell around it, so that it can be the\n" +
 			"probe of a container that has none.",
 		Example: "  warren health\n  warren health zk1:2181\n  warren health http://127.0.0.1:8080/healthz\n  warren health --process\n  warren health --wait 30s 127.0.0.1:2181",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
-			}
-			return nil
-		},
+		Args:    atMostOneArgument,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target := localServer
 			if len(args) == 1 {
@@ -90,20 +85,9 @@ func (o *healthOptions) askOnce(ctx context.Context, target string) (string, err
 	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
 		return askURL(ctx, target, o.timeout)
 	}
-	target = withPort(target)
-	secure, err := o.of(target)
-	if err != nil {
-		return "", err
-	}
-	text, err := askWordTLS(ctx, target, "srvr", o.timeout, secure)
-	if err != nil {
-		return "", err
-	}
-	var s serverStatus
-	if err := s.parse(text); err != nil {
-		return "", err
-	}
-	return s.Role, nil
+	s := serverStatus{Address: withPort(target)}
+	err := o.srvr(ctx, &s, o.timeout)
+	return s.Role, err
 }
 
 // askProcess asks whether the process of a server answers. A client port that is not open yet, or that speaks TLS

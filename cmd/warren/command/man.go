@@ -1,7 +1,6 @@
 package command
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,12 +18,7 @@ func newManCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands into a directory",
 		Hidden: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &usageError{cmd, errors.New("which directory?")}
-			}
-			return nil
-		},
+		Args:   oneArgument("which directory?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,10 +150,16 @@ func (y *recoveryRun) resume() error {
 		return fmt.Errorf("an earlier run was interrupted, and needs its backup: %w", err)
 	}
 	fmt.Fprintf(y.out, "an earlier run was interrupted: the directory is restored from %s, up to %v of server %d\n", y.Backup, r.Last, r.Server)
-	if err := confirmed(y.cmd, y.yes, "recover", "complete it"); err != nil {
+	return y.change(r, "complete it", y.Join)
+}
+
+// change lets fn change the directory after a question, and reports.
+func (y *recoveryRun) change(r *recovery.Record, question string,
+	fn func(*recovery.Record) (backup.Restored, error)) error {
+	if err := confirmed(y.cmd, y.yes, "recover", question); err != nil {
 		return err
 	}
-	done, err := y.Join(r)
+	done, err := fn(r)
 	if err != nil {
 		return err
 	}
@@ -261,11 +266,7 @@ func (y *recoveryRun) places() (map[int64]place, error) {
 	places := map[int64]place{}
 	for i := range y.cfg.Members {
 		m := &y.cfg.Members[i]
-		port := m.Client.Port
-		if port == config.PortUnset {
-			port = y.cfg.ClientPort
-		}
-		places[m.ID] = place{net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(port)), admin}
+		places[m.ID] = place{clientPortOf(y.cfg, m), admin}
 	}
 	for _, text := range y.at {
 		id, rest, ok1 := strings.Cut(text, "=")
@@ -286,14 +287,7 @@ const wrongServer = "another server answers there"
 // askOne asks one server what it is and has.
 func (y *recoveryRun) askOne(ctx context.Context, m *recovery.Member, p place) {
 	s := serverStatus{Address: p.client}
-	secure, err := y.of(p.client)
-	var text string
-	if err == nil {
-		text, err = askWordTLS(ctx, p.client, "srvr", y.timeout, secure)
-	}
-	if err == nil {
-		err = s.parse(text)
-	}
+	err := y.srvr(ctx, &s, y.timeout)
 	admin := doctor.AdminPort{Port: p.admin, Timeout: y.timeout, TLS: y.of}
 	zab, zabErr := admin.ZabState(ctx, p.client)
 	switch {
@@ -356,15 +350,8 @@ func (y *recoveryRun) begin() error {
 	fmt.Fprintf(y.out, "the ensemble is to go on from the data of server %d, which ends with %v; it is copied to %s\n"+
 		"writes that only other servers had are lost; all sessions end\n", y.Own.ID, r.Last, y.Backup)
 	y.warnGivenUp()
-	if err := confirmed(y.cmd, y.yes, "recover", "begin a new history with the data of this server"); err != nil {
-		return err
-	}
 	y.Unchanged = y.unchanged
-	done, err := y.Begin(r)
-	if err != nil {
-		return err
-	}
-	return y.report(done, r)
+	return y.change(r, "begin a new history with the data of this server", y.Begin)
 }
 
 // warnGivenUp says which servers do not count any more.
@@ -410,15 +397,8 @@ func (y *recoveryRun) join() error {
 	}
 	fmt.Fprintf(y.out, "%s is to be restored up to %v of server %d, from %s\n", y.SnapDir, r.Last, r.Server, y.Backup)
 	y.warnGivenUp()
-	if err := confirmed(y.cmd, y.yes, "recover", "restore this directory"); err != nil {
-		return err
-	}
 	y.Unchanged = y.unchanged
-	done, err := y.Join(r)
-	if err != nil {
-		return err
-	}
-	return y.report(done, r)
+	return y.change(r, "restore this directory", y.Join)
 }
 
 // report says what was done and what is next.

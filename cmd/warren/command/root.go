@@ -93,6 +93,24 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[0])}
 }
 
+// oneArgument refuses every other number of arguments, and says what is missing.
+func oneArgument(missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return &usageError{cmd, errors.New(missing)}
+		}
+		return nil
+	}
+}
+
+// atMostOneArgument refuses more than one.
+func atMostOneArgument(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
+	}
+	return nil
+}
+
 // exitCode returns the exit code for the outcome of a command.
 func exitCode(err error) int {
 	var coded interface{ ExitCode() int }

@@ -3,10 +3,13 @@ package command
 import (
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/seed94657493/warren/server/config"
 )
 
 // localServer is the server that is asked if none is named.
@@ -33,6 +36,16 @@ func namedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 		(*servers)[i] = withPort(s)
 	}
 	return nil
+}
+
+// clientPortOf is where a member of an ensemble serves clients: at the host of its line, and at the port of the line or
+// of the configuration.
+func clientPortOf(cfg *config.Config, m *config.Member) string {
+	port := m.Client.Port
+	if port == config.PortUnset {
+		port = cfg.ClientPort
+	}
+	return net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(port))
 }
 
 // withPort completes the address of a server by ZooKeeper's client port.

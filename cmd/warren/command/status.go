@@ -54,8 +54,8 @@ func newStatusCommand() *cobra.Command {
 			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
 		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.output != "table" && o.output != "json" {
-				return &usageError{cmd, fmt.Errorf("--output %q is not table or json", o.output)}
+			if err := checkTable(cmd, o.output); err != nil {
+				return err
 			}
 			if err := o.addresses(cmd, args); err != nil {
 				return err
@@ -88,11 +88,7 @@ func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
 	}
 	o.servers = nil
 	for _, m := range cfg.Members {
-		port := m.Client.Port
-		if port == config.PortUnset {
-			port = cfg.ClientPort
-		}
-		o.servers = append(o.servers, net.JoinHostPort(m.Addresses[0].Host, strconv.Itoa(port)))
+		o.servers = append(o.servers, clientPortOf(cfg, &m))
 	}
 	if len(cfg.Members) == 0 {
 		host := cfg.ClientPortAddress
@@ -153,14 +149,7 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 		all.Go(func() {
 			s := &st.Servers[i]
 			s.Address = address
-			secure, err := o.of(address)
-			var text string
-			if err == nil {
-				text, err = askWordTLS(ctx, address, "srvr", o.timeout, secure)
-			}
-			if err == nil {
-				err = s.parse(text)
-			}
+			err := o.srvr(ctx, s, o.timeout)
 			if errors.Is(err, errNotServing) && o.adminPort != 0 {
 				err = s.outside(ctx, o, err)
 			}
@@ -177,35 +166,13 @@ func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
 // wordMax bounds the answer to a four-letter word, in bytes.
 const wordMax = 1 << 20
 
-// askWordTLS sends a four-letter word to a TLS port, or with nil to a plain one, and returns the answer.
-func askWordTLS(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config) (string, error) {
-	return askWordBounded(ctx, address, word, timeout, secure, wordMax)
-}
-
-// askWordBounded is askWordTLS for an answer of at most so many bytes.
-func askWordBounded(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config, most int64) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	nc, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+// ask asks the server at s.Address the word srvr, at a TLS port if secure is not nil.
+func (s *serverStatus) ask(ctx context.Context, timeout time.Duration, secure *tls.Config) error {
+	text, err := doctor.AskWord(ctx, s.Address, "srvr", timeout, secure, wordMax)
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer nc.Close()
-	if secure != nil {
-		nc = tls.Client(nc, secure)
-	}
-	deadline, _ := ctx.Deadline()
-	if err := nc.SetDeadline(deadline); err != nil {
-		return "", err
-	}
-	if _, err := io.WriteString(nc, word); err != nil {
-		return "", err
-	}
-	text, err := io.ReadAll(io.LimitReader(nc, most))
-	if err != nil {
-		return "", err
-	}
-	return string(text), nil
+	return s.parse(text)
 }
 
 var errNotServing = errors.New("does not serve: it has no leader, or is starting")

@@ -47,15 +47,7 @@ func (f *zxidFlag) Set(s string) error {
 
 // checkWALArguments refuses a wrong number of arguments and an unknown output.
 func checkWALArguments(cmd *cobra.Command, args []string, output string) error {
-	switch {
-	case len(args) == 0:
-		return &usageError{cmd, errors.New("which file or directory?")}
-	case len(args) > 1:
-		return &usageError{cmd, fmt.Errorf("unexpected argument %q", args[1])}
-	case output != "simple" && output != "json":
-		return &usageError{cmd, fmt.Errorf("--output %q is neither simple nor json", output)}
-	}
-	return nil
+	return checkArgument(cmd, args, "which file or directory?", output)
 }
 
 func newWALDumpCommand() *cobra.Command {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/doctor"
 )
 
 // wordOptions are the flags of warren 4lw.
@@ -53,7 +55,7 @@ func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
 	if err != nil {
 		return err
 	}
-	text, err := askWordBounded(cmd.Context(), address, word, o.timeout, secure, wordBytesMax)
+	text, err := doctor.AskWord(cmd.Context(), address, word, o.timeout, secure, wordBytesMax)
 	if err == nil && text == "" {
 		err = errNoAnswer
 	}

@@ -135,11 +135,8 @@ func zkServerAsk(ctx context.Context, host string, port int, isSecure bool) (s s
 			return s, err
 		}
 	}
-	text, err := askWordTLS(ctx, net.JoinHostPort(host, strconv.Itoa(port)), "srvr", zkServerTimeout, secure)
-	if err == nil {
-		err = s.parse(text)
-	}
-	return s, err
+	s.Address = net.JoinHostPort(host, strconv.Itoa(port))
+	return s, s.ask(ctx, zkServerTimeout, secure)
 }
 
 // scriptTLS reads the settings of TLS in CLIENT_JVMFLAGS, which are those of a client configuration.

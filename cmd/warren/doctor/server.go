@@ -45,34 +45,43 @@ type answers struct {
 // wordBytesMax bounds one answer.
 const wordBytesMax = 16 << 20
 
-// ask sends one four-letter word. Source: operations 2.1.
-func (o *Ensemble) ask(ctx context.Context, address, word string) (string, error) {
-	d := net.Dialer{Timeout: o.Timeout}
-	conn, err := d.DialContext(ctx, "tcp", address)
+// ask sends one four-letter word. An answer counts even if the connection broke after it.
+func (o *Ensemble) ask(ctx context.Context, address, word string) (text string, err error) {
+	var secure *tls.Config
+	if o.TLS != nil {
+		if secure, err = o.TLS(address); err != nil {
+			return "", err
+		}
+	}
+	if text, err = AskWord(ctx, address, word, o.Timeout, secure, wordBytesMax); text != "" {
+		err = nil
+	}
+	return text, err
+}
+
+// AskWord sends a four-letter word to a TLS port, or with nil to a plain one. It returns the answer, of which it reads
+// at most so many bytes, also if the connection broke. Source: operations 2.1.
+func AskWord(ctx context.Context, address, word string, timeout time.Duration, secure *tls.Config,
+	most int64) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	if o.TLS != nil {
-		secure, err := o.TLS(address)
-		if err != nil {
-			return "", err
-		}
-		if secure != nil {
-			conn = tls.Client(conn, secure)
-		}
+	if secure != nil {
+		conn = tls.Client(conn, secure)
 	}
-	if err := conn.SetDeadline(time.Now().Add(o.Timeout)); err != nil {
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
 		return "", err
 	}
 	if _, err := io.WriteString(conn, word); err != nil {
 		return "", err
 	}
-	b, err := io.ReadAll(io.LimitReader(conn, wordBytesMax))
-	if err != nil && len(b) == 0 {
-		return "", err
-	}
-	return string(b), nil
+	b, err := io.ReadAll(io.LimitReader(conn, most))
+	return string(b), err
 }
 
 // examine asks one server everything.

@@ -6,6 +6,16 @@ type FIFO[T any] struct {
 	head int // elements before it are gone
 }
 
+// QueueOf returns the queue of a key. If there is none, it adds an empty one.
+func QueueOf[K comparable, T any](queues map[K]*FIFO[T], key K) *FIFO[T] {
+	q := queues[key]
+	if q == nil {
+		q = &FIFO[T]{}
+		queues[key] = q
+	}
+	return q
+}
+
 // Len returns how many elements there are.
 func (q *FIFO[T]) Len() int { return len(q.all) - q.head }
 

@@ -132,7 +132,7 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	if !w.here {
 		f.forward(&w, r, body)
 	}
-	q := f.queue(r.Session.ID)
+	q := flow.QueueOf(f.pending, r.Session.ID)
 	q.Push(w)
 	if q.Len() == 1 && w.here {
 		f.answer(r.Session.ID, q)
@@ -140,22 +140,12 @@ func (f *following) request(b *flow.Batch, r *flow.Request) bool {
 	return true
 }
 
-// queue returns the pending requests of a session.
-func (f *following) queue(id proto.SessionID) *flow.FIFO[forwarded] {
-	q := f.pending[id]
-	if q == nil {
-		q = &flow.FIFO[forwarded]{}
-		f.pending[id] = q
-	}
-	return q
-}
-
 // upgrade makes a local session global, before the request that needs a global session.
 func (f *following) upgrade(s *sessions.Session) {
 	r := flow.Request{Session: s, Op: proto.OpCreateSession}
 	w := forwarded{item: flow.Item{Session: s, Op: proto.OpCreateSession}}
 	f.forward(&w, &r, proto.AppendInt32(nil, s.TimeoutMs()))
-	f.queue(s.ID).Push(w)
+	flow.QueueOf(f.pending, s.ID).Push(w)
 	f.m.Tracker.MakeGlobal(s.ID)
 }
 
@@ -266,7 +256,7 @@ func (f *following) renew(r *flow.Resumption, valid bool, proposed proto.Zxid) {
 		r.Client.Resumed(nil, nil, 0)
 		return
 	}
-	f.below.sessionCame(r.ID)
+	f.below.disown(r.ID)
 	s, old := f.m.Tracker.Adopt(r.ID, r.TimeoutMs, r.Client, r.Received)
 	s.After = max(s.After, proposed, f.m.seen)
 	r.Client.Resumed(s, old, r.TimeoutMs)
@@ -291,7 +281,7 @@ func (f *following) deliver(txns []zab.Txn, b *flow.ApplyBatch) {
 		h.Decode(&r)
 		f.m.delivered = t.Zxid
 		if h.Type == proto.OpCloseSession {
-			f.below.sessionEnded(h.ClientID)
+			f.below.disown(h.ClientID)
 		}
 		q := f.pending[h.ClientID]
 		if q == nil || !q.Front().became(&h) {

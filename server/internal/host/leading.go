@@ -226,32 +226,22 @@ func (l *leading) take(w *write) {
 	if w.link != 0 && !l.m.warren[w.link] {
 		key = syncKey{link: w.link}
 	}
-	q := l.held[key]
 	if w.op == proto.OpSync {
 		w.code, w.drop = l.verdict(w)
 	}
-	if q == nil && !w.syncs() {
+	if l.held[key] == nil && !w.syncs() {
 		l.prepare(w)
 		return
 	}
-	if q == nil {
-		q = &flow.FIFO[write]{}
-		l.held[key] = q
-	}
 	kept := *w
 	kept.body = append([]byte(nil), w.body...)
-	q.Push(kept)
+	flow.QueueOf(l.held, key).Push(kept)
 	switch {
 	case !w.syncs():
 	case w.link == 0 || key.link != 0:
 		l.ask(key)
 	default:
-		o := l.order[w.link]
-		if o == nil {
-			o = &flow.FIFO[syncKey]{}
-			l.order[w.link] = o
-		}
-		o.Push(key)
+		flow.QueueOf(l.order, w.link).Push(key)
 		l.askNext(w.link)
 	}
 }

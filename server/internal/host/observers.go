@@ -76,12 +76,7 @@ func (o *observers) Packet(l *peers.Link, p *peers.Packet) {
 	case proto.PacketRevalidate:
 		r := proto.NewReader(p.Data)
 		id := proto.SessionID(r.Int64())
-		q := o.renewed[id]
-		if q == nil {
-			q = &flow.FIFO[renewal]{}
-			o.renewed[id] = q
-		}
-		q.Push(renewal{link: l, zxid: p.Zxid, at: m.Clock.Now()})
+		flow.QueueOf(o.renewed, id).Push(renewal{link: l, zxid: p.Zxid, at: m.Clock.Now()})
 		o.forward(p)
 	case proto.PacketRequest:
 		if _, err := p.Identities(); err != nil { // the leader would close the link to this server
@@ -134,11 +129,8 @@ func (o *observers) markMoved(l *peers.Link, p *peers.Packet) *peers.Packet {
 	return p
 }
 
-// sessionCame notes that this server owns a session now.
-func (o *observers) sessionCame(id proto.SessionID) { delete(o.owners, id) }
-
-// sessionEnded notes the end of a session.
-func (o *observers) sessionEnded(id proto.SessionID) { delete(o.owners, id) }
+// disown notes that no observer owns a session any more: it has ended, or this server owns it.
+func (o *observers) disown(id proto.SessionID) { delete(o.owners, id) }
 
 // forward sends a packet of an observer to the leader.
 func (o *observers) forward(p *peers.Packet) {
