@@ -78,7 +78,7 @@ func Hierarchical(groups map[int64][]proto.ServerID, weights map[proto.ServerID]
 		}
 	}
 	if len(q.groups) == 0 {
-		return nil, fmt.Errorf("zab: no group has a weight above 0, so nobody can decide")
+		return nil, fmt.Errorf("zab: no group has a weight above 0, so no server can decide")
 	}
 	return q, nil
 }

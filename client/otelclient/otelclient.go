@@ -158,7 +158,7 @@ func newMeters(provider metric.MeterProvider) (*meters, error) {
 	m.changes, errs[1] = meter.Int64Counter("zookeeper.client.session.changes", metric.WithUnit("{change}"),
 		metric.WithDescription("Changes of the session's state, by the state that it came to."))
 	m.events, errs[2] = meter.Int64Counter("zookeeper.client.watch.events", metric.WithUnit("{event}"),
-		metric.WithDescription("Watch events, whoever received them."))
+		metric.WithDescription("Watch events, of all watches."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("otelclient: %w", err)
 	}

@@ -103,7 +103,7 @@ func (c *Conn) start(sessionTimeout time.Duration) error {
 		c.replyMax = math.MaxInt32
 	}
 	c.events = newEventStream(c.callback, func() {
-		c.logf("zk: nobody receives events: %d wait, and more are dropped", eventsMax)
+		c.logf("zk: events are not received: %d wait, and more are dropped", eventsMax)
 	})
 	c.renewPatience()
 	cl, err := client.New(source,

@@ -47,7 +47,7 @@ func (s *Security) settings() []setting {
 func superDigest(field *string) parser {
 	return parserOf(field, "", func(text string) (_, warning string, err error) {
 		if len(text) < 7 || text[:6] != "super:" {
-			warning = "does not have the form super:<base64 hash>, nobody can be the super user"
+			warning = "does not have the form super:<base64 hash>, no client can be the super user"
 		}
 		return text, warning, nil
 	}, nil)

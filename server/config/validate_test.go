@@ -343,7 +343,7 @@ func TestCorrectedValues(t *testing.T) {
 		{"4lw.commands.whitelist=cons, envi,,* ", func(c *Config) any { return c.FourLetterWhitelist }, []string{"cons", "envi", "*"}, ""},
 		{"4lw.commands.whitelist=ruok, reqs, telnet close", func(c *Config) any { return c.FourLetterWhitelist }, []string{"ruok", "reqs", "telnet close"},
 			"reqs: no four-letter words, and without effect; there are conf cons "},
-		{"DigestAuthenticationProvider.superDigest=bob:x", func(c *Config) any { return c.SuperDigest }, "bob:x", "nobody can be the super user"},
+		{"DigestAuthenticationProvider.superDigest=bob:x", func(c *Config) any { return c.SuperDigest }, "bob:x", "no client can be the super user"},
 		{"authProvider.x509=com.example.Mine", func(c *Config) any { return len(c.AuthProviders) }, 0, "is not known and is ignored"},
 		{"superUser.b=y\nsuperUser=x", func(c *Config) any { return c.SASL.SuperUsers }, []string{"x", "y"}, ""},
 		{"superUserx=y", func(c *Config) any { return len(c.SASL.SuperUsers) }, 0, "has no effect"},

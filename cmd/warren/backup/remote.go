@@ -45,7 +45,7 @@ func (b *Backup) AddRemote(ctx context.Context, r Remote, now func() time.Time) 
 	}
 	if e.Exact > e.Last {
 		a.out.Warnings = append(a.out.Warnings, fmt.Sprintf("%s is named for %v and may hold txns up to %v: without the log between them it "+
-			"cannot be made exact; take the backup from the data directory, or while nobody writes", e.File, e.Last, e.Exact))
+			"cannot be made exact; take the backup from the data directory, or while no client writes", e.File, e.Last, e.Exact))
 	}
 	return a.finish(r.URL)
 }

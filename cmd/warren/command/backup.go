@@ -65,7 +65,7 @@ func newBackupCreateCommand() *cobra.Command {
 			"What is stored in a bucket is read back and compared. If the run fails, the backup is the one from before it. With --keep\n" +
 			"or --keep-for it ends with what `warren backup prune` does.\n\n" +
 			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be far away; without the log\n" +
-			"it is exact only if nobody writes meanwhile, and a warning says if it is not.",
+			"it is exact only if no client writes meanwhile, and a warning says if it is not.",
 		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
 			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
 			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +
@@ -165,21 +165,12 @@ func (o *backupOptions) add(cmd *cobra.Command, b *backup.Backup, args []string)
 
 // applied asks a server for the last txn that it has applied, which is committed.
 func (o *backupOptions) applied(cmd *cobra.Command) (proto.Zxid, error) {
-	address := withPort(o.committed)
-	secure, err := o.of(address)
-	if err != nil {
-		return 0, err
-	}
-	text, err := askWordTLS(cmd.Context(), address, "srvr", o.timeout, secure)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", address, err)
-	}
-	var s serverStatus
-	if err := s.parse(text); err != nil {
-		return 0, fmt.Errorf("%s: %w", address, err)
+	s := serverStatus{Address: withPort(o.committed)}
+	if err := o.srvr(cmd.Context(), &s, o.timeout); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Address, err)
 	}
 	if s.Zxid == 0 {
-		return 0, fmt.Errorf("%s: it has applied no txn", address)
+		return 0, fmt.Errorf("%s: it has applied no txn", s.Address)
 	}
 	return s.Zxid, nil
 }

@@ -54,7 +54,7 @@ func newBackupPruneCommand() *cobra.Command {
 			"lost leaves all. --strays removes them; in a bucket only those that are older than a day.",
 		Example: "  warren backup prune s3://backups/zk --keep 7 --keep-for 720h",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if err := checkFileArgument(cmd, args, o.output); err != nil {
+			if err := checkArgument(cmd, args, "which file?", o.output); err != nil {
 				return err
 			}
 			if !o.retention.given() && !o.strays {

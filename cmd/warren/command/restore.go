@@ -151,10 +151,9 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 // served returns the first of the servers of --unless-served that serves clients, "" if none does.
 func (o *restoreOptions) served(ctx context.Context) string {
 	for _, address := range o.unless {
-		address = withPort(address)
-		text, err := askWordTLS(ctx, address, "srvr", servedTimeout, nil)
-		if err == nil && new(serverStatus).parse(text) == nil {
-			return address
+		s := serverStatus{Address: withPort(address)}
+		if s.ask(ctx, servedTimeout, nil) == nil {
+			return s.Address
 		}
 	}
 	return ""

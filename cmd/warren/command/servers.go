@@ -38,8 +38,8 @@ func namedServers(cmd *cobra.Command, servers *[]string, args []string) error {
 	return nil
 }
 
-// clientPortOf is where a member of an ensemble serves clients: at the host of its line, and at the port of the line or
-// of the configuration.
+// clientPortOf is where a member of an ensemble serves clients: at the host of its line, and at the port of the line
+// or of the configuration.
 func clientPortOf(cfg *config.Config, m *config.Member) string {
 	port := m.Client.Port
 	if port == config.PortUnset {

@@ -51,7 +51,7 @@ func newStatusCommand() *cobra.Command {
 			"ensemble, because its directory has another history.\n\n" +
 			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it, also if only\n" +
 			"followers and observers were asked; 1 if something is\n" +
-			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if nobody leads, or two do.",
+			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if no server leads, or two do.",
 		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkTable(cmd, o.output); err != nil {
@@ -262,7 +262,7 @@ func (st *clusterStatus) judge(maxLag int64) {
 	case len(leaders) == 0 && troubled == 0 && st.followed():
 		st.Verdict = "healthy: a server that was not asked leads"
 	case len(leaders) == 0:
-		st.Verdict, st.code = "nobody leads: no client can write", exitNoQuorum
+		st.Verdict, st.code = "no server leads: no client can write", exitNoQuorum
 	case len(leaders) > 1:
 		st.Verdict, st.code = fmt.Sprintf("%d servers say that they lead: they are not one ensemble, or a leader has been replaced this moment", len(leaders)), exitNoQuorum
 	case troubled > 0:

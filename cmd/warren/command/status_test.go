@@ -38,8 +38,8 @@ func TestStatusJudges(t *testing.T) {
 		{"other epoch", []string{srvrOf("0x300000005", "leader"), srvrOf("0x200000005", "follower")}, 1, "1 of 2", []string{"", "another epoch"}},
 		{"read-only", []string{srvrOf("0x300000005", "leader"), srvrOf("0x300000005", "read-only")}, 1, "1 of 2", []string{"", "lost the quorum"}},
 		{"followers alone", []string{srvrOf("0x500000001", "follower"), srvrOf("0x500000001", "observer")}, 0, "healthy: a server that was not asked leads", nil},
-		{"read-only alone", []string{srvrOf("0x500000001", "read-only")}, 2, "nobody leads", nil},
-		{"no leader", []string{idle, idle, srvrOf("0x5", "follower")}, 2, "nobody leads", nil},
+		{"read-only alone", []string{srvrOf("0x500000001", "read-only")}, 2, "no server leads", nil},
+		{"no leader", []string{idle, idle, srvrOf("0x5", "follower")}, 2, "no server leads", nil},
 		{"two leaders", []string{srvrOf("0x5", "leader"), srvrOf("0x5", "leader")}, 2, "2 servers say", nil},
 		{"nonsense", []string{"\x00\xff", srvrOf("0x5", "leader")}, 1, "1 of 2", []string{"answers srvr with", ""}},
 	}
@@ -128,5 +128,5 @@ func TestDevServesAndStatusSeesIt(t *testing.T) {
 	require.NoError(t, <-ended)
 	status.Reset()
 	require.Equal(t, exitNoQuorum, Main([]string{"status", "--config", dir + "/1/zoo.cfg"}, &status, &status))
-	require.Contains(t, status.String(), "nobody leads")
+	require.Contains(t, status.String(), "no server leads")
 }

@@ -158,7 +158,7 @@ func newWALVerifyCommand() *cobra.Command {
 		Long: "Checks the log in a data directory or its version-2 as a server does that starts from its newest snapshot that is\n" +
 			"whole, and then the older files, which a server needs only if that snapshot cannot be loaded. Where newer snapshots\n" +
 			"are damaged, the log has to lead over them. Nothing is changed; what a server does by itself is listed: it cuts a\n" +
-			"torn tail, the rest of a write that a crash ended before it was promised to anybody.\n\n" +
+			"torn tail, the rest of a write that a crash ended before it was promised to a client.\n\n" +
 			"Exit codes: 0 the log is whole, or has a torn tail; 1 a server would refuse to start, or a file is damaged.",
 		Args: func(cmd *cobra.Command, args []string) error { return checkWALArguments(cmd, args, output) },
 		RunE: func(cmd *cobra.Command, args []string) error {

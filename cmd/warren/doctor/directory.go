@@ -222,7 +222,7 @@ func (c *directoryCheck) snapshots() {
 		c.add(Critical, "no-snapshot", c.snapDir, remedy, "there is no snapshot that is whole: the server does not start")
 	}
 	if good > 20 {
-		c.add(Warning, "purge", c.snapDir, remedyPurge, "%d snapshots are kept: nobody removes old ones", good)
+		c.add(Warning, "purge", c.snapDir, remedyPurge, "%d snapshots are kept: old ones are not removed", good)
 	}
 	if c.newest >= 0 {
 		c.shape()
@@ -279,7 +279,7 @@ func (c *directoryCheck) log() {
 		}
 	}
 	if len(names) > 100 {
-		c.add(Warning, "purge", c.logDir, remedyPurge, "%d log files are kept: nobody removes old ones", len(names))
+		c.add(Warning, "purge", c.logDir, remedyPurge, "%d log files are kept: old ones are not removed", len(names))
 	}
 	if c.last >= 0 && c.newest >= 0 {
 		c.digest()

@@ -123,7 +123,7 @@ func (c *ensembleCheck) leaders() {
 			"--admin-port", "all servers that were asked run, and no server leads: no client can write")
 	case len(leaders) == 0 && len(alone) == 0:
 		c.add(Critical, "no-quorum", what, "start the servers that are missing, which warren status names, until more than half of "+
-			"the voters run; the ports between the servers must be open in both directions", "nobody leads: no client can write")
+			"the voters run; the ports between the servers must be open in both directions", "no server leads: no client can write")
 	case len(leaders) == 1:
 		c.quorum(leaders[0])
 	}
@@ -151,7 +151,7 @@ func (c *ensembleCheck) quorum(leader *answers) {
 	case spare < 0:
 		c.add(Critical, "no-quorum", leader.address, "start the servers that are missing", "%v of %v voters are in sync, fewer than a majority", synced+1, size)
 	case spare == 0 && size > 2:
-		c.add(Error, "no-spare", leader.address, "start the servers that are missing", "%v of %v voters are in sync: if one more fails, nobody can write", synced+1, size)
+		c.add(Error, "no-spare", leader.address, "start the servers that are missing", "%v of %v voters are in sync: if one more fails, no client can write", synced+1, size)
 	}
 	if pending, ok := leader.number("pending_syncs"); ok && pending > 100 {
 		c.add(Warning, "pending-syncs", leader.address, "look for a slow follower", "%v syncs are waiting", pending)

@@ -159,7 +159,7 @@ var errorHints = map[proto.ErrCode]string{
 		"`whoami` who you are",
 	proto.ErrBadArguments: "the server refuses this for this znode: the root and what it keeps below /zookeeper " +
 		"cannot be changed like others",
-	proto.ErrBadVersion:    "somebody has changed it meanwhile: look at its versions with `stat PATH`",
+	proto.ErrBadVersion:    "another client has changed it meanwhile: look at its versions with `stat PATH`",
 	proto.ErrQuotaExceeded: "see the limits with `listquota` on the znode or a parent of it",
 	proto.ErrUnimplemented: "the server is too old for this, or has it " +
 		"switched off (extendedTypesEnabled for TTL)",

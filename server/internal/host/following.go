@@ -197,7 +197,7 @@ func (f *following) Packet(l *peers.Link, p *peers.Packet) {
 		f.giveUp()
 	case proto.PacketSync:
 		if f.syncs.Len() == 0 {
-			f.m.Log.Warn("the leader answers a sync that nobody has asked for")
+			f.m.Log.Warn("the leader answers a sync that was not asked for")
 			return
 		}
 		origin := *f.syncs.Front()
