@@ -75,7 +75,7 @@ func (c *client) run() {
 		}
 		c.work()
 		c.disconnect()
-		if c.w.s.chance(50) {
+		if !c.w.o.Restless && c.w.s.chance(50) {
 			c.sleep(c.w.s.between(0, 300*time.Millisecond))
 		}
 	}
@@ -222,8 +222,8 @@ func (c *client) checkSilence() {
 func (c *client) act() {
 	c.w.steps++
 	n := c.w.s.rng.IntN(1000)
-	if c.w.o.Restless {
-		n /= 10
+	if c.w.o.Restless && c.w.s.chance(50) {
+		n = 0
 	}
 	switch {
 	case n < 15: // it goes elsewhere, and does not wait for the replies

@@ -40,7 +40,7 @@ type Options struct {
 	Busy bool
 	// Again lets clients count their requests from 1 again on a new connection, sometimes.
 	Again bool
-	// Restless lets clients move to other servers ten times as often.
+	// Restless lets clients move to another server at every second occasion, and at once.
 	Restless bool
 	// Mean is the time between two faults; 0 draws it.
 	Mean time.Duration

@@ -236,19 +236,30 @@ func (l *leading) take(w *write) {
 	kept := *w
 	kept.body = append([]byte(nil), w.body...)
 	flow.QueueOf(l.held, key).Push(kept)
-	switch {
-	case !w.syncs():
-	case w.link == 0 || key.link != 0:
-		l.ask(key)
-	default:
+	if !w.syncs() {
+		return
+	}
+	if w.link != 0 && key.link == 0 {
 		flow.QueueOf(l.order, w.link).Push(key)
-		l.askNext(w.link)
+	}
+	l.askFront(key)
+}
+
+// askFront asks the core for the sync at the front of a queue, if it is its turn: those of a Warren learner keep their
+// order.
+func (l *leading) askFront(key syncKey) {
+	if link := l.held[key].Front().link; link != 0 && key.link == 0 {
+		l.askNext(link)
+	} else {
+		l.ask(key)
 	}
 }
 
-// askNext asks the core for the next syncs of a Warren learner, in their order.
+// askNext asks the core for the next syncs of a Warren learner, in their order. It stops at a sync that waits behind
+// one of another server: their session has moved.
 func (l *leading) askNext(link zab.LinkID) {
-	for o := l.order[link]; o != nil && o.Len() > 0 && l.ask(*o.Front()); {
+	o := l.order[link]
+	for o != nil && o.Len() > 0 && l.held[*o.Front()].Front().link == link && l.ask(*o.Front()) {
 		o.Pop()
 	}
 }
@@ -326,13 +337,10 @@ func (l *leading) advance(key syncKey) {
 		l.prepare(&w)
 	}
 	l.m.again = true
-	switch {
-	case q.Len() == 0:
+	if q.Len() == 0 {
 		delete(l.held, key)
-	case q.Front().link == 0 || key.link != 0:
-		l.ask(key)
-	default:
-		l.askNext(q.Front().link)
+	} else {
+		l.askFront(key)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/serve"
+	"github.com/seed94657493/warren/zab"
 )
 
 // takingRole is a role that records the requests that it is given, as far as it has room.
@@ -62,6 +63,27 @@ func TestEarlierConnectionsAreTooLate(t *testing.T) {
 	require.Equal(t, []int32{0, 1, 3}, r.taken)
 }
 
+// A role takes no requests of connections that were accepted before it began: what they have sent before is lost with
+// the earlier role, and must not be skipped.
+func TestConnectionsOfAnEarlierRoleAreTooLate(t *testing.T) {
+	m := leased(t, 1, 1, 2, 3)
+	m.applier = serve.NewApplyQueue(serve.New(m.Env, nil), &m.Queued, &m.Finished)
+	r := &takingRole{room: 9}
+	m.role = r
+	c := &client{}
+	send := func(xid int32) {
+		b := m.RequestPool.Get()
+		b.Add(flow.Request{Client: c, Session: m.Tracker.Create(10_000, c, 0), Op: proto.OpSetData, Xid: xid}, nil)
+		m.batches.Add(b)
+		m.takeBatches()
+		m.requests()
+	}
+	send(1)
+	m.generation.Add(1)
+	send(2)
+	require.Equal(t, []int32{1}, r.taken)
+}
+
 // Requests that wait behind a sync are refused when the client of their session comes back. The sync is answered.
 func TestHeldRequestsAreTooLate(t *testing.T) {
 	l := &leading{m: leased(t, 1, 1, 2, 3), held: map[syncKey]*flow.FIFO[write]{}}
@@ -75,4 +97,29 @@ func TestHeldRequestsAreTooLate(t *testing.T) {
 	require.False(t, l.held[syncKey{session: 7}].At(0).moved)
 	require.True(t, l.held[syncKey{session: 7}].At(1).moved)
 	require.False(t, l.held[syncKey{session: 8}].At(1).moved)
+}
+
+// A sync of a session that has moved waits behind that of the earlier server, which waits for the syncs before it at
+// that server. The core is asked for the syncs of each server in the order in which they came, because SYNC does not
+// name them.
+func TestSyncsOfMovedSessionsKeepTheOrderOfTheirServers(t *testing.T) {
+	const a, b, c = zab.LinkID(1), zab.LinkID(2), zab.LinkID(3)
+	m := leased(t, 1, 1, 2, 3)
+	m.warren = map[zab.LinkID]bool{a: true, b: true, c: true}
+	l := &leading{m: m, held: map[syncKey]*flow.FIFO[write]{}, order: map[zab.LinkID]*flow.FIFO[syncKey]{},
+		syncs: map[uint64]syncKey{}, refused: true, refuses: true} // the core is not asked
+	all := []write{{link: c, session: 3}, {link: b, session: 3}, {link: b, session: 2}, {session: 2}, {link: a, session: 2}}
+	for _, w := range all {
+		w.op = proto.OpSync
+		l.take(&w)
+	}
+	want := []unaskedSync{{c, 1}}
+	require.Equal(t, want, l.unasked)
+	for token, next := range [][]unaskedSync{{{b, 2}, {b, 3}}, {}, {{0, 4}}, {{a, 5}}, {}} {
+		l.answeredSync(uint64(token + 1))
+		want = append(want, next...)
+		require.Equal(t, want, l.unasked)
+	}
+	require.Empty(t, l.held)
+	require.Empty(t, l.syncs)
 }
