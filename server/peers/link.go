@@ -34,6 +34,7 @@ type Link struct {
 	since    time.Time
 	stats    linkStats
 
+	hears socket.Hearing  // of Deaf
 	raw   syscall.RawConn // nil if nc is no plain socket
 	now   socket.Writer   // of FlushNow, guarded by mu.direct
 	spare []piece         // of FlushNow, for reuse; guarded by mu.direct
@@ -331,6 +332,16 @@ func (l *Link) Unacknowledged() time.Duration {
 		return 0
 	}
 	return socket.Unacknowledged(t)
+}
+
+// Deaf reports whether the peer is heard and does not hear: see socket.Hearing. Looks should be 0.1 s apart, by one
+// goroutine at a time. A connection that is no socket may say so itself.
+func (l *Link) Deaf() bool {
+	if t := tcpOf(l.nc); t != nil {
+		return l.hears.Deaf(socket.FactsOf(t))
+	}
+	other, ok := innermost(l.nc).(interface{ Deaf() bool })
+	return ok && other.Deaf()
 }
 
 // Abort ends the link at once.

@@ -26,6 +26,7 @@ type stream struct {
 	reset  bool          // the connection is lost
 	orphan bool          // the reader has died, and the writer has not heard of it
 	back   *stream       // the other direction
+	held   time.Duration // since when a piece waits at a cut way, 0 if none does
 
 	reads, writes waiter
 }
@@ -84,7 +85,7 @@ func (st *stream) write(p *process, b []byte) (n int, err error) {
 			return n, net.ErrClosed
 		case st.reset:
 			return n, syscall.ECONNRESET
-		case st.gone && !st.way.cut:
+		case st.gone && !st.way.cut && !st.back.way.cut: // the answer to what was written before comes back
 			return n, syscall.EPIPE
 		case st.writes.passed:
 			return n, os.ErrDeadlineExceeded
@@ -113,9 +114,13 @@ func (st *stream) send(x piece) {
 // arrive lets the pieces be read whose time has come, unless the way is cut.
 func (st *stream) arrive() {
 	if st.way.cut {
+		if st.held == 0 {
+			st.held = st.s.now
+		}
 		st.way.held = append(st.way.held, st)
 		return
 	}
+	st.held = 0
 	if len(st.flying) == 0 {
 		return
 	}
@@ -214,6 +219,14 @@ func (c *conn) Close() error {
 	c.out.seal()
 	c.in.leave()
 	return nil
+}
+
+// deafAfter is when TCP has repeated bytes three times: 1.4 s in reality, where ticks are twenty times as long.
+const deafAfter = 300 * time.Millisecond
+
+// Deaf reports whether what is written gets lost while what the other side writes arrives. Links ask for it.
+func (c *conn) Deaf() bool {
+	return c.out.way.cut && !c.in.way.cut && c.out.held != 0 && c.out.s.now-c.out.held >= deafAfter
 }
 
 // LocalAddr implements net.Conn.

@@ -50,6 +50,7 @@ type lease struct {
 	isOver    bool // the connections were closed
 	endless   bool // a standalone server may always answer
 	heard     []heardOf
+	looked    int64 // when leaveDeaf looked last, ns on the server's clock
 }
 
 // exchange holds the PINGs of one link and their answers. Answers arrive in the order of the PINGs.
@@ -269,6 +270,7 @@ func (m *Host) keepLease() {
 	if m.status.State == zab.Leading {
 		m.renew(m.quorumHeard())
 	}
+	m.leaveDeaf()
 	if m.MayAnswer() {
 		return
 	}
@@ -280,6 +282,30 @@ func (m *Host) keepLease() {
 	m.Log.Warn("closing client connections: nothing shows that what is said of their sessions arrives",
 		zap.Duration("for", m.lease.length))
 	m.clients.AbortAll()
+}
+
+// hearingInterval is how often a learner looks whether its leader hears it.
+const hearingInterval = 100 * time.Millisecond
+
+// leaveDeaf ends the link to a leader, or to an observer master, that is heard and does not hear: the writes of the
+// ensemble would wait until the lease of the leader has ended. If all followers leave, they elect another leader. If
+// one does, only that one waits, until it is heard.
+//
+// The election has to end before the lease of the leader does. The leader gives up then, and its vote arrives: a part
+// of the others would elect it again, and those that do not would wait for a quorum. So nothing is done in the last
+// quarter of the lease, and with a short lease the leader gives up first.
+func (m *Host) leaveDeaf() {
+	f, isLearner := m.role.(*following)
+	now := m.Clock.Now()
+	if !isLearner || f.link == nil || now-m.lease.looked < int64(hearingInterval) {
+		return
+	}
+	m.lease.looked = now
+	if f.link.Deaf() && m.LeaseEnd.Load()-now >= int64(m.lease.length/4) {
+		m.Log.Warn("leaving the leader: it is heard, and what is sent to it does not arrive",
+			zap.Int64("leader", int64(f.link.Peer)))
+		f.link.Abort()
+	}
 }
 
 // leaveUnreachable ends the link to a leader that cannot be reached, when the lease of this learner has ended. If the

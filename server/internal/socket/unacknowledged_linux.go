@@ -12,15 +12,32 @@ import (
 // buffers are full and it takes no more; so this is about the way to the other side. It is 0 if there are no such
 // bytes, and if it is not known.
 func Unacknowledged(t *net.TCPConn) (silent time.Duration) {
+	if info := infoOf(t); info != nil && info.Unacked > 0 {
+		silent = time.Duration(info.Last_ack_recv) * time.Millisecond
+	}
+	return silent
+}
+
+// FactsOf returns the facts of a connection; none if they are not known.
+func FactsOf(t *net.TCPConn) (f Facts) {
+	info := infoOf(t)
+	if info == nil {
+		return f
+	}
+	return Facts{Unacked: int(info.Unacked), Sacked: int(info.Sacked), NoWindow: info.Snd_wnd == 0,
+		Repeats: int(info.Retransmits), Acked: info.Bytes_acked, Received: info.Segs_in}
+}
+
+// infoOf returns what the kernel tells of a connection; nil if it does not.
+func infoOf(t *net.TCPConn) (info *unix.TCPInfo) {
 	raw, err := t.SyscallConn()
 	if err != nil {
-		return 0
+		return nil
 	}
 	_ = raw.Control(func(fd uintptr) {
-		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil && info.Unacked > 0 {
-			silent = time.Duration(info.Last_ack_recv) * time.Millisecond
+		if got, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			info = got
 		}
 	})
-	return silent
+	return info
 }
