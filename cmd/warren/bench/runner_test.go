@@ -238,3 +238,16 @@ func TestConnectionLossIsSurvived(t *testing.T) {
 	require.EqualValues(t, p.Connections, s.resumed.Load())
 	require.Empty(t, m.left())
 }
+
+// A run whose sessions have all died fails, however fast they were opened.
+func TestSessionsThatDied(t *testing.T) {
+	m := newModel()
+	s := newFakeServer(t, func(c *fakeConn, op proto.OpCode, body []byte) ([]byte, proto.ErrCode) {
+		_ = c.nc.Close()
+		return m.respond(c, op, body)
+	})
+	l, err := Find("connections")
+	require.NoError(t, err)
+	_, err = Run(t.Context(), l, small(l), &Target{Servers: []string{s.addr()}})
+	require.ErrorContains(t, err, "none of the 8 sessions was alive after 100ms")
+}
