@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,7 @@ func checkout(t *testing.T) *Workspace {
 		t.Skip("this is no git repository, but an archive of one")
 	}
 	dir := filepath.Join(t.TempDir(), "checkout")
-	out, err := exec.Command("git", "clone", "-q", "--shared", root, dir).CombinedOutput()
+	out, err := exec.Command("git", "clone", "-q", "--shared", "--no-tags", root, dir).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	w, err := Read(dir)
 	require.NoError(t, err)
@@ -98,6 +99,33 @@ func TestChecksumsMatter(t *testing.T) {
 	out, err := list.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "checksum mismatch")
+}
+
+// The files that name the version of a release name the one that the modules require of each other.
+func TestVersionIsNamedAlike(t *testing.T) {
+	w, err := Read(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	v, err := w.Version()
+	require.NoError(t, err)
+	for file, prefix := range map[string]string{
+		"README.md":                            "warren ",
+		"client/zk/doc.go":                     "warren/client/zk ",
+		"deploy/docker/Dockerfile":             "VERSION=",
+		"deploy/docker/compose.yaml":           "image: warren:",
+		"deploy/helm/warren/Chart.yaml":        "appVersion: ",
+		"deploy/helm/warren/README.md":         "| `image.tag` | `",
+		"deploy/helm/warren/values.yaml":       "tag: ",
+		"deploy/kubernetes/kustomization.yaml": "newTag: ",
+		"docs/FROM-GO-ZOOKEEPER.md":            "warren/client/zk@",
+		"docs/INSTALL.md":                      "VERSION=",
+	} {
+		text, err := os.ReadFile(filepath.Join(w.Root, filepath.FromSlash(file)))
+		require.NoError(t, err)
+		require.Contains(t, string(text), prefix+v, file)
+	}
+	log, err := os.ReadFile(filepath.Join(w.Root, "CHANGELOG.md"))
+	require.NoError(t, err)
+	require.Regexp(t, `\n## `+regexp.QuoteMeta(v[1:])+` \(\d{4}-\d\d-\d\d\)\n`, string(log))
 }
 
 func sumFiles(t *testing.T, w *Workspace) map[string]string {
