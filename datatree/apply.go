@@ -140,8 +140,8 @@ func (s *State) appendResult(reply []byte, b *txnBody, id NodeID) []byte {
 }
 
 // fire tells sink of a change.
-func fire(sink Sink, t proto.EventType, path []byte, zxid proto.Zxid, acl, parentACL ACLID) {
+func fire(sink Sink, t proto.EventType, path []byte, zxid proto.Zxid, owner proto.SessionID, acl, parentACL ACLID) {
 	if sink != nil {
-		sink.Changed(Change{Type: t, Path: path, Zxid: zxid, ACL: acl, ParentACL: parentACL})
+		sink.Changed(Change{Type: t, Path: path, Zxid: zxid, Owner: owner, ACL: acl, ParentACL: parentACL})
 	}
 }

@@ -43,7 +43,7 @@ func (s *State) applyCreate(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID, 
 	})
 	s.table.insert(hash, id, s.hashOfFn)
 	s.accountCreated(id, parentPath, b.path, len(b.data))
-	fire(sink, proto.EventNodeCreated, b.path, h.Zxid, s.rec(id).acl, s.rec(parent).acl)
+	fire(sink, proto.EventNodeCreated, b.path, h.Zxid, owner, s.rec(id).acl, s.rec(parent).acl)
 	return id, proto.OK
 }
 

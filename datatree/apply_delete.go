@@ -44,9 +44,10 @@ func (s *State) deleteLeafBelow(id NodeID, path []byte, zxid proto.Zxid, sink Si
 func (s *State) deleteLeaf(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
 	parentACL := s.rec(s.rec(id).parent).acl
 	bytesGone := len(s.Data(id))
+	owner := s.rec(id).owner
 	acl := s.remove(id, path)
 	s.account(path, -int64(bytesGone), -1)
-	fire(sink, proto.EventNodeDeleted, path, zxid, acl, parentACL)
+	fire(sink, proto.EventNodeDeleted, path, zxid, owner, acl, parentACL)
 	s.acls.release(acl) // not before: the sink may ask which connections may know of the deletion
 }
 

@@ -14,7 +14,7 @@ func (s *State) applySetData(h *proto.TxnHeader, b *txnBody, sink Sink) (NodeID,
 	r.version, r.mzxid, r.mtime = b.version, h.Zxid, h.Time
 	s.redigest(id, b.path)
 	s.account(b.path, grown, 0)
-	fire(sink, proto.EventNodeDataChanged, b.path, h.Zxid, r.acl, 0)
+	fire(sink, proto.EventNodeDataChanged, b.path, h.Zxid, 0, r.acl, 0)
 	return id, proto.OK
 }
 

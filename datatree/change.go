@@ -12,6 +12,8 @@ type Change struct {
 	Path []byte
 	// Zxid is the txn's.
 	Zxid proto.Zxid
+	// Owner is the znode's owner, which says whether it is a TTL znode. It is meaningless for EventNodeDataChanged.
+	Owner proto.SessionID
 	// ACL is the znode's at that moment; of a deleted znode, its last ACL.
 	ACL ACLID
 	// ParentACL is the parent's. It is meaningless for EventNodeDataChanged.

@@ -2,6 +2,8 @@ package server
 
 import (
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,4 +134,57 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 	word(t, s, "srst")
 	require.Equal(t, "0", read()["response_bytes"])
 	require.Equal(t, "-1", got["max_client_response_size"])
+}
+
+// TestOperationsAreCounted counts the requests of clients by operation, as ZooKeeper 3.10: a write that fails is not
+// counted, but a multi is. TTL znodes are counted when they come and go.
+func TestOperationsAreCounted(t *testing.T) {
+	s := serveMem(t, configured(t, "extendedTypesEnabled=true"), nil)
+	c := dialWire(t, s, wire.Options{})
+	_, err := c.Create("/a", nil, proto.ModePersistent)
+	require.NoError(t, err)
+	_, err = c.Create("/a", nil, proto.ModePersistent)
+	require.ErrorIs(t, err, proto.ErrNodeExists)
+	require.NoError(t, c.Send(wire.CreateTTL("/ttl", nil, wire.OpenACL, proto.ModePersistentTTL, 1_000_000)).Wait())
+	_, _, err = c.GetData("/none", false)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+	_, err = c.Children("/", false)
+	require.NoError(t, err)
+	_, err = c.SetData("/a", nil, -1)
+	require.NoError(t, err)
+	require.NoError(t, c.Send(wire.Delete("/ttl", -1)).Wait())
+	_, err = c.SetData("/none", nil, -1)
+	require.ErrorIs(t, err, proto.ErrNoNode)
+	want := map[string]string{"op_count_create": "2", "op_count_create_session": "1", "op_count_get_data": "1", "op_count_get_children": "1",
+		"op_count_set_data": "1", "op_count_delete": "1", "op_count_exists": "0", "op_count_total": "7",
+		"ttl_node_created_count": "1", "ttl_node_deleted_count": "1"}
+	got := map[string]string{}
+	read := func() { s.words.Numbers(func(key, value string) { got[key] = value }) }
+	read()
+	for key, value := range want {
+		require.Equal(t, value, got[key], key)
+	}
+	word(t, s, "srst")
+	read()
+	require.Equal(t, "0", got["op_count_create"])
+	_, body := ask(t, s, http.MethodGet, "/metrics", nil)
+	require.Contains(t, body, "\n# TYPE op_count_create counter\nop_count_create 2\n", "the exporter goes on")
+}
+
+// metricsProvider.namesStyle chooses the names of counters. The values are the same.
+func TestNamesOfCounters(t *testing.T) {
+	for style, want := range map[string][]bool{"3.9": {true, false}, "3.10": {false, true}, "both": {true, true}} {
+		s := serveMem(t, configured(t, "metricsProvider.namesStyle="+style), nil)
+		c := dialWire(t, s, wire.Options{})
+		_, err := c.Create("/a", nil, proto.ModePersistent)
+		require.NoError(t, err)
+		_, body := ask(t, s, http.MethodGet, "/metrics", nil)
+		for i, name := range []string{"op_count_create", "op_count_create_total"} {
+			require.Equal(t, want[i], strings.Contains(body, "\n"+name+" 1\n"), "%s: %s", style, name)
+		}
+		require.Contains(t, body, "\nop_count_total 2\n")
+		require.NotContains(t, body, "_total_total")
+		require.Contains(t, body, "\nznode_count ", "a gauge has one name")
+		require.Contains(t, word(t, s, "mntr"), "\nzk_op_count_create\t1\n", "mntr has one style")
+	}
 }

@@ -41,6 +41,13 @@ const (
 	PrometheusProvider = "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider"
 )
 
+// The values of Metrics.NamesStyle.
+const (
+	NamesOf39   = "3.9"
+	NamesOf310  = "3.10"
+	NamesOfBoth = "both"
+)
+
 // Metrics is the metrics provider. Source: operations 4.1.
 type Metrics struct {
 	// ClassName is one of the providers above. Key metricsProvider.className; default DefaultProvider.
@@ -63,6 +70,9 @@ type Metrics struct {
 	EnabledProtocols []string
 	// CipherSuites are JSSE names; empty: the library's. Key metricsProvider.ssl.ciphersuites.
 	CipherSuites []string
+	// NamesStyle says how the exporter names counters: 3.9 as that version of ZooKeeper, 3.10 with _total at the end,
+	// both. Key metricsProvider.namesStyle, ours; default 3.9.
+	NamesStyle string
 	// ExportRuntimeInfo adds the metrics of the Go runtime and of the process. Key metricsProvider.exportJvmInfo;
 	// default true.
 	ExportRuntimeInfo bool

@@ -150,6 +150,7 @@ func (m *Metrics) settings() []setting {
 		nativeKey(words(&m.Host, "0.0.0.0"), "metricsProvider.httpHost"),
 		nativeKey(exporterPort(&m.Port, 7000), "metricsProvider.httpPort"),
 		nativeKey(exporterPort(&m.HTTPSPort, PortUnset), "metricsProvider.httpsPort"),
+		nativeKey(choice(&m.NamesStyle, NamesOf39, NamesOf310, NamesOfBoth), "metricsProvider.namesStyle"),
 		nativeKey(lax(&m.ExportRuntimeInfo, true), "metricsProvider.exportJvmInfo"),
 		nativeKey(times(&m.SummaryRotateInterval, time.Minute, time.Second, 1, math.MaxInt32),
 			"metricsProvider.prometheusMetricsSummaryRotateIntervalSeconds"),

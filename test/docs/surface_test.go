@@ -154,10 +154,6 @@ func TestSurfaceOfKeys(t *testing.T) {
 		}
 	}
 	require.Greater(t, checked, 200)
-	_, warnings, err := config.Parse(strings.NewReader("dataDir=/d\nclientPort=1\nmetricsProvider.namesStyle=3.10\n"), "zoo.cfg")
-	require.NoError(t, err)
-	require.Equal(t, "absent", said["metricsProvider.namesStyle"])
-	require.Contains(t, warnings[0].String(), "is not known")
 }
 
 // commands are those of ZooKeeper's admin server and their aliases. Source: operations 3.4.

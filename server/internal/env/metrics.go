@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/server/internal/figures"
 )
 
@@ -54,6 +55,8 @@ type Metrics struct {
 	PlainLocal  figures.Counter // connections without TLS from this host
 	PlainRemote figures.Counter // and from others
 
+	ttlCreated, ttlDeleted *figures.Counter
+
 	WalBytes          prometheus.Counter
 	WalTxns           prometheus.Counter
 	WalSync           prometheus.Histogram
@@ -67,6 +70,8 @@ func newMetrics(e *Env) *Metrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
+	style := e.Config.Metrics.NamesStyle
+	c.Names = figures.Names{Of39: style != config.NamesOf310, Of310: style == config.NamesOf310 || style == config.NamesOfBoth}
 	m := &Metrics{
 		Quorum: figures.NewQuorum(c),
 
@@ -109,6 +114,9 @@ func newMetrics(e *Env) *Metrics {
 		InsecureAdmin: c.Counter("insecure_admin_count",
 			"Connections without TLS to an admin port that offers it."),
 
+		ttlCreated: c.Counter("ttl_node_created_count", "TTL znodes that were created."),
+		ttlDeleted: c.Counter("ttl_node_deleted_count", "TTL znodes that were deleted, by the server or by a client."),
+
 		Pauses: figures.NewPauses(c.Advanced("jvm_pause_time_ms",
 			"Pauses of all goroutines for the garbage collector, ms.")),
 
@@ -136,6 +144,16 @@ func newMetrics(e *Env) *Metrics {
 	e.Registry.MustRegister(m.WalBytes, m.WalTxns, m.WalSync, m.SnapshotTime, m.ContainersDeleted, m.RefusedDiskFull,
 		m.RateWaits)
 	return m
+}
+
+// TTL counts what a txn has done to a TTL znode.
+func (m *Metrics) TTL(t proto.EventType) {
+	switch t {
+	case proto.EventNodeCreated:
+		m.ttlCreated.Inc()
+	case proto.EventNodeDeleted:
+		m.ttlDeleted.Inc()
+	}
 }
 
 // Admitted counts an accepted connection without TLS.

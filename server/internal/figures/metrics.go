@@ -14,7 +14,19 @@ import (
 // Metrics holds the counters and summaries that have one of ZooKeeper's names. The exporter shows the totals,
 // mntr the values since the last srst. It is filled when the server starts; after that only values change.
 // Source: operations 2.3, 4.2 and 4.3.
-type Metrics struct{ counters, counterSets, summaries, summarySets []named }
+type Metrics struct {
+	counters, counterSets, summaries, summarySets []named
+
+	// Names says which names counters have in the exporter. It is set when the server starts.
+	Names Names
+}
+
+// Names are the names of counters in the exporter: those of ZooKeeper 3.9, those of 3.10, which end with _total, or
+// both. Other metrics have the same names in both versions.
+type Names struct{ Of39, Of310 bool }
+
+// countersEnd is how the names of counters end in 3.10.
+const countersEnd = "_total"
 
 // figure is a Counter or a Summary.
 type figure interface {
@@ -30,15 +42,36 @@ type figure interface {
 type named struct {
 	name string
 	desc *prometheus.Desc
-	each func(fn func(f figure, key ...string)) // with one key for each figure of a set
+	// later is the name in ZooKeeper 3.10 if it is another one, else nil.
+	later *prometheus.Desc
+	each  func(fn func(f figure, key ...string)) // with one key for each figure of a set
 }
 
 func single(name, help string, f figure) named {
-	return named{name, prometheus.NewDesc(name, help, nil, nil), func(fn func(figure, ...string)) { fn(f) }}
+	return named{name: name, desc: prometheus.NewDesc(name, help, nil, nil), each: func(fn func(figure, ...string)) { fn(f) }}
 }
 
 func several[F figure](name, help string, s *Set[F]) named {
-	return named{name, prometheus.NewDesc(name, help, []string{KeyLabel}, nil), s.each}
+	return named{name: name, desc: prometheus.NewDesc(name, help, []string{KeyLabel}, nil), each: s.each}
+}
+
+// counter gives a figure that is a counter its later name.
+func counter(n named, help string, labels ...string) named {
+	if !strings.HasSuffix(n.name, countersEnd) {
+		n.later = prometheus.NewDesc(n.name+countersEnd, help, labels, nil)
+	}
+	return n
+}
+
+// descs returns the names under which the exporter shows a figure.
+func (m *Metrics) descs(n *named) []*prometheus.Desc {
+	switch {
+	case n.later == nil, !m.Names.Of310:
+		return []*prometheus.Desc{n.desc}
+	case !m.Names.Of39:
+		return []*prometheus.Desc{n.later}
+	}
+	return []*prometheus.Desc{n.desc, n.later}
 }
 
 // Counter is a number that only goes up. Any goroutine may add to it.
@@ -119,14 +152,14 @@ const KeyLabel = "key"
 // Counter adds a counter.
 func (m *Metrics) Counter(name, help string) *Counter {
 	c := &Counter{}
-	m.counters = append(m.counters, single(name, help, c))
+	m.counters = append(m.counters, counter(single(name, help, c), help))
 	return c
 }
 
 // CounterSet adds a set of counters.
 func (m *Metrics) CounterSet(name, help string) *CounterSet {
 	s := &CounterSet{make: func() *Counter { return &Counter{} }, all: map[string]*Counter{}}
-	m.counterSets = append(m.counterSets, several(name, help, s))
+	m.counterSets = append(m.counterSets, counter(several(name, help, s), help, KeyLabel))
 	return s
 }
 
@@ -186,7 +219,9 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 		for i, k := range key {
 			key[i] = Label(k)
 		}
-		ch <- f.metric(n.desc, key...)
+		for _, desc := range m.descs(&n) {
+			ch <- f.metric(desc, key...)
+		}
 	})
 }
 

@@ -13,7 +13,7 @@ type Server struct {
 	Metrics
 	Received  atomic.Int64 // frames from clients since srst
 	Sent      atomic.Int64 // frames of writes and events since srst
-	reads     [opSlots]atomic.Int64
+	answered  [opSlots]atomic.Int64
 	Responses Sizes // of replies to requests
 
 	ReadLatency  *Summary // ms
@@ -38,14 +38,19 @@ type Server struct {
 // opSlots is the size of tables that are indexed by opIndex.
 const opSlots = 128
 
-// opIndex maps a read's op code to a table index.
+// opIndex maps the op code of a client's request to a table index.
 func opIndex(op proto.OpCode) int { return int(op) & (opSlots - 1) }
 
-// CountRead counts a read that was answered.
-func (s *Server) CountRead(op proto.OpCode) { s.reads[opIndex(op)].Add(1) }
+// Count counts a request that was answered.
+func (s *Server) Count(op proto.OpCode) { s.answered[opIndex(op)].Add(1) }
 
-// ReadsOf returns how many reads of a kind were answered.
-func (s *Server) ReadsOf(op proto.OpCode) int64 { return s.reads[opIndex(op)].Load() }
+// CountOf returns how many requests with one of these op codes were answered.
+func (s *Server) CountOf(ops ...proto.OpCode) (n int64) {
+	for _, op := range ops {
+		n += s.answered[opIndex(op)].Load()
+	}
+	return n
+}
 
 // NewServer returns figures at zero.
 func NewServer() *Server {
@@ -69,6 +74,7 @@ func NewServer() *Server {
 	s.BytesIn = s.Counter("bytes_received_count", "Bytes received from clients.")
 	s.bytesOut = s.Counter("response_bytes", "Bytes of replies sent to clients.")
 	s.bytesEvents = s.Counter("watch_bytes", "Bytes of watch events sent to clients.")
+	s.countOps()
 	return s
 }
 

@@ -212,6 +212,9 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 		c.Mu.stats.Responded(len(b) - start)
 		c.Mu.Out.Buf = b
 		c.Mu.stats.Answered(it.Op, it.Xid, zxid, it.Received, now)
+		if err == proto.OK || it.Op == proto.OpMulti { // as ZooKeeper counts
+			a.srv.Stats.Count(it.Op)
+		}
 		if it.Op == proto.OpCloseSession {
 			c.Mu.Out.Closing = true
 		}
@@ -287,6 +290,7 @@ func (a *applier) established(it *flow.Item, zxid proto.Zxid) {
 	if c.Mu.Out.open() {
 		c.Mu.Out.Buf = appendConnectResponse(c.Mu.Out.Buf, &resp)
 		c.Mu.stats.Replied(proto.OpCreateSession, 0, zxid)
+		a.srv.Stats.Count(proto.OpCreateSession)
 	}
 	c.wakeReader()
 	a.mark(c)
@@ -308,6 +312,9 @@ func (a *applier) Changed(ch datatree.Change) {
 	a.forgetEvent()
 	a.srv.Watchers.Registry.Fire(ch, a.deliverFn)
 	a.srv.Metrics.Fire(&a.fired)
+	if _, isTTL := proto.TTLOf(ch.Owner); isTTL {
+		a.srv.Metrics.TTL(ch.Type)
+	}
 }
 
 // forgetEvent makes room for the next event. An event that connections share is not overwritten.

@@ -51,7 +51,7 @@ func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []b
 		b = b[:start+replyPrefix]
 	}
 	endReply(b, start, xid, zxid, err)
-	s.Stats.CountRead(op)
+	s.Stats.Count(op)
 	if op != proto.OpPing { // as ZooKeeper counts
 		c.Mu.stats.Responded(len(b) - start)
 	}
@@ -223,7 +223,7 @@ func (s *Front) setWatches(c *Conn, xid int32, op proto.OpCode, body, b []byte, 
 			}
 		}
 	}
-	s.Stats.CountRead(op)
+	s.Stats.Count(op)
 	return AppendHeaderReply(b, xid, zxid, proto.OK)
 }
 

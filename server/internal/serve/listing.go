@@ -97,7 +97,7 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 		}
 		o.Buf = tail
 	}
-	s.Stats.CountRead(op)
+	s.Stats.Count(op)
 	c.Mu.stats.Responded(size)
 	c.Mu.stats.Replied(op, xid, zxid)
 }

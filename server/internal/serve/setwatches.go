@@ -113,7 +113,7 @@ func (c *Conn) setArriving() (done, more bool) {
 	}
 	c.lockRead()
 	c.answer(AppendHeaderReply(nil, a.xid, c.srv.Store.State.LastZxid(), code), flow.QueuedReply)
-	c.srv.Stats.CountRead(a.Op)
+	c.srv.Stats.Count(a.Op)
 	return true, false
 }
 

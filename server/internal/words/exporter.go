@@ -61,7 +61,7 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	for _, op := range proto.AllOps {
 		if op.IsRead() || op == proto.OpPing {
 			send(prometheus.CounterValue, "warren_server_reads_total", "Reads answered, by operation.",
-				float64(x.Stats.ReadsOf(op)), prometheus.Labels{"op": op.String()})
+				float64(x.Stats.CountOf(op)), prometheus.Labels{"op": op.String()})
 		}
 	}
 }
