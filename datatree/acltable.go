@@ -1,6 +1,8 @@
 package datatree
 
 import (
+	"slices"
+
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/proto"
 )
@@ -108,6 +110,24 @@ const aclEntrySizeMin = 12
 
 // Len returns how many lists are in the table.
 func (t *ACLTable) Len() int { return len(t.byBytes) }
+
+// Mentions looks for an entry with the scheme and the id of one of ids in n lists, beginning at place from, which is
+// 0 at first. It returns where to go on, 0 after the last list, so that a reader need not hold the lock for a long
+// table. A list that is added meanwhile may be missed.
+func (t *ACLTable) Mentions(ids []auth.Identity, from, n int) (found bool, next int) {
+	end := min(from+n, len(t.entries))
+	for i := from; i < end; i++ {
+		for k := range t.entries[i].list {
+			if slices.ContainsFunc(ids, func(id auth.Identity) bool { return id.IsNamed(&t.entries[i].list[k].Id) }) {
+				return true, 0
+			}
+		}
+	}
+	if end >= len(t.entries) {
+		return false, 0
+	}
+	return false, end
+}
 
 func (t *ACLTable) entry(id ACLID) *aclEntry {
 	if id < 1 || int(id) > len(t.entries) || t.entries[id-1].refs == 0 {

@@ -22,7 +22,7 @@ func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCo
 	if id == 0 {
 		return proto.ErrNoNode
 	}
-	for s.firstChild(id) != 0 {
+	for s.FirstChild(id) != 0 {
 		s.deleteLeafBelow(id, path, zxid, sink)
 	}
 	s.deleteLeaf(id, path, zxid, sink)
@@ -32,7 +32,7 @@ func (s *State) applyDelete(path []byte, zxid proto.Zxid, sink Sink) proto.ErrCo
 // deleteLeafBelow deletes a first child of a first child of ... a znode.
 func (s *State) deleteLeafBelow(id NodeID, path []byte, zxid proto.Zxid, sink Sink) {
 	below := append(s.txn.path[:0], path...)
-	for c := s.firstChild(id); c != 0; c = s.firstChild(id) {
+	for c := s.FirstChild(id); c != 0; c = s.FirstChild(id) {
 		id = c
 		below = append(append(below, '/'), s.Name(id)...)
 	}

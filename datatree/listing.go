@@ -99,7 +99,7 @@ func (s *State) NewListing(path []byte, ids []auth.Identity) (*Listing, proto.Er
 	if err != proto.OK {
 		return nil, err
 	}
-	l := &Listing{state: s, parent: id, cursor: s.firstChild(id), noted: map[string]struct{}{}}
+	l := &Listing{state: s, parent: id, cursor: s.FirstChild(id), noted: map[string]struct{}{}}
 	n := s.Node(id).NumChildren
 	l.sorted, l.hint = n <= sortedMax, min(listingChunk, 24*int(n))
 	s.listings.mu.Lock()

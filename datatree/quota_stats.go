@@ -37,7 +37,7 @@ func quotaTarget(path []byte) (target []byte, ok bool) {
 // account adds a change of a znode to the stats of the deepest quota that the znode is under. A
 // quota without a stats node counts nothing, and neither does one on the root.
 func (s *State) account(path []byte, size, count int64) {
-	if s.quota == 0 || size == 0 && count == 0 || s.firstChild(s.quota) == 0 {
+	if s.quota == 0 || size == 0 && count == 0 || s.FirstChild(s.quota) == 0 {
 		return
 	}
 	_, stats := s.deepestQuota(path)
@@ -113,7 +113,7 @@ func (s *State) recountQuotas() {
 	var path []byte
 	for id := s.quota; id != 0; id = s.following(id, s.quota) {
 		parent := s.Parent(id)
-		if parent == s.quota || s.firstChild(id) != 0 || !bytes.Equal(s.Name(id), limitsName) {
+		if parent == s.quota || s.FirstChild(id) != 0 || !bytes.Equal(s.Name(id), limitsName) {
 			continue
 		}
 		stats := s.Child(parent, statsName)
@@ -130,7 +130,7 @@ func (s *State) recountQuotas() {
 // following returns the znode after id in the walk of the tree at top that visits parents before
 // their children, 0 at the end.
 func (s *State) following(id, top NodeID) NodeID {
-	if c := s.firstChild(id); c != 0 {
+	if c := s.FirstChild(id); c != 0 {
 		return c
 	}
 	return s.beyond(id, top)

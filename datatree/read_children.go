@@ -39,7 +39,7 @@ func (s *State) appendChildren(b []byte, id NodeID) []byte {
 	n := s.node(s.rec(id)).NumChildren
 	b = proto.AppendInt32(b, n)
 	start, last, isSorted := len(b), []byte(nil), true
-	for c := s.firstChild(id); c != 0; {
+	for c := s.FirstChild(id); c != 0; {
 		r := s.rec(c)
 		name := s.blocks.name(r.block)
 		isSorted = isSorted && bytes.Compare(last, name) <= 0

@@ -197,19 +197,23 @@ func (s *State) AppendPath(b []byte, id NodeID) []byte {
 
 // EachChild yields a znode's children in the order of their creation.
 func (s *State) EachChild(id NodeID, yield func(NodeID) bool) {
-	for c := s.firstChild(id); c != 0; c = s.rec(c).next {
+	for c := s.FirstChild(id); c != 0; c = s.rec(c).next {
 		if !yield(c) {
 			return
 		}
 	}
 }
 
-func (s *State) firstChild(id NodeID) NodeID {
+// FirstChild returns the oldest child of a znode, 0 if it has none.
+func (s *State) FirstChild(id NodeID) NodeID {
 	if k := s.kinOf(s.rec(id)); k != nil {
 		return k.first
 	}
 	return 0
 }
+
+// NextSibling returns the child of the same parent that was created next, 0 if there is none.
+func (s *State) NextSibling(id NodeID) NodeID { return s.rec(id).next }
 
 // LastZxid returns the highest zxid applied. It is never lowered.
 func (s *State) LastZxid() proto.Zxid { return s.lastZxid }
@@ -257,6 +261,19 @@ func (s *State) sessionIDs() []proto.SessionID { return slices.Sorted(maps.Keys(
 // EachEphemeral yields the ephemerals of a session in the order of their creation.
 func (s *State) EachEphemeral(id proto.SessionID, yield func(NodeID)) {
 	s.each(s.sessions[id].ephemerals, func(n NodeID) bool { yield(n); return true })
+}
+
+// FirstEphemerals yields up to most ephemerals of a session, the oldest first, and returns how many it has.
+func (s *State) FirstEphemerals(id proto.SessionID, most int, yield func(NodeID)) (count int) {
+	of := s.sessions[id].ephemerals
+	s.each(of, func(n NodeID) bool {
+		if most--; most < 0 {
+			return false
+		}
+		yield(n)
+		return true
+	})
+	return int(of.count)
 }
 
 // putSession puts a session into the session table.

@@ -88,6 +88,12 @@ func (i *Identity) matches(id proto.Text) bool {
 	return i.matchAll || i.ID == string(id) || i.also != "" && i.also == string(id)
 }
 
+// IsNamed reports whether id is exactly this identity: the same scheme and the same text. It does not count entries
+// that also match it, such as networks.
+func (i *Identity) IsNamed(id *proto.ID) bool {
+	return i.Scheme == string(id.Scheme) && i.ID == string(id.Id)
+}
+
 // IsSuper reports whether ids pass every check.
 func IsSuper(ids []Identity) bool {
 	for i := range ids {

@@ -99,7 +99,7 @@ func (m *Host) quorumRole() QuorumRole {
 		r.Observing, r.ObserverMaster = true, int64(v.master)
 	}
 	if o := m.others.Load(); o != nil && (r.Leading || r.Following) {
-		r.PendingSyncs, r.Observers = o.syncs, m.observers(o)
+		r.PendingSyncs, r.Observers, r.Others = o.syncs, m.observers(o), o.learners
 		for _, l := range o.learners {
 			r.Learners++
 			switch {
@@ -188,6 +188,9 @@ type QuorumRole struct {
 	Phase    string         // in small letters
 	// Observers are the observers that learn from this server and are up to date.
 	Observers []observer
+	// Others are the connected learners of a leader, and the observers that learn from a follower. It must not be
+	// changed.
+	Others []zab.Learner
 }
 
 // observer is an observer that learns from this server.

@@ -127,13 +127,11 @@ func (s *Front) Authenticate(remote netip.Addr, scheme string, credentials []byt
 }
 
 // authenticated reports whether the connection has an identity of a scheme that is enforced.
-func (c *Conn) authenticated() bool {
-	for _, id := range *c.ids.Load() {
-		if slices.Contains(c.srv.enforced, id.Scheme) {
-			return true
-		}
-	}
-	return false
+func (c *Conn) authenticated() bool { return hasScheme(*c.ids.Load(), c.srv.enforced) }
+
+// hasScheme reports whether one of ids is of one of the schemes.
+func hasScheme(ids []auth.Identity, schemes []string) bool {
+	return slices.ContainsFunc(ids, func(id auth.Identity) bool { return slices.Contains(schemes, id.Scheme) })
 }
 
 // sasl answers one step of a SASL exchange. If SASL is off, the answer is a null token, and the client goes on
