@@ -34,11 +34,14 @@ func (s *Server) authorize(r *http.Request) (status int, err error) {
 	return http.StatusUnauthorized, ErrNotAuthenticated
 }
 
-// remote returns the address of the client, or the one that a proxy names if proxies are trusted. It is the zero
+// remote is Remote by the setting of this server.
+func (s *Server) remote(r *http.Request) netip.Addr { return Remote(r, s.o.ForwardedFor) }
+
+// Remote returns the address of the client, or the one that a proxy names if proxies are trusted. It is the zero
 // Addr if that is no address.
-func (s *Server) remote(r *http.Request) netip.Addr {
-	if forwarded := r.Header.Get("X-Forwarded-For"); forwarded != "" && s.o.ForwardedFor {
-		first, _, _ := strings.Cut(forwarded, ",")
+func Remote(r *http.Request, forwarded bool) netip.Addr {
+	if by := r.Header.Get("X-Forwarded-For"); by != "" && forwarded {
+		first, _, _ := strings.Cut(by, ",")
 		addr, _ := netip.ParseAddr(strings.TrimSpace(first))
 		return addr.Unmap()
 	}

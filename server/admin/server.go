@@ -44,6 +44,8 @@ type Options struct {
 	Plain bool
 	// ForwardedFor takes the address of a client from the header X-Forwarded-For.
 	ForwardedFor bool
+	// Console is served at /, /console and /api, unless it is nil. It bounds the bodies of its requests.
+	Console http.Handler
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 }
@@ -117,7 +119,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.TLS != nil {
 		w.Header().Set("Strict-Transport-Security", "max-age=86400; includeSubDomains")
 	}
-	if !s.takesBody(r) {
+	isConsole := s.o.Console != nil && isConsolePath(r.URL.Path)
+	if !s.takesBody(r) && !isConsole {
 		r.Body = http.MaxBytesReader(w, r.Body, bodyBytesMax)
 	}
 	if r.Method == http.MethodTrace {
@@ -133,6 +136,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch path := r.URL.Path; {
+	case isConsole:
+		s.o.Console.ServeHTTP(w, r)
 	case path == "/metrics" && s.o.Metrics != nil:
 		onlyGet(w, r, s.o.Metrics.ServeHTTP)
 	case path == "/healthz":
@@ -144,6 +149,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// isConsolePath reports whether the console answers a path. The commands come first, if they have such a path.
+func isConsolePath(path string) bool {
+	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/api/")
 }
 
 // takesBody reports whether a request is for a command that reads a body, however large.

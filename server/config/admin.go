@@ -32,6 +32,12 @@ type Admin struct {
 	RestoreEnabled bool
 	// PProf serves the profiles of the Go runtime at /debug/pprof/. Key warren.pprof; default false. Warren's own.
 	PProf bool
+	// Console serves the console at /console/ and its API at /api/v1. Key warren.console.enabled; default true.
+	// Warren's own.
+	Console bool
+	// ConsoleWrites lets visitors of the console and of its API change znodes after a login, as far as ACLs allow it.
+	// Key warren.console.writes; default false. Warren's own.
+	ConsoleWrites bool
 }
 
 // The metrics providers that metricsProvider.className can name.

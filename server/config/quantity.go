@@ -61,7 +61,7 @@ func numberWithin(text string, lo, hi int64) (int64, error) {
 // parserOf returns the parser of a field with its default. read turns text into a value, perhaps with a warning.
 // allow returns the rule that a value breaks; it is nil if every value is allowed.
 func parserOf[T any](field *T, def T, read func(text string) (T, string, error), allow func(T) error) parser {
-	p := parser{reset: func() { *field = def }}
+	p := parser{reset: func() { *field = def }, show: func() string { return textOf(*field) }}
 	if allow != nil {
 		p.check = func() error { return allow(*field) }
 	}
@@ -77,6 +77,14 @@ func parserOf[T any](field *T, def T, read func(text string) (T, string, error),
 		return warning, nil
 	}
 	return p
+}
+
+// textOf spells a value for readers: a list as it is written in a file, a duration in Go's form.
+func textOf(value any) string {
+	if list, ok := value.([]string); ok {
+		return strings.Join(list, ",")
+	}
+	return fmt.Sprint(value)
 }
 
 // times reads a whole number of units from lo to hi.

@@ -51,6 +51,39 @@ func (c *Config) Properties() []Property {
 	return all
 }
 
+// Entry is a setting as an operator may see it.
+type Entry struct {
+	Name    string // the first of its names
+	Value   string // in force; stars for a secret that is set
+	Default string // what holds if it is not set
+	Origin  string // file:line, "-D" or the name of an environment variable; empty for the default
+}
+
+// Entries returns every setting, sorted by name. Values are those in force when the server started.
+func (c *Config) Entries() []Entry {
+	var all []Entry
+	usual := base()
+	usual.resolve()
+	of := usual.settings()
+	for i, s := range c.settings() {
+		if s.show == nil {
+			continue // it is refused whatever its value is
+		}
+		e := Entry{Name: s.name(), Value: s.show(), Default: of[i].show(), Origin: c.origins[s.name()].String()}
+		if s.secret && e.Value != "" {
+			e.Value = hidden
+		}
+		all = append(all, e)
+	}
+	for key, value := range c.values {
+		if slices.ContainsFunc(c.families(), func(f family) bool { return strings.HasPrefix(key, f.prefix) }) {
+			all = append(all, Entry{Name: key, Value: value, Origin: c.origins[key].String()})
+		}
+	}
+	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
 // MaskedText returns Text with the values of secrets replaced by stars, and line ends by LF. A key counts as
 // secret if it sets a secret, or if its name contains a word for a password.
 func (c *Config) MaskedText() string {

@@ -48,3 +48,36 @@ func TestPropertiesAreWhatWasSet(t *testing.T) {
 	require.False(t, c.Given("admin.serverAddress"))
 	require.False(t, Default().Given("admin.serverPort"))
 }
+
+func TestEntriesNameEverySettingAndNoSecret(t *testing.T) {
+	c, _, err := Parse(strings.NewReader(withSecrets), "zoo.cfg")
+	require.NoError(t, err)
+	all := map[string]Entry{}
+	for _, e := range c.Entries() {
+		all[e.Name] = e
+	}
+	for name, want := range map[string]Entry{
+		"jute.maxbuffer":                           {Value: "4096", Default: "1048575", Origin: "zoo.cfg:8"},
+		"ssl.keyStore.password":                    {Value: "***", Origin: "zoo.cfg:3"},
+		"ssl.trustStore.password":                  {},
+		"DigestAuthenticationProvider.superDigest": {Value: "***", Origin: "zoo.cfg:6"},
+		"admin.serverPort":                         {Value: "8081", Default: "8080", Origin: "zoo.cfg:9"},
+		"tickTime":                                 {Value: "3s", Default: "3s"},
+		"minSessionTimeout":                        {Value: "6s", Default: "6s"},
+		"4lw.commands.whitelist":                   {Value: "srvr", Default: "srvr"},
+		"warren.console.writes":                    {Value: "false", Default: "false"},
+		"authProvider.1":                           {Value: "org.apache.zookeeper.server.auth.DigestAuthenticationProvider", Origin: "zoo.cfg:10"},
+	} {
+		want.Name = name
+		require.Equal(t, want, all[name])
+	}
+	for _, s := range c.settings() {
+		if s.show != nil {
+			require.Contains(t, all, s.name())
+		}
+	}
+	for _, e := range all {
+		require.NotContains(t, e.Value, "sesame")
+		require.NotContains(t, e.Value, "super:abc")
+	}
+}

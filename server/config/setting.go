@@ -27,6 +27,8 @@ type parser struct {
 	parse func(text string) (warning string, err error)
 	// check returns the rule that the present value of the field breaks; nil if every value is allowed.
 	check func() error
+	// show returns the present value of the field as text; nil if there is no field.
+	show func() string
 }
 
 func (s setting) name() string { return s.keys[0] }

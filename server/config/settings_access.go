@@ -118,6 +118,8 @@ func (a *Admin) settings() []setting {
 		propertyKey(lax(&a.SnapshotEnabled, true), "admin.snapshot.enabled"),
 		propertyKey(lax(&a.RestoreEnabled, true), "admin.restore.enabled"),
 		strictKey(&a.PProf, false, "warren.pprof"),
+		strictKey(&a.Console, true, "warren.console.enabled"),
+		strictKey(&a.ConsoleWrites, false, "warren.console.writes"),
 	}
 }
 

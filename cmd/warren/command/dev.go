@@ -158,8 +158,8 @@ func (o *devOptions) describe(out io.Writer, configs []*config.Config, took time
 	fmt.Fprintf(out, "%d servers serve, %v after the start. Data is in %s.\n", len(configs), took.Round(time.Millisecond), o.dir)
 	fmt.Fprintf(out, "connect string  %s\n", strings.Join(addresses, ","))
 	for i := range configs {
-		fmt.Fprintf(out, "server.%-8d %s  http://127.0.0.1:%d/commands  http://127.0.0.1:%d/metrics\n", i+1, addresses[i],
-			int(o.port)+devAdminPort+i, int(o.port)+devAdminPort+i)
+		admin := "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(int(o.port)+devAdminPort+i))
+		fmt.Fprintf(out, "server.%-8d %s  %s/console/  %s/commands  %s/metrics\n", i+1, addresses[i], admin, admin, admin)
 	}
 	fmt.Fprintf(out, "try             warren shell -s %s\n                warren status --servers %s\n", addresses[0], strings.Join(addresses, ","))
 }

@@ -65,7 +65,7 @@ func (s *Reporter) StartAdmin() error {
 		SnapshotEnabled: s.Config.Admin.SnapshotEnabled, SnapshotLacksZxid: !s.Config.SerializeLastProcessedZxid,
 		SnapshotInterval: s.Config.Admin.RateLimiterInterval,
 		RestoreEnabled:   s.Config.Admin.RestoreEnabled, TLS: secure, Plain: !s.Config.Admin.ForceHTTPS,
-		ForwardedFor: s.Config.IPUseXForwardedFor,
+		ForwardedFor: s.Config.IPUseXForwardedFor, Console: s.consoleHandler(),
 	})
 	s.AdminAt = ln.Addr()
 	s.Log.Info("listening for admin commands", zap.Stringer("addr", ln.Addr()),

@@ -22,9 +22,7 @@ func (s *Reporter) gauges() []gauge {
 	state := s.Store.State
 	nodes, ephemerals, size, sessions := state.NumNodes()+1, state.NumEphemerals(), state.DataSize(),
 		state.NumSessions()
-	s.front.Watchers.Mu.Lock()
-	_, _, watches := s.front.Watchers.Registry.Count()
-	s.front.Watchers.Mu.Unlock()
+	watches := s.front.CountWatches()
 	s.Store.Mu.RUnlock()
 	lastSize, leastSize, mostSize := s.Stats.Responses.View()
 	all := []gauge{

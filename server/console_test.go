@@ -1,0 +1,551 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// browser is a visitor of the console of a server.
+type browser struct {
+	t      *testing.T
+	base   string
+	cookie string
+	token  string
+	header http.Header // of every request
+}
+
+func browse(t *testing.T, s *server.Server) *browser {
+	return &browser{t: t, base: "http://" + s.AdminAddr().String(), header: http.Header{}}
+}
+
+// do sends a request and returns status, headers and body.
+func (b *browser) do(method, path string, body any) (*http.Response, string) {
+	b.t.Helper()
+	var text io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		require.NoError(b.t, err)
+		text = strings.NewReader(string(encoded))
+	}
+	r, err := http.NewRequest(method, b.base+path, text)
+	require.NoError(b.t, err)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if b.cookie != "" {
+		r.AddCookie(&http.Cookie{Name: "warren_login", Value: b.cookie})
+	}
+	if b.token != "" {
+		r.Header.Set("X-Warren-Token", b.token)
+	}
+	for name, values := range b.header {
+		r.Header[name] = values
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(r)
+	require.NoError(b.t, err)
+	defer resp.Body.Close()
+	got, err := io.ReadAll(resp.Body)
+	require.NoError(b.t, err)
+	return resp, string(got)
+}
+
+// get fetches a resource of the API and decodes it.
+func (b *browser) get(path string, into any) {
+	b.t.Helper()
+	resp, body := b.do("GET", "/api/v1"+path, nil)
+	require.Equal(b.t, 200, resp.StatusCode, "%s: %s", path, body)
+	require.NoError(b.t, json.Unmarshal([]byte(body), into), "%s: %s", path, body)
+}
+
+// status asks and returns the status and the code of the problem.
+func (b *browser) status(method, path string, body any) (int, string) {
+	b.t.Helper()
+	resp, text := b.do(method, "/api/v1"+path, body)
+	var trouble struct{ Code, Detail, Title string }
+	_ = json.Unmarshal([]byte(text), &trouble)
+	if resp.StatusCode >= 400 {
+		require.Equal(b.t, "application/problem+json", resp.Header.Get("Content-Type"), text)
+		require.NotEmpty(b.t, trouble.Title)
+		require.NotEmpty(b.t, trouble.Detail)
+	}
+	return resp.StatusCode, trouble.Code
+}
+
+// login logs in by a cookie.
+func (b *browser) login(user, password string) int {
+	b.t.Helper()
+	resp, body := b.do("POST", "/api/v1/login", map[string]string{"user": user, "password": password})
+	if resp.StatusCode == 200 {
+		c := resp.Cookies()[0]
+		require.True(b.t, c.HttpOnly)
+		require.Equal(b.t, http.SameSiteStrictMode, c.SameSite)
+		require.GreaterOrEqual(b.t, len(c.Value), 43, "256 bits")
+		var id struct{ Token string }
+		require.NoError(b.t, json.Unmarshal([]byte(body), &id))
+		b.cookie, b.token = c.Value, id.Token
+	}
+	return resp.StatusCode
+}
+
+type foundPaths struct {
+	Paths   []string
+	After   string
+	Visited int
+}
+
+// ownedBy is the ACL that gives everything to one user.
+func ownedBy(user, password string) []proto.ACL {
+	id := auth.NewDigestIdentity(user, password)
+	return []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text(id.Scheme), Id: proto.Text(id.ID)}}}
+}
+
+// create makes znodes with data.
+func create(t *testing.T, c *wire.Conn, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		_, err := c.Create(path, []byte("data of "+path), proto.ModePersistent)
+		require.NoError(t, err)
+	}
+}
+
+func TestConsoleShowsWhatACLsAllow(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/open", "/open/a", "/secret", "/secret/inner", "/secret/inner/deep")
+	_, err := c.SetACL("/secret", ownedBy("bob", "b:c"), -1)
+	require.NoError(t, err)
+	b := browse(t, s)
+
+	var z struct{ Path, Data, Encoding string }
+	b.get("/znode?path=/open", &z)
+	require.Equal(t, "data of /open", z.Data)
+	var page struct {
+		Total    int
+		Children []struct {
+			Name     string
+			Readable bool
+			Bytes    int
+		}
+	}
+	b.get("/children?path=/", &page)
+	require.Equal(t, 3, page.Total)
+	require.Equal(t, "secret", page.Children[1].Name)
+	require.False(t, page.Children[1].Readable)
+	require.Zero(t, page.Children[1].Bytes)
+	for _, path := range []string{"/znode?path=/secret", "/children?path=/secret", "/search?under=/secret&contains=e",
+		"/search?under=/&contains=e&after=/secret/inner"} {
+		status, code := b.status("GET", path, nil)
+		require.Equal(t, 403, status, path)
+		require.Equal(t, "NoAuth", code, path)
+	}
+	var found foundPaths
+	b.get("/search?contains=e", &found)
+	require.ElementsMatch(t, []string{"/zookeeper", "/zookeeper/config", "/zookeeper/quota", "/open", "/open/a", "/secret"},
+		found.Paths)
+
+	for _, wrong := range [][2]string{{"bob", "c"}, {"bob", ""}, {"nobody", "b:c"}, {"", ""}, {"bob:b", "c"}} {
+		require.Equal(t, 401, b.login(wrong[0], wrong[1]), "%q", wrong)
+	}
+	require.Equal(t, 200, b.login("bob", "b:c"))
+	b.get("/znode?path=/secret/inner/deep", &z)
+	b.get("/search?prefix=deep", &found)
+	require.Equal(t, []string{"/secret/inner/deep"}, found.Paths)
+	resp, _ := b.do("POST", "/api/v1/logout", map[string]string{})
+	require.Equal(t, 200, resp.StatusCode)
+	status, _ := b.status("GET", "/znode?path=/secret", nil)
+	require.Equal(t, 403, status, "the cookie opens nothing after the logout")
+
+	b = browse(t, s)
+	b.header.Set("Authorization", "digest bob:b:c")
+	b.get("/znode?path=/secret", &z)
+	b.header.Set("Authorization", "digest bob:wrong")
+	status, _ = b.status("GET", "/znode?path=/open", nil)
+	require.Equal(t, 401, status)
+}
+
+// A server that takes authenticated clients only shows nothing of the tree to others.
+func TestConsoleEnforcesAuthentication(t *testing.T) {
+	s, _ := withAdmin(t, func(cfg *config.Config) {
+		cfg.EnforceAuth.Enabled, cfg.EnforceAuth.Schemes = true, []string{"digest"}
+	})
+	b := browse(t, s)
+	for _, path := range []string{"/znode?path=/", "/children?path=/", "/search?contains=x", "/sessions", "/changes?path=/"} {
+		status, _ := b.status("GET", path, nil)
+		require.Equal(t, 401, status, path)
+	}
+	require.Equal(t, 200, b.login("super", "secret"))
+	var z struct{ Path string }
+	b.get("/znode?path=/zookeeper", &z)
+}
+
+func TestConsoleChanges(t *testing.T) {
+	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
+	create(t, c, "/a", "/b")
+	_, err := c.SetACL("/b", ownedBy("bob", "x"), -1)
+	require.NoError(t, err)
+	set := func(path string, version int) map[string]any {
+		return map[string]any{"path": path, "data": "new", "version": version}
+	}
+	b := browse(t, s)
+	status, _ := b.status("PUT", "/znode", set("/a", -1))
+	require.Equal(t, 401, status, "no login")
+	require.Equal(t, 200, b.login("bob", "x"))
+	token := b.token
+	for _, wrong := range []string{"", "guess", token + "x"} {
+		b.token = wrong
+		status, _ = b.status("PUT", "/znode", set("/a", -1))
+		require.Equal(t, 403, status, "token %q", wrong)
+	}
+	b.token = token
+	for name, value := range map[string]string{"Origin": "http://elsewhere.example", "Sec-Fetch-Site": "cross-site"} {
+		b.header.Set(name, value)
+		status, _ = b.status("PUT", "/znode", set("/a", -1))
+		require.Equal(t, 403, status, name)
+		status, _ = b.status("POST", "/logout", map[string]any{})
+		require.Equal(t, 403, status, name)
+		b.header.Del(name)
+	}
+	data, st, err := c.GetData("/a", false)
+	require.NoError(t, err)
+	require.Equal(t, "data of /a", string(data), "nothing has changed so far")
+
+	for _, step := range []struct {
+		method, path string
+		body         any
+		status       int
+		code         string
+	}{
+		{"PUT", "/znode", set("/a", int(st.Version)), 200, ""},
+		{"PUT", "/znode", set("/a", int(st.Version)), 409, "BadVersion"},
+		{"PUT", "/znode", map[string]any{"path": "/a", "data": "x"}, 400, ""},
+		{"PUT", "/znode", set("/none", -1), 404, "NoNode"},
+		{"PUT", "/znode", set("/zookeeper/../a", -1), 400, "BadArguments"},
+		{"POST", "/znode", map[string]any{"path": "/a/c", "data": "AAE=", "encoding": "base64"}, 200, ""},
+		{"POST", "/znode", map[string]any{"path": "/a/c"}, 409, "NodeExists"},
+		{"POST", "/znode", map[string]any{"path": "/a/d", "data": "%", "encoding": "base64"}, 400, ""},
+		{"POST", "/znode", map[string]any{"path": "/a/d", "unknown": 1}, 400, ""},
+		{"POST", "/znode", map[string]any{"path": "/a/n-", "sequential": true}, 200, ""},
+		{"POST", "/znode", map[string]any{"path": "/a/k", "container": true}, 200, ""},
+		{"DELETE", "/znode?path=/a&version=-1", nil, 409, "NotEmpty"},
+		{"DELETE", "/znode?path=/a/c&version=3", nil, 409, "BadVersion"},
+		{"DELETE", "/znode?path=/a/c", nil, 400, ""},
+		{"PUT", "/acl", map[string]any{"path": "/a/c", "version": 0, "acl": []any{map[string]any{"scheme": "world", "id": "anyone", "perms": "rz"}}}, 400, ""},
+		{"PUT", "/acl", map[string]any{"path": "/a/c", "version": 0, "acl": []any{}}, 400, "InvalidACL"},
+		{"PUT", "/acl", map[string]any{"path": "/a/c", "version": 0, "acl": []any{map[string]any{"scheme": "auth", "id": "", "perms": "cdrwa"}}}, 200, ""},
+		{"DELETE", "/znode?path=/a/c&version=0", nil, 200, ""},
+	} {
+		status, code := b.status(step.method, step.path, step.body)
+		require.Equal(t, step.status, status, "%s %s %v", step.method, step.path, step.body)
+		require.Equal(t, step.code, code, "%s %s %v", step.method, step.path, step.body)
+	}
+	names, err := c.Children("/a", false)
+	require.NoError(t, err)
+	require.ElementsMatch(t, []string{"k", "n-0000000001"}, names)
+	require.Eventually(t, func() bool {
+		var page struct{ Total int }
+		b.get("/sessions", &page)
+		return page.Total == 1
+	}, hangGuard, time.Millisecond, "the sessions of changes end with them")
+
+	b = browse(t, s)
+	require.Equal(t, 200, b.login("super", "secret"))
+	b.header.Set("Authorization", "digest super:secret")
+	b.cookie, b.token = "", ""
+	status, _ = b.status("PUT", "/znode", set("/b", 0))
+	require.Equal(t, 200, status, "credentials in the request need no token: no other site can send them")
+}
+
+func TestConsoleChangesAreAudited(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.log")
+	s, _ := withAdmin(t, func(cfg *config.Config) {
+		cfg.Admin.ConsoleWrites = true
+		cfg.Audit.Enabled, cfg.Audit.File = true, file
+	})
+	b := browse(t, s)
+	require.Equal(t, 200, b.login("super", "secret"))
+	for path, want := range map[string]int{"/seen": 200, "/none/below": 404} {
+		status, _ := b.status("POST", "/znode", map[string]any{"path": path})
+		require.Equal(t, want, status)
+	}
+	s.Stop()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	for path, result := range map[string]string{"/seen": "success", "/none/below": "failure"} {
+		require.Regexp(t, `user=[^\t]*super[^\n]*ip=127\.0\.0\.1[^\n]*operation=create[^\n]*znode=`+path+`[^\n]*result=`+result, string(text))
+	}
+}
+
+func TestConsoleChangesAreOffByDefault(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/a")
+	b := browse(t, s)
+	require.Equal(t, 200, b.login("super", "secret"))
+	for _, change := range []struct {
+		method, path string
+		body         any
+	}{
+		{"POST", "/znode", map[string]any{"path": "/b"}}, {"PUT", "/znode", map[string]any{"path": "/a", "version": -1}},
+		{"PUT", "/acl", map[string]any{"path": "/a", "version": -1}}, {"DELETE", "/znode?path=/a&version=-1", nil},
+	} {
+		status, _ := b.status(change.method, change.path, change.body)
+		require.Equal(t, 403, status, change.method+change.path)
+	}
+	r, err := http.NewRequest("POST", b.base+"/console/change", strings.NewReader(url.Values{"kind": {"delete"}, "path": {"/a"},
+		"version": {"-1"}, "sure": {"1"}, "token": {b.token}}.Encode()))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.AddCookie(&http.Cookie{Name: "warren_login", Value: b.cookie})
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 403, resp.StatusCode)
+	_, _, err = c.GetData("/a", false)
+	require.NoError(t, err)
+}
+
+func TestConsoleIsSwitchedOff(t *testing.T) {
+	s, _ := withAdmin(t, func(cfg *config.Config) { cfg.Admin.Console = false })
+	b := browse(t, s)
+	for _, path := range []string{"/", "/console/", "/api/v1/ensemble"} {
+		resp, _ := b.do("GET", path, nil)
+		require.Equal(t, 404, resp.StatusCode, path)
+	}
+}
+
+func TestConsolePagesThroughManyChildren(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	const few, many = 250, 100_000
+	for parent, n := range map[string]int{"/few": few, "/many": many} {
+		create(t, c, parent)
+		for made := 0; made < n; {
+			var ops []wire.Request
+			for ; made < n && len(ops) < 5000; made++ {
+				ops = append(ops, wire.Create(fmt.Sprintf("%s/%06d", parent, (made*7919)%n), nil, wire.OpenACL, proto.ModePersistent))
+			}
+			_, err := c.Multi(ops...)
+			require.NoError(t, err)
+		}
+	}
+	b := browse(t, s)
+	for parent, n := range map[string]int{"/few": few, "/many": many} {
+		seen, pages, after, order := map[string]bool{}, 0, "", ""
+		for {
+			var page struct {
+				Total        int
+				Order, After string
+				Children     []struct{ Name string }
+			}
+			b.get("/children?limit=5000&path="+parent+"&after="+after, &page)
+			require.Equal(t, n, page.Total)
+			require.LessOrEqual(t, len(page.Children), 1000)
+			for _, one := range page.Children {
+				require.False(t, seen[one.Name])
+				seen[one.Name] = true
+			}
+			pages, order = pages+1, page.Order
+			if after = page.After; after == "" {
+				break
+			}
+		}
+		require.Len(t, seen, n)
+		require.Equal(t, (n+999)/1000, pages)
+		require.Equal(t, map[string]string{"/few": "name", "/many": "creation"}[parent], order)
+	}
+	require.NoError(t, c.Delete("/many/000000", -1))
+	status, _ := b.status("GET", "/children?path=/many&after=000000", nil)
+	require.Equal(t, 410, status)
+
+	var found foundPaths
+	total, requests := 0, 0
+	for after := ""; requests == 0 || after != ""; requests++ {
+		b.get("/search?under=/many&contains=99&limit=1000&after="+after, &found)
+		require.LessOrEqual(t, found.Visited, 20_000)
+		total, after = total+len(found.Paths), found.After
+	}
+	want := 0
+	for i := 1; i < many; i++ {
+		if strings.Contains(fmt.Sprintf("%06d", i), "99") {
+			want++
+		}
+	}
+	require.Equal(t, want, total)
+}
+
+func TestConsoleTellsChanges(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/w", "/w/hidden", "/other")
+	_, err := c.SetACL("/w/hidden", ownedBy("bob", "x"), -1)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, "GET", "http://"+s.AdminAddr().String()+"/api/v1/changes?path=/w", nil)
+	require.NoError(t, err)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	lines := bufio.NewScanner(resp.Body)
+	next := func() (event string, h struct{ Type, Path, Zxid string }) {
+		for lines.Scan() {
+			line := lines.Text()
+			if name, ok := strings.CutPrefix(line, "event: "); ok {
+				event = name
+			}
+			if data, ok := strings.CutPrefix(line, "data: "); ok {
+				require.NoError(t, json.Unmarshal([]byte(data), &h))
+				return event, h
+			}
+		}
+		require.NoError(t, lines.Err())
+		return "closed", h
+	}
+	event, _ := next()
+	require.Equal(t, "ready", event)
+	super := dial(t, s.Addr().String(), wire.Options{})
+	require.NoError(t, super.Auth("digest", "super:secret"))
+	_, err = super.SetData("/w/hidden", []byte("secret"), -1)
+	require.NoError(t, err)
+	create(t, c, "/other/x")
+	hostile := "/w/<script>\u2028\"'&\\n"
+	create(t, c, hostile)
+	event, h := next()
+	require.Equal(t, "change", event)
+	require.Equal(t, "created", h.Type)
+	require.Equal(t, hostile, h.Path, "neither the hidden znode nor another one is told")
+	require.Equal(t, c.LastZxid().String(), h.Zxid)
+	s.Stop()
+	for event == "change" {
+		event, _ = next()
+	}
+	require.Contains(t, []string{"end", "closed"}, event)
+}
+
+func TestConsoleShowsSessions(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	create(t, c, "/locks", "/private")
+	for _, path := range []string{"/locks/mine", "/private/mine"} {
+		_, err := c.Create(path, nil, proto.ModeEphemeral)
+		require.NoError(t, err)
+	}
+	_, err := c.SetACL("/private", ownedBy("bob", "x"), -1)
+	require.NoError(t, err)
+	_, _, err = c.GetData("/locks", true)
+	require.NoError(t, err)
+	b := browse(t, s)
+	resp, body := b.do("GET", "/api/v1/sessions", nil)
+	require.Equal(t, 200, resp.StatusCode)
+	var page struct {
+		Total    int
+		Sessions []struct {
+			Label, Address      string
+			Watches, Ephemerals int
+			Paths               []string
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(body), &page))
+	require.Equal(t, 1, page.Total)
+	one := page.Sessions[0]
+	require.Equal(t, 1, one.Watches)
+	require.Equal(t, 2, one.Ephemerals)
+	require.Equal(t, []string{"/locks/mine"}, one.Paths, "what the visitor cannot find is not told")
+	require.NotContains(t, body, strings.TrimPrefix(c.Session().String(), "0x"), "an id opens the session")
+	var z struct{ Stat struct{ Owner string } }
+	b.get("/znode?path=/locks/mine", &z)
+	require.Equal(t, one.Label, z.Stat.Owner)
+}
+
+// Passwords cannot be tried without end, and a visitor with the right one is not refused for its own mistakes.
+func TestConsoleSlowsGuessesDown(t *testing.T) {
+	s, _ := withAdmin(t, nil)
+	b := browse(t, s)
+	for range 20 {
+		require.Equal(t, 200, b.login("super", "secret"))
+	}
+	b = browse(t, s)
+	refused := 0
+	for range 12 {
+		switch status := b.login("super", "guess"); status {
+		case 401:
+		case 429:
+			refused++
+		default:
+			t.Fatal(status)
+		}
+	}
+	require.Positive(t, refused)
+	require.Equal(t, 429, b.login("super", "secret"), "the right password tells a guesser nothing now")
+	b.header.Set("Authorization", "digest super:secret")
+	status, _ := b.status("GET", "/znode?path=/", nil)
+	require.Equal(t, 429, status)
+}
+
+func TestConsoleAnswersHostileRequests(t *testing.T) {
+	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.ConsoleWrites = true })
+	name := "/<img src=x onerror=alert(1)>"
+	_, err := c.Create(name, []byte("<script>alert(1)</script>"), proto.ModePersistent)
+	require.NoError(t, err)
+	large := strings.Repeat("\x00\xff", 1<<19-1000)
+	_, err = c.Create("/large", []byte(large), proto.ModePersistent)
+	require.NoError(t, err)
+	b := browse(t, s)
+	for path, want := range map[string]int{
+		"/api/v1/znode?path=" + url.QueryEscape(name): 200, "/api/v1/znode?path=/large": 200,
+		"/api/v1/znode": 400, "/api/v1/znode?path=a": 400, "/api/v1/znode?path=/..%2f..%2fetc": 404, "/api/v1/znode?path=%zz": 400,
+		"/api/v1/znode?path=/" + strings.Repeat("a", 9000): 400, "/api/v1/children?path=/&limit=x": 400,
+		"/api/v1/children?path=/&limit=-1": 400, "/api/v1/children?path=/&limit=99999999999999999999": 400,
+		"/api/v1/search": 400, "/api/v1/search?prefix=a&contains=b": 400, "/api/v1/search?under=/none&prefix=a": 404,
+		"/api/v1/search?under=/large&prefix=a&after=/": 400, "/api/v1/sessions?after=-1": 400, "/api/v1/../../etc/passwd": 404,
+		"/api/v1/%2e%2e/commands": 404, "/api/v1": 404, "/api/v1/": 404, "/api/": 404, "/console/none": 404, "/console/static/../console.go": 404,
+		"/console/static/": 404, "/console/tree?path=x": 400, "/console/tree?path=/none": 404, "/console/sessions?after=x": 400,
+		"/console/stream?path=x": 400,
+	} {
+		resp, body := b.do("GET", path, nil)
+		require.Equal(t, want, resp.StatusCode, "%s: %.300s", path, body)
+		require.Equal(t, "nosniff", resp.Header.Get("X-Content-Type-Options"), path)
+		require.Contains(t, resp.Header.Get("Content-Security-Policy"), "default-src 'none'", path)
+		require.NotContains(t, resp.Header.Get("Content-Security-Policy"), "unsafe", path)
+		require.Empty(t, resp.Header.Get("Access-Control-Allow-Origin"), path)
+		require.NotContains(t, body, "<script>alert", path)
+		require.NotContains(t, body, "<img src=x", path)
+	}
+	for _, method := range []string{"POST", "PATCH", "OPTIONS", "CONNECT"} {
+		resp, _ := b.do(method, "/api/v1/ensemble", nil)
+		require.Equal(t, 405, resp.StatusCode, method)
+		require.Equal(t, "GET, HEAD", resp.Header.Get("Allow"))
+	}
+	require.Equal(t, 200, b.login("super", "secret"))
+	status, _ := b.status("PUT", "/znode", map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 4<<20)})
+	require.Equal(t, 413, status)
+	status, code := b.status("PUT", "/znode", map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 1<<20+1)})
+	require.Equal(t, 503, status, code) // beyond jute.maxbuffer the server ends the connection, as a client's
+
+	r, err := http.NewRequest("PUT", b.base+"/api/v1/znode", strings.NewReader("path=/large"))
+	require.NoError(t, err)
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.AddCookie(&http.Cookie{Name: "warren_login", Value: b.cookie})
+	r.Header.Set("X-Warren-Token", b.token)
+	resp, err := http.DefaultTransport.RoundTrip(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 415, resp.StatusCode, "a form of another site is no request of the API")
+}

@@ -1,0 +1,243 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// Root is the path below which the API is served.
+const Root = "/api/v1"
+
+// Bounds for one visitor, and for all of them together.
+const (
+	// workersMax is how many requests ask the server at once; others wait.
+	workersMax = 4
+	// pageMax is how many entries a page has at most, and pageUsual if the request does not tell.
+	pageMax, pageUsual = 1000, 100
+	// DataMax is how many bytes of the data of a znode an answer has.
+	DataMax = 1 << 20
+	// bodyMore is how many bytes a request may have beside the data that a znode may have.
+	bodyMore = 64 << 10
+	// pathMax bounds paths and words in requests.
+	pathMax = 8 << 10
+	// answerTimeout is how long a visitor may take for an answer, or for a part of one that goes on.
+	answerTimeout = 30 * time.Second
+)
+
+// Options configure an API.
+type Options struct {
+	Server Server
+	// Log receives logins, refusals and changes: it should bound how much a visitor can make it write. nil drops them.
+	Log *zap.Logger
+	// Remote returns the address of a visitor; nil takes the address of the connection.
+	Remote func(*http.Request) netip.Addr
+	// Writes allows changes.
+	Writes bool
+	// RequestMax is the largest request that the server takes, jute.maxbuffer.
+	RequestMax int
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+}
+
+// API answers requests below Root. Its methods may be called by any number of goroutines.
+type API struct {
+	o        Options
+	routes   map[string]map[string]*route // by path and method
+	logins   logins
+	throttle throttle
+	streams  streams
+	workers  chan struct{}
+	origins  *http.CrossOriginProtection
+}
+
+// New returns an API.
+func New(o Options) *API {
+	if o.Log == nil {
+		o.Log = zap.NewNop()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Remote == nil {
+		o.Remote = func(r *http.Request) netip.Addr {
+			addr, _ := netip.ParseAddrPort(r.RemoteAddr)
+			return addr.Addr().Unmap()
+		}
+	}
+	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(chan struct{}, workersMax),
+		origins: http.NewCrossOriginProtection()}
+	a.logins.mu.live = map[loginKey]*login{}
+	a.throttle.mu.buckets = map[netip.Prefix]*bucket{}
+	a.streams.mu.open = map[netip.Addr]int{}
+	for _, r := range table() {
+		if a.routes[r.path] == nil {
+			a.routes[r.path] = map[string]*route{}
+		}
+		a.routes[r.path][r.method] = r
+	}
+	return a
+}
+
+// ServeHTTP implements http.Handler.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	Guard(w)
+	methods := a.routes[strings.TrimPrefix(r.URL.Path, Root)]
+	if methods == nil {
+		Refuse(w, refusal(http.StatusNotFound, "there is no such resource; "+Root+"/openapi.json lists all"))
+		return
+	}
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	found := methods[method]
+	if found == nil {
+		w.Header().Set("Allow", allowed(methods))
+		Refuse(w, refusal(http.StatusMethodNotAllowed, "this resource does not take "+r.Method))
+		return
+	}
+	v, err := a.Visitor(w, r)
+	if err == nil && found.changes {
+		err = a.MayChange(r, v, r.Header.Get("X-Warren-Token"))
+	}
+	if err == nil {
+		err = found.serve(a, w, r, v)
+	}
+	if err != nil {
+		Refuse(w, err)
+	}
+}
+
+// Guard sets the headers that keep an answer away from other sites, frames and caches.
+func Guard(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // some writers have no deadline
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+}
+
+// Work runs fn when fewer than workersMax requests ask the server. It returns an error if the visitor does not wait.
+func (a *API) Work(r *http.Request, fn func() error) error {
+	select {
+	case a.workers <- struct{}{}:
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
+	defer func() { <-a.workers }()
+	return fn()
+}
+
+// Server returns the server that is shown.
+func (a *API) Server() Server { return a.o.Server }
+
+// Writes reports whether changes are switched on.
+func (a *API) Writes() bool { return a.o.Writes }
+
+// Refusal is an error with the HTTP status that it gets.
+type Refusal struct {
+	Status int
+	Text   string
+}
+
+// Error returns what is wrong.
+func (r *Refusal) Error() string { return r.Text }
+
+func refusal(status int, text string) error { return &Refusal{status, text} }
+
+// Errors of a Server.
+var (
+	// ErrNotServing means that clients are not served now, and so neither are visitors.
+	ErrNotServing = refusal(http.StatusServiceUnavailable, "this server does not serve clients now")
+	// ErrNeedsAuth means that the server takes no client with the identities of the visitor.
+	ErrNeedsAuth = refusal(http.StatusUnauthorized,
+		"this server takes authenticated clients only: log in with a scheme of enforce.auth.schemes")
+	// ErrGone means that a page cannot go on after a znode, because that znode is gone.
+	ErrGone = refusal(http.StatusGone, "the znode after which the page begins is gone: begin with the first page")
+)
+
+// statuses are the HTTP statuses of ZooKeeper's errors; 500 for others.
+var statuses = map[proto.ErrCode]int{
+	proto.ErrNoNode: http.StatusNotFound, proto.ErrNoAuth: http.StatusForbidden,
+	proto.ErrBadVersion: http.StatusConflict, proto.ErrNodeExists: http.StatusConflict,
+	proto.ErrNotEmpty: http.StatusConflict, proto.ErrNoChildrenForEphemerals: http.StatusConflict,
+	proto.ErrBadArguments: http.StatusBadRequest, proto.ErrInvalidACL: http.StatusBadRequest,
+	proto.ErrMarshallingError: http.StatusBadRequest, proto.ErrQuotaExceeded: http.StatusInsufficientStorage,
+	proto.ErrNotReadOnly: http.StatusServiceUnavailable, proto.ErrSystemError: http.StatusServiceUnavailable,
+	proto.ErrThrottledOp:   http.StatusServiceUnavailable,
+	proto.ErrUnimplemented: http.StatusNotImplemented, proto.ErrSessionClosedRequireAuth: http.StatusUnauthorized,
+}
+
+// TroubleOf describes an error for the visitor.
+func TroubleOf(err error) Trouble {
+	t := Trouble{Type: "about:blank", Status: http.StatusInternalServerError, Detail: err.Error()}
+	var refused *Refusal
+	var code proto.ErrCode
+	switch {
+	case errors.As(err, &refused):
+		t.Status = refused.Status
+	case errors.As(err, &code):
+		if t.Status = statuses[code]; t.Status == 0 {
+			t.Status = http.StatusInternalServerError
+		}
+		t.Code, t.Detail = code.Name(), sentences[code]
+		if t.Detail == "" {
+			t.Detail = code.Error()
+		}
+	}
+	t.Title = http.StatusText(t.Status)
+	return t
+}
+
+// sentences say for visitors what ZooKeeper's errors mean.
+var sentences = map[proto.ErrCode]string{
+	proto.ErrNoNode:                  "there is no such znode",
+	proto.ErrNoAuth:                  "the ACL of the znode does not allow it to this visitor",
+	proto.ErrBadVersion:              "the znode has changed meanwhile: its version is another one",
+	proto.ErrNodeExists:              "there is a znode with this path already",
+	proto.ErrNotEmpty:                "the znode has children",
+	proto.ErrNoChildrenForEphemerals: "an ephemeral znode cannot have children",
+	proto.ErrBadArguments:            "the path, or another value, is malformed",
+	proto.ErrInvalidACL:              "the ACL is empty or malformed",
+	proto.ErrQuotaExceeded:           "a quota does not allow it",
+	proto.ErrNotReadOnly:             "this server is read-only: it has lost its ensemble",
+}
+
+// Refuse answers with a problem, by RFC 9457.
+func Refuse(w http.ResponseWriter, err error) {
+	t := TroubleOf(err)
+	if t.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `digest realm="user:password in plain text, as addauth"`)
+	}
+	write(w, t.Status, "application/problem+json", t)
+}
+
+// answer writes a record as JSON.
+func answer(w http.ResponseWriter, record any) error {
+	write(w, http.StatusOK, "application/json", record)
+	return nil
+}
+
+func write(w http.ResponseWriter, status int, kind string, record any) {
+	text, err := json.Marshal(record) // escapes what HTML would take for its own
+	if err != nil {
+		panic("api: a record of this package cannot be written: " + err.Error())
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout)) // the server may have taken long
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // the visitor may have gone
+}

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeServer knows one user, bob with the password x, and no znode.
+type fakeServer struct {
+	changed []Change
+	follow  func(ctx context.Context, yield func(Happening) bool) error
+	logins  int
+}
+
+func (f *fakeServer) Ensemble() *Ensemble {
+	return &Ensemble{Members: []Member{}, Problems: []Problem{}}
+}
+func (f *fakeServer) Login(user, password string) ([]auth.Identity, bool) {
+	f.logins++
+	return []auth.Identity{auth.NewDigestIdentity(user, password)}, user == "bob" && password == "x"
+}
+func (f *fakeServer) Znode(Actor, string, int) (*Znode, error) { return nil, proto.ErrNoNode }
+func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
+	return nil, proto.ErrNoNode
+}
+func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return nil, ErrNotServing }
+func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, ErrNeedsAuth }
+func (f *fakeServer) Settings() []Setting                            { return nil }
+func (f *fakeServer) Change(_ context.Context, _ Actor, c Change) (string, error) {
+	f.changed = append(f.changed, c)
+	return c.Path, nil
+}
+func (f *fakeServer) Follow(ctx context.Context, _ Actor, _ string, yield func(Happening) bool) error {
+	return f.follow(ctx, yield)
+}
+
+// visit sends a request and returns the answer.
+func visit(a http.Handler, method, path, body string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, Root+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, r)
+	return w
+}
+
+// logIn logs bob in and returns the headers of a browser that is logged in.
+func logIn(t *testing.T, a http.Handler) (cookie, token string) {
+	t.Helper()
+	w := visit(a, "POST", "/login", `{"user":"bob","password":"x"}`)
+	require.Equal(t, 200, w.Code, w.Body)
+	var id Identity
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &id))
+	return strings.Split(w.Header().Get("Set-Cookie"), ";")[0], id.Token
+}
+
+func userOf(t *testing.T, a http.Handler, cookie string) string {
+	t.Helper()
+	var id Identity
+	w := visit(a, "GET", "/identity", "", "Cookie", cookie)
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &id))
+	return id.User
+}
+
+func TestLoginsEnd(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	a := New(Options{Server: &fakeServer{}, Now: func() time.Time { return now }})
+	cookie, _ := logIn(t, a)
+	for range 2 * int(loginLife/loginIdle) {
+		if now = now.Add(loginIdle - time.Second); now.Sub(time.Unix(1e9, 0)) >= loginLife {
+			break
+		}
+		require.Equal(t, "bob", userOf(t, a, cookie), "a login that is used stays")
+	}
+	require.Empty(t, userOf(t, a, cookie), "but not for ever")
+	cookie, _ = logIn(t, a)
+	now = now.Add(loginIdle)
+	require.Empty(t, userOf(t, a, cookie), "a login that is not used ends")
+	require.Empty(t, a.logins.mu.live)
+	require.Empty(t, userOf(t, a, "warren_login=guess"))
+}
+
+func TestLoginsAreBounded(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	a := New(Options{Server: &fakeServer{}, Now: func() time.Time { return now }})
+	first, _ := logIn(t, a)
+	second, _ := logIn(t, a)
+	for range loginsMax - 2 {
+		now = now.Add(time.Millisecond)
+		logIn(t, a)
+	}
+	now = now.Add(time.Millisecond)
+	require.Equal(t, "bob", userOf(t, a, first))
+	last, _ := logIn(t, a)
+	require.Len(t, a.logins.mu.live, loginsMax)
+	require.Empty(t, userOf(t, a, second), "the one that was not used for longest ends")
+	require.Equal(t, "bob", userOf(t, a, first))
+	require.Equal(t, "bob", userOf(t, a, last))
+}
+
+func TestCookiesAreSecureUnderTLS(t *testing.T) {
+	a := New(Options{Server: &fakeServer{}})
+	w := visit(a, "POST", "/login", `{"user":"bob","password":"x"}`, "X-Forwarded-Proto", "https")
+	c := w.Result().Cookies()[0]
+	require.True(t, c.Secure && c.HttpOnly)
+	require.Equal(t, http.SameSiteStrictMode, c.SameSite)
+	require.Empty(t, c.Path, "a proxy may have put a prefix before it")
+	w = visit(a, "POST", "/login", `{"user":"bob","password":"x"}`)
+	require.False(t, w.Result().Cookies()[0].Secure, "a browser would not send it back")
+}
+
+func TestGuessersWait(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	f := &fakeServer{}
+	a := New(Options{Server: f, Now: func() time.Time { return now }})
+	guess := func(from string) int {
+		r := httptest.NewRequest("GET", Root+"/identity", nil)
+		r.RemoteAddr = from
+		r.Header.Set("Authorization", "digest bob:guess")
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w.Code
+	}
+	for range attemptsMax {
+		require.Equal(t, 401, guess("[2001:db8::1]:1"))
+	}
+	require.Equal(t, 429, guess("[2001:db8::ffff]:1"), "the neighbours share the network")
+	require.Equal(t, 401, guess("[2001:db8:0:1::1]:1"))
+	require.Equal(t, attemptsMax+1, f.logins, "a refused guess does not reach the server")
+	now = now.Add(attemptEvery)
+	require.Equal(t, 401, guess("[2001:db8::1]:1"))
+	require.Equal(t, 429, guess("[2001:db8::1]:1"))
+	for i := range 2 * addressesMax {
+		now = now.Add(time.Microsecond)
+		require.True(t, a.throttle.take(addrOf(i), now))
+		require.LessOrEqual(t, len(a.throttle.mu.buckets), addressesMax)
+	}
+}
+
+func TestSlowReadersAreCutOff(t *testing.T) {
+	ended := make(chan error, 1)
+	f := &fakeServer{follow: func(ctx context.Context, yield func(Happening) bool) error {
+		for i := 0; yield(Happening{Type: "changed", Path: strings.Repeat("x", 1<<10)}); i++ {
+			if i > 1_000_000 {
+				break
+			}
+		}
+		ended <- context.Cause(ctx)
+		return nil
+	}}
+	a := New(Options{Server: f})
+	h := httptest.NewServer(a)
+	defer h.Close()
+	resp, err := h.Client().Get(h.URL + Root + "/changes?path=/")
+	require.NoError(t, err)
+	require.ErrorIs(t, <-ended, errSlow)
+	require.NoError(t, resp.Body.Close())
+}
+
+func TestStreamsAreCounted(t *testing.T) {
+	f := &fakeServer{follow: func(ctx context.Context, yield func(Happening) bool) error {
+		yield(Happening{})
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	a := New(Options{Server: f})
+	h := httptest.NewServer(a)
+	defer h.Close()
+	var open []*http.Response
+	for range streamsEach {
+		resp, err := h.Client().Get(h.URL + Root + "/changes?path=/")
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+		open = append(open, resp)
+	}
+	resp, err := h.Client().Get(h.URL + Root + "/changes?path=/")
+	require.NoError(t, err)
+	require.Equal(t, 429, resp.StatusCode)
+	require.NoError(t, resp.Body.Close())
+	for _, resp := range open {
+		require.NoError(t, resp.Body.Close())
+	}
+	require.Eventually(t, func() bool {
+		a.streams.mu.Lock()
+		defer a.streams.mu.Unlock()
+		return a.streams.mu.all == 0 && len(a.streams.mu.open) == 0
+	}, 10*time.Second, time.Millisecond)
+}
+
+// A stream that began with a login ends with it.
+func TestStreamsEndWithTheirLogin(t *testing.T) {
+	f := &fakeServer{follow: func(ctx context.Context, yield func(Happening) bool) error {
+		yield(Happening{})
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	a := New(Options{Server: f})
+	h := httptest.NewServer(a)
+	defer h.Close()
+	cookie, token := logIn(t, a)
+	r, err := http.NewRequest("GET", h.URL+Root+"/changes?path=/", nil)
+	require.NoError(t, err)
+	r.Header.Set("Cookie", cookie)
+	resp, err := h.Client().Do(r)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, 200, visit(a, "POST", "/logout", "{}", "Cookie", cookie, "X-Warren-Token", token).Code)
+	text := new(strings.Builder)
+	for !strings.Contains(text.String(), errLoginOver.Error()) {
+		b := make([]byte, 256)
+		n, err := resp.Body.Read(b)
+		text.Write(b[:n])
+		if err != nil {
+			break
+		}
+	}
+	require.Contains(t, text.String(), errLoginOver.Error())
+}
+
+func TestPermissionsAsText(t *testing.T) {
+	for perms := int32(0); perms <= proto.PermAll; perms++ {
+		got, ok := Perms(PermText(perms))
+		require.True(t, ok)
+		require.Equal(t, perms, got)
+	}
+	require.Equal(t, "cdrwa", PermText(proto.PermAll))
+	for _, text := range []string{"x", "rr", "R", "r w", "\xff"} {
+		_, ok := Perms(text)
+		require.False(t, ok, "%q", text)
+	}
+}
+
+// No request of a visitor without a login reaches the methods that change something, whatever it holds.
+func FuzzRequests(f *testing.F) {
+	f.Add("GET", "/znode?path=/", "", "", "")
+	f.Add("POST", "/znode", `{"path":"/a"}`, "warren_login=x", "digest bob:y")
+	f.Add("PUT", "/acl", `{"path":"/a","version":-1}`, "", "digest a")
+	f.Add("GET", "/search?prefix=a&limit=5", "", "", "")
+	f.Add("DELETE", "/znode?path=/a&version=1", "", "", "")
+	f.Fuzz(func(t *testing.T, method, target, body, cookie, authorization string) {
+		server := &fakeServer{}
+		a := New(Options{Server: server, Writes: true, RequestMax: 1 << 10})
+		r, err := http.NewRequest(method, "http://h"+Root+target, strings.NewReader(body))
+		if err != nil {
+			return
+		}
+		r.RemoteAddr = "192.0.2.1:1"
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Cookie", cookie)
+		r.Header.Set("Authorization", authorization)
+		if strings.Contains(authorization, "bob:x") || strings.Contains(body, "bob") || strings.Contains(target, "changes") {
+			return
+		}
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		require.Empty(t, server.changed)
+		require.NotZero(t, w.Code)
+		require.True(t, w.Body.Len() == 0 || json.Valid(w.Body.Bytes()), "%s", w.Body)
+	})
+}
+
+// addrOf returns the address with a number.
+func addrOf(i int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
+}

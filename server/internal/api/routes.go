@@ -1,0 +1,346 @@
+package api
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// route is one method of one resource. openapi.json is written from the table.
+type route struct {
+	method, path string // the path is below Root
+	name, about  string // operationId and summary
+	params       []param
+	takes        any  // zero value of the record in the body of the request; nil for none
+	gives        any  // zero value of the record in the answer; nil if it is no record
+	changes      bool // it needs a login and the setting warren.console.writes
+	serve        func(*API, http.ResponseWriter, *http.Request, *Visitor) error
+}
+
+// param is a parameter in the query.
+type param struct {
+	name, about string
+	number      bool
+	required    bool
+}
+
+var (
+	pathParam  = param{name: "path", about: "path of a znode", required: true}
+	limitParam = param{name: "limit", about: "entries of the answer, at most 1000; 100 if it is not given", number: true}
+)
+
+func table() []*route {
+	return []*route{
+		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
+		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{}, serve: (*API).ensemble},
+		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
+			gives: Znode{}, serve: (*API).znode},
+		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{}, changes: true,
+			serve: (*API).create},
+		{method: "PUT", path: "/znode", name: "set", about: "Sets the data of a znode.", takes: NewData{}, gives: Done{}, changes: true,
+			serve: (*API).set},
+		{method: "DELETE", path: "/znode", name: "delete", about: "Deletes a znode without children.", params: []param{pathParam,
+			{name: "version", about: "that the znode must have; -1 for any", number: true, required: true}},
+			gives: Done{}, changes: true, serve: (*API).delete},
+		{method: "PUT", path: "/acl", name: "setACL", about: "Sets the ACL of a znode.", takes: NewACL{}, gives: Done{}, changes: true,
+			serve: (*API).setACL},
+		{method: "GET", path: "/children", name: "children", about: "A page of the children of a znode.", params: []param{pathParam, limitParam,
+			{name: "after", about: "child after which the page begins"}}, gives: Children{}, serve: (*API).children},
+		{method: "GET", path: "/search", name: "search", about: "Looks for znodes. Each request does a bounded part of the search.",
+			params: []param{{name: "under", about: "path of the znode below which is searched; / if it is not given"},
+				{name: "prefix", about: "how the name of a znode begins; either this or contains is given"},
+				{name: "contains", about: "a part of the path below under"}, limitParam,
+				{name: "after", about: "where the answer before this one has stopped"}},
+			gives: Found{}, serve: (*API).search},
+		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of this server.", params: []param{limitParam,
+			{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{}, serve: (*API).sessions},
+		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.", gives: Configuration{},
+			serve: (*API).configuration},
+		{method: "GET", path: "/changes", name: "changes", about: "Changes at and below a path, as server-sent events: " +
+			"event change with the record Happening; event ready when no later change is missed; event end, with the reason.",
+			params: []param{pathParam}, serve: (*API).changes},
+		{method: "GET", path: "/identity", name: "identity", about: "What this visitor is known as.", gives: Identity{}, serve: (*API).identity},
+		{method: "POST", path: "/login", name: "login", about: "Logs in by a cookie.", takes: Credentials{}, gives: Identity{},
+			serve: (*API).login},
+		{method: "POST", path: "/logout", name: "logout", about: "Ends the login of the cookie.", gives: Identity{}, serve: (*API).logout},
+	}
+}
+
+// allowed returns the header Allow of a resource.
+func allowed(methods map[string]*route) string {
+	all := slices.Sorted(maps.Keys(methods))
+	if methods[http.MethodGet] != nil {
+		all = append(all, http.MethodHead)
+	}
+	return strings.Join(all, ", ")
+}
+
+//go:embed openapi.json
+var description []byte
+
+func (a *API) describe(w http.ResponseWriter, _ *http.Request, _ *Visitor) error {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(description) // the visitor may have gone
+	return nil
+}
+
+func (a *API) ensemble(w http.ResponseWriter, _ *http.Request, _ *Visitor) error {
+	e := a.o.Server.Ensemble()
+	e.Writes = a.o.Writes
+	return answer(w, e)
+}
+
+func (a *API) znode(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	path := q.text("path", "")
+	if q.err != nil {
+		return q.err
+	}
+	return a.Work(r, func() error {
+		z, err := a.o.Server.Znode(v.Actor, path, DataMax)
+		if err != nil {
+			return err
+		}
+		z.encode()
+		return answer(w, z)
+	})
+}
+
+func (a *API) children(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	path, after, limit := q.text("path", ""), q.text("after", ""), q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	return a.Work(r, func() error {
+		page, err := a.o.Server.Children(v.Actor, path, after, limit)
+		if err != nil {
+			return err
+		}
+		return answer(w, page)
+	})
+}
+
+func (a *API) search(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	search := Query{Under: q.text("under", "/"), Prefix: q.text("prefix", ""), Contains: q.text("contains", ""),
+		After: q.text("after", ""), Limit: q.limit()}
+	if q.err != nil {
+		return q.err
+	}
+	if (search.Prefix == "") == (search.Contains == "") {
+		return refusal(http.StatusBadRequest, "either prefix or contains is needed")
+	}
+	return a.Work(r, func() error {
+		found, err := a.o.Server.Search(v.Actor, search)
+		if err != nil {
+			return err
+		}
+		return answer(w, found)
+	})
+}
+
+func (a *API) sessions(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	after, limit := q.number("after", 0), q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	return a.Work(r, func() error {
+		page, err := a.o.Server.Sessions(v.Actor, uint64(after), limit)
+		if err != nil {
+			return err
+		}
+		return answer(w, page)
+	})
+}
+
+func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	return a.Work(r, func() error { return answer(w, Configuration{a.o.Server.Settings()}) })
+}
+
+func (a *API) identity(w http.ResponseWriter, _ *http.Request, v *Visitor) error {
+	return answer(w, a.identityOf(v))
+}
+
+func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	var c Credentials
+	if err := a.body(w, r, &c); err != nil {
+		return err
+	}
+	v, err := a.Login(w, r, c.User, c.Password)
+	if err != nil {
+		return err
+	}
+	return answer(w, a.identityOf(v))
+}
+
+func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	if err := a.CheckPage(r, v, r.Header.Get("X-Warren-Token")); err != nil {
+		return err
+	}
+	a.Logout(w, r, v)
+	return answer(w, a.identityOf(&Visitor{}))
+}
+
+func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	var n NewZnode
+	if err := a.body(w, r, &n); err != nil {
+		return err
+	}
+	data, err := decode(n.Encoding, n.Data)
+	if err != nil {
+		return err
+	}
+	return a.change(w, r, v, Change{Kind: ChangeCreate, Path: n.Path, Data: data, ACL: n.ACL, Sequential: n.Sequential,
+		Container: n.Container})
+}
+
+func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	var n NewData
+	if err := a.body(w, r, &n); err != nil {
+		return err
+	}
+	data, err := decode(n.Encoding, n.Data)
+	if err != nil {
+		return err
+	}
+	if n.Version == nil {
+		return errNoVersion
+	}
+	return a.change(w, r, v, Change{Kind: ChangeData, Path: n.Path, Data: data, Version: *n.Version})
+}
+
+func (a *API) delete(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	c := Change{Kind: ChangeDelete, Path: q.text("path", "")}
+	if version := q.text("version", ""); q.err == nil {
+		n, err := strconv.ParseInt(version, 10, 32)
+		if err != nil || n < -1 {
+			return errNoVersion
+		}
+		c.Version = int32(n)
+	}
+	if q.err != nil {
+		return q.err
+	}
+	return a.change(w, r, v, c)
+}
+
+func (a *API) setACL(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	var n NewACL
+	if err := a.body(w, r, &n); err != nil {
+		return err
+	}
+	if n.Version == nil {
+		return errNoVersion
+	}
+	return a.change(w, r, v, Change{Kind: ChangeACL, Path: n.Path, ACL: n.ACL, Version: *n.Version})
+}
+
+var errNoVersion = refusal(http.StatusBadRequest, "version is needed: what the change replaces, or -1 for anything")
+
+func (a *API) change(w http.ResponseWriter, r *http.Request, v *Visitor, c Change) error {
+	path, err := a.Change(r, v, c)
+	if err != nil {
+		return err
+	}
+	return answer(w, Done{path})
+}
+
+// query reads the parameters of a request. After a mistake err is set.
+type query struct {
+	values url.Values
+	err    error
+}
+
+func queryOf(r *http.Request) *query {
+	q := &query{}
+	if q.values, q.err = url.ParseQuery(r.URL.RawQuery); q.err != nil {
+		q.err = refusal(http.StatusBadRequest, "the query cannot be read")
+	}
+	return q
+}
+
+func (q *query) text(name, usual string) string {
+	text := q.values.Get(name)
+	if len(text) > pathMax && q.err == nil {
+		q.err = refusal(http.StatusBadRequest, name+" is too long")
+	}
+	if (name == "path" || name == "under") && text != "" && text[0] != '/' && q.err == nil {
+		q.err = refusal(http.StatusBadRequest, name+" begins with a slash")
+	}
+	if text != "" {
+		return text
+	}
+	if usual == "" && (name == "path" || name == "version") && q.err == nil {
+		q.err = refusal(http.StatusBadRequest, name+" is needed")
+	}
+	return usual
+}
+
+func (q *query) number(name string, usual int64) int64 {
+	text := q.values.Get(name)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if (err != nil || n < 0) && q.err == nil {
+		q.err = refusal(http.StatusBadRequest, name+" is no number that can be used here")
+	}
+	return n
+}
+
+func (q *query) limit() int { return int(min(max(q.number("limit", pageUsual), 1), pageMax)) }
+
+// body reads the record of a request.
+func (a *API) body(w http.ResponseWriter, r *http.Request, record any) error {
+	// A page of another site can send a form without being asked for permission, but not this type.
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
+		return refusal(http.StatusUnsupportedMediaType, "the body is of type application/json")
+	}
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, a.BodyMax()))
+	d.DisallowUnknownFields()
+	err := d.Decode(record)
+	if err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = errors.New("something follows it")
+		}
+	}
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return errTooLarge
+	case err != nil:
+		return refusal(http.StatusBadRequest, "the body is not the record that this resource takes: "+err.Error())
+	}
+	return nil
+}
+
+var errTooLarge = refusal(http.StatusRequestEntityTooLarge, "the request is larger than jute.maxbuffer allows")
+
+// BodyMax bounds the body of a request: data in base64, or each byte of it escaped by three in a form.
+func (a *API) BodyMax() int64 { return 3*int64(a.o.RequestMax) + bodyMore }
+
+// decode returns the data that a request has as text.
+func decode(encoding, text string) ([]byte, error) {
+	switch encoding {
+	case "", "utf-8":
+		return []byte(text), nil
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, refusal(http.StatusBadRequest, "data is not base64")
+		}
+		return data, nil
+	}
+	return nil, refusal(http.StatusBadRequest, "encoding is utf-8 or base64")
+}

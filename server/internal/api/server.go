@@ -1,0 +1,74 @@
+package api
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/seed94657493/warren/datatree/auth"
+)
+
+// Actor is the sender of a request, as far as it is proved.
+type Actor struct {
+	IDs    []auth.Identity // none for a visitor without a login
+	Remote netip.AddrPort  // for limits and the audit log
+}
+
+// Server is the server that the API shows. Its methods are called by many goroutines at once, also while the server
+// starts, stops or has no leader. Errors are proto.ErrCode, the errors of this package, or errors whose text may be
+// shown.
+type Server interface {
+	// Ensemble describes this server and its ensemble.
+	Ensemble() *Ensemble
+	// Login returns the identities that user and password prove. ok is false if no ACL names them and they are not the
+	// super user's, which is how a wrong password shows.
+	Login(user, password string) (ids []auth.Identity, ok bool)
+	// Znode returns a znode with up to most bytes of its data.
+	Znode(a Actor, path string, most int) (*Znode, error)
+	// Children returns a page of up to limit children that follow the child named after, "" for the first page.
+	Children(a Actor, path, after string, limit int) (*Children, error)
+	// Search looks for znodes.
+	Search(a Actor, q Query) (*Found, error)
+	// Sessions returns a page of up to limit sessions of this server, whose connections follow the one numbered after.
+	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
+	// Settings returns every setting, sorted by name, secrets masked.
+	Settings() []Setting
+	// Change does a change and returns the path of the znode; a sequential one has got its suffix.
+	Change(ctx context.Context, a Actor, c Change) (path string, err error)
+	// Follow calls yield for every change at or below path that the actor may see, until yield returns false or ctx is
+	// done. It begins with a Happening without a type.
+	Follow(ctx context.Context, a Actor, path string, yield func(Happening) bool) error
+}
+
+// Query is a search. Exactly one of Prefix and Contains is set.
+type Query struct {
+	Under    string // the znode below which is searched
+	Prefix   string // how the name of a znode begins
+	Contains string // what its path below Under contains
+	After    string // where an earlier search has stopped; "" at first
+	Limit    int    // of the znodes found
+}
+
+// Change is a change of one znode.
+type Change struct {
+	Kind       ChangeKind
+	Path       string
+	Data       []byte
+	ACL        []ACL // of a create nil stands for the open list
+	Version    int32 // that the znode must have, or its ACL for ChangeACL; -1 for any
+	Sequential bool  // of a create
+	Container  bool  // of a create
+}
+
+// ChangeKind is what a Change does.
+type ChangeKind uint8
+
+// The kinds of changes.
+const (
+	ChangeCreate ChangeKind = iota
+	ChangeData
+	ChangeDelete
+	ChangeACL
+)
+
+// String names the kind for logs.
+func (k ChangeKind) String() string { return [...]string{"create", "set", "delete", "setACL"}[k] }

@@ -1,0 +1,268 @@
+package api
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/datatree/auth"
+)
+
+// Bounds of logins.
+const (
+	// loginsMax is how many logins there are; one more ends the one that was not used for longest.
+	loginsMax = 1000
+	// loginIdle ends a login that is not used, and loginLife every login.
+	loginIdle, loginLife = 30 * time.Minute, 12 * time.Hour
+	// credentialsMax bounds user and password.
+	credentialsMax = 1024
+	// cookieName is the cookie of a login. It has no path, so that it holds for the folder of the page that has set
+	// it, whatever a proxy has put before that.
+	cookieName = "warren_login"
+)
+
+// Visitor is the sender of a request.
+type Visitor struct {
+	Actor
+	User  string // empty without a login
+	Token string // that changes must carry; empty if the credentials came with the request itself
+	login *login // nil without a cookie
+}
+
+// login is proved by a cookie. The table of logins guards used.
+type login struct {
+	user        string
+	ids         []auth.Identity
+	token       string
+	began, used time.Time
+	over        context.Context // done when the login has ended
+	end         context.CancelFunc
+}
+
+// loginKey is the hash of a cookie: the table does not hold what a visitor could use.
+type loginKey [sha256.Size]byte
+
+// logins are the logins of this process.
+type logins struct {
+	mu struct {
+		sync.Mutex
+		live map[loginKey]*login
+	}
+}
+
+// get returns the login of a key, and notes that it is used.
+func (l *logins) get(k loginKey, now time.Time) *login {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.mu.live[k]
+	if one == nil {
+		return nil
+	}
+	if one.hasEnded(now) {
+		l.drop(k)
+		return nil
+	}
+	one.used = now
+	return one
+}
+
+func (l *login) hasEnded(now time.Time) bool {
+	return now.Sub(l.used) >= loginIdle || now.Sub(l.began) >= loginLife
+}
+
+// add adds a login. It ends those whose time is over, and the one unused for longest if there are too many.
+func (l *logins) add(k loginKey, one *login, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var oldest loginKey
+	for key, other := range l.mu.live {
+		switch {
+		case other.hasEnded(now):
+			l.drop(key)
+		case l.mu.live[oldest] == nil || other.used.Before(l.mu.live[oldest].used):
+			oldest = key
+		}
+	}
+	if len(l.mu.live) >= loginsMax {
+		l.drop(oldest)
+	}
+	l.mu.live[k] = one
+}
+
+// drop ends a login. REQUIRES: mu.
+func (l *logins) drop(k loginKey) {
+	if one := l.mu.live[k]; one != nil {
+		one.end()
+		delete(l.mu.live, k)
+	}
+}
+
+// remove ends a login.
+func (l *logins) remove(k loginKey) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(k)
+}
+
+// secret returns 256 random bits as text.
+func secret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// Visitor finds out from which visitor a request comes: by the header Authorization, as admin commands have it, or by
+// the cookie of a login. A cookie that is unknown or too old counts as none, and is taken back.
+func (a *API) Visitor(w http.ResponseWriter, r *http.Request) (*Visitor, error) {
+	v := &Visitor{Actor: Actor{Remote: a.remote(r)}}
+	if header := r.Header.Get("Authorization"); header != "" {
+		scheme, credentials, _ := strings.Cut(strings.TrimSpace(header), " ")
+		user, password, ok := strings.Cut(strings.TrimSpace(credentials), ":")
+		if !strings.EqualFold(scheme, auth.SchemeDigest) || !ok {
+			return nil, refusal(http.StatusUnauthorized, "the header Authorization is digest user:password")
+		}
+		ids, err := a.prove(v.Remote, user, password)
+		v.User, v.IDs = user, ids
+		return v, err
+	}
+	cookie, err := r.Cookie(cookieName)
+	if err != nil {
+		return v, nil
+	}
+	one := a.logins.get(sha256.Sum256([]byte(cookie.Value)), a.o.Now())
+	if one == nil {
+		a.setCookie(w, r, "", -1)
+		return v, nil
+	}
+	v.login, v.User, v.IDs, v.Token = one, one.user, one.ids, one.token
+	return v, nil
+}
+
+// remote returns the address of the visitor, with the port of the connection.
+func (a *API) remote(r *http.Request) netip.AddrPort {
+	at, _ := netip.ParseAddrPort(r.RemoteAddr)
+	return netip.AddrPortFrom(a.o.Remote(r), at.Port())
+}
+
+// prove returns the identities of a user with a password, unless too many attempts from that address have failed.
+func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identity, error) {
+	if user == "" || len(user)+len(password) > credentialsMax || strings.Contains(user, ":") {
+		return nil, errWrong
+	}
+	if !a.throttle.take(remote.Addr(), a.o.Now()) {
+		a.o.Log.Warn("too many failed logins from one address: logins from there wait",
+			zap.Stringer("client_addr", remote))
+		return nil, errThrottled
+	}
+	ids, ok := a.o.Server.Login(user, password)
+	if !ok {
+		a.o.Log.Warn("login refused", zap.Stringer("client_addr", remote))
+		return nil, errWrong
+	}
+	a.throttle.giveBack(remote.Addr())
+	return ids, nil
+}
+
+var (
+	errWrong = refusal(http.StatusUnauthorized, "the password is wrong, or no ACL names this user")
+	// errThrottled is told with 429.
+	errThrottled = refusal(http.StatusTooManyRequests, "too many logins from this address have failed: wait a minute")
+)
+
+// Login logs a visitor in, by a cookie.
+func (a *API) Login(w http.ResponseWriter, r *http.Request, user, password string) (*Visitor, error) {
+	if err := a.sameOrigin(r); err != nil {
+		return nil, err
+	}
+	v := &Visitor{Actor: Actor{Remote: a.remote(r)}, User: user}
+	ids, err := a.prove(v.Remote, user, password)
+	if err != nil {
+		return nil, err
+	}
+	now, cookie := a.o.Now(), secret()
+	one := &login{user: user, ids: ids, token: secret(), began: now, used: now}
+	one.over, one.end = context.WithCancel(context.Background())
+	a.logins.add(sha256.Sum256([]byte(cookie)), one, now)
+	a.setCookie(w, r, cookie, 0)
+	a.o.Log.Info("login", zap.Stringer("client_addr", v.Remote), zap.String("user", user),
+		zap.Bool("super", auth.IsSuper(ids)))
+	v.login, v.IDs, v.Token = one, ids, one.token
+	return v, nil
+}
+
+// Logout ends the login of a visitor.
+func (a *API) Logout(w http.ResponseWriter, r *http.Request, v *Visitor) {
+	if cookie, err := r.Cookie(cookieName); err == nil && v.login != nil {
+		a.logins.remove(sha256.Sum256([]byte(cookie.Value)))
+	}
+	a.setCookie(w, r, "", -1)
+}
+
+// setCookie sets the cookie of a login, or takes it back if age is negative.
+func (a *API) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
+	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, MaxAge: age, Secure: secure, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
+}
+
+// sameOrigin refuses a request that a page of another site has made.
+func (a *API) sameOrigin(r *http.Request) error {
+	if err := a.origins.Check(r); err != nil {
+		return refusal(http.StatusForbidden, "the request comes from a page of another site")
+	}
+	return nil
+}
+
+// MayChange returns an error unless the visitor may try a change: with a login, by a page of this server, while
+// changes are switched on. token is what the request carries to prove that.
+func (a *API) MayChange(r *http.Request, v *Visitor, token string) error {
+	switch {
+	case v.User == "":
+		return refusal(http.StatusUnauthorized, "changes need a login")
+	case !a.o.Writes:
+		return refusal(http.StatusForbidden, "changes are switched off: warren.console.writes is false")
+	}
+	return a.CheckPage(r, v, token)
+}
+
+// CheckPage returns an error unless a page of this server has sent the request: with the token of the login.
+func (a *API) CheckPage(r *http.Request, v *Visitor, token string) error {
+	if err := a.sameOrigin(r); err != nil {
+		return err
+	}
+	return v.checkToken(token)
+}
+
+// checkToken compares the token that a request carries with the one of its login.
+func (v *Visitor) checkToken(token string) error {
+	if v.login != nil && subtle.ConstantTimeCompare([]byte(token), []byte(v.Token)) != 1 {
+		return refusal(http.StatusForbidden, "the request lacks the token of this login")
+	}
+	return nil
+}
+
+// Change does a change for a visitor, which MayChange has allowed. Each change gets a line in the log, besides the
+// audit log.
+func (a *API) Change(r *http.Request, v *Visitor, c Change) (path string, err error) {
+	err = a.Work(r, func() error {
+		path, err = a.o.Server.Change(r.Context(), v.Actor, c)
+		return err
+	})
+	a.o.Log.Info("change by the console", zap.Stringer("client_addr", v.Remote), zap.String("user", v.User),
+		zap.Stringer("kind", c.Kind), zap.String("path", c.Path[:min(len(c.Path), pathMax)]), zap.Error(err))
+	return path, err
+}
+
+// identityOf describes a visitor.
+func (a *API) identityOf(v *Visitor) Identity {
+	return Identity{User: v.User, Super: auth.IsSuper(v.IDs), Token: v.Token, Writes: a.o.Writes && v.User != ""}
+}

@@ -1,0 +1,118 @@
+package console
+
+import (
+	"bytes"
+	"embed"
+	"net/http"
+	"path"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/seed94657493/warren/server/internal/api"
+)
+
+//go:embed static
+var staticFiles embed.FS
+
+// Root is the path below which the console is served, before a proxy adds a prefix.
+const Root = "/console/"
+
+// policy lets a page load from this server only, and no script or style that stands in a page.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// Console answers requests for pages, and hands those for the API on.
+type Console struct {
+	api    *api.API
+	routes map[string]func(*Console, http.ResponseWriter, *http.Request, *api.Visitor) error
+}
+
+// New returns the console of an API.
+func New(a *api.API) *Console { return &Console{api: a, routes: routes()} }
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name, isPage := strings.CutPrefix(r.URL.Path, Root)
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/api/"):
+		c.api.ServeHTTP(w, r)
+	case !isPage:
+		api.Guard(w)
+		w.Header().Set("Location", "console/") // relative: a proxy may have put a prefix before it
+		w.WriteHeader(http.StatusFound)
+	case strings.HasPrefix(name, "static/"):
+		c.static(w, r, name)
+	default:
+		c.page(w, r, name)
+	}
+}
+
+// static serves a file that never changes while the program runs.
+func (c *Console) static(w http.ResponseWriter, r *http.Request, name string) {
+	api.Guard(w)
+	text, err := staticFiles.ReadFile(name)
+	if err != nil || !isGet(r) {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("Content-Type", kinds[path.Ext(name)])
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text) // the visitor may have gone
+}
+
+// kinds are the types of static files.
+var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
+
+func isGet(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// page serves a page, or what belongs to one.
+func (c *Console) page(w http.ResponseWriter, r *http.Request, name string) {
+	api.Guard(w)
+	w.Header().Set("Content-Security-Policy", policy)
+	serve := c.routes[r.Method+" "+name]
+	if r.Method == http.MethodHead {
+		serve = c.routes[http.MethodGet+" "+name]
+	}
+	v, err := c.api.Visitor(w, r)
+	switch {
+	case err != nil:
+		v = &api.Visitor{}
+	case serve == nil:
+		err = &api.Refusal{Status: http.StatusNotFound, Text: "there is no such page"}
+	default:
+		err = serve(c, w, r, v)
+	}
+	if err != nil {
+		_ = show(w, frame{title: api.TroubleOf(err).Title, visitor: v, trouble: err},
+			h.P(link("./", "Back to the overview")))
+	}
+}
+
+// show writes a page, with the status of what was refused.
+func show(w http.ResponseWriter, f frame, main ...g.Node) error {
+	status := http.StatusOK
+	if f.trouble != nil {
+		status = api.TroubleOf(f.trouble).Status
+	}
+	var text bytes.Buffer
+	if err := layout(f, main...).Render(&text); err != nil {
+		return err // cannot happen: a buffer takes everything
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+	w.WriteHeader(status)
+	_, _ = w.Write(text.Bytes()) // the visitor may have gone
+	return nil
+}
+
+// redirect sends the visitor to another page of the console.
+func redirect(w http.ResponseWriter, to string) error {
+	w.Header().Set("Location", to)
+	w.WriteHeader(http.StatusSeeOther)
+	return nil
+}

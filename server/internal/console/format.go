@@ -1,0 +1,71 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// joinPath returns the path of a child.
+func joinPath(parent, name string) string {
+	if parent == "/" {
+		return "/" + name
+	}
+	return parent + "/" + name
+}
+
+// when writes ms since 1970.
+func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// duration writes ms.
+func duration(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	case d >= time.Minute:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}
+
+// sizeOf writes a number of bytes.
+func sizeOf(n int64) string {
+	switch f := float64(n); {
+	case n < 10_000:
+		return fmt.Sprintf("%d bytes", n)
+	case n < 10<<20:
+		return fmt.Sprintf("%.1f KiB", f/(1<<10))
+	case n < 10<<30:
+		return fmt.Sprintf("%.1f MiB", f/(1<<20))
+	default:
+		return fmt.Sprintf("%.1f GiB", f/(1<<30))
+	}
+}
+
+// short cuts a long text in the middle of a table.
+func short(text string) string {
+	const most = 80
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	return string(runes[:most/2]) + " ... " + string(runes[len(runes)-most/2:])
+}
+
+// hexDump writes bytes, 16 a line, with their place and their letters.
+func hexDump(b []byte) string {
+	var text strings.Builder
+	for at := 0; at < len(b); at += 16 {
+		line := b[at:min(at+16, len(b))]
+		fmt.Fprintf(&text, "%06x  % -48x ", at, line)
+		for _, c := range line {
+			if c < 0x20 || c > 0x7e {
+				c = '.'
+			}
+			text.WriteByte(c)
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}

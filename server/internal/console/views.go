@@ -1,0 +1,268 @@
+package console
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	g "maragu.dev/gomponents"
+	h "maragu.dev/gomponents/html"
+
+	"github.com/seed94657493/warren/server/internal/api"
+)
+
+// The pages, one function each.
+
+func overviewPage(e *api.Ensemble) g.Node {
+	wrong := g.Node(h.P(h.Class("fine"), g.Text("Nothing is known to be wrong.")))
+	if len(e.Problems) > 0 {
+		wrong = section("wrong", "What is wrong", h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
+			return h.Li(h.Strong(g.Text(p.Text)), g.If(p.Remedy != "", h.P(g.Text(p.Remedy))))
+		})))
+	}
+	return h.Div(h.ID("live"), g.Attr("hx-get", "./"), g.Attr("hx-trigger", "every 3s"), g.Attr("hx-select", "#live"),
+		g.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e.Members))
+}
+
+func serverPart(e *api.Ensemble) g.Node {
+	state, leader := e.State, "none"
+	if !e.Serving {
+		state += ", serves no clients"
+	}
+	switch {
+	case e.Leader != nil:
+		leader = fmt.Sprintf("server %d", *e.Leader)
+	case len(e.Members) == 0:
+		leader = "stands alone"
+	}
+	return section("server", "This server", h.Dl(h.Class("facts"),
+		fact("State", h.ID("state"), g.Text(state)), fact("Leader", h.ID("leader"), g.Text(leader)),
+		fact("Latency, mean", g.Textf("%.2f ms", e.Latency.Mean)), fact("Latency, greatest", g.Textf("%d ms", e.Latency.Max)),
+		fact("Requests that wait", g.Textf("%d", e.Outstanding)), fact("Connections", g.Textf("%d", e.Connections)),
+		fact("Sessions of the ensemble", g.Textf("%d", e.Sessions)), fact("Watches here", g.Textf("%d", e.Watches)),
+		fact("Znodes", g.Textf("%d, %d of them ephemeral", e.Znodes, e.Ephemerals)),
+		fact("Paths and data", g.Text(sizeOf(e.DataBytes))), fact("Last txn", code(e.Zxid)),
+		fact("Runs for", g.Text(duration(e.UptimeMs))), fact("Version", g.Text(e.Version))))
+}
+
+func membersPart(members []api.Member) g.Node {
+	if len(members) == 0 {
+		return nil
+	}
+	rows := g.Map(members, func(m api.Member) g.Node {
+		name, lag := strconv.FormatInt(m.ID, 10), "not known"
+		if m.Self {
+			name += " (this)"
+		}
+		if m.Lag != nil {
+			lag = fmt.Sprintf("%d txns", *m.Lag)
+		}
+		return h.Tr(h.Class(m.State), rowHead(g.Text(name)), cell(m.State), cell(lag), h.Td(code(m.Zxid)), cell(m.Role),
+			cell(m.ClientAddress), cell(strings.Join(m.Addresses, " ")))
+	})
+	return section("members", "Ensemble",
+		table("Ensemble", []string{"Server", "State", "Behind", "Last txn", "Role", "Clients", "Servers"}, rows...),
+		hint("Only the leader knows how far the others are: look at its console."))
+}
+
+func hint(text string) g.Node { return h.P(h.Class("hint"), g.Text(text)) }
+
+// crumbsOf are the links to the znodes above a znode, and its name.
+func crumbsOf(p *treePage) g.Node {
+	links := h.Span(h.Class("crumbs"), g.Map(p.crumbs, func(c crumb) g.Node {
+		if c.path == p.path {
+			return h.Span(h.Aria("current", "location"), g.Text(c.name))
+		}
+		return g.Group{link(to("tree", "path", c.path), c.name), g.If(c.path != "/", g.Text("/"))}
+	}))
+	return links
+}
+
+func treeView(p *treePage, writes bool) g.Node {
+	content := g.Group{childrenPart(p)}
+	if p.znode != nil {
+		content = append(content, h.Div(dataPart(p), statPart(&p.znode.Stat), aclPart(p.znode.ACL),
+			g.Iff(writes, func() g.Node { return editor(p) })))
+	}
+	return g.Group{
+		h.P(h.Class("tools"), link(to("changes", "path", p.path), "Live changes below"),
+			link(to("search", "under", p.path), "Search below")),
+		h.Div(h.Class("columns"), content)}
+}
+
+func childrenPart(p *treePage) g.Node {
+	if p.children == nil {
+		return section("below", "Children", h.P(g.Text("They may not be read.")))
+	}
+	count := fmt.Sprintf("%d children, in the order of their names", p.children.Total)
+	switch {
+	case p.children.Total == 0:
+		count = "It has none."
+	case p.children.Total == 1:
+		count = "1 child"
+	case p.children.Order != "name":
+		count = fmt.Sprintf("%d children, in the order of their creation", p.children.Total)
+	}
+	more := g.Node(nil)
+	if after := p.children.After; after != "" {
+		next := to("tree", "path", p.path, "after", after)
+		more = h.Li(h.Class("more"), g.Attr("hx-target", "this"), g.Attr("hx-swap", "outerHTML"),
+			h.A(h.Href(next), g.Attr("hx-get", next), g.Attr("hx-select", ".children > li"), g.Text("More")))
+	}
+	return section("below", "Children", h.P(g.Text(count)), h.Ol(h.Class("children"),
+		g.Map(p.children.Children, func(c api.Child) g.Node { return childItem(p.path, &c) }), more))
+}
+
+// childItem is a child in the list. One with children of its own can be opened in place.
+func childItem(parent string, c *api.Child) g.Node {
+	href := to("tree", "path", joinPath(parent, c.Name))
+	var what []string
+	if !c.Readable {
+		what = append(what, "not readable")
+	}
+	if c.Owner != "" {
+		what = append(what, "ephemeral")
+	}
+	if c.Children > 0 {
+		what = append(what, fmt.Sprintf("%d below", c.Children))
+	}
+	if c.Bytes > 0 {
+		what = append(what, sizeOf(int64(c.Bytes)))
+	}
+	name := g.Group{link(href, c.Name), g.Text(" "), h.Span(h.Class("what"), g.Text(strings.Join(what, ", ")))}
+	if c.Children == 0 {
+		return h.Li(name)
+	}
+	return h.Li(h.Details(g.Attr("hx-get", href), g.Attr("hx-trigger", "toggle once"), g.Attr("hx-select", ".children"),
+		g.Attr("hx-target", "find .below"), g.Attr("hx-swap", "innerHTML"), h.Summary(name), h.Div(h.Class("below"))))
+}
+
+func dataPart(p *treePage) g.Node {
+	if len(p.znode.Raw) == 0 {
+		return section("data", "Data", h.P(g.Text("It has no data.")))
+	}
+	tab := func(view, title string) g.Node {
+		return h.A(h.Href(to("tree", "path", p.path, "view", view)), g.If(p.view == view, h.Aria("current", "true")),
+			g.Text(title))
+	}
+	return section("data", "Data", h.P(h.Class("tools"), h.Role("group"), h.Aria("label", "View"), tab("text", "Text"),
+		g.If(p.isJSON, tab("json", "JSON")), tab("hex", "Bytes"),
+		h.A(h.Href(to("data", "path", p.path)), g.Attr("download"), g.Text("Download"))),
+		h.Pre(h.ID("text"), h.TabIndex("0"), g.Text("\n"+p.text)),
+		g.If(p.cut, hint("This is the beginning. Download it to see all.")))
+}
+
+func statPart(s *api.Stat) g.Node {
+	return section("stat", "State", h.Dl(h.Class("facts"),
+		fact("Created", g.Text(when(s.Created)+" "), code(s.Czxid)),
+		fact("Data last set", g.Text(when(s.Modified)+" "), code(s.Mzxid)), fact("Children last changed", code(s.Pzxid)),
+		fact("Version of the data", h.ID("version"), g.Textf("%d", s.Version)),
+		fact("Version of the children", g.Textf("%d", s.Cversion)), fact("Version of the ACL", g.Textf("%d", s.Aversion)),
+		fact("Length of the data", g.Text(sizeOf(int64(s.DataLength)))),
+		g.If(s.Owner != "", fact("Ephemeral, of session", code(s.Owner)))))
+}
+
+func aclPart(acl []api.ACL) g.Node {
+	return section("acl", "Permissions", table("Permissions", []string{"Scheme", "Identity", "May"},
+		g.Map(acl, func(e api.ACL) g.Node { return h.Tr(cell(e.Scheme), cell(e.ID), cell(e.Perms)) })...))
+}
+
+// editor has the forms that change a znode. Each names the version that it replaces.
+func editor(p *treePage) g.Node {
+	version, aversion := strconv.Itoa(int(p.znode.Stat.Version)), strconv.Itoa(int(p.znode.Stat.Aversion))
+	form := func(title, kind, version string, content ...g.Node) g.Node {
+		return h.Details(h.Summary(g.Text(title)), h.Form(h.Method("post"), h.Action("change"), hidden("token", p.form.token),
+			hidden("kind", kind), hidden("path", p.path), hidden("version", version), g.Group(content)))
+	}
+	label := "New data"
+	if p.form.encoding == "base64" {
+		label += " in base64"
+	}
+	return section("change", "Change",
+		g.If(p.form.possible, form("Edit the data", "set", version, hidden("encoding", p.form.encoding),
+			area("newdata", "data", label, p.form.data, "10"), button("Save over version "+version))),
+		form("Create a child", "create", "", field("newname", "name", "Name", ""), area("childdata", "data", "Data", "", "4"),
+			box("sequential", g.Text("Add a number to the name")), button("Create")),
+		form("Edit the permissions", "acl", aversion,
+			area("newacl", "acl", "Entries, one a line: scheme:identity:permissions of cdrwa", p.form.acl, "4"),
+			button("Save over version "+aversion)),
+		form("Delete", "delete", version, box("sure", g.Text("Delete version "+version+" of "), code(p.path)),
+			h.P(h.Button(h.Class("danger"), g.Text("Delete")))))
+}
+
+func searchView(p *searchPage) g.Node {
+	found := g.Node(nil)
+	if f := p.found; f != nil {
+		count := fmt.Sprintf("%d found among %d znodes", len(f.Paths), f.Visited)
+		if f.After != "" {
+			count += " so far"
+		}
+		if f.Missed {
+			count += "; the tree has changed meanwhile, so that some may be missing"
+		}
+		found = g.Group{h.P(g.Text(count + ".")),
+			h.Ol(g.Map(f.Paths, func(path string) g.Node { return h.Li(link(to("tree", "path", path), path)) })),
+			g.If(f.After != "", h.P(link(to("search", "under", p.under, "word", p.word, "after", f.After), "Go on")))}
+	}
+	return g.Group{h.Form(h.Method("get"), h.Action("search"), h.Role("search"), field("under", "under", "Below", p.under),
+		field("word", "word", "A part of the path", p.word, h.Type("search")), button("Search")),
+		h.Div(h.ID("found"), h.Aria("live", "polite"), found)}
+}
+
+func sessionsView(p *api.Sessions) g.Node {
+	rows := g.Map(p.Sessions, func(s api.Session) g.Node {
+		client := s.Address
+		if s.Secure {
+			client += " (TLS)"
+		}
+		return h.Tr(rowHead(g.Text(client)), h.Td(code(s.Label)), cell(when(s.Connected)),
+			cell(fmt.Sprintf("%d ms", s.TimeoutMs)), cell(fmt.Sprintf("%d, %d", s.Received, s.Sent)),
+			cell(strconv.Itoa(s.Outstanding)), cell(s.LastOp), cell(fmt.Sprintf("%d, %d ms", s.MeanMs, s.MaxMs)),
+			cell(strconv.Itoa(s.Watches)), h.Td(ephemeralsPart(&s)))
+	})
+	return g.Group{h.P(g.Textf("%d sessions in the ensemble; these are connected to this server.", p.Total)),
+		table("Sessions", []string{"Client", "Session", "Since", "Timeout", "Packets in, out", "Waiting", "Last",
+			"Mean, max", "Watches", "Ephemerals"}, rows...),
+		g.If(p.After != 0, h.P(link(to("sessions", "after", strconv.FormatUint(p.After, 10)), "More")))}
+}
+
+func ephemeralsPart(s *api.Session) g.Node {
+	if s.Ephemerals == 0 {
+		return g.Text("0")
+	}
+	return h.Details(h.Summary(g.Textf("%d", s.Ephemerals)), h.Ul(g.Map(s.Paths, func(path string) g.Node {
+		return h.Li(link(to("tree", "path", path), path))
+	})))
+}
+
+func configurationView(settings []api.Setting, all bool) g.Node {
+	other := link(to("configuration", "all", "1"), "All settings")
+	if all {
+		other = link("configuration", "Only what was set")
+	}
+	return g.Group{h.P(h.Class("tools"), other), table("Settings", []string{"Key", "Value", "Default", "Set in"},
+		g.Map(settings, func(s api.Setting) g.Node {
+			return h.Tr(rowHead(code(s.Name)), cell(short(s.Value)), cell(short(s.Default)), cell(s.Origin))
+		})...), g.If(len(settings) == 0, hint("Nothing was set."))}
+}
+
+func changesView(path string) g.Node {
+	return g.Group{
+		h.Form(h.Method("get"), h.Action("changes"), field("path", "path", "Below", path),
+			h.P(h.Button(g.Text("Follow")), g.Text(" "), h.Button(h.Type("button"), h.ID("pause"), h.Aria("pressed", "false"),
+				g.Attr("hidden"), g.Text("Pause")))),
+		h.P(h.ID("streaming"), h.Role("status"), g.Text("Changes are shown with scripts only; programs fetch /api/v1/changes.")),
+		h.Div(h.ID("log"), h.Data("stream", to("stream", "path", path)),
+			table("Changes", []string{"Time", "Change", "Znode", "Txn"}))}
+}
+
+func loginView() g.Node {
+	return g.Group{
+		h.Form(h.Method("post"), h.Action("login"), h.Class("narrow"),
+			field("name", "user", "User", "", h.AutoComplete("username"), h.Required()),
+			field("password", "password", "Password", "", h.Type("password"), h.AutoComplete("current-password"), h.Required()),
+			button("Log in")),
+		h.P(h.Class("hint"), g.Text("Users are those of scheme digest: the super user, and users that the ACL of some znode names ("),
+			code("addauth digest user:password"), g.Text("). Without a login you see what "), code("world:anyone"),
+			g.Text(" may read."))}
+}

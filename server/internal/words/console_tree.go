@@ -1,0 +1,275 @@
+package words
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/seed94657493/warren/datatree"
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/api"
+)
+
+// What the console shows of the tree. Store.Mu is held for reading for a page, or a step of a search, at a time.
+
+// Znode implements api.Server. Errors are those of getData and getACL.
+func (n shown) Znode(a api.Actor, path string, most int) (*api.Znode, error) {
+	if err := n.mayAsk(a); err != nil {
+		return nil, err
+	}
+	var body, acl []byte
+	var err proto.ErrCode
+	n.Store.Mu.RLock()
+	if body, err = n.Store.State.ReadData(nil, []byte(path), a.IDs); err == proto.OK {
+		acl, err = n.Store.State.ReadACL(nil, []byte(path), a.IDs)
+	}
+	n.Store.Mu.RUnlock()
+	if err != proto.OK {
+		return nil, err
+	}
+	var data proto.GetDataResponse
+	var list proto.GetACLResponse
+	if data.ReadFrom(body) != nil || list.ReadFrom(acl) != nil {
+		return nil, proto.ErrMarshallingError // cannot happen: both were just written
+	}
+	z := &api.Znode{Path: path, Stat: n.stat(&data.Stat), Raw: data.Data, Whole: true, ACL: []api.ACL{}}
+	if len(z.Raw) > most {
+		z.Raw, z.Whole = z.Raw[:most], false
+	}
+	for _, e := range list.Acl {
+		z.ACL = append(z.ACL, api.ACL{Scheme: e.Id.Scheme.String(), ID: e.Id.Id.String(), Perms: api.PermText(e.Perms)})
+	}
+	return z, nil
+}
+
+func (n shown) stat(st *proto.Stat) api.Stat {
+	return api.Stat{Czxid: st.Czxid.String(), Mzxid: st.Mzxid.String(), Pzxid: st.Pzxid.String(), Created: st.Ctime,
+		Modified: st.Mtime, Version: st.Version, Cversion: st.Cversion, Aversion: st.Aversion, Owner: n.owner(st),
+		DataLength: st.DataLength, NumChildren: st.NumChildren}
+}
+
+// owner names the session of an ephemeral znode.
+func (n shown) owner(st *proto.Stat) string {
+	if st.EphemeralOwner == 0 {
+		return ""
+	}
+	return n.label(st.EphemeralOwner)
+}
+
+// allows reports whether ids may read a znode. REQUIRES: Store.Mu, at least for reading.
+func (n shown) allows(id datatree.NodeID, ids []auth.Identity) bool {
+	return n.Allows(n.Store.State.Node(id).ACL, proto.PermRead, ids)
+}
+
+// Children implements api.Server. The children of a znode with few of them are in the order of their names. Those of
+// a wide one are in the order of their creation, so that a page costs the same however many there are.
+func (n shown) Children(a api.Actor, path, after string, limit int) (*api.Children, error) {
+	if err := n.mayAsk(a); err != nil {
+		return nil, err
+	}
+	n.Store.Mu.RLock()
+	defer n.Store.Mu.RUnlock()
+	state := n.Store.State
+	parent := state.Lookup([]byte(path))
+	switch {
+	case parent == 0:
+		return nil, proto.ErrNoNode
+	case !n.allows(parent, a.IDs):
+		return nil, proto.ErrNoAuth
+	}
+	page := &api.Children{Path: path, Total: state.Node(parent).NumChildren, Order: "name", Children: []api.Child{}}
+	var ids []datatree.NodeID
+	if page.Total < datatree.WideChildren {
+		ids = n.namedAfter(parent, after)
+	} else {
+		page.Order = "creation"
+		first := state.FirstChild(parent)
+		if after != "" {
+			last := state.Child(parent, []byte(after))
+			if last == 0 {
+				return nil, api.ErrGone
+			}
+			first = state.NextSibling(last)
+		}
+		for id := first; id != 0 && len(ids) <= limit; id = state.NextSibling(id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) > limit {
+		ids = ids[:limit]
+		page.After = string(state.Name(ids[limit-1]))
+	}
+	for _, id := range ids {
+		page.Children = append(page.Children, n.child(id, a.IDs))
+	}
+	return page, nil
+}
+
+// namedAfter returns the children of a znode whose names are greater, in their order. REQUIRES: Store.Mu, and a znode
+// that is not wide.
+func (n shown) namedAfter(parent datatree.NodeID, after string) (ids []datatree.NodeID) {
+	state := n.Store.State
+	state.EachChild(parent, func(id datatree.NodeID) bool {
+		if string(state.Name(id)) > after {
+			ids = append(ids, id)
+		}
+		return true
+	})
+	slices.SortFunc(ids, func(a, b datatree.NodeID) int { return bytes.Compare(state.Name(a), state.Name(b)) })
+	return ids
+}
+
+// child describes a child. REQUIRES: Store.Mu, at least for reading.
+func (n shown) child(id datatree.NodeID, ids []auth.Identity) api.Child {
+	c := api.Child{Name: string(n.Store.State.Name(id))}
+	if c.Readable = n.allows(id, ids); c.Readable {
+		st := n.Store.State.Stat(id)
+		c.Children, c.Bytes, c.Modified, c.Version, c.Owner = st.NumChildren, st.DataLength, st.Mtime, st.Version, n.owner(&st)
+	}
+	return c
+}
+
+// ephemerals returns how many ephemerals a session has, and the first of those that a visitor could find by reading
+// from the root on. REQUIRES: Store.Mu, at least for reading.
+func (n shown) ephemerals(session proto.SessionID, ids []auth.Identity) (count int, paths []string) {
+	state := n.Store.State
+	paths = []string{}
+	count = state.FirstEphemerals(session, pathsShown, func(id datatree.NodeID) {
+		for up := state.Parent(id); up != 0; up = state.Parent(up) {
+			if !n.allows(up, ids) {
+				return
+			}
+		}
+		paths = append(paths, string(state.AppendPath(nil, id)))
+	})
+	return count, paths
+}
+
+// Bounds of a search.
+const (
+	// visitsMax is how many znodes one request looks at, and visitsPerLock how many under one hold of Store.Mu.
+	visitsMax, visitsPerLock = 20_000, 1000
+)
+
+// search is a walk through the tree below a znode, parents first, in the order of creation. Only what the visitor may
+// list is walked: the children of znodes that it may read. Between two steps the place is kept as a path, because
+// znodes may go meanwhile.
+type search struct {
+	n     shown
+	ids   []auth.Identity
+	q     api.Query
+	found *api.Found
+	under datatree.NodeID
+	base  int // length of the path of under, with the slash behind it
+}
+
+// Search implements api.Server.
+func (n shown) Search(a api.Actor, q api.Query) (*api.Found, error) {
+	if err := n.mayAsk(a); err != nil {
+		return nil, err
+	}
+	s := &search{n: n, ids: a.IDs, q: q, found: &api.Found{Paths: []string{}, After: q.After}}
+	if s.base = len(q.Under) + 1; q.Under == "/" {
+		s.base = 1
+	}
+	for s.found.Visited < visitsMax && len(s.found.Paths) < q.Limit {
+		if more, err := s.step(); err != nil || !more {
+			return s.found, err
+		}
+	}
+	return s.found, nil
+}
+
+// step looks at visitsPerLock znodes after found.After. It reports whether there are more.
+func (s *search) step() (more bool, err error) {
+	s.n.Store.Mu.RLock()
+	defer s.n.Store.Mu.RUnlock()
+	state := s.n.Store.State
+	at, err := s.begin()
+	var last datatree.NodeID
+	for visits := 0; at != 0 && visits < visitsPerLock && len(s.found.Paths) < s.q.Limit; visits++ {
+		s.look(at)
+		last, at = at, s.next(at)
+	}
+	if s.found.After = ""; at != 0 && last != 0 {
+		s.found.After = string(state.AppendPath(nil, last))
+	}
+	return at != 0, err
+}
+
+// begin returns the znode with which a step begins, 0 if there is none.
+func (s *search) begin() (datatree.NodeID, error) {
+	state := s.n.Store.State
+	if s.under = state.Lookup([]byte(s.q.Under)); s.under == 0 {
+		return 0, proto.ErrNoNode
+	}
+	if !s.n.allows(s.under, s.ids) {
+		return 0, proto.ErrNoAuth
+	}
+	after := s.found.After
+	if after == "" {
+		return state.FirstChild(s.under), nil
+	}
+	if len(after) <= s.base || !strings.HasPrefix(after, s.q.Under) || after[s.base-1] != '/' {
+		return 0, proto.ErrBadArguments
+	}
+	at := state.Lookup([]byte(after))
+	gone := at == 0
+	for ; at == 0; at = state.Lookup([]byte(after)) {
+		cut := strings.LastIndexByte(after, '/')
+		if cut < s.base {
+			return s.miss(0), nil // the place is lost
+		}
+		after = after[:cut]
+	}
+	for up := state.Parent(at); up != s.under; up = state.Parent(up) {
+		if !s.n.allows(up, s.ids) {
+			return 0, proto.ErrNoAuth
+		}
+	}
+	if gone {
+		return s.miss(s.beside(at)), nil
+	}
+	return s.next(at), nil
+}
+
+// miss notes that znodes may have been missed.
+func (s *search) miss(at datatree.NodeID) datatree.NodeID {
+	s.found.Missed = true
+	return at
+}
+
+// next returns the znode after id in the walk, 0 after the last.
+func (s *search) next(id datatree.NodeID) datatree.NodeID {
+	if first := s.n.Store.State.FirstChild(id); first != 0 && s.n.allows(id, s.ids) {
+		return first
+	}
+	return s.beside(id)
+}
+
+// beside returns the first znode of the walk that is neither id nor below it.
+func (s *search) beside(id datatree.NodeID) datatree.NodeID {
+	state := s.n.Store.State
+	for ; id != s.under; id = state.Parent(id) {
+		if next := state.NextSibling(id); next != 0 {
+			return next
+		}
+	}
+	return 0
+}
+
+// look notes a znode if it is one that is searched for.
+func (s *search) look(id datatree.NodeID) {
+	s.found.Visited++
+	state := s.n.Store.State
+	if s.q.Prefix != "" {
+		if bytes.HasPrefix(state.Name(id), []byte(s.q.Prefix)) {
+			s.found.Paths = append(s.found.Paths, string(state.AppendPath(nil, id)))
+		}
+		return
+	}
+	if path := state.AppendPath(nil, id); strings.Contains(string(path[s.base:]), s.q.Contains) {
+		s.found.Paths = append(s.found.Paths, string(path))
+	}
+}
