@@ -27,7 +27,7 @@ import (
 type browser struct {
 	t      *testing.T
 	base   string
-	cookie string
+	cookie *http.Cookie // nil without a login
 	token  string
 	header http.Header // of every request
 }
@@ -50,8 +50,8 @@ func (b *browser) do(method, path string, body any) (*http.Response, string) {
 	if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if b.cookie != "" {
-		r.AddCookie(&http.Cookie{Name: "warren_login", Value: b.cookie})
+	if b.cookie != nil {
+		r.AddCookie(b.cookie)
 	}
 	if b.token != "" {
 		r.Header.Set("X-Warren-Token", b.token)
@@ -102,7 +102,7 @@ func (b *browser) login(user, password string) int {
 		require.GreaterOrEqual(b.t, len(c.Value), 43, "256 bits")
 		var id struct{ Token string }
 		require.NoError(b.t, json.Unmarshal([]byte(body), &id))
-		b.cookie, b.token = c.Value, id.Token
+		b.cookie, b.token = c, id.Token
 	}
 	return resp.StatusCode
 }
@@ -269,7 +269,7 @@ func TestConsoleChanges(t *testing.T) {
 	b = browse(t, s)
 	require.Equal(t, 200, b.login("super", "secret"))
 	b.header.Set("Authorization", "digest super:secret")
-	b.cookie, b.token = "", ""
+	b.cookie, b.token = nil, ""
 	status, _ = b.status("PUT", "/znode", set("/b", 0))
 	require.Equal(t, 200, status, "credentials in the request need no token: no other site can send them")
 }
@@ -313,7 +313,7 @@ func TestConsoleChangesAreOffByDefault(t *testing.T) {
 		"version": {"-1"}, "sure": {"1"}, "token": {b.token}}.Encode()))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.AddCookie(&http.Cookie{Name: "warren_login", Value: b.cookie})
+	r.AddCookie(b.cookie)
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
@@ -542,7 +542,7 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 	r, err := http.NewRequest("PUT", b.base+"/api/v1/znode", strings.NewReader("path=/large"))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.AddCookie(&http.Cookie{Name: "warren_login", Value: b.cookie})
+	r.AddCookie(b.cookie)
 	r.Header.Set("X-Warren-Token", b.token)
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	require.NoError(t, err)

@@ -27,6 +27,8 @@ const (
 	DataMax = 1 << 20
 	// bodyMore is how many bytes a request may have beside the data that a znode may have.
 	bodyMore = 64 << 10
+	// CredentialsBody is how many bytes the body of a login has: of a visitor that has not proved anything.
+	CredentialsBody = 16 << 10
 	// pathMax bounds paths and words in requests.
 	pathMax = 8 << 10
 	// answerTimeout is how long a visitor may take for an answer, or for a part of one that goes on.
@@ -56,6 +58,7 @@ type API struct {
 	throttle throttle
 	streams  streams
 	workers  chan struct{}
+	cookie   string // its name
 	origins  *http.CrossOriginProtection
 }
 
@@ -74,7 +77,7 @@ func New(o Options) *API {
 		}
 	}
 	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(chan struct{}, workersMax),
-		origins: http.NewCrossOriginProtection()}
+		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.logins.mu.live = map[loginKey]*login{}
 	a.throttle.mu.buckets = map[netip.Prefix]*bucket{}
 	a.streams.mu.open = map[netip.Addr]int{}
@@ -164,6 +167,8 @@ var (
 	// ErrNeedsAuth means that the server takes no client with the identities of the visitor.
 	ErrNeedsAuth = refusal(http.StatusUnauthorized,
 		"this server takes authenticated clients only: log in with a scheme of enforce.auth.schemes")
+	// ErrWrong means that a password is wrong. ZooKeeper knows no users: one without an ACL counts as that, too.
+	ErrWrong = refusal(http.StatusUnauthorized, "the password is wrong, or no ACL names this user")
 	// ErrGone means that a page cannot go on after a znode, because that znode is gone.
 	ErrGone = refusal(http.StatusGone, "the znode after which the page begins is gone: begin with the first page")
 )

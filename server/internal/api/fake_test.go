@@ -1,12 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,14 +26,18 @@ type fakeServer struct {
 	changed []Change
 	follow  func(ctx context.Context, yield func(Happening) bool) error
 	logins  int
+	refuse  error // every login
 }
 
 func (f *fakeServer) Ensemble() *Ensemble {
 	return &Ensemble{Members: []Member{}, Problems: []Problem{}}
 }
-func (f *fakeServer) Login(user, password string) ([]auth.Identity, bool) {
+func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
 	f.logins++
-	return []auth.Identity{auth.NewDigestIdentity(user, password)}, user == "bob" && password == "x"
+	if f.refuse != nil || user != "bob" || password != "x" {
+		return nil, cmp.Or(f.refuse, ErrWrong)
+	}
+	return []auth.Identity{auth.NewDigestIdentity(user, password)}, nil
 }
 func (f *fakeServer) Znode(Actor, string, int) (*Znode, error) { return nil, proto.ErrNoNode }
 func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
@@ -95,7 +101,7 @@ func TestLoginsEnd(t *testing.T) {
 	now = now.Add(loginIdle)
 	require.Empty(t, userOf(t, a, cookie), "a login that is not used ends")
 	require.Empty(t, a.logins.mu.live)
-	require.Empty(t, userOf(t, a, "warren_login=guess"))
+	require.Empty(t, userOf(t, a, a.cookie+"=guess"))
 }
 
 func TestLoginsAreBounded(t *testing.T) {
@@ -153,6 +159,58 @@ func TestGuessersWait(t *testing.T) {
 		require.True(t, a.throttle.take(addrOf(i), now))
 		require.LessOrEqual(t, len(a.throttle.mu.buckets), addressesMax)
 	}
+}
+
+// A browser sends the cookies of a host to all of its ports, and so to several servers.
+func TestServersOfOneHostKeepTheirLogins(t *testing.T) {
+	a, b := New(Options{Server: &fakeServer{}}), New(Options{Server: &fakeServer{}})
+	first, _ := logIn(t, a)
+	second, _ := logIn(t, b)
+	both := first + "; " + second
+	require.Equal(t, "bob", userOf(t, a, both))
+	require.Equal(t, "bob", userOf(t, b, both))
+	w := visit(a, "GET", "/identity", "", "Cookie", second)
+	require.Empty(t, w.Header().Get("Set-Cookie"), "it is not this server's to take back")
+}
+
+func TestLoginsWaitForAServer(t *testing.T) {
+	f := &fakeServer{refuse: ErrNotServing}
+	a := New(Options{Server: f})
+	for range 2 * attemptsMax {
+		require.Equal(t, 503, visit(a, "POST", "/login", `{"user":"bob","password":"x"}`).Code)
+	}
+	f.refuse = nil
+	require.Equal(t, 413, visit(a, "POST", "/login", `{"user":"bob","password":"`+strings.Repeat("x", CredentialsBody)+`"}`).Code)
+	logIn(t, a)
+}
+
+// stuckWriter is the answer to a visitor that does not read it.
+type stuckWriter struct {
+	*httptest.ResponseRecorder
+	stuck chan<- struct{}
+	goOn  <-chan struct{}
+}
+
+func (w stuckWriter) Write(b []byte) (int, error) {
+	w.stuck <- struct{}{}
+	<-w.goOn
+	return w.ResponseRecorder.Write(b)
+}
+
+func TestSlowReadersKeepNoOtherWaiting(t *testing.T) {
+	a := New(Options{Server: &fakeServer{}})
+	stuck, goOn := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	for range workersMax {
+		all.Go(func() {
+			r := httptest.NewRequest("GET", Root+"/configuration", nil)
+			a.ServeHTTP(stuckWriter{httptest.NewRecorder(), stuck, goOn}, r)
+		})
+		<-stuck
+	}
+	require.Equal(t, 200, visit(a, "GET", "/configuration", "").Code)
+	close(goOn)
+	all.Wait()
 }
 
 func TestSlowReadersAreCutOff(t *testing.T) {

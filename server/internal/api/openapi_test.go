@@ -48,8 +48,9 @@ func openapi(t *testing.T) object {
 		"paths":   paths,
 		"components": object{"schemas": schemas, "securitySchemes": object{
 			"digest": object{"type": "apiKey", "in": "header", "name": "Authorization", "description": "digest user:password, in plain text, as admin commands take it"},
-			"cookie": object{"type": "apiKey", "in": "cookie", "name": cookieName},
-			"token":  object{"type": "apiKey", "in": "header", "name": "X-Warren-Token", "description": "token of the record Identity, with the cookie"},
+			"cookie": object{"type": "apiKey", "in": "cookie", "name": cookiePrefix,
+				"description": "POST /login sets it; its name goes on with letters that a server chooses when it starts"},
+			"token": object{"type": "apiKey", "in": "header", "name": "X-Warren-Token", "description": "token of the record Identity, with the cookie"},
 		}},
 	}
 }

@@ -98,19 +98,32 @@ func (a *API) ensemble(w http.ResponseWriter, _ *http.Request, _ *Visitor) error
 	return answer(w, e)
 }
 
+// ask asks the server and answers with the record that it gives. The answer is written when others may ask already: a
+// slow reader must not keep them waiting.
+func ask[T any](a *API, w http.ResponseWriter, r *http.Request, fn func() (T, error)) error {
+	var record T
+	err := a.Work(r, func() (err error) {
+		record, err = fn()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return answer(w, record)
+}
+
 func (a *API) znode(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	q := queryOf(r)
 	path := q.text("path", "")
 	if q.err != nil {
 		return q.err
 	}
-	return a.Work(r, func() error {
+	return ask(a, w, r, func() (*Znode, error) {
 		z, err := a.o.Server.Znode(v.Actor, path, DataMax)
-		if err != nil {
-			return err
+		if err == nil {
+			z.encode()
 		}
-		z.encode()
-		return answer(w, z)
+		return z, err
 	})
 }
 
@@ -120,13 +133,7 @@ func (a *API) children(w http.ResponseWriter, r *http.Request, v *Visitor) error
 	if q.err != nil {
 		return q.err
 	}
-	return a.Work(r, func() error {
-		page, err := a.o.Server.Children(v.Actor, path, after, limit)
-		if err != nil {
-			return err
-		}
-		return answer(w, page)
-	})
+	return ask(a, w, r, func() (*Children, error) { return a.o.Server.Children(v.Actor, path, after, limit) })
 }
 
 func (a *API) search(w http.ResponseWriter, r *http.Request, v *Visitor) error {
@@ -139,13 +146,7 @@ func (a *API) search(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	if (search.Prefix == "") == (search.Contains == "") {
 		return refusal(http.StatusBadRequest, "either prefix or contains is needed")
 	}
-	return a.Work(r, func() error {
-		found, err := a.o.Server.Search(v.Actor, search)
-		if err != nil {
-			return err
-		}
-		return answer(w, found)
-	})
+	return ask(a, w, r, func() (*Found, error) { return a.o.Server.Search(v.Actor, search) })
 }
 
 func (a *API) sessions(w http.ResponseWriter, r *http.Request, v *Visitor) error {
@@ -154,17 +155,11 @@ func (a *API) sessions(w http.ResponseWriter, r *http.Request, v *Visitor) error
 	if q.err != nil {
 		return q.err
 	}
-	return a.Work(r, func() error {
-		page, err := a.o.Server.Sessions(v.Actor, uint64(after), limit)
-		if err != nil {
-			return err
-		}
-		return answer(w, page)
-	})
+	return ask(a, w, r, func() (*Sessions, error) { return a.o.Server.Sessions(v.Actor, uint64(after), limit) })
 }
 
 func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
-	return a.Work(r, func() error { return answer(w, Configuration{a.o.Server.Settings()}) })
+	return ask(a, w, r, func() (Configuration, error) { return Configuration{a.o.Server.Settings()}, nil })
 }
 
 func (a *API) identity(w http.ResponseWriter, _ *http.Request, v *Visitor) error {
@@ -173,7 +168,7 @@ func (a *API) identity(w http.ResponseWriter, _ *http.Request, v *Visitor) error
 
 func (a *API) login(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
 	var c Credentials
-	if err := a.body(w, r, &c); err != nil {
+	if err := a.body(w, r, &c, CredentialsBody); err != nil {
 		return err
 	}
 	v, err := a.Login(w, r, c.User, c.Password)
@@ -193,7 +188,7 @@ func (a *API) logout(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 
 func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	var n NewZnode
-	if err := a.body(w, r, &n); err != nil {
+	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
 	data, err := decode(n.Encoding, n.Data)
@@ -206,7 +201,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 
 func (a *API) set(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	var n NewData
-	if err := a.body(w, r, &n); err != nil {
+	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
 	data, err := decode(n.Encoding, n.Data)
@@ -237,7 +232,7 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 
 func (a *API) setACL(w http.ResponseWriter, r *http.Request, v *Visitor) error {
 	var n NewACL
-	if err := a.body(w, r, &n); err != nil {
+	if err := a.body(w, r, &n, a.BodyMax()); err != nil {
 		return err
 	}
 	if n.Version == nil {
@@ -301,13 +296,13 @@ func (q *query) number(name string, usual int64) int64 {
 
 func (q *query) limit() int { return int(min(max(q.number("limit", pageUsual), 1), pageMax)) }
 
-// body reads the record of a request.
-func (a *API) body(w http.ResponseWriter, r *http.Request, record any) error {
+// body reads the record of a request of at most most bytes.
+func (a *API) body(w http.ResponseWriter, r *http.Request, record any, most int64) error {
 	// A page of another site can send a form without being asked for permission, but not this type.
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/json" {
 		return refusal(http.StatusUnsupportedMediaType, "the body is of type application/json")
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, a.BodyMax()))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	err := d.Decode(record)
 	if err == nil {
@@ -325,7 +320,7 @@ func (a *API) body(w http.ResponseWriter, r *http.Request, record any) error {
 	return nil
 }
 
-var errTooLarge = refusal(http.StatusRequestEntityTooLarge, "the request is larger than jute.maxbuffer allows")
+var errTooLarge = refusal(http.StatusRequestEntityTooLarge, "the request is larger than it may be; changes are bounded by jute.maxbuffer")
 
 // BodyMax bounds the body of a request: data in base64, or each byte of it escaped by three in a form.
 func (a *API) BodyMax() int64 { return 3*int64(a.o.RequestMax) + bodyMore }

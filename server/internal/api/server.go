@@ -19,9 +19,9 @@ type Actor struct {
 type Server interface {
 	// Ensemble describes this server and its ensemble.
 	Ensemble() *Ensemble
-	// Login returns the identities that user and password prove. ok is false if no ACL names them and they are not the
-	// super user's, which is how a wrong password shows.
-	Login(user, password string) (ids []auth.Identity, ok bool)
+	// Login returns the identities that user and password prove. The error is ErrWrong if no ACL names them and they
+	// are not the super user's, which is how a wrong password shows.
+	Login(user, password string) ([]auth.Identity, error)
 	// Znode returns a znode with up to most bytes of its data.
 	Znode(a Actor, path string, most int) (*Znode, error)
 	// Children returns a page of up to limit children that follow the child named after, "" for the first page.

@@ -25,9 +25,10 @@ const (
 	loginIdle, loginLife = 30 * time.Minute, 12 * time.Hour
 	// credentialsMax bounds user and password.
 	credentialsMax = 1024
-	// cookieName is the cookie of a login. It has no path, so that it holds for the folder of the page that has set
-	// it, whatever a proxy has put before that.
-	cookieName = "warren_login"
+	// cookiePrefix begins the name of the cookie of a login. The name ends with random letters, because a browser
+	// sends a cookie to every port of a host, and the servers of an ensemble may be on one host. The cookie has no
+	// path, so that it holds for the folder of the page that has set it, whatever a proxy has put before that.
+	cookiePrefix = "warren_login_"
 )
 
 // Visitor is the sender of a request.
@@ -134,7 +135,7 @@ func (a *API) Visitor(w http.ResponseWriter, r *http.Request) (*Visitor, error) 
 		v.User, v.IDs = user, ids
 		return v, err
 	}
-	cookie, err := r.Cookie(cookieName)
+	cookie, err := r.Cookie(a.cookie)
 	if err != nil {
 		return v, nil
 	}
@@ -156,27 +157,24 @@ func (a *API) remote(r *http.Request) netip.AddrPort {
 // prove returns the identities of a user with a password, unless too many attempts from that address have failed.
 func (a *API) prove(remote netip.AddrPort, user, password string) ([]auth.Identity, error) {
 	if user == "" || len(user)+len(password) > credentialsMax || strings.Contains(user, ":") {
-		return nil, errWrong
+		return nil, ErrWrong
 	}
 	if !a.throttle.take(remote.Addr(), a.o.Now()) {
 		a.o.Log.Warn("too many failed logins from one address: logins from there wait",
 			zap.Stringer("client_addr", remote))
 		return nil, errThrottled
 	}
-	ids, ok := a.o.Server.Login(user, password)
-	if !ok {
+	ids, err := a.o.Server.Login(user, password)
+	if err == ErrWrong {
 		a.o.Log.Warn("login refused", zap.Stringer("client_addr", remote))
-		return nil, errWrong
+		return nil, err
 	}
 	a.throttle.giveBack(remote.Addr())
-	return ids, nil
+	return ids, err
 }
 
-var (
-	errWrong = refusal(http.StatusUnauthorized, "the password is wrong, or no ACL names this user")
-	// errThrottled is told with 429.
-	errThrottled = refusal(http.StatusTooManyRequests, "too many logins from this address have failed: wait a minute")
-)
+// errThrottled is told with 429.
+var errThrottled = refusal(http.StatusTooManyRequests, "too many logins from this address have failed: wait a minute")
 
 // Login logs a visitor in, by a cookie.
 func (a *API) Login(w http.ResponseWriter, r *http.Request, user, password string) (*Visitor, error) {
@@ -201,7 +199,7 @@ func (a *API) Login(w http.ResponseWriter, r *http.Request, user, password strin
 
 // Logout ends the login of a visitor.
 func (a *API) Logout(w http.ResponseWriter, r *http.Request, v *Visitor) {
-	if cookie, err := r.Cookie(cookieName); err == nil && v.login != nil {
+	if cookie, err := r.Cookie(a.cookie); err == nil && v.login != nil {
 		a.logins.remove(sha256.Sum256([]byte(cookie.Value)))
 	}
 	a.setCookie(w, r, "", -1)
@@ -210,7 +208,7 @@ func (a *API) Logout(w http.ResponseWriter, r *http.Request, v *Visitor) {
 // setCookie sets the cookie of a login, or takes it back if age is negative.
 func (a *API) setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	secure := r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Value: value, MaxAge: age, Secure: secure, HttpOnly: true,
+	http.SetCookie(w, &http.Cookie{Name: a.cookie, Value: value, MaxAge: age, Secure: secure, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode})
 }
 

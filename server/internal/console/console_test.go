@@ -25,6 +25,7 @@ const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)>&amp;{{
 // fakeServer has one znode with a hostile name everywhere, and one user.
 type fakeServer struct {
 	data    []byte
+	acl     []api.ACL // nil for one with a hostile id
 	changed []api.Change
 	refuse  error
 }
@@ -34,16 +35,22 @@ func (f *fakeServer) Ensemble() *api.Ensemble {
 	return &api.Ensemble{State: "leader", Leader: &leader, Version: hostile, Problems: []api.Problem{{Text: hostile, Remedy: hostile}},
 		Members: []api.Member{{ID: 1, State: "absent", Addresses: []string{hostile}, ClientAddress: hostile}, {ID: 2, Self: true, Lag: &lag}}}
 }
-func (f *fakeServer) Login(user, password string) ([]auth.Identity, bool) {
-	return []auth.Identity{auth.SuperIdentity("")}, password == "right"
+func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
+	if password != "right" {
+		return nil, api.ErrWrong
+	}
+	return []auth.Identity{auth.SuperIdentity("")}, nil
 }
 func (f *fakeServer) Znode(_ api.Actor, path string, most int) (*api.Znode, error) {
 	if path == "/none" {
 		return nil, proto.ErrNoNode
 	}
-	raw := f.data[:min(len(f.data), most)]
+	raw, acl := f.data[:min(len(f.data), most)], f.acl
+	if acl == nil {
+		acl = []api.ACL{{Scheme: "digest", ID: hostile, Perms: "cdrwa"}}
+	}
 	return &api.Znode{Path: path, Raw: raw, Whole: len(raw) == len(f.data), Stat: api.Stat{Version: 3, Owner: hostile},
-		ACL: []api.ACL{{Scheme: "digest", ID: hostile, Perms: "cdrwa"}}}, nil
+		ACL: acl}, nil
 }
 func (f *fakeServer) Children(_ api.Actor, path, after string, limit int) (*api.Children, error) {
 	return &api.Children{Path: path, Total: 3, Order: "name", After: hostile, Children: []api.Child{{Name: hostile, Readable: true, Children: 2},
@@ -128,14 +135,19 @@ func get(n *html.Node, name string) string {
 	return ""
 }
 
-// attribute returns an attribute of the first element that has key=value.
-func (p *page) attribute(element, key, value, wanted string) string {
-	for _, n := range p.all(element) {
+// element returns the first element that has key=value; one without anything if there is none.
+func (p *page) element(name, key, value string) *html.Node {
+	for _, n := range p.all(name) {
 		if get(n, key) == value {
-			return get(n, wanted)
+			return n
 		}
 	}
-	return ""
+	return &html.Node{}
+}
+
+// attribute returns an attribute of the first element that has key=value.
+func (p *page) attribute(element, key, value, wanted string) string {
+	return get(p.element(element, key, value), wanted)
 }
 
 func textOf(n *html.Node) string {
@@ -260,6 +272,42 @@ func TestEditorKeepsLineEndsAndBytes(t *testing.T) {
 	}
 }
 
+// The text of the editor for ACLs means the ACL that the znode has, or there is no such editor.
+func TestEditorKeepsACLs(t *testing.T) {
+	for id, possible := range map[string]bool{"bob:a=": true, "a b": true, "bob:h\nworld:anyone": false, "h\rworld:anyone:r": false,
+		"h\u2028x": true, "": true, "x\n": false} {
+		f := &fakeServer{acl: []api.ACL{{Scheme: "digest", ID: id, Perms: "cdrwa"}, {Scheme: "world", ID: "anyone", Perms: "r"}}}
+		c := newConsole(f, true)
+		cookie, token := logIn(t, c)
+		p := parse(t, visit(c, "GET", "/console/tree?path=/a", nil, cookie))
+		shown := false
+		for _, n := range p.all("textarea") {
+			if get(n, "id") != "newacl" {
+				continue
+			}
+			shown = true
+			form := url.Values{"kind": {"acl"}, "path": {"/a"}, "version": {"0"}, "token": {token},
+				"acl": {strings.ReplaceAll(textOf(n), "\n", "\r\n")}}
+			require.Equal(t, 303, visit(c, "POST", "/console/change", form, cookie).Code)
+			require.Equal(t, f.acl, f.changed[0].ACL, "%q", id)
+		}
+		require.Equal(t, possible, shown, "%q", id)
+	}
+}
+
+func TestLargeDataIsNotEdited(t *testing.T) {
+	for n, possible := range map[int]bool{editMax: true, editMax + 1: false, 1 << 20: false} {
+		c := newConsole(&fakeServer{data: []byte(strings.Repeat("<", n))}, true)
+		cookie, _ := logIn(t, c)
+		w := visit(c, "GET", "/console/tree?path=/a", nil, cookie)
+		size := w.Body.Len()
+		p := parse(t, w)
+		require.Equal(t, possible, p.attribute("textarea", "id", "newdata", "name") != "")
+		require.Equal(t, "Download", textOf(p.element("a", "href", "data?path=%2Fa")))
+		require.Less(t, size, 2<<20)
+	}
+}
+
 func TestForms(t *testing.T) {
 	f := &fakeServer{}
 	c := newConsole(f, true)
@@ -281,6 +329,9 @@ func TestForms(t *testing.T) {
 	}
 	require.Equal(t, 401, visit(c, "POST", "/console/change", url.Values{"kind": {"delete"}, "path": {"/a"}, "version": {"1"}, "sure": {"1"}}, "").Code)
 	require.Equal(t, 413, post("kind", "set", "version", "1", "data", strings.Repeat("\xff", 2<<20)).Code)
+	for _, page := range []string{"login", "change", "logout"} {
+		require.Equal(t, 413, visit(c, "POST", "/console/"+page, url.Values{"data": {strings.Repeat("x", 20<<10)}}, "").Code)
+	}
 	require.Empty(t, f.changed)
 	require.Equal(t, 303, post("kind", "create", "name", "b", "data", "x", "sequential", "1").Code)
 	require.Equal(t, 303, post("kind", "create", "path", "/", "name", "b").Code)

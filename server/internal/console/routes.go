@@ -37,8 +37,9 @@ func routes() map[string]func(*Console, http.ResponseWriter, *http.Request, *api
 // Bounds of what a page shows.
 const (
 	pageRows  = 100
-	textShown = 64 << 10 // bytes of the data of a znode, as text
-	hexShown  = 4 << 10  // and as bytes
+	textShown = 64 << 10  // bytes of the data of a znode, as text
+	hexShown  = 4 << 10   // and as bytes
+	editMax   = 256 << 10 // bytes of data that can be edited: a browser gets slow with more
 	pathMax   = 8 << 10
 )
 
@@ -67,7 +68,8 @@ type form struct {
 	data, encoding string
 	acl            string // an entry a line
 	token          string
-	possible       bool // the whole data can be edited
+	possible       bool // the data can be edited
+	aclPossible    bool // the ACL can be edited
 }
 
 func crumbs(p string) []crumb {
@@ -150,7 +152,7 @@ func (p *treePage) lay() {
 		p.setText(raw)
 	}
 	p.cut = p.cut || !p.znode.Whole
-	p.form.possible = p.znode.Whole
+	p.form.possible = p.znode.Whole && len(raw) <= editMax
 	p.form.data, p.form.encoding = string(raw), "utf-8"
 	if !isText || bytes.IndexByte(raw, '\r') >= 0 { // browsers change the line ends of a form
 		p.form.data, p.form.encoding = base64.StdEncoding.EncodeToString(raw), "base64"
@@ -158,6 +160,9 @@ func (p *treePage) lay() {
 	for _, e := range p.znode.ACL {
 		p.form.acl += e.Scheme + ":" + e.ID + ":" + e.Perms + "\n"
 	}
+	// An id with a line end would become two entries; a browser makes a line end of a CR, too.
+	back, err := formACL(strings.ReplaceAll(p.form.acl, "\r", "\n"))
+	p.form.aclPossible = err == nil && slices.Equal(back, p.znode.ACL)
 }
 
 func (p *treePage) setText(text []byte) {
@@ -263,14 +268,18 @@ func (c *Console) loginPage(w http.ResponseWriter, _ *http.Request, v *api.Visit
 	return show(w, frame{title: "Log in", visitor: v}, loginView())
 }
 
-// readForm reads the form of a request.
-func (c *Console) readForm(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, c.api.BodyMax())
+// readForm reads the form of a request. A visitor without a login has nothing to send but the form of a login.
+func (c *Console) readForm(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
+	most := int64(api.CredentialsBody)
+	if v.User != "" {
+		most = c.api.BodyMax()
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	err := r.ParseForm()
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return &api.Refusal{Status: http.StatusRequestEntityTooLarge, Text: "the form is larger than jute.maxbuffer allows"}
+		return &api.Refusal{Status: http.StatusRequestEntityTooLarge, Text: "the form is larger than it may be; changes are bounded by jute.maxbuffer"}
 	case err != nil:
 		return &api.Refusal{Status: http.StatusBadRequest, Text: "the form cannot be read"}
 	}
@@ -278,7 +287,7 @@ func (c *Console) readForm(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (c *Console) login(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	if err := c.readForm(w, r); err != nil {
+	if err := c.readForm(w, r, v); err != nil {
 		return err
 	}
 	if _, err := c.api.Login(w, r, r.PostForm.Get("user"), r.PostForm.Get("password")); err != nil {
@@ -288,7 +297,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request, v *api.Visitor) 
 }
 
 func (c *Console) logout(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	if err := c.readForm(w, r); err != nil {
+	if err := c.readForm(w, r, v); err != nil {
 		return err
 	}
 	if err := c.api.CheckPage(r, v, r.PostForm.Get("token")); err != nil {
@@ -300,7 +309,7 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request, v *api.Visitor)
 
 // change does what the editor asks for and shows the znode afterwards.
 func (c *Console) change(w http.ResponseWriter, r *http.Request, v *api.Visitor) error {
-	if err := c.readForm(w, r); err != nil {
+	if err := c.readForm(w, r, v); err != nil {
 		return err
 	}
 	f := r.PostForm

@@ -183,9 +183,9 @@ func editor(p *treePage) g.Node {
 			area("newdata", "data", label, p.form.data, "10"), button("Save over version "+version))),
 		form("Create a child", "create", "", field("newname", "name", "Name", ""), area("childdata", "data", "Data", "", "4"),
 			box("sequential", g.Text("Add a number to the name")), button("Create")),
-		form("Edit the permissions", "acl", aversion,
+		g.If(p.form.aclPossible, form("Edit the permissions", "acl", aversion,
 			area("newacl", "acl", "Entries, one a line: scheme:identity:permissions of cdrwa", p.form.acl, "4"),
-			button("Save over version "+aversion)),
+			button("Save over version "+aversion))),
 		form("Delete", "delete", version, box("sure", g.Text("Delete version "+version+" of "), code(p.path)),
 			h.P(h.Button(h.Class("danger"), g.Text("Delete")))))
 }

@@ -176,16 +176,16 @@ func problemsOf(r *host.QuorumRole) (all []api.Problem) {
 	return all
 }
 
-func (n shown) Login(user, password string) ([]auth.Identity, bool) {
+func (n shown) Login(user, password string) ([]auth.Identity, error) {
 	if !n.IsServing() {
-		return nil, false
+		return nil, api.ErrNotServing
 	}
 	ids, ok := n.front.Authenticate(netip.Addr{}, auth.SchemeDigest, []byte(user+":"+password))
 	if !ok || !auth.IsSuper(ids) && !n.isNamed(ids) {
 		n.Metrics.AuthFailed.Inc()
-		return nil, false
+		return nil, api.ErrWrong
 	}
-	return ids, true
+	return ids, nil
 }
 
 // listsPerLock is how many ACL lists are searched under one hold of the lock.
