@@ -56,7 +56,8 @@ func newConfigCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// checkArgument refuses a wrong number of arguments and an unknown output. missing is what it says without an argument.
+// checkArgument refuses a wrong number of arguments and an unknown output. missing is what it says without an
+// argument.
 func checkArgument(cmd *cobra.Command, args []string, missing, output string) error {
 	if len(args) == 0 {
 		return &usageError{cmd, errors.New(missing)}
