@@ -159,8 +159,8 @@ func (c *Core) Persisted(seq Seq) {
 	}
 }
 
-// NextZxid returns the zxid that the next proposal must have. It is meaningful only while Status says that this
-// server leads and serves.
+// NextZxid returns the zxid that the next proposal must have. It is meaningful only while this server leads and
+// Serves.
 func (c *Core) NextZxid() proto.Zxid { return c.ld.proposed + 1 }
 
 // Propose offers txns, numbered consecutively from NextZxid, to the ensemble. Either all are taken or none. They
@@ -236,6 +236,9 @@ func (c *Core) Take() Output {
 
 // Status returns the state at the last Take.
 func (c *Core) Status() Status { return c.status }
+
+// Serves reports whether this server serves now, before Take says so in its Status.
+func (c *Core) Serves() bool { return c.status.Serving }
 
 // send hands the host a message that promises nothing.
 func (c *Core) send(m Message) {

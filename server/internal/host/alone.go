@@ -15,6 +15,7 @@ type agreement interface {
 	Persisted(seq zab.Seq)
 	Take() zab.Output
 
+	Serves() bool
 	NextZxid() proto.Zxid
 	Propose(txns ...zab.Txn) error
 	Sync(link zab.LinkID, token uint64) error
@@ -98,6 +99,9 @@ func newAlone(id proto.ServerID, ensemble *zab.Ensemble, last proto.Zxid) *alone
 	return &alone{id: id, ensemble: ensemble, last: last, handedOut: last, durable: last, delivered: last}
 }
 
+// Serves implements agreement.
+func (a *alone) Serves() bool { return a.pause < alonePauses }
+
 // NextZxid implements agreement.
 func (a *alone) NextZxid() proto.Zxid { return a.last + 1 }
 
@@ -180,7 +184,7 @@ func (a *alone) Take() zab.Output {
 		a.idle()
 	}
 	out.Status = zab.Status{State: zab.Leading, Phase: zab.Broadcast, Leader: a.id, Master: a.id,
-		Serving: a.pause < alonePauses,
+		Serving: a.Serves(),
 		Stopped: a.stopping && a.txns.len() == a.given}
 	return *out
 }

@@ -48,3 +48,17 @@ func TestCommitsOfAnEarlierLeaderAreForgotten(t *testing.T) {
 	require.Equal(t, m.delivered, m.committed)
 	require.Equal(t, m.delivered, m.seen)
 }
+
+// The core may end a role in the turn in which the applier lets that role begin. Then the role does not begin: a
+// leader would number its txns as one that does not lead.
+func TestRoleThatHasEndedDoesNotBegin(t *testing.T) {
+	s, cfg, err := recovered(vfs.NewMem(), meta.NewMem(1))
+	require.NoError(t, err)
+	defer s.release()
+	m := s.member
+	m.core, err = zab.New(cfg)
+	require.NoError(t, err)
+	m.opening = true
+	m.mayOpen(m.generation.Load(), zab.Leading)
+	require.Nil(t, m.role, "the core looks for a leader")
+}

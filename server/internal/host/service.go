@@ -125,12 +125,16 @@ func (m *Host) open() {
 		if m.peers != nil {
 			m.setConfig(config)
 		}
-		m.Do(func() {
-			if m.generation.Load() == generation && m.opening {
-				m.opened(state)
-			}
-		})
+		m.Do(func() { m.mayOpen(generation, state) })
 	})
+}
+
+// mayOpen begins the role that was opening in a time of service. If the core has ended that role in the present turn,
+// it does not begin: the end of the turn closes it.
+func (m *Host) mayOpen(generation int64, state zab.State) {
+	if m.generation.Load() == generation && m.opening && m.core.Serves() {
+		m.opened(state)
+	}
 }
 
 // opened begins the role. The state is up to date.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server/config"
 )
 
 // TestClientsThatMoveAtOnce lets clients go on at other servers with many requests on their way, syncs among them,
@@ -15,4 +17,13 @@ func TestClientsThatMoveAtOnce(t *testing.T) {
 			Late: 300 * time.Millisecond, Busy: true, Restless: true})
 		require.NoError(t, w.run(), "seed %d", seed)
 	}
+}
+
+// TestLeaderEndsBeforeItServes lets txns be applied so late that a leadership ends in the moment in which its leader
+// would begin to serve. The seed has shown a server that ended by a panic then.
+func TestLeaderEndsBeforeItServes(t *testing.T) {
+	w := newWorld(Options{Seed: 204, Steps: 300, Servers: 3, Faults: []Fault{Partition, OneWay, Kill, Stall}, Features: []Feature{},
+		Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second,
+		Configure: func(c *config.Config) { c.SnapCount, c.SnapshotSizeFactor = 100_000, 0.001 }})
+	require.NoError(t, w.run())
 }
