@@ -22,6 +22,7 @@ type replay struct {
 	m           *model.Model
 	requests    map[requestID][]*request // writes, in the order of their connections
 	done        map[*request]bool        // became txns
+	maybe       map[*request]bool        // may have become error txns
 	next        []int                    // by connection: what of its items has been looked at
 	writers     map[proto.SessionID]int  // the connection that the last txn came from
 	ended       map[proto.SessionID]bool
@@ -51,6 +52,7 @@ type expiry struct {
 
 func (r *replay) run() error {
 	r.requests, r.done, r.next = map[requestID][]*request{}, map[*request]bool{}, make([]int, len(r.connections))
+	r.maybe = map[*request]bool{}
 	r.ended, r.writers = map[proto.SessionID]bool{}, map[proto.SessionID]int{}
 	for _, c := range r.connections {
 		r.m.Connect(c.number, []model.Identity{c.address})
@@ -90,32 +92,44 @@ func (r *replay) run() error {
 // errAmbiguous ends a replay: it is not known which request has become a txn.
 var errAmbiguous = errors.New("system: two requests with the same xid have no reply")
 
-// origin returns the request that has become a txn; nil if there is none. A client may use an xid on each of its
-// connections. Then the reply tells, and a request without a reply has become a txn that no reply shows. It is not
-// known if there are several of these.
-func (r *replay) origin(t *txn, id requestID, failed bool) (q *request, known bool) {
-	all := r.requests[id]
+// origin returns the requests that may have become a txn: one at most, but for clients that use an xid on each of their
+// connections. Of their requests the reply tells, or the request without a reply has become a txn that no reply shows,
+// if what it asks for is that txn.
+func (r *replay) origin(t *txn, h *proto.TxnHeader, rd proto.Reader) (open []*request) {
+	all := r.requests[requestID{h.ClientID, h.Cxid}]
 	if len(all) <= 1 {
-		return one(all), true
+		return all
 	}
-	var open []*request
+	failed := h.Type == proto.OpError
 	for _, q := range all {
 		switch {
 		case q.reply != nil && q.reply.zxid == t.zxid && failed == (q.reply.err != proto.OK):
-			return q, true
-		case q.reply == nil && !r.done[q]:
+			return []*request{q}
+		case q.reply == nil && !r.done[q] && (failed || q.asksFor(h.Type, rd)):
 			open = append(open, q)
 		}
 	}
-	return one(open), len(open) <= 1
+	return open
 }
 
-// one returns the only request of a list; nil if it is empty.
-func one(all []*request) *request {
-	if len(all) == 0 {
-		return nil
+// asksFor reports whether a request may become a txn with this type and this rest, judged by what both begin with: a
+// path, and the data of a znode.
+func (q *request) asksFor(op proto.OpCode, rd proto.Reader) bool {
+	asked := proto.NewReader(q.body)
+	switch op {
+	case proto.OpDelete, proto.OpSetACL:
+		return q.op == op && bytes.Equal(rd.Text(), asked.Text())
+	case proto.OpSetData:
+		return q.op == op && bytes.Equal(rd.Text(), asked.Text()) && bytes.Equal(rd.Buffer(), asked.Buffer())
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+		switch q.op {
+		case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL:
+			// a sequential znode has a number behind its path
+			return bytes.HasPrefix(rd.Text(), asked.Text()) && bytes.Equal(rd.Buffer(), asked.Buffer())
+		}
+		return false
 	}
-	return all[0]
+	return q.op == op
 }
 
 // follows reports whether nothing can be between two txns.
@@ -129,9 +143,20 @@ func (r *replay) apply(t *txn) error {
 	if err := rd.Err(); err != nil {
 		return err
 	}
-	q, known := r.origin(t, requestID{h.ClientID, h.Cxid}, h.Type == proto.OpError)
-	if !known {
+	var q *request
+	switch open := r.origin(t, &h, rd); {
+	case len(open) == 1:
+		q = open[0]
+	case len(open) > 1 && h.Type != proto.OpError:
 		return errAmbiguous
+	case len(open) > 1: // it changes nothing, whichever it is
+		for _, q := range open {
+			r.maybe[q] = true
+		}
+		if refusal(rd) == proto.ErrSessionExpired {
+			r.doomed = append(r.doomed, h.ClientID)
+		}
+		return r.at(t, nil, nil, model.Result{})
 	}
 	mr := model.Request{Session: h.ClientID, Op: h.Type, Zxid: t.zxid, TimeMs: h.Time}
 	switch {
@@ -245,7 +270,7 @@ func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 		if before == q {
 			return nil
 		}
-		if isWrite(before.op) && !r.done[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses(before.sent, t.at) || before.reply != nil && before.reply.err == proto.OK) {
+		if isWrite(before.op) && !r.done[before] && !r.maybe[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses(before.sent, t.at) || before.reply != nil && before.reply.err == proto.OK) {
 			return broken(SessionOrder, "session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
 		}
 	}
