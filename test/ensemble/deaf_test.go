@@ -10,9 +10,12 @@ import (
 )
 
 // deafGapMax is how long a leader that hears nothing may keep clients from writing in TestDeafLeader. The followers
-// leave it after about two seconds and elect another. Clients that are connected to the deaf leader wait until its
-// lease has ended, which is five seconds there.
-const deafGapMax = 8 * time.Second
+// leave it after about a second and elect another: in deafElectionMax at most, if one of them leaves long before the
+// other. Clients that are connected to the deaf leader wait until its lease has ended, which is five seconds there.
+const (
+	deafGapMax      = 8 * time.Second
+	deafElectionMax = 5 * time.Second
+)
 
 // TestDeafLeader cuts all ways to the leader, whose own messages arrive: it sends proposals and pings, and later its
 // vote, and hears nothing. The others notice that, elect one of themselves long before syncLimit has passed, and no
@@ -38,7 +41,11 @@ func TestDeafLeader(t *testing.T) {
 		c.logf("server %d becomes deaf", leader.ID())
 		from := time.Now()
 		f.deafen(leader.ID())
-		time.Sleep(deafGapMax)
+		for c.leaderOf(c.but(leader)) == nil {
+			require.Less(t, time.Since(from), deafElectionMax)
+		}
+		c.logf("another server leads after %v", time.Since(from).Round(time.Millisecond))
+		time.Sleep(time.Until(from.Add(deafGapMax)))
 		for _, w := range writers {
 			to := w.waitAfter(t, time.Now()).acked
 			gap := w.longestGap(from, to)

@@ -181,14 +181,22 @@ func measureStop(t *testing.T, kind cluster.Kind, f *figures) {
 func (c *chaos) certainLeader() *cluster.Node {
 	c.t.Helper()
 	for watch := cluster.NewWatch(); watch.Elapsed() < time.Minute; time.Sleep(10 * time.Millisecond) {
-		for _, node := range c.nodes {
-			text, err := wire.FourLetter(node.Addr(), "srvr", time.Second)
-			if err == nil && strings.Contains(text, "Mode: leader") {
-				return node
-			}
+		if node := c.leaderOf(c.nodes); node != nil {
+			return node
 		}
 	}
 	c.t.Fatal("no leader")
+	return nil
+}
+
+// leaderOf returns the one of some servers that says now that it leads, or nil.
+func (c *chaos) leaderOf(nodes []*cluster.Node) *cluster.Node {
+	for _, node := range nodes {
+		text, err := wire.FourLetter(node.Addr(), "srvr", time.Second)
+		if err == nil && strings.Contains(text, "Mode: leader") {
+			return node
+		}
+	}
 	return nil
 }
 

@@ -92,9 +92,9 @@ func (r *replay) run() error {
 // errAmbiguous ends a replay: it is not known which request has become a txn.
 var errAmbiguous = errors.New("system: two requests with the same xid have no reply")
 
-// origin returns the requests that may have become a txn: one at most, but for clients that use an xid on each of their
-// connections. Of their requests the reply tells, or the request without a reply has become a txn that no reply shows,
-// if what it asks for is that txn.
+// origin returns the requests that may have become a txn: one at most, but for clients that use an xid on each of
+// their connections. Of their requests the reply tells, or the request without a reply has become a txn that no reply
+// shows, if what it asks for is that txn.
 func (r *replay) origin(t *txn, h *proto.TxnHeader, rd proto.Reader) (open []*request) {
 	all := r.requests[requestID{h.ClientID, h.Cxid}]
 	if len(all) <= 1 {

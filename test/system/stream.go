@@ -221,8 +221,8 @@ func (c *conn) Close() error {
 	return nil
 }
 
-// deafAfter is when TCP has repeated bytes three times: 1.4 s in reality, where ticks are twenty times as long.
-const deafAfter = 300 * time.Millisecond
+// deafAfter is when TCP has repeated bytes twice: 0.6 s in reality, where ticks are twenty times as long.
+const deafAfter = 100 * time.Millisecond
 
 // Deaf reports whether what is written gets lost while what the other side writes arrives. Links ask for it.
 func (c *conn) Deaf() bool {
