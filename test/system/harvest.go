@@ -19,10 +19,13 @@ type logged struct {
 	prev    proto.Zxid // the txn before it: two histories with the same txn are the same up to it
 }
 
-// harvest notes what the log of a server holds.
+// harvest notes what the log of a server holds. A log may begin behind a snapshot that the server has received.
 func (w *world) harvest(n *node) {
 	prev := proto.Zxid(0)
 	n.logged(func(r *wal.Record) {
+		if prev == 0 {
+			prev = n.newestSnapshot(r.Zxid - 1)
+		}
 		if w.logs[r.Zxid] == nil && prev != 0 {
 			w.logs[r.Zxid] = &logged{bytes.Clone(r.Payload), prev}
 		}

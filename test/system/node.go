@@ -3,6 +3,7 @@ package system
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -159,10 +160,11 @@ func (n *node) serves() bool {
 // leads reports whether the server is a leader that serves.
 func (n *node) leads() bool { return n.serves() && n.srv.Status().Mode == "leader" }
 
-// logged calls fn with each record of the log on its disk.
+// logged calls fn with each record of the log on its disk, in their order.
 func (n *node) logged(fn func(r *wal.Record)) {
 	dir := filepath.Join(dataDir, "version-2")
 	names, _ := n.disk.mem.List(dir)
+	slices.SortStableFunc(names, func(a, b string) int { return len(a) - len(b) }) // numbers without leading zeros
 	for _, name := range names {
 		if !strings.HasPrefix(name, "log.") {
 			continue
