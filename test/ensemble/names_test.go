@@ -20,14 +20,14 @@ import (
 // outageCost is how much longer an election may take without a name server than with one.
 const outageCost = 2 * time.Second
 
-// newNamed brings up servers that know each other by name.
-func newNamed(t *testing.T, configure func(id int, o *cluster.Options)) (*chaos, *nameServer) {
+// newNamed brings up n servers that know each other by name. Three of them vote.
+func newNamed(t *testing.T, n int, configure func(id int, o *cluster.Options)) (*chaos, *nameServer) {
 	t.Helper()
-	s := newNameServer(t, 3)
+	s := newNameServer(t, n)
 	c := &chaos{t: t, voters: 3, began: time.Now()}
 	c.seed(1)
 	var o []cluster.Options
-	for id := 1; id <= 3; id++ {
+	for id := 1; id <= n; id++ {
 		one := cluster.Options{Name: nameOf(id), ResolvConf: s.file,
 			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}}
 		configure(id, &one)
@@ -79,7 +79,7 @@ func (c *chaos) back(node *cluster.Node) time.Duration {
 // TestNameServerGoesAway kills the leader while the name server is silent, or fails, and restarts servers meanwhile.
 // An ensemble that is known by names loses no more time than with a name server.
 func TestNameServerGoesAway(t *testing.T) {
-	c, s := newNamed(t, func(id int, o *cluster.Options) { o.Settings["clientPortAddress"] = nameOf(id) })
+	c, s := newNamed(t, 3, func(id int, o *cluster.Options) { o.Settings["clientPortAddress"] = nameOf(id) })
 	leader, usual := c.killed()
 	start := c.back(leader)
 	c.logf("with a name server: %v to a write, %v to start", usual, start)
@@ -102,9 +102,39 @@ func TestNameServerGoesAway(t *testing.T) {
 	}
 }
 
+// TestObserverWithoutANameServer kills the leader while the name server is silent: an observer finds the next leader
+// as fast as with a name server, and so it does after a restart of its own.
+func TestObserverWithoutANameServer(t *testing.T) {
+	c, s := newNamed(t, 4, func(id int, o *cluster.Options) {
+		if id == 4 {
+			observing(o)
+		}
+	})
+	observer := c.nodes[3]
+	lost := func() (took time.Duration) {
+		leader, watch := c.certainLeader(), cluster.NewWatch()
+		leader.Kill()
+		cluster.Eventually(t, func() bool { return c.wrote(observer) }, time.Minute, "no write by way of the observer")
+		took = watch.Elapsed()
+		c.back(leader)
+		return took
+	}
+	usual := lost()
+	observer.Stop()
+	start := c.back(observer)
+	c.logf("with a name server: %v to a write, %v to start", usual, start)
+	s.become(mute)
+	took := lost()
+	observer.Stop()
+	again := c.back(observer)
+	c.logf("without: %v to a write, %v to start", took, again)
+	require.Less(t, took, usual+outageCost)
+	require.Less(t, again, start+outageCost)
+}
+
 // TestServerMoves moves servers to other addresses, as pods do: the others find each at its new one.
 func TestServerMoves(t *testing.T) {
-	c, s := newNamed(t, func(int, *cluster.Options) {})
+	c, s := newNamed(t, 3, func(int, *cluster.Options) {})
 	for i, node := range c.nodes {
 		node.Stop()
 		s.move(node.ID(), fmt.Sprintf("127.0.0.%d", 2+i))

@@ -108,12 +108,6 @@ func newMixed(t *testing.T, kinds ...cluster.Kind) (*chaos, uint64) {
 	}, kinds...)
 }
 
-// observing makes a server an observer.
-func observing(o *cluster.Options) {
-	o.Observer = true
-	o.Settings["peerType"] = "observer"
-}
-
 // newConfigured brings up voters of the given kinds, with options that configure may change for each.
 func newConfigured(t *testing.T, configure func(id int, o *cluster.Options), kinds ...cluster.Kind) (*chaos, uint64) {
 	t.Helper()

@@ -311,3 +311,9 @@ func (c *chaos) answers(node *cluster.Node) {
 		return err == nil
 	}, time.Minute, "server %d (%s) does not answer", node.ID(), node.Kind())
 }
+
+// observing makes a server an observer.
+func observing(o *cluster.Options) {
+	o.Observer = true
+	o.Settings["peerType"] = "observer"
+}
