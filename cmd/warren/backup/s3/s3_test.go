@@ -24,7 +24,8 @@ import (
 	"github.com/seed94657493/warren/cmd/warren/backup"
 )
 
-// fake is as much of S3 as Bucket asks for, for one bucket with the name bucket.
+// fake is as much of S3 as Bucket asks for, for one bucket with the name bucket. The tests of test/s3 have a real
+// server.
 type fake struct {
 	mu      sync.Mutex
 	objects map[string]string
