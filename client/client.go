@@ -27,30 +27,38 @@ type Client struct {
 }
 
 // New returns a client that connects in the background. The connect string is ZooKeeper's:
-// "host:port,host:port/chroot", in which a missing port is 2181. Operations wait for the first connection as long
-// as their context allows. The client must be closed.
+// "host:port,host:port/chroot", in which a missing port is 2181, or "dns-srv://name/chroot", in which the SRV records
+// of the name are the servers (ZooKeeper 3.10; WithSRVResolver). Operations wait for the first connection as long as
+// their context allows. The client must be closed.
 func New(connect string, options ...Option) (*Client, error) {
-	servers, chroot, err := parseConnect(connect)
+	to, err := parseConnect(connect)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: defaultConfig(), chroot: chroot}
+	c := &Client{cfg: defaultConfig(), chroot: to.chroot}
 	for _, o := range options {
 		o(&c.cfg)
 	}
 	if err := c.cfg.validate(); err != nil {
 		return nil, err
 	}
-	c.watches = newWatchSet(chroot)
+	if to.service != "" && c.cfg.source != nil {
+		return nil, fmt.Errorf("client: %s and WithServerSource both say which servers to try", connect)
+	}
+	c.watches = newWatchSet(c.chroot)
 	c.watches.remove, c.watches.onFire = c.removeQuietly, c.cfg.hooks.Event
 	s := &session{cfg: &c.cfg, watches: c.watches, connectTimeout: c.cfg.connectTimeout,
 		credentials: append([]credential(nil), c.cfg.credentials...)}
 	if s.connectTimeout == 0 {
-		s.connectTimeout = max(c.cfg.sessionTimeout/time.Duration(len(servers)), time.Second)
+		servers := len(to.servers)
+		if to.service != "" {
+			servers = srvServers
+		}
+		s.connectTimeout = max(c.cfg.sessionTimeout/time.Duration(servers), time.Second)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.hosts = newHosts(servers, newNames(ctx, c.cfg.resolve), s.connectTimeout)
-	s.hosts.source = c.cfg.source
+	s.hosts = newHosts(to.servers, newNames(ctx, c.cfg.resolve), s.connectTimeout)
+	s.hosts.source, s.hosts.service, s.hosts.records = c.cfg.source, to.service, newRecords(ctx, c.cfg.srv)
 	if c.cfg.renew != nil {
 		s.rebuild = func(ctx context.Context) {
 			if err := c.cfg.renew(ctx, c); err != nil {

@@ -14,7 +14,7 @@
 // has seen, so that a server that lags behind refuses it. While the name server is silent or fails, the last known
 // addresses of the servers are used. The client sends a heartbeat after a third of the session timeout without a
 // request, and looks for another server after two thirds without a byte from the server. State and States report
-// the state of the session.
+// the state of the session. The connect string "dns-srv://name" takes the servers from the SRV records of a name.
 //
 // Only a server declares a session expired. That ends the client, unless WithRenewal asks for a new session. The
 // default is enough for a program that is restarted when it fails. A program that must go on uses
@@ -44,7 +44,7 @@
 // Owners:
 //
 //	session goroutine   session's fields up to mu, hosts; it is the reader of the connection, and completes calls
-//	lookups             one goroutine per name of a server that is looked up; it ends with the client
+//	lookups             one goroutine per name of a server or service that is looked up; it ends with the client
 //	writer goroutine    the socket's output; one write for all waiting requests. A caller writes a lone small one
 //	callers             a call until it is pushed, and after it is done
 //

@@ -80,16 +80,18 @@ func FuzzServerBytes(f *testing.F) {
 func FuzzParseConnect(f *testing.F) {
 	f.Add("a:1,b/c")
 	f.Add("[::1]:2,,/")
+	f.Add("dns-srv://_zk._tcp.example.com/c")
 	f.Fuzz(func(t *testing.T, s string) {
-		names, chroot, err := parseConnect(s)
+		to, err := parseConnect(s)
 		if err != nil {
 			return
 		}
-		for _, name := range names {
+		require.Equal(t, to.service == "", len(to.servers) > 0)
+		for _, name := range to.servers {
 			_, _, err := net.SplitHostPort(name)
 			require.NoError(t, err)
 		}
-		require.True(t, chroot == "" || checkPath(chroot, false) == nil && chroot != "/")
+		require.True(t, to.chroot == "" || checkPath(to.chroot, false) == nil && to.chroot != "/")
 	})
 }
 

@@ -13,9 +13,12 @@ import (
 const defaultPort = "2181"
 
 // hosts walks the servers of a connect string in an order that differs between clients. A name is resolved each
-// time before its server is tried. Owned by the session goroutine.
+// time before its server is tried; the SRV records of a service are, before each pass and when a connection was lost.
+// Owned by the session goroutine.
 type hosts struct {
-	servers  []string // host:port, shuffled; never written after that
+	servers  []string // host:port, in the order of the walk; the elements are never written
+	service  string   // whose SRV records are the servers, "" if the connect string names them
+	records  *names   // of service
 	next     int      // index in servers
 	names    *names
 	patience time.Duration                                      // for the first answer for a name
@@ -33,16 +36,27 @@ type endpoint struct {
 	open       *lookup // may tell that the server is elsewhere; nil if the address is sure
 }
 
-// parseConnect splits a connect string, "host:port,host:port/chroot", into servers and chroot.
-func parseConnect(s string) (names []string, chroot string, err error) {
-	list := s
-	if i := strings.IndexByte(s, '/'); i >= 0 {
-		list, chroot = s[:i], s[i:]
-		if chroot == "/" {
-			chroot = ""
-		} else if err := checkPath(chroot, false); err != nil {
-			return nil, "", fmt.Errorf("client: chroot of connect string %q: %w", s, err)
+// target is what a connect string names: servers (host:port) or a service, and a chroot, "" if there is none.
+type target struct {
+	servers []string
+	service string
+	chroot  string
+}
+
+// parseConnect reads a connect string, "host:port,host:port/chroot" or "dns-srv://service/chroot".
+func parseConnect(s string) (t target, err error) {
+	list, isService := strings.CutPrefix(s, srvPrefix)
+	if i := strings.IndexByte(list, '/'); i >= 0 {
+		list, t.chroot = list[:i], list[i:]
+		if t.chroot == "/" {
+			t.chroot = ""
+		} else if err := checkPath(t.chroot, false); err != nil {
+			return target{}, fmt.Errorf("client: chroot of connect string %q: %w", s, err)
 		}
+	}
+	if isService {
+		t.service, err = parseService(s, list)
+		return t, err
 	}
 	for name := range strings.SplitSeq(list, ",") {
 		name = strings.TrimSpace(name)
@@ -53,23 +67,43 @@ func parseConnect(s string) (names []string, chroot string, err error) {
 		if err != nil {
 			host, port = strings.Trim(name, "[]"), defaultPort
 			if strings.Contains(host, ":") && net.ParseIP(host) == nil {
-				return nil, "", fmt.Errorf("client: server %q of connect string: %w", name, err)
+				return target{}, fmt.Errorf("client: server %q of connect string: %w", name, err)
 			}
 		}
 		if _, _, err := net.SplitHostPort(net.JoinHostPort(host, port)); err != nil || host == "" || port == "" {
-			return nil, "", fmt.Errorf("client: server %q of connect string has no host or no port", name)
+			return target{}, fmt.Errorf("client: server %q of connect string has no host or no port", name)
 		}
-		names = append(names, net.JoinHostPort(host, port))
+		t.servers = append(t.servers, net.JoinHostPort(host, port))
 	}
-	if len(names) == 0 {
-		return nil, "", fmt.Errorf("client: connect string %q names no server", s)
+	if len(t.servers) == 0 {
+		return target{}, fmt.Errorf("client: connect string %q names no server", s)
 	}
-	return names, chroot, nil
+	return t, nil
 }
 
 func newHosts(servers []string, names *names, patience time.Duration) *hosts {
 	rand.Shuffle(len(servers), func(i, j int) { servers[i], servers[j] = servers[j], servers[i] })
 	return &hosts{servers: servers, names: names, patience: patience}
+}
+
+// begin begins a search. The servers of a service may be others than when the last one ended.
+func (h *hosts) begin() {
+	if h.service != "" {
+		h.next, h.addrs, h.open = 0, nil, nil
+	}
+}
+
+// list asks for the servers of the service. The server that was tried last is not the first of the list.
+func (h *hosts) list(ctx context.Context) error {
+	found, _, err := h.records.latest(ctx, h.service, h.patience)
+	if err != nil {
+		return err
+	}
+	if len(found) > 1 && found[0] == h.current {
+		found[0], found[1] = found[1], found[0]
+	}
+	h.servers = found
+	return nil
 }
 
 // pick returns the next endpoint to dial; isLast is true when every server has been tried since the pass began.
@@ -87,6 +121,11 @@ func (h *hosts) pick(ctx context.Context) (e endpoint, isLast bool, err error) {
 		if front {
 			h.current, h.front = h.front, ""
 		} else {
+			if h.service != "" && h.next == 0 {
+				if err := h.list(ctx); err != nil {
+					return endpoint{}, true, err
+				}
+			}
 			h.current = h.servers[h.next]
 			h.next = (h.next + 1) % len(h.servers)
 		}
@@ -95,6 +134,7 @@ func (h *hosts) pick(ctx context.Context) (e endpoint, isLast bool, err error) {
 		}
 	}
 	e.host, _, _ = net.SplitHostPort(h.current)
+	e.host = strings.TrimSuffix(e.host, ".") // of the target of an SRV record
 	e.addr, e.open, h.addrs = h.addrs[0], h.open, h.addrs[1:]
 	h.tried = append(h.tried, e.addr)
 	return e, !front && len(h.addrs) == 0 && h.next == 0, nil

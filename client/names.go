@@ -18,9 +18,9 @@ const (
 	lookupMax = 30 * time.Second
 )
 
-// names resolves the names of servers and remembers the last answers, which are used while the name server is silent
-// or fails. There is at most one lookup of a name at a time, in a goroutine of its own. The methods may be called by
-// any goroutine.
+// names resolves the names of servers or services and remembers the last answers, which are used while the name server
+// is silent or fails. There is at most one lookup of a name at a time, in a goroutine of its own. The methods may be
+// called by any goroutine.
 type names struct {
 	resolve func(ctx context.Context, host string) ([]string, error) // nil: names are left to the dialer
 	life    context.Context                                          // ends lookups
@@ -82,10 +82,17 @@ func (n *names) run(host string, l *lookup) {
 	close(l.done)
 }
 
-// find returns the addresses of a name, in random order. They are the answer of the name server. If the lookup fails,
-// or takes longer than answerWait, they are the last known addresses, and open is the lookup if it has not ended.
-// Without known addresses find waits for the answer as long as patience and ctx allow.
+// find returns the addresses of a name, in random order.
 func (n *names) find(ctx context.Context, host string, patience time.Duration) (ips []string, open *lookup, err error) {
+	ips, open, err = n.latest(ctx, host, patience)
+	rand.Shuffle(len(ips), func(i, j int) { ips[i], ips[j] = ips[j], ips[i] })
+	return ips, open, err
+}
+
+// latest returns the answer of the name server for a name. If the lookup fails, or takes longer than answerWait, that
+// is the last known answer, and open is the lookup if it has not ended. Without a known answer latest waits as long as
+// patience and ctx allow.
+func (n *names) latest(ctx context.Context, host string, patience time.Duration) (ips []string, open *lookup, err error) {
 	known, l := n.ask(host)
 	if len(known) > 0 {
 		patience = answerWait - time.Since(l.since)
@@ -111,9 +118,7 @@ func (n *names) find(ctx context.Context, host string, patience time.Duration) (
 	default:
 		return nil, nil, fmt.Errorf("client: resolve %s: %w", host, err)
 	}
-	ips = slices.Clone(ips)
-	rand.Shuffle(len(ips), func(i, j int) { ips[i], ips[j] = ips[j], ips[i] })
-	return ips, open, nil
+	return slices.Clone(ips), open, nil
 }
 
 // abandon calls give when l ends with an answer that does not have addr, unless ctx ends before.

@@ -36,6 +36,7 @@ type config struct {
 	readOnly       bool
 	dial           func(ctx context.Context, network, addr string) (net.Conn, error)
 	resolve        func(ctx context.Context, host string) ([]string, error)
+	srv            func(ctx context.Context, name string) ([]*net.SRV, error)
 	source         func(ctx context.Context) (addr string, err error)
 	tls            *tls.Config
 	credentials    []credential
@@ -57,6 +58,7 @@ func defaultConfig() config {
 		watchQueue:     256,
 		dial:           (&net.Dialer{}).DialContext,
 		resolve:        lookUp,
+		srv:            lookUpSRV,
 		log:            slog.New(slog.DiscardHandler),
 	}
 }
@@ -74,7 +76,7 @@ func (c *config) validate() error {
 		{c.requestMax >= 1024, "requests of 1024 bytes must be allowed"},
 		{c.replyMax >= 1024, "replies of 1024 bytes must be allowed"},
 		{c.watchQueue >= 1 && c.watchQueue <= 1<<30, "a watch must be able to hold one event, and at most a thousand million"},
-		{c.dial != nil && c.log != nil, "dialer and logger must not be nil"},
+		{c.dial != nil && c.srv != nil && c.log != nil, "dialer, resolver of SRV records and logger must not be nil"},
 	} {
 		if !rule.ok {
 			return fmt.Errorf("client: %s", rule.text)
@@ -90,7 +92,7 @@ func (c *config) validate() error {
 func WithSessionTimeout(d time.Duration) Option { return func(c *config) { c.sessionTimeout = d } }
 
 // WithConnectTimeout bounds dialling and greeting one address, overriding the default: the session timeout
-// divided by the number of servers, and at least 1 s.
+// divided by the number of servers (3 for a connect string "dns-srv://name"), and at least 1 s.
 func WithConnectTimeout(d time.Duration) Option { return func(c *config) { c.connectTimeout = d } }
 
 // WithBackoff sets the pause after a lost connection and between two passes over all servers, overriding 20 ms
@@ -134,6 +136,15 @@ func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, 
 // a context that ends with the client. Pass WithResolver after WithDialer, which turns the lookup off.
 func WithResolver(lookup func(ctx context.Context, host string) ([]string, error)) Option {
 	return func(c *config) { c.resolve = lookup }
+}
+
+// WithSRVResolver replaces the lookup of SRV records for a connect string "dns-srv://name": for example by LookupSRV
+// of a net.Resolver that asks another name server, with an empty service and an empty proto. The records are looked up
+// whenever the client looks for a server. Those with the lowest priority are tried first, equal ones in random order
+// by weight. While lookup does not answer, and when it fails or returns no record, the last answer is used. It is
+// called like the function of WithResolver, which resolves the targets.
+func WithSRVResolver(lookup func(ctx context.Context, name string) ([]*net.SRV, error)) Option {
+	return func(c *config) { c.srv = lookup }
 }
 
 // WithServerSource replaces the walk through the servers of the connect string: next is called before every dial

@@ -12,13 +12,12 @@ const (
 	seekMax = 30 * time.Second
 )
 
-// seekQuorum looks for a server with quorum while cn is connected to a server without one. It asks each server
+// seekQuorum looks for a server with quorum while cn is connected to a server without one. It asks each of servers
 // with the word isro, and ends the connection when one answers rw: the session tries that server next. Source:
 // client-protocol 2.3.
-func (s *session) seekQuorum(ctx context.Context, cn *conn) {
+func (s *session) seekQuorum(ctx context.Context, cn *conn, servers []string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	servers := s.hosts.servers
 	wait := seekMin
 	for i := 0; ; i++ {
 		timer := time.NewTimer(wait)

@@ -119,6 +119,7 @@ func (s *session) run(ctx context.Context) {
 
 // connect tries servers until one accepts the session. It returns errRejected, an authError, or the error of ctx.
 func (s *session) connect(ctx context.Context) (*greeted, error) {
+	s.hosts.begin()
 	for began := time.Now(); ; {
 		e, isLast, err := s.hosts.pick(ctx)
 		var g *greeted
@@ -197,7 +198,8 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 		s.renew(ctx)
 	}
 	if state == ConnectedReadOnly {
-		s.helpers.Go(func() { s.seekQuorum(ctx, cn) })
+		servers := s.hosts.servers
+		s.helpers.Go(func() { s.seekQuorum(ctx, cn, servers) })
 	}
 	stop := context.AfterFunc(ctx, func() { cn.fail(ErrClosed) })
 	err := cn.run()

@@ -57,14 +57,18 @@ func TestParseConnect(t *testing.T) {
 		{"a:1,b:2/x/y", "a:1 b:2", "/x/y"},
 		{"a/", "a:2181", ""},
 		{"[::1]:5,[fe80::1]", "[::1]:5 [fe80::1]:2181", ""},
+		{"dns-srv://_zk._tcp.example.com", "_zk._tcp.example.com", ""},
+		{"dns-srv://zk.example.com./app/x", "zk.example.com.", "/app/x"},
+		{"dns-srv://zk/", "zk", ""},
 	} {
-		names, chroot, err := parseConnect(c.in)
+		to, err := parseConnect(c.in)
 		require.NoError(t, err, c.in)
-		require.Equal(t, c.names, strings.Join(names, " "), c.in)
-		require.Equal(t, c.chroot, chroot)
+		require.Equal(t, c.names, strings.Join(to.servers, " ")+to.service, c.in)
+		require.Equal(t, c.chroot, to.chroot)
 	}
-	for _, in := range []string{"", ",", "/x", "a:1/x/", "a:1//x", ":1", "a:1:2", "a:"} {
-		_, _, err := parseConnect(in)
+	for _, in := range []string{"", ",", "/x", "a:1/x/", "a:1//x", ":1", "a:1:2", "a:",
+		"dns-srv://", "dns-srv:///x", "dns-srv://a:1", "dns-srv://a,b", "dns-srv://a/x/", "DNS-SRV://a"} {
+		_, err := parseConnect(in)
 		require.Error(t, err, in)
 	}
 	_, err := New("")
@@ -245,10 +249,10 @@ func TestNames(t *testing.T) {
 func TestServersAreShuffled(t *testing.T) {
 	firsts := map[string]int{}
 	for range 300 {
-		names, chroot, err := parseConnect("a:1,b:2,c:3/app")
+		to, err := parseConnect("a:1,b:2,c:3/app")
 		require.NoError(t, err)
-		require.Equal(t, "/app", chroot)
-		firsts[newHosts(names, nil, 0).servers[0]]++
+		require.Equal(t, "/app", to.chroot)
+		firsts[newHosts(to.servers, nil, 0).servers[0]]++
 	}
 	require.Len(t, firsts, 3)
 	for name, n := range firsts {

@@ -203,7 +203,7 @@ func FuzzClientConfiguration(f *testing.F) {
 
 func TestShortServers(t *testing.T) {
 	for connect, want := range map[string]string{"a:2181": "a:2181", "a:2181,b:2181,c:2181": "a:2181+2", "a:2181/app": "a:2181/app",
-		"a,b/app/x": "a+1/app/x"} {
+		"a,b/app/x": "a+1/app/x", "dns-srv://zk.example.com/app": "dns-srv://zk.example.com/app"} {
 		require.Equal(t, want, shortServers(connect), connect)
 	}
 }
