@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -105,6 +106,32 @@ func TestExporterOverTLS(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	code, err = scrape(s, "http", nil)
 	require.False(t, err == nil && code == http.StatusOK, "HTTPS only")
+
+	s = secureExporter(t, ca, func(m *config.Metrics) { m.NeedClientAuth, m.TrustStore.Location = false, "" })
+	code, err = scrape(s, "https", nil)
+	require.NoError(t, err, "a trust store is for certificates that scrapers must have")
+	require.Equal(t, http.StatusOK, code)
+}
+
+// A renewed certificate of the exporter is used without a restart.
+func TestExporterKeysAreReloaded(t *testing.T) {
+	ca := pki.NewCA("exporter")
+	s := secureExporter(t, ca, func(m *config.Metrics) { m.NeedClientAuth = false })
+	serial := func() *big.Int {
+		c, err := tls.Dial("tcp", s.words.MetricsLn.Addr().String(), &tls.Config{InsecureSkipVerify: true})
+		require.NoError(t, err)
+		defer c.Close()
+		return c.ConnectionState().PeerCertificates[0].SerialNumber
+	}
+	first := serial()
+	next := ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}})
+	require.NotEqual(t, first, next.Cert.SerialNumber)
+	require.NoError(t, os.WriteFile(s.Config.Metrics.KeyStore.Location, next.PEM(), 0o600))
+	require.NoError(t, s.ReloadCertificates())
+	require.Equal(t, next.Cert.SerialNumber, serial())
+	require.NoError(t, os.WriteFile(s.Config.Metrics.KeyStore.Location, []byte("no key"), 0o600))
+	require.Error(t, s.ReloadCertificates())
+	require.Equal(t, next.Cert.SerialNumber, serial(), "what there was stays in use")
 }
 
 // An exporter that cannot start ends the server. Otherwise no operator would notice that the server is not

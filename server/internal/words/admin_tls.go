@@ -3,7 +3,6 @@ package words
 import (
 	"crypto/tls"
 	"fmt"
-	"time"
 
 	"github.com/seed94657493/warren/datatree/auth"
 	"github.com/seed94657493/warren/server/admin"
@@ -21,7 +20,7 @@ func (s *Reporter) CheckKeys() error {
 		}
 	}
 	if s.Config.Metrics.ClassName == config.PrometheusProvider && s.Config.Metrics.HTTPSPort != config.PortUnset {
-		if _, err := s.exporterTLS(); err != nil {
+		if _, err := s.exporterKeys(); err != nil {
 			return err
 		}
 	}
@@ -36,8 +35,9 @@ func (s *Reporter) adminTLS() (*tls.Config, error) {
 		return nil, err
 	}
 	if s.Config.SSLQuorumReloadCertFiles {
-		s.Spawn("admin keys", func() { keys.Watch(adminKeysInterval, s.Stopping.Done()) })
+		s.Spawn("admin keys", func() { keys.Watch(keystore.ReloadInterval, s.Stopping.Done()) })
 	}
+	s.keys.admin.Store(keys)
 	return keys.Server(), nil
 }
 
@@ -67,8 +67,10 @@ func (s *Reporter) adminKeys() (*keystore.Keys, error) {
 	return keys, nil
 }
 
-// adminKeysInterval is how often the key files of the admin server are checked for changes.
-const adminKeysInterval = 5 * time.Second
+// Keys returns the keys of the admin server and of the metrics exporter; nil without TLS.
+func (s *Reporter) Keys() (admin, exporter *keystore.Keys) {
+	return s.keys.admin.Load(), s.keys.exporter.Load()
+}
 
 // certified returns the identity of the certificate that a client of the admin server has shown.
 func (s *Reporter) certified(c admin.Credentials) ([]auth.Identity, bool) {

@@ -152,10 +152,13 @@ func (s *Reporter) ExporterPorts() (all []ExporterPort) {
 func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, error) {
 	var secure *tls.Config
 	if p.TLS {
-		var err error
-		if secure, err = s.exporterTLS(); err != nil {
+		keys, err := s.exporterKeys()
+		if err != nil {
 			return nil, err
 		}
+		s.Spawn("exporter keys", func() { keys.Watch(keystore.ReloadInterval, s.Stopping.Done()) })
+		s.keys.exporter.Store(keys)
+		secure = keys.Server()
 	}
 	ln, err := net.Listen("tcp", addr)
 	switch {
@@ -169,8 +172,8 @@ func (s *Reporter) listenExporter(addr string, p ExporterPort) (net.Listener, er
 	return ln, nil
 }
 
-// exporterTLS loads the certificates of the exporter.
-func (s *Reporter) exporterTLS() (*tls.Config, error) {
+// exporterKeys loads the certificates of the exporter.
+func (s *Reporter) exporterKeys() (*keystore.Keys, error) {
 	m := &s.Config.Metrics
 	material := config.TLS{KeyStore: m.KeyStore, TrustStore: m.TrustStore, EnabledProtocols: m.EnabledProtocols,
 		CipherSuites: m.CipherSuites, ClientAuth: clientAuth(m)}
@@ -181,17 +184,18 @@ func (s *Reporter) exporterTLS() (*tls.Config, error) {
 	if keys.Server() == nil {
 		return nil, &env.ConfigError{Err: errExporterKeys}
 	}
-	return keys.Server(), nil
+	return keys, nil
 }
 
 var errExporterKeys = errors.New("metricsProvider.httpsPort needs metricsProvider.ssl.keyStore.location")
 
-// clientAuth says whether scrapers must show certificates.
+// clientAuth says whether scrapers must show certificates. Without a trust store they are not asked for one that they
+// need not have, because it could not be checked.
 func clientAuth(m *config.Metrics) string {
 	switch {
 	case m.NeedClientAuth:
 		return "need"
-	case m.WantClientAuth:
+	case m.WantClientAuth && m.TrustStore.Location != "":
 		return "want"
 	}
 	return "none"

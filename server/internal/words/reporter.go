@@ -9,6 +9,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/durable"
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/host"
+	"github.com/seed94657493/warren/server/internal/keystore"
 	"github.com/seed94657493/warren/server/internal/serve"
 )
 
@@ -27,6 +28,8 @@ type Reporter struct {
 	AdminAt   net.Addr      // where it listens, or nil
 	MetricsLn net.Listener
 	web       *http.Server // serves MetricsLn
+
+	keys struct{ admin, exporter atomic.Pointer[keystore.Keys] } // nil without TLS
 }
 
 func New(e *env.Env, d *durable.Disk, f *serve.Front, m *host.Host) *Reporter {
