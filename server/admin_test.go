@@ -64,10 +64,16 @@ func fetch(t *testing.T, s *server.Server, path, auth string) (*http.Response, [
 	return resp, body
 }
 
-// fields fetches a command and decodes its answer; numbers keep their digits.
+// fields fetches a command as the super user and decodes its answer; numbers keep their digits.
 func fields(t *testing.T, s *server.Server, command string) map[string]any {
 	t.Helper()
-	resp, body := fetch(t, s, "/commands/"+command, "")
+	return fieldsFor(t, s, command, superUser)
+}
+
+// fieldsFor is fields with other credentials.
+func fieldsFor(t *testing.T, s *server.Server, command, auth string) map[string]any {
+	t.Helper()
+	resp, body := fetch(t, s, "/commands/"+command, auth)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
@@ -78,6 +84,40 @@ func fields(t *testing.T, s *server.Server, command string) map[string]any {
 }
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
+
+// A client that knows the id of a session can close it. So the admin port tells ids only to an identity that may have everything,
+// or to all if passwords of sessions have a secret. Others see labels, which are the same in all commands.
+func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
+	secrets := filepath.Join(t.TempDir(), "secrets")
+	require.NoError(t, os.WriteFile(secrets, []byte(strings.Repeat("ab", 32)+"\n"), 0o600))
+	for _, guessable := range []bool{true, false} {
+		s, c := withAdmin(t, func(cfg *config.Config) {
+			if !guessable {
+				cfg.SessionSecrets = secrets
+			}
+		})
+		_, err := c.Create("/e", nil, proto.ModeEphemeral)
+		require.NoError(t, err)
+		_, err = c.Exists("/w", true)
+		require.NoError(t, ignoreNoNode(err))
+		id := number(int64(c.Session()))
+		for _, auth := range []string{"", "digest super:wrong", "digest a:b", superUser} {
+			label := fieldsFor(t, s, "cons", auth)["connections"].([]any)[0].(map[string]any)["session_id"].(json.Number)
+			require.Equal(t, guessable && auth != superUser, label != id, "%q", auth)
+			require.Equal(t, map[string]any{string(label): []any{"/e"}},
+				fieldsFor(t, s, "dump", auth)["session_id_to_ephemeral_paths"])
+			for _, all := range fieldsFor(t, s, "dump", auth)["expiry_time_to_session_ids"].(map[string]any) {
+				require.Equal(t, []any{label}, all)
+			}
+			require.Equal(t, map[string]any{string(label): []any{"/w"}},
+				fieldsFor(t, s, "wchc", auth)["session_id_to_watched_paths"])
+			require.Equal(t, map[string]any{"/w": []any{label}}, fieldsFor(t, s, "wchp", auth)["path_to_session_ids"])
+			shown, err := strconv.ParseInt(string(label), 10, 64)
+			require.NoError(t, err)
+			require.EqualValues(t, c.Session()>>56, shown>>56, "the server that has created the session")
+		}
+	}
+}
 
 func TestAdminCommandsTellTheState(t *testing.T) {
 	s, c := withAdmin(t, nil)

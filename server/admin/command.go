@@ -25,9 +25,9 @@ func table() (byName map[string]*command, names []string) {
 	for _, c := range []*command{
 		{name: "configuration", aliases: []string{"conf", "config"}, run: report(Node.Configuration)},
 		{name: "connection_stat_reset", aliases: []string{"crst"}, run: reset(Node.ResetConnections)},
-		{name: "connections", aliases: []string{"cons"}, run: report(connections)},
+		{name: "connections", aliases: []string{"cons"}, run: sessions(connections)},
 		{name: "dirs", run: report(Node.Directories)},
-		{name: "dump", run: report(Node.Sessions)},
+		{name: "dump", run: sessions(Node.Sessions)},
 		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: report(Node.Environment)},
 		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: report(getTraceMask)},
 		{name: "hash", run: report(hash)},
@@ -48,8 +48,8 @@ func table() (byName map[string]*command, names []string) {
 		{name: "system_properties", aliases: []string{"sysp"}, offline: true, run: report(Node.SystemProperties)},
 		{name: "voting_view", run: report(votingView)},
 		{name: "watch_summary", aliases: []string{"wchs"}, run: report(Node.WatchSummary)},
-		{name: "watches", aliases: []string{"wchc"}, run: report(watches)},
-		{name: "watches_by_path", aliases: []string{"wchp"}, run: report(watchesByPath)},
+		{name: "watches", aliases: []string{"wchc"}, run: sessions(watches)},
+		{name: "watches_by_path", aliases: []string{"wchp"}, run: sessions(watchesByPath)},
 		{name: "zabstate", offline: true, run: report(zabState)},
 	} {
 		names = append(names, c.name)

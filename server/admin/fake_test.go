@@ -18,6 +18,7 @@ type fakeNode struct {
 	snapshot  func(context.Context) (*Snapshot, error)
 	restore   func(io.Reader) (int64, error)
 	refused   int
+	idsOpen   bool
 	insecure  atomic.Int64
 	blocked   chan struct{} // if not nil, Directories waits for it
 	entered   chan struct{} // if not nil, Directories says that it runs
@@ -80,6 +81,7 @@ func (n *fakeNode) Directories() Directories {
 	}
 	return Directories{Data: 457, Log: 67108880}
 }
+func (n *fakeNode) SessionIDsOpen() bool { return n.idsOpen }
 func (n *fakeNode) Sessions() Sessions {
 	return Sessions{Expiry: map[int64][]int64{2672000: {7, 9}}, Ephemerals: map[int64][]string{7: {"/app/e", "/app/\"f\""}}}
 }

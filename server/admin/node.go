@@ -45,6 +45,8 @@ type Node interface {
 	ResetStats()
 	// Directories returns the content of dirs.
 	Directories() Directories
+	// SessionIDsOpen reports whether a client that knows the id of a session can take the session over.
+	SessionIDsOpen() bool
 	// Sessions returns the sessions that dump prints; its maps are not nil.
 	Sessions() Sessions
 	// Watches returns the data watches, each once.

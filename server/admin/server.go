@@ -56,6 +56,7 @@ type Server struct {
 	http      *http.Server
 	commands  map[string]*command // by name and alias
 	names     []string            // of the commands, sorted
+	labelKey  []byte              // makes labels of ids
 	running   chan struct{}       // a token for each command that gathers its answer
 	snapshots interval
 	restores  interval
@@ -75,7 +76,7 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{o: o, running: make(chan struct{}, commandsMax),
+	s := &Server{o: o, labelKey: newLabelKey(), running: make(chan struct{}, commandsMax),
 		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}}
 	s.commands, s.names = table()
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels

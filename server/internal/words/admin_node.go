@@ -176,6 +176,8 @@ func (n AdminNode) Directories() admin.Directories {
 	return admin.Directories{Data: snaps, Log: logs}
 }
 
+func (n AdminNode) SessionIDsOpen() bool { return n.front.SessionIDsOpen() }
+
 func (n AdminNode) Sessions() admin.Sessions {
 	d := admin.Sessions{Expiry: map[int64][]int64{}, Ephemerals: map[int64][]string{}}
 	for at, ids := range n.Tracker.Expiries(func(*sessions.Session) bool { return true }) {
