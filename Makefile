@@ -18,7 +18,7 @@ module  := github.com/seed94657493/warren
 command := $(module)/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
-.PHONY: help build run test race check sim fuzz cluster interop bench generate verify-generate pictures completion man
+.PHONY: help build run test race check sim defects fuzz cluster interop bench generate verify-generate pictures completion man
 .PHONY: helm s3 release modules tidy lint fmt cover clean
 
 help: ## this list
@@ -32,6 +32,7 @@ run: build ## a server on 127.0.0.1:2181 with its data in ./data
 
 test: ## every test, with costly assertions on
 	$(GO) test -tags invariants -timeout $(HANG) $(PKG)
+	$(GO) test -tags 'invariants weak' -timeout $(HANG) ./test/system -run Defect
 
 race: ## every test under the race detector
 	$(GO) test -race -tags invariants -timeout $(HANG) $(PKG)
@@ -42,6 +43,10 @@ sim: ## SEEDS runs of simulated ensembles from seed FIRST on, STEPS events of fa
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/sim -run '^TestSim(Reconfig|Disks)?$$' \
 		-sim.first=$(FIRST) -sim.seeds=$(SEEDS) -sim.steps=$(STEPS)
 	$(GO) test -tags invariants -count=1 -timeout 24h -v ./test/system -run '^TestSystem$$' -system.first=$(FIRST) -system.seeds=$(SEEDS)
+
+defects: ## servers with known defects, one at a time, until the simulations notice; prints the tables of docs/SIMULATION.md
+	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/system -run Defect -system.defects
+	$(GO) test -tags 'invariants weak' -count=1 -timeout 24h -v ./test/sim -run '^TestSimFindsWeakness$$'
 
 fuzz: ## every fuzz target for TIME each
 	GO='$(GO)' .ci/fuzz '$(TIME)' $(PKG)

@@ -561,7 +561,9 @@ func (m *Host) drain() {
 		}
 		m.throttled(out.Throttled)
 		for _, id := range out.Close {
-			m.peers.Close(id)
+			if !m.Weak(weakness.FormerLinks) {
+				m.peers.Close(id)
+			}
 			m.forget(id)
 		}
 		if m.again {
