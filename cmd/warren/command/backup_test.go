@@ -2,9 +2,12 @@ package command
 
 import (
 	"encoding/json"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -203,6 +206,35 @@ func TestBackupOfWhatIsCommitted(t *testing.T) {
 	code, _, errs = run("backup", "create", dir, data, "--committed", r.addr)
 	require.Equal(t, 1, code)
 	require.Contains(t, errs, "--committed: "+r.addr)
+}
+
+// A server that has lost its disk was the leader perhaps. Nothing is restored before the others have elected the next.
+func TestRestoreWaitsForAnElection(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	var asked atomic.Int64
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			answer := "This ZooKeeper instance is not currently serving requests\n"
+			if asked.Add(1) > 3 {
+				answer = "Zookeeper version: 3.9.4\nZxid: 0x1\nMode: leader\nNode count: 5\n"
+			}
+			_, _ = io.WriteString(c, answer)
+			c.Close()
+		}
+	}()
+	empty := t.TempDir()
+	code, out, errs := run("restore", t.TempDir(), empty, "--unless-served", ln.Addr().String())
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "clients are served by "+ln.Addr().String())
+	require.Equal(t, int64(4), asked.Load())
+	require.NoDirExists(t, empty+"/version-2")
 }
 
 // TestFlagsOfTheChart reads the flags that the Helm chart gives to backups and restores: the commands know them.

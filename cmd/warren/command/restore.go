@@ -59,7 +59,7 @@ func newRestoreCommand() *cobra.Command {
 	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
 	flags.BoolVar(&o.ifEmpty, "if-empty", false, "do nothing, with exit code 0, if there is data: for a command that runs at every start")
 	flags.StringSliceVar(&o.unless, "unless-served", nil, "do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
-		"its disk takes the state from the others")
+		"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
 	o.addTo(flags, false)
 	return cmd
 }
@@ -148,16 +148,36 @@ func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// served returns the first of the servers of --unless-served that serves clients, "" if none does.
+// served returns the first of the servers of --unless-served that serves clients, "" if none does. While one answers
+// that it does not serve, the servers may be about to: they elect a leader when the disk that is empty now was that of
+// the last one. served asks again then, for as long as servedWait. Servers of a new ensemble that are restored at the
+// same time lose that time at most.
 func (o *restoreOptions) served(ctx context.Context) string {
-	for _, address := range o.unless {
-		s := serverStatus{Address: withPort(address)}
-		if s.ask(ctx, servedTimeout, nil) == nil {
-			return s.Address
+	for until := time.Now().Add(servedWait); ; {
+		looking := false
+		for _, address := range o.unless {
+			s := serverStatus{Address: withPort(address)}
+			err := s.ask(ctx, servedTimeout, nil)
+			if err == nil {
+				return s.Address
+			}
+			looking = looking || errors.Is(err, errNotServing)
+		}
+		if !looking || time.Now().After(until) {
+			return ""
+		}
+		select {
+		case <-time.After(servedPause):
+		case <-ctx.Done():
+			return ""
 		}
 	}
-	return ""
 }
 
-// servedTimeout is how long a server may take to say that it serves.
-const servedTimeout = 3 * time.Second
+const (
+	// servedTimeout is how long a server may take to say that it serves.
+	servedTimeout = 3 * time.Second
+	// servedWait is longer than an election, and servedPause is the time between two questions meanwhile.
+	servedWait  = 30 * time.Second
+	servedPause = 250 * time.Millisecond
+)
