@@ -85,8 +85,9 @@ func fieldsFor(t *testing.T, s *server.Server, command, auth string) map[string]
 
 func number(n int64) json.Number { return json.Number(strconv.FormatInt(n, 10)) }
 
-// A client that knows the id of a session can close it. So the admin port tells ids only to an identity that may have everything,
-// or to all if passwords of sessions have a secret. Others see labels, which are the same in all commands.
+// A client that knows the id of a session can close it. So the admin port tells ids only to an identity that may have
+// everything, or to all if passwords of sessions have a secret. Others see labels, which are the same in all
+// commands.
 func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 	secrets := filepath.Join(t.TempDir(), "secrets")
 	require.NoError(t, os.WriteFile(secrets, []byte(strings.Repeat("ab", 32)+"\n"), 0o600))
