@@ -215,8 +215,11 @@ func (g *generator) create(single, inMulti bool) wire.Request {
 	case 0, 1, 2:
 		return wire.CreateOp(proto.OpCreate2, path, g.data(), list, mode)
 	case 3:
-		if inMulti {
+		switch {
+		case inMulti:
 			mode = proto.ModeContainer
+		case mode.IsEphemeral():
+			mode-- // ZooKeeper refuses children of such a container until it is applied, and takes them afterwards
 		}
 		return wire.CreateOp(proto.OpCreateContainer, path, g.data(), list, pick(g, proto.ModeContainer, mode))
 	case 4:
