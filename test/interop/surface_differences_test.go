@@ -49,6 +49,7 @@ var unmeasured = []surfaceDifference{
 	only(zooKeeper, `metric: netty_queued_buffer_capacity .*`, "there is no Netty"),
 	only(zooKeeper, `metric: socket_closing_time .*`, "sockets are closed without waiting for the peer"),
 	only(warren, `metric: (snapshot|restore)_\w+ .*`, "of 3.9"),
+	only(warren, `metric: (op_count_\w+|ttl_node_(created|deleted)_count) .*`, "of 3.10"),
 	only(warren, `(\w+ |alone: )?(word envi|command env\w*): .*jvm\.memory\..*`, "3.10's names of os.memory.*, beside them"),
 }
 
@@ -69,6 +70,8 @@ var ensembleDifferences = append([]surfaceDifference{
 	only(warren, `alone: command zabstate: .*`, "who this server is and what it holds is known without a quorum too"),
 	only(warren, `\w+ command zabstate: \.(client_port|secure_client_port|outside) .*`,
 		"which of the servers of a host this is, and whether its history differs from that of the ensemble"),
+	only(warren, `\w+ command zabstate: \.(ensemble|accepted_epoch|current_epoch|blank) .*`,
+		"what doctor and recover compare between servers"),
 	only(zooKeeper, `metric: \d_learner_handler_qp_\w+ .*`, "what waits for a learner is one buffer, not a queue of packets"),
 	perhaps(zooKeeper, `leader mntr: cnt_inflight_\w+ is not 0`, "how a server is brought up to date, and if it is at all, depends on who was there first"),
 	perhaps(warren, `leader mntr: cnt_inflight_\w+ is not 0`, "the same"),
