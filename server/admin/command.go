@@ -16,7 +16,8 @@ type command struct {
 	offline bool // it needs no serving server
 	auth    bool // it needs every permission on the root
 	run     func(*Server, *http.Request) answer
-	restore func(*Server, http.ResponseWriter, *http.Request) answer // replaces run for a command with a body
+	restore func(*Server, http.ResponseWriter, *http.Request) answer // replaces run for a command with a long body
+	steers  bool                                                     // it changes how the server works; see steer.go
 }
 
 // table returns the commands by every name they have, and their primary names in order.
@@ -27,6 +28,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "connection_stat_reset", aliases: []string{"crst"}, run: reset(Node.ResetConnections)},
 		{name: "connections", aliases: []string{"cons"}, run: sessions(connections)},
 		{name: "dirs", run: report(Node.Directories)},
+		steering("drain", nil, drain),
 		{name: "dump", run: sessions(Node.Sessions)},
 		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: report(Node.Environment)},
 		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: report(getTraceMask)},
@@ -42,6 +44,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "ruok", run: nothing},
 		{name: "server_stats", aliases: []string{"srvr"}, run: report(Node.Stats)},
 		{name: "set_trace_mask", aliases: []string{"stmk"}, offline: true, run: setTraceMask},
+		steering("shed_connections", []string{"shed"}, shedConnections),
 		{name: "snapshot", aliases: []string{"snap"}, auth: true, run: snapshot},
 		{name: "stat_reset", aliases: []string{"srst"}, run: reset(Node.ResetStats)},
 		{name: "stats", aliases: []string{"stat"}, run: report(stats)},
@@ -136,7 +139,7 @@ func (s *Server) gather(c *command, w http.ResponseWriter, r *http.Request) (ans
 	switch {
 	case c.restore != nil:
 		return c.restore(s, w, r), true
-	case c.auth:
+	case c.auth && !c.steers:
 		return c.run(s, r), true
 	}
 	select {

@@ -3,15 +3,16 @@
 //
 //	GET /commands            names of the commands, as HTML
 //	GET /commands/NAME       one command, by its name or an alias; the prefix is admin.commandURL
+//	POST /commands/NAME      one that changes something; it reads a JSON object, restore reads a snapshot
 //	GET /metrics             the metrics, in Prometheus' format
 //	GET /healthz             200 while the process answers
 //	GET /readyz              200 while the server serves clients, 503 while it does not
 //	GET /debug/pprof/        Go's profiles, only if they are switched on
 //
 // A command answers 200 even if it fails, as ZooKeeper's does: the outcome is in the key "error" of the answer.
-// Exceptions are wrong methods (405), refused credentials (401, 403) and the commands snapshot and restore. Every
-// client that reaches the port may use all of it except those two commands: bind the port accordingly, or ask for
-// certificates (Options.TLS).
+// Exceptions are wrong methods (405), refused credentials (401, 403), the commands snapshot and restore, and those
+// that steer the server (400, 409, 429). Every client that reaches the port may use all of it except these commands:
+// bind the port accordingly, or ask for certificates (Options.TLS).
 //
 // # Contract
 //

@@ -3,6 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync/atomic"
@@ -20,6 +21,8 @@ type fakeNode struct {
 	refused   int
 	idsOpen   bool
 	insecure  atomic.Int64
+	steered   []string // what it was told by the commands that steer
+	drained   Drained
 	blocked   chan struct{} // if not nil, Directories waits for it
 	entered   chan struct{} // if not nil, Directories says that it runs
 }
@@ -110,6 +113,22 @@ func (n *fakeNode) Restore(_ context.Context, r io.Reader) (int64, error) {
 	}
 	return n.restore(r)
 }
+func (n *fakeNode) ShedConnections(percent int) int {
+	n.steered = append(n.steered, fmt.Sprint("shed ", percent))
+	return percent / 2
+}
+func (n *fakeNode) Draining() bool { return n.drained.Draining }
+func (n *fakeNode) Drain(rate int, dry bool) error {
+	n.steered = append(n.steered, fmt.Sprint("drain ", rate, " ", dry))
+	if n.ensemble == nil {
+		return errors.New("no other server")
+	}
+	if !dry {
+		n.drained = Drained{Draining: rate > 0, Clients: 7, Rate: rate}
+	}
+	return nil
+}
+func (n *fakeNode) Drained() Drained    { return n.drained }
 func (n *fakeNode) RestoreRefused()     { n.refused++ }
 func (n *fakeNode) InsecureConnection() { n.insecure.Add(1) }
 

@@ -14,6 +14,8 @@ import (
 type Node interface {
 	// Serving reports whether clients are served.
 	Serving() bool
+	// Draining reports whether the server takes no more clients, because an operator drains it.
+	Draining() bool
 	// Environment returns the lines of envi, in its order.
 	Environment() Properties
 	// SystemProperties returns the settings in force, by the names of Java's system properties, secrets masked.
@@ -70,6 +72,14 @@ type Node interface {
 	Restore(ctx context.Context, r io.Reader) (zxid int64, err error)
 	// RestoreRefused counts a restore that the rate limit has refused.
 	RestoreRefused()
+	// ShedConnections ends the connections of percent of the clients, and returns how many it has ended.
+	ShedConnections(percent int) int
+	// Drain lets the server take no more clients and ends the connections that it has, at most rate per second.
+	// With rate 0 the server takes clients again. It returns an error if clients have no other server. A dry call
+	// changes nothing.
+	Drain(rate int, dry bool) error
+	// Drained tells how far the draining is.
+	Drained() Drained
 	// InsecureConnection counts a connection without TLS to a port that offers it.
 	InsecureConnection()
 }

@@ -60,6 +60,7 @@ type Server struct {
 	running   chan struct{}       // a token for each command that gathers its answer
 	snapshots interval
 	restores  interval
+	steered   map[string]*interval // by the name of a command that steers
 }
 
 // New returns a server that does not listen yet.
@@ -79,6 +80,12 @@ func New(o Options) *Server {
 	s := &Server{o: o, labelKey: newLabelKey(), running: make(chan struct{}, commandsMax),
 		snapshots: interval{every: o.SnapshotInterval}, restores: interval{every: o.SnapshotInterval}}
 	s.commands, s.names = table()
+	s.steered = map[string]*interval{}
+	for _, c := range s.commands {
+		if c.steers {
+			s.steered[c.name] = &interval{every: steerPause}
+		}
+	}
 	errorLog, _ := zap.NewStdLogAt(o.Log, zap.DebugLevel) // fails only for unknown levels
 	s.http = &http.Server{
 		Handler:           s,
@@ -161,7 +168,7 @@ func isConsolePath(path string) bool {
 func (s *Server) takesBody(r *http.Request) bool {
 	name, ok := strings.CutPrefix(r.URL.Path, s.o.CommandURL+"/")
 	c := s.commands[name]
-	return ok && c != nil && c.post && r.Method == http.MethodPost
+	return ok && c != nil && c.restore != nil && r.Method == http.MethodPost
 }
 
 // extend gives the client answerTimeout from now to read the answer. Every answer begins with it: a client that
@@ -202,6 +209,10 @@ func sendText(w http.ResponseWriter, status int, text string) {
 // is needed it also reports why not.
 func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	if s.o.Node.Serving() {
+		if s.o.Node.Draining() {
+			sendText(w, http.StatusServiceUnavailable, "this server is being drained: it takes no clients\n")
+			return
+		}
 		sendText(w, http.StatusOK, "ok\n")
 		return
 	}

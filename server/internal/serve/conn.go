@@ -406,8 +406,8 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	c.lockQueue()
 	weight := limits.Weight(op, body)
 	switch {
-	case c.Mu.Out.Dead:
-		return true, nil
+	case c.Mu.Out.Dead, !c.Mu.Out.open() && op != proto.OpCloseSession:
+		return true, nil // it would not be answered: it must have no effect either
 	case c.Mu.Out.pauses():
 		return false, nil
 	case c.Left.Load(), !c.Mu.Queue.TakesWrite():

@@ -8,6 +8,7 @@
 //	drain     one per connection with a full socket; hears from goroutines that add output
 //	catch up  one per connection with many reads behind a write
 //	flush     helpers of the applier for an event with very many watchers
+//	drain clients  ends connections at a rate, while an operator drains the server
 //	applier   all writes to the State, and the watches that they fire; hears from the host and the journal
 //
 // # Locks

@@ -35,6 +35,7 @@ type Front struct {
 	enforced []string // if not empty: a connection must have authenticated with one of these schemes
 	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
 	Undelivered atomic.Int64
+	drained     atomic.Pointer[drain] // nil unless the server is being drained
 }
 
 // hosts is the host, as connections need it: it takes the requests of clients. Any goroutine may call the methods.

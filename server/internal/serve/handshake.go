@@ -97,6 +97,9 @@ func (c *Conn) connect(frame []byte) error {
 	if err := req.ReadFrom(frame); err != nil {
 		return errBadConnect
 	}
+	if err := c.srv.refuseWhileDraining(c); err != nil {
+		return err
+	}
 	c.srv.Metrics.Connect(c.srv.Throttle.Deficit())
 	if !c.srv.Throttle.Take(req.SessionID == 0) {
 		c.srv.Metrics.ConnectionRejected.Inc()

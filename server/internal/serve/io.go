@@ -440,11 +440,16 @@ func (c *Conn) Supersede() {
 // Shut ends the connection as soon as the output added so far is sent.
 func (c *Conn) Shut() {
 	c.Mu.Lock()
+	c.shut()
+	c.Mu.Unlock()
+}
+
+// shut is Shut. REQUIRES: Conn.Mu.
+func (c *Conn) shut() {
 	c.Mu.Out.Closing = true
 	if !c.Mu.Out.Writing && c.Mu.Out.Waiting() == 0 && !c.Mu.Out.Dead {
 		c.finish()
 	}
-	c.Mu.Unlock()
 }
 
 // writeTimeout is how long a client may take nothing of its output.

@@ -1,0 +1,164 @@
+package serve
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/seed94657493/warren/internal/sched"
+)
+
+// Clients that are sent to other servers. Their sessions live on: a client whose connection ends connects to another
+// server of its list, with its session.
+
+const (
+	// retireGrace is how long a connection that is to end may take to answer what it was asked.
+	retireGrace = time.Second
+	// retirePause is the time between two rounds in which connections end.
+	retirePause = 10 * time.Millisecond
+	// drainedPause is the time between two looks for clients while a drained server has none.
+	drainedPause = 100 * time.Millisecond
+)
+
+// errDraining is why a client gets no session while the server is drained.
+var errDraining = errors.New("this server is being drained: it takes no clients until it is resumed or restarted")
+
+// drain is the draining of a server.
+type drain struct {
+	rate int         // connections that end per second, at most
+	over *sched.Gate // open when the draining has ended
+}
+
+// Drain lets the server take no more clients, and ends the connections that it has, at most rate per second. A server
+// that is drained already goes on with the new rate. The end of the role of a server in its ensemble does not end the
+// draining.
+func (s *Front) Drain(rate int) {
+	d := &drain{rate: rate, over: sched.NewGate(s.Runtime)}
+	if old := s.drained.Swap(d); old != nil {
+		old.over.Open()
+	}
+	s.Spawn("drain clients", func() { s.drainClients(d) })
+}
+
+// Undrain lets the server take clients again, after Drain.
+func (s *Front) Undrain() {
+	if old := s.drained.Swap(nil); old != nil {
+		old.over.Open()
+	}
+}
+
+// Draining reports whether the server takes no clients, and how many connections end per second.
+func (s *Front) Draining() (rate int, on bool) {
+	if d := s.drained.Load(); d != nil {
+		return d.rate, true
+	}
+	return 0, false
+}
+
+// drainClients ends connections until the draining is over. The server may get clients after the first round: they
+// asked for their session before.
+func (s *Front) drainClients(d *drain) {
+	var p parting
+	credit, last, told := 1.0, s.Clock.Now(), false
+	for pause := retirePause; !s.Stopping.WaitFor(pause) && !d.over.IsOpen(); {
+		now := s.Clock.Now()
+		credit = min(credit+float64(d.rate)*time.Duration(now-last).Seconds(), float64(max(d.rate, 1)))
+		last = now
+		if len(p.left) == 0 {
+			p.left = s.clients()
+		}
+		if pause = retirePause; len(p.left) == 0 {
+			pause = drainedPause
+			if !told {
+				s.Log.Info("drained: this server has no clients")
+			}
+			told = true
+		}
+		credit -= float64(p.round(now, int(credit)))
+	}
+}
+
+// Shed ends the connections of a share of the clients, which are chosen at random, and returns how many.
+func (s *Front) Shed(percent int) int {
+	all := s.clients()
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	// A share that is not a whole number is rounded at random, so that 1 % of 20 clients is sometimes one client.
+	n := (len(all)*percent + rand.IntN(100)) / 100
+	p := parting{left: all[:n]}
+	for p.round(s.Clock.Now(), n); len(p.left) > 0; p.round(s.Clock.Now(), n) {
+		sched.Sleep(s.Runtime, retirePause)
+	}
+	return n
+}
+
+// Clients returns how many connections have a session and are not about to end. Connections of the server to itself
+// do not count.
+func (s *Front) Clients() int { return len(s.clients()) }
+
+// clients returns the connections that Clients counts, the oldest first.
+func (s *Front) clients() (all []parter) {
+	s.Conns.Each(func(c *Conn) {
+		if _, inside := c.NC.(insideConn); !inside && c.Session.Load() != nil && c.open() {
+			all = append(all, parter{c: c})
+		}
+	})
+	return all
+}
+
+// open reports whether the connection is not about to end.
+func (c *Conn) open() bool {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	return c.Mu.Out.open()
+}
+
+// parting is a set of connections that end as soon as each has answered what it was asked, so that no request of a
+// client that waits for its answers is lost.
+type parting struct{ left []parter }
+
+// parter is a connection that is to end.
+type parter struct {
+	c     *Conn
+	since int64 // when it was first to end, ns on the server's clock; 0 before
+}
+
+// round ends up to most connections, and returns how many it has ended. Those that owe answers are tried again in
+// later rounds, until retireGrace has passed.
+func (p *parting) round(now int64, most int) (ended int) {
+	tried := 0
+	var busy []parter
+	for ; tried < len(p.left) && ended < most; tried++ {
+		one := p.left[tried]
+		if one.since == 0 {
+			one.since = now
+		}
+		if one.c.retire(now-one.since >= int64(retireGrace)) {
+			ended++
+		} else {
+			busy = append(busy, one)
+		}
+	}
+	p.left = append(slices.Delete(p.left, 0, tried), busy...)
+	return ended
+}
+
+// retire ends the connection, unless it owes answers and atOnce is not set. It reports whether the connection ends.
+func (c *Conn) retire(atOnce bool) bool {
+	c.Mu.Lock()
+	defer c.Mu.Unlock()
+	if c.Mu.Out.open() && c.Mu.Queue.Len() > 0 && !atOnce {
+		return false
+	}
+	c.shut()
+	return true
+}
+
+// refuseWhileDraining returns errDraining if the server takes no clients.
+func (s *Front) refuseWhileDraining(c *Conn) error {
+	if _, inside := c.NC.(insideConn); inside || s.drained.Load() == nil {
+		return nil
+	}
+	s.Metrics.ConnectionRejected.Inc()
+	return errDraining
+}

@@ -1,0 +1,53 @@
+package serve
+
+import (
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/internal/env"
+	"github.com/seed94657493/warren/server/internal/flow"
+	"github.com/seed94657493/warren/server/internal/sessions"
+)
+
+// A connection that owes answers is ended after it has given them, or when its time is over. What its client asks
+// after that has no effect.
+func TestPartingConnectionsAnswerFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		front := New(env.New(config.Default(), env.Options{}), nil)
+		add := func() *Conn {
+			_, nc := net.Pipe()
+			c := NewConn(front, insideConn{nc, &net.TCPAddr{}})
+			c.Session.Store(new(sessions.Session))
+			return c
+		}
+		idle, busy, slow := add(), add(), add()
+		for _, c := range []*Conn{busy, slow} {
+			c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite}, nil)
+		}
+		now := int64(1)
+		p := parting{left: []parter{{c: busy}, {c: idle}, {c: slow}}}
+		require.Equal(t, 1, p.round(now, 1), "no more than asked for")
+		require.False(t, idle.open())
+		done, err := idle.write(1, proto.OpSetData, make([]byte, 16))
+		idle.Unlock()
+		require.NoError(t, err)
+		require.True(t, done)
+		require.Nil(t, idle.Work, "a write that will not be answered is not submitted")
+		require.Len(t, p.left, 2)
+		require.Zero(t, p.round(now, 10))
+		require.True(t, busy.open())
+		busy.Mu.Queue.Pop()
+		require.Equal(t, 1, p.round(now+int64(time.Second/2), 10))
+		require.False(t, busy.open())
+		require.True(t, slow.open())
+		require.Equal(t, 1, p.round(now+int64(retireGrace), 10), "a client must not keep its server from being drained")
+		require.False(t, slow.open())
+		require.Empty(t, p.left)
+	})
+}

@@ -1,0 +1,157 @@
+package server_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/datatree/auth"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+	"github.com/seed94657493/warren/test/wire"
+)
+
+// startSteered starts three servers with admin servers and a super user.
+func startSteered(t *testing.T) *embed.Ensemble {
+	t.Helper()
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return embed.Start(t, embed.Options{TickTime: patient, Servers: 3, Configure: func(_ int, c *config.Config) {
+		c.Admin.Enabled, c.Admin.Address, c.Admin.Port = true, "127.0.0.1", 0
+		c.SuperDigest = auth.DigestIdentity("super:secret").ID
+	}})
+}
+
+// steer asks an admin server for a command that steers, as the super user. A command that was asked a moment ago is
+// asked again until it may be.
+func steer(t *testing.T, s *server.Server, command, object string) (status int, fields map[string]any) {
+	t.Helper()
+	until(t, "the command to be allowed", func() bool {
+		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/"+command, strings.NewReader(object))
+		require.NoError(t, err)
+		r.Header.Set("Authorization", superUser)
+		resp, err := http.DefaultClient.Do(r)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		status, fields = resp.StatusCode, nil
+		require.NoError(t, json.Unmarshal(body, &fields), "%s", body)
+		return status != http.StatusTooManyRequests
+	})
+	return status, fields
+}
+
+// A drained server ends its connections at the rate, keeps what clients were promised, and takes no client until it is
+// resumed; the sessions go on at another server.
+func TestDrain(t *testing.T) {
+	e := startSteered(t)
+	_, drained, _ := roles(t, e)
+	s := e.Server(drained)
+	ready := func() int { resp, _ := fetch(t, s, "/readyz", ""); return resp.StatusCode }
+	var clients []*wire.Conn
+	for range 4 {
+		c := connect(t, e, drained, wire.Options{})
+		_, err := c.Create("/mine-", nil, proto.ModeEphemeralSequential)
+		require.NoError(t, err)
+		clients = append(clients, c)
+	}
+	status, told := steer(t, s, "drain", `{"dry_run": true, "rate": 4}`)
+	require.Equal(t, 200, status)
+	require.Equal(t, map[string]any{"draining": false, "clients": 4.0, "rate": 0.0, "command": "drain", "error": nil}, told)
+	require.Equal(t, 200, ready())
+
+	began := time.Now()
+	status, told = steer(t, s, "drain", `{"rate": 4}`)
+	require.Equal(t, 200, status, told)
+	require.Equal(t, true, told["draining"])
+	require.Equal(t, 503, ready())
+	_, err := wire.Dial(e.Addr(drained), wire.Options{TimeoutMs: 60_000})
+	require.Error(t, err, "no new session")
+	require.NotErrorIs(t, err, wire.ErrRejected)
+	for _, c := range clients {
+		require.NoError(t, c.WaitClosed())
+	}
+	require.Greater(t, time.Since(began), 700*time.Millisecond, "the first at once, and then 4 per second")
+	_, err = wire.Dial(e.Addr(drained), clients[0].Resume())
+	require.Error(t, err, "nor an old one")
+	require.NotErrorIs(t, err, wire.ErrRejected, "a session must not be given up")
+	word, err := wire.FourLetter(e.Addr(drained), "srvr", time.Minute)
+	require.NoError(t, err)
+	require.Contains(t, word, "Mode: follower", "the server goes on following")
+
+	for _, other := range e.IDs() {
+		if other != drained {
+			c := resume(t, e, other, clients[other%2].Resume())
+			children, _, err := c.Children2("/", false)
+			require.NoError(t, err)
+			require.Len(t, children, 5, "no session has ended, no ephemeral has gone")
+			require.Equal(t, 0.0, fieldsOf(t, s, "drain", `{"dry_run": true}`)["clients"])
+		}
+	}
+	require.Equal(t, false, fieldsOf(t, s, "drain", `{"resume": true}`)["draining"])
+	require.Equal(t, 200, ready())
+	resume(t, e, drained, clients[0].Resume())
+}
+
+// fieldsOf is the answer to a command that succeeds.
+func fieldsOf(t *testing.T, s *server.Server, command, object string) map[string]any {
+	t.Helper()
+	status, fields := steer(t, s, command, object)
+	require.Equal(t, 200, status, fields)
+	return fields
+}
+
+// A server whose clients have no other one is not drained.
+func TestStandaloneServerIsNotDrained(t *testing.T) {
+	s, c := withAdmin(t, nil)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	for _, object := range []string{`{}`, `{"dry_run": true}`} {
+		status, told := steer(t, s, "drain", object)
+		require.Equal(t, http.StatusConflict, status)
+		require.Contains(t, told["error"], "clients have no other server")
+	}
+	_, err := c.Exists("/zookeeper", false)
+	require.NoError(t, err)
+}
+
+// shed_connections ends the share that was asked for. The sessions live on, and come back.
+func TestShedConnections(t *testing.T) {
+	s, first := withAdmin(t, nil)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	clients := []*wire.Conn{first}
+	for range 9 {
+		clients = append(clients, dial(t, s.Addr().String(), wire.Options{}))
+	}
+	open := func() (n int) {
+		for _, c := range clients {
+			select {
+			case <-c.Done():
+			default:
+				n++
+			}
+		}
+		return n
+	}
+	shed := func(percent string) any {
+		return fieldsOf(t, s, "shed_connections", `{"percentage": `+percent+`}`)["connections_shed"]
+	}
+	require.Equal(t, 0.0, shed("0"))
+	require.Equal(t, 10, open())
+	require.Equal(t, 3.0, shed("30"))
+	until(t, "three connections to end", func() bool { return open() == 7 })
+	for i, c := range clients {
+		if c.Err() != nil {
+			clients[i] = dial(t, s.Addr().String(), c.Resume())
+		}
+	}
+	require.Equal(t, 10, open(), "the sessions live on")
+	require.Equal(t, 10.0, shed("100"))
+	until(t, "all connections to end", func() bool { return open() == 0 })
+}
