@@ -95,6 +95,17 @@ func (s *Server) ExpireSession(id proto.SessionID) error {
 	return nil
 }
 
+// HandOver hands the leadership to a server that is named, without an election. It returns when the hand-over has
+// begun; Status then tells how it ends, and another server leads if the named one goes away meanwhile. An error says
+// why it cannot be: ErrNotLeading, or what the named server lacks. Any goroutine may call it.
+func (s *Server) HandOver(to proto.ServerID) error {
+	err := s.member.HandOverTo(to, false)
+	if errors.Is(err, zab.ErrNotLeading) {
+		return ErrNotLeading
+	}
+	return err
+}
+
 // CutClients closes every client connection at once, as a network failure does. Sessions live on.
 func (s *Server) CutClients() { s.front.Conns.Each(func(c *serve.Conn) { c.Abort() }) }
 

@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -142,8 +144,6 @@ func TestShedConnections(t *testing.T) {
 	shed := func(percent string) any {
 		return fieldsOf(t, s, "shed_connections", `{"percentage": `+percent+`}`)["connections_shed"]
 	}
-	require.Equal(t, 0.0, shed("0"))
-	require.Equal(t, 10, open())
 	require.Equal(t, 3.0, shed("30"))
 	until(t, "three connections to end", func() bool { return open() == 7 })
 	for i, c := range clients {
@@ -154,4 +154,47 @@ func TestShedConnections(t *testing.T) {
 	require.Equal(t, 10, open(), "the sessions live on")
 	require.Equal(t, 10.0, shed("100"))
 	until(t, "all connections to end", func() bool { return open() == 0 })
+}
+
+// Leadership moves to the server that an operator names, each time with the next epoch, and the sessions live on. What
+// was acknowledged stays.
+func TestLeadershipMovesToANamedServer(t *testing.T) {
+	e := startSteered(t)
+	leader, follower, _ := roles(t, e)
+	c := connect(t, e, leader, wire.Options{})
+	_, err := c.Create("/mine", nil, proto.ModeEphemeral)
+	require.NoError(t, err)
+	status, told := steer(t, e.Server(follower), "hand_over", fmt.Sprintf(`{"to": %d}`, follower))
+	require.Equal(t, http.StatusConflict, status)
+	require.Equal(t, fmt.Sprintf("this server does not lead: ask server %d, which does", leader), told["error"])
+	s := e.Server(leader)
+	_, told = steer(t, s, "hand_over", `{"to": 7}`)
+	require.Equal(t, "zab: server 7 cannot lead next: it is no voter that may lead", told["error"])
+	told = fieldsOf(t, s, "hand_over", fmt.Sprintf(`{"to": %d, "dry_run": true}`, follower))
+	require.Equal(t, float64(leader), told["leader"])
+	told = fieldsOf(t, s, "hand_over", fmt.Sprintf(`{"to": %d}`, leader))
+	require.Equal(t, float64(leader), told["leader"], "it leads already")
+	require.NoError(t, c.Err())
+
+	epoch, writes := s.Status().Epoch, int32(0)
+	for range 6 {
+		to := e.IDs()[(slices.Index(e.IDs(), leader)+1)%3]
+		_, err := c.SetData("/mine", nil, writes)
+		require.NoError(t, err)
+		writes++
+		told := fieldsOf(t, e.Server(leader), "hand_over", fmt.Sprintf(`{"to": %d}`, to))
+		require.Equal(t, float64(to), told["leader"], told)
+		t.Logf("%d to %d within %v ms", leader, to, told["took_ms"])
+		require.NoError(t, e.WaitServing(within(t)))
+		leader, epoch = to, epoch+1
+		st := e.Server(leader).Status()
+		require.Equal(t, "leader", st.Mode)
+		require.Equal(t, epoch, st.Epoch, "more than one epoch would be an election that failed")
+		require.NoError(t, c.WaitClosed(), "the connection of a client ends with the role of its server")
+		c = resume(t, e, to, c.Resume())
+	}
+	_, stat, err := c.GetData("/mine", false)
+	require.NoError(t, err)
+	require.Equal(t, writes, stat.Version)
+	require.NoError(t, e.WaitEqual(within(t)))
 }

@@ -1,6 +1,11 @@
 package zab
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/seed94657493/warren/proto"
+)
 
 // HandOver ends the leadership of this server without an election. The leader takes no more proposals. When all
 // are committed, a follower that has all of them leads next, by agreement among the Warren servers; a fit
@@ -21,6 +26,69 @@ func (c *Core) HandOver(stop bool) {
 	}
 }
 
+// Reasons why a server cannot be named as the next leader.
+var (
+	errNoVoter     = errors.New("it is no voter that may lead")
+	errNotUpToDate = errors.New("it does not follow, or is not up to date")
+	errNoHandOvers = errors.New("it runs ZooKeeper, which knows no hand-over")
+	errUnfit       = errors.New("its disk is almost full")
+	errFewFollow   = errors.New("too few voters know hand-overs: there would be an election")
+)
+
+// HandOverTo is HandOver(false) to a server that is named. An error says why that cannot be now, and nothing has
+// changed then; nor has it if dry is set. If the named server goes away, or has not acknowledged everything within
+// half a tickTime, another one leads next. Agreement does not depend on which one.
+func (c *Core) HandOverTo(id proto.ServerID, dry bool) error {
+	ld := &c.ld
+	if c.role != Leading || ld.stage != leaderServing || ld.handing {
+		return ErrNotLeading
+	}
+	if err := c.succeeds(id); err != nil {
+		return fmt.Errorf("zab: server %d cannot lead next: %w", id, err)
+	}
+	if !dry {
+		c.HandOver(false)
+		ld.named, ld.heir = true, id
+	}
+	return nil
+}
+
+// succeeds returns why a server cannot lead next, or nil.
+func (c *Core) succeeds(id proto.ServerID) error {
+	if !c.active.Votes(id) || !c.weighs(id) {
+		return errNoVoter
+	}
+	heir, able := (*link)(nil), voterSet(0).with(c.self)
+	for _, l := range c.links {
+		if l.voter < 0 || l.stage != linkUpToDate {
+			continue
+		}
+		if l.peer == id {
+			heir = l
+		}
+		if l.warren {
+			able = able.with(l.voter)
+		}
+	}
+	switch {
+	case heir == nil:
+		return errNotUpToDate
+	case !heir.warren:
+		return errNoHandOvers
+	case c.ld.unfit.has(heir.voter):
+		return errUnfit
+	case !c.voters.decides(able):
+		return errFewFollow
+	}
+	return nil
+}
+
+// awaitsHeir reports whether the hand-over waits for the server that was named, so that no other one leads next.
+func (c *Core) awaitsHeir() bool {
+	ld := &c.ld
+	return ld.named && !ld.stopping && c.now-ld.handedAt <= int64(c.cfg.Timing.TickTime)/2 && c.succeeds(ld.heir) == nil
+}
+
 // tryHandOver names the next leader once everything proposed is committed and the next leader knows that.
 func (c *Core) tryHandOver() {
 	ld := &c.ld
@@ -28,6 +96,7 @@ func (c *Core) tryHandOver() {
 		return
 	}
 	var nominee *link
+	awaits := c.awaitsHeir()
 	able := voterSet(0)
 	if !ld.stopping {
 		able = able.with(c.self)
@@ -37,7 +106,7 @@ func (c *Core) tryHandOver() {
 			continue
 		}
 		able = able.with(l.voter)
-		if !ld.stopping && ld.unfit.has(l.voter) {
+		if awaits && l.peer != ld.heir || !ld.stopping && ld.unfit.has(l.voter) {
 			continue // a fit follower gets its txns within a tickTime, or there is an election
 		}
 		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) && (nominee == nil || c.fitter(l, nominee)) {
@@ -49,7 +118,7 @@ func (c *Core) tryHandOver() {
 		c.endLeadership(-1) // to wait would not help: there is no quorum without this server
 		return
 	}
-	if !c.voters.decides(able) || nominee == nil && (ld.stopping || ld.unfit.has(c.self)) {
+	if !c.voters.decides(able) || nominee == nil && (awaits || ld.stopping || ld.unfit.has(c.self)) {
 		return
 	}
 	next := c.cfg.ID // this server, with a new epoch

@@ -43,6 +43,8 @@ type leader struct {
 	handing  bool // no more proposals: the leadership is handed over, or ends
 	stopping bool // and afterwards this server takes part in nothing
 	handedAt int64
+	named    bool           // heir is to lead next, if it can
+	heir     proto.ServerID // REQUIRES: named
 
 	syncs []syncRequest
 }

@@ -266,8 +266,12 @@ func (s *script) command(name string, a args) {
 		}
 	case "answer": // answer link=2 token=7
 		s.core.Answer(LinkID(a.int("link")), uint64(a.int("token")))
-	case "handover":
-		s.core.HandOver(a["stop"] != "")
+	case "handover": // handover [stop]; handover to=2 [dry]
+		if a["to"] == "" {
+			s.core.HandOver(a["stop"] != "")
+		} else if err := s.core.HandOverTo(proto.ServerID(a.int("to")), a["dry"] != ""); err != nil {
+			s.printf("error: %v", err)
+		}
 	case "unfit": // unfit id=2 [no]
 		s.core.Unfit(proto.ServerID(a.int("id")), a["no"] == "")
 		s.printf("fit: quorum %v, successor %v", s.core.FitQuorum(), s.core.FitSuccessor())

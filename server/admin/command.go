@@ -32,6 +32,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "dump", run: sessions(Node.Sessions)},
 		{name: "environment", aliases: []string{"env", "envi"}, offline: true, run: report(Node.Environment)},
 		{name: "get_trace_mask", aliases: []string{"gtmk"}, offline: true, run: report(getTraceMask)},
+		steering("hand_over", nil, handOver),
 		{name: "hash", run: report(hash)},
 		{name: "initial_configuration", aliases: []string{"icfg"}, run: report(initialConfiguration)},
 		{name: "is_read_only", aliases: []string{"isro"}, run: report(isReadOnly)},

@@ -128,6 +128,13 @@ func (n *fakeNode) Drain(rate int, dry bool) error {
 	}
 	return nil
 }
+func (n *fakeNode) HandOver(to int64, dry bool) (HandedOver, error) {
+	n.steered = append(n.steered, fmt.Sprint("hand over to ", to, " ", dry))
+	if to == 9 {
+		return HandedOver{}, errors.New("server 9 cannot lead next")
+	}
+	return HandedOver{From: 1, To: to, Leader: to, TookMs: 12}, nil
+}
 func (n *fakeNode) Drained() Drained    { return n.drained }
 func (n *fakeNode) RestoreRefused()     { n.refused++ }
 func (n *fakeNode) InsecureConnection() { n.insecure.Add(1) }

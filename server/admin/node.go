@@ -80,6 +80,9 @@ type Node interface {
 	Drain(rate int, dry bool) error
 	// Drained tells how far the draining is.
 	Drained() Drained
+	// HandOver hands the leadership from this server to another one, and waits until that one leads, as far as this
+	// server knows. A dry call only finds out whether that could be. An error says why not, or which one leads.
+	HandOver(to int64, dry bool) (HandedOver, error)
 	// InsecureConnection counts a connection without TLS to a port that offers it.
 	InsecureConnection()
 }

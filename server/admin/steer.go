@@ -25,7 +25,7 @@ type steerer interface {
 	check() error
 	// dry reports whether the command is to change nothing.
 	dry() bool
-	// steer does what is asked, and returns the fields of the answer. An error means that nothing has changed.
+	// steer does what is asked, and returns the fields of the answer. An error says why that was not done.
 	steer(n Node) (fields any, err error)
 }
 
@@ -166,4 +166,32 @@ type Drained struct {
 	Draining bool `json:"draining"`
 	Clients  int  `json:"clients"` // connections with a session
 	Rate     int  `json:"rate"`    // connections that end per second, at most; 0 unless Draining
+}
+
+// handingOver is the object of the command hand_over.
+type handingOver struct {
+	dryRun
+	To *int64 `json:"to"` // id of the server that is to lead
+}
+
+func handOver() steerer { return new(handingOver) }
+
+//lint:ignore ST1005 the form is that of ZooKeeper's texts
+var errNoHeir = errors.New("Missing required field: to")
+
+func (o *handingOver) check() error {
+	if o.To == nil {
+		return errNoHeir
+	}
+	return nil
+}
+
+func (o *handingOver) steer(n Node) (any, error) { return n.HandOver(*o.To, o.Dry) }
+
+// HandedOver is the answer of hand_over.
+type HandedOver struct {
+	From   int64 `json:"from"`
+	To     int64 `json:"to"`
+	Leader int64 `json:"leader"`  // From if nothing was to change
+	TookMs int64 `json:"took_ms"` // until this server served clients as a follower
 }

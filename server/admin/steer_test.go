@@ -37,6 +37,12 @@ func TestSteering(t *testing.T) {
 		{"drain", `{"rate": 3}`, 200, "drain 3 false", `"rate" : 3`},
 		{"drain", `{"rate": 3, "dry_run": true}`, 200, "drain 3 true", `"draining" : false`},
 		{"drain", `{"resume": true}`, 200, "drain 0 false", `"draining" : false`},
+		{"hand_over", `{"to": 2}`, 200, "hand over to 2 false",
+			"{\n  \"from\" : 1,\n  \"to\" : 2,\n  \"leader\" : 2,\n  \"took_ms\" : 12" + done},
+		{"hand_over", `{"to": 2, "dry_run": true}`, 200, "hand over to 2 true", `"error" : null`},
+		{"hand_over", `{"to": 9}`, 409, "hand over to 9 false", "server 9 cannot lead next"},
+		{"hand_over", `{}`, 400, "", "Missing required field: to"},
+		{"hand_over", `{"to": "2"}`, 400, "", "Invalid JSON"},
 		{"drain", `{"rate": 0}`, 400, "", "rate must be between 1 and 100000"},
 		{"drain", `{"rate": 100001}`, 400, "", "rate must be between 1 and 100000"},
 	} {

@@ -147,7 +147,9 @@ func (f *faults) one(s *Sim) {
 			for _, other := range s.nodes {
 				n.core.Unfit(other.id, other.disk.full)
 			}
-			n.handOver(s.chance(2))
+			if stop, named := s.chance(2), s.nodes[s.now/7%int64(len(s.nodes))]; stop || !n.handOverTo(named.id) {
+				n.handOver(stop)
+			}
 			n.drain()
 			f.later(s, long, n.start)
 		}

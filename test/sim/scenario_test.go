@@ -83,6 +83,31 @@ func TestHandOverIsImmediate(t *testing.T) {
 	t.Logf("at most %.1f ms", float64(longest)/100)
 }
 
+// Leadership goes to the server that is named, as quickly, and what was in flight is acknowledged.
+func TestHandOverToANamedServer(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		s := calm(t, seed, 3+2*int(seed%2), 1)
+		s.written(t)
+		s.until(t, "everybody", func() bool { return s.united() != nil })
+		for range 4 {
+			leader, acked := s.united(), s.Stats.Acked
+			named := s.nodes[int(leader.id)%(len(s.nodes)-1)] // the next voter; the observer is the last
+			s.load.write(s, leader, 3)                        // still in flight
+			begin := s.now
+			require.True(t, leader.handOverTo(named.id))
+			leader.drain()
+			s.until(t, "another leader", func() bool {
+				return slices.ContainsFunc(s.nodes, func(n *node) bool { return n != leader && n.status.Serving && n.status.State == zab.Leading })
+			})
+			require.Less(t, s.now-begin, int64(5000), "seed %d: 5000 units are 50 ms; a tick is 1000", seed)
+			s.written(t)
+			require.GreaterOrEqual(t, s.Stats.Acked, acked+3)
+			s.until(t, "everybody", func() bool { return s.united() != nil })
+			require.Equal(t, named.id, s.united().id, "seed %d", seed)
+		}
+	}
+}
+
 // A leader that dies is succeeded after an election.
 func TestLeaderDies(t *testing.T) {
 	longest := int64(0)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/seed94657493/warren/proto"
 	"github.com/seed94657493/warren/zab"
 )
 
@@ -11,6 +12,13 @@ import (
 func (n *node) handOver(stop bool) {
 	n.handing = n.handing || n.status.State == zab.Leading
 	n.core.HandOver(stop)
+}
+
+// handOverTo asks a server to hand over to a named one. It reports whether the server does.
+func (n *node) handOverTo(id proto.ServerID) bool {
+	err := n.core.HandOverTo(id, false)
+	n.handing = n.handing || err == nil
+	return err == nil
 }
 
 func (n *node) propose(txns ...zab.Txn) error {

@@ -25,6 +25,7 @@ const (
 	BadDisk   Fault = "baddisk"  // every write fails, for a while
 	FullDisk  Fault = "fulldisk" // for a while
 	Wipe      Fault = "wipe"     // a disk is lost, or the database on it, while no other one is
+	HandOver  Fault = "handover" // by an operator, to a server that is named
 	Stall     Fault = "stall"    // of a process, which is cut off from the other servers for a while longer
 	MidWrite  Fault = "midwrite" // a power loss of a process in the middle of what it writes
 )
@@ -51,6 +52,9 @@ func newFaults(w *world, kinds []Fault) faults {
 				kinds = append(kinds, k)
 			}
 		}
+	}
+	if w.s.seed%3 == 1 && len(kinds) > 1 { // and not in allFaults: the dice of other seeds stay as they are
+		kinds = append(kinds, HandOver)
 	}
 	f := faults{w: w, kinds: kinds, mean: w.s.between(200*time.Millisecond, 5*time.Second), count: map[Fault]int{}}
 	if w.o.Mean > 0 {
@@ -122,6 +126,12 @@ func (f *faults) strike(k Fault, n *node) {
 	case Stop:
 		n.stop()
 		f.restart(n, lasts)
+	case HandOver:
+		for _, n := range w.nodes {
+			if n.leads() {
+				n.handOver(other)
+			}
+		}
 	case Pause:
 		if p := n.p; p != nil && !p.rests {
 			p.rest()

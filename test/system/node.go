@@ -148,6 +148,12 @@ func (n *node) stop() {
 	})
 }
 
+// handOver asks the server to hand its leadership to another one, as an operator does.
+func (n *node) handOver(to *node) {
+	srv := n.srv
+	n.p.Go("hand over", func() { _ = srv.HandOver(proto.ServerID(to.id)) }) // it may be refused
+}
+
 // serves reports whether clients are served, and may write.
 func (n *node) serves() bool {
 	if n.p == nil || !n.up || n.stops {

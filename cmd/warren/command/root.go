@@ -62,7 +62,7 @@ func newRootCommand() *cobra.Command {
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
 		newBackupCommand(), newRestoreCommand(), newAdoptCommand(), newRecoverCommand(), newDoctorCommand(), newDevCommand(),
 		newStatusCommand(), newShellCommand(), newHealthCommand(), newSmokeTestCommand(),
-		newWordCommand(), newDigestCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(),
+		newWordCommand(), newDigestCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(), newLeadCommand(),
 		newVersionCommand(), newManCommand())
 	root.AddCommand(newZooKeeperScripts()...)
 	return root

@@ -54,10 +54,26 @@ func TestDrainCommand(t *testing.T) {
 	require.Equal(t, exitUnexpected, code)
 	require.Contains(t, errs, "resumed or restarted meanwhile")
 
-	for _, args := range [][]string{{"drain", "x"}, {"drain", "--rate", "0"}, {"drain", "--resume", "--dry-run"}, {"shed"}, {"shed", "101"}, {"shed", "-1"}, {"shed", "x"}} {
+	for _, args := range [][]string{{"drain", "x"}, {"drain", "--rate", "0"}, {"drain", "--resume", "--dry-run"}, {"shed"}, {"shed", "101"}, {"shed", "-1"}, {"shed", "x"}, {"lead"}, {"lead", "zk2"}} {
 		code, _, _ := run(args...)
 		require.Equal(t, exitUsage, code, args)
 	}
+}
+
+func TestLeadCommand(t *testing.T) {
+	url, asked := adminOf(t, `{"from": 3, "to": 2, "leader": 2, "took_ms": 4, "error": null}`)
+	code, out, errs := run("lead", "2", "--admin", url)
+	require.Zero(t, code, errs)
+	require.Equal(t, "server 2 leads, after server 3; it took 4 ms\n", out)
+	require.Equal(t, []string{`POST /commands/hand_over  {"dry_run":false,"to":2}`}, *asked)
+	_, out, _ = run("lead", "2", "--admin", url, "--dry-run")
+	require.Equal(t, "server 3 would hand over to server 2\n", out)
+	_, out, _ = run("lead", "3", "--admin", url)
+	require.Equal(t, "server 3 leads already\n", out)
+	url, _ = adminOf(t, `{"error": "this server does not lead: ask server 1, which does"}`)
+	code, _, errs = run("lead", "2", "--admin", url)
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "ask server 1")
 }
 
 // The commands reach a real server, which says why it refuses.
@@ -80,6 +96,9 @@ func TestSteeringCommandsOfAServer(t *testing.T) {
 	require.Equal(t, exitUnexpected, code)
 	require.Contains(t, errs, "clients have no other server")
 	require.NoError(t, c.Err())
+	code, _, errs = run(append([]string{"lead", "1"}, at...)...)
+	require.Equal(t, exitUnexpected, code)
+	require.Contains(t, errs, "this server does not lead")
 	code, out, errs := run(append([]string{"shed", "100"}, at...)...)
 	require.Zero(t, code, errs)
 	require.Equal(t, "ended 1 connections\n", out)

@@ -21,6 +21,7 @@ type agreement interface {
 	Sync(link zab.LinkID, token uint64) error
 	Renew()
 	HandOver(stop bool)
+	HandOverTo(id proto.ServerID, dry bool) error
 	Unfit(id proto.ServerID, unfit bool)
 	FitQuorum() bool
 	FitSuccessor() bool
@@ -213,6 +214,7 @@ func (*alone) Tick()                                    {}
 func (*alone) Renew()                                   {}
 func (*alone) Unfit(proto.ServerID, bool)               {}
 func (*alone) FitSuccessor() bool                       { return false }
+func (*alone) HandOverTo(proto.ServerID, bool) error    { return zab.ErrNotLeading }
 func (*alone) Accept(zab.Port) zab.LinkID               { return 0 }
 func (*alone) LinkUp(zab.LinkID)                        {}
 func (*alone) LinkDown(zab.LinkID)                      {}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/seed94657493/warren/datatree"
 	"github.com/seed94657493/warren/internal/sched"
 	"github.com/seed94657493/warren/internal/weakness"
@@ -183,6 +185,28 @@ func (m *Host) handOver() {
 	m.Do(func() {
 		m.core.HandOver(true)
 	})
+}
+
+// HandOverTo hands the leadership to a named server without an election; see zab.Core.HandOverTo. It returns when the
+// hand-over has begun, or with dry when it is known whether it could. If this server leads and is the named one, there
+// is nothing to do. Any goroutine may call it.
+func (m *Host) HandOverTo(id proto.ServerID, dry bool) (err error) {
+	begun := sched.NewGate(m.Runtime)
+	if m.Do(func() {
+		if err = nil; id != m.ID || !m.Rules() {
+			err = m.core.HandOverTo(id, dry)
+		}
+		if err == nil && id != m.ID && !dry {
+			m.Log.Info("handing over to the server that an operator has named", zap.Int64("server", int64(id)))
+		}
+		begun.Open()
+	}) {
+		sched.WaitAny(m.Runtime, begun, m.done)
+	}
+	if !begun.IsOpen() {
+		return zab.ErrNotLeading
+	}
+	return err
 }
 
 // Do runs fn in the host goroutine, soon. It reports false if the host goroutine has ended.
