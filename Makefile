@@ -19,7 +19,7 @@ command := $(module)/cmd/warren/command
 ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
 
 .PHONY: help build run test race check sim defects fuzz cluster interop bench generate verify-generate pictures completion man
-.PHONY: helm s3 release modules tidy lint fmt cover clean
+.PHONY: helm s3 console-test release modules tidy lint fmt cover clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNA
 s3: ## backups to a real server of S3, which is built first
 	cd test/s3 && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && $(GO) test -count=1 .
 
+console-test: ## journeys through the console in Chromium, which must be installed
+	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && WARREN_BROWSER=required $(GO) test -count=1 .
+
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)
 
@@ -97,6 +100,7 @@ tidy: ## go mod tidy in each module
 	$(GO) run ./test/modules/release -tidy
 	cd test/helm && GOWORK=off $(GO) mod tidy
 	cd test/s3 && GOWORK=off $(GO) mod tidy
+	cd test/console && GOWORK=off $(GO) mod tidy
 
 lint: ## gofmt, go vet, staticcheck, house rules
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt these: $$unformatted"; exit 1; }

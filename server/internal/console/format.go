@@ -14,8 +14,13 @@ func joinPath(parent, name string) string {
 	return parent + "/" + name
 }
 
-// when writes ms since 1970.
-func when(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC") }
+// when writes ms since 1970; 0 is the time of the znodes that every tree begins with.
+func when(ms int64) string {
+	if ms == 0 {
+		return "with the tree itself"
+	}
+	return time.UnixMilli(ms).UTC().Format("2006-01-02 15:04:05 UTC")
+}
 
 // duration writes ms.
 func duration(ms int64) string {
@@ -32,6 +37,8 @@ func duration(ms int64) string {
 // sizeOf writes a number of bytes.
 func sizeOf(n int64) string {
 	switch f := float64(n); {
+	case n == 1:
+		return "1 byte"
 	case n < 10_000:
 		return fmt.Sprintf("%d bytes", n)
 	case n < 10<<20:

@@ -22,9 +22,10 @@ var views = []struct{ page, title string }{{"./", "Overview"}, {"tree", "Tree"},
 	{"sessions", "Sessions"}, {"changes", "Live changes"}, {"configuration", "Configuration"}}
 
 // htmxConfig switches off what htmx has besides replacing parts of pages: it evaluates and runs nothing, sends
-// requests to no other server, and keeps no page in the storage of the browser.
+// requests to no other server, and keeps no page in the storage of the browser. It does not wait before a new part can
+// be used: a fast visitor would open a znode in it without an effect.
 const htmxConfig = `{"allowEval":false,"allowScriptTags":false,"includeIndicatorStyles":false,"historyCacheSize":0,` +
-	`"selfRequestsOnly":true}`
+	`"selfRequestsOnly":true,"defaultSettleDelay":0}`
 
 // layout returns a whole page. Every text becomes part of the page by g.Text or as the value of an attribute, which
 // escape it; no page uses g.Raw.

@@ -1,0 +1,339 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/embed"
+)
+
+// patience is how long a condition of a page may take.
+const patience = 30 * time.Second
+
+// browser is the context of the one browser; each journey has a tab of it.
+var browser context.Context
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	path := pathOfBrowser()
+	if path == "" {
+		if os.Getenv("WARREN_BROWSER") == "required" {
+			log.Print("there is no chromium: install it, or unset WARREN_BROWSER")
+			return 1
+		}
+		log.Print("there is no chromium: nothing is tested")
+		return 0
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Flag("disable-dev-shm-usage", true))
+	allocator, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	defer cancel()
+	first, end := chromedp.NewContext(allocator)
+	defer end()
+	if err := chromedp.Do(first); err != nil {
+		log.Print(err)
+		return 1
+	}
+	browser = first
+	return m.Run()
+}
+
+// pathOfBrowser is the path of Chromium, "" if there is none.
+func pathOfBrowser() string {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// journey is a tab that visits a server of an ensemble of its own.
+type journey struct {
+	t        *testing.T
+	tab      context.Context
+	ensemble *embed.Ensemble
+	client   *client.Client
+	base     string // of the console of server 1
+
+	mu     sync.Mutex
+	faults []string // what the browser has complained about
+}
+
+// screen is what a visitor has before its eyes.
+type screen struct {
+	width  int64
+	scheme string // light or dark
+}
+
+var desk, telephone = screen{1440, "light"}, screen{390, "dark"}
+
+// superDigest is super:test.
+const superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
+
+// visit starts servers, which allow changes, and opens a tab.
+func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config)) *journey {
+	t.Helper()
+	e := embed.Start(t, embed.Options{Servers: servers, Version: "3.9.4-abc, built on 2026-01-01 00:00 UTC",
+		Configure: func(_ int, c *config.Config) {
+			c.Admin.Enabled, c.Admin.Address, c.Admin.Port, c.Admin.ConsoleWrites = true, "127.0.0.1", 0, true
+			c.SuperDigest = superDigest
+			for _, change := range configure {
+				change(c)
+			}
+		}})
+	require.NoError(t, e.WaitServing(t.Context()))
+	c, err := client.Dial(t.Context(), e.Addr(1), client.WithMaxRequest(4<<20), client.WithMaxReply(4<<20))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	j := &journey{t: t, ensemble: e, client: c, base: "http://" + e.Server(1).AdminAddr().String() + "/console/"}
+	j.tab = j.newTab(s)
+	t.Cleanup(func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		require.Empty(t, j.faults, "the browser complains")
+	})
+	return j
+}
+
+// newTab opens a tab that ends with the journey.
+func (j *journey) newTab(s screen) context.Context {
+	j.t.Helper()
+	tab, closeTab := chromedp.NewContext(browser)
+	j.t.Cleanup(closeTab)
+	require.NoError(j.t, chromedp.Listen(tab, func(event any) { j.listen(tab, event) }))
+	require.NoError(j.t, chromedp.Do(tab, chromedp.EmulateViewport(s.width, 900),
+		command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: s.scheme}}})))
+	return tab
+}
+
+// command is a step that sends a command of the protocol of the browser.
+func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, c, params)
+		return err
+	})
+}
+
+// listen notes what no page of the console may cause.
+func (j *journey) listen(tab context.Context, event any) {
+	fault := ""
+	switch e := event.(type) {
+	case *runtime.EventExceptionThrown:
+		fault = fmt.Sprintf("%s %+v", e.ExceptionDetails.Text, e.ExceptionDetails.Exception)
+	case *page.EventJavascriptDialogOpening:
+		fault = "a script of a name or of data runs: " + e.Message
+		go func() {
+			_ = chromedp.Do(tab, command(page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: true}))
+		}()
+	case *cdplog.EventEntryAdded: // such as what the content security policy has blocked
+		if e.Entry.Level == cdplog.EntryLevelError && e.Entry.Source != cdplog.EntrySourceNetwork {
+			fault = e.Entry.Text
+		}
+	}
+	if fault != "" {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.faults = append(j.faults, fault)
+	}
+}
+
+// do runs steps in the tab.
+func (j *journey) do(steps ...chromedp.Action[chromedp.Void]) {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	require.NoError(j.t, chromedp.Do(ctx, steps...))
+}
+
+// open loads a page of the console.
+func (j *journey) open(path string) {
+	j.t.Helper()
+	j.do(chromedp.Navigate(j.base+path), chromedp.WaitVisible(chromedp.CSS("#main")))
+}
+
+func (j *journey) click(selector string) {
+	j.t.Helper()
+	j.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
+}
+
+// fill sets the text of a field.
+func (j *journey) fill(selector, text string) {
+	j.t.Helper()
+	j.do(chromedp.SetValue(chromedp.CSS(selector), text))
+}
+
+// press presses keys where the focus is.
+func (j *journey) press(keys string) {
+	j.t.Helper()
+	j.do(chromedp.KeyEvent(keys))
+}
+
+// unfold opens the details that have an element, as a click on their summary does.
+func (j *journey) unfold(selector string) {
+	j.t.Helper()
+	j.run(fmt.Sprintf("document.querySelector(%q).closest('details').open = true", selector))
+}
+
+// send sends the form of a field by its first button.
+func (j *journey) send(selector string) {
+	j.t.Helper()
+	j.run(fmt.Sprintf("document.querySelector(%q).form.requestSubmit()", selector))
+}
+
+func (j *journey) run(script string) {
+	j.t.Helper()
+	j.do(chromedp.Evaluate[chromedp.Void](script))
+}
+
+// eval returns the value of an expression in the page.
+func eval[T any](j *journey, expression string) T {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	require.NoError(j.t, err, expression)
+	return value
+}
+
+// await waits until an expression is true in the page, whichever page that is meanwhile.
+func (j *journey) await(expression string) {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		ok, err := chromedp.Run(ctx, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+		if err == nil && ok {
+			return
+		}
+		select { // an error: another page begins
+		case <-tick.C:
+		case <-ctx.Done():
+			text, _ := chromedp.Run(j.tab, chromedp.Evaluate[string]("document.body.innerText"))
+			require.FailNow(j.t, "the page does not come to it", "%s\n%v\n%s", expression, err, text)
+		}
+	}
+}
+
+// awaitText waits until an element has a text.
+func (j *journey) awaitText(selector, text string) {
+	j.t.Helper()
+	j.await(fmt.Sprintf("(document.querySelector(%q)?.textContent || '').includes(%q)", selector, text))
+}
+
+// awaitPath waits for the page of a znode.
+func (j *journey) awaitPath(path string) {
+	j.t.Helper()
+	j.await(fmt.Sprintf("location.pathname.endsWith('/tree') && document.readyState === 'complete' && "+
+		"(new URL(location.href).searchParams.get('path') || '/') === %q", path))
+}
+
+// login logs the super user in.
+func (j *journey) login() {
+	j.t.Helper()
+	j.open("login")
+	j.enter("test")
+	j.awaitText("#user", "super")
+}
+
+// enter sends the form of the login.
+func (j *journey) enter(password string) {
+	j.t.Helper()
+	j.fill("#name", "super")
+	j.fill("#password", password)
+	j.send("#password")
+}
+
+func (j *journey) create(path, data string, options ...client.CreateOption) {
+	j.t.Helper()
+	_, err := j.client.Create(j.t.Context(), path, []byte(data), client.Persistent, options...)
+	require.NoError(j.t, err)
+}
+
+// data returns the data of a znode as the client sees it.
+func (j *journey) data(path string) string {
+	j.t.Helper()
+	data, _, err := j.client.Get(j.t.Context(), path)
+	require.NoError(j.t, err)
+	return string(data)
+}
+
+// setBehind sets data as another client does, behind the back of the page.
+func (j *journey) setBehind(path, data string) {
+	j.t.Helper()
+	_, err := j.client.Set(j.t.Context(), path, []byte(data), -1)
+	require.NoError(j.t, err)
+}
+
+// createMany creates n children with names of six digits.
+func (j *journey) createMany(parent string, n int) {
+	j.t.Helper()
+	const batch = 5000
+	for made := 0; made < n; made += batch {
+		var txn client.Txn
+		for i := made; i < min(n, made+batch); i++ {
+			txn.Create(fmt.Sprintf("%s/n%06d", parent, i), nil, client.Persistent)
+		}
+		_, err := j.client.Commit(j.t.Context(), &txn)
+		require.NoError(j.t, err)
+	}
+}
+
+// operable are the roles of what a visitor can use or find its way by: each needs a name.
+var operable = map[string]bool{"link": true, "button": true, "textbox": true, "searchbox": true, "checkbox": true,
+	"heading": true, "navigation": true, "region": true, "DisclosureTriangle": true}
+
+// checkNames requires that everything that can be operated has a name in the accessibility tree.
+func (j *journey) checkNames(name string) {
+	j.t.Helper()
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	tree, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+		return cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+	})
+	require.NoError(j.t, err)
+	found := 0
+	for _, n := range tree.Nodes {
+		if n.Ignored || n.Role == nil {
+			continue
+		}
+		role := strings.Trim(string(n.Role.Value), `"`)
+		if operable[role] {
+			found++
+			require.True(j.t, n.Name != nil && strings.Trim(string(n.Name.Value), `" `) != "", "%s: a %s has no name", name, role)
+		}
+	}
+	require.Greater(j.t, found, 5, name)
+}
+
+// statusOf asks the server as a program does.
+func (j *journey) statusOf(path string) int {
+	j.t.Helper()
+	resp, err := http.Get(j.base + path)
+	require.NoError(j.t, err)
+	require.NoError(j.t, resp.Body.Close())
+	return resp.StatusCode
+}
