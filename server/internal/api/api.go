@@ -19,8 +19,9 @@ const Root = "/api/v1"
 
 // Bounds for one visitor, and for all of them together.
 const (
-	// workersMax is how many requests ask the server at once; others wait.
-	workersMax = 4
+	// workersMax is how many requests ask the server at once, and changesMax how many change it; others wait. A change
+	// waits for a quorum: it must not keep those waiting that only look.
+	workersMax, changesMax = 4, 4
 	// pageMax is how many entries a page has at most, and pageUsual if the request does not tell.
 	pageMax, pageUsual = 1000, 100
 	// DataMax is how many bytes of the data of a znode an answer has.
@@ -55,9 +56,10 @@ type API struct {
 	o        Options
 	routes   map[string]map[string]*route // by path and method
 	logins   logins
-	throttle throttle
+	throttle *throttle // of failed logins
 	streams  streams
-	workers  chan struct{}
+	workers  places
+	changers places
 	cookie   string // its name
 	origins  *http.CrossOriginProtection
 }
@@ -76,10 +78,12 @@ func New(o Options) *API {
 			return addr.Addr().Unmap()
 		}
 	}
-	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(chan struct{}, workersMax),
+	a := &API{o: o, routes: map[string]map[string]*route{}, workers: make(places, workersMax),
+		changers: make(places, changesMax), throttle: newThrottle(attemptsMax, attemptEvery),
 		origins: http.NewCrossOriginProtection(), cookie: cookiePrefix + secret()[:8]}
 	a.logins.mu.live = map[loginKey]*login{}
-	a.throttle.mu.buckets = map[netip.Prefix]*bucket{}
+	a.streams.begun = newThrottle(streamsInARow, streamEvery)
+	a.streams.begunByAll = newThrottle(streamsInARowAll, streamEveryAll)
 	a.streams.mu.open = map[netip.Addr]int{}
 	for _, r := range table() {
 		if a.routes[r.path] == nil {
@@ -133,13 +137,19 @@ func Guard(w http.ResponseWriter) {
 }
 
 // Work runs fn when fewer than workersMax requests ask the server. It returns an error if the visitor does not wait.
-func (a *API) Work(r *http.Request, fn func() error) error {
+func (a *API) Work(r *http.Request, fn func() error) error { return a.workers.use(r, fn) }
+
+// places are held by requests while they ask the server.
+type places chan struct{}
+
+// use runs fn when there is a place. It returns an error if the visitor does not wait.
+func (p places) use(r *http.Request, fn func() error) error {
 	select {
-	case a.workers <- struct{}{}:
+	case p <- struct{}{}:
 	case <-r.Context().Done():
 		return r.Context().Err()
 	}
-	defer func() { <-a.workers }()
+	defer func() { <-p }()
 	return fn()
 }
 

@@ -15,6 +15,10 @@ import (
 const (
 	// streamsMax is how many streams are open, and streamsEach how many of one address.
 	streamsMax, streamsEach = 32, 8
+	// streamsInARow is how many streams an address may begin in a row, and streamEvery how long it takes until it may
+	// begin one more; with All, of all addresses together. Each stream is a session, which costs the ensemble two txns.
+	streamsInARow, streamEvery       = 20, 5 * time.Second
+	streamsInARowAll, streamEveryAll = 100, time.Second
 	// queueMax is how many changes wait for a visitor. A visitor that is slower is cut off, and begins anew.
 	queueMax = 1024
 	// streamLife ends a stream: a browser opens it again, with the login that it has then.
@@ -23,9 +27,10 @@ const (
 	beatEvery = 10 * time.Second
 )
 
-// streams counts the open streams.
+// streams counts the open streams, and how often one begins.
 type streams struct {
-	mu struct {
+	begun, begunByAll *throttle
+	mu                struct {
 		sync.Mutex
 		all  int
 		open map[netip.Addr]int
@@ -40,6 +45,18 @@ func (s *streams) take(addr netip.Addr) bool {
 	}
 	s.mu.all++
 	s.mu.open[addr]++
+	return true
+}
+
+// mayBegin reports whether addr may begin a stream now, and counts it.
+func (s *streams) mayBegin(addr netip.Addr, now time.Time) bool {
+	if !s.begun.take(addr, now) {
+		return false
+	}
+	if !s.begunByAll.take(netip.Addr{}, now) {
+		s.begun.giveBack(addr)
+		return false
+	}
 	return true
 }
 
@@ -67,6 +84,7 @@ var (
 	errStreamLife  = errors.New("the stream was open for long enough")
 	errLoginOver   = errors.New("the login has ended")
 	errManyStreams = refusal(http.StatusTooManyRequests, "too many streams of changes are open")
+	errOftenBegun  = refusal(http.StatusTooManyRequests, "streams of changes are begun too often: wait a minute")
 )
 
 // Stream answers with the changes at and below path as server-sent events.
@@ -78,6 +96,9 @@ func (a *API) Stream(w http.ResponseWriter, r *http.Request, v *Visitor, path st
 		return errManyStreams
 	}
 	defer a.streams.giveBack(v.Remote.Addr())
+	if !a.streams.mayBegin(v.Remote.Addr(), a.o.Now()) {
+		return errOftenBegun
+	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
 	defer time.AfterFunc(streamLife, func() { cancel(errStreamLife) }).Stop()

@@ -8,5 +8,5 @@
 // page has sent them.
 //
 // Every queue, table, body, page and search has a limit, named where it is used. An API is used by the goroutines of
-// net/http; logins and the throttle have a lock each, which is held for a moment and never while the server is asked.
+// net/http; logins and each throttle have a lock, which is held for a moment and never while the server is asked.
 package api

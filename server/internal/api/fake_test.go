@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -21,12 +22,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeServer knows one user, bob with the password x, and no znode.
+// fakeServer knows the user bob with the password x, others if anyone is set, and no znode.
 type fakeServer struct {
 	changed []Change
 	follow  func(ctx context.Context, yield func(Happening) bool) error
 	logins  int
 	refuse  error // every login
+	anyone  bool  // every user has the password x
+	change  func()
 }
 
 func (f *fakeServer) Ensemble() *Ensemble {
@@ -34,7 +37,7 @@ func (f *fakeServer) Ensemble() *Ensemble {
 }
 func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
 	f.logins++
-	if f.refuse != nil || user != "bob" || password != "x" {
+	if f.refuse != nil || user != "bob" && !f.anyone || password != "x" {
 		return nil, cmp.Or(f.refuse, ErrWrong)
 	}
 	return []auth.Identity{auth.NewDigestIdentity(user, password)}, nil
@@ -47,6 +50,10 @@ func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return ni
 func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, ErrNeedsAuth }
 func (f *fakeServer) Settings() []Setting                            { return nil }
 func (f *fakeServer) Change(_ context.Context, _ Actor, c Change) (string, error) {
+	if f.change != nil {
+		f.change()
+		return c.Path, nil
+	}
 	f.changed = append(f.changed, c)
 	return c.Path, nil
 }
@@ -71,7 +78,12 @@ func visit(a http.Handler, method, path, body string, header ...string) *httptes
 // logIn logs bob in and returns the headers of a browser that is logged in.
 func logIn(t *testing.T, a http.Handler) (cookie, token string) {
 	t.Helper()
-	w := visit(a, "POST", "/login", `{"user":"bob","password":"x"}`)
+	return logInAs(t, a, "bob")
+}
+
+func logInAs(t *testing.T, a http.Handler, user string) (cookie, token string) {
+	t.Helper()
+	w := visit(a, "POST", "/login", `{"user":"`+user+`","password":"x"}`)
 	require.Equal(t, 200, w.Code, w.Body)
 	var id Identity
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &id))
@@ -106,20 +118,35 @@ func TestLoginsEnd(t *testing.T) {
 
 func TestLoginsAreBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	a := New(Options{Server: &fakeServer{}, Now: func() time.Time { return now }})
+	a := New(Options{Server: &fakeServer{anyone: true}, Now: func() time.Time { return now }})
+	first, _ := logInAs(t, a, "first")
+	second, _ := logInAs(t, a, "second")
+	for i := range loginsMax - 2 {
+		now = now.Add(time.Millisecond)
+		logInAs(t, a, fmt.Sprint("user", i))
+	}
+	now = now.Add(time.Millisecond)
+	require.Equal(t, "first", userOf(t, a, first))
+	last, _ := logInAs(t, a, "last")
+	require.Len(t, a.logins.mu.live, loginsMax)
+	require.Empty(t, userOf(t, a, second), "the one that was not used for longest ends")
+	require.Equal(t, "first", userOf(t, a, first))
+	require.Equal(t, "last", userOf(t, a, last))
+}
+
+// A user that logs in again and again ends its own logins.
+func TestLoginsOfOneUserAreBounded(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	a := New(Options{Server: &fakeServer{anyone: true}, Now: func() time.Time { return now }})
+	other, _ := logInAs(t, a, "other")
 	first, _ := logIn(t, a)
-	second, _ := logIn(t, a)
-	for range loginsMax - 2 {
+	for range loginsMax {
 		now = now.Add(time.Millisecond)
 		logIn(t, a)
 	}
-	now = now.Add(time.Millisecond)
-	require.Equal(t, "bob", userOf(t, a, first))
-	last, _ := logIn(t, a)
-	require.Len(t, a.logins.mu.live, loginsMax)
-	require.Empty(t, userOf(t, a, second), "the one that was not used for longest ends")
-	require.Equal(t, "bob", userOf(t, a, first))
-	require.Equal(t, "bob", userOf(t, a, last))
+	require.Equal(t, "other", userOf(t, a, other))
+	require.Empty(t, userOf(t, a, first))
+	require.Len(t, a.logins.mu.live, loginsEach+1)
 }
 
 func TestCookiesAreSecureUnderTLS(t *testing.T) {
@@ -211,6 +238,62 @@ func TestSlowReadersKeepNoOtherWaiting(t *testing.T) {
 	require.Equal(t, 200, visit(a, "GET", "/configuration", "").Code)
 	close(goOn)
 	all.Wait()
+}
+
+// Changes wait for a quorum, which may be lost.
+func TestSlowChangesKeepNoReaderWaiting(t *testing.T) {
+	stuck, goOn := make(chan struct{}), make(chan struct{})
+	a := New(Options{Server: &fakeServer{change: func() { stuck <- struct{}{}; <-goOn }}, Writes: true})
+	var all sync.WaitGroup
+	for range changesMax {
+		all.Go(func() {
+			visit(a, "POST", "/znode", `{"path":"/a"}`, "Authorization", "digest bob:x")
+		})
+		<-stuck
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	w := httptest.NewRecorder()
+	a.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", Root+"/configuration", nil))
+	require.Equal(t, 200, w.Code)
+	require.Len(t, a.changers, changesMax)
+	close(goOn)
+	all.Wait()
+}
+
+// Each stream is a session, so that a visitor that begins streams again and again would have the ensemble write txns.
+func TestStreamsAreBegunNowAndThen(t *testing.T) {
+	now, followed := time.Unix(1e9, 0), 0
+	f := &fakeServer{follow: func(_ context.Context, yield func(Happening) bool) error {
+		followed++
+		yield(Happening{})
+		return nil
+	}}
+	a := New(Options{Server: f, Now: func() time.Time { return now }})
+	begin := func(from string) int {
+		r := httptest.NewRequest("GET", Root+"/changes?path=/", nil)
+		r.RemoteAddr = from + ":1"
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, r)
+		return w.Code
+	}
+	for range streamsInARow {
+		require.Equal(t, 200, begin("192.0.2.1"))
+	}
+	require.Equal(t, 429, begin("192.0.2.1"))
+	require.Equal(t, streamsInARow, followed, "a refused stream does not reach the server")
+	now = now.Add(streamEvery)
+	require.Equal(t, 200, begin("192.0.2.1"))
+	require.Equal(t, 429, begin("192.0.2.1"))
+
+	for i := range 2 * streamsInARowAll {
+		begin(addrOf(i).String())
+	}
+	require.LessOrEqual(t, followed, streamsInARow+1+streamsInARowAll, "many addresses together are bounded, too")
+	now = now.Add(streamEveryAll)
+	require.Equal(t, 200, begin(addrOf(5000).String()))
+	require.Equal(t, 429, begin(addrOf(5001).String()))
+	require.Zero(t, a.streams.mu.all)
 }
 
 func TestSlowReadersAreCutOff(t *testing.T) {

@@ -16,22 +16,30 @@ const (
 	addressesMax, looked = 4096, 32
 )
 
-// throttle counts the failed logins of each address; of IPv6 addresses, of each network of 64 bits.
+// throttle counts what each address does, such as failed logins; of IPv6 addresses, what each network of 64 bits does.
 type throttle struct {
-	mu struct {
+	most  float64       // how many attempts an address has in a row
+	every time.Duration // and how long it takes until it has one more
+	mu    struct {
 		sync.Mutex
 		buckets map[netip.Prefix]*bucket
 	}
 }
 
-// bucket holds the attempts that an address has left. An address without failures has none.
+func newThrottle(most float64, every time.Duration) *throttle {
+	t := &throttle{most: most, every: every}
+	t.mu.buckets = map[netip.Prefix]*bucket{}
+	return t
+}
+
+// bucket holds the attempts that an address has left. An address that has all of them has no bucket.
 type bucket struct {
 	left float64
 	at   time.Time // when left was computed
 }
 
-func (b *bucket) fill(now time.Time) {
-	b.left = min(attemptsMax, b.left+now.Sub(b.at).Seconds()/attemptEvery.Seconds())
+func (t *throttle) fill(b *bucket, now time.Time) {
+	b.left = min(t.most, b.left+now.Sub(b.at).Seconds()/t.every.Seconds())
 	b.at = now
 }
 
@@ -53,22 +61,22 @@ func (t *throttle) take(addr netip.Addr, now time.Time) bool {
 	b := t.mu.buckets[at]
 	if b == nil {
 		t.makeRoom()
-		b = &bucket{left: attemptsMax, at: now}
+		b = &bucket{left: t.most, at: now}
 		t.mu.buckets[at] = b
 	}
-	if b.fill(now); b.left < 1 {
+	if t.fill(b, now); b.left < 1 {
 		return false
 	}
 	b.left--
 	return true
 }
 
-// giveBack returns an attempt that has not failed.
+// giveBack returns an attempt that does not count.
 func (t *throttle) giveBack(addr netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if b := t.mu.buckets[place(addr)]; b != nil {
-		if b.left++; b.left >= attemptsMax {
+		if b.left++; b.left >= t.most {
 			delete(t.mu.buckets, place(addr))
 		}
 	}

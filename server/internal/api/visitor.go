@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,8 +20,9 @@ import (
 
 // Bounds of logins.
 const (
-	// loginsMax is how many logins there are; one more ends the one that was not used for longest.
-	loginsMax = 1000
+	// loginsMax is how many logins there are, and loginsEach how many of one user; one more ends the one that was not
+	// used for longest, of that user if it is the user that has too many.
+	loginsMax, loginsEach = 1000, 32
 	// loginIdle ends a login that is not used, and loginLife every login.
 	loginIdle, loginLife = 30 * time.Minute, 12 * time.Hour
 	// credentialsMax bounds user and password.
@@ -80,23 +82,40 @@ func (l *login) hasEnded(now time.Time) bool {
 	return now.Sub(l.used) >= loginIdle || now.Sub(l.began) >= loginLife
 }
 
-// add adds a login. It ends those whose time is over, and the one unused for longest if there are too many.
+// add adds a login. It ends those whose time is over, and the one unused for longest if there are too many. A user is
+// what its identities say: its name alone would let a user of the same name with another password end its logins.
 func (l *logins) add(k loginKey, one *login, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var oldest loginKey
+	var oldest, oldestOfUser loginKey
+	ofUser := 0
 	for key, other := range l.mu.live {
-		switch {
-		case other.hasEnded(now):
+		if other.hasEnded(now) {
 			l.drop(key)
-		case l.mu.live[oldest] == nil || other.used.Before(l.mu.live[oldest].used):
+			continue
+		}
+		if l.isOlder(other, oldest) {
 			oldest = key
 		}
+		if slices.Equal(other.ids, one.ids) {
+			if ofUser++; l.isOlder(other, oldestOfUser) {
+				oldestOfUser = key
+			}
+		}
 	}
-	if len(l.mu.live) >= loginsMax {
+	switch {
+	case ofUser >= loginsEach:
+		l.drop(oldestOfUser)
+	case len(l.mu.live) >= loginsMax:
 		l.drop(oldest)
 	}
 	l.mu.live[k] = one
+}
+
+// isOlder reports whether a login is unused for longer than the one of a key, or that one is not there. REQUIRES: mu.
+func (l *logins) isOlder(one *login, than loginKey) bool {
+	other := l.mu.live[than]
+	return other == nil || one.used.Before(other.used)
 }
 
 // drop ends a login. REQUIRES: mu.
@@ -251,7 +270,7 @@ func (v *Visitor) checkToken(token string) error {
 // Change does a change for a visitor, which MayChange has allowed. Each change gets a line in the log, besides the
 // audit log.
 func (a *API) Change(r *http.Request, v *Visitor, c Change) (path string, err error) {
-	err = a.Work(r, func() error {
+	err = a.changers.use(r, func() error {
 		path, err = a.o.Server.Change(r.Context(), v.Actor, c)
 		return err
 	})
