@@ -16,7 +16,7 @@ const (
 	// streamsMax is how many streams are open, and streamsEach how many of one address.
 	streamsMax, streamsEach = 32, 8
 	// streamsInARow is how many streams an address may begin in a row, and streamEvery how long it takes until it may
-	// begin one more; with All, of all addresses together. Each stream is a session, which costs the ensemble two txns.
+	// begin one more; with All, of all addresses together. Each stream is a session, which costs the ensemble 2 txns.
 	streamsInARow, streamEvery       = 20, 5 * time.Second
 	streamsInARowAll, streamEveryAll = 100, time.Second
 	// queueMax is how many changes wait for a visitor. A visitor that is slower is cut off, and begins anew.

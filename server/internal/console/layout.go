@@ -46,7 +46,8 @@ func layout(f frame, main ...g.Node) g.Node {
 			h.Script(h.Src("static/console.js"), h.Defer())),
 		h.Body(h.A(h.Class("skip"), h.Href("#main"), g.Text("Skip to the content")),
 			h.Header(navigation(f), visitorPart(f.visitor)),
-			h.Main(h.ID("main"), h.TabIndex("-1"), h.H1(heading), troublePart(f.trouble), g.Group(main)))))
+			h.Main(h.ID("main"), h.TabIndex("-1"), h.H1(heading), troublePart(f.trouble),
+				h.P(h.ID("unanswered"), h.Role("alert"), g.Attr("hidden")), g.Group(main)))))
 }
 
 func navigation(f frame) g.Node {

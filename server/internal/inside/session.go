@@ -37,11 +37,11 @@ type Session struct {
 }
 
 // Open begins a session on a connection, which it closes when it fails. patience bounds the wait for the session, and
-// later for each answer. readOnly accepts a server that has lost its ensemble.
-func Open(nc net.Conn, timeout, patience time.Duration, readOnly bool) (*Session, error) {
+// later for each answer. A server that has lost its ensemble may give a session, too: it refuses changes by itself.
+func Open(nc net.Conn, timeout, patience time.Duration) (*Session, error) {
 	s := &Session{nc: nc}
 	req := proto.ConnectRequest{TimeOut: int32(timeout.Milliseconds()), Password: make([]byte, proto.PasswordSize),
-		ReadOnly: readOnly, HasReadOnly: true}
+		ReadOnly: true, HasReadOnly: true}
 	frame, err := s.exchange(req.AppendTo(make([]byte, 4, 64)), patience)
 	if err != nil {
 		_ = nc.Close()

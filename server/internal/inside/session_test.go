@@ -63,7 +63,7 @@ func TestSessionsThatAreRefused(t *testing.T) {
 	for name, answer := range map[string][]byte{
 		"closed": nil, "expired": frame(&proto.ConnectResponse{}), "short": {0, 0, 0, 1, 0}, "endless": {0xff, 0xff, 0xff, 0xff},
 	} {
-		_, err := Open(server(t, [][]byte{answer}), soon, soon, false)
+		_, err := Open(server(t, [][]byte{answer}), soon, soon)
 		require.ErrorIs(t, err, ErrRefused, name)
 	}
 }
@@ -80,7 +80,7 @@ func TestOutcomes(t *testing.T) {
 		"too short":       {[]byte{0, 0, 0, 2, 0, 0}, ErrUnknown},
 		"endless":         {[]byte{0x7f, 0xff, 0xff, 0xff}, ErrUnknown},
 	} {
-		s, err := Open(server(t, [][]byte{hello}, [][]byte{c.answer}), soon, soon, false)
+		s, err := Open(server(t, [][]byte{hello}, [][]byte{c.answer}), soon, soon)
 		require.NoError(t, err, name)
 		_, err = s.Do(proto.OpDelete, &proto.DeleteRequest{Path: proto.Text("/a")}, soon)
 		require.Equal(t, c.want, err, name)
@@ -91,7 +91,7 @@ func TestOutcomes(t *testing.T) {
 func TestFollowEndsWithItsReader(t *testing.T) {
 	event := frame(header(proto.XidNotification, proto.OK), &proto.WatcherEvent{Type: proto.EventNodeCreated, Path: proto.Text("/a")})
 	junk := frame(header(proto.XidNotification, proto.OK))
-	s, err := Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK)), junk, event}, nil), soon, soon, true)
+	s, err := Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK)), junk, event}, nil), soon, soon)
 	require.NoError(t, err)
 	var got []Event
 	require.NoError(t, s.Follow(t.Context(), "/", func(e Event) bool {
@@ -100,7 +100,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}))
 	require.Equal(t, []Event{{}, {Type: proto.EventNodeCreated, Path: "/a", Zxid: 9}}, got)
 
-	s, err = Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon, true)
+	s, err = Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK))}, nil), soon, soon)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	require.ErrorIs(t, s.Follow(ctx, "/", func(Event) bool { cancel(); return true }), context.Canceled)

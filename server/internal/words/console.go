@@ -270,7 +270,7 @@ const (
 )
 
 // open begins a session with the identities of a visitor.
-func (n shown) open(a api.Actor, readOnly bool) (*inside.Session, error) {
+func (n shown) open(a api.Actor) (*inside.Session, error) {
 	if err := n.mayAsk(a); err != nil {
 		return nil, err
 	}
@@ -278,7 +278,7 @@ func (n shown) open(a api.Actor, readOnly bool) (*inside.Session, error) {
 	if err != nil {
 		return nil, inside.ErrRefused
 	}
-	return inside.Open(nc, sessionTimeout, patience, readOnly)
+	return inside.Open(nc, sessionTimeout, patience)
 }
 
 // Change implements api.Server. It goes through a session of its own, so that everything holds that holds for clients.
@@ -287,7 +287,7 @@ func (n shown) Change(_ context.Context, a api.Actor, c api.Change) (string, err
 	if err != nil {
 		return "", err
 	}
-	s, err := n.open(a, false)
+	s, err := n.open(a)
 	if err != nil {
 		return "", sayUnavailable(err)
 	}
@@ -373,7 +373,7 @@ var happenings = map[proto.EventType]string{proto.EventNodeCreated: "created", p
 
 // Follow implements api.Server, by a persistent recursive watch of a session of its own.
 func (n shown) Follow(ctx context.Context, a api.Actor, path string, yield func(api.Happening) bool) error {
-	s, err := n.open(a, true)
+	s, err := n.open(a)
 	if err != nil {
 		return sayUnavailable(err)
 	}

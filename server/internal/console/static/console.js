@@ -1,4 +1,4 @@
-// Scripts of the console: the stream of changes, and moving by keys. Pages work without it.
+// Scripts of the console: the stream of changes, what cannot be fetched, and moving by keys. Pages work without it.
 "use strict";
 
 // follow shows the changes of the stream that the element names, newest first, in the table within it.
@@ -40,6 +40,21 @@ function follow(log) {
     }
   });
 }
+
+// A part of the page that cannot be fetched stays as it is: the page says so until the next part comes.
+document.addEventListener("htmx:afterRequest", (event) => {
+  const unanswered = document.getElementById("unanswered");
+  const status = event.detail.xhr.status;
+  if (event.detail.successful) {
+    unanswered.hidden = true;
+  } else if (unanswered.hidden) {
+    const at = new Date().toISOString().slice(11, 19);
+    unanswered.textContent = status === 0
+      ? `The server does not answer since ${at} UTC. What is shown is older than that.`
+      : `The server refuses to show more since ${at} UTC, with status ${status}. Load the page again to see why.`;
+    unanswered.hidden = false;
+  }
+});
 
 // move sets the focus to the link before or after the present one in the list of children.
 function move(step) {
