@@ -32,6 +32,7 @@
 //  6. serve.Conn.Mu
 //  7. one of watchers.Mu, connSet.Mu, and the locks of flow.Inbox, sessions.Tracker and limits.WriteBudget: none is
 //     taken within another of these
+//  8. the lock of topk.Recorder; it is only tried, except by what operators ask, which hold no other lock
 //
 // No lock is held across I/O that can block, nor while a goroutine waits by package sched.
 package server

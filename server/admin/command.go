@@ -50,6 +50,7 @@ func table() (byName map[string]*command, names []string) {
 		{name: "stat_reset", aliases: []string{"srst"}, run: reset(Node.ResetStats)},
 		{name: "stats", aliases: []string{"stat"}, run: report(stats)},
 		{name: "system_properties", aliases: []string{"sysp"}, offline: true, run: report(Node.SystemProperties)},
+		{name: "top", run: top},
 		{name: "voting_view", run: report(votingView)},
 		{name: "watch_summary", aliases: []string{"wchs"}, run: report(Node.WatchSummary)},
 		{name: "watches", aliases: []string{"wchc"}, run: sessions(watches)},

@@ -92,6 +92,17 @@ func (n *fakeNode) Watches() []Watch {
 	return []Watch{{7, "/a"}, {7, "/b"}, {9, "/a"}}
 }
 func (n *fakeNode) WatchSummary() WatchSummary { return WatchSummary{2, 2, 3} }
+func (n *fakeNode) Top(by string, most int, all bool) Top {
+	t := Top{Enabled: true, By: by, WindowSeconds: 60, OneIn: 8, Total: TopSums{3.5, 200, 0.25},
+		Operations: []TopEntry{{"getData", 3, 180, 0.2}, {"exists", 0.5, 20, 0.05}}}
+	if all {
+		t.Paths = []TopEntry{{"/a<b>", 3.5, 200, 0.25}}
+		t.Sessions = []TopEntry{{"0x1000065c0230000", 3.5, 200, 0.25}}
+		t.Addresses = []TopEntry{{"127.0.0.1", 3.5, 200, 0.25}}
+	}
+	t.Operations = t.Operations[:min(most, 2)]
+	return t
+}
 func (n *fakeNode) Digests() []Digest          { return []Digest{{128, 267004785625, 2}, {256, -1, 2}} }
 func (n *fakeNode) LastSnapshot() LastSnapshot { return LastSnapshot{"100000003", 1795239203} }
 func (n *fakeNode) Authorize(c Credentials) error {

@@ -55,6 +55,9 @@ type Node interface {
 	Watches() []Watch
 	// WatchSummary returns their number.
 	WatchSummary() WatchSummary
+	// Top returns the first most keys of each kind by requests, bytes or time; paths, sessions and addresses only if
+	// all is set.
+	Top(by string, most int, all bool) Top
 	// Digests returns the kept digests of the tree, oldest first.
 	Digests() []Digest
 	// LastSnapshot returns the newest snapshot.

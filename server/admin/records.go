@@ -137,6 +137,36 @@ type ServerStats struct {
 	NonMTLSLocalConn int64       `json:"non_mtlslocal_conn_count"`
 }
 
+// Top is the answer of top, Warren's own: what causes most of the requests, bytes and time of this server. Sums are
+// means for a second, of requests that fade by the factor e in each window. Without the permissions for a snapshot
+// Paths, Sessions and Addresses are nil.
+type Top struct {
+	Enabled       bool       `json:"enabled"` // by warren.top.enabled
+	By            string     `json:"by"`      // the order: requests, bytes or time
+	WindowSeconds int        `json:"window_s"`
+	OneIn         int64      `json:"sampled_one_in"` // one request of so many is recorded, and counts for all
+	Total         TopSums    `json:"total"`
+	Operations    []TopEntry `json:"operations"`
+	Paths         []TopEntry `json:"paths"`
+	Sessions      []TopEntry `json:"sessions"`
+	Addresses     []TopEntry `json:"addresses"`
+}
+
+// TopSums is what requests cost in each second.
+type TopSums struct {
+	Requests float64 `json:"requests"`
+	Bytes    float64 `json:"bytes"` // of requests and replies
+	Millis   float64 `json:"ms"`    // of reads their execution; of writes from their arrival until they are applied
+}
+
+// TopEntry is a key with what its requests cost in each second, as TopSums.
+type TopEntry struct {
+	Key      string  `json:"key"`
+	Requests float64 `json:"requests"`
+	Bytes    float64 `json:"bytes"`
+	Millis   float64 `json:"ms"`
+}
+
 // Ensemble is a member's place in its ensemble.
 type Ensemble struct {
 	Leader    Leader

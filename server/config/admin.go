@@ -38,6 +38,9 @@ type Admin struct {
 	// ConsoleWrites lets visitors of the console and of its API change znodes after a login, as far as ACLs allow it.
 	// Key warren.console.writes; default false. Warren's own.
 	ConsoleWrites bool
+	// Top counts which paths, sessions, addresses and operations cause most of the requests, bytes and time, for the
+	// command top, /api/v1/top and warren top. Key warren.top.enabled; default true. Warren's own.
+	Top bool
 }
 
 // The metrics providers that metricsProvider.className can name.

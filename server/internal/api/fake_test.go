@@ -48,6 +48,7 @@ func (f *fakeServer) Children(Actor, string, string, int) (*Children, error) {
 }
 func (f *fakeServer) Search(Actor, Query) (*Found, error)            { return nil, ErrNotServing }
 func (f *fakeServer) Sessions(Actor, uint64, int) (*Sessions, error) { return nil, ErrNeedsAuth }
+func (f *fakeServer) Top(Actor, string, int) (*Top, error)           { return &Top{}, nil }
 func (f *fakeServer) Settings() []Setting                            { return nil }
 func (f *fakeServer) Change(_ context.Context, _ Actor, c Change) (string, error) {
 	if f.change != nil {

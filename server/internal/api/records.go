@@ -137,6 +137,35 @@ type Session struct {
 	Paths       []string `json:"paths" doc:"of up to 100 ephemeral znodes that the visitor could find by reading"`
 }
 
+// Top is what causes most of the requests, bytes and time of this server.
+type Top struct {
+	Enabled       bool       `json:"enabled" doc:"by warren.top.enabled"`
+	Everything    bool       `json:"everything" doc:"the visitor has the permissions for a snapshot, and sees paths, sessions and addresses"`
+	By            string     `json:"by" doc:"the order: requests, bytes or time"`
+	WindowSeconds int        `json:"windowSeconds" doc:"requests count less by the factor e in each window"`
+	OneIn         int64      `json:"oneIn" doc:"one request of so many is recorded, and counts for all"`
+	Total         TopSums    `json:"total" doc:"of all requests"`
+	Operations    []TopEntry `json:"operations" doc:"names of operations"`
+	Paths         []TopEntry `json:"paths" doc:"paths of znodes; of longer ones the first 512 bytes"`
+	Sessions      []TopEntry `json:"sessions" doc:"labels as in the record Session"`
+	Addresses     []TopEntry `json:"addresses" doc:"of clients, without port"`
+}
+
+// TopSums is what requests cost in each second.
+type TopSums struct {
+	Requests float64 `json:"requests" doc:"a second"`
+	Bytes    float64 `json:"bytes" doc:"a second, of requests and replies"`
+	Millis   float64 `json:"ms" doc:"a second: of reads their execution, of writes from their arrival until they are applied"`
+}
+
+// TopEntry is a key with what its requests cost in each second, as TopSums.
+type TopEntry struct {
+	Key      string  `json:"key" doc:"what the requests have in common"`
+	Requests float64 `json:"requests" doc:"a second"`
+	Bytes    float64 `json:"bytes" doc:"a second, of requests and replies"`
+	Millis   float64 `json:"ms" doc:"a second"`
+}
+
 // Setting is one setting of the server.
 type Setting struct {
 	Name    string `json:"name" doc:"key of zoo.cfg"`

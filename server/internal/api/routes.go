@@ -62,6 +62,9 @@ func table() []*route {
 			gives: Found{}, serve: (*API).search},
 		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of this server.", params: []param{limitParam,
 			{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{}, serve: (*API).sessions},
+		{method: "GET", path: "/top", name: "top", about: "What causes most of the requests, bytes and time of this server.",
+			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam}, gives: Top{},
+			serve: (*API).top},
 		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.", gives: Configuration{},
 			serve: (*API).configuration},
 		{method: "GET", path: "/changes", name: "changes", about: "Changes at and below a path, as server-sent events: " +
@@ -156,6 +159,18 @@ func (a *API) sessions(w http.ResponseWriter, r *http.Request, v *Visitor) error
 		return q.err
 	}
 	return ask(a, w, r, func() (*Sessions, error) { return a.o.Server.Sessions(v.Actor, uint64(after), limit) })
+}
+
+func (a *API) top(w http.ResponseWriter, r *http.Request, v *Visitor) error {
+	q := queryOf(r)
+	by, limit := q.text("by", "requests"), q.limit()
+	if q.err != nil {
+		return q.err
+	}
+	if !slices.Contains([]string{"requests", "bytes", "time"}, by) {
+		return refusal(http.StatusBadRequest, "by is requests, bytes or time")
+	}
+	return ask(a, w, r, func() (*Top, error) { return a.o.Server.Top(v.Actor, by, limit) })
 }
 
 func (a *API) configuration(w http.ResponseWriter, r *http.Request, _ *Visitor) error {

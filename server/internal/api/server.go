@@ -30,6 +30,8 @@ type Server interface {
 	Search(a Actor, q Query) (*Found, error)
 	// Sessions returns a page of up to limit sessions of this server, whose connections follow the one numbered after.
 	Sessions(a Actor, after uint64, limit int) (*Sessions, error)
+	// Top returns the first most keys of each kind by requests, bytes or time, as far as the actor may see them.
+	Top(a Actor, by string, most int) (*Top, error)
 	// Settings returns every setting, sorted by name, secrets masked.
 	Settings() []Setting
 	// Change does a change and returns the path of the znode; a sequential one has got its suffix.

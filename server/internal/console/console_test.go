@@ -62,6 +62,7 @@ func (f *fakeServer) Search(api.Actor, api.Query) (*api.Found, error) {
 func (f *fakeServer) Sessions(api.Actor, uint64, int) (*api.Sessions, error) {
 	return &api.Sessions{Total: 1, After: 7, Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}}}, nil
 }
+func (f *fakeServer) Top(api.Actor, string, int) (*api.Top, error) { return &api.Top{}, nil }
 func (f *fakeServer) Settings() []api.Setting {
 	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile}, {Name: "tickTime", Value: "3s", Default: "3s"}}
 }

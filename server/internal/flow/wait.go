@@ -1,6 +1,9 @@
 package flow
 
-import "github.com/seed94657493/warren/proto"
+import (
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/internal/topk"
+)
 
 // WaitQueue holds the requests of one connection that cannot be answered yet: writes in flight, and everything
 // that the client has sent after them. Requests after a write run when the write is answered, so that the
@@ -52,6 +55,8 @@ type Queued struct {
 	Kind   QueuedKind
 	Dear   bool  // a read that may take very long
 	Weight int32 // how much of the budget of large writes a write has taken
+	// Kept is a write that is recorded when it is answered; nil for most.
+	Kept *topk.Kept
 }
 
 // Len returns how many entries there are.
@@ -99,6 +104,7 @@ func (q *WaitQueue) Pop() {
 	case e.Dear:
 		q.dear--
 	}
+	e.Kept = nil
 	q.used = e.body.Off + e.body.N
 	q.head++
 	q.popped++

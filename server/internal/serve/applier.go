@@ -183,7 +183,7 @@ func (a *applier) lose(it *flow.Item) {
 			_, subject := c.Mu.Queue.Front()
 			log.Lost(c.auditWho(), it.Op, subject)
 		}
-		a.advance(c)
+		a.advance(c, 0, 0)
 		c.Mu.Unlock()
 	}
 	a.freed = append(a.freed, c)
@@ -202,6 +202,7 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 	if it.Op == proto.OpSync && err == proto.OK {
 		body, err = a.syncBody(c)
 	}
+	reply := 0
 	if c.Mu.Out.open() {
 		start := len(c.Mu.Out.Buf)
 		b := beginReply(c.Mu.Out.Buf)
@@ -209,7 +210,8 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 			b = append(b, body...)
 		}
 		endReply(b, start, it.Xid, zxid, err)
-		c.Mu.stats.Responded(len(b) - start)
+		reply = len(b) - start
+		c.Mu.stats.Responded(reply)
 		c.Mu.Out.Buf = b
 		c.Mu.stats.Answered(it.Op, it.Xid, zxid, it.Received, now)
 		if err == proto.OK || it.Op == proto.OpMulti { // as ZooKeeper counts
@@ -223,7 +225,7 @@ func (a *applier) answer(it *flow.Item, zxid proto.Zxid, err proto.ErrCode, body
 		_, subject := c.Mu.Queue.Front()
 		log.Answered(c.auditWho(), it.Op, subject, err, body)
 	}
-	a.advance(c)
+	a.advance(c, reply, now-it.Received)
 }
 
 // answerWithout answers a request that did not become a txn.
@@ -254,9 +256,13 @@ func (a *applier) syncBody(c *Conn) ([]byte, proto.ErrCode) {
 }
 
 // advance removes the write that was answered from the connection's queue. It runs the reads behind it, up to the
-// next write, if that is little work; otherwise it leaves the rest to catchUp. REQUIRES: Conn.Mu, Store.Mu.
-func (a *applier) advance(c *Conn) {
+// next write, if that is little work; otherwise it leaves the rest to catchUp. The answer has reply bytes, 0 if there
+// is none, and took so many ns. REQUIRES: Conn.Mu, Store.Mu.
+func (a *applier) advance(c *Conn, reply int, took int64) {
 	e, _ := c.Mu.Queue.Front()
+	if e.Kept != nil {
+		c.recordWrite(&e, reply, took)
+	}
 	a.srv.Budget.Release(e.Weight)
 	c.Mu.Queue.Pop()
 	a.srv.InProcess.Add(-1)

@@ -23,6 +23,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/limits"
 	"github.com/seed94657493/warren/server/internal/sessions"
 	"github.com/seed94657493/warren/server/internal/socket"
+	"github.com/seed94657493/warren/server/internal/topk"
 	"github.com/seed94657493/warren/server/sasl"
 )
 
@@ -88,6 +89,7 @@ type Conn struct {
 		dirty   bool // the applier has added output and will flush it
 		helped  bool // catchUp is running
 		stats   figures.Conn
+		sampler topk.Sampler
 	}
 	// Left is whether the applier has left reads at the front of the queue to catchUp. It is set under Store.Mu,
 	// held for writing, and cleared under Conn.Mu; see catchup.go.
@@ -117,6 +119,7 @@ func NewConn(srv *Front, nc net.Conn) *Conn {
 	ids := []auth.Identity{auth.NewIPIdentity(c.Remote.Addr())}
 	c.ids.Store(&ids)
 	c.Mu.stats.Reset(srv.Clock.Now())
+	srv.Top.Begin(&c.Mu.sampler)
 	return c
 }
 
@@ -428,7 +431,11 @@ func (c *Conn) write(xid int32, op proto.OpCode, body []byte) (done bool, err er
 	case c.srv.Security.Audit != nil:
 		kept = audit.Subject(op, body)
 	}
-	c.Mu.Queue.Push(flow.Queued{Kind: flow.QueuedWrite, Xid: xid, Op: op, Weight: weight}, kept)
+	e := flow.Queued{Kind: flow.QueuedWrite, Xid: xid, Op: op, Weight: weight}
+	if c.Mu.sampler.Due() {
+		e.Kept = c.keepWrite(op, body)
+	}
+	c.Mu.Queue.Push(e, kept)
 	if c.Work == nil {
 		c.Work = c.srv.RequestPool.Get()
 		c.Work.Received = c.Received

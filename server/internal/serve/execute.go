@@ -14,6 +14,17 @@ import (
 // execute answers one read: it appends the reply, and the watch events that must precede it, to b. Source:
 // client-protocol 5.5 and 9. REQUIRES: Store.Mu, for reading or writing, and Conn.Mu.
 func (s *Front) execute(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
+	if op == proto.OpPing || !c.Mu.sampler.Due() {
+		return s.answerRead(c, xid, op, body, b)
+	}
+	began, start := s.Clock.Now(), len(b)
+	b = s.answerRead(c, xid, op, body, b)
+	c.recordRead(op, body, len(b)-start, began)
+	return b
+}
+
+// answerRead is execute without the record of package topk.
+func (s *Front) answerRead(c *Conn, xid int32, op proto.OpCode, body, b []byte) []byte {
 	st := s.Store
 	zxid := st.State.LastZxid()
 	if op == proto.OpSetWatches || op == proto.OpSetWatches2 {

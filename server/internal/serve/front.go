@@ -14,6 +14,7 @@ import (
 	"github.com/seed94657493/warren/server/internal/env"
 	"github.com/seed94657493/warren/server/internal/flow"
 	"github.com/seed94657493/warren/server/internal/limits"
+	"github.com/seed94657493/warren/server/internal/topk"
 )
 
 // Front is the part of a server that clients see: client ports and connections, reads, watches, and the applier,
@@ -32,7 +33,8 @@ type Front struct {
 	Turns    limits.Turns
 	Watchers *watchers
 	Security clientSecurity
-	enforced []string // if not empty: a connection must have authenticated with one of these schemes
+	enforced []string       // if not empty: a connection must have authenticated with one of these schemes
+	Top      *topk.Recorder // nil if warren.top.enabled is false
 	// Undelivered is how many bytes wait for clients that take less than they are sent; see UndeliveredMax.
 	Undelivered atomic.Int64
 	drained     atomic.Pointer[drain] // nil unless the server is being drained
@@ -68,6 +70,9 @@ func New(e *env.Env, listen func(network, address string) (net.Listener, error))
 		Env: e, listenClient: listen, Turns: limits.NewTurns(), Watchers: newWatchers(&e.Config.Limits),
 		Conns:    NewConnSet(e.Config.MaxClientCnxns, e.Config.MaxCnxns),
 		Throttle: limits.NewTokens(e.Config.ConnectionThrottle, e.Config.LocalSessionsEnabled),
+	}
+	if e.Config.Admin.Top {
+		f.Top = topk.New(e.Clock.Now())
 	}
 	if e.Config.EnforceAuth.Enabled {
 		f.enforced = slices.Clone(e.Config.EnforceAuth.Schemes)

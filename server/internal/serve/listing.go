@@ -64,8 +64,8 @@ func (c *Conn) collect(body []byte, rest func()) *datatree.Listing {
 }
 
 // answerListing adds the reply to a getChildren or getChildren2 after collect. REQUIRES: the locks with which
-// collect has returned.
-func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatree.Listing) {
+// collect has returned. The reading of the children began at began, ns on the server's clock.
+func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatree.Listing, began int64) {
 	s, o := c.srv, &c.Mu.Out
 	zxid := s.Store.State.LastZxid()
 	count, names, err := l.Children(*c.ids.Load())
@@ -100,6 +100,9 @@ func (c *Conn) answerListing(xid int32, op proto.OpCode, body []byte, l *datatre
 	s.Stats.Count(op)
 	c.Mu.stats.Responded(size)
 	c.Mu.stats.Replied(op, xid, zxid)
+	if c.Mu.sampler.Due() {
+		c.recordRead(op, body, size, began)
+	}
 }
 
 // readListing executes a read of which lists is true, in the connection's turn. REQUIRES: lockRead, and an empty
@@ -110,6 +113,7 @@ func (c *Conn) readListing(xid int32, op proto.OpCode, body []byte) (done bool, 
 	c.srv.Store.Listings.Lock()
 	defer c.srv.Store.Listings.Unlock()
 	c.workOn()
+	began := c.srv.Clock.Now()
 	l := c.collect(body, c.workOn)
 	c.mode, c.reads = lockRead, 0
 	defer c.Unlock()
@@ -119,7 +123,7 @@ func (c *Conn) readListing(xid int32, op proto.OpCode, body []byte) (done bool, 
 	case l == nil:
 		return c.readNow(xid, op, body)
 	}
-	c.answerListing(xid, op, body, l)
+	c.answerListing(xid, op, body, l, began)
 	c.executed++
 	if !c.countUndelivered() {
 		return false, errUndelivered
@@ -147,6 +151,7 @@ func (c *Conn) catchUpListing() bool {
 	}
 	s.Turns.Take()
 	defer s.Turns.Pass()
+	began := s.Clock.Now()
 	l := c.collect(body, func() { s.Turns.Pass(); s.Turns.Take() })
 	defer s.Store.Mu.RUnlock()
 	defer c.Mu.Unlock()
@@ -157,7 +162,7 @@ func (c *Conn) catchUpListing() bool {
 		c.Mu.Out.Buf = s.execute(c, e.Xid, e.Op, body, c.Mu.Out.Buf)
 		c.Mu.stats.Replied(e.Op, e.Xid, s.Store.State.LastZxid())
 	} else {
-		c.answerListing(e.Xid, e.Op, body, l)
+		c.answerListing(e.Xid, e.Op, body, l, began)
 	}
 	q.SetStrict()
 	s.InProcess.Add(-int64(q.PopRead()))

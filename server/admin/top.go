@@ -1,0 +1,39 @@
+package admin
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+
+	"go.uber.org/zap"
+)
+
+// The parameters of top.
+const (
+	topUsual, topMax = 20, 1000
+	topUsage         = "top takes by=requests, by=bytes or by=time, and limit=1 to limit=1000"
+)
+
+// top tells what causes most of the work. Paths, sessions and addresses may be secret: they are for a request that may
+// also have a snapshot. Others see operations.
+func top(s *Server, r *http.Request) answer {
+	by, given := argument(r, "by")
+	if !given {
+		by = "requests"
+	}
+	most, err := topUsual, error(nil)
+	if text, given := argument(r, "limit"); given {
+		most, err = strconv.Atoi(text)
+	}
+	if err != nil || most < 1 || most > topMax || !slices.Contains([]string{"requests", "bytes", "time"}, by) {
+		return answer{failure: topUsage, status: http.StatusBadRequest}
+	}
+	all := r.Header.Get("Authorization") != ""
+	if all {
+		if status, err := s.authorize(r); err != nil {
+			s.logRefusal("command refused", r, zap.String("command", "top"), zap.Error(err))
+			return answer{failure: err.Error(), status: status}
+		}
+	}
+	return answer{fields: s.o.Node.Top(by, most, all)}
+}
