@@ -61,7 +61,7 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &usageError{cmd, err} })
 	root.AddCommand(newServerCommand(), newBenchCommand(), newWALCommand(), newSnapshotCommand(), newConfigCommand(),
 		newBackupCommand(), newRestoreCommand(), newAdoptCommand(), newRecoverCommand(), newDoctorCommand(), newDevCommand(),
-		newStatusCommand(), newShellCommand(), newHealthCommand(), newSmokeTestCommand(),
+		newStatusCommand(), newTopCommand(), newShellCommand(), newHealthCommand(), newSmokeTestCommand(),
 		newWordCommand(), newDigestCommand(), newReconfigCommand(), newDrainCommand(), newShedCommand(), newLeadCommand(),
 		newVersionCommand(), newManCommand())
 	root.AddCommand(newZooKeeperScripts()...)

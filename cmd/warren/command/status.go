@@ -38,6 +38,7 @@ type statusOptions struct {
 	timeout   time.Duration
 	maxLag    int64
 	adminPort int
+	watch     bool
 }
 
 func newStatusCommand() *cobra.Command {
@@ -60,7 +61,11 @@ func newStatusCommand() *cobra.Command {
 			if err := o.addresses(cmd, args); err != nil {
 				return err
 			}
-			return runStatus(cmd, &o)
+			show := func(out io.Writer) error { return showStatus(cmd.Context(), out, &o) }
+			if o.watch {
+				return repeat(cmd, refreshUsual, show)
+			}
+			return show(cmd.OutOrStdout())
 		},
 	}
 	flags := cmd.Flags()
@@ -71,6 +76,7 @@ func newStatusCommand() *cobra.Command {
 	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
 	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
 	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers that do not serve; 0: not asked")
+	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until it is interrupted")
 	return cmd
 }
 
@@ -123,9 +129,8 @@ type clusterStatus struct {
 	code    int
 }
 
-func runStatus(cmd *cobra.Command, o *statusOptions) error {
-	st := askAll(cmd.Context(), o)
-	out := cmd.OutOrStdout()
+func showStatus(ctx context.Context, out io.Writer, o *statusOptions) error {
+	st := askAll(ctx, o)
 	if o.output == "json" {
 		enc := json.NewEncoder(out)
 		enc.SetIndent("", "  ")

@@ -21,6 +21,9 @@ type AdminPort struct {
 	Timeout time.Duration
 	// TLS is how the client port at an address is dialled; nil, or a nil Config, is plain text.
 	TLS func(address string) (*tls.Config, error)
+	// Authorization is the header of that name, such as "digest super:password"; empty for none. It is never sent by
+	// HTTP in the place of HTTPS.
+	Authorization string
 }
 
 // AdminAnswer is what an admin server said.
@@ -54,21 +57,25 @@ func (p *AdminPort) Get(ctx context.Context, address, path string) (*AdminAnswer
 	defer cancel()
 	at := net.JoinHostPort(host, strconv.Itoa(p.Port)) + path
 	if secure != nil {
-		answer, err := get(ctx, "https://"+at, secure)
-		if !errors.Is(err, http.ErrSchemeMismatch) {
+		answer, err := p.get(ctx, "https://"+at, secure)
+		if !errors.Is(err, http.ErrSchemeMismatch) || p.Authorization != "" {
 			return answer, err
 		}
 	}
-	return get(ctx, "http://"+at, nil)
+	return p.get(ctx, "http://"+at, nil)
 }
 
 // get asks a URL, without a proxy.
-func get(ctx context.Context, url string, secure *tls.Config) (*AdminAnswer, error) {
+func (p *AdminPort) get(ctx context.Context, url string, secure *tls.Config) (*AdminAnswer, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: secure, DisableKeepAlives: true}}
+	if p.Authorization != "" {
+		request.Header.Set("Authorization", p.Authorization)
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
