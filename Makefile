@@ -67,8 +67,9 @@ helm: ## the chart, by Helm's and Kubernetes' libraries; see test/helm for BITNA
 s3: ## backups to a real server of S3, which is built first
 	cd test/s3 && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && $(GO) test -count=1 .
 
-console-test: ## journeys through the console in Chromium, which must be installed
-	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && WARREN_BROWSER=required $(GO) test -count=1 .
+console-test: ## journeys through the console in Chromium, which must be installed; PICTURES=yes writes the pictures of the documents
+	cd test/console && export GOWORK=off GOFLAGS=-mod=mod && $(GO) vet . && WARREN_BROWSER=required $(GO) test -count=1 . \
+		$(if $(PICTURES),-pictures ../../docs/pictures)
 
 bench: ## Go benchmarks of PKG that match BENCH (the server as a whole: bin/warren bench)
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(PKG)

@@ -94,7 +94,7 @@ const superDigest = "super:D/InIHSb7yEEbrWz8b9l71RjZJU="
 // visit starts servers, which allow changes, and opens a tab.
 func visit(t *testing.T, s screen, servers int, configure ...func(*config.Config)) *journey {
 	t.Helper()
-	e := embed.Start(t, embed.Options{Servers: servers, Version: "3.9.4-abc, built on 2026-01-01 00:00 UTC",
+	e := embed.Start(t, embed.Options{Servers: servers, Version: "3.9.4-warren, built on 11/01/2026 00:00 UTC",
 		Configure: func(_ int, c *config.Config) {
 			c.Admin.Enabled, c.Admin.Address, c.Admin.Port, c.Admin.ConsoleWrites = true, "127.0.0.1", 0, true
 			c.SuperDigest = superDigest
@@ -272,7 +272,8 @@ func (j *journey) create(path, data string, options ...client.CreateOption) {
 	j.t.Helper()
 	_, err := j.client.Create(j.t.Context(), path, []byte(data), client.Persistent, options...)
 	for errors.Is(err, client.ErrConnectionLoss) {
-		if _, err = j.client.Create(j.t.Context(), path, []byte(data), client.Persistent, options...); errors.Is(err, client.ErrNodeExists) {
+		_, err = j.client.Create(j.t.Context(), path, []byte(data), client.Persistent, options...)
+		if errors.Is(err, client.ErrNodeExists) {
 			return
 		}
 	}
@@ -317,10 +318,11 @@ func (j *journey) checkNames(name string) {
 	j.t.Helper()
 	ctx, cancel := context.WithTimeout(j.tab, patience)
 	defer cancel()
-	tree, err := chromedp.Run(ctx, func(ctx context.Context, t *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
-		return cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
-	})
-	require.NoError(j.t, err)
+	var tree accessibility.GetFullAXTreeResult
+	require.NoError(j.t, chromedp.Do(ctx, chromedp.Func(func(ctx context.Context, t *chromedp.Target) (err error) {
+		tree, err = cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		return err
+	})))
 	found := 0
 	for _, n := range tree.Nodes {
 		if n.Ignored || n.Role == nil {
@@ -329,7 +331,8 @@ func (j *journey) checkNames(name string) {
 		role := strings.Trim(string(n.Role.Value), `"`)
 		if operable[role] {
 			found++
-			require.True(j.t, n.Name != nil && strings.Trim(string(n.Name.Value), `" `) != "", "%s: a %s has no name", name, role)
+			isNamed := n.Name != nil && strings.Trim(string(n.Name.Value), `" `) != ""
+			require.True(j.t, isNamed, "%s: a %s has no name", name, role)
 		}
 	}
 	require.Greater(j.t, found, 5, name)

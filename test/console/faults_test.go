@@ -149,13 +149,15 @@ func TestOtherSites(t *testing.T) {
 	console := j.base
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, `<title>other</title><form method="post" action="%schange"><input name="kind" value="set"><input name="path" value="/a">`+
-			`<input name="version" value="0"><input name="data" id="data" value="stolen"></form><iframe src="%stree?path=/a"></iframe>`, console, console)
+		fmt.Fprintf(w, `<title>other</title><form method="post" action="%schange"><input name="kind" value="set">
+			<input name="path" value="/a"><input name="version" value="0"><input name="data" id="data" value="stolen">
+			</form><iframe src="%stree?path=/a"></iframe>`, console, console)
 	}))
 	t.Cleanup(other.Close)
 	at := strings.Replace(other.URL, "127.0.0.1", "localhost", 1)
 	j.do(chromedp.Navigate(at))
-	require.True(t, eval[bool](j, "document.querySelector('iframe').contentDocument === null"), "the frame has an error page of another origin")
+	isBlocked := eval[bool](j, "document.querySelector('iframe').contentDocument === null")
+	require.True(t, isBlocked, "the frame has an error page of another origin")
 	j.run(fmt.Sprintf("fetch(%q, {credentials: 'include'}).then(() => window.read = 'all', () => window.read = 'nothing')",
 		console+"data?path=/a"))
 	j.await("window.read === 'nothing'")

@@ -90,7 +90,8 @@ func TestManyChildren(t *testing.T) {
 		j.click(".more a")
 		j.await(fmt.Sprintf("document.querySelectorAll('.children > li').length === %d", rows))
 	}
-	for _, name := range eval[[]string](j, "Array.from(document.querySelectorAll('.children > li:not(.more) > a'), a => a.textContent)") {
+	names := eval[[]string](j, "Array.from(document.querySelectorAll('.children > li:not(.more) > a'), a => a.textContent)")
+	for _, name := range names {
 		require.False(t, seen[name], "%s stands twice", name)
 		seen[name] = true
 	}
@@ -119,7 +120,8 @@ func TestHostileNamesAndData(t *testing.T) {
 // A name may have everything that means something in an address.
 func TestNamesThatMeanSomethingInLinks(t *testing.T) {
 	j := visit(t, desk, 1)
-	for i, name := range []string{"a b+c", "50%25", "?path=x", "#top", "&view=hex", "\u202egnp.txt", "\u65e5\u672c", "..."} {
+	names := []string{"a b+c", "50%25", "?path=x", "#top", "&view=hex", "\u202egnp.txt", "\u65e5\u672c", "..."}
+	for i, name := range names {
 		data := fmt.Sprint("the data of ", i)
 		j.create("/"+name, data)
 		j.open("tree")

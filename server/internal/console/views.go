@@ -21,7 +21,7 @@ func overviewPage(e *api.Ensemble) g.Node {
 		})))
 	}
 	return h.Div(h.ID("live"), g.Attr("hx-get", "./"), g.Attr("hx-trigger", "every 3s"), g.Attr("hx-select", "#live"),
-		g.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e.Members))
+		g.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e))
 }
 
 func serverPart(e *api.Ensemble) g.Node {
@@ -45,11 +45,12 @@ func serverPart(e *api.Ensemble) g.Node {
 		fact("Runs for", g.Text(duration(e.UptimeMs))), fact("Version", g.Text(e.Version))))
 }
 
-func membersPart(members []api.Member) g.Node {
-	if len(members) == 0 {
+func membersPart(e *api.Ensemble) g.Node {
+	if len(e.Members) == 0 {
 		return nil
 	}
-	rows := g.Map(members, func(m api.Member) g.Node {
+	isLeader := e.Leader != nil && *e.Leader == e.ServerID
+	rows := g.Map(e.Members, func(m api.Member) g.Node {
 		name, lag := strconv.FormatInt(m.ID, 10), "not known"
 		if m.Self {
 			name += " (this)"
@@ -62,7 +63,7 @@ func membersPart(members []api.Member) g.Node {
 	})
 	return section("members", "Ensemble",
 		table("Ensemble", []string{"Server", "State", "Behind", "Last txn", "Role", "Clients", "Servers"}, rows...),
-		hint("Only the leader knows how far the others are: look at its console."))
+		g.If(!isLeader, hint("Only the leader knows how far the others are: look at its console.")))
 }
 
 func hint(text string) g.Node { return h.P(h.Class("hint"), g.Text(text)) }

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/client"
+)
+
+var (
+	pictures = flag.String("pictures", "", "folder for the pictures that the documents show; none are written without it")
+	paint    = flag.Int("paint", 0, "how many znodes the tree has when first paints are measured; 0 measures none")
+)
+
+// pictureMax is how many bytes a picture of the documents has.
+const pictureMax = 60_000
+
+// TestPictures shows an ensemble as the documents do. With -pictures it writes the pictures.
+func TestPictures(t *testing.T) {
+	j := visit(t, screen{1200, "light"}, 3)
+	leader, err := j.ensemble.Leader(t.Context())
+	require.NoError(t, err)
+	worker, err := client.Dial(t.Context(), j.ensemble.Addr(leader))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = worker.Close() })
+	j.base = "http://" + j.ensemble.Server(leader).AdminAddr().String() + "/console/"
+	for _, path := range []string{"/brokers", "/brokers/ids", "/brokers/topics", "/config", "/config/topics", "/locks", "/services",
+		"/services/orders", "/services/payments"} {
+		j.create(path, "")
+	}
+	for i := range 3 {
+		_, err := worker.Create(t.Context(), fmt.Sprintf("/brokers/ids/%d", i), fmt.Appendf(nil, `{"host":"broker-%d","port":9092}`, i),
+			client.Ephemeral)
+		require.NoError(t, err)
+	}
+	for _, topic := range []string{"clicks", "invoices", "orders", "shipments"} {
+		j.create("/config/topics/"+topic, `{"version":1,"config":{"retention.ms":"604800000","cleanup.policy":"delete"}}`)
+	}
+	require.NoError(t, j.ensemble.WaitEqual(t.Context()))
+	j.login()
+	j.open("")
+	j.awaitText(".fine", "Nothing is known to be wrong")
+	j.await("document.querySelectorAll('tr.follower').length === 2")
+	j.picture("console-overview", 620)
+	j.open("tree?path=/config/topics/orders")
+	j.awaitText("#text", "retention.ms")
+	j.picture("console-znode", 1000)
+	j.open("tree")
+	j.unfold("a[href$='brokers']")
+	j.await("document.querySelector(\"a[href$='ids']\")")
+	j.unfold("a[href$='ids']")
+	j.await("document.querySelectorAll('.below .below li').length === 3")
+	j.unfold("a[href$='config']")
+	j.await("document.querySelector(\"a[href$='topics'][href*='config']\")")
+	j.unfold("a[href$='topics'][href*='config']")
+	j.awaitText(".children", "shipments")
+	j.picture("console-tree", 820)
+}
+
+// picture writes what the tab shows in a window of a height, if it is asked for.
+func (j *journey) picture(name string, height int64) {
+	j.t.Helper()
+	j.do(chromedp.EmulateViewport(1200, height))
+	ctx, cancel := context.WithTimeout(j.tab, patience)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	require.NoError(j.t, err)
+	full, err := png.Decode(bytes.NewReader(shot))
+	require.NoError(j.t, err)
+	var small bytes.Buffer
+	encoder := png.Encoder{CompressionLevel: png.BestCompression}
+	require.NoError(j.t, encoder.Encode(&small, reduce(full)))
+	require.Less(j.t, small.Len(), pictureMax)
+	if *pictures != "" {
+		require.NoError(j.t, os.WriteFile(filepath.Join(*pictures, name+".png"), small.Bytes(), 0o644))
+	}
+}
+
+// reduce returns a picture with its most frequent colours; each other colour becomes the one that is next to it.
+func reduce(full image.Image) image.Image {
+	const colours = 64 // letters have soft edges, and few colours else
+	count := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(full.At(x, y)).(color.RGBA) }
+	b := full.Bounds()
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			count[at(x, y)]++
+		}
+	}
+	byCount := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
+	palette, index := color.Palette{}, map[color.RGBA]uint8{}
+	for _, c := range byCount[:min(len(byCount), colours)] {
+		palette = append(palette, c)
+	}
+	for _, c := range byCount {
+		index[c] = uint8(palette.Index(c))
+	}
+	small := image.NewPaletted(b, palette)
+	for y := b.Min.Y; y < b.Max.Y; y++ {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			small.SetColorIndex(x, y, index[at(x, y)])
+		}
+	}
+	return small
+}
+
+// TestFirstPaint measures, with -paint, when a page with a large tree behind it shows its first content.
+func TestFirstPaint(t *testing.T) {
+	if *paint == 0 {
+		t.Skip("it takes a flag, and a machine that does nothing else")
+	}
+	j := visit(t, desk, 1)
+	const wide = 200_000
+	for made := 0; made < *paint; made += wide {
+		parent := fmt.Sprintf("/p%d", made/wide)
+		j.create(parent, "")
+		j.createMany(parent, min(wide, *paint-made))
+	}
+	for _, path := range []string{"", "tree", "tree?path=/p0", "sessions"} {
+		var all []float64
+		for range 11 {
+			j.open(path)
+			j.await("performance.getEntriesByName('first-contentful-paint').length")
+			all = append(all, eval[float64](j, "performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+		}
+		slices.Sort(all)
+		t.Logf("%d znodes, page %q: first content after %.0f ms (median of %d), at most %.0f ms", *paint, path, all[len(all)/2],
+			len(all), all[len(all)-1])
+		require.Less(t, all[len(all)/2], 300.0, path)
+	}
+}
