@@ -345,7 +345,9 @@ func (c *client) settled() bool {
 // check looks at what is known of the run.
 func (w *world) check() error {
 	for _, n := range w.nodes {
-		w.adopt(n, n.srv.Status().Zxid)
+		if n.srv != nil { // a server that is no member any more may be down
+			w.adopt(n, n.srv.Status().Zxid)
+		}
 	}
 	r := w.replay()
 	if err := r.run(); err != nil || r.ambiguous {
