@@ -33,7 +33,7 @@ func keysOf(entries []admin.TopEntry) (keys []string) {
 // The command top and /api/v1/top name the paths, sessions, addresses and operations of reads, writes and
 // multis; without the permissions for a snapshot only operations.
 func TestTop(t *testing.T) {
-	s, c := withAdmin(t, nil)
+	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.Top = true })
 	create(t, c, "/hot", "/large", "/in-multi")
 	_, err := c.SetData("/large", make([]byte, 200_000), -1)
 	require.NoError(t, err)
@@ -90,7 +90,7 @@ func TestTop(t *testing.T) {
 }
 
 func TestTopIsSwitchedOff(t *testing.T) {
-	s, c := withAdmin(t, func(cfg *config.Config) { cfg.Admin.Top = false })
+	s, c := withAdmin(t, nil)
 	create(t, c, "/a")
 	require.False(t, top(t, s, "", superUser).Enabled)
 	require.Empty(t, top(t, s, "", superUser).Operations)

@@ -39,7 +39,7 @@ type Admin struct {
 	// Key warren.console.writes; default false. Warren's own.
 	ConsoleWrites bool
 	// Top counts which paths, sessions, addresses and operations cause most of the requests, bytes and time, for the
-	// command top, /api/v1/top and warren top. Key warren.top.enabled; default true. Warren's own.
+	// command top, /api/v1/top and warren top. Key warren.top.enabled; default false. Warren's own.
 	Top bool
 }
 

@@ -120,7 +120,7 @@ func (a *Admin) settings() []setting {
 		strictKey(&a.PProf, false, "warren.pprof"),
 		strictKey(&a.Console, true, "warren.console.enabled"),
 		strictKey(&a.ConsoleWrites, false, "warren.console.writes"),
-		strictKey(&a.Top, true, "warren.top.enabled"),
+		strictKey(&a.Top, false, "warren.top.enabled"),
 	}
 }
 

@@ -195,7 +195,7 @@ func askTop(ctx context.Context, port *doctor.AdminPort, address, path string, t
 	case text.Error != nil:
 		return fmt.Errorf("the admin port answers: %q", *text.Error)
 	case !top.Enabled:
-		return errors.New("warren.top.enabled is false there")
+		return errors.New("warren.top.enabled is false there: set it to true and restart the server")
 	}
 	return nil
 }
