@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -95,11 +96,17 @@ func TestEnsembleInTrouble(t *testing.T) {
 	two.Stop()
 	rewrite(t, two, "/n-0", 0, func([]byte, *proto.StatPersisted) []byte { return []byte("flipped") })
 	h.start(two)
-	c, err = wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
-	require.NoError(t, err)
-	_, err = c.Create("/more", nil, proto.ModePersistent)
-	require.NoError(t, err)
-	c.Close()
+	// Server 3 may lead now: it refuses writes until it has heard that server 2 has room, and ends connections when it
+	// hands over then.
+	cluster.Eventually(t, func() bool {
+		c, err := wire.Dial(one.Addr(), wire.Options{TimeoutMs: 30_000})
+		if err != nil {
+			return false
+		}
+		defer c.Close()
+		_, err = c.Create("/more", nil, proto.ModePersistent)
+		return err == nil || errors.Is(err, proto.ErrNodeExists)
+	}, patience, "no write")
 	v = h.sees("digest", h.nodes...)
 	says(t, two, "digest of the tree differs from the txn's: this server's state is not what was proposed")
 	v.names(t, "digest of the tree differs from the txn's: this server's state is not what was proposed")
