@@ -291,6 +291,9 @@ func TestAuditFileAndItsDisk(t *testing.T) {
 	s := New(cfg, Options{FS: fs, Meta: meta.NewMem(1), Log: zap.New(core), Version: testVersion})
 	require.NoError(t, s.Start())
 	defer s.Stop()
+	eventually(t, func() bool {
+		return strings.Contains(strings.Join(auditLines(t, fs, "/logs/own.log"), "\n"), "operation=serverStart")
+	}, "the line of the start is written, so that the lines that are lost are those of the request")
 	fs.Hook(func(op vfs.Op) error {
 		if op.Kind == vfs.OpWrite && filepath.Base(op.Name) == "own.log" {
 			return errors.New("input/output error")

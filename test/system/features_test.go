@@ -92,7 +92,7 @@ func TestChecksNoticeLocalSessions(t *testing.T) {
 		"nothing": func(*world, *replay) bool { return false },
 		"a local session goes on elsewhere": func(w *world, r *replay) bool {
 			for _, c := range w.connections {
-				if s := c.session; r.isLocal(s) && c != s.connections[0] {
+				if s := c.session; r.isLocal(s) && !r.mayBeUpgraded(s.connections) && c != s.connections[0] {
 					c.server++
 					return true
 				}

@@ -27,3 +27,12 @@ func TestLeaderEndsBeforeItServes(t *testing.T) {
 		Configure: func(c *config.Config) { c.SnapCount, c.SnapshotSizeFactor = 100_000, 0.001 }})
 	require.NoError(t, w.run())
 }
+
+// TestUpgradeIsLost loses the proposal that makes a local session global with the leadership, after the session has
+// moved to another server. That server may go on with the session until then.
+func TestUpgradeIsLost(t *testing.T) {
+	for _, seed := range []uint64{602519, 603775} {
+		w := newWorld(Options{Seed: seed, Steps: 200, Observers: -1})
+		require.NoError(t, w.run(), "seed %d", seed)
+	}
+}

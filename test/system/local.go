@@ -37,15 +37,32 @@ func (r *replay) begins() error {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(r.sessions)) {
-		if s := r.sessions[id]; r.isLocal(s) {
-			for _, c := range s.connections[1:] {
-				if first := s.connections[0]; c.server != first.server || c.life != first.life {
-					return broken(LocalSessions, "server %d goes on with the local session %v of server %d, or of its life before", c.server, id, first.server)
-				}
+		s := r.sessions[id]
+		if !r.isLocal(s) {
+			continue
+		}
+		first := s.connections[0]
+		for i, c := range s.connections {
+			if (c.server != first.server || c.life != first.life) && !r.mayBeUpgraded(s.connections[:i]) {
+				return broken(LocalSessions,
+					"server %d goes on with the local session %v of server %d, or of its life before",
+					c.server, id, first.server)
 			}
 		}
 	}
 	return nil
+}
+
+// mayBeUpgraded reports whether the upgrade of a local session may have been proposed on one of its connections: its
+// client has asked for an ephemeral there. A leader takes such a session for valid from the proposal on, as
+// ZooKeeper's does, and confirms it to another server. If the proposal is lost with the leadership, no txn begins the
+// session. Every txn of the session is behind the proposal, so no reply to a write can have come before.
+func (r *replay) mayBeUpgraded(connections []*connection) bool {
+	return r.upgrades && slices.ContainsFunc(connections, func(c *connection) bool {
+		return !c.readOnly && slices.ContainsFunc(c.requests, func(q *request) bool {
+			return prepare.CreatesEphemeral(q.op, q.body)
+		})
+	})
 }
 
 // readOnly checks a reply of a read-only server: it takes no write, and what it shows is a state that the ensemble

@@ -32,6 +32,7 @@ type replay struct {
 	told      proto.Zxid
 	refuses   func(from, to time.Duration) bool // servers may have refused writes then
 	locals    bool                              // sessions may be local
+	upgrades  bool                              // a local session is made global for an ephemeral
 	begun     map[proto.SessionID]bool          // by txns
 	applied   map[proto.Zxid]bool               // the txns
 	members   membership                        // the configuration

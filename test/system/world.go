@@ -382,7 +382,9 @@ func (w *world) check() error {
 
 // replay returns what is to be replayed of the run.
 func (w *world) replay() *replay {
-	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.full, locals: w.has(Local) && w.nodes[0].cfg.Distributed(),
+	first := w.nodes[0].cfg
+	r := &replay{sessions: w.sessions, connections: w.connections, told: w.told, refuses: w.faults.full,
+		locals: w.has(Local) && first.Distributed(), upgrades: first.LocalSessionsUpgradingEnabled,
 		members: w.founding(), m: model.New(model.Config{ExtendedTypes: true, ReconfigEnabled: w.has(Reconfig),
 			MaxContainerNeverUsedMs: config.Default().Container.MaxNeverUsed.Milliseconds()})}
 	for _, zxid := range slices.Sorted(maps.Keys(w.history)) {
