@@ -69,6 +69,7 @@ func (m *Host) maybeReadOnly(now time.Time) {
 	}
 	m.generation.Add(1)
 	m.Tracker.Follow()
+	m.setConfig(m.Membership()) // a state that was loaded again, to cut the log, may not have it
 	m.role = &readingOnly{m: m}
 	m.ReadOnly.Store(true)
 	m.LeaseEnd.Store(math.MaxInt64) // local sessions need no lease
