@@ -202,7 +202,7 @@ func (f *faults) restart(n *node, d time.Duration) {
 	f.w.s.plan(d, nil, "restart", func() {
 		switch {
 		case n.p == nil:
-			if slices.Contains(f.kinds, MidWrite) && f.w.s.chance(20) {
+			if !f.over && slices.Contains(f.kinds, MidWrite) && f.w.s.chance(20) {
 				n.disk.interrupt = 1 + f.w.s.rng.IntN(interruptMax)
 			}
 			n.start()
