@@ -15,8 +15,8 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null)
 DATE    ?= $(shell TZ=UTC0 git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null)
 
 module  := github.com/seed94657493/warren
-command := $(module)/cmd/warren/command
-ldflags := -s -w -X $(command).version=$(VERSION) -X $(command).commit=$(COMMIT) -X $(command).date=$(DATE)
+build   := $(module)/cmd/warren/build
+ldflags := -s -w -X $(build).version=$(VERSION) -X $(build).commit=$(COMMIT) -X $(build).date=$(DATE)
 
 .PHONY: help build run test race check sim defects fuzz cluster interop bench generate verify-generate pictures completion man
 .PHONY: helm s3 console-test release modules tidy lint fmt cover clean

@@ -139,6 +139,30 @@ func (c *Change) SetAside(suffix string) (renamed []string, err error) {
 	return renamed, nil
 }
 
+// FormatDir returns the folder of a data directory that holds the files: version-2, or the directory if that is it.
+func FormatDir(dir string) string {
+	if filepath.Base(filepath.Clean(dir)) == "version-2" {
+		return dir
+	}
+	return filepath.Join(dir, "version-2")
+}
+
+// SetAside gives the folders of one server's data other names, as one change, and returns those that it has renamed,
+// by their old names. Folders without data are left out. command is named by the mark meanwhile.
+func SetAside(fsys vfs.FS, folders []string, command, suffix string) (renamed []string, err error) {
+	change, err := Begin(fsys, folders...)
+	if err != nil {
+		return nil, err
+	}
+	if err = change.Mark(command, "run it again"); err == nil {
+		renamed, err = change.SetAside(suffix)
+	}
+	if err != nil {
+		return nil, change.Abandon(err)
+	}
+	return renamed, change.Finish()
+}
+
 // IsData reports whether a name in a folder is that of a file which a server would miss: it is no lock, and no file
 // that was still being written.
 func IsData(name string) bool {

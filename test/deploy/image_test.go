@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/seed94657493/warren/cmd/warren/command"
+	"github.com/seed94657493/warren/cmd/warren/command/zkscripts"
 	"github.com/seed94657493/warren/server/config"
 	"github.com/seed94657493/warren/test/cluster"
 )
@@ -36,7 +36,7 @@ func TestImageIsLikeTheOfficialOne(t *testing.T) {
 	names := strings.Fields(strings.ReplaceAll(links[1], "\\\n", " "))
 	require.Len(t, names, 8)
 	for _, name := range names {
-		require.NotEqual(t, []string{"x"}, command.Arguments([]string{"/usr/local/bin/" + name + ".sh", "x"}), "%s is a name of the binary", name)
+		require.NotEqual(t, []string{"x"}, zkscripts.Arguments([]string{"/usr/local/bin/" + name + ".sh", "x"}), "%s is a name of the binary", name)
 	}
 }
 

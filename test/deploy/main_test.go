@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command"
+	"github.com/seed94657493/warren/cmd/warren/command/zkscripts"
 )
 
 // asCommand in the environment makes the test binary the command warren.
@@ -15,7 +16,7 @@ const asCommand = "WARREN_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(command.Main(command.Arguments(os.Args), os.Stdout, os.Stderr))
+		os.Exit(command.Main(zkscripts.Arguments(os.Args), os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

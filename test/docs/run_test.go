@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed94657493/warren/cmd/warren/command"
+	"github.com/seed94657493/warren/cmd/warren/command/zkscripts"
 )
 
 // asCommand in the environment makes the test binary the command warren.
@@ -29,7 +30,7 @@ const patience = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
-		os.Exit(command.Main(command.Arguments(os.Args), os.Stdout, os.Stderr))
+		os.Exit(command.Main(zkscripts.Arguments(os.Args), os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

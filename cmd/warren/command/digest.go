@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 	"github.com/seed94657493/warren/datatree/auth"
 )
 
@@ -26,7 +27,7 @@ func newDigestCommand() *cobra.Command {
 			for _, a := range args {
 				id, err := digestOf(algorithm, a)
 				if err != nil {
-					return &usageError{cmd, err}
+					return cli.Misuse(cmd, err)
 				}
 				fmt.Fprintf(out, "%s->%s\n", a, id)
 			}
@@ -37,7 +38,7 @@ func newDigestCommand() *cobra.Command {
 			for lines.Scan() {
 				id, err := digestOf(algorithm, lines.Text())
 				if err != nil {
-					return &usageError{cmd, err}
+					return cli.Misuse(cmd, err)
 				}
 				fmt.Fprintln(out, id)
 			}

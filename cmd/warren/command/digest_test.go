@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 )
 
 // The check values are those of operations 8.1.
@@ -27,7 +29,7 @@ func TestDigest(t *testing.T) {
 
 	for _, args := range [][]string{{"digest", "secret"}, {"digest", "a:b", "--algorithm", "MD2"}} {
 		code, out, errs = run(args...)
-		require.Equal(t, exitUsage, code)
+		require.Equal(t, cli.ExitUsage, code)
 		require.Empty(t, out)
 		require.NotContains(t, errs, "secret")
 	}

@@ -1,16 +1,8 @@
 package command
 
-import (
-	"os"
-	"testing"
-)
+import "github.com/seed94657493/warren/test/cmdline"
 
-// asCommand in the environment makes the test binary the command warren, for tests that need a process of it.
-const asCommand = "WARREN_TEST_AS_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		os.Exit(Main(os.Args[1:], os.Stdout, os.Stderr))
-	}
-	os.Exit(m.Run())
+// run runs one command line of warren.
+func run(args ...string) (code int, stdout, stderr string) {
+	return cmdline.Run(newRootCommand().Commands(), args...)
 }

@@ -9,6 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/seed94657493/warren/cmd/warren/build"
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 )
 
 // newManCommand writes what --help prints as manual pages. It is hidden because packages are made with it, and
@@ -18,7 +21,7 @@ func newManCommand() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the manual pages of all commands into a directory",
 		Hidden: true,
-		Args:   oneArgument("which directory?"),
+		Args:   cli.OneArgument("which directory?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
@@ -51,13 +54,13 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 
 // writePage writes one page in the macros of man(7). Source: groff_man(7), man-pages(7).
 func writePage(w io.Writer, cmd *cobra.Command) {
-	b := thisBuild()
+	b := build.This()
 	date := ""
-	if !b.date.IsZero() {
-		date = b.date.UTC().Format("2006-01-02")
+	if !b.Date.IsZero() {
+		date = b.Date.UTC().Format("2006-01-02")
 	}
 	name := pageName(cmd)
-	fmt.Fprintf(w, ".TH %s 1 %q \"warren %s\" \"Warren\"\n", strings.ToUpper(roff(name)), date, roff(b.version))
+	fmt.Fprintf(w, ".TH %s 1 %q \"warren %s\" \"Warren\"\n", strings.ToUpper(roff(name)), date, roff(b.Version))
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(name), roff(lowerFirst(cmd.Short)))
 	fmt.Fprintf(w, ".SH SYNOPSIS\n.nf\n%s\n.fi\n", roff(cmd.UseLine()))
 	if text := cmd.Long; text != "" {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
 )
 
 // There is a page for every command that --help lists, and each names every flag.
@@ -75,8 +77,8 @@ func TestRoff(t *testing.T) {
 
 func TestManUsage(t *testing.T) {
 	var out bytes.Buffer
-	require.Equal(t, exitUsage, Main([]string{"man"}, &out, &out))
+	require.Equal(t, cli.ExitUsage, Main([]string{"man"}, &out, &out))
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o644))
-	require.Equal(t, exitUnexpected, Main([]string{"man", file}, &out, &out))
+	require.Equal(t, cli.ExitUnexpected, Main([]string{"man", file}, &out, &out))
 }

@@ -1,26 +1,10 @@
 package command
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"regexp"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/seed94657493/warren/server"
-	"github.com/seed94657493/warren/server/config"
 )
-
-// run runs one command line and returns its exit code and what it printed.
-func run(args ...string) (code int, stdout, stderr string) {
-	var out, err bytes.Buffer
-	code = Main(append([]string{}, args...), &out, &err) // of nil, cobra would make the arguments of the test
-	return code, out.String(), err.String()
-}
 
 func TestUsage(t *testing.T) {
 	code, out, errs := run()
@@ -53,31 +37,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-func TestExitCodes(t *testing.T) {
-	_, _, invalid := config.Load("", []string{"tickTime=x"}, nil)
-	for want, err := range map[int]error{
-		0:  nil,
-		1:  errors.New("x"),
-		2:  fmt.Errorf("x: %w", invalid),
-		3:  fmt.Errorf("x: %w", &server.DataError{Dir: "d", Err: errors.New("x")}),
-		10: fmt.Errorf("%w: x", server.ErrDurability),
-		14: &server.BindError{Addr: "a", Err: errors.New("x")},
-	} {
-		require.Equal(t, want, exitCode(err), "%v", err)
-	}
-}
-
 func TestVersion(t *testing.T) {
 	code, out, _ := run("version")
 	require.Equal(t, 0, code)
 	require.Regexp(t, `^warren \S+\ncommit \S+\nbuilt \S+\ngo go1\.\S+ \w+/\w+\nzookeeper \d+\.\d+\.\d+\n$`, out)
-}
-
-// What parsers of ZooKeeper's version line look for.
-func TestZooKeeperVersion(t *testing.T) {
-	shape := regexp.MustCompile(`^\d+\.\d+\.\d+-[0-9a-f]{40}, built on \d\d/\d\d/\d{4} \d\d:\d\d UTC$`)
-	require.Regexp(t, shape, build{}.zookeeperVersion())
-	b := build{commit: strings.Repeat("ab", 20), date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 3600))}
-	require.Equal(t, "3.9.4-"+b.commit+", built on 01/02/2026 02:04 UTC", b.zookeeperVersion())
-	require.Regexp(t, shape, thisBuild().zookeeperVersion())
 }

@@ -1,0 +1,337 @@
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/backup"
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/proto"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func newBackupCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "backup",
+		Short: "Copy the state of a server while it serves",
+		Long: "A backup has snapshots, txns since, and a manifest with checksums. The first run copies a snapshot and the log after it,\n" +
+			"every later run only the txns since the one before. `warren restore` brings any moment of it back.\n\n" +
+			"It is a folder, or s3://BUCKET/PREFIX in any store that speaks S3. Credentials come from the environment\n" +
+			"(AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN), from the profile AWS_PROFILE in ~/.aws, or from the role of\n" +
+			"the machine or of the service account.",
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newBackupCreateCommand(), newBackupListCommand(), newBackupVerifyCommand(), newBackupPruneCommand())
+	return cmd
+}
+
+// backupOptions are the flags of warren backup create.
+type backupOptions struct {
+	backupStore
+	retention
+	reach.ClientTLS
+	output     string
+	config     string
+	dataLogDir string
+	admin      string
+	authFile   string
+	full       bool
+	fullEvery  time.Duration
+	limit      cli.ZxidFlag
+	committed  string
+	metrics    string
+	timeout    time.Duration
+}
+
+func newBackupCreateCommand() *cobra.Command {
+	var o backupOptions
+	cmd := &cobra.Command{
+		Use:   "create BACKUP [DATA_DIR]",
+		Short: "Begin a backup, or add what is new to it",
+		Long: "Copies what is new from the data directory DATA_DIR, or that of --config, into BACKUP, a folder or s3://BUCKET/PREFIX.\n" +
+			"The server may be running, ours or ZooKeeper's. If its log no longer reaches back to the end of the backup, a snapshot is\n" +
+			"added. In an ensemble, the end of a server's log may hold txns that are not committed: --committed leaves out those that\n" +
+			"the server has not applied yet, --until those after a zxid.\n\n" +
+			"What is stored in a bucket is read back and compared. If the run fails, the backup is the one from before it. With --keep\n" +
+			"or --keep-for it ends with what `warren backup prune` does.\n\n" +
+			"With --admin the snapshot comes from the admin server (http://host:8080/commands), which may be far away; without the log\n" +
+			"it is exact only if no client writes meanwhile, and a warning says if it is not.",
+		Example: "  warren backup create /backup/zk /var/lib/zookeeper\n" +
+			"  warren backup create /backup/zk --config /etc/zookeeper/conf/zoo.cfg\n" +
+			"  warren backup create /backup/zk --admin http://zk1:8080/commands --auth-file super.txt\n" +
+			"  warren backup create s3://backups/zk --config zoo.cfg --committed 127.0.0.1:2181 --full-every 24h --keep-for 720h",
+		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
+	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the data directories")
+	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
+	flags.StringVar(&o.admin, "admin", "", "URL of the commands of an admin server, instead of a data directory")
+	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization for --admin, such as: digest super:password")
+	flags.BoolVar(&o.full, "full", false, "add a snapshot even if the log is enough")
+	flags.DurationVar(&o.fullEvery, "full-every", 0, "add a snapshot if the newest was added longer ago, so that older ones can be pruned")
+	flags.Var(&o.limit, "until", "leave out txns after this one")
+	flags.StringVar(&o.committed, "committed", "", "HOST:PORT of the server: leave out txns that it has not applied")
+	flags.StringVar(&o.metrics, "metrics", "", "file to write figures into after a success, in Prometheus's text format (*.prom for the node exporter)")
+	flags.DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long an admin server may take")
+	o.backupStore.addTo(flags, true)
+	o.retention.addTo(flags)
+	o.ClientTLS.AddTo(flags)
+	return cmd
+}
+
+func (o *backupOptions) check(cmd *cobra.Command, args []string) error {
+	sources := 0
+	for _, given := range []bool{len(args) > 1, o.config != "", o.admin != ""} {
+		if given {
+			sources++
+		}
+	}
+	switch {
+	case len(args) == 0:
+		return cli.Misuse(cmd, errors.New("which backup directory?"))
+	case len(args) > 2:
+		return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[2]))
+	case sources != 1:
+		return cli.Misuse(cmd, errors.New("one of DATA_DIR, --config and --admin says what to copy"))
+	case o.committed != "" && (o.limit.Zxid > 0 || o.admin != ""):
+		return cli.Misuse(cmd, errors.New("--committed excludes --until and --admin"))
+	case o.fullEvery < 0:
+		return cli.Misuse(cmd, fmt.Errorf("--full-every %v is negative", o.fullEvery))
+	}
+	if err := o.retention.check(cmd); err != nil {
+		return err
+	}
+	return cli.CheckOutput(cmd, o.output)
+}
+
+func (o *backupOptions) run(cmd *cobra.Command, args []string) error {
+	began := time.Now()
+	b, done, err := o.open(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
+	out, err := o.add(cmd, b, args)
+	if err != nil {
+		return err
+	}
+	for _, w := range out.Warnings {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning: "+w)
+	}
+	var pruned backup.Pruned
+	if o.retention.given() {
+		if pruned, err = b.Prune(o.retention.rules()); err != nil {
+			return err
+		}
+	}
+	if o.metrics != "" {
+		if err := vfs.WriteFile(vfs.OS(), o.metrics, backupMetrics(&b.Manifest, out, began, time.Now())); err != nil {
+			return fmt.Errorf("--metrics: %w", err)
+		}
+	}
+	return o.print(cmd.OutOrStdout(), args[0], out, pruned.Removed)
+}
+
+// add copies what is new.
+func (o *backupOptions) add(cmd *cobra.Command, b *backup.Backup, args []string) (backup.Outcome, error) {
+	if o.admin != "" {
+		return o.fetch(cmd, b)
+	}
+	limit := o.limit.Zxid
+	if o.committed != "" {
+		var err error
+		if limit, err = o.applied(cmd); err != nil {
+			return backup.Outcome{}, fmt.Errorf("--committed: %w", err)
+		}
+	}
+	src, err := o.source(args)
+	if err != nil {
+		return backup.Outcome{}, err
+	}
+	return b.Add(src, backup.Options{Full: o.full, FullEvery: o.fullEvery, Limit: limit})
+}
+
+// applied asks a server for the last txn that it has applied, which is committed.
+func (o *backupOptions) applied(cmd *cobra.Command) (proto.Zxid, error) {
+	s := reach.Status{Address: reach.WithPort(o.committed)}
+	if err := o.Srvr(cmd.Context(), &s, o.timeout); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Address, err)
+	}
+	if s.Zxid == 0 {
+		return 0, fmt.Errorf("%s: it has applied no txn", s.Address)
+	}
+	return s.Zxid, nil
+}
+
+// source returns the directories to copy from.
+func (o *backupOptions) source(args []string) (backup.Source, error) {
+	var dataDir, dataLogDir string
+	if o.config != "" {
+		cfg, _, err := config.Load(o.config, nil, os.Environ())
+		if err != nil {
+			return backup.Source{}, err
+		}
+		dataDir, dataLogDir = cfg.DataDir, cfg.DataLogDir
+	} else {
+		dataDir, dataLogDir = args[1], args[1]
+	}
+	if o.dataLogDir != "" {
+		dataLogDir = o.dataLogDir
+	}
+	return backup.Source{FS: vfs.OS(), SnapDir: datadir.FormatDir(dataDir), LogDir: datadir.FormatDir(dataLogDir)}, nil
+}
+
+func (o *backupOptions) fetch(cmd *cobra.Command, b *backup.Backup) (backup.Outcome, error) {
+	remote := backup.Remote{URL: o.admin}
+	if o.authFile != "" {
+		text, err := os.ReadFile(o.authFile)
+		if err != nil {
+			return backup.Outcome{}, err
+		}
+		remote.Authorization = strings.TrimSpace(string(text))
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
+	return b.AddRemote(ctx, remote, nil)
+}
+
+func (o *backupOptions) print(w io.Writer, dir string, out backup.Outcome, removed []backup.Entry) error {
+	if o.output == "json" {
+		added := out.Added
+		if added == nil {
+			added = []backup.Entry{}
+		}
+		answer := map[string]any{"backup": dir, "added": added, "last": out.Last.String(), "warnings": out.Warnings}
+		if o.retention.given() {
+			answer["removed"] = fileNames(removed)
+		}
+		return json.NewEncoder(w).Encode(answer)
+	}
+	for i := range out.Added {
+		printEntry(w, &out.Added[i])
+	}
+	for _, name := range fileNames(removed) {
+		fmt.Fprintln(w, "removed "+name)
+	}
+	_, err := fmt.Fprintf(w, "%s ends with txn %v\n", dir, out.Last)
+	return err
+}
+
+func printEntry(w io.Writer, e *backup.Entry) {
+	what := "snapshot"
+	switch {
+	case e.Kind == backup.KindLog:
+		what = fmt.Sprintf("%d txns, %v to %v, %s to %s", e.Txns, e.First, e.Last, cli.Clock(e.FirstTime), cli.Clock(e.LastTime))
+	case e.Exact > e.Last:
+		what = fmt.Sprintf("snapshot, exact from %v on", e.Exact)
+	}
+	sealed := ""
+	if e.Sealed != nil {
+		sealed = ", encrypted"
+	}
+	fmt.Fprintf(w, "%s: %s, %d bytes%s\n", e.File, what, e.Bytes, sealed)
+}
+
+func newBackupListCommand() *cobra.Command {
+	var o backupStore
+	var output string
+	cmd := &cobra.Command{
+		Use:   "list BACKUP",
+		Short: "Print what a backup holds, without reading its files",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.CheckArgument(cmd, args, "which file?", output)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, done, err := o.openFull(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			if output == "json" {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(b.Manifest)
+			}
+			for i := range b.Manifest.Entries {
+				printEntry(cmd.OutOrStdout(), &b.Manifest.Entries[i])
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: the manifest")
+	o.addTo(cmd.Flags(), false)
+	return cmd
+}
+
+func newBackupVerifyCommand() *cobra.Command {
+	var o backupStore
+	var output string
+	cmd := &cobra.Command{
+		Use:   "verify BACKUP",
+		Short: "Read a backup completely and rebuild the tree from it",
+		Long: "Checks the checksum of every file, rebuilds the tree from every snapshot through every txn, and compares its digest with\n" +
+			"the one in each txn. Prints the moments that can be restored. The exit code is 1 if anything is damaged or missing.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cli.CheckArgument(cmd, args, "which file?", output)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			b, done, err := o.openFull(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			defer done()
+			v := b.Verify()
+			if err := printVerdict(cmd.OutOrStdout(), output, v); err != nil {
+				return err
+			}
+			if n := len(v.Problems); n > 0 {
+				return fmt.Errorf("%s: the backup has %d problems", args[0], n)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", "simple", "simple: text; json: one object")
+	o.addTo(cmd.Flags(), false)
+	return cmd
+}
+
+func printVerdict(w io.Writer, output string, v backup.Verdict) error {
+	if output == "json" {
+		ranges, problems := []map[string]any{}, []string{}
+		for _, r := range v.Ranges {
+			ranges = append(ranges, map[string]any{"snapshot": r.Snapshot, "from": r.From.String(), "to": r.To.String(), "toTimeMs": r.ToTime,
+				"znodes": r.Znodes, "digest": r.Digest, "digestsCompared": r.Compared})
+		}
+		for _, p := range v.Problems {
+			problems = append(problems, p.Error())
+		}
+		return json.NewEncoder(w).Encode(map[string]any{"ok": len(problems) == 0, "ranges": ranges, "problems": problems})
+	}
+	for _, r := range v.Ranges {
+		fmt.Fprintf(w, "from %s: txns %v to %v", r.Snapshot, r.From, r.To)
+		if r.ToTime > 0 {
+			fmt.Fprintf(w, " of %s", cli.Clock(r.ToTime))
+		}
+		fmt.Fprintf(w, ", %d znodes, digest %d, %d digests compared\n", r.Znodes, r.Digest, r.Compared)
+	}
+	for _, p := range v.Problems {
+		fmt.Fprintf(w, "PROBLEM: %v\n", p)
+	}
+	if len(v.Problems) == 0 {
+		_, err := fmt.Fprintln(w, "ok")
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,260 @@
+package backups
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command/files"
+	"github.com/seed94657493/warren/cmd/warren/command/servers"
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+// TestBackupAndRestore goes through the life of a backup on the command line.
+func TestBackupAndRestore(t *testing.T) {
+	data := cmdline.CopyFixture(t, "02-snapshot-and-log")
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, out, errs := run("backup", "create", dir, data, "--until", "0x38")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "snapshot.34: snapshot, ")
+	require.Contains(t, out, "log.35: 4 txns, 0x35 to 0x38, 2026-11-21T05:41:28.")
+	require.Contains(t, out, dir+" ends with txn 0x38\n")
+
+	code, out, errs = run("backup", "create", dir, data+"/version-2", "--output", "json")
+	require.Zero(t, code, errs)
+	require.True(t, json.Valid([]byte(out)))
+	require.Contains(t, out, `"last":"0x3e"`)
+
+	code, out, _ = run("backup", "list", dir)
+	require.Zero(t, code)
+	require.Contains(t, out, "log.39: 6 txns")
+	code, out, _ = run("backup", "list", dir, "--output", "json")
+	require.Zero(t, code)
+	require.Contains(t, out, `"lastSum"`)
+
+	code, out, errs = run("backup", "verify", dir)
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^from snapshot.34: txns 0x34 to 0x3e of 2026-11-21T05:41:28.\d+Z, 34 znodes, digest -?\d+, 10 digests compared\nok\n$`, out)
+
+	to := t.TempDir()
+	code, out, errs = run("restore", dir, to, "--zxid", "0x3a")
+	require.Zero(t, code, errs)
+	require.Regexp(t, `^restored txn 0x3a of 2026-.*: snapshot.100000001, \d+ znodes, `+
+		`digest -?\d+, 6 digests compared\nit goes on with epoch 1, which ends 2 sessions\n$`, out)
+	code, out, _ = cmdline.Run(files.Commands(), "snapshot", "verify", to)
+	require.Zero(t, code, out)
+
+	code, _, errs = run("restore", dir, to)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "--force sets it aside")
+	code, _, errs = run("restore", dir, to, "--force", "--zxid", "0x99")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no txn 0x99")
+	require.FileExists(t, to+"/version-2/snapshot.100000001", "what cannot be restored moves nothing")
+	code, out, errs = run("restore", dir, to, "--force", "--output", "json")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, `"zxid":"0x3e"`)
+	require.Contains(t, out, `"epoch":2`)
+	require.FileExists(t, to+"/version-2/snapshot.200000001")
+	aside, err := filepath.Glob(to + "/version-2.before-restore-*/snapshot.100000001")
+	require.NoError(t, err)
+	require.Len(t, aside, 1)
+	code, out, errs = run("restore", dir, to, "--force", "--epoch", "9")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "it goes on with epoch 10, which ends 2 sessions")
+	require.Contains(t, errs, "what was there is in "+to+"/version-2.before-restore-")
+
+	// A server runs on it; while it does, nothing is set aside.
+	r := cmdline.StartServer(t, "--data-dir", to, "--client-port", "0", "-D", "admin.enableServer=false")
+	require.Contains(t, cmdline.Word(t, r.Addr, "srvr"), "Zxid: 0x")
+	code, _, errs = run("restore", dir, to, "--force")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "stop the server first")
+	require.Zero(t, r.Stop(t, syscall.SIGTERM))
+
+	require.NoError(t, os.Truncate(dir+"/log.35", 100))
+	code, out, errs = run("backup", "verify", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "PROBLEM: log.35: has 100 bytes")
+	require.Contains(t, errs, "problems")
+	code, out, _ = run("backup", "verify", dir, "--output", "json")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, `"ok":false`)
+}
+
+func TestBackupByConfigAndTime(t *testing.T) {
+	data := cmdline.CopyFixture(t, "02-snapshot-and-log")
+	logs := t.TempDir()
+	require.NoError(t, os.Mkdir(logs+"/version-2", 0o755))
+	for _, name := range []string{"log.1", "log.35"} {
+		require.NoError(t, os.Rename(data+"/version-2/"+name, logs+"/version-2/"+name))
+	}
+	cfg := filepath.Join(t.TempDir(), "zoo.cfg")
+	require.NoError(t, os.WriteFile(cfg, []byte("dataDir="+data+"\ndataLogDir="+logs+"\nclientPort=1\n"), 0o600))
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, out, errs := run("backup", "create", dir, "--config", cfg)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ends with txn 0x3e")
+	to := t.TempDir()
+	code, out, errs = run("restore", dir, to, "--dataLogDir", t.TempDir(), "--time", "2026-11-21T06:00:00Z")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "restored txn 0x3e")
+	code, _, errs = run("restore", dir, t.TempDir(), "--time", "1000")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "nothing to restore")
+}
+
+func TestBackupUsage(t *testing.T) {
+	for _, args := range [][]string{
+		{"backup", "create"}, {"backup", "create", "a"}, {"backup", "create", "a", "b", "c"}, {"backup", "create", "a", "b", "--admin", "x"},
+		{"backup", "create", "a", "b", "--output", "xml"}, {"backup", "verify"}, {"restore", "a"}, {"restore", "a", "b", "--zxid", "0"},
+		{"restore", "a", "b", "--zxid", "1", "--time", "5"}, {"restore", "a", "b", "--time", "noon"}, {"restore", "a", "b", "--time", "-5"},
+		{"restore", "a", "b", "--epoch", "-1"}, {"restore", "a", "b", "--if-empty", "--force"},
+		{"restore", "a", "b", "--identity", "x"}, {"backup", "create", "a", "b", "--s3-region", "x"}, {"backup", "create", "a", "b", "--encrypt-to", "x"},
+		{"backup", "create", "a", "b", "--keep", "-1"}, {"backup", "create", "a", "b", "--full-every", "-1h"},
+		{"backup", "create", "a", "b", "--committed", "c", "--until", "5"}, {"backup", "create", "a", "--admin", "x", "--committed", "c"},
+		{"backup", "prune", "a"}, {"backup", "prune"}, {"backup", "prune", "a", "--keep", "1", "--output", "xml"}, {"backup", "prune", "a", "--keep", "1", "--keep-for", "-1h"},
+	} {
+		code, _, errs := run(args...)
+		require.Equal(t, 2, code, "%v: %s", args, errs)
+	}
+	for _, args := range [][]string{{"backup", "list", t.TempDir()}, {"restore", t.TempDir(), t.TempDir()},
+		{"backup", "create", t.TempDir(), t.TempDir()}, {"backup", "create", t.TempDir(), "--config", "/none"},
+		{"backup", "create", "s3://", t.TempDir()}, {"backup", "create", "s3://b/p", t.TempDir(), "--encrypt-to", "/none"}, {"backup", "prune", t.TempDir(), "--keep", "1"},
+		{"backup", "create", t.TempDir(), "--admin", "http://127.0.0.1:1/commands"}, {"backup", "create", t.TempDir(), "--admin", "x", "--auth-file", "/none"}} {
+		code, _, errs := run(args...)
+		require.NotZero(t, code, "%v: %s", args, errs)
+	}
+	code, out, _ := run("backup")
+	require.Zero(t, code)
+	require.Contains(t, out, "verify")
+}
+
+// TestBackupRetention makes snapshots, prunes them with the run that adds one and by the command, and writes figures.
+func TestBackupRetention(t *testing.T) {
+	data, dir, figures := cmdline.CopyFixture(t, "02-snapshot-and-log"), filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "backup.prom")
+	older := filepath.Join(t.TempDir(), "version-2")
+	require.NoError(t, os.MkdirAll(older, 0o755))
+	for _, name := range []string{"snapshot.0", "log.1"} {
+		text, err := os.ReadFile(filepath.Join(data, "version-2", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(older, name), text, 0o600))
+	}
+	code, _, errs := run("backup", "create", dir, older)
+	require.Zero(t, code, errs)
+	code, out, errs := run("backup", "create", dir, data, "--full-every", "1ns", "--keep-for", "1h", "--metrics", figures)
+	require.Zero(t, code, errs)
+	require.NotContains(t, out, "removed")
+	text, err := os.ReadFile(figures)
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^warren_backup_last_success_timestamp_seconds \d{10}\.?\d*$`, string(text))
+	require.Contains(t, string(text), "\nwarren_backup_files 4\n")
+	require.Contains(t, string(text), "\nwarren_backup_last_zxid 62\n")
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "log.99"), []byte("left"), 0o600))
+	code, out, errs = run("backup", "prune", dir, "--keep", "1")
+	require.Zero(t, code, errs)
+	require.Equal(t, "removed snapshot.0\nremoved log.1\n1 files of 4 bytes are not in the manifest: --strays removes them\n2 files were removed\n", out)
+	code, out, errs = run("backup", "prune", dir, "--strays", "--output", "json")
+	require.Zero(t, code, errs)
+	require.JSONEq(t, `{"removed": ["log.99"], "strays": []}`, out)
+	code, out, errs = run("backup", "create", dir, data, "--keep", "1", "--output", "json")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, `"removed":[]`)
+	code, _, errs = run("backup", "verify", dir)
+	require.Zero(t, code, errs)
+
+	require.NoError(t, os.Truncate(dir+"/snapshot.34", 100))
+	require.NoError(t, os.Remove(figures))
+	code, _, errs = run("backup", "create", dir, data, "--full", "--keep", "1", "--metrics", figures)
+	require.Zero(t, code, errs, "nothing is to be removed")
+	require.FileExists(t, figures)
+}
+
+// TestBackupOfWhatIsCommitted asks the server what it has applied.
+func TestBackupOfWhatIsCommitted(t *testing.T) {
+	data := t.TempDir()
+	r := cmdline.StartServer(t, "--data-dir", data, "--client-port", "0", "-D", "admin.enableServer=false")
+	dir := filepath.Join(t.TempDir(), "backup")
+	code, _, errs := run("backup", "create", dir, data, "--committed", r.Addr)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "has applied no txn")
+	code, _, errs = cmdline.Run(servers.Commands(), "shell", "-q", "-s", r.Addr, "create", "/a", "1")
+	require.Zero(t, code, errs)
+	code, out, errs := run("backup", "create", dir, data, "--committed", r.Addr)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "ends with txn 0x")
+
+	// A server that serves stands against a restore that runs at every start, and so does data.
+	empty := t.TempDir()
+	code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", "127.0.0.1:1,"+r.Addr)
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "clients are served by "+r.Addr)
+	require.NoDirExists(t, empty+"/version-2")
+	require.Zero(t, r.Stop(t, syscall.SIGTERM))
+	for _, says := range []string{"restored txn", "nothing is restored"} {
+		code, out, errs = run("restore", dir, empty, "--if-empty", "--unless-served", r.Addr)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, says)
+	}
+	code, _, errs = run("backup", "create", dir, data, "--committed", r.Addr)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "--committed: "+r.Addr)
+}
+
+// A server that has lost its disk was the leader perhaps. Nothing is restored before the others have elected the next.
+func TestRestoreWaitsForAnElection(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	var asked atomic.Int64
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			answer := "This ZooKeeper instance is not currently serving requests\n"
+			if asked.Add(1) > 3 {
+				answer = "Zookeeper version: 3.9.4\nZxid: 0x1\nMode: leader\nNode count: 5\n"
+			}
+			_, _ = io.WriteString(c, answer)
+			c.Close()
+		}
+	}()
+	empty := t.TempDir()
+	code, out, errs := run("restore", t.TempDir(), empty, "--unless-served", ln.Addr().String())
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "clients are served by "+ln.Addr().String())
+	require.Equal(t, int64(4), asked.Load())
+	require.NoDirExists(t, empty+"/version-2")
+}
+
+// TestFlagsOfTheChart reads the flags that the Helm chart gives to backups and restores: the commands know them.
+func TestFlagsOfTheChart(t *testing.T) {
+	known := map[string]bool{}
+	for _, cmd := range []*cobra.Command{newBackupCreateCommand(), newRestoreCommand()} {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	}
+	given := regexp.MustCompile(`(?m)^ *- --([a-zA-Z0-9-]+)`)
+	for _, name := range []string{"backup.yaml", "_helpers.tpl"} {
+		text, err := os.ReadFile(filepath.Join("../../../../deploy/helm/warren/templates", name))
+		require.NoError(t, err)
+		flags := given.FindAllStringSubmatch(string(text), -1)
+		require.Greater(t, len(flags), 5, name)
+		for _, f := range flags {
+			require.True(t, known[f[1]], "%s: --%s", name, f[1])
+		}
+	}
+}

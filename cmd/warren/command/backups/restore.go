@@ -1,0 +1,186 @@
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/backup"
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// restoreOptions are the flags of warren restore.
+type restoreOptions struct {
+	backupStore
+	output     string
+	dataLogDir string
+	zxid       cli.ZxidFlag
+	at         timeFlag
+	epoch      int64
+	force      bool
+	ifEmpty    bool
+	unless     []string
+}
+
+func newRestoreCommand() *cobra.Command {
+	var o restoreOptions
+	cmd := &cobra.Command{
+		Use:   "restore BACKUP DATA_DIR",
+		Short: "Bring a moment of a backup back into an empty data directory",
+		Long: "BACKUP is a folder or s3://BUCKET/PREFIX; see `warren backup`. Rebuilds the tree as it was after a txn (--zxid) or at a time (--time), by default at the end of the backup, and writes\n" +
+			"it as one snapshot into DATA_DIR, which must hold no data. Checksums are compared before, digests of the tree after\n" +
+			"every txn, and what was written is read back. With --force, data that is there is kept in a folder\n" +
+			"version-2.before-restore-<time> beside.\n\n" +
+			"Start the server on DATA_DIR afterwards. To restore an ensemble, stop all its servers, restore into the data directory\n" +
+			"of each of them, observers too (their files myid stay), and start them.\n\n" +
+			"The restored tree begins a new history, in an epoch above all that the backup and the old data in DATA_DIR know, so that\n" +
+			"zxids do not come twice. Its first txn ends all sessions: clients hear that their session has expired, and their\n" +
+			"ephemerals are gone. If the old data is lost, --epoch names the last epoch that was in use: the part of a zxid\n" +
+			"0x500000012 before its last eight digits, here 5.\n\n" +
+			"Everything is built beside and renamed at the end. If that is interrupted, no server starts on DATA_DIR until the\n" +
+			"command has run again.",
+		Example: "  warren restore /backup/zk /var/lib/zookeeper\n" +
+			"  warren restore /backup/zk /var/lib/zookeeper --time 2026-11-21T14:00:00Z\n" +
+			"  warren restore s3://backups/zk /var/lib/zookeeper --zxid 0x500000012 --identity key.txt",
+		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.output, "output", "simple", "simple: text; json: one object")
+	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the server's log is to be, if not in DATA_DIR: it must be empty too")
+	flags.Var(&o.zxid, "zxid", "last txn to restore")
+	flags.Var(&o.at, "time", "time up to which to restore: 2026-11-21T14:00:00Z, or ms since 1970")
+	flags.Int64Var(&o.epoch, "epoch", 0, "an epoch that clients have seen: the restored tree begins above it, as above those that the directories know")
+	flags.BoolVar(&o.force, "force", false, "set data aside that is there")
+	flags.BoolVar(&o.ifEmpty, "if-empty", false, "do nothing, with exit code 0, if there is data: for a command that runs at every start")
+	flags.StringSliceVar(&o.unless, "unless-served", nil, "do nothing, with exit code 0, if one of these HOST:PORT serves clients: a server that has lost\n"+
+		"its disk takes the state from the others. While one looks for a leader, that is waited for, up to 30 s")
+	o.addTo(flags, false)
+	return cmd
+}
+
+// timeFlag is a flag that holds a moment, in ms since 1970.
+type timeFlag struct{ ms int64 }
+
+func (f *timeFlag) String() string {
+	if f.ms == 0 {
+		return ""
+	}
+	return cli.Clock(f.ms)
+}
+
+func (f *timeFlag) Type() string { return "time" }
+
+func (f *timeFlag) Set(s string) error {
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil {
+		f.ms = t.UnixMilli()
+	} else if f.ms, err = strconv.ParseInt(s, 10, 64); err != nil {
+		return fmt.Errorf("%q is no time such as 2026-11-21T14:00:00Z", s)
+	}
+	if f.ms <= 0 {
+		return fmt.Errorf("%q is not after 1970", s)
+	}
+	return nil
+}
+
+func (o *restoreOptions) check(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) != 2:
+		return cli.Misuse(cmd, errors.New("a backup and a data directory are needed"))
+	case cmd.Flags().Changed("zxid") && o.at.ms > 0:
+		return cli.Misuse(cmd, errors.New("--zxid and --time exclude each other"))
+	case cmd.Flags().Changed("zxid") && o.zxid.Zxid == 0:
+		return cli.Misuse(cmd, errors.New("--zxid 0 is the empty tree"))
+	case o.epoch < 0:
+		return cli.Misuse(cmd, fmt.Errorf("--epoch %d is negative", o.epoch))
+	case o.ifEmpty && o.force:
+		return cli.Misuse(cmd, errors.New("--if-empty and --force exclude each other"))
+	}
+	return cli.CheckOutput(cmd, o.output)
+}
+
+func (o *restoreOptions) run(cmd *cobra.Command, args []string) error {
+	dataLogDir := args[1]
+	if o.dataLogDir != "" {
+		dataLogDir = o.dataLogDir
+	}
+	to := backup.Destination{FS: vfs.OS(), SnapDir: datadir.FormatDir(args[1]), LogDir: datadir.FormatDir(dataLogDir), Replace: o.force, Epoch: o.epoch}
+	if err := to.Check(); o.ifEmpty && errors.Is(err, backup.ErrNotEmpty) {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored:", err)
+		return err
+	}
+	if serves := o.served(cmd.Context()); serves != "" {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is restored: clients are served by", serves)
+		return err
+	}
+	b, done, err := o.openFull(cmd, args[0])
+	if err != nil {
+		return err
+	}
+	defer done()
+	r, err := b.Restore(to, backup.Target{Zxid: o.zxid.Zxid, TimeMs: o.at.ms})
+	if errors.Is(err, backup.ErrNotEmpty) {
+		return fmt.Errorf("%w: --force sets it aside", err)
+	}
+	if err != nil {
+		return err
+	}
+	for _, dir := range r.Aside {
+		fmt.Fprintf(cmd.ErrOrStderr(), "what was there is in %s now\n", dir)
+	}
+	if o.output == "json" {
+		return json.NewEncoder(cmd.OutOrStdout()).Encode(map[string]any{"file": r.File, "zxid": r.Zxid.String(), "timeMs": r.TimeMs, "znodes": r.Znodes,
+			"sessions": r.Sessions, "digest": r.Digest, "digestsCompared": r.Compared, "snapshot": r.Snapshot,
+			"epoch": r.First.Epoch(), "first": r.First.String()})
+	}
+	at := ""
+	if r.TimeMs > 0 {
+		at = " of " + cli.Clock(r.TimeMs)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "restored txn %v%s into %s: %s, %d znodes, digest %d, %d digests compared\n"+
+		"it goes on with epoch %d, which ends %d sessions\n",
+		r.Zxid, at, to.SnapDir, r.File, r.Znodes, r.Digest, r.Compared, r.First.Epoch(), r.Sessions)
+	return err
+}
+
+// served returns the first of the servers of --unless-served that serves clients, "" if none does. While one answers
+// that it does not serve, the servers may be about to: they elect a leader when the disk that is empty now was that of
+// the last one. served asks again then, for as long as servedWait. Servers of a new ensemble that are restored at the
+// same time lose that time at most.
+func (o *restoreOptions) served(ctx context.Context) string {
+	for until := time.Now().Add(servedWait); ; {
+		looking := false
+		for _, address := range o.unless {
+			s := reach.Status{Address: reach.WithPort(address)}
+			err := s.Ask(ctx, servedTimeout, nil)
+			if err == nil {
+				return s.Address
+			}
+			looking = looking || errors.Is(err, reach.ErrNotServing)
+		}
+		if !looking || time.Now().After(until) {
+			return ""
+		}
+		select {
+		case <-time.After(servedPause):
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
+const (
+	// servedTimeout is how long a server may take to say that it serves.
+	servedTimeout = 3 * time.Second
+	// servedWait is longer than an election, and servedPause is the time between two questions meanwhile.
+	servedWait  = 30 * time.Second
+	servedPause = 250 * time.Millisecond
+)

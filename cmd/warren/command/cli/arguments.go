@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// NoArguments refuses arguments, with the exit code of a wrong invocation.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if cmd.HasSubCommands() {
+		return Misuse(cmd, fmt.Errorf("unknown command %q", args[0]))
+	}
+	return Misuse(cmd, fmt.Errorf("unexpected argument %q", args[0]))
+}
+
+// OneArgument refuses every other number of arguments, and says what is missing.
+func OneArgument(missing string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return Misuse(cmd, errors.New(missing))
+		}
+		return nil
+	}
+}
+
+// AtMostOneArgument refuses more than one.
+func AtMostOneArgument(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return Misuse(cmd, fmt.Errorf("unexpected argument %q", args[1]))
+	}
+	return nil
+}
+
+// CheckArgument refuses a wrong number of arguments and an unknown output. missing is what it says without an
+// argument.
+func CheckArgument(cmd *cobra.Command, args []string, missing, output string) error {
+	if len(args) == 0 {
+		return Misuse(cmd, errors.New(missing))
+	}
+	return cmp.Or(AtMostOneArgument(cmd, args), CheckOutput(cmd, output))
+}
+
+// CheckOutput refuses an unknown output.
+func CheckOutput(cmd *cobra.Command, output string) error {
+	if output != "simple" && output != "json" {
+		return Misuse(cmd, fmt.Errorf("--output %q is neither simple nor json", output))
+	}
+	return nil
+}
+
+// CheckTable is CheckOutput for commands that print a table.
+func CheckTable(cmd *cobra.Command, output string) error {
+	if output != "table" && output != "json" {
+		return Misuse(cmd, fmt.Errorf("--output %q is not table or json", output))
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/server"
+)
+
+// The exit codes that this package chooses itself.
+const (
+	ExitOK         = 0
+	ExitUnexpected = 1
+	ExitUsage      = 2
+	ExitDataDir    = 3
+	exitStorage    = 10
+)
+
+// UsageError is an invocation that makes no sense.
+type UsageError struct {
+	cmd *cobra.Command
+	err error
+}
+
+// Misuse is the error of an invocation of cmd that makes no sense.
+func Misuse(cmd *cobra.Command, err error) *UsageError { return &UsageError{cmd, err} }
+
+func (e *UsageError) Error() string {
+	return fmt.Sprintf("%v\nusage: %s\nsee `%s --help`", e.err, e.cmd.UseLine(), e.cmd.CommandPath())
+}
+
+func (e *UsageError) Unwrap() error { return e.err }
+
+func (e *UsageError) ExitCode() int { return ExitUsage }
+
+// ExitStatus ends the process with a code when everything has been said.
+type ExitStatus int
+
+func (ExitStatus) Error() string   { return "" }
+func (e ExitStatus) ExitCode() int { return int(e) }
+
+// ExitCode returns the exit code for the outcome of a command.
+func ExitCode(err error) int {
+	var coded interface{ ExitCode() int }
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &coded):
+		return coded.ExitCode()
+	case errors.Is(err, server.ErrDurability):
+		return exitStorage
+	}
+	return ExitUnexpected
+}
+
+// Run runs the command of root that args name and returns the exit code of the process.
+func Run(root *cobra.Command, args []string, stdout, stderr io.Writer) int {
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err != nil && err.Error() != "" { // an ExitStatus has nothing to say
+		fmt.Fprintln(stderr, "warren: "+err.Error())
+	}
+	return ExitCode(err)
+}
+
+// Root is the command warren with the given ones below it.
+func Root(commands ...*cobra.Command) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "warren",
+		Short: "A coordination service that replaces Apache ZooKeeper",
+		Long: "Warren is a drop-in for Apache ZooKeeper servers: the same client protocol, the same files,\n" +
+			"the same zoo.cfg. `warren server` without anything else serves on 127.0.0.1:2181 from ./data.",
+		Args:          NoArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return Misuse(cmd, err) })
+	root.AddCommand(commands...)
+	return root
+}

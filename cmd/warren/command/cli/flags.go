@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/seed94657493/warren/proto"
+)
+
+// ZxidFlag is a flag that holds a zxid, decimal or hex with 0x.
+type ZxidFlag struct{ Zxid proto.Zxid }
+
+func (f *ZxidFlag) String() string { return f.Zxid.String() }
+func (f *ZxidFlag) Type() string   { return "zxid" }
+
+func (f *ZxidFlag) Set(s string) error {
+	v, err := strconv.ParseInt(s, 0, 64)
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a zxid such as 0x100000002", s)
+	}
+	f.Zxid = proto.Zxid(v)
+	return nil
+}
+
+// DurationFlag is a duration in Go's syntax, or a number of milliseconds as zkCli.sh has it.
+type DurationFlag time.Duration
+
+func (d *DurationFlag) String() string { return time.Duration(*d).String() }
+func (d *DurationFlag) Type() string   { return "duration" }
+
+func (d *DurationFlag) Set(s string) error {
+	if ms, err := strconv.Atoi(s); err == nil && ms > 0 {
+		*d = DurationFlag(time.Duration(ms) * time.Millisecond)
+		return nil
+	}
+	v, err := time.ParseDuration(s)
+	if err != nil || v < time.Millisecond {
+		return fmt.Errorf("%q is neither milliseconds nor a duration such as 10s", s)
+	}
+	*d = DurationFlag(v)
+	return nil
+}

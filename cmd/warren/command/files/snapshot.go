@@ -1,0 +1,224 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/snapshot"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func newSnapshotCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "snapshot",
+		Short: "Look into snapshot files, ours and ZooKeeper's",
+		Long: "The commands read snapshot files, also compressed ones, and change nothing; a server may be running.\n" +
+			"A file that is damaged makes them fail with exit code 1, after what could be read of it.",
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSnapshotDumpCommand(), newSnapshotGetCommand(), newSnapshotSummaryCommand(), newSnapshotTreeCommand(), newSnapshotCompareCommand(),
+		newSnapshotVerifyCommand())
+	return cmd
+}
+
+// snapshotOptions are the flags that the commands share.
+type snapshotOptions struct {
+	output string
+}
+
+func (o *snapshotOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.output, "output", "simple", "simple: text; json: one object a line")
+}
+
+// check refuses a wrong number of arguments and an unknown output.
+func (o *snapshotOptions) check(cmd *cobra.Command, args []string, want int) error {
+	switch {
+	case len(args) < want:
+		return cli.Misuse(cmd, fmt.Errorf("%d arguments are too few", len(args)))
+	case len(args) > want:
+		return cli.Misuse(cmd, fmt.Errorf("unexpected argument %q", args[want]))
+	case o.output != "simple" && o.output != "json":
+		return cli.Misuse(cmd, fmt.Errorf("--output %q is neither simple nor json", o.output))
+	}
+	return nil
+}
+
+func newSnapshotDumpCommand() *cobra.Command {
+	var o snapshotOptions
+	var withData bool
+	cmd := &cobra.Command{
+		Use:   "dump FILE",
+		Short: "Print every session, ACL and znode",
+		Args: func(cmd *cobra.Command, args []string) error {
+			c := o
+			if o.output == "toolkit" || o.output == "ncdu" {
+				c.output = "simple"
+			}
+			return c.check(cmd, args, 1)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if o.output == "toolkit" || o.output == "ncdu" {
+				return PrintSnapshotAs(cmd.OutOrStdout(), o.output, args[0], withData)
+			}
+			p := newRecordPrinter(cmd.OutOrStdout(), o.output, withData)
+			trailer, err := snapshot.Load(vfs.OS(), args[0], p)
+			if err == nil {
+				err = p.trailer(trailer)
+			}
+			return errors.Join(err, p.flush())
+		},
+	}
+	cmd.Flags().StringVar(&o.output, "output", "simple",
+		"simple: text; json: one object a line; toolkit: as ZooKeeper's zkSnapShotToolkit; ncdu: as that with -json, for ncdu")
+	cmd.Flags().BoolVar(&withData, "data", false, "print the znodes' data, not only its length")
+	return cmd
+}
+
+// PrintSnapshotAs prints a snapshot in a format of ZooKeeper's tools, toolkit or ncdu.
+func PrintSnapshotAs(w io.Writer, format, file string, withData bool) error {
+	if format == "toolkit" {
+		return printToolkitDump(w, file, withData)
+	}
+	tree, err := LoadTree(file)
+	if err != nil {
+		return err
+	}
+	return tree.printNcdu(w)
+}
+
+func newSnapshotGetCommand() *cobra.Command {
+	var o snapshotOptions
+	cmd := &cobra.Command{
+		Use:   "get FILE PATH",
+		Short: "Print data, Stat and ACL of one znode",
+		Long:  "Prints data, Stat and ACL of one znode. The exit code is 1 if it is not there.",
+		Args:  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 2) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f := newZnodeFinder(args[1])
+			if _, err := snapshot.Load(vfs.OS(), args[0], f); err != nil {
+				return err
+			}
+			if f.found == nil {
+				return fmt.Errorf("%s: no znode %s", args[0], args[1])
+			}
+			p := newRecordPrinter(cmd.OutOrStdout(), o.output, true)
+			return errors.Join(p.znode(f.found), p.flush())
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func newSnapshotSummaryCommand() *cobra.Command {
+	var o snapshotOptions
+	cmd := &cobra.Command{
+		Use:   "summary FILE",
+		Short: "Count znodes and bytes below each top-level path",
+		Args:  func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := newSummary()
+			if _, err := snapshot.Load(vfs.OS(), args[0], s); err != nil {
+				return err
+			}
+			return s.print(cmd.OutOrStdout(), o.output)
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func newSnapshotTreeCommand() *cobra.Command {
+	var depth int
+	cmd := &cobra.Command{
+		Use:   "tree FILE [PATH]",
+		Short: "Count znodes and bytes at and below each znode",
+		Long: "Prints, for PATH and every znode down to a depth, how many znodes are below it and the bytes of data at and below\n" +
+			"it, as ZooKeeper's zkSnapshotRecursiveSummaryToolkit.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 {
+				args = args[:1]
+			}
+			return (&snapshotOptions{output: "simple"}).check(cmd, args, 1)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			tree, err := LoadTree(args[0])
+			if err != nil {
+				return err
+			}
+			path := "/"
+			if len(args) == 2 {
+				path = args[1]
+			}
+			return tree.PrintRecursive(cmd.OutOrStdout(), path, depth)
+		},
+	}
+	cmd.Flags().IntVar(&depth, "depth", 2, "levels below PATH")
+	return cmd
+}
+
+func newSnapshotVerifyCommand() *cobra.Command {
+	var o snapshotOptions
+	cmd := &cobra.Command{
+		Use:   "verify FILE|DIR",
+		Short: "Check a snapshot, or every one in a data directory",
+		Long: "Reads a snapshot, or every one in a data directory or its version-2, completely: format, seals, and that every\n" +
+			"znode follows its parent. The exit code is 1 if one is damaged or there is none.",
+		Args: func(cmd *cobra.Command, args []string) error { return o.check(cmd, args, 1) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := snapshotFiles(vfs.OS(), args[0])
+			if err != nil {
+				return err
+			}
+			p := newRecordPrinter(cmd.OutOrStdout(), o.output, false)
+			damaged := 0
+			for _, file := range files {
+				trailer, err := snapshot.Verify(vfs.OS(), file)
+				if err != nil {
+					damaged++
+				}
+				if err := errors.Join(p.verdict(file, trailer, err), p.flush()); err != nil {
+					return err
+				}
+			}
+			if damaged > 0 {
+				return fmt.Errorf("%d of %d snapshots are damaged", damaged, len(files))
+			}
+			return nil
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+// snapshotFiles returns path itself, or the snapshots in it, whatever state they are in.
+func snapshotFiles(fs vfs.FS, path string) ([]string, error) {
+	info, err := fs.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	for _, dir := range []string{path, filepath.Join(path, "version-2")} {
+		names, err := fs.List(dir)
+		if err != nil {
+			continue // the version-2 of a directory that is none
+		}
+		var files []string
+		for _, name := range names {
+			if _, _, ok := snapshot.ParseName(name); ok {
+				files = append(files, filepath.Join(dir, name))
+			}
+		}
+		if len(files) > 0 {
+			return files, nil
+		}
+	}
+	return nil, fmt.Errorf("%w %s", snapshot.ErrNone, path)
+}

@@ -1,0 +1,147 @@
+package files
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+func TestSnapshotDump(t *testing.T) {
+	file := cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/snapshot.5"
+	code, out, _ := runSnapshot("dump", file)
+	require.Zero(t, code)
+	require.Contains(t, out, "session 0x100002c4c590000 timeoutMs=1000000000\n")
+	require.Contains(t, out, "acl 1 world:anyone:r\nacl 2 world:anyone:cdrwa\n")
+	require.Contains(t, out, "znode /a czxid=0x2 mzxid=0x3 pzxid=0x2 ctime=2026-11-21T05:53:54.424Z mtime=2026-11-21T05:53:54.435Z"+
+		" version=1 cversion=0 aversion=0 owner=0x0 acl=2 data=2\n")
+	require.Contains(t, out, "digest=6278454753 at 0x5 version=2\n")
+	require.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+2+6+1)
+
+	code, out, _ = runSnapshot("dump", "--data", file)
+	require.Zero(t, code)
+	require.Contains(t, out, `acl=2 data=2:"yz"`)
+
+	code, out, _ = runSnapshot("dump", "--data", "--output", "json", file)
+	require.Zero(t, code)
+	var paths []string
+	for line := range strings.Lines(out) {
+		var record struct {
+			Path string
+			Data []byte
+		}
+		require.NoError(t, json.Unmarshal([]byte(line), &record))
+		if record.Path != "" {
+			paths = append(paths, record.Path+"="+string(record.Data))
+		}
+	}
+	require.Equal(t, []string{"/=", "/a=yz", "/zookeeper=", "/zookeeper/config=", "/zookeeper/quota=", "/e=eph"}, paths)
+}
+
+func TestSnapshotGet(t *testing.T) {
+	file := cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/snapshot.5"
+	code, out, _ := runSnapshot("get", file, "/e")
+	require.Zero(t, code)
+	require.Contains(t, out, `owner=0x100002c4c590000 acl=2=world:anyone:cdrwa children=0 data=3:"eph"`)
+
+	code, out, _ = runSnapshot("get", file, "/")
+	require.Zero(t, code)
+	require.Contains(t, out, "znode / ")
+	require.Contains(t, out, "children=3")
+
+	code, out, _ = runSnapshot("get", "--output", "json", file, "/zookeeper/config")
+	require.Zero(t, code)
+	var record znodeRecord
+	require.NoError(t, json.Unmarshal([]byte(out), &record))
+	require.Equal(t, []string{"world:anyone:r"}, record.ACL)
+	require.EqualValues(t, -1, record.Aversion)
+	require.False(t, record.IsNull)
+
+	code, out, errs := runSnapshot("get", file, "/nowhere")
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, "no znode /nowhere")
+}
+
+func TestSnapshotSummary(t *testing.T) {
+	for _, file := range []string{"09-gzip/version-2/snapshot.3e.gz", "10-snappy/version-2/snapshot.3e.snappy"} {
+		code, out, _ := runSnapshot("summary", cmdline.Fixtures+"zookeeper-3.8/"+file)
+		require.Zero(t, code)
+		require.Regexp(t, `(?m)^\d+ sessions, \d+ ACLs, \d+ znodes, \d+ bytes of paths and data$`, out)
+		require.Regexp(t, `(?m)^ +\d+ +\d+ +\d+ +\d+ +\d+ +/zookeeper$`, out)
+		require.Regexp(t, `(?m) total$`, out)
+
+		code, out, _ = runSnapshot("summary", "--output=json", cmdline.Fixtures+"zookeeper-3.8/"+file)
+		require.Zero(t, code)
+		var got struct {
+			Total share
+			Paths []share
+		}
+		require.NoError(t, json.Unmarshal([]byte(out), &got))
+		sum := share{Path: "total"}
+		for _, s := range got.Paths {
+			sum.add(s)
+		}
+		require.Equal(t, sum, got.Total)
+		require.Greater(t, sum.Znodes, 30)
+	}
+}
+
+func TestSnapshotVerify(t *testing.T) {
+	code, out, _ := runSnapshot("verify", cmdline.Fixtures+"zookeeper-3.10-snapshot/01-tiny")
+	require.Zero(t, code)
+	require.Equal(t, "snapshot.0 ok digest=0 at 0x0 version=2 lastZxid=0x0\n"+
+		"snapshot.9 ok digest=20800145792 at 0x9 version=2 lastZxid=0x9\n", out)
+
+	code, out, errs := runSnapshot("verify", cmdline.Fixtures+"zookeeper-3.8/08-corrupt-newest-snapshot/version-2")
+	require.Equal(t, 1, code)
+	require.Contains(t, out, "snapshot.0 ok ")
+	require.Contains(t, out, "snapshot.34 damaged: snapshot: snapshot.34 is corrupt at byte ")
+	require.Contains(t, errs, "1 of 2 snapshots are damaged")
+
+	dir := t.TempDir()
+	code, _, errs = runSnapshot("verify", dir)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "none in the directory "+dir)
+
+	cut := filepath.Join(dir, "snapshot.5")
+	require.NoError(t, os.WriteFile(cut, []byte("ZKSN"), 0o600))
+	code, out, _ = runSnapshot("verify", "--output", "json", dir)
+	require.Equal(t, 1, code)
+	var verdict struct {
+		File, Error string
+		OK          bool
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &verdict))
+	require.Equal(t, "snapshot.5", verdict.File)
+	require.False(t, verdict.OK)
+	require.Contains(t, verdict.Error, "ends inside header")
+}
+
+func TestSnapshotUsage(t *testing.T) {
+	for want, args := range map[string][]string{
+		"0 arguments are too few":    {"dump"},
+		`unexpected argument "b"`:    {"verify", "a", "b"},
+		"1 arguments are too few":    {"get", "a"},
+		"neither simple nor json":    {"summary", "--output", "xml", "a"},
+		`unknown command "restore"`:  {"restore"},
+		"unknown flag: --everything": {"dump", "--everything", "a"},
+	} {
+		code, _, errs := runSnapshot(args...)
+		require.Equal(t, 2, code, args)
+		require.Contains(t, errs, want)
+	}
+	code, _, errs := runSnapshot("dump", "/nowhere/snapshot.1")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "/nowhere/snapshot.1")
+}
+
+// runSnapshot runs `warren snapshot args`.
+func runSnapshot(args ...string) (code int, stdout, stderr string) {
+	return run(append([]string{"snapshot"}, args...)...)
+}

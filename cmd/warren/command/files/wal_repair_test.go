@@ -1,0 +1,147 @@
+package files
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/test/cmdline"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+func TestWALRepair(t *testing.T) {
+	for _, tt := range []struct {
+		fixture string
+		args    []string
+		says    []string // of the plan
+		needs   string   // the flag without which nothing happens, besides --yes
+		last    string   // txn after the repair
+		saved   []string
+	}{
+		{fixture: "03-torn-tail-zeros", says: []string{"a write that did not finish", "lost: nothing"}, last: "0x3d", saved: []string{"repair.log.35.*"}},
+		{fixture: "04-torn-tail-truncated", says: []string{"lost: nothing"}, last: "0x3d", saved: []string{"repair.log.35.*"}},
+		{fixture: "05-crc-mismatch-last-record", says: []string{"checksum", "LOST: whatever is damaged"}, needs: "--lose-txns", last: "0x3d",
+			saved: []string{"repair.log.35.*"}},
+		{fixture: "06-crc-mismatch-middle-record", says: []string{"LOST: 7 txns that can still be read, 0x38 to 0x3e"}, needs: "--lose-txns", last: "0x36",
+			saved: []string{"repair.log.35.*"}},
+		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x38"}, says: []string{"LOST: 6 txns that can still be read, 0x39 to 0x3e"},
+			needs: "--lose-txns", last: "0x38", saved: []string{"repair.log.35.*"}},
+		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x34"}, says: []string{"cut at offset 16", "LOST: 10 txns"}, needs: "--lose-txns",
+			last: "0x34", saved: []string{"repair.log.35"}},
+		{fixture: "02-snapshot-and-log", args: []string{"--after", "0x20"}, says: []string{"set aside", "1 later log files", "LOST: 30 txns"},
+			needs: "--lose-txns", last: "0x20", saved: []string{"repair.log.1.*", "repair.log.35", "repair.snapshot.34"}},
+	} {
+		t.Run(tt.fixture+strings.Join(tt.args, ""), func(t *testing.T) {
+			dir := cmdline.CopyFixture(t, tt.fixture)
+			before := cmdline.Contents(t, dir)
+			args := append([]string{"repair", dir}, tt.args...)
+			code, out, errs := runWAL(args...)
+			require.Equal(t, 1, code)
+			for _, s := range tt.says {
+				require.Contains(t, out, s)
+			}
+			require.Contains(t, errs, "nothing was changed")
+			require.Equal(t, before, cmdline.Contents(t, dir))
+			args = append(args, "--yes")
+			if tt.needs != "" {
+				code, _, errs = runWAL(args...)
+				require.Equal(t, 1, code)
+				require.Contains(t, errs, tt.needs)
+				require.Equal(t, before, cmdline.Contents(t, dir))
+				args = append(args, tt.needs)
+			}
+			code, out, errs = runWAL(args...)
+			require.Zero(t, code, errs)
+			require.Contains(t, out, "to txn "+tt.last+"\n")
+			for _, pattern := range tt.saved {
+				found, err := filepath.Glob(filepath.Join(dir, "version-2", pattern))
+				require.NoError(t, err)
+				require.Len(t, found, 1, pattern)
+			}
+			code, out, _ = runWAL("verify", dir)
+			require.Zero(t, code, out)
+			if len(tt.args) == 0 {
+				_, out, _ = runWAL("repair", dir)
+				require.Contains(t, out, "nothing to repair")
+			}
+		})
+	}
+}
+
+// What is cut and what is saved are together what was there.
+func TestWALRepairSavesEveryByte(t *testing.T) {
+	dir := cmdline.CopyFixture(t, "06-crc-mismatch-middle-record")
+	whole, err := os.ReadFile(dir + "/version-2/log.35")
+	require.NoError(t, err)
+	code, _, errs := runWAL("repair", dir, "--yes", "--lose-txns")
+	require.Zero(t, code, errs)
+	kept, err := os.ReadFile(dir + "/version-2/log.35")
+	require.NoError(t, err)
+	saved, err := filepath.Glob(dir + "/version-2/repair.log.35.*")
+	require.NoError(t, err)
+	rest, err := os.ReadFile(saved[0])
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(whole, append(kept, rest...)))
+}
+
+func TestWALRepairRefuses(t *testing.T) {
+	dir := cmdline.CopyFixture(t, "02-snapshot-and-log")
+	code, out, _ := runWAL("repair", dir)
+	require.Zero(t, code)
+	require.Contains(t, out, "nothing to repair")
+
+	code, _, errs := runWAL("repair", dir, "--after", "0x99", "--yes", "--lose-txns")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "does not contain txn 0x99")
+
+	lock, err := vfs.OS().Lock(dir + "/version-2/.warren.lock")
+	require.NoError(t, err)
+	code, _, errs = runWAL("repair", dir, "--after", "0x38", "--yes", "--lose-txns")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "stop the server first")
+	require.NoError(t, lock.Close())
+
+	require.NoError(t, os.Remove(dir+"/version-2/snapshot.0"))
+	before := cmdline.Contents(t, dir)
+	code, _, errs = runWAL("repair", dir, "--after", "0x20", "--yes", "--lose-txns")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no snapshot that knows nothing after txn 0x20")
+	require.Equal(t, before, cmdline.Contents(t, dir))
+
+	dir = cmdline.CopyFixture(t, "02-snapshot-and-log")
+	require.NoError(t, os.WriteFile(dir+"/version-2/snapshot.3f", nil, 0o600)) // damaged, and not in the log
+	before = cmdline.Contents(t, dir)
+	code, _, errs = runWAL("repair", dir, "--yes", "--lose-txns")
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no txn 0x3f in the log after snapshot 0x34, but there is snapshot.3f")
+	require.Equal(t, before, cmdline.Contents(t, dir))
+	code, out, errs = runWAL("repair", dir, "--after", "0x38", "--yes", "--lose-txns")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "renamed snapshot.3f to repair.snapshot.3f", "a server would not start beside it")
+
+	code, _, errs = runWAL("repair", t.TempDir())
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "no log files")
+}
+
+func FuzzSalvage(f *testing.F) {
+	b, err := os.ReadFile(cmdline.Fixtures + "zookeeper-3.8/11-tiny/version-2/log.1")
+	require.NoError(f, err)
+	f.Add(b[:600])
+	f.Add(b[20:600])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		mem := vfs.NewMem()
+		file, err := mem.Create("/x")
+		require.NoError(t, err)
+		_, err = file.Write(data)
+		require.NoError(t, err)
+		zxids, err := salvage(file, 0)
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(zxids), len(data)/45)
+		require.NoError(t, file.Close())
+	})
+}

@@ -1,0 +1,52 @@
+package reach
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/seed94657493/warren/cmd/warren/shell"
+)
+
+// ClientTLS is how commands that ask servers learn whether these speak TLS: from the file that zkCli.sh has for that.
+type ClientTLS struct{ file string }
+
+// AddTo adds the flag.
+func (c *ClientTLS) AddTo(flags *pflag.FlagSet) {
+	flags.StringVar(&c.file, "client-configuration", "", "file with zkCli.sh's zookeeper.ssl.* settings, for client ports and "+
+		"admin ports that speak TLS; stores must be PEM")
+}
+
+// Srvr asks the server at s.Address the word srvr.
+func (c *ClientTLS) Srvr(ctx context.Context, s *Status, timeout time.Duration) error {
+	secure, err := c.Of(s.Address)
+	if err != nil {
+		return err
+	}
+	return s.Ask(ctx, timeout, secure)
+}
+
+// Of returns what to dial a server with; nil is plain text.
+func (c *ClientTLS) Of(address string) (*tls.Config, error) {
+	if c.file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		return nil, fmt.Errorf("--client-configuration: %w", err)
+	}
+	files, err := shell.ReadClientConfiguration(string(text))
+	if err != nil || files == nil {
+		return nil, err
+	}
+	cfg, err := files.Config()
+	if err == nil && cfg.ServerName == "" {
+		cfg.ServerName, _, err = net.SplitHostPort(address)
+	}
+	return cfg, err
+}

@@ -1,0 +1,159 @@
+package rescue
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/server/datadir"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// adoptOptions are the flags of warren adopt.
+type adoptOptions struct {
+	reach.ClientTLS
+	dataLogDir string
+	servers    []string
+	timeout    time.Duration
+	yes        bool
+
+	fs              vfs.FS
+	dataDir, logDir string
+}
+
+func newAdoptCommand() *cobra.Command {
+	o := adoptOptions{fs: vfs.OS()}
+	cmd := &cobra.Command{
+		Use:   "adopt DATA_DIR|ZOO_CFG",
+		Short: "Set the history in a data directory aside, so that the server takes that of its ensemble",
+		Long: "For a member that stays outside its ensemble because its directory has another history: says what\n" +
+			"the directory holds, and, with --yes or when asked on a terminal, renames version-2 in dataDir and in\n" +
+			"dataLogDir to version-2.set-aside-<time>. Nothing is removed, and myid and zoo.cfg stay. The next\n" +
+			"start finds no database: the server does not vote before the leader has brought it up to date.\n\n" +
+			"The server must be stopped. What is set aside may hold writes that were acknowledged to clients and\n" +
+			"that the ensemble does not have; keep it until that is known. With --servers the ensemble is asked\n" +
+			"first, and if no server leads nothing is changed. Never do this to a majority of the members: what\n" +
+			"only they know is not known to the ensemble then.",
+		Example: "  warren adopt /var/lib/zookeeper\n" +
+			"  warren adopt /etc/zookeeper/conf/zoo.cfg --servers zk1:2181,zk2:2181,zk3:2181 --yes",
+		Args: cli.OneArgument("a data directory or a zoo.cfg is needed"),
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
+	}
+	flags := cmd.Flags()
+	o.AddTo(flags)
+	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
+	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the other members, one of which must lead")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
+	flags.BoolVar(&o.yes, "yes", false, "set the directories aside without a question")
+	return cmd
+}
+
+func (o *adoptOptions) run(cmd *cobra.Command, arg string) error {
+	if err := o.find(cmd, arg); err != nil {
+		return err
+	}
+	out := cmd.OutOrStdout()
+	if holding, err := doctor.ReadHolding(o.fs, o.dataDir, o.logDir); err != nil {
+		fmt.Fprintf(out, "%s: what it holds cannot be told: %v\n", o.dataDir, err)
+	} else {
+		fmt.Fprintf(out, "%s: %v\n", o.dataDir, holding)
+	}
+	if err := o.ensemble(cmd); err != nil {
+		return err
+	}
+	if err := cli.Confirmed(cmd, o.yes, "adopt", "set this directory aside"); err != nil {
+		return err
+	}
+	dirs := []string{datadir.FormatDir(o.dataDir)}
+	if o.logDir != o.dataDir {
+		dirs = append(dirs, datadir.FormatDir(o.logDir))
+	}
+	unfinished := datadir.Check(o.fs, dirs...) != nil
+	suffix := ".set-aside-" + time.Now().UTC().Format("20060102T150405.000")
+	renamed, err := datadir.SetAside(o.fs, dirs, "warren adopt", suffix)
+	if err != nil {
+		return err
+	}
+	for _, dir := range renamed {
+		fmt.Fprintf(out, "%s is now %s\n", dir, dir+suffix)
+	}
+	if len(renamed) == 0 && !unfinished {
+		return fmt.Errorf("%s: there is no version-2 to set aside", o.dataDir)
+	}
+	_, err = fmt.Fprintln(out, "start the server: the leader of its ensemble brings it up to date")
+	return err
+}
+
+// find sets the directories, and makes sure that a server that starts on them without data is one that a leader
+// brings up to date.
+func (o *adoptOptions) find(cmd *cobra.Command, arg string) error {
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		o.dataDir = filepath.Dir(datadir.FormatDir(filepath.Clean(arg)))
+		o.logDir = o.dataDir
+		if o.dataLogDir != "" {
+			o.logDir = filepath.Dir(datadir.FormatDir(filepath.Clean(o.dataLogDir)))
+		}
+		if _, err := os.Stat(filepath.Join(o.dataDir, "myid")); errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s has no myid: a server without an ensemble would begin with an empty tree", o.dataDir)
+		}
+	case o.dataLogDir != "":
+		return cli.Misuse(cmd, errors.New("--dataLogDir is for a data directory: zoo.cfg says where the log is"))
+	default:
+		cfg, _, err := config.Load(arg, nil, os.Environ())
+		if err != nil {
+			return err
+		}
+		if !cfg.Distributed() {
+			return fmt.Errorf("%s names no ensemble: the server would begin with an empty tree", arg)
+		}
+		o.dataDir, o.logDir = cfg.DataDir, cfg.DataLogDir
+	}
+	for _, dir := range []string{o.dataDir, o.logDir} {
+		if mark := filepath.Join(dir, "initialize"); exists(mark) {
+			return fmt.Errorf("%s is there: the server would vote with an empty tree; remove it first", mark)
+		}
+	}
+	return nil
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
+}
+
+// ensemble asks whether a leader is established.
+func (o *adoptOptions) ensemble(cmd *cobra.Command) error {
+	if len(o.servers) == 0 {
+		const unchecked = "not checked: whether the ensemble has a leader that brings it up to date (--servers)"
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), unchecked)
+		return err
+	}
+	var said []string
+	for _, address := range o.servers {
+		s := reach.Status{Address: reach.WithPort(address)}
+		if err := o.Srvr(cmd.Context(), &s, o.timeout); err != nil {
+			said = append(said, fmt.Sprintf("%s: %v", s.Address, err))
+			continue
+		}
+		if s.Role == "leader" {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s leads, at %s\n", s.Address, s.ZxidText)
+			return err
+		}
+		said = append(said, fmt.Sprintf("%s: %s", s.Address, s.Role))
+	}
+	return fmt.Errorf("none of the servers leads, nothing is changed: %s", strings.Join(said, "; "))
+}

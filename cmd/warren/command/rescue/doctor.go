@@ -1,0 +1,206 @@
+package rescue
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/wal/vfs"
+)
+
+// doctorOptions are the flags of warren doctor.
+type doctorOptions struct {
+	reach.ClientTLS
+	servers    []string
+	output     string
+	config     string
+	dataLogDir string
+	member     bool
+	noMeasure  bool
+	maxFrame   int64
+	adminPort  int
+	timeout    time.Duration
+	maxLag     int64
+}
+
+// The exit codes of warren doctor.
+const (
+	exitWarnings = 1
+	exitErrors   = 2
+)
+
+func newDoctorCommand() *cobra.Command {
+	var o doctorOptions
+	cmd := &cobra.Command{
+		Use:   "doctor [DATA_DIR | HOST:PORT...]",
+		Short: "Say what is wrong with servers or a data directory, and what to do",
+		Long: "Looks at running servers, at a data directory, or, with --config, at a zoo.cfg and the directories it names, and prints\n" +
+			"what is wrong, the most urgent first, with a remedy. Without arguments it asks 127.0.0.1:2181. Servers may be ours or\n" +
+			"ZooKeeper's; they are asked in four-letter words, of which all but srvr must be permitted by\n" +
+			"4lw.commands.whitelist (mntr, conf, cons, hash). A data directory may be in use.\n\n" +
+			"The exit code is 0 if nothing is wrong, 1 if there are warnings, 2 if there are errors.",
+		Example: "  warren doctor zk1:2181 zk2:2181 zk3:2181\n  warren doctor /var/lib/zookeeper\n  warren doctor --config /etc/zookeeper/conf/zoo.cfg",
+		Args:    func(cmd *cobra.Command, _ []string) error { return cli.CheckTable(cmd, o.output) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVarP(&o.servers, "servers", "s", nil, "host:port of the client ports, as the arguments")
+	o.AddTo(flags)
+	flags.StringVar(&o.output, "output", "table", "table or json")
+	flags.StringVar(&o.config, "config", "", "zoo.cfg to check, with the directories and certificates that it names")
+	flags.StringVar(&o.dataLogDir, "dataLogDir", "", "where the log is, if not in DATA_DIR")
+	flags.BoolVar(&o.member, "member", false, "DATA_DIR belongs to a member of an ensemble, which needs myid")
+	flags.BoolVar(&o.noMeasure, "no-measure", false, "do not measure the disk, which writes a small file and removes it")
+	flags.Int64Var(&o.maxFrame, "max-frame", 0xfffff, "jute.maxbuffer of the clients, in bytes")
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers, for their clocks; 0: not asked")
+	flags.DurationVar(&o.timeout, "timeout", 5*time.Second, "how long to wait for a server")
+	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may be behind its leader")
+	return cmd
+}
+
+func (o *doctorOptions) run(cmd *cobra.Command, args []string) error {
+	var all doctor.Findings
+	if o.config != "" {
+		all = append(all, o.checkConfig()...)
+	}
+	servers := o.servers
+	if len(servers) > 0 && len(args) > 0 {
+		return cli.Misuse(cmd, errors.New("name the servers by --servers or as arguments, not both"))
+	}
+	var dirs []string
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			dir := filepath.Clean(arg)
+			if filepath.Base(dir) == "version-2" {
+				dir = filepath.Dir(dir)
+			}
+			all, dirs = append(all, o.checkDirectory(dir, o.dataLogDir, o.member)...), append(dirs, dir)
+		} else if strings.ContainsRune(arg, '/') {
+			return fmt.Errorf("%s is no directory", arg)
+		} else {
+			servers = append(servers, strings.Split(arg, ",")...)
+		}
+	}
+	if len(dirs) > 1 {
+		all = append(all, doctor.CompareDirectories(vfs.OS(), dirs, o.dataLogDir)...)
+	}
+	if len(args) == 0 && len(servers) == 0 && o.config == "" {
+		servers = []string{reach.LocalServer}
+	}
+	for i, s := range servers {
+		servers[i] = reach.WithPort(s)
+	}
+	if len(servers) > 0 {
+		e := doctor.Ensemble{Servers: servers, AdminPort: o.adminPort, Timeout: o.timeout, MaxLag: o.maxLag, Now: time.Now, TLS: o.Of}
+		all = append(all, e.Check(cmd.Context())...)
+	}
+	all.Sort()
+	if err := printFindings(cmd.OutOrStdout(), o.output, all); err != nil {
+		return err
+	}
+	switch all.Worst() {
+	case doctor.Notice:
+		return nil
+	case doctor.Warning:
+		return &unwell{exitWarnings, all.Worst()}
+	}
+	return &unwell{exitErrors, all.Worst()}
+}
+
+// unwell is the outcome of a doctor that has found something and printed it.
+type unwell struct {
+	code  int
+	worst doctor.Severity
+}
+
+func (e *unwell) Error() string { return "the worst finding: " + e.worst.String() }
+
+// ExitCode is 1 for warnings and 2 for more.
+func (e *unwell) ExitCode() int { return e.code }
+
+func (o *doctorOptions) checkDirectory(dataDir, logDir string, member bool) doctor.Findings {
+	if logDir == "" {
+		logDir = dataDir
+	}
+	return o.directory(dataDir, logDir, member).Check()
+}
+
+// directory is a check that is to be made.
+func (o *doctorOptions) directory(dataDir, logDir string, member bool) *doctor.Directory {
+	return &doctor.Directory{FS: vfs.OS(), DataDir: dataDir, LogDir: logDir, Member: member, MaxFrameBytes: o.maxFrame, Mount: mountKind,
+		Measure: !o.noMeasure, Settle: 100 * time.Millisecond, Now: time.Now}
+}
+
+// mountKind returns the kind of file system that holds a path, as Linux tells it.
+func mountKind(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return kindOf(f, path)
+}
+
+// kindOf finds the mount with the longest mount point that path is below, the last one of several.
+func kindOf(mountinfo io.Reader, path string) (kind string, err error) {
+	longest := -1
+	for lines := bufio.NewScanner(mountinfo); lines.Scan(); {
+		left, right, ok := strings.Cut(lines.Text(), " - ")
+		fields, after := strings.Fields(left), strings.Fields(right)
+		if !ok || len(fields) < 5 || len(after) < 1 {
+			continue
+		}
+		point := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\134`, `\`).Replace(fields[4])
+		if point != "/" && path != point && !strings.HasPrefix(path, point+"/") {
+			continue
+		}
+		if len(point) >= longest {
+			longest, kind = len(point), after[0]
+		}
+	}
+	if longest < 0 {
+		return "", errors.New("no mount point holds it")
+	}
+	return kind, nil
+}
+
+func printFindings(w io.Writer, output string, all doctor.Findings) error {
+	if output == "json" {
+		if all == nil {
+			all = doctor.Findings{}
+		}
+		encoder := json.NewEncoder(w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(map[string]any{"worst": all.Worst(), "findings": all})
+	}
+	out := bufio.NewWriter(w)
+	for _, f := range all {
+		fmt.Fprintf(out, "%-8s  %-22s  %s\n%36s%s\n", f.Severity, f.Check, f.Subject, "", f.What)
+		if f.Remedy != "" {
+			fmt.Fprintf(out, "%36s-> %s\n", "", f.Remedy)
+		}
+	}
+	if len(all) == 0 {
+		fmt.Fprintln(out, "ok: nothing is wrong")
+	}
+	return out.Flush()
+}

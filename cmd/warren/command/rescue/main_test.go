@@ -1,0 +1,8 @@
+package rescue
+
+import (
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+// run runs one command line of warren with the commands of this package.
+func run(args ...string) (code int, stdout, stderr string) { return cmdline.Run(Commands(), args...) }

@@ -1,0 +1,29 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"os"
+)
+
+// notifyManager tells the service manager that started this process what has changed: lines such as READY=1, as one
+// datagram to the socket that NOTIFY_SOCKET names. Without that variable it does nothing. A name that begins with @
+// is abstract, which package net knows. Source: sd_notify(3).
+func notifyManager(state string) error {
+	name := os.Getenv("NOTIFY_SOCKET")
+	if name == "" {
+		return nil
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	}
+	_, err = conn.Write([]byte(state))
+	if closed := conn.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("NOTIFY_SOCKET: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package serve_test
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+// policies returns the scheduling policies of all threads of a process, each once.
+func policies(t *testing.T, pid int) map[uint32]bool {
+	t.Helper()
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	require.NoError(t, err)
+	all := map[uint32]bool{}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		require.NoError(t, err)
+		if attr, err := unix.SchedGetAttr(id, 0); err == nil { // or else it has ended
+			all[attr.Policy] = true
+		}
+	}
+	return all
+}
+
+func TestServerIsScheduledAsBatch(t *testing.T) {
+	for _, c := range []struct {
+		want uint32
+		args []string
+	}{
+		{unix.SCHED_BATCH, nil},
+		{unix.SCHED_NORMAL, []string{"-D", "warren.scheduling=normal"}},
+		{unix.SCHED_IDLE, nil}, // what an operator has chosen; last, because not every process may leave it
+	} {
+		cmd := cmdline.Process(t, append([]string{"server", "--data-dir", filepath.Join(t.TempDir(), "data"), "--client-port", "0"}, c.args...)...)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		startAs(t, cmd, c.want)
+		_, err = bufio.NewReader(out).ReadString('\n')
+		require.NoError(t, err, "the server ended")
+		require.Equal(t, map[uint32]bool{c.want: true}, policies(t, cmd.Process.Pid), "%v", c.args)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+	}
+}
+
+// startAs starts cmd with the policy want, or the usual one if that is SCHED_BATCH.
+func startAs(t *testing.T, cmd *exec.Cmd, want uint32) {
+	t.Helper()
+	runtime.LockOSThread() // the process begins with the policy of the thread that makes it
+	thread := unix.Gettid()
+	before, err := unix.SchedGetAttr(thread, 0)
+	require.NoError(t, err)
+	attr := *before
+	if attr.Policy = want; want == unix.SCHED_BATCH {
+		attr.Policy = unix.SCHED_NORMAL
+	}
+	require.NoError(t, unix.SchedSetAttr(thread, &attr, 0))
+	require.NoError(t, cmd.Start())
+	// If that policy cannot be left again, the thread ends with this goroutine.
+	if unix.SchedSetAttr(thread, before, 0) == nil {
+		runtime.UnlockOSThread()
+	}
+}

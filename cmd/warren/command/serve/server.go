@@ -1,0 +1,201 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"github.com/seed94657493/warren/cmd/warren/build"
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+)
+
+// serverOptions are the flags of warren server.
+type serverOptions struct {
+	config        string
+	dataDir       string
+	clientPort    uint16
+	clientAddress string
+	myID          string
+	set           []string
+	logLevel      string
+	logFormat     string
+}
+
+func NewServerCommand() *cobra.Command {
+	var o serverOptions
+	cmd := &cobra.Command{
+		Use:   "server [CONFIG | CLIENT_PORT DATA_DIR [TICK_TIME [MAX_CLIENT_CNXNS]]]",
+		Short: "Run a server",
+		Long: "Run a server with the zoo.cfg CONFIG, or standalone with a client port and a data directory. Without either, it\n" +
+			"serves on 127.0.0.1:2181 and keeps its data in ./data; or, with the variables of ZooKeeper's container image\n" +
+			"(ZOO_SERVERS, ZOO_DATA_DIR...), writes zoo.cfg and myid as that image does and starts with them. Settings of the\n" +
+			"command line win over variables WARREN_*, and both over the file; for the keys that ZooKeeper treats as system\n" +
+			"properties the file wins, with a warning. SIGTERM and SIGINT stop it; at SIGHUP it reads warren.logLevel again.",
+		Example: "  warren server\n" +
+			"  warren server /etc/zookeeper/conf/zoo.cfg\n" +
+			"  warren server 2181 /var/lib/zookeeper\n" +
+			"  warren server --data-dir /var/lib/warren --client-address 0.0.0.0 -D snapCount=50000",
+		Args: func(cmd *cobra.Command, args []string) error { return o.checkArguments(cmd, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return runServer(cmd, &o, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.config, "config", "", "path of zoo.cfg")
+	flags.StringVar(&o.dataDir, "data-dir", "", "directory for snapshots and, unless dataLogDir is set, the txn log")
+	flags.Uint16Var(&o.clientPort, "client-port", 0, "port for clients, 0 for any free one")
+	flags.StringVar(&o.clientAddress, "client-address", "", "host or address to serve clients on")
+	flags.StringVar(&o.myID, "myid", "", "id of this server, if there is no file myid")
+	flags.StringArrayVarP(&o.set, "set", "D", nil, "any key of zoo.cfg, as key=value; may be repeated")
+	flags.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
+	flags.StringVar(&o.logFormat, "log-format", "console", "console or json")
+	return cmd
+}
+
+// checkArguments accepts a path alone, or two to four values of the positional form, and a configuration only once.
+func (o *serverOptions) checkArguments(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 4:
+		return cli.Misuse(cmd, fmt.Errorf("%d arguments are too many", len(args)))
+	case len(args) > 0 && o.config != "":
+		return cli.Misuse(cmd, errors.New("--config and arguments exclude each other"))
+	}
+	return nil
+}
+
+// load reads the configuration that the flags and arguments name.
+func (o *serverOptions) load(cmd *cobra.Command, args []string) (*config.Config, config.Warnings, error) {
+	set := slices.Clone(o.set)
+	if cmd.Flags().Changed("log-level") {
+		set = append(set, "warren.logLevel="+o.logLevel)
+	}
+	if cmd.Flags().Changed("log-format") {
+		set = append(set, "warren.logFormat="+o.logFormat)
+	}
+	return o.loadWith(cmd, args, set)
+}
+
+// loadWith is load with these settings of -D.
+func (o *serverOptions) loadWith(cmd *cobra.Command, args, set []string) (*config.Config, config.Warnings, error) {
+	flag := func(name, key, value string) {
+		if cmd.Flags().Changed(name) {
+			set = append(set, key+"="+value)
+		}
+	}
+	flag("data-dir", "dataDir", o.dataDir)
+	flag("client-port", "clientPort", strconv.Itoa(int(o.clientPort)))
+	flag("client-address", "clientPortAddress", o.clientAddress)
+	flag("myid", "myid", o.myID)
+	if len(args) > 1 {
+		return config.LoadArguments(args, set, os.Environ())
+	}
+	file := o.config
+	if len(args) == 1 {
+		file = args[0]
+	}
+	return Load(file, set)
+}
+
+// Load reads the zoo.cfg that a server would start with, under the settings of -D. If the environment has the
+// variables of ZooKeeper's container image, and file is empty or the one of that image, they make the file.
+func Load(file string, set []string) (*config.Config, config.Warnings, error) {
+	if image := config.NewImage(os.Environ()); image.File != "" && (file == "" || file == image.File) {
+		return image.Load(set, os.Environ())
+	}
+	return config.Load(file, set, os.Environ())
+}
+
+// runServer serves until a signal arrives.
+func runServer(cmd *cobra.Command, o *serverOptions, args []string) error {
+	var level zap.AtomicLevel
+	log, err := newLogger(o.logLevel, o.logFormat, cmd.ErrOrStderr())
+	if err != nil {
+		return cli.Misuse(cmd, err)
+	}
+	cfg, warnings, err := o.load(cmd, args)
+	if err == nil {
+		log, level, err = newAdjustableLogger(cfg.Log.Level, cfg.Log.Format, cmd.ErrOrStderr())
+	}
+	defer func() { _ = log.Sync() }() // a terminal cannot be synced
+	for _, w := range warnings {
+		log.Warn("configuration", zap.Stringer("warning", w))
+	}
+	if err != nil {
+		return startFailed(err, log)
+	}
+	limitMemory(log)
+	if cfg.Process.Scheduling == "batch" {
+		if err := scheduleAsBatch(); err != nil {
+			log.Info("the usual scheduling policy stays", zap.Error(err)) // a sandbox may forbid it
+		}
+	}
+
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	reloads := &reloader{log: log, level: level,
+		load: func() (*config.Config, config.Warnings, error) { return o.loadWith(cmd, args, slices.Clone(o.set)) }}
+	defer reloads.start()()
+
+	if err := serve(ctx, cfg, log, cmd.OutOrStdout(), reloads); err != nil {
+		return startFailed(err, log)
+	}
+	return nil
+}
+
+// serve runs one server until ctx is done, and says on out when it listens for clients and when it serves them.
+func serve(ctx context.Context, cfg *config.Config, log *zap.Logger, out io.Writer, reloads *reloader) error {
+	b := build.This()
+	log.Info("starting", zap.String("version", b.Version), zap.String("commit", b.Commit), zap.String("config", cfg.File),
+		zap.String("data_dir", cfg.DataDir), zap.String("data_log_dir", cfg.DataLogDir), zap.Duration("tick_time", cfg.TickTime))
+	srv := server.New(cfg, server.Options{Log: log, Registry: prometheus.NewRegistry(), Version: b.ZooKeeperVersion(), WholeProcess: true})
+	if err := srv.Start(); err != nil {
+		return err
+	}
+	defer srv.Stop()
+	reloads.server.Store(srv)
+	addr := "no port"
+	if a := srv.Addr(); a != nil {
+		addr = a.String()
+	}
+	tell := func(state string) {
+		if err := notifyManager(state); err != nil {
+			log.Warn("the service manager was not told", zap.Error(err))
+		}
+	}
+	a := &announcer{status: srv.Status, version: b.Version, addr: addr, dataDir: cfg.DataDir, out: out, tell: tell}
+	a.start()
+	announcing, stop := context.WithCancel(ctx)
+	var ended sync.WaitGroup
+	ended.Go(func() { a.run(announcing) })
+	err := srv.Wait(ctx)
+	stop()
+	ended.Wait()
+	tell("STOPPING=1")
+	return err
+}
+
+// startFailed logs why the server ends, and puts ZooKeeper's sentence for it, which scripts look for on standard
+// error, before it. Source: operations 1.3.
+func startFailed(err error, log *zap.Logger) error {
+	sentence := "Unexpected exception, exiting abnormally"
+	switch cli.ExitCode(err) {
+	case cli.ExitUsage:
+		sentence = "Invalid config, exiting abnormally"
+	case cli.ExitDataDir:
+		sentence = "Unable to access datadir, exiting abnormally"
+	}
+	log.Error(sentence, zap.Error(err))
+	return fmt.Errorf("%s\n%w", sentence, err)
+}

@@ -1,0 +1,120 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+)
+
+// drainOptions are the flags of warren drain.
+type drainOptions struct {
+	steering
+	rate   int
+	resume bool
+	dryRun bool
+	wait   time.Duration
+}
+
+// drainRequest and drainAnswer are the objects of the admin command drain.
+type drainRequest struct {
+	Rate   int  `json:"rate,omitempty"`
+	Resume bool `json:"resume,omitempty"`
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+type drainAnswer struct {
+	Draining bool `json:"draining"`
+	Clients  int  `json:"clients"`
+	Rate     int  `json:"rate"`
+}
+
+// drainPause is the time between two looks at how many clients are left.
+const drainPause = 250 * time.Millisecond
+
+func newDrainCommand() *cobra.Command {
+	var o drainOptions
+	cmd := &cobra.Command{
+		Use:   "drain",
+		Short: "Send the clients of a server to the other servers, before it is restarted",
+		Long: "Tells a server of an ensemble, by its admin server, to take no more clients and to end the connections that it has, --rate\n" +
+			"of them per second, each when it has answered what the client asked. Clients go on at another server with their sessions. The\n" +
+			"command returns when the server has no clients, and fails if it has some after --wait. The server stays drained until it is\n" +
+			"restarted, or until `warren drain --resume`. The command may be repeated at any time.\n\n" +
+			"Meanwhile /readyz of the server is 503. The server votes and follows, or leads, as before. A client that knows only this server\n" +
+			"cannot connect while it is drained: its session expires after the session timeout. A standalone server is not drained.",
+		Example: "  warren drain --admin http://zk1:8080/commands --auth-file super.txt\n" +
+			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --dry-run\n" +
+			"  warren drain --admin http://zk1:8080/commands --auth-file super.txt --resume",
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case o.rate < 1:
+				return cli.Misuse(cmd, errors.New("--rate must be at least 1"))
+			case o.resume && o.dryRun:
+				return cli.Misuse(cmd, errors.New("--dry-run is not for --resume"))
+			}
+			return o.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.rate, "rate", 100, "connections that end per second")
+	flags.BoolVar(&o.resume, "resume", false, "take clients again")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "say what would happen, and change nothing")
+	flags.DurationVar(&o.wait, "wait", 10*time.Minute, "how long to wait until the server has no clients; 0: not at all")
+	o.addTo(flags)
+	return cmd
+}
+
+func (o *drainOptions) run(cmd *cobra.Command) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	began := time.Now()
+	var now drainAnswer
+	if err := o.ask(ctx, "drain", drainRequest{Rate: o.rate, Resume: o.resume, DryRun: o.dryRun}, &now); err != nil {
+		return err
+	}
+	switch {
+	case o.resume:
+		_, err := fmt.Fprintln(out, "the server takes clients again")
+		return err
+	case o.dryRun:
+		return o.foretell(out, now)
+	}
+	fmt.Fprintf(out, "%d clients, of which %d leave per second\n", now.Clients, now.Rate)
+	for now.Clients > 0 && o.wait > 0 {
+		if time.Since(began) > o.wait {
+			return fmt.Errorf("%s: %d clients are left after %v; the server is still being drained", o.admin, now.Clients, o.wait)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(drainPause):
+		}
+		if err := o.ask(ctx, "drain", drainRequest{DryRun: true}, &now); err != nil {
+			return err
+		}
+		if !now.Draining {
+			return fmt.Errorf("%s: the server takes clients again: it was resumed or restarted meanwhile", o.admin)
+		}
+	}
+	if now.Clients > 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, "drained: the server takes no clients until it is restarted, or until `warren drain --resume`")
+	return err
+}
+
+// foretell prints what a drain would do.
+func (o *drainOptions) foretell(out io.Writer, now drainAnswer) error {
+	state := "takes clients"
+	if now.Draining {
+		state = fmt.Sprintf("is being drained already, at %d per second", now.Rate)
+	}
+	took := (time.Duration(now.Clients) * time.Second / time.Duration(o.rate)).Round(time.Second)
+	_, err := fmt.Fprintf(out, "the server %s; %d clients would leave within %v\n", state, now.Clients, took)
+	return err
+}

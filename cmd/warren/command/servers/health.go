@@ -1,0 +1,141 @@
+package servers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+)
+
+// healthOptions are the flags of warren health.
+type healthOptions struct {
+	reach.ClientTLS
+	timeout   time.Duration
+	wait      time.Duration
+	process   bool
+	adminPort int
+}
+
+// healthPause is the time between two questions of --wait.
+const healthPause = 100 * time.Millisecond
+
+func newHealthCommand() *cobra.Command {
+	var o healthOptions
+	cmd := &cobra.Command{
+		Use:   "health [HOST:PORT | URL]",
+		Short: "Ask one server whether it serves, for probes and scripts",
+		Long: "Ask the server on HOST:PORT (127.0.0.1:2181 if nothing is named) the word srvr, which every server answers, and print its mode.\n" +
+			"With a URL, which begins with http:// or https://, ask that: /readyz of the admin port tells whether a server serves\n" +
+			"clients, /healthz whether its process answers.\n\n" +
+			"With --process it is enough that the process answers, at the client port or at /healthz of the admin port. That is for\n" +
+			"probes that restart a server: a server without a quorum, or one that loads its data, is not mended by a restart.\n\n" +
+			"The exit code is 0 if it serves, or the URL answers 200, and 1 otherwise. It needs no shell around it, so that it can be the\n" +
+			"probe of a container that has none.",
+		Example: "  warren health\n  warren health zk1:2181\n  warren health http://127.0.0.1:8080/healthz\n  warren health --process\n  warren health --wait 30s 127.0.0.1:2181",
+		Args:    cli.AtMostOneArgument,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target := reach.LocalServer
+			if len(args) == 1 {
+				target = args[0]
+			}
+			answer, err := o.ask(cmd.Context(), target)
+			if err != nil {
+				return fmt.Errorf("%s: %w", target, err)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", target, answer)
+			return err
+		},
+	}
+	o.AddTo(cmd.Flags())
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for an answer")
+	cmd.Flags().DurationVar(&o.wait, "wait", 0, "how long to ask again until the server serves")
+	cmd.Flags().BoolVar(&o.process, "process", false, "whether the process answers, also while it does not serve")
+	cmd.Flags().IntVar(&o.adminPort, "admin-port", 8080, "admin port, for --process; 0: not asked")
+	return cmd
+}
+
+// ask asks until the server serves or the time is over, and returns what it said last.
+func (o *healthOptions) ask(ctx context.Context, target string) (string, error) {
+	deadline := time.Now().Add(o.wait)
+	for {
+		ask := o.askOnce
+		if o.process {
+			ask = o.askProcess
+		}
+		answer, err := ask(ctx, target)
+		if err == nil || !time.Now().Before(deadline) {
+			return answer, err
+		}
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(healthPause):
+		}
+	}
+}
+
+func (o *healthOptions) askOnce(ctx context.Context, target string) (string, error) {
+	if strings.HasPrefix(target, "http://") || strings.HasPrefix(target, "https://") {
+		return askURL(ctx, target, o.timeout)
+	}
+	s := reach.Status{Address: reach.WithPort(target)}
+	err := o.Srvr(ctx, &s, o.timeout)
+	return s.Role, err
+}
+
+// askProcess asks whether the process of a server answers. A client port that is not open yet, or that speaks TLS
+// alone, does not answer, but the admin port may.
+func (o *healthOptions) askProcess(ctx context.Context, target string) (string, error) {
+	answer, err := o.askOnce(ctx, target)
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(err, reach.ErrNotServing):
+		return "the process answers, " + err.Error(), nil
+	case o.adminPort == 0:
+		return "", err
+	}
+	const path = "/healthz"
+	admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
+	health, adminErr := admin.Get(ctx, reach.WithPort(target), path)
+	if adminErr == nil && health.Code != http.StatusOK {
+		adminErr = fmt.Errorf("%s answers %s", path, health.Status)
+	}
+	if adminErr != nil {
+		return "", errors.Join(err, adminErr)
+	}
+	return "the process answers at its admin port", nil
+}
+
+// askURL returns the status line if the answer is 200.
+func askURL(ctx context.Context, url string, timeout time.Duration) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	transport := new(http.Transport) // no proxy: a probe asks its own host
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, reach.WordMax)); err != nil {
+		return "", err
+	}
+	if response.StatusCode != http.StatusOK {
+		return "", errors.New("answers " + response.Status)
+	}
+	return response.Status, nil
+}

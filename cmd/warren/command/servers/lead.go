@@ -1,0 +1,52 @@
+package servers
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+)
+
+func newLeadCommand() *cobra.Command {
+	var o steering
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "lead SERVER_ID",
+		Short: "Move the leadership of an ensemble to a server, without an election",
+		Long: "Asks the leader of an ensemble, by its admin server, to hand its leadership to the voter with the id SERVER_ID, which must\n" +
+			"follow, be up to date and run Warren. Everything that was written is committed first. The clients of all servers lose their\n" +
+			"connections and connect again with their sessions, as after the stop of a leader. Nothing happens if that server leads already.\n\n" +
+			"If the server goes away meanwhile, or does not answer within half a tickTime, another one leads, and the exit code is 1.",
+		Example: "  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt\n" +
+			"  warren lead 2 --admin http://zk3:8080/commands --auth-file super.txt --dry-run",
+		Args: cli.OneArgument("which server is to lead?"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			to, err := strconv.ParseInt(args[0], 10, 64)
+			if err != nil {
+				return cli.Misuse(cmd, fmt.Errorf("%q is no id of a server", args[0]))
+			}
+			var done struct {
+				From   int64 `json:"from"`
+				TookMs int64 `json:"took_ms"`
+			}
+			request := map[string]any{"to": to, "dry_run": dryRun}
+			if err := o.ask(cmd.Context(), "hand_over", request, &done); err != nil {
+				return err
+			}
+			text := fmt.Sprintf("server %d leads, after server %d; it took %d ms", to, done.From, done.TookMs)
+			switch {
+			case done.From == to:
+				text = fmt.Sprintf("server %d leads already", to)
+			case dryRun:
+				text = fmt.Sprintf("server %d would hand over to server %d", done.From, to)
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "say whether it could be, and change nothing")
+	o.addTo(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,259 @@
+package servers
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+// typist types into a terminal in which warren shell runs.
+type typist struct {
+	t      *testing.T
+	master *os.File
+	cmd    *exec.Cmd
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	shown   strings.Builder
+	seen    int // how much of shown has been looked at
+	isOver  bool
+}
+
+func (p *typist) resize(columns, rows uint16) {
+	raw, err := p.master.SyscallConn()
+	require.NoError(p.t, err)
+	require.NoError(p.t, raw.Control(func(fd uintptr) {
+		require.NoError(p.t, unix.IoctlSetWinsize(int(fd), unix.TIOCSWINSZ, &unix.Winsize{Col: columns, Row: rows}))
+	}))
+}
+
+func sitDown(t *testing.T, history string, args ...string) *typist {
+	t.Helper()
+	master, terminal := cmdline.OpenTerminal(t)
+	p := &typist{t: t, master: master, cmd: cmdline.Process(t, append([]string{"shell"}, args...)...)}
+	p.changed = sync.NewCond(&p.mu)
+	p.resize(80, 24)
+	p.cmd.Env = append(p.cmd.Env, "WARREN_HISTORY="+history)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = terminal, terminal, terminal
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	require.NoError(t, p.cmd.Start())
+	require.NoError(t, terminal.Close())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			p.mu.Lock()
+			p.shown.Write(b[:n])
+			p.isOver = err != nil // the last user of the terminal has closed it
+			p.changed.Broadcast()
+			p.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // unless it has ended
+		_ = p.cmd.Wait()
+		<-ended
+		master.Close()
+	})
+	return p
+}
+
+// types presses keys.
+func (p *typist) types(keys string) {
+	p.t.Helper()
+	_, err := p.master.WriteString(keys)
+	require.NoError(p.t, err)
+}
+
+// sees waits until the screen shows a text behind what was seen before, and returns what came before it.
+func (p *typist) sees(text string) string {
+	p.t.Helper()
+	late := time.AfterFunc(time.Minute, func() {
+		p.mu.Lock()
+		p.isOver = true
+		p.changed.Broadcast()
+		p.mu.Unlock()
+	})
+	defer late.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for {
+		rest := p.shown.String()[p.seen:]
+		if i := strings.Index(rest, text); i >= 0 {
+			p.seen += i + len(text)
+			return rest[:i]
+		}
+		if p.isOver {
+			p.t.Fatalf("the screen does not show %q but %q", text, rest)
+		}
+		p.changed.Wait()
+	}
+}
+
+// leaves waits for the end of the shell and returns its exit code.
+func (p *typist) leaves() int {
+	p.t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = p.cmd.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		p.t.Fatal("the shell goes on")
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+func TestShellTerminal(t *testing.T) {
+	addr := startShellServer(t)
+	history := filepath.Join(t.TempDir(), "state", "history")
+	const up, ctrlC, ctrlD = "\x1b[A", "\x03", "\x04"
+	p := sitDown(t, history, "-s", addr)
+	prompt := func(n int) string { return fmt.Sprintf("CONNECTED\x1b[0m) %d] ", n) }
+	p.sees("warren shell ")
+	p.sees("`help` lists the commands")
+	p.sees("WatchedEvent state:SyncConnected") // before or behind the first prompt
+	p.sees("[zk: " + addr + "(")
+	p.sees(prompt(0))
+	p.types("create /apple red\r")
+	p.sees("Created /apple")
+	p.sees(prompt(1))
+
+	// Completion: a command, a path, the candidates.
+	p.types("get /ap\t\r")
+	p.sees("red\r\n")
+	p.sees(prompt(2))
+	p.types("create /apricot x\r")
+	p.sees(prompt(3))
+	p.types("getAc\t/ap\t")
+	p.sees("apple    apricot\r\n")
+	p.types("r\t\r")
+	p.sees("'world,'anyone\r\n: cdrwa\r\n")
+	p.sees(prompt(4))
+
+	// The history, and a line that is given up.
+	p.types(up + up + up)
+	p.sees("get /apple")
+	p.types("\r")
+	p.sees("red\r\n")
+	p.sees(prompt(5))
+	p.types("delete /apple" + ctrlC)
+	p.sees(prompt(5))
+	p.types("ls /\r")
+	p.sees("[apple, apricot, zookeeper]")
+	p.sees(prompt(6))
+
+	// A watch event is printed above the line that is being typed, which stays.
+	p.types("get -w /apple\r")
+	p.sees(prompt(7))
+	p.types("ls /apr")
+	p.sees("ls /apr")
+	code, _, errs := run("shell", "-q", "-s", addr, "set", "/apple", "green")
+	require.Zero(t, code, errs)
+	p.sees("type:NodeDataChanged path:/apple")
+	p.sees("ls /apr")
+	p.types("icot\r")
+	p.sees("[]\r\n")
+	p.sees(prompt(8))
+
+	// Ctrl-C ends a command, not the shell.
+	p.types("watch /\r")
+	p.sees("watching /, Ctrl-C ends")
+	p.types(ctrlC)
+	p.sees("Interrupted")
+	p.sees(prompt(9))
+
+	// A narrow terminal breaks the line anew, a wide one does not.
+	p.resize(30, 10)
+	p.sees("CONNECTED")
+	p.types("get /apple\r")
+	p.sees("green\r\n")
+	p.sees("10] ")
+
+	p.types("addauth digest bob:secret\r")
+	p.sees("11] ")
+	p.types("get /none\r")
+	p.sees("Node does not exist: /none")
+	p.sees("see what is there with `ls /`")
+	p.sees("12] ")
+	p.types("set /apple two words\r")
+	p.sees(`only "two" is set: put quotes around data with blanks`)
+	p.sees("13] ")
+	p.types("get /none\r")
+	p.sees("14] ")
+	p.types(ctrlD)
+	require.Equal(t, 1, p.leaves())
+
+	// The next shell has the history, without the password.
+	text, err := os.ReadFile(history)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "get -w /apple\nls /apricot\nwatch /\nget /apple\nget /none\n")
+	require.NotContains(t, string(text), "secret")
+	p = sitDown(t, history, "-s", addr, "-q")
+	p.sees("0] ")
+	p.types(up)
+	p.sees("get /none")
+	p.types("\x15quit\r")
+	require.Equal(t, 0, p.leaves())
+}
+
+func TestShellColours(t *testing.T) {
+	addr := startShellServer(t)
+	p := sitDown(t, "", "-s", addr, "-q", "ls", "/none")
+	require.Equal(t, 1, p.leaves())
+	p.sees("\x1b[31mNode does not exist: /none\x1b[0m")
+	t.Setenv("NO_COLOR", "1")
+	p = sitDown(t, "", "-s", addr, "-q", "ls", "/none")
+	require.Equal(t, 1, p.leaves())
+	require.NotContains(t, p.sees("Node does not exist: /none"), "\x1b")
+}
+
+// SIGTERM at the prompt leaves the terminal as it was.
+func TestShellTerminalIsRestored(t *testing.T) {
+	addr := startShellServer(t)
+	master, terminal := cmdline.OpenTerminal(t)
+	defer master.Close()
+	defer terminal.Close()
+	settings := func() (s unix.Termios) {
+		raw, err := terminal.SyscallConn()
+		require.NoError(t, err)
+		require.NoError(t, raw.Control(func(fd uintptr) {
+			got, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+			require.NoError(t, err)
+			s = *got
+		}))
+		return s
+	}
+	before := settings()
+	cmd := cmdline.Process(t, "shell", "-s", addr, "-q")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	require.NoError(t, cmd.Start())
+	b := make([]byte, 256)
+	for shown := ""; !strings.Contains(shown, "0] "); {
+		n, err := master.Read(b)
+		require.NoError(t, err)
+		shown += string(b[:n])
+	}
+	require.NotEqual(t, before, settings())
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	_ = cmd.Wait()
+	require.Equal(t, before, settings())
+}

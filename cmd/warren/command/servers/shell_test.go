@@ -1,0 +1,133 @@
+package servers
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/server"
+	"github.com/seed94657493/warren/server/config"
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+// startShellServer starts a server for shells and returns its address.
+func startShellServer(t *testing.T, configure ...func(*config.Config)) string {
+	t.Helper()
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	cfg.DataLogDir = cfg.DataDir
+	cfg.ClientPort = 0
+	cfg.PreAllocSizeKB = 0
+	cfg.DiskWatermark.Bytes = 0
+	cfg.Admin.Enabled = false
+	for _, c := range configure {
+		c(cfg)
+	}
+	s := server.New(cfg, server.Options{})
+	require.NoError(t, s.Start())
+	t.Cleanup(s.Stop)
+	return s.Addr().String()
+}
+
+func TestShellCommand(t *testing.T) {
+	addr := startShellServer(t)
+	for name, args := range map[string][]string{
+		"ours":     {"shell", "-s", addr, "-q", "ls", "/"},
+		"long":     {"shell", "--server=" + addr, "--quiet", "--timeout", "5s", "ls", "/"},
+		"zkCli.sh": {"shell", "-server", addr, "-timeout", "5000", "-q", "-r", "-waitforconnection", "ls", "/"},
+		"alias":    {"cli", "-q", "-server", addr, "ls", "/"},
+	} {
+		code, out, errs := run(args...)
+		require.Equal(t, 0, code, "%s: %s", name, errs)
+		require.Equal(t, "[zookeeper]\n", out, name)
+		require.Empty(t, errs, name)
+	}
+	code, out, errs := run("shell", "-s", addr, "-q", "get", "-s", "/none")
+	require.Equal(t, 1, code)
+	require.Empty(t, out)
+	require.Equal(t, "Node does not exist: /none\n", errs)
+	code, _, _ = run("shell", "-s", addr, "-q", "nonsense")
+	require.Equal(t, 127, code)
+	code, out, _ = run("shell", "-s", addr, "--output", "json", "ls", "/")
+	require.Equal(t, 0, code)
+	require.Equal(t, `{"path":"/","children":["zookeeper"]}`+"\n", out)
+	code, out, _ = run("shell", "-s", addr, "-q", "--auth", "digest:bob:secret", "whoami")
+	require.Equal(t, 0, code)
+	require.Contains(t, out, "digest: bob\n")
+	code, out, _ = run("shell", "--help")
+	require.Equal(t, 0, code)
+	require.Contains(t, out, "zkCli.sh's own flags")
+}
+
+func TestShellFlags(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		name = filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+		return name
+	}
+	for want, args := range map[string][]string{
+		"unknown flag: --colour":              {"--colour"},
+		`"soon" is neither milliseconds`:      {"--timeout", "soon", "ls"},
+		"neither text nor json":               {"--output", "xml", "ls"},
+		"is not positive":                     {"--connect-wait", "0s", "ls"},
+		"--auth is not scheme:auth":           {"--auth", "bob", "ls"},
+		"names no server":                     {"-s", "/", "ls"},
+		"no such file":                        {"--tls-ca", filepath.Join(dir, "none.pem"), "ls"},
+		"is not PEM; convert PKCS12":          {"--tls-cert", file("a.p12", "\x30\x82"), "ls"},
+		"has no certificate":                  {"--tls-ca", file("empty.pem", "-----BEGIN NOTHING-----"), "ls"},
+		"line 2 of the client configuration":  {"-client-configuration", file("bad", "# TLS\nnothing"), "ls"},
+		"stores with a password cannot be re": {"-client-configuration", file("pw", "zookeeper.client.secure=true\nzookeeper.ssl.keyStore.password=x"), "ls"},
+	} {
+		code, out, errs := run(append([]string{"shell"}, args...)...)
+		require.Equal(t, 2, code, args)
+		require.NotContains(t, out, "WATCHER")
+		require.Contains(t, errs, want)
+		require.Contains(t, errs, "usage: warren shell")
+	}
+}
+
+func TestShellPipe(t *testing.T) {
+	addr := startShellServer(t)
+	cmd := cmdline.Process(t, "shell", "-s", addr, "-q")
+	var out, errs bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader("create /a 1\nget /a\nget /b\n"), &out, &errs
+	require.Error(t, cmd.Run())
+	require.Equal(t, 1, cmd.ProcessState.ExitCode())
+	require.Equal(t, "1\n", out.String())
+	require.Equal(t, "Created /a\nNode does not exist: /b\n", errs.String())
+}
+
+// Signals end a command, and a shell that waits for lines, with the codes that other programs have.
+func TestShellSignals(t *testing.T) {
+	addr := startShellServer(t)
+	for sig, want := range map[os.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 1} {
+		cmd := cmdline.Process(t, "shell", "-s", addr)
+		in, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		out, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		_, err = out.Read(make([]byte, 1)) // it has begun
+		require.NoError(t, err)
+		require.NoError(t, cmd.Process.Signal(sig))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = cmd.Wait()
+		}()
+		select {
+		case <-done:
+		case <-time.After(time.Minute):
+			t.Fatal("the shell goes on")
+		}
+		require.Equal(t, want, cmd.ProcessState.ExitCode(), sig)
+		in.Close()
+	}
+}

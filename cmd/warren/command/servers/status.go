@@ -1,0 +1,254 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+	"github.com/seed94657493/warren/server/config"
+)
+
+// The exit codes of warren status.
+const (
+	exitDegraded = 1 // there is a leader, or a standalone server, but something is missing
+	exitNoQuorum = 2 // no server leads, so no client is served; or more than one server claims to lead
+)
+
+// statusOptions are the flags of warren status.
+type statusOptions struct {
+	reach.ClientTLS
+	servers   []string
+	config    string
+	output    string
+	timeout   time.Duration
+	maxLag    int64
+	adminPort int
+	watch     bool
+}
+
+func newStatusCommand() *cobra.Command {
+	var o statusOptions
+	cmd := &cobra.Command{
+		Use:   "status [HOST:PORT...]",
+		Short: "Show the servers of an ensemble in one table",
+		Long: "Ask every server what it is, and show one table: role, epoch of the last txn, zxid, how many txns it lags behind the leader, connections,\n" +
+			"outstanding requests and latency. It needs nothing but the word srvr, which every server answers. A\n" +
+			"server that does not serve is asked at its admin port what it waits for, and whether it stays outside the\n" +
+			"ensemble, because its directory has another history.\n\n" +
+			"The exit code is 0 if a leader (or a standalone server) serves and every server that was asked follows it, also if only\n" +
+			"followers and observers were asked; 1 if something is\n" +
+			"missing: a server does not answer, does not serve, or lags more than --max-lag txns; 2 if no server leads, or two do.",
+		Example: "  warren status\n  warren status a:2181 b:2181 c:2181\n  warren status --config /etc/zookeeper/conf/zoo.cfg --output json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.CheckTable(cmd, o.output); err != nil {
+				return err
+			}
+			if err := o.addresses(cmd, args); err != nil {
+				return err
+			}
+			show := func(out io.Writer) error { return showStatus(cmd.Context(), out, &o) }
+			if o.watch {
+				return cli.Repeat(cmd, cli.RefreshUsual, show)
+			}
+			return show(cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	reach.AddServers(flags, &o.servers)
+	o.AddTo(flags)
+	flags.StringVar(&o.config, "config", "", "zoo.cfg that names the servers, instead of --servers")
+	flags.StringVar(&o.output, "output", "table", "table or json")
+	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+	flags.Int64Var(&o.maxLag, "max-lag", 10_000, "txns a server may lag behind its leader")
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of servers that do not serve; 0: not asked")
+	flags.BoolVar(&o.watch, "watch", false, "show the table again every two seconds, until it is interrupted")
+	return cmd
+}
+
+// addresses takes the servers from the arguments or the configuration, if one is named.
+func (o *statusOptions) addresses(cmd *cobra.Command, args []string) error {
+	if o.config == "" {
+		return reach.NamedServers(cmd, &o.servers, args)
+	}
+	if cmd.Flags().Changed("servers") || len(args) > 0 {
+		return cli.Misuse(cmd, errors.New("--servers and --config exclude each other"))
+	}
+	cfg, _, err := config.Load(o.config, nil, nil)
+	if err != nil {
+		return err
+	}
+	o.servers = nil
+	for _, m := range cfg.Members {
+		o.servers = append(o.servers, reach.ClientPortOf(cfg, &m))
+	}
+	if len(cfg.Members) == 0 {
+		host := cfg.ClientPortAddress
+		if host == "" {
+			host = "127.0.0.1"
+		}
+		o.servers = []string{net.JoinHostPort(host, strconv.Itoa(cfg.ClientPort))}
+	}
+	return nil
+}
+
+// clusterStatus is all of it.
+type clusterStatus struct {
+	Verdict string         `json:"verdict"`
+	Servers []reach.Status `json:"servers"`
+	code    int
+}
+
+func showStatus(ctx context.Context, out io.Writer, o *statusOptions) error {
+	st := askAll(ctx, o)
+	if o.output == "json" {
+		enc := json.NewEncoder(out)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(st); err != nil {
+			return err
+		}
+	} else if err := st.table(out); err != nil {
+		return err
+	}
+	if st.code != cli.ExitOK {
+		return cli.ExitStatus(st.code)
+	}
+	return nil
+}
+
+// askAll asks all servers at the same time and judges the answers.
+func askAll(ctx context.Context, o *statusOptions) *clusterStatus {
+	st := &clusterStatus{Servers: make([]reach.Status, len(o.servers))}
+	var all sync.WaitGroup
+	for i, address := range o.servers {
+		all.Go(func() {
+			s := &st.Servers[i]
+			s.Address = address
+			err := o.Srvr(ctx, s, o.timeout)
+			if errors.Is(err, reach.ErrNotServing) && o.adminPort != 0 {
+				err = o.outside(ctx, s, err)
+			}
+			if err != nil {
+				s.Problem = err.Error()
+			}
+		})
+	}
+	all.Wait()
+	st.judge(o.maxLag)
+	return st
+}
+
+// outside looks what a server that does not serve waits for, and whether it stays outside the ensemble. If the server
+// does not say, it returns err.
+func (o *statusOptions) outside(ctx context.Context, s *reach.Status, err error) error {
+	admin := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
+	zab, askErr := admin.ZabState(ctx, s.Address)
+	if askErr != nil { // there need not be an admin server
+		return err
+	}
+	if zab.Outside {
+		s.Role = roleOutside
+		return fmt.Errorf("its directory has another history than that of leader %d: %s", zab.Leader, zab.Reason)
+	}
+	if zab.WaitsFor != "" {
+		err = fmt.Errorf("does not serve: %s", zab.WaitsFor)
+	}
+	if len(zab.Strangers) > 0 {
+		err = fmt.Errorf("%w; server %d has another history: %s", err, zab.Strangers[0].ID, zab.Strangers[0].Reason)
+	}
+	return err
+}
+
+// roleOutside is the role of a server that cannot follow the leader, because its directory has another history.
+const roleOutside = "outside"
+
+// judge fills in the lags and the verdict.
+func (st *clusterStatus) judge(maxLag int64) {
+	var leaders []*reach.Status
+	for i := range st.Servers {
+		if s := &st.Servers[i]; s.Role == "leader" || s.Role == "standalone" {
+			leaders = append(leaders, s)
+		}
+	}
+	troubled := 0
+	for i := range st.Servers {
+		s := &st.Servers[i]
+		if len(leaders) == 1 && s.Role != "" && s.Role != roleOutside {
+			lagBehind(s, leaders[0], maxLag)
+		}
+		if s.Problem != "" {
+			troubled++
+		}
+	}
+	switch {
+	case len(leaders) == 0 && troubled == 0 && st.followed():
+		st.Verdict = "healthy: a server that was not asked leads"
+	case len(leaders) == 0:
+		st.Verdict, st.code = "no server leads: no client can write", exitNoQuorum
+	case len(leaders) > 1:
+		st.Verdict, st.code = fmt.Sprintf("%d servers say that they lead: they are not one ensemble, or a leader has been replaced this moment", len(leaders)), exitNoQuorum
+	case troubled > 0:
+		st.Verdict, st.code = fmt.Sprintf("%d of %d servers need attention", troubled, len(st.Servers)), exitDegraded
+	default:
+		st.Verdict = "healthy"
+	}
+}
+
+// followed reports whether every server says that it follows a leader.
+func (st *clusterStatus) followed() bool {
+	return !slices.ContainsFunc(st.Servers, func(s reach.Status) bool { return s.Role != "follower" && s.Role != "observer" })
+}
+
+// lagBehind compares a server with its leader. The answers are not of one moment, so a small lag, or a negative one,
+// means nothing.
+func lagBehind(s, leader *reach.Status, maxLag int64) {
+	if s.Role == "read-only" {
+		s.Problem = "serves reads only: it has lost the quorum"
+		return
+	}
+	if s.Zxid.Epoch() != leader.Zxid.Epoch() && s.Zxid.Counter() != 0 && leader.Zxid.Counter() != 0 {
+		s.Problem = "is in another epoch than the leader"
+		return
+	}
+	lag := max(int64(leader.Zxid.Counter())-int64(s.Zxid.Counter()), 0)
+	s.Lag = &lag
+	if lag > maxLag {
+		s.Problem = fmt.Sprintf("lags %d txns behind the leader", lag)
+	}
+}
+
+// table prints the servers, and the verdict after them.
+func (st *clusterStatus) table(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SERVER\tROLE\tTXN EPOCH\tZXID\tLAG\tCONNECTIONS\tOUTSTANDING\tZNODES\tLATENCY MS\tPROBLEM")
+	for _, s := range st.Servers {
+		if s.Role == "" || s.Role == roleOutside {
+			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t-\t-\t-\t-\t%s\n", s.Address, cmp.Or(s.Role, "-"), s.Problem)
+			continue
+		}
+		lag := "-"
+		if s.Lag != nil {
+			lag = strconv.FormatInt(*s.Lag, 10)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%.4g/%.3g/%.4g\t%s\n", s.Address, s.Role, s.Epoch, s.ZxidText, lag, s.Connections, s.Outstanding,
+			s.Znodes, s.LatencyMs[0], s.LatencyMs[1], s.LatencyMs[2], s.Problem)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, st.Verdict)
+	return err
+}

@@ -1,0 +1,298 @@
+package servers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+)
+
+// topOptions are the flags of warren top.
+type topOptions struct {
+	reach.ClientTLS
+	servers   []string
+	adminPort int
+	authFile  string
+	by        string
+	limit     int
+	once      bool
+	every     time.Duration
+	output    string
+	timeout   time.Duration
+}
+
+// topLimitMax is how many entries of a kind a server gives at most, and topAsked how many it is asked for at least: a
+// key that is the first of the ensemble need not be among the first of each server.
+const topLimitMax, topAsked = 1000, 200
+
+func newTopCommand() *cobra.Command {
+	var o topOptions
+	cmd := &cobra.Command{
+		Use:   "top [HOST:PORT...]",
+		Short: "Show which paths, sessions, addresses and operations cause the load",
+		Long: "Ask the admin ports of the servers what causes most of their requests, bytes and time, and show the sums for all servers, again\n" +
+			"every two seconds. The figures are means for a second, of about the last minute. The time of a read is its execution, that of a\n" +
+			"write is from its arrival until it is applied.\n\n" +
+			"Paths, sessions and addresses are shown with --auth-file, to a super user or an identity with every permission on /; without it\n" +
+			"only operations are.\n\n" +
+			"The exit code is 0 if a server has answered, and 1 if none has.",
+		Example: "  warren top zk1:2181 zk2:2181 zk3:2181 --auth-file super.txt\n  warren top --by bytes --once\n  warren top --once --output json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.CheckTable(cmd, o.output); err != nil {
+				return err
+			}
+			if _, ok := topFigures[o.by]; !ok {
+				return cli.Misuse(cmd, fmt.Errorf("--by %q is not requests, bytes or time", o.by))
+			}
+			if o.limit < 1 || o.limit > topLimitMax {
+				return cli.Misuse(cmd, fmt.Errorf("--limit is from 1 to %d", topLimitMax))
+			}
+			if o.every <= 0 {
+				return cli.Misuse(cmd, errors.New("--interval must be positive"))
+			}
+			if err := reach.NamedServers(cmd, &o.servers, args); err != nil {
+				return err
+			}
+			return o.run(cmd)
+		},
+	}
+	flags := cmd.Flags()
+	reach.AddServers(flags, &o.servers)
+	o.AddTo(flags)
+	flags.IntVar(&o.adminPort, "admin-port", 8080, "admin port of the servers")
+	flags.StringVar(&o.authFile, "auth-file", "", "file with the header Authorization, such as: digest super:password")
+	flags.StringVar(&o.by, "by", "requests", "order: requests, bytes or time")
+	flags.IntVarP(&o.limit, "limit", "n", 10, "how many of each kind are shown")
+	flags.BoolVar(&o.once, "once", false, "show the figures once")
+	flags.DurationVar(&o.every, "interval", cli.RefreshUsual, "time between two looks")
+	flags.StringVar(&o.output, "output", "table", "table or json")
+	flags.DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for a server")
+	return cmd
+}
+
+// topFigures are the figures by which entries are in order.
+var topFigures = map[string]func(topEntry) float64{
+	"requests": func(e topEntry) float64 { return e.Requests },
+	"bytes":    func(e topEntry) float64 { return e.Bytes },
+	"time":     func(e topEntry) float64 { return e.Millis },
+}
+
+// topRecord is the answer to the admin command top, as far as it is shown. Lists that the server hides are nil.
+type topRecord struct {
+	Enabled       bool       `json:"enabled"`
+	By            string     `json:"by"`
+	WindowSeconds int        `json:"window_s"`
+	OneIn         int64      `json:"sampled_one_in"`
+	Total         topSums    `json:"total"`
+	Operations    []topEntry `json:"operations"`
+	Paths         []topEntry `json:"paths"`
+	Sessions      []topEntry `json:"sessions"`
+	Addresses     []topEntry `json:"addresses"`
+}
+
+// topSums is what requests cost in each second.
+type topSums struct {
+	Requests float64 `json:"requests"`
+	Bytes    float64 `json:"bytes"`
+	Millis   float64 `json:"ms"`
+}
+
+func (s *topSums) add(o topSums) {
+	s.Requests += o.Requests
+	s.Bytes += o.Bytes
+	s.Millis += o.Millis
+}
+
+// topEntry is a key with what its requests cost in each second.
+type topEntry struct {
+	Key string `json:"key"`
+	topSums
+}
+
+// topOfServer is what one server has said.
+type topOfServer struct {
+	Address string    `json:"address"`
+	Problem string    `json:"problem,omitempty"`
+	Top     topRecord `json:"top"`
+}
+
+// topOfAll is what all servers have said, and the sums.
+type topOfAll struct {
+	Top     topRecord     `json:"top"`
+	Servers []topOfServer `json:"servers"`
+}
+
+func (o *topOptions) run(cmd *cobra.Command) error {
+	port := doctor.AdminPort{Port: o.adminPort, Timeout: o.timeout, TLS: o.Of}
+	if o.authFile != "" {
+		text, err := os.ReadFile(o.authFile)
+		if err != nil {
+			return err
+		}
+		port.Authorization = strings.TrimSpace(string(text))
+	}
+	show := func(out io.Writer) error {
+		all := o.ask(cmd.Context(), &port)
+		if err := o.print(out, all); err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(all.Servers, func(s topOfServer) bool { return s.Problem == "" }) {
+			return cli.ExitStatus(cli.ExitUnexpected)
+		}
+		return nil
+	}
+	if o.once {
+		return show(cmd.OutOrStdout())
+	}
+	return cli.Repeat(cmd, o.every, show)
+}
+
+// ask asks all servers at the same time.
+func (o *topOptions) ask(ctx context.Context, port *doctor.AdminPort) *topOfAll {
+	all := &topOfAll{Servers: make([]topOfServer, len(o.servers))}
+	path := fmt.Sprintf("/commands/top?by=%s&limit=%d", o.by, min(max(o.limit, topAsked), topLimitMax))
+	var done sync.WaitGroup
+	for i, address := range o.servers {
+		done.Go(func() {
+			s := &all.Servers[i]
+			s.Address = address
+			if err := askTop(ctx, port, address, path, &s.Top); err != nil {
+				s.Problem = err.Error()
+			}
+		})
+	}
+	done.Wait()
+	all.sum(o.by, o.limit)
+	return all
+}
+
+// askTop asks one server.
+func askTop(ctx context.Context, port *doctor.AdminPort, address, path string, top *topRecord) error {
+	answer, err := port.Get(ctx, address, path)
+	if err != nil {
+		return err
+	}
+	var text struct {
+		*topRecord
+		Error *string `json:"error"`
+	}
+	text.topRecord = top
+	switch err := json.Unmarshal(answer.Body, &text); {
+	case err != nil:
+		return fmt.Errorf("the admin port answers %s, and nothing that can be read: is it Warren's?", answer.Status)
+	case text.Error != nil:
+		return fmt.Errorf("the admin port answers: %q", *text.Error)
+	case !top.Enabled:
+		return errors.New("warren.top.enabled is false there: set it to true and restart the server")
+	}
+	return nil
+}
+
+// sum adds what the servers have said.
+func (all *topOfAll) sum(by string, limit int) {
+	sum := &all.Top
+	sum.By = by
+	for i := range all.Servers {
+		t := &all.Servers[i].Top
+		if all.Servers[i].Problem != "" {
+			continue
+		}
+		sum.Enabled, sum.WindowSeconds, sum.OneIn = true, t.WindowSeconds, max(sum.OneIn, t.OneIn)
+		sum.Total.add(t.Total)
+		sum.Operations = addEntries(sum.Operations, t.Operations)
+		sum.Paths = addEntries(sum.Paths, t.Paths)
+		sum.Sessions = addEntries(sum.Sessions, t.Sessions)
+		sum.Addresses = addEntries(sum.Addresses, t.Addresses)
+	}
+	figure := topFigures[by]
+	for _, list := range []*[]topEntry{&sum.Operations, &sum.Paths, &sum.Sessions, &sum.Addresses} {
+		slices.SortStableFunc(*list, func(a, b topEntry) int { return cmp.Compare(figure(b), figure(a)) })
+		*list = (*list)[:min(len(*list), limit)]
+	}
+}
+
+// addEntries adds more to the entries of the same keys in all.
+func addEntries(all, more []topEntry) []topEntry {
+	at := make(map[string]int, len(all))
+	for i := range all {
+		at[all[i].Key] = i
+	}
+	for _, e := range more {
+		i, ok := at[e.Key]
+		if !ok {
+			all = append(all, e)
+			continue
+		}
+		all[i].add(e.topSums)
+	}
+	return all
+}
+
+func (o *topOptions) print(out io.Writer, all *topOfAll) error {
+	if o.output == "json" {
+		return json.NewEncoder(out).Encode(all) // one line, also if it is followed by the next look
+	}
+	for _, s := range all.Servers {
+		if s.Problem != "" {
+			fmt.Fprintf(out, "%s: %s\n", s.Address, s.Problem)
+		}
+	}
+	t := &all.Top
+	if !t.Enabled {
+		return nil
+	}
+	fmt.Fprintf(out, "%.1f requests/s, %s/s, %.1f ms/s; by %s, about the last %d s", t.Total.Requests,
+		bytesText(t.Total.Bytes), t.Total.Millis, t.By, t.WindowSeconds)
+	if t.OneIn > 1 {
+		fmt.Fprintf(out, "; one request of %d is counted for all", t.OneIn)
+	}
+	fmt.Fprintln(out)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, kind := range []struct {
+		name string
+		list []topEntry
+	}{{"OPERATION", t.Operations}, {"PATH", t.Paths}, {"SESSION", t.Sessions}, {"ADDRESS", t.Addresses}} {
+		if len(kind.list) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\t\t\t\nREQUESTS/S\tBYTES/S\tMS/S\t%s\n", kind.name)
+		for _, e := range kind.list {
+			fmt.Fprintf(w, "%.1f\t%s\t%.1f\t%s\n", e.Requests, bytesText(e.Bytes), e.Millis, cli.Printable(e.Key))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if t.Paths == nil {
+		_, err := fmt.Fprintln(out, "\npaths, sessions and addresses need --auth-file")
+		return err
+	}
+	return nil
+}
+
+// bytesText is a number of bytes with a unit.
+func bytesText(n float64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	i := 0
+	for n >= 1024 && i < len(units)-1 {
+		n, i = n/1024, i+1
+	}
+	if i == 0 {
+		return fmt.Sprintf("%.0f %s", n, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", n, units[i])
+}

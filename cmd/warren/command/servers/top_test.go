@@ -1,0 +1,128 @@
+package servers
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/test/cmdline"
+)
+
+// adminThatTells is an admin server whose command top says the same to each request with the right credentials.
+func adminThatTells(t *testing.T, text string) (port string, asked *atomic.Int64) {
+	asked = &atomic.Int64{}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		if auth := r.Header.Get("Authorization"); auth != "" && auth != "digest super:secret" {
+			w.WriteHeader(http.StatusUnauthorized)
+			fmt.Fprint(w, `{"command":"top","error":"Not authenticated"}`)
+			return
+		}
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(s.Close)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	require.NoError(t, err)
+	return port, asked
+}
+
+const someTop = `{"enabled":true,"by":"requests","window_s":60,"sampled_one_in":8,"total":{"requests":1000,"bytes":2048,"ms":3},
+"operations":[{"key":"getData","requests":1000,"bytes":2048,"ms":3}],"paths":[{"key":"/a\u001b[2J","requests":900,"bytes":1024,"ms":1},
+{"key":"/b","requests":100,"bytes":1024,"ms":2}],"sessions":null,"addresses":null,"command":"top","error":null}`
+
+func TestTopOnce(t *testing.T) {
+	port, _ := adminThatTells(t, someTop)
+	code, out, errs := run("top", "--once", "--admin-port", port, "127.0.0.1:1")
+	require.Zero(t, code, errs)
+	require.Contains(t, out, "1000.0 requests/s, 2.0 KiB/s, 3.0 ms/s; by requests, about the last 60 s; one request of 8")
+	require.Contains(t, out, "getData")
+	require.Contains(t, out, `"/a\x1b[2J"`)
+	require.NotContains(t, out, "\x1b", "a path must not steer the terminal")
+
+	code, out, errs = run("top", "--once", "--output", "json", "--by", "bytes", "--admin-port", port, "127.0.0.1:1", "127.0.0.1:2")
+	require.Zero(t, code, errs)
+	var all topOfAll
+	require.NoError(t, json.Unmarshal([]byte(out), &all))
+	require.Len(t, all.Servers, 2)
+	require.Equal(t, []topEntry{{"getData", topSums{2000, 4096, 6}}}, all.Top.Operations)
+}
+
+func TestTopSaysWhatIsWrong(t *testing.T) {
+	for text, says := range map[string]string{
+		"<html>": "is it Warren's",
+		`{"command":"top","error":"Unknown command: top"}`:     "Unknown command: top",
+		`{"enabled":false,"command":"top","error":null}`:       "warren.top.enabled is false",
+		`{"command":"top","error":"not now` + "\x1b" + `[2J"}`: "nothing that can be read",
+	} {
+		port, _ := adminThatTells(t, text)
+		code, out, _ := run("top", "--once", "--admin-port", port, "127.0.0.1:1")
+		require.Equal(t, cli.ExitUnexpected, code)
+		require.Contains(t, out, says)
+	}
+	port, _ := adminThatTells(t, someTop)
+	code, out, _ := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:wrong\n"), "127.0.0.1:1")
+	require.Equal(t, cli.ExitUnexpected, code)
+	require.Contains(t, out, "Not authenticated")
+	code, _, errs := run("top", "--once", "--admin-port", port, "--auth-file", fileWith(t, "digest super:secret\n"), "127.0.0.1:1")
+	require.Zero(t, code, errs)
+	for _, args := range [][]string{{"--by", "size"}, {"--limit", "0"}, {"--limit", "1001"}, {"--interval", "0s"}, {"--output", "xml"}} {
+		code, _, _ := run(append([]string{"top", "--once"}, args...)...)
+		require.Equal(t, cli.ExitUsage, code, args)
+	}
+}
+
+// A key that is the first of all servers together is first, also if it is the first of none.
+func TestTopAddsServers(t *testing.T) {
+	all := topOfAll{Servers: []topOfServer{
+		{Top: topRecord{Paths: []topEntry{{"/a", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
+		{Top: topRecord{Paths: []topEntry{{"/b", topSums{Requests: 5}}, {"/all", topSums{Requests: 4}}}}},
+		{Problem: "away", Top: topRecord{Paths: []topEntry{{"/c", topSums{Requests: 50}}}}},
+	}}
+	all.sum("requests", 2)
+	require.Equal(t, []topEntry{{"/all", topSums{Requests: 8}}, {"/a", topSums{Requests: 5}}}, all.Top.Paths)
+}
+
+// top and status --watch look again until they are interrupted.
+func TestRepeats(t *testing.T) {
+	port, asked := adminThatTells(t, someTop)
+	for _, args := range [][]string{
+		{"top", "--interval", "1ms", "--admin-port", port, "127.0.0.1:1"},
+		{"status", "--watch", "--admin-port", port, "--timeout", "1s", cmdline.Answers(t, "Zxid: 0x5\nMode: leader\n")},
+	} {
+		ctx, stop := context.WithCancel(context.Background())
+		cmd := cli.Root(Commands()...)
+		cmd.SetArgs(args)
+		var out bytes.Buffer
+		cmd.SetOut(&out)
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.ExecuteContext(ctx) }()
+		if args[0] == "top" {
+			require.Eventually(t, func() bool { return asked.Load() >= 3 }, time.Minute, time.Millisecond)
+		}
+		stop()
+		require.NoError(t, <-ended)
+		if args[0] == "top" {
+			require.Greater(t, strings.Count(out.String(), "getData"), 1)
+		}
+	}
+}
+
+// fileWith returns the name of a file with this text.
+func fileWith(t *testing.T, text string) string {
+	name := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	return name
+}

@@ -1,0 +1,74 @@
+package servers
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/reach"
+	"github.com/seed94657493/warren/cmd/warren/doctor"
+)
+
+// wordOptions are the flags of warren 4lw.
+type wordOptions struct {
+	timeout time.Duration
+	reach.ClientTLS
+}
+
+// wordBytesMax bounds the answer to a word: a list of all connections or watches may be long.
+const wordBytesMax = 1 << 30
+
+func newWordCommand() *cobra.Command {
+	var o wordOptions
+	cmd := &cobra.Command{
+		Use:   "4lw HOST:PORT WORD",
+		Short: "Ask a server a four-letter word, as `echo WORD | nc HOST PORT` does",
+		Long: "Sends WORD (ruok, srvr, mntr, stat, cons...) and prints the answer as it is. It stands in for nc where there is none. With\n" +
+			"--client-configuration, a file of zkCli.sh's, it speaks TLS if that file says so.\n\n" +
+			"The exit code is 0 if the word was answered, and 1 if nothing came, the word is not in 4lw.commands.whitelist, or the server\n" +
+			"does not serve.",
+		Example: "  warren 4lw zk1:2181 ruok\n  warren 4lw 127.0.0.1:2181 mntr | grep zk_avg_latency",
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case len(args) != 2:
+				return cli.Misuse(cmd, errors.New("a server and a word are needed"))
+			case len(args[1]) != 4:
+				return cli.Misuse(cmd, fmt.Errorf("%q does not have four letters", args[1]))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0], args[1]) },
+	}
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 3*time.Second, "how long to wait for the answer")
+	o.AddTo(cmd.Flags())
+	return cmd
+}
+
+// errNoAnswer is what a server that knows no such word gives: it closes the connection.
+var errNoAnswer = errors.New("the connection was closed without an answer")
+
+func (o *wordOptions) run(cmd *cobra.Command, address, word string) error {
+	address = reach.WithPort(address)
+	secure, err := o.Of(address)
+	if err != nil {
+		return err
+	}
+	text, err := doctor.AskWord(cmd.Context(), address, word, o.timeout, secure, wordBytesMax)
+	if err == nil && text == "" {
+		err = errNoAnswer
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %s: %w", address, word, err)
+	}
+	if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+		return err
+	}
+	if strings.HasSuffix(text, "is not executed because it is not in the whitelist.\n") || strings.HasPrefix(text, "This ZooKeeper instance is not currently serving requests") {
+		return cli.ExitStatus(cli.ExitUnexpected)
+	}
+	return nil
+}

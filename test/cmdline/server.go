@@ -1,0 +1,104 @@
+package cmdline
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed94657493/warren/cmd/warren/command/cli"
+	"github.com/seed94657493/warren/cmd/warren/command/serve"
+	"github.com/seed94657493/warren/test/cluster"
+)
+
+// Server is a server that runs inside of the test.
+type Server struct {
+	Ready string // the line that says it serves
+	Addr  string
+	code  chan int
+	Log   *cluster.Output
+}
+
+// StartServer runs warren server with args and returns when it says that it serves.
+func StartServer(t *testing.T, args ...string) *Server {
+	t.Helper()
+	r := &Server{code: make(chan int, 1), Log: new(cluster.Output)}
+	read, write := io.Pipe()
+	go func() {
+		r.code <- cli.Run(cli.Root(serve.Commands()...), append([]string{"server"}, args...), write, r.Log)
+		write.Close()
+	}()
+	line, err := bufio.NewReader(read).ReadString('\n')
+	require.NoError(t, err, "the server ended: %s", r.Log)
+	r.Ready = line
+	r.Addr = regexp.MustCompile(`serves clients on ([^ ,]+)`).FindStringSubmatch(line)[1]
+	return r
+}
+
+// HangGuard is how long a test waits for what must come: far longer than it takes on a machine that is busy with
+// other things.
+const HangGuard = time.Minute
+
+// Stop sends sig to this process and returns the exit code of the server.
+func (r *Server) Stop(t *testing.T, sig syscall.Signal) int {
+	t.Helper()
+	require.NoError(t, syscall.Kill(os.Getpid(), sig))
+	select {
+	case code := <-r.code:
+		return code
+	case <-time.After(HangGuard):
+		t.Fatalf("the server does not stop: %s", r.Log)
+		return -1
+	}
+}
+
+// Word asks the server a four-letter word.
+func Word(t *testing.T, addr, word string) string {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, HangGuard)
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.SetDeadline(time.Now().Add(HangGuard)))
+	_, err = io.WriteString(conn, word)
+	require.NoError(t, err)
+	answer, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	return string(answer)
+}
+
+// Answers returns the address of a port that serves connections with one answer each, the last one again and again.
+func Answers(t *testing.T, texts ...string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		for i := 0; ; i++ {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(c, make([]byte, 4))
+			_, _ = io.WriteString(c, texts[min(i, len(texts)-1)])
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-over })
+	return ln.Addr().String()
+}
+
+// NotServing is what a server without a leader answers to srvr.
+const NotServing = "This ZooKeeper instance is not currently serving requests\n"
+
+// Srvr is what a server answers to the word srvr.
+func Srvr(zxid, mode string) string {
+	return "Zookeeper version: 3.9.0-warren, built on 2026-01-01\nLatency min/avg/max: 0/0.25/7\nReceived: 9\nSent: 8\nConnections: 3\n" +
+		"Outstanding: 2\nZxid: " + zxid + "\nMode: " + mode + "\nNode count: 5\n"
+}
