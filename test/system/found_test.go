@@ -37,8 +37,8 @@ func TestUpgradeIsLost(t *testing.T) {
 	}
 }
 
-// TestReadOnlyServerShowsTheConfiguration cuts the log of a server that then has no leader: a read-only server must show
-// the configuration, though no leader has synchronized it after it has loaded its state again.
+// TestReadOnlyServerShowsTheConfiguration cuts the log of a server that then has no leader: a read-only server must
+// show the configuration, though no leader has synchronized it after it has loaded its state again.
 func TestReadOnlyServerShowsTheConfiguration(t *testing.T) {
 	w := newWorld(Options{Seed: 605656, Steps: 200, Observers: -1})
 	require.NoError(t, w.run())
