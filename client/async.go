@@ -125,7 +125,9 @@ func (a Async) Children(ctx context.Context, path string) Future[NodeChildren] {
 }
 
 // Create is Client.CreateStat.
-func (a Async) Create(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) Future[Created] {
+func (a Async) Create(
+	ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption,
+) Future[Created] {
 	cl, err := a.c.createCall(path, data, mode, options)
 	return start(ctx, a.c, cl, err, readCreated)
 }

@@ -73,8 +73,9 @@ func (c *Client) NewCache(ctx context.Context, root string, options ...CacheOpti
 	if err := checkPath(root, false); err != nil {
 		return nil, &Error{Op: "cache", Path: root, Err: err}
 	}
-	k := &Cache{c: c, root: root, bytesMax: cacheBytesDefault, nodes: map[string]*cacheNode{}, watched: map[string]*cacheWatches{},
-		done: make(chan struct{}), changes: &changeLink{ready: make(chan struct{})}}
+	k := &Cache{c: c, root: root, bytesMax: cacheBytesDefault, nodes: map[string]*cacheNode{},
+		watched: map[string]*cacheWatches{}, done: make(chan struct{}),
+		changes: &changeLink{ready: make(chan struct{})}}
 	for _, o := range options {
 		o(k)
 	}

@@ -160,7 +160,9 @@ func (k *Cache) resync(ctx context.Context) error {
 
 // listLevel lists the children of the znodes of a level. It returns the paths of the children, and the znodes of
 // the level whose shown state is out of date.
-func (k *Cache) listLevel(ctx context.Context, level []string, found map[string]bool) (below, stale []string, err error) {
+func (k *Cache) listLevel(
+	ctx context.Context, level []string, found map[string]bool,
+) (below, stale []string, err error) {
 	for len(level) > 0 {
 		part := level[:min(len(level), cacheWindow)]
 		level = level[len(part):]
@@ -193,7 +195,8 @@ func (k *Cache) listLevel(ctx context.Context, level []string, found map[string]
 
 // byDepth orders parents before children.
 func byDepth(a, b string) int {
-	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	return cmp.Or(cmp.Compare(strings.Count(a, "/"), strings.Count(b, "/")), cmp.Compare(len(a), len(b)),
+		cmp.Compare(a, b))
 }
 
 func sortParentsFirst(nodes []Node) {

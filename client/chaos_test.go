@@ -21,7 +21,8 @@ import (
 
 var (
 	chaosSeed = flag.Uint64("client.seed", 0, "seed of the tests with random faults; 0 draws one")
-	chaosCuts = flag.Int("client.cuts", cutsDefault(), "connections that the fault proxy cuts; thousands take minutes on a busy machine")
+	chaosCuts = flag.Int("client.cuts", cutsDefault(),
+		"connections that the fault proxy cuts; thousands take minutes on a busy machine")
 )
 
 // cutsDefault is fewer where everything takes longer.
@@ -59,7 +60,8 @@ type faultProxy struct {
 func newFaultProxy(t *testing.T, target string, r *rand.Rand) *faultProxy {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &faultProxy{listener: l, target: target, rand: rand.New(rand.NewPCG(r.Uint64(), 2)), conns: map[net.Conn]bool{}}
+	p := &faultProxy{listener: l, target: target, rand: rand.New(rand.NewPCG(r.Uint64(), 2)),
+		conns: map[net.Conn]bool{}}
 	p.running.Go(p.accept)
 	t.Cleanup(func() {
 		_ = l.Close()
@@ -234,7 +236,8 @@ func chaos(t *testing.T, addr, chroot string) {
 		// Sometimes the followers are left to catch up, so that quiet moments are cut too.
 		if r.IntN(4) == 0 {
 			want := round
-			require.Eventually(t, func() bool { return seenData.Load() == want || len(failed) > 0 }, time.Minute, 100*time.Microsecond, "data")
+			require.Eventually(t, func() bool { return seenData.Load() == want || len(failed) > 0 }, time.Minute,
+				100*time.Microsecond, "data")
 		}
 		require.Empty(t, failed)
 	}
@@ -246,7 +249,8 @@ func chaos(t *testing.T, addr, chroot string) {
 	}
 	require.Eventually(t, func() bool { return seenData.Load() == round }, time.Minute, time.Millisecond, "data")
 	require.Eventually(t, func() bool { return seenFlip.Load() == want }, time.Minute, time.Millisecond, "existence")
-	require.Eventually(t, func() bool { return seenList.Load() == min(round, 8) }, time.Minute, time.Millisecond, "children")
+	require.Eventually(t, func() bool { return seenList.Load() == min(round, 8) }, time.Minute,
+		time.Millisecond, "children")
 	requireSameTree(t, ctx, direct, cache, "/tree")
 	require.Empty(t, failed)
 	t.Logf("%d connections cut in %d rounds", p.cuts.Load(), round)

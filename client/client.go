@@ -66,7 +66,8 @@ func New(connect string, options ...Option) (*Client, error) {
 			}
 		}
 	}
-	first := &standing{StateChange: StateChange{State: Connecting, At: time.Now()}, session: 1, changed: make(chan struct{})}
+	first := &standing{StateChange: StateChange{State: Connecting, At: time.Now()}, session: 1,
+		changed: make(chan struct{})}
 	if r := c.cfg.resume; r != nil {
 		s.id, s.password, s.seenRW = r.SessionID, r.Password, true
 		s.zxid.Store(int64(r.Zxid))
@@ -112,7 +113,10 @@ func (c *Client) stop(endSession bool) (err error) {
 	c.closing.Do(func() {
 		c.s.mu.Lock()
 		old := c.s.now.Load()
-		c.s.publishLocked(standing{StateChange: StateChange{State: Closed, SessionID: old.SessionID, Timeout: old.Timeout}, session: old.session, final: ErrClosed})
+		c.s.publishLocked(standing{
+			StateChange: StateChange{State: Closed, SessionID: old.SessionID, Timeout: old.Timeout},
+			session:     old.session, final: ErrClosed,
+		})
 		c.s.mu.Unlock()
 		if endSession {
 			err = c.endSession(old)

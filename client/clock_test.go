@@ -62,11 +62,12 @@ func TestHeartbeatAndSilence(t *testing.T) {
 				defer mu.Unlock()
 				dialled, dials = append(dialled, addr), append(dials, time.Since(began))
 				isFirst := len(dialled) == 1
-				go pipeServer(far, timeout, func() (awake bool) { read(func() { awake = isAwake || !isFirst }); return }, func() {
-					if isFirst {
-						read(func() { pings = append(pings, time.Since(began)) })
-					}
-				})
+				go pipeServer(far, timeout,
+					func() (awake bool) { read(func() { awake = isAwake || !isFirst }); return }, func() {
+						if isFirst {
+							read(func() { pings = append(pings, time.Since(began)) })
+						}
+					})
 				return near, nil
 			}))
 		require.NoError(t, err)
@@ -149,15 +150,17 @@ func TestHeldOnlyAsLongAsTheServerHasSurelyHeard(t *testing.T) {
 						time.AfterFunc(v.delay, func() { write(proto.ReplyHeader{Xid: proto.XidPing}, nil) })
 					}
 				})
-				event := (&proto.WatcherEvent{Type: proto.EventNodeDeleted, State: 3, Path: proto.Text("/a")}).AppendTo(nil)
+				event := (&proto.WatcherEvent{Type: proto.EventNodeDeleted, State: 3,
+					Path: proto.Text("/a")}).AppendTo(nil)
 				isFirst := true
-				c, err := New("a:1", WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
-					if !isFirst {
-						return nil, net.ErrClosed
-					}
-					isFirst = false
-					return near, nil
-				}))
+				c, err := New("a:1",
+					WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
+						if !isFirst {
+							return nil, net.ErrClosed
+						}
+						isFirst = false
+						return near, nil
+					}))
 				require.NoError(t, err)
 				require.NoError(t, c.WaitConnected(t.Context()))
 				began := time.Now()
@@ -201,17 +204,19 @@ func TestPauseAfterLostConnection(t *testing.T) {
 			var ended time.Time
 			var longest time.Duration
 			var dials atomic.Int32
-			c, err := New("a:1,b:1", WithSessionTimeout(30*time.Second), WithDialer(func(context.Context, string, string) (net.Conn, error) {
-				if !ended.IsZero() {
-					longest = max(longest, time.Since(ended))
-				}
-				near, far := net.Pipe()
-				go pipeServer(far, 30*time.Second, func() bool { return true }, func() {})
-				if dials.Add(1) <= n {
-					time.AfterFunc(v.lasts, func() { ended = time.Now(); far.Close() })
-				}
-				return near, nil
-			}))
+			c, err := New("a:1,b:1",
+				WithSessionTimeout(30*time.Second),
+				WithDialer(func(context.Context, string, string) (net.Conn, error) {
+					if !ended.IsZero() {
+						longest = max(longest, time.Since(ended))
+					}
+					near, far := net.Pipe()
+					go pipeServer(far, 30*time.Second, func() bool { return true }, func() {})
+					if dials.Add(1) <= n {
+						time.AfterFunc(v.lasts, func() { ended = time.Now(); far.Close() })
+					}
+					return near, nil
+				}))
 			require.NoError(t, err)
 			for dials.Load() <= n {
 				time.Sleep(time.Second)
@@ -233,15 +238,16 @@ func TestLostAfterTimeout(t *testing.T) {
 		const timeout = 6 * time.Second
 		var dials atomic.Int32
 		var far atomic.Pointer[net.Conn]
-		c, err := New("a:1", WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
-			if dials.Add(1) > 1 {
-				return nil, net.ErrClosed
-			}
-			near, server := net.Pipe()
-			far.Store(&server)
-			go pipeServer(server, timeout, func() bool { return true }, func() {})
-			return near, nil
-		}))
+		c, err := New("a:1",
+			WithSessionTimeout(timeout), WithDialer(func(context.Context, string, string) (net.Conn, error) {
+				if dials.Add(1) > 1 {
+					return nil, net.ErrClosed
+				}
+				near, server := net.Pipe()
+				far.Store(&server)
+				go pipeServer(server, timeout, func() bool { return true }, func() {})
+				return near, nil
+			}))
 		require.NoError(t, err)
 		require.NoError(t, c.WaitConnected(t.Context()))
 		held, cancel := c.WhileHeld(t.Context(), false)

@@ -66,7 +66,8 @@ type authCall struct {
 }
 
 func newConn(nc net.Conn, in frames, addr string, began time.Time, timeout time.Duration, cfg *config) *conn {
-	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: contact{began: began}, timeout: timeout, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+	cn := &conn{nc: nc, in: in, addr: addr, cfg: cfg, contact: contact{began: began}, timeout: timeout,
+		wake: make(chan struct{}, 1), gone: make(chan struct{})}
 	cn.in.src = (*deadlineReader)(cn)
 	cn.isPrompt, cn.written = isTCP(nc), time.Now()
 	return cn

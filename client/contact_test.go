@@ -66,6 +66,7 @@ func TestContactIsNeverTooNew(t *testing.T) {
 		now := time.Now()
 		c.writing(xid+1, now)
 		c.answered(xid + 1)
-		require.Equal(t, now.Sub(began), time.Duration(c.latest.Load()), "when everything is answered the next is believed at once")
+		require.Equal(t, now.Sub(began), time.Duration(c.latest.Load()),
+			"when everything is answered the next is believed at once")
 	})
 }

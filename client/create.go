@@ -30,13 +30,17 @@ var openACL = OpenACL()
 // Create makes a znode and returns its path, which for sequential modes has a suffix of ten digits. Errors:
 // ErrNodeExists, ErrNoNode (no parent), ErrNoChildrenForEphemerals, ErrNoAuth, ErrInvalidACL, ErrBadArguments,
 // ErrQuotaExceeded.
-func (c *Client) Create(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
+func (c *Client) Create(
+	ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption,
+) (string, error) {
 	created, _, err := c.CreateStat(ctx, path, data, mode, options...)
 	return created, err
 }
 
 // CreateStat is Create that also returns the znode's Stat, whose Czxid is a fencing token.
-func (c *Client) CreateStat(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, Stat, error) {
+func (c *Client) CreateStat(
+	ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption,
+) (string, Stat, error) {
 	cl, err := c.createCall(path, data, mode, options)
 	if err != nil {
 		return "", Stat{}, err

@@ -49,7 +49,8 @@ func ExampleClient_Commit() {
 	ctx := context.Background()
 	c, stop := connect(ctx)
 	defer stop()
-	_, err := c.Commit(ctx, new(client.Txn).Create("/owner", nil, client.Persistent).Create("/task", nil, client.Persistent))
+	_, err := c.Commit(ctx, new(client.Txn).Create("/owner", nil, client.Persistent).
+		Create("/task", nil, client.Persistent))
 	fmt.Println(err)
 	_, err = c.Commit(ctx, new(client.Txn).Check("/owner", 7).Delete("/task", client.AnyVersion))
 	var refused *client.TxnError

@@ -51,7 +51,9 @@ func TestBackSoonAfterAnOutage(t *testing.T) {
 		defer c.Close()
 		require.NoError(t, c.WaitConnected(t.Context()))
 		for round := range 60 {
-			for _, away := range []time.Duration{0, time.Millisecond, 32 * time.Millisecond, 150 * time.Millisecond, 3 * time.Second} {
+			for _, away := range []time.Duration{
+				0, time.Millisecond, 32 * time.Millisecond, 150 * time.Millisecond, 3 * time.Second,
+			} {
 				// Of the bubble's clock, as servers do that are restarted one after the other.
 				time.Sleep(250 * time.Millisecond)
 				synctest.Wait()
@@ -61,7 +63,8 @@ func TestBackSoonAfterAnOutage(t *testing.T) {
 				synctest.Wait()
 				require.NoError(t, c.WaitConnected(t.Context()))
 				pause := time.Since(began)
-				require.LessOrEqual(t, pause, away+min(max(away/2, 20*time.Millisecond), time.Second), "round %d, away for %v", round, away)
+				require.LessOrEqual(t, pause, away+min(max(away/2, 20*time.Millisecond), time.Second),
+					"round %d, away for %v", round, away)
 				o.mu.Lock()
 				// Three servers a pass; the mean pause is a quarter of what has passed.
 				if away >= 150*time.Millisecond {

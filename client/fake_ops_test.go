@@ -181,7 +181,8 @@ func (c *fakeConn) write(op proto.OpCode, r *proto.Reader) ([]byte, proto.ErrCod
 	if _, exists := f.tree[path]; exists {
 		return nil, proto.ErrNodeExists
 	}
-	n := fakeNode{data: data, stat: proto.Stat{Czxid: f.zxid, Mzxid: f.zxid, Pzxid: f.zxid, DataLength: int32(len(data))}}
+	n := fakeNode{data: data,
+		stat: proto.Stat{Czxid: f.zxid, Mzxid: f.zxid, Pzxid: f.zxid, DataLength: int32(len(data))}}
 	if mode.IsEphemeral() {
 		n.stat.EphemeralOwner = c.session
 	}
@@ -261,11 +262,13 @@ func (c *fakeConn) setWatches(op proto.OpCode, body []byte) proto.ErrCode {
 		if s.ReadFrom(body) != nil {
 			return proto.ErrMarshallingError
 		}
-		w.RelativeZxid, w.DataWatches, w.ExistWatches, w.ChildWatches = s.RelativeZxid, s.DataWatches, s.ExistWatches, s.ChildWatches
+		w.RelativeZxid, w.DataWatches, w.ExistWatches, w.ChildWatches = s.RelativeZxid, s.DataWatches,
+			s.ExistWatches, s.ChildWatches
 	}
 	f.relative = w.RelativeZxid
 	for _, p := range w.DataWatches {
-		c.rearm(p.String(), c.data, func(n fakeNode) bool { return n.stat.Mzxid > w.RelativeZxid }, proto.EventNodeDataChanged)
+		c.rearm(p.String(), c.data, func(n fakeNode) bool { return n.stat.Mzxid > w.RelativeZxid },
+			proto.EventNodeDataChanged)
 	}
 	for _, p := range w.ExistWatches {
 		if _, ok := f.tree[p.String()]; ok {
@@ -275,7 +278,8 @@ func (c *fakeConn) setWatches(op proto.OpCode, body []byte) proto.ErrCode {
 		}
 	}
 	for _, p := range w.ChildWatches {
-		c.rearm(p.String(), c.child, func(n fakeNode) bool { return n.stat.Pzxid > w.RelativeZxid }, proto.EventNodeChildrenChanged)
+		c.rearm(p.String(), c.child, func(n fakeNode) bool { return n.stat.Pzxid > w.RelativeZxid },
+			proto.EventNodeChildrenChanged)
 	}
 	for _, p := range w.PersistentWatches {
 		c.persist[p.String()] = true

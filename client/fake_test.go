@@ -150,7 +150,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 }
 
 func (f *fake) serve(nc net.Conn) {
-	c := &fakeConn{f: f, nc: nc, data: map[string]bool{}, child: map[string]bool{}, persist: map[string]bool{}, below: map[string]bool{}}
+	c := &fakeConn{f: f, nc: nc, data: map[string]bool{}, child: map[string]bool{}, persist: map[string]bool{},
+		below: map[string]bool{}}
 	f.mu.Lock()
 	f.conns[c] = true
 	f.accepted++

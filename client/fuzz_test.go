@@ -13,8 +13,9 @@ import (
 )
 
 // fuzzOps are the calls that wait while hostile bytes arrive: one of every reply that is decoded.
-var fuzzOps = []proto.OpCode{proto.OpCreate2, proto.OpDelete, proto.OpExists, proto.OpGetData, proto.OpSetData, proto.OpGetACL, proto.OpGetChildren2,
-	proto.OpSync, proto.OpMulti, proto.OpMultiRead, proto.OpGetEphemerals, proto.OpGetAllChildrenNumber, proto.OpWhoAmI, proto.OpAddWatch}
+var fuzzOps = []proto.OpCode{proto.OpCreate2, proto.OpDelete, proto.OpExists, proto.OpGetData, proto.OpSetData,
+	proto.OpGetACL, proto.OpGetChildren2, proto.OpSync, proto.OpMulti, proto.OpMultiRead, proto.OpGetEphemerals,
+	proto.OpGetAllChildrenNumber, proto.OpWhoAmI, proto.OpAddWatch}
 
 // For any bytes of a server: nothing panics, every call gets a result, memory stays within a multiple of the
 // bytes.

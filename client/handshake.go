@@ -83,7 +83,8 @@ func (s *session) hello(ctx context.Context, nc net.Conn, e endpoint) (*greeted,
 	case r.TimeOut <= 0 || r.SessionID == 0:
 		return nil, fmt.Errorf("client: greet %s: %w: no session was made", e.addr, ErrProtocol)
 	case asked != 0 && r.SessionID != asked:
-		return nil, fmt.Errorf("client: greet %s: %w: session %v instead of %v", e.addr, ErrProtocol, r.SessionID, asked)
+		return nil, fmt.Errorf("client: greet %s: %w: session %v instead of %v", e.addr, ErrProtocol,
+			r.SessionID, asked)
 	}
 	if s.cfg.sasl != nil {
 		if err := s.authenticate(g, e); err != nil {
@@ -146,7 +147,8 @@ func (s *session) authenticate(g *greeted, e endpoint) error {
 			return nil
 		}
 		if resp.Token == nil {
-			return &authError{fmt.Errorf("client: sasl with %s: the server has no sasl configured: %w", g.addr, ErrAuthFailed)}
+			return &authError{fmt.Errorf("client: sasl with %s: the server has no sasl configured: %w",
+				g.addr, ErrAuthFailed)}
 		}
 		challenge = append([]byte{}, resp.Token...)
 	}

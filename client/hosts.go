@@ -148,7 +148,8 @@ func (h *hosts) corrected() {
 	select {
 	case <-h.open.done:
 		if h.open.err == nil {
-			h.addrs = slices.DeleteFunc(h.join(h.open.answer), func(addr string) bool { return slices.Contains(h.tried, addr) })
+			h.addrs = slices.DeleteFunc(h.join(h.open.answer),
+				func(addr string) bool { return slices.Contains(h.tried, addr) })
 		}
 		h.open = nil
 	default:

@@ -106,7 +106,8 @@ func (c *Client) txnCall(t *Txn) (*call, error) {
 			err = checkPath(op.path, false)
 		}
 		if err != nil {
-			return nil, &Error{Op: proto.OpMulti.String(), Path: op.path, Err: &TxnError{i, op.op.String(), op.path, err}}
+			return nil, &Error{Op: proto.OpMulti.String(), Path: op.path,
+				Err: &TxnError{i, op.op.String(), op.path, err}}
 		}
 		b = proto.AppendMultiOp(b, op.op)
 		b = op.appendTo(b)

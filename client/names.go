@@ -83,7 +83,9 @@ func (n *names) run(host string, l *lookup) {
 }
 
 // find returns the addresses of a name, in random order.
-func (n *names) find(ctx context.Context, host string, patience time.Duration) (ips []string, open *lookup, err error) {
+func (n *names) find(
+	ctx context.Context, host string, patience time.Duration,
+) (ips []string, open *lookup, err error) {
 	ips, open, err = n.latest(ctx, host, patience)
 	rand.Shuffle(len(ips), func(i, j int) { ips[i], ips[j] = ips[j], ips[i] })
 	return ips, open, err
@@ -92,7 +94,9 @@ func (n *names) find(ctx context.Context, host string, patience time.Duration) (
 // latest returns the answer of the name server for a name. If the lookup fails, or takes longer than answerWait, that
 // is the last known answer, and open is the lookup if it has not ended. Without a known answer latest waits as long as
 // patience and ctx allow.
-func (n *names) latest(ctx context.Context, host string, patience time.Duration) (ips []string, open *lookup, err error) {
+func (n *names) latest(
+	ctx context.Context, host string, patience time.Duration,
+) (ips []string, open *lookup, err error) {
 	known, l := n.ask(host)
 	if len(known) > 0 {
 		patience = answerWait - time.Since(l.since)

@@ -69,13 +69,15 @@ func (c *config) validate() error {
 		text string
 	}{
 		{c.sessionTimeout >= time.Millisecond, "session timeout must be at least 1 ms"},
-		{c.sessionTimeout <= 1<<31*time.Millisecond-time.Millisecond, "session timeout must fit 31 bits of milliseconds"},
+		{c.sessionTimeout <= 1<<31*time.Millisecond-time.Millisecond,
+			"session timeout must fit 31 bits of milliseconds"},
 		{c.connectTimeout >= 0, "connect timeout must not be negative"},
 		{c.backoffMin >= 0 && c.backoffMin <= c.backoffMax, "backoff must grow from a minimum to a maximum"},
 		{c.outstandingMax >= 1, "at least one request must be allowed outstanding"},
 		{c.requestMax >= 1024, "requests of 1024 bytes must be allowed"},
 		{c.replyMax >= 1024, "replies of 1024 bytes must be allowed"},
-		{c.watchQueue >= 1 && c.watchQueue <= 1<<30, "a watch must be able to hold one event, and at most a thousand million"},
+		{c.watchQueue >= 1 && c.watchQueue <= 1<<30,
+			"a watch must be able to hold one event, and at most a thousand million"},
 		{c.dial != nil && c.srv != nil && c.log != nil, "dialer, resolver of SRV records and logger must not be nil"},
 	} {
 		if !rule.ok {

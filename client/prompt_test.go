@@ -31,7 +31,8 @@ func TestWhoWrites(t *testing.T) {
 		cn := newConn(nc, newFrames(nc, 1<<20), "test", time.Now(), 10*time.Second, &cfg)
 		return cn, func(data int) {
 			t.Helper()
-			room, err := cn.push(&call{request: request{op: proto.OpSetData, path: "/a", data: make([]byte, data)}, done: make(chan struct{}, 1)})
+			room, err := cn.push(&call{request: request{op: proto.OpSetData, path: "/a", data: make([]byte, data)},
+				done: make(chan struct{}, 1)})
 			require.NoError(t, err)
 			require.Nil(t, room)
 		}

@@ -135,7 +135,8 @@ func TestTxnOnEachServer(t *testing.T) {
 		require.EqualValues(t, 1, results[2].Stat.Version)
 		require.Equal(t, "/m/s0000000000", results[3].Path)
 
-		_, err = c.Commit(ctx, new(Txn).Set("/m", nil, AnyVersion).Delete("/none", AnyVersion).Set("/m", nil, AnyVersion))
+		_, err = c.Commit(ctx, new(Txn).Set("/m", nil, AnyVersion).Delete("/none", AnyVersion).
+			Set("/m", nil, AnyVersion))
 		require.ErrorIs(t, err, ErrNoNode)
 		var refused *TxnError
 		require.ErrorAs(t, err, &refused)
@@ -155,11 +156,12 @@ func TestTxnOnEachServer(t *testing.T) {
 func TestExpiryByServerOnEachServer(t *testing.T) {
 	eachServer(t, func(t *testing.T, connect string) {
 		rebuilt := make(chan error, 10)
-		c := dial(t, connect, WithBackoff(time.Millisecond, 10*time.Millisecond), WithRenewal(func(ctx context.Context, c *Client) error {
-			_, err := c.Create(ctx, "/mine", nil, Ephemeral)
-			rebuilt <- err
-			return err
-		}))
+		c := dial(t, connect, WithBackoff(time.Millisecond, 10*time.Millisecond),
+			WithRenewal(func(ctx context.Context, c *Client) error {
+				_, err := c.Create(ctx, "/mine", nil, Ephemeral)
+				rebuilt <- err
+				return err
+			}))
 		ctx := within(t, time.Minute)
 		_, err := c.Create(ctx, "/mine", nil, Ephemeral)
 		require.NoError(t, err)

@@ -31,7 +31,8 @@ func (c *Client) Config(ctx context.Context) ([]byte, Stat, error) {
 // ErrReconfigInProgress, ErrNewConfigNoQuorum, ErrBadVersion, ErrBadArguments, ErrNoAuth, ErrUnimplemented (a
 // standalone server).
 func (c *Client) Reconfig(ctx context.Context, r Reconfig) ([]byte, Stat, error) {
-	req := proto.ReconfigRequest{JoiningServers: orNull(r.Join), LeavingServers: orNull(r.Leave), NewMembers: orNull(r.Members), CurConfigID: r.FromVersion}
+	req := proto.ReconfigRequest{JoiningServers: orNull(r.Join), LeavingServers: orNull(r.Leave),
+		NewMembers: orNull(r.Members), CurConfigID: r.FromVersion}
 	cl := c.newCall(proto.OpReconfig, "")
 	cl.data = req.AppendTo(nil)
 	return c.doData(ctx, cl)

@@ -57,8 +57,10 @@ func TestServerIsLeftNoWatchAndAskedForNoMore(t *testing.T) {
 			change()
 			other.Close()
 		}, nil},
-		{"another of another kind fires later", func() { other, w := get(), persistent(); w.Close(); change(); other.Close() }, []string{"/n"}},
-		{"another of another kind is closed later", func() { other, w := get(), persistent(); w.Close(); other.Close() }, []string{"/n"}},
+		{"another of another kind fires later",
+			func() { other, w := get(), persistent(); w.Close(); change(); other.Close() }, []string{"/n"}},
+		{"another of another kind is closed later",
+			func() { other, w := get(), persistent(); w.Close(); other.Close() }, []string{"/n"}},
 		{"the connection is lost in between", func() {
 			other, w := get(), persistent()
 			w.Close()

@@ -45,12 +45,15 @@ func givenUp(ctx context.Context, err error) error {
 // CreateProtected is Create that finds out what happened when the connection is lost before the answer. As
 // Curator does, it puts a fresh id into the name (_c_<uuid>-name), and looks for it. It returns the real path of
 // the znode. If ctx ends while the result is unknown, the znode is searched for and deleted in the background.
-func (c *Client) CreateProtected(ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption) (string, error) {
+func (c *Client) CreateProtected(
+	ctx context.Context, path string, data []byte, mode Mode, options ...CreateOption,
+) (string, error) {
 	var asked request
 	for _, o := range options {
 		o(&asked)
 	}
-	if err := checkPath(path, mode.IsSequential()); err != nil || path == "/" && !mode.IsSequential() || strings.Contains(asked.protection, "/") {
+	if err := checkPath(path, mode.IsSequential()); err != nil || path == "/" && !mode.IsSequential() ||
+		strings.Contains(asked.protection, "/") {
 		return "", invalid(proto.OpCreate2, path, cmp.Or(err, error(ErrBadArguments)))
 	}
 	parent, name := paths.ParentOf(path), paths.NameOf(path)

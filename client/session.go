@@ -69,7 +69,8 @@ func (s *session) publishLocked(next standing) bool {
 	if next.Err != nil {
 		level = s.cfg.log.Warn
 	}
-	level("session state changed", "state", next.State.String(), "session_id", next.SessionID.String(), "server", next.Server, "error", next.Err)
+	level("session state changed", "state", next.State.String(), "session_id", next.SessionID.String(), "server",
+		next.Server, "error", next.Err)
 	if s.cfg.hooks.State != nil {
 		s.cfg.hooks.State(next.StateChange)
 	}
@@ -189,7 +190,8 @@ func (s *session) serve(ctx context.Context, g *greeted, session int) error {
 	id := g.resp.SessionID
 	isNew := id != s.id
 	s.id = id
-	s.connected(cn, standing{StateChange: StateChange{State: state, SessionID: id, Timeout: s.timeout, Server: g.addr}, session: session, conn: cn})
+	s.connected(cn, standing{StateChange: StateChange{State: state, SessionID: id, Timeout: s.timeout, Server: g.addr},
+		session: session, conn: cn})
 	s.watches.connected()
 	if s.cfg.source == nil {
 		s.hosts.names.refresh(s.hosts.servers)
@@ -233,7 +235,8 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := s.now.Load().StateChange
-	st := standing{StateChange: StateChange{State: Disconnected, SessionID: old.SessionID, Timeout: timeout, Err: err}, session: session}
+	st := standing{StateChange: StateChange{State: Disconnected, SessionID: old.SessionID, Timeout: timeout, Err: err},
+		session: session}
 	if !s.publishLocked(st) {
 		return
 	}
@@ -245,7 +248,8 @@ func (s *session) disconnected(cn *conn, session int, err error) {
 			return
 		}
 		lost := st
-		lost.State, lost.Err = Lost, fmt.Errorf("client: no server has surely heard of session %v for %v", old.SessionID, timeout)
+		lost.State, lost.Err = Lost, fmt.Errorf("client: no server has surely heard of session %v for %v",
+			old.SessionID, timeout)
 		s.publishLocked(lost)
 	})
 }
@@ -286,7 +290,8 @@ func (s *session) end(state State, err error) {
 	if s.renewing != nil {
 		s.renewing()
 	}
-	st := standing{StateChange: StateChange{State: state, SessionID: old.SessionID, Timeout: old.Timeout, Err: err}, session: old.session, final: err}
+	st := standing{StateChange: StateChange{State: state, SessionID: old.SessionID, Timeout: old.Timeout, Err: err},
+		session: old.session, final: err}
 	if state == AuthFailed {
 		st.final = fmt.Errorf("%w: %w", ErrAuthFailed, err)
 	}

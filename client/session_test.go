@@ -310,7 +310,8 @@ func TestLostComesBeforeTheVerdict(t *testing.T) {
 	f.cutAll()
 	until(t, turn, Disconnected)
 	<-held.Done()
-	require.True(t, errors.Is(context.Cause(held), ErrConnectionLoss) || errors.Is(context.Cause(held), ErrSessionExpired))
+	require.True(t,
+		errors.Is(context.Cause(held), ErrConnectionLoss) || errors.Is(context.Cause(held), ErrSessionExpired))
 	require.Equal(t, Lost, turn().State)
 	f.listen(addr)
 	require.Equal(t, Connected, turn().State) // no server had declared it expired

@@ -22,7 +22,8 @@ const srvServers = 3
 // parseService checks the name of a service.
 func parseService(connect, name string) (string, error) {
 	if name == "" || strings.ContainsAny(name, ",:[] \t") {
-		return "", fmt.Errorf("client: connect string %q must be %sNAME/chroot, with one name and without a port", connect, srvPrefix)
+		return "", fmt.Errorf("client: connect string %q must be %sNAME/chroot, with one name and without a port",
+			connect, srvPrefix)
 	}
 	return name, nil
 }

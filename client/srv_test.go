@@ -16,9 +16,10 @@ import (
 func TestOrderOfSRVRecords(t *testing.T) {
 	firsts := map[string]int{}
 	for range 1000 {
-		list, err := inOrder([]*net.SRV{{Target: "far.", Port: 1, Priority: 2, Weight: 9}, {Target: "heavy.", Port: 1, Priority: 1, Weight: 3},
-			{Target: "light", Port: 1, Priority: 1, Weight: 1}, {Target: "idle", Port: 1, Priority: 1}, {Target: "far.", Port: 1, Priority: 2},
-			{Target: ".", Port: 1}, {Target: "none"}, {Port: 1}, nil})
+		list, err := inOrder([]*net.SRV{{Target: "far.", Port: 1, Priority: 2, Weight: 9},
+			{Target: "heavy.", Port: 1, Priority: 1, Weight: 3}, {Target: "light", Port: 1, Priority: 1, Weight: 1},
+			{Target: "idle", Port: 1, Priority: 1}, {Target: "far.", Port: 1, Priority: 2}, {Target: ".", Port: 1},
+			{Target: "none"}, {Port: 1}, nil})
 		require.NoError(t, err)
 		require.Len(t, list, 4)
 		require.Equal(t, "far.:1", list[3])

@@ -53,8 +53,8 @@ func stubReplies() map[proto.OpCode][]byte {
 	for range 3 {
 		multi = stat.AppendTo(proto.AppendMultiOp(multi, proto.OpSetData))
 	}
-	return map[proto.OpCode][]byte{proto.OpCreate2: create.AppendTo(nil), proto.OpGetData: get.AppendTo(nil), proto.OpSetData: stat.AppendTo(nil),
-		proto.OpMulti:  proto.AppendMultiEnd(multi),
+	return map[proto.OpCode][]byte{proto.OpCreate2: create.AppendTo(nil), proto.OpGetData: get.AppendTo(nil),
+		proto.OpSetData: stat.AppendTo(nil), proto.OpMulti: proto.AppendMultiEnd(multi),
 		proto.OpExists: stat.AppendTo(nil), proto.OpGetChildren2: children.AppendTo(nil)}
 }
 

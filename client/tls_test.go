@@ -23,8 +23,9 @@ import (
 func certificate(t *testing.T, host string) (tls.Certificate, *x509.CertPool) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
-	conf := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	conf := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host},
+		DNSNames: []string{host}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, conf, conf, key.Public(), key)
 	require.NoError(t, err)
 	cert, err := x509.ParseCertificate(der)
@@ -92,7 +93,8 @@ func TestHooksAndLog(t *testing.T) {
 		State: func(st StateChange) { mu.Lock(); defer mu.Unlock(); seen = append(seen, st.State) },
 		Event: func(e Event) { mu.Lock(); defer mu.Unlock(); events = append(events, e) },
 	}
-	c := dial(t, f.addr(), WithHooks(hooks), WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
+	c := dial(t, f.addr(), WithHooks(hooks),
+		WithLogger(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 		WithAuth("digest", []byte("bob:topsecret")))
 	ctx := within(t, time.Minute)
 	_, err := c.Create(ctx, "/a", []byte("hidden data"), Persistent)

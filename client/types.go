@@ -142,7 +142,8 @@ const (
 	Closed
 )
 
-var stateNames = [...]string{"connecting", "connected", "connected read-only", "disconnected", "lost", "expired", "auth failed", "closed"}
+var stateNames = [...]string{"connecting", "connected", "connected read-only", "disconnected", "lost", "expired",
+	"auth failed", "closed"}
 
 // String returns the state's name.
 func (s State) String() string {

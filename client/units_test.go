@@ -18,11 +18,14 @@ import (
 )
 
 func TestCheckPath(t *testing.T) {
-	for _, path := range []string{"/", "/a", "/a/b", "/...", "/.a", "/a.", "/..a", "/a b", "/\u00a0", "/\u2028", "/\ufeff", "/\uffef", "/\u00e9/\u4e16"} {
+	for _, path := range []string{
+		"/", "/a", "/a/b", "/...", "/.a", "/a.", "/..a", "/a b", "/\u00a0", "/\u2028", "/\ufeff",
+		"/\uffef", "/\u00e9/\u4e16",
+	} {
 		require.NoError(t, checkPath(path, false), "%q", path)
 	}
-	for _, path := range []string{"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/./b", "/a/..", "/\x00", "/a\x1f", "/\x7f", "/\u0085",
-		"/\ue000", "/\uf8ff", "/\ufff0", "/\uffff", "/\U0001f600", "/a\xff", "/\xc3("} {
+	for _, path := range []string{"", "a", "a/b", "//", "/a/", "/a//b", "/.", "/..", "/a/./b", "/a/..", "/\x00",
+		"/a\x1f", "/\x7f", "/\u0085", "/\ue000", "/\uf8ff", "/\ufff0", "/\uffff", "/\U0001f600", "/a\xff", "/\xc3("} {
 		require.ErrorIs(t, checkPath(path, false), ErrBadArguments, "%q", path)
 	}
 	for _, path := range []string{"/", "/a/", "/a/..", "/."} {
@@ -79,13 +82,14 @@ func TestParseConnect(t *testing.T) {
 
 func TestHostsAreResolvedAnewEachTime(t *testing.T) {
 	lookups := map[string]int{} // one at a time, and pick waits for each
-	h := newHosts([]string{"a:1", "b:2", "10.0.0.1:3"}, newNames(t.Context(), func(_ context.Context, host string) ([]string, error) {
-		lookups[host]++
-		if host == "b" && lookups[host] == 1 {
-			return nil, errors.New("no such host")
-		}
-		return []string{host + "-x", host + "-y"}, nil
-	}), time.Minute)
+	h := newHosts([]string{"a:1", "b:2", "10.0.0.1:3"},
+		newNames(t.Context(), func(_ context.Context, host string) ([]string, error) {
+			lookups[host]++
+			if host == "b" && lookups[host] == 1 {
+				return nil, errors.New("no such host")
+			}
+			return []string{host + "-x", host + "-y"}, nil
+		}), time.Minute)
 	for pass := range 2 {
 		got := map[endpoint]bool{}
 		failed := 0
@@ -171,7 +175,8 @@ func TestRingKeepsOrder(t *testing.T) {
 func TestDigestMD5(t *testing.T) {
 	for _, password := range []string{"bobsecret", "pässword", "秘密"} {
 		for _, known := range []string{password, "other"} {
-			server := digestmd5.NewServer(digestmd5.ClientRealm, func(user string) (string, bool) { return known, user == "bob" }, "nonce")
+			server := digestmd5.NewServer(digestmd5.ClientRealm,
+				func(user string) (string, bool) { return known, user == "bob" }, "nonce")
 			x := DigestMD5("bob", password)("host")
 			var challenge []byte
 			for step, isLast := 0, false; !isLast; step++ {
@@ -215,12 +220,16 @@ func TestGoldenRequests(t *testing.T) {
 			"0000001c 0000000a 00000005 00000003 2f7631 00000005 68656c6c6f 00000000"},
 		{15, &call{request: request{op: proto.OpSetACL, path: "/v1", acl: OpenACL(), version: -1}},
 			"0000002e 0000000f 00000007 00000003 2f7631 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 ffffffff"},
-		{0x19, &call{request: request{op: proto.OpAddWatch, path: "/v1", version: 1}}, "00000013 00000019 0000006a 00000003 2f7631 00000001"},
-		{0x1a, &call{request: request{op: proto.OpCheckWatches, path: "/v1", version: 3}}, "00000013 0000001a 00000011 00000003 2f7631 00000003"},
-		{0x1b, &call{request: request{op: proto.OpRemoveWatches, chroot: "/v1", path: "/", version: 3}}, "00000013 0000001b 00000012 00000003 2f7631 00000003"},
+		{0x19, &call{request: request{op: proto.OpAddWatch, path: "/v1", version: 1}},
+			"00000013 00000019 0000006a 00000003 2f7631 00000001"},
+		{0x1a, &call{request: request{op: proto.OpCheckWatches, path: "/v1", version: 3}},
+			"00000013 0000001a 00000011 00000003 2f7631 00000003"},
+		{0x1b, &call{request: request{op: proto.OpRemoveWatches, chroot: "/v1", path: "/", version: 3}},
+			"00000013 0000001b 00000012 00000003 2f7631 00000003"},
 		{0x1e, &call{request: request{op: proto.OpCloseSession}}, "00000008 0000001e fffffff5"},
 		// V28 with create2 (0f) instead of create (01).
-		{0x13, mcall, `0000008b 00000013 0000000e 0000000d 00 ffffffff 00000003 2f7631 00000001 0000000f 00 ffffffff 00000005 2f76312f6d
+		{0x13, mcall,
+			`0000008b 00000013 0000000e 0000000d 00 ffffffff 00000003 2f7631 00000001 0000000f 00 ffffffff 00000005 2f76312f6d
 			ffffffff 00000001 0000001f 00000005 776f726c64 00000006 616e796f6e65 00000000 00000005 00 ffffffff 00000005 2f76312f6d 00000001 31
 			00000000 00000002 00 ffffffff 00000005 2f76312f6d 00000001 ffffffff 01 ffffffff`},
 	} {

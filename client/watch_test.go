@@ -280,7 +280,8 @@ func watchLists(t *testing.T, op proto.OpCode, body []byte) [][]proto.Text {
 	var r proto.SetWatches2
 	require.NoError(t, r.ReadFrom(body))
 	require.EqualValues(t, 77, r.RelativeZxid)
-	return [][]proto.Text{r.DataWatches, r.ExistWatches, r.ChildWatches, r.PersistentWatches, r.PersistentRecursiveWatches}
+	return [][]proto.Text{r.DataWatches, r.ExistWatches, r.ChildWatches, r.PersistentWatches,
+		r.PersistentRecursiveWatches}
 }
 
 func TestPersistentWatchOnOlderServerIsLost(t *testing.T) {
@@ -328,11 +329,13 @@ func TestChannelOfAOneShotWatch(t *testing.T) {
 		err  error
 	}
 	for _, e := range []end{
-		{"fires", func(s *watchSet, w *Watch) { s.fire(NodeDeleted, []byte("/a"), 7) }, []Event{{NodeDeleted, "/a", 7, nil}}, nil},
+		{"fires", func(s *watchSet, w *Watch) { s.fire(NodeDeleted, []byte("/a"), 7) },
+			[]Event{{NodeDeleted, "/a", 7, nil}}, nil},
 		{"closed", func(s *watchSet, w *Watch) { w.Close() }, nil, nil},
 		{"session lost", func(s *watchSet, w *Watch) { s.sessionLost(ErrSessionExpired) },
 			[]Event{{WatchLost, "/a", -1, ErrSessionExpired}}, ErrSessionExpired},
-		{"client closed", func(s *watchSet, w *Watch) { s.close(ErrClosed) }, []Event{{WatchLost, "/a", -1, ErrClosed}}, ErrClosed},
+		{"client closed", func(s *watchSet, w *Watch) { s.close(ErrClosed) },
+			[]Event{{WatchLost, "/a", -1, ErrClosed}}, ErrClosed},
 	} {
 		for _, isEarly := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/early=%v", e.name, isEarly), func(t *testing.T) {

@@ -112,7 +112,8 @@ func (c *Conn) start(sessionTimeout time.Duration) error {
 		client.WithMaxReply(max(c.replyMax, requestMaxLeast)),
 		client.WithMaxRequest(c.requestMax),
 		client.WithRenewal(nil),
-		client.WithHooks(client.Hooks{State: c.stateChanged, Event: func(e client.Event) { c.events.emit(eventOf(e)) }}),
+		client.WithHooks(client.Hooks{State: c.stateChanged,
+			Event: func(e client.Event) { c.events.emit(eventOf(e)) }}),
 		client.WithDialer(c.dial),
 		client.WithServerSource(c.nextServer),
 	)

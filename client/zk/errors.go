@@ -37,8 +37,9 @@ var (
 	ErrClosing          = named(proto.ErrClosing, "zk: zookeeper is closing")
 	ErrNothing          = named(proto.ErrNothing, "zk: no server responses to process")
 	ErrSessionMoved     = named(proto.ErrSessionMoved, "zk: session moved to another server, so operation is ignored")
-	ErrReconfigDisabled = named(proto.ErrReconfigDisabled, "attempts to perform a reconfiguration operation when reconfiguration feature is disabled")
-	ErrBadArguments     = named(proto.ErrBadArguments, "invalid arguments")
+	ErrReconfigDisabled = named(proto.ErrReconfigDisabled,
+		"attempts to perform a reconfiguration operation when reconfiguration feature is disabled")
+	ErrBadArguments = named(proto.ErrBadArguments, "invalid arguments")
 )
 
 // Errors that no server sends.

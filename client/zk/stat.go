@@ -23,8 +23,9 @@ type Stat struct {
 }
 
 func statOf(s *client.Stat) *Stat {
-	return &Stat{Czxid: int64(s.Czxid), Mzxid: int64(s.Mzxid), Ctime: s.Ctime, Mtime: s.Mtime, Version: s.Version, Cversion: s.Cversion,
-		Aversion: s.Aversion, EphemeralOwner: int64(s.EphemeralOwner), DataLength: s.DataLength, NumChildren: s.NumChildren, Pzxid: int64(s.Pzxid)}
+	return &Stat{Czxid: int64(s.Czxid), Mzxid: int64(s.Mzxid), Ctime: s.Ctime, Mtime: s.Mtime, Version: s.Version,
+		Cversion: s.Cversion, Aversion: s.Aversion, EphemeralOwner: int64(s.EphemeralOwner), DataLength: s.DataLength,
+		NumChildren: s.NumChildren, Pzxid: int64(s.Pzxid)}
 }
 
 // ACL grants permissions to an identity.

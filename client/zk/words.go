@@ -226,8 +226,9 @@ func parseConnection(line string) *ServerClient {
 	var n numbers
 	long := func(key string) int64 { return n.read(fields[key], 64) }
 	short := func(key string) int32 { return int32(n.read(fields[key], 32)) }
-	c := &ServerClient{Addr: strings.TrimPrefix(head[:bracket], "/"), LastOperation: fields["lop"], Queued: long("queued"), Received: long("recved"), Sent: long("sent"),
-		SessionID: long("sid"), Lcxid: long("lcxid"), Lzxid: long("lzxid"), Timeout: short("to"), LastLatency: short("llat"),
+	c := &ServerClient{Addr: strings.TrimPrefix(head[:bracket], "/"), LastOperation: fields["lop"],
+		Queued: long("queued"), Received: long("recved"), Sent: long("sent"), SessionID: long("sid"),
+		Lcxid: long("lcxid"), Lzxid: long("lzxid"), Timeout: short("to"), LastLatency: short("llat"),
 		MinLatency: short("minlat"), AvgLatency: short("avglat"), MaxLatency: short("maxlat"),
 		Established: time.UnixMilli(long("est")), LastResponse: time.UnixMilli(long("lresp"))}
 	c.Error = n.err

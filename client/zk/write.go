@@ -45,7 +45,8 @@ func (c *Conn) Delete(path string, version int32) error {
 // Stat of the znode of the configuration. Joining servers are given as in the configuration file, leaving ones by
 // id.
 func (c *Conn) IncrementalReconfig(joining, leaving []string, version int64) (*Stat, error) {
-	return c.reconfig(client.Reconfig{Join: strings.Join(joining, ","), Leave: strings.Join(leaving, ","), FromVersion: version})
+	return c.reconfig(client.Reconfig{Join: strings.Join(joining, ","), Leave: strings.Join(leaving, ","),
+		FromVersion: version})
 }
 
 // Reconfig replaces the servers of the ensemble if the configuration has the version, -1 for any, and returns the
