@@ -25,7 +25,8 @@ func (z *Znode) encode() {
 var letters = []struct {
 	letter byte
 	perm   int32
-}{{'c', proto.PermCreate}, {'d', proto.PermDelete}, {'r', proto.PermRead}, {'w', proto.PermWrite}, {'a', proto.PermAdmin}}
+}{{'c', proto.PermCreate}, {'d', proto.PermDelete}, {'r', proto.PermRead}, {'w', proto.PermWrite},
+	{'a', proto.PermAdmin}}
 
 // PermText spells permissions as clients do, such as cdrwa.
 func PermText(perms int32) string {

@@ -208,7 +208,8 @@ func TestLoginsWaitForAServer(t *testing.T) {
 		require.Equal(t, 503, visit(a, "POST", "/login", `{"user":"bob","password":"x"}`).Code)
 	}
 	f.refuse = nil
-	require.Equal(t, 413, visit(a, "POST", "/login", `{"user":"bob","password":"`+strings.Repeat("x", CredentialsBody)+`"}`).Code)
+	require.Equal(t, 413,
+		visit(a, "POST", "/login", `{"user":"bob","password":"`+strings.Repeat("x", CredentialsBody)+`"}`).Code)
 	logIn(t, a)
 }
 
@@ -408,7 +409,8 @@ func FuzzRequests(f *testing.F) {
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Cookie", cookie)
 		r.Header.Set("Authorization", authorization)
-		if strings.Contains(authorization, "bob:x") || strings.Contains(body, "bob") || strings.Contains(target, "changes") {
+		if strings.Contains(authorization, "bob:x") || strings.Contains(body, "bob") ||
+			strings.Contains(target, "changes") {
 			return
 		}
 		w := httptest.NewRecorder()

@@ -22,14 +22,18 @@ func openapi(t *testing.T) object {
 	paths := object{}
 	for _, r := range table() {
 		operation := object{"operationId": r.name, "summary": r.about, "responses": object{
-			"200":     object{"description": "done", "content": content(t, schemas, r)},
-			"default": object{"description": "not done", "content": object{"application/problem+json": object{"schema": schemaOf(t, schemas, reflect.TypeFor[Trouble]())}}},
+			"200": object{"description": "done", "content": content(t, schemas, r)},
+			"default": object{"description": "not done",
+				"content": object{
+					"application/problem+json": object{"schema": schemaOf(t, schemas, reflect.TypeFor[Trouble]())},
+				}},
 		}}
 		if len(r.params) > 0 {
 			operation["parameters"] = parameters(r.params)
 		}
 		if r.takes != nil {
-			operation["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": schemaOf(t, schemas, reflect.TypeOf(r.takes))}}}
+			operation["requestBody"] = object{"required": true,
+				"content": object{"application/json": object{"schema": schemaOf(t, schemas, reflect.TypeOf(r.takes))}}}
 		}
 		if r.changes {
 			operation["security"] = []any{object{"digest": []any{}}, object{"cookie": []any{}, "token": []any{}}}
@@ -42,15 +46,20 @@ func openapi(t *testing.T) object {
 	schemaOf(t, schemas, reflect.TypeFor[Happening]()) // in the data of events
 	return object{
 		"openapi": "3.1.0",
-		"info": object{"title": "Warren", "version": "v1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "What a Warren server knows of itself, its ensemble and its znodes. ACLs decide as for any client. Zxids are hexadecimal text; times are ms since 1970."},
+		"info": object{"title": "Warren", "version": "v1",
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "What a Warren server knows of itself, its ensemble and its znodes. ACLs decide as for " +
+				"any client. Zxids are hexadecimal text; times are ms since 1970."},
 		"servers": []any{object{"url": "/api/v1"}},
 		"paths":   paths,
 		"components": object{"schemas": schemas, "securitySchemes": object{
-			"digest": object{"type": "apiKey", "in": "header", "name": "Authorization", "description": "digest user:password, in plain text, as admin commands take it"},
+			"digest": object{"type": "apiKey", "in": "header", "name": "Authorization",
+				"description": "digest user:password, in plain text, as admin commands take it"},
 			"cookie": object{"type": "apiKey", "in": "cookie", "name": cookiePrefix,
-				"description": "POST /login sets it; its name goes on with letters that a server chooses when it starts"},
-			"token": object{"type": "apiKey", "in": "header", "name": "X-Warren-Token", "description": "token of the record Identity, with the cookie"},
+				"description": "POST /login sets it; its name goes on with letters that a server " +
+					"chooses when it starts"},
+			"token": object{"type": "apiKey", "in": "header", "name": "X-Warren-Token",
+				"description": "token of the record Identity, with the cookie"},
 		}},
 	}
 }
@@ -71,7 +80,8 @@ func parameters(all []param) (list []any) {
 		if p.number {
 			schema["type"] = "integer"
 		}
-		list = append(list, object{"name": p.name, "in": "query", "description": p.about, "required": p.required, "schema": schema})
+		list = append(list,
+			object{"name": p.name, "in": "query", "description": p.about, "required": p.required, "schema": schema})
 	}
 	return list
 }

@@ -34,46 +34,59 @@ type param struct {
 
 var (
 	pathParam  = param{name: "path", about: "path of a znode", required: true}
-	limitParam = param{name: "limit", about: "entries of the answer, at most 1000; 100 if it is not given", number: true}
+	limitParam = param{name: "limit", about: "entries of the answer, at most 1000; 100 if it is not given",
+		number: true}
 )
 
 func table() []*route {
 	return []*route{
 		{method: "GET", path: "/openapi.json", name: "describe", about: "This description.", serve: (*API).describe},
-		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{}, serve: (*API).ensemble},
+		{method: "GET", path: "/ensemble", name: "ensemble", about: "This server and its ensemble.", gives: Ensemble{},
+			serve: (*API).ensemble},
 		{method: "GET", path: "/znode", name: "znode", about: "A znode with its data.", params: []param{pathParam},
 			gives: Znode{}, serve: (*API).znode},
-		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{}, changes: true,
-			serve: (*API).create},
-		{method: "PUT", path: "/znode", name: "set", about: "Sets the data of a znode.", takes: NewData{}, gives: Done{}, changes: true,
-			serve: (*API).set},
-		{method: "DELETE", path: "/znode", name: "delete", about: "Deletes a znode without children.", params: []param{pathParam,
-			{name: "version", about: "that the znode must have; -1 for any", number: true, required: true}},
+		{method: "POST", path: "/znode", name: "create", about: "Creates a znode.", takes: NewZnode{}, gives: Done{},
+			changes: true, serve: (*API).create},
+		{method: "PUT", path: "/znode", name: "set", about: "Sets the data of a znode.", takes: NewData{},
+			gives: Done{}, changes: true, serve: (*API).set},
+		{method: "DELETE", path: "/znode", name: "delete", about: "Deletes a znode without children.",
+			params: []param{pathParam,
+				{name: "version", about: "that the znode must have; -1 for any", number: true, required: true}},
 			gives: Done{}, changes: true, serve: (*API).delete},
-		{method: "PUT", path: "/acl", name: "setACL", about: "Sets the ACL of a znode.", takes: NewACL{}, gives: Done{}, changes: true,
-			serve: (*API).setACL},
-		{method: "GET", path: "/children", name: "children", about: "A page of the children of a znode.", params: []param{pathParam, limitParam,
-			{name: "after", about: "child after which the page begins"}}, gives: Children{}, serve: (*API).children},
-		{method: "GET", path: "/search", name: "search", about: "Looks for znodes. Each request does a bounded part of the search.",
+		{method: "PUT", path: "/acl", name: "setACL", about: "Sets the ACL of a znode.", takes: NewACL{},
+			gives: Done{}, changes: true, serve: (*API).setACL},
+		{method: "GET", path: "/children", name: "children", about: "A page of the children of a znode.",
+			params: []param{pathParam, limitParam,
+				{name: "after", about: "child after which the page begins"}}, gives: Children{},
+			serve: (*API).children},
+		{method: "GET", path: "/search", name: "search",
+			about: "Looks for znodes. Each request does a bounded part of the search.",
 			params: []param{{name: "under", about: "path of the znode below which is searched; / if it is not given"},
 				{name: "prefix", about: "how the name of a znode begins; either this or contains is given"},
 				{name: "contains", about: "a part of the path below under"}, limitParam,
 				{name: "after", about: "where the answer before this one has stopped"}},
 			gives: Found{}, serve: (*API).search},
-		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of this server.", params: []param{limitParam,
-			{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{}, serve: (*API).sessions},
-		{method: "GET", path: "/top", name: "top", about: "What causes most of the requests, bytes and time of this server.",
-			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam}, gives: Top{},
-			serve: (*API).top},
-		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.", gives: Configuration{},
-			serve: (*API).configuration},
-		{method: "GET", path: "/changes", name: "changes", about: "Changes at and below a path, as server-sent events: " +
-			"event change with the record Happening; event ready when no later change is missed; event end, with the reason.",
+		{method: "GET", path: "/sessions", name: "sessions", about: "A page of the sessions of this server.",
+			params: []param{limitParam,
+				{name: "after", about: "where the page before this one has ended", number: true}}, gives: Sessions{},
+			serve: (*API).sessions},
+		{method: "GET", path: "/top", name: "top",
+			about:  "What causes most of the requests, bytes and time of this server.",
+			params: []param{{name: "by", about: "requests, bytes or time; requests if it is not given"}, limitParam},
+			gives:  Top{}, serve: (*API).top},
+		{method: "GET", path: "/configuration", name: "configuration", about: "The settings of this server.",
+			gives: Configuration{}, serve: (*API).configuration},
+		{method: "GET", path: "/changes", name: "changes",
+			about: "Changes at and below a path, as server-sent events: " +
+				"event change with the record Happening; event ready when no later change is missed; event " +
+				"end, with the reason.",
 			params: []param{pathParam}, serve: (*API).changes},
-		{method: "GET", path: "/identity", name: "identity", about: "What this visitor is known as.", gives: Identity{}, serve: (*API).identity},
-		{method: "POST", path: "/login", name: "login", about: "Logs in by a cookie.", takes: Credentials{}, gives: Identity{},
-			serve: (*API).login},
-		{method: "POST", path: "/logout", name: "logout", about: "Ends the login of the cookie.", gives: Identity{}, serve: (*API).logout},
+		{method: "GET", path: "/identity", name: "identity", about: "What this visitor is known as.",
+			gives: Identity{}, serve: (*API).identity},
+		{method: "POST", path: "/login", name: "login", about: "Logs in by a cookie.", takes: Credentials{},
+			gives: Identity{}, serve: (*API).login},
+		{method: "POST", path: "/logout", name: "logout", about: "Ends the login of the cookie.", gives: Identity{},
+			serve: (*API).logout},
 	}
 }
 
@@ -335,7 +348,8 @@ func (a *API) body(w http.ResponseWriter, r *http.Request, record any, most int6
 	return nil
 }
 
-var errTooLarge = refusal(http.StatusRequestEntityTooLarge, "the request is larger than it may be; changes are bounded by jute.maxbuffer")
+var errTooLarge = refusal(http.StatusRequestEntityTooLarge,
+	"the request is larger than it may be; changes are bounded by jute.maxbuffer")
 
 // BodyMax bounds the body of a request: data in base64, or each byte of it escaped by three in a form.
 func (a *API) BodyMax() int64 { return 3*int64(a.o.RequestMax) + bodyMore }

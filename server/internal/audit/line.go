@@ -15,9 +15,9 @@ func Covers(op proto.OpCode) bool { return operations[op] != "" }
 
 // operations has the names of operations in the audit log; the others are not audited.
 var operations = map[proto.OpCode]string{
-	proto.OpCreate: "create", proto.OpCreate2: "create", proto.OpCreateContainer: "create", proto.OpCreateTTL: "create",
-	proto.OpDelete: "delete", proto.OpSetData: "setData", proto.OpSetACL: "setAcl", proto.OpMulti: "multiOperation",
-	proto.OpReconfig: "reconfig",
+	proto.OpCreate: "create", proto.OpCreate2: "create", proto.OpCreateContainer: "create",
+	proto.OpCreateTTL: "create", proto.OpDelete: "delete", proto.OpSetData: "setData", proto.OpSetACL: "setAcl",
+	proto.OpMulti: "multiOperation", proto.OpReconfig: "reconfig",
 }
 
 // A subject holds the fields of a request that its audit line needs after the answer. It is much smaller than the

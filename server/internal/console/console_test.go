@@ -32,8 +32,10 @@ type fakeServer struct {
 
 func (f *fakeServer) Ensemble() *api.Ensemble {
 	leader, lag := int64(2), int64(5)
-	return &api.Ensemble{State: "leader", Leader: &leader, Version: hostile, Problems: []api.Problem{{Text: hostile, Remedy: hostile}},
-		Members: []api.Member{{ID: 1, State: "absent", Addresses: []string{hostile}, ClientAddress: hostile}, {ID: 2, Self: true, Lag: &lag}}}
+	return &api.Ensemble{State: "leader", Leader: &leader, Version: hostile,
+		Problems: []api.Problem{{Text: hostile, Remedy: hostile}},
+		Members: []api.Member{{ID: 1, State: "absent", Addresses: []string{hostile}, ClientAddress: hostile},
+			{ID: 2, Self: true, Lag: &lag}}}
 }
 func (f *fakeServer) Login(user, password string) ([]auth.Identity, error) {
 	if password != "right" {
@@ -53,18 +55,23 @@ func (f *fakeServer) Znode(_ api.Actor, path string, most int) (*api.Znode, erro
 		ACL: acl}, nil
 }
 func (f *fakeServer) Children(_ api.Actor, path, after string, limit int) (*api.Children, error) {
-	return &api.Children{Path: path, Total: 3, Order: "name", After: hostile, Children: []api.Child{{Name: hostile, Readable: true, Children: 2},
-		{Name: "b", Readable: true, Owner: hostile, Bytes: 12_000_000}, {Name: "c"}}}, nil
+	return &api.Children{Path: path, Total: 3, Order: "name", After: hostile,
+		Children: []api.Child{{Name: hostile, Readable: true, Children: 2},
+			{Name: "b", Readable: true, Owner: hostile, Bytes: 12_000_000}, {Name: "c"}}}, nil
 }
 func (f *fakeServer) Search(api.Actor, api.Query) (*api.Found, error) {
 	return &api.Found{Paths: []string{"/" + hostile}, Visited: 5, After: hostile, Missed: true}, nil
 }
 func (f *fakeServer) Sessions(api.Actor, uint64, int) (*api.Sessions, error) {
-	return &api.Sessions{Total: 1, After: 7, Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}}}, nil
+	return &api.Sessions{
+		Total: 1, After: 7,
+		Sessions: []api.Session{{Label: hostile, Address: hostile, Ephemerals: 1, Paths: []string{"/" + hostile}}},
+	}, nil
 }
 func (f *fakeServer) Top(api.Actor, string, int) (*api.Top, error) { return &api.Top{}, nil }
 func (f *fakeServer) Settings() []api.Setting {
-	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile}, {Name: "tickTime", Value: "3s", Default: "3s"}}
+	return []api.Setting{{Name: hostile, Value: hostile, Origin: hostile},
+		{Name: "tickTime", Value: "3s", Default: "3s"}}
 }
 func (f *fakeServer) Change(_ context.Context, _ api.Actor, c api.Change) (string, error) {
 	f.changed = append(f.changed, c)
@@ -194,10 +201,12 @@ func (p *page) check(name string) {
 			t.Errorf("%s: an element %s", name, n.Data)
 		case "input", "textarea":
 			inLabel := n.Parent != nil && n.Parent.Data == "label"
-			require.True(t, get(n, "type") == "hidden" || inLabel || labels[get(n, "id")], "%s: %s has no label", name, get(n, "name"))
+			require.True(t, get(n, "type") == "hidden" || inLabel || labels[get(n, "id")], "%s: %s has no label",
+				name, get(n, "name"))
 		case "form":
 			if strings.EqualFold(get(n, "method"), "post") && get(n, "action") != "login" {
-				require.NotEmpty(t, (&page{t, n}).attribute("input", "name", "token", "value"), "%s: a form without a token", name)
+				require.NotEmpty(t, (&page{t, n}).attribute("input", "name", "token", "value"),
+					"%s: a form without a token", name)
 			}
 		}
 	}
@@ -211,12 +220,15 @@ func (p *page) check(name string) {
 	}
 }
 
-var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json", "tree?path=/none",
-	"search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration", "configuration?all=1", "changes",
-	"changes?path=" + url.QueryEscape("/"+hostile), "login", "none"}
+var pagePaths = []string{"", "tree", "tree?path=" + url.QueryEscape("/a/"+hostile), "tree?view=hex", "tree?view=json",
+	"tree?path=/none", "search", "search?word=" + url.QueryEscape(hostile), "sessions", "configuration",
+	"configuration?all=1", "changes", "changes?path=" + url.QueryEscape("/"+hostile), "login", "none"}
 
 func TestPages(t *testing.T) {
-	for _, data := range []string{"", hostile, `{"a":` + strings.Repeat(" ", 70<<10) + `"` + `<script>"}`, "\x00\xff" + strings.Repeat("x", 5000), "a\r\nb"} {
+	for _, data := range []string{
+		"", hostile, `{"a":` + strings.Repeat(" ", 70<<10) + `"` + `<script>"}`,
+		"\x00\xff" + strings.Repeat("x", 5000), "a\r\nb",
+	} {
 		c := newConsole(&fakeServer{data: []byte(data)}, true)
 		cookie, _ := logIn(t, c)
 		for _, visitor := range []string{"", cookie} {
@@ -269,15 +281,17 @@ func TestEditorKeepsLineEndsAndBytes(t *testing.T) {
 		w := visit(c, "POST", "/console/change", form, cookie)
 		require.Equal(t, http.StatusSeeOther, w.Code, w.Body)
 		require.Equal(t, "tree?path=%2Fa", w.Header().Get("Location"))
-		require.Equal(t, []api.Change{{Kind: api.ChangeData, Path: "/a", Data: []byte(data), Version: 3}}, f.changed, "%q", data)
+		require.Equal(t, []api.Change{{Kind: api.ChangeData, Path: "/a", Data: []byte(data), Version: 3}},
+			f.changed, "%q", data)
 	}
 }
 
 // The text of the editor for ACLs means the ACL that the znode has, or there is no such editor.
 func TestEditorKeepsACLs(t *testing.T) {
-	for id, possible := range map[string]bool{"bob:a=": true, "a b": true, "bob:h\nworld:anyone": false, "h\rworld:anyone:r": false,
-		"h\u2028x": true, "": true, "x\n": false} {
-		f := &fakeServer{acl: []api.ACL{{Scheme: "digest", ID: id, Perms: "cdrwa"}, {Scheme: "world", ID: "anyone", Perms: "r"}}}
+	for id, possible := range map[string]bool{"bob:a=": true, "a b": true, "bob:h\nworld:anyone": false,
+		"h\rworld:anyone:r": false, "h\u2028x": true, "": true, "x\n": false} {
+		f := &fakeServer{acl: []api.ACL{{Scheme: "digest", ID: id, Perms: "cdrwa"},
+			{Scheme: "world", ID: "anyone", Perms: "r"}}}
 		c := newConsole(f, true)
 		cookie, token := logIn(t, c)
 		p := parse(t, visit(c, "GET", "/console/tree?path=/a", nil, cookie))
@@ -320,29 +334,37 @@ func TestForms(t *testing.T) {
 		}
 		return visit(c, "POST", "/console/change", form, cookie)
 	}
-	for _, wrong := range [][]string{{}, {"kind", "x", "version", "1"}, {"kind", "set"}, {"kind", "set", "version", "-2"}, {"kind", "delete", "version", "1"},
-		{"kind", "acl", "version", "1", "acl", "world"}, {"kind", "create", "name", "a/b"}, {"kind", "set", "version", "1", "encoding", "base64", "data", "%"},
+	for _, wrong := range [][]string{{}, {"kind", "x", "version", "1"}, {"kind", "set"},
+		{"kind", "set", "version", "-2"}, {"kind", "delete", "version", "1"},
+		{"kind", "acl", "version", "1", "acl", "world"}, {"kind", "create", "name", "a/b"},
+		{"kind", "set", "version", "1", "encoding", "base64", "data", "%"},
 		{"kind", "set", "version", "1", "path", "a"}} {
 		require.Equal(t, 400, post(wrong...).Code, "%q", wrong)
 	}
 	for _, refused := range [][]string{{"token", ""}, {"token", "guess"}} {
 		require.Equal(t, 403, post(append(refused, "kind", "delete", "version", "1", "sure", "1")...).Code)
 	}
-	require.Equal(t, 401, visit(c, "POST", "/console/change", url.Values{"kind": {"delete"}, "path": {"/a"}, "version": {"1"}, "sure": {"1"}}, "").Code)
+	require.Equal(t, 401,
+		visit(c, "POST", "/console/change",
+			url.Values{"kind": {"delete"}, "path": {"/a"}, "version": {"1"}, "sure": {"1"}}, "").Code)
 	require.Equal(t, 413, post("kind", "set", "version", "1", "data", strings.Repeat("\xff", 2<<20)).Code)
 	for _, page := range []string{"login", "change", "logout"} {
-		require.Equal(t, 413, visit(c, "POST", "/console/"+page, url.Values{"data": {strings.Repeat("x", 20<<10)}}, "").Code)
+		require.Equal(t, 413,
+			visit(c, "POST", "/console/"+page, url.Values{"data": {strings.Repeat("x", 20<<10)}}, "").Code)
 	}
 	require.Empty(t, f.changed)
 	require.Equal(t, 303, post("kind", "create", "name", "b", "data", "x", "sequential", "1").Code)
 	require.Equal(t, 303, post("kind", "create", "path", "/", "name", "b").Code)
 	require.Equal(t, "tree?path=%2F", post("kind", "delete", "version", "1", "sure", "1").Header().Get("Location"))
-	require.Equal(t, 303, post("kind", "acl", "version", "2", "acl", "world:anyone:r\r\ndigest:bob:a:b=:cdrwa\r\n").Code)
+	require.Equal(t, 303,
+		post("kind", "acl", "version", "2", "acl", "world:anyone:r\r\ndigest:bob:a:b=:cdrwa\r\n").Code)
 	require.Equal(t, []api.Change{
 		{Kind: api.ChangeCreate, Path: "/a/b", Data: []byte("x"), Sequential: true},
 		{Kind: api.ChangeCreate, Path: "/b", Data: []byte{}},
 		{Kind: api.ChangeDelete, Path: "/a", Data: []byte{}, Version: 1},
-		{Kind: api.ChangeACL, Path: "/a", Data: []byte{}, Version: 2, ACL: []api.ACL{{Scheme: "world", ID: "anyone", Perms: "r"}, {Scheme: "digest", ID: "bob:a:b=", Perms: "cdrwa"}}},
+		{Kind: api.ChangeACL, Path: "/a", Data: []byte{}, Version: 2,
+			ACL: []api.ACL{{Scheme: "world", ID: "anyone", Perms: "r"},
+				{Scheme: "digest", ID: "bob:a:b=", Perms: "cdrwa"}}},
 	}, f.changed)
 
 	f.refuse = proto.ErrBadVersion
@@ -352,7 +374,8 @@ func TestForms(t *testing.T) {
 	p.check("a refused change")
 	require.Contains(t, textOf(p.all("main")[0]), "changed meanwhile")
 
-	require.Equal(t, 403, visit(c, "POST", "/console/logout", url.Values{}, cookie).Code, "another site cannot log a visitor out")
+	require.Equal(t, 403, visit(c, "POST", "/console/logout", url.Values{}, cookie).Code,
+		"another site cannot log a visitor out")
 	require.Equal(t, 303, visit(c, "POST", "/console/logout", url.Values{"token": {token}}, cookie).Code)
 	require.Equal(t, 401, post("kind", "delete", "version", "1", "sure", "1").Code)
 }

@@ -92,7 +92,8 @@ func pathOf(values url.Values) (string, error) {
 	case p == "":
 		return "/", nil
 	case p[0] != '/' || len(p) > pathMax:
-		return "", &api.Refusal{Status: http.StatusBadRequest, Text: "the path does not begin with a slash, or is too long"}
+		return "", &api.Refusal{Status: http.StatusBadRequest,
+			Text: "the path does not begin with a slash, or is too long"}
 	}
 	return p, nil
 }
@@ -279,7 +280,8 @@ func (c *Console) readForm(w http.ResponseWriter, r *http.Request, v *api.Visito
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return &api.Refusal{Status: http.StatusRequestEntityTooLarge, Text: "the form is larger than it may be; changes are bounded by jute.maxbuffer"}
+		return &api.Refusal{Status: http.StatusRequestEntityTooLarge,
+			Text: "the form is larger than it may be; changes are bounded by jute.maxbuffer"}
 	case err != nil:
 		return &api.Refusal{Status: http.StatusBadRequest, Text: "the form cannot be read"}
 	}
@@ -400,7 +402,8 @@ func formACL(text string) (all []api.ACL, err error) {
 		scheme, rest, ok := strings.Cut(line, ":")
 		i := strings.LastIndexByte(rest, ':')
 		if !ok || i < 0 {
-			return nil, &api.Refusal{Status: http.StatusBadRequest, Text: "an entry of an ACL is scheme:id:perms, one a line"}
+			return nil, &api.Refusal{Status: http.StatusBadRequest,
+				Text: "an entry of an ACL is scheme:id:perms, one a line"}
 		}
 		all = append(all, api.ACL{Scheme: scheme, ID: rest[:i], Perms: rest[i+1:]})
 	}

@@ -16,9 +16,10 @@ import (
 func overviewPage(e *api.Ensemble) g.Node {
 	wrong := g.Node(h.P(h.Class("fine"), g.Text("Nothing is known to be wrong.")))
 	if len(e.Problems) > 0 {
-		wrong = section("wrong", "What is wrong", h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
-			return h.Li(h.Strong(g.Text(p.Text)), g.If(p.Remedy != "", h.P(g.Text(p.Remedy))))
-		})))
+		wrong = section("wrong", "What is wrong",
+			h.Ul(h.Class("problems"), g.Map(e.Problems, func(p api.Problem) g.Node {
+				return h.Li(h.Strong(g.Text(p.Text)), g.If(p.Remedy != "", h.P(g.Text(p.Remedy))))
+			})))
 	}
 	return h.Div(h.ID("live"), g.Attr("hx-get", "./"), g.Attr("hx-trigger", "every 3s"), g.Attr("hx-select", "#live"),
 		g.Attr("hx-swap", "outerHTML"), wrong, serverPart(e), membersPart(e))
@@ -37,7 +38,8 @@ func serverPart(e *api.Ensemble) g.Node {
 	}
 	return section("server", "This server", h.Dl(h.Class("facts"),
 		fact("State", h.ID("state"), g.Text(state)), fact("Leader", h.ID("leader"), g.Text(leader)),
-		fact("Latency, mean", g.Textf("%.2f ms", e.Latency.Mean)), fact("Latency, greatest", g.Textf("%d ms", e.Latency.Max)),
+		fact("Latency, mean", g.Textf("%.2f ms", e.Latency.Mean)),
+		fact("Latency, greatest", g.Textf("%d ms", e.Latency.Max)),
 		fact("Requests that wait", g.Textf("%d", e.Outstanding)), fact("Connections", g.Textf("%d", e.Connections)),
 		fact("Sessions of the ensemble", g.Textf("%d", e.Sessions)), fact("Watches here", g.Textf("%d", e.Watches)),
 		fact("Znodes", g.Textf("%d, %d of them ephemeral", e.Znodes, e.Ephemerals)),
@@ -58,8 +60,8 @@ func membersPart(e *api.Ensemble) g.Node {
 		if m.Lag != nil {
 			lag = fmt.Sprintf("%d txns", *m.Lag)
 		}
-		return h.Tr(h.Class(m.State), rowHead(g.Text(name)), cell(m.State), cell(lag), h.Td(code(m.Zxid)), cell(m.Role),
-			cell(m.ClientAddress), cell(strings.Join(m.Addresses, " ")))
+		return h.Tr(h.Class(m.State), rowHead(g.Text(name)), cell(m.State), cell(lag), h.Td(code(m.Zxid)),
+			cell(m.Role), cell(m.ClientAddress), cell(strings.Join(m.Addresses, " ")))
 	})
 	return section("members", "Ensemble",
 		table("Ensemble", []string{"Server", "State", "Behind", "Last txn", "Role", "Clients", "Servers"}, rows...),
@@ -134,8 +136,9 @@ func childItem(parent string, c *api.Child) g.Node {
 	if c.Children == 0 {
 		return h.Li(name)
 	}
-	return h.Li(h.Details(g.Attr("hx-get", href), g.Attr("hx-trigger", "toggle once"), g.Attr("hx-select", ".children"),
-		g.Attr("hx-target", "find .below"), g.Attr("hx-swap", "innerHTML"), h.Summary(name), h.Div(h.Class("below"))))
+	return h.Li(h.Details(g.Attr("hx-get", href), g.Attr("hx-trigger", "toggle once"),
+		g.Attr("hx-select", ".children"), g.Attr("hx-target", "find .below"), g.Attr("hx-swap", "innerHTML"),
+		h.Summary(name), h.Div(h.Class("below"))))
 }
 
 func dataPart(p *treePage) g.Node {
@@ -156,9 +159,11 @@ func dataPart(p *treePage) g.Node {
 func statPart(s *api.Stat) g.Node {
 	return section("stat", "State", h.Dl(h.Class("facts"),
 		fact("Created", g.Text(when(s.Created)+" "), code(s.Czxid)),
-		fact("Data last set", g.Text(when(s.Modified)+" "), code(s.Mzxid)), fact("Children last changed", code(s.Pzxid)),
+		fact("Data last set", g.Text(when(s.Modified)+" "), code(s.Mzxid)),
+		fact("Children last changed", code(s.Pzxid)),
 		fact("Version of the data", h.ID("version"), g.Textf("%d", s.Version)),
-		fact("Version of the children", g.Textf("%d", s.Cversion)), fact("Version of the ACL", g.Textf("%d", s.Aversion)),
+		fact("Version of the children", g.Textf("%d", s.Cversion)),
+		fact("Version of the ACL", g.Textf("%d", s.Aversion)),
 		fact("Length of the data", g.Text(sizeOf(int64(s.DataLength)))),
 		g.If(s.Owner != "", fact("Ephemeral, of session", code(s.Owner)))))
 }
@@ -172,8 +177,9 @@ func aclPart(acl []api.ACL) g.Node {
 func editor(p *treePage) g.Node {
 	version, aversion := strconv.Itoa(int(p.znode.Stat.Version)), strconv.Itoa(int(p.znode.Stat.Aversion))
 	form := func(title, kind, version string, content ...g.Node) g.Node {
-		return h.Details(h.Summary(g.Text(title)), h.Form(h.Method("post"), h.Action("change"), hidden("token", p.form.token),
-			hidden("kind", kind), hidden("path", p.path), hidden("version", version), g.Group(content)))
+		return h.Details(h.Summary(g.Text(title)),
+			h.Form(h.Method("post"), h.Action("change"), hidden("token", p.form.token),
+				hidden("kind", kind), hidden("path", p.path), hidden("version", version), g.Group(content)))
 	}
 	label := "New data"
 	if p.form.encoding == "base64" {
@@ -182,8 +188,9 @@ func editor(p *treePage) g.Node {
 	return section("change", "Change",
 		g.If(p.form.possible, form("Edit the data", "set", version, hidden("encoding", p.form.encoding),
 			area("newdata", "data", label, p.form.data, "10"), button("Save over version "+version))),
-		form("Create a child", "create", "", field("newname", "name", "Name", ""), area("childdata", "data", "Data", "", "4"),
-			box("sequential", g.Text("Add a number to the name")), button("Create")),
+		form("Create a child", "create", "", field("newname", "name", "Name", ""),
+			area("childdata", "data", "Data", "", "4"), box("sequential", g.Text("Add a number to the name")),
+			button("Create")),
 		g.If(p.form.aclPossible, form("Edit the permissions", "acl", aversion,
 			area("newacl", "acl", "Entries, one a line: scheme:identity:permissions of cdrwa", p.form.acl, "4"),
 			button("Save over version "+aversion))),
@@ -205,7 +212,8 @@ func searchView(p *searchPage) g.Node {
 			h.Ol(g.Map(f.Paths, func(path string) g.Node { return h.Li(link(to("tree", "path", path), path)) })),
 			g.If(f.After != "", h.P(link(to("search", "under", p.under, "word", p.word, "after", f.After), "Go on")))}
 	}
-	return g.Group{h.Form(h.Method("get"), h.Action("search"), h.Role("search"), field("under", "under", "Below", p.under),
+	return g.Group{h.Form(h.Method("get"), h.Action("search"), h.Role("search"),
+		field("under", "under", "Below", p.under),
 		field("word", "word", "A part of the path", p.word, h.Type("search")), button("Search")),
 		h.Div(h.ID("found"), h.Aria("live", "polite"), found)}
 }
@@ -250,9 +258,11 @@ func configurationView(settings []api.Setting, all bool) g.Node {
 func changesView(path string) g.Node {
 	return g.Group{
 		h.Form(h.Method("get"), h.Action("changes"), field("path", "path", "Below", path),
-			h.P(h.Button(g.Text("Follow")), g.Text(" "), h.Button(h.Type("button"), h.ID("pause"), h.Aria("pressed", "false"),
-				g.Attr("hidden"), g.Text("Pause")))),
-		h.P(h.ID("streaming"), h.Role("status"), g.Text("Changes are shown with scripts only; programs fetch /api/v1/changes.")),
+			h.P(h.Button(g.Text("Follow")), g.Text(" "),
+				h.Button(h.Type("button"), h.ID("pause"), h.Aria("pressed", "false"),
+					g.Attr("hidden"), g.Text("Pause")))),
+		h.P(h.ID("streaming"), h.Role("status"),
+			g.Text("Changes are shown with scripts only; programs fetch /api/v1/changes.")),
 		h.Div(h.ID("log"), h.Data("stream", to("stream", "path", path)),
 			table("Changes", []string{"Time", "Change", "Znode", "Txn"}))}
 }
@@ -261,9 +271,11 @@ func loginView() g.Node {
 	return g.Group{
 		h.Form(h.Method("post"), h.Action("login"), h.Class("narrow"),
 			field("name", "user", "User", "", h.AutoComplete("username"), h.Required()),
-			field("password", "password", "Password", "", h.Type("password"), h.AutoComplete("current-password"), h.Required()),
+			field("password", "password", "Password", "", h.Type("password"), h.AutoComplete("current-password"),
+				h.Required()),
 			button("Log in")),
-		h.P(h.Class("hint"), g.Text("Users are those of scheme digest: the super user, and users that the ACL of some znode names ("),
+		h.P(h.Class("hint"),
+			g.Text("Users are those of scheme digest: the super user, and users that the ACL of some znode names ("),
 			code("addauth digest user:password"), g.Text("). Without a login you see what "), code("world:anyone"),
 			g.Text(" may read."))}
 }

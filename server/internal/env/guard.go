@@ -84,8 +84,9 @@ func (g *guard) Check() {
 	}
 	if was := g.low.Swap(low); was != low {
 		if low {
-			g.srv.Log.Error("disk is almost full: refusing writes, unless enough other servers of an ensemble have room; "+
-				"free space on the data directories", zap.Strings("dirs", g.dirs))
+			g.srv.Log.Error(
+				"disk is almost full: refusing writes, unless enough other servers of an ensemble have room; "+
+					"free space on the data directories", zap.Strings("dirs", g.dirs))
 		} else {
 			g.srv.Log.Info("disk has room again")
 		}

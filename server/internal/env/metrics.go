@@ -71,7 +71,8 @@ func newMetrics(e *Env) *Metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	style := e.Config.Metrics.NamesStyle
-	c.Names = figures.Names{Of39: style != config.NamesOf310, Of310: style == config.NamesOf310 || style == config.NamesOfBoth}
+	c.Names = figures.Names{Of39: style != config.NamesOf310,
+		Of310: style == config.NamesOf310 || style == config.NamesOfBoth}
 	m := &Metrics{
 		Quorum: figures.NewQuorum(c),
 

@@ -26,7 +26,8 @@ type Conn struct {
 
 // Reset does what crst asks for. Figures that were not published stay.
 func (cs *Conn) Reset(now int64) {
-	*cs = Conn{LastXid: -1, LastResponse: now, replies: cs.replies, bytesReplies: cs.bytesReplies, bytesEvents: cs.bytesEvents}
+	*cs = Conn{LastXid: -1, LastResponse: now, replies: cs.replies, bytesReplies: cs.bytesReplies,
+		bytesEvents: cs.bytesEvents}
 }
 
 // Account notes packets that were received, of which executed were answered at once, within took ns.

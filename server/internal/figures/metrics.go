@@ -48,7 +48,8 @@ type named struct {
 }
 
 func single(name, help string, f figure) named {
-	return named{name: name, desc: prometheus.NewDesc(name, help, nil, nil), each: func(fn func(figure, ...string)) { fn(f) }}
+	return named{name: name, desc: prometheus.NewDesc(name, help, nil, nil),
+		each: func(fn func(figure, ...string)) { fn(f) }}
 }
 
 func several[F figure](name, help string, s *Set[F]) named {

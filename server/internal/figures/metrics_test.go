@@ -53,9 +53,9 @@ func TestResetConcernsMntrOnly(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"n": "3", "app_refused": "1",
 		"avg_b": "4.0", "min_b": "4", "max_b": "4", "cnt_b": "1", "sum_b": "4",
-		"avg_a": "8.0", "min_a": "7", "max_a": "9", "cnt_a": "2", "sum_a": "16", "p50_a": "8", "p95_a": "8", "p99_a": "8", "p999_a": "8",
-		"avg_2_ack": "5.0", "min_2_ack": "5", "max_2_ack": "5", "cnt_2_ack": "1", "sum_2_ack": "5",
-		"p50_2_ack": "5", "p95_2_ack": "5", "p99_2_ack": "5", "p999_2_ack": "5",
+		"avg_a": "8.0", "min_a": "7", "max_a": "9", "cnt_a": "2", "sum_a": "16", "p50_a": "8", "p95_a": "8",
+		"p99_a": "8", "p999_a": "8", "avg_2_ack": "5.0", "min_2_ack": "5", "max_2_ack": "5", "cnt_2_ack": "1",
+		"sum_2_ack": "5", "p50_2_ack": "5", "p95_2_ack": "5", "p99_2_ack": "5", "p999_2_ack": "5",
 	}, linesOf(&c))
 	c.reset()
 	for key, value := range linesOf(&c) {

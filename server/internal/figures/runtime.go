@@ -59,11 +59,13 @@ type jvm struct {
 func NewJVM() prometheus.Collector {
 	area := prometheus.Labels{"area": "heap"}
 	return &jvm{
-		machine:     machineMemory(),
-		used:        prometheus.NewDesc("jvm_memory_bytes_used", "Bytes of Go's heap in use.", nil, area),
-		most:        prometheus.NewDesc("jvm_memory_bytes_max", "Memory limit of Go's runtime (GOMEMLIMIT), or memory of the machine, in bytes.", nil, area),
-		threads:     prometheus.NewDesc("jvm_threads_current", "Goroutines.", nil, nil),
-		collections: prometheus.NewDesc("jvm_gc_collection_seconds", "Pauses for Go's garbage collector.", nil, prometheus.Labels{"gc": "go"}),
+		machine: machineMemory(),
+		used:    prometheus.NewDesc("jvm_memory_bytes_used", "Bytes of Go's heap in use.", nil, area),
+		most: prometheus.NewDesc("jvm_memory_bytes_max",
+			"Memory limit of Go's runtime (GOMEMLIMIT), or memory of the machine, in bytes.", nil, area),
+		threads: prometheus.NewDesc("jvm_threads_current", "Goroutines.", nil, nil),
+		collections: prometheus.NewDesc("jvm_gc_collection_seconds", "Pauses for Go's garbage collector.", nil,
+			prometheus.Labels{"gc": "go"}),
 	}
 }
 

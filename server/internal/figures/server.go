@@ -69,7 +69,8 @@ func NewServer() *Server {
 	s.txnsLoadTime = s.Basic("startup_txns_load_time", "Time to replay the log at start, ms.")
 	s.txnsLoaded = s.Basic("startup_txns_loaded", "Txns of the log that were replayed at start.")
 	s.initTime = s.Basic("dbinittime", "Time to load the state at start, ms.")
-	s.prepared = s.Counter("prep_processor_request_queued", "Writes, and begins and ends of sessions, that were prepared.")
+	s.prepared = s.Counter("prep_processor_request_queued",
+		"Writes, and begins and ends of sessions, that were prepared.")
 	s.synced = s.Counter("sync_processor_request_queued", "Txns that were written to the log.")
 	s.BytesIn = s.Counter("bytes_received_count", "Bytes received from clients.")
 	s.bytesOut = s.Counter("response_bytes", "Bytes of replies sent to clients.")

@@ -7,7 +7,9 @@ import (
 )
 
 func TestPercent(t *testing.T) {
-	for tree, want := range map[int64]int{0: 100, 1 << 20: 100, Allowance: 100, 2 * Allowance: 50, 480 << 20: 10, 1 << 40: 4} {
+	for tree, want := range map[int64]int{
+		0: 100, 1 << 20: 100, Allowance: 100, 2 * Allowance: 50, 480 << 20: 10, 1 << 40: 4,
+	} {
 		require.Equal(t, want, percent(tree), "%d", tree)
 	}
 }

@@ -63,19 +63,22 @@ func wayOut(s *zab.Search) string {
 		steps = append(steps, "start "+list(s.Silent)+", with its data if it has any")
 	}
 	if len(s.Empty) > 0 {
-		steps = append(steps, "if the ensemble is new and has ZooKeeper servers, put a file initialize into dataDir of "+
-			list(s.Blank)+" and restart them")
+		steps = append(steps,
+			"if the ensemble is new and has ZooKeeper servers, put a file initialize into dataDir of "+
+				list(s.Blank)+" and restart them")
 	}
 	switch {
 	case len(s.Holding) > 0:
-		steps = append(steps, "bring the disks of "+list(s.Blank)+" back; if they are lost for good, run warren recover "+
-			"on a server that has data")
+		steps = append(steps,
+			"bring the disks of "+list(s.Blank)+" back; if they are lost for good, run warren recover "+
+				"on a server that has data")
 	case len(s.Empty) > 0:
 	case len(s.Silent) > 0:
 		steps = append(steps, "if disks are lost for good, run warren recover on a server that has data")
 	default:
-		steps = append(steps, "bring the disks of a majority back; if all of them are lost for good, restore a backup on "+
-			"all servers")
+		steps = append(steps,
+			"bring the disks of a majority back; if all of them are lost for good, restore a backup on "+
+				"all servers")
 	}
 	return strings.Join(steps, "; ")
 }

@@ -22,13 +22,15 @@ func TestSearchSaysWhatToDo(t *testing.T) {
 		"one is blank": {search: zab.Search{Blank: ids(1), Silent: ids(2)},
 			reason: "no leader is elected: server 1 without a database; server 2 not heard of"},
 		"disks lost": {search: zab.Search{Blank: ids(1, 2), Holding: ids(3), Stuck: true},
-			reason: "no leader is elected: the voters that have a database are no quorum; server 3 with data; servers 1, 2 " +
-				"without a database",
-			wayOut: "bring the disks of servers 1, 2 back; if they are lost for good, run warren recover on a server that " +
-				"has data"},
+			reason: "no leader is elected: the voters that have a database are no quorum; server 3 with " +
+				"data; servers 1, 2 without a database",
+			wayOut: "bring the disks of servers 1, 2 back; if they are lost for good, run warren recover " +
+				"on a server that has data"},
 		"all disks lost": {search: zab.Search{Blank: ids(1, 2, 3), Stuck: true},
-			reason: "no leader is elected: the voters that have a database are no quorum; servers 1, 2, 3 without a database",
-			wayOut: "bring the disks of a majority back; if all of them are lost for good, restore a backup on all servers"},
+			reason: "no leader is elected: the voters that have a database are no quorum; servers 1, 2, 3 " +
+				"without a database",
+			wayOut: "bring the disks of a majority back; if all of them are lost for good, restore a " +
+				"backup on all servers"},
 		"not all run": {search: zab.Search{Blank: ids(1, 2), Silent: ids(3), Stuck: true},
 			reason: "no leader is elected: the voters that have a database are no quorum; servers 1, 2 without a " +
 				"database; server 3 not heard of",
@@ -37,8 +39,8 @@ func TestSearchSaysWhatToDo(t *testing.T) {
 		"new, with ZooKeeper": {search: zab.Search{Blank: ids(2, 3), Empty: ids(1), Stuck: true},
 			reason: "no leader is elected: the voters that have a database are no quorum; servers 2, 3 without a " +
 				"database; server 1 with an empty tree",
-			wayOut: "if the ensemble is new and has ZooKeeper servers, put a file initialize into dataDir of servers " +
-				"2, 3 and restart them"},
+			wayOut: "if the ensemble is new and has ZooKeeper servers, put a file initialize into " +
+				"dataDir of servers 2, 3 and restart them"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSearch(&tt.search)

@@ -192,10 +192,12 @@ func (m *Host) CoreConfig() (zab.Config, error) {
 			"has brought it up to date", zap.Stringer("configuration", active.Version))
 	case m.Disk.Missing:
 		m.Log.Info(
-			"the database is missing: this server does not vote until it knows whether it was lost or the ensemble is new")
+			"the database is missing: this server does not vote until it knows whether it was lost or " +
+				"the ensemble is new")
 	case c.Blank:
 		m.Log.Info(
-			"the database was missing and the synchronization after that has not ended: this server does not vote until it has")
+			"the database was missing and the synchronization after that has not ended: this server does " +
+				"not vote until it has")
 	}
 	return c, nil
 }

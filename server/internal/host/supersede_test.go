@@ -108,7 +108,8 @@ func TestSyncsOfMovedSessionsKeepTheOrderOfTheirServers(t *testing.T) {
 	m.warren = map[zab.LinkID]bool{a: true, b: true, c: true}
 	l := &leading{m: m, held: map[syncKey]*flow.FIFO[write]{}, order: map[zab.LinkID]*flow.FIFO[syncKey]{},
 		syncs: map[uint64]syncKey{}, refused: true, refuses: true} // the core is not asked
-	all := []write{{link: c, session: 3}, {link: b, session: 3}, {link: b, session: 2}, {session: 2}, {link: a, session: 2}}
+	all := []write{{link: c, session: 3}, {link: b, session: 3}, {link: b, session: 2}, {session: 2},
+		{link: a, session: 2}}
 	for _, w := range all {
 		w.op = proto.OpSync
 		l.take(&w)

@@ -61,7 +61,8 @@ const soon = 10 * time.Second
 
 func TestSessionsThatAreRefused(t *testing.T) {
 	for name, answer := range map[string][]byte{
-		"closed": nil, "expired": frame(&proto.ConnectResponse{}), "short": {0, 0, 0, 1, 0}, "endless": {0xff, 0xff, 0xff, 0xff},
+		"closed": nil, "expired": frame(&proto.ConnectResponse{}), "short": {0, 0, 0, 1, 0},
+		"endless": {0xff, 0xff, 0xff, 0xff},
 	} {
 		_, err := Open(server(t, [][]byte{answer}), soon, soon)
 		require.ErrorIs(t, err, ErrRefused, name)
@@ -89,7 +90,8 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestFollowEndsWithItsReader(t *testing.T) {
-	event := frame(header(proto.XidNotification, proto.OK), &proto.WatcherEvent{Type: proto.EventNodeCreated, Path: proto.Text("/a")})
+	event := frame(header(proto.XidNotification, proto.OK),
+		&proto.WatcherEvent{Type: proto.EventNodeCreated, Path: proto.Text("/a")})
 	junk := frame(header(proto.XidNotification, proto.OK))
 	s, err := Open(server(t, [][]byte{hello}, [][]byte{frame(header(1, proto.OK)), junk, event}, nil), soon, soon)
 	require.NoError(t, err)

@@ -29,7 +29,8 @@ var (
 	errOtherKey     = errors.New("the private key is not the one of the first certificate")
 	errNoTrusted    = errors.New("it has no trusted certificate")
 	errUnknownStore = errors.New("it is neither PEM, PKCS12 nor JKS")
-	errBCFKS        = errors.New("it looks like a store of another Java provider (BCFKS, JCEKS), which cannot be read; use PEM, PKCS12 or JKS")
+	errBCFKS        = errors.New("it looks like a store of another Java provider (BCFKS, JCEKS), which cannot be " +
+		"read; use PEM, PKCS12 or JKS")
 )
 
 // The files of a folder that is a key store, and of one that is a trust store: those of a secret of Kubernetes.

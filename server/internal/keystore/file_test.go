@@ -16,8 +16,8 @@ import (
 func TestIdentitiesMadeByOthers(t *testing.T) {
 	for name, want := range map[string]string{
 		"java.jks": "CN=golden,O=Warren", "java.p12": "CN=golden", "openssl.p12": "CN=openssl",
-		"aes256.pem": "CN=openssl", "aes192.pem": "CN=openssl", "aes128sha1.pem": "CN=openssl", "des3.pem": "CN=openssl",
-		"sec1.pem": "CN=openssl",
+		"aes256.pem": "CN=openssl", "aes192.pem": "CN=openssl", "aes128sha1.pem": "CN=openssl",
+		"des3.pem": "CN=openssl", "sec1.pem": "CN=openssl",
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &config.Store{Location: filepath.Join("testdata", name), Password: "changeit"}
@@ -42,7 +42,9 @@ func TestIdentitiesMadeByOthers(t *testing.T) {
 }
 
 func TestTrustStoresMadeByOthers(t *testing.T) {
-	for name, want := range map[string]string{"trust.jks": "CN=golden", "trust.p12": "CN=golden", "java.p12": "CN=golden"} {
+	for name, want := range map[string]string{
+		"trust.jks": "CN=golden", "trust.p12": "CN=golden", "java.p12": "CN=golden",
+	} {
 		c, err := loadTrust(vfs.OS(), &config.Store{Location: filepath.Join("testdata", name), Password: "changeit"})
 		require.NoError(t, err)
 		require.Len(t, c.trusted, 1)
@@ -54,7 +56,9 @@ func TestTrustStoresMadeByOthers(t *testing.T) {
 func TestBinaryFormatIsFoundOut(t *testing.T) {
 	for _, format := range []string{"JKS", "PKCS12"} {
 		for _, name := range []string{"java.p12", "trust.p12", "trust.jks"} {
-			_, err := load(vfs.OS(), &config.Store{Location: filepath.Join("testdata", name), Password: "changeit", Type: format}, identityFiles)
+			_, err := load(vfs.OS(),
+				&config.Store{Location: filepath.Join("testdata", name), Password: "changeit", Type: format},
+				identityFiles)
 			require.NoError(t, err, "%s as %s", name, format)
 		}
 	}
@@ -73,19 +77,20 @@ func TestStoresThatAreRefused(t *testing.T) {
 		file string
 		want string
 	}{
-		"empty":           {nil, "a.pem", "no PEM block"},
-		"no key":          {ca.PEM(), "a.pem", "no private key"},
-		"two keys":        {append(one.PEM(), other.PEM()...), "a.pem", "more than one private key"},
-		"other key":       {append(other.PEM()[:241], ca.PEM()...), "a.pem", "not the one of the first certificate"},
-		"cut off":         {read("java.jks")[:400], "a.jks", "wrong password, or it was changed"},
-		"not JKS":         {[]byte("hello"), "a.jks", "neither PEM, PKCS12 nor JKS"},
-		"JCEKS":           {read("java.jceks"), "a.jks", "another Java provider"},
-		"PBES1":           {read("pbes1.pem"), "a.pem", "something else than PBES2"},
-		"old OpenSSL":     {read("old.pem"), "a.pem", "Proc-Type"},
-		"garbage PKCS12":  {[]byte{0x30, 0x03, 1, 2, 3}, "a.p12", "pkcs12"},
-		"trust as key":    {read("trust.jks"), "a.jks", "no private key"},
-		"bad certificate": {[]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "a.pem", "block 1 (CERTIFICATE)"},
-		"too large":       {make([]byte, fileBytesMax+1), "a.pem", "larger than"},
+		"empty":          {nil, "a.pem", "no PEM block"},
+		"no key":         {ca.PEM(), "a.pem", "no private key"},
+		"two keys":       {append(one.PEM(), other.PEM()...), "a.pem", "more than one private key"},
+		"other key":      {append(other.PEM()[:241], ca.PEM()...), "a.pem", "not the one of the first certificate"},
+		"cut off":        {read("java.jks")[:400], "a.jks", "wrong password, or it was changed"},
+		"not JKS":        {[]byte("hello"), "a.jks", "neither PEM, PKCS12 nor JKS"},
+		"JCEKS":          {read("java.jceks"), "a.jks", "another Java provider"},
+		"PBES1":          {read("pbes1.pem"), "a.pem", "something else than PBES2"},
+		"old OpenSSL":    {read("old.pem"), "a.pem", "Proc-Type"},
+		"garbage PKCS12": {[]byte{0x30, 0x03, 1, 2, 3}, "a.p12", "pkcs12"},
+		"trust as key":   {read("trust.jks"), "a.jks", "no private key"},
+		"bad certificate": {[]byte("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), "a.pem",
+			"block 1 (CERTIFICATE)"},
+		"too large": {make([]byte, fileBytesMax+1), "a.pem", "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fs := memory(t, map[string][]byte{c.file: c.data})
@@ -100,9 +105,11 @@ func TestStoresThatAreRefused(t *testing.T) {
 }
 
 func TestPasswordFile(t *testing.T) {
-	fs := memory(t, map[string][]byte{"s": read(t, "aes256.pem"), "unix": []byte("changeit\n"), "dos": []byte("changeit\r\n"), "wrong": []byte("x")})
+	fs := memory(t, map[string][]byte{"s": read(t, "aes256.pem"), "unix": []byte("changeit\n"),
+		"dos": []byte("changeit\r\n"), "wrong": []byte("x")})
 	for name, ok := range map[string]bool{"unix": true, "dos": true, "wrong": false, "missing": false} {
-		_, err := loadIdentity(fs, &config.Store{Location: "/s", Type: "PEM", Password: "other", PasswordPath: "/" + name})
+		_, err := loadIdentity(fs,
+			&config.Store{Location: "/s", Type: "PEM", Password: "other", PasswordPath: "/" + name})
 		require.Equal(t, ok, err == nil, "%s: %v", name, err)
 	}
 }

@@ -174,7 +174,8 @@ func openJKSKey(protected, secret []byte) ([]byte, error) {
 	if len(ek.Data) < 2*sha1.Size {
 		return nil, errJKSKey
 	}
-	hash, plain, check := ek.Data[:sha1.Size], bytes.Clone(ek.Data[sha1.Size:len(ek.Data)-sha1.Size]), ek.Data[len(ek.Data)-sha1.Size:]
+	hash, plain, check := ek.Data[:sha1.Size], bytes.Clone(ek.Data[sha1.Size:len(ek.Data)-sha1.Size]),
+		ek.Data[len(ek.Data)-sha1.Size:]
 	for i := range plain {
 		if i%sha1.Size == 0 {
 			sum := sha1.Sum(append(secret[:len(secret):len(secret)], hash...))

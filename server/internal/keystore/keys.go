@@ -93,12 +93,14 @@ func (k *Keys) load() (*material, error) {
 		}
 	}
 	if k.cfg.CRL && len(m.lists) == 0 {
-		return nil, errors.New("keystore: crl=true needs revocation lists, as blocks \"X509 CRL\" in a trust store of type PEM: " +
-			"lists are not fetched from the network")
+		return nil, errors.New(
+			"keystore: crl=true needs revocation lists, as blocks \"X509 CRL\" in a trust store of type PEM: " +
+				"lists are not fetched from the network")
 	}
 	if m.identity != nil {
 		if k.cfg.ClientAuth != "none" && m.roots == nil {
-			return nil, fmt.Errorf("keystore: clientAuth=%s needs a trust store to check the certificates of clients with", k.cfg.ClientAuth)
+			return nil, fmt.Errorf("keystore: clientAuth=%s needs a trust store to check the certificates of "+
+				"clients with", k.cfg.ClientAuth)
 		}
 		m.server = k.serverConfig(m)
 	}
@@ -162,7 +164,9 @@ func (k *Keys) Client(host string) *tls.Config {
 		InsecureSkipVerify: true, // VerifyConnection checks, with ZooKeeper's rules for names
 	}
 	if m.identity != nil {
-		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return m.identity, nil }
+		cfg.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			return m.identity, nil
+		}
 	}
 	cfg.VerifyConnection = func(cs tls.ConnectionState) error { return k.verifyServer(m, &cs, host) }
 	return cfg

@@ -113,29 +113,44 @@ func TestHandshakes(t *testing.T) {
 		host                 string
 		badServer, badClient string // what the side says that refuses; "" if it does not
 	}{
-		"good":                   {server: server, client: client},
-		"good by address":        {server: server, client: client, host: "127.0.0.1"},
-		"with intermediate":      {server: sub.Issue(pki.Options{Hosts: []string{"zk1.example"}}), client: sub.Issue(pki.Options{Name: "c"})},
+		"good":            {server: server, client: client},
+		"good by address": {server: server, client: client, host: "127.0.0.1"},
+		"with intermediate": {server: sub.Issue(pki.Options{Hosts: []string{"zk1.example"}}),
+			client: sub.Issue(pki.Options{Name: "c"})},
 		"common name only":       {server: ca.Issue(pki.Options{Name: "zk1.example"}), client: client},
 		"common name is address": {server: ca.Issue(pki.Options{Name: "10.0.0.1"}), client: client, host: "10.0.0.1"},
 		"wrong host":             {server: server, client: client, host: "zk2.example", badClient: "another host"},
-		"wrong common name":      {server: ca.Issue(pki.Options{Name: "zk2.example"}), client: client, badClient: "another host"},
-		"name beside names":      {server: ca.Issue(pki.Options{Name: "zk1.example", Hosts: []string{"x"}}), client: client, badClient: "another host"},
-		"wrong host, not asked":  {server: server, client: client, host: "zk2.example", onClient: func(c *config.TLS) { c.HostnameVerification = false }},
-		"strange server":         {server: stranger.Issue(pki.Options{Hosts: []string{"zk1.example"}}), client: client, badClient: "unknown authority"},
-		"strange client":         {server: server, client: stranger.Issue(pki.Options{Name: "c"}), badServer: "unknown authority"},
-		"expired server":         {server: ca.Issue(pki.Options{Hosts: []string{"zk1.example"}, NotAfter: expired}), client: client, badClient: "expired"},
-		"expired client":         {server: server, client: ca.Issue(pki.Options{Name: "c", NotAfter: expired}), badServer: "expired"},
-		"server as client":       {server: server, client: ca.Issue(pki.Options{Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}), badServer: "key usage"},
-		"client as server": {server: ca.Issue(pki.Options{Hosts: []string{"zk1.example"}, Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}),
+		"wrong common name": {server: ca.Issue(pki.Options{Name: "zk2.example"}), client: client,
+			badClient: "another host"},
+		"name beside names": {server: ca.Issue(pki.Options{Name: "zk1.example", Hosts: []string{"x"}}), client: client,
+			badClient: "another host"},
+		"wrong host, not asked": {server: server, client: client, host: "zk2.example",
+			onClient: func(c *config.TLS) { c.HostnameVerification = false }},
+		"strange server": {server: stranger.Issue(pki.Options{Hosts: []string{"zk1.example"}}), client: client,
+			badClient: "unknown authority"},
+		"strange client": {server: server, client: stranger.Issue(pki.Options{Name: "c"}),
+			badServer: "unknown authority"},
+		"expired server": {server: ca.Issue(pki.Options{Hosts: []string{"zk1.example"}, NotAfter: expired}),
+			client: client, badClient: "expired"},
+		"expired client": {server: server, client: ca.Issue(pki.Options{Name: "c", NotAfter: expired}),
+			badServer: "expired"},
+		"server as client": {server: server,
+			client:    ca.Issue(pki.Options{Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
+			badServer: "key usage"},
+		"client as server": {server: ca.Issue(pki.Options{Hosts: []string{"zk1.example"},
+			Usage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}),
 			client: client, badClient: "key usage"},
-		"client from its host":  {server: server, client: ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}), onServer: fromHost},
+		"client from its host": {server: server, client: ca.Issue(pki.Options{Hosts: []string{"127.0.0.1"}}),
+			onServer: fromHost},
 		"client from elsewhere": {server: server, client: client, onServer: fromHost, badServer: "another host"},
-		"expired, not asked":    {server: server, client: ca.Issue(pki.Options{NotAfter: expired}), onServer: func(c *config.TLS) { c.ClientAuth = "none" }},
-		"expired, wanted":       {server: server, client: ca.Issue(pki.Options{NotAfter: expired}), onServer: func(c *config.TLS) { c.ClientAuth = "want" }, badServer: "expired"},
-		"1.2 only":              {server: server, client: client, onServer: func(c *config.TLS) { c.Protocol = "TLSv1.2" }},
+		"expired, not asked": {server: server, client: ca.Issue(pki.Options{NotAfter: expired}),
+			onServer: func(c *config.TLS) { c.ClientAuth = "none" }},
+		"expired, wanted": {server: server, client: ca.Issue(pki.Options{NotAfter: expired}),
+			onServer: func(c *config.TLS) { c.ClientAuth = "want" }, badServer: "expired"},
+		"1.2 only": {server: server, client: client, onServer: func(c *config.TLS) { c.Protocol = "TLSv1.2" }},
 		"no common version": {server: server, client: client, onServer: func(c *config.TLS) { c.Protocol = "TLSv1.2" },
-			onClient: func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv1.3"} }, badServer: "version", badClient: "version"},
+			onClient: func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv1.3"} }, badServer: "version",
+			badClient: "version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := side(t, set(c.onServer), c.server, ca.PEM())
@@ -185,7 +200,8 @@ func TestClientWithoutCertificate(t *testing.T) {
 func TestNoNameIsNoFreePass(t *testing.T) {
 	ca := pki.NewCA("ca")
 	l := ca.Issue(pki.Options{Hosts: []string{"zk1.example"}})
-	_, _, fromClient := shake(t, side(t, settings(), l, ca.PEM()).Server(), side(t, settings(), l, ca.PEM()).Client(""))
+	_, _, fromClient := shake(t, side(t, settings(), l, ca.PEM()).Server(),
+		side(t, settings(), l, ca.PEM()).Client(""))
 	require.ErrorIs(t, fromClient, errNoName)
 }
 
@@ -204,7 +220,8 @@ func TestRevocation(t *testing.T) {
 		"current list":                {client, [][]byte{ca.Revoke(later, server.Cert)}, nil},
 		"revoked":                     {client, [][]byte{ca.Revoke(later, server.Cert, client.Cert)}, errRevoked},
 		"revoked by one of two lists": {client, [][]byte{ca.Revoke(later), ca.Revoke(later, client.Cert)}, errRevoked},
-		"revoked by an old list":      {client, [][]byte{ca.Revoke(before, client.Cert), ca.Revoke(later)}, errRevoked},
+		"revoked by an old list": {client, [][]byte{ca.Revoke(before, client.Cert), ca.Revoke(later)},
+			errRevoked},
 		"only an old list":            {client, [][]byte{ca.Revoke(before)}, errNoList},
 		"list of somebody else":       {client, [][]byte{forged}, errNoList},
 		"intermediate without a list": {deep, [][]byte{ca.Revoke(later)}, errNoList},
@@ -254,7 +271,8 @@ func TestResumptionIsVerified(t *testing.T) {
 func TestReload(t *testing.T) {
 	ca := pki.NewCA("ca")
 	first := ca.Issue(pki.Options{Hosts: []string{"zk1.example"}, NotAfter: time.Now().Add(10 * time.Minute)})
-	second := ca.Issue(pki.Options{Name: "a longer one, since files in memory have no time", Hosts: []string{"zk1.example"}, NotAfter: time.Now().Add(20 * time.Minute)})
+	second := ca.Issue(pki.Options{Name: "a longer one, since files in memory have no time",
+		Hosts: []string{"zk1.example"}, NotAfter: time.Now().Add(20 * time.Minute)})
 	fs := memory(t, map[string][]byte{"key.pem": first.PEM(), "trust.pem": ca.PEM()})
 	core, logs := observer.New(zap.InfoLevel)
 	k, err := Open(fs, settings(), zap.New(core))
@@ -268,12 +286,15 @@ func TestReload(t *testing.T) {
 	}()
 	broken := second.PEM()[:300]
 	write(t, fs, "/key.pem", broken)
-	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 1 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 1 },
+		time.Minute, time.Millisecond)
 	require.Equal(t, first.Cert.NotAfter, k.Expires())
 	write(t, fs, "/key.pem", second.PEM())
-	require.Eventually(t, func() bool { return k.Expires().Equal(second.Cert.NotAfter) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return k.Expires().Equal(second.Cert.NotAfter) },
+		time.Minute, time.Millisecond)
 	require.NoError(t, fs.Remove("/trust.pem"))
-	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 2 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return logs.FilterMessageSnippet("cannot be loaded").Len() == 2 },
+		time.Minute, time.Millisecond)
 	require.True(t, k.Expires().Equal(second.Cert.NotAfter))
 	close(stop)
 	<-done
@@ -308,7 +329,8 @@ func TestFolderIsAStore(t *testing.T) {
 	require.NoError(t, fromServer)
 	require.NoError(t, fromClient)
 
-	longer := ca.Issue(pki.Options{Name: "a longer one, since files in memory have no time", NotAfter: time.Now().Add(20 * time.Minute)})
+	longer := ca.Issue(pki.Options{Name: "a longer one, since files in memory have no time",
+		NotAfter: time.Now().Add(20 * time.Minute)})
 	chain, key = parts(longer)
 	write(t, fs, "/tls.crt", chain)
 	require.ErrorContains(t, k.Reload(), "the private key is not the one of the first certificate")
@@ -323,15 +345,23 @@ func TestOpenRefuses(t *testing.T) {
 	ca := pki.NewCA("ca")
 	l := ca.Issue(pki.Options{Name: "l"})
 	for want, change := range map[string]func(*config.TLS){
-		"ocsp=true is not supported":       func(c *config.TLS) { c.OCSP = true },
-		"needs revocation lists":           func(c *config.TLS) { c.CRL = true },
-		"neither a key store nor":          func(c *config.TLS) { c.KeyStore, c.TrustStore = config.Store{}, config.Store{} },
-		"clientAuth=need needs a trust":    func(c *config.TLS) { c.TrustStore = config.Store{} },
-		"clientAuth=want needs a trust":    func(c *config.TLS) { c.TrustStore, c.ClientAuth = config.Store{}, "want" },
-		"none can be served":               func(c *config.TLS) { c.Protocol = "TLSv1" },
-		`"TLSv9" is not known`:             func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv9"} },
-		"of the cipher suites none can":    func(c *config.TLS) { c.CipherSuites = []string{"TLS_RSA_WITH_RC4_128_SHA"} },
-		"of the cipher suites none can be": func(c *config.TLS) { c.CipherSuites, c.Protocol = []string{"TLS_AES_128_GCM_SHA256"}, "TLSv1.2" },
+		"ocsp=true is not supported": func(c *config.TLS) { c.OCSP = true },
+		"needs revocation lists":     func(c *config.TLS) { c.CRL = true },
+		"neither a key store nor": func(c *config.TLS) {
+			c.KeyStore, c.TrustStore = config.Store{}, config.Store{}
+		},
+		"clientAuth=need needs a trust": func(c *config.TLS) { c.TrustStore = config.Store{} },
+		"clientAuth=want needs a trust": func(c *config.TLS) {
+			c.TrustStore, c.ClientAuth = config.Store{}, "want"
+		},
+		"none can be served":   func(c *config.TLS) { c.Protocol = "TLSv1" },
+		`"TLSv9" is not known`: func(c *config.TLS) { c.EnabledProtocols = []string{"TLSv9"} },
+		"of the cipher suites none can": func(c *config.TLS) {
+			c.CipherSuites = []string{"TLS_RSA_WITH_RC4_128_SHA"}
+		},
+		"of the cipher suites none can be": func(c *config.TLS) {
+			c.CipherSuites, c.Protocol = []string{"TLS_AES_128_GCM_SHA256"}, "TLSv1.2"
+		},
 	} {
 		cfg := settings()
 		change(cfg)
@@ -357,12 +387,14 @@ func TestCipherChoice(t *testing.T) {
 		{"TLSv1.3", nil, nil, tls.VersionTLS13, tls.VersionTLS13, nil, 0},
 		{"TLSv1.3", []string{"TLSv1.2"}, nil, tls.VersionTLS12, tls.VersionTLS12, nil, 0},
 		{"", []string{"TLSv1", "TLSv1.1", "TLSv1.2", "TLSv1.3"}, nil, tls.VersionTLS12, tls.VersionTLS13, nil, 2},
-		{"", nil, []string{gcm}, tls.VersionTLS12, tls.VersionTLS12, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}, 0},
+		{"", nil, []string{gcm}, tls.VersionTLS12, tls.VersionTLS12,
+			[]uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}, 0},
 		{"", nil, []string{"TLS_AES_256_GCM_SHA384"}, tls.VersionTLS13, tls.VersionTLS13, nil, 0},
-		{"", nil, []string{"TLS_AES_256_GCM_SHA384", gcm, "TLS_RSA_WITH_AES_128_CBC_SHA"}, tls.VersionTLS12, tls.VersionTLS13,
-			[]uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}, 1},
+		{"", nil, []string{"TLS_AES_256_GCM_SHA384", gcm, "TLS_RSA_WITH_AES_128_CBC_SHA"}, tls.VersionTLS12,
+			tls.VersionTLS13, []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384}, 1},
 	} {
-		got, err := chooseCiphers(&config.TLS{Protocol: c.protocol, EnabledProtocols: c.enabled, CipherSuites: c.suites})
+		got, err := chooseCiphers(&config.TLS{Protocol: c.protocol, EnabledProtocols: c.enabled,
+			CipherSuites: c.suites})
 		require.NoError(t, err)
 		require.Equal(t, c.min, got.min, "%+v", c)
 		require.Equal(t, c.max, got.max, "%+v", c)

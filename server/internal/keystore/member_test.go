@@ -23,16 +23,24 @@ func TestMembers(t *testing.T) {
 		names                []string // that lead to the client
 		badServer, badClient string
 	}{
-		"both by name":                  {server: named, client: named, names: []string{"zk2.example", "zk1.example"}},
-		"both by address":               {server: placed, client: placed},
-		"client by another name":        {server: named, client: named, names: []string{"zk2.example"}, badServer: "another host"},
-		"client by no name":             {server: named, client: named, badServer: "another host"},
-		"client, not compared":          {server: named, client: named, change: func(c *config.TLS) { c.ClientHostnameVerification = false }},
-		"server by another name":        {server: ca.Issue(pki.Options{Hosts: []string{"zk2.example"}}), client: placed, badClient: "another host"},
-		"server by another address":     {server: ca.Issue(pki.Options{Hosts: []string{"127.0.0.2"}}), client: placed, badClient: "another host"},
-		"nothing is compared":           {server: ca.Issue(pki.Options{Name: "x"}), client: ca.Issue(pki.Options{Name: "y"}), change: off},
-		"strange client, with names":    {server: named, client: pki.NewCA("ca").Issue(pki.Options{Hosts: []string{"zk1.example"}}), names: []string{"zk1.example"}, badServer: "unknown authority"},
-		"strange server at its address": {server: pki.NewCA("ca").Issue(pki.Options{Hosts: []string{"127.0.0.1"}}), client: placed, badClient: "unknown authority"},
+		"both by name":    {server: named, client: named, names: []string{"zk2.example", "zk1.example"}},
+		"both by address": {server: placed, client: placed},
+		"client by another name": {server: named, client: named, names: []string{"zk2.example"},
+			badServer: "another host"},
+		"client by no name": {server: named, client: named, badServer: "another host"},
+		"client, not compared": {server: named, client: named,
+			change: func(c *config.TLS) { c.ClientHostnameVerification = false }},
+		"server by another name": {server: ca.Issue(pki.Options{Hosts: []string{"zk2.example"}}), client: placed,
+			badClient: "another host"},
+		"server by another address": {server: ca.Issue(pki.Options{Hosts: []string{"127.0.0.2"}}), client: placed,
+			badClient: "another host"},
+		"nothing is compared": {server: ca.Issue(pki.Options{Name: "x"}),
+			client: ca.Issue(pki.Options{Name: "y"}), change: off},
+		"strange client, with names": {server: named, client: pki.NewCA("ca").
+			Issue(pki.Options{Hosts: []string{"zk1.example"}}), names: []string{"zk1.example"},
+			badServer: "unknown authority"},
+		"strange server at its address": {server: pki.NewCA("ca").Issue(pki.Options{Hosts: []string{"127.0.0.1"}}),
+			client: placed, badClient: "unknown authority"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := settings()

@@ -73,7 +73,8 @@ func (c *cipherChoice) ciphers(names []string) error {
 		suite := cipherSuite(name)
 		switch {
 		case suite == nil:
-			c.warnings = append(c.warnings, "cipher suite "+name+" is left out: it is not known, weak, or not implemented")
+			c.warnings = append(c.warnings,
+				"cipher suite "+name+" is left out: it is not known, weak, or not implemented")
 		case slices.Contains(suite.SupportedVersions, tls.VersionTLS13):
 			has13 = true
 		default:

@@ -9,9 +9,10 @@ import (
 )
 
 var (
-	errTwoKeys    = errors.New("it has more than one private key")
-	errKeyKind    = errors.New("its private key is of a kind that TLS does not use")
-	errOldKey     = errors.New("its private key is encrypted in the old way of OpenSSL (Proc-Type); convert it to PKCS#8 with openssl pkcs8 -topk8")
+	errTwoKeys = errors.New("it has more than one private key")
+	errKeyKind = errors.New("its private key is of a kind that TLS does not use")
+	errOldKey  = errors.New("its private key is encrypted in the old way of OpenSSL (Proc-Type); convert it to " +
+		"PKCS#8 with openssl pkcs8 -topk8")
 	errNoPassword = errors.New("its private key is encrypted and no password is set")
 )
 

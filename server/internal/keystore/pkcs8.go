@@ -65,7 +65,8 @@ var cbc = map[string]struct {
 const iterationsMax = 2_000_000
 
 var (
-	errPBE       = errors.New("the private key is encrypted with something else than PBES2 with PBKDF2; convert it with openssl pkcs8 -topk8 -v2 aes-256-cbc")
+	errPBE = errors.New("the private key is encrypted with something else than PBES2 with PBKDF2; convert it " +
+		"with openssl pkcs8 -topk8 -v2 aes-256-cbc")
 	errPKCS8     = errors.New("the encrypted private key cannot be decoded")
 	errDecrypted = errors.New("the private key cannot be decrypted: wrong password?")
 )

@@ -43,7 +43,8 @@ func TestTokensAreRefilledInProportionToTime(t *testing.T) {
 		"no overflow": {100, 1 << 30, time.Nanosecond, 100 * 24 * time.Hour, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b, advance, _ := bucketAt(config.ConnectionThrottle{Tokens: tc.tokens, FillCount: tc.fill, FillTime: tc.per, FreezeTime: -1})
+			b, advance, _ := bucketAt(config.ConnectionThrottle{Tokens: tc.tokens, FillCount: tc.fill,
+				FillTime: tc.per, FreezeTime: -1})
 			require.Equal(t, tc.tokens, takes(b, true, tc.tokens+5))
 			advance(tc.gone)
 			require.Equal(t, tc.want, takes(b, true, tc.tokens+5))

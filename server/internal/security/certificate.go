@@ -115,8 +115,8 @@ type attributeSET []attribute
 
 // keywords are the attribute types that have a name in RFC 2253; the others appear as their number.
 var keywords = map[string]string{
-	"2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET", "2.5.4.10": "O", "2.5.4.11": "OU",
-	"0.9.2342.19200300.100.1.1": "UID", "0.9.2342.19200300.100.1.25": "DC",
+	"2.5.4.3": "CN", "2.5.4.6": "C", "2.5.4.7": "L", "2.5.4.8": "ST", "2.5.4.9": "STREET", "2.5.4.10": "O",
+	"2.5.4.11": "OU", "0.9.2342.19200300.100.1.1": "UID", "0.9.2342.19200300.100.1.25": "DC",
 }
 
 // subjectName returns a name as Java's X500Principal.getName prints it: RFC 2253, most specific part first, with
@@ -165,7 +165,8 @@ func isStringTag(v *asn1.RawValue) bool {
 		return false
 	}
 	switch v.Tag {
-	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String, asn1.TagGeneralString, asn1.TagBMPString:
+	case asn1.TagUTF8String, asn1.TagPrintableString, asn1.TagT61String, asn1.TagIA5String, asn1.TagGeneralString,
+		asn1.TagBMPString:
 		return true
 	}
 	return false

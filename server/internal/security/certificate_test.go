@@ -66,7 +66,8 @@ func subjects(t testing.TB) []struct {
 		want string
 	}{
 		{nameOf(t), ""},
-		{nameOf(t, oidC, "US", oidST, "CA", oidO, "Acme, Inc", oidOU, "Eng", oidCN, "client"), `CN=client,OU=Eng,O=Acme\, Inc,ST=CA,C=US`},
+		{nameOf(t, oidC, "US", oidST, "CA", oidO, "Acme, Inc", oidOU, "Eng", oidCN, "client"),
+			`CN=client,OU=Eng,O=Acme\, Inc,ST=CA,C=US`},
 		{nameOf(t, oidDC, str(asn1.TagIA5String, "org"), oidUID, "u"), `UID=u,DC=org`},
 		{nameOf(t, oidO, "o", oidCN, "a", oidAndOU, "b"), `CN=a+OU=b,O=o`},
 		{nameOf(t, oidCN, `a,b=c+d<e>f#g;h"i\j`), `CN=a\,b\=c\+d\<e\>f\#g\;h\"i\\j`},
@@ -77,7 +78,8 @@ func subjects(t testing.TB) []struct {
 		{nameOf(t, oidCN, "zoë 日本 😀"), "CN=zoë 日本 😀"},
 		{nameOf(t, oidCN, "\ttab\n"), "CN=\ttab\n"},
 		{nameOf(t, oidMail, str(asn1.TagIA5String, "a@b.c"), oidCN, "x"), `CN=x,1.2.840.113549.1.9.1=#16056140622e63`},
-		{nameOf(t, oidSerial, str(asn1.TagPrintableString, "42"), oidTitle, "Dr"), `2.5.4.12=#0c024472,2.5.4.5=#13023432`},
+		{nameOf(t, oidSerial, str(asn1.TagPrintableString, "42"), oidTitle, "Dr"),
+			`2.5.4.12=#0c024472,2.5.4.5=#13023432`},
 		{nameOf(t, oidCN, str(asn1.TagPrintableString, "p")), "CN=p"},
 		{nameOf(t, oidCN, str(asn1.TagT61String, "t\xe9")), "CN=t\ufffd"},
 		{nameOf(t, oidCN, str(asn1.TagBMPString, "\x00b")), `CN=\00b`},
@@ -111,8 +113,8 @@ func TestAlternativeNames(t *testing.T) {
 	spiffe, _ := url.Parse("spiffe://example.org/ns/prod/sa/web")
 	other, _ := url.Parse("https://example.org")
 	x := &x509.Certificate{
-		URIs: []*url.URL{spiffe, other}, DNSNames: []string{"a.example", "b.example"}, EmailAddresses: []string{"me@example"},
-		IPAddresses: []net.IP{net.IPv4(10, 0, 0, 1)},
+		URIs: []*url.URL{spiffe, other}, DNSNames: []string{"a.example", "b.example"},
+		EmailAddresses: []string{"me@example"}, IPAddresses: []net.IP{net.IPv4(10, 0, 0, 1)},
 	}
 	for _, c := range []struct {
 		id   config.X509ID

@@ -53,7 +53,8 @@ func (t *Tickets) principal(text string) (p kerberos.Principal, err error) {
 			return p, err
 		}
 		if p = p.In(realm); p.Realm == "" {
-			return p, fmt.Errorf("server: principal %s has no realm, and there is no krb5.conf with a default_realm", p)
+			return p, fmt.Errorf("server: principal %s has no realm, and there is no krb5.conf with a default_realm",
+				p)
 		}
 	}
 	host, err := os.Hostname()
@@ -84,7 +85,8 @@ func (t *Tickets) Accept(k *sasl.Kerberos) (*kerberos.Acceptor, error) {
 
 // Login returns the connecting side of a section. It asks no KDC yet.
 func (t *Tickets) Login(k *sasl.Kerberos) (*kerberos.Login, error) {
-	o := kerberos.LoginOptions{Keytab: k.Keytab, TicketCache: strings.TrimPrefix(k.TicketCache, "FILE:"), Config: t.Config}
+	o := kerberos.LoginOptions{Keytab: k.Keytab, TicketCache: strings.TrimPrefix(k.TicketCache, "FILE:"),
+		Config: t.Config}
 	if k.Principal != "" {
 		p, err := t.principal(k.Principal)
 		if err != nil {
@@ -125,7 +127,8 @@ func (f *keytabFile) current() *kerberos.Keytab {
 	}
 	fresh, err := f.read()
 	if err != nil {
-		f.tickets.Log.Error("the keytab cannot be used, the keys that were read before are", zap.String("file", f.name), zap.Error(err))
+		f.tickets.Log.Error("the keytab cannot be used, the keys that were read before are",
+			zap.String("file", f.name), zap.Error(err))
 		return keys
 	}
 	f.mu.Lock()

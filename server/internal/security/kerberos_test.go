@@ -30,13 +30,15 @@ func TestKeytabIsReplaced(t *testing.T) {
 		require.NoError(t, f.Close())
 	}
 	put(forge.Keys("old", service))
-	tickets := &Tickets{FS: fs, Log: zap.New(core), Now: func() time.Time { return now }, Config: forge.Config("EXAMPLE.COM")}
+	tickets := &Tickets{FS: fs, Log: zap.New(core), Now: func() time.Time { return now },
+		Config: forge.Config("EXAMPLE.COM")}
 	a, err := tickets.Accept(&sasl.Kerberos{Principal: "zookeeper/zk1.example.com", Keytab: "/keytab"})
 	require.NoError(t, err)
 	require.Equal(t, service, a.Service().String())
 	accepts := func(password string) bool {
 		cache := forge.Cache("cache", "bob@EXAMPLE.COM", password, now.Add(time.Hour), service)
-		login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: tickets.Config, Timeout: time.Minute})
+		login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: tickets.Config,
+			Timeout: time.Minute})
 		require.NoError(t, err)
 		token, _, err := login.Initiate(service).Next(nil)
 		require.NoError(t, err)
@@ -64,7 +66,8 @@ func TestKeytabIsReplaced(t *testing.T) {
 func TestWhoIsAServer(t *testing.T) {
 	cfg := config.Default()
 	q := &Quorum{o: QuorumOptions{Config: cfg, Members: func() []config.Member {
-		return []config.Member{{ID: 1, Addresses: []config.PeerAddress{{Host: "zk1.a.org"}, {Host: "10.0.0.1"}}}, {ID: 2, Addresses: []config.PeerAddress{{Host: "ZK2.a.org"}}}}
+		return []config.Member{{ID: 1, Addresses: []config.PeerAddress{{Host: "zk1.a.org"}, {Host: "10.0.0.1"}}},
+			{ID: 2, Addresses: []config.PeerAddress{{Host: "ZK2.a.org"}}}}
 	}}}
 	parse := func(name string) kerberos.Principal {
 		p, err := kerberos.ParsePrincipal(name)
@@ -72,9 +75,11 @@ func TestWhoIsAServer(t *testing.T) {
 		return p
 	}
 	for name, want := range map[string]string{
-		"zkquorum/zk1.a.org@A.ORG": "", "zkquorum/zk2.a.org@A.ORG": "", "zkquorum/10.0.0.1@A.ORG": "", "learner/zk1.a.org@A.ORG": "",
-		"zkquorum/zk3.a.org@A.ORG": "in no server.N line", "zkquorum/zk1.a.org@B.ORG": "no service of A.ORG", "zkquorum@A.ORG": "no service of A.ORG",
-		"HTTP/zk1.a.org@A.ORG": "neither zkquorum nor", "bob@A.ORG": "no service of A.ORG", "zkquorum/zk1.a.org/x@A.ORG": "no service of A.ORG",
+		"zkquorum/zk1.a.org@A.ORG": "", "zkquorum/zk2.a.org@A.ORG": "", "zkquorum/10.0.0.1@A.ORG": "",
+		"learner/zk1.a.org@A.ORG": "", "zkquorum/zk3.a.org@A.ORG": "in no server.N line",
+		"zkquorum/zk1.a.org@B.ORG": "no service of A.ORG", "zkquorum@A.ORG": "no service of A.ORG",
+		"HTTP/zk1.a.org@A.ORG": "neither zkquorum nor", "bob@A.ORG": "no service of A.ORG",
+		"zkquorum/zk1.a.org/x@A.ORG": "no service of A.ORG",
 	} {
 		err := q.isServer(parse(name), parse("zkquorum/zk1.a.org@A.ORG"), "learner")
 		if want == "" {

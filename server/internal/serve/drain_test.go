@@ -46,7 +46,8 @@ func TestPartingConnectionsAnswerFirst(t *testing.T) {
 		require.Equal(t, 1, p.round(now+int64(time.Second/2), 10))
 		require.False(t, busy.open())
 		require.True(t, slow.open())
-		require.Equal(t, 1, p.round(now+int64(retireGrace), 10), "a client must not keep its server from being drained")
+		require.Equal(t, 1, p.round(now+int64(retireGrace), 10),
+			"a client must not keep its server from being drained")
 		require.False(t, slow.open())
 		require.Empty(t, p.left)
 	})

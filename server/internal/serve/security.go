@@ -143,7 +143,8 @@ func (s *Front) loadUsers() error {
 		if s.Config.HasScheme(auth.SchemeSASL) || s.Config.Given("sasl.serverconfig") {
 			level = zap.WarnLevel
 		}
-		s.Log.Log(level, "the JAAS file has no section for clients: SASL is off", zap.String("section", cfg.ServerSection))
+		s.Log.Log(level, "the JAAS file has no section for clients: SASL is off",
+			zap.String("section", cfg.ServerSection))
 		return nil
 	case err != nil:
 		return fmt.Errorf("server: %s: %w", cfg.LoginConfig, err)
@@ -190,7 +191,8 @@ func (s *Front) kerberosOf(k *sasl.Kerberos) (*sasl.Acceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Log.Info("clients authenticate by Kerberos", zap.Stringer("principal", acceptor.Service()), zap.String("keytab", k.Keytab))
+	s.Log.Info("clients authenticate by Kerberos", zap.Stringer("principal", acceptor.Service()),
+		zap.String("keytab", k.Keytab))
 	return sasl.NewKerberos(acceptor, names.User), nil
 }
 

@@ -37,7 +37,8 @@ func TestSecrets(t *testing.T) {
 		{"second step: told", parse("# of 2026", "", oneSecret, " zookeeper "), parse(oneSecret).Password(id),
 			[][16]byte{public, parse(oneSecret).Password(id)}, [][16]byte{{}, parse(otherSecret).Password(id)}, true},
 		{"third step: required", parse(oneSecret), parse(oneSecret).Password(id),
-			[][16]byte{parse(oneSecret).Password(id)}, [][16]byte{{}, public, parse(oneSecret).Password(id + 1)}, false},
+			[][16]byte{parse(oneSecret).Password(id)},
+			[][16]byte{{}, public, parse(oneSecret).Password(id + 1)}, false},
 		{"another secret", parse(otherSecret, oneSecret), parse(otherSecret).Password(id),
 			[][16]byte{parse(oneSecret).Password(id), parse(otherSecret).Password(id)}, [][16]byte{{}, public}, false},
 	}

@@ -16,15 +16,20 @@ func TestHearing(t *testing.T) {
 		looks []look
 		deaf  int // the look that says so first, -1 for none
 	}{
-		"it repeats its own bytes":                  {[]look{{0, 5}, {1, 6}, {2, 7}, {2, 7}}, 3},
-		"it is heard before the first repeat":       {[]look{{0, 5}, {0, 6}, {1, 7}, {2, 8}, {3, 8}, {3, 8}}, 5},
-		"it sends much":                             {[]look{{0, 5}, {0, 50}, {0, 90}, {1, 120}, {2, 140}, {3, 150}, {3, 150}}, 6},
-		"it is silent":                              {[]look{{0, 5}, {1, 5}, {2, 5}, {3, 5}, {4, 5}, {5, 5}, {5, 5}}, -1},
-		"it is silent and then heard once":          {[]look{{0, 5}, {3, 5}, {4, 6}, {4, 6}, {5, 6}, {6, 6}, {6, 6}}, -1},
+		"it repeats its own bytes":            {[]look{{0, 5}, {1, 6}, {2, 7}, {2, 7}}, 3},
+		"it is heard before the first repeat": {[]look{{0, 5}, {0, 6}, {1, 7}, {2, 8}, {3, 8}, {3, 8}}, 5},
+		"it sends much": {[]look{{0, 5}, {0, 50}, {0, 90}, {1, 120}, {2, 140}, {3, 150}, {3, 150}},
+			6},
+		"it is silent": {[]look{{0, 5}, {1, 5}, {2, 5}, {3, 5}, {4, 5}, {5, 5}, {5, 5}},
+			-1},
+		"it is silent and then heard once": {[]look{{0, 5}, {3, 5}, {4, 6}, {4, 6}, {5, 6}, {6, 6}, {6, 6}},
+			-1},
 		"it is silent and then heard before an ack": {[]look{{0, 5}, {3, 5}, {4, 6}, {4, 7}, {4, 8}, {4, 9}}, -1},
-		"it is heard, silent and heard":             {[]look{{0, 5}, {0, 6}, {1, 6}, {2, 6}, {3, 7}, {3, 8}, {3, 9}}, -1},
-		"one repeat after a silence is not enough":  {[]look{{0, 5}, {3, 5}, {4, 6}, {4, 7}, {5, 8}, {5, 9}, {5, 9}}, -1},
-		"two repeats after a silence are":           {[]look{{0, 5}, {3, 5}, {4, 6}, {5, 7}, {6, 7}, {6, 7}}, 5},
+		"it is heard, silent and heard": {[]look{{0, 5}, {0, 6}, {1, 6}, {2, 6}, {3, 7}, {3, 8}, {3, 9}},
+			-1},
+		"one repeat after a silence is not enough": {[]look{{0, 5}, {3, 5}, {4, 6}, {4, 7}, {5, 8}, {5, 9}, {5, 9}},
+			-1},
+		"two repeats after a silence are": {[]look{{0, 5}, {3, 5}, {4, 6}, {5, 7}, {6, 7}, {6, 7}}, 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var h Hearing

@@ -120,7 +120,8 @@ func TestRarePathsDoNotLookFrequent(t *testing.T) {
 func TestFewRequestsAreExactAndFade(t *testing.T) {
 	l := newLoad(3, 10)
 	for i := range 100 {
-		l.send(i, Request{Op: proto.OpSetData, Session: proto.SessionID(i%2 + 1), Paths: [][]byte{[]byte("/a")}, Bytes: 50})
+		l.send(i, Request{Op: proto.OpSetData, Session: proto.SessionID(i%2 + 1),
+			Paths: [][]byte{[]byte("/a")}, Bytes: 50})
 	}
 	v := l.r.View(l.now, ByRequests, 10)
 	require.InEpsilon(t, 10, v.Paths[0].Requests, 0.1)

@@ -161,8 +161,8 @@ func (n AdminNode) Stats() admin.Stats {
 		Server: admin.ServerStats{
 			Sent: n.front.PacketsSent(), Received: n.Env.Stats.Received.Load(), SlowSyncs: n.Metrics.SlowSyncs.Total(),
 			Responses: responses, Uptime: time.Since(n.Began).Milliseconds(), State: n.host.Mode(),
-			Outstanding: n.InProcess.Load(), MinLatency: least, AvgLatency: json.Number(figures.Decimal(mean)), MaxLatency: most,
-			DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.Store.LastZxid()),
+			Outstanding: n.InProcess.Load(), MinLatency: least, AvgLatency: json.Number(figures.Decimal(mean)),
+			MaxLatency: most, DataDirSize: snaps, LogDirSize: logs, LastZxid: int64(n.Store.LastZxid()),
 			Connections: n.front.Conns.Len(),
 			AuthFailed:  n.Metrics.AuthFailed.Total(), NonMTLSRemote: n.Metrics.PlainRemote.Total(),
 			NonMTLSLocalConn: n.Metrics.PlainLocal.Total(),

@@ -59,8 +59,8 @@ func (n shown) label(id proto.SessionID) string {
 
 func (n shown) Ensemble() *api.Ensemble {
 	e := &api.Ensemble{State: n.host.Mode(), Serving: n.IsServing(), Version: n.Version,
-		UptimeMs: time.Since(n.Began).Milliseconds(), Connections: n.front.Conns.Len(), Outstanding: n.InProcess.Load(),
-		Members: []api.Member{}, Problems: []api.Problem{}}
+		UptimeMs: time.Since(n.Began).Milliseconds(), Connections: n.front.Conns.Len(),
+		Outstanding: n.InProcess.Load(), Members: []api.Member{}, Problems: []api.Problem{}}
 	if n.Config.Distributed() {
 		e.ServerID = int64(n.host.ID)
 	}
@@ -114,8 +114,9 @@ func (n shown) addMembers(e *api.Ensemble, r *host.QuorumRole) {
 			n.addLearner(&m, &l)
 		} else if r.Leading && !m.Self {
 			m.State = "absent"
-			e.Problems = append(e.Problems, api.Problem{Text: fmt.Sprintf("server %d is not connected to the leader", m.ID),
-				Remedy: "start it, or look into its log and the network between the servers"})
+			e.Problems = append(e.Problems,
+				api.Problem{Text: fmt.Sprintf("server %d is not connected to the leader", m.ID),
+					Remedy: "start it, or look into its log and the network between the servers"})
 		}
 		e.Members = append(e.Members, m)
 	}
@@ -163,8 +164,9 @@ func problemsOf(r *host.QuorumRole) (all []api.Problem) {
 			Remedy: "start the other servers, or mend the network between them"})
 	}
 	if o := r.Outside; o != nil {
-		all = append(all, api.Problem{Text: fmt.Sprintf("this server stays outside the ensemble that server %d leads: %s",
-			o.Leader, o.Reason), Remedy: "compare the histories, then use warren adopt"})
+		all = append(all,
+			api.Problem{Text: fmt.Sprintf("this server stays outside the ensemble that server %d leads: %s",
+				o.Leader, o.Reason), Remedy: "compare the histories, then use warren adopt"})
 	}
 	if w := r.Search; w != nil && w.Reason != "" {
 		all = append(all, api.Problem{Text: w.Reason, Remedy: w.WayOut})
@@ -253,9 +255,10 @@ func (n shown) session(c *serve.Conn, a api.Actor) api.Session {
 	v := c.View()
 	st := &v.Stats
 	one := api.Session{Label: n.label(v.Session.ID), Address: c.Remote.String(), Connected: c.Established.UnixMilli(),
-		TimeoutMs: v.Session.TimeoutMs(), Secure: c.SecurePort, Received: st.Received, Sent: st.Sent, Outstanding: v.Queued,
-		LastOp: opWord(st.LastOp, st.AnsweredTotal), MeanMs: st.LatencySum / max(st.AnsweredTotal, 1), MaxMs: st.MaxLatency,
-		Watches: n.front.WatchedPaths(c), Paths: []string{}}
+		TimeoutMs: v.Session.TimeoutMs(), Secure: c.SecurePort, Received: st.Received, Sent: st.Sent,
+		Outstanding: v.Queued, LastOp: opWord(st.LastOp, st.AnsweredTotal),
+		MeanMs: st.LatencySum / max(st.AnsweredTotal, 1), MaxMs: st.MaxLatency, Watches: n.front.WatchedPaths(c),
+		Paths: []string{}}
 	n.Store.Mu.RLock()
 	defer n.Store.Mu.RUnlock()
 	one.Ephemerals, one.Paths = n.ephemerals(v.Session.ID, a.IDs)

@@ -38,7 +38,8 @@ func (n shown) Znode(a api.Actor, path string, most int) (*api.Znode, error) {
 		z.Raw, z.Whole = z.Raw[:most], false
 	}
 	for _, e := range list.Acl {
-		z.ACL = append(z.ACL, api.ACL{Scheme: e.Id.Scheme.String(), ID: e.Id.Id.String(), Perms: api.PermText(e.Perms)})
+		z.ACL = append(z.ACL,
+			api.ACL{Scheme: e.Id.Scheme.String(), ID: e.Id.Id.String(), Perms: api.PermText(e.Perms)})
 	}
 	return z, nil
 }
@@ -125,7 +126,8 @@ func (n shown) child(id datatree.NodeID, ids []auth.Identity) api.Child {
 	c := api.Child{Name: string(n.Store.State.Name(id))}
 	if c.Readable = n.allows(id, ids); c.Readable {
 		st := n.Store.State.Stat(id)
-		c.Children, c.Bytes, c.Modified, c.Version, c.Owner = st.NumChildren, st.DataLength, st.Mtime, st.Version, n.owner(&st)
+		c.Children, c.Bytes, c.Modified, c.Version, c.Owner = st.NumChildren, st.DataLength, st.Mtime,
+			st.Version, n.owner(&st)
 	}
 	return c
 }

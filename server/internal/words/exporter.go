@@ -42,7 +42,8 @@ func (x *exporter) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, q := range x.Quotas() {
 		for _, g := range q.gauges() {
-			send(prometheus.GaugeValue, g.Name, g.help, g.value, prometheus.Labels{figures.KeyLabel: figures.Label(q.Namespace)})
+			send(prometheus.GaugeValue, g.Name, g.help, g.value,
+				prometheus.Labels{figures.KeyLabel: figures.Label(q.Namespace)})
 		}
 	}
 	x.Metrics.Pauses.Refresh()

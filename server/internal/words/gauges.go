@@ -47,10 +47,13 @@ func (s *Reporter) gauges() []gauge {
 		whole("last_client_response_size", lastSize, "Size of the last reply in bytes, -1 before the first."),
 		whole("max_client_response_size", mostSize, "Size of the largest reply in bytes, -1 before the first."),
 		whole("min_client_response_size", leastSize, "Size of the smallest reply in bytes, -1 before the first."),
-		whole("outstanding_tls_handshake", s.Metrics.TlsUnfinished.Load(), "TLS handshakes that have begun and not ended."),
+		whole("outstanding_tls_handshake", s.Metrics.TlsUnfinished.Load(),
+			"TLS handshakes that have begun and not ended."),
 		whole("auth_failed_count", s.Metrics.AuthFailed.Total(), "Credentials refused."),
-		whole("non_mtls_remote_conn_count", s.Metrics.PlainRemote.Total(), "Connections without TLS from other hosts, ever."),
-		whole("non_mtls_local_conn_count", s.Metrics.PlainLocal.Total(), "Connections without TLS from this host, ever."),
+		whole("non_mtls_remote_conn_count", s.Metrics.PlainRemote.Total(),
+			"Connections without TLS from other hosts, ever."),
+		whole("non_mtls_local_conn_count", s.Metrics.PlainLocal.Total(),
+			"Connections without TLS from this host, ever."),
 	}
 	return append(all, s.RoleGauges()...)
 }
@@ -114,7 +117,8 @@ func (s *Reporter) RoleGauges() []gauge {
 		all = append(all,
 			whole("learners", r.Learners, "Learners that are connected to this leader."),
 			whole("synced_followers", r.SyncedFollowers, "Followers that are up to date."),
-			whole("synced_non_voting_followers", r.NonVoting, "Followers that are up to date and not in the configuration."),
+			whole("synced_non_voting_followers", r.NonVoting,
+				"Followers that are up to date and not in the configuration."),
 			whole("pending_syncs", r.PendingSyncs, "Requests sync that wait for an answer."),
 			whole("leader_uptime", r.LeaderUptime.Milliseconds(), "Time since this server began to lead, ms."),
 			whole("last_proposal_size", last, "Size of the last proposal in bytes, -1 before the first."),
@@ -122,7 +126,8 @@ func (s *Reporter) RoleGauges() []gauge {
 			whole("max_proposal_size", most, "Size of the largest proposal in bytes, -1 before the first."))
 	}
 	if r.Leading || r.Following {
-		all = append(all, whole("synced_observers", r.SyncedObservers, "Observers that learn from this server and are up to date."))
+		all = append(all,
+			whole("synced_observers", r.SyncedObservers, "Observers that learn from this server and are up to date."))
 	}
 	return all
 }
@@ -190,13 +195,17 @@ func (q *QuotaUse) gather(state *datatree.State, id datatree.NodeID, seen *int) 
 func (q *QuotaUse) gauges() (all []gauge) {
 	if q.Limited {
 		all = append(all,
-			whole("quota_count_limit_per_namespace", q.CountLimit, "Znodes that quotas allow, by the first element of the path."),
-			whole("quota_bytes_limit_per_namespace", q.ByteLimit, "Bytes that quotas allow, by the first element of the path."))
+			whole("quota_count_limit_per_namespace", q.CountLimit,
+				"Znodes that quotas allow, by the first element of the path."),
+			whole("quota_bytes_limit_per_namespace", q.ByteLimit,
+				"Bytes that quotas allow, by the first element of the path."))
 	}
 	if q.Used {
 		all = append(all,
-			whole("quota_count_usage_per_namespace", q.CountUse, "Znodes under quotas, by the first element of the path."),
-			whole("quota_bytes_usage_per_namespace", q.ByteUse, "Bytes under quotas, by the first element of the path."))
+			whole("quota_count_usage_per_namespace", q.CountUse,
+				"Znodes under quotas, by the first element of the path."),
+			whole("quota_bytes_usage_per_namespace", q.ByteUse,
+				"Bytes under quotas, by the first element of the path."))
 	}
 	return all
 }
