@@ -15,7 +15,8 @@ import (
 // quorum. Source: quorum-protocol 11.1.
 func ParseMembers(text []byte) (*Quorum, error) {
 	if len(text) > fileBytesMax {
-		return nil, fmt.Errorf("config: the configuration of the ensemble has %d bytes, at most %d are read", len(text), fileBytesMax)
+		return nil, fmt.Errorf("config: the configuration of the ensemble has %d bytes, at most %d are read",
+			len(text), fileBytesMax)
 	}
 	entries, problems := parseProperties(text, "")
 	if len(problems) > 0 {
@@ -37,7 +38,8 @@ func ParseMembers(text []byte) (*Quorum, error) {
 			_, err = q.addMember(e.key, e.value, weights)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("config: configuration of the ensemble: line %d: %s = %q: %w", e.line, e.key, e.value, err)
+			return nil, fmt.Errorf("config: configuration of the ensemble: line %d: %s = %q: %w", e.line,
+				e.key, e.value, err)
 		}
 	}
 	for id, weight := range weights {
@@ -133,7 +135,8 @@ func (q *Quorum) collision(m *Member) error {
 // ports returns the addresses of m for other servers, as host:port.
 func (m *Member) ports() (all []string) {
 	for _, a := range m.Addresses {
-		all = append(all, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)), net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
+		all = append(all, net.JoinHostPort(a.Host, strconv.Itoa(a.QuorumPort)),
+			net.JoinHostPort(a.Host, strconv.Itoa(a.ElectionPort)))
 	}
 	return all
 }
@@ -151,7 +154,8 @@ func (q *Quorum) Permits(next *Quorum) error {
 	}
 	for i := range next.Members {
 		if len(next.Members[i].Addresses) > 1 && !q.MultiAddressEnabled {
-			return rulef("Multiple address feature is disabled, but multiple addresses were specified for sid %d", next.Members[i].ID)
+			return rulef("Multiple address feature is disabled, but multiple addresses were specified for sid %d",
+				next.Members[i].ID)
 		}
 	}
 	return nil
@@ -160,7 +164,8 @@ func (q *Quorum) Permits(next *Quorum) error {
 // With returns q with the members, groups and version of another configuration.
 func (q *Quorum) With(other *Quorum) *Quorum {
 	c := *q
-	c.Members, c.Groups, c.Hierarchical, c.ConfigVersion = other.Members, other.Groups, other.Hierarchical, other.ConfigVersion
+	c.Members, c.Groups, c.Hierarchical, c.ConfigVersion = other.Members, other.Groups, other.Hierarchical,
+		other.ConfigVersion
 	return &c
 }
 

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const lines3 = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\nserver.3=c:1:2:observer;0.0.0.0:2181"
+const lines3 = "server.1=a:1:2:participant;0.0.0.0:2181\nserver.2=b:1:2:participant;0.0.0.0:2181\n" +
+	"server.3=c:1:2:observer;0.0.0.0:2181"
 
 func members(t *testing.T, text string) *Quorum {
 	t.Helper()
@@ -25,11 +26,14 @@ func TestMembersAreRead(t *testing.T) {
 	require.EqualValues(t, 0x10000001b, q.ConfigVersion)
 	require.Equal(t, sent, q.Text()+"\nversion=10000001b")
 	for text, want := range map[string]string{
-		"server.2=b:1:2;2181\nserver.1=a:1:2":                       "server.1=a:1:2:participant\nserver.2=b:1:2:participant;0.0.0.0:2181",
-		"server.1 = a:1:2:OBSERVER ; 10.0.0.1:2181;2281 ":           "server.1=a:1:2:observer;10.0.0.1:2181;0.0.0.0:2281",
-		"server.1=[::1]:1:2|b:1:2;;2281":                            "server.1=[::1]:1:2:participant|b:1:2:participant;;0.0.0.0:2281",
-		"group.1=1:2\nweight.2=3\nserver.1=a:1:2\nserver.2=b:1:2\n": "server.1=a:1:2:participant\nserver.2=b:1:2:participant\ngroup.1=1:2\nweight.1=1\nweight.2=3",
-		"# nobody\n\nversion=0":                                     "",
+		"server.2=b:1:2;2181\nserver.1=a:1:2": "server.1=a:1:2:participant\n" +
+			"server.2=b:1:2:participant;0.0.0.0:2181",
+		"server.1 = a:1:2:OBSERVER ; 10.0.0.1:2181;2281 ": "server.1=a:1:2:observer;10.0.0.1:2181;0.0.0.0:2281",
+		"server.1=[::1]:1:2|b:1:2;;2281": "server.1=[::1]:1:2:participant|" +
+			"b:1:2:participant;;0.0.0.0:2281",
+		"group.1=1:2\nweight.2=3\nserver.1=a:1:2\nserver.2=b:1:2\n": "server.1=a:1:2:participant\n" +
+			"server.2=b:1:2:participant\ngroup.1=1:2\nweight.1=1\nweight.2=3",
+		"# nobody\n\nversion=0": "",
 	} {
 		require.Equal(t, want, members(t, text).Text(), text)
 		require.Equal(t, want, members(t, members(t, text).Text()).Text())
@@ -56,23 +60,31 @@ func TestWhatIsNoConfiguration(t *testing.T) {
 // Source: quorum-protocol 11.4 step 4.
 func TestMembersAreChanged(t *testing.T) {
 	for name, tc := range map[string]struct{ join, leave, want, fault string }{
-		"nothing":                           {want: lines3},
-		"one leaves":                        {leave: "2", want: "server.1=a:1:2:participant;0.0.0.0:2181\nserver.3=c:1:2:observer;0.0.0.0:2181"},
-		"two leave":                         {leave: " 1 ,2,", want: "server.3=c:1:2:observer;0.0.0.0:2181"},
-		"one that is not there":             {leave: "9", want: lines3},
-		"one joins":                         {join: "server.4=d:1:2;2181", want: lines3 + "\nserver.4=d:1:2:participant;0.0.0.0:2181"},
-		"it votes now":                      {join: "server.3=c:1:2;2181", leave: "1,2", want: "server.3=c:1:2:participant;0.0.0.0:2181"},
-		"it moves":                          {join: "server.3 = e:1:2:observer;e:5", leave: "1,2", want: "server.3=e:1:2:observer;e:5"},
-		"a place is taken over":             {join: "server.4=a:1:2;2181", leave: "1,2", want: "server.3=c:1:2:observer;0.0.0.0:2181\nserver.4=a:1:2:participant;0.0.0.0:2181"},
-		"no id":                             {leave: "x", fault: "x is no server id"},
-		"no line":                           {join: "server.4", fault: "Wrong format of server string: server.4"},
-		"two lines":                         {join: "server.4=d:1:2=e", fault: "Wrong format"},
-		"no election port":                  {join: "server.4=d:1;2181", fault: "Missing election port"},
-		"no client port":                    {join: "server.4=d:1:2", fault: "each server should have 3 ports specified"},
-		"no role":                           {join: "server.4=d:1:2:king;2181", fault: "Unrecognised peertype: king"},
-		"a port twice":                      {join: "server.4=d:1:1;2181", fault: "must be different"},
-		"a quorum port that is taken":       {join: "server.4=b:2:9;2181", fault: "b:2 of server.4 conflicts b:2 of server.2"},
-		"an election port that clients use": {join: "server.4=0.0.0.0:9:2181;2182", fault: "0.0.0.0:2181 of server.4 conflicts 0.0.0.0:2181 of server.1"},
+		"nothing": {want: lines3},
+		"one leaves": {leave: "2",
+			want: "server.1=a:1:2:participant;0.0.0.0:2181\nserver.3=c:1:2:observer;0.0.0.0:2181"},
+		"two leave":             {leave: " 1 ,2,", want: "server.3=c:1:2:observer;0.0.0.0:2181"},
+		"one that is not there": {leave: "9", want: lines3},
+		"one joins": {join: "server.4=d:1:2;2181",
+			want: lines3 + "\nserver.4=d:1:2:participant;0.0.0.0:2181"},
+		"it votes now": {join: "server.3=c:1:2;2181", leave: "1,2",
+			want: "server.3=c:1:2:participant;0.0.0.0:2181"},
+		"it moves": {join: "server.3 = e:1:2:observer;e:5", leave: "1,2",
+			want: "server.3=e:1:2:observer;e:5"},
+		"a place is taken over": {join: "server.4=a:1:2;2181", leave: "1,2",
+			want: "server.3=c:1:2:observer;0.0.0.0:2181\nserver.4=a:1:2:participant;0.0.0.0:2181"},
+		"no id":            {leave: "x", fault: "x is no server id"},
+		"no line":          {join: "server.4", fault: "Wrong format of server string: server.4"},
+		"two lines":        {join: "server.4=d:1:2=e", fault: "Wrong format"},
+		"no election port": {join: "server.4=d:1;2181", fault: "Missing election port"},
+		"no client port": {join: "server.4=d:1:2",
+			fault: "each server should have 3 ports specified"},
+		"no role":      {join: "server.4=d:1:2:king;2181", fault: "Unrecognised peertype: king"},
+		"a port twice": {join: "server.4=d:1:1;2181", fault: "must be different"},
+		"a quorum port that is taken": {join: "server.4=b:2:9;2181",
+			fault: "b:2 of server.4 conflicts b:2 of server.2"},
+		"an election port that clients use": {join: "server.4=0.0.0.0:9:2181;2182",
+			fault: "0.0.0.0:2181 of server.4 conflicts 0.0.0.0:2181 of server.1"},
 	} {
 		q := members(t, lines3)
 		next, err := q.Changed(tc.join, tc.leave)

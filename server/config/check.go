@@ -63,7 +63,8 @@ func (l *loader) differences() Warnings {
 
 // isFree reports whether key belongs to the ensemble or to a family.
 func (l *loader) isFree(key string) bool {
-	return isMemberKey(key) || slices.ContainsFunc(l.c.families(), func(f family) bool { return strings.HasPrefix(key, f.prefix) })
+	return isMemberKey(key) ||
+		slices.ContainsFunc(l.c.families(), func(f family) bool { return strings.HasPrefix(key, f.prefix) })
 }
 
 // ours reports whether ZooKeeper does not have the key.
@@ -77,7 +78,8 @@ func (s setting) differences(a *assignment) (texts []string) {
 	switch {
 	case ours(a.key):
 		return []string{"ZooKeeper does not know it"}
-	case a.source != fromFile && s.kind == native && a.key != "observer.syncEnabled" && !strings.HasPrefix(a.key, "multiAddress."):
+	case a.source != fromFile && s.kind == native && a.key != "observer.syncEnabled" &&
+		!strings.HasPrefix(a.key, "multiAddress."):
 		texts = append(texts, "ZooKeeper reads it from the file only")
 	case a.source == fromFile && s.kind == native && hasPrefix:
 		texts = append(texts, "ZooKeeper reads it without the prefix only, and uses the default")
@@ -86,7 +88,8 @@ func (s setting) differences(a *assignment) (texts []string) {
 	case s.kind == passthrough && a.key != s.name():
 		texts = append(texts, "ZooKeeper's documentation has this name, its code reads "+s.name())
 	}
-	if s.kind == native && (strings.HasPrefix(a.value, "0x") || strings.HasPrefix(a.value, "0X") || strings.HasPrefix(a.value, "#")) {
+	if s.kind == native &&
+		(strings.HasPrefix(a.value, "0x") || strings.HasPrefix(a.value, "0X") || strings.HasPrefix(a.value, "#")) {
 		if _, err := parseNumber(a.value); err == nil {
 			texts = append(texts, "ZooKeeper reads decimal numbers only here, and does not start")
 		}
@@ -104,7 +107,8 @@ func (l *loader) derived() (all Warnings) {
 		all = append(all, Warning{Key: "autopurge.purgeInterval", Text: fmt.Sprintf(
 			"is not set: ZooKeeper never purges, Warren keeps the newest %d snapshots", c.Autopurge.SnapRetainCount)})
 	}
-	if c.SecureClientPort != PortUnset && !slices.ContainsFunc(l.order, func(a *assignment) bool { return a.key == "serverCnxnFactory" }) {
+	if c.SecureClientPort != PortUnset &&
+		!slices.ContainsFunc(l.order, func(a *assignment) bool { return a.key == "serverCnxnFactory" }) {
 		all = append(all, Warning{Key: "secureClientPort", Text: "ZooKeeper needs serverCnxnFactory=" +
 			"org.apache.zookeeper.server.NettyServerCnxnFactory as well, and does not start"})
 	}

@@ -18,18 +18,24 @@ func TestCheck(t *testing.T) {
 		want []string // line:key: begin of the text
 	}{
 		{file: "snapCount=5\nzookeeper.snapCount=5\ntickTime=2000\n4lw.commands.whitelist=*\n"},
-		{file: "jute.maxbuffer=4194304\n", want: []string{"1:jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer only"}},
+		{file: "jute.maxbuffer=4194304\n",
+			want: []string{"1:jute.maxbuffer: ZooKeeper reads it from -Djute.maxbuffer only"}},
 		{file: "fsync.warningthresholdms=20\n"},
-		{file: "zookeeper.tickTime=500\n", want: []string{"1:zookeeper.tickTime: ZooKeeper reads it without the prefix only"}},
-		{file: "requestThrottleLimit=5\n", want: []string{"1:requestThrottleLimit: ZooKeeper's documentation has this name, its code reads request_throttle_max_requests"}},
+		{file: "zookeeper.tickTime=500\n",
+			want: []string{"1:zookeeper.tickTime: ZooKeeper reads it without the prefix only"}},
+		{file: "requestThrottleLimit=5\n",
+			want: []string{"1:requestThrottleLimit: ZooKeeper's documentation has this name, its code reads " +
+				"request_throttle_max_requests"}},
 		{file: "# c\nfoo=1\n", want: []string{"2:foo: ZooKeeper sets the system property zookeeper.foo"}},
-		{file: "warren.logLevel=warn\nmyid=3\n", want: []string{"1:warren.logLevel: ZooKeeper does not know it", "2:myid: ZooKeeper does not know it"}},
+		{file: "warren.logLevel=warn\nmyid=3\n",
+			want: []string{"1:warren.logLevel: ZooKeeper does not know it", "2:myid: ZooKeeper does not know it"}},
 		{file: "tickTime=0x10\n", want: []string{"1:tickTime: ZooKeeper reads decimal numbers only"}},
 		{file: "autopurge.purgeInterval=30m\n", want: []string{"1:autopurge.purgeInterval: ZooKeeper before 3.10"}},
 		{set: []string{"tickTime=700"}, want: []string{"0:tickTime: ZooKeeper reads it from the file only"}},
 		{env: []string{"JVMFLAGS=-Djute.maxbuffer=5000"}},
 		{file: netty + "secureClientPort=5\nssl.keyStore.location=a.pem\n"},
-		{file: "secureClientPort=5\nssl.keyStore.location=a.pem\n", want: []string{"0:secureClientPort: ZooKeeper needs serverCnxnFactory"}},
+		{file: "secureClientPort=5\nssl.keyStore.location=a.pem\n",
+			want: []string{"0:secureClientPort: ZooKeeper needs serverCnxnFactory"}},
 		{file: "authProvider.1=x\njvm.pause.monitor=true\n"},
 	} {
 		text := tt.file + "dataDir=DIR\nclientPort=2181\n"

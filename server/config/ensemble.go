@@ -97,12 +97,14 @@ func (l *loader) adoptOwnLine() {
 	}
 	c := l.c
 	if pos, given := c.origins["peerType"]; given && c.PeerType != own.Role {
-		l.warn(pos, "peerType", fmt.Sprintf("Peer type from servers list (%s) doesn't match peerType (%s). Defaulting to servers list.",
-			strings.ToUpper(own.Role.String()), strings.ToUpper(c.PeerType.String())))
+		l.warn(pos, "peerType",
+			fmt.Sprintf("Peer type from servers list (%s) doesn't match peerType (%s). Defaulting to servers list.",
+				strings.ToUpper(own.Role.String()), strings.ToUpper(c.PeerType.String())))
 	}
 	c.PeerType = own.Role
 	l.adoptAddress("client address", "clientPort", &c.ClientPortAddress, &c.ClientPort, own.Client)
-	l.adoptAddress("secure client address", "secureClientPort", &c.SecureClientPortAddress, &c.SecureClientPort, own.Secure)
+	l.adoptAddress("secure client address", "secureClientPort", &c.SecureClientPortAddress,
+		&c.SecureClientPort, own.Secure)
 }
 
 // adoptAddress takes one client address from this server's line, unless the static file has another one.
@@ -113,7 +115,8 @@ func (l *loader) adoptAddress(what, key string, host *string, port *int, line Ho
 	static := HostPort{Host: *host, Port: *port}
 	if *port != PortUnset && (*port != line.Port || (!isAny(*host) && *host != line.Host)) {
 		l.problem(l.c.origins[key], key, "", fmt.Sprintf(
-			"%s for this server (id = %d) in static config file is %s is different from client address found in dynamic file: %s",
+			"%s for this server (id = %d) in static config file is %s is different from client address found "+
+				"in dynamic file: %s",
 			what, l.c.ServerID, static, line), ExitInvalid)
 		return
 	}
@@ -135,7 +138,8 @@ func (v *validation) validateMembers() {
 	voters, observers := c.Voters(), len(c.Members)-c.Voters()
 	switch {
 	case voters == 0 && !c.StandaloneEnabled:
-		v.fail(ExitInvalid, "standaloneEnabled = false then number of participants should be >0", "standaloneEnabled", "members")
+		v.fail(ExitInvalid, "standaloneEnabled = false then number of participants should be >0",
+			"standaloneEnabled", "members")
 	case voters == 0 && observers > 0:
 		v.fail(ExitInvalid, "Observers w/o participants is an invalid configuration", "members")
 	case voters == 1 && c.StandaloneEnabled && observers > 0:
@@ -155,7 +159,8 @@ func (v *validation) validateMembers() {
 			v.fail(ExitInvalid, "has no address", key)
 		case len(m.Addresses) > 1 && !c.MultiAddressEnabled:
 			v.fail(ExitInvalid, fmt.Sprintf(
-				"Multiple address feature is disabled, but multiple addresses were specified for sid %d", m.ID), key, "multiAddress.enabled")
+				"Multiple address feature is disabled, but multiple addresses were specified for sid %d", m.ID), key,
+				"multiAddress.enabled")
 		}
 		for _, a := range m.Addresses {
 			if a.ElectionPort == PortUnset {
@@ -193,7 +198,8 @@ func (v *validation) validateGroups() {
 		}
 		weight += m.Weight
 		if !in[m.ID] {
-			v.fail(ExitInvalid, fmt.Sprintf("Server %dis not in a group", m.ID), fmt.Sprintf("server.%d", m.ID), "members")
+			v.fail(ExitInvalid, fmt.Sprintf("Server %dis not in a group", m.ID),
+				fmt.Sprintf("server.%d", m.ID), "members")
 		}
 	}
 	if v.c.Voters() > 0 && weight == 0 {
@@ -222,6 +228,7 @@ func (v *validation) validateOwn() {
 	case c.Member(c.ServerID) == nil:
 		v.fail(ExitInvalid, fmt.Sprintf("My id %d not in the peer list", c.ServerID), "myid", "members")
 	case c.ExtendedTypes && c.ServerID > math.MaxUint8-1:
-		v.fail(ExitInvalid, fmt.Sprintf("server id %d must not be above 254 with extendedTypesEnabled", c.ServerID), "myid")
+		v.fail(ExitInvalid, fmt.Sprintf("server id %d must not be above 254 with extendedTypesEnabled", c.ServerID),
+			"myid")
 	}
 }

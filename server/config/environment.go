@@ -77,7 +77,8 @@ func (l *loader) readJavaFlags(env []string) {
 
 // log4jLevels maps Java's log levels to Warren's.
 var log4jLevels = map[string]string{
-	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug", "INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error", "OFF": "error",
+	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug", "INFO": "info", "WARN": "warn", "ERROR": "error",
+	"FATAL": "error", "OFF": "error",
 }
 
 // readLogLevel takes the level of ZOO_LOG_LEVEL or ZOO_LOG4J_PROP, "INFO,CONSOLE". Source: operations 7.2.
@@ -125,7 +126,8 @@ func (l *loader) readVariables(env []string) {
 }
 
 // serviceLinks are the endings of the variables that Kubernetes and Docker set for a service named warren.
-var serviceLinks = []string{"_SERVICE_HOST", "_SERVICE_PORT", "_TCP_ADDR", "_TCP_PORT", "_TCP_PROTO", "_UDP_ADDR", "_UDP_PORT", "_UDP_PROTO"}
+var serviceLinks = []string{"_SERVICE_HOST", "_SERVICE_PORT", "_TCP_ADDR", "_TCP_PORT", "_TCP_PROTO", "_UDP_ADDR",
+	"_UDP_PORT", "_UDP_PROTO"}
 
 // isServiceLink reports whether Kubernetes or Docker has made the variable because a service is named warren, or
 // warren-client: WARREN_SERVICE_HOST, WARREN_PORT_2181_TCP_ADDR, and WARREN_CLIENT_PORT=tcp://10.0.0.1:2181,

@@ -64,11 +64,12 @@ func TestEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	file := writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nclientPort=1\nsnapCount=70\ntickTime=100\n")
 	c, warnings, err := Load(file, []string{"clientPort=4"}, []string{
-		"WARREN_TICK_TIME=200", "JVMFLAGS=-DtickTime=300 -Xmx1g -DmaxCnxns=9", "WARREN_CLIENT_PORT=3", "WARREN_MAX_CNXNS= 8 ",
-		"WARREN_SNAP_COUNT=80", "ZOO_LOG4J_PROP=DEBUG, CONSOLE", "WARREN_LOG_FORMAT=json",
-		"WARREN_INIT_LIMIT=5", "WARREN_SYNC_LIMIT=2", "WARREN_MYID=2", "WARREN_SERVER_1=a:1:2", "WARREN_SERVER_2=b:1:2", "WARREN_SERVER_3=c:1:2",
-		"WARREN_AUTH_PROVIDER_1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider", "WARREN_SUPER_USER_X=bob",
-		"WARREN_NONSENSE=1", "WARREN_SNAP_CUONT=1", "WARREN_MYID_FROM_HOSTNAME=true",
+		"WARREN_TICK_TIME=200", "JVMFLAGS=-DtickTime=300 -Xmx1g -DmaxCnxns=9", "WARREN_CLIENT_PORT=3",
+		"WARREN_MAX_CNXNS= 8 ", "WARREN_SNAP_COUNT=80", "ZOO_LOG4J_PROP=DEBUG, CONSOLE", "WARREN_LOG_FORMAT=json",
+		"WARREN_INIT_LIMIT=5", "WARREN_SYNC_LIMIT=2", "WARREN_MYID=2", "WARREN_SERVER_1=a:1:2",
+		"WARREN_SERVER_2=b:1:2", "WARREN_SERVER_3=c:1:2",
+		"WARREN_AUTH_PROVIDER_1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider",
+		"WARREN_SUPER_USER_X=bob", "WARREN_NONSENSE=1", "WARREN_SNAP_CUONT=1", "WARREN_MYID_FROM_HOSTNAME=true",
 		"WARREN_SERVICE_HOST=10.0.0.1", "WARREN_PORT=tcp://10.0.0.1:2181", "WARREN_PORT_2181_TCP_ADDR=10.0.0.1",
 	})
 	require.NoError(t, err)
@@ -97,7 +98,8 @@ func TestEnvironment(t *testing.T) {
 
 	_, _, err = Load(file, nil, []string{"WARREN_TICK_TIME=x"})
 	require.ErrorContains(t, err, `WARREN_TICK_TIME: tickTime = "x": For input string`)
-	c, warnings, err = Load(file, nil, []string{"WARREN_CLIENT_PORT=tcp://10.0.0.1:2181", "ZOO_LOG_LEVEL=LOUD", "ZOO_DATADIR_AUTOCREATE_DISABLE=1"})
+	c, warnings, err = Load(file, nil,
+		[]string{"WARREN_CLIENT_PORT=tcp://10.0.0.1:2181", "ZOO_LOG_LEVEL=LOUD", "ZOO_DATADIR_AUTOCREATE_DISABLE=1"})
 	require.NoError(t, err)
 	require.False(t, c.DatadirAutocreate)
 	require.Equal(t, 1, c.ClientPort, "a service named warren-client is no setting")
@@ -112,8 +114,8 @@ func TestImage(t *testing.T) {
 	require.Empty(t, all, "an empty variable is not set")
 
 	i := NewImage([]string{"ZOO_DATA_DIR=/data"})
-	require.Equal(t, Image{File: filepath.FromSlash("/conf/zoo.cfg"), MyIDFile: filepath.FromSlash("/data/myid"), MyID: "1",
-		IDVariable: "ZOO_MY_ID", Text: `dataDir=/data
+	require.Equal(t, Image{File: filepath.FromSlash("/conf/zoo.cfg"), MyIDFile: filepath.FromSlash("/data/myid"),
+		MyID: "1", IDVariable: "ZOO_MY_ID", Text: `dataDir=/data
 dataLogDir=/datalog
 tickTime=2000
 initLimit=5
@@ -128,10 +130,12 @@ server.1=localhost:2888:3888;2181
 
 	dir := t.TempDir()
 	env := []string{
-		"ZOO_CONF_DIR=" + dir + "/conf", "ZOO_DATA_DIR=" + dir + "/data", "ZOO_DATA_LOG_DIR=" + dir + "/log", "ZOO_MY_ID=2", "ZOO_TICK_TIME=1000",
-		"ZOO_INIT_LIMIT=7", "ZOO_SYNC_LIMIT=3", "ZOO_MAX_CLIENT_CNXNS=5", "ZOO_STANDALONE_ENABLED=false", "ZOO_ADMINSERVER_ENABLED=false",
-		"ZOO_AUTOPURGE_PURGEINTERVAL=4", "ZOO_AUTOPURGE_SNAPRETAINCOUNT=6", "ZOO_4LW_COMMANDS_WHITELIST=srvr, ruok",
-		"ZOO_SERVERS=server.1=a:2888:3888;2181  server.2=b:2888:3888;2182", "ZOO_CFG_EXTRA=snapCount=9 jute.maxbuffer=4096",
+		"ZOO_CONF_DIR=" + dir + "/conf", "ZOO_DATA_DIR=" + dir + "/data", "ZOO_DATA_LOG_DIR=" + dir + "/log",
+		"ZOO_MY_ID=2", "ZOO_TICK_TIME=1000", "ZOO_INIT_LIMIT=7", "ZOO_SYNC_LIMIT=3", "ZOO_MAX_CLIENT_CNXNS=5",
+		"ZOO_STANDALONE_ENABLED=false", "ZOO_ADMINSERVER_ENABLED=false", "ZOO_AUTOPURGE_PURGEINTERVAL=4",
+		"ZOO_AUTOPURGE_SNAPRETAINCOUNT=6", "ZOO_4LW_COMMANDS_WHITELIST=srvr, ruok",
+		"ZOO_SERVERS=server.1=a:2888:3888;2181  server.2=b:2888:3888;2182",
+		"ZOO_CFG_EXTRA=snapCount=9 jute.maxbuffer=4096",
 	}
 	c, warnings, err := NewImage(env).Load(nil, env)
 	require.NoError(t, err)
@@ -140,7 +144,8 @@ server.1=localhost:2888:3888;2181
 	require.Equal(t, int64(2), c.ServerID)
 	require.Equal(t, 2182, c.ClientPort)
 	require.Equal(t, time.Second, c.TickTime)
-	require.Equal(t, []int{7, 3, 5, 9, 4096}, []int{c.InitLimit, c.SyncLimit, c.MaxClientCnxns, c.SnapCount, c.JuteMaxBuffer})
+	require.Equal(t, []int{7, 3, 5, 9, 4096},
+		[]int{c.InitLimit, c.SyncLimit, c.MaxClientCnxns, c.SnapCount, c.JuteMaxBuffer})
 	require.False(t, c.StandaloneEnabled)
 	require.False(t, c.Admin.Enabled)
 	require.Equal(t, Autopurge{6, 4 * time.Hour}, c.Autopurge)

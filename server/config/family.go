@@ -70,12 +70,13 @@ var withoutEffect = []string{
 	"learner.asyncSending", "learner.closeSocketAsync", "leader.closeSocketAsync",
 	"forward_learner_requests_to_commit_processor_disabled", "follower.skipLearnerRequestToNextProcessor",
 	"commitProcessor.*",
-	"serverCnxnFactory", "nio.numSelectorThreads", "nio.numWorkerThreads", "nio.directBufferBytes", "nio.shutdownTimeout",
-	"netty.server.earlyDropSecureConnectionHandshakes", "netty.advancedFlowControl.enabled",
+	"serverCnxnFactory", "nio.numSelectorThreads", "nio.numWorkerThreads", "nio.directBufferBytes",
+	"nio.shutdownTimeout", "netty.server.earlyDropSecureConnectionHandshakes", "netty.advancedFlowControl.enabled",
 	"metricsProvider.numWorkerThreads", "metricsProvider.maxQueueSize", "metricsProvider.workerShutdownTimeoutMs",
 	"kerberos.*",
 	"jmx.*", "com.sun.management*", "java.*", "javax.*", "sun.*", "kinit*", "log4j*", "logback*",
-	"log.dir", "log.file", "root.logger", "console.threshold", "log.threshold", "log.maxfilesize", "log.maxbackupindex",
+	"log.dir", "log.file", "root.logger", "console.threshold", "log.threshold", "log.maxfilesize",
+	"log.maxbackupindex",
 }
 
 // hasNoEffect reports whether key, without its prefix "zookeeper.", is one of withoutEffect.

@@ -23,9 +23,9 @@ var imageDefaults = map[string]string{
 var imageLines = [][2]string{
 	{"dataDir", "ZOO_DATA_DIR"}, {"dataLogDir", "ZOO_DATA_LOG_DIR"},
 	{"tickTime", "ZOO_TICK_TIME"}, {"initLimit", "ZOO_INIT_LIMIT"}, {"syncLimit", "ZOO_SYNC_LIMIT"},
-	{"autopurge.snapRetainCount", "ZOO_AUTOPURGE_SNAPRETAINCOUNT"}, {"autopurge.purgeInterval", "ZOO_AUTOPURGE_PURGEINTERVAL"},
-	{"maxClientCnxns", "ZOO_MAX_CLIENT_CNXNS"}, {"standaloneEnabled", "ZOO_STANDALONE_ENABLED"},
-	{"admin.enableServer", "ZOO_ADMINSERVER_ENABLED"},
+	{"autopurge.snapRetainCount", "ZOO_AUTOPURGE_SNAPRETAINCOUNT"},
+	{"autopurge.purgeInterval", "ZOO_AUTOPURGE_PURGEINTERVAL"}, {"maxClientCnxns", "ZOO_MAX_CLIENT_CNXNS"},
+	{"standaloneEnabled", "ZOO_STANDALONE_ENABLED"}, {"admin.enableServer", "ZOO_ADMINSERVER_ENABLED"},
 }
 
 // Image is the environment of a container image of ZooKeeper. The entry point of that image makes zoo.cfg and myid
@@ -56,7 +56,8 @@ type Image struct {
 // officialAlone are variables that only the official image has. Those of its folders are not among them: they are set
 // in the image, not by an operator.
 var officialAlone = []string{
-	"ZOO_AUTOPURGE_SNAPRETAINCOUNT", "ZOO_AUTOPURGE_PURGEINTERVAL", "ZOO_STANDALONE_ENABLED", "ZOO_ADMINSERVER_ENABLED", "ZOO_CFG_EXTRA",
+	"ZOO_AUTOPURGE_SNAPRETAINCOUNT", "ZOO_AUTOPURGE_PURGEINTERVAL", "ZOO_STANDALONE_ENABLED",
+	"ZOO_ADMINSERVER_ENABLED", "ZOO_CFG_EXTRA",
 }
 
 // NewImage reads the image's variables in env, and the files that variables of Bitnami's image name.
@@ -91,13 +92,16 @@ func newOfficialImage(env []string) Image {
 	for _, server := range strings.Fields(values["ZOO_SERVERS"]) {
 		b.WriteString(server + "\n")
 		if !strings.Contains(server, "=") { // as a line of zoo.cfg it would have no effect, and the server be alone
-			problems = append(problems, &Problem{File: "ZOO_SERVERS", Rule: fmt.Sprintf("%q has not the form server.N=host:port:port;port. "+
-				"In the form of Bitnami's image it needs ALLOW_ANONYMOUS_LOGIN or ZOO_ENABLE_AUTH", server), Code: ExitInvalid})
+			problems = append(problems,
+				&Problem{File: "ZOO_SERVERS", Rule: fmt.Sprintf("%q has not the form server.N=host:port:port;port. "+
+					"In the form of Bitnami's image it needs ALLOW_ANONYMOUS_LOGIN or ZOO_ENABLE_AUTH", server),
+					Code: ExitInvalid})
 		}
 	}
 	if envValue(env, "ZOO_SERVER_ID") != "" {
-		problems = append(problems, &Problem{File: "ZOO_SERVER_ID", Rule: "is the id in Bitnami's image, which needs ALLOW_ANONYMOUS_LOGIN " +
-			"or ZOO_ENABLE_AUTH. In the official image it is ZOO_MY_ID", Code: ExitInvalid})
+		problems = append(problems,
+			&Problem{File: "ZOO_SERVER_ID", Rule: "is the id in Bitnami's image, which needs ALLOW_ANONYMOUS_LOGIN " +
+				"or ZOO_ENABLE_AUTH. In the official image it is ZOO_MY_ID", Code: ExitInvalid})
 	}
 	if words := values["ZOO_4LW_COMMANDS_WHITELIST"]; words != "" {
 		fmt.Fprintf(&b, "4lw.commands.whitelist=%s\n", words)
@@ -168,15 +172,17 @@ func (i Image) Load(set, env []string) (*Config, Warnings, error) {
 	}
 	l.warnings = append(l.warnings, i.warnings...)
 	if failed != nil {
-		l.warn(position{file: i.File}, "", "the variables of the image count, but could not be written: "+failed.Error())
+		l.warn(position{file: i.File}, "",
+			"the variables of the image count, but could not be written: "+failed.Error())
 	}
 	l.readEnvironment(env)
 	l.readCommandLine(set)
 	l.idVariable = i.IDVariable
 	c, warnings, err := l.finish(i.MyID, true)
 	if c != nil && i.Login != "" && c.SASL.LoginConfig == "" {
-		warnings = append(warnings, Warning{File: i.File, Text: "this file was there before, and names no JAAS file: " +
-			"the variables for users and passwords have no effect, and clients or servers are not authenticated"})
+		warnings = append(warnings,
+			Warning{File: i.File, Text: "this file was there before, and names no JAAS file: " +
+				"the variables for users and passwords have no effect, and clients or servers are not authenticated"})
 	}
 	return c, warnings, err
 }

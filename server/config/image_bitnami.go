@@ -77,10 +77,11 @@ func bitnamiTLS(prefix, variable, auth string) []bitnamiLine {
 
 // bitnamiOthers are variables of Bitnami's image that are no line of zoo.cfg by themselves.
 var bitnamiOthers = []string{
-	"ZOO_SERVER_ID", "ZOO_SERVERS", "ZOO_CLIENT_USER", "ZOO_CLIENT_PASSWORD", "ZOO_SERVER_USERS", "ZOO_SERVER_PASSWORDS",
-	"ZOO_ENABLE_QUORUM_AUTH", "ZOO_QUORUM_LEARNER_USER", "ZOO_QUORUM_LEARNER_PASSWORD", "ZOO_QUORUM_SERVER_USERS",
-	"ZOO_QUORUM_SERVER_PASSWORDS", "ZOO_ENABLE_PROMETHEUS_METRICS", "ZOO_PROMETHEUS_METRICS_PORT_NUMBER",
-	"ZOO_TLS_CLIENT_ENABLE", "ZOO_TLS_QUORUM_ENABLE", "ZOO_LOG_LEVEL", "JVMFLAGS", "ZOO_HEAP_SIZE", "ZOO_HC_TIMEOUT",
+	"ZOO_SERVER_ID", "ZOO_SERVERS", "ZOO_CLIENT_USER", "ZOO_CLIENT_PASSWORD", "ZOO_SERVER_USERS",
+	"ZOO_SERVER_PASSWORDS", "ZOO_ENABLE_QUORUM_AUTH", "ZOO_QUORUM_LEARNER_USER", "ZOO_QUORUM_LEARNER_PASSWORD",
+	"ZOO_QUORUM_SERVER_USERS", "ZOO_QUORUM_SERVER_PASSWORDS", "ZOO_ENABLE_PROMETHEUS_METRICS",
+	"ZOO_PROMETHEUS_METRICS_PORT_NUMBER", "ZOO_TLS_CLIENT_ENABLE", "ZOO_TLS_QUORUM_ENABLE", "ZOO_LOG_LEVEL",
+	"JVMFLAGS", "ZOO_HEAP_SIZE", "ZOO_HC_TIMEOUT",
 }
 
 // superPassword is Warren's own: the password of the super user of the scheme digest. The super user may reconfigure.
@@ -200,7 +201,8 @@ func (b *bitnamiImage) serverID() string {
 	first, err := strconv.ParseUint(least, 10, 31)
 	ordinal, err2 := strconv.ParseUint(pod[strings.LastIndexByte(pod, '-')+1:], 10, 31)
 	if err != nil || err2 != nil {
-		b.problem(minServerID, fmt.Sprintf("%q is no number, or the name %q of the pod does not end in one", least, pod))
+		b.problem(minServerID,
+			fmt.Sprintf("%q is no number, or the name %q of the pod does not end in one", least, pod))
 		return ""
 	}
 	return strconv.FormatUint(first+ordinal, 10)
@@ -210,19 +212,24 @@ func (b *bitnamiImage) serverID() string {
 // one would not count.
 func (b *bitnamiImage) checkChoice() {
 	if !slices.ContainsFunc(bitnamiChoice, b.yes) {
-		b.problem(bitnamiChoice[0], "clients are not authenticated: set it to yes if any client may connect, or ZOO_ENABLE_AUTH=yes")
+		b.problem(bitnamiChoice[0],
+			"clients are not authenticated: set it to yes if any client may connect, or ZOO_ENABLE_AUTH=yes")
 	}
 	if id := b.value("ZOO_MY_ID", ""); id != "" && id != b.image.MyID {
-		b.problem("ZOO_MY_ID", fmt.Sprintf("is the id in the official image, and ZOO_SERVER_ID=%s that in Bitnami's, which %s chooses",
-			b.image.MyID, b.chosenBy()))
+		b.problem("ZOO_MY_ID",
+			fmt.Sprintf("is the id in the official image, and ZOO_SERVER_ID=%s that in Bitnami's, which %s chooses",
+				b.image.MyID, b.chosenBy()))
 	}
 	for _, name := range officialAlone {
 		if b.value(name, "") != "" {
-			b.warn(name, "is a variable of the official image, and has no effect in Bitnami's, which "+b.chosenBy()+" chooses")
+			b.warn(name, "is a variable of the official image, and has no effect in Bitnami's, which "+
+				b.chosenBy()+" chooses")
 		}
 	}
-	if text := envValue(b.env, "ZOO_FIPS_MODE"); isYes(text) && (b.yes("ZOO_ENABLE_AUTH") || b.yes("ZOO_ENABLE_QUORUM_AUTH")) {
-		b.problem("ZOO_FIPS_MODE", "excludes DIGEST-MD5, by which ZOO_ENABLE_AUTH and ZOO_ENABLE_QUORUM_AUTH authenticate: set it to no")
+	if text := envValue(b.env, "ZOO_FIPS_MODE"); isYes(text) &&
+		(b.yes("ZOO_ENABLE_AUTH") || b.yes("ZOO_ENABLE_QUORUM_AUTH")) {
+		b.problem("ZOO_FIPS_MODE",
+			"excludes DIGEST-MD5, by which ZOO_ENABLE_AUTH and ZOO_ENABLE_QUORUM_AUTH authenticate: set it to no")
 	}
 }
 
@@ -290,7 +297,8 @@ func (b *bitnamiImage) servers() {
 		case withIDs && m != nil:
 			word, id = m[1], m[2]
 		case withIDs || !bitnamiServer.MatchString(word):
-			b.problem("ZOO_SERVERS", fmt.Sprintf("%q has neither the form host:port:port nor, like all others, host:port:port::id", word))
+			b.problem("ZOO_SERVERS",
+				fmt.Sprintf("%q has neither the form host:port:port nor, like all others, host:port:port::id", word))
 			return
 		}
 		if slices.ContainsFunc(lines, func(l [2]string) bool { return l[0] == "server."+id }) {

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
+const sharedSync = "txns share a sync because they come while the sync before is on its way"
+
 // inert are settings, by name and with the reason, that are read and checked but have no effect in this version.
 // If one is set to a value other than its default there is a warning.
 var inert = map[string]string{
-	"flushDelay":                              "txns share a sync because they come while the sync before is on its way",
-	"maxWriteQueuePollTime":                   "txns share a sync because they come while the sync before is on its way",
-	"maxBatchSize":                            "txns share a sync because they come while the sync before is on its way",
+	"flushDelay":                              sharedSync,
+	"maxWriteQueuePollTime":                   sharedSync,
+	"maxBatchSize":                            sharedSync,
 	"emulate353TTLNodes":                      "data of 3.5.3 itself is to be converted there",
 	"request_throttle_drop_stale":             "requests wait in the sockets, none in a throttler",
 	"request_stale_latency_check":             "requests wait in the sockets, none in a throttler",

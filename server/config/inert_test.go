@@ -65,7 +65,8 @@ func selectors(t *testing.T) map[string]bool {
 			if name == "embed" {
 				return filepath.SkipDir // it sets what it likes
 			}
-			own := filepath.Base(filepath.Dir(path)) == "config" && (strings.HasPrefix(name, "settings_") || name == "validate.go" || name == "defaults.go")
+			own := filepath.Base(filepath.Dir(path)) == "config" &&
+				(strings.HasPrefix(name, "settings_") || name == "validate.go" || name == "defaults.go")
 			if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || own {
 				return err
 			}
@@ -81,9 +82,11 @@ func selectors(t *testing.T) map[string]bool {
 }
 
 func TestInertSettingsAreTold(t *testing.T) {
-	_, warnings, err := parse("oraclePath=/o\nrequest_stale_latency_check=false\nadmin.httpVersion=20\nzookeeper.emulate353TTLNodes=true\n")
+	_, warnings, err := parse("oraclePath=/o\nrequest_stale_latency_check=false\nadmin.httpVersion=20\n" +
+		"zookeeper.emulate353TTLNodes=true\n")
 	require.NoError(t, err)
-	require.Equal(t, "settings that this version does not act on: emulate353TTLNodes, oraclePath, admin.httpVersion\n", warningText(warnings))
+	require.Equal(t, "settings that this version does not act on: emulate353TTLNodes, oraclePath, admin.httpVersion\n",
+		warningText(warnings))
 	_, warnings, err = parse("flushDelay=0\nadmin.httpVersion=11\nemulate353TTLNodes=FALSE\n")
 	require.NoError(t, err)
 	require.Empty(t, warnings, "the defaults change nothing")

@@ -89,7 +89,8 @@ func TestEverySettingIsListed(t *testing.T) {
 		for _, key := range s.keys {
 			require.True(t, listed[key], "%s is not in testdata/keys.txt", key)
 			require.False(t, bound[key], "%s is bound twice", key)
-			require.False(t, hasNoEffect(key) && !strings.HasPrefix(key, "kerberos.") && !strings.HasPrefix(key, "java."),
+			require.False(t,
+				hasNoEffect(key) && !strings.HasPrefix(key, "kerberos.") && !strings.HasPrefix(key, "java."),
 				"%s has a field and is also said to have no effect", key)
 			bound[key] = true
 		}

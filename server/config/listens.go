@@ -66,7 +66,8 @@ func (v *validation) validateListens() {
 	for i := range all {
 		for j := range i {
 			if a, b := &all[j], &all[i]; a.overlaps(b) {
-				v.fail(ExitInvalid, fmt.Sprintf("port %d is that of %s as well", b.Port, a.Key), b.Key, a.Key, "members")
+				v.fail(ExitInvalid, fmt.Sprintf("port %d is that of %s as well", b.Port, a.Key),
+					b.Key, a.Key, "members")
 			}
 		}
 	}
@@ -79,7 +80,8 @@ func (v *validation) validateListens() {
 			if other == nil || other == m {
 				continue
 			}
-			key, rule := fmt.Sprintf("server.%d", m.ID), fmt.Sprintf("%s is an address of server.%d as well", a, other.ID)
+			key, rule := fmt.Sprintf("server.%d", m.ID),
+				fmt.Sprintf("%s is an address of server.%d as well", a, other.ID)
 			if v.c.Distributed() && (m.ID == v.c.ServerID || other.ID == v.c.ServerID) {
 				v.fail(ExitInvalid, rule, key, "members")
 			} else {

@@ -54,7 +54,8 @@ func LoadArguments(args, set, env []string) (*Config, Warnings, error) {
 	names := []string{"clientPort", "dataDir", "tickTime", "maxClientCnxns"}
 	l := newLoader(base())
 	if len(args) < 2 || len(args) > len(names) {
-		l.problem(position{}, "", "", "arguments are a client port, a data directory, and perhaps a tick time and a limit of connections", ExitInvalid)
+		l.problem(position{}, "", "", "arguments are a client port, a data directory, and perhaps a tick time and a "+
+			"limit of connections", ExitInvalid)
 		return nil, nil, l.problems.err()
 	}
 	for i, arg := range args {

@@ -69,8 +69,8 @@ func TestSampleFile(t *testing.T) {
 	require.Equal(t, 3, c.Voters())
 	require.Equal(t, Observer, c.Member(4).Role)
 	require.Equal(t, []string{
-		"server.1=zk1:2888:3888:participant", "server.2=zk2:2888:3888:participant", "server.3=zk3:2888:3888:participant",
-		"server.4=zk4:2888:3888:observer",
+		"server.1=zk1:2888:3888:participant", "server.2=zk2:2888:3888:participant",
+		"server.3=zk3:2888:3888:participant", "server.4=zk4:2888:3888:observer",
 	}, c.Lines())
 }
 
@@ -100,9 +100,10 @@ func TestDefault(t *testing.T) {
 // A file that says nothing of purging is purged all the same, which differs from ZooKeeper; zero turns it off.
 func TestPurgesUnlessToldOtherwise(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		"": time.Hour, "autopurge.purgeInterval=0": 0, "autopurge.purgeInterval=-1": 0, "autopurge.purgeInterval=2": 2 * time.Hour,
-		"autopurge.purgeInterval=500ms": 500 * time.Millisecond, "autopurge.purgeInterval=30s": 30 * time.Second,
-		"autopurge.purgeInterval=10m": 10 * time.Minute, "autopurge.purgeInterval=2h": 2 * time.Hour, "autopurge.purgeInterval=1d": 24 * time.Hour,
+		"": time.Hour, "autopurge.purgeInterval=0": 0, "autopurge.purgeInterval=-1": 0,
+		"autopurge.purgeInterval=2": 2 * time.Hour, "autopurge.purgeInterval=500ms": 500 * time.Millisecond,
+		"autopurge.purgeInterval=30s": 30 * time.Second, "autopurge.purgeInterval=10m": 10 * time.Minute,
+		"autopurge.purgeInterval=2h": 2 * time.Hour, "autopurge.purgeInterval=1d": 24 * time.Hour,
 	} {
 		c, _, err := Parse(strings.NewReader("dataDir=/d\n"+text), "zoo.cfg")
 		require.NoError(t, err, text)
@@ -138,36 +139,45 @@ func TestPrecedence(t *testing.T) {
 		warning    string
 	}{
 		{"native: command line over file", "tickTime=1000", []string{"tickTime=500"}, nil,
-			func(c *Config) any { return c.TickTime }, 500 * time.Millisecond, "-D: tickTime: wins over a different value at zoo.cfg:2"},
-		{"native: command line over environment over file", "tickTime=1000", []string{"tickTime=500"}, []string{"JVMFLAGS=-DtickTime=700"},
-			func(c *Config) any { return c.TickTime }, 500 * time.Millisecond, "wins over"},
-		{"native: environment over file, with prefix", "tickTime=1000", nil, []string{"JVMFLAGS=-Dzookeeper.tickTime=700"},
-			func(c *Config) any { return c.TickTime }, 700 * time.Millisecond, "JVMFLAGS: zookeeper.tickTime: wins over"},
+			func(c *Config) any { return c.TickTime }, 500 * time.Millisecond,
+			"-D: tickTime: wins over a different value at zoo.cfg:2"},
+		{"native: command line over environment over file", "tickTime=1000", []string{"tickTime=500"},
+			[]string{"JVMFLAGS=-DtickTime=700"}, func(c *Config) any { return c.TickTime },
+			500 * time.Millisecond, "wins over"},
+		{"native: environment over file, with prefix", "tickTime=1000", nil,
+			[]string{"JVMFLAGS=-Dzookeeper.tickTime=700"}, func(c *Config) any { return c.TickTime },
+			700 * time.Millisecond, "JVMFLAGS: zookeeper.tickTime: wins over"},
 		{"passthrough: file over command line", "snapCount=5", []string{"zookeeper.snapCount=6"}, nil,
 			func(c *Config) any { return c.SnapCount }, 5, "zoo.cfg:2: snapCount: wins over a different value at -D"},
-		{"passthrough: command line over environment", "", []string{"snapCount=6"}, []string{"JVMFLAGS=-Dzookeeper.snapCount=7"},
-			func(c *Config) any { return c.SnapCount }, 6, "wins over a different value at JVMFLAGS"},
+		{"passthrough: command line over environment", "", []string{"snapCount=6"},
+			[]string{"JVMFLAGS=-Dzookeeper.snapCount=7"}, func(c *Config) any { return c.SnapCount }, 6,
+			"wins over a different value at JVMFLAGS"},
 		{"passthrough: the same twice is quiet", "snapCount=6", []string{"snapCount=6"}, nil,
 			func(c *Config) any { return c.SnapCount }, 6, ""},
 		{"bare: command line over file", "jute.maxbuffer=5000", []string{"jute.maxbuffer=6000"}, nil,
 			func(c *Config) any { return c.JuteMaxBuffer }, 6000, "-D: jute.maxbuffer: wins over"},
-		{"bare: from the file", "jute.maxbuffer=5000", nil, nil, func(c *Config) any { return c.JuteMaxBuffer }, 5000, ""},
+		{"bare: from the file", "jute.maxbuffer=5000", nil, nil,
+			func(c *Config) any { return c.JuteMaxBuffer }, 5000, ""},
 		{"bare: from the file, with prefix", "zookeeper.readonlymode.enabled=true", nil, nil,
 			func(c *Config) any { return c.ReadOnlyMode }, true, ""},
 		{"hexadecimal as in many installations", "", nil, []string{"SERVER_JVMFLAGS=-Xmx1g -Djute.maxbuffer=0x9fffff"},
 			func(c *Config) any { return c.JuteMaxBuffer }, 0x9fffff, "no effect here: -Xmx1g"},
-		{"JVMFLAGS come after SERVER_JVMFLAGS", "", nil, []string{"JVMFLAGS=-DsnapCount=8", "SERVER_JVMFLAGS=-DsnapCount=9"},
+		{"JVMFLAGS come after SERVER_JVMFLAGS", "", nil,
+			[]string{"JVMFLAGS=-DsnapCount=8", "SERVER_JVMFLAGS=-DsnapCount=9"},
 			func(c *Config) any { return c.SnapCount }, 8, "replaces the value given at SERVER_JVMFLAGS"},
 		{"the last of two lines", "snapCount=5\nsnapCount=6", nil, nil,
-			func(c *Config) any { return c.SnapCount }, 6, "zoo.cfg:3: snapCount: replaces the value given at zoo.cfg:2"},
+			func(c *Config) any { return c.SnapCount }, 6,
+			"zoo.cfg:3: snapCount: replaces the value given at zoo.cfg:2"},
 		{"both spellings are one key", "zookeeper.snapCount=5\nsnapCount=6", nil, nil,
 			func(c *Config) any { return c.SnapCount }, 6, "replaces"},
-		{"the real name over the one of the documentation", "connection_throttle_tokens=5\nconnectionMaxTokens=6", nil, nil,
-			func(c *Config) any { return c.ConnectionThrottle.Tokens }, 5, "connectionMaxTokens: loses against connection_throttle_tokens"},
+		{"the real name over the one of the documentation", "connection_throttle_tokens=5\nconnectionMaxTokens=6", nil,
+			nil, func(c *Config) any { return c.ConnectionThrottle.Tokens }, 5,
+			"connectionMaxTokens: loses against connection_throttle_tokens"},
 		{"observer.syncEnabled over syncEnabled", "observer.syncEnabled=false\nsyncEnabled=true", nil, nil,
 			func(c *Config) any { return c.SyncEnabled }, false, "loses"},
-		{"free keys too", "authProvider.1=org.apache.zookeeper.server.auth.X509AuthenticationProvider", []string{"authProvider.1=x"}, nil,
-			func(c *Config) any { return c.HasScheme("x509") }, true, "zoo.cfg:2: authProvider.1: wins over"},
+		{"free keys too", "authProvider.1=org.apache.zookeeper.server.auth.X509AuthenticationProvider",
+			[]string{"authProvider.1=x"}, nil, func(c *Config) any { return c.HasScheme("x509") }, true,
+			"zoo.cfg:2: authProvider.1: wins over"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -207,7 +217,8 @@ settings of a Java server that have no effect here: nio.numWorkerThreads, commit
 func TestRelativePathsWarn(t *testing.T) {
 	_, warnings, err := Parse(strings.NewReader("dataDir=data\ndataLogDir=./log\nclientPort=2181\n"), "zoo.cfg")
 	require.NoError(t, err)
-	require.Equal(t, "zoo.cfg:1: dataDir: data is relative. Prepend ./ to indicate that you're sure!\n", warningText(warnings))
+	require.Equal(t, "zoo.cfg:1: dataDir: data is relative. Prepend ./ to indicate that you're sure!\n",
+		warningText(warnings))
 }
 
 func TestEveryProblemIsReported(t *testing.T) {

@@ -55,7 +55,8 @@ func newLoader(c *Config) *loader {
 // assign notes one assignment. Within a source the last one of a key wins; if that changes the value, there is a
 // warning.
 func (l *loader) assign(src source, written, value string, pos position) {
-	a := &assignment{source: src, written: written, key: strings.TrimPrefix(written, "zookeeper."), value: value, pos: pos}
+	a := &assignment{source: src, written: written, key: strings.TrimPrefix(written, "zookeeper."),
+		value: value, pos: pos}
 	if old := l.given[src][a.key]; old != nil {
 		if old.value != value {
 			l.warn(pos, written, fmt.Sprintf("replaces the value given at %s", old.pos))
@@ -163,7 +164,8 @@ func (l *loader) applyRest() {
 		l.applyFree(at, a.key, families)
 	}
 	if len(l.withoutEffect) > 0 {
-		l.warn(position{}, "", "settings of a Java server that have no effect here: "+strings.Join(l.withoutEffect, ", "))
+		l.warn(position{}, "",
+			"settings of a Java server that have no effect here: "+strings.Join(l.withoutEffect, ", "))
 	}
 }
 
@@ -222,7 +224,8 @@ func (l *loader) applyWeights() {
 }
 
 func (l *loader) problem(pos position, key, value, rule string, code int) {
-	l.problems = append(l.problems, &Problem{File: pos.file, Line: pos.line, Key: key, Value: value, Rule: rule, Code: code})
+	l.problems = append(l.problems,
+		&Problem{File: pos.file, Line: pos.line, Key: key, Value: value, Rule: rule, Code: code})
 }
 
 // warn adds a warning; an empty text is none.

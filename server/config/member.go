@@ -11,8 +11,9 @@ import (
 )
 
 // memberForm is ZooKeeper's sentence for a server line that cannot be read.
-const memberForm = "%s does not have the form server_config or server_config;client_config where server_config is the pipe " +
-	"separated list of host:port:port or host:port:port:type and client_config is port or host:port"
+const memberForm = "%s does not have the form server_config or server_config;client_config where " +
+	"server_config is the pipe separated list of host:port:port or host:port:port:type and client_config " +
+	"is port or host:port"
 
 // anyAddress is where a member serves clients if its line gives a port only.
 const anyAddress = "0.0.0.0"

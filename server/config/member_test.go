@@ -18,15 +18,19 @@ func TestParseMember(t *testing.T) {
 		{"h:2888:3888:observer", Member{1, address("h"), Observer, none, none, 1}, ""},
 		{"h:2888:3888:PARTICIPANT;2181", Member{1, address("h"), Participant, HostPort{"0.0.0.0", 2181}, none, 1},
 			"h:2888:3888:participant;0.0.0.0:2181"},
-		{"h:2888:3888:participant;127.0.0.1:2181", Member{1, address("h"), Participant, HostPort{"127.0.0.1", 2181}, none, 1}, ""},
-		{"h:2888:3888;2181;2281", Member{1, address("h"), Participant, HostPort{"0.0.0.0", 2181}, HostPort{"0.0.0.0", 2281}, 1},
+		{"h:2888:3888:participant;127.0.0.1:2181",
+			Member{1, address("h"), Participant, HostPort{"127.0.0.1", 2181}, none, 1}, ""},
+		{"h:2888:3888;2181;2281",
+			Member{1, address("h"), Participant, HostPort{"0.0.0.0", 2181}, HostPort{"0.0.0.0", 2281}, 1},
 			"h:2888:3888:participant;0.0.0.0:2181;0.0.0.0:2281"},
-		{"h:2888:3888;;s:2281", Member{1, address("h"), Participant, none, HostPort{"s", 2281}, 1}, "h:2888:3888:participant;;s:2281"},
+		{"h:2888:3888;;s:2281", Member{1, address("h"), Participant, none, HostPort{"s", 2281}, 1},
+			"h:2888:3888:participant;;s:2281"},
 		{"[::1]:2888:3888;[::]:2181", Member{1, address("::1"), Participant, HostPort{"::", 2181}, none, 1},
 			"[::1]:2888:3888:participant;[::]:2181"},
 		{"a:1:2|b:3:4", Member{1, []PeerAddress{{"a", 1, 2}, {"b", 3, 4}}, Participant, none, none, 1},
 			"a:1:2:participant|b:3:4:participant"},
-		{"a:1:2:observer|[fe80::2]:3:4:observer", Member{1, []PeerAddress{{"a", 1, 2}, {"fe80::2", 3, 4}}, Observer, none, none, 1}, ""},
+		{"a:1:2:observer|[fe80::2]:3:4:observer",
+			Member{1, []PeerAddress{{"a", 1, 2}, {"fe80::2", 3, 4}}, Observer, none, none, 1}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -48,16 +52,17 @@ func TestParseMember(t *testing.T) {
 func TestMalformedMember(t *testing.T) {
 	const form = "does not have the form server_config"
 	for text, rule := range map[string]string{
-		"": form, "h": form, ":1:2": form, "h:1:2:observer:x": form, "h:1:2;1:2:3": form, "h:1:2;;;": form, "h::2": form,
-		"h:1:2;": form, "[::1:1:2": form, "[h]:1:2": form, "[::1]x:1:2": form, "h:1:2|": form, "h:1:2;1;": form,
-		"h:1":                  "Missing election port for server: 7",
-		"h:x:2":                "Address unresolved: h:x",
-		"h:1:x":                "Address unresolved: h:x",
-		"h:1:2;x":              "Address unresolved: 0.0.0.0:x",
-		"h:1:99999999999999":   "Address unresolved: h:99999999999999",
-		"h:1:70000":            "port out of range: 70000",
-		"h:-1:2":               "port out of range: -1",
-		"h:1:1":                "Client and election port must be different! Please update the configuration file on server.7",
+		"": form, "h": form, ":1:2": form, "h:1:2:observer:x": form, "h:1:2;1:2:3": form, "h:1:2;;;": form,
+		"h::2": form, "h:1:2;": form, "[::1:1:2": form, "[h]:1:2": form, "[::1]x:1:2": form, "h:1:2|": form,
+		"h:1:2;1;": form, "h:1": "Missing election port for server: 7",
+		"h:x:2":              "Address unresolved: h:x",
+		"h:1:x":              "Address unresolved: h:x",
+		"h:1:2;x":            "Address unresolved: 0.0.0.0:x",
+		"h:1:99999999999999": "Address unresolved: h:99999999999999",
+		"h:1:70000":          "port out of range: 70000",
+		"h:-1:2":             "port out of range: -1",
+		"h:1:1": "Client and election port must be different! Please update the " +
+			"configuration file on server.7",
 		"h:1:2:leader":         "Unrecognised peertype: leader",
 		"h:1:2:observer|i:3:4": "Multiple addresses should have similar roles: observer vs participant",
 	} {
@@ -74,8 +79,8 @@ func TestMemberKeys(t *testing.T) {
 		require.False(t, isMemberKey(key), key)
 	}
 	for key, rule := range map[string]string{
-		"server.x": `For input string: "x"`, "server.": `For input string: ""`, "server.-1": "the id must be at least 0",
-		"server.99999999999999999999": "For input string",
+		"server.x": `For input string: "x"`, "server.": `For input string: ""`,
+		"server.-1": "the id must be at least 0", "server.99999999999999999999": "For input string",
 	} {
 		_, err := memberID(key)
 		require.ErrorContains(t, err, rule, key)
@@ -83,15 +88,15 @@ func TestMemberKeys(t *testing.T) {
 }
 
 func TestGroupsAndWeights(t *testing.T) {
-	c, warnings, err := parse("weight.2=5\ngroup.2=3:4\ngroup.1=1:2\nserver.10=a:1:2:observer\nserver.2=b:1:2\nserver.1=c:1:2\nserver.3=d:1:2\nserver.4=e:1:2\n" +
-		"initLimit=1\nsyncLimit=1\nweight.9=3")
+	c, warnings, err := parse("weight.2=5\ngroup.2=3:4\ngroup.1=1:2\nserver.10=a:1:2:observer\nserver.2=b:1:2\n" +
+		"server.1=c:1:2\nserver.3=d:1:2\nserver.4=e:1:2\ninitLimit=1\nsyncLimit=1\nweight.9=3")
 	require.NoError(t, err)
 	require.Equal(t, "Non-optimal configuration, consider an odd number of servers.\n", warningText(warnings))
 	require.True(t, c.Hierarchical)
 	require.Equal(t, []Group{{1, []int64{1, 2}}, {2, []int64{3, 4}}}, c.Groups)
 	require.Equal(t, []string{
-		"server.1=c:1:2:participant", "server.2=b:1:2:participant", "server.3=d:1:2:participant", "server.4=e:1:2:participant",
-		"server.10=a:1:2:observer", "group.1=1:2", "group.2=3:4",
+		"server.1=c:1:2:participant", "server.2=b:1:2:participant", "server.3=d:1:2:participant",
+		"server.4=e:1:2:participant", "server.10=a:1:2:observer", "group.1=1:2", "group.2=3:4",
 		"weight.1=1", "weight.2=5", "weight.3=1", "weight.4=1", "weight.10=1",
 	}, c.Lines())
 	require.Nil(t, c.Member(9))

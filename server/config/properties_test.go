@@ -19,7 +19,8 @@ func TestParseProperties(t *testing.T) {
 		{"blank", "clientPort 2181", []entry{{"clientPort", "2181", 1}}},
 		{"blanks around", "  clientPort \t = \t 2181  ", []entry{{"clientPort", "2181", 1}}},
 		{"only the first separator counts", "a = = b", []entry{{"a", "= b", 1}}},
-		{"host and port in a value", "server.1=h:2888:3888;[::]:2181", []entry{{"server.1", "h:2888:3888;[::]:2181", 1}}},
+		{"host and port in a value", "server.1=h:2888:3888;[::]:2181",
+			[]entry{{"server.1", "h:2888:3888;[::]:2181", 1}}},
 		{"no value", "a\nb=\nc:", []entry{{"a", "", 1}, {"b", "", 2}, {"c", "", 3}}},
 		{"no key", "=a", []entry{{"", "a", 1}}},
 		{"comments and empty lines", "# a=1\n\n  ! b=2\n\t\nc=3 # 4", []entry{{"c", "3 # 4", 5}}},
@@ -67,7 +68,8 @@ func TestMalformedEscape(t *testing.T) {
 // plainest form reads back as the same entries.
 func FuzzProperties(f *testing.F) {
 	for _, seed := range []string{
-		sampleFile, "a=1\\\n 2", `a\:b=\u0041`, "a=\xe9\r\n!x\r#y", "\ufeffa b", `\`, "a=\\\n\\\n\\", `\u0`, "=", ":::",
+		sampleFile, "a=1\\\n 2", `a\:b=\u0041`, "a=\xe9\r\n!x\r#y", "\ufeffa b", `\`, "a=\\\n\\\n\\",
+		`\u0`, "=", ":::",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -100,6 +102,6 @@ func FuzzProperties(f *testing.F) {
 
 // escape writes a key or value so that it stands for itself.
 func escape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\f", `\f`, "\t", `\t`, " ", `\ `, "=", `\=`, ":", `\:`,
-		"#", `\#`, "!", `\!`).Replace(s)
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`, "\f", `\f`, "\t", `\t`, " ", `\ `, "=", `\=`, ":",
+		`\:`, "#", `\#`, "!", `\!`).Replace(s)
 }

@@ -236,7 +236,8 @@ func words[T ~string](field *T, def T) parser {
 
 // path reads a file or directory name and warns of a relative one that does not start with a dot, as ZooKeeper does.
 func path(field *string) parser {
-	return parserOf(field, "", func(text string) (string, string, error) { return text, relativeWarning(text), nil }, nil)
+	return parserOf(field, "",
+		func(text string) (string, string, error) { return text, relativeWarning(text), nil }, nil)
 }
 
 // bindAddress reads a host or address; an empty one is loopback in Java, where it would be every address in Go.

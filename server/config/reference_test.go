@@ -22,39 +22,52 @@ var update = flag.Bool("update", false, "write docs/CONFIGURATION.md")
 const referenceFile = "../../docs/CONFIGURATION.md"
 
 const referenceHead = "# Configuration\n\n" +
-	"Every setting of a server. This page is written by the code that reads the settings: `go generate ./server/config`.\n\n" +
+	"Every setting of a server. This page is written by the code that reads the settings: `go generate " +
+	"./server/config`.\n\n" +
 	"## Where a setting comes from\n\n" +
 	"| first that gives it | form |\n| --- | --- |\n" +
 	"| the command line | `-D key=value`, `--set key=value`, or a flag such as `--data-dir` |\n" +
 	"| the environment | `WARREN_KEY=value`, the name in the tables below; `WARREN_SERVER_1=...` for `server.1` |\n" +
-	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in `ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL`; `ZOO_DATADIR_AUTOCREATE_DISABLE` |\n" +
+	"| what ZooKeeper's scripts read | `-Dkey=value` in `JVMFLAGS` or `SERVER_JVMFLAGS`; the level in " +
+	"`ZOO_LOG4J_PROP` or `ZOO_LOG_LEVEL`; `ZOO_DATADIR_AUTOCREATE_DISABLE` |\n" +
 	"| the file | `key=value` in `zoo.cfg` |\n| the default | |\n\n" +
-	"One exception, which is ZooKeeper's own: for the keys of kind *property*, a line of the file beats all the others, and a\n" +
-	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Unknown keys, options of a JVM\n" +
+	"One exception, which is ZooKeeper's own: for the keys of kind *property*, a line of the file beats all " +
+	"the others, and a\n" +
+	"warning says so. Every key may be written with and without the prefix `zookeeper.`. Unknown keys, " +
+	"options of a JVM\n" +
 	"such as `-Xmx1g`, and keys that only tune a JVM are accepted, with one warning.\n\n" +
 	"| kind | ZooKeeper reads it |\n| --- | --- |\n" +
 	"| file | from `zoo.cfg` only |\n" +
 	"| property | as the system property `zookeeper.KEY`, from `zoo.cfg` or `-D` |\n" +
 	"| bare | as the system property `KEY`, from `-D` only; Warren reads it from the file too |\n" +
 	"| Warren | not at all |\n\n" +
-	"`warren config check FILE` reports every problem of a file with line and rule, what this machine lacks for a start with it, and where ZooKeeper would read it otherwise.\n\n" +
+	"`warren config check FILE` reports every problem of a file with line and rule, what this machine lacks for a " +
+	"start with it, and where ZooKeeper would read it otherwise.\n\n" +
 	"## The container image\n\n" +
-	"With any of the variables of the official image, `warren server` without a file does what the image's entry point does: it\n" +
-	"writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they do not exist, and starts with that file.\n\n" +
+	"With any of the variables of the official image, `warren server` without a file does what the image's " +
+	"entry point does: it\n" +
+	"writes `$ZOO_CONF_DIR/zoo.cfg` and `$ZOO_DATA_DIR/myid` (from `ZOO_MY_ID`) if they do not exist, and starts " +
+	"with that file.\n\n" +
 	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
 
 const referenceBitnami = "### Bitnami's image\n\n" +
-	"If `ALLOW_ANONYMOUS_LOGIN`, `ALLOW_EMPTY_PASSWORD` or `ZOO_ENABLE_AUTH` is set, the variables are those of the image\n" +
+	"If `ALLOW_ANONYMOUS_LOGIN`, `ALLOW_EMPTY_PASSWORD` or `ZOO_ENABLE_AUTH` is set, the variables are " +
+	"those of the image\n" +
 	"bitnami/zookeeper, which does not start without one of them. `zoo.cfg` and `zoo_jaas.conf` are made in\n" +
-	"`/opt/bitnami/zookeeper/conf`, and `myid` in `/bitnami/zookeeper/data`, if they do not exist. `NAME_FILE` names a file with\n" +
-	"the value of `NAME`. yes, true and 1 switch on. Variables of the official image have no effect then, and are warned of.\n\n" +
+	"`/opt/bitnami/zookeeper/conf`, and `myid` in `/bitnami/zookeeper/data`, if they do not exist. `NAME_FILE` " +
+	"names a file with\n" +
+	"the value of `NAME`. yes, true and 1 switch on. Variables of the official image have no effect then, and " +
+	"are warned of.\n\n" +
 	"| variable | default | line of zoo.cfg |\n| --- | --- | --- |\n"
 
 // bitnamiRest are the variables of Bitnami's image that are no line by themselves.
 const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
-	"| `WARREN_MIN_SERVER_ID` | | `myid` of a pod without `ZOO_SERVER_ID`: this number, and the one at the end of `POD_NAME` or `HOSTNAME`; Warren's own |\n" +
-	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` behind the ports of observers: `server.N=` lines, if there are two or more, or `ZOO_RECONFIG_ENABLED` |\n" +
-	"| `ZOO_ENABLE_AUTH` | `no` | `sessionRequireClientSASLAuth=true`, `authProvider.1=`, a JAAS file with these: |\n" +
+	"| `WARREN_MIN_SERVER_ID` | | `myid` of a pod without `ZOO_SERVER_ID`: this number, and the one at the end of " +
+	"`POD_NAME` or `HOSTNAME`; Warren's own |\n" +
+	"| `ZOO_SERVERS` | | a list of `host:port:port` or `host:port:port::id`, with `:observer` behind the ports of " +
+	"observers: `server.N=` lines, if there are two or more, or `ZOO_RECONFIG_ENABLED` |\n" +
+	"| `ZOO_ENABLE_AUTH` | `no` | `sessionRequireClientSASLAuth=true`, `authProvider.1=`, a JAAS " +
+	"file with these: |\n" +
 	"| `ZOO_SERVER_USERS`, `ZOO_SERVER_PASSWORDS` | | lists of the same length: the section `Server` |\n" +
 	"| `ZOO_CLIENT_USER`, `ZOO_CLIENT_PASSWORD` | | the section `Client` |\n" +
 	"| `ZOO_ENABLE_QUORUM_AUTH` | `no` | `quorum.auth.*=`, a JAAS file with these: |\n" +
@@ -65,12 +78,14 @@ const bitnamiRest = "| `ZOO_SERVER_ID` | `1` | `myid` |\n" +
 	"| `ZOO_ENABLE_PROMETHEUS_METRICS` | `no` | `metricsProvider.*=` |\n" +
 	"| `ZOO_PROMETHEUS_METRICS_PORT_NUMBER` | `7000` | `metricsProvider.httpPort=` |\n" +
 	"| `ZOO_CFG_KEY` | | `KEY=`, with a dot for each underscore |\n" +
-	"| `WARREN_SUPER_PASSWORD` | | `DigestAuthenticationProvider.superDigest=` of the user `super` with this password; Warren's own |\n" +
+	"| `WARREN_SUPER_PASSWORD` | | `DigestAuthenticationProvider.superDigest=` of the user `super` with this " +
+	"password; Warren's own |\n" +
 	"| `ZOO_LOG_LEVEL`, `JVMFLAGS` | | see above |\n" +
 	"| `ZOO_HEAP_SIZE`, `ZOO_HC_TIMEOUT` | | none: there is no heap to set, and `warren health` has `--timeout` |\n\n"
 
 const referenceTail = "## While the server runs\n\n" +
-	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once, and the certificates of the client\n" +
+	"SIGHUP makes the server read its file again, and `warren.logLevel` of it count at once, and the " +
+	"certificates of the client\n" +
 	"ports. `client.certReload` reads them again whenever their files change. Everything else needs a restart.\n\n"
 
 // TestReference compares docs/CONFIGURATION.md with the settings.
@@ -95,7 +110,8 @@ func reference(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | `%s` | `%s=` |\n", line[1], imageDefaults[line[1]], line[0])
 	}
 	fmt.Fprintf(&b, "| `ZOO_SERVERS` | `%s` | one line a word |\n", imageDefaults["ZOO_SERVERS"])
-	b.WriteString("| `ZOO_4LW_COMMANDS_WHITELIST` | | `4lw.commands.whitelist=` |\n| `ZOO_CFG_EXTRA` | | one line a word |\n")
+	b.WriteString("| `ZOO_4LW_COMMANDS_WHITELIST` | | `4lw.commands.whitelist=` |\n" +
+		"| `ZOO_CFG_EXTRA` | | one line a word |\n")
 	fmt.Fprintf(&b, "| `ZOO_CONF_DIR` | `%s` | |\n| `ZOO_MY_ID` | `1` | `myid` |\n\n", imageDefaults["ZOO_CONF_DIR"])
 	b.WriteString(referenceBitnami)
 	for _, l := range slices.Concat(bitnamiBasics, bitnamiClientTLS, bitnamiQuorumTLS) {
@@ -120,7 +136,8 @@ func reference(t *testing.T) string {
 	}{
 		{"Storage", c.Storage.settings()}, {"Sessions", c.Sessions.settings()}, {"Clients", c.Clients.settings()},
 		{"Limits", c.Limits.settings()}, {"Ensemble", c.Quorum.settings()}, {"Security", c.Security.settings()},
-		{"Admin server", c.Admin.settings()}, {"Metrics", c.Metrics.settings()}, {"Audit", c.Audit.settings()}, {"Log", c.Log.settings()}, {"Process", c.Process.settings()},
+		{"Admin server", c.Admin.settings()}, {"Metrics", c.Metrics.settings()}, {"Audit", c.Audit.settings()},
+		{"Log", c.Log.settings()}, {"Process", c.Process.settings()},
 	} {
 		fmt.Fprintf(&b, "## %s\n\n| key | variable | kind | meaning |\n| --- | --- | --- | --- |\n", area.title)
 		for _, s := range area.list {
@@ -140,7 +157,8 @@ func reference(t *testing.T) string {
 			if others := s.keys[1:]; len(others) > 0 {
 				meaning += " Also written `" + strings.Join(others, "`, `") + "`."
 			}
-			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.name(), EnvName(s.name()), kindName(s), strings.ReplaceAll(meaning, "|", `\|`))
+			fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.name(), EnvName(s.name()), kindName(s),
+				strings.ReplaceAll(meaning, "|", `\|`))
 		}
 		b.WriteByte('\n')
 	}

@@ -126,7 +126,8 @@ func (c *Config) secretLines(text string) map[int]string {
 		if err != nil {
 			key = written
 		}
-		if secret, known := keys[strings.TrimPrefix(trim(key), "zookeeper.")]; !secret && (known || !soundsSecret(key)) {
+		if secret, known := keys[strings.TrimPrefix(trim(key), "zookeeper.")]; !secret &&
+			(known || !soundsSecret(key)) {
 			continue
 		}
 		for n := first + 1; n <= r.line; n++ {

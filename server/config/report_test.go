@@ -66,7 +66,8 @@ func TestEntriesNameEverySettingAndNoSecret(t *testing.T) {
 		"minSessionTimeout":                        {Value: "6s", Default: "6s"},
 		"4lw.commands.whitelist":                   {Value: "srvr", Default: "srvr"},
 		"warren.console.writes":                    {Value: "false", Default: "false"},
-		"authProvider.1":                           {Value: "org.apache.zookeeper.server.auth.DigestAuthenticationProvider", Origin: "zoo.cfg:10"},
+		"authProvider.1": {Value: "org.apache.zookeeper.server.auth.DigestAuthenticationProvider",
+			Origin: "zoo.cfg:10"},
 	} {
 		want.Name = name
 		require.Equal(t, want, all[name])

@@ -40,7 +40,8 @@ func (c *Config) WriteMembers(q *Quorum) (dynamic string, err error) {
 		return "", fmt.Errorf("config: %w", err)
 	}
 	dynamic = static + ".dynamic." + strconv.FormatInt(q.ConfigVersion, 16)
-	text, hadDynamic := withoutMembers(string(old), c.movedKeys(q), "dynamicConfigFile="+filepath.ToSlash(dynamic)+"\n")
+	text, hadDynamic := withoutMembers(string(old), c.movedKeys(q),
+		"dynamicConfigFile="+filepath.ToSlash(dynamic)+"\n")
 	lines := q.Lines()
 	slices.Sort(lines)
 	if !hadDynamic {

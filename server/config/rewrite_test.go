@@ -32,7 +32,8 @@ func load(t *testing.T, text string) *Config {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o640))
-	c, _, err := Load(file, []string{"dataDir=" + dir, "myid=1", "reconfigEnabled=true", "ssl.keyStore.location=/k.pem"}, nil)
+	c, _, err := Load(file,
+		[]string{"dataDir=" + dir, "myid=1", "reconfigEnabled=true", "ssl.keyStore.location=/k.pem"}, nil)
 	require.NoError(t, err)
 	return c
 }

@@ -87,7 +87,8 @@ func (v *validation) validateServer() {
 		v.fail(ExitInvalid, "clientPortAddress is set but clientPort is not set", "clientPortAddress", "clientPort")
 	}
 	if c.SecureClientPortAddress != "" && c.SecureClientPort == PortUnset {
-		v.fail(ExitInvalid, "secureClientPortAddress is set but secureClientPort is not set", "secureClientPortAddress", "secureClientPort")
+		v.fail(ExitInvalid, "secureClientPortAddress is set but secureClientPort is not set",
+			"secureClientPortAddress", "secureClientPort")
 	}
 	if c.ClientPort == PortUnset && c.SecureClientPort == PortUnset {
 		v.warn("neither clientPort nor secureClientPort is set, no client can connect", "clientPort")
@@ -96,17 +97,20 @@ func (v *validation) validateServer() {
 		v.fail(ExitInvalid, "tickTime is not set", "tickTime")
 	}
 	if c.MinSessionTimeout > c.MaxSessionTimeout {
-		v.fail(ExitInvalid, "minSessionTimeout must not be larger than maxSessionTimeout", "minSessionTimeout", "maxSessionTimeout", "tickTime")
+		v.fail(ExitInvalid, "minSessionTimeout must not be larger than maxSessionTimeout", "minSessionTimeout",
+			"maxSessionTimeout", "tickTime")
 	}
 	if c.MinNotificationInterval > c.MaxNotificationInterval {
-		v.fail(ExitInvalid, "fastleader.minNotificationInterval must not be larger than fastleader.maxNotificationInterval",
+		v.fail(ExitInvalid,
+			"fastleader.minNotificationInterval must not be larger than fastleader.maxNotificationInterval",
 			"fastleader.minNotificationInterval", "fastleader.maxNotificationInterval")
 	}
 	if !slices.Contains([]string{DefaultProvider, NullProvider, PrometheusProvider}, c.Metrics.ClassName) {
 		v.fail(ExitInvalid, "metrics provider class was not found", "metricsProvider.className")
 	}
 	if c.Metrics.ClassName == PrometheusProvider && c.Metrics.Port == PortUnset && c.Metrics.HTTPSPort == PortUnset {
-		v.fail(ExitInvalid, "Either httpPort or httpsPort must be configured for Prometheus exporter.", "metricsProvider.httpPort")
+		v.fail(ExitInvalid, "Either httpPort or httpsPort must be configured for Prometheus exporter.",
+			"metricsProvider.httpPort")
 	}
 	if !c.ForceSync {
 		v.warn("without forceSync, a crash of the machine loses writes that were acknowledged", "forceSync")
@@ -126,15 +130,18 @@ var digestAlgs = []string{
 func (v *validation) validateAuth() {
 	c := v.c
 	if !slices.Contains(digestAlgs, strings.ToUpper(c.DigestAlg)) {
-		v.fail(ExitInvalid, fmt.Sprintf("%s MessageDigest not available", c.DigestAlg), "DigestAuthenticationProvider.digestAlg")
+		v.fail(ExitInvalid, fmt.Sprintf("%s MessageDigest not available", c.DigestAlg),
+			"DigestAuthenticationProvider.digestAlg")
 	}
 	if c.EnforceAuth.Enabled && len(c.EnforceAuth.Schemes) == 0 {
-		v.fail(ExitInvalid, "enforce.auth.enabled is true, so enforce.auth.schemes must be configured", "enforce.auth.enabled", "enforce.auth.schemes")
+		v.fail(ExitInvalid, "enforce.auth.enabled is true, so enforce.auth.schemes must be configured",
+			"enforce.auth.enabled", "enforce.auth.schemes")
 	}
 	if c.EnforceAuth.Enabled {
 		for _, scheme := range c.EnforceAuth.Schemes {
 			if !c.HasScheme(scheme) {
-				v.fail(ExitInvalid, fmt.Sprintf("Authentication scheme %s is not available.", scheme), "enforce.auth.schemes")
+				v.fail(ExitInvalid, fmt.Sprintf("Authentication scheme %s is not available.", scheme),
+					"enforce.auth.schemes")
 			}
 		}
 	}
@@ -162,7 +169,8 @@ func (v *validation) validatePromises() {
 	c := v.c
 	for _, scheme := range c.RequireClientAuth {
 		if !c.Enforces(scheme) {
-			v.warn(fmt.Sprintf("no server acts on this key, ZooKeeper neither: set enforce.auth.enabled=true and enforce.auth.schemes=%s "+
+			v.warn(fmt.Sprintf("no server acts on this key, ZooKeeper neither: set enforce.auth.enabled=true and "+
+				"enforce.auth.schemes=%s "+
 				"to refuse clients that have not authenticated, or remove it", scheme), "requireClientAuthScheme")
 		}
 	}
@@ -170,7 +178,8 @@ func (v *validation) validatePromises() {
 		if p.Scheme != "sasl" || c.SASL.LoginConfig != "" {
 			continue
 		}
-		const text = "SASL needs the JAAS file: set java.security.auth.login.config here, or with -D in SERVER_JVMFLAGS (java.env is not read)"
+		const text = "SASL needs the JAAS file: set java.security.auth.login.config here, or with -D in " +
+			"SERVER_JVMFLAGS (java.env is not read)"
 		if c.Enforces("sasl") {
 			v.fail(ExitInvalid, text, "authProvider."+p.Suffix, "java.security.auth.login.config")
 		} else {
@@ -180,7 +189,8 @@ func (v *validation) validatePromises() {
 	clients := c.SecureClientPort != PortUnset || c.ClientPortUnification
 	members := c.Distributed() && (c.SSLQuorum || c.PortUnification)
 	if c.JavaRevocation && (clients && !c.TLS.CRL || members && !c.QuorumTLS.CRL) {
-		v.fail(ExitInvalid, "certificates are compared with revocation lists by ssl.crl=true and ssl.quorum.crl=true, with lists in the trust store",
+		v.fail(ExitInvalid, "certificates are compared with revocation lists by ssl.crl=true and "+
+			"ssl.quorum.crl=true, with lists in the trust store",
 			"com.sun.net.ssl.checkRevocation")
 	}
 }
@@ -200,7 +210,8 @@ func (v *validation) validateX509ID() {
 	case err != nil:
 		v.fail(ExitInvalid, "is no regular expression: "+err.Error(), prefix+"ExtractRegex")
 	case id.Group > extract.NumSubexp():
-		v.fail(ExitInvalid, fmt.Sprintf("the expression has %d groups", extract.NumSubexp()), prefix+"ExtractMatcherGroupIndex")
+		v.fail(ExitInvalid, fmt.Sprintf("the expression has %d groups", extract.NumSubexp()),
+			prefix+"ExtractMatcherGroupIndex")
 	}
 }
 
@@ -221,7 +232,8 @@ func (c *Config) HasScheme(scheme string) bool {
 
 // validateQuorumAuth checks the three switches of SASL between servers. Source: operations 8.5.
 func (v *validation) validateQuorumAuth() {
-	const enable, learner, server = "quorum.auth.enableSasl", "quorum.auth.learnerRequireSasl", "quorum.auth.serverRequireSasl"
+	const enable, learner, server = "quorum.auth.enableSasl", "quorum.auth.learnerRequireSasl",
+		"quorum.auth.serverRequireSasl"
 	a := v.c.QuorumAuth
 	needs := func(key string, required bool, missing string, present bool) {
 		if required && !present {
@@ -262,13 +274,15 @@ func (v *validation) validateTLS() {
 
 func (v *validation) refuseOCSP(prefix string, t *TLS) {
 	if t.OCSP {
-		v.fail(ExitInvalid, "OCSP is not supported: set "+prefix+"crl=true, with lists in the trust store", prefix+"ocsp")
+		v.fail(ExitInvalid, "OCSP is not supported: set "+prefix+"crl=true, with lists in the trust store",
+			prefix+"ocsp")
 	}
 }
 
 func (v *validation) checkFormat(prefix string, s *Store) {
 	if s.Location != "" && s.Format() == "" {
-		v.fail(ExitInvalid, "the type is not given and the extension is not one of .jks, .pem, .p12, .pfx", prefix+"location", prefix+"type")
+		v.fail(ExitInvalid, "the type is not given and the extension is not one of .jks, .pem, .p12, .pfx",
+			prefix+"location", prefix+"type")
 	}
 }
 

@@ -29,77 +29,113 @@ func TestValidationMatrix(t *testing.T) {
 		rule             string
 		code             int
 	}{
-		{"clientPortAddress alone", "clientPortAddress=h", "", "clientPortAddress is set but clientPort is not set", 2},
-		{"secureClientPortAddress alone", "secureClientPortAddress=h", "", "secureClientPortAddress is set but secureClientPort is not set", 2},
+		{"clientPortAddress alone", "clientPortAddress=h", "",
+			"clientPortAddress is set but clientPort is not set", 2},
+		{"secureClientPortAddress alone", "secureClientPortAddress=h", "",
+			"secureClientPortAddress is set but secureClientPort is not set", 2},
 		{"number expected", "tickTime=abc", "", `For input string: "abc"`, 2},
 		{"number with a comment", "tickTime=2000 # ms", "", `For input string: "2000 # ms"`, 2},
 		{"tickTime 0", "tickTime=0", "", "tickTime is not set", 2},
 		{"tickTime negative", "tickTime=-5", "", "must be at least 0", 2},
 		{"tickTime too large", "tickTime=107374183", "", "must be at most 107374182", 2},
 		{"overflow", "tickTime=99999999999999999999", "", "For input string", 2},
-		{"min above max", "minSessionTimeout=9\nmaxSessionTimeout=8", "", "minSessionTimeout must not be larger than maxSessionTimeout", 2},
-		{"min above the default max", "tickTime=1\nminSessionTimeout=21", "", "minSessionTimeout must not be larger than maxSessionTimeout", 2},
+		{"min above max", "minSessionTimeout=9\nmaxSessionTimeout=8", "",
+			"minSessionTimeout must not be larger than maxSessionTimeout", 2},
+		{"min above the default max", "tickTime=1\nminSessionTimeout=21", "",
+			"minSessionTimeout must not be larger than maxSessionTimeout", 2},
 		{"session timeout below -1", "minSessionTimeout=-2", "", "must be at least 0", 2},
 		{"peer type", "peerType=foo", "", "Unrecognised peertype: foo", 2},
 		{"election algorithm", "electionAlg=2", "", "Invalid electionAlg value. Only 3 is supported.", 2},
 		{"metrics provider", "metricsProvider.className=foo", "", "metrics provider class was not found", 2},
-		{"no exporter port", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=-1", "", "Either httpPort or httpsPort must be configured", 2},
+		{"no exporter port", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=-1", "",
+			"Either httpPort or httpsPort must be configured", 2},
 		{"purge interval", "autopurge.purgeInterval=5x", "", "Illegal time interval suffix: 5x", 2},
 		{"purge interval too large", "autopurge.purgeInterval=9999999d", "", "must be at most", 2},
-		{"native boolean", "reconfigEnabled=yes", "", "Invalid option yes for reconfigEnabled. Choose 'true' or 'false.'", 2},
+		{"native boolean", "reconfigEnabled=yes", "",
+			"Invalid option yes for reconfigEnabled. Choose 'true' or 'false.'", 2},
 		{"no myid", three + limits, "", "/myid file is missing", 2},
 		{"myid no number", three + limits, "abc", "serverid abc is not a number", 2},
 		{"myid below 0", three + limits, "-1", "must be at least 0", 2},
 		{"no initLimit", three + "syncLimit=1", "1", "initLimit is not set", 2},
 		{"no syncLimit", three + "initLimit=1", "1", "syncLimit is not set", 2},
 		{"malformed member", "server.1=x", "", "does not have the form", 2},
-		{"same ports", "server.2=x:5:5", "", "Client and election port must be different! Please update the configuration file on server.2", 2},
-		{"several addresses", "server.2=a:5:6|b:5:6", "", "Multiple address feature is disabled, but multiple addresses were specified for sid 2", 2},
+		{"same ports", "server.2=x:5:5", "",
+			"Client and election port must be different! Please update the configuration file on server.2", 2},
+		{"several addresses", "server.2=a:5:6|b:5:6", "",
+			"Multiple address feature is disabled, but multiple addresses were specified for sid 2", 2},
 		{"only observers", "server.1=a:5:6:observer", "", "Observers w/o participants is an invalid configuration", 2},
-		{"one voter and observers", "server.1=a:5:6:observer\nserver.2=a:5:6", "", "Observers w/o quorum is an invalid configuration", 2},
-		{"no voter", limits + "standaloneEnabled=false\nserver.1=a:1:2:observer", "1", "standaloneEnabled = false then number of participants should be >0", 2},
+		{"one voter and observers", "server.1=a:5:6:observer\nserver.2=a:5:6", "",
+			"Observers w/o quorum is an invalid configuration", 2},
+		{"no voter", limits + "standaloneEnabled=false\nserver.1=a:1:2:observer", "1",
+			"standaloneEnabled = false then number of participants should be >0", 2},
 		{"voter in no group", three + limits + "group.1=1:2", "1", "Server 3is not in a group", 2},
 		{"only weights", three + limits + "weight.1=1", "1", "is not in a group", 2},
 		{"two groups", three + limits + "group.1=1:2\ngroup.2=2:3", "1", "Server 2is in multiple groups", 2},
-		{"no voter counts", three + limits + "group.1=1:2:3\nweight.1=0\nweight.2=0\nweight.3=0", "1", "there is no quorum", 2},
+		{"no voter counts", three + limits + "group.1=1:2:3\nweight.1=0\nweight.2=0\nweight.3=0", "1",
+			"there is no quorum", 2},
 		{"bad weight", three + limits + "group.1=1:2:3\nweight.1=-1", "1", "must be at least 0", 2},
 		{"bad group", three + limits + "group.1=1:x:3", "1", `For input string: "x"`, 2},
 		{"group given twice", "group.1=1\ngroup.01=2", "", "group 1 is given twice", 2},
 		{"server given twice", "server.1=a:1:2\nserver.01=b:1:2", "", "server 1 is given twice", 2},
 		{"no election port", "server.5=a:1", "", "Missing election port for server: 5", 2},
-		{"client port between servers", "server.1=a:2181:2\nserver.2=b:1:2\n" + limits, "1", "port 2181 is that of clientPort as well", 2},
-		{"client port for elections", "server.1=a:1:2181\nserver.2=b:1:2\n" + limits, "1", "port 2181 is that of clientPort as well", 2},
-		{"two client ports", "secureClientPort=2181\nssl.keyStore.location=k.pem", "", "port 2181 is that of clientPort as well", 2},
+		{"client port between servers", "server.1=a:2181:2\nserver.2=b:1:2\n" + limits, "1",
+			"port 2181 is that of clientPort as well", 2},
+		{"client port for elections", "server.1=a:1:2181\nserver.2=b:1:2\n" + limits, "1",
+			"port 2181 is that of clientPort as well", 2},
+		{"two client ports", "secureClientPort=2181\nssl.keyStore.location=k.pem", "",
+			"port 2181 is that of clientPort as well", 2},
 		{"admin port", "admin.serverPort=2181", "", "port 2181 is that of clientPort as well", 2},
-		{"admin port between servers", "server.1=a:8080:2\nserver.2=b:1:2\n" + limits, "1", "port 8080 is that of admin.serverPort as well", 2},
-		{"observer master port", three + limits + "observerMasterPort=2", "1", "port 2 is that of server.1 as well", 2},
-		{"metrics", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=8080", "", "port 8080 is that of admin.serverPort as well", 2},
-		{"address of another server", "server.1=a:1:2\nserver.2=a:2:3\n" + limits, "1", "a:2 is an address of server.1 as well", 2},
+		{"admin port between servers", "server.1=a:8080:2\nserver.2=b:1:2\n" + limits, "1",
+			"port 8080 is that of admin.serverPort as well", 2},
+		{"observer master port", three + limits + "observerMasterPort=2", "1",
+			"port 2 is that of server.1 as well", 2},
+		{"metrics", "metricsProvider.className=" + PrometheusProvider + "\nmetricsProvider.httpPort=8080", "",
+			"port 8080 is that of admin.serverPort as well", 2},
+		{"address of another server", "server.1=a:1:2\nserver.2=a:2:3\n" + limits, "1",
+			"a:2 is an address of server.1 as well", 2},
 		{"own id unknown", three + limits, "9", "My id 9 not in the peer list", 2},
-		{"own id too large for TTL", strings.Replace(three, "server.3", "server.255", 1) + limits + "extendedTypesEnabled=true", "255", "must not be above 254", 2},
+		{"own id too large for TTL",
+			strings.Replace(three, "server.3", "server.255", 1) + limits + "extendedTypesEnabled=true", "255",
+			"must not be above 254", 2},
 		{"static and dynamic port differ", three + "server.4=d:1:2;5\n" + limits, "4",
-			"client address for this server (id = 4) in static config file is :2181 is different from client address found in dynamic file: 0.0.0.0:5", 2},
+			"client address for this server (id = 4) in static config file is :2181 is different from client " +
+				"address found in dynamic file: 0.0.0.0:5", 2},
 		{"digest algorithm", "DigestAuthenticationProvider.digestAlg=foo", "", "foo MessageDigest not available", 2},
-		{"enforce-auth without schemes", "enforce.auth.enabled=true", "", "enforce.auth.schemes must be configured", 2},
-		{"enforce-auth with an absent scheme", "enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl", "", "Authentication scheme sasl is not available.", 2},
-		{"enforce-auth with digest off", "enforce.auth.enabled=true\nenforce.auth.schemes=digest\nDigestAuthenticationProvider.enabled=false", "", "Authentication scheme digest is not available.", 2},
-		{"SASL required without a JAAS file", "sessionRequireClientSASLAuth=true\n" + saslProvider, "", "SASL needs the JAAS file", 2},
-		{"SASL enforced without a JAAS file", "enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl\n" + saslProvider, "", "SASL needs the JAAS file", 2},
-		{"Java's revocation", "secureClientPort=1\nssl.keyStore.location=k.pem\ncom.sun.net.ssl.checkRevocation=true", "", "ssl.crl=true", 2},
-		{"Java's revocation between servers", three + limits + "sslQuorum=true\nssl.crl=true\nssl.quorum.keyStore.location=k.pem\ncom.sun.security.enableCRLDP=true", "1", "ssl.quorum.crl=true", 2},
+		{"enforce-auth without schemes", "enforce.auth.enabled=true", "",
+			"enforce.auth.schemes must be configured", 2},
+		{"enforce-auth with an absent scheme", "enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl", "",
+			"Authentication scheme sasl is not available.", 2},
+		{"enforce-auth with digest off", "enforce.auth.enabled=true\nenforce.auth.schemes=digest\n" +
+			"DigestAuthenticationProvider.enabled=false", "", "Authentication scheme digest is not available.", 2},
+		{"SASL required without a JAAS file", "sessionRequireClientSASLAuth=true\n" + saslProvider, "",
+			"SASL needs the JAAS file", 2},
+		{"SASL enforced without a JAAS file",
+			"enforce.auth.enabled=true\nenforce.auth.schemes=digest,sasl\n" + saslProvider, "",
+			"SASL needs the JAAS file", 2},
+		{"Java's revocation", "secureClientPort=1\nssl.keyStore.location=k.pem\ncom.sun.net.ssl.checkRevocation=true",
+			"", "ssl.crl=true", 2},
+		{"Java's revocation between servers",
+			three + limits + "sslQuorum=true\nssl.crl=true\nssl.quorum.keyStore.location=k.pem\n" +
+				"com.sun.security.enableCRLDP=true", "1", "ssl.quorum.crl=true", 2},
 		{"OCSP", "ssl.ocsp=true", "", "OCSP is not supported", 2},
 		{"OCSP between servers", "ssl.quorum.ocsp=true", "", "OCSP is not supported", 2},
-		{"SASL required without provider", "sessionRequireClientSASLAuth=true", "", "Authentication scheme sasl is not available.", 2},
-		{"quorum SASL 1", "quorum.auth.serverRequireSasl=true", "", "quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
-		{"quorum SASL 2", "quorum.auth.learnerRequireSasl=true", "", "quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.learnerRequireSasl", 2},
-		{"quorum SASL 3", "quorum.auth.enableSasl=true\nquorum.auth.serverRequireSasl=true", "", "quorum.auth.learnerRequireSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
+		{"SASL required without provider", "sessionRequireClientSASLAuth=true", "",
+			"Authentication scheme sasl is not available.", 2},
+		{"quorum SASL 1", "quorum.auth.serverRequireSasl=true", "",
+			"quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
+		{"quorum SASL 2", "quorum.auth.learnerRequireSasl=true", "",
+			"quorum.auth.enableSasl is disabled, so cannot enable quorum.auth.learnerRequireSasl", 2},
+		{"quorum SASL 3", "quorum.auth.enableSasl=true\nquorum.auth.serverRequireSasl=true", "",
+			"quorum.auth.learnerRequireSasl is disabled, so cannot enable quorum.auth.serverRequireSasl", 2},
 		{"TLS without key", "secureClientPort=2281", "", "ssl.keyStore.location is not set", 2},
 		{"unified port without key", "client.portUnification=true", "", "ssl.keyStore.location is not set", 2},
-		{"quorum TLS without key", three + limits + "sslQuorum=true", "1", "ssl.quorum.keyStore.location is not set", 2},
+		{"quorum TLS without key", three + limits + "sslQuorum=true", "1",
+			"ssl.quorum.keyStore.location is not set", 2},
 		{"BCFKS", "ssl.keyStore.location=a\nssl.keyStore.type=BCFKS", "", "BCFKS stores cannot be read", 2},
 		{"store of unknown type", "ssl.keyStore.location=a.key", "", "extension is not one of", 2},
 		{"context supplier", "ssl.context.supplier.class=x", "", "cannot supply the TLS context", 2},
-		{"demonstration provider", "authProvider.1=org.apache.zookeeper.server.auth.KeyAuthenticationProvider", "", "refused", 2},
+		{"demonstration provider", "authProvider.1=org.apache.zookeeper.server.auth.KeyAuthenticationProvider",
+			"", "refused", 2},
 		{"command prefix", "admin.commandURL=commands", "", "must start with a slash", 2},
 		{"http version", "admin.httpVersion=12", "", "must be 10, 11 or 20", 2},
 		{"compression", "snapshot.compression.method=lz4", "", "must be one of , gz, snappy", 2},
@@ -130,7 +166,8 @@ func TestValidationMatrix(t *testing.T) {
 		})
 	}
 	for _, kept := range []string{
-		"requireClientAuthScheme=sasl\nsessionRequireClientSASLAuth=true\n" + saslProvider + "\njava.security.auth.login.config=/j",
+		"requireClientAuthScheme=sasl\nsessionRequireClientSASLAuth=true\n" + saslProvider +
+			"\njava.security.auth.login.config=/j",
 		"requireClientAuthScheme=digest\nenforce.auth.enabled=true\nenforce.auth.schemes=digest",
 		"com.sun.net.ssl.checkRevocation=true",
 		"secureClientPort=2\nssl.keyStore.location=k.pem\nssl.crl=true\ncom.sun.net.ssl.checkRevocation=true",
@@ -140,22 +177,26 @@ func TestValidationMatrix(t *testing.T) {
 		require.NoError(t, err, kept)
 	}
 	for text, warning := range map[string]string{
-		"server.1=a:1:2\nserver.2=b:1:2\nserver.3=b:1:2\nstandaloneEnabled=false\n" + limits: "server.3: b:1 is an address of server.2 as well",
+		"server.1=a:1:2\nserver.2=b:1:2\nserver.3=b:1:2\nstandaloneEnabled=false\n" + limits: "server.3: b:1 is an " +
+			"address of server.2 as well",
 		"datadir=/d":                   "datadir: key is not known and has no effect; did you mean dataDir?",
 		"tickTmie=1":                   "did you mean tickTime?",
 		"autopurge.purgeIntervall=1":   "did you mean autopurge.purgeInterval?",
 		"minSesionTimout=1":            "did you mean minSessionTimeout?",
 		saslProvider:                   "authProvider.1: no client can authenticate by SASL: SASL needs the JAAS file",
 		"requireClientAuthScheme=sasl": "requireClientAuthScheme: no server acts on this key, ZooKeeper neither",
-		"enforce.auth.enabled=true\nenforce.auth.schemes=digest\n" + saslProvider: "no client can authenticate by SASL",
+		"enforce.auth.enabled=true\nenforce.auth.schemes=digest\n" + saslProvider: "no client can " +
+			"authenticate by SASL",
 	} {
 		_, warnings, err := parse(text)
 		require.NoError(t, err, text)
 		require.Contains(t, warningText(warnings), warning)
 	}
-	_, _, err := Load(writeIn(t, t.TempDir(), "zoo.cfg", "dataDir=DIR\nclientPort=2181\nclientPortAddress=127.0.0.1\nsecureClientPort=2181\n"+
-		"secureClientPortAddress=127.0.0.2\nssl.keyStore.location=k.pem\nadmin.serverPort=0\nmetricsProvider.className="+PrometheusProvider+
-		"\nmetricsProvider.httpPort=0\n"), nil, nil)
+	_, _, err := Load(writeIn(t, t.TempDir(), "zoo.cfg",
+		"dataDir=DIR\nclientPort=2181\nclientPortAddress=127.0.0.1\nsecureClientPort=2181\n"+
+			"secureClientPortAddress=127.0.0.2\nssl.keyStore.location=k.pem\nadmin.serverPort=0\n"+
+			"metricsProvider.className="+PrometheusProvider+
+			"\nmetricsProvider.httpPort=0\n"), nil, nil)
 	require.NoError(t, err, "one port of two addresses, and any free port twice")
 	_, _, err = Parse(strings.NewReader("clientPort=1"), "zoo.cfg")
 	require.EqualError(t, err, "config: dataDir is not set")
@@ -169,17 +210,20 @@ func TestDynamicFile(t *testing.T) {
 		if dynamic != "" {
 			writeIn(t, dir, "zoo.cfg.dynamic.10000000a", dynamic)
 		}
-		file := writeIn(t, dir, "zoo.cfg", "dataDir=DIR\n"+limits+static+"dynamicConfigFile=DIR/zoo.cfg.dynamic.10000000a\n")
+		file := writeIn(t, dir, "zoo.cfg",
+			"dataDir=DIR\n"+limits+static+"dynamicConfigFile=DIR/zoo.cfg.dynamic.10000000a\n")
 		c, w, err := Load(file, nil, nil)
 		return c, w, dir, err
 	}
 
-	c, warnings, _, err := load(t, "", "server.1=a:1:2:participant;127.0.0.1:2181;2281\nserver.2=b:1:2\nserver.3=c:1:2")
+	c, warnings, _, err := load(t, "",
+		"server.1=a:1:2:participant;127.0.0.1:2181;2281\nserver.2=b:1:2\nserver.3=c:1:2")
 	require.ErrorContains(t, err, "ssl.keyStore.location", "the secure port of the own line counts")
 	require.Nil(t, c)
 	require.Empty(t, warnings)
 
-	c, warnings, _, err = load(t, "peerType=participant\n", "server.1=a:1:2:observer;127.0.0.1:2181\nserver.2=b:1:2\nserver.3=c:1:2\nserver.4=c:1:2\nserver.4=d:1:2")
+	c, warnings, _, err = load(t, "peerType=participant\n",
+		"server.1=a:1:2:observer;127.0.0.1:2181\nserver.2=b:1:2\nserver.3=c:1:2\nserver.4=c:1:2\nserver.4=d:1:2")
 	require.NoError(t, err)
 	require.Equal(t, int64(0x10000000a), c.ConfigVersion)
 	require.Equal(t, int64(1), c.ServerID)
@@ -187,17 +231,21 @@ func TestDynamicFile(t *testing.T) {
 	require.Equal(t, "127.0.0.1:2181", c.ClientAddress())
 	require.Equal(t, "d", c.Member(4).Addresses[0].Host)
 	require.Len(t, warnings, 2)
-	require.Contains(t, warningText(warnings), "Peer type from servers list (OBSERVER) doesn't match peerType (PARTICIPANT). Defaulting to servers list.")
+	require.Contains(t, warningText(warnings),
+		"Peer type from servers list (OBSERVER) doesn't match peerType (PARTICIPANT). Defaulting to servers list.")
 	require.Contains(t, warningText(warnings), "is replaced by line 5")
 
 	for name, tt := range map[string]struct{ static, dynamic, rule string }{
-		"members in the static file": {"server.2=b:1:2\n", "server.1=a:1:2", "parameter: server.2 must be in a separate dynamic config file"},
-		"groups in the static file":  {"group.2=1\n", "server.1=a:1:2", "parameter: group.2 must be in a separate dynamic config file"},
-		"other keys":                 {"", three + "k=1", "Unrecognised parameter: k"},
-		"version":                    {"", three + "version=1", "dynamic file shouldn't have version inside"},
-		"missing":                    {"", "", "zoo.cfg.dynamic.10000000a file is missing"},
+		"members in the static file": {"server.2=b:1:2\n", "server.1=a:1:2",
+			"parameter: server.2 must be in a separate dynamic config file"},
+		"groups in the static file": {"group.2=1\n", "server.1=a:1:2",
+			"parameter: group.2 must be in a separate dynamic config file"},
+		"other keys": {"", three + "k=1", "Unrecognised parameter: k"},
+		"version":    {"", three + "version=1", "dynamic file shouldn't have version inside"},
+		"missing":    {"", "", "zoo.cfg.dynamic.10000000a file is missing"},
 		"other client port": {"clientPort=5\nclientPortAddress=127.0.0.1\n", "server.1=a:1:2;127.0.0.2:5",
-			"client address for this server (id = 1) in static config file is 127.0.0.1:5 is different from client address found in dynamic file: 127.0.0.2:5"},
+			"client address for this server (id = 1) in static config file is 127.0.0.1:5 is different from client " +
+				"address found in dynamic file: 127.0.0.2:5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, dir, err := load(t, tt.static, tt.dynamic)
@@ -299,13 +347,15 @@ func TestServerZero(t *testing.T) {
 func TestStandaloneWithOneServerLine(t *testing.T) {
 	dir := t.TempDir()
 	writeIn(t, dir, "myid", "1")
-	c, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nserver.1=localhost:2888:3888;2181\nstandaloneEnabled=true\nadmin.enableServer=true\n"), nil, nil)
+	c, warnings, err := Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nserver.1=localhost:2888:3888;2181\n"+
+		"standaloneEnabled=true\nadmin.enableServer=true\n"), nil, nil)
 	require.NoError(t, err)
 	require.False(t, c.Distributed())
 	require.Equal(t, "0.0.0.0:2181", c.ClientAddress())
 	require.Equal(t, "Invalid configuration, only one server specified (ignoring)\n", warningText(warnings))
 
-	c, warnings, err = Load(writeIn(t, dir, "zoo.cfg", "dataDir=DIR\nserver.1=localhost:2888:3888;2181\nstandaloneEnabled=false\n"+limits), nil, nil)
+	c, warnings, err = Load(writeIn(t, dir, "zoo.cfg",
+		"dataDir=DIR\nserver.1=localhost:2888:3888;2181\nstandaloneEnabled=false\n"+limits), nil, nil)
 	require.NoError(t, err)
 	require.True(t, c.Distributed(), "operators that grow an ensemble from one member start it so")
 	require.Equal(t, "No server failure will be tolerated. You need at least 3 servers.\n", warningText(warnings))
@@ -319,9 +369,11 @@ func TestCorrectedValues(t *testing.T) {
 		want    any
 		warning string
 	}{
-		{"autopurge.snapRetainCount=1", func(c *Config) any { return c.Autopurge.SnapRetainCount }, 3, "1 is below the minimum, 3 is used"},
+		{"autopurge.snapRetainCount=1", func(c *Config) any { return c.Autopurge.SnapRetainCount }, 3,
+			"1 is below the minimum, 3 is used"},
 		{"snapCount=0", func(c *Config) any { return c.SnapCount }, 2, "0 is below the minimum, 2 is used"},
-		{"globalOutstandingLimit=0", func(c *Config) any { return c.Limits.GlobalOutstandingLimit }, 1, "0 is below the minimum, 1 is used"},
+		{"globalOutstandingLimit=0", func(c *Config) any { return c.Limits.GlobalOutstandingLimit }, 1,
+			"0 is below the minimum, 1 is used"},
 		{"commitLogCount=5", func(c *Config) any { return c.CommitLogCount }, 500, "500 is used"},
 		{"snapshotSizeFactor=2", func(c *Config) any { return c.SnapshotSizeFactor }, 0.33, "0.33 is used"},
 		{"snapshotSizeFactor=-1", func(c *Config) any { return c.SnapshotSizeFactor }, -1.0, ""},
@@ -329,29 +381,40 @@ func TestCorrectedValues(t *testing.T) {
 		{"snapSizeLimitInKb=-1", func(c *Config) any { return c.SnapSizeLimitKB }, int64(0), ""},
 		{"maxClientCnxns=-1", func(c *Config) any { return c.MaxClientCnxns }, 0, ""},
 		{"minSessionTimeout=-1", func(c *Config) any { return c.MinSessionTimeout }, 6 * time.Second, ""},
-		{"flushDelay=9", func(c *Config) any { return c.MaxWriteQueuePollTime }, 3 * time.Millisecond, "does not act on: flushDelay"},
-		{"clientPortAddress=", func(c *Config) any { return c.ClientPortAddress }, "localhost", "is empty and is read as localhost"},
+		{"flushDelay=9", func(c *Config) any { return c.MaxWriteQueuePollTime }, 3 * time.Millisecond,
+			"does not act on: flushDelay"},
+		{"clientPortAddress=", func(c *Config) any { return c.ClientPortAddress }, "localhost",
+			"is empty and is read as localhost"},
 		{"digest.enabled=TRUE", func(c *Config) any { return c.DigestEnabled }, true, ""},
-		{"digest.enabled=yes", func(c *Config) any { return c.DigestEnabled }, false, `"yes" is neither true nor false and is read as false`},
-		{"forceSync=No", func(c *Config) any { return c.ForceSync }, true, `"No" is neither no nor yes and is read as yes`},
+		{"digest.enabled=yes", func(c *Config) any { return c.DigestEnabled }, false,
+			`"yes" is neither true nor false and is read as false`},
+		{"forceSync=No", func(c *Config) any { return c.ForceSync }, true,
+			`"No" is neither no nor yes and is read as yes`},
 		{"forceSync=no", func(c *Config) any { return c.ForceSync }, false, "loses writes that were acknowledged"},
-		{"skipACL=true", func(c *Config) any { return c.SkipACL }, false, `"true" is neither yes nor no and is read as no`},
+		{"skipACL=true", func(c *Config) any { return c.SkipACL }, false,
+			`"true" is neither yes nor no and is read as no`},
 		{"skipACL=yes", func(c *Config) any { return c.SkipACL }, true, "every ACL check is off"},
 		{"leaderServes=false", func(c *Config) any { return c.LeaderServes }, true, "is read as yes"},
 		{"admin.enableServer=FALSE", func(c *Config) any { return c.Admin.Enabled }, true, "is read as true"},
 		{"localSessionsEnabled=TRUE", func(c *Config) any { return c.LocalSessionsEnabled }, true, ""},
-		{"4lw.commands.whitelist=cons, envi,,* ", func(c *Config) any { return c.FourLetterWhitelist }, []string{"cons", "envi", "*"}, ""},
-		{"4lw.commands.whitelist=ruok, reqs, telnet close", func(c *Config) any { return c.FourLetterWhitelist }, []string{"ruok", "reqs", "telnet close"},
+		{"4lw.commands.whitelist=cons, envi,,* ", func(c *Config) any { return c.FourLetterWhitelist },
+			[]string{"cons", "envi", "*"}, ""},
+		{"4lw.commands.whitelist=ruok, reqs, telnet close", func(c *Config) any { return c.FourLetterWhitelist },
+			[]string{"ruok", "reqs", "telnet close"},
 			"reqs: no four-letter words, and without effect; there are conf cons "},
-		{"DigestAuthenticationProvider.superDigest=bob:x", func(c *Config) any { return c.SuperDigest }, "bob:x", "no client can be the super user"},
-		{"authProvider.x509=com.example.Mine", func(c *Config) any { return len(c.AuthProviders) }, 0, "is not known and is ignored"},
+		{"DigestAuthenticationProvider.superDigest=bob:x", func(c *Config) any { return c.SuperDigest }, "bob:x",
+			"no client can be the super user"},
+		{"authProvider.x509=com.example.Mine", func(c *Config) any { return len(c.AuthProviders) }, 0,
+			"is not known and is ignored"},
 		{"superUser.b=y\nsuperUser=x", func(c *Config) any { return c.SASL.SuperUsers }, []string{"x", "y"}, ""},
 		{"superUserx=y", func(c *Config) any { return len(c.SASL.SuperUsers) }, 0, "has no effect"},
 		{"server.256=a:1:2", func(c *Config) any { return c.Members[0].ID }, int64(256), "an id above 255"},
 		{"ssl.keyStore.location=a.P12", func(c *Config) any { return c.TLS.KeyStore.Format() }, "PKCS12", ""},
 		{"ssl.keyStore.location=a.jks", func(c *Config) any { return c.TLS.KeyStore.Format() }, "JKS", ""},
-		{"ssl.keyStore.location=a.jks\nssl.keyStore.type=pem", func(c *Config) any { return c.TLS.KeyStore.Format() }, "PEM", ""},
-		{"secureClientPort=2\nssl.keyStore.location=a.pem", func(c *Config) any { return c.HasScheme("x509") }, true, ""},
+		{"ssl.keyStore.location=a.jks\nssl.keyStore.type=pem",
+			func(c *Config) any { return c.TLS.KeyStore.Format() }, "PEM", ""},
+		{"secureClientPort=2\nssl.keyStore.location=a.pem",
+			func(c *Config) any { return c.HasScheme("x509") }, true, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -370,15 +433,17 @@ func TestCorrectedValues(t *testing.T) {
 // Validate finds in a Config built in code what Load finds in a file.
 func TestValidateBuiltConfig(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"snapCount must be at least 2":                  func(c *Config) { c.SnapCount = 1 },
-		"tickTime is not set":                           func(c *Config) { c.TickTime = 0; c.MinSessionTimeout = 0 },
-		"dataDir is not set":                            func(c *Config) { c.DataDir = "" },
-		"clientPort must be at most 65535":              func(c *Config) { c.ClientPort = 70000 },
-		"ssl.clientAuth must be one of":                 func(c *Config) { c.TLS.ClientAuth = "maybe" },
-		"jute.maxbuffer must be at least 1":             func(c *Config) { c.JuteMaxBuffer = -1 },
-		"myid must be at least -1":                      func(c *Config) { c.ServerID = -2 },
-		"has no address":                                func(c *Config) { c.Members = []Member{{ID: 1}} },
-		"Missing election port for server: 1":           func(c *Config) { c.Members = []Member{{ID: 1, Addresses: []PeerAddress{{"h", 1, PortUnset}}}} },
+		"snapCount must be at least 2":      func(c *Config) { c.SnapCount = 1 },
+		"tickTime is not set":               func(c *Config) { c.TickTime = 0; c.MinSessionTimeout = 0 },
+		"dataDir is not set":                func(c *Config) { c.DataDir = "" },
+		"clientPort must be at most 65535":  func(c *Config) { c.ClientPort = 70000 },
+		"ssl.clientAuth must be one of":     func(c *Config) { c.TLS.ClientAuth = "maybe" },
+		"jute.maxbuffer must be at least 1": func(c *Config) { c.JuteMaxBuffer = -1 },
+		"myid must be at least -1":          func(c *Config) { c.ServerID = -2 },
+		"has no address":                    func(c *Config) { c.Members = []Member{{ID: 1}} },
+		"Missing election port for server: 1": func(c *Config) {
+			c.Members = []Member{{ID: 1, Addresses: []PeerAddress{{"h", 1, PortUnset}}}}
+		},
 		"data/myid file is missing":                     func(c *Config) { c.Members = []Member{{ID: 1}, {ID: 2}} },
 		"minSessionTimeout must not be larger":          func(c *Config) { c.MinSessionTimeout = time.Hour },
 		"autopurge.purgeInterval must be at least 0":    func(c *Config) { c.Autopurge.PurgeInterval = -time.Hour },
