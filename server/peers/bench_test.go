@@ -61,8 +61,9 @@ func benchPair(b *testing.B, echo bool) (learner, leader *sink, l *Link) {
 	}
 	learner, leader = &sink{arrived: make(chan int64, 1)}, &sink{arrived: make(chan int64, 1), echo: echo}
 	for id, h := range map[proto.ServerID]*sink{1: learner, 2: leader} {
-		p, err := New(Config{ID: id, Members: members, Handler: h, Limits: DefaultLimits(), Timeouts: DefaultTimeouts(time.Second, 10, 5),
-			Listen: func(_, address string) (net.Listener, error) { return ports[address], nil }})
+		p, err := New(Config{ID: id, Members: members, Handler: h, Limits: DefaultLimits(),
+			Timeouts: DefaultTimeouts(time.Second, 10, 5),
+			Listen:   func(_, address string) (net.Listener, error) { return ports[address], nil }})
 		if err != nil {
 			b.Fatal(err)
 		}

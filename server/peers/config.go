@@ -181,11 +181,12 @@ func (c *Config) validate() error {
 		return fmt.Errorf("peers: Handler is missing")
 	case l.DataMax < 1 || l.DataMax > math.MaxInt32 || l.QueueMax < 1 || l.MasterQueue < 1 || l.StrangersMax < 1 ||
 		l.AnonymousMax < 0 || l.BatchMax < 1 || l.ConfigTextMax < 0 || l.ConfigTextMax > frameMax-notificationSize:
-		return fmt.Errorf("peers: Limits %+v: all are at least 1, ConfigTextMax at most %d", l, frameMax-notificationSize)
+		return fmt.Errorf("peers: Limits %+v: all are at least 1, ConfigTextMax at most %d", l,
+			frameMax-notificationSize)
 	case l.ChunkMin < 2*readMin || l.ChunkMax < l.ChunkMin:
 		return fmt.Errorf("peers: Limits %+v: ChunkMin is at least %d, ChunkMax at least ChunkMin", l, 2*readMin)
-	case min(t.Connect, t.Stagger, t.Resolve, t.Refresh, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin, t.CallBack, t.BindPause,
-		t.Stale) <= 0 || t.RedialMax < t.RedialMin:
+	case min(t.Connect, t.Stagger, t.Resolve, t.Refresh, t.Greeting, t.FirstPacket, t.Write, t.Drain, t.RedialMin,
+		t.CallBack, t.BindPause, t.Stale) <= 0 || t.RedialMax < t.RedialMin:
 		return fmt.Errorf("peers: Timeouts %+v: all are positive, RedialMax at least RedialMin", t)
 	}
 	if c.MasterPort < 0 || c.MasterPort > math.MaxUint16 {

@@ -14,7 +14,8 @@ import (
 // Captured from ZooKeeper 3.8.0. Source: quorum-protocol 16 vectors 1 and 2.
 func TestCapturedGreetings(t *testing.T) {
 	one := unhex(t, "ffffffffffff0000 0000000000000002 0000000f 3132372e302e302e313a3233303232")
-	many := unhex(t, "ffffffffffff0001 0000000000000003 0000001f 3132372e302e302e313a32333032337c3132372e302e302e323a3233303433")
+	many := unhex(t,
+		"ffffffffffff0001 0000000000000003 0000001f 3132372e302e302e313a32333032337c3132372e302e302e323a3233303433")
 	require.Equal(t, one, appendGreeting(nil, 2, []string{"127.0.0.1:23022"}))
 	require.Equal(t, many, appendGreeting(nil, 3, []string{"127.0.0.1:23023", "127.0.0.2:23043"}))
 	for id, b := range map[proto.ServerID][]byte{2: one, 3: many, 5: unhex(t, "0000000000000005")} {
@@ -22,7 +23,9 @@ func TestCapturedGreetings(t *testing.T) {
 		got, addresses, err := readGreeting(r)
 		require.NoError(t, err)
 		require.Equal(t, id, got)
-		require.Equal(t, map[proto.ServerID][]string{2: {"127.0.0.1:23022"}, 3: {"127.0.0.1:23023", "127.0.0.2:23043"}}[id], addresses)
+		require.Equal(t,
+			map[proto.ServerID][]string{2: {"127.0.0.1:23022"}, 3: {"127.0.0.1:23023", "127.0.0.2:23043"}}[id],
+			addresses)
 		rest, _ := io.ReadAll(r)
 		require.Equal(t, "frame", string(rest), "what follows is not read")
 		for n := range b {

@@ -35,7 +35,8 @@ type world struct {
 func newWorld(t *testing.T, voters, n int) *world {
 	w := &world{t: t, ports: map[string]net.Listener{}, hosts: map[proto.ServerID]*host{}}
 	for id := 1; id <= n; id++ {
-		w.members = append(w.members, Member{ID: proto.ServerID(id), Election: []string{w.port()}, Quorum: []string{w.port()}, Observer: id > voters})
+		w.members = append(w.members, Member{ID: proto.ServerID(id), Election: []string{w.port()},
+			Quorum: []string{w.port()}, Observer: id > voters})
 	}
 	t.Cleanup(func() {
 		for _, ln := range w.ports {
@@ -56,10 +57,12 @@ func (w *world) member(id proto.ServerID) *Member { return &w.members[id-1] }
 
 func testConfig(t *testing.T, id proto.ServerID, members []Member) Config {
 	timeouts := DefaultTimeouts(time.Second, 10, 5)
-	timeouts.RedialMin, timeouts.RedialMax, timeouts.CallBack = time.Millisecond, 20*time.Millisecond, 200*time.Millisecond
+	timeouts.RedialMin, timeouts.RedialMax, timeouts.CallBack = time.Millisecond, 20*time.Millisecond,
+		200*time.Millisecond
 	timeouts.Resolve = 50 * time.Millisecond
 	timeouts.BindPause, timeouts.Drain = time.Millisecond, patience
-	return Config{ID: id, Members: members, Limits: DefaultLimits(), Timeouts: timeouts, Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
+	return Config{ID: id, Members: members, Limits: DefaultLimits(), Timeouts: timeouts,
+		Log: zaptest.NewLogger(t, zaptest.Level(zap.WarnLevel)),
 		// names are left to Dial
 		Resolve: func(_ context.Context, host string) ([]string, error) { return []string{host}, nil }}
 }
@@ -288,7 +291,8 @@ func (h *host) follow(leader *host) (mine, its *Link) {
 	l.Flush()
 	leader.wait("a follower", func() bool {
 		for _, s := range leader.links {
-			if s.link != nil && !s.link.Dialled && s.closed == 0 && s.link.Peer == h.peers.cfg.ID && len(s.packets) > 0 {
+			if s.link != nil && !s.link.Dialled && s.closed == 0 && s.link.Peer == h.peers.cfg.ID &&
+				len(s.packets) > 0 {
 				its = s.link
 			}
 		}
@@ -309,8 +313,8 @@ func (w *world) connect(address string) net.Conn {
 
 // vote is a notification that can be told from others by its round.
 func vote(to proto.ServerID, round int64) *zab.Message {
-	return &zab.Message{Type: zab.Notification, To: to, State: zab.Looking, Round: round, Version: 2, Config: []byte("version=0"),
-		Vote: zab.Vote{Leader: 3, Zxid: 7, Epoch: 1}}
+	return &zab.Message{Type: zab.Notification, To: to, State: zab.Looking, Round: round, Version: 2,
+		Config: []byte("version=0"), Vote: zab.Vote{Leader: 3, Zxid: 7, Epoch: 1}}
 }
 
 // heard waits for a notification of a round.

@@ -69,16 +69,17 @@ func TestIntroductions(t *testing.T) {
 		return AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: from})
 	}
 	for name, b := range map[string][]byte{
-		"another packet":     appendPlain(nil, proto.PacketAck, 1),
-		"an unknown packet":  appendPlain(nil, 77, 1),
-		"this server":        info(3),
-		"a negative id":      info(-1),
-		"a follower nobody":  appendPlain(nil, proto.PacketFollowerInfo, 0),
-		"an observer -2":     AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: -2}),
-		"too much":           appendData(nil, proto.PacketFollowerInfo, 0, make([]byte, firstPacketMax+1)),
-		"half an id":         appendData(nil, proto.PacketFollowerInfo, 0, make([]byte, 4)),
-		"far too much":       proto.AppendInt32(appendHead(nil, proto.PacketFollowerInfo, 0), 0x7fffffff),
-		"too many to vouch":  proto.AppendInt32(proto.AppendInt32(appendHead(nil, proto.PacketFollowerInfo, 0), -1), 1000),
+		"another packet":    appendPlain(nil, proto.PacketAck, 1),
+		"an unknown packet": appendPlain(nil, 77, 1),
+		"this server":       info(3),
+		"a negative id":     info(-1),
+		"a follower nobody": appendPlain(nil, proto.PacketFollowerInfo, 0),
+		"an observer -2":    AppendMessage(nil, &zab.Message{Type: zab.ObserverInfo, From: -2}),
+		"too much":          appendData(nil, proto.PacketFollowerInfo, 0, make([]byte, firstPacketMax+1)),
+		"half an id":        appendData(nil, proto.PacketFollowerInfo, 0, make([]byte, 4)),
+		"far too much":      proto.AppendInt32(appendHead(nil, proto.PacketFollowerInfo, 0), 0x7fffffff),
+		"too many to vouch": proto.AppendInt32(proto.AppendInt32(appendHead(nil, proto.PacketFollowerInfo, 0), -1),
+			1000),
 		"a client":           binary.BigEndian.AppendUint32(nil, 45),
 		"nothing":            nil,
 		"the election port?": appendGreeting(nil, 1, []string{"a:1"}),
@@ -155,7 +156,8 @@ func TestSilence(t *testing.T) {
 // A learner that has introduced itself may be silent for as long as the core likes.
 func TestSilenceAfterTheFirstPacket(t *testing.T) {
 	w := newWorld(t, 3, 3)
-	leader := w.start(3, func(cfg *Config) { cfg.Timeouts.Greeting, cfg.Timeouts.FirstPacket = time.Second, time.Second })
+	leader := w.start(3,
+		func(cfg *Config) { cfg.Timeouts.Greeting, cfg.Timeouts.FirstPacket = time.Second, time.Second })
 	follower := w.start(1)
 	mine, its := follower.follow(leader)
 	stranger := w.connect(w.member(3).Quorum[0])

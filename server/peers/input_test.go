@@ -116,7 +116,8 @@ func TestInputWithABody(t *testing.T) {
 }
 
 func TestSignature(t *testing.T) {
-	require.Equal(t, unhex(t, "0000000a 42656e57617348657265"), appendSignature(nil), "captured: quorum-protocol 16 vector 17")
+	require.Equal(t, unhex(t, "0000000a 42656e57617348657265"), appendSignature(nil),
+		"captured: quorum-protocol 16 vector 17")
 	for text, want := range map[string]string{
 		"0000000a 42656e57617348657266":    "instead of its signature",
 		"0000000b 42656e57617348657265":    "instead of its signature",
@@ -167,7 +168,8 @@ func TestInputAllocations(t *testing.T) {
 	batch := make([]Packet, 0, 64)
 	require.Zero(t, testing.AllocsPerRun(100, func() { _, _ = acks.next(batch[:0]) }))
 
-	txn := Packet{Type: proto.PacketProposal, Zxid: 1, Data: append((&proto.TxnHeader{Zxid: 1}).AppendTo(nil), make([]byte, 200)...)}
+	txn := Packet{Type: proto.PacketProposal, Zxid: 1,
+		Data: append((&proto.TxnHeader{Zxid: 1}).AppendTo(nil), make([]byte, 200)...)}
 	one := txn.AppendTo(nil)
 	txns := newTestInput(&endless{b: one})
 	const runs = 300
@@ -181,7 +183,8 @@ func TestInputAllocations(t *testing.T) {
 }
 
 func BenchmarkInput(b *testing.B) {
-	txn := Packet{Type: proto.PacketProposal, Zxid: 1, Data: append((&proto.TxnHeader{Zxid: 1}).AppendTo(nil), make([]byte, 150)...)}
+	txn := Packet{Type: proto.PacketProposal, Zxid: 1,
+		Data: append((&proto.TxnHeader{Zxid: 1}).AppendTo(nil), make([]byte, 150)...)}
 	one := txn.AppendTo(nil)
 	in := &input{r: &endless{b: one}, size: 16 << 10, max: 1 << 20, limit: 1 << 20}
 	batch := make([]Packet, 0, 512)

@@ -46,12 +46,15 @@ func TestLinkCarriesMessagesBothWays(t *testing.T) {
 	require.Equal(t, []string{"state"}, follower.links[mine.ID].snapshots)
 
 	mine.Send(ack(1))
-	mine.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: appendIdentities(nil, nil)})
+	mine.SendPacket(&Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16),
+		Authinfo: appendIdentities(nil, nil)})
 	mine.Flush()
-	require.Equal(t, Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: []byte{0, 0, 0, 0}}, leader.waitPackets(its.ID, 3)[2])
+	require.Equal(t, Packet{Type: proto.PacketRequest, Zxid: -1, Data: make([]byte, 16), Authinfo: []byte{0, 0, 0, 0}},
+		leader.waitPackets(its.ID, 3)[2])
 	require.Eventually(t, func() bool { // the writer counts when it has written
 		in, out := mine.Stats(), its.Stats()
-		return in.PacketsIn == 3 && in.PacketsOut == 3 && in.BytesIn == out.BytesOut && in.BytesOut == out.BytesIn && in.BytesOut > 0 && in.QueueBytes == 0
+		return in.PacketsIn == 3 && in.PacketsOut == 3 && in.BytesIn == out.BytesOut && in.BytesOut == out.BytesIn &&
+			in.BytesOut > 0 && in.QueueBytes == 0
 	}, patience, time.Millisecond)
 	require.Equal(t, w.member(3).Quorum[0], mine.Stats().Addr)
 	require.Len(t, follower.peers.Stats().Links, 1)
@@ -146,7 +149,8 @@ func TestSendingDoesNotAllocate(t *testing.T) {
 	leader.mu.Lock()
 	leader.onBatch = func(*Link, []Packet) {}
 	leader.mu.Unlock()
-	m := &zab.Message{Type: zab.Proposal, Txns: []zab.Txn{{Zxid: 1, Payload: (&proto.TxnHeader{Zxid: 1}).AppendTo(nil)}}}
+	m := &zab.Message{Type: zab.Proposal,
+		Txns: []zab.Txn{{Zxid: 1, Payload: (&proto.TxnHeader{Zxid: 1}).AppendTo(nil)}}}
 	round := func() {
 		for range 100 {
 			mine.Send(m)

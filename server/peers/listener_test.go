@@ -66,7 +66,8 @@ func TestPortInUse(t *testing.T) {
 	require.ErrorIs(t, err, syscall.EADDRINUSE)
 	require.Equal(t, "election", bind.Port)
 	require.Equal(t, w.member(3).Election[0], bind.Addr)
-	require.EqualError(t, err, "peers: cannot listen on "+bind.Addr+" for the election port: listen: address already in use")
+	require.EqualError(t, err,
+		"peers: cannot listen on "+bind.Addr+" for the election port: listen: address already in use")
 	require.EqualValues(t, 3, three.peers.Stats().BindFailures)
 
 	s = &script{failures: repeat(inUse, 2)}
@@ -96,7 +97,8 @@ func TestNameAppearsLater(t *testing.T) {
 // Every address is bound once, and an observer has no learner port.
 func TestAddresses(t *testing.T) {
 	members := []Member{
-		{ID: 1, Election: []string{"127.0.0.1:1", "[::1]:1", "127.0.0.1:1", "10.0.0.1:2"}, Quorum: []string{"127.0.0.1:3", "[::1]:3"}},
+		{ID: 1, Election: []string{"127.0.0.1:1", "[::1]:1", "127.0.0.1:1", "10.0.0.1:2"},
+			Quorum: []string{"127.0.0.1:3", "[::1]:3"}},
 		{ID: 2, Election: []string{"127.0.0.1:4"}, Quorum: []string{"127.0.0.1:5"}, Observer: true},
 	}
 	for _, v := range []struct {
@@ -157,7 +159,8 @@ func TestStopWhileBinding(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	valid := func() Config {
-		cfg := testConfig(t, 1, []Member{{ID: 1, Election: []string{"a:1"}, Quorum: []string{"a:2"}}, {ID: 2, Election: []string{"b:1"}, Quorum: []string{"b:2"}}})
+		cfg := testConfig(t, 1, []Member{{ID: 1, Election: []string{"a:1"}, Quorum: []string{"a:2"}},
+			{ID: 2, Election: []string{"b:1"}, Quorum: []string{"b:2"}}})
 		cfg.Handler = &host{}
 		return cfg
 	}

@@ -149,7 +149,8 @@ func TestKnownThatIsOfNoUse(t *testing.T) {
 	s := newNameServer(w.named())
 	s.silent = true
 	one := w.start(1, s.configure(map[string][]string{
-		"zk-2.example": {"not an address"}, "zk-3.example": {"zk-3.example", "127.0.0.1"}, "old.example": {"127.0.0.1"}}))
+		"zk-2.example": {"not an address"}, "zk-3.example": {"zk-3.example", "127.0.0.1"},
+		"old.example": {"127.0.0.1"}}))
 	n := one.peers.names
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -365,10 +366,11 @@ func TestPortsOfANameThatLeadsElsewhere(t *testing.T) {
 	s := newNameServer(map[string][]string{"zk-2.example": {"::1", "127.0.0.2"}})
 	s.fails = errServFail
 	binds := &script{}
-	three := w.start(3, s.configure(map[string][]string{"zk-2.example": {"::1", "127.0.0.1"}}), binds.configure, func(cfg *Config) {
-		cfg.Timeouts.Refresh = 10 * time.Millisecond
-		cfg.Failed = func(err error) { t.Error(err) }
-	})
+	three := w.start(3, s.configure(map[string][]string{"zk-2.example": {"::1", "127.0.0.1"}}), binds.configure,
+		func(cfg *Config) {
+			cfg.Timeouts.Refresh = 10 * time.Millisecond
+			cfg.Failed = func(err error) { t.Error(err) }
+		})
 	require.Eventually(t, binds.isBound(1), patience, time.Millisecond)
 	s.set(func() { s.fails = nil })
 	require.Eventually(t, binds.isBound(2), patience, time.Millisecond)
@@ -391,7 +393,8 @@ func TestStrangerWithoutANameServer(t *testing.T) {
 	began := time.Now()
 	got := three.peers.election.callback(1<<40, near, nil, time.Now().Add(time.Hour))
 	require.Empty(t, got, "a larger id")
-	got = three.peers.election.callback(proto.ServerID(0), near, []string{"a:1", "b:2", "c:3"}, time.Now().Add(time.Hour))
+	got = three.peers.election.callback(proto.ServerID(0), near, []string{"a:1", "b:2", "c:3"},
+		time.Now().Add(time.Hour))
 	require.Equal(t, []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, got)
 	require.Less(t, time.Since(began), 5*three.peers.cfg.Timeouts.CallBack)
 }

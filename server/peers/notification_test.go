@@ -26,10 +26,14 @@ func TestCapturedNotifications(t *testing.T) {
 		bytes string
 		want  zab.Message
 	}{
-		{"000000b6 00000000 0000000000000002 0000000000000000 0000000000000001 0000000000000000 00000002 0000008a " + hex.EncodeToString(text),
-			zab.Message{Type: zab.Notification, State: zab.Looking, Vote: zab.Vote{Leader: 2}, Round: 1, Version: 2, Config: text}},
-		{"000000b6 00000002 0000000000000002 0000000000000000 0000000000000001 0000000000000001 00000002 0000008a " + hex.EncodeToString(text),
-			zab.Message{Type: zab.Notification, State: zab.Leading, Vote: zab.Vote{Leader: 2, Epoch: 1}, Round: 1, Version: 2, Config: text}},
+		{"000000b6 00000000 0000000000000002 0000000000000000 0000000000000001 0000000000000000 00000002 0000008a " +
+			hex.EncodeToString(text),
+			zab.Message{Type: zab.Notification, State: zab.Looking, Vote: zab.Vote{Leader: 2}, Round: 1,
+				Version: 2, Config: text}},
+		{"000000b6 00000002 0000000000000002 0000000000000000 0000000000000001 0000000000000001 00000002 0000008a " +
+			hex.EncodeToString(text),
+			zab.Message{Type: zab.Notification, State: zab.Leading, Vote: zab.Vote{Leader: 2, Epoch: 1}, Round: 1,
+				Version: 2, Config: text}},
 	} {
 		frame := unhex(t, v.bytes)
 		require.Equal(t, frame, appendElection(nil, &v.want))
@@ -40,16 +44,19 @@ func TestCapturedNotifications(t *testing.T) {
 		require.Equal(t, v.want, got)
 	}
 	var got zab.Message
-	ok, err := decodeElection(unhex(t, "00000000 0000000000000001 0000000000000000 0000000000000001 0000000000000000 00000001"), &got)
+	ok, err := decodeElection(
+		unhex(t, "00000000 0000000000000001 0000000000000000 0000000000000001 0000000000000000 00000001"), &got)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Equal(t, zab.Message{Type: zab.Notification, Vote: zab.Vote{Leader: 1}, Round: 1}, got, "of 40 bytes the version is not read")
+	require.Equal(t, zab.Message{Type: zab.Notification, Vote: zab.Vote{Leader: 1}, Round: 1}, got,
+		"of 40 bytes the version is not read")
 }
 
 // The lengths that old servers send, and the lengths that no server sends.
 func TestNotificationLengths(t *testing.T) {
-	whole := appendElection(nil, &zab.Message{Type: zab.Notification, State: zab.Following, Round: 5, Version: 2, Config: []byte("c"),
-		Vote: zab.Vote{Leader: 2, Zxid: proto.MakeZxid(3, 9), Epoch: 8}})[4:]
+	whole := appendElection(nil,
+		&zab.Message{Type: zab.Notification, State: zab.Following, Round: 5, Version: 2, Config: []byte("c"),
+			Vote: zab.Vote{Leader: 2, Zxid: proto.MakeZxid(3, 9), Epoch: 8}})[4:]
 	for n := range len(whole) + 1 {
 		var m zab.Message
 		ok, err := decodeElection(whole[:n], &m)
@@ -133,7 +140,9 @@ func TestProbes(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, ok)
 		require.Equal(t, want, got)
-		for _, other := range [][]byte{frame[4 : len(frame)-1], append(frame[4:len(frame):len(frame)], 0), append([]byte{0}, frame[5:]...)} {
+		for _, other := range [][]byte{
+			frame[4 : len(frame)-1], append(frame[4:len(frame):len(frame)], 0), append([]byte{0}, frame[5:]...),
+		} {
 			ok, err = decodeElection(other, &got)
 			require.NoError(t, err)
 			require.False(t, ok)

@@ -76,7 +76,8 @@ func TestCapturedPackets(t *testing.T) {
 		if !ok {
 			continue
 		}
-		require.Equal(t, [4]int64{7, 2, 5, int64(m.Type)}, [4]int64{int64(m.From), int64(m.To), int64(m.Link), int64(m.Type)}, label)
+		require.Equal(t, [4]int64{7, 2, 5, int64(m.Type)},
+			[4]int64{int64(m.From), int64(m.To), int64(m.Link), int64(m.Type)}, label)
 		switch p.Type {
 		case proto.PacketFollowerInfo, proto.PacketObserverInfo:
 			m.From = proto.ServerID(binary.BigEndian.Uint64(p.Data))
@@ -294,16 +295,17 @@ func TestPacketBounds(t *testing.T) {
 		bytes []byte
 		want  string // part of the error; "" is waiting
 	}{
-		"largest data":           {head(100 << 14), ""},
-		"too much data":          {head(100<<14 + 1), "data of 1638401 bytes"},
-		"negative data":          {head(-2), "data of -2 bytes"},
-		"huge data":              {head(0x7fffffff), "data of 2147483647 bytes"},
-		"too many identities":    {ids(identitiesMax + 1), "1025 identities"},
-		"negative identities":    {ids(-2), "-2 identities"},
-		"most identities":        {ids(identitiesMax), ""},
-		"a negative scheme":      {ids(1, -2), "identity of -2 bytes"},
-		"a huge scheme":          {ids(1, authinfoMax), "identity of 1048576 bytes"},
-		"identities in all":      {append(ids(2, 100, 100), ids(0, authinfoMax-100)[20:]...), "allowed are 1048576 for all"},
+		"largest data":        {head(100 << 14), ""},
+		"too much data":       {head(100<<14 + 1), "data of 1638401 bytes"},
+		"negative data":       {head(-2), "data of -2 bytes"},
+		"huge data":           {head(0x7fffffff), "data of 2147483647 bytes"},
+		"too many identities": {ids(identitiesMax + 1), "1025 identities"},
+		"negative identities": {ids(-2), "-2 identities"},
+		"most identities":     {ids(identitiesMax), ""},
+		"a negative scheme":   {ids(1, -2), "identity of -2 bytes"},
+		"a huge scheme":       {ids(1, authinfoMax), "identity of 1048576 bytes"},
+		"identities in all": {append(ids(2, 100, 100), ids(0, authinfoMax-100)[20:]...),
+			"allowed are 1048576 for all"},
 		"a scheme still to come": {ids(1, 50)[:30], ""},
 	} {
 		var p Packet
@@ -323,7 +325,9 @@ func TestPacketBounds(t *testing.T) {
 
 // Null and empty are different things.
 func TestNullAndEmpty(t *testing.T) {
-	for _, want := range []Packet{{Type: 5}, {Type: 5, Data: []byte{}}, {Type: 1, Data: make([]byte, 16), Authinfo: []byte{0, 0, 0, 0}}} {
+	for _, want := range []Packet{
+		{Type: 5}, {Type: 5, Data: []byte{}}, {Type: 1, Data: make([]byte, 16), Authinfo: []byte{0, 0, 0, 0}},
+	} {
 		b := want.AppendTo(nil)
 		var got Packet
 		n, err := got.decode(b, 100)
@@ -338,12 +342,15 @@ func TestNullAndEmpty(t *testing.T) {
 func TestInformAndActivate(t *testing.T) {
 	z := proto.MakeZxid(1, 0x12)
 	body := &proto.SetDataTxn{Path: proto.Text("/zookeeper/config"), Data: []byte(ensembleText), Version: -1}
-	payload := body.AppendTo((&proto.TxnHeader{ClientID: 0x0100001c6e200002, Cxid: 1, Zxid: z, Time: 0x1a1fc9c7aa4, Type: proto.OpReconfig}).AppendTo(nil))
-	want := zab.Message{Type: zab.InformActive, From: 7, To: 2, Link: 5, Zxid: z, Leader: 2, Txns: []zab.Txn{{Zxid: z, Payload: payload}}}
+	payload := body.AppendTo((&proto.TxnHeader{ClientID: 0x0100001c6e200002, Cxid: 1, Zxid: z, Time: 0x1a1fc9c7aa4,
+		Type: proto.OpReconfig}).AppendTo(nil))
+	want := zab.Message{Type: zab.InformActive, From: 7, To: 2, Link: 5, Zxid: z, Leader: 2,
+		Txns: []zab.Txn{{Zxid: z, Payload: payload}}}
 	b := AppendMessage(nil, &want)
 	const head = "000000130000000100000012" // and the size, which is that of the text here
 	require.Equal(t, head, hex.EncodeToString(b[:12]))
-	require.Equal(t, "00000000000000020100001c6e200002000000010000000100000012000001a1fc9c7aa400000010000000112f7a6f6f6b65657065722f636f6e666967",
+	require.Equal(t,
+		"00000000000000020100001c6e200002000000010000000100000012000001a1fc9c7aa400000010000000112f7a6f6f6b65657065722f636f6e666967",
 		hex.EncodeToString(b[16:77]))
 	var got zab.Message
 	n, ok := MessageOf(testLink(), []Packet{decodeWhole(t, b)}, &got)
@@ -360,21 +367,24 @@ func TestChecks(t *testing.T) {
 		packet Packet
 		want   string
 	}{
-		"a txn":                 {Packet{Type: proto.PacketProposal, Zxid: 7, Data: txn(7, 0)}, ""},
-		"a txn of another zxid": {Packet{Type: proto.PacketProposal, Zxid: 7, Data: txn(8, 0)}, "PROPOSAL at 0x7 has the txn 0x8"},
-		"no txn":                {Packet{Type: proto.PacketInform, Zxid: 7, Data: txn(7, 0)[:31]}, "INFORM at 0x7 has data of 31 bytes"},
-		"a reconfig":            {Packet{Type: proto.PacketInformAndActivate, Zxid: 7, Data: txn(7, 8)}, ""},
-		"another reconfig":      {Packet{Type: proto.PacketInformAndActivate, Zxid: 7, Data: txn(8, 8)}, "has the txn 0x8"},
-		"null":                  {Packet{Type: proto.PacketLeaderInfo}, "LEADERINFO at 0x0 has data of 0 bytes"},
-		"ACKEPOCH":              {Packet{Type: proto.PacketAckEpoch, Data: make([]byte, 3)}, "expected are 4"},
-		"HANDOVER":              {Packet{Type: PacketHandOver, Data: make([]byte, 7)}, "expected are 8"},
-		"REQUEST":               {Packet{Type: proto.PacketRequest, Data: make([]byte, 15)}, "expected are 16"},
-		"REVALIDATE":            {Packet{Type: proto.PacketRevalidate, Data: make([]byte, 8)}, "expected are 9"},
-		"COMMITANDACTIVATE":     {Packet{Type: proto.PacketCommitAndActivate, Data: make([]byte, 7)}, "expected are 8"},
-		"no sessions":           {Packet{Type: proto.PacketPing, Data: []byte{}}, ""},
-		"two sessions":          {Packet{Type: proto.PacketPing, Data: make([]byte, 24)}, ""},
-		"half a session":        {Packet{Type: proto.PacketPing, Data: make([]byte, 18)}, "PING has data of 18 bytes"},
-		"something unknown":     {Packet{Type: 99}, ""},
+		"a txn": {Packet{Type: proto.PacketProposal, Zxid: 7, Data: txn(7, 0)}, ""},
+		"a txn of another zxid": {Packet{Type: proto.PacketProposal, Zxid: 7, Data: txn(8, 0)},
+			"PROPOSAL at 0x7 has the txn 0x8"},
+		"no txn": {Packet{Type: proto.PacketInform, Zxid: 7, Data: txn(7, 0)[:31]},
+			"INFORM at 0x7 has data of 31 bytes"},
+		"a reconfig": {Packet{Type: proto.PacketInformAndActivate, Zxid: 7, Data: txn(7, 8)}, ""},
+		"another reconfig": {Packet{Type: proto.PacketInformAndActivate, Zxid: 7, Data: txn(8, 8)},
+			"has the txn 0x8"},
+		"null":              {Packet{Type: proto.PacketLeaderInfo}, "LEADERINFO at 0x0 has data of 0 bytes"},
+		"ACKEPOCH":          {Packet{Type: proto.PacketAckEpoch, Data: make([]byte, 3)}, "expected are 4"},
+		"HANDOVER":          {Packet{Type: PacketHandOver, Data: make([]byte, 7)}, "expected are 8"},
+		"REQUEST":           {Packet{Type: proto.PacketRequest, Data: make([]byte, 15)}, "expected are 16"},
+		"REVALIDATE":        {Packet{Type: proto.PacketRevalidate, Data: make([]byte, 8)}, "expected are 9"},
+		"COMMITANDACTIVATE": {Packet{Type: proto.PacketCommitAndActivate, Data: make([]byte, 7)}, "expected are 8"},
+		"no sessions":       {Packet{Type: proto.PacketPing, Data: []byte{}}, ""},
+		"two sessions":      {Packet{Type: proto.PacketPing, Data: make([]byte, 24)}, ""},
+		"half a session":    {Packet{Type: proto.PacketPing, Data: make([]byte, 18)}, "PING has data of 18 bytes"},
+		"something unknown": {Packet{Type: 99}, ""},
 	} {
 		err := v.packet.check()
 		if v.want == "" {
@@ -394,7 +404,8 @@ func FuzzPacket(f *testing.F) {
 	f.Add(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, Warren: true, Blank: true}))
 	f.Add(AppendMessage(nil, &zab.Message{Type: zab.HandOver, Leader: 1}))
 	f.Add(AppendMessage(nil, &zab.Message{Type: zab.NewLeader, Config: []byte("a"), Active: []byte("b")}))
-	f.Add(AppendMessage(nil, &zab.Message{Type: zab.InformActive, Txns: []zab.Txn{{Payload: make([]byte, proto.TxnHeaderSize)}}}))
+	f.Add(AppendMessage(nil,
+		&zab.Message{Type: zab.InformActive, Txns: []zab.Txn{{Payload: make([]byte, proto.TxnHeaderSize)}}}))
 	link := testLink()
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var p Packet

@@ -61,7 +61,8 @@ func TestGoroutinesOfTheRuntime(t *testing.T) {
 		})
 	}, patience, time.Millisecond)
 	for id, names := range map[proto.ServerID][]string{
-		1: {"election acceptor", "election connection", "election writer", "peers dialer", "link reader", "link writer"},
+		1: {"election acceptor", "election connection", "election writer", "peers dialer",
+			"link reader", "link writer"},
 		3: {"election channel", "election writer", "learner acceptor", "learner connection", "link writer"},
 	} {
 		for _, name := range names {

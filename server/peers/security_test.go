@@ -121,7 +121,8 @@ func TestSecurityRefuses(t *testing.T) {
 			return to.address(0), appendGreeting(nil, 1, []string{"127.0.0.1:1"})
 		},
 		"no proof, election": func(to *host) (string, []byte) {
-			return to.address(0), append(append([]byte{wordHello}, appendGreeting(nil, 1, []string{"127.0.0.1:1"})...), "xxxx"...)
+			return to.address(0), append(append([]byte{wordHello}, appendGreeting(nil, 1, []string{"127.0.0.1:1"})...),
+				"xxxx"...)
 		},
 		"not encrypted, learner": func(to *host) (string, []byte) {
 			return to.address(1), AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 1})

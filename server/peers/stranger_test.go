@@ -48,7 +48,8 @@ func TestLargerStrangerIsAnswered(t *testing.T) {
 // asks.
 func TestSmallerStrangerIsCalledBack(t *testing.T) {
 	w := newWorld(t, 3, 3)
-	three := w.start(3, open, func(cfg *Config) { cfg.Members = w.members[1:]; cfg.Timeouts.CallBack = time.Nanosecond })
+	three := w.start(3, open,
+		func(cfg *Config) { cfg.Members = w.members[1:]; cfg.Timeouts.CallBack = time.Nanosecond })
 	three.peers.SendElection(vote(1, 1))
 	require.EqualValues(t, 1, three.peers.Stats().Unknown)
 	for _, named := range []string{"127.0.0.1", "192.0.2.1", "localhost"} {
@@ -101,7 +102,8 @@ func TestStrangersLearn(t *testing.T) {
 		nc := w.connect(w.member(leader).Quorum[0])
 		_, err := nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: 9, Warren: true}))
 		require.NoError(t, err)
-		l.wait("a learner", func() bool { return len(l.links) == 1 && l.links[1].link != nil && l.links[1].link.Peer == 9 })
+		l.wait("a learner",
+			func() bool { return len(l.links) == 1 && l.links[1].link != nil && l.links[1].link.Peer == 9 })
 		own := w.connect(w.member(leader).Quorum[0])
 		_, err = own.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: leader, Warren: true}))
 		require.NoError(t, err)
@@ -178,7 +180,9 @@ func TestStrangerOfFixedMembers(t *testing.T) {
 	two := w.start(2)
 	w.greet(2, 9)
 	two.wait("PeerUp", func() bool { return slices.Equal(two.up, []proto.ServerID{9}) })
-	for id, isLetIn := range map[proto.ServerID]bool{9: true, 0: true, 2: false, -1: false, -7: false, anonymousID: false} {
+	for id, isLetIn := range map[proto.ServerID]bool{
+		9: true, 0: true, 2: false, -1: false, -7: false, anonymousID: false,
+	} {
 		nc := w.connect(w.member(2).Quorum[0])
 		_, err := nc.Write(AppendMessage(nil, &zab.Message{Type: zab.FollowerInfo, From: id, Warren: true}))
 		require.NoError(t, err)
