@@ -24,9 +24,9 @@ import (
 // configured reads a zoo.cfg for a standalone server with its data in memory.
 func configured(t testing.TB, lines ...string) *config.Config {
 	t.Helper()
-	text := "dataDir=/data\nclientPort=0\nclientPortAddress=127.0.0.1\npreAllocSize=0\ntickTime=200\n4lw.commands.whitelist=*\n" +
-		"admin.serverAddress=127.0.0.1\nadmin.serverPort=0\nwarren.diskWatermarkBytes=0\n" + strings.Join(lines,
-		"\n") + "\n"
+	text := "dataDir=/data\nclientPort=0\nclientPortAddress=127.0.0.1\npreAllocSize=0\ntickTime=200\n" +
+		"4lw.commands.whitelist=*\nadmin.serverAddress=127.0.0.1\nadmin.serverPort=0\nwarren.diskWatermarkBytes=0\n" +
+		strings.Join(lines, "\n") + "\n"
 	cfg, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
 	require.NoError(t, err)
 	return cfg
@@ -111,7 +111,8 @@ func TestForwardedAddress(t *testing.T) {
 
 func TestAdminSettings(t *testing.T) {
 	s := serveMem(t, configured(t, "admin.commandURL=/zk", "admin.idleTimeout=50", "admin.restore.enabled=false",
-		"admin.snapshot.enabled=false", "DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU="), nil)
+		"admin.snapshot.enabled=false", "DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU="),
+		nil)
 	status, body := ask(t, s, http.MethodGet, "/zk/ruok", nil)
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, `"error" : null`)

@@ -97,11 +97,13 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	want := s.Store.State.Digest()
 	c.Close()
 	s.Stop()
-	require.Equal(t, meta.Epochs{Accepted: 1, Current: 1}, epochs.Epochs(), "as a member this server takes part with what it has")
+	require.Equal(t, meta.Epochs{Accepted: 1, Current: 1}, epochs.Epochs(),
+		"as a member this server takes part with what it has")
 	lineage, err := zab.ParseLineage([]byte(epochs.Lineage()))
 	require.NoError(t, err)
 	require.True(t, lineage.Final)
-	require.Equal(t, []zab.Reign{{Epoch: 1, Leader: -1, Gap: true}}, lineage.Reigns, "no other server has the txns of the epoch")
+	require.Equal(t, []zab.Reign{{Epoch: 1, Leader: -1, Gap: true}}, lineage.Reigns,
+		"no other server has the txns of the epoch")
 
 	again := start()
 	defer again.Stop()
@@ -180,7 +182,8 @@ func TestRestoreNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	_, err = c.Exists("/kept", false)
 	require.NoError(t, err, "nothing was replaced")
 	require.Equal(t, http.StatusOK, post("digest alice:pw"))
-	require.Equal(t, http.StatusForbidden, post("digest alice:pw"), "the root of the restored state is open, and names nobody")
+	require.Equal(t, http.StatusForbidden, post("digest alice:pw"),
+		"the root of the restored state is open, and names nobody")
 	require.Equal(t, http.StatusOK, post("digest super:secret"))
 }
 

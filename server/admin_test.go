@@ -103,7 +103,8 @@ func TestAdminCommandsHideIDsOfSessions(t *testing.T) {
 		require.NoError(t, ignoreNoNode(err))
 		id := number(int64(c.Session()))
 		for _, auth := range []string{"", "digest super:wrong", "digest a:b", superUser} {
-			label := fieldsFor(t, s, "cons", auth)["connections"].([]any)[0].(map[string]any)["session_id"].(json.Number)
+			label := fieldsFor(t, s, "cons",
+				auth)["connections"].([]any)[0].(map[string]any)["session_id"].(json.Number)
 			require.Equal(t, guessable && auth != superUser, label != id, "%q", auth)
 			require.Equal(t, map[string]any{string(label): []any{"/e"}},
 				fieldsFor(t, s, "dump", auth)["session_id_to_ephemeral_paths"])
@@ -264,7 +265,9 @@ func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	s, c := withAdmin(t, func(cfg *config.Config) {
 		cfg.Admin.RateLimiterInterval = 0
 	})
-	for auth, want := range map[string]int{"digest x:y": http.StatusForbidden, "ip": http.StatusForbidden, superUser: http.StatusOK} {
+	for auth, want := range map[string]int{
+		"digest x:y": http.StatusForbidden, "ip": http.StatusForbidden, superUser: http.StatusOK,
+	} {
 		resp, body := fetch(t, s, "/commands/snapshot?streaming=false", auth)
 		require.Equal(t, want, resp.StatusCode, "while the root is open to the world, %q: %s", auth, body)
 	}
@@ -275,7 +278,8 @@ func TestSnapshotNeedsEveryPermissionOnTheRoot(t *testing.T) {
 	}
 	_, err := c.SetACL("/", []proto.ACL{
 		entry(proto.PermAll&^proto.PermAdmin, "world", "anyone"), entry(proto.PermAdmin, "digest", bob),
-		entry(proto.PermRead|proto.PermWrite|proto.PermCreate, "digest", alice), entry(proto.PermDelete|proto.PermAdmin, "digest", alice),
+		entry(proto.PermRead|proto.PermWrite|proto.PermCreate, "digest", alice),
+		entry(proto.PermDelete|proto.PermAdmin, "digest", alice),
 	}, -1)
 	require.NoError(t, err)
 	for auth, want := range map[string]int{
@@ -367,7 +371,8 @@ func TestAdminPortTaken(t *testing.T) {
 	require.Nil(t, s.AdminAddr())
 	require.Equal(t, 1, logs.FilterMessageSnippet("there is no admin server").Len())
 
-	text := fmt.Sprintf("dataDir=%s\nclientPort=0\nclientPortAddress=127.0.0.1\nadmin.serverPort=%d\nadmin.serverAddress=127.0.0.1\n", t.TempDir(), port)
+	text := fmt.Sprintf("dataDir=%s\nclientPort=0\nclientPortAddress=127.0.0.1\nadmin.serverPort=%d\n"+
+		"admin.serverAddress=127.0.0.1\n", t.TempDir(), port)
 	asked, _, err := config.Parse(strings.NewReader(text), "zoo.cfg")
 	require.NoError(t, err)
 	err = server.New(asked, server.Options{}).Start()

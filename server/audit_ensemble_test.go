@@ -79,7 +79,8 @@ func TestWritesAreAuditedWhereTheClientIs(t *testing.T) {
 		want[id] = []string{
 			"INFO " + who + "operation=create znode=" + root + " znode_type=persistent result=success",
 			"ERROR " + who + "operation=create znode=" + root + " znode_type=persistent result=failure",
-			"INFO " + who + "operation=create znode=" + root + "/q-0000000000 znode_type=persistent_sequential result=success",
+			"INFO " + who + "operation=create znode=" + root +
+				"/q-0000000000 znode_type=persistent_sequential result=success",
 			"INFO " + who + "operation=create znode=" + root + "/ttl znode_type=persistent_with_ttl result=success",
 			"ERROR " + who + "operation=setData znode=" + root + " result=failure",
 			"INFO " + bob + "operation=setAcl znode=" + root + " acl=digest:bob:x:cdrwa result=success",
@@ -112,7 +113,9 @@ func TestEndOfEphemeralsIsAuditedEverywhere(t *testing.T) {
 		fmt.Sprintf("0x%x /closed0", uint64(c.Session())), fmt.Sprintf("0x%x /closed1", uint64(c.Session())),
 		fmt.Sprintf("0x%x /closed2", uint64(c.Session())), fmt.Sprintf("0x%x /expired", uint64(mortal.Session())),
 	}
-	gone := regexp.MustCompile(`^INFO session=(0x[0-9a-f]+) user=\S+ operation=ephemeralZNodeDeletionOnSessionCloseOrExpire znode=(\S+) result=success$`)
+	gone := regexp.MustCompile(
+		`^INFO session=(0x[0-9a-f]+) user=\S+ operation=ephemeralZNodeDeletionOnSessionCloseOrExpire ` +
+			`znode=(\S+) result=success$`)
 	for _, id := range e.IDs() {
 		n := len(want)
 		if id == follower {

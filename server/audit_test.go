@@ -90,7 +90,8 @@ func TestAuditLog(t *testing.T) {
 		"INFO " + who + "operation=create znode=/c2 znode_type=persistent result=success",
 		"INFO " + who + "operation=create znode=/cont znode_type=container result=success",
 		// ZooKeeper writes no line.
-		"INFO " + who + "operation=create znode=/ttls-0000000006 znode_type=persistent_sequential_with_ttl result=success",
+		"INFO " + who +
+			"operation=create znode=/ttls-0000000006 znode_type=persistent_sequential_with_ttl result=success",
 		"ERROR " + who + "operation=create znode=/a0- znode_type=persistent result=failure",
 		"ERROR " + who + "operation=create znode=/x/y/z znode_type=ephemeral result=failure",
 		"ERROR " + who + "operation=create znode=/badflag result=failure", // an exception

@@ -159,8 +159,8 @@ func TestConsoleShowsWhatACLsAllow(t *testing.T) {
 	}
 	var found foundPaths
 	b.get("/search?contains=e", &found)
-	require.ElementsMatch(t, []string{"/zookeeper", "/zookeeper/config", "/zookeeper/quota", "/open", "/open/a", "/secret"},
-		found.Paths)
+	require.ElementsMatch(t,
+		[]string{"/zookeeper", "/zookeeper/config", "/zookeeper/quota", "/open", "/open/a", "/secret"}, found.Paths)
 
 	for _, wrong := range [][2]string{{"bob", "c"}, {"bob", ""}, {"nobody", "b:c"}, {"", ""}, {"bob:b", "c"}} {
 		require.Equal(t, 401, b.login(wrong[0], wrong[1]), "%q", wrong)
@@ -188,7 +188,9 @@ func TestConsoleEnforcesAuthentication(t *testing.T) {
 		cfg.EnforceAuth.Enabled, cfg.EnforceAuth.Schemes = true, []string{"digest"}
 	})
 	b := browse(t, s)
-	for _, path := range []string{"/znode?path=/", "/children?path=/", "/search?contains=x", "/sessions", "/changes?path=/"} {
+	for _, path := range []string{
+		"/znode?path=/", "/children?path=/", "/search?contains=x", "/sessions", "/changes?path=/",
+	} {
 		status, _ := b.status("GET", path, nil)
 		require.Equal(t, 401, status, path)
 	}
@@ -248,9 +250,13 @@ func TestConsoleChanges(t *testing.T) {
 		{"DELETE", "/znode?path=/a&version=-1", nil, 409, "NotEmpty"},
 		{"DELETE", "/znode?path=/a/c&version=3", nil, 409, "BadVersion"},
 		{"DELETE", "/znode?path=/a/c", nil, 400, ""},
-		{"PUT", "/acl", map[string]any{"path": "/a/c", "version": 0, "acl": []any{map[string]any{"scheme": "world", "id": "anyone", "perms": "rz"}}}, 400, ""},
+		{"PUT", "/acl",
+			map[string]any{"path": "/a/c", "version": 0,
+				"acl": []any{map[string]any{"scheme": "world", "id": "anyone", "perms": "rz"}}}, 400, ""},
 		{"PUT", "/acl", map[string]any{"path": "/a/c", "version": 0, "acl": []any{}}, 400, "InvalidACL"},
-		{"PUT", "/acl", map[string]any{"path": "/a/c", "version": 0, "acl": []any{map[string]any{"scheme": "auth", "id": "", "perms": "cdrwa"}}}, 200, ""},
+		{"PUT", "/acl",
+			map[string]any{"path": "/a/c", "version": 0,
+				"acl": []any{map[string]any{"scheme": "auth", "id": "", "perms": "cdrwa"}}}, 200, ""},
 		{"DELETE", "/znode?path=/a/c&version=0", nil, 200, ""},
 	} {
 		status, code := b.status(step.method, step.path, step.body)
@@ -290,7 +296,9 @@ func TestConsoleChangesAreAudited(t *testing.T) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	for path, result := range map[string]string{"/seen": "success", "/none/below": "failure"} {
-		require.Regexp(t, `user=[^\t]*super[^\n]*ip=127\.0\.0\.1[^\n]*operation=create[^\n]*znode=`+path+`[^\n]*result=`+result, string(text))
+		require.Regexp(t,
+			`user=[^\t]*super[^\n]*ip=127\.0\.0\.1[^\n]*operation=create[^\n]*znode=`+path+`[^\n]*result=`+result,
+			string(text))
 	}
 }
 
@@ -303,14 +311,16 @@ func TestConsoleChangesAreOffByDefault(t *testing.T) {
 		method, path string
 		body         any
 	}{
-		{"POST", "/znode", map[string]any{"path": "/b"}}, {"PUT", "/znode", map[string]any{"path": "/a", "version": -1}},
+		{"POST", "/znode", map[string]any{"path": "/b"}},
+		{"PUT", "/znode", map[string]any{"path": "/a", "version": -1}},
 		{"PUT", "/acl", map[string]any{"path": "/a", "version": -1}}, {"DELETE", "/znode?path=/a&version=-1", nil},
 	} {
 		status, _ := b.status(change.method, change.path, change.body)
 		require.Equal(t, 403, status, change.method+change.path)
 	}
-	r, err := http.NewRequest("POST", b.base+"/console/change", strings.NewReader(url.Values{"kind": {"delete"}, "path": {"/a"},
-		"version": {"-1"}, "sure": {"1"}, "token": {b.token}}.Encode()))
+	r, err := http.NewRequest("POST", b.base+"/console/change",
+		strings.NewReader(url.Values{"kind": {"delete"}, "path": {"/a"},
+			"version": {"-1"}, "sure": {"1"}, "token": {b.token}}.Encode()))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	r.AddCookie(b.cookie)
@@ -339,7 +349,8 @@ func TestConsolePagesThroughManyChildren(t *testing.T) {
 		for made := 0; made < n; {
 			var ops []wire.Request
 			for ; made < n && len(ops) < 5000; made++ {
-				ops = append(ops, wire.Create(fmt.Sprintf("%s/%06d", parent, (made*7919)%n), nil, wire.OpenACL, proto.ModePersistent))
+				ops = append(ops, wire.Create(fmt.Sprintf("%s/%06d", parent, (made*7919)%n), nil, wire.OpenACL,
+					proto.ModePersistent))
 			}
 			_, err := c.Multi(ops...)
 			require.NoError(t, err)
@@ -510,13 +521,15 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 	b := browse(t, s)
 	for path, want := range map[string]int{
 		"/api/v1/znode?path=" + url.QueryEscape(name): 200, "/api/v1/znode?path=/large": 200,
-		"/api/v1/znode": 400, "/api/v1/znode?path=a": 400, "/api/v1/znode?path=/..%2f..%2fetc": 404, "/api/v1/znode?path=%zz": 400,
-		"/api/v1/znode?path=/" + strings.Repeat("a", 9000): 400, "/api/v1/children?path=/&limit=x": 400,
-		"/api/v1/children?path=/&limit=-1": 400, "/api/v1/children?path=/&limit=99999999999999999999": 400,
-		"/api/v1/search": 400, "/api/v1/search?prefix=a&contains=b": 400, "/api/v1/search?under=/none&prefix=a": 404,
-		"/api/v1/search?under=/large&prefix=a&after=/": 400, "/api/v1/sessions?after=-1": 400, "/api/v1/../../etc/passwd": 404,
-		"/api/v1/%2e%2e/commands": 404, "/api/v1": 404, "/api/v1/": 404, "/api/": 404, "/console/none": 404, "/console/static/../console.go": 404,
-		"/console/static/": 404, "/console/tree?path=x": 400, "/console/tree?path=/none": 404, "/console/sessions?after=x": 400,
+		"/api/v1/znode": 400, "/api/v1/znode?path=a": 400, "/api/v1/znode?path=/..%2f..%2fetc": 404,
+		"/api/v1/znode?path=%zz": 400, "/api/v1/znode?path=/" + strings.Repeat("a", 9000): 400,
+		"/api/v1/children?path=/&limit=x": 400, "/api/v1/children?path=/&limit=-1": 400,
+		"/api/v1/children?path=/&limit=99999999999999999999": 400, "/api/v1/search": 400,
+		"/api/v1/search?prefix=a&contains=b": 400, "/api/v1/search?under=/none&prefix=a": 404,
+		"/api/v1/search?under=/large&prefix=a&after=/": 400, "/api/v1/sessions?after=-1": 400,
+		"/api/v1/../../etc/passwd": 404, "/api/v1/%2e%2e/commands": 404, "/api/v1": 404, "/api/v1/": 404, "/api/": 404,
+		"/console/none": 404, "/console/static/../console.go": 404, "/console/static/": 404,
+		"/console/tree?path=x": 400, "/console/tree?path=/none": 404, "/console/sessions?after=x": 400,
 		"/console/stream?path=x": 400,
 	} {
 		resp, body := b.do("GET", path, nil)
@@ -534,9 +547,11 @@ func TestConsoleAnswersHostileRequests(t *testing.T) {
 		require.Equal(t, "GET, HEAD", resp.Header.Get("Allow"))
 	}
 	require.Equal(t, 200, b.login("super", "secret"))
-	status, _ := b.status("PUT", "/znode", map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 4<<20)})
+	status, _ := b.status("PUT", "/znode",
+		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 4<<20)})
 	require.Equal(t, 413, status)
-	status, code := b.status("PUT", "/znode", map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 1<<20+1)})
+	status, code := b.status("PUT", "/znode",
+		map[string]any{"path": "/large", "version": 0, "data": strings.Repeat("x", 1<<20+1)})
 	require.Equal(t, 503, status, code) // beyond jute.maxbuffer the server ends the connection, as a client's
 
 	r, err := http.NewRequest("PUT", b.base+"/api/v1/znode", strings.NewReader("path=/large"))

@@ -64,7 +64,8 @@ func scraped(t *testing.T) map[string]bool {
 }
 
 // Parts of an expression that are not names of metrics.
-var notMetrics = regexp.MustCompile(`"[^"]*"|\{[^{}]*\}|\[[^\]]*\]|(by|without|on|ignoring)\s*\([^)]*\)|\b(and|or|unless|bool|offset)\b|\w+\s*\(|\$\w+`)
+var notMetrics = regexp.MustCompile(`"[^"]*"|\{[^{}]*\}|\[[^\]]*\]|(by|without|on|ignoring)\s*\([^)]*\)|` +
+	`\b(and|or|unless|bool|offset)\b|\w+\s*\(|\$\w+`)
 
 // metricsOf returns the metrics that an expression of PromQL reads.
 func metricsOf(expr string) []string {

@@ -28,7 +28,8 @@ type locked struct {
 	ca  *pki.CA
 }
 
-const clientJAAS = `Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_bob="bobsecret" user_root="rootsecret"; };`
+const clientJAAS = `Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_bob="bobsecret" ` +
+	`user_root="rootsecret"; };`
 
 func startLocked(t *testing.T, log *zap.Logger, configure func(id int, c *config.Config)) *locked {
 	t.Helper()

@@ -36,7 +36,8 @@ func TestExporterPorts(t *testing.T) {
 			name := filepath.Join(dir, "zoo.cfg")
 			require.NoError(t,
 				os.WriteFile(name,
-					[]byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text), 0o600))
+					[]byte("dataDir="+dir+"\nclientPort=0\nmetricsProvider.ssl.keyStore.location=k.pem\n"+text),
+					0o600))
 			file, err := os.Open(name)
 			require.NoError(t, err)
 			s.Config, _, err = config.Parse(file, name)
@@ -140,7 +141,8 @@ func TestExporterThatCannotStartEndsTheNode(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
-	s := secureExporter(t, pki.NewCA("exporter"), func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
+	s := secureExporter(t, pki.NewCA("exporter"),
+		func(m *config.Metrics) { m.Port, m.HTTPSPort = taken.Addr().(*net.TCPAddr).Port, config.PortUnset })
 	var refused *words.MetricsError
 	require.ErrorAs(t, s.Wait(t.Context()), &refused)
 	for name, set := range map[string]func(*config.Metrics){

@@ -21,7 +21,8 @@ import (
 const (
 	zkService    = "zookeeper/zk1.example.com@EXAMPLE.COM"
 	kerberosJAAS = `Server {
-  com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/zk.keytab" storeKey=true principal="` + zkService + `";
+  com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/zk.keytab" storeKey=true principal="` +
+		zkService + `";
   org.apache.zookeeper.server.auth.DigestLoginModule required user_bob="bobsecret";
 };`
 )
@@ -58,7 +59,8 @@ func serveKerberos(t *testing.T, cfg *config.Config, log *zap.Logger) *kerberosS
 func (k *kerberosServer) login(c *wire.Conn, user, password string) *wire.Reply {
 	k.t.Helper()
 	cache := k.Cache("cache", user, password, time.Now().Add(time.Hour), zkService)
-	l, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: k.Config("EXAMPLE.COM"), Timeout: time.Minute})
+	l, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: k.Config("EXAMPLE.COM"),
+		Timeout: time.Minute})
 	require.NoError(k.t, err)
 	x := l.Initiate(zkService)
 	var challenge []byte
@@ -82,8 +84,12 @@ func TestKerberosLogin(t *testing.T) {
 	for want, configure := range map[string]func(*config.SASL){
 		"sasl:bob/admin@EXAMPLE.COM": func(*config.SASL) {},
 		"sasl:bob@EXAMPLE.COM":       func(c *config.SASL) { c.RemoveHostFromPrincipal = true },
-		"sasl:bob":                   func(c *config.SASL) { c.RemoveHostFromPrincipal, c.RemoveRealmFromPrincipal = true, true },
-		"sasl:admin/admin":           func(c *config.SASL) { c.AuthToLocal, c.RemoveRealmFromPrincipal = "RULE:[2:$2] DEFAULT", true },
+		"sasl:bob": func(c *config.SASL) {
+			c.RemoveHostFromPrincipal, c.RemoveRealmFromPrincipal = true, true
+		},
+		"sasl:admin/admin": func(c *config.SASL) {
+			c.AuthToLocal, c.RemoveRealmFromPrincipal = "RULE:[2:$2] DEFAULT", true
+		},
 	} {
 		cfg := saslConfig()
 		configure(&cfg.SASL)
@@ -102,7 +108,10 @@ func TestKerberosSuperUser(t *testing.T) {
 	cfg := saslConfig()
 	cfg.SASL.SuperUsers = []string{"root@EXAMPLE.COM"}
 	k := serveKerberos(t, cfg, nil)
-	for user, want := range map[string]string{"root@EXAMPLE.COM": "ip:127.0.0.1 sasl:root@EXAMPLE.COM super:", "root/x@EXAMPLE.COM": "ip:127.0.0.1 sasl:root/x@EXAMPLE.COM"} {
+	for user, want := range map[string]string{
+		"root@EXAMPLE.COM":   "ip:127.0.0.1 sasl:root@EXAMPLE.COM super:",
+		"root/x@EXAMPLE.COM": "ip:127.0.0.1 sasl:root/x@EXAMPLE.COM",
+	} {
 		c := dialWire(t, k.Server, wire.Options{})
 		k.login(c, user, "secret")
 		require.Equal(t, want, whoAmI(t, c))
@@ -114,11 +123,19 @@ func TestKerberosFailure(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
 	k := serveKerberos(t, saslConfig(), zap.New(core))
 	for reason, attempt := range map[string]func(c *wire.Conn) *wire.Reply{
-		"it is forged":                       func(c *wire.Conn) *wire.Reply { return k.login(c, "bob@EXAMPLE.COM", "guessed") },
-		"no rule of security.auth_to_local":  func(c *wire.Conn) *wire.Reply { return k.login(c, "bob@OTHER.ORG", "secret") },
-		"the client sends no ticket":         func(c *wire.Conn) *wire.Reply { return saslStep(t, c, nil) },
-		"the token is malformed":             func(c *wire.Conn) *wire.Reply { return saslStep(t, c, []byte("hello")) },
-		"the token is for another mechanism": func(c *wire.Conn) *wire.Reply { return saslStep(t, c, append([]byte{0x60, 15}, make([]byte, 15)...)) },
+		"it is forged": func(c *wire.Conn) *wire.Reply {
+			return k.login(c, "bob@EXAMPLE.COM", "guessed")
+		},
+		"no rule of security.auth_to_local": func(c *wire.Conn) *wire.Reply {
+			return k.login(c, "bob@OTHER.ORG", "secret")
+		},
+		"the client sends no ticket": func(c *wire.Conn) *wire.Reply { return saslStep(t, c, nil) },
+		"the token is malformed": func(c *wire.Conn) *wire.Reply {
+			return saslStep(t, c, []byte("hello"))
+		},
+		"the token is for another mechanism": func(c *wire.Conn) *wire.Reply {
+			return saslStep(t, c, append([]byte{0x60, 15}, make([]byte, 15)...))
+		},
 		"a token after the end of the exchange": func(c *wire.Conn) *wire.Reply {
 			k.login(c, "bob@EXAMPLE.COM", "secret")
 			return saslStep(t, c, []byte{})
@@ -143,16 +160,22 @@ func TestKerberosFailure(t *testing.T) {
 // What a server cannot start with.
 func TestKerberosConfiguration(t *testing.T) {
 	for want, change := range map[string]func(k *kerberosServer, cfg *config.Config){
-		"keytab: ":     func(k *kerberosServer, _ *config.Config) { require.NoError(t, k.files.fs.Remove("/zk.keytab")) },
+		"keytab: ": func(k *kerberosServer, _ *config.Config) {
+			require.NoError(t, k.files.fs.Remove("/zk.keytab"))
+		},
 		"not a keytab": func(k *kerberosServer, _ *config.Config) { k.files.put(t, "/zk.keytab", []byte("no")) },
 		"the keytab has no key of zoo": func(k *kerberosServer, _ *config.Config) {
 			k.files.put(t, "/zk.keytab", k.Keys("secret", "HTTP/x@EXAMPLE.COM"))
 		},
-		"is no service":                func(k *kerberosServer, _ *config.Config) { k.jaas(`principal="zk@EXAMPLE.COM"`) },
+		"is no service": func(k *kerberosServer, _ *config.Config) {
+			k.jaas(`principal="zk@EXAMPLE.COM"`)
+		},
 		"not a principal":              func(k *kerberosServer, _ *config.Config) { k.jaas(`principal="*@"`) },
 		"options keyTab and principal": func(k *kerberosServer, _ *config.Config) { k.jaas("") },
-		"krb5.conf":                    func(_ *kerberosServer, cfg *config.Config) { cfg.SASL.KerberosConfig = "/none/krb5.conf" },
-		"security.auth_to_local, at":   func(_ *kerberosServer, cfg *config.Config) { cfg.SASL.AuthToLocal = "RULE:[x" },
+		"krb5.conf": func(_ *kerberosServer, cfg *config.Config) {
+			cfg.SASL.KerberosConfig = "/none/krb5.conf"
+		},
+		"security.auth_to_local, at": func(_ *kerberosServer, cfg *config.Config) { cfg.SASL.AuthToLocal = "RULE:[x" },
 	} {
 		cfg := saslConfig()
 		k := newKerberos(t, cfg, nil)
@@ -167,5 +190,7 @@ func TestKerberosConfiguration(t *testing.T) {
 
 // jaas writes a JAAS file with other options than the keytab.
 func (k *kerberosServer) jaas(options string) {
-	k.files.put(k.t, "/jaas.conf", []byte(`Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/zk.keytab" `+options+`; };`))
+	k.files.put(k.t, "/jaas.conf",
+		[]byte(`Server { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true keyTab="/zk.keytab" `+
+			options+`; };`))
 }

@@ -90,7 +90,8 @@ func TestConnectionLimitLeavesRoomForWords(t *testing.T) {
 	require.Error(t, err)
 	refusals := logs.FilterMessage("refusing connection").All()
 	require.Len(t, refusals, 1, "an operator sees why")
-	require.Equal(t, "too many connections from this address: maxClientCnxns is reached", refusals[0].ContextMap()["error"])
+	require.Equal(t, "too many connections from this address: maxClientCnxns is reached",
+		refusals[0].ContextMap()["error"])
 	rejected, err := wire.Gauge(addr, "zk_connection_rejected", hangGuard)
 	require.NoError(t, err)
 	require.Equal(t, 1, rejected)

@@ -155,9 +155,9 @@ func TestOperationsAreCounted(t *testing.T) {
 	require.NoError(t, c.Send(wire.Delete("/ttl", -1)).Wait())
 	_, err = c.SetData("/none", nil, -1)
 	require.ErrorIs(t, err, proto.ErrNoNode)
-	want := map[string]string{"op_count_create": "2", "op_count_create_session": "1", "op_count_get_data": "1", "op_count_get_children": "1",
-		"op_count_set_data": "1", "op_count_delete": "1", "op_count_exists": "0", "op_count_total": "7",
-		"ttl_node_created_count": "1", "ttl_node_deleted_count": "1"}
+	want := map[string]string{"op_count_create": "2", "op_count_create_session": "1", "op_count_get_data": "1",
+		"op_count_get_children": "1", "op_count_set_data": "1", "op_count_delete": "1", "op_count_exists": "0",
+		"op_count_total": "7", "ttl_node_created_count": "1", "ttl_node_deleted_count": "1"}
 	got := map[string]string{}
 	read := func() { s.words.Numbers(func(key, value string) { got[key] = value }) }
 	read()

@@ -47,8 +47,10 @@ func (f *filed) line() string {
 func (f *filed) write(members ...*filed) {
 	f.t.Helper()
 	dir := filepath.Dir(f.file)
-	text := fmt.Sprintf("# server %d\ntickTime=100\ninitLimit=50\nsyncLimit=50\ndataDir=%s\nreconfigEnabled=true\nstandaloneEnabled=false\n"+
-		"skipACL=yes\npreAllocSize=64\nwarren.diskWatermarkBytes=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\n", f.id, dir)
+	text := fmt.Sprintf("# server %d\ntickTime=100\ninitLimit=50\nsyncLimit=50\ndataDir=%s\nreconfigEnabled=true\n"+
+		"standaloneEnabled=false\n"+
+		"skipACL=yes\npreAllocSize=64\nwarren.diskWatermarkBytes=0\nadmin.enableServer=false\n"+
+		"4lw.commands.whitelist=*\n", f.id, dir)
 	for _, m := range members {
 		text += m.line() + "\n"
 	}

@@ -127,8 +127,10 @@ func TestNoSecretOfAnEnsembleIsShown(t *testing.T) {
 			c.SASL.LoginConfig = g.File("broken", bad,
 				"conf")
 		},
-		"a JAAS file without a password":       func(c *config.Config) { c.QuorumAuth.LearnerLoginContext = "Server" },
-		"a JAAS file that asks for a Kerberos": func(c *config.Config) { c.QuorumAuth.ServerLoginContext = "Kerberos" },
+		"a JAAS file without a password": func(c *config.Config) { c.QuorumAuth.LearnerLoginContext = "Server" },
+		"a JAAS file that asks for a Kerberos": func(c *config.Config) {
+			c.QuorumAuth.ServerLoginContext = "Kerberos"
+		},
 	} {
 		g.WriteKey(bad, g.CA.Issue(pki.Options{Hosts: []string{address(bad)}}))
 		if strings.HasPrefix(name, "a key store") {

@@ -75,7 +75,8 @@ func TestCoreTiming(t *testing.T) {
 	core, _ = settingsOf(t, cfg)
 	require.Equal(t, zab.Timing{TickTime: 10, InitLimit: 7, SyncLimit: 5, FinalizeWait: core.Timing.FinalizeWait,
 		ResendMin: 20, ResendMax: 6000,
-		DialPause: 40, DialAttempts: 5, DialLimit: 3, ObserverDialPause: 30, QuorumLimit: 100, EpochWait: 1}, core.Timing)
+		DialPause: 40, DialAttempts: 5, DialLimit: 3, ObserverDialPause: 30, QuorumLimit: 100, EpochWait: 1},
+		core.Timing)
 }
 
 func TestGreetingTime(t *testing.T) {

@@ -56,7 +56,8 @@ func TestNullPathsAreNotWatched(t *testing.T) {
 				for i := range serve.WatchLists(op) {
 					switch {
 					case i == list && long > 0:
-						body = proto.AppendString(proto.AppendInt32(proto.AppendInt32(body, 2), -1), "/"+strings.Repeat("x", long))
+						body = proto.AppendString(proto.AppendInt32(proto.AppendInt32(body, 2), -1),
+							"/"+strings.Repeat("x", long))
 					case i == list:
 						body = proto.AppendInt32(proto.AppendInt32(body, 1), -1)
 					default:

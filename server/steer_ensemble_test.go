@@ -35,7 +35,8 @@ func startSteered(t *testing.T) *embed.Ensemble {
 func steer(t *testing.T, s *server.Server, command, object string) (status int, fields map[string]any) {
 	t.Helper()
 	until(t, "the command to be allowed", func() bool {
-		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/"+command, strings.NewReader(object))
+		r, err := http.NewRequest(http.MethodPost, "http://"+s.AdminAddr().String()+"/commands/"+command,
+			strings.NewReader(object))
 		require.NoError(t, err)
 		r.Header.Set("Authorization", superUser)
 		resp, err := http.DefaultClient.Do(r)
@@ -66,7 +67,8 @@ func TestDrain(t *testing.T) {
 	}
 	status, told := steer(t, s, "drain", `{"dry_run": true, "rate": 4}`)
 	require.Equal(t, 200, status)
-	require.Equal(t, map[string]any{"draining": false, "clients": 4.0, "rate": 0.0, "command": "drain", "error": nil}, told)
+	require.Equal(t,
+		map[string]any{"draining": false, "clients": 4.0, "rate": 0.0, "command": "drain", "error": nil}, told)
 	require.Equal(t, 200, ready())
 
 	began := time.Now()

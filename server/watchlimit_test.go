@@ -119,7 +119,8 @@ func watchedBytes(t *testing.T, s *Server) int {
 	t.Helper()
 	families, err := s.Registry.Gather()
 	require.NoError(t, err)
-	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_watch_path_bytes" })
+	i := slices.IndexFunc(families,
+		func(f *dto.MetricFamily) bool { return f.GetName() == "warren_server_watch_path_bytes" })
 	require.GreaterOrEqual(t, i, 0)
 	return int(families[i].Metric[0].GetGauge().GetValue())
 }

@@ -63,11 +63,14 @@ const get = "GET /commands/ruok HTTP/1.1\r\nHost: x\r\n"
 func TestRequestsBeyondTheLimitsAreRefused(t *testing.T) {
 	addr := serveOn(t, New(Options{Node: &fakeNode{}}))
 	for name, c := range map[string]struct{ request, status string }{
-		"usual":            {get + "\r\n", "HTTP/1.1 200 OK"},
-		"old":              {"GET /commands/ruok HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK"},
-		"large header":     {get + "A: " + strings.Repeat("a", headerBytesMax+8<<10) + "\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
-		"many headers":     {get + strings.Repeat("Abcdefg: 12345678\r\n", 3000) + "\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
-		"large path":       {"GET /" + strings.Repeat("a", headerBytesMax+8<<10) + " HTTP/1.1\r\n\r\n", "HTTP/1.1 431 Request Header Fields Too Large"},
+		"usual": {get + "\r\n", "HTTP/1.1 200 OK"},
+		"old":   {"GET /commands/ruok HTTP/1.0\r\n\r\n", "HTTP/1.0 200 OK"},
+		"large header": {get + "A: " + strings.Repeat("a", headerBytesMax+8<<10) + "\r\n\r\n",
+			"HTTP/1.1 431 Request Header Fields Too Large"},
+		"many headers": {get + strings.Repeat("Abcdefg: 12345678\r\n", 3000) + "\r\n",
+			"HTTP/1.1 431 Request Header Fields Too Large"},
+		"large path": {"GET /" + strings.Repeat("a", headerBytesMax+8<<10) + " HTTP/1.1\r\n\r\n",
+			"HTTP/1.1 431 Request Header Fields Too Large"},
 		"no http":          {"\x00\x00\x00\x2c\x00\x00\x00\x00\r\n\r\n", "HTTP/1.1 400 Bad Request"},
 		"two hosts":        {get + "Host: y\r\n\r\n", "HTTP/1.1 400 Bad Request"},
 		"two lengths":      {get + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", "HTTP/1.1 400 Bad Request"},
@@ -88,9 +91,10 @@ func TestSlowClientsAreCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ln := servePipes(t, New(Options{Node: &fakeNode{}}))
 		slow := map[string]string{
-			"half a header":           get,
-			"nothing":                 "",
-			"a body that never comes": "POST /commands/restore HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n",
+			"half a header": get,
+			"nothing":       "",
+			"a body that never comes": "POST /commands/restore HTTP/1.1\r\nHost: x\r\n" +
+				"Content-Length: 1000000000\r\n\r\n",
 		}
 		took := map[string]time.Duration{}
 		var mu sync.Mutex
@@ -236,12 +240,15 @@ func TestSlowSnapshotIsNotCutOff(t *testing.T) {
 func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	for _, path := range []string{"/commands/stats", "/commands", "/none", "/commands/snapshot"} {
 		synctest.Test(t, func(t *testing.T) {
-			node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) { return fileOf(strings.Repeat("x", 4*pieceBytes)), nil }}
+			node := &fakeNode{snapshot: func(context.Context) (*Snapshot, error) {
+				return fileOf(strings.Repeat("x", 4*pieceBytes)), nil
+			}}
 			ln := servePipes(t, New(Options{Node: node, SnapshotEnabled: true}))
 			nc, err := ln.dial(t.Context())
 			require.NoError(t, err)
 			began := time.Now()
-			_, err = io.WriteString(nc, strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n", 1000))
+			_, err = io.WriteString(nc,
+				strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\n\r\n", 1000))
 			require.ErrorIs(t, err, io.ErrClosedPipe)
 			require.Equal(t, answerTimeout, time.Since(began), path)
 			require.NoError(t, nc.Close())

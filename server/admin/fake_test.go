@@ -38,7 +38,8 @@ func (n *fakeNode) SystemProperties() Properties {
 func (n *fakeNode) TraceMask() int64        { return n.mask.Load() }
 func (n *fakeNode) SetTraceMask(mask int64) { n.mask.Store(mask) }
 func (n *fakeNode) Monitor() Numbers {
-	return Numbers{{"version", "3.9.4", true}, {"avg_latency", "0.25", false}, {"znode_count", "5", false}, {"odd", "NaN", false}}
+	return Numbers{{"version", "3.9.4", true}, {"avg_latency", "0.25", false}, {"znode_count", "5", false},
+		{"odd", "NaN", false}}
 }
 func (n *fakeNode) Ensemble() *Ensemble { return n.ensemble }
 func (n *fakeNode) ReadOnly() bool      { return false }
@@ -57,8 +58,8 @@ func (n *fakeNode) ConfigurationText() string { return "tickTime=2000\nclientPor
 func (n *fakeNode) Connections() (plain, secure []Connection) {
 	return []Connection{
 		{Remote: "127.0.0.1:4001", Interest: 1, Outstanding: 2, Received: 12, Sent: 11, BoundSession: &BoundSession{
-			ID: 0x1000065c0230000, LastOperation: "GETC", Established: 1795239203112, TimeoutMs: 20000, LastCxid: 11, LastZxid: 5,
-			LastResponse: 795211, AvgLatency: 1, MaxLatency: 7,
+			ID: 0x1000065c0230000, LastOperation: "GETC", Established: 1795239203112, TimeoutMs: 20000, LastCxid: 11,
+			LastZxid: 5, LastResponse: 795211, AvgLatency: 1, MaxLatency: 7,
 		}},
 		{Remote: "[::1]:4002", Interest: 5},
 	}, nil
@@ -66,8 +67,9 @@ func (n *fakeNode) Connections() (plain, secure []Connection) {
 func (n *fakeNode) ResetConnections() { n.resets = append(n.resets, "connections") }
 func (n *fakeNode) Stats() Stats {
 	s := Stats{Version: n.Version(), ReadOnly: n.ReadOnly(), Server: ServerStats{
-		Sent: 14, Received: 15, Responses: Sizes{16, 16, 202}, Uptime: 12199, State: "standalone", AvgLatency: "1.4167",
-		MaxLatency: 7, DataDirSize: 457, LogDirSize: 67108880, LastZxid: 5, Connections: 2, AuthFailed: 1,
+		Sent: 14, Received: 15, Responses: Sizes{16, 16, 202}, Uptime: 12199, State: "standalone",
+		AvgLatency: "1.4167", MaxLatency: 7, DataDirSize: 457, LogDirSize: 67108880, LastZxid: 5,
+		Connections: 2, AuthFailed: 1,
 	}, Responses: Sizes{16, 16, 202}, Znodes: 9}
 	if n.ensemble != nil {
 		s.Proposals = &Sizes{-1, -1, -1}
@@ -86,7 +88,8 @@ func (n *fakeNode) Directories() Directories {
 }
 func (n *fakeNode) SessionIDsOpen() bool { return n.idsOpen }
 func (n *fakeNode) Sessions() Sessions {
-	return Sessions{Expiry: map[int64][]int64{2672000: {7, 9}}, Ephemerals: map[int64][]string{7: {"/app/e", "/app/\"f\""}}}
+	return Sessions{Expiry: map[int64][]int64{2672000: {7, 9}},
+		Ephemerals: map[int64][]string{7: {"/app/e", "/app/\"f\""}}}
 }
 func (n *fakeNode) Watches() []Watch {
 	return []Watch{{7, "/a"}, {7, "/b"}, {9, "/a"}}
@@ -160,13 +163,16 @@ var errDisk = errors.New("disk on fire")
 func member() *fakeNode {
 	return &fakeNode{ensemble: &Ensemble{
 		Leader: Leader{true, 1, "10.0.0.1"},
-		Voters: map[string]Member{"1": {[]string{"10.0.0.1:2888"}, []string{"10.0.0.1:3888"}, "0.0.0.0:2181", "PARTICIPANT"}},
+		Voters: map[string]Member{"1": {[]string{"10.0.0.1:2888"}, []string{"10.0.0.1:3888"},
+			"0.0.0.0:2181", "PARTICIPANT"}},
 		Observers: Observers{1, []Observer{{
-			Remote: "10.0.0.4:5000", ID: 4, Established: 1795239203112, Received: 3, Sent: 4, LastProposedZxid: 0x100000003,
+			Remote: "10.0.0.4:5000", ID: 4, Established: 1795239203112, Received: 3, Sent: 4,
+			LastProposedZxid: 0x100000003,
 		}}},
 		Zab: ZabState{&ZabMember{
-			ID: 1, IsLeader: true, QuorumAddress: Addresses{[]string{"10.0.0.1:2888"}}, ElectionAddress: Addresses{[]string{"10.0.0.1:3888"}},
-			ClientAddress: "0.0.0.0:2181", LastZxid: "0x100000003", Epoch: 1, Counter: 3,
+			ID: 1, IsLeader: true, QuorumAddress: Addresses{[]string{"10.0.0.1:2888"}},
+			ElectionAddress: Addresses{[]string{"10.0.0.1:3888"}}, ClientAddress: "0.0.0.0:2181",
+			LastZxid: "0x100000003", Epoch: 1, Counter: 3,
 		}, true, "broadcast"},
 	}}
 }

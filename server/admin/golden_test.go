@@ -31,20 +31,22 @@ func ask(t *testing.T, h http.Handler, method, url string, header ...string) (*h
 
 // golden are the requests whose answers are in testdata, by the file's name. The shapes are those of operations 3.4.
 var golden = map[string]string{
-	"configuration": "configuration", "connection_stat_reset": "connection_stat_reset", "connections": "connections", "dirs": "dirs",
-	"dump": "dump", "environment": "environment", "get_trace_mask": "get_trace_mask", "hash": "hash",
+	"configuration": "configuration", "connection_stat_reset": "connection_stat_reset", "connections": "connections",
+	"dirs": "dirs", "dump": "dump", "environment": "environment", "get_trace_mask": "get_trace_mask", "hash": "hash",
 	"initial_configuration": "initial_configuration", "is_read_only": "is_read_only", "last_snapshot": "last_snapshot",
 	"leader": "leader", "monitor": "monitor", "observer_connection_stat_reset": "observer_connection_stat_reset",
-	"observers": "observers", "ruok": "ruok", "server_stats": "server_stats", "set_trace_mask": "set_trace_mask?traceMask=7&traceMask=8",
-	"set_trace_mask_missing": "set_trace_mask", "set_trace_mask_bad": "set_trace_mask?traceMask=x<y", "stat_reset": "stat_reset",
-	"stats": "stats", "system_properties": "system_properties", "voting_view": "voting_view", "watch_summary": "watch_summary",
+	"observers": "observers", "ruok": "ruok", "server_stats": "server_stats",
+	"set_trace_mask": "set_trace_mask?traceMask=7&traceMask=8", "set_trace_mask_missing": "set_trace_mask",
+	"set_trace_mask_bad": "set_trace_mask?traceMask=x<y", "stat_reset": "stat_reset", "stats": "stats",
+	"system_properties": "system_properties", "voting_view": "voting_view", "watch_summary": "watch_summary",
 	"watches": "watches", "watches_by_path": "watches_by_path", "zabstate": "zabstate", "unknown": "no/such<command>",
-	"top":                   "top?by=bytes",
-	"snapshot_not_streamed": "snapshot?streaming=false",
+	"top": "top?by=bytes", "snapshot_not_streamed": "snapshot?streaming=false",
 }
 
 func TestAnswersAreGolden(t *testing.T) {
-	for name, node := range map[string]func() *fakeNode{"standalone": func() *fakeNode { return &fakeNode{} }, "member": member} {
+	for name, node := range map[string]func() *fakeNode{
+		"standalone": func() *fakeNode { return &fakeNode{} }, "member": member,
+	} {
 		for file, request := range golden {
 			t.Run(name+"/"+file, func(t *testing.T) {
 				s := New(Options{Node: node(), SnapshotEnabled: true})
@@ -89,9 +91,10 @@ func TestAliasesGiveTheAnswerOfThePrimaryName(t *testing.T) {
 	for alias, name := range map[string]string{
 		"conf": "configuration", "config": "configuration", "crst": "connection_stat_reset", "cons": "connections",
 		"env": "environment", "envi": "environment", "gtmk": "get_trace_mask", "icfg": "initial_configuration",
-		"isro": "is_read_only", "lsnp": "last_snapshot", "lead": "leader", "mntr": "monitor", "orst": "observer_connection_stat_reset",
-		"obsr": "observers", "srvr": "server_stats", "srst": "stat_reset", "stat": "stats", "sysp": "system_properties",
-		"wchs": "watch_summary", "wchc": "watches", "wchp": "watches_by_path", "stmk": "set_trace_mask",
+		"isro": "is_read_only", "lsnp": "last_snapshot", "lead": "leader", "mntr": "monitor",
+		"orst": "observer_connection_stat_reset", "obsr": "observers", "srvr": "server_stats", "srst": "stat_reset",
+		"stat": "stats", "sysp": "system_properties", "wchs": "watch_summary", "wchc": "watches",
+		"wchp": "watches_by_path", "stmk": "set_trace_mask",
 	} {
 		_, want := ask(t, s, "GET", "/commands/"+name)
 		_, got := ask(t, s, "GET", "/commands/"+alias)

@@ -64,13 +64,16 @@ func TestMethodsAndPaths(t *testing.T) {
 }
 
 func TestExtrasAreServedIfTheyAreThere(t *testing.T) {
-	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("znode_count 5\n")) })
+	metrics := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("znode_count 5\n"))
+	})
 	s := New(Options{Node: &fakeNode{}, Metrics: metrics, PProf: true})
 	_, body := ask(t, s, "GET", "/metrics")
 	require.Equal(t, "znode_count 5\n", body)
 	for url, want := range map[string]string{
 		"/debug/pprof/": "goroutine", "/debug/pprof/cmdline": "test", "/debug/pprof/heap?debug=1": "heap profile",
-		"/debug/pprof/symbol": "num_symbols", "/debug/pprof/trace?seconds=0.001": "go 1.", "/debug/pprof/profile?seconds=1": "",
+		"/debug/pprof/symbol": "num_symbols", "/debug/pprof/trace?seconds=0.001": "go 1.",
+		"/debug/pprof/profile?seconds=1": "",
 	} {
 		resp, body := ask(t, s, "GET", url)
 		require.Equal(t, http.StatusOK, resp.StatusCode, url)
@@ -90,7 +93,8 @@ func TestNotServing(t *testing.T) {
 		}
 		resp, body := ask(t, s, method, "/commands/"+name, "Authorization", "ip")
 		require.Equal(t, http.StatusOK, resp.StatusCode)
-		if slices.Contains([]string{"environment", "get_trace_mask", "set_trace_mask", "system_properties", "zabstate", "monitor"}, c.name) {
+		if slices.Contains([]string{"environment", "get_trace_mask", "set_trace_mask", "system_properties", "zabstate",
+			"monitor"}, c.name) {
 			require.NotContains(t, body, notServing, name)
 		} else {
 			require.Equal(t, "{\n  \"command\" : \""+name+"\",\n  \"error\" : \""+notServing+"\"\n}", body)
@@ -189,7 +193,8 @@ func TestAuthorization(t *testing.T) {
 	}
 	remote := netip.MustParseAddr("192.0.2.1") // httptest's
 	require.ElementsMatch(t, []Credentials{
-		{Scheme: "digest", Auth: "u:p q", Remote: remote}, {Scheme: "basic", Auth: "dTpw", Remote: remote}, {Scheme: "ip", Remote: remote},
+		{Scheme: "digest", Auth: "u:p q", Remote: remote}, {Scheme: "basic", Auth: "dTpw", Remote: remote},
+		{Scheme: "ip", Remote: remote},
 	}, got)
 
 	got = nil
@@ -197,7 +202,8 @@ func TestAuthorization(t *testing.T) {
 	require.Equal(t, remote, got[0].Remote, "a header that anybody can send is not believed by default")
 	s = New(Options{Node: node, SnapshotEnabled: true, ForwardedFor: true})
 	for header, want := range map[string]netip.Addr{
-		"10.1.2.3, 10.9.9.9": netip.MustParseAddr("10.1.2.3"), "::ffff:10.1.2.3": netip.MustParseAddr("10.1.2.3"), "junk": {}, "": remote,
+		"10.1.2.3, 10.9.9.9": netip.MustParseAddr("10.1.2.3"), "::ffff:10.1.2.3": netip.MustParseAddr("10.1.2.3"),
+		"junk": {}, "": remote,
 	} {
 		got = nil
 		ask(t, s, "GET", "/commands/snap", "Authorization", "ip", "X-Forwarded-For", header)
@@ -262,7 +268,8 @@ func TestSnapshotRateLimit(t *testing.T) {
 		}
 		return nil
 	}}
-	s := New(Options{Node: node, SnapshotEnabled: true, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
+	s := New(Options{Node: node, SnapshotEnabled: true, SnapshotInterval: time.Minute,
+		Now: func() time.Time { return now }})
 	status := func(scheme string) int {
 		resp, _ := ask(t, s, "GET", "/commands/snapshot", "Authorization", scheme)
 		return resp.StatusCode

@@ -24,10 +24,12 @@ func restore(s *Server, w http.ResponseWriter, r *http.Request) answer {
 		return answer{status: http.StatusBadRequest}
 	case !s.restores.allow(s.o.Now()):
 		s.o.Node.RestoreRefused()
-		s.logRefusal("the command restore is asked too often: admin.rateLimiterIntervalInMS", r, zap.Duration("interval", s.restores.every))
+		s.logRefusal("the command restore is asked too often: admin.rateLimiterIntervalInMS", r,
+			zap.Duration("interval", s.restores.every))
 		return answer{status: http.StatusTooManyRequests}
 	}
-	zxid, err := s.o.Node.Restore(r.Context(), &patient{of: http.NewResponseController(w), r: r.Body, pieces: answerTimeout})
+	zxid, err := s.o.Node.Restore(r.Context(),
+		&patient{of: http.NewResponseController(w), r: r.Body, pieces: answerTimeout})
 	switch {
 	case errors.Is(err, ErrCannotRestore):
 		s.logRefusal("Restore command is refused", r, zap.Error(err))

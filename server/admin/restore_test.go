@@ -51,7 +51,8 @@ func TestRestoreAnswers(t *testing.T) {
 		"corrupt": {Options{RestoreEnabled: true, Node: &fakeNode{restore: func(io.Reader) (int64, error) {
 			return 0, errors.New("no snapshot")
 		}}}, "x", 500, "null"},
-		"restored": {Options{RestoreEnabled: true, Node: &fakeNode{restore: took(&got)}}, strings.Repeat("snapshot", bodyBytesMax), 200, "4294967299"},
+		"restored": {Options{RestoreEnabled: true, Node: &fakeNode{restore: took(&got)}},
+			strings.Repeat("snapshot", bodyBytesMax), 200, "4294967299"},
 	} {
 		if c.options.Node == nil {
 			c.options.Node = &fakeNode{}
@@ -59,7 +60,8 @@ func TestRestoreAnswers(t *testing.T) {
 		status, body := post(t, New(c.options), "/commands/restore", "ip", c.body)
 		require.Equal(t, c.status, status, name)
 		if status == http.StatusOK {
-			require.Equal(t, "{\n  \"last_zxid\" : 4294967299,\n  \"command\" : \"restore\",\n  \"error\" : null\n}", body)
+			require.Equal(t,
+				"{\n  \"last_zxid\" : 4294967299,\n  \"command\" : \"restore\",\n  \"error\" : null\n}", body)
 			require.Equal(t, c.body, got, "a snapshot may be larger than other bodies")
 		} else {
 			require.Equal(t, "{\n  \"command\" : \"restore\",\n  \"error\" : null\n}", body, name)
@@ -79,7 +81,8 @@ func TestRestoreRateLimit(t *testing.T) {
 		},
 		restore: func(io.Reader) (int64, error) { return 0, errDisk },
 	}
-	s := New(Options{Node: node, SnapshotEnabled: true, RestoreEnabled: true, SnapshotInterval: time.Minute, Now: func() time.Time { return now }})
+	s := New(Options{Node: node, SnapshotEnabled: true, RestoreEnabled: true, SnapshotInterval: time.Minute,
+		Now: func() time.Time { return now }})
 	status := func(auth string) int { code, _ := post(t, s, "/commands/rest", auth, "x"); return code }
 	require.Equal(t, 401, status("digest"))
 	require.Equal(t, 500, status("ip"))
@@ -95,11 +98,12 @@ func TestRestoreRateLimit(t *testing.T) {
 func TestSlowRestoreIsNotCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var read string
-		ln := servePipes(t, New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
-			b, err := io.ReadAll(r)
-			read = string(b)
-			return 1, err
-		}}}))
+		ln := servePipes(t,
+			New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
+				b, err := io.ReadAll(r)
+				read = string(b)
+				return 1, err
+			}}}))
 		r, err := http.NewRequest(http.MethodPost, "http://x/commands/restore",
 			&pieces{pause: answerTimeout - time.Nanosecond, left: []string{"a", "slow", "client"}})
 		require.NoError(t, err)
@@ -118,11 +122,13 @@ func TestSlowRestoreIsNotCutOff(t *testing.T) {
 func TestRestoreThatStopsIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var failed error
-		ln := servePipes(t, New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
-			_, failed = io.ReadAll(r)
-			return 0, failed
-		}}}))
-		status, took := ln.say(t, "POST /commands/restore HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\nContent-Length: 1000\r\n\r\npiece")
+		ln := servePipes(t,
+			New(Options{RestoreEnabled: true, Node: &fakeNode{restore: func(r io.Reader) (int64, error) {
+				_, failed = io.ReadAll(r)
+				return 0, failed
+			}}}))
+		status, took := ln.say(t,
+			"POST /commands/restore HTTP/1.1\r\nHost: x\r\nAuthorization: ip\r\nContent-Length: 1000\r\n\r\npiece")
 		require.ErrorIs(t, failed, os.ErrDeadlineExceeded)
 		require.Contains(t, []string{"HTTP/1.1 500 Internal Server Error", ""}, status)
 		require.Equal(t, answerTimeout, took)

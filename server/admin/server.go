@@ -161,7 +161,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // isConsolePath reports whether the console answers a path. The commands come first, if they have such a path.
 func isConsolePath(path string) bool {
-	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") || strings.HasPrefix(path, "/api/")
+	return path == "/" || path == "/console" || strings.HasPrefix(path, "/console/") ||
+		strings.HasPrefix(path, "/api/")
 }
 
 // takesBody reports whether a request is for a command that reads a body, however large.
@@ -241,7 +242,8 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		var page strings.Builder
 		for _, name := range s.names {
-			page.WriteString(`<a href="` + html.EscapeString(s.o.CommandURL) + "/" + name + `">` + name + "</a>\n<br/>\n")
+			page.WriteString(`<a href="` + html.EscapeString(s.o.CommandURL) + "/" + name + `">` +
+				name + "</a>\n<br/>\n")
 		}
 		_, _ = w.Write([]byte(page.String()))
 	})

@@ -20,7 +20,8 @@ func snapshot(s *Server, r *http.Request) answer {
 		return answer{status: http.StatusInternalServerError}
 	case !s.snapshots.allow(s.o.Now()):
 		s.o.Node.SnapshotRefused()
-		s.logRefusal("the command snapshot is asked too often: admin.rateLimiterIntervalInMS", r, zap.Duration("interval", s.snapshots.every))
+		s.logRefusal("the command snapshot is asked too often: admin.rateLimiterIntervalInMS", r,
+			zap.Duration("interval", s.snapshots.every))
 		return answer{status: http.StatusTooManyRequests}
 	}
 	snap, err := s.o.Node.Snapshot(r.Context())

@@ -54,8 +54,10 @@ func (s *Server) steer(name string, r *http.Request, o steerer) answer {
 		return answer{status: http.StatusBadRequest, failure: err.Error()}
 	}
 	if !o.dry() && !s.steered[name].allow(s.o.Now()) {
-		s.logRefusal("command refused: it is asked too often", r, append(facts, zap.Duration("interval", steerPause))...)
-		return answer{status: http.StatusTooManyRequests, failure: "asked too often: at most once in " + steerPause.String()}
+		s.logRefusal("command refused: it is asked too often", r,
+			append(facts, zap.Duration("interval", steerPause))...)
+		return answer{status: http.StatusTooManyRequests,
+			failure: "asked too often: at most once in " + steerPause.String()}
 	}
 	fields, err := o.steer(s.o.Node)
 	facts = append(facts, zap.Any("request", o))

@@ -20,7 +20,8 @@ func TestSteering(t *testing.T) {
 		told       string // empty if the server is told nothing
 		answer     string // a part of it
 	}{
-		{"shed_connections", `{"percentage": 40}`, 200, "shed 40", "{\n  \"connections_shed\" : 20,\n  \"percentage_requested\" : 40" + done},
+		{"shed_connections", `{"percentage": 40}`, 200, "shed 40",
+			"{\n  \"connections_shed\" : 20,\n  \"percentage_requested\" : 40" + done},
 		{"shed", `{"percentage": 0}`, 200, "shed 0", `"connections_shed" : 0`},
 		{"shed", `{"percentage": 100}`, 200, "shed 100", `"percentage_requested" : 100`},
 		{"shed", `{"percentage": 101}`, 400, "", "Percentage must be between 0 and 100"},
@@ -33,7 +34,8 @@ func TestSteering(t *testing.T) {
 		{"shed", `[]`, 400, "", "Invalid JSON"},
 		{"shed", `{"percentage": 5, "dryrun": true}`, 400, "", "unknown field"},
 		{"shed", strings.Repeat(" ", bodyBytesMax) + `{"percentage": 5}`, 400, "", "too large"},
-		{"drain", ``, 200, "drain 100 false", "{\n  \"draining\" : true,\n  \"clients\" : 7,\n  \"rate\" : 100" + done},
+		{"drain", ``, 200, "drain 100 false",
+			"{\n  \"draining\" : true,\n  \"clients\" : 7,\n  \"rate\" : 100" + done},
 		{"drain", `{"rate": 3}`, 200, "drain 3 false", `"rate" : 3`},
 		{"drain", `{"rate": 3, "dry_run": true}`, 200, "drain 3 true", `"draining" : false`},
 		{"drain", `{"resume": true}`, 200, "drain 0 false", `"draining" : false`},

@@ -16,7 +16,8 @@ import (
 // request gets a path, and says whether it was answered.
 func request(t *testing.T, url string, cfg *tls.Config) (*http.Response, error) {
 	t.Helper()
-	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
+	client := http.Client{Timeout: time.Minute,
+		Transport: &http.Transport{TLSClientConfig: cfg, DisableKeepAlives: true}}
 	resp, err := client.Get(url)
 	if err == nil {
 		resp.Body.Close()
@@ -80,10 +81,12 @@ func TestCertificateIsACredential(t *testing.T) {
 	var got *x509.Certificate
 	node := &fakeNode{authorize: func(c Credentials) error { got = c.Certificate; return ErrNotAuthorized }}
 	addr := serveOn(t, New(Options{Node: node, SnapshotEnabled: true, TLS: &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}}, ClientAuth: tls.RequireAnyClientCert,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{own.Cert.Raw}, PrivateKey: own.Key}},
+		ClientAuth:   tls.RequireAnyClientCert,
 	}}))
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: "localhost", Certificates: []tls.Certificate{{Certificate: [][]byte{theirs.Cert.Raw}, PrivateKey: theirs.Key}}}}}
+		RootCAs: pool, ServerName: "localhost",
+		Certificates: []tls.Certificate{{Certificate: [][]byte{theirs.Cert.Raw}, PrivateKey: theirs.Key}}}}}
 	r, err := http.NewRequest(http.MethodGet, "https://"+addr+"/commands/snapshot", nil)
 	require.NoError(t, err)
 	r.Header.Set("Authorization", "x509")

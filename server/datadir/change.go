@@ -33,7 +33,8 @@ type Unfinished struct {
 
 // Error says what was going on and what to do.
 func (u *Unfinished) Error() string {
-	return fmt.Sprintf("%s: %s was interrupted, and what it has left must not be served: %s", u.Mark, u.Command, u.WayOut)
+	return fmt.Sprintf("%s: %s was interrupted, and what it has left must not be served: %s", u.Mark,
+		u.Command, u.WayOut)
 }
 
 // Check returns an *Unfinished if one of the folders is marked. The folders need not exist.

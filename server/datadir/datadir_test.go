@@ -132,13 +132,22 @@ func TestHistory(t *testing.T) {
 // Every trace of an epoch counts, also in what was set aside.
 func TestEpoch(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T, mem *vfs.Mem){
-		"acceptedEpoch":        func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/d/version-2/acceptedEpoch", "5") },
-		"currentEpoch":         func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/d/version-2/currentEpoch", "5") },
-		"meta.db":              func(t *testing.T, mem *vfs.Mem) { begun(t, mem, "/d/version-2") },
-		"snapshot":             func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/d/version-2/snapshot.500000001", "damaged") },
-		"log":                  func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/l/version-2/log.500000001", "damaged") },
-		"set aside":            func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/d/version-2.before-x/acceptedEpoch", "5") },
-		"beside a damaged one": func(t *testing.T, mem *vfs.Mem) { damaged(t, mem, "meta.db"); begun(t, mem, "/d/version-2.x") },
+		"acceptedEpoch": func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/d/version-2/acceptedEpoch", "5") },
+		"currentEpoch":  func(t *testing.T, mem *vfs.Mem) { put(t, mem, "/d/version-2/currentEpoch", "5") },
+		"meta.db":       func(t *testing.T, mem *vfs.Mem) { begun(t, mem, "/d/version-2") },
+		"snapshot": func(t *testing.T, mem *vfs.Mem) {
+			put(t, mem, "/d/version-2/snapshot.500000001", "damaged")
+		},
+		"log": func(t *testing.T, mem *vfs.Mem) {
+			put(t, mem, "/l/version-2/log.500000001", "damaged")
+		},
+		"set aside": func(t *testing.T, mem *vfs.Mem) {
+			put(t, mem, "/d/version-2.before-x/acceptedEpoch", "5")
+		},
+		"beside a damaged one": func(t *testing.T, mem *vfs.Mem) {
+			damaged(t, mem, "meta.db")
+			begun(t, mem, "/d/version-2.x")
+		},
 		"what was built is built": func(t *testing.T, mem *vfs.Mem) {
 			begun(t, mem, "/d/version-2.x")
 			put(t, mem, "/d/version-2.new/acceptedEpoch", "9")

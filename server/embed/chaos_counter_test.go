@@ -28,8 +28,8 @@ const counterClients = 3
 func (c *chaos) startCounters(wg *sync.WaitGroup) *counters {
 	n := &counters{chaos: c}
 	for i := range counterClients {
-		k, err := client.Dial(c.finish, c.e.ConnectString(), client.WithSessionTimeout(time.Minute), client.WithConnectTimeout(time.Second),
-			client.WithBackoff(0, 20*time.Millisecond))
+		k, err := client.Dial(c.finish, c.e.ConnectString(), client.WithSessionTimeout(time.Minute),
+			client.WithConnectTimeout(time.Second), client.WithBackoff(0, 20*time.Millisecond))
 		require.NoError(c, err)
 		n.clients = append(n.clients, k)
 		c.Cleanup(func() { _ = k.Close() })
@@ -124,7 +124,8 @@ func (n *counters) judge() {
 			}
 		}
 		if v := int64(stat.Version); v < n.known.Load() || v > n.known.Load()+n.unknown.Load() {
-			n.breach("the counter is at %d: %d were acknowledged and %d more may have happened", v, n.known.Load(), n.unknown.Load())
+			n.breach("the counter is at %d: %d were acknowledged and %d more may have happened", v, n.known.Load(),
+				n.unknown.Load())
 		}
 		id, _ := k.Session()
 		var ok bool

@@ -69,8 +69,8 @@ func (c *havoc) fault() {
 		"lost isolated":  {2, func(id int) { c.e.Isolate(id); c.linger(50); down(c.e.PowerLoss)(id); c.e.Heal() }},
 		"two":            {2, c.two},
 	}
-	names := []string{"kill", "power loss", "stop", "wipe", "isolate", "one way", "partition", "delay", "cut clients", "refuse clients", "expire",
-		"slow disk", "full disk", "broken disk", "all", "lost isolated", "two"}
+	names := []string{"kill", "power loss", "stop", "wipe", "isolate", "one way", "partition", "delay", "cut clients",
+		"refuse clients", "expire", "slow disk", "full disk", "broken disk", "all", "lost isolated", "two"}
 	sum := 0
 	for _, name := range names {
 		sum += troubles[name].weight

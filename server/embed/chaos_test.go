@@ -42,7 +42,8 @@ func runChaos(t *testing.T, prepare func(*testing.T, uint64) *chaos) {
 	}
 	for i := range *chaosSeeds {
 		seed := first + uint64(i)
-		fmt.Printf("SEED=%d (go test ./server/embed -run %s$ -embed.seeds=1 -embed.time=%v -embed.seed=%d)\n", seed, t.Name(), *chaosTime, seed)
+		fmt.Printf("SEED=%d (go test ./server/embed -run %s$ -embed.seeds=1 -embed.time=%v -embed.seed=%d)\n", seed,
+			t.Name(), *chaosTime, seed)
 		if !t.Run(fmt.Sprint(seed), func(t *testing.T) { prepare(t, seed).run() }) {
 			return
 		}
@@ -164,7 +165,8 @@ func (c *chaos) setUp() bool {
 		return false
 	}
 	defer s.Close()
-	for _, call := range s.SendAll(wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0)) {
+	for _, call := range s.SendAll(wire.Create("/reg", nil, wire.OpenACL, 0),
+		wire.Create("/eph", nil, wire.OpenACL, 0)) {
 		if call.Wait() != nil {
 			return false
 		}

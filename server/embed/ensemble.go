@@ -190,7 +190,8 @@ func (e *Ensemble) Leader(ctx context.Context) (id int, err error) {
 func (e *Ensemble) leads() (id int) {
 	newest := int64(-1)
 	for _, m := range e.members {
-		if st, up := m.status(); up && st.Serving && (st.Mode == "leader" || st.Mode == "standalone") && st.Epoch > newest {
+		if st, up := m.status(); up && st.Serving && (st.Mode == "leader" || st.Mode == "standalone") &&
+			st.Epoch > newest {
 			id, newest = m.id, st.Epoch
 		}
 	}
@@ -246,8 +247,8 @@ var ErrDiverged = errors.New("embed: servers have diverged")
 func (e *Ensemble) WaitEqual(ctx context.Context, ids ...int) error {
 	return e.waitAgree(ctx, "servers to be equal", ids, func(id int, first, st *server.Status) (bool, error) {
 		if st.Zxid == first.Zxid && (st.Digest != first.Digest || st.Sessions != first.Sessions) {
-			return false, fmt.Errorf("%w: at %v server %d has digest %x and %d sessions, others %x and %d", ErrDiverged,
-				st.Zxid, id, uint64(st.Digest), st.Sessions, uint64(first.Digest), first.Sessions)
+			return false, fmt.Errorf("%w: at %v server %d has digest %x and %d sessions, others %x and %d",
+				ErrDiverged, st.Zxid, id, uint64(st.Digest), st.Sessions, uint64(first.Digest), first.Sessions)
 		}
 		return st.Zxid == first.Zxid, nil
 	})

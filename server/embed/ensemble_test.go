@@ -73,7 +73,8 @@ func TestDirectoryKeepsData(t *testing.T) {
 
 func TestLeaderIsReplaced(t *testing.T) {
 	for name, end := range map[string]func(*Ensemble, int){
-		"stop": (*Ensemble).Stop, "kill": (*Ensemble).Kill, "power loss": (*Ensemble).PowerLoss, "isolate": (*Ensemble).Isolate,
+		"stop": (*Ensemble).Stop, "kill": (*Ensemble).Kill, "power loss": (*Ensemble).PowerLoss,
+		"isolate": (*Ensemble).Isolate,
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Start(t, Options{Servers: 3})
@@ -82,7 +83,8 @@ func TestLeaderIsReplaced(t *testing.T) {
 			began := time.Now()
 			end(e, old)
 			rest := others(e, old)
-			require.NoError(t, poll(within(t), "a new leader", func() (bool, error) { l := e.leads(); return l != 0 && l != old, nil }))
+			require.NoError(t, poll(within(t), "a new leader",
+				func() (bool, error) { l := e.leads(); return l != 0 && l != old, nil }))
 			require.NoError(t, e.WaitServing(within(t), rest...))
 			t.Logf("the others serve after %v", time.Since(began))
 			create(t, dial(t, e, other, wire.Options{}), "/after")
@@ -289,7 +291,8 @@ func TestKilledServerKeepsWhatItAcknowledged(t *testing.T) {
 			c := dial(t, e, 1, wire.Options{})
 			var reqs []wire.Request
 			for i := range 60 {
-				reqs = append(reqs, wire.Create(fmt.Sprintf("/n%d-%03d", round, i), nil, wire.OpenACL, proto.ModePersistent))
+				reqs = append(reqs,
+					wire.Create(fmt.Sprintf("/n%d-%03d", round, i), nil, wire.OpenACL, proto.ModePersistent))
 			}
 			calls := c.SendAll(reqs)
 			require.NoError(t, calls[round].Wait())
@@ -346,7 +349,8 @@ func TestBrokenDisk(t *testing.T) {
 // Observers that come back together without their data are brought up to date one after the other, and those that
 // were sent away come again.
 func TestObserversWaitForEachOther(t *testing.T) {
-	e := Start(t, Options{Servers: 1, Observers: 4, Configure: func(_ int, c *config.Config) { c.MaxConcurrentSnapSyncs = 1 }})
+	e := Start(t,
+		Options{Servers: 1, Observers: 4, Configure: func(_ int, c *config.Config) { c.MaxConcurrentSnapSyncs = 1 }})
 	create(t, dial(t, e, 1, wire.Options{}), "/n")
 	observers := e.IDs()[1:]
 	for _, id := range observers {

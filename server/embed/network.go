@@ -36,8 +36,8 @@ type port struct {
 }
 
 func newNetwork(servers int) *network {
-	n := &network{hosts: map[int]*host{}, ports: map[string]*port{}, conns: map[*conn]way{}, cuts: map[way]bool{}, lags: map[way]time.Duration{},
-		changed: make(chan struct{})}
+	n := &network{hosts: map[int]*host{}, ports: map[string]*port{}, conns: map[*conn]way{}, cuts: map[way]bool{},
+		lags: map[way]time.Duration{}, changed: make(chan struct{})}
 	for id := 1; id <= servers; id++ {
 		for _, a := range addressesOf(id) {
 			n.ports[a] = &port{owner: id}

@@ -76,7 +76,8 @@ func (o *Options) validate() error {
 	}
 	switch {
 	case o.Servers < 0 || o.Observers < 0 || o.Joiners < 0 || o.all() > serversMax:
-		return fmt.Errorf("embed: %d servers, %d observers and %d joiners: there is at least 1 server, and %d are the most", o.Servers, o.Observers,
+		return fmt.Errorf("embed: %d servers, %d observers and %d joiners: there is at least 1 server, and %d are "+
+			"the most", o.Servers, o.Observers,
 			o.Joiners, serversMax)
 	case o.TickTime < tickMin:
 		return fmt.Errorf("embed: TickTime %v is below %v", o.TickTime, tickMin)
@@ -155,8 +156,10 @@ const loopback = "127.0.0.1"
 // member returns the server line of a server.
 func (o *Options) member(id, clientPort int) config.Member {
 	m := config.Member{
-		ID: int64(id), Addresses: []config.PeerAddress{{Host: hostOf(id), QuorumPort: quorumPort, ElectionPort: electionPort}},
-		Client: config.HostPort{Host: loopback, Port: clientPort}, Secure: config.HostPort{Port: config.PortUnset}, Weight: 1,
+		ID:        int64(id),
+		Addresses: []config.PeerAddress{{Host: hostOf(id), QuorumPort: quorumPort, ElectionPort: electionPort}},
+		Client:    config.HostPort{Host: loopback, Port: clientPort},
+		Secure:    config.HostPort{Port: config.PortUnset}, Weight: 1,
 	}
 	if id > o.Servers && o.founder(id) {
 		m.Role = config.Observer

@@ -76,8 +76,9 @@ func Open(o Options) (*DB, error) {
 	var damage *damageError
 	switch {
 	case errors.As(err, &damage) && o.Member && files == (fileEpochs{unset, unset}):
-		return nil, fmt.Errorf("%w: %s: %w; there are no epoch files either, so what this server has promised is unknown: "+
-			"remove %s if it may start again from its log and snapshots", ErrDamaged, path, damage.err, FileName)
+		return nil, fmt.Errorf(
+			"%w: %s: %w; there are no epoch files either, so what this server has promised is unknown: "+
+				"remove %s if it may start again from its log and snapshots", ErrDamaged, path, damage.err, FileName)
 	case errors.As(err, &damage):
 		d.rebuilt = fmt.Errorf("%w: %s: %w", ErrDamaged, path, damage.err)
 		if err = os.Rename(path, filepath.Join(o.Dir, damagedFile)); err == nil {
@@ -121,7 +122,8 @@ func (d *DB) readFiles() (f fileEpochs, err error) {
 // settle makes meta.db and the epoch files equal: of two epochs the larger counts.
 func (d *DB) settle(o Options, files fileEpochs) error {
 	if id := d.Identity().ServerID; o.Member && id != NoServer && id != o.ServerID {
-		return fmt.Errorf("%w: %s is that of server %d, this is server %d; if the directory was copied on purpose, remove %s",
+		return fmt.Errorf("%w: %s is that of server %d, this is server %d; if the directory was copied on "+
+			"purpose, remove %s",
 			ErrWrongServer, filepath.Join(o.Dir, FileName), id, o.ServerID, FileName)
 	}
 	marked, err := d.files.marked()
@@ -288,7 +290,8 @@ func (d *DB) openBolt(path string) (err error) {
 	switch {
 	case errors.Is(err, bolterrors.ErrTimeout):
 		return ErrLocked
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum),
+		errors.Is(err, bolterrors.ErrVersionMismatch):
 		return &damageError{err}
 	}
 	return err

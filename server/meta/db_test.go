@@ -396,8 +396,10 @@ func TestStoredIDs(t *testing.T) {
 // The two formats of the record, byte by byte: every later version must be able to read every record, and a
 // server that is not blank writes the record of the time before the mark.
 func TestRecordBytes(t *testing.T) {
-	rec := record{accepted: 7, current: unset, identity: Identity{ServerID: 3, Instance: "ab", CreatedMs: 9}, config: Config{Version: 5, Text: "x"}, hasConfig: true}
-	const fields = "0000000000000007" + "ffffffffffffffff" + "0000000000000003" + "000000026162" + "0000000000000009" + "01" + "0000000000000005" + "0000000178"
+	rec := record{accepted: 7, current: unset, identity: Identity{ServerID: 3, Instance: "ab", CreatedMs: 9},
+		config: Config{Version: 5, Text: "x"}, hasConfig: true}
+	const fields = "0000000000000007" + "ffffffffffffffff" + "0000000000000003" + "000000026162" + "0000000000000009" +
+		"01" + "0000000000000005" + "0000000178"
 	for _, blank := range []bool{false, true} {
 		rec.blank = blank
 		want := "00000001" + fields

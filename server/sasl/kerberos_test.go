@@ -23,15 +23,17 @@ func TestQuorumByKerberos(t *testing.T) {
 	service, err := kerberos.ParsePrincipal(quorumService)
 	require.NoError(t, err)
 	errHost := errors.New("not a member")
-	mechanism := NewKerberos(kerberos.NewAcceptor(service, func() *kerberos.Keytab { return keys }, time.Now), func(p kerberos.Principal) (string, error) {
-		if p.Host() != "zk2.example.com" {
-			return "", errHost
-		}
-		return p.String(), nil
-	})
+	mechanism := NewKerberos(kerberos.NewAcceptor(service, func() *kerberos.Keytab { return keys }, time.Now),
+		func(p kerberos.Principal) (string, error) {
+			if p.Host() != "zk2.example.com" {
+				return "", errHost
+			}
+			return p.String(), nil
+		})
 	connect := func(password, as, to string) func(net.Conn) error {
 		cache := forge.Cache("cache", as, password, time.Now().Add(time.Hour), quorumService)
-		login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: forge.Config("EXAMPLE.COM"), Timeout: time.Minute})
+		login, err := kerberos.NewLogin(kerberos.LoginOptions{TicketCache: cache, Config: forge.Config("EXAMPLE.COM"),
+			Timeout: time.Minute})
 		require.NoError(t, err)
 		pattern, err := kerberos.ParsePrincipal("zkquorum/_HOST")
 		require.NoError(t, err)
@@ -62,7 +64,8 @@ func TestQuorumByKerberos(t *testing.T) {
 			}
 		}
 	}
-	_, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, true}, connect("secret", zk2, "zk1.example.com"))
+	_, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, true},
+		connect("secret", zk2, "zk1.example.com"))
 	require.ErrorIs(t, fromAcceptor, ErrAuth)
 	require.ErrorIs(t, fromInitiator, ErrAuth)
 

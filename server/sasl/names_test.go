@@ -47,7 +47,9 @@ func TestNames(t *testing.T) {
 
 func TestNamesWithoutHostAndRealm(t *testing.T) {
 	p := kerberos.Principal{Components: []string{"zookeeper", "zk1"}, Realm: "A"}
-	for want, cut := range map[string][2]bool{"zookeeper/zk1@A": {}, "zookeeper@A": {true, false}, "zookeeper/zk1": {false, true}, "zookeeper": {true, true}} {
+	for want, cut := range map[string][2]bool{
+		"zookeeper/zk1@A": {}, "zookeeper@A": {true, false}, "zookeeper/zk1": {false, true}, "zookeeper": {true, true},
+	} {
 		n, err := NewNames("", "A", cut[0], cut[1])
 		require.NoError(t, err)
 		got, err := n.User(p)
@@ -57,8 +59,9 @@ func TestNamesWithoutHostAndRealm(t *testing.T) {
 }
 
 func TestWrongRules(t *testing.T) {
-	for _, rules := range []string{"NONE", "RULE:", "RULE:[1", "RULE:[:$1]", "RULE:[0:$1]", "RULE:[3:$1]", "RULE:[1:$2]", "RULE:[1:$]", "RULE:[1:$1](",
-		"RULE:[1:$1](()", "RULE:[1:$1]s/a/b", "RULE:[1:$1]s/(/b/", "RULE:[1:$1](?=x)", "RULE:[1:$1]s/a/b/x", "DEFAULT x", "RULE:[1:$1]s/a/b/L"} {
+	for _, rules := range []string{"NONE", "RULE:", "RULE:[1", "RULE:[:$1]", "RULE:[0:$1]", "RULE:[3:$1]",
+		"RULE:[1:$2]", "RULE:[1:$]", "RULE:[1:$1](", "RULE:[1:$1](()", "RULE:[1:$1]s/a/b", "RULE:[1:$1]s/(/b/",
+		"RULE:[1:$1](?=x)", "RULE:[1:$1]s/a/b/x", "DEFAULT x", "RULE:[1:$1]s/a/b/L"} {
 		_, err := NewNames(rules, "A", false, false)
 		require.Error(t, err, rules)
 	}

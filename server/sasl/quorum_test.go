@@ -24,7 +24,9 @@ var bob = &Users{passwords: map[string]string{"bob": "bobsecret", "j√ºrgen": "p√
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // meet runs both sides over a pipe.
-func meet(t *testing.T, a *QuorumAcceptor, connect func(net.Conn) error) (adm Admission, fromAcceptor, fromInitiator error) {
+func meet(
+	t *testing.T, a *QuorumAcceptor, connect func(net.Conn) error,
+) (adm Admission, fromAcceptor, fromInitiator error) {
 	t.Helper()
 	left, right := net.Pipe()
 	deadline := time.Now().Add(time.Minute)
@@ -58,7 +60,8 @@ func initiator(user, password string) func(net.Conn) error {
 
 func TestQuorumExchange(t *testing.T) {
 	for _, required := range []bool{true, false} {
-		adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, required}, initiator("bob", "bobsecret"))
+		adm, fromAcceptor, fromInitiator := meet(t, &QuorumAcceptor{byPassword, required},
+			initiator("bob", "bobsecret"))
 		require.NoError(t, fromAcceptor)
 		require.NoError(t, fromInitiator)
 		require.Equal(t, "bob", adm.User)
@@ -144,11 +147,12 @@ func TestQuorumHostilePeers(t *testing.T) {
 		})
 	}
 	for name, sent := range map[string][]byte{
-		"success at once":      packet(statusSuccess, ""),
-		"success for nothing":  packet(statusSuccess, `nonce="n",algorithm=md5-sess`),
-		"challenges for ever":  bytes.Repeat(packet(0, `nonce="n",algorithm=md5-sess`), 20),
-		"refusal":              packet(statusError, ""),
-		"proof without secret": append(packet(0, `nonce="n",algorithm=md5-sess`), packet(statusSuccess, "rspauth="+vectorRspauth)...),
+		"success at once":     packet(statusSuccess, ""),
+		"success for nothing": packet(statusSuccess, `nonce="n",algorithm=md5-sess`),
+		"challenges for ever": bytes.Repeat(packet(0, `nonce="n",algorithm=md5-sess`), 20),
+		"refusal":             packet(statusError, ""),
+		"proof without secret": append(packet(0, `nonce="n",algorithm=md5-sess`),
+			packet(statusSuccess, "rspauth="+vectorRspauth)...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			left, right := net.Pipe()

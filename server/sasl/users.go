@@ -128,10 +128,12 @@ func (j JAAS) Kerberos(section string) (*Kerberos, error) {
 		switch {
 		case m.isTrue("useKeyTab"):
 			if k.Keytab = strings.TrimPrefix(m.Options["keyTab"], "FILE:"); k.Keytab == "" || k.Principal == "" {
-				return nil, fmt.Errorf("sasl: JAAS section %s: useKeyTab=true needs the options keyTab and principal", section)
+				return nil, fmt.Errorf("sasl: JAAS section %s: useKeyTab=true needs the options keyTab and principal",
+					section)
 			}
 		case !m.isTrue("useTicketCache"):
-			return nil, fmt.Errorf("sasl: JAAS section %s: neither useKeyTab nor useTicketCache is true, so there is nothing to log in with", section)
+			return nil, fmt.Errorf("sasl: JAAS section %s: neither useKeyTab nor useTicketCache is true, so there "+
+				"is nothing to log in with", section)
 		}
 		return k, nil
 	}
