@@ -154,12 +154,16 @@ func (x *Acceptance) offer(session types.EncryptionKey, said *types.Authenticato
 }
 
 // answer makes the AP-REP, which proves that the service could read the authenticator.
-func answer(session types.EncryptionKey, said *types.Authenticator, key types.EncryptionKey, number int64) ([]byte, error) {
-	part, err := asn1.Marshal(messages.EncAPRepPart{CTime: said.CTime.UTC(), Cusec: said.Cusec, Subkey: key, SequenceNumber: number})
+func answer(
+	session types.EncryptionKey, said *types.Authenticator, key types.EncryptionKey, number int64,
+) ([]byte, error) {
+	part, err := asn1.Marshal(messages.EncAPRepPart{CTime: said.CTime.UTC(), Cusec: said.Cusec, Subkey: key,
+		SequenceNumber: number})
 	if err != nil {
 		return nil, fmt.Errorf("kerberos: AP-REP: %w", err)
 	}
-	data, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(part, asnAppTag.EncAPRepPart), session, keyusage.AP_REP_ENCPART, 0)
+	data, err := crypto.GetEncryptedData(asn1tools.AddASNAppTag(part, asnAppTag.EncAPRepPart), session,
+		keyusage.AP_REP_ENCPART, 0)
 	if err != nil {
 		return nil, fmt.Errorf("kerberos: AP-REP: %w", err)
 	}
@@ -172,15 +176,17 @@ func answer(session types.EncryptionKey, said *types.Authenticator, key types.En
 
 // The reasons for which a ticket or an authenticator is refused.
 var (
-	errForged    = errors.New("kerberos: the ticket is not encrypted with the key of the service: it is forged, or the keytab is old")
-	errInvalid   = errors.New("kerberos: the ticket is not valid yet")
-	errExpired   = errors.New("kerberos: the ticket has expired")
-	errSession   = errors.New("kerberos: the authenticator is not encrypted with the key of the ticket")
-	errStolen    = errors.New("kerberos: the authenticator is of another client than the ticket")
-	errSkew      = fmt.Errorf("kerberos: the clocks of the client and of the server are more than %v apart", MaxSkew)
-	errReplay    = errors.New("kerberos: the authenticator was used before")
-	errChecksum  = errors.New("kerberos: the authenticator has no checksum of GSSAPI")
-	errUserKey   = errors.New("kerberos: the ticket is encrypted with the key of a session, not with that of the service")
+	errForged = errors.New("kerberos: the ticket is not encrypted with the key of the service: it is forged, " +
+		"or the keytab is old")
+	errInvalid  = errors.New("kerberos: the ticket is not valid yet")
+	errExpired  = errors.New("kerberos: the ticket has expired")
+	errSession  = errors.New("kerberos: the authenticator is not encrypted with the key of the ticket")
+	errStolen   = errors.New("kerberos: the authenticator is of another client than the ticket")
+	errSkew     = fmt.Errorf("kerberos: the clocks of the client and of the server are more than %v apart", MaxSkew)
+	errReplay   = errors.New("kerberos: the authenticator was used before")
+	errChecksum = errors.New("kerberos: the authenticator has no checksum of GSSAPI")
+	errUserKey  = errors.New("kerberos: the ticket is encrypted with the key of a session, not with " +
+		"that of the service")
 	errTransited = errors.New("kerberos: the ticket came by other realms, which no KDC has checked")
 )
 

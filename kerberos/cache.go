@@ -45,7 +45,8 @@ func readCache(name string) (*ticketCache, error) {
 	case !hasKind:
 		path = name
 	case kind != "FILE":
-		return nil, fmt.Errorf("kerberos: ticket cache %s: only caches of the kind FILE can be read: set KRB5CCNAME=FILE:... for kinit, too", name)
+		return nil, fmt.Errorf("kerberos: ticket cache %s: only caches of the kind FILE can be read: set "+
+			"KRB5CCNAME=FILE:... for kinit, too", name)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

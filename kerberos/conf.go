@@ -88,7 +88,8 @@ func (r *configReader) file(name string) error {
 	}
 	r.files++
 	if r.bytes += len(text); r.bytes > configBytesMax || r.files > configFilesMax {
-		return fmt.Errorf("%s: more than %d bytes or %d files, with those that are included", name, configBytesMax, configFilesMax)
+		return fmt.Errorf("%s: more than %d bytes or %d files, with those that are included", name,
+			configBytesMax, configFilesMax)
 	}
 	section := ""
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {

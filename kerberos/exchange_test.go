@@ -49,7 +49,8 @@ func newKeytab(t testing.TB, password string, kinds []int32, names ...string) *K
 	for _, name := range names {
 		p := principal(t, name)
 		for _, kind := range kinds {
-			if err := entries.AddEntry(strings.Join(p.Components, "/"), p.Realm, password, time.Unix(1, 0), 2, kind); err != nil {
+			if err := entries.AddEntry(strings.Join(p.Components, "/"), p.Realm, password, time.Unix(1, 0), 2,
+				kind); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -76,7 +77,8 @@ func newWorld(t testing.TB) *world {
 	if err := os.WriteFile(conf, []byte("[libdefaults]\ndefault_realm = EXAMPLE.COM\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w.login = must[*Login](t)(NewLogin(LoginOptions{Principal: bob, Password: "unused", Config: conf, Timeout: time.Millisecond}))
+	w.login = must[*Login](t)(
+		NewLogin(LoginOptions{Principal: bob, Password: "unused", Config: conf, Timeout: time.Millisecond}))
 	return w
 }
 
@@ -94,9 +96,11 @@ func (w *world) seal(part *messages.EncTicketPart, k *Keytab, service string, ki
 	s := principal(w.t, service)
 	text := must[[]byte](w.t)(asn1.Marshal(*part))
 	key := must[types.EncryptionKey](w.t)(k.key(s, 2, kind))
-	data := must[types.EncryptedData](w.t)(crypto.GetEncryptedData(asn1tools.AddASNAppTag(text, asnAppTag.EncTicketPart), key, keyusage.KDC_REP_TICKET, 2))
+	data := must[types.EncryptedData](w.t)(crypto.GetEncryptedData(
+		asn1tools.AddASNAppTag(text, asnAppTag.EncTicketPart), key, keyusage.KDC_REP_TICKET, 2))
 	t := messages.Ticket{TktVNO: 5, Realm: s.Realm, SName: s.wire(), EncPart: data}
-	return ticket{owner: principal(w.t, bob), ticket: t, key: part.Key, from: part.StartTime, until: w.now.Add(24 * time.Hour)}
+	return ticket{owner: principal(w.t, bob), ticket: t, key: part.Key, from: part.StartTime,
+		until: w.now.Add(24 * time.Hour)}
 }
 
 // initiate returns an exchange whose ticket is t.
@@ -158,30 +162,56 @@ func TestAcceptorRefuses(t *testing.T) {
 		"forged": {ticket: func(w *world, t *ticket) {
 			*t = w.seal(w.part(kind), newKeytab(w.t, "guessed", []int32{kind}, zk), zk, kind)
 		}, want: errForged.Error()},
-		"changed":              {req: func(r *messages.APReq) { r.Ticket.EncPart.Cipher[20] ^= 1 }, want: errForged.Error()},
-		"short":                {req: func(r *messages.APReq) { r.Ticket.EncPart.Cipher = r.Ticket.EncPart.Cipher[:11] }, want: errToken.Error()},
-		"other service":        {req: func(r *messages.APReq) { r.Ticket.SName.NameString = []string{"HTTP", "zk1.example.com"} }, want: "the ticket is for \"HTTP/zk1"},
-		"other host":           {req: func(r *messages.APReq) { r.Ticket.SName.NameString[1] = "zk2.example.com" }, want: "the ticket is for"},
-		"no service":           {req: func(r *messages.APReq) { r.Ticket.SName.NameString = []string{} }, want: "the ticket is for"},
-		"other realm":          {req: func(r *messages.APReq) { r.Ticket.Realm = "EVIL.COM" }, want: "the ticket is for"},
-		"old key":              {req: func(r *messages.APReq) { r.Ticket.EncPart.KVNO = 1 }, want: "no key of " + zk + " with version 1"},
-		"old encryption":       {req: func(r *messages.APReq) { r.Ticket.EncPart.EType = etypeID.RC4_HMAC }, want: "no key of " + zk},
-		"expired":              {world: func(w *world) { w.now = w.now.Add(23*time.Hour + MaxSkew + time.Minute) }, want: errExpired.Error()},
-		"not yet valid":        {part: func(p *messages.EncTicketPart) { p.StartTime = p.StartTime.Add(2 * time.Hour) }, want: errInvalid.Error()},
-		"invalid":              {part: func(p *messages.EncTicketPart) { types.SetFlag(&p.Flags, flags.Invalid) }, want: errInvalid.Error()},
-		"clock is behind":      {world: func(w *world) { w.now = w.now.Add(-MaxSkew - time.Minute) }, want: errSkew.Error()},
-		"clock is ahead":       {world: func(w *world) { w.now = w.now.Add(MaxSkew + time.Minute) }, want: errSkew.Error()},
-		"other client":         {said: func(a *types.Authenticator) { a.CName.NameString = []string{"root"} }, want: errStolen.Error()},
-		"other client's realm": {said: func(a *types.Authenticator) { a.CRealm = "EVIL.COM" }, want: errStolen.Error()},
-		"no checksum":          {said: func(a *types.Authenticator) { a.Cksum = types.Checksum{} }, want: errChecksum.Error()},
-		"user to user":         {req: func(r *messages.APReq) { types.SetFlag(&r.APOptions, flags.APOptionUseSessionKey) }, want: errUserKey.Error()},
+		"changed": {req: func(r *messages.APReq) { r.Ticket.EncPart.Cipher[20] ^= 1 },
+			want: errForged.Error()},
+		"short": {req: func(r *messages.APReq) { r.Ticket.EncPart.Cipher = r.Ticket.EncPart.Cipher[:11] },
+			want: errToken.Error()},
+		"other service": {
+			req:  func(r *messages.APReq) { r.Ticket.SName.NameString = []string{"HTTP", "zk1.example.com"} },
+			want: "the ticket is for \"HTTP/zk1",
+		},
+		"other host": {req: func(r *messages.APReq) { r.Ticket.SName.NameString[1] = "zk2.example.com" },
+			want: "the ticket is for"},
+		"no service": {req: func(r *messages.APReq) { r.Ticket.SName.NameString = []string{} },
+			want: "the ticket is for"},
+		"other realm": {req: func(r *messages.APReq) { r.Ticket.Realm = "EVIL.COM" },
+			want: "the ticket is for"},
+		"old key": {req: func(r *messages.APReq) { r.Ticket.EncPart.KVNO = 1 },
+			want: "no key of " + zk + " with version 1"},
+		"old encryption": {req: func(r *messages.APReq) { r.Ticket.EncPart.EType = etypeID.RC4_HMAC },
+			want: "no key of " + zk},
+		"expired": {world: func(w *world) { w.now = w.now.Add(23*time.Hour + MaxSkew + time.Minute) },
+			want: errExpired.Error()},
+		"not yet valid": {part: func(p *messages.EncTicketPart) { p.StartTime = p.StartTime.Add(2 * time.Hour) },
+			want: errInvalid.Error()},
+		"invalid": {part: func(p *messages.EncTicketPart) { types.SetFlag(&p.Flags, flags.Invalid) },
+			want: errInvalid.Error()},
+		"clock is behind": {world: func(w *world) { w.now = w.now.Add(-MaxSkew - time.Minute) },
+			want: errSkew.Error()},
+		"clock is ahead": {world: func(w *world) { w.now = w.now.Add(MaxSkew + time.Minute) },
+			want: errSkew.Error()},
+		"other client": {said: func(a *types.Authenticator) { a.CName.NameString = []string{"root"} },
+			want: errStolen.Error()},
+		"other client's realm": {said: func(a *types.Authenticator) { a.CRealm = "EVIL.COM" },
+			want: errStolen.Error()},
+		"no checksum": {said: func(a *types.Authenticator) { a.Cksum = types.Checksum{} }, want: errChecksum.Error()},
+		"user to user": {req: func(r *messages.APReq) { types.SetFlag(&r.APOptions, flags.APOptionUseSessionKey) },
+			want: errUserKey.Error()},
 		"foreign, by others": {part: func(p *messages.EncTicketPart) {
 			p.CRealm, p.Transited = "A.ORG", messages.TransitedEncoding{TRType: 1, Contents: []byte("B.ORG")}
 		}, want: errTransited.Error()},
-		"name with a slash": {part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{"zookeeper/zk2.example.com"} }, want: "no identity has"},
-		"name with a realm": {part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{"root@EXAMPLE.COM"} }, want: "no identity has"},
-		"name with a line":  {part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{"bob\nroot"} }, want: "no identity has"},
-		"empty name":        {part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{""} }, want: "no identity has"},
+		"name with a slash": {
+			part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{"zookeeper/zk2.example.com"} },
+			want: "no identity has",
+		},
+		"name with a realm": {
+			part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{"root@EXAMPLE.COM"} },
+			want: "no identity has",
+		},
+		"name with a line": {part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{"bob\nroot"} },
+			want: "no identity has"},
+		"empty name": {part: func(p *messages.EncTicketPart) { p.CName.NameString = []string{""} },
+			want: "no identity has"},
 		"old session key": {part: func(p *messages.EncTicketPart) {
 			p.Key = types.EncryptionKey{KeyType: etypeID.RC4_HMAC, KeyValue: make([]byte, 16)}
 		}, want: errOldKey.Error()},
@@ -324,7 +354,8 @@ func TestReplaysAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if add("x", false) != errFull || add("x", true) != nil || add("x", true) != nil || add(1, true) != errReplay || len(r.newer) != replaysMax {
+	if add("x", false) != errFull || add("x", true) != nil || add("x", true) != nil || add(1, true) != errReplay ||
+		len(r.newer) != replaysMax {
 		t.Fatal("a full memory")
 	}
 	for range 3 {
@@ -458,7 +489,8 @@ func TestLayers(t *testing.T) {
 			}
 			return b
 		})
-		if tt.want == nil && (err != nil || y.Client().String() != bob) || tt.want != nil && (err == nil || !strings.Contains(err.Error(), tt.want.Error())) {
+		if tt.want == nil && (err != nil || y.Client().String() != bob) ||
+			tt.want != nil && (err == nil || !strings.Contains(err.Error(), tt.want.Error())) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -33,13 +33,16 @@ func TestConfig(t *testing.T) {
 	write(t, parts, "three.conf~", "[libdefaults]\n default_realm = WRONG\n")
 	write(t, parts, ".hidden.conf", "[libdefaults]\n default_realm = WRONG\n")
 	other := write(t, dir, "other", "[realms]\n C.ORG = {\n  kdc = kdc.c.org:88\n }\n")
-	name := write(t, dir, "krb5.conf", "# a comment\nincludedir "+parts+"\ninclude "+other+"\n[libdefaults]\n default_realm = A.ORG\n"+
-		"[logging]\n default = FILE:/x\n[realms]\n A.ORG = {\n  kdc = kdc.a.org\n }\n[appdefaults]\n x = y\n")
+	name := write(t, dir, "krb5.conf",
+		"# a comment\nincludedir "+parts+"\ninclude "+other+"\n[libdefaults]\n default_realm = A.ORG\n"+
+			"[logging]\n default = FILE:/x\n[realms]\n A.ORG = {\n  kdc = kdc.a.org\n }\n[appdefaults]\n x = y\n")
 	c := must[*Config](t)(LoadConfig(name))
 	if c.DefaultRealm() != "A.ORG" || c.realmOf("ZK.b.org") != "B.ORG" || c.realmOf("zk.a.org") != "" {
 		t.Errorf("%s, %s", c.DefaultRealm(), c.realmOf("zk.b.org"))
 	}
-	for realm, kdc := range map[string]string{"A.ORG": "kdc.a.org:88", "B.ORG": "kdc.b.org:88", "C.ORG": "kdc.c.org:88"} {
+	for realm, kdc := range map[string]string{
+		"A.ORG": "kdc.a.org:88", "B.ORG": "kdc.b.org:88", "C.ORG": "kdc.c.org:88",
+	} {
 		if _, found, err := c.c.GetKDCs(realm, true); err != nil || found[1] != kdc {
 			t.Errorf("%s: %v, %v", realm, found, err)
 		}
@@ -47,7 +50,8 @@ func TestConfig(t *testing.T) {
 	if lib := c.c.LibDefaults; !lib.DNSLookupKDC || len(lib.DefaultTktEnctypeIDs) != len(encryptions) {
 		t.Errorf("%+v", lib)
 	}
-	c = must[*Config](t)(LoadConfig(write(t, dir, "krb5.conf", "[libdefaults]\n dns_lookup_kdc = false\n default_tkt_enctypes = aes128-cts arcfour-hmac\n")))
+	c = must[*Config](t)(LoadConfig(write(t, dir, "krb5.conf",
+		"[libdefaults]\n dns_lookup_kdc = false\n default_tkt_enctypes = aes128-cts arcfour-hmac\n")))
 	if lib := c.c.LibDefaults; lib.DNSLookupKDC || len(lib.DefaultTktEnctypeIDs) != 1 {
 		t.Errorf("%+v", lib)
 	}
@@ -68,12 +72,17 @@ func TestPrincipals(t *testing.T) {
 			t.Errorf("%s instead of %s", got, text)
 		}
 	}
-	for _, text := range []string{"", "@A", "bob@", "bob@A@B", "bob@A/B", "a//b@C", "a/@C", "b b@C", `b\/c@D`, "b\n@C", strings.Repeat("x", nameMax+1)} {
+	for _, text := range []string{
+		"", "@A", "bob@", "bob@A@B", "bob@A/B", "a//b@C", "a/@C", "b b@C", `b\/c@D`, "b\n@C",
+		strings.Repeat("x", nameMax+1),
+	} {
 		if _, err := ParsePrincipal(text); err == nil {
 			t.Errorf("%q is taken", text)
 		}
 	}
-	for text, want := range map[string]string{"zookeeper/_HOST@A": "zookeeper/zk1.a.org@A", "zookeeper/b@A": "zookeeper/b@A", "_HOST@A": "_HOST@A"} {
+	for text, want := range map[string]string{
+		"zookeeper/_HOST@A": "zookeeper/zk1.a.org@A", "zookeeper/b@A": "zookeeper/b@A", "_HOST@A": "_HOST@A",
+	} {
 		if got := principal(t, text).At("ZK1.a.org.").String(); got != want {
 			t.Errorf("%s instead of %s", got, want)
 		}
@@ -89,7 +98,9 @@ func TestKeytab(t *testing.T) {
 	if err := again.Check(principal(t, zk)); err != nil {
 		t.Error(err)
 	}
-	for name, want := range map[string]string{bob: "old encryption only", "eve@EXAMPLE.COM": "no key of eve", "bob@OTHER": "no key of bob@OTHER"} {
+	for name, want := range map[string]string{
+		bob: "old encryption only", "eve@EXAMPLE.COM": "no key of eve", "bob@OTHER": "no key of bob@OTHER",
+	} {
 		if err := again.Check(principal(t, name)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v instead of %s", err, want)
 		}
@@ -144,7 +155,8 @@ func cacheBytes(t testing.TB) []byte {
 func TestTicketCache(t *testing.T) {
 	dir, b := t.TempDir(), cacheBytes(t)
 	c := must[*ticketCache](t)(parseCache(b))
-	if c.owner.String() != bob || len(c.entries) != 2 || c.entries[1].service.String() != "krbtgt/EXAMPLE.COM@EXAMPLE.COM" {
+	if c.owner.String() != bob || len(c.entries) != 2 ||
+		c.entries[1].service.String() != "krbtgt/EXAMPLE.COM@EXAMPLE.COM" {
 		t.Fatalf("%+v", c)
 	}
 	for n := range b { // also while kinit is writing it
@@ -155,11 +167,13 @@ func TestTicketCache(t *testing.T) {
 	conf := write(t, dir, "krb5.conf", "[libdefaults]\ndefault_realm=EXAMPLE.COM\n")
 	t.Setenv("KRB5CCNAME", "FILE:"+write(t, dir, "cc", string(b)))
 	l := must[*Login](t)(NewLogin(LoginOptions{Config: conf}))
-	if err := l.renew(time.Now()); err != nil || l.owner.String() != bob || l.tgt.owner.String() != bob || !l.tgt.isFresh(time.Now()) {
+	if err := l.renew(time.Now()); err != nil || l.owner.String() != bob || l.tgt.owner.String() != bob ||
+		!l.tgt.isFresh(time.Now()) {
 		t.Errorf("%v %+v", err, l.owner)
 	}
-	for want, name := range map[string]string{"run kinit": "FILE:" + dir + "/none", "only caches of the kind FILE": "KEYRING:x",
-		"or a damaged one": write(t, dir, "half", string(b[:100])), "no valid ticket: run kinit": write(t, dir, "empty", string(b[:ownerEnd]))} {
+	for want, name := range map[string]string{"run kinit": "FILE:" + dir + "/none",
+		"only caches of the kind FILE": "KEYRING:x", "or a damaged one": write(t, dir, "half", string(b[:100])),
+		"no valid ticket: run kinit": write(t, dir, "empty", string(b[:ownerEnd]))} {
 		l := must[*Login](t)(NewLogin(LoginOptions{Config: conf, TicketCache: name}))
 		_, err := l.ticket(t.Context(), principal(t, zk))
 		var later interface{ Temporary() bool }
@@ -170,7 +184,8 @@ func TestTicketCache(t *testing.T) {
 			t.Errorf("%v is final", err)
 		}
 	}
-	if _, err := must[*Login](t)(NewLogin(LoginOptions{Config: conf, Principal: "eve"})).ticket(t.Context(), principal(t, zk)); err == nil || !strings.Contains(err.Error(), "not of eve@EXAMPLE.COM") {
+	if _, err := must[*Login](t)(NewLogin(LoginOptions{Config: conf, Principal: "eve"})).
+		ticket(t.Context(), principal(t, zk)); err == nil || !strings.Contains(err.Error(), "not of eve@EXAMPLE.COM") {
 		t.Error(err)
 	}
 }
@@ -181,7 +196,8 @@ const ownerEnd = 16 + 8 + 4 + len("EXAMPLE.COM") + 4 + len("bob")
 // A login says what it lacks before it asks a KDC, and what a KDC said.
 func TestLogin(t *testing.T) {
 	dir := t.TempDir()
-	conf := write(t, dir, "krb5.conf", "[libdefaults]\ndns_lookup_kdc=false\n[realms]\nEXAMPLE.COM = {\n kdc = 127.0.0.1:1\n}\n")
+	conf := write(t, dir, "krb5.conf",
+		"[libdefaults]\ndns_lookup_kdc=false\n[realms]\nEXAMPLE.COM = {\n kdc = 127.0.0.1:1\n}\n")
 	keys := write(t, dir, "bob.keytab", string(must[[]byte](t)(newKeytab(t, "x", []int32{18}, bob).entries.Marshal())))
 	for want, o := range map[string]LoginOptions{
 		"no such file":        {Config: filepath.Join(dir, "none")},
@@ -199,7 +215,8 @@ func TestLogin(t *testing.T) {
 	l := must[*Login](t)(NewLogin(LoginOptions{Config: conf, Principal: bob, Keytab: keys}))
 	_, _, err := l.Initiate("zookeeper/zk1.example.com").Next(nil)
 	var later interface{ Temporary() bool }
-	if !errors.As(err, &later) || !later.Temporary() || !strings.Contains(err.Error(), "no KDC has given a ticket to "+bob) {
+	if !errors.As(err, &later) || !later.Temporary() ||
+		!strings.Contains(err.Error(), "no KDC has given a ticket to "+bob) {
 		t.Errorf("%v", err)
 	}
 }
@@ -213,7 +230,8 @@ func TestHeldTicket(t *testing.T) {
 		from, until time.Duration
 		want        bool
 	}{
-		"fresh": {-time.Hour, time.Hour, true}, "old": {-time.Hour, time.Minute, true}, "nearly over": {-time.Hour, spare / 2, false}, "over": {-2 * time.Hour, -time.Hour, false},
+		"fresh": {-time.Hour, time.Hour, true}, "old": {-time.Hour, time.Minute, true},
+		"nearly over": {-time.Hour, spare / 2, false}, "over": {-2 * time.Hour, -time.Hour, false},
 	} {
 		held.from, held.until = time.Now().Add(tt.from), time.Now().Add(tt.until)
 		w.initiate(held)

@@ -17,7 +17,8 @@ import (
 func FuzzFirstToken(f *testing.F) {
 	w := newWorld(f)
 	held := w.seal(w.part(18), w.keytab, zk, 18)
-	token := must[[]byte](f)(w.login.Initiate("x").send(held, must[types.Authenticator](f)(newAuthenticator(held.owner, 18))))
+	token := must[[]byte](f)(w.login.Initiate("x").send(held,
+		must[types.Authenticator](f)(newAuthenticator(held.owner, 18))))
 	f.Add(token)
 	f.Add(token[:len(token)/2])
 	f.Add(frame(kindAPReq, nil))
@@ -42,10 +43,13 @@ func FuzzEncryptedParts(f *testing.F) {
 		tkt, session := held.ticket, held.key
 		if isTicket {
 			key := must[types.EncryptionKey](t)(w.keytab.key(principal(t, zk), 2, 18))
-			tkt.EncPart = must[types.EncryptedData](t)(crypto.GetEncryptedData(asn1tools.AddASNAppTag(part, asnAppTag.EncTicketPart), key, keyusage.KDC_REP_TICKET, 2))
+			tkt.EncPart = must[types.EncryptedData](t)(crypto.GetEncryptedData(
+				asn1tools.AddASNAppTag(part, asnAppTag.EncTicketPart), key, keyusage.KDC_REP_TICKET, 2))
 		}
-		data := must[types.EncryptedData](t)(crypto.GetEncryptedData(authenticator, session, keyusage.AP_REQ_AUTHENTICATOR, 0))
-		req := messages.APReq{PVNO: 5, MsgType: 14, APOptions: types.NewKrbFlags(), Ticket: tkt, EncryptedAuthenticator: data}
+		data := must[types.EncryptedData](t)(crypto.GetEncryptedData(authenticator, session,
+			keyusage.AP_REQ_AUTHENTICATOR, 0))
+		req := messages.APReq{PVNO: 5, MsgType: 14, APOptions: types.NewKrbFlags(), Ticket: tkt,
+			EncryptedAuthenticator: data}
 		y := w.acceptor.Accept()
 		_, err := y.Step(frame(kindAPReq, must[[]byte](t)(req.Marshal())))
 		if err == nil && isTicket {

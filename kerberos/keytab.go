@@ -44,7 +44,8 @@ func (k *Keytab) Check(p Principal) error {
 	}
 	for _, e := range k.entries.Entries {
 		if p.Equal(Principal{Components: e.Principal.Components, Realm: e.Principal.Realm}) {
-			return fmt.Errorf("kerberos: the keytab has keys of %s for old encryption only, which is refused: make AES keys", p)
+			return fmt.Errorf("kerberos: the keytab has keys of %s for old encryption only, which is "+
+				"refused: make AES keys", p)
 		}
 	}
 	return fmt.Errorf("kerberos: the keytab has no key of %s", p)

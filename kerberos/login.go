@@ -185,7 +185,8 @@ func (l *Login) ticket(ctx context.Context, service Principal) (ticket, error) {
 	case <-f.done:
 		return f.ticket, f.err
 	case <-ctx.Done():
-		return ticket{}, &unavailableError{fmt.Errorf("kerberos: no KDC has given a ticket for %s in time: %w", name, ctx.Err())}
+		return ticket{},
+			&unavailableError{fmt.Errorf("kerberos: no KDC has given a ticket for %s in time: %w", name, ctx.Err())}
 	}
 }
 
@@ -247,7 +248,8 @@ func (l *Login) exchange(lib *client.Client, service Principal, tgt ticket) (tic
 	}
 	part := &rep.DecryptedEncPart
 	if !part.SName.Equal(service.wire()) || keySize(part.Key.KeyType) == 0 {
-		return ticket{}, fmt.Errorf("kerberos: the KDC gave a ticket for another service than %s, or with a key for old encryption", service)
+		return ticket{}, fmt.Errorf("kerberos: the KDC gave a ticket for another service than %s, or with a key for "+
+			"old encryption", service)
 	}
 	return newTicket(l.owner, rep.Ticket, part), nil
 }

@@ -43,7 +43,8 @@ func (p Principal) isPlain() bool {
 		return false
 	}
 	for _, part := range append(slices.Clone(p.Components), p.Realm) {
-		if strings.ContainsFunc(part, func(r rune) bool { return r <= ' ' || r == '/' || r == '@' || r == '\\' || r == 0x7f }) {
+		if strings.ContainsFunc(part,
+			func(r rune) bool { return r <= ' ' || r == '/' || r == '@' || r == '\\' || r == 0x7f }) {
 			return false
 		}
 	}
@@ -80,7 +81,8 @@ func (p Principal) At(host string) Principal {
 	if p.Host() != hostPlaceholder {
 		return p
 	}
-	return Principal{Components: []string{p.Components[0], strings.ToLower(strings.TrimSuffix(host, "."))}, Realm: p.Realm}
+	return Principal{Components: []string{p.Components[0], strings.ToLower(strings.TrimSuffix(host, "."))},
+		Realm: p.Realm}
 }
 
 // In returns the principal with a realm, if it has none.
@@ -104,7 +106,8 @@ func (p Principal) wire() types.PrincipalName {
 func named(n types.PrincipalName, realm string) (Principal, error) {
 	p := Principal{Components: n.NameString, Realm: realm}
 	if realm == "" || !p.isPlain() {
-		return Principal{}, fmt.Errorf("kerberos: the name of the client has characters that no identity has: %q", p.String())
+		return Principal{}, fmt.Errorf("kerberos: the name of the client has characters that no identity has: %q",
+			p.String())
 	}
 	return p, nil
 }

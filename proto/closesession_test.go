@@ -30,10 +30,12 @@ func TestListOfClosedSession(t *testing.T) {
 		{"a list and a digest", summed(list("/e", "/f")), []string{"/e", "/f"}, TxnDigestSize},
 		{"an empty list", list(), []string{}, 0},
 		{"an empty list and a digest", summed(list()), []string{}, TxnDigestSize},
-		{"an empty list and a digest, taken for a digest", summed(list())[:TxnDigestSize], []string{}, TxnDigestSize - 4},
+		{"an empty list and a digest, taken for a digest", summed(list())[:TxnDigestSize], []string{},
+			TxnDigestSize - 4},
 		{"a list of one path, taken for a digest", summed(list("/locks/1"))[:TxnDigestSize], nil, 0},
 		{"a list of two paths, taken for a digest", summed(list("/locks/1", "/locks/2"))[:TxnDigestSize], nil, 0},
-		{"a list of three paths, taken for a digest", summed(list("/locks/1", "/locks/2", "/locks/3"))[:TxnDigestSize], nil, 0},
+		{"a list of three paths, taken for a digest",
+			summed(list("/locks/1", "/locks/2", "/locks/3"))[:TxnDigestSize], nil, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var v CloseSessionTxn
@@ -47,7 +49,9 @@ func TestListOfClosedSession(t *testing.T) {
 			}
 		})
 	}
-	for name, body := range map[string][]byte{"torn": list("/locks/1")[:11], "torn later": summed(list("/locks/1", "/locks/2"))[:18]} {
+	for name, body := range map[string][]byte{
+		"torn": list("/locks/1")[:11], "torn later": summed(list("/locks/1", "/locks/2"))[:18],
+	} {
 		var v CloseSessionTxn
 		r := NewReader(body)
 		v.DecodeList(&r)

@@ -109,6 +109,7 @@ func TestCreateModes(t *testing.T) {
 		-1: {}, 0: {true}, 1: {true, true}, 2: {true, false, true}, 3: {true, true, true}, 4: {true},
 		5: {true, false, false, true}, 6: {true, false, true, true}, 7: {},
 	} {
-		require.Equal(t, want, [4]bool{mode.Valid(), mode.IsEphemeral(), mode.IsSequential(), mode.IsTTL()}, "%d", mode)
+		require.Equal(t, want, [4]bool{mode.Valid(), mode.IsEphemeral(), mode.IsSequential(), mode.IsTTL()},
+			"%d", mode)
 	}
 }

@@ -91,7 +91,8 @@ var clientFrames = map[string][][]record{
 
 	"V25 C": {{reqHdr(0xa, OpSetData), &SetDataRequest{Path: Text("/v1"), Data: []byte("hello")}}},
 	"V25 S": {
-		{okHdr(XidNotification, 9), &WatcherEvent{Type: EventNodeDataChanged, State: StateSyncConnected, Path: Text("/v1")}},
+		{okHdr(XidNotification, 9),
+			&WatcherEvent{Type: EventNodeDataChanged, State: StateSyncConnected, Path: Text("/v1")}},
 		{okHdr(0xa, 9), &StatResponse{Stat: v1Stat(nil)}},
 	},
 	"V26 C": {{reqHdr(0xb, OpSetData), &SetDataRequest{Path: Text("/v1"), Data: []byte("x")}}},
@@ -151,7 +152,8 @@ var clientFrames = map[string][][]record{
 	"V37 C": {{reqHdr(XidSetWatches, OpSetWatches), &SetWatches{RelativeZxid: 5,
 		DataWatches: []Text{Text("/v1")}, ExistWatches: []Text{Text("/none")}, ChildWatches: []Text{}}}},
 	"V37 S": {
-		{okHdr(XidNotification, -1), &WatcherEvent{Type: EventNodeDataChanged, State: StateSyncConnected, Path: Text("/v1")}},
+		{okHdr(XidNotification, -1),
+			&WatcherEvent{Type: EventNodeDataChanged, State: StateSyncConnected, Path: Text("/v1")}},
 		{okHdr(XidSetWatches, 0x10)},
 	},
 	"V38 C": {{reqHdr(XidSetWatches, OpSetWatches2), &SetWatches2{RelativeZxid: 0x10000000000,
@@ -215,7 +217,8 @@ func TestGoldenVectorsComplete(t *testing.T) {
 func TestGoldenHandshake(t *testing.T) {
 	zeros := make([]byte, PasswordSize)
 	request := func(zxid Zxid, id SessionID, passwd []byte, hasReadOnly bool) ConnectRequest {
-		return ConnectRequest{LastZxidSeen: zxid, TimeOut: 10000, SessionID: id, Password: passwd, HasReadOnly: hasReadOnly}
+		return ConnectRequest{LastZxidSeen: zxid, TimeOut: 10000, SessionID: id, Password: passwd,
+			HasReadOnly: hasReadOnly}
 	}
 	response := func(timeout int32, id SessionID, hasReadOnly, readOnly bool) ConnectResponse {
 		r := ConnectResponse{TimeOut: timeout, SessionID: id, HasReadOnly: hasReadOnly, ReadOnly: readOnly}

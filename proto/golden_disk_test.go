@@ -53,7 +53,8 @@ func TestGoldenLog1(t *testing.T) {
 			&SetDataTxn{Path: Text("/a"), Data: []byte("yz"), Version: 1}, digest(3123476289)}},
 		{0x5ae10acf, 36, []record{tinyHeader(3, 4, 0x1b06, OpError), &ErrorTxn{Err: ErrNodeExists}}},
 		{0xc0d30c3d, 89, []record{tinyHeader(4, 5, 0x1b08, OpCreate2),
-			&CreateTxn{Path: Text("/e"), Data: []byte("eph"), Acl: anyone, Ephemeral: true, ParentCVersion: 2}, digest(6278454753)}},
+			&CreateTxn{Path: Text("/e"), Data: []byte("eph"), Acl: anyone, Ephemeral: true, ParentCVersion: 2},
+			digest(6278454753)}},
 	})
 }
 
@@ -81,11 +82,13 @@ func TestGoldenSnapshot(t *testing.T) {
 	add(acl(1, PermRead)...)
 	add(acl(2, PermAll)...)
 	add(node("", "", -1, StatPersisted{Cversion: 2, Pzxid: 5})...)
-	add(node("/a", "yz", 2, StatPersisted{Czxid: 2, Mzxid: 3, Ctime: tinyMs + 0x1af8, Mtime: tinyMs + 0x1b03, Version: 1, Pzxid: 2})...)
+	add(node("/a", "yz", 2,
+		StatPersisted{Czxid: 2, Mzxid: 3, Ctime: tinyMs + 0x1af8, Mtime: tinyMs + 0x1b03, Version: 1, Pzxid: 2})...)
 	add(node("/zookeeper", "", -1, StatPersisted{})...)
 	add(node("/zookeeper/config", "", 1, StatPersisted{Aversion: -1})...)
 	add(node("/zookeeper/quota", "", -1, StatPersisted{})...)
-	add(node("/e", "eph", 2, StatPersisted{Czxid: 5, Mzxid: 5, Ctime: tinyMs + 0x1b08, Mtime: tinyMs + 0x1b08, EphemeralOwner: tinySession, Pzxid: 5})...)
+	add(node("/e", "eph", 2, StatPersisted{Czxid: 5, Mzxid: 5, Ctime: tinyMs + 0x1b08, Mtime: tinyMs + 0x1b08,
+		EphemeralOwner: tinySession, Pzxid: 5})...)
 	add(newText("/"), newInt64(0x1f5a5186), newText("/"))
 	add(newInt64(5), newInt32(DigestVersion), newInt64(6278454753), newInt64(0xce9f553b), newText("/"))
 	b := readGoldenFile(t, "snapshot-5")

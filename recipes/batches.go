@@ -42,7 +42,8 @@ func (q *batches) put(ctx context.Context, name string, items [][]byte) error {
 	data := encodeItems(items)
 	for {
 		err := client.Retry(ctx, func(ctx context.Context) error {
-			_, err := q.items.c.Create(ctx, paths.ChildOf(q.items.parent, name), data, client.PersistentSequential, client.WithACL(q.items.acl...))
+			_, err := q.items.c.Create(ctx, paths.ChildOf(q.items.parent, name), data, client.PersistentSequential,
+				client.WithACL(q.items.acl...))
 			return err
 		})
 		if !errors.Is(err, client.ErrNoNode) {

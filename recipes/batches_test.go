@@ -29,13 +29,18 @@ func TestBatchesAreInOrder(t *testing.T) {
 		return got
 	}
 	require.Equal(t, []string{"queue-2147483647", "queue--2147483648"},
-		names(inOrder, "queue--2147483648", "queue-", "queue-x", "other", "queue-+000000001", "queue-2147483647", "queue-99999999999"))
-	require.Equal(t, []string{"queue-0800000000000000003", "queue-0FFFFFFFB0000000001", "queue-1000000000000000002", "queue-1000000000000000004", "queue-17FFFFFFF0000000000"},
-		names(byPriority, "queue-17FFFFFFF0000000000", "queue-1000000000000000004", "queue-0FFFFFFFB0000000001", "queue-1000000000000000002",
-			"queue-0800000000000000003", "queue-1FFFFFFFB0000000001", "queue-0000000005", "queue-1", "queue-10000000x0000000001"))
-	require.Equal(t, []string{"queue-|00000001|0000000003", "queue-|18BCFE56800|0000000000", "queue-|18BCFE56800|0000000001", "queue-|7FFFFFFFFFFFFFFF|0000000002"},
-		names(byTime, "queue-|18BCFE56800|0000000001", "queue-|7FFFFFFFFFFFFFFF|0000000002", "queue-|18BCFE56800|0000000000", "queue-|00000001|0000000003",
-			"queue-|FFFFFFFFFFFFFFFF|0000000002", "queue-|1", "queue-1|0000000001", "queue-||0000000001", "queue-|1|"))
+		names(inOrder, "queue--2147483648", "queue-", "queue-x", "other", "queue-+000000001", "queue-2147483647",
+			"queue-99999999999"))
+	require.Equal(t, []string{"queue-0800000000000000003", "queue-0FFFFFFFB0000000001", "queue-1000000000000000002",
+		"queue-1000000000000000004", "queue-17FFFFFFF0000000000"},
+		names(byPriority, "queue-17FFFFFFF0000000000", "queue-1000000000000000004", "queue-0FFFFFFFB0000000001",
+			"queue-1000000000000000002", "queue-0800000000000000003", "queue-1FFFFFFFB0000000001", "queue-0000000005",
+			"queue-1", "queue-10000000x0000000001"))
+	require.Equal(t, []string{"queue-|00000001|0000000003", "queue-|18BCFE56800|0000000000",
+		"queue-|18BCFE56800|0000000001", "queue-|7FFFFFFFFFFFFFFF|0000000002"},
+		names(byTime, "queue-|18BCFE56800|0000000001", "queue-|7FFFFFFFFFFFFFFF|0000000002",
+			"queue-|18BCFE56800|0000000000", "queue-|00000001|0000000003", "queue-|FFFFFFFFFFFFFFFF|0000000002",
+			"queue-|1", "queue-1|0000000001", "queue-||0000000001", "queue-|1|"))
 }
 
 func FuzzBatchNames(f *testing.F) {

@@ -64,7 +64,8 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 		return err
 	}
 	if slices.Contains(names, readyName) { // of a publisher that has finished between the two steps of begin
-		if err := b.commit(ctx, fence, b.txn(fence).Delete(paths.ChildOf(b.path, readyName), client.AnyVersion), false); err != nil {
+		if err := b.commit(ctx, fence, b.txn(fence).Delete(paths.ChildOf(b.path, readyName), client.AnyVersion),
+			false); err != nil {
 			return err
 		}
 	}
@@ -81,7 +82,8 @@ func (b *Bundle) Publish(ctx context.Context, parts map[string][]byte) error {
 // these without changing the version. Ready may exist again.
 func (b *Bundle) begin(ctx context.Context) (fence int32, names []string, err error) {
 	err = again(ctx, func(ctx context.Context) error {
-		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).Delete(paths.ChildOf(b.path, readyName), client.AnyVersion))
+		started := b.c.Async().Commit(ctx, new(client.Txn).Set(b.path, b.data, client.AnyVersion).
+			Delete(paths.ChildOf(b.path, readyName), client.AnyVersion))
 		var listErr error
 		names, _, listErr = b.c.Children(ctx, b.path) // the server does this after the transaction
 		results, err := started.Wait(ctx)

@@ -64,7 +64,8 @@ func (n *cell) change(ctx context.Context, f func(old content) ([]byte, error)) 
 // isOvertaken reports whether a write was refused because another writer was faster, or because the parents were
 // created only now.
 func isOvertaken(err error) bool {
-	return errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNodeExists) || errors.Is(err, client.ErrNoNode)
+	return errors.Is(err, client.ErrBadVersion) || errors.Is(err, client.ErrNodeExists) ||
+		errors.Is(err, client.ErrNoNode)
 }
 
 // write replaces exactly the content that read has seen. It creates missing parents for the next try.

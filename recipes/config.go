@@ -29,7 +29,9 @@ type Config[T any] struct {
 
 // NewConfig returns the configuration at a path. Decode makes a value of the data, and returns an error for data
 // that cannot be used; it must not keep the data.
-func NewConfig[T any](c *client.Client, path string, decode func(data []byte) (T, error), options ...Option) *Config[T] {
+func NewConfig[T any](
+	c *client.Client, path string, decode func(data []byte) (T, error), options ...Option,
+) *Config[T] {
 	return &Config[T]{cell{c, path, newOptions(options)}, decode}
 }
 

@@ -43,7 +43,8 @@ func NewDoubleBarrier(c *client.Client, path string, size int, options ...Option
 	if size < 1 {
 		panic(fmt.Sprintf("recipes: double barrier of %d at %s", size, path))
 	}
-	return &DoubleBarrier{c: c, path: path, own: paths.ChildOf(path, newID()), size: size, options: newOptions(options)}
+	return &DoubleBarrier{c: c, path: path, own: paths.ChildOf(path, newID()), size: size,
+		options: newOptions(options)}
 }
 
 // newID returns a random UUID in its canonical form.
@@ -290,7 +291,8 @@ func (b *DoubleBarrier) awaitLeaving(ctx context.Context, w *client.Watch) error
 // close deletes this process's znode, the last inside, together with ready: processes that wait for it have
 // nothing left to do.
 func (b *DoubleBarrier) close(ctx context.Context, ready string) error {
-	if _, err := b.c.Commit(ctx, new(client.Txn).Delete(b.own, client.AnyVersion).Delete(ready, client.AnyVersion)); err == nil {
+	if _, err := b.c.Commit(ctx, new(client.Txn).Delete(b.own, client.AnyVersion).
+		Delete(ready, client.AnyVersion)); err == nil {
 		return nil
 	}
 	if err := b.c.DeleteSurely(ctx, b.own); err != nil {

@@ -73,7 +73,9 @@ func (e *Election) Run(ctx context.Context, lead func(ctx context.Context, token
 }
 
 // term calls lead once and gives up the leadership. It reports whether the leadership was lost before.
-func (e *Election) term(ctx context.Context, h *Hold, lead func(ctx context.Context, token client.Zxid) error) (isLost bool, err error) {
+func (e *Election) term(
+	ctx context.Context, h *Hold, lead func(ctx context.Context, token client.Zxid) error,
+) (isLost bool, err error) {
 	leading, cancel := context.WithCancelCause(h.Context())
 	defer cancel(nil)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })

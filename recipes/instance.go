@@ -57,7 +57,8 @@ func ParseURISpec(text string) (URISpec, error) {
 		}
 		name, after, isClosed := strings.Cut(after, "}")
 		if name = strings.TrimSpace(name); !isClosed || name == "" {
-			return nil, fmt.Errorf("%w: no variable in %q at offset %d", ErrFormat, text, len(text)-len(rest)+len(before))
+			return nil, fmt.Errorf("%w: no variable in %q at offset %d", ErrFormat, text,
+				len(text)-len(rest)+len(before))
 		}
 		spec, rest = append(spec, URIPart{name, true}), after
 	}
@@ -137,7 +138,8 @@ type uriSpecJSON struct {
 
 // encode returns the data of the instance's znode. Errors: ErrFormat for a payload that is not JSON.
 func (s Instance) encode() ([]byte, error) {
-	j := instanceJSON{Name: s.Name, ID: s.ID, Payload: s.Payload, RegisteredAt: s.RegisteredAt.UnixMilli(), Type: s.Type}
+	j := instanceJSON{Name: s.Name, ID: s.ID, Payload: s.Payload,
+		RegisteredAt: s.RegisteredAt.UnixMilli(), Type: s.Type}
 	if s.Address != "" {
 		j.Address = &s.Address
 	}
@@ -169,8 +171,8 @@ func decodeInstance(data []byte) (Instance, error) {
 	if j.Name == "" || j.ID == "" {
 		return Instance{}, fmt.Errorf("%w: instance without name and id", ErrFormat)
 	}
-	s := Instance{Name: j.Name, ID: j.ID, Payload: j.Payload, RegisteredAt: time.UnixMilli(j.RegisteredAt), Type: j.Type,
-		Disabled: j.Enabled != nil && !*j.Enabled}
+	s := Instance{Name: j.Name, ID: j.ID, Payload: j.Payload, RegisteredAt: time.UnixMilli(j.RegisteredAt),
+		Type: j.Type, Disabled: j.Enabled != nil && !*j.Enabled}
 	if string(s.Payload) == "null" {
 		s.Payload = nil
 	}

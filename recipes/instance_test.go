@@ -10,9 +10,10 @@ import (
 
 // Captured from Curator 5.4: a dynamic instance with everything, and a static one with as little as there can be.
 const (
-	goldenInstance = `{"name":"web","id":"i1","address":"10.0.0.1","port":80,"sslPort":443,"payload":{"@class":"Probe$P","a":3,"b":"x"},` +
-		`"registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC","uriSpec":{"parts":[{"value":"scheme","variable":true},` +
-		`{"value":"://","variable":false},{"value":"address","variable":true},{"value":":","variable":false},{"value":"port","variable":true},` +
+	goldenInstance = `{"name":"web","id":"i1","address":"10.0.0.1","port":80,"sslPort":443,` +
+		`"payload":{"@class":"Probe$P","a":3,"b":"x"},"registrationTimeUTC":1700000000000,"serviceType":"DYNAMIC",` +
+		`"uriSpec":{"parts":[{"value":"scheme","variable":true},{"value":"://","variable":false},` +
+		`{"value":"address","variable":true},{"value":":","variable":false},{"value":"port","variable":true},` +
 		`{"value":"/x","variable":false}]}}`
 	goldenBareInstance = `{"name":"web","id":"i2","address":"10.0.0.2","port":null,"sslPort":null,"payload":null,` +
 		`"registrationTimeUTC":1700000000000,"serviceType":"STATIC","uriSpec":null}`
@@ -23,8 +24,8 @@ func TestInstancesAreCurators(t *testing.T) {
 	require.NoError(t, err)
 	at := time.UnixMilli(1700000000000)
 	for golden, want := range map[string]Instance{
-		goldenInstance: {Name: "web", ID: "i1", Address: "10.0.0.1", Port: 80, SSLPort: 443, Payload: json.RawMessage(`{"@class":"Probe$P","a":3,"b":"x"}`),
-			RegisteredAt: at, Type: Dynamic, URI: uri},
+		goldenInstance: {Name: "web", ID: "i1", Address: "10.0.0.1", Port: 80, SSLPort: 443,
+			Payload: json.RawMessage(`{"@class":"Probe$P","a":3,"b":"x"}`), RegisteredAt: at, Type: Dynamic, URI: uri},
 		goldenBareInstance: {Name: "web", ID: "i2", Address: "10.0.0.2", RegisteredAt: at, Type: Static},
 	} {
 		got, err := decodeInstance([]byte(golden))
@@ -107,8 +108,9 @@ func TestStrategies(t *testing.T) {
 
 func TestPickLeavesFailingInstancesAlone(t *testing.T) {
 	now := time.Unix(1000, 0)
-	p := &Provider{strategy: StrategyFunc(func(all []Instance) Instance { return all[0] }), now: func() time.Time { return now },
-		failing: map[string]failure{}, instances: []Instance{{ID: "a"}, {ID: "b"}}}
+	p := &Provider{strategy: StrategyFunc(func(all []Instance) Instance { return all[0] }),
+		now: func() time.Time { return now }, failing: map[string]failure{},
+		instances: []Instance{{ID: "a"}, {ID: "b"}}}
 	pick := func() string {
 		s, err := p.Pick()
 		require.NoError(t, err)

@@ -29,7 +29,8 @@ type place struct {
 // join adds a znode at the end and returns its path. Missing parents are created.
 func (l *line) join(ctx context.Context, marker string) (string, error) {
 	for {
-		path, err := l.c.CreateProtected(ctx, paths.ChildOf(l.parent, marker), l.data, client.EphemeralSequential, client.WithACL(l.acl...))
+		path, err := l.c.CreateProtected(ctx, paths.ChildOf(l.parent, marker), l.data, client.EphemeralSequential,
+			client.WithACL(l.acl...))
 		if !errors.Is(err, client.ErrNoNode) {
 			return path, err
 		}

@@ -65,7 +65,8 @@ func (d *Discovery) Provider(ctx context.Context, name string, strategy Strategy
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{path: path, strategy: strategy, cache: cache, now: time.Now, done: make(chan struct{}), failing: map[string]failure{}}
+	p := &Provider{path: path, strategy: strategy, cache: cache, now: time.Now, done: make(chan struct{}),
+		failing: map[string]failure{}}
 	p.isStale.Store(true)
 	go p.follow()
 	return p, nil
@@ -121,7 +122,8 @@ func (p *Provider) Pick() (Instance, error) {
 	if len(p.failing) > 0 {
 		now := p.now()
 		maps.DeleteFunc(p.failing, func(_ string, f failure) bool { return now.Sub(f.since) >= downTime })
-		up := slices.DeleteFunc(slices.Clone(offered), func(s Instance) bool { return p.failing[s.ID].errors >= downErrors })
+		up := slices.DeleteFunc(slices.Clone(offered),
+			func(s Instance) bool { return p.failing[s.ID].errors >= downErrors })
 		if len(up) > 0 {
 			offered = up
 		}

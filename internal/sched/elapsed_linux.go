@@ -10,7 +10,8 @@ import (
 // time since then is ahead of the clock that stands still by that time.
 func suspended() time.Duration {
 	var boot, running unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &running) != nil {
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil ||
+		unix.ClockGettime(unix.CLOCK_MONOTONIC, &running) != nil {
 		return 0
 	}
 	return time.Duration(boot.Nano() - running.Nano())

@@ -28,8 +28,8 @@ func vectorServer() *Server {
 
 // vectorToken is the client's token of the exchange, with parts replaced.
 func vectorToken(oldNew ...string) []byte {
-	text := `charset=utf-8,username="bob",realm="zk-sasl-md5",nonce="` + vectorNonce + `",nc=00000001,cnonce="` + vectorCnonce +
-		`",digest-uri="zookeeper/zk-sasl-md5",maxbuf=65536,response=` + vectorResponse + `,qop=auth`
+	text := `charset=utf-8,username="bob",realm="zk-sasl-md5",nonce="` + vectorNonce + `",nc=00000001,cnonce="` +
+		vectorCnonce + `",digest-uri="zookeeper/zk-sasl-md5",maxbuf=65536,response=` + vectorResponse + `,qop=auth`
 	return []byte(strings.NewReplacer(oldNew...).Replace(text))
 }
 
@@ -181,9 +181,11 @@ func TestNamesAndPasswordsOfAllAlphabets(t *testing.T) {
 		require.NoError(t, fromClient)
 		require.Equal(t, user, s.User())
 
-		fromServer, _ = exchange(NewServer(QuorumRealm, bob, vectorNonce), NewClient(QuorumRealm, user, password+"x", vectorCnonce))
+		fromServer, _ = exchange(NewServer(QuorumRealm, bob, vectorNonce),
+			NewClient(QuorumRealm, user, password+"x", vectorCnonce))
 		require.ErrorIs(t, fromServer, ErrAuth)
-		fromServer, _ = exchange(NewServer(QuorumRealm, bob, vectorNonce), NewClient(ClientRealm, user, password, vectorCnonce))
+		fromServer, _ = exchange(NewServer(QuorumRealm, bob, vectorNonce),
+			NewClient(ClientRealm, user, password, vectorCnonce))
 		require.ErrorIs(t, fromServer, ErrAuth, "an exchange for one realm is none for the other")
 	}
 }

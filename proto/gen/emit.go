@@ -56,12 +56,14 @@ func emitRecords(b *bytes.Buffer, records []record) error {
 			emitAppend(b, f, "v."+goName(f.name))
 		}
 		b.WriteString("return b\n}\n\n")
-		fmt.Fprintf(b, "// Decode decodes v from r, whose Err reports a failure.\nfunc (v *%s) Decode(r *Reader) {\n", r.name)
+		fmt.Fprintf(b, "// Decode decodes v from r, whose Err reports a failure.\nfunc (v *%s) Decode(r *Reader) {\n",
+			r.name)
 		for _, f := range r.fields {
 			emitDecode(b, f, "v."+goName(f.name), byName)
 		}
 		b.WriteString("}\n\n")
-		fmt.Fprintf(b, "// ReadFrom decodes v from the front of b, which v then aliases.\nfunc (v *%s) ReadFrom(b []byte) error {\nr := NewReader(b)\nv.Decode(&r)\nreturn r.Err()\n}\n\n", r.name)
+		fmt.Fprintf(b, "// ReadFrom decodes v from the front of b, which v then aliases.\n"+
+			"func (v *%s) ReadFrom(b []byte) error {\nr := NewReader(b)\nv.Decode(&r)\nreturn r.Err()\n}\n\n", r.name)
 	}
 	return nil
 }
@@ -190,9 +192,11 @@ func errName(e row) string {
 func emitFuzz(b *bytes.Buffer, records []record) error {
 	b.WriteString("import \"testing\"\n\n")
 	for _, r := range records {
-		fmt.Fprintf(b, "func Fuzz%s(f *testing.F) {\nfuzzRecord(f, func() fuzzable { return new(%s) })\n}\n\n", r.name, r.name)
+		fmt.Fprintf(b, "func Fuzz%s(f *testing.F) {\nfuzzRecord(f, func() fuzzable { return new(%s) })\n}\n\n",
+			r.name, r.name)
 	}
-	b.WriteString("// allRecords makes an empty value of every record, by name.\nvar allRecords = map[string]func() fuzzable{\n")
+	b.WriteString("// allRecords makes an empty value of every record, by name.\n" +
+		"var allRecords = map[string]func() fuzzable{\n")
 	for _, r := range records {
 		fmt.Fprintf(b, "%q: func() fuzzable { return new(%s) },\n", r.name, r.name)
 	}

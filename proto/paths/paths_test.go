@@ -107,7 +107,9 @@ func TestValidPathLooksAtEveryByte(t *testing.T) {
 }
 
 func BenchmarkValidPath(b *testing.B) {
-	for _, path := range []string{"/app/config/n1", "/services/payment/instances/instance-0000012345", "/" + strings.Repeat("n", 100_000)} {
+	for _, path := range []string{
+		"/app/config/n1", "/services/payment/instances/instance-0000012345", "/" + strings.Repeat("n", 100_000),
+	} {
 		b.Run(fmt.Sprint(len(path)), func(b *testing.B) {
 			p := []byte(path)
 			for b.Loop() {
@@ -138,8 +140,8 @@ func TestLastSlash(t *testing.T) {
 }
 
 func TestFaultAt(t *testing.T) {
-	for path, want := range map[string]int{"": 0, "a": 0, "/": -1, "/a": -1, "//": 1, "/a//b": 3, "/a/": 3, "/a/..": 3, "/a/./b": 3,
-		"/ab\x00": 3, "/a/\u0085": 3, "/a/\xff": 3, "/abcdefgh\x7f": 9} {
+	for path, want := range map[string]int{"": 0, "a": 0, "/": -1, "/a": -1, "//": 1, "/a//b": 3, "/a/": 3, "/a/..": 3,
+		"/a/./b": 3, "/ab\x00": 3, "/a/\u0085": 3, "/a/\xff": 3, "/abcdefgh\x7f": 9} {
 		require.Equal(t, want, FaultAt([]byte(path), false), path)
 		require.Equal(t, want < 0, Valid([]byte(path)), path)
 	}
@@ -149,13 +151,17 @@ func TestFaultAt(t *testing.T) {
 }
 
 func TestPartsOfAPath(t *testing.T) {
-	for path, want := range map[string][2]string{"/": {"/", ""}, "/a": {"/", "a"}, "/a/b": {"/a", "b"}, "/a/b/c": {"/a/b", "c"}} {
+	for path, want := range map[string][2]string{
+		"/": {"/", ""}, "/a": {"/", "a"}, "/a/b": {"/a", "b"}, "/a/b/c": {"/a/b", "c"},
+	} {
 		require.Equal(t, want, [2]string{ParentOf(path), NameOf(path)}, path)
 		if path != "/" {
 			require.Equal(t, path, ChildOf(ParentOf(path), NameOf(path)))
 		}
 	}
-	for path, want := range map[string][2]string{"/a": {"/", "a"}, "/a/b": {"/a", "b"}, "/": {}, "a": {}, "/a/": {}, "//a": {}} {
+	for path, want := range map[string][2]string{
+		"/a": {"/", "a"}, "/a/b": {"/a", "b"}, "/": {}, "a": {}, "/a/": {}, "//a": {},
+	} {
 		parent, name := Split([]byte(path))
 		require.Equal(t, want, [2]string{string(parent), string(name)}, path)
 	}
