@@ -46,7 +46,8 @@ func TestACLMatching(t *testing.T) {
 		{"permissions do not add up over entries",
 			[]proto.ACL{entry(proto.PermRead, "digest", bob.ID), entry(proto.PermWrite, "digest", eve.ID)},
 			proto.PermWrite, identities(bob), false},
-		{"second entry", []proto.ACL{entry(proto.PermRead, "digest", bob.ID), entry(proto.PermWrite, "digest", bob.ID)},
+		{"second entry",
+			[]proto.ACL{entry(proto.PermRead, "digest", bob.ID), entry(proto.PermWrite, "digest", bob.ID)},
 			proto.PermWrite, identities(bob), true},
 		{"ip", one(31, "ip", "10.0.0.0/8"), proto.PermRead, identities(ip("10.1.1.1")), true},
 		{"other ip", one(31, "ip", "10.0.0.0/8"), proto.PermRead, identities(ip("12.1.1.1")), false},
@@ -54,7 +55,8 @@ func TestACLMatching(t *testing.T) {
 		{"identity of scheme ip without address", one(31, "ip", "0.0.0.0/0"), proto.PermRead,
 			identities(auth.Identity{Scheme: "ip", ID: "10.1.1.1"}), false},
 		{"sasl", one(31, "sasl", "joe"), proto.PermRead, identities(auth.NewSASLIdentity("joe", "")), true},
-		{"sasl super user", one(31, "sasl", "joe"), proto.PermRead, identities(auth.NewSASLIdentity("super", "")), true},
+		{"sasl super user", one(31, "sasl", "joe"), proto.PermRead,
+			identities(auth.NewSASLIdentity("super", "")), true},
 		{"any sasl user", one(31, "sasl", "anybody"), proto.PermRead,
 			identities(auth.NewSASLIdentity("eve", "anybody")), true},
 		{"other sasl user", one(31, "sasl", "joe"), proto.PermRead,
@@ -64,7 +66,8 @@ func TestACLMatching(t *testing.T) {
 		{"x509", one(31, "x509", "CN=a"), proto.PermRead, identities(auth.NewX509Identity("CN=a", "")), true},
 		{"x509 super user", one(31, "x509", "CN=a"), proto.PermRead,
 			identities(auth.NewX509Identity("CN=root", "CN=root")), true},
-		{"other x509", one(31, "x509", "CN=a"), proto.PermRead, identities(auth.NewX509Identity("CN=b", "CN=root")), false},
+		{"other x509", one(31, "x509", "CN=a"), proto.PermRead,
+			identities(auth.NewX509Identity("CN=b", "CN=root")), false},
 		{"empty list", []proto.ACL{}, proto.PermWrite, nil, true},
 	} {
 		table := newACLTable(false)
@@ -87,7 +90,8 @@ func TestACLMatching(t *testing.T) {
 func TestAllowsDoesNotAllocate(t *testing.T) {
 	table := newACLTable(false)
 	ids := []auth.Identity{ip("10.1.1.1"), ip("fe80::1"), auth.NewDigestIdentity("bob", "secret")}
-	id := table.acquire([]proto.ACL{entry(31, "ip", "11.0.0.0/8"), entry(31, "ip", "fe90::/16"), entry(31, "digest", ids[2].ID)})
+	id := table.acquire([]proto.ACL{entry(31, "ip", "11.0.0.0/8"), entry(31, "ip", "fe90::/16"),
+		entry(31, "digest", ids[2].ID)})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		if !table.Allows(id, proto.PermRead, ids) || !table.Allows(OpenACL, proto.PermRead, ids) {
 			t.Fail()

@@ -40,7 +40,8 @@ type aclEntry struct {
 
 var (
 	openList = []proto.ACL{{Perms: proto.PermAll, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
-	readList = []proto.ACL{{Perms: proto.PermRead, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
+	readList = []proto.ACL{{Perms: proto.PermRead,
+		Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 	// denyList grants no permission: an entry without permissions, because an empty list would allow everything.
 	denyList = []proto.ACL{{Perms: 0, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}
 )

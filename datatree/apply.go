@@ -24,7 +24,9 @@ func (s *State) ApplyCreate2(payload []byte, sink Sink, reply []byte, create2 []
 	return s.apply(payload, sink, reply, true, create2)
 }
 
-func (s *State) apply(payload []byte, sink Sink, reply []byte, wantReply bool, create2 []int32) ([]byte, Applied, error) {
+func (s *State) apply(
+	payload []byte, sink Sink, reply []byte, wantReply bool, create2 []int32,
+) ([]byte, Applied, error) {
 	var a Applied
 	r := proto.NewReader(payload)
 	a.Header.Decode(&r)

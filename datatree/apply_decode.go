@@ -87,11 +87,13 @@ func (b *txnBody) decode(op proto.OpCode, r *proto.Reader) error {
 	case proto.OpCreateContainer:
 		c := &b.container
 		c.Decode(r)
-		b.path, b.data, b.acl, b.parentCversion, b.owner, b.countsUp = c.Path, c.Data, c.Acl, c.ParentCVersion, false, false
+		b.path, b.data, b.acl, b.parentCversion, b.owner, b.countsUp = c.Path, c.Data, c.Acl,
+			c.ParentCVersion, false, false
 	case proto.OpCreateTTL:
 		c := &b.createTTL
 		c.Decode(r)
-		b.path, b.data, b.acl, b.parentCversion, b.owner, b.countsUp = c.Path, c.Data, c.Acl, c.ParentCVersion, false, false
+		b.path, b.data, b.acl, b.parentCversion, b.owner, b.countsUp = c.Path, c.Data, c.Acl,
+			c.ParentCVersion, false, false
 		b.ttl = c.Ttl
 	case proto.OpDelete, proto.OpDeleteContainer:
 		var d proto.DeleteTxn

@@ -22,10 +22,14 @@ func TestDigestChain(t *testing.T) {
 		digest int64
 	}{
 		{proto.OpCreateSession, 0x1a1fcab1aed, &proto.CreateSessionTxn{TimeOut: 1000000000}, 1371985504},
-		{proto.OpCreate, 0x1a1fcab1af8, &proto.CreateTxn{Path: proto.Text("/a"), Data: []byte("x"), Acl: openList, ParentCVersion: 1}, 4872376239},
-		{proto.OpSetData, 0x1a1fcab1b03, &proto.SetDataTxn{Path: proto.Text("/a"), Data: []byte("yz"), Version: 1}, 3123476289},
+		{proto.OpCreate, 0x1a1fcab1af8,
+			&proto.CreateTxn{Path: proto.Text("/a"), Data: []byte("x"), Acl: openList, ParentCVersion: 1}, 4872376239},
+		{proto.OpSetData, 0x1a1fcab1b03, &proto.SetDataTxn{Path: proto.Text("/a"), Data: []byte("yz"), Version: 1},
+			3123476289},
 		{proto.OpError, 0x1a1fcab1b05, &proto.ErrorTxn{Err: proto.ErrNodeExists}, 3123476289},
-		{proto.OpCreate2, 0x1a1fcab1b08, &proto.CreateTxn{Path: proto.Text("/e"), Data: []byte("eph"), Acl: openList, Ephemeral: true, ParentCVersion: 2}, 6278454753},
+		{proto.OpCreate2, 0x1a1fcab1b08,
+			&proto.CreateTxn{Path: proto.Text("/e"), Data: []byte("eph"), Acl: openList, Ephemeral: true,
+				ParentCVersion: 2}, 6278454753},
 		{proto.OpDelete, 0, &proto.DeleteTxn{Path: proto.Text("/a")}, 5678412170},
 		{proto.OpCloseSession, 0, &proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/e")}}, 2653987572},
 	}
@@ -95,13 +99,16 @@ func TestApplyMovesStats(t *testing.T) {
 			parent: grown, path: "/p/n", node: &born, data: []byte{}, changes: created("/p/n"), reply: "path"},
 		{name: "create2 ephemeral", op: proto.OpCreate2,
 			body:   &proto.CreateTxn{Path: proto.Text("/p/n"), Acl: openList, Ephemeral: true, ParentCVersion: 3},
-			parent: grown, path: "/p/n", node: with(born, func(n *Node) { n.Owner = 7 }), changes: created("/p/n"), reply: "path stat"},
+			parent: grown, path: "/p/n", node: with(born, func(n *Node) { n.Owner = 7 }), changes: created("/p/n"),
+			reply: "path stat"},
 		{name: "createContainer", op: proto.OpCreateContainer,
 			body:   &proto.CreateContainerTxn{Path: proto.Text("/p/n"), Acl: openList, ParentCVersion: 3},
-			parent: grown, path: "/p/n", node: with(born, func(n *Node) { n.Owner = proto.OwnerContainer }), changes: created("/p/n"), reply: "path stat"},
+			parent: grown, path: "/p/n", node: with(born, func(n *Node) { n.Owner = proto.OwnerContainer }),
+			changes: created("/p/n"), reply: "path stat"},
 		{name: "createTTL", op: proto.OpCreateTTL,
 			body:   &proto.CreateTTLTxn{Path: proto.Text("/p/n"), Acl: openList, ParentCVersion: 3, Ttl: 60000},
-			parent: grown, path: "/p/n", node: with(born, func(n *Node) { n.Owner = proto.TTLOwner(60000) }), changes: created("/p/n"), reply: "path stat"},
+			parent: grown, path: "/p/n", node: with(born, func(n *Node) { n.Owner = proto.TTLOwner(60000) }),
+			changes: created("/p/n"), reply: "path stat"},
 		{name: "createTTL with an illegal ttl", op: proto.OpCreateTTL,
 			body:   &proto.CreateTTLTxn{Path: proto.Text("/p/n"), Acl: openList, ParentCVersion: 3, Ttl: -1},
 			parent: &p, path: "/p/n", err: proto.ErrBadArguments},
@@ -110,10 +117,12 @@ func TestApplyMovesStats(t *testing.T) {
 			parent: grown, path: "/p/n", node: &born, changes: created("/p/n"), reply: "path"},
 		{name: "create with a lower parentCVersion", op: proto.OpCreate,
 			body:   &proto.CreateTxn{Path: proto.Text("/p/n"), Acl: openList, ParentCVersion: 2},
-			parent: with(p, func(n *Node) { n.NumChildren = 3 }), path: "/p/n", node: &born, changes: created("/p/n"), reply: "path"},
+			parent: with(p, func(n *Node) { n.NumChildren = 3 }), path: "/p/n", node: &born,
+			changes: created("/p/n"), reply: "path"},
 		{name: "create of what exists", op: proto.OpCreate,
 			body:   &proto.CreateTxn{Path: proto.Text("/p/a"), Data: []byte("new"), Acl: openList, ParentCVersion: 9},
-			parent: with(p, func(n *Node) { n.Cversion, n.Pzxid = 9, 4 }), path: "/p/a", node: &a, data: []byte("alpha"), err: proto.ErrNodeExists},
+			parent: with(p, func(n *Node) { n.Cversion, n.Pzxid = 9, 4 }), path: "/p/a", node: &a,
+			data: []byte("alpha"), err: proto.ErrNodeExists},
 		{name: "create of what exists, lower", op: proto.OpCreate,
 			body:   &proto.CreateTxn{Path: proto.Text("/p/a"), Acl: openList, ParentCVersion: 1},
 			parent: &p, path: "/p/a", node: &a, data: []byte("alpha"), err: proto.ErrNodeExists},
@@ -139,26 +148,30 @@ func TestApplyMovesStats(t *testing.T) {
 			parent: with(p, func(n *Node) { n.Pzxid = 4 }), path: "/p/n", err: proto.ErrNoNode},
 		{name: "delete without a parent", op: proto.OpDelete, body: &proto.DeleteTxn{Path: proto.Text("/q/n")},
 			parent: &p, path: "/q/n", err: proto.ErrNoNode},
-		{name: "setData", op: proto.OpSetData, body: &proto.SetDataTxn{Path: proto.Text("/p/a"), Data: []byte("beta"), Version: 17},
-			parent: &p, path: "/p/a", data: []byte("beta"),
+		{name: "setData", op: proto.OpSetData,
+			body: &proto.SetDataTxn{Path: proto.Text("/p/a"), Data: []byte("beta"), Version: 17}, parent: &p,
+			path: "/p/a", data: []byte("beta"),
 			node:    with(a, func(n *Node) { n.Mzxid, n.Mtime, n.Version = 4, 1004, 17 }),
 			changes: []recordedChange{{proto.EventNodeDataChanged, "/p/a", 4, proto.PermAll, 0}}, reply: "stat"},
-		{name: "setData of null", op: proto.OpSetData, body: &proto.SetDataTxn{Path: proto.Text("/p/a"), Version: math.MinInt32},
-			parent: &p, path: "/p/a",
+		{name: "setData of null", op: proto.OpSetData,
+			body: &proto.SetDataTxn{Path: proto.Text("/p/a"), Version: math.MinInt32}, parent: &p, path: "/p/a",
 			node:    with(a, func(n *Node) { n.Mzxid, n.Mtime, n.Version = 4, 1004, math.MinInt32 }),
 			changes: []recordedChange{{proto.EventNodeDataChanged, "/p/a", 4, proto.PermAll, 0}}, reply: "stat"},
-		{name: "setData of what does not exist", op: proto.OpSetData, body: &proto.SetDataTxn{Path: proto.Text("/p/n")},
-			parent: &p, path: "/p/n", err: proto.ErrNoNode},
+		{name: "setData of what does not exist", op: proto.OpSetData,
+			body: &proto.SetDataTxn{Path: proto.Text("/p/n")}, parent: &p, path: "/p/n", err: proto.ErrNoNode},
 		{name: "setData of null path", op: proto.OpSetData, body: &proto.SetDataTxn{},
 			parent: &p, path: "/p/n", err: proto.ErrNoNode},
-		{name: "reconfig", op: proto.OpReconfig, body: &proto.SetDataTxn{Path: proto.Text("/p/a"), Data: []byte("server.1="), Version: -1},
-			parent: &p, path: "/p/a", data: []byte("server.1="),
+		{name: "reconfig", op: proto.OpReconfig,
+			body: &proto.SetDataTxn{Path: proto.Text("/p/a"), Data: []byte("server.1="), Version: -1}, parent: &p,
+			path: "/p/a", data: []byte("server.1="),
 			node:    with(a, func(n *Node) { n.Mzxid, n.Mtime, n.Version = 4, 1004, -1 }),
 			changes: []recordedChange{{proto.EventNodeDataChanged, "/p/a", 4, proto.PermAll, 0}}, reply: "data stat"},
-		{name: "setACL", op: proto.OpSetACL, body: &proto.SetACLTxn{Path: proto.Text("/p/a"), Acl: readList, Version: 5},
-			parent: &p, path: "/p/a", data: []byte("alpha"), node: with(a, func(n *Node) { n.Aversion, n.ACL = 5, 1 }), reply: "stat"},
-		{name: "setACL of what does not exist", op: proto.OpSetACL, body: &proto.SetACLTxn{Path: proto.Text("/p/n"), Acl: readList},
-			parent: &p, path: "/p/n", err: proto.ErrNoNode},
+		{name: "setACL", op: proto.OpSetACL,
+			body: &proto.SetACLTxn{Path: proto.Text("/p/a"), Acl: readList, Version: 5}, parent: &p, path: "/p/a",
+			data: []byte("alpha"), node: with(a, func(n *Node) { n.Aversion, n.ACL = 5, 1 }), reply: "stat"},
+		{name: "setACL of what does not exist", op: proto.OpSetACL,
+			body: &proto.SetACLTxn{Path: proto.Text("/p/n"), Acl: readList}, parent: &p, path: "/p/n",
+			err: proto.ErrNoNode},
 		{name: "check", op: proto.OpCheck, body: &proto.CheckVersionTxn{Path: proto.Text("/p/a"), Version: 99},
 			parent: &p, path: "/p/a", node: &a, data: []byte("alpha")},
 		{name: "error", op: proto.OpError, body: &proto.ErrorTxn{Err: proto.ErrNotEmpty},
@@ -210,8 +223,10 @@ func TestStatOfClients(t *testing.T) {
 	x.ephemeral("/p/e")
 	x.create("/p/f", nil)
 	require.Equal(t, proto.OK, x.apply(proto.OpDelete, &proto.DeleteTxn{Path: proto.Text("/p/f")}))
-	require.Equal(t, proto.OK, x.apply(proto.OpCreateTTL, &proto.CreateTTLTxn{Path: proto.Text("/p/t"), Ttl: proto.MaxTTL, ParentCVersion: 3}))
-	require.Equal(t, proto.OK, x.apply(proto.OpCreateContainer, &proto.CreateContainerTxn{Path: proto.Text("/p/c"), ParentCVersion: 4}))
+	require.Equal(t, proto.OK, x.apply(proto.OpCreateTTL,
+		&proto.CreateTTLTxn{Path: proto.Text("/p/t"), Ttl: proto.MaxTTL, ParentCVersion: 3}))
+	require.Equal(t, proto.OK,
+		x.apply(proto.OpCreateContainer, &proto.CreateContainerTxn{Path: proto.Text("/p/c"), ParentCVersion: 4}))
 	stat := func(path string) proto.Stat { return x.s.Stat(x.s.Lookup([]byte(path))) }
 	require.Equal(t, proto.Stat{
 		Czxid: 1, Mzxid: 1, Ctime: 1001, Mtime: 1001, Cversion: 2*4 - 3, NumChildren: 3, DataLength: 5, Pzxid: 6,
@@ -345,13 +360,17 @@ func TestSessions(t *testing.T) {
 		gone []string
 	}{
 		{"list", list("/x", "/d/1", "/d/2", "/d/3"), []string{"/x", "/d/1", "/d/2", "/d/3"}},
-		{"list with a missing path", list("/x", "/none", "/d/1", "/d/2", "/d/3"), []string{"/x", "/d/1", "/d/2", "/d/3"}},
+		{"list with a missing path", list("/x", "/none", "/d/1", "/d/2", "/d/3"),
+			[]string{"/x", "/d/1", "/d/2", "/d/3"}},
 		{"unexpected extra", list("/d/2"), []string{"/d/2", "/d/3", "/d/1", "/x"}},
 		{"empty list", list(), []string{"/d/3", "/d/1", "/d/2", "/x"}},
 		{"no list", nil, []string{"/d/3", "/d/1", "/d/2", "/x"}},
 		{"no list, digest", digest, []string{"/d/3", "/d/1", "/d/2", "/x"}},
-		{"the first bytes of a list of one", &proto.TxnDigest{Version: 1, TreeDigest: 8<<32 | 0x2f642f31}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
-		{"the first bytes of a list of two", &proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: 8<<32 | 0x2f642f31}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
+		{"the first bytes of a list of one", &proto.TxnDigest{Version: 1, TreeDigest: 8<<32 | 0x2f642f31},
+			[]string{"/d/3", "/d/1", "/d/2", "/x"}},
+		{"the first bytes of a list of two",
+			&proto.TxnDigest{Version: proto.DigestVersion, TreeDigest: 8<<32 | 0x2f642f31},
+			[]string{"/d/3", "/d/1", "/d/2", "/x"}},
 		{"null list", &proto.CloseSessionTxn{}, []string{"/d/3", "/d/1", "/d/2", "/x"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -443,9 +462,11 @@ func TestApplyRefusesWhatIsNoTxn(t *testing.T) {
 		nil,
 		appendTxn(nil, proto.OpGetData, 1, nil),
 		appendTxn(nil, proto.OpCode(77), 1, nil),
-		appendTxn(nil, proto.OpMulti, 1, multiTxn(sub(proto.OpCreate, create()), sub(proto.OpSetACL, &proto.SetACLTxn{}))),
+		appendTxn(nil, proto.OpMulti, 1,
+			multiTxn(sub(proto.OpCreate, create()), sub(proto.OpSetACL, &proto.SetACLTxn{}))),
 		appendTxn(nil, proto.OpMulti, 1, multiTxn(sub(proto.OpCreate, create()), sub(proto.OpMulti, multiTxn()))),
-		appendTxn(nil, proto.OpMulti, 1, multiTxn(sub(proto.OpCreate, create()), proto.SubTxn{Type: proto.OpDelete, Data: []byte{0}})),
+		appendTxn(nil, proto.OpMulti, 1,
+			multiTxn(sub(proto.OpCreate, create()), proto.SubTxn{Type: proto.OpDelete, Data: []byte{0}})),
 	}
 	for n := range whole {
 		bad = append(bad, whole[:n])
@@ -460,7 +481,8 @@ func TestApplyRefusesWhatIsNoTxn(t *testing.T) {
 	for _, path := range []string{"", "/", "a", "a/b", "/a/", "//a", "/a//b", "//"} {
 		x := newTxns(t, NewState(Config{}))
 		x.create("/a", nil)
-		require.Equal(t, proto.ErrNoNode, x.apply(proto.OpCreate, &proto.CreateTxn{Path: proto.Text(path), ParentCVersion: 5}), path)
+		require.Equal(t, proto.ErrNoNode,
+			x.apply(proto.OpCreate, &proto.CreateTxn{Path: proto.Text(path), ParentCVersion: 5}), path)
 		require.Equal(t, proto.ErrNoNode, x.apply(proto.OpDelete, &proto.DeleteTxn{Path: proto.Text(path)}), path)
 		require.Equal(t, 5, x.s.NumNodes())
 		x.s.check()
@@ -470,13 +492,17 @@ func TestApplyRefusesWhatIsNoTxn(t *testing.T) {
 func TestApplyDoesNotAllocate(t *testing.T) {
 	s := newBenchState(t, 1000)
 	path := benchPath(nil, 5)
-	setData := appendTxn(nil, proto.OpSetData, 1<<40, &proto.SetDataTxn{Path: path, Data: make([]byte, 150), Version: 3})
-	shorter := appendTxn(nil, proto.OpSetData, 1<<40, &proto.SetDataTxn{Path: path, Data: make([]byte, 50), Version: 3})
-	create := appendTxn(nil, proto.OpCreate2, 1<<40, &proto.CreateTxn{Path: proto.Text("/bench/new"), Data: make([]byte, 100), Acl: readList, Ephemeral: true})
+	setData := appendTxn(nil, proto.OpSetData, 1<<40,
+		&proto.SetDataTxn{Path: path, Data: make([]byte, 150), Version: 3})
+	shorter := appendTxn(nil, proto.OpSetData, 1<<40,
+		&proto.SetDataTxn{Path: path, Data: make([]byte, 50), Version: 3})
+	create := appendTxn(nil, proto.OpCreate2, 1<<40,
+		&proto.CreateTxn{Path: proto.Text("/bench/new"), Data: make([]byte, 100), Acl: readList, Ephemeral: true})
 	drop := appendTxn(nil, proto.OpDelete, 1<<40, &proto.DeleteTxn{Path: proto.Text("/bench/new")})
 	setACL := appendTxn(nil, proto.OpSetACL, 1<<40, &proto.SetACLTxn{Path: path, Acl: readList})
 	multi := appendTxn(nil, proto.OpMulti, 1<<40, multiTxn(
-		sub(proto.OpSetData, &proto.SetDataTxn{Path: path, Data: make([]byte, 10)}), sub(proto.OpCheck, &proto.CheckVersionTxn{})))
+		sub(proto.OpSetData, &proto.SetDataTxn{Path: path, Data: make([]byte, 10)}),
+		sub(proto.OpCheck, &proto.CheckVersionTxn{})))
 	s.putSession(7, 1)
 	var reply []byte
 	sink := countingSink{}
@@ -498,14 +524,21 @@ type countingSink struct{ n int }
 func (s *countingSink) Changed(Change) { s.n++ }
 
 func FuzzApply(f *testing.F) {
-	f.Add(appendTxn(nil, proto.OpCreate, 1, &proto.CreateTxn{Path: proto.Text("/a"), Acl: openList, ParentCVersion: 1}))
+	f.Add(appendTxn(nil, proto.OpCreate, 1,
+		&proto.CreateTxn{Path: proto.Text("/a"), Acl: openList, ParentCVersion: 1}))
 	f.Add(appendTxn(nil, proto.OpDelete, 1, &proto.DeleteTxn{Path: proto.Text("/zookeeper")}))
-	f.Add(appendTxn(nil, proto.OpSetData, 1, &proto.SetDataTxn{Path: proto.Text("/zookeeper/quota/q/zookeeper_stats"), Data: []byte("x")}))
-	f.Add(appendTxn(nil, proto.OpCloseSession, 1, &proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/e")}}))
-	f.Add(appendTxn(nil, proto.OpMulti, 1, multiTxn(sub(proto.OpDelete, &proto.DeleteTxn{Path: proto.Text("/q")}), sub(proto.OpError, &proto.ErrorTxn{}))))
+	f.Add(appendTxn(nil, proto.OpSetData, 1,
+		&proto.SetDataTxn{Path: proto.Text("/zookeeper/quota/q/zookeeper_stats"), Data: []byte("x")}))
+	f.Add(appendTxn(nil, proto.OpCloseSession, 1,
+		&proto.CloseSessionTxn{Paths2Delete: []proto.Text{proto.Text("/e")}}))
+	f.Add(appendTxn(nil, proto.OpMulti, 1, multiTxn(sub(proto.OpDelete, &proto.DeleteTxn{Path: proto.Text("/q")}),
+		sub(proto.OpError, &proto.ErrorTxn{}))))
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		x := newTxns(t, NewState(Config{}))
-		for _, path := range []string{"/q", "/q/a", "/zookeeper/quota/q", "/zookeeper/quota/q/zookeeper_limits", "/zookeeper/quota/q/zookeeper_stats"} {
+		for _, path := range []string{
+			"/q", "/q/a", "/zookeeper/quota/q", "/zookeeper/quota/q/zookeeper_limits",
+			"/zookeeper/quota/q/zookeeper_stats",
+		} {
 			x.create(path, []byte("count=1,bytes=1"))
 		}
 		x.ephemeral("/e")

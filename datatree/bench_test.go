@@ -12,7 +12,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-var benchNodes = flag.Int("datatree.nodes", 1_000_000, "znodes in BenchmarkMemory and the benchmarks of loading and walking")
+var benchNodes = flag.Int("datatree.nodes", 1_000_000,
+	"znodes in BenchmarkMemory and the benchmarks of loading and walking")
 
 const benchParents = 300
 

@@ -123,7 +123,8 @@ func requireFixture(t *testing.T, want *fixture, s *State) {
 		}
 		var acl []proto.ACL
 		for _, e := range node.ACL {
-			acl = append(acl, proto.ACL{Perms: e.Perms, Id: proto.ID{Scheme: proto.Text(e.Scheme), Id: proto.Text(e.ID)}})
+			acl = append(acl,
+				proto.ACL{Perms: e.Perms, Id: proto.ID{Scheme: proto.Text(e.Scheme), Id: proto.Text(e.ID)}})
 		}
 		require.Equal(t, acl, s.ACLs().List(s.Node(id).ACL), path)
 		b, code := s.ReadACL(nil, []byte(path), super)

@@ -105,7 +105,8 @@ func (s *State) checkOwned() {
 			n, last = n+1, id
 			return true
 		})
-		invariant("the first owned znode names the last", l.first == 0 || s.kinOf(s.rec(l.first)).ownPrev == last, uint64(last))
+		invariant("the first owned znode names the last", l.first == 0 || s.kinOf(s.rec(l.first)).ownPrev == last,
+			uint64(last))
 		invariant("owned znodes are counted", n == l.count, uint64(n))
 		return n
 	}

@@ -31,7 +31,8 @@ func (x quotaFixture) quota(path string) {
 }
 
 func (x quotaFixture) set(path, data string) {
-	require.Equal(x.tb, proto.OK, x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(path), Data: []byte(data)}))
+	require.Equal(x.tb, proto.OK,
+		x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(path), Data: []byte(data)}))
 }
 
 func (x quotaFixture) drop(path string) {
@@ -102,7 +103,9 @@ func TestQuotaPoison(t *testing.T) {
 	x.create(quota.Root+"/zookeeper_stats", nil)
 	x.create("/x", []byte("1"))
 	x.quota("/n")
-	for _, junk := range []string{"", "=", "count", "count=,bytes=", "count=x,bytes=y", "count=99999999999999999999", ";;;,,,"} {
+	for _, junk := range []string{
+		"", "=", "count", "count=,bytes=", "count=x,bytes=y", "count=99999999999999999999", ";;;,,,",
+	} {
 		x.set(quota.Root+"/n/zookeeper_stats", junk)
 		x.set(quota.Root+"/n/zookeeper_limits", junk)
 		x.create("/n/j", []byte("12"))
@@ -110,7 +113,8 @@ func TestQuotaPoison(t *testing.T) {
 		x.drop("/n/j")
 		require.Equal(t, "count=0,bytes=0", x.stats("/n"), junk)
 	}
-	require.Equal(t, proto.OK, x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(quota.Root + "/n/zookeeper_stats")}))
+	require.Equal(t, proto.OK,
+		x.apply(proto.OpSetData, &proto.SetDataTxn{Path: proto.Text(quota.Root + "/n/zookeeper_stats")}))
 	x.create("/n/j", nil)
 	require.Equal(t, "count=1,bytes=0", x.stats("/n"))
 	x.quota("/absent/deep")

@@ -163,9 +163,10 @@ func TestReadEphemerals(t *testing.T) {
 		x.ephemeral(path)
 	}
 	for prefix, want := range map[string][]string{
-		"null": {"/a/b", "/a/bc", "/a/c", "/z"}, "": {"/a/b", "/a/bc", "/a/c", "/z"}, "  ": {"/a/b", "/a/bc", "/a/c", "/z"},
-		"/": {"/a/b", "/a/bc", "/a/c", "/z"}, "/a/b": {"/a/b", "/a/bc"}, "/q": {}, "/a": {"/a/b", "/a/bc", "/a/c"}, "/a/": {"/a/b", "/a/bc", "/a/c"}, "/a/b/": {},
-		"/z": {"/z"}, "/z/": {}, "/a/bcd": {},
+		"null": {"/a/b", "/a/bc", "/a/c", "/z"}, "": {"/a/b", "/a/bc", "/a/c", "/z"},
+		"  ": {"/a/b", "/a/bc", "/a/c", "/z"}, "/": {"/a/b", "/a/bc", "/a/c", "/z"}, "/a/b": {"/a/b", "/a/bc"},
+		"/q": {}, "/a": {"/a/b", "/a/bc", "/a/c"}, "/a/": {"/a/b", "/a/bc", "/a/c"}, "/a/b/": {}, "/z": {"/z"},
+		"/z/": {}, "/a/bcd": {},
 	} {
 		text := proto.Text(prefix)
 		if prefix == "null" {
@@ -196,7 +197,8 @@ func TestReadMulti(t *testing.T) {
 		}
 		return proto.AppendMultiEnd(b)
 	}
-	got, err := x.s.ReadMulti([]byte("keep"), body(proto.OpGetData, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren), nil)
+	got, err := x.s.ReadMulti([]byte("keep"),
+		body(proto.OpGetData, proto.OpGetData, proto.OpGetChildren, proto.OpGetChildren), nil)
 	require.Equal(t, proto.OK, err)
 	want := proto.AppendMultiResult([]byte("keep"), proto.OpGetData)
 	want, _ = x.s.ReadData(want, []byte("/a"), nil)
@@ -285,10 +287,12 @@ func TestReadsDoNotAllocate(t *testing.T) {
 func TestEachDue(t *testing.T) {
 	x := newTxns(t, NewState(Config{}))
 	container := func(path string) {
-		require.Equal(t, proto.OK, x.apply(proto.OpCreateContainer, &proto.CreateContainerTxn{Path: proto.Text(path), ParentCVersion: -1}))
+		require.Equal(t, proto.OK,
+			x.apply(proto.OpCreateContainer, &proto.CreateContainerTxn{Path: proto.Text(path), ParentCVersion: -1}))
 	}
 	ttl := func(path string, ms int64) {
-		require.Equal(t, proto.OK, x.apply(proto.OpCreateTTL, &proto.CreateTTLTxn{Path: proto.Text(path), ParentCVersion: -1, Ttl: ms}))
+		require.Equal(t, proto.OK,
+			x.apply(proto.OpCreateTTL, &proto.CreateTTLTxn{Path: proto.Text(path), ParentCVersion: -1, Ttl: ms}))
 	}
 	container("/fresh") // time 1001
 	container("/used")

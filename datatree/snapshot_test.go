@@ -59,9 +59,11 @@ func (x *randomTxns) body() (proto.OpCode, txnRecord) {
 		create := x.createTxn(path, x.randomData(), x.randomACL(), x.r.Intn(4) == 0)
 		switch x.r.Intn(5) {
 		case 0:
-			return proto.OpCreateContainer, &proto.CreateContainerTxn{Path: create.Path, Data: create.Data, Acl: create.Acl, ParentCVersion: create.ParentCVersion}
+			return proto.OpCreateContainer, &proto.CreateContainerTxn{Path: create.Path, Data: create.Data,
+				Acl: create.Acl, ParentCVersion: create.ParentCVersion}
 		case 1:
-			return proto.OpCreateTTL, &proto.CreateTTLTxn{Path: create.Path, Data: create.Data, Acl: create.Acl, ParentCVersion: create.ParentCVersion, Ttl: 1 + x.r.Int63n(1000)}
+			return proto.OpCreateTTL, &proto.CreateTTLTxn{Path: create.Path, Data: create.Data, Acl: create.Acl,
+				ParentCVersion: create.ParentCVersion, Ttl: 1 + x.r.Int63n(1000)}
 		case 2:
 			return proto.OpCreate2, create
 		}
@@ -122,7 +124,8 @@ func (x *randomTxns) multi() (proto.OpCode, txnRecord) {
 		if !ok {
 			continue
 		}
-		subs := []proto.SubTxn{sub(op, create), sub(proto.OpSetData, &proto.SetDataTxn{Path: create.Path, Data: x.randomData(), Version: 1})}
+		subs := []proto.SubTxn{sub(op, create),
+			sub(proto.OpSetData, &proto.SetDataTxn{Path: create.Path, Data: x.randomData(), Version: 1})}
 		if x.r.Intn(2) == 0 {
 			subs = append(subs, sub(proto.OpDelete, &proto.DeleteTxn{Path: create.Path}))
 		}
@@ -246,8 +249,9 @@ func TestLoader(t *testing.T) {
 		return l.Done(5)
 	}
 	for _, paths := range [][]string{
-		{}, {"/a"}, {"", "/a/b"}, {"", "/a", "/a"}, {"", "/a", "/a/b", "/c", "/a/b"}, {"", "a"}, {"", "/a/"}, {"", "//a"}, {"", ""},
-		{"", "/a", ""}, {"", "/a", "/b", "/c", "/a/x", "/b/x", "/a/x", "/c/x"}, {"", "/ab", "/a/b"},
+		{}, {"/a"}, {"", "/a/b"}, {"", "/a", "/a"}, {"", "/a", "/a/b", "/c", "/a/b"}, {"", "a"}, {"", "/a/"},
+		{"", "//a"}, {"", ""}, {"", "/a", ""}, {"", "/a", "/b", "/c", "/a/x", "/b/x", "/a/x", "/c/x"},
+		{"", "/ab", "/a/b"},
 	} {
 		_, err := load(paths...)
 		require.ErrorIs(t, err, ErrSnapshot, "%q", paths)
@@ -300,7 +304,8 @@ func TestLoader(t *testing.T) {
 	require.ErrorIs(t, err, ErrSnapshot)
 
 	// A replayed create repairs the ACL (server-semantics 16.1 scenario 5).
-	_, _, err = s.Apply(appendTxn(nil, proto.OpCreate2, 2, &proto.CreateTxn{Path: proto.Text("/a"), Acl: readList}), nil, nil, false)
+	_, _, err = s.Apply(appendTxn(nil, proto.OpCreate2, 2, &proto.CreateTxn{Path: proto.Text("/a"), Acl: readList}),
+		nil, nil, false)
 	require.NoError(t, err)
 	_, code = s.ReadExists(nil, []byte("/a"), nil)
 	require.Equal(t, proto.OK, code)

@@ -40,7 +40,9 @@ func TestNewState(t *testing.T) {
 	require.Equal(t, uintptr(recordSize), unsafe.Sizeof(record{}))
 	require.Equal(t, uintptr(kinSize), unsafe.Sizeof(kin{}))
 	require.Equal(t, Root, s.Lookup(nil))
-	for _, path := range []string{"zookeeper", "//", "/zookeeper/", "//zookeeper", "/zookeeper//quota", "/none", "/zookeeper/quota/x"} {
+	for _, path := range []string{
+		"zookeeper", "//", "/zookeeper/", "//zookeeper", "/zookeeper//quota", "/none", "/zookeeper/quota/x",
+	} {
 		require.Zero(t, s.Lookup([]byte(path)), path)
 	}
 }

@@ -245,7 +245,8 @@ func TestACLTable(t *testing.T) {
 
 func TestPathUnits(t *testing.T) {
 	for path, want := range map[string]int64{
-		"": 0, "/": 1, "/abcdefghijk": 12, "/\u00e9": 2, "/\u4e2d\u6587": 3, "/\U0001f600": 3, "/12345678\u00e9abcdefghi\U0001f600": 21,
+		"": 0, "/": 1, "/abcdefghijk": 12, "/\u00e9": 2, "/\u4e2d\u6587": 3, "/\U0001f600": 3,
+		"/12345678\u00e9abcdefghi\U0001f600": 21,
 	} {
 		require.Equal(t, want, pathUnits([]byte(path)), path)
 	}

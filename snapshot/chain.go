@@ -73,5 +73,6 @@ func (c *Chain) Err() error {
 	if len(c.rest) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: no txn %v in the log after snapshot %v, but there is %s", ErrUnlinked, c.rest[0].zxid, c.from, c.rest[0].name)
+	return fmt.Errorf("%w: no txn %v in the log after snapshot %v, but there is %s", ErrUnlinked, c.rest[0].zxid,
+		c.from, c.rest[0].name)
 }

@@ -22,13 +22,16 @@ func TestChain(t *testing.T) {
 		behind     proto.Zxid // the txn that shows it; 0 if only the end does
 		missing    string
 	}{
-		"from the newest":          {0x200000003, 0, nil, 0, ""},
-		"all of them":              {0x100000005, 0, []proto.Zxid{0x100000006, 0x100000009, 0x200000001, 0x200000003, 0x200000004}, 0, ""},
-		"from the empty tree":      {0, 0, []proto.Zxid{0x100000004, 0x100000005, 0x100000009, 0x200000003}, 0, ""},
-		"twice the same, as Java":  {0x100000009, 0, []proto.Zxid{0x200000003, 0x200000003}, 0, ""},
-		"no log":                   {0x100000009, 0, nil, 0, "no txn 0x200000003 in the log after snapshot 0x100000009, but there is snapshot.200000003.gz"},
-		"too short a log":          {0x100000005, 0, []proto.Zxid{0x100000006}, 0, "snapshot.100000009"},
-		"a log that begins anew":   {0x100000005, 0, []proto.Zxid{0x200000001, 0x200000003}, 0x200000001, "snapshot.100000009"},
+		"from the newest": {0x200000003, 0, nil, 0, ""},
+		"all of them": {0x100000005, 0,
+			[]proto.Zxid{0x100000006, 0x100000009, 0x200000001, 0x200000003, 0x200000004}, 0, ""},
+		"from the empty tree":     {0, 0, []proto.Zxid{0x100000004, 0x100000005, 0x100000009, 0x200000003}, 0, ""},
+		"twice the same, as Java": {0x100000009, 0, []proto.Zxid{0x200000003, 0x200000003}, 0, ""},
+		"no log": {0x100000009, 0, nil, 0,
+			"no txn 0x200000003 in the log after snapshot 0x100000009, but there is snapshot.200000003.gz"},
+		"too short a log": {0x100000005, 0, []proto.Zxid{0x100000006}, 0, "snapshot.100000009"},
+		"a log that begins anew": {0x100000005, 0, []proto.Zxid{0x200000001, 0x200000003}, 0x200000001,
+			"snapshot.100000009"},
 		"the end is of no concern": {0x100000005, 0x200000002, []proto.Zxid{0x100000009}, 0, ""},
 		"the end itself is":        {0x100000005, 0x200000003, []proto.Zxid{0x100000009}, 0, "snapshot.200000003.gz"},
 	} {

@@ -17,7 +17,9 @@ const crashSeed = 20260101
 
 // eachCrash runs do against a disk made by start and takes the power away before each operation that changes
 // anything, several times with different luck for what was not synced; after does the judging.
-func eachCrash(t *testing.T, start func() *vfs.Mem, do func(*vfs.Mem), after func(t *testing.T, left *vfs.Mem, done bool)) {
+func eachCrash(
+	t *testing.T, start func() *vfs.Mem, do func(*vfs.Mem), after func(t *testing.T, left *vfs.Mem, done bool),
+) {
 	t.Logf("seed %d", crashSeed)
 	rng := rand.New(rand.NewPCG(crashSeed, 1))
 	total := 0

@@ -42,7 +42,9 @@ func fuzzLoad(t *testing.T, b []byte, c Compression) {
 
 // seeds returns whole files of every kind.
 func seeds(f *testing.F, c Compression) (files [][]byte) {
-	for _, path := range []string{"zookeeper-3.8/11-tiny/version-2/snapshot.5", "zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9"} {
+	for _, path := range []string{
+		"zookeeper-3.8/11-tiny/version-2/snapshot.5", "zookeeper-3.10-snapshot/01-tiny/version-2/snapshot.9",
+	} {
 		b, err := os.ReadFile(fixtures + path)
 		require.NoError(f, err)
 		var packedBytes bytes.Buffer

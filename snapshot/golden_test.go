@@ -202,7 +202,9 @@ func TestFixturesAsServed(t *testing.T) {
 			require.ErrorIs(t, err, ErrCorrupt)
 		}
 		require.NoError(t, err)
-		acls := map[int64][]proto.ACL{-1: {{Perms: 31, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}}}
+		acls := map[int64][]proto.ACL{
+			-1: {{Perms: 31, Id: proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}}},
+		}
 		for _, e := range s.acls {
 			acls[e.key] = e.list
 		}

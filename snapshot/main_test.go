@@ -113,7 +113,8 @@ func sample(n int) *state {
 	anyone := proto.ID{Scheme: proto.Text("world"), Id: proto.Text("anyone")}
 	s.acls = []aclEntry{
 		{1, []proto.ACL{{Perms: proto.PermRead, Id: anyone}}},
-		{7, []proto.ACL{{Perms: 5, Id: anyone}, {Perms: 31, Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text("a:b")}}}},
+		{7, []proto.ACL{{Perms: 5, Id: anyone},
+			{Perms: 31, Id: proto.ID{Scheme: proto.Text("digest"), Id: proto.Text("a:b")}}}},
 		{9, []proto.ACL{}},
 	}
 	s.nodes = append(s.nodes, node{path: []byte{}, data: []byte{}, acl: -1})

@@ -181,7 +181,8 @@ func TestWriteWithoutLastZxid(t *testing.T) {
 			trailer, err := s.Load(m, &got)
 			require.NoError(t, err)
 			want.same(t, &got)
-			require.Equal(t, Trailer{HasDigest: true, DigestZxid: want.lastZxid, DigestVersion: 2, Digest: want.digest}, trailer)
+			require.Equal(t,
+				Trailer{HasDigest: true, DigestZxid: want.lastZxid, DigestVersion: 2, Digest: want.digest}, trailer)
 			if b := contents(t, fs, whole.Name); c == Plain {
 				require.Equal(t, b[:len(b)-lastZxidSize], contents(t, fs, m.Name))
 			}

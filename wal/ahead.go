@@ -104,7 +104,8 @@ func (a *ahead) work() *extent {
 	if x := a.mu.current; x != nil && x != a.mu.held && x.written.Load() < target(x.end.Load(), size) {
 		return x
 	}
-	if x := a.mu.next; x != nil && a.mu.current != nil && x.written.Load() < min(a.mu.current.end.Load(), headerSize+size) {
+	if x := a.mu.next; x != nil && a.mu.current != nil &&
+		x.written.Load() < min(a.mu.current.end.Load(), headerSize+size) {
 		return x
 	}
 	return nil

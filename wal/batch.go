@@ -29,7 +29,8 @@ func checkBatch(framed []byte, prev, first, last proto.Zxid) error {
 		}
 		next := zxidOf(b[prefixSize:])
 		if !follows(z, next) || off == 0 && next != first {
-			return fmt.Errorf("%w: %v after %v at offset %d of a batch from %v to %v", ErrOrder, next, z, off, first, last)
+			return fmt.Errorf("%w: %v after %v at offset %d of a batch from %v to %v", ErrOrder, next,
+				z, off, first, last)
 		}
 		z = next
 		off += overhead + length

@@ -142,7 +142,8 @@ func (e *endingReader) findRecord(from, to int64, last proto.Zxid) (int64, proto
 			off := from + int64(i)
 			length := int64(binary.BigEndian.Uint32(b[i+8:]))
 			if e.budget -= length; e.budget < 0 {
-				return 0, 0, corrupt(e.name, off, last, "what stands behind the last good record looks like too many records to tell")
+				return 0, 0, corrupt(e.name, off, last,
+					"what stands behind the last good record looks like too many records to tell")
 			}
 			ok, err := e.isRecord(off+prefixSize, off+prefixSize+length, binary.BigEndian.Uint64(b[i:]))
 			if err != nil {

@@ -21,7 +21,9 @@ func FuzzReplay(f *testing.F) {
 	f.Add(logFile(batch(1, 3, 9), batch(4, 4, 50)[:40], pad(100)))
 	f.Add(logFile(batch(1, 1, 9), pad(60), batch(3, 3, 9)))
 	f.Add(logFile(batch(1, 1, 9))[:10])
-	for _, name := range []string{"zookeeper-3.8/11-tiny/version-2/log.1", "zookeeper-3.8/04-torn-tail-truncated/version-2/log.1"} {
+	for _, name := range []string{
+		"zookeeper-3.8/11-tiny/version-2/log.1", "zookeeper-3.8/04-torn-tail-truncated/version-2/log.1",
+	} {
 		b, err := os.ReadFile(filepath.Join(fixtures, name))
 		require.NoError(f, err)
 		f.Add(b[:min(len(b), 4096)])

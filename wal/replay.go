@@ -92,8 +92,9 @@ func Verify(o Options, from proto.Zxid, fn func(*Record) error) (Report, error) 
 		r.Repairs = append(r.Repairs, fmt.Sprintf("remove %s: it has no record", o.path(s.name)))
 	}
 	if s := w.tail; s != nil && w.torn == s {
-		r.Repairs = append(r.Repairs, fmt.Sprintf("cut %s at offset %d: torn tail, the write after txn %v did not finish",
-			o.path(s.name), s.end, w.prev))
+		r.Repairs = append(r.Repairs,
+			fmt.Sprintf("cut %s at offset %d: torn tail, the write after txn %v did not finish",
+				o.path(s.name), s.end, w.prev))
 	}
 	return r, nil
 }
@@ -222,7 +223,8 @@ func (w *walk) record(r *Record) error {
 		return &Error{Kind: ErrCorrupt, File: r.File, Offset: r.Offset, Zxid: z, Reason: reason}
 	case !(w.any && w.prev >= w.from) && !follows(max(w.from-1, 0), z):
 		return &Error{Kind: ErrGap, File: r.File, Offset: r.Offset, Zxid: z,
-			Reason: fmt.Sprintf("it is the first record after the snapshot at %v, those in between are missing", w.from-1)}
+			Reason: fmt.Sprintf("it is the first record after the snapshot at %v, those in between are missing",
+				w.from-1)}
 	}
 	w.prev, w.any = r.Zxid, true
 	if r.Zxid < w.from {

@@ -40,8 +40,8 @@ func newScanner(file vfs.File, name string, limit int64, last proto.Zxid, buf []
 	}
 	s := &scanner{file: file, name: name, limit: limit, buf: buf[:0], last: last}
 	if limit < headerSize {
-		return nil, corrupt(name, 0, last, "the file has %d bytes, less than its header of %d, and is not the last one",
-			limit, headerSize)
+		return nil, corrupt(name, 0, last,
+			"the file has %d bytes, less than its header of %d, and is not the last one", limit, headerSize)
 	}
 	b, err := s.peek(headerSize)
 	if err != nil {

@@ -37,9 +37,11 @@ func TestEmptyTailIsUsedRenamedOrRemoved(t *testing.T) {
 		want []proto.Zxid
 		file string
 	}{
-		"same batch":        {func(l *Log) error { return l.Append(batch(5, 6, 400), 5, 6) }, span(1, 6), "log.5"},
-		"another epoch":     {func(l *Log) error { return l.Append(batch(e1, e1, 4), e1, e1) }, append(span(1, 4), e1), "log.100000001"},
-		"rolled and used":   {func(l *Log) error { _ = l.Roll(); return l.Append(batch(5, 5, 4), 5, 5) }, span(1, 5), "log.5"},
+		"same batch": {func(l *Log) error { return l.Append(batch(5, 6, 400), 5, 6) }, span(1, 6), "log.5"},
+		"another epoch": {func(l *Log) error { return l.Append(batch(e1, e1, 4), e1, e1) }, append(span(1, 4), e1),
+			"log.100000001"},
+		"rolled and used": {func(l *Log) error { _ = l.Roll(); return l.Append(batch(5, 5, 4), 5, 5) },
+			span(1, 5), "log.5"},
 		"truncated":         {func(l *Log) error { return l.Truncate(2) }, span(1, 2), ""},
 		"truncated to last": {func(l *Log) error { return l.Truncate(4) }, span(1, 4), ""},
 		"reset":             {func(l *Log) error { return l.Reset(0) }, nil, ""},

@@ -47,7 +47,8 @@ func TestEverySubsetOfAnUnsyncedWrite(t *testing.T) {
 					require.GreaterOrEqual(t, len(zxids), int(synced))
 					require.Equal(t, span(1, proto.Zxid(len(zxids))), zxids)
 					require.Equal(t, len(zxids), sum.Records, "a scan sees what a start sees")
-					require.Empty(t, javaExtra(t, readFile(t, m, "log.1"), len(zxids)), "nothing is left behind the records")
+					require.Empty(t, javaExtra(t, readFile(t, m, "log.1"), len(zxids)),
+						"nothing is left behind the records")
 				}
 			}
 		}
@@ -71,15 +72,25 @@ func TestWhatWasSyncedIsNotCut(t *testing.T) {
 		from    proto.Zxid
 		refused bool
 	}{
-		"the last file":              {map[string][]byte{"log.1": blank(records(1, 12), 2)}, 1, false},
-		"below the snapshot":         {map[string][]byte{"log.1": blank(records(1, 12), 2)}, 9, true},
-		"above the snapshot":         {map[string][]byte{"log.1": blank(records(1, 12), 2)}, 3, false},
-		"another file follows":       {map[string][]byte{"log.1": blank(records(1, 12), 2), "log.d": records(13, 14)}, 1, true},
-		"a bit":                      {map[string][]byte{"log.1": flipped(records(1, 12), 2*blockSize+77)}, 1, true},
-		"other contents":             {map[string][]byte{"log.1": overwritten(records(1, 12), 2)}, 1, true},
-		"far from the end":           {map[string][]byte{"log.1": blank(logFile(batch(1, 12, 200), batch(13, 22, unsyncedMax/10)), 2)}, 1, true},
-		"as far as can be unsynced":  {map[string][]byte{"log.1": blank(logFile(batch(1, 12, 200), batch(13, 21, unsyncedMax/10)), 2)}, 1, false},
-		"a record of zeros, flipped": {map[string][]byte{"log.1": flipped(logFile(batch(1, 3, 200), AppendRecord(nil, append(payload(4, 0), pad(400)...)), batch(5, 8, 200)), 3*258+30)}, 1, true},
+		"the last file":      {map[string][]byte{"log.1": blank(records(1, 12), 2)}, 1, false},
+		"below the snapshot": {map[string][]byte{"log.1": blank(records(1, 12), 2)}, 9, true},
+		"above the snapshot": {map[string][]byte{"log.1": blank(records(1, 12), 2)}, 3, false},
+		"another file follows": {map[string][]byte{"log.1": blank(records(1, 12), 2), "log.d": records(13, 14)},
+			1, true},
+		"a bit":          {map[string][]byte{"log.1": flipped(records(1, 12), 2*blockSize+77)}, 1, true},
+		"other contents": {map[string][]byte{"log.1": overwritten(records(1, 12), 2)}, 1, true},
+		"far from the end": {
+			map[string][]byte{"log.1": blank(logFile(batch(1, 12, 200), batch(13, 22, unsyncedMax/10)), 2)}, 1, true,
+		},
+		"as far as can be unsynced": {
+			map[string][]byte{"log.1": blank(logFile(batch(1, 12, 200), batch(13, 21, unsyncedMax/10)), 2)}, 1, false,
+		},
+		"a record of zeros, flipped": {
+			map[string][]byte{
+				"log.1": flipped(logFile(batch(1, 3, 200), AppendRecord(nil, append(payload(4, 0), pad(400)...)),
+					batch(5, 8, 200)), 3*258+30),
+			}, 1, true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMem(t)

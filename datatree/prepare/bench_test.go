@@ -128,9 +128,11 @@ func TestPrepareDoesNotAllocate(t *testing.T) {
 		{proto.OpCreate, listed.AppendTo(nil)},
 		{proto.OpSetACL, setACL("/bench/listed", -1, listed.Acl...).AppendTo(nil)},
 		{proto.OpSetData, set("/bench/listed", "x", 77).AppendTo(nil)},
-		{proto.OpMulti, new(multiOf).add(proto.OpSetData, set("/bench/listed", "x", -1)).add(proto.OpDelete, del("/bench/listed", -1)).
+		{proto.OpMulti, new(multiOf).add(proto.OpSetData, set("/bench/listed", "x", -1)).
+			add(proto.OpDelete, del("/bench/listed", -1)).
 			add(proto.OpCreate, listed).add(proto.OpCheck, check("/none", -1)).AppendTo(nil)},
-		{proto.OpMulti, new(multiOf).add(proto.OpCheck, check("/bench", -1)).add(proto.OpCreate, create("/bench/m", 0)).
+		{proto.OpMulti, new(multiOf).add(proto.OpCheck, check("/bench", -1)).
+			add(proto.OpCreate, create("/bench/m", 0)).
 			add(proto.OpDelete, del("/bench/m", -1)).AppendTo(nil)},
 		{proto.OpCreate, create("/bench/e", proto.ModeEphemeral).AppendTo(nil)},
 		{proto.OpDelete, del("/bench/e", -1).AppendTo(nil)},

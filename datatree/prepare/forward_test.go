@@ -32,7 +32,8 @@ func TestCreate2SlotsAreThoseOfThePreparer(t *testing.T) {
 func TestErrorTxnIsApplied(t *testing.T) {
 	s := datatree.NewState(datatree.Config{})
 	before := s.Digest()
-	payload := AppendErrorTxn(nil, proto.TxnHeader{ClientID: 7, Cxid: 9, Zxid: 0x100000001, Time: 3, Type: proto.OpCreate}, proto.ErrSessionMoved)
+	payload := AppendErrorTxn(nil,
+		proto.TxnHeader{ClientID: 7, Cxid: 9, Zxid: 0x100000001, Time: 3, Type: proto.OpCreate}, proto.ErrSessionMoved)
 	require.Len(t, payload, 36)
 	_, applied, err := s.Apply(payload, nil, nil, true)
 	require.NoError(t, err)
@@ -48,10 +49,12 @@ func TestCreatesEphemeral(t *testing.T) {
 	require.True(t, CreatesEphemeral(proto.OpCreate, create("/a", proto.ModeEphemeralSequential).AppendTo(nil)))
 	require.False(t, CreatesEphemeral(proto.OpCreate, create("/a", proto.ModePersistent).AppendTo(nil)))
 	require.False(t, CreatesEphemeral(proto.OpSetData, set("/a", "x", -1).AppendTo(nil)))
-	multi := (&multiOf{}).add(proto.OpSetData, set("/a", "x", -1)).add(proto.OpCreate2, create("/b", proto.ModeEphemeral)).AppendTo(nil)
+	multi := (&multiOf{}).add(proto.OpSetData, set("/a", "x", -1)).
+		add(proto.OpCreate2, create("/b", proto.ModeEphemeral)).AppendTo(nil)
 	require.True(t, CreatesEphemeral(proto.OpMulti, multi))
 	for n := range len(multi) - 16 {
 		_ = CreatesEphemeral(proto.OpMulti, multi[:n])
 	}
-	require.False(t, CreatesEphemeral(proto.OpMulti, (&multiOf{}).add(proto.OpCreate, create("/b", proto.ModePersistent)).AppendTo(nil)))
+	require.False(t, CreatesEphemeral(proto.OpMulti,
+		(&multiOf{}).add(proto.OpCreate, create("/b", proto.ModePersistent)).AppendTo(nil)))
 }

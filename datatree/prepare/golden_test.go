@@ -19,7 +19,10 @@ import (
 // applied; lists of several ephemerals are in Java's hash order, so they are compared as sets.
 func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 	prepared := map[proto.OpCode]int{}
-	for _, dir := range []string{"zookeeper-3.8/02-snapshot-and-log", "zookeeper-3.8/11-tiny", "zookeeper-3.8/12-fuzzy-recreate", "zookeeper-3.10-snapshot/01-tiny"} {
+	for _, dir := range []string{
+		"zookeeper-3.8/02-snapshot-and-log", "zookeeper-3.8/11-tiny", "zookeeper-3.8/12-fuzzy-recreate",
+		"zookeeper-3.10-snapshot/01-tiny",
+	} {
 		logs, err := filepath.Glob(filepath.Join("../../test/testdata/fixtures", dir, "version-2", "log.*"))
 		require.NoError(t, err)
 		require.NotEmpty(t, logs, dir)
@@ -37,7 +40,8 @@ func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 					require.True(t, ok)
 					require.Equal(t, proto.OK, code, "%s: %v at %v", dir, h.Type, h.Zxid)
 					if h.Type == proto.OpCloseSession {
-						require.Equal(t, sortedList(t, payload), sortedList(t, got), "%s: %v at %v", dir, h.Type, h.Zxid)
+						require.Equal(t, sortedList(t, payload), sortedList(t, got), "%s: %v at %v",
+							dir, h.Type, h.Zxid)
 					} else {
 						require.Equal(t, payload, got, "%s: %v at %v", dir, h.Type, h.Zxid)
 					}
@@ -49,8 +53,8 @@ func TestPrepareWritesWhatZooKeeperWrote(t *testing.T) {
 			}
 		}
 	}
-	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete,
-		proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpCreateSession, proto.OpCloseSession} {
+	for _, op := range []proto.OpCode{proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL,
+		proto.OpDelete, proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpCreateSession, proto.OpCloseSession} {
 		require.NotZero(t, prepared[op], "no fixture has %v", op)
 	}
 }
@@ -125,11 +129,13 @@ func recordOf(t *testing.T, op proto.OpCode, body []byte) (encodable, bool) {
 	case proto.OpCreateContainer:
 		var txn proto.CreateContainerTxn
 		require.NoError(t, txn.ReadFrom(body))
-		return &proto.CreateRequest{Path: txn.Path, Data: txn.Data, Acl: txn.Acl, Flags: int32(proto.ModeContainer)}, true
+		return &proto.CreateRequest{Path: txn.Path, Data: txn.Data, Acl: txn.Acl, Flags: int32(proto.ModeContainer)},
+			true
 	case proto.OpCreateTTL:
 		var txn proto.CreateTTLTxn
 		require.NoError(t, txn.ReadFrom(body))
-		return &proto.CreateTTLRequest{Path: txn.Path, Data: txn.Data, Acl: txn.Acl, Flags: int32(proto.ModePersistentTTL), Ttl: txn.Ttl}, true
+		return &proto.CreateTTLRequest{Path: txn.Path, Data: txn.Data, Acl: txn.Acl,
+			Flags: int32(proto.ModePersistentTTL), Ttl: txn.Ttl}, true
 	case proto.OpDelete, proto.OpDeleteContainer:
 		var txn proto.DeleteTxn
 		require.NoError(t, txn.ReadFrom(body))

@@ -203,7 +203,8 @@ func create(path string, mode proto.CreateMode) *proto.CreateRequest {
 }
 
 func createTTL(path string, mode proto.CreateMode, ttl int64) *proto.CreateTTLRequest {
-	return &proto.CreateTTLRequest{Path: proto.Text(path), Data: []byte{}, Acl: openACL(), Flags: int32(mode), Ttl: ttl}
+	return &proto.CreateTTLRequest{Path: proto.Text(path), Data: []byte{}, Acl: openACL(),
+		Flags: int32(mode), Ttl: ttl}
 }
 
 func del(path string, version int32) *proto.DeleteRequest {

@@ -14,10 +14,12 @@ func TestMultiSeesItsOwnEffects(t *testing.T) {
 	bothWays(t, nil, func(t *testing.T, l *pipeline, step func()) {
 		// server-semantics 16.2 scenario 31.
 		require.Equal(t, []proto.ErrCode{0, 0, 0}, l.multi(new(multiOf).
-			add(proto.OpCreate, create("/n", 0)).add(proto.OpCreate, create("/n/a", 0)).add(proto.OpCreate, create("/n/a/b", 0))))
+			add(proto.OpCreate, create("/n", 0)).add(proto.OpCreate, create("/n/a", 0)).
+			add(proto.OpCreate, create("/n/a/b", 0))))
 		step()
 		require.Equal(t, []proto.ErrCode{0, 0, 0}, l.multi(new(multiOf).
-			add(proto.OpCreate, create("/x", 0)).add(proto.OpSetData, set("/x", "y", 0)).add(proto.OpDelete, del("/x", 1))))
+			add(proto.OpCreate, create("/x", 0)).add(proto.OpSetData, set("/x", "y", 0)).
+			add(proto.OpDelete, del("/x", 1))))
 		step()
 		require.Equal(t, []proto.ErrCode{0, 0}, l.multi(new(multiOf).
 			add(proto.OpCreate, create("/n/s", 2)).add(proto.OpCreate, create("/n/s", 2))))
@@ -66,7 +68,8 @@ func TestFailedMultiSaysWhere(t *testing.T) {
 		var d proto.TxnDigest
 		payload := l.queue[len(l.queue)-1].payload
 		require.NoError(t, d.ReadFrom(payload[len(payload)-proto.TxnDigestSize:]))
-		require.Equal(t, proto.TxnDigest{Version: 2, TreeDigest: digest}, d, "a failed multi carries the digest of the tree as it was")
+		require.Equal(t, proto.TxnDigest{Version: 2, TreeDigest: digest}, d,
+			"a failed multi carries the digest of the tree as it was")
 		l.applyAll()
 		require.Zero(t, l.s.Lookup([]byte("/a")), c.name)
 	}
@@ -130,7 +133,8 @@ func TestMultiSeesWhatIsOutstanding(t *testing.T) {
 		require.Equal(t, []proto.ErrCode{0, 0}, l.multi(new(multiOf).
 			add(proto.OpSetData, set("/foo", "", 1)).add(proto.OpCheck, check("/foo", 2))))
 		step()
-		require.Equal(t, []proto.ErrCode{proto.ErrBadVersion}, l.multi(new(multiOf).add(proto.OpCheck, check("/foo", 1))))
+		require.Equal(t, []proto.ErrCode{proto.ErrBadVersion},
+			l.multi(new(multiOf).add(proto.OpCheck, check("/foo", 1))))
 	})
 }
 
@@ -182,7 +186,8 @@ func TestKindsInsideMulti(t *testing.T) {
 		require.Equal(t, c.owner, l.s.Node(l.s.Lookup([]byte("/n"))).Owner, "%v mode %d", c.op, c.mode)
 	}
 	l := newPipeline(t, nil)
-	require.Equal(t, []proto.ErrCode{proto.ErrUnimplemented}, l.multi(new(multiOf).add(proto.OpCreateTTL, createTTL("/n", 5, 1))))
+	require.Equal(t, []proto.ErrCode{proto.ErrUnimplemented},
+		l.multi(new(multiOf).add(proto.OpCreateTTL, createTTL("/n", 5, 1))))
 	require.Equal(t, []proto.ErrCode{0}, l.multi(new(multiOf).add(proto.OpCreateTTL, createTTL("/n", 0, 1))))
 	l.applyAll()
 }
@@ -294,7 +299,8 @@ func TestMultiThatRests(t *testing.T) {
 		}
 		m := new(multiOf)
 		for range 3 * multiRest {
-			m.add(proto.OpCreate, create("/a", proto.ModePersistentSequential)).add(proto.OpSetData, set("/zookeeper/quota", "x", -1))
+			m.add(proto.OpCreate, create("/a", proto.ModePersistentSequential)).add(proto.OpSetData,
+				set("/zookeeper/quota", "x", -1))
 		}
 		if round%3 == 0 {
 			m.add(proto.OpCheck, check("/none", 7))

@@ -61,7 +61,10 @@ func orderTree(t testing.TB) *pipeline {
 	return l
 }
 
-func testOrder[R any](t *testing.T, op proto.OpCode, base func() *R, violations []violation[R], send func(l *pipeline, r *R) proto.ErrCode) {
+func testOrder[R any](
+	t *testing.T, op proto.OpCode, base func() *R, violations []violation[R],
+	send func(l *pipeline, r *R) proto.ErrCode,
+) {
 	l := orderTree(t)
 	for i, first := range violations {
 		for j := i; j < len(violations); j++ {
@@ -102,13 +105,15 @@ func TestCreateOrder(t *testing.T) {
 	testOrder(t, proto.OpCreate, func() *R { return createTTL("/open/new", 0, 0) }, []violation[R]{
 		{"unknown flags", proto.ErrBadArguments, "flags", func(_ *pipeline, r *R) { r.Flags = 7 }},
 		{"ttl while it is off", proto.ErrUnimplemented, "flags", func(_ *pipeline, r *R) { r.Flags = 5; r.Ttl = -1 }},
-		{"ephemeral on a local session", proto.ErrEphemeralOnLocalSession, "flags", func(l *pipeline, r *R) { r.Flags = 1; l.local = true }},
+		{"ephemeral on a local session", proto.ErrEphemeralOnLocalSession, "flags",
+			func(l *pipeline, r *R) { r.Flags = 1; l.local = true }},
 		{"session", proto.ErrSessionExpired, "session", func(l *pipeline, r *R) { unknownSession(l) }},
 		{"null path", proto.ErrBadArguments, "path", func(_ *pipeline, r *R) { r.Path = nil }},
 		{"no slash", proto.ErrBadArguments, "path", path("new")},
 		{"NUL", proto.ErrBadArguments, "path", path("/none/\x00")},
 		{"null ACL", proto.ErrInvalidACL, "acl", func(_ *pipeline, r *R) { r.Acl = nil }},
-		{"bad ACL", proto.ErrInvalidACL, "acl", func(_ *pipeline, r *R) { r.Acl = []proto.ACL{entry(31, "foo", "bar")} }},
+		{"bad ACL", proto.ErrInvalidACL, "acl",
+			func(_ *pipeline, r *R) { r.Acl = []proto.ACL{entry(31, "foo", "bar")} }},
 		{"no parent", proto.ErrNoNode, "path", path("/none/new")},
 		{"no parent, bad leaf", proto.ErrNoNode, "path", path("/none/.")},
 		{"double slash", proto.ErrNoNode, "path", path("/open//new")},

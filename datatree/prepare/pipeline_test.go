@@ -203,7 +203,8 @@ func TestSequenceCounterAtItsLimits(t *testing.T) {
 		l.edit("/q", func(st *proto.StatPersisted) { st.Cversion = c })
 	}
 	var events *exhaustion
-	bothWays(t, func(c *Config) { events = new(exhaustion); c.Events = events }, func(t *testing.T, l *pipeline, step func()) {
+	bothWays(t, func(c *Config) { events = new(exhaustion); c.Events = events }, func(t *testing.T,
+		l *pipeline, step func()) {
 		l.must(proto.OK, proto.OpCreate, create("/q", 0))
 		setCversion(l, math.MaxInt32-1)
 		require.Equal(t, "/q/n2147483646", l.sequenced("/q/n"))
@@ -315,13 +316,16 @@ func TestRefusedRequestsLeaveNoTrace(t *testing.T) {
 		require.False(t, ok)
 		require.Equal(t, proto.ErrMarshallingError, err)
 	}
-	for _, op := range []proto.OpCode{proto.OpDelete, proto.OpSetData, proto.OpSetACL, proto.OpMulti, proto.OpCreateSession,
-		proto.OpDeleteContainer, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpReconfig} {
+	for _, op := range []proto.OpCode{proto.OpDelete, proto.OpSetData, proto.OpSetACL, proto.OpMulti,
+		proto.OpCreateSession, proto.OpDeleteContainer, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL,
+		proto.OpReconfig} {
 		err, ok := l.send(op, nil)
 		require.False(t, ok)
 		require.Equal(t, proto.ErrMarshallingError, err, op)
 	}
-	for _, op := range []proto.OpCode{proto.OpCheck, proto.OpGetData, proto.OpError, proto.OpNotification, proto.OpSync, 99} {
+	for _, op := range []proto.OpCode{
+		proto.OpCheck, proto.OpGetData, proto.OpError, proto.OpNotification, proto.OpSync, 99,
+	} {
 		err, ok := l.send(op, check("/a", 0).AppendTo(nil))
 		require.False(t, ok)
 		require.Equal(t, proto.ErrUnimplemented, err, op)
@@ -352,7 +356,8 @@ func TestPrepareAppendsToItsBuffer(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, proto.OK, err)
 	require.Equal(t, "frame", string(out[:len(prefix)]))
-	l.queue = append(l.queue, prepared{out[len(prefix) : len(prefix)+36], proto.ErrNoNode}, prepared{out[len(prefix)+36:], proto.OK})
+	l.queue = append(l.queue, prepared{out[len(prefix) : len(prefix)+36], proto.ErrNoNode},
+		prepared{out[len(prefix)+36:], proto.OK})
 	l.applyAll()
 }
 

@@ -129,7 +129,8 @@ func TestBrokenQuotas(t *testing.T) {
 	l.setQuota("/b", hardLimits(2, -1))
 	l.mustNow(proto.OK, proto.OpSetData, set("/zookeeper/quota/b/zookeeper_stats", "junk", -1))
 	l.mustNow(proto.OK, proto.OpCreate, l.sized("/b/1", 3))
-	l.mustNow(proto.OK, proto.OpSetData, &proto.SetDataRequest{Path: proto.Text("/zookeeper/quota/b/zookeeper_limits"), Version: -1})
+	l.mustNow(proto.OK, proto.OpSetData,
+		&proto.SetDataRequest{Path: proto.Text("/zookeeper/quota/b/zookeeper_limits"), Version: -1})
 	l.mustNow(proto.OK, proto.OpCreate, l.sized("/b/2", 3))
 	l.mustNow(proto.OK, proto.OpCreate, l.sized("/b/3", 3))
 	l.mustNow(proto.OK, proto.OpSetData, set("/zookeeper/quota/b/zookeeper_limits", hardLimits(0, 0), -1))

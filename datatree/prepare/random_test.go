@@ -35,8 +35,9 @@ func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 // path draws mostly from a tree of 3 + 9 + 9 paths.
 func (g *generator) path() proto.Text {
 	if g.IntN(60) == 0 {
-		return pick(g, proto.Text(nil), proto.Text("/"), proto.Text(""), proto.Text("a"), proto.Text("/a/"), proto.Text("//a"), proto.Text("/a//b"),
-			proto.Text("/zookeeper"), proto.Text("/zookeeper/config"), proto.Text("/zookeeper/quota/a"), proto.Text("/\x00"), proto.Text("/./a"))
+		return pick(g, proto.Text(nil), proto.Text("/"), proto.Text(""), proto.Text("a"), proto.Text("/a/"),
+			proto.Text("//a"), proto.Text("/a//b"), proto.Text("/zookeeper"), proto.Text("/zookeeper/config"),
+			proto.Text("/zookeeper/quota/a"), proto.Text("/\x00"), proto.Text("/./a"))
 	}
 	path := proto.Text{'/', byte('a' + g.IntN(3))}
 	if depth := g.IntN(5); depth > 0 {
@@ -65,7 +66,8 @@ func (g *generator) acl() []proto.ACL {
 	list := []proto.ACL{}
 	for range 1 + g.IntN(3) {
 		perms := proto.PermAll &^ int32(1<<g.IntN(8))
-		list = append(list, pick(g, entry(perms, "world", "anyone"), entry(perms, "auth", ""), entry(perms, "digest", g.ids[0].ID), entry(perms, "ip", "10.0.0.0/8")))
+		list = append(list, pick(g, entry(perms, "world", "anyone"), entry(perms, "auth", ""),
+			entry(perms, "digest", g.ids[0].ID), entry(perms, "ip", "10.0.0.0/8")))
 	}
 	return list
 }
@@ -77,10 +79,12 @@ func (g *generator) simple() (proto.OpCode, encodable) {
 	if g.IntN(30) == 0 {
 		mode = pick[int32](g, -1, 5, 6, 7)
 	}
-	switch op := pick(g, proto.OpCreate, proto.OpCreate, proto.OpCreate, proto.OpCreate2, proto.OpCreate2, proto.OpCreateContainer,
-		proto.OpCreateTTL, proto.OpDelete, proto.OpDelete, proto.OpDelete, proto.OpSetData, proto.OpSetData, proto.OpCheck); op {
+	switch op := pick(g, proto.OpCreate, proto.OpCreate, proto.OpCreate, proto.OpCreate2, proto.OpCreate2,
+		proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpDelete, proto.OpDelete, proto.OpSetData,
+		proto.OpSetData, proto.OpCheck); op {
 	case proto.OpCreateTTL:
-		return op, &proto.CreateTTLRequest{Path: g.path(), Data: g.data(), Acl: g.acl(), Flags: pick(g, mode, 5, 5, 5, 6), Ttl: pick[int64](g, 1, 20, 50, 50, 0)}
+		return op, &proto.CreateTTLRequest{Path: g.path(), Data: g.data(), Acl: g.acl(),
+			Flags: pick(g, mode, 5, 5, 5, 6), Ttl: pick[int64](g, 1, 20, 50, 50, 0)}
 	case proto.OpDelete:
 		return op, &proto.DeleteRequest{Path: g.path(), Version: g.version()}
 	case proto.OpSetData:

@@ -224,7 +224,8 @@ func judgeWatches(t *testing.T, seed uint64) {
 	for i := range 60 {
 		paths = append(paths, fmt.Sprintf("/crowd/%d", i))
 	}
-	changed := slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return p == "" || p == "no path" || p == "/a/" })
+	changed := slices.DeleteFunc(slices.Clone(paths),
+		func(p string) bool { return p == "" || p == "no path" || p == "/a/" })
 	ids := 1 + r.IntN(200)
 
 	w, m := New(), &watchModel{watchManager{}, watchManager{}}

@@ -33,7 +33,8 @@ func FuzzRecursive(f *testing.F) {
 			m.add(WatcherID(i%7), kind, path)
 		}
 		for i, path := range lines {
-			if !strings.HasPrefix(path, "/") || path != "/" && strings.HasSuffix(path, "/") || strings.Contains(path, "//") {
+			if !strings.HasPrefix(path, "/") || path != "/" && strings.HasSuffix(path, "/") ||
+				strings.Contains(path, "//") {
 				continue // no znode has this path
 			}
 			event := proto.EventType(1 + i%3)

@@ -144,7 +144,8 @@ func TestWatchScenarios(t *testing.T) {
 			for _, path := range []string{"/ce/e4", "/ce/e3", "/ce/e0"} {
 				l.fire(nodeDeleted, path)
 			}
-		}, map[WatcherID][]string{1: {"NodeDeleted /ce/e4", "NodeChildrenChanged /ce", "NodeDeleted /ce/e3", "NodeDeleted /ce/e0"}}},
+		}, map[WatcherID][]string{1: {"NodeDeleted /ce/e4", "NodeChildrenChanged /ce", "NodeDeleted /ce/e3",
+			"NodeDeleted /ce/e0"}}},
 		{"persistent and recursive on one path hear of a child in both tables", func(l *watchLog) {
 			l.add(1, "/w", Persistent, Recursive)
 			l.fire(nodeCreated, "/w/c")
@@ -156,12 +157,13 @@ func TestWatchScenarios(t *testing.T) {
 			l.fire(nodeDataChanged, "/a/b")
 			l.fire(nodeDataChanged, "/a/b")
 		}, map[WatcherID][]string{1: {"NodeDataChanged /a/b", "NodeDataChanged /a/b"}}},
-		{"a recursive watch on an ancestor suppresses the second NodeDeleted of a child watch and consumes it", func(l *watchLog) {
-			l.add(1, "/", Recursive)
-			l.add(1, "/a/b", Child)
-			l.fire(nodeDeleted, "/a/b")
-			l.fire(nodeCreated, "/a/b/c")
-		}, map[WatcherID][]string{1: {"NodeDeleted /a/b", "NodeCreated /a/b/c"}}},
+		{"a recursive watch on an ancestor suppresses the second NodeDeleted of a child watch and consumes it",
+			func(l *watchLog) {
+				l.add(1, "/", Recursive)
+				l.add(1, "/a/b", Child)
+				l.fire(nodeDeleted, "/a/b")
+				l.fire(nodeCreated, "/a/b/c")
+			}, map[WatcherID][]string{1: {"NodeDeleted /a/b", "NodeCreated /a/b/c"}}},
 		{"recursive watchers never hear NodeChildrenChanged (ZOOKEEPER-4475)", func(l *watchLog) {
 			l.add(1, "/a", Recursive)
 			l.add(2, "/a", Child)
@@ -220,11 +222,15 @@ func TestRemoveAndCheckMatrix(t *testing.T) {
 	types := []proto.WatcherType{proto.WatcherChildren, proto.WatcherData, proto.WatcherAny,
 		proto.WatcherPersistent, proto.WatcherPersistentRecursive}
 	left := map[proto.WatcherType][]proto.WatcherType{ // what Has finds after Remove of the key
-		proto.WatcherChildren:            {proto.WatcherData, proto.WatcherAny, proto.WatcherPersistent, proto.WatcherPersistentRecursive},
-		proto.WatcherData:                {proto.WatcherChildren, proto.WatcherAny, proto.WatcherPersistent, proto.WatcherPersistentRecursive},
-		proto.WatcherAny:                 {},
-		proto.WatcherPersistent:          {proto.WatcherChildren, proto.WatcherData, proto.WatcherAny, proto.WatcherPersistentRecursive},
-		proto.WatcherPersistentRecursive: {proto.WatcherChildren, proto.WatcherData, proto.WatcherAny, proto.WatcherPersistent},
+		proto.WatcherChildren: {proto.WatcherData, proto.WatcherAny, proto.WatcherPersistent,
+			proto.WatcherPersistentRecursive},
+		proto.WatcherData: {proto.WatcherChildren, proto.WatcherAny, proto.WatcherPersistent,
+			proto.WatcherPersistentRecursive},
+		proto.WatcherAny: {},
+		proto.WatcherPersistent: {proto.WatcherChildren, proto.WatcherData, proto.WatcherAny,
+			proto.WatcherPersistentRecursive},
+		proto.WatcherPersistentRecursive: {proto.WatcherChildren, proto.WatcherData, proto.WatcherAny,
+			proto.WatcherPersistent},
 	}
 	path := []byte("/w")
 	for _, removed := range types {
@@ -288,8 +294,9 @@ func TestCounts(t *testing.T) {
 	require.Equal(t, []int{3, 4, 7}, []int{watchers, paths, total})
 	watchers, paths, total = l.CountData()
 	require.Equal(t, []int{2, 2, 3}, []int{watchers, paths, total})
-	require.Equal(t, []int{0, 2, 2, 1, 0}, []int{pathsOf(l.Registry, 0), pathsOf(l.Registry, 1), pathsOf(l.Registry, 2),
-		pathsOf(l.Registry, 3), pathsOf(l.Registry, 99)})
+	require.Equal(t, []int{0, 2, 2, 1, 0},
+		[]int{pathsOf(l.Registry, 0), pathsOf(l.Registry, 1), pathsOf(l.Registry, 2),
+			pathsOf(l.Registry, 3), pathsOf(l.Registry, 99)})
 	var pairs []string
 	l.Each(func(id WatcherID, path []byte) { pairs = append(pairs, fmt.Sprintf("%d %s", id, path)) })
 	require.ElementsMatch(t, []string{"1 /a", "2 /a", "2 /c"}, pairs)
@@ -402,7 +409,8 @@ func TestRegistryRemoveSome(t *testing.T) {
 			w.Fire(datatree.Change{Type: proto.EventNodeDeleted, Path: path(r.IntN(4000)), Zxid: 1}, ignoreEvent)
 		}
 		require.Less(t, parts, 100_000)
-		require.Less(t, longestRun(w.slots[1].entries.words(&w.sets)), 100, "the set stays as easy to search as it was")
+		require.Less(t, longestRun(w.slots[1].entries.words(&w.sets)), 100,
+			"the set stays as easy to search as it was")
 	}
 	require.Zero(t, pathsOf(w, 1))
 	watchers, paths, total := w.Count()

@@ -22,7 +22,9 @@ func TestNewFilesAreClosedToOtherUsers(t *testing.T) {
 	l, err := fsys.Lock(filepath.Join(dir, "l"))
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	for name, want := range map[string]fs.FileMode{"f": 0o640, "l": 0o640, ".": fs.ModeDir | 0o750, "..": fs.ModeDir | 0o750} {
+	for name, want := range map[string]fs.FileMode{
+		"f": 0o640, "l": 0o640, ".": fs.ModeDir | 0o750, "..": fs.ModeDir | 0o750,
+	} {
 		info, err := fsys.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Equal(t, want, info.Mode(), name)
