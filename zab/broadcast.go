@@ -67,7 +67,8 @@ func (c *Core) stream() {
 		return
 	}
 	for _, l := range c.links {
-		if l.stage == linkUpToDate || c.weak(TrafficBeforeUpToDate) && (l.stage == linkSyncing || l.stage == linkSynced) {
+		if l.stage == linkUpToDate ||
+			c.weak(TrafficBeforeUpToDate) && (l.stage == linkSyncing || l.stage == linkSynced) {
 			c.streamTo(l)
 		}
 	}
@@ -99,7 +100,8 @@ func (c *Core) streamTo(l *link) {
 		}
 		c.propose(l, c.limit(l, c.window.last()))
 		c.commitTo(l, min(c.committed, l.sent))
-		for len(l.answers) > 0 && l.epoch == c.epoch() && l.answers[0].after <= max(l.committed, proto.MakeZxid(l.epoch, 0)) {
+		for len(l.answers) > 0 && l.epoch == c.epoch() &&
+			l.answers[0].after <= max(l.committed, proto.MakeZxid(l.epoch, 0)) {
 			c.send(Message{Type: SyncReply, To: l.peer, Link: l.id, Token: l.answers[0].token})
 			l.answers = l.answers[1:]
 		}
@@ -110,7 +112,8 @@ func (c *Core) streamTo(l *link) {
 func (c *Core) informTo(l *link, upTo proto.Zxid) {
 	if r := c.reconfig; r > l.sent && r <= upTo {
 		c.informUpTo(l, r-1)
-		c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r), Leader: c.designated})
+		c.send(Message{Type: InformActive, To: l.peer, Link: l.id, Zxid: r, Txns: c.window.between(r-1, r),
+			Leader: c.designated})
 		l.sent = r
 	}
 	c.informUpTo(l, upTo)

@@ -19,7 +19,8 @@ func (noHistory) Sum(proto.Zxid) (sum uint32, ok bool)             { return 0, f
 func leading(t testing.TB, warren bool) *Core {
 	q, err := Majority(1, 2, 3)
 	require.NoError(t, err)
-	c, err := New(Config{ID: 3, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()})
+	c, err := New(Config{ID: 3, Ensemble: &Ensemble{Quorum: q}, History: noHistory{},
+		Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming(), Limits: DefaultLimits()})
 	require.NoError(t, err)
 	c.Take()
 	for _, id := range []proto.ServerID{1, 2} {

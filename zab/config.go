@@ -91,7 +91,8 @@ type Timing struct {
 // DefaultTiming is ZooKeeper's default for a tick of 10 ms: tickTime 2 s, initLimit 10, syncLimit 5. FinalizeWait
 // is shorter than ZooKeeper's. That makes a worse choice of leader more likely, never an unsafe one.
 func DefaultTiming() Timing {
-	return Timing{TickTime: 200, InitLimit: 10, SyncLimit: 5, FinalizeWait: 4, ResendMin: 20, ResendMax: 6000, DialPause: 2, DialAttempts: 50}
+	return Timing{TickTime: 200, InitLimit: 10, SyncLimit: 5, FinalizeWait: 4, ResendMin: 20, ResendMax: 6000,
+		DialPause: 2, DialAttempts: 50}
 }
 
 // Limits bound memory.
@@ -111,7 +112,8 @@ type Limits struct {
 
 // DefaultLimits returns the limits that suit a server with a gigabyte of memory.
 func DefaultLimits() Limits {
-	return Limits{WindowTxns: 5000, WindowBytes: 64 << 20, InFlight: 50_000, LinksMax: 1000, LagBytes: 16 << 20, CounterMax: counterMax}
+	return Limits{WindowTxns: 5000, WindowBytes: 64 << 20, InFlight: 50_000, LinksMax: 1000, LagBytes: 16 << 20,
+		CounterMax: counterMax}
 }
 
 // validate returns an error for the first rule that the configuration breaks.
@@ -128,21 +130,24 @@ func (c *Config) validate() error {
 		return fmt.Errorf("zab: server %d is not in the ensemble", c.ID)
 	case c.Roster == nil && c.Next != nil:
 		return fmt.Errorf("zab: a reconfiguration is pending, but Roster is missing")
-	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 || t.ResendMax < t.ResendMin ||
-		t.DialPause < 1 || t.DialAttempts < 1:
+	case t.TickTime < 2 || t.InitLimit < 1 || t.SyncLimit < 1 || t.FinalizeWait < 1 || t.ResendMin < 1 ||
+		t.ResendMax < t.ResendMin || t.DialPause < 1 || t.DialAttempts < 1:
 		return fmt.Errorf("zab: Timing %+v: TickTime is at least 2, the others 1, ResendMax at least ResendMin", t)
 	case t.DialLimit < 0 || t.ObserverDialPause < 0 || t.ObserverLookPause < 0 || t.EpochWait < 0 || t.QuorumLimit < 0:
-		return fmt.Errorf("zab: Timing %+v: DialLimit, the pauses of observers, EpochWait and QuorumLimit are at least 0", t)
+		return fmt.Errorf("zab: Timing %+v: DialLimit, the pauses of observers, EpochWait and QuorumLimit "+
+			"are at least 0", t)
 	case l.SnapSyncsMax < 0 || l.DiffSyncsMax < 0:
 		return fmt.Errorf("zab: Limits %+v: SnapSyncsMax and DiffSyncsMax are at least 0", l)
-	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.LagBytes < 1 || l.CounterMax < 2:
+	case l.WindowTxns < 1 || l.WindowBytes < 1 || l.InFlight < 1 || l.LinksMax < 1 || l.LagBytes < 1 ||
+		l.CounterMax < 2:
 		return fmt.Errorf("zab: Limits %+v: all are at least 1, CounterMax 2", l)
 	case c.Epochs.Accepted < c.Epochs.Current:
 		return fmt.Errorf("zab: acceptedEpoch %d is below currentEpoch %d", c.Epochs.Accepted, c.Epochs.Current)
 	case c.Epochs.Current < 0 || c.Last < 0:
 		return fmt.Errorf("zab: currentEpoch %d or last zxid %v is negative", c.Epochs.Current, c.Last)
 	case c.Last.Epoch() > c.Epochs.Accepted:
-		return fmt.Errorf("zab: the last txn %v is of an epoch above acceptedEpoch %d: the epochs are not of this log", c.Last, c.Epochs.Accepted)
+		return fmt.Errorf("zab: the last txn %v is of an epoch above acceptedEpoch %d: the epochs are not of this log",
+			c.Last, c.Epochs.Accepted)
 	}
 	for _, id := range c.Ensemble.Observers {
 		if c.Ensemble.Votes(id) {

@@ -80,8 +80,10 @@ func New(cfg Config) (*Core, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last, delivered: cfg.Last, committed: 0}
-	c.blank = cfg.Blank && !c.weak(BlankCounts) && !(c.weak(BlankForgotten) && (cfg.Last != 0 || cfg.Epochs.Current != 0))
+	c := &Core{cfg: cfg, active: cfg.Ensemble, text: cfg.Ensemble.Wire(), epochs: cfg.Epochs, last: cfg.Last,
+		delivered: cfg.Last, committed: 0}
+	c.blank = cfg.Blank && !c.weak(BlankCounts) &&
+		!(c.weak(BlankForgotten) && (cfg.Last != 0 || cfg.Epochs.Current != 0))
 	if cfg.Next != nil && cfg.Next.Version > cfg.Ensemble.Version {
 		c.next = cfg.Next
 	}
@@ -189,7 +191,8 @@ func (c *Core) Propose(txns ...Txn) error {
 		case err != nil:
 			return fmt.Errorf("zab: reconfiguration %v: %w", t.Zxid, err)
 		case e != nil && (i < len(txns)-1 || e.Version != t.Zxid):
-			return fmt.Errorf("zab: reconfiguration %v has version %v, or something is proposed behind it", t.Zxid, e.Version)
+			return fmt.Errorf("zab: reconfiguration %v has version %v, or something is proposed behind it",
+				t.Zxid, e.Version)
 		}
 		next = e
 	}
@@ -227,7 +230,8 @@ func (c *Core) Take() Output {
 	out.Persist = c.writes.jobs
 	c.status.State, c.status.Phase = c.role, c.phase
 	out.Status = c.status
-	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0], c.out.Close[:0], c.out.Synced[:0]
+	c.out.Send, c.out.Dial, c.out.Close, c.out.Synced = c.out.Send[:0], c.out.Dial[:0],
+		c.out.Close[:0], c.out.Synced[:0]
 	c.out.Throttled = c.out.Throttled[:0]
 	c.out.Deliver, c.out.Lineage, c.out.Renew = nil, nil, false
 	c.writes.jobs = c.writes.jobs[:0]

@@ -230,7 +230,8 @@ func (e *election) begins() {
 
 // notification returns the present notification of this server.
 func (c *Core) notification(to proto.ServerID) Message {
-	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.text, Lineage: c.lineage, Vote: c.vote, Round: c.voteAt}
+	m := Message{Type: Notification, To: to, State: c.role, Version: 2, Config: c.text, Lineage: c.lineage,
+		Vote: c.vote, Round: c.voteAt}
 	if c.role == Looking {
 		m.Vote, m.Round = c.el.proposal, c.round
 	}

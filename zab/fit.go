@@ -20,7 +20,8 @@ func (c *Core) Unfit(id proto.ServerID, unfit bool) {
 // FitQuorum reports whether this server leads a quorum without the unfit voters. If no voter is unfit, it is true
 // whatever the connections.
 func (c *Core) FitQuorum() bool {
-	return c.ld.unfit == 0 || c.voters.decides(c.fit(func(*link) bool { return true })|voterSet(0).with(c.self)&^c.ld.unfit)
+	return c.ld.unfit == 0 ||
+		c.voters.decides(c.fit(func(*link) bool { return true })|voterSet(0).with(c.self)&^c.ld.unfit)
 }
 
 // FitSuccessor reports whether, after a hand-over, another server could lead a quorum of fit servers without this

@@ -50,10 +50,12 @@ func survive(t *testing.T, data []byte) {
 		data = data[1:]
 		return b
 	}
-	timing := Timing{TickTime: 4, InitLimit: 3, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 8, DialPause: 1, DialAttempts: 2}
+	timing := Timing{TickTime: 4, InitLimit: 3, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 8,
+		DialPause: 1, DialAttempts: 2}
 	limits := Limits{WindowTxns: 4, WindowBytes: 100, InFlight: 10, LinksMax: 4, LagBytes: 20, CounterMax: 20}
 	first := byteAt()
-	cfg := Config{ID: 2, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits, Blank: first&1 == 1}
+	cfg := Config{ID: 2, Ensemble: &Ensemble{Quorum: q}, History: noHistory{}, Rand: rand.New(rand.NewPCG(1, 1)),
+		Timing: timing, Limits: limits, Blank: first&1 == 1}
 	cfg.Masters = first&128 == 128
 	if b := byteAt(); b > 128 {
 		cfg.Lineage = drawn(rand.New(rand.NewPCG(uint64(b), 5)))
@@ -80,7 +82,8 @@ func survive(t *testing.T, data []byte) {
 	case 3:
 		c = leading(t, false)
 	case 4, 5, 6, 7:
-		join := following("1.1-6", "LEADERINFO link=1 from=3 epoch=4", "DIFF link=1 from=3 zxid=1.6", "NEWLEADER link=1 from=3 epoch=4", "UPTODATE link=1 from=3")
+		join := following("1.1-6", "LEADERINFO link=1 from=3 epoch=4", "DIFF link=1 from=3 zxid=1.6",
+			"NEWLEADER link=1 from=3 epoch=4", "UPTODATE link=1 from=3")
 		if first>>3&7 == 5 {
 			join = append(join[:5], "SNAP link=1 from=3 zxid=1.9")
 		}
@@ -136,8 +139,9 @@ func survive(t *testing.T, data []byte) {
 		case 9:
 			c.Streamed(links[int(byteAt())%len(links)], min(zxid(), c.window.last()))
 		default:
-			m := Message{Type: Type(byteAt()) % (ProbeReply + 3), From: proto.ServerID(byteAt() % 5), Link: links[int(byteAt())%len(links)], Zxid: zxid(),
-				Epoch: int64(byteAt()%6) - 1, State: State(byteAt() % 5), Round: int64(byteAt() % 4), Version: int32(byteAt() % 3),
+			m := Message{Type: Type(byteAt()) % (ProbeReply + 3), From: proto.ServerID(byteAt() % 5),
+				Link: links[int(byteAt())%len(links)], Zxid: zxid(), Epoch: int64(byteAt()%6) - 1,
+				State: State(byteAt() % 5), Round: int64(byteAt() % 4), Version: int32(byteAt() % 3),
 				Vote:   Vote{Leader: proto.ServerID(byteAt() % 5), Zxid: zxid(), Epoch: int64(byteAt()%4) - 1},
 				Leader: proto.ServerID(byteAt() % 5), Warren: op&16 == 0, Blank: op&32 == 32, Repeat: op&64 == 0}
 			for z, n := zxid(), byteAt()%4; n > 0; n-- {

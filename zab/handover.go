@@ -86,7 +86,8 @@ func (c *Core) succeeds(id proto.ServerID) error {
 // awaitsHeir reports whether the hand-over waits for the server that was named, so that no other one leads next.
 func (c *Core) awaitsHeir() bool {
 	ld := &c.ld
-	return ld.named && !ld.stopping && c.now-ld.handedAt <= int64(c.cfg.Timing.TickTime)/2 && c.succeeds(ld.heir) == nil
+	return ld.named && !ld.stopping && c.now-ld.handedAt <= int64(c.cfg.Timing.TickTime)/2 &&
+		c.succeeds(ld.heir) == nil
 }
 
 // tryHandOver names the next leader once everything proposed is committed and the next leader knows that.
@@ -109,7 +110,8 @@ func (c *Core) tryHandOver() {
 		if awaits && l.peer != ld.heir || !ld.stopping && ld.unfit.has(l.voter) {
 			continue // a fit follower gets its txns within a tickTime, or there is an election
 		}
-		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) && (nominee == nil || c.fitter(l, nominee)) {
+		if l.acked >= c.window.last() && l.sent >= c.window.last() && c.weighs(l.peer) &&
+			(nominee == nil || c.fitter(l, nominee)) {
 			nominee = l
 		}
 	}

@@ -80,7 +80,8 @@ func (c *Core) stepDown(format string, args ...any) { c.becomeLooking(describe(f
 // quorum-protocol 5.3.
 func (c *Core) deserted(voter int) bool {
 	ld, wait := &c.ld, c.cfg.Timing.EpochWait
-	if c.role != Leading || ld.stage != leaderCollecting || wait == 0 || c.now-ld.since <= int64(wait) || !ld.electors.has(voter) {
+	if c.role != Leading || ld.stage != leaderCollecting || wait == 0 || c.now-ld.since <= int64(wait) ||
+		!ld.electors.has(voter) {
 		return false
 	}
 	c.status.Deserted++
@@ -118,7 +119,8 @@ func (c *Core) offerEpoch(l *link) {
 // fixEpoch decides the epoch once a quorum has sent its acceptedEpoch.
 func (c *Core) fixEpoch() {
 	ld := &c.ld
-	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) || !c.voters.decides(ld.connecting) {
+	if c.role != Leading || ld.stage != leaderCollecting || !ld.connecting.has(c.self) ||
+		!c.voters.decides(ld.connecting) {
 		return
 	}
 	ld.stage, ld.since, ld.together = leaderPromising, c.now, c.now
@@ -142,7 +144,8 @@ func (c *Core) settleLeader() {
 	}
 	if ld.stage == leaderSyncing && c.stable.epochs.Current == ld.epoch && !ld.synced.has(c.self) {
 		if c.stable.last < ld.summary.Zxid {
-			violated("the leader counts itself for history up to %v, but %v is durable", ld.summary.Zxid, c.stable.last)
+			violated("the leader counts itself for history up to %v, but %v is durable",
+				ld.summary.Zxid, c.stable.last)
 		}
 		ld.synced = ld.synced.with(c.self)
 		c.establish()
@@ -230,7 +233,8 @@ func (c *Core) refuse(l *link) {
 	epoch, zxid, peer := l.ackEpoch, l.position, l.peer
 	c.closeLink(l)
 	if !c.voters.decides(c.connected()) {
-		c.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, c.ld.summary.Epoch, c.ld.summary.Zxid)
+		c.stepDown("server %d has (%d, %v), which is more than (%d, %v)", peer, epoch, zxid, c.ld.summary.Epoch,
+			c.ld.summary.Zxid)
 	}
 }
 

@@ -140,7 +140,8 @@ func (c *Core) Streamed(id LinkID, upTo proto.Zxid) {
 		return
 	}
 	if upTo > c.window.last() {
-		violated("the snapshot for server %d has %v, but the history ends at %v", c.links[i].peer, upTo, c.window.last())
+		violated("the snapshot for server %d has %v, but the history ends at %v", c.links[i].peer,
+			upTo, c.window.last())
 	}
 	c.links[i].heard = c.now
 	c.sendHistory(c.links[i], max(c.links[i].base, c.window.before))
@@ -166,7 +167,8 @@ func (c *Core) sendHistory(l *link, replay proto.Zxid) {
 	if !l.observer {
 		c.propose(l, c.window.last())
 	}
-	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch(), Zxid: proto.MakeZxid(c.epoch(), 0), Config: c.text}
+	m := Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: c.epoch(), Zxid: proto.MakeZxid(c.epoch(), 0),
+		Config: c.text}
 	if c.next != nil && !c.established() { // later the reconfiguration is only a proposal, and is sent as one
 		m.Config = c.next.Wire()
 	}

@@ -89,8 +89,8 @@ func (c *Core) introduce() {
 	}
 	// acceptedEpoch is durable: nothing was in flight when the election began.
 	c.send(Message{Type: t, To: c.ln.master, Link: c.ln.link, Epoch: c.stable.epochs.Accepted,
-		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true, Repeat: true, Blank: c.stable.blank,
-		Whole: c.wantsAll, Lineage: c.lineage})
+		Zxid: proto.MakeZxid(c.stable.epochs.Accepted, 0), ConfigVersion: int64(c.active.Version), Warren: true,
+		Repeat: true, Blank: c.stable.blank, Whole: c.wantsAll, Lineage: c.lineage})
 }
 
 func (c *Core) disconnected() {
@@ -199,7 +199,8 @@ func (c *Core) leaderInfo(m *Message) {
 	}
 	if ln.stage != lnInfo || m.Epoch < c.epochs.Accepted || m.Epoch >= epochMax {
 		if m.Epoch < c.epochs.Accepted {
-			c.refusedBy(describe("leader %d offers epoch %d, but this server has promised %d", ln.leader, m.Epoch, c.epochs.Accepted), m.Lineage)
+			c.refusedBy(describe("leader %d offers epoch %d, but this server has promised %d", ln.leader, m.Epoch,
+				c.epochs.Accepted), m.Lineage)
 		}
 		c.leave("leader %d offers epoch %d, but %d was accepted", ln.master, m.Epoch, c.epochs.Accepted)
 		return
@@ -225,7 +226,8 @@ func (c *Core) partsFrom(m *Message) bool {
 	case d != nil:
 		reason = d.Text
 	case m.Refused:
-		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch, c.lineage.Epoch())
+		reason = describe("leader %d of epoch %d refuses a history that ends in epoch %d", ln.master, m.Epoch,
+			c.lineage.Epoch())
 	default:
 		return false
 	}
@@ -249,7 +251,8 @@ func (c *Core) settleLearner() {
 			ln.stage = lnPromised
 		}
 	case lnAdopting:
-		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history || c.weak(AckBeforeHistory) {
+		if len(c.flight) == 0 && c.stable.epochs.Current == ln.epoch && c.stable.last >= ln.history ||
+			c.weak(AckBeforeHistory) {
 			c.promise(ln.link, ln.master, c.stable.ackNewLeader(ln.epoch, ln.history))
 			ln.stage = lnAdopted
 		}

@@ -21,8 +21,9 @@ func (c *Core) Learners(all []Learner) []Learner {
 		if !c.serves(l) {
 			continue
 		}
-		all = append(all, Learner{Link: l.id, Peer: l.peer, Observer: l.observer, Voter: l.voter >= 0, Warren: l.warren,
-			Synced: l.stage == linkUpToDate, Sent: l.sent, Acked: l.acked})
+		all = append(all,
+			Learner{Link: l.id, Peer: l.peer, Observer: l.observer, Voter: l.voter >= 0, Warren: l.warren,
+				Synced: l.stage == linkUpToDate, Sent: l.sent, Acked: l.acked})
 	}
 	return all
 }

@@ -89,7 +89,8 @@ func (c *Core) truncateTo(z proto.Zxid) bool {
 	}
 	if ln := &c.ln; z < min(c.last, ln.claimed) && c.last.Epoch() == ln.claimed.Epoch() && ln.master == ln.leader {
 		c.wantsAll = true
-		c.leave("leader %d truncates to %v, but was elected with %v, which lies behind what is here", ln.master, z, ln.claimed)
+		c.leave("leader %d truncates to %v, but was elected with %v, which lies behind what is here",
+			ln.master, z, ln.claimed)
 		return false
 	}
 	at := z
@@ -253,7 +254,8 @@ func (c *Core) newLeader(m *Message) {
 		c.leave("leader %d of epoch %d sent NEWLEADER of %d out of turn", ln.master, ln.epoch, m.Epoch)
 		return
 	}
-	if last := ln.pending.last(); ln.sync != Snap && last < ln.claimed && ln.claimed.Counter() != 0 && ln.master == ln.leader && c.role == Following {
+	if last := ln.pending.last(); ln.sync != Snap && last < ln.claimed && ln.claimed.Counter() != 0 &&
+		ln.master == ln.leader && c.role == Following {
 		// With counter 0 z is the start of an epoch, not a txn, and says nothing about the txns before it.
 		c.wantsAll = true
 		c.leave("leader %d ends its history with %v, but was elected with %v", ln.master, last, ln.claimed)
@@ -382,6 +384,7 @@ func (c *Core) upToDate(m *Message) {
 	c.phase = Broadcast
 	c.status.Serving = true
 	c.status.Outside = nil
-	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble, m.Final && ln.lineage != nil))
+	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble,
+		m.Final && ln.lineage != nil))
 	c.masterQueue.found(ln.master)
 }

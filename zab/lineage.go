@@ -98,9 +98,12 @@ func ParseLineage(b []byte) (*Lineage, error) {
 	r = proto.NewReader(rest)
 	last := int64(0)
 	for range n {
-		g := Reign{Epoch: r.Int64(), Leader: proto.ServerID(r.Int64()), Mark: uint64(r.Int64()), Base: proto.Zxid(r.Int64()), Gap: r.Bool()}
-		if g.Epoch <= last || g.Epoch >= epochMax || g.Base < 0 || g.Base.Epoch() >= g.Epoch && g.Base != 0 || g.Leader < -1 {
-			return nil, fmt.Errorf("%w: epoch %d after %d, led by %d from %v on", errLineage, g.Epoch, last, g.Leader, g.Base)
+		g := Reign{Epoch: r.Int64(), Leader: proto.ServerID(r.Int64()), Mark: uint64(r.Int64()),
+			Base: proto.Zxid(r.Int64()), Gap: r.Bool()}
+		if g.Epoch <= last || g.Epoch >= epochMax || g.Base < 0 || g.Base.Epoch() >= g.Epoch && g.Base != 0 ||
+			g.Leader < -1 {
+			return nil, fmt.Errorf("%w: epoch %d after %d, led by %d from %v on", errLineage, g.Epoch,
+				last, g.Leader, g.Base)
 		}
 		last = g.Epoch
 		l.Reigns = append(l.Reigns, g)
@@ -166,7 +169,8 @@ func (l *Lineage) String() string {
 
 // equal reports whether both say the same.
 func (l *Lineage) equal(other *Lineage) bool {
-	return l.Ensemble == other.Ensemble && l.Final == other.Final && l.Settled == other.Settled && slices.Equal(l.Reigns, other.Reigns)
+	return l.Ensemble == other.Ensemble && l.Final == other.Final && l.Settled == other.Settled &&
+		slices.Equal(l.Reigns, other.Reigns)
 }
 
 // adopting returns the lineage of the history continued with the epoch of r.
@@ -292,7 +296,8 @@ func (l *Lineage) Differs(other *Lineage) *Difference {
 		return nil
 	}
 	if l.Final && other.Final && l.Ensemble != other.Ensemble {
-		return &Difference{Foreign: true, Text: fmt.Sprintf("ensemble %016x is not ensemble %016x", other.Ensemble, l.Ensemble)}
+		return &Difference{Foreign: true,
+			Text: fmt.Sprintf("ensemble %016x is not ensemble %016x", other.Ensemble, l.Ensemble)}
 	}
 	first := int64(math.MaxInt64)
 	text := ""
@@ -307,7 +312,8 @@ func (l *Lineage) Differs(other *Lineage) *Difference {
 		if !ok {
 			continue
 		}
-		if b := &other.Reigns[j]; a.Mark != 0 && b.Mark != 0 && a.Mark != b.Mark || a.Leader >= 0 && b.Leader >= 0 && a.Leader != b.Leader {
+		if b := &other.Reigns[j]; a.Mark != 0 && b.Mark != 0 && a.Mark != b.Mark ||
+			a.Leader >= 0 && b.Leader >= 0 && a.Leader != b.Leader {
 			note(a.Epoch, "epoch %d, led by %d, is not epoch %d, led by %d", b.Epoch, b.Leader, a.Epoch, a.Leader)
 			break
 		}

@@ -69,7 +69,8 @@ type link struct {
 // connection, or 0 if it must be closed. It may be called in any role: the learner may know before this server
 // that this server leads, or that its leader serves.
 func (c *Core) Accept(port Port) LinkID {
-	if c.self < 0 && port == LearnerPort || c.active.Observes(c.cfg.ID) && port == MasterPort || c.status.Stopped || c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
+	if c.self < 0 && port == LearnerPort || c.active.Observes(c.cfg.ID) && port == MasterPort || c.status.Stopped ||
+		c.status.Fatal != nil || len(c.links) >= c.cfg.Limits.LinksMax {
 		return 0
 	}
 	l := &link{id: c.nextLink, peer: -1, voter: -1, master: port == MasterPort, opened: c.now, heard: c.now}
@@ -214,8 +215,10 @@ func (c *Core) outrun(l *link) {
 	case l.lineage.Epoch() > ld.epoch:
 		// A quorum follows this leader, so no quorum can have promised that epoch.
 		l.parted, l.voter = true, -1
-		c.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true, difference: &Difference{Epoch: l.lineage.Epoch(),
-			Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows", l.lineage.Epoch(), ld.epoch)}}
+		c.strangers[l.peer] = &stranger{lineage: l.lineage, ahead: true,
+			difference: &Difference{Epoch: l.lineage.Epoch(),
+				Text: describe("it has adopted epoch %d, which comes after epoch %d that a quorum follows",
+					l.lineage.Epoch(), ld.epoch)}}
 	default:
 		ld.renewal.wanted = true
 	}
@@ -238,8 +241,9 @@ func (c *Core) leaps(l *link) bool {
 			lineage = &Lineage{}
 		}
 		c.strangers[l.peer] = &stranger{lineage: lineage, ahead: true, difference: &Difference{Epoch: l.accepted,
-			Text: describe("its acceptedEpoch is %d, which cannot be if that of the leader is %d: its files are damaged, "+
-				"or from elsewhere", l.accepted, c.epochs.Accepted)}}
+			Text: describe(
+				"its acceptedEpoch is %d, which cannot be if that of the leader is %d: its files are damaged, "+
+					"or from elsewhere", l.accepted, c.epochs.Accepted)}}
 	}
 	return true
 }

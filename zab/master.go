@@ -23,7 +23,8 @@ func (c *Core) serves(l *link) bool {
 // makes a voter has to go to the leader, which may not be able to lead without it. So has a server that lost its
 // disk, because only a leader may say that it counts again (admit).
 func (c *Core) welcomes(m *Message) bool {
-	return m.Type == ObserverInfo && !m.Blank && c.role != Leading && (c.next == nil || c.status.Serving || !c.next.Votes(m.From))
+	return m.Type == ObserverInfo && !m.Blank && c.role != Leading &&
+		(c.next == nil || c.status.Serving || !c.next.Votes(m.From))
 }
 
 // epoch returns the epoch of the leader, which this server follows or is.

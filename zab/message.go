@@ -80,10 +80,11 @@ const (
 )
 
 var typeNames = [...]string{
-	Notification: "NOTIFICATION", FollowerInfo: "FOLLOWERINFO", ObserverInfo: "OBSERVERINFO", LeaderInfo: "LEADERINFO", AckEpoch: "ACKEPOCH",
-	Diff: "DIFF", Trunc: "TRUNC", Snap: "SNAP", Proposal: "PROPOSAL", Commit: "COMMIT", Inform: "INFORM", Activate: "COMMITANDACTIVATE", InformActive: "INFORMANDACTIVATE", NewLeader: "NEWLEADER",
-	UpToDate: "UPTODATE", Ack: "ACK", Ping: "PING", SyncReply: "SYNC", Replay: "REPLAY", HandOver: "HANDOVER", Probe: "PROBE",
-	ProbeReply: "PROBEREPLY",
+	Notification: "NOTIFICATION", FollowerInfo: "FOLLOWERINFO", ObserverInfo: "OBSERVERINFO", LeaderInfo: "LEADERINFO",
+	AckEpoch: "ACKEPOCH", Diff: "DIFF", Trunc: "TRUNC", Snap: "SNAP", Proposal: "PROPOSAL", Commit: "COMMIT",
+	Inform: "INFORM", Activate: "COMMITANDACTIVATE", InformActive: "INFORMANDACTIVATE", NewLeader: "NEWLEADER",
+	UpToDate: "UPTODATE", Ack: "ACK", Ping: "PING", SyncReply: "SYNC", Replay: "REPLAY", HandOver: "HANDOVER",
+	Probe: "PROBE", ProbeReply: "PROBEREPLY",
 }
 
 // String returns the name as the protocol writes it.

@@ -173,8 +173,8 @@ const overlapMax = 16
 
 // equal reports whether two quorum systems are the same.
 func (q *Quorum) equal(other *Quorum) bool {
-	return slices.Equal(q.voters, other.voters) && slices.Equal(q.groups, other.groups) && slices.Equal(q.weight, other.weight) &&
-		(q.groups == nil) == (other.groups == nil)
+	return slices.Equal(q.voters, other.voters) && slices.Equal(q.groups, other.groups) &&
+		slices.Equal(q.weight, other.weight) && (q.groups == nil) == (other.groups == nil)
 }
 
 // Decides reports whether the given servers contain a quorum; ids that are not voters do not count.

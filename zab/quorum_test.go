@@ -77,14 +77,16 @@ func TestQuorumAgainstNaive(t *testing.T) {
 				}
 			}
 			require.Equal(t, len(in)-1 > n/2, majority.Decides(ids...))
-			require.Equal(t, naive(groups, weights, in), hierarchical.Decides(ids...), "groups %v weights %v set %v", groups, weights, ids)
+			require.Equal(t, naive(groups, weights, in), hierarchical.Decides(ids...), "groups %v weights %v set %v",
+				groups, weights, ids)
 		}
 	}
 }
 
 // Any two quorums intersect: safety depends on that alone.
 func TestQuorumsIntersect(t *testing.T) {
-	q, err := Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}}, map[proto.ServerID]int64{1: 2, 7: 0})
+	q, err := Hierarchical(map[int64][]proto.ServerID{1: {1, 2, 3}, 2: {4, 5}, 3: {6, 7}},
+		map[proto.ServerID]int64{1: 2, 7: 0})
 	require.NoError(t, err)
 	for s := range voterSet(1) << 7 {
 		require.False(t, q.decides(s) && q.decides(q.all()&^s), "%b and its complement both decide", s)

@@ -195,7 +195,8 @@ func (c *Core) successor(e *Ensemble) proto.ServerID {
 	next := proto.ServerID(-1)
 	for _, l := range c.links {
 		i := e.Quorum.index(l.peer)
-		if i >= 0 && e.Quorum.weighs(i) && l.voter >= 0 && l.stage == linkUpToDate && l.acked >= e.Version && l.peer > next {
+		if i >= 0 && e.Quorum.weighs(i) && l.voter >= 0 && l.stage == linkUpToDate &&
+			l.acked >= e.Version && l.peer > next {
 			next = l.peer
 		}
 	}

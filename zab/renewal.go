@@ -232,8 +232,8 @@ func (c *Core) renewLearners() {
 			continue
 		default:
 			c.streamTo(l)
-			c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: e, Zxid: proto.MakeZxid(e, 0), Config: c.text, Active: c.activeText(l),
-				Lineage: c.lineage})
+			c.send(Message{Type: NewLeader, To: l.peer, Link: l.id, Epoch: e, Zxid: proto.MakeZxid(e, 0),
+				Config: c.text, Active: c.activeText(l), Lineage: c.lineage})
 			l.renewal = renewalAdopting
 		}
 	}
@@ -284,8 +284,8 @@ func (c *Core) tickRenewal() bool {
 // leaves when it is durable.
 func (c *Core) renewing(m *Message) bool {
 	ln := &c.ln
-	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= ln.epoch || m.Epoch >= epochMax || m.Epoch < c.epochs.Accepted ||
-		m.Epoch == c.epochs.Accepted && m.Epoch != ln.next {
+	if ln.stage != lnUpToDate || ln.lineage == nil || m.Epoch <= ln.epoch || m.Epoch >= epochMax ||
+		m.Epoch < c.epochs.Accepted || m.Epoch == c.epochs.Accepted && m.Epoch != ln.next {
 		return false
 	}
 	if m.Epoch > c.epochs.Accepted {
@@ -313,7 +313,8 @@ func (c *Core) settleRenewing() {
 // renewEpoch adopts the next epoch of the leader: its history is the one that this server has.
 func (c *Core) renewEpoch(m *Message) {
 	ln := &c.ln
-	if ln.next == 0 || m.Epoch != ln.next || m.Lineage == nil || m.Lineage.Epoch() != ln.next || ln.adopting || m.Lineage.base() != c.window.last() {
+	if ln.next == 0 || m.Epoch != ln.next || m.Lineage == nil || m.Lineage.Epoch() != ln.next || ln.adopting ||
+		m.Lineage.base() != c.window.last() {
 		c.leave("leader %d sent NEWLEADER of epoch %d out of turn", ln.master, m.Epoch)
 		return
 	}
@@ -336,9 +337,11 @@ func (c *Core) renewalEnds(m *Message) {
 	c.committed = ln.committed
 	c.vote.Epoch = ln.epoch
 	c.status.Epoch = ln.epoch
-	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).identified(c.lineage.Ensemble, m.Final))
+	c.noteLineage(c.lineage.settled(max(ln.committed, proto.MakeZxid(ln.epoch, 0))).
+		identified(c.lineage.Ensemble, m.Final))
 	for _, l := range slices.Clone(c.links) {
-		if l.master && (l.stage > linkWaiting && l.stage < linkUpToDate || l.stage == linkUpToDate && l.lineage == nil) {
+		if l.master &&
+			(l.stage > linkWaiting && l.stage < linkUpToDate || l.stage == linkUpToDate && l.lineage == nil) {
 			c.closeLink(l) // the observer is being brought into the old epoch, or cannot follow
 		}
 	}

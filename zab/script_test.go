@@ -17,7 +17,8 @@ import (
 	"github.com/seed94657493/warren/proto"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the transcripts of testdata/*.txt anew; commit only a difference that you understand")
+var rewrite = flag.Bool("rewrite", false,
+	"write the transcripts of testdata/*.txt anew; commit only a difference that you understand")
 
 // TestScripts plays the scripts of testdata. Each is a sequence of inputs to one core, with everything that the
 // core does below each of them. The language is that of script.command. Zxids are written epoch.counter, in
@@ -38,7 +39,8 @@ func TestScripts(t *testing.T) {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
 				return
 			}
-			require.Equal(t, string(text), got, "go test ./zab -run TestScripts -rewrite writes what the core does now")
+			require.Equal(t, string(text), got,
+				"go test ./zab -run TestScripts -rewrite writes what the core does now")
 		})
 	}
 }
@@ -46,14 +48,16 @@ func TestScripts(t *testing.T) {
 // weaknesses names the script of each known defect: testdata/weakness/NAME.txt shows the right behaviour, and
 // under the tag weak TestScriptsSeeWeakness shows that the defect would change it.
 var weaknesses = map[string]Weakness{
-	"AckBeforeHistory": AckBeforeHistory, "EpochBeforeHistory": EpochBeforeHistory, "TrafficBeforeUpToDate": TrafficBeforeUpToDate,
-	"SnapshotInMemory": SnapshotInMemory, "AnyAckCounts": AnyAckCounts, "VoteBeforeDrain": VoteBeforeDrain, "TruncKeepsMemory": TruncKeepsMemory,
-	"WindowHole": WindowHole, "DeliverBeforeDurable": DeliverBeforeDurable, "NewLeaderBeforeSnap": NewLeaderBeforeSnap, "TruncBlindly": TruncBlindly,
-	"RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable, "OwnAckBeforeDurable": OwnAckBeforeDurable,
-	"AckBeforeDurable": AckBeforeDurable, "EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
-	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks, "CounterWraps": CounterWraps,
-	"NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit, "PromiseUnconfirmed": PromiseUnconfirmed,
-	"LeaderYields": LeaderYields, "HistoriesJoined": HistoriesJoined,
+	"AckBeforeHistory": AckBeforeHistory, "EpochBeforeHistory": EpochBeforeHistory,
+	"TrafficBeforeUpToDate": TrafficBeforeUpToDate, "SnapshotInMemory": SnapshotInMemory, "AnyAckCounts": AnyAckCounts,
+	"VoteBeforeDrain": VoteBeforeDrain, "TruncKeepsMemory": TruncKeepsMemory, "WindowHole": WindowHole,
+	"DeliverBeforeDurable": DeliverBeforeDurable, "NewLeaderBeforeSnap": NewLeaderBeforeSnap,
+	"TruncBlindly": TruncBlindly, "RepeatedZxid": RepeatedZxid, "EpochBeforeDurable": EpochBeforeDurable,
+	"OwnAckBeforeDurable": OwnAckBeforeDurable, "AckBeforeDurable": AckBeforeDurable,
+	"EpochPromisedTwice": EpochPromisedTwice, "BlankCounts": BlankCounts, "BlankForgotten": BlankForgotten,
+	"TruncUncommitted": TruncUncommitted, "TruncAcrossEpochs": TruncAcrossEpochs, "OldLinks": OldLinks,
+	"CounterWraps": CounterWraps, "NewConfigAlone": NewConfigAlone, "InformBeforeCommit": InformBeforeCommit,
+	"PromiseUnconfirmed": PromiseUnconfirmed, "LeaderYields": LeaderYields, "HistoriesJoined": HistoriesJoined,
 }
 
 // play runs the commands of a script and returns it with what the core does now. Lines of a transcript begin with
@@ -209,7 +213,8 @@ func (s *script) command(name string, a args) {
 		// [lineage=E7:1@1m11/1.0] [diallimit=1] [dialpause=5] [lookpause=5] [epochwait=5]
 		s.create(a)
 	case "notify": // notify from=1 state=0 leader=1 zxid=1.3 epoch=1 round=1 [version=2] [lineage=E7:1@1m11/1.0]
-		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, State: State(a.int("state")), Round: a.int("round"), Version: 2,
+		m := Message{Type: Notification, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID,
+			State: State(a.int("state")), Round: a.int("round"), Version: 2,
 			Vote: Vote{Leader: proto.ServerID(a.int("leader")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")}}
 		if a["version"] != "" {
 			m.Version = int32(a.int("version"))
@@ -219,7 +224,8 @@ func (s *script) command(name string, a args) {
 	case "probe": // probe from=1 nonce=7
 		s.core.Step(Message{Type: Probe, From: proto.ServerID(a.int("from")), Nonce: uint64(a.int("nonce"))})
 	case "empty": // empty from=1: answers the probe of this run
-		s.core.Step(Message{Type: ProbeReply, From: proto.ServerID(a.int("from")), Nonce: s.core.el.nonce + uint64(a.int("off")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")})
+		s.core.Step(Message{Type: ProbeReply, From: proto.ServerID(a.int("from")),
+			Nonce: s.core.el.nonce + uint64(a.int("off")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch")})
 	case "accept": // accept [master]
 		port := LearnerPort
 		if a["master"] != "" {
@@ -279,7 +285,8 @@ func (s *script) command(name string, a args) {
 		if f := s.core.Search(); f == nil {
 			s.printf("no search")
 		} else {
-			s.printf("blank %v, empty %v, holding %v, silent %v, stuck %v", f.Blank, f.Empty, f.Holding, f.Silent, f.Stuck)
+			s.printf("blank %v, empty %v, holding %v, silent %v, stuck %v", f.Blank, f.Empty, f.Holding,
+				f.Silent, f.Stuck)
 		}
 	default: // PROPOSAL link=1 from=3 txns=1.1-3; FOLLOWERINFO, LEADERINFO, NEWLEADER: [lineage=E7:1@1m11/1.0]
 		// DIFF, TRUNC: [sum=1.3], the checksum of that txn
@@ -290,11 +297,11 @@ func (s *script) command(name string, a args) {
 					all[n-1].Payload = wireOf(a, "config")
 				}
 				sum, summed := s.sumOf(a)
-				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID, Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"),
-					Epoch: a.int("epoch"), Txns: all, Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
-					Repeat: a["warren"] != "" && a["old"] == "",
-					Whole:  a["whole"] != "", Refused: a["refused"] != "", Final: a["final"] != "",
-					Lineage: a.lineage(), Sum: sum, Summed: summed,
+				s.core.Step(Message{Type: t, From: proto.ServerID(a.int("from")), To: s.core.cfg.ID,
+					Link: LinkID(a.int("link")), Zxid: a.zxid("zxid"), Epoch: a.int("epoch"), Txns: all,
+					Leader: proto.ServerID(a.int("leader")), Warren: a["warren"] != "", Blank: a["blank"] != "",
+					Repeat: a["warren"] != "" && a["old"] == "", Whole: a["whole"] != "", Refused: a["refused"] != "",
+					Final: a["final"] != "", Lineage: a.lineage(), Sum: sum, Summed: summed,
 					ConfigVersion: int64(a.zxid("version")), Config: wireOf(a, "config"), Active: wireOf(a, "active")})
 				return
 			}
@@ -321,16 +328,20 @@ func (s *script) create(a args) {
 	if len(window) > 0 {
 		last = window[len(window)-1].Zxid
 	}
-	timing := Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 2, ResendMin: 4, ResendMax: 100, DialPause: 1, DialAttempts: 3}
-	timing.DialLimit, timing.ObserverDialPause, timing.ObserverLookPause = int(a.int("diallimit")), int(a.int("dialpause")), int(a.int("lookpause"))
+	timing := Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 2, ResendMin: 4, ResendMax: 100,
+		DialPause: 1, DialAttempts: 3}
+	timing.DialLimit, timing.ObserverDialPause, timing.ObserverLookPause = int(a.int("diallimit")),
+		int(a.int("dialpause")), int(a.int("lookpause"))
 	timing.EpochWait = int(a.int("epochwait"))
-	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, LagBytes: 1 << 20, CounterMax: counterMax}
+	limits := Limits{WindowTxns: 500, WindowBytes: 1 << 20, InFlight: 100, LinksMax: 10, LagBytes: 1 << 20,
+		CounterMax: counterMax}
 	limits.SnapSyncsMax, limits.DiffSyncsMax = int(a.int("snaps")), int(a.int("diffs"))
 	if a["counter"] != "" {
 		limits.CounterMax = uint32(a.int("counter"))
 	}
-	cfg := Config{ID: proto.ServerID(a.int("id")), Ensemble: &Ensemble{Quorum: q, Observers: ids(a["observers"])}, Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last,
-		Window: window, Before: before, Blank: a["blank"] != "", History: s, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits}
+	cfg := Config{ID: proto.ServerID(a.int("id")), Ensemble: &Ensemble{Quorum: q, Observers: ids(a["observers"])},
+		Epochs: Epochs{a.int("accepted"), a.int("current")}, Last: last, Window: window, Before: before,
+		Blank: a["blank"] != "", History: s, Rand: rand.New(rand.NewPCG(1, 1)), Timing: timing, Limits: limits}
 	cfg.Masters = a["masters"] != ""
 	cfg.Lineage = a.lineage()
 	s.lineages = cfg.Lineage != nil
@@ -390,7 +401,8 @@ func (s *script) take() {
 		s.status.Outside = st.Outside
 	}
 	if st != s.status {
-		s.printf("is %v %v, leader %d, epoch %d, serving %v%s", st.State, st.Phase, st.Leader, st.Epoch, st.Serving, map[bool]string{true: ", stopped"}[st.Stopped])
+		s.printf("is %v %v, leader %d, epoch %d, serving %v%s", st.State, st.Phase, st.Leader, st.Epoch, st.Serving,
+			map[bool]string{true: ", stopped"}[st.Stopped])
 		if st.Reason != s.status.Reason {
 			s.printf("because: %s", st.Reason)
 		}
@@ -431,7 +443,8 @@ func messageText(m *Message) string {
 	}
 	switch m.Type {
 	case Notification:
-		return text + fmt.Sprintf(": %v, votes %d (epoch %d, %s), round %d", m.State, m.Vote.Leader, m.Vote.Epoch, z(m.Vote.Zxid), m.Round)
+		return text + fmt.Sprintf(": %v, votes %d (epoch %d, %s), round %d", m.State, m.Vote.Leader, m.Vote.Epoch,
+			z(m.Vote.Zxid), m.Round)
 	case Proposal, Inform:
 		return text + fmt.Sprintf(": %s..%s", z(m.Txns[0].Zxid), z(m.Txns[len(m.Txns)-1].Zxid))
 	case Activate, InformActive:

@@ -68,7 +68,8 @@ func (s *stable) ackNewLeader(epoch int64, history proto.Zxid) promise {
 			violated("ACK of NEWLEADER of epoch %d, but currentEpoch is durably %d", epoch, s.epochs.Current)
 		}
 		if s.last < history {
-			violated("ACK of NEWLEADER of epoch %d, but the log is durable up to %v only and not %v", epoch, s.last, history)
+			violated("ACK of NEWLEADER of epoch %d, but the log is durable up to %v only and not %v",
+				epoch, s.last, history)
 		}
 	}
 	return promise{Message{Type: Ack, Zxid: proto.MakeZxid(epoch, 0)}}

@@ -15,7 +15,8 @@ func TestScriptsSeeWeakness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, err := os.ReadFile("testdata/weakness/" + name + ".txt")
 			require.NoError(t, err)
-			require.NotEqual(t, string(text), play(string(text), func(c Config) Config { return c.WithWeakness(w) }), "the script does not see the defect")
+			require.NotEqual(t, string(text), play(string(text), func(c Config) Config { return c.WithWeakness(w) }),
+				"the script does not see the defect")
 		})
 	}
 }

@@ -73,7 +73,8 @@ func TestWindowAgainstSlice(t *testing.T) {
 		require.Len(t, w.txns, len(all))
 	}
 	for _, h := range out {
-		require.True(t, slices.EqualFunc(h.want, h.got, func(a, b Txn) bool { return a.Zxid == b.Zxid }), "what was handed out has changed")
+		require.True(t, slices.EqualFunc(h.want, h.got, func(a, b Txn) bool { return a.Zxid == b.Zxid }),
+			"what was handed out has changed")
 	}
 }
 
@@ -83,9 +84,9 @@ func TestSucceeds(t *testing.T) {
 		last, next proto.Zxid
 		want       bool
 	}{
-		{0, z(1, 1), true}, {z(1, 1), z(1, 2), true}, {z(1, 2), z(1, 2), false}, {z(1, 1), z(1, 3), false}, {z(1, 5), z(2, 1), true},
-		{z(1, 5), z(3, 1), true}, {z(1, 5), z(2, 2), false}, {z(1, 5), z(2, 0), false}, {z(2, 0), z(2, 1), true}, {z(2, 1), z(1, 2), false},
-		{z(1, 0xffffffff), z(2, 0), false}, {0, 0, false},
+		{0, z(1, 1), true}, {z(1, 1), z(1, 2), true}, {z(1, 2), z(1, 2), false}, {z(1, 1), z(1, 3), false},
+		{z(1, 5), z(2, 1), true}, {z(1, 5), z(3, 1), true}, {z(1, 5), z(2, 2), false}, {z(1, 5), z(2, 0), false},
+		{z(2, 0), z(2, 1), true}, {z(2, 1), z(1, 2), false}, {z(1, 0xffffffff), z(2, 0), false}, {0, 0, false},
 	} {
 		require.Equal(t, c.want, succeeds(c.last, c.next), "%v after %v", c.next, c.last)
 	}
