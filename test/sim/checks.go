@@ -29,7 +29,8 @@ func describe(m *zab.Message) string {
 	}
 	switch m.Type {
 	case zab.Notification:
-		return fmt.Sprintf("%v %v for %d (%d, %v) round %d", m.Type, m.State, m.Vote.Leader, m.Vote.Epoch, m.Vote.Zxid, m.Round)
+		return fmt.Sprintf("%v %v for %d (%d, %v) round %d", m.Type, m.State, m.Vote.Leader, m.Vote.Epoch,
+			m.Vote.Zxid, m.Round)
 	case zab.Proposal, zab.Inform:
 		return fmt.Sprintf("%v %v..%v%s", m.Type, m.Txns[0].Zxid, m.Txns[len(m.Txns)-1].Zxid, link)
 	case zab.Activate, zab.InformActive:

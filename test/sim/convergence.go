@@ -54,14 +54,16 @@ func (s *Sim) converge() {
 func (s *Sim) checkSame(n *node) {
 	same := func(a, b zab.Txn) bool { return a.Zxid == b.Zxid && string(a.Payload) == string(b.Payload) }
 	if !slices.EqualFunc(n.state, s.order, same) {
-		s.fail("Convergence", "server %d has applied %d txns up to %v, and there are %d up to %v", n.id, len(n.state), lastOf(n.state), len(s.order), lastOf(s.order))
+		s.fail("Convergence", "server %d has applied %d txns up to %v, and there are %d up to %v", n.id, len(n.state),
+			lastOf(n.state), len(s.order), lastOf(s.order))
 	}
-	if active, next := n.core.Ensembles(); s.opts.Reconfig && (next != nil || len(s.configs) > 0 && active.Version != s.inForce(len(s.order)).Version) {
+	if active, next := n.core.Ensembles(); s.opts.Reconfig &&
+		(next != nil || len(s.configs) > 0 && active.Version != s.inForce(len(s.order)).Version) {
 		s.fail("Convergence", "server %d has configuration %v", n.id, active.Version)
 	}
 	if !slices.EqualFunc(n.disk.history, s.order, same) {
-		s.fail("Convergence", "server %d has %d txns up to %v on its disk, and there are %d up to %v", n.id, len(n.disk.history), lastOf(n.disk.history),
-			len(s.order), lastOf(s.order))
+		s.fail("Convergence", "server %d has %d txns up to %v on its disk, and there are %d up to %v", n.id,
+			len(n.disk.history), lastOf(n.disk.history), len(s.order), lastOf(s.order))
 	}
 }
 

@@ -102,7 +102,8 @@ func (d *disk) write(p zab.Persist, n *node) {
 	if p.Install != nil {
 		e := n.end(p.Install.Link)
 		if e == nil || !e.hasLoaded {
-			d.n.s.fail("Install", "server %d is to install a snapshot from link %d, which has brought none", n.id, p.Install.Link)
+			d.n.s.fail("Install", "server %d is to install a snapshot from link %d, which has brought none",
+				n.id, p.Install.Link)
 		}
 		replace := e.loaded[:len(e.loaded):len(e.loaded)]
 		for _, t := range p.Install.Txns {
@@ -111,7 +112,8 @@ func (d *disk) write(p zab.Persist, n *node) {
 			}
 		}
 		if lastOf(replace) != p.Install.Last {
-			d.n.s.fail("Install", "server %d: the snapshot and its txns end at %v, not at %v", n.id, lastOf(replace), p.Install.Last)
+			d.n.s.fail("Install", "server %d: the snapshot and its txns end at %v, not at %v", n.id,
+				lastOf(replace), p.Install.Last)
 		}
 		w.replace = replace
 		n.state, n.verified = replace[:len(replace):len(replace)], 0
@@ -161,7 +163,8 @@ func (d *disk) next() {
 }
 
 func onlyAppends(p *zab.Persist) bool {
-	return !p.Truncate && p.Install == nil && p.Lineage == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 && !p.Initialize && p.Ensemble == nil
+	return !p.Truncate && p.Install == nil && p.Lineage == nil && p.AcceptedEpoch < 0 && p.CurrentEpoch < 0 &&
+		!p.Initialize && p.Ensemble == nil
 }
 
 // steps is the number of parts of a write that have an fsync of their own.
@@ -183,7 +186,8 @@ func (d *disk) do(w *write, k int) {
 			if w.p.Truncate {
 				keep := len(upTo(d.history, w.p.Last))
 				if keep < d.snapLen && s.world == nil {
-					s.fail("Snapshots", "server %d truncates to %v below its snapshot of %d txns", d.n.id, w.p.Last, d.snapLen)
+					s.fail("Snapshots", "server %d truncates to %v below its snapshot of %d txns", d.n.id,
+						w.p.Last, d.snapLen)
 				}
 				d.snapLen = min(d.snapLen, keep) // an older one
 				if !whole {
@@ -231,7 +235,8 @@ func (d *disk) do(w *write, k int) {
 		case 5:
 			if e := w.p.Ensemble; e != nil && (whole || s.chance(2)) {
 				if d.ensemble != nil && d.ensemble.Version >= e.Version {
-					s.fail("Configurations", "server %d writes configuration %v over %v", d.n.id, e.Version, d.ensemble.Version)
+					s.fail("Configurations", "server %d writes configuration %v over %v", d.n.id, e.Version,
+						d.ensemble.Version)
 				}
 				d.ensemble = e
 			}

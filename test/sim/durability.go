@@ -19,7 +19,8 @@ func (s *Sim) checkCommitted(n *node, i int, t zab.Txn) {
 		s.fail("CommitSafety", "server %d delivers %v, but only %v have it", n.id, t.Zxid, have)
 	}
 	if e, _ := (roster{}).Proposed(t); e != nil && s.opts.Reconfig && !e.Quorum.Decides(have...) {
-		s.fail("CommitSafety", "server %d delivers the configuration %s at %v, but only %v have it", n.id, e.Text, t.Zxid, have)
+		s.fail("CommitSafety", "server %d delivers the configuration %s at %v, but only %v have it", n.id,
+			e.Text, t.Zxid, have)
 	}
 }
 

@@ -38,8 +38,9 @@ const (
 )
 
 // faultNames is how a report calls them.
-var faultNames = [faultKinds]string{"crash of a server", "crash of the leader", "crash of all", "connection cut or half closed", "one direction stalled",
-	"partition", "slow disk", "full disk", "failed fsync", "slow clock", "slow network", "disk lost", "hand-over", "snapshot and purge"}
+var faultNames = [faultKinds]string{"crash of a server", "crash of the leader", "crash of all",
+	"connection cut or half closed", "one direction stalled", "partition", "slow disk", "full disk", "failed fsync",
+	"slow clock", "slow network", "disk lost", "hand-over", "snapshot and purge"}
 
 func (f *faults) init(s *Sim) {
 	f.every = s.between(3_000, 40_000)

@@ -23,8 +23,10 @@ func (s *Sim) checkKnown(n *node, out *zab.Output) {
 	case known < before.Settled:
 		s.fail("Known", "server %d forgets that all up to %v is committed, and knows %v", n.id, before.Settled, known)
 	case out.Status.Serving && known < proto.MakeZxid(out.Status.Epoch, 0):
-		s.fail("Known", "server %d serves epoch %d, and knows only that %v is committed", n.id, out.Status.Epoch, known)
+		s.fail("Known", "server %d serves epoch %d, and knows only that %v is committed", n.id,
+			out.Status.Epoch, known)
 	case n.status.Serving && !out.Status.Serving && known < lastOf(n.state):
-		s.fail("Known", "server %d has delivered %v, and knows only that %v is committed", n.id, lastOf(n.state), known)
+		s.fail("Known", "server %d has delivered %v, and knows only that %v is committed", n.id,
+			lastOf(n.state), known)
 	}
 }

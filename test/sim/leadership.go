@@ -13,7 +13,8 @@ func (s *Sim) checkLeadership(n *node) {
 	}
 	active, _ := n.core.Ensembles()
 	if active.Version < s.inForce(len(s.order)).Version {
-		s.fail("Leadership", "server %d is established in epoch %d by configuration %v, but a later one is in force", n.id, e, active.Version)
+		s.fail("Leadership", "server %d is established in epoch %d by configuration %v, but a later one is in force",
+			n.id, e, active.Version)
 	}
 	if !active.Quorum.Decides(adopted...) {
 		s.fail("Leadership", "server %d is established in epoch %d, which only %v have adopted", n.id, e, adopted)

@@ -45,6 +45,7 @@ func (s *Sim) synced(n *node, token uint64) {
 		return
 	}
 	if call.n == n && call.life == n.life && lastOf(n.state) < call.acked {
-		s.fail("LinearizableSync", "server %d has %v after a sync, but %v was acknowledged before it", n.id, lastOf(n.state), call.acked)
+		s.fail("LinearizableSync", "server %d has %v after a sync, but %v was acknowledged before it", n.id,
+			lastOf(n.state), call.acked)
 	}
 }

@@ -5,6 +5,7 @@ package sim
 // after it.
 func (s *Sim) checkRealTime(r request) {
 	if r.txn.Zxid <= r.after {
-		s.fail("LinearizableWrites", "the write %x has zxid %v, but %v was acknowledged before it was asked for", r.txn.Payload, r.txn.Zxid, r.after)
+		s.fail("LinearizableWrites", "the write %x has zxid %v, but %v was acknowledged before it was asked for",
+			r.txn.Payload, r.txn.Zxid, r.after)
 	}
 }

@@ -152,7 +152,8 @@ func (l *lists) reads(s *Sim, n *node) *zab.Ensemble {
 	l.read[n.id] = e
 	for _, o := range s.nodes {
 		if o.up && o != n && !l.leap && !e.Quorum.Overlaps(l.read[o.id].Quorum) {
-			s.fail("Lists", "server %d has %s and server %d %s: these have quorums without a common server", n.id, e.Text, o.id, l.read[o.id].Text)
+			s.fail("Lists", "server %d has %s and server %d %s: these have quorums without a common server", n.id,
+				e.Text, o.id, l.read[o.id].Text)
 		}
 	}
 	return e

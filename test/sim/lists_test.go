@@ -23,7 +23,8 @@ func TestServersThatOneListNames(t *testing.T) {
 		})
 		before, end := s.Stats.Notified, s.now+100_000 // a second
 		s.until(t, "a second", func() bool { return s.now >= end })
-		require.Less(t, s.Stats.Notified-before, 150, "seed %d: two servers repeat their votes every 100 ms at most", seed)
+		require.Less(t, s.Stats.Notified-before, 150,
+			"seed %d: two servers repeat their votes every 100 ms at most", seed)
 		s.nodes[0].start()
 		s.nodes[1].start()
 		s.until(t, "everybody", func() bool { return s.united() != nil })

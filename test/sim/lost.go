@@ -88,7 +88,8 @@ func (f *faults) wipe(s *Sim, n *node) {
 		return
 	}
 	for _, o := range s.nodes {
-		if (!o.observer || s.opts.Reconfig) && (!o.disk.exists || o.disk.blank || o.lost.memory) || s.opts.Reconfig && o.blank {
+		if (!o.observer || s.opts.Reconfig) && (!o.disk.exists || o.disk.blank || o.lost.memory) ||
+			s.opts.Reconfig && o.blank {
 			return // it has never had the data, or not again, so this would be the second loss
 		}
 	}

@@ -120,7 +120,8 @@ func (w *network) transmit(e *end, m zab.Message, do func(to *end)) {
 			// Java followers of some versions acknowledge the txns of DIFF, and before NEWLEADER (B2, B6).
 			w.queue(to, func() {
 				if !e.dead && e.n.up && e.n.life == e.life {
-					e.n.core.Step(zab.Message{Type: zab.Ack, From: to.n.id, To: e.n.id, Link: e.id, Zxid: e.watcher.diffed})
+					e.n.core.Step(zab.Message{Type: zab.Ack, From: to.n.id, To: e.n.id, Link: e.id,
+						Zxid: e.watcher.diffed})
 					e.n.drain()
 				}
 			})
@@ -323,7 +324,8 @@ func (w *network) restarted(n *node) {
 		if o == n || !o.up {
 			continue
 		}
-		if ch := w.elect[[2]proto.ServerID{o.id, n.id}]; ch != nil && ch.last != nil && s.chance(2) && !w.stalled[[2]proto.ServerID{o.id, n.id}] {
+		if ch := w.elect[[2]proto.ServerID{o.id, n.id}]; ch != nil && ch.last != nil && s.chance(2) &&
+			!w.stalled[[2]proto.ServerID{o.id, n.id}] {
 			w.carry(ch, *ch.last)
 		}
 		if !w.stalled[[2]proto.ServerID{o.id, n.id}] {

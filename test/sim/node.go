@@ -87,9 +87,10 @@ func (n *node) start() {
 	}
 	window = window[:len(window):len(window)]
 	before := lastOf(d.history[:len(d.history)-len(window)])
-	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current}, Last: lastOf(d.history),
-		Window: window, Before: before, Blank: d.blank, Lineage: d.lineage, History: d, Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())),
-		Timing: s.timing, Limits: s.limits, Masters: s.opts.Masters, Whole: s.opts.Seed%16 == 9}
+	cfg := zab.Config{ID: n.id, Ensemble: d.ensemble, Epochs: zab.Epochs{Accepted: d.accepted, Current: d.current},
+		Last: lastOf(d.history), Window: window, Before: before, Blank: d.blank, Lineage: d.lineage, History: d,
+		Rand: rand.New(rand.NewPCG(s.opts.Seed, s.rng.Uint64())), Timing: s.timing, Limits: s.limits,
+		Masters: s.opts.Masters, Whole: s.opts.Seed%16 == 9}
 	switch {
 	case s.opts.Lists:
 		cfg.Ensemble = s.lists.reads(s, n)
@@ -205,11 +206,13 @@ func (n *node) changed(st zab.Status) {
 	old := n.status
 	n.status = st
 	if old.State != st.State || old.Phase != st.Phase || old.Serving != st.Serving || old.Epoch != st.Epoch {
-		n.s.tracef("%d is %v %v leader %d epoch %d serving %v: %s", n.id, st.State, st.Phase, st.Leader, st.Epoch, st.Serving, st.Reason)
+		n.s.tracef("%d is %v %v leader %d epoch %d serving %v: %s", n.id, st.State, st.Phase, st.Leader, st.Epoch,
+			st.Serving, st.Reason)
 		if st.State == zab.Looking && old.State != zab.Looking {
 			n.s.Stats.Elections++
 		}
-		if st.State == zab.Leading && st.Phase == zab.Broadcast && (old.Phase != zab.Broadcast || old.State != zab.Leading || old.Epoch != st.Epoch) {
+		if st.State == zab.Leading && st.Phase == zab.Broadcast &&
+			(old.Phase != zab.Broadcast || old.State != zab.Leading || old.Epoch != st.Epoch) {
 			n.s.established(n)
 		}
 		if old.State == zab.Leading && st.State != zab.Leading {
@@ -251,7 +254,8 @@ func (n *node) describe() string {
 			config += fmt.Sprintf(" and %v %s", next.Version, next.Text)
 		}
 	}
-	return fmt.Sprintf("server %d up %v plain %v: %v %v leader %d epoch %d serving %v; state %v, disk %v epochs %d/%d exists %v%s (%s)", n.id, n.up, n.plain,
-		st.State, st.Phase, st.Leader, st.Epoch, st.Serving, lastOf(n.state), lastOf(n.disk.history), n.disk.accepted, n.disk.current, n.disk.exists,
-		config, st.Reason)
+	return fmt.Sprintf("server %d up %v plain %v: %v %v leader %d epoch %d serving %v; state %v, disk %v epochs "+
+		"%d/%d exists %v%s (%s)", n.id, n.up, n.plain,
+		st.State, st.Phase, st.Leader, st.Epoch, st.Serving, lastOf(n.state), lastOf(n.disk.history), n.disk.accepted,
+		n.disk.current, n.disk.exists, config, st.Reason)
 }

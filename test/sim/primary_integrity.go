@@ -11,10 +11,12 @@ func (s *Sim) checkPrimaryIntegrity(n *node) {
 			break // a later leader was faster; this one can commit nothing
 		}
 		if i >= len(history) {
-			s.fail("PrimaryIntegrity", "leader %d of epoch %d has %d txns, but %v was delivered", n.id, n.status.Epoch, len(history), s.order[i].Zxid)
+			s.fail("PrimaryIntegrity", "leader %d of epoch %d has %d txns, but %v was delivered", n.id, n.status.Epoch,
+				len(history), s.order[i].Zxid)
 		}
 		if history[i].Zxid != s.order[i].Zxid || string(history[i].Payload) != string(s.order[i].Payload) {
-			s.fail("PrimaryIntegrity", "leader %d of epoch %d has %v where %v was delivered", n.id, n.status.Epoch, history[i].Zxid, s.order[i].Zxid)
+			s.fail("PrimaryIntegrity", "leader %d of epoch %d has %v where %v was delivered", n.id, n.status.Epoch,
+				history[i].Zxid, s.order[i].Zxid)
 		}
 	}
 	if n.status.Epoch > s.newest {
@@ -29,6 +31,7 @@ func (s *Sim) checkLate(n *node, t zab.Txn) {
 	}
 	i := len(s.order)
 	if i >= len(s.adopted) || s.adopted[i].Zxid != t.Zxid || string(s.adopted[i].Payload) != string(t.Payload) {
-		s.fail("PrimaryIntegrity", "server %d delivers %v, which the leader of epoch %d does not have", n.id, t.Zxid, s.newest)
+		s.fail("PrimaryIntegrity", "server %d delivers %v, which the leader of epoch %d does not have",
+			n.id, t.Zxid, s.newest)
 	}
 }

@@ -13,14 +13,16 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 	switch m.Type {
 	case zab.LeaderInfo:
 		if d.accepted != m.Epoch {
-			s.fail("Promises", "D1: server %d sends LEADERINFO of epoch %d, but has accepted %d durably", n.id, m.Epoch, d.accepted)
+			s.fail("Promises", "D1: server %d sends LEADERINFO of epoch %d, but has accepted %d durably", n.id,
+				m.Epoch, d.accepted)
 		}
 		if n.status.State == zab.Leading { // an observer master repeats what it has promised to its leader
 			s.checkOnce(n, m.Epoch, n.id)
 		}
 	case zab.AckEpoch:
 		if m.Epoch != -1 && (m.Epoch != d.current || m.Zxid != lastOf(d.history)) {
-			s.fail("Promises", "D2: server %d sends ACKEPOCH (%d, %v), but has (%d, %v)", n.id, m.Epoch, m.Zxid, d.current, lastOf(d.history))
+			s.fail("Promises", "D2: server %d sends ACKEPOCH (%d, %v), but has (%d, %v)", n.id, m.Epoch, m.Zxid,
+				d.current, lastOf(d.history))
 		}
 		if m.Epoch != -1 {
 			if !d.exists {
@@ -31,17 +33,20 @@ func (s *Sim) checkPromise(n *node, m *zab.Message) {
 			}
 		}
 		if e := n.end(m.Link); e != nil && d.accepted < e.peer.watcher.epoch {
-			s.fail("Promises", "D2: server %d promises epoch %d, but has accepted %d durably", n.id, e.peer.watcher.epoch, d.accepted)
+			s.fail("Promises", "D2: server %d promises epoch %d, but has accepted %d durably", n.id,
+				e.peer.watcher.epoch, d.accepted)
 		}
 	case zab.Ack:
 		switch {
 		case m.Zxid.Counter() == 0:
 			s.acknowledges(n, m)
 			if d.current != m.Zxid.Epoch() {
-				s.fail("Promises", "D6: server %d acknowledges NEWLEADER of epoch %d, but its currentEpoch is %d", n.id, m.Zxid.Epoch(), d.current)
+				s.fail("Promises", "D6: server %d acknowledges NEWLEADER of epoch %d, but its currentEpoch is %d",
+					n.id, m.Zxid.Epoch(), d.current)
 			}
 			if e := n.end(m.Link); e != nil && lastOf(d.history) < e.peer.watcher.history {
-				s.fail("Promises", "D5: server %d acknowledges NEWLEADER with %v, but the history ends at %v", n.id, lastOf(d.history), e.peer.watcher.history)
+				s.fail("Promises", "D5: server %d acknowledges NEWLEADER with %v, but the history ends at %v", n.id,
+					lastOf(d.history), e.peer.watcher.history)
 			}
 		case lastOf(d.history) < m.Zxid:
 			s.fail("Promises", "D8: server %d acknowledges %v, but has %v durably", n.id, m.Zxid, lastOf(d.history))
@@ -57,7 +62,8 @@ func (s *Sim) checkOnce(n *node, epoch int64, to proto.ServerID) {
 		return // a disk that was exchanged has forgotten
 	}
 	if epoch < n.promised || epoch == n.promised && to != n.promisedTo {
-		s.fail("Promises", "server %d promises epoch %d to %d, but has promised %d to %d", n.id, epoch, to, n.promised, n.promisedTo)
+		s.fail("Promises", "server %d promises epoch %d to %d, but has promised %d to %d", n.id, epoch, to,
+			n.promised, n.promisedTo)
 	}
 	n.promised, n.promisedTo = epoch, to
 }
@@ -65,9 +71,10 @@ func (s *Sim) checkOnce(n *node, epoch int64, to proto.ServerID) {
 // checkAdopted: currentEpoch is written after the history of its leader.
 func (s *Sim) checkAdopted(n *node, epoch int64) {
 	for _, e := range n.ends {
-		if e.peer != nil && e.peer.watcher.newLeader && e.peer.watcher.epoch == epoch && lastOf(n.disk.history) < e.peer.watcher.history {
-			s.fail("Promises", "D5: server %d writes currentEpoch %d with a log up to %v, but the history ends at %v", n.id, epoch,
-				lastOf(n.disk.history), e.peer.watcher.history)
+		if e.peer != nil && e.peer.watcher.newLeader && e.peer.watcher.epoch == epoch &&
+			lastOf(n.disk.history) < e.peer.watcher.history {
+			s.fail("Promises", "D5: server %d writes currentEpoch %d with a log up to %v, but the history ends at %v",
+				n.id, epoch, lastOf(n.disk.history), e.peer.watcher.history)
 		}
 	}
 }
@@ -83,6 +90,7 @@ func (s *Sim) checkVote(n *node, m *zab.Message) {
 		last = lastOf(d.history)
 	}
 	if m.Vote.Zxid != last || m.Vote.Epoch != d.current {
-		s.fail("Promises", "D3: server %d votes (%d, %v) for itself, but has (%d, %v)", n.id, m.Vote.Epoch, m.Vote.Zxid, d.current, last)
+		s.fail("Promises", "D3: server %d votes (%d, %v) for itself, but has (%d, %v)", n.id, m.Vote.Epoch,
+			m.Vote.Zxid, d.current, last)
 	}
 }

@@ -123,7 +123,8 @@ func (r *reconfigs) one(s *Sim, n *node) {
 			// a server that has never had the data, or was not told yet that it has all, cannot help to elect
 			blind = false
 		}
-		if active, _ := n.core.Ensembles(); e != nil && o.plain && slices.ContainsFunc(e.Quorum.Voters(), active.Observes) {
+		if active, _ := n.core.Ensembles(); e != nil && o.plain &&
+			slices.ContainsFunc(e.Quorum.Voters(), active.Observes) {
 			return // as an observer, a server in Java need not keep what a voter must
 		}
 	}
@@ -276,7 +277,8 @@ func (s *Sim) checkActive(n *node) {
 		}
 		have := s.holders(len(h)-1, h[len(h)-1])
 		if !active.Quorum.Decides(have...) || !before.Quorum.Decides(have...) {
-			s.fail("Configurations", "server %d has %v %s after %s, but only %v have it", n.id, active.Version, active.Text, before.Text, have)
+			s.fail("Configurations", "server %d has %v %s after %s, but only %v have it", n.id, active.Version,
+				active.Text, before.Text, have)
 		}
 		return
 	}

@@ -97,7 +97,8 @@ func TestHandOverToANamedServer(t *testing.T) {
 			require.True(t, leader.handOverTo(named.id))
 			leader.drain()
 			s.until(t, "another leader", func() bool {
-				return slices.ContainsFunc(s.nodes, func(n *node) bool { return n != leader && n.status.Serving && n.status.State == zab.Leading })
+				return slices.ContainsFunc(s.nodes,
+					func(n *node) bool { return n != leader && n.status.Serving && n.status.State == zab.Leading })
 			})
 			require.Less(t, s.now-begin, int64(5000), "seed %d: 5000 units are 50 ms; a tick is 1000", seed)
 			s.written(t)
@@ -357,7 +358,8 @@ func TestFollowerLostInSynchronization(t *testing.T) {
 		s.until(t, "NEWLEADER", func() bool {
 			for _, n := range s.nodes[:2] {
 				for _, e := range n.ends {
-					if n.up && n.status.State == zab.Leading && n.status.Phase != zab.Broadcast && e.peer != nil && e.watcher.newLeader {
+					if n.up && n.status.State == zab.Leading && n.status.Phase != zab.Broadcast && e.peer != nil &&
+						e.watcher.newLeader {
 						link = e
 					}
 				}

@@ -97,10 +97,10 @@ func New(o Options) *Sim {
 	if s.opts.Observers < 0 {
 		s.opts.Observers = s.rng.IntN(3) / 2
 	}
-	s.timing = zab.Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 10, DialPause: 1, DialAttempts: 5,
-		ObserverDialPause: 3, ObserverLookPause: 5, EpochWait: 5, QuorumLimit: 15}
-	s.limits = zab.Limits{WindowTxns: 5 + s.rng.IntN(60), WindowBytes: 1 << 20, InFlight: 200, LinksMax: 100, LagBytes: 1 << 20, CounterMax: 0xffffffff,
-		SnapSyncsMax: 1, DiffSyncsMax: 2}
+	s.timing = zab.Timing{TickTime: 10, InitLimit: 4, SyncLimit: 2, FinalizeWait: 1, ResendMin: 2, ResendMax: 10,
+		DialPause: 1, DialAttempts: 5, ObserverDialPause: 3, ObserverLookPause: 5, EpochWait: 5, QuorumLimit: 15}
+	s.limits = zab.Limits{WindowTxns: 5 + s.rng.IntN(60), WindowBytes: 1 << 20, InFlight: 200, LinksMax: 100,
+		LagBytes: 1 << 20, CounterMax: 0xffffffff, SnapSyncsMax: 1, DiffSyncsMax: 2}
 	if s.chance(4) {
 		s.limits.CounterMax = uint32(20 + s.rng.IntN(100))
 	}
@@ -118,7 +118,8 @@ func New(o Options) *Sim {
 	}
 	q, err := zab.Majority(voters...)
 	if s.opts.Voters == 5 && s.chance(4) {
-		q, err = zab.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}}, map[proto.ServerID]int64{2: 2})
+		q, err = zab.Hierarchical(map[int64][]proto.ServerID{1: {1, 2}, 2: {3}, 3: {4, 5}},
+			map[proto.ServerID]int64{2: 2})
 	}
 	if err != nil {
 		panic(err)

@@ -17,7 +17,8 @@ var (
 
 // replay is the command that repeats a run.
 func replay(t *testing.T, seed uint64, steps int) string {
-	return fmt.Sprintf("go test -tags invariants ./test/sim -v -run '^%s$' -sim.seed=%d -sim.steps=%d", t.Name(), seed, steps)
+	return fmt.Sprintf("go test -tags invariants ./test/sim -v -run '^%s$' -sim.seed=%d -sim.steps=%d",
+		t.Name(), seed, steps)
 }
 
 // TestSim runs many seeds, or the one that is asked for.
@@ -90,9 +91,10 @@ func swarm(t *testing.T, o Options) {
 		}
 		sum.Add(&s.Stats)
 		if n := i + 1; n%max(*flagSeeds/20, 50) == 0 && n < *flagSeeds {
-			t.Logf("%d of %d seeds, %d failed, %d steps, %d txns acknowledged, %v", n, *flagSeeds, failed, sum.Steps, sum.Acked, time.Since(began).Round(time.Second))
+			t.Logf("%d of %d seeds, %d failed, %d steps, %d txns acknowledged, %v", n, *flagSeeds, failed, sum.Steps,
+				sum.Acked, time.Since(began).Round(time.Second))
 		}
 	}
-	t.Logf("%d seeds from %d, %d steps each and convergence, %d failed, %v\n%v", *flagSeeds, *flagFirst, *flagSteps, failed,
-		time.Since(began).Round(time.Millisecond), &sum)
+	t.Logf("%d seeds from %d, %d steps each and convergence, %d failed, %v\n%v", *flagSeeds, *flagFirst, *flagSteps,
+		failed, time.Since(began).Round(time.Millisecond), &sum)
 }

@@ -10,7 +10,8 @@ type Stats struct {
 	Runs      [6]int // by the number of voters
 	Observers int
 
-	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes, Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified int
+	Steps, Elections, Epochs, Delivered, Acked, Crashes, Cuts, Snaps, Truncs, Diffs, Replays, HandOvers, Wipes,
+	Hunts, Restored, Syncs, DiskErrors, Reconfigs, Reconfigured, Mastered, Promises, Renewals, Notified int
 
 	Exchanged, MetaLost, Protected, Unprotected, Silent, Unknown, Removed, Refusals, Outside, Leaderless, Ensembles int
 
@@ -35,14 +36,16 @@ func (a *Stats) Add(b *Stats) {
 	a.Observers += b.Observers
 	a.Edges += b.Edges
 	for _, c := range []struct{ to, from *int }{
-		{&a.Steps, &b.Steps}, {&a.Elections, &b.Elections}, {&a.Epochs, &b.Epochs}, {&a.Delivered, &b.Delivered}, {&a.Acked, &b.Acked},
-		{&a.Crashes, &b.Crashes}, {&a.Cuts, &b.Cuts}, {&a.Snaps, &b.Snaps}, {&a.Truncs, &b.Truncs}, {&a.Diffs, &b.Diffs}, {&a.Replays, &b.Replays},
-		{&a.HandOvers, &b.HandOvers}, {&a.Wipes, &b.Wipes}, {&a.Hunts, &b.Hunts}, {&a.Restored, &b.Restored}, {&a.Syncs, &b.Syncs}, {&a.DiskErrors, &b.DiskErrors},
-		{&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured}, {&a.Mastered, &b.Mastered}, {&a.Notified, &b.Notified},
-		{&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals}, {&a.Exchanged, &b.Exchanged},
-		{&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected}, {&a.Unprotected, &b.Unprotected},
-		{&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed}, {&a.Refusals, &b.Refusals},
-		{&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless}, {&a.Ensembles, &b.Ensembles},
+		{&a.Steps, &b.Steps}, {&a.Elections, &b.Elections}, {&a.Epochs, &b.Epochs}, {&a.Delivered, &b.Delivered},
+		{&a.Acked, &b.Acked}, {&a.Crashes, &b.Crashes}, {&a.Cuts, &b.Cuts}, {&a.Snaps, &b.Snaps},
+		{&a.Truncs, &b.Truncs}, {&a.Diffs, &b.Diffs}, {&a.Replays, &b.Replays}, {&a.HandOvers, &b.HandOvers},
+		{&a.Wipes, &b.Wipes}, {&a.Hunts, &b.Hunts}, {&a.Restored, &b.Restored}, {&a.Syncs, &b.Syncs},
+		{&a.DiskErrors, &b.DiskErrors}, {&a.Reconfigs, &b.Reconfigs}, {&a.Reconfigured, &b.Reconfigured},
+		{&a.Mastered, &b.Mastered}, {&a.Notified, &b.Notified}, {&a.Promises, &b.Promises}, {&a.Renewals, &b.Renewals},
+		{&a.Exchanged, &b.Exchanged}, {&a.MetaLost, &b.MetaLost}, {&a.Protected, &b.Protected},
+		{&a.Unprotected, &b.Unprotected}, {&a.Silent, &b.Silent}, {&a.Unknown, &b.Unknown}, {&a.Removed, &b.Removed},
+		{&a.Refusals, &b.Refusals}, {&a.Outside, &b.Outside}, {&a.Leaderless, &b.Leaderless},
+		{&a.Ensembles, &b.Ensembles},
 	} {
 		*c.to += *c.from
 	}

@@ -8,7 +8,8 @@ func (s *Sim) checkStrangers(n *node) {
 	}
 	for _, o := range n.core.Strangers() {
 		if !o.Ahead {
-			s.fail("Strangers", "server %d takes server %d for a stranger: %s\nits own: %v\ntheirs: %s", n.id, o.ID, o.Reason, n.disk.lineage, o.Theirs)
+			s.fail("Strangers", "server %d takes server %d for a stranger: %s\nits own: %v\ntheirs: %s", n.id, o.ID,
+				o.Reason, n.disk.lineage, o.Theirs)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func TestSimFindsWeakness(t *testing.T) {
 					Exchange:  c.w == zab.LeaderYields || c.w == zab.HistoriesJoined,
 					Configure: func(cfg zab.Config) zab.Config { return cfg.WithWeakness(c.w) }})
 				if v := s.Run(); v != nil {
-					t.Logf("| zab.%s | test/sim | %s | %d | %.1f s |", c.name, v.Checker, seed, time.Since(began).Seconds())
+					t.Logf("| zab.%s | test/sim | %s | %d | %.1f s |", c.name, v.Checker, seed,
+						time.Since(began).Seconds())
 					t.Logf("step %d: %v", s.steps, v)
 					return
 				}

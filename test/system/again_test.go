@@ -11,8 +11,8 @@ import (
 func TestXidsComeAgain(t *testing.T) {
 	judged, twice := 0, 0
 	for seed := uint64(1); seed <= 4; seed++ {
-		w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3, Clients: 3, Faults: []Fault{ClientCut}, Features: []Feature{},
-			Restless: true, Again: true})
+		w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3, Clients: 3, Faults: []Fault{ClientCut},
+			Features: []Feature{}, Restless: true, Again: true})
 		require.NoError(t, w.run(), "seed %d", seed)
 		r := w.replay()
 		require.NoError(t, r.run(), "seed %d", seed)

@@ -52,7 +52,8 @@ func TestOldTxnsAreAdopted(t *testing.T) {
 	var n *node
 	z := proto.Zxid(0)
 	for seed := uint64(1); z == 0; seed++ { // until one has a snapshot
-		w = newWorld(Options{Seed: seed, Steps: 1000, Servers: 1, Clients: 4, Faults: []Fault{Kill}, Features: []Feature{}})
+		w = newWorld(Options{Seed: seed, Steps: 1000, Servers: 1, Clients: 4, Faults: []Fault{Kill},
+			Features: []Feature{}})
 		require.NoError(t, w.run())
 		n = w.nodes[0]
 		z = n.newestSnapshot(1 << 62)
@@ -76,7 +77,8 @@ func TestOldTxnsAreAdopted(t *testing.T) {
 
 // TestMemoryIsSeen checks that the figures of what servers hold go up and down in a run.
 func TestMemoryIsSeen(t *testing.T) {
-	w := newWorld(Options{Seed: 1, Steps: 300, Servers: 3, Clients: 6, Busy: true, Faults: []Fault{}, Features: []Feature{}})
+	w := newWorld(Options{Seed: 1, Steps: 300, Servers: 3, Clients: 6, Busy: true, Faults: []Fault{},
+		Features: []Feature{}})
 	w.window = 7
 	var most server.Held
 	var look func()

@@ -104,7 +104,8 @@ func TestEarlyExpiry(t *testing.T) {
 		s.answers = append(s.answers, answer{at, at + 10*time.Millisecond})
 	}
 	for at, early := range map[time.Duration]bool{
-		1000 * time.Millisecond: true, 1350 * time.Millisecond: true, 1450 * time.Millisecond: false, 600 * time.Millisecond: true,
+		1000 * time.Millisecond: true, 1350 * time.Millisecond: true, 1450 * time.Millisecond: false,
+		600 * time.Millisecond: true,
 	} {
 		err := l.early(expiry{s, &txn{at: at}})
 		require.Equal(t, early, err != nil, "%v: %v", at, err)

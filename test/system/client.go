@@ -98,8 +98,8 @@ func (c *client) connect() error {
 	if s == nil {
 		s = &session{client: c, timeout: c.w.s.between(c.w.timeoutMin, c.w.timeoutMax).Truncate(time.Millisecond)}
 	}
-	req := proto.ConnectRequest{LastZxidSeen: s.seen, TimeOut: int32(s.timeout.Milliseconds()), SessionID: s.id, Password: s.password,
-		HasReadOnly: c.w.has(ReadOnly), ReadOnly: c.acceptsReadOnly()}
+	req := proto.ConnectRequest{LastZxidSeen: s.seen, TimeOut: int32(s.timeout.Milliseconds()), SessionID: s.id,
+		Password: s.password, HasReadOnly: c.w.has(ReadOnly), ReadOnly: c.acceptsReadOnly()}
 	if s.password == nil {
 		req.Password = make([]byte, proto.PasswordSize)
 	}
@@ -136,7 +136,8 @@ func (c *client) connect() error {
 		c.xid = 0
 		s.id, s.password = resp.SessionID, slices.Clone(resp.Password[:])
 		if earlier := c.w.sessions[s.id]; earlier != nil {
-			c.w.s.fail(SessionIDs, "server %d gave c%d the id of session %v of c%d", server, c.id, s.id, earlier.client.id)
+			c.w.s.fail(SessionIDs, "server %d gave c%d the id of session %v of c%d", server, c.id,
+				s.id, earlier.client.id)
 		}
 		if c.w.s.chance(30) {
 			s.auth = append(s.auth, fmt.Sprintf("user%d:secret", c.w.s.rng.IntN(2)))
@@ -148,7 +149,8 @@ func (c *client) connect() error {
 	s.timeout = time.Duration(resp.TimeOut) * time.Millisecond
 	address := netip.MustParseAddrPort(nc.LocalAddr().String()).Addr()
 	c.nc, c.broken, c.slow = nc, false, c.w.s.chance(3)
-	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true, life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly,
+	c.conn = &connection{number: len(c.w.connections), session: s, server: server, isOpen: true,
+		life: c.w.nodes[server-1].lives, readOnly: resp.ReadOnly,
 		address: model.Identity{Scheme: "ip", ID: auth.NewIPIdentity(address).ID}}
 	c.w.connections = append(c.w.connections, c.conn)
 	s.connections = append(s.connections, c.conn)
@@ -253,7 +255,8 @@ func (c *client) act() {
 
 // send sends a request.
 func (c *client) send(a asked) *request {
-	r := &request{conn: c.conn, op: a.Op, body: a.Body, path: a.path, watch: a.watch, sent: c.w.s.now, floor: c.w.acked}
+	r := &request{conn: c.conn, op: a.Op, body: a.Body, path: a.path, watch: a.watch, sent: c.w.s.now,
+		floor: c.w.acked}
 	r.xid = a.Xid
 	if !a.FixedXid {
 		c.xid++

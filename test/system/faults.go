@@ -30,8 +30,8 @@ const (
 	MidWrite  Fault = "midwrite" // a power loss of a process in the middle of what it writes
 )
 
-var allFaults = []Fault{Kill, PowerLoss, Outage, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump, ClientCut, BadDisk, FullDisk, Wipe,
-	MidWrite, Stall}
+var allFaults = []Fault{Kill, PowerLoss, Outage, Stop, Pause, Partition, OneWay, SlowNet, Reset, SlowDisk, WallJump,
+	ClientCut, BadDisk, FullDisk, Wipe, MidWrite, Stall}
 
 // faults draws what goes wrong, and when.
 type faults struct {

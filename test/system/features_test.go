@@ -56,7 +56,8 @@ func TestChecksNoticeConfigurations(t *testing.T) {
 		"a configuration is read before its txn": func(w *world) {
 			for _, c := range w.connections {
 				for _, it := range c.items {
-					if it.request != nil && it.request.op == proto.OpGetData && it.request.path == datatree.ConfigPath {
+					if it.request != nil && it.request.op == proto.OpGetData &&
+						it.request.path == datatree.ConfigPath {
 						it.body = bytes.Replace(it.body, []byte("version=1"), []byte("version=2"), 1)
 						return
 					}
@@ -71,7 +72,8 @@ func TestChecksNoticeConfigurations(t *testing.T) {
 		"a member missed the last one": func(w *world) { w.members += 1 << 20 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(Options{Seed: 6, Steps: 300, Servers: 1, Clients: 4, Faults: []Fault{Reset}, Features: []Feature{Reconfig}})
+			w := newWorld(Options{Seed: 6, Steps: 300, Servers: 1, Clients: 4, Faults: []Fault{Reset},
+				Features: []Feature{Reconfig}})
 			require.NoError(t, w.run())
 			require.NotZero(t, w.reconfigs)
 			change(w)
@@ -113,7 +115,8 @@ func TestChecksNoticeLocalSessions(t *testing.T) {
 		"a read-only server shows another state": func(w *world, r *replay) bool {
 			for _, c := range w.connections {
 				for _, it := range c.items {
-					if c.readOnly && it.request != nil && it.request.op == proto.OpGetData && it.err == proto.ErrNoNode && r.applied[it.zxid] {
+					if c.readOnly && it.request != nil && it.request.op == proto.OpGetData &&
+						it.err == proto.ErrNoNode && r.applied[it.zxid] {
 						it.err = proto.OK
 						return true
 					}
@@ -124,8 +127,8 @@ func TestChecksNoticeLocalSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(60) {
-				w := newWorld(Options{Seed: seed + 1, Steps: 400, Servers: 3, Clients: 6, Faults: []Fault{Outage, Partition},
-					Features: []Feature{Local, ReadOnly}})
+				w := newWorld(Options{Seed: seed + 1, Steps: 400, Servers: 3, Clients: 6,
+					Faults: []Fault{Outage, Partition}, Features: []Feature{Local, ReadOnly}})
 				require.NoError(t, w.run())
 				r := w.replay()
 				require.NoError(t, r.begins())

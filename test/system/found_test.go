@@ -13,8 +13,8 @@ import (
 // while logs are slow. The seeds have shown syncs that were never answered, with all requests behind them.
 func TestClientsThatMoveAtOnce(t *testing.T) {
 	for _, seed := range []uint64{108, 148, 246} {
-		w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3, Clients: 4, Faults: []Fault{}, Features: []Feature{}, Slow: "journal",
-			Late: 300 * time.Millisecond, Busy: true, Restless: true})
+		w := newWorld(Options{Seed: seed, Steps: 300, Servers: 3, Clients: 4, Faults: []Fault{}, Features: []Feature{},
+			Slow: "journal", Late: 300 * time.Millisecond, Busy: true, Restless: true})
 		require.NoError(t, w.run(), "seed %d", seed)
 	}
 }
@@ -22,8 +22,8 @@ func TestClientsThatMoveAtOnce(t *testing.T) {
 // TestLeaderEndsBeforeItServes lets txns be applied so late that a leadership ends in the moment in which its leader
 // would begin to serve. The seed has shown a server that ended by a panic then.
 func TestLeaderEndsBeforeItServes(t *testing.T) {
-	w := newWorld(Options{Seed: 204, Steps: 300, Servers: 3, Faults: []Fault{Partition, OneWay, Kill, Stall}, Features: []Feature{},
-		Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second,
+	w := newWorld(Options{Seed: 204, Steps: 300, Servers: 3, Faults: []Fault{Partition, OneWay, Kill, Stall},
+		Features: []Feature{}, Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second,
 		Configure: func(c *config.Config) { c.SnapCount, c.SnapshotSizeFactor = 100_000, 0.001 }})
 	require.NoError(t, w.run())
 }

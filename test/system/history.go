@@ -80,8 +80,8 @@ type txn struct {
 // isWrite reports whether a request becomes a txn.
 func isWrite(op proto.OpCode) bool {
 	switch op {
-	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpSetData, proto.OpSetACL,
-		proto.OpMulti, proto.OpCloseSession, proto.OpReconfig, proto.OpCheck:
+	case proto.OpCreate, proto.OpCreate2, proto.OpCreateContainer, proto.OpCreateTTL, proto.OpDelete, proto.OpSetData,
+		proto.OpSetACL, proto.OpMulti, proto.OpCloseSession, proto.OpReconfig, proto.OpCheck:
 		return true
 	}
 	return false

@@ -64,8 +64,8 @@ func (w *world) buried(expiries []expiry) error {
 		case !known:
 			return broken(DeadClients, "session %v lives, and its client has died at %v", b.session.id, b.at)
 		default:
-			return broken(DeadClients, "session %v with timeout %v ends at %v, and its client has died at %v", b.session.id,
-				b.session.timeout, at, b.at)
+			return broken(DeadClients, "session %v with timeout %v ends at %v, and its client has died at %v",
+				b.session.id, b.session.timeout, at, b.at)
 		}
 	}
 	return nil

@@ -29,7 +29,8 @@ type asked struct {
 }
 
 func newLoad(s *scheduler, id int, busy bool) *load {
-	l := &load{s: s, id: id, mean: s.between(5*time.Millisecond, 100*time.Millisecond), bouts: 1 + s.rng.IntN(10), reads: 30 + s.rng.IntN(50)}
+	l := &load{s: s, id: id, mean: s.between(5*time.Millisecond, 100*time.Millisecond), bouts: 1 + s.rng.IntN(10),
+		reads: 30 + s.rng.IntN(50)}
 	if s.chance(12) || busy { // there are always many requests on their way
 		l.bouts, l.reads, l.steady = 30, s.rng.IntN(50), 2*time.Millisecond
 	}
@@ -189,7 +190,8 @@ func (l *load) acl() []proto.ACL {
 	case n < 4:
 		return wire.ACL(proto.PermAll, "auth", "")
 	case n < 8:
-		return append(wire.ACL(proto.PermRead|proto.PermCreate|proto.PermDelete, "world", "anyone"), wire.ACL(proto.PermAll, "auth", "")...)
+		return append(wire.ACL(proto.PermRead|proto.PermCreate|proto.PermDelete, "world", "anyone"),
+			wire.ACL(proto.PermAll, "auth", "")...)
 	}
 	return wire.OpenACL
 }

@@ -202,14 +202,16 @@ func (r *replay) reconfigure(t *txn, q *request, failed proto.ErrCode, mr *model
 		}
 	}
 	if code != proto.OK {
-		return false, broken(Configurations, "reconfiguration %q of %q ends in %v, not in %v", q.body, r.members.text(), failed.Name(), code.Name())
+		return false, broken(Configurations, "reconfiguration %q of %q ends in %v, not in %v", q.body,
+			r.members.text(), failed.Name(), code.Name())
 	}
 	mr.NewConfig = []byte(next.text())
 	if failed != proto.OK {
 		return false, nil // for a reason that the model knows
 	}
 	if got := reconfigured(t.payload); string(got) != next.text() {
-		return false, broken(Configurations, "reconfiguration %q of %q makes %q, not %q", q.body, r.members.text(), got, next.text())
+		return false, broken(Configurations, "reconfiguration %q of %q makes %q, not %q", q.body, r.members.text(),
+			got, next.text())
 	}
 	r.members = next
 	return false, nil
@@ -228,7 +230,8 @@ func (w *world) configurations() error {
 			want = string(reconfigured(t.payload))
 		}
 		if got := fmt.Sprintf("%s\nversion=%x", kept.Text, int64(kept.Version)); got != want {
-			return broken(Configurations, "server %d holds the configuration %q of %v, which no txn has made", n.id, kept.Text, kept.Version)
+			return broken(Configurations, "server %d holds the configuration %q of %v, which no txn has made", n.id,
+				kept.Text, kept.Version)
 		}
 	}
 	for _, n := range w.votersAndObservers() {
@@ -266,7 +269,8 @@ func (w *world) noteFirst(n *node) {
 	case w.first == 0 && w.reconfigs == 0:
 		w.first, w.members = kept.Version, kept.Version
 	case kept.Version != w.first && kept.Version.Counter() == 0:
-		w.s.fail(Configurations, "server %d gives the first configuration the version %v, it was %v", n.id, kept.Version, w.first)
+		w.s.fail(Configurations, "server %d gives the first configuration the version %v, it was %v", n.id,
+			kept.Version, w.first)
 	}
 }
 

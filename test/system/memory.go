@@ -44,7 +44,8 @@ func (n *node) bounded() {
 func (n *node) holds() string {
 	switch h := n.srv.Held(); {
 	case h.Requests != 0 || h.Longest != 0 || h.Queued != 0:
-		return fmt.Sprintf("server %d holds %d requests, and %d bytes that wait for the log or the tree", n.id, h.Requests, h.Queued)
+		return fmt.Sprintf("server %d holds %d requests, and %d bytes that wait for the log or the tree", n.id,
+			h.Requests, h.Queued)
 	case n.w.window > 0 && h.Window > n.w.window:
 		return fmt.Sprintf("server %d keeps %d txns for learners, and %d are the limit", n.id, h.Window, n.w.window)
 	}

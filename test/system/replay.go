@@ -214,7 +214,8 @@ func (r *replay) apply(t *txn) error {
 		}
 	}
 	if isError := h.Type == proto.OpError; isError != (result.Err != proto.OK) && h.ClientID != 0 {
-		return broken(AskedFor, "%v of session %v, xid %d is the txn %v, and ends in %v in the model", mr.Op, h.ClientID, h.Cxid, h.Type, result.Err.Name())
+		return broken(AskedFor, "%v of session %v, xid %d is the txn %v, and ends in %v in the model", mr.Op,
+			h.ClientID, h.Cxid, h.Type, result.Err.Name())
 	}
 	if q != nil {
 		if err := r.inOrder(t, q, result.Err); err != nil {
@@ -265,14 +266,18 @@ func (r *replay) inOrder(t *txn, q *request, result proto.ErrCode) error {
 		r.writers[s.id] = q.conn.number
 	} else if q.op != proto.OpCloseSession && result != proto.ErrSessionExpired {
 		// of which the leader does not look where it comes from, as ZooKeeper
-		return broken(SessionOrder, "session %v, xid %d is a txn behind those of a later connection", q.conn.session.id, q.xid)
+		return broken(SessionOrder, "session %v, xid %d is a txn behind those of a later connection",
+			q.conn.session.id, q.xid)
 	}
 	for _, before := range q.conn.requests {
 		if before == q {
 			return nil
 		}
-		if isWrite(before.op) && !r.done[before] && !r.maybe[before] && !r.refusedAsLocal(before) && (before.reply == nil && !r.refuses(before.sent, t.at) || before.reply != nil && before.reply.err == proto.OK) {
-			return broken(SessionOrder, "session %v: xid %d is a txn before xid %d, which was sent earlier", q.conn.session.id, q.xid, before.xid)
+		if isWrite(before.op) && !r.done[before] && !r.maybe[before] && !r.refusedAsLocal(before) &&
+			(before.reply == nil && !r.refuses(before.sent, t.at) ||
+				before.reply != nil && before.reply.err == proto.OK) {
+			return broken(SessionOrder, "session %v: xid %d is a txn before xid %d, which was sent earlier",
+				q.conn.session.id, q.xid, before.xid)
 		}
 	}
 	return nil
@@ -296,7 +301,9 @@ func (r *replay) at(t *txn, q *request, events []model.Event, result model.Resul
 }
 
 // received checks what one connection has received at zxid.
-func (r *replay) received(c *connection, zxid proto.Zxid, events []model.Event, q *request, result model.Result) error {
+func (r *replay) received(
+	c *connection, zxid proto.Zxid, events []model.Event, q *request, result model.Result,
+) error {
 	var caughtUp []model.Event // events in front of the reply to setWatches
 	for ; r.next[c.number] < len(c.items); r.next[c.number]++ {
 		it := c.items[r.next[c.number]]
@@ -346,7 +353,9 @@ func (r *replay) place(c *connection) (zxid proto.Zxid, known bool) {
 }
 
 // reply checks a reply at the state of zxid.
-func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, result model.Result, caughtUp []model.Event) error {
+func (r *replay) reply(
+	c *connection, it *item, zxid proto.Zxid, q *request, result model.Result, caughtUp []model.Event,
+) error {
 	asked := it.request
 	if c.readOnly && asked.op != proto.OpAuth {
 		if known, err := r.readOnly(it, zxid); !known || err != nil {
@@ -376,7 +385,8 @@ func (r *replay) reply(c *connection, it *item, zxid proto.Zxid, q *request, res
 	if asked.path == datatree.ConfigPath && r.members.version.Counter() == 0 {
 		r.found(it)
 	}
-	got := r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: asked.op, Body: asked.body, Identities: asked.ids})
+	got := r.m.Do(model.Request{Conn: c.number, Session: c.session.id, Op: asked.op, Body: asked.body,
+		Identities: asked.ids})
 	if !slices.Equal(got.Events, caughtUp) {
 		return broken(Events, "events in front of it are %v, the model says %v", caughtUp, got.Events)
 	}
@@ -397,18 +407,22 @@ func (r *replay) finish() error {
 		if r.next[c.number] < len(c.items) && !c.readOnly {
 			if _, known := r.place(c); known {
 				it := c.items[r.next[c.number]]
-				return broken(OneHistory, "connection %d of session %v to server %d has heard of %v, which is no txn", c.number, c.session.id, c.server, it.zxid)
+				return broken(OneHistory, "connection %d of session %v to server %d has heard of %v, which is no txn",
+					c.number, c.session.id, c.server, it.zxid)
 			}
 		}
 		for _, q := range c.requests {
-			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] && !(q.op == proto.OpCloseSession && r.isLocal(c.session)) {
-				return broken(Writes, "session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id, q.xid, q.op, q.reply.zxid)
+			if isWrite(q.op) && q.reply != nil && q.reply.err == proto.OK && !r.done[q] &&
+				!(q.op == proto.OpCloseSession && r.isLocal(c.session)) {
+				return broken(Writes, "session %v, xid %d: %v was acknowledged at %v, and is no txn", c.session.id,
+					q.xid, q.op, q.reply.zxid)
 			}
 		}
 	}
 	for _, id := range r.doomed {
 		if !r.ended[id] {
-			return broken(SessionEnds, "a request of session %v was refused because the session ends, and it has not ended", id)
+			return broken(SessionEnds,
+				"a request of session %v was refused because the session ends, and it has not ended", id)
 		}
 	}
 	for _, path := range r.m.Paths() {
@@ -445,7 +459,8 @@ func (l lease) early(e expiry) error {
 	least := s.timeout - max(l.length+gap, 2*l.length)
 	least -= time.Duration(float64(s.timeout) * 2 * l.drift)
 	if passed := e.txn.at - last.sent; least > 0 && passed < least {
-		return broken(SessionEnds, "session %v with timeout %v expires at %v, and was heard of at %v: that is less than %v ago", s.id, s.timeout, e.txn.at,
+		return broken(SessionEnds, "session %v with timeout %v expires at %v, and was heard of at %v: that is less "+
+			"than %v ago", s.id, s.timeout, e.txn.at,
 			last.sent, least)
 	}
 	return nil

@@ -57,7 +57,8 @@ func (w *world) refusals() error {
 				continue
 			}
 			if one, only := w.onlyFull(it.request.sent, it.came); only && one != c.server {
-				return broken(Room, "session %v, xid %d: a write to server %d is refused at %v, and only the disk of server %d was full",
+				return broken(Room, "session %v, xid %d: a write to server %d is refused at %v, and only the disk "+
+					"of server %d was full",
 					c.session.id, it.request.xid, c.server, it.came, one)
 			}
 		}

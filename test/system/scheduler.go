@@ -108,7 +108,8 @@ func (s *scheduler) guard() (stop func()) {
 			return
 		}
 		last := s.last.Load()
-		panic(fmt.Sprintf("system: seed %d: event %d does not end; the last task that ran is %q of %s; GOTRACEBACK=all shows where it waits", s.seed, seen, last.name,
+		panic(fmt.Sprintf("system: seed %d: event %d does not end; the last task that ran is %q of %s; "+
+			"GOTRACEBACK=all shows where it waits", s.seed, seen, last.name,
 			last.p.name))
 	})
 	return func() { timer.Stop() }
@@ -187,7 +188,8 @@ func (s *scheduler) between(lo, hi time.Duration) time.Duration {
 }
 
 // tardy are the names of tasks of which a run may have slow ones.
-var tardy = []string{"applier", "journal", "host", "link reader", "link writer", "learner connection", "reader", "drain", "clock"}
+var tardy = []string{"applier", "journal", "host", "link reader", "link writer", "learner connection",
+	"reader", "drain", "clock"}
 
 // lateMax is how long a slow task takes to begin at most in most cases.
 const lateMax = 60 * time.Millisecond

@@ -19,8 +19,9 @@ var (
 	flagFirst   = flag.Uint64("system.first", 1, "first seed")
 	flagSteps   = flag.Int("system.steps", 1000, "bouts of requests and faults before the faults end")
 	flagServers = flag.Int("system.servers", 0, "number of servers; 0 draws it")
-	flagWith    = flag.String("system.with", "", "features that each seed has, with commas between them, or none; empty draws them")
-	flagTrace   = flag.Int("system.trace", 150, "lines of trace to print for -system.seed")
+	flagWith    = flag.String("system.with", "",
+		"features that each seed has, with commas between them, or none; empty draws them")
+	flagTrace = flag.Int("system.trace", 150, "lines of trace to print for -system.seed")
 )
 
 // TestSystem runs many seeds, or the one that is asked for.
@@ -56,7 +57,8 @@ func swarm(t *testing.T, o Options) {
 				mu.Lock()
 				if err != nil {
 					failed++
-					t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' -system.seed=%d -system.steps=%d",
+					t.Errorf("SEED=%d: %v\nreplay with: go test -tags invariants ./test/system -v -run '^%s$' "+
+						"-system.seed=%d -system.steps=%d",
 						o.Seed, err, t.Name(), o.Seed, o.Steps)
 				}
 				sum.add(w)
@@ -65,7 +67,8 @@ func swarm(t *testing.T, o Options) {
 		})
 	}
 	all.Wait()
-	t.Logf("%d seeds from %d, %d failed, %v\n%v", *flagSeeds, *flagFirst, failed, time.Since(began).Round(time.Millisecond), &sum)
+	t.Logf("%d seeds from %d, %d failed, %v\n%v", *flagSeeds, *flagFirst, failed,
+		time.Since(began).Round(time.Millisecond), &sum)
 }
 
 // figures sum up runs.
@@ -106,7 +109,8 @@ func (f *figures) add(w *world) {
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d reconfigurations, %d local sessions, %d read-only connections, faults %v", f.events, f.steps, f.replies,
+	return fmt.Sprintf("%d events, %d steps, %d replies, %d txns, %d sessions, %d connections, %v simulated, %d "+
+		"reconfigurations, %d local sessions, %d read-only connections, faults %v", f.events, f.steps, f.replies,
 		f.txns, f.sessions, f.connections, f.simulated.Round(time.Second), f.reconfigs, f.locals, f.readOnly, f.faults)
 }
 
@@ -122,7 +126,8 @@ func TestSameSeedSameTrace(t *testing.T) {
 		}
 		for i, line := range traces[0] {
 			require.Less(t, i, len(traces[1]))
-			require.Equal(t, line, traces[1][i], "seed %d, line %d, behind\n%v", seed, i, strings.Join(traces[0][max(0, i-20):i], "\n"))
+			require.Equal(t, line, traces[1][i], "seed %d, line %d, behind\n%v", seed, i,
+				strings.Join(traces[0][max(0, i-20):i], "\n"))
 		}
 		require.Len(t, traces[1], len(traces[0]))
 	}

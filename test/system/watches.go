@@ -72,5 +72,6 @@ func (ws *watches) again(seen proto.Zxid) (wire.Request, bool) {
 	if len(all[persistentWatch]) == 0 && len(all[recursiveWatch]) == 0 {
 		return wire.SetWatches(seen, all[dataWatch], all[existWatch], all[childWatch]), n > 0
 	}
-	return wire.SetWatches2(seen, all[dataWatch], all[existWatch], all[childWatch], all[persistentWatch], all[recursiveWatch]), true
+	return wire.SetWatches2(seen, all[dataWatch], all[existWatch], all[childWatch], all[persistentWatch],
+		all[recursiveWatch]), true
 }

@@ -60,14 +60,21 @@ func whole(c *config.Config) { c.SnapCount, c.ForceSnapshotSync = 100_000, true 
 // defects are the defects of the host, and those of the agreement that test/sim cannot have.
 func defects() []defect {
 	return []defect{
-		of(weakness.PersistedBeforeWrite, NeverBack, Options{Servers: 3, Faults: crashes, Mean: 500 * time.Millisecond}),
+		of(weakness.PersistedBeforeWrite, NeverBack,
+			Options{Servers: 3, Faults: crashes, Mean: 500 * time.Millisecond}),
 		of(weakness.SyncedBeforeFdatasync, NeverBack, Options{Servers: 3, Faults: crashes}),
 		of(weakness.SnapshotNamedTooFar, SameDigest, Options{Servers: 3, Faults: crashes}),
-		of(weakness.TruncKeepsSnapshots, SameDigest, Options{Servers: 3, Faults: both, Mean: 500 * time.Millisecond, Configure: seldom}),
-		of(weakness.FullDiskForgets, Convergence, Options{Servers: 3, Faults: []Fault{FullDisk, Kill, PowerLoss}, Mean: 500 * time.Millisecond}),
-		of(weakness.InstallKeepsSnapshots, ModelDigest, Options{Servers: 5, Clients: 2, Faults: []Fault{Kill, PowerLoss, SlowNet, SlowDisk, OneWay}, Mean: 300 * time.Millisecond, Configure: seldom}),
-		of(weakness.EpochsOutliveDatabase, Convergence, Options{Servers: 3, Faults: []Fault{Wipe, SlowNet, OneWay}, Mean: 500 * time.Millisecond}),
-		of(weakness.TornBatchRefused, EndsByItself, Options{Servers: 3, Faults: []Fault{MidWrite}, Mean: 500 * time.Millisecond, Busy: true}),
+		of(weakness.TruncKeepsSnapshots, SameDigest,
+			Options{Servers: 3, Faults: both, Mean: 500 * time.Millisecond, Configure: seldom}),
+		of(weakness.FullDiskForgets, Convergence,
+			Options{Servers: 3, Faults: []Fault{FullDisk, Kill, PowerLoss}, Mean: 500 * time.Millisecond}),
+		of(weakness.InstallKeepsSnapshots, ModelDigest,
+			Options{Servers: 5, Clients: 2, Faults: []Fault{Kill, PowerLoss, SlowNet, SlowDisk, OneWay},
+				Mean: 300 * time.Millisecond, Configure: seldom}),
+		of(weakness.EpochsOutliveDatabase, Convergence,
+			Options{Servers: 3, Faults: []Fault{Wipe, SlowNet, OneWay}, Mean: 500 * time.Millisecond}),
+		of(weakness.TornBatchRefused, EndsByItself,
+			Options{Servers: 3, Faults: []Fault{MidWrite}, Mean: 500 * time.Millisecond, Busy: true}),
 		of(weakness.AppliedTwice, SameDigest, Options{Servers: 3, Faults: []Fault{Kill, Wipe, SlowNet}}),
 		of(weakness.RevalidationSkipped, SessionEnds, Options{Servers: 3, Faults: calm}),
 		of(weakness.ExpiryByFollower, SessionEnds, Options{Servers: 3, Faults: calm}),
@@ -78,17 +85,25 @@ func defects() []defect {
 		of(weakness.SyncWithoutQuorum, ReplyOrder, Options{Servers: 3, Faults: cuts}).quick(),
 		of(weakness.SyncOvertakes, Convergence, Options{Servers: 3, Faults: calm, Slow: "applier"}),
 		of(weakness.LeaseOutlivesQuorum, SessionEnds, Options{Servers: 3, Faults: []Fault{OneWay, Partition}}),
-		of(weakness.GenerationUnchecked, SessionOrder, Options{Servers: 3, Clients: 4, Faults: []Fault{Reset}, Mean: 200 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
-		of(weakness.ServesBeforeApplied, ModelDigest, Options{Servers: 3, Faults: []Fault{Kill, Reset, Partition}, Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
-		of(weakness.MovedSessionKeepsWrite, SessionOrder, Options{Servers: 3, Faults: []Fault{SlowNet, ClientCut}, Restless: true}),
+		of(weakness.GenerationUnchecked, SessionOrder, Options{Servers: 3, Clients: 4, Faults: []Fault{Reset},
+			Mean: 200 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
+		of(weakness.ServesBeforeApplied, ModelDigest, Options{Servers: 3, Faults: []Fault{Kill, Reset, Partition},
+			Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
+		of(weakness.MovedSessionKeepsWrite, SessionOrder,
+			Options{Servers: 3, Faults: []Fault{SlowNet, ClientCut}, Restless: true}),
 		of(weakness.SnapshotBehind, Asserted, Options{Servers: 3, Faults: []Fault{Kill, Wipe}}).quick(),
-		of(weakness.SnapWhileReplaced, ModelDigest, Options{Servers: 3, Faults: []Fault{Partition, Kill, Stall}, Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second, Configure: whole}),
-		of(weakness.EarlierReplyTaken, Writes, Options{Servers: 3, Clients: 3, Faults: calm, Slow: "journal", Late: 300 * time.Millisecond, Restless: true, Again: true, Steps: 150}),
-		of(weakness.EarlyDropped, Convergence, Options{Servers: 3, Faults: []Fault{Kill, Reset}, Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
-		of(weakness.FormerLinks, SessionOrder, Options{Servers: 3, Faults: []Fault{SlowNet, OneWay, Partition, Pause}, Mean: 500 * time.Millisecond}),
+		of(weakness.SnapWhileReplaced, ModelDigest, Options{Servers: 3, Faults: []Fault{Partition, Kill, Stall},
+			Mean: 300 * time.Millisecond, Busy: true, Slow: "applier", Late: 3 * time.Second, Configure: whole}),
+		of(weakness.EarlierReplyTaken, Writes, Options{Servers: 3, Clients: 3, Faults: calm, Slow: "journal",
+			Late: 300 * time.Millisecond, Restless: true, Again: true, Steps: 150}),
+		of(weakness.EarlyDropped, Convergence, Options{Servers: 3, Faults: []Fault{Kill, Reset},
+			Mean: 500 * time.Millisecond, Busy: true, Slow: "applier", Late: time.Second}),
+		of(weakness.FormerLinks, SessionOrder,
+			Options{Servers: 3, Faults: []Fault{SlowNet, OneWay, Partition, Pause}, Mean: 500 * time.Millisecond}),
 		of(weakness.OneFullDiskRefuses, Room, Options{Servers: 3, Faults: []Fault{FullDisk}}),
 		of(weakness.SessionIDsAgain, SessionIDs, Options{Servers: 3, Faults: crashes}),
-		of(weakness.LateClockForgives, DeadClients, Options{Servers: 3, Faults: calm, Slow: "clock", Late: 500 * time.Millisecond}),
+		of(weakness.LateClockForgives, DeadClients,
+			Options{Servers: 3, Faults: calm, Slow: "clock", Late: 500 * time.Millisecond}),
 		of(weakness.EventAfterReply, NeverBack, Options{Servers: 1, Faults: calm}).quick(),
 		of(weakness.EventWithoutACL, Events, Options{Servers: 1, Faults: calm}),
 		of(weakness.EventDropped, Events, Options{Servers: 1, Faults: calm}).quick(),
@@ -97,17 +112,22 @@ func defects() []defect {
 		of(weakness.ClientAheadAccepted, NeverBack, Options{Servers: 3, Faults: calm}),
 		of(weakness.MultiNotUndone, ModelDigest, Options{Servers: 1, Faults: calm}),
 		of(weakness.MultiInPart, ModelDigest, Options{Servers: 1, Faults: calm}).quick(),
-		{name: "zab.SyncBeforeOwnLog", set: weakness.Of().And(uint32(zab.SyncBeforeOwnLog)), by: ReplyOrder, in: Options{Servers: 3, Faults: cuts}},
+		{name: "zab.SyncBeforeOwnLog", set: weakness.Of().And(uint32(zab.SyncBeforeOwnLog)), by: ReplyOrder,
+			in: Options{Servers: 3, Faults: cuts}},
 	}
 }
 
 // harmless are defects of the host from which another guard protects, with that guard.
 var harmless = map[weakness.Weakness]string{
-	weakness.FirstSnapshotLate:    "a server without a database gets the whole state of its leader, which becomes its first snapshot",
-	weakness.DetachedLogKept:      "package wal gives no place beyond a gap of the log",
-	weakness.MarkerRemovedEarly:   "servers without a database and without the mark see that no voter has anything, and vote",
-	weakness.SupersededTaken:      "what the earlier connection has sent is taken before the session goes on, if fewer than 40,000 txns are in flight",
-	weakness.CommitsOutliveLeader: "each epoch begins with a txn, which is behind all that a former leader has told of",
+	weakness.FirstSnapshotLate: "a server without a database gets the whole state of its leader, which becomes " +
+		"its first snapshot",
+	weakness.DetachedLogKept: "package wal gives no place beyond a gap of the log",
+	weakness.MarkerRemovedEarly: "servers without a database and without the mark see that no voter has " +
+		"anything, and vote",
+	weakness.SupersededTaken: "what the earlier connection has sent is taken before the session goes on, if fewer " +
+		"than 40,000 txns are in flight",
+	weakness.CommitsOutliveLeader: "each epoch begins with a txn, which is behind all that a former " +
+		"leader has told of",
 }
 
 // TestEachDefectHasARow checks that every defect of the host is looked for, or that it is said why not.

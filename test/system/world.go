@@ -86,8 +86,9 @@ func newWorld(o Options) *world {
 	drawFeatures(&o)
 	o.Again = o.Again || rand.New(rand.NewPCG(o.Seed, 0xa6)).IntN(100) < 5
 	s := newScheduler(o.Seed)
-	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{}, history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{},
-		tick: 100 * time.Millisecond, wallMax: time.Minute, driftMax: 0.002}
+	w := &world{o: o, s: s, net: newNetwork(s), sessions: map[proto.SessionID]*session{},
+		history: map[proto.Zxid]*txn{}, logs: map[proto.Zxid]*logged{}, tick: 100 * time.Millisecond,
+		wallMax: time.Minute, driftMax: 0.002}
 	w.timeoutMin, w.timeoutMax = 7*w.tick, 30*w.tick
 	if w.o.Servers == 0 {
 		w.o.Servers = []int{1, 3, 3, 5}[s.rng.IntN(4)]
@@ -155,7 +156,8 @@ func (w *world) config(id, snapCount int) *config.Config {
 			}
 			c.Members = append(c.Members, config.Member{Role: w.role(n), ID: int64(n), Weight: 1,
 				Addresses: []config.PeerAddress{{Host: hostName(n), QuorumPort: 2888, ElectionPort: 3888}},
-				Client:    config.HostPort{Host: hostName(n), Port: clientPort}, Secure: config.HostPort{Port: config.PortUnset}})
+				Client:    config.HostPort{Host: hostName(n), Port: clientPort},
+				Secure:    config.HostPort{Port: config.PortUnset}})
 		}
 	}
 	w.features(c)
@@ -258,7 +260,8 @@ func (w *world) drained() error {
 		case i < 0:
 			return nil
 		case w.s.now > until:
-			return broken(DeadClients, "server %d has sessions, and no client is there any more", w.votersAndObservers()[i].id)
+			return broken(DeadClients, "server %d has sessions, and no client is there any more",
+				w.votersAndObservers()[i].id)
 		}
 	}
 	return w.s.failure
@@ -311,7 +314,8 @@ func (w *world) unsettled() string {
 		case !n.serves():
 			return fmt.Sprintf("server %d does not serve", n.id)
 		case n.srv.Status().Zxid != first.srv.Status().Zxid:
-			return fmt.Sprintf("servers %d and %d are at %v and %v", n.id, first.id, n.srv.Status().Zxid, first.srv.Status().Zxid)
+			return fmt.Sprintf("servers %d and %d are at %v and %v", n.id, first.id, n.srv.Status().Zxid,
+				first.srv.Status().Zxid)
 		case n.srv.Status().Digest != first.srv.Status().Digest:
 			w.s.fail(SameDigest, "servers %d and %d have different digests at %v", n.id, first.id, n.srv.Status().Zxid)
 		}
@@ -375,7 +379,8 @@ func (w *world) check() error {
 	}
 	n := w.votersAndObservers()[0]
 	if st := n.srv.Status(); len(r.txns) > 0 && st.Zxid != r.txns[len(r.txns)-1].zxid || st.Digest != r.m.Digest() {
-		return broken(ModelDigest, "server %d ends at %v with the digest %d, the model after %d txns with %d", n.id, st.Zxid, st.Digest, len(r.txns), r.m.Digest())
+		return broken(ModelDigest, "server %d ends at %v with the digest %d, the model after %d txns with %d", n.id,
+			st.Zxid, st.Digest, len(r.txns), r.m.Digest())
 	}
 	return nil
 }
