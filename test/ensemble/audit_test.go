@@ -47,7 +47,8 @@ func auditRun(t *testing.T, kind cluster.Kind) (lines [][]string) {
 	c, _ := newConfigured(t, func(_ int, o *cluster.Options) {
 		o.Settings["audit.enable"], o.Settings["extendedTypesEnabled"] = "true", "true"
 		o.Settings["DigestAuthenticationProvider.superDigest"] = superDigest
-		o.Properties = map[string]string{"zookeeper.DigestAuthenticationProvider.superDigest": superDigest, "zookeeper.extendedTypesEnabled": "true"}
+		o.Properties = map[string]string{"zookeeper.DigestAuthenticationProvider.superDigest": superDigest,
+			"zookeeper.extendedTypesEnabled": "true"}
 	}, kind, kind, kind)
 	a := &audited{t: t, chaos: c}
 	leader := c.leader()
@@ -74,7 +75,8 @@ func auditRun(t *testing.T, kind cluster.Kind) (lines [][]string) {
 
 func (a *audited) dial(node *cluster.Node, timeout time.Duration) *wire.Conn {
 	a.t.Helper()
-	conn, err := wire.Dial(node.Addr(), wire.Options{TimeoutMs: int32(timeout.Milliseconds()), Reply: 20 * time.Second})
+	conn, err := wire.Dial(node.Addr(),
+		wire.Options{TimeoutMs: int32(timeout.Milliseconds()), Reply: 20 * time.Second})
 	require.NoError(a.t, err)
 	a.sessions = append(a.sessions, conn.Session())
 	return conn
@@ -93,25 +95,29 @@ func (a *audited) requests(node *cluster.Node, root string) {
 		}
 	}
 	do(wire.Create(root, []byte("data"), open, 0),
-		wire.Create(root+"/a", nil, open, 0), wire.Create(root+"/e", nil, open, 1), wire.Create(root+"/s-", nil, open, 2),
-		wire.Create(root+"/es-", nil, open, 3), wire.Create2(root+"/c2", nil, open, 0), wire.Create2(root+"/c2e", nil, open, 1),
-		wire.CreateContainer(root+"/cont", nil, open),
-		wire.Create(root+"/a", nil, open, 0), wire.Create(root+"/x/y", nil, open, 1), wire.Create(root+"/e/child", nil, open, 0),
-		wire.SetData(root+"/a", []byte("x"), -1), wire.SetData(root+"/a", []byte("x"), 77), wire.SetData(root+"/none", nil, -1),
-		wire.GetData(root+"/a", false), wire.Exists(root+"/none", false), wire.Sync("/"), wire.Ping(),
-		wire.Delete(root+"/none", -1), wire.Delete(root, -1), wire.Delete(root+"/e", -1), wire.Delete(root+"/c2", 77),
-		wire.Auth("digest", []byte("bob:secret")),
-		wire.SetACL(root+"/a", wire.ACL(31, "auth", ""), -1), wire.SetACL(root+"/none", wire.ACL(19, "ip", "127.0.0.1"), -1),
-		wire.SetACL(root+"/c2", wire.ACL(21, "world", "anyone"), 0), wire.SetACL(root+"/c2", wire.ACL(31, "world", "anyone"), 77),
-		wire.Auth("digest", []byte("alice:secret")), wire.Auth("digest", []byte("super:test")),
+		wire.Create(root+"/a", nil, open, 0), wire.Create(root+"/e", nil, open, 1),
+		wire.Create(root+"/s-", nil, open, 2), wire.Create(root+"/es-", nil, open, 3),
+		wire.Create2(root+"/c2", nil, open, 0), wire.Create2(root+"/c2e", nil, open, 1),
+		wire.CreateContainer(root+"/cont", nil, open), wire.Create(root+"/a", nil, open, 0),
+		wire.Create(root+"/x/y", nil, open, 1), wire.Create(root+"/e/child", nil, open, 0),
+		wire.SetData(root+"/a", []byte("x"), -1), wire.SetData(root+"/a", []byte("x"), 77),
+		wire.SetData(root+"/none", nil, -1), wire.GetData(root+"/a", false), wire.Exists(root+"/none", false),
+		wire.Sync("/"), wire.Ping(), wire.Delete(root+"/none", -1), wire.Delete(root, -1), wire.Delete(root+"/e", -1),
+		wire.Delete(root+"/c2", 77), wire.Auth("digest", []byte("bob:secret")),
+		wire.SetACL(root+"/a", wire.ACL(31, "auth", ""), -1),
+		wire.SetACL(root+"/none", wire.ACL(19, "ip", "127.0.0.1"), -1),
+		wire.SetACL(root+"/c2", wire.ACL(21, "world", "anyone"), 0),
+		wire.SetACL(root+"/c2", wire.ACL(31, "world", "anyone"), 77), wire.Auth("digest", []byte("alice:secret")),
+		wire.Auth("digest", []byte("super:test")),
 		wire.Multi(wire.Create(root+"/m", nil, open, 0), wire.Create2(root+"/m2", nil, open, 1),
 			wire.Check(root+"/m", -1), wire.SetData(root+"/m", nil, -1), wire.Delete(root+"/m", -1)),
 		wire.Multi(wire.SetData(root+"/a", nil, -1), wire.Delete(root+"/m", -1)),
 		wire.Multi(wire.Check(root+"/a", 0)),
 	)
 	stranger := a.dial(node, 30*time.Second)
-	for _, r := range []wire.Request{wire.SetData(root+"/a", nil, -1), wire.Delete("/zookeeper", -1), wire.SetACL(root+"/a", open, -1),
-		wire.Create(root+"/a/b", nil, open, 0), wire.Multi(wire.SetData(root+"/a", nil, -1))} {
+	for _, r := range []wire.Request{wire.SetData(root+"/a", nil, -1), wire.Delete("/zookeeper", -1),
+		wire.SetACL(root+"/a", open, -1), wire.Create(root+"/a/b", nil, open, 0),
+		wire.Multi(wire.SetData(root+"/a", nil, -1))} {
 		reply, err := stranger.Do(r)
 		require.NoError(a.t, err)
 		require.True(a.t, reply.Header.Err != proto.OK || r.Op == proto.OpMulti, "%v", r.Op)
@@ -120,7 +126,9 @@ func (a *audited) requests(node *cluster.Node, root string) {
 	require.NoError(a.t, conn.CloseSession())
 
 	mortal := a.dial(node, 2*time.Second)
-	for _, r := range []wire.Request{wire.Create(root+"/mortal", nil, open, 1), wire.Create(root+"/mortal2", nil, open, 1)} {
+	for _, r := range []wire.Request{
+		wire.Create(root+"/mortal", nil, open, 1), wire.Create(root+"/mortal2", nil, open, 1),
+	} {
 		_, err := mortal.Do(r)
 		require.NoError(a.t, err)
 	}
@@ -143,7 +151,8 @@ func (a *audited) wholeTree(node *cluster.Node) {
 }
 
 var javaAudit = regexp.MustCompile(`^\S+ \S+ (INFO|ERROR) +\[.*:Slf4jAuditLogger\] (.*)$`)
-var warrenAudit = regexp.MustCompile(`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|ERROR) audit\.Slf4jAuditLogger: (.*)$`)
+var warrenAudit = regexp.MustCompile(
+	`^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (INFO|ERROR) audit\.Slf4jAuditLogger: (.*)$`)
 
 // read returns a server's lines without times, with sessions by their number. Those of ephemerals that end together
 // are in the order of their names.

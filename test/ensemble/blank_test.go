@@ -34,7 +34,9 @@ func TestKilledWhileItSynchronises(t *testing.T) {
 	c.seed(seed)
 	var o []cluster.Options
 	for range c.voters {
-		o = append(o, cluster.Options{Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4", "maxSessionTimeout": "60000"}})
+		o = append(o,
+			cluster.Options{Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4",
+				"maxSessionTimeout": "60000"}})
 	}
 	c.launch(o)
 	c.fillTree(halfwayZnodes)
@@ -46,7 +48,8 @@ func TestKilledWhileItSynchronises(t *testing.T) {
 			node.Kill()
 			node.Wipe()
 			for range 1 + c.rand.IntN(4) {
-				require.Less(t, kills, halfwayKills, "%d of the kills came between the first snapshot and the end of the synchronization", halfway)
+				require.Less(t, kills, halfwayKills,
+					"%d of the kills came between the first snapshot and the end of the synchronization", halfway)
 				kills++
 				c.killHalfway(node)
 				data, blank := onDisk(t, node)

@@ -60,7 +60,8 @@ func printSeed(t *testing.T) uint64 {
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())
 	}
-	fmt.Printf("SEED=%d (go test ./test/ensemble -run %s -ensemble.seed=%d -ensemble.rounds=%d -ensemble.servers=%d -ensemble.faults=%q)\n",
+	fmt.Printf("SEED=%d (go test ./test/ensemble -run %s -ensemble.seed=%d -ensemble.rounds=%d -ensemble.servers=%d "+
+		"-ensemble.faults=%q)\n",
 		seed, t.Name(), seed, *roundsFlag, *serversFlag, *faultsFlag)
 	return seed
 }
@@ -89,8 +90,9 @@ func (c *chaos) start() {
 	c.fabric = newFabric(c.t, n)
 	var o []cluster.Options
 	for i := 1; i <= n; i++ {
-		one := cluster.Options{Observer: i == n, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4",
-			"maxSessionTimeout": "60000", "snapCount": "2000"}}
+		one := cluster.Options{Observer: i == n,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "4",
+				"maxSessionTimeout": "60000", "snapCount": "2000"}}
 		if c.fabric != nil {
 			one.Host, one.Namespace = c.fabric.addr(i), c.fabric.namespace(i)
 		}
@@ -122,13 +124,15 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 	recorder := history.NewRecorder()
 	first := &client{number: -1, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, 99))}
 	require.NoError(c.t, first.somewhere(wire.Options{TimeoutMs: sessionTimeout, Reply: hangGuard}))
-	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0), wire.Create("/mortal", nil, wire.OpenACL, 0))
+	c.finish(first.session, wire.Create("/reg", nil, wire.OpenACL, 0), wire.Create("/eph", nil, wire.OpenACL, 0),
+		wire.Create("/mortal", nil, wire.OpenACL, 0))
 
 	var stop atomic.Bool
 	var clients []*client
 	var wg sync.WaitGroup
 	for i := range *clientsFlag {
-		one := &client{number: i, nodes: c.nodes, recorder: recorder, rand: rand.New(rand.NewPCG(seed, uint64(100+i))), stop: &stop}
+		one := &client{number: i, nodes: c.nodes, recorder: recorder,
+			rand: rand.New(rand.NewPCG(seed, uint64(100+i))), stop: &stop}
 		require.NoError(c.t, one.open())
 		clients = append(clients, one)
 		wg.Go(one.run)
@@ -136,7 +140,10 @@ func (c *chaos) load(seed uint64, something func()) *history.History {
 	var short []*mortal
 	for i := range 2 {
 		r := rand.New(rand.NewPCG(seed, uint64(500+i)))
-		m := &mortal{client: &client{number: (i + 1) * 10_000, nodes: c.nodes, recorder: recorder, rand: r, stop: &stop}, all: &c.short}
+		m := &mortal{
+			client: &client{number: (i + 1) * 10_000, nodes: c.nodes, recorder: recorder, rand: r, stop: &stop},
+			all:    &c.short,
+		}
 		short = append(short, m)
 		wg.Go(m.run)
 	}
@@ -258,7 +265,8 @@ func (c *chaos) judge(h *history.History) {
 	if len(breaches) > 0 {
 		name := filepath.Join(c.nodes[0].Dir(), "history.json")
 		require.NoError(c.t, h.WriteFile(name))
-		c.t.Fatalf("%d breaches; the history is in %s\n%s", len(breaches), name, strings.Join(breaches[:min(20, len(breaches))], "\n"))
+		c.t.Fatalf("%d breaches; the history is in %s\n%s", len(breaches), name,
+			strings.Join(breaches[:min(20, len(breaches))], "\n"))
 	}
 }
 

@@ -57,7 +57,8 @@ func (c *client) somewhere(o wire.Options) error {
 			c.session, c.node, c.versions = s, node, map[string]int32{}
 			return nil
 		case errors.Is(err, wire.ErrRejected):
-			return fmt.Errorf("client %d: %s says that session %v has expired: %w", c.number, node.Addr(), o.Session, err)
+			return fmt.Errorf("client %d: %s says that session %v has expired: %w", c.number,
+				node.Addr(), o.Session, err)
 		case watch.Elapsed() > 40*time.Second:
 			return fmt.Errorf("client %d: no server takes it: %w", c.number, err)
 		}

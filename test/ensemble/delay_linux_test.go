@@ -39,7 +39,8 @@ func startDelayLine(namespace string, addr netip.Addr, late time.Duration) (*del
 	err := run("ip", "-n", namespace, "link", "set", delayDevice, "up")
 	half := addr.As4()
 	for _, half[3] = range []byte{0, 128} { // together they come before the route of eth0
-		err = errors.Join(err, run("ip", "-n", namespace, "route", "add", netip.PrefixFrom(netip.AddrFrom4(half), 25).String(), "dev", delayDevice, "src", addr.String()))
+		err = errors.Join(err, run("ip", "-n", namespace, "route", "add",
+			netip.PrefixFrom(netip.AddrFrom4(half), 25).String(), "dev", delayDevice, "src", addr.String()))
 	}
 	if err != nil {
 		_, _ = l.device.Close(), unix.Close(l.out)

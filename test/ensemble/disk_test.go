@@ -100,8 +100,10 @@ func TestFullDisk(t *testing.T) {
 			t.Skip("disks of a given size take root and mount")
 		}
 		c.disks[i] = d
-		o = append(o, cluster.Options{Dir: d.dir, Settings: map[string]string{"tickTime": "500", "maxSessionTimeout": "60000",
-			"warren.diskWatermarkBytes": smallDisk["warren.diskWatermarkBytes"], "preAllocSize": smallDisk["preAllocSize"]}})
+		o = append(o,
+			cluster.Options{Dir: d.dir, Settings: map[string]string{"tickTime": "500", "maxSessionTimeout": "60000",
+				"warren.diskWatermarkBytes": smallDisk["warren.diskWatermarkBytes"],
+				"preAllocSize":              smallDisk["preAllocSize"]}})
 	}
 	c.launch(o)
 	c.judge(c.load(c.rand.Uint64(), func() {
@@ -186,7 +188,8 @@ func (c *chaos) withFullDisk(node *cluster.Node, leads bool) {
 	} else {
 		require.Zero(c.t, w.refused)
 	}
-	c.logf("the disk of server %d (leader: %v) was full: %d writes acknowledged, %d refused", node.ID(), leads, w.acked, w.refused)
+	c.logf("the disk of server %d (leader: %v) was full: %d writes acknowledged, %d refused", node.ID(), leads,
+		w.acked, w.refused)
 	require.Contains(c.t, strings.ToLower(node.Log()), "disk is", "server %d says what is wrong", node.ID())
 
 	require.NoError(c.t, c.disks[node.ID()].free())

@@ -49,7 +49,8 @@ func (c *chaos) areStuck(nodes []*cluster.Node, blank int, why, wayOut string) {
 		assert.Contains(t, text, wayOut)
 		assert.NotContains(t, text, "start the servers that are missing")
 		cluster.Eventually(t, func() bool {
-			return strings.Contains(node.Log(), "no leader can be elected: the voters that have a database are no quorum")
+			return strings.Contains(node.Log(),
+				"no leader can be elected: the voters that have a database are no quorum")
 		}, time.Minute, "server %d does not warn", node.ID())
 	}
 }
@@ -69,15 +70,18 @@ func TestTwoOfThreeDisksAreLost(t *testing.T) {
 	for _, node := range c.nodes[:2] {
 		node.Launch()
 	}
-	c.areStuck(c.nodes[:2], 2, "servers 1, 2 without a database; server 3 not heard of", "start server 3, with its data "+
-		"if it has any; if disks are lost for good, run warren recover on a server that has data")
+	c.areStuck(c.nodes[:2], 2, "servers 1, 2 without a database; server 3 not heard of",
+		"start server 3, with its data "+
+			"if it has any; if disks are lost for good, run warren recover on a server that has data")
 	c.nodes[2].Launch()
-	c.areStuck(c.nodes, 2, "server 3 with data; servers 1, 2 without a database", "bring the disks of servers 1, 2 back; if "+
-		"they are lost for good, run warren recover on a server that has data")
+	c.areStuck(c.nodes, 2, "server 3 with data; servers 1, 2 without a database",
+		"bring the disks of servers 1, 2 back; if "+
+			"they are lost for good, run warren recover on a server that has data")
 	assert.Contains(t, c.nodes[0].Log()[began:], " listens for clients on "+c.nodes[0].Addr())
 	assert.NotContains(t, c.nodes[0].Log()[began:], " serves clients on ")
 	c.nodes[0].Kill()
-	text, _ := exec.Command(cluster.Binary(t), "doctor", "--config", filepath.Join(c.nodes[0].Dir(), "zoo.cfg")).CombinedOutput()
+	text, _ := exec.Command(cluster.Binary(t), "doctor", "--config", filepath.Join(c.nodes[0].Dir(), "zoo.cfg")).
+		CombinedOutput()
 	assert.Regexp(t, `(?m)^warning +blank +\S+version-2$`, string(text))
 
 	c.nodes[1].Kill()
@@ -89,7 +93,8 @@ func TestTwoOfThreeDisksAreLost(t *testing.T) {
 	for _, node := range c.nodes {
 		assert.Empty(t, c.zabState(node).WaitsFor)
 		cluster.Eventually(t, func() bool {
-			return strings.LastIndex(node.Log(), " serves clients on ") > strings.LastIndex(node.Log(), " listens for clients on ")
+			return strings.LastIndex(node.Log(), " serves clients on ") > strings.LastIndex(node.Log(),
+				" listens for clients on ")
 		}, time.Minute,
 			"server %d does not say that it serves", node.ID())
 	}
@@ -192,7 +197,8 @@ func TestRecoverFromLostDisks(t *testing.T) {
 	c.refusesTo(c.nodes[1], "the ensemble has a quorum", "--from", backup, "--yes")
 	log, err := os.ReadFile(filepath.Join(first.DataDir(), "recovery.log"))
 	require.NoError(t, err)
-	require.Regexp(t, `(?m)^\S+Z \S+ takes the new history from server 3, epoch \d+ after 0x\w+, given up \[\]: done$`, string(log))
+	require.Regexp(t, `(?m)^\S+Z \S+ takes the new history from server 3, epoch \d+ after 0x\w+, given up \[\]: done$`,
+		string(log))
 	c.nodes[1].Launch()
 
 	// The old directory of the survivor comes back.
@@ -218,8 +224,8 @@ func TestRecoverFromLostDisks(t *testing.T) {
 func (c *chaos) staysOutside(node *cluster.Node) {
 	c.t.Helper()
 	c.answers(node)
-	cluster.Eventually(c.t, func() bool { return c.zabState(node).Outside }, time.Minute, "server %d does not stay outside",
-		node.ID())
+	cluster.Eventually(c.t, func() bool { return c.zabState(node).Outside }, time.Minute,
+		"server %d does not stay outside", node.ID())
 }
 
 // TestRecoverWhileTheOthersServe lets an operator take servers for lost that are only cut off: they go on without the
@@ -235,7 +241,8 @@ func TestRecoverWhileTheOthersServe(t *testing.T) {
 	recovers := func(args ...string) (string, error) { // at addresses at which no server answers
 		args = append([]string{"recover", file, "--to", backup, "--yes"}, args...)
 		for _, node := range c.nodes {
-			args = append(args, "--server", fmt.Sprintf("%d=127.0.0.1:%d/%d", node.ID(), cluster.FreePort(t), cluster.FreePort(t)))
+			args = append(args, "--server",
+				fmt.Sprintf("%d=127.0.0.1:%d/%d", node.ID(), cluster.FreePort(t), cluster.FreePort(t)))
 		}
 		out, err := exec.Command(cluster.Binary(t), args...).CombinedOutput()
 		t.Logf("%s", out)
@@ -249,7 +256,8 @@ func TestRecoverWhileTheOthersServe(t *testing.T) {
 	require.Contains(t, out, "given up: what only servers 1, 2 had")
 	c.refusesTo(c.nodes[0], "stop the server first", "--from", backup, "--yes", "--give-up", "1,2")
 	c.nodes[0].Stop()
-	c.refusesTo(c.nodes[0], "--give-up 1 sets aside what only this server has", "--from", backup, "--yes", "--give-up", "2,3")
+	c.refusesTo(c.nodes[0], "--give-up 1 sets aside what only this server has", "--from", backup, "--yes",
+		"--give-up", "2,3")
 	c.nodes[0].Launch()
 	others.whole()
 	cutOff.Launch()
@@ -319,7 +327,8 @@ func TestTwoRecoveriesAtOnce(t *testing.T) {
 		c.answers(node)
 	}
 	strangers := func(node *cluster.Node) bool { return len(c.zabState(node).Strangers) == 1 }
-	cluster.Eventually(t, func() bool { return strangers(one) && strangers(two) }, time.Minute, "they do not know each other")
+	cluster.Eventually(t, func() bool { return strangers(one) && strangers(two) }, time.Minute,
+		"they do not know each other")
 	empty.Stop()
 	c.refusesTo(empty, "it may have been recovered from another one. --give-up 3", "--from", dir+"/two", "--yes")
 	for _, node := range c.nodes {
@@ -345,9 +354,12 @@ func TestRecoverKnowsReconfigurations(t *testing.T) {
 	require.NoError(t, db.Close())
 	file := filepath.Join(dir, "zoo.cfg")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "data", "myid"), []byte("3\n"), 0o644))
-	require.NoError(t, os.WriteFile(file, []byte("dataDir="+dir+"/data\nreconfigEnabled=true\ninitLimit=5\nsyncLimit=5\n"+
-		"server.1=127.0.0.1:1:2:participant;127.0.0.1:1\nserver.3=127.0.0.1:5:6:participant;127.0.0.1:7\n"), 0o644))
-	out, err := exec.Command(cluster.Binary(t), "recover", file, "--to", dir+"/survivor", "--give-up", "1", "--yes").CombinedOutput()
+	require.NoError(t,
+		os.WriteFile(file, []byte("dataDir="+dir+"/data\nreconfigEnabled=true\ninitLimit=5\nsyncLimit=5\n"+
+			"server.1=127.0.0.1:1:2:participant;127.0.0.1:1\nserver.3=127.0.0.1:5:6:participant;127.0.0.1:7\n"),
+			0o644))
+	out, err := exec.Command(cluster.Binary(t), "recover", file, "--to", dir+"/survivor", "--give-up", "1", "--yes").
+		CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "names other servers than the configuration 30 of the ensemble")
 	require.Contains(t, string(out), "zoo.cfg.dynamic.30")

@@ -19,7 +19,8 @@ import (
 func TestDamagedEpochFiles(t *testing.T) {
 	const accepted, current = "acceptedEpoch", "currentEpoch"
 	for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
-		nodes := cluster.Ensemble(t, cluster.Options{Kind: kind}, cluster.Options{Kind: kind}, cluster.Options{Kind: kind})
+		nodes := cluster.Ensemble(t, cluster.Options{Kind: kind}, cluster.Options{Kind: kind},
+			cluster.Options{Kind: kind})
 		for _, n := range nodes {
 			n.Launch()
 		}

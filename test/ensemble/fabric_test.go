@@ -28,7 +28,8 @@ func newFabric(t testing.TB, n int) *fabric {
 		return nil
 	}
 	id := rand.IntN(1 << 16)
-	f := &fabric{t: t, name: fmt.Sprintf("wrn%04x", id), subnet: fmt.Sprintf("10.%d.%d", 100+id>>8%100, id&0xff), other: fmt.Sprintf("10.%d.%d", id>>8%100, id&0xff), n: n}
+	f := &fabric{t: t, name: fmt.Sprintf("wrn%04x", id), subnet: fmt.Sprintf("10.%d.%d", 100+id>>8%100, id&0xff),
+		other: fmt.Sprintf("10.%d.%d", id>>8%100, id&0xff), n: n}
 	if err := run("ip", "link", "add", f.name, "type", "bridge"); err != nil {
 		t.Logf("no network namespaces: %v", err)
 		return nil
@@ -146,7 +147,8 @@ func (f *fabric) heal() {
 // slow adds a delay to all that i sends. It reports false if this machine cannot.
 func (f *fabric) slow(i int, delay time.Duration) bool {
 	f.t.Helper()
-	if run("tc", "-n", f.namespace(i), "qdisc", "replace", "dev", "eth0", "root", "netem", "delay", delay.String()) == nil {
+	if run("tc", "-n", f.namespace(i), "qdisc", "replace", "dev", "eth0", "root", "netem", "delay",
+		delay.String()) == nil {
 		return true
 	}
 	l, err := startDelayLine(f.namespace(i), netip.MustParseAddr(f.addr(i)), delay)

@@ -17,9 +17,11 @@ import (
 
 var (
 	failoverFlag = flag.Int("ensemble.failover", 0, "rounds of TestFailover; 0 leaves it out")
-	targetFlag   = flag.String("ensemble.target", "warren", "servers of TestFailover: warren, zookeeper, or both separated by a comma")
-	explainFlag  = flag.Duration("ensemble.explain", 0, "print what Warren's servers logged if a kill costs more than this")
-	figuresFlag  = flag.String("ensemble.figures", "kill,stop,sync,throughput", "what TestFailover measures")
+	targetFlag   = flag.String("ensemble.target", "warren",
+		"servers of TestFailover: warren, zookeeper, or both separated by a comma")
+	explainFlag = flag.Duration("ensemble.explain", 0,
+		"print what Warren's servers logged if a kill costs more than this")
+	figuresFlag = flag.String("ensemble.figures", "kill,stop,sync,throughput", "what TestFailover measures")
 )
 
 // TestFailover measures what it costs when servers fail, and prints a table:
@@ -168,7 +170,8 @@ func measureStop(t *testing.T, kind cluster.Kind, f *figures) {
 			took := w.longestGap(from, w.waitAfter(t, ended).acked)
 			waits[i] = append(waits[i], took)
 		}
-		c.logf("%s: SIGTERM to leader %d, ended after %v: %v and %v", kind, leader.ID(), ended.Sub(from), waits[0][len(waits[0])-1], waits[1][len(waits[1])-1])
+		c.logf("%s: SIGTERM to leader %d, ended after %v: %v and %v", kind, leader.ID(), ended.Sub(from),
+			waits[0][len(waits[0])-1], waits[1][len(waits[1])-1])
 		leader.Launch()
 		c.whole()
 	}
@@ -217,7 +220,8 @@ func (c *chaos) elections(but *cluster.Node) electionFigures {
 			text, err = wire.FourLetter(node.Addr(), "mntr", time.Second)
 			return err == nil && strings.Contains(text, "zk_cnt_election_time")
 		}, 30*time.Second, 10*time.Millisecond)
-		e[node.ID()] = struct{ sum, count float64 }{metric(text, "zk_sum_election_time"), metric(text, "zk_cnt_election_time")}
+		e[node.ID()] = struct{ sum, count float64 }{metric(text, "zk_sum_election_time"),
+			metric(text, "zk_cnt_election_time")}
 	}
 	return e
 }

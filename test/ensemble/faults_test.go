@@ -49,7 +49,8 @@ func (c *chaos) any() *cluster.Node { return c.nodes[c.rand.IntN(len(c.nodes))] 
 // leader returns the server that says that it leads, or any.
 func (c *chaos) leader() *cluster.Node {
 	for _, node := range c.nodes {
-		if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil && strings.Contains(text, "Mode: leader") {
+		if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil &&
+			strings.Contains(text, "Mode: leader") {
 			return node
 		}
 	}

@@ -14,7 +14,8 @@ import (
 	"github.com/seed94657493/warren/test/wire"
 )
 
-var znodesFlag = flag.Int("ensemble.znodes", 1_000_000, "znodes of 100 bytes that a server without a disk fetches in TestFailover")
+var znodesFlag = flag.Int("ensemble.znodes", 1_000_000,
+	"znodes of 100 bytes that a server without a disk fetches in TestFailover")
 
 // warmUp lets servers work until their code is compiled. It does not matter to ours.
 func warmUp(t *testing.T, kind cluster.Kind, nodes []*cluster.Node) {
@@ -42,7 +43,8 @@ func measureSync(t *testing.T, kind cluster.Kind, f *figures) {
 		took = append(took, time.Since(from))
 		c.logf("%s: server %d without a disk has %d znodes after %v", kind, node.ID(), *znodesFlag, took[len(took)-1])
 	}
-	f.spread(fmt.Sprintf("server that lost its disk, %d znodes of 100 bytes, from its start until it serves", *znodesFlag), took)
+	f.spread(fmt.Sprintf("server that lost its disk, %d znodes of 100 bytes, from its start until it serves",
+		*znodesFlag), took)
 }
 
 // Of fillTree: how many creates are in a multi, and how many multis of a connection are on their way.
@@ -61,7 +63,8 @@ func (c *chaos) fillTree(n int) {
 	errs := make([]error, conns)
 	for i := range conns {
 		wg.Go(func() {
-			conn, err := wire.Dial(c.nodes[i%len(c.nodes)].Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 60 * time.Second})
+			conn, err := wire.Dial(c.nodes[i%len(c.nodes)].Addr(),
+				wire.Options{TimeoutMs: sessionTimeout, Reply: 60 * time.Second})
 			if err != nil {
 				errs[i] = err
 				return
@@ -74,7 +77,8 @@ func (c *chaos) fillTree(n int) {
 				for from := 0; from < 1000; from += fillBatch {
 					var ops []wire.Request
 					for k := from; k < from+fillBatch; k++ {
-						ops = append(ops, wire.Create(fmt.Sprintf("%s/a-znode-of-a-usual-length-%04d", root, k), data, wire.OpenACL, proto.ModePersistent))
+						ops = append(ops, wire.Create(fmt.Sprintf("%s/a-znode-of-a-usual-length-%04d", root, k), data,
+							wire.OpenACL, proto.ModePersistent))
 					}
 					calls = append(calls, conn.Send(wire.Multi(ops...)))
 				}
@@ -115,7 +119,8 @@ func measureThroughput(t *testing.T, kind cluster.Kind, f *figures) {
 	measure := func(name string) {
 		rate, p50, p99 := c.rate(two)
 		c.logf("%s: %s: %.0f a second, p50 %s, p99 %s", kind, name, rate, shortly(p50), shortly(p99))
-		f.add(fmt.Sprintf("setData of %d bytes by way of two servers, %d x %d, %s", loadBytes, loadConns, loadOutstanding, name),
+		f.add(fmt.Sprintf("setData of %d bytes by way of two servers, %d x %d, %s", loadBytes, loadConns,
+			loadOutstanding, name),
 			"%.0f/s, %s, %s", rate, shortly(p50), shortly(p99))
 	}
 	measure("third server well (rate, p50 and p99 of rounds)")

@@ -52,7 +52,8 @@ func TestGoZookeeperFailsOver(t *testing.T) {
 		began := time.Now()
 		data := fmt.Appendf(nil, "%d", round)
 		persistently(t, func() error { _, err := conn.Set("/app", data, -1); return err })
-		c.logf("server %d ended; go-zookeeper writes again after %v", node.ID(), time.Since(began).Round(time.Millisecond))
+		c.logf("server %d ended; go-zookeeper writes again after %v", node.ID(),
+			time.Since(began).Round(time.Millisecond))
 		var got []byte
 		var stat *zk.Stat
 		persistently(t, func() (err error) { got, _, err = conn.Get("/app"); return })

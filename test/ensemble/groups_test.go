@@ -76,7 +76,8 @@ func (c *chaos) write(path string, ids ...int) {
 		mine := fmt.Sprintf("%s-by-%d", path, id)
 		cluster.Eventually(c.t, func() bool { // a leader has to be found first, and an answer can be lost with it
 			err := c.at(node, func(conn *wire.Conn) error {
-				if _, err := conn.Create(mine, nil, proto.ModePersistent); err != nil && !errors.Is(err, proto.ErrNodeExists) {
+				if _, err := conn.Create(mine, nil, proto.ModePersistent); err != nil &&
+					!errors.Is(err, proto.ErrNodeExists) {
 					return err
 				}
 				return conn.Sync("/")
@@ -114,12 +115,14 @@ func (c *chaos) at(node *cluster.Node, do func(*wire.Conn) error) error {
 func (c *chaos) serveNobody(ids ...int) {
 	c.t.Helper()
 	for _, id := range ids {
-		cluster.Eventually(c.t, func() bool { return !c.nodes[id-1].Serves() }, time.Minute, "server %d serves without a quorum", id)
+		cluster.Eventually(c.t, func() bool { return !c.nodes[id-1].Serves() }, time.Minute,
+			"server %d serves without a quorum", id)
 	}
 	for range 30 {
 		time.Sleep(100 * time.Millisecond)
 		for _, id := range ids {
-			require.False(c.t, c.nodes[id-1].Serves(), "server %d (%s) serves without a quorum", id, c.nodes[id-1].Kind())
+			require.False(c.t, c.nodes[id-1].Serves(), "server %d (%s) serves without a quorum", id,
+				c.nodes[id-1].Kind())
 		}
 	}
 }

@@ -24,8 +24,9 @@ func growing(t *testing.T, voters int, kinds ...cluster.Kind) (c *chaos, all []*
 	t.Helper()
 	var o []cluster.Options
 	for _, kind := range kinds {
-		o = append(o, cluster.Options{Kind: kind, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
-			"maxSessionTimeout": "60000"}})
+		o = append(o, cluster.Options{Kind: kind,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
+				"maxSessionTimeout": "60000"}})
 	}
 	all = cluster.Ensemble(t, o...)
 	c = &chaos{t: t, voters: voters, began: time.Now(), nodes: all[:voters]}
@@ -263,7 +264,8 @@ func TestLeaderOutOfView(t *testing.T) { leaderOutOfView(t, of(cluster.Warren, 3
 func leaderOutOfView(t *testing.T, kinds ...cluster.Kind) {
 	var o []cluster.Options
 	for _, kind := range kinds {
-		o = append(o, cluster.Options{Kind: kind, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}})
+		o = append(o, cluster.Options{Kind: kind,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}})
 	}
 	all := cluster.Ensemble(t, o...)
 	c := &chaos{t: t, voters: 3, began: time.Now(), nodes: all[1:]}

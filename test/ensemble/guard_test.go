@@ -25,7 +25,8 @@ type guard struct {
 }
 
 func newGuard(t *testing.T) *guard {
-	return &guard{t: t, Files: pki.Files{Dir: t.TempDir(), CA: pki.NewCA("ca")}, settings: map[int]map[string]string{}, logins: map[int]map[string]string{}}
+	return &guard{t: t, Files: pki.Files{Dir: t.TempDir(), CA: pki.NewCA("ca")}, settings: map[int]map[string]string{},
+		logins: map[int]map[string]string{}}
 }
 
 // Settings of a guarded ensemble.
@@ -33,11 +34,13 @@ var (
 	overTLS = map[string]string{"sslQuorum": "true"}
 	// overTLS13 says what ZooKeeper 3.8 has to be told: by default it takes 1.2 only, and its list of suites has none
 	// of 1.3.
-	overTLS13 = map[string]string{"sslQuorum": "true", "ssl.quorum.protocol": "TLSv1.3", "ssl.quorum.enabledProtocols": "TLSv1.3",
-		"ssl.quorum.ciphersuites": "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384"}
-	bySASL   = map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true", "quorum.auth.serverRequireSasl": "true"}
-	bothWays = map[string]string{"sslQuorum": "true", "quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true",
+	overTLS13 = map[string]string{"sslQuorum": "true", "ssl.quorum.protocol": "TLSv1.3",
+		"ssl.quorum.enabledProtocols": "TLSv1.3",
+		"ssl.quorum.ciphersuites":     "TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384"}
+	bySASL = map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true",
 		"quorum.auth.serverRequireSasl": "true"}
+	bothWays = map[string]string{"sslQuorum": "true", "quorum.auth.enableSasl": "true",
+		"quorum.auth.learnerRequireSasl": "true", "quorum.auth.serverRequireSasl": "true"}
 )
 
 // configure gives a server its files and settings.
@@ -52,7 +55,8 @@ func (g *guard) configure(settings map[string]string) func(id int, o *cluster.Op
 		g.WriteLogin(id, "zksecret")
 		maps.Copy(o.Settings, settings)
 		maps.Copy(o.Settings, map[string]string{"ssl.quorum.keyStore.location": g.File("key", id, "pem"),
-			"ssl.quorum.trustStore.location": g.File("trust", id, "pem"), "java.security.auth.login.config": g.File("jaas", id, "conf")})
+			"ssl.quorum.trustStore.location":  g.File("trust", id, "pem"),
+			"java.security.auth.login.config": g.File("jaas", id, "conf")})
 		o.Properties = map[string]string{"java.security.auth.login.config": g.File("jaas", id, "conf")}
 		g.settings[id], g.logins[id] = o.Settings, o.Properties
 	}
@@ -88,7 +92,8 @@ func (g *guard) shownAt(addr string, ca *pki.CA) *x509.Certificate {
 	mine := ca.Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}})
 	key, err := tls.X509KeyPair(mine.PEM(), mine.PEM())
 	require.NoError(g.t, err)
-	nc, err := tls.Dial("tcp", addr, &tls.Config{Certificates: []tls.Certificate{key}, InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
+	nc, err := tls.Dial("tcp", addr,
+		&tls.Config{Certificates: []tls.Certificate{key}, InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12})
 	if err != nil {
 		return nil
 	}

@@ -75,7 +75,8 @@ func TestGuardIsSwitchedOnUnderLoad(t *testing.T) {
 		steps []map[string]string
 	}{
 		{"TLS", []map[string]string{{"portUnification": "true"}, {"sslQuorum": "true"}, {"portUnification": "false"}}},
-		{"SASL", []map[string]string{{"quorum.auth.enableSasl": "true"}, {"quorum.auth.learnerRequireSasl": "true"}, {"quorum.auth.serverRequireSasl": "true"}}},
+		{"SASL", []map[string]string{{"quorum.auth.enableSasl": "true"}, {"quorum.auth.learnerRequireSasl": "true"},
+			{"quorum.auth.serverRequireSasl": "true"}}},
 	} {
 		for _, kinds := range mixes {
 			t.Run(fmt.Sprint(guarded.name, kinds), func(t *testing.T) {
@@ -102,7 +103,8 @@ func TestCertificatesAreReplacedInMixedEnsembles(t *testing.T) {
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
 			g, next := newGuard(t), pki.NewCA("next")
-			c, seed := newConfigured(t, g.configure(map[string]string{"sslQuorum": "true", "sslQuorumReloadCertFiles": "true"}), kinds...)
+			c, seed := newConfigured(t,
+				g.configure(map[string]string{"sslQuorum": "true", "sslQuorumReloadCertFiles": "true"}), kinds...)
 			old := g.CA
 			c.underLoad(seed, func() {
 				for _, node := range c.nodes {
@@ -116,13 +118,18 @@ func TestCertificatesAreReplacedInMixedEnsembles(t *testing.T) {
 					g.WriteKey(node.ID(), g.issue(pki.Options{}))
 				}
 				for _, node := range c.nodes {
-					g.until("the new certificate", func() bool { x := g.shown(node, next); return x != nil && x.CheckSignatureFrom(next.Cert) == nil })
+					g.until("the new certificate",
+						func() bool {
+							x := g.shown(node, next)
+							return x != nil && x.CheckSignatureFrom(next.Cert) == nil
+						})
 				}
 				for _, node := range c.nodes {
 					g.WriteTrust(node.ID(), next)
 				}
 				for _, node := range c.nodes {
-					g.until("the end of the trust in the old authority", func() bool { return g.shown(node, old) == nil && g.shown(node, next) != nil })
+					g.until("the end of the trust in the old authority",
+						func() bool { return g.shown(node, old) == nil && g.shown(node, next) != nil })
 				}
 				c.logf("all certificates are replaced")
 				c.changeLeaders(2)
@@ -147,9 +154,10 @@ func TestStrangersOfMixedEnsembles(t *testing.T) {
 				key  *pki.Leaf
 				said string // by Warren, when it is the one that refuses
 			}{
-				"another authority": {pki.NewCA("ca").Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}}), "unknown authority"},
-				"expired":           {g.issue(pki.Options{NotAfter: time.Now().Add(-time.Minute)}), "expired"},
-				"another host":      {g.issue(pki.Options{Hosts: []string{"10.9.8.7"}}), "another host"},
+				"another authority": {pki.NewCA("ca").Issue(pki.Options{Name: "zk", Hosts: []string{"127.0.0.1"}}),
+					"unknown authority"},
+				"expired":      {g.issue(pki.Options{NotAfter: time.Now().Add(-time.Minute)}), "expired"},
+				"another host": {g.issue(pki.Options{Hosts: []string{"10.9.8.7"}}), "another host"},
 			} {
 				if odd.Kind() == cluster.Warren {
 					bad.said = "remote error: tls: " // what Java calls it
@@ -183,7 +191,8 @@ func TestStrangersOfMixedEnsembles(t *testing.T) {
 // ticks, here 40 s, and ask for others meanwhile, each of which would end the one before.
 func TestServerWithoutPasswordSpeaksFirst(t *testing.T) {
 	g := newGuard(t)
-	c, _ := newConfigured(t, g.configure(map[string]string{"tickTime": "2000", "syncLimit": "20"}), cluster.ZooKeeper, cluster.ZooKeeper, cluster.Warren)
+	c, _ := newConfigured(t, g.configure(map[string]string{"tickTime": "2000", "syncLimit": "20"}), cluster.ZooKeeper,
+		cluster.ZooKeeper, cluster.Warren)
 	for _, node := range c.nodes[:2] {
 		g.restart(c, node, map[string]string{"quorum.auth.enableSasl": "true"})
 		text, err := wire.FourLetter(node.Addr(), "mntr", 10*time.Second)

@@ -51,7 +51,8 @@ func (k *keeper) connect() error {
 			k.conn, k.node = conn, node
 			return nil
 		case errors.Is(err, wire.ErrRejected):
-			return fmt.Errorf("keeper %d: server %d (%s) says that session %v has expired: %w", k.number, node.ID(), node.Kind(), k.resume.Session, err)
+			return fmt.Errorf("keeper %d: server %d (%s) says that session %v has expired: %w", k.number, node.ID(),
+				node.Kind(), k.resume.Session, err)
 		case watch.Elapsed() > 50*time.Second:
 			return fmt.Errorf("keeper %d: no server takes it: %w", k.number, err)
 		}
@@ -65,7 +66,8 @@ func (k *keeper) begin() error {
 	if err := k.connect(); err != nil {
 		return err
 	}
-	for _, r := range []wire.Request{wire.Create(k.root(), nil, wire.OpenACL, 0), wire.Create(k.account(), []byte("0"), wire.OpenACL, 0),
+	for _, r := range []wire.Request{wire.Create(k.root(), nil, wire.OpenACL, 0),
+		wire.Create(k.account(), []byte("0"), wire.OpenACL, 0),
 		wire.Create(k.mine(), nil, wire.OpenACL, proto.ModeEphemeral)} {
 		if _, err := k.conn.Do(r); err != nil {
 			return err
@@ -107,7 +109,8 @@ func (k *keeper) work(serial int) error {
 	}
 	got, ok := calls[2].Reply.Value.(*proto.GetDataResponse)
 	if ok && string(got.Data) != fmt.Sprint(k.tried) && k.node.Kind() == cluster.Warren {
-		return fmt.Errorf("%w: server %d shows the counter %s after it acknowledged %d", errBroken, k.node.ID(), got.Data, k.tried)
+		return fmt.Errorf("%w: server %d shows the counter %s after it acknowledged %d", errBroken, k.node.ID(),
+			got.Data, k.tried)
 	}
 	return nil
 }
@@ -159,7 +162,8 @@ func (k *keeper) verify(c *chaos) {
 		var conn *wire.Conn
 		cluster.Eventually(c.t, func() (ok bool) { // on a busy machine servers lose each other now and then
 			var err error
-			if conn, err = wire.Dial(node.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience}); err != nil {
+			if conn, err = wire.Dial(node.Addr(),
+				wire.Options{TimeoutMs: sessionTimeout, Reply: patience}); err != nil {
 				return false
 			}
 			if err = conn.Sync("/"); err != nil {

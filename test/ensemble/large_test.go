@@ -21,7 +21,8 @@ func TestLargeRequestsInMixedEnsembles(t *testing.T) {
 	const limit = 3 << 20
 	for _, kinds := range mixes {
 		t.Run(fmt.Sprint(kinds), func(t *testing.T) {
-			c, _ := newConfigured(t, given(alike(map[string]string{"jute.maxbuffer": fmt.Sprint(limit), "tickTime": "1000"})), kinds...)
+			c, _ := newConfigured(t,
+				given(alike(map[string]string{"jute.maxbuffer": fmt.Sprint(limit), "tickTime": "1000"})), kinds...)
 			var paths []string
 			write := func(node *cluster.Node, path string) {
 				t.Helper()

@@ -37,9 +37,13 @@ func TestLifetimesInMixedEnsembles(t *testing.T) {
 						used = append(used, root+"-used", root+"-long")
 						require.NoError(t, c.at(node, func(conn *wire.Conn) error {
 							for _, r := range []wire.Request{
-								wire.CreateContainer(root+"-idle", nil, wire.OpenACL), wire.CreateContainer(root+"-used", nil, wire.OpenACL),
-								wire.CreateTTL(root+"-brief", nil, wire.OpenACL, proto.ModePersistentTTL, ttl), wire.CreateTTL(root+"-long", nil, wire.OpenACL, proto.ModePersistentTTL, longer),
-								wire.Create(root+"-idle/child", nil, wire.OpenACL, 0), wire.Create(root+"-used/child", nil, wire.OpenACL, 0), wire.Create(root+"-brief/child", nil, wire.OpenACL, 0),
+								wire.CreateContainer(root+"-idle", nil, wire.OpenACL),
+								wire.CreateContainer(root+"-used", nil, wire.OpenACL),
+								wire.CreateTTL(root+"-brief", nil, wire.OpenACL, proto.ModePersistentTTL, ttl),
+								wire.CreateTTL(root+"-long", nil, wire.OpenACL, proto.ModePersistentTTL, longer),
+								wire.Create(root+"-idle/child", nil, wire.OpenACL, 0),
+								wire.Create(root+"-used/child", nil, wire.OpenACL, 0),
+								wire.Create(root+"-brief/child", nil, wire.OpenACL, 0),
 							} {
 								if reply, err := conn.Do(r); err != nil || reply.Err() != nil {
 									return errors.Join(err, reply.Err())
@@ -51,18 +55,23 @@ func TestLifetimesInMixedEnsembles(t *testing.T) {
 					leader := c.ledBy(kind)
 					c.logf("%d has led, %d leads", old.ID(), leader.ID())
 					for _, path := range idle { // it was in use until now
-						require.NoError(t, c.at(c.any(), func(conn *wire.Conn) error { return errors.Join(conn.Sync("/"), conn.Delete(path+"/child", -1)) }), path)
+						require.NoError(t,
+							c.at(c.any(), func(conn *wire.Conn) error {
+								return errors.Join(conn.Sync("/"), conn.Delete(path+"/child", -1))
+							}), path)
 					}
 					for _, node := range c.nodes {
 						for _, path := range idle {
-							cluster.Eventually(t, func() bool { return c.has(node, path) == proto.ErrNoNode }, time.Minute,
-								"server %d (%s) keeps %s, led by %d (%s)", node.ID(), node.Kind(), path, leader.ID(), leader.Kind())
+							cluster.Eventually(t, func() bool { return c.has(node, path) == proto.ErrNoNode },
+								time.Minute, "server %d (%s) keeps %s, led by %d (%s)", node.ID(), node.Kind(), path,
+								leader.ID(), leader.Kind())
 						}
 					}
 				}
 				for _, node := range c.nodes {
 					for _, path := range used {
-						require.Equal(t, proto.OK, c.has(node, path), "server %d (%s) has %s", node.ID(), node.Kind(), path)
+						require.Equal(t, proto.OK, c.has(node, path), "server %d (%s) has %s", node.ID(),
+							node.Kind(), path)
 					}
 				}
 			})

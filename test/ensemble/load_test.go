@@ -46,7 +46,8 @@ func startLoad(t testing.TB, nodes []*cluster.Node) *load {
 	first.Close()
 	l := &load{}
 	for i := range loadConns {
-		conn, err := wire.Dial(nodes[i%len(nodes)].Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 30 * time.Second})
+		conn, err := wire.Dial(nodes[i%len(nodes)].Addr(),
+			wire.Options{TimeoutMs: sessionTimeout, Reply: 30 * time.Second})
 		require.NoError(t, err)
 		l.wg.Go(func() { l.run(conn, i) })
 	}

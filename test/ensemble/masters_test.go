@@ -43,10 +43,12 @@ func TestObserverMasters(t *testing.T) {
 		voter, observer cluster.Kind
 		between         map[string]string
 	}{
-		{cluster.Warren, cluster.ZooKeeper, nil}, {cluster.ZooKeeper, cluster.Warren, nil}, {cluster.Warren, cluster.Warren, nil},
-		{cluster.Warren, cluster.ZooKeeper, overTLS}, {cluster.ZooKeeper, cluster.Warren, bothWays},
+		{cluster.Warren, cluster.ZooKeeper, nil}, {cluster.ZooKeeper, cluster.Warren, nil},
+		{cluster.Warren, cluster.Warren, nil}, {cluster.Warren, cluster.ZooKeeper, overTLS},
+		{cluster.ZooKeeper, cluster.Warren, bothWays},
 	} {
-		t.Run(fmt.Sprintf("%s behind %s, %d settings between", run.observer, run.voter, len(run.between)), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s behind %s, %d settings between", run.observer, run.voter,
+			len(run.between)), func(t *testing.T) {
 			g := newGuard(t)
 			c, seed := newConfigured(t, func(id int, o *cluster.Options) {
 				o.Host = fmt.Sprintf("127.0.0.%d", id)

@@ -97,7 +97,8 @@ func (m *mortals) buried(c *chaos) {
 			return err == nil && len(left) == 0
 		}, time.Minute, "server %d still has %v", node.ID(), &left)
 	}
-	c.logf("%d short sessions, of which %d heard that they had expired; all their ephemerals are gone", len(m.sessions), m.expired)
+	c.logf("%d short sessions, of which %d heard that they had expired; all their ephemerals are gone",
+		len(m.sessions), m.expired)
 }
 
 // goneOnce judges the ephemerals: what was seen to be gone is gone in every later state.

@@ -53,7 +53,8 @@ func (c *chaos) killed() (leader *cluster.Node, took time.Duration) {
 	rest := c.but(leader)
 	watch := cluster.NewWatch()
 	leader.Kill()
-	cluster.Eventually(c.t, func() bool { return c.wrote(rest[0]) || c.wrote(rest[1]) }, time.Minute, "no write after the end of server %d", leader.ID())
+	cluster.Eventually(c.t, func() bool { return c.wrote(rest[0]) || c.wrote(rest[1]) }, time.Minute,
+		"no write after the end of server %d", leader.ID())
 	return leader, watch.Elapsed()
 }
 

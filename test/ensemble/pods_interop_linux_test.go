@@ -20,22 +20,27 @@ func (p *pods) startZooKeeper(id, n int) {
 	p.t.Helper()
 	dir := p.roots[id]
 	data := filepath.Join(dir, "bitnami/zookeeper/data")
-	lines := []string{"tickTime=500", "initLimit=10", "syncLimit=5", "dataDir=" + data, "clientPort=2181", "maxClientCnxns=60",
-		"standaloneEnabled=true", "admin.enableServer=false", "4lw.commands.whitelist=srvr, mntr, ruok", "authProvider.1=" +
-			"org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "requireClientAuthScheme=sasl", "quorum.auth.enableSasl=false"}
+	lines := []string{"tickTime=500", "initLimit=10", "syncLimit=5", "dataDir=" + data, "clientPort=2181",
+		"maxClientCnxns=60", "standaloneEnabled=true", "admin.enableServer=false",
+		"4lw.commands.whitelist=srvr, mntr, ruok", "authProvider.1=" +
+			"org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "requireClientAuthScheme=sasl",
+		"quorum.auth.enableSasl=false"}
 	for other := 1; other <= n; other++ {
 		lines = append(lines, fmt.Sprintf("server.%d=%s:2888:3888;2181", other, p.fabric.addr(other)))
 	}
 	cfg, jaas := filepath.Join(dir, "zoo.cfg"), filepath.Join(dir, "zoo_jaas.conf")
-	for name, text := range map[string]string{cfg: strings.Join(lines, "\n") + "\n", filepath.Join(data, "myid"): fmt.Sprintln(id),
-		jaas: "Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_alice=\"one\" user_bob=\"two\"; };\n"} {
+	for name, text := range map[string]string{cfg: strings.Join(lines, "\n") + "\n",
+		filepath.Join(data, "myid"): fmt.Sprintln(id),
+		jaas: "Server { org.apache.zookeeper.server.auth.DigestLoginModule required user_alice=\"one\" " +
+			"user_bob=\"two\"; };\n"} {
 		require.NoError(p.t, os.WriteFile(name, []byte(text), 0o644))
 	}
 	log, err := os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(p.t, err)
 	defer log.Close()
-	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", "/", "java", "-Xmx256m",
-		"-Djava.security.auth.login.config="+jaas, "-cp", cluster.ClassPath(), "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", "/", "java",
+		"-Xmx256m", "-Djava.security.auth.login.config="+jaas, "-cp", cluster.ClassPath(),
+		"org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg)
 	cmd.Stdout, cmd.Stderr = log, log
 	require.NoError(p.t, cmd.Start())
 	p.cmds[id] = cmd

@@ -82,11 +82,13 @@ func (p *pods) env(id, n int) []string {
 	for other := 1; other <= max(1, n); other++ {
 		servers = append(servers, fmt.Sprintf("%s:2888:3888::%d", p.fabric.addr(other), other))
 	}
-	env := []string{"ALLOW_ANONYMOUS_LOGIN=no", "ZOO_SERVERS=" + strings.Join(servers, " "), "ZOO_PORT_NUMBER=2181", "ZOO_TICK_TIME=500",
-		"WARREN_MIN_SERVER_ID=1", fmt.Sprintf("POD_NAME=zk-%d", id-1),
-		"ZOO_ENABLE_AUTH=yes", "ZOO_CLIENT_USER=alice", "ZOO_CLIENT_PASSWORD=one", "ZOO_SERVER_USERS=alice,bob", "ZOO_SERVER_PASSWORDS=one,two"}
+	env := []string{"ALLOW_ANONYMOUS_LOGIN=no", "ZOO_SERVERS=" + strings.Join(servers, " "), "ZOO_PORT_NUMBER=2181",
+		"ZOO_TICK_TIME=500", "WARREN_MIN_SERVER_ID=1", fmt.Sprintf("POD_NAME=zk-%d", id-1),
+		"ZOO_ENABLE_AUTH=yes", "ZOO_CLIENT_USER=alice", "ZOO_CLIENT_PASSWORD=one", "ZOO_SERVER_USERS=alice,bob",
+		"ZOO_SERVER_PASSWORDS=one,two"}
 	if n > 0 {
-		env = append(env, "ZOO_RECONFIG_ENABLED=yes", "ZOO_CFG_standaloneEnabled=false", "WARREN_SUPER_PASSWORD=of a test")
+		env = append(env, "ZOO_RECONFIG_ENABLED=yes", "ZOO_CFG_standaloneEnabled=false",
+			"WARREN_SUPER_PASSWORD=of a test")
 	}
 	return env
 }
@@ -110,7 +112,8 @@ func (p *pods) start(id, n int) {
 	log, err := os.OpenFile(p.log(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(p.t, err)
 	defer log.Close()
-	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id], "/warren", "server")
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
+		"/warren", "server")
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(p.env(id, n), "PATH="+os.Getenv("PATH")), log, log
 	require.NoError(p.t, cmd.Start())
 	p.cmds[id] = cmd

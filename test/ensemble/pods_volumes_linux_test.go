@@ -36,8 +36,8 @@ func (p *pods) restore(id, n int, backup string) string {
 	require.NoError(p.t, os.Chown(tmp, 1001, 0))
 	require.NoError(p.t, os.RemoveAll(inside))
 	require.NoError(p.t, os.CopyFS(inside, os.DirFS(backup)))
-	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id], "/warren", "restore",
-		"/backup", "/bitnami/zookeeper/data", "--if-empty", "--unless-served="+p.clients(n))
+	cmd := exec.Command("ip", "netns", "exec", p.fabric.namespace(id), "chroot", "--userspec=1001:0", p.roots[id],
+		"/warren", "restore", "/backup", "/bitnami/zookeeper/data", "--if-empty", "--unless-served="+p.clients(n))
 	cmd.Env = append(p.env(id, n), "PATH="+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	require.NoError(p.t, err, "%s", out)
@@ -57,7 +57,8 @@ func TestReleaseLosesVolumes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.connect(p.client(1)).Sync(t.Context(), "/"))
 	backup := t.TempDir()
-	out, err := exec.Command(p.binary, "backup", "create", backup, p.volume(1), "--committed", p.client(1)).CombinedOutput()
+	out, err := exec.Command(p.binary, "backup", "create", backup, p.volume(1), "--committed", p.client(1)).
+		CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
 	for id := 1; id <= 3; id++ {

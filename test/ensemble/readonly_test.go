@@ -25,7 +25,8 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprint("local sessions ", local), func(t *testing.T) {
 			c, _ := newConfigured(t, func(_ int, o *cluster.Options) {
-				o.Settings["localSessionsEnabled"], o.Settings["localSessionsUpgradingEnabled"] = fmt.Sprint(local), fmt.Sprint(local)
+				o.Settings["localSessionsEnabled"], o.Settings["localSessionsUpgradingEnabled"] = fmt.Sprint(local),
+					fmt.Sprint(local)
 				bare(o, "readonlymode.enabled", "true")
 			}, cluster.ZooKeeper, cluster.Warren, cluster.Warren, cluster.Warren, cluster.Warren)
 			zookeeper, warren := c.nodes[0], c.nodes[1]
@@ -57,10 +58,12 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 				resume := own[node].Resume()
 				resume.ReadOnly = true
 				kept := map[bool]string{true: "rejected", false: "closed"}[local && node == zookeeper]
-				require.Equal(t, kept, admitted(node, resume), "a session without an ephemeral, at server %d (%s)", node.ID(), node.Kind())
+				require.Equal(t, kept, admitted(node, resume), "a session without an ephemeral, at server %d (%s)",
+					node.ID(), node.Kind())
 				reader := wire.Options{TimeoutMs: sessionTimeout, Reply: patience, ReadOnly: true}
 				if !local && node == zookeeper {
-					require.Equal(t, "closed", admitted(node, reader), "a reply of 16 bytes in the place of a ConnectResponse")
+					require.Equal(t, "closed", admitted(node, reader),
+						"a reply of 16 bytes in the place of a ConnectResponse")
 					continue
 				}
 				conn, err := wire.Dial(node.Addr(), reader)
@@ -75,17 +78,22 @@ func TestReadOnlyServersOfBothKinds(t *testing.T) {
 			}
 			require.Equal(t, said[zookeeper], said[warren])
 			for name, shell := range shells(t) {
-				for command, answer := range map[string]string{"get /by-1": "\nx\n", "create /new": "Not a read-only call"} {
-					out, _ := inShell(shell, warren, append([]string{"-r"}, strings.Fields(command)...)...).CombinedOutput()
+				for command, answer := range map[string]string{
+					"get /by-1": "\nx\n", "create /new": "Not a read-only call",
+				} {
+					out, _ := inShell(shell, warren, append([]string{"-r"}, strings.Fields(command)...)...).
+						CombinedOutput()
 					require.Contains(t, string(out), answer, "%s: %s", name, command)
 				}
 			}
 
 			c.up(3, 4, 5)
 			for node, conn := range reading {
-				require.NoError(t, conn.WaitClosed(), "server %d (%s) lets a client go that has asked for less than it can have now", node.ID(), node.Kind())
+				require.NoError(t, conn.WaitClosed(), "server %d (%s) lets a client go that has asked for less than "+
+					"it can have now", node.ID(), node.Kind())
 				_, err := c.resumed(c.nodes[2], conn)
-				require.ErrorIs(t, err, wire.ErrRejected, "a session of server %d (%s) while that was read-only", node.ID(), node.Kind())
+				require.ErrorIs(t, err, wire.ErrRejected, "a session of server %d (%s) while that was read-only",
+					node.ID(), node.Kind())
 			}
 			for node, conn := range before {
 				conn, err := c.resumed(node, conn)
@@ -118,7 +126,8 @@ func (c *chaos) admits(node *cluster.Node, before *wire.Conn) map[string]string 
 	for _, word := range []string{"srvr", "stat"} {
 		text, err := wire.FourLetter(node.Addr(), word, time.Second)
 		require.NoError(c.t, err)
-		said["word "+word] = fmt.Sprint(modeLine.FindString(text), ", told: ", strings.Contains(text, "READ-ONLY mode; serving only read-only clients"))
+		said["word "+word] = fmt.Sprint(modeLine.FindString(text), ", told: ",
+			strings.Contains(text, "READ-ONLY mode; serving only read-only clients"))
 	}
 	writes := before.Resume()
 	reads := writes
@@ -128,8 +137,9 @@ func (c *chaos) admits(node *cluster.Node, before *wire.Conn) map[string]string 
 		"an old client":                      {TimeoutMs: sessionTimeout, Legacy: true},
 		"a session from before":              reads,
 		"a session from before, that writes": writes,
-		"a client that has seen more":        {TimeoutMs: sessionTimeout, LastZxid: reads.LastZxid + 1000, ReadOnly: true},
-		"a session without its password":     {TimeoutMs: sessionTimeout, Session: 4711, ReadOnly: true},
+		"a client that has seen more": {TimeoutMs: sessionTimeout, LastZxid: reads.LastZxid + 1000,
+			ReadOnly: true},
+		"a session without its password": {TimeoutMs: sessionTimeout, Session: 4711, ReadOnly: true},
 	} {
 		said[who] = admitted(node, o)
 	}
@@ -143,7 +153,8 @@ func admitted(node *cluster.Node, o wire.Options) string {
 	switch {
 	case err == nil:
 		defer conn.Close()
-		return fmt.Sprintf("read-only %v, session %v, timeout %d", conn.ReadOnly(), conn.Session() != 0, conn.TimeoutMs())
+		return fmt.Sprintf("read-only %v, session %v, timeout %d", conn.ReadOnly(), conn.Session() != 0,
+			conn.TimeoutMs())
 	case errors.Is(err, wire.ErrRejected):
 		return "rejected"
 	}
@@ -155,13 +166,18 @@ func admitted(node *cluster.Node, o wire.Options) string {
 func answers(conn *wire.Conn) (said []string) {
 	var last proto.Zxid
 	for _, r := range []wire.Request{
-		wire.GetData("/by-1", true), wire.Exists("/none", true), wire.GetChildren("/", true), wire.GetChildren2("/", false), wire.GetACL("/by-2"),
-		wire.GetAllChildrenNumber("/"), wire.GetEphemerals("/"), wire.WhoAmI(), wire.Ping(), wire.AddWatch("/", 0), wire.CheckWatches("/", proto.WatcherAny),
-		wire.RemoveWatches("/by-1", proto.WatcherData), wire.SetWatches(1, []string{"/by-1"}, nil, nil), wire.MultiRead(wire.GetData("/by-1", false), wire.GetACL("/none")),
-		wire.Auth("digest", []byte("bob:secret")), wire.Sync("/"), wire.Create("/new", nil, wire.OpenACL, 0), wire.Create("/new", nil, wire.OpenACL, proto.ModeEphemeral),
-		wire.Create2("/new", nil, wire.OpenACL, 0), wire.CreateContainer("/new", nil, wire.OpenACL), wire.CreateTTL("/new", nil, wire.OpenACL, proto.ModePersistentTTL, 1000),
-		wire.Delete("/by-1", -1), wire.Delete("/none", -1), wire.SetData("/by-1", nil, -1), wire.SetACL("/by-1", wire.OpenACL, -1),
-		wire.Multi(wire.Check("/by-1", -1), wire.SetData("/by-1", nil, -1)), wire.Multi(), wire.Reconfig("", "5", "", -1), wire.CloseSession(),
+		wire.GetData("/by-1", true), wire.Exists("/none", true), wire.GetChildren("/", true),
+		wire.GetChildren2("/", false), wire.GetACL("/by-2"), wire.GetAllChildrenNumber("/"), wire.GetEphemerals("/"),
+		wire.WhoAmI(), wire.Ping(), wire.AddWatch("/", 0), wire.CheckWatches("/", proto.WatcherAny),
+		wire.RemoveWatches("/by-1", proto.WatcherData), wire.SetWatches(1, []string{"/by-1"}, nil, nil),
+		wire.MultiRead(wire.GetData("/by-1", false), wire.GetACL("/none")), wire.Auth("digest", []byte("bob:secret")),
+		wire.Sync("/"), wire.Create("/new", nil, wire.OpenACL, 0),
+		wire.Create("/new", nil, wire.OpenACL, proto.ModeEphemeral), wire.Create2("/new", nil, wire.OpenACL, 0),
+		wire.CreateContainer("/new", nil, wire.OpenACL),
+		wire.CreateTTL("/new", nil, wire.OpenACL, proto.ModePersistentTTL, 1000), wire.Delete("/by-1", -1),
+		wire.Delete("/none", -1), wire.SetData("/by-1", nil, -1), wire.SetACL("/by-1", wire.OpenACL, -1),
+		wire.Multi(wire.Check("/by-1", -1), wire.SetData("/by-1", nil, -1)), wire.Multi(),
+		wire.Reconfig("", "5", "", -1), wire.CloseSession(),
 	} {
 		reply, err := conn.Do(r)
 		if err != nil {
@@ -178,7 +194,8 @@ func answers(conn *wire.Conn) (said []string) {
 		case *proto.GetChildren2Response:
 			body = fmt.Sprint(sorted(v.Children), v.Stat)
 		}
-		said = append(said, fmt.Sprintf("%v: %v, at the zxid of the first %v, %s", r.Op, reply.Header.Err, reply.Header.Zxid == last, body))
+		said = append(said, fmt.Sprintf("%v: %v, at the zxid of the first %v, %s", r.Op, reply.Header.Err,
+			reply.Header.Zxid == last, body))
 	}
 	return said
 }

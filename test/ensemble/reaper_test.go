@@ -26,8 +26,9 @@ func TestDeleteContainerOfAClient(t *testing.T) {
 		require.NoError(t, c.at(node, func(conn *wire.Conn) error {
 			for _, r := range []wire.Request{
 				wire.Create(root, nil, wire.OpenACL, 0), wire.Create(root+"/guarded", nil, nobody, 0),
-				wire.CreateContainer(root+"/due", nil, wire.OpenACL), wire.Create(root+"/due/child", nil, wire.OpenACL, 0),
-				wire.Delete(root+"/due/child", -1), wire.Delete(root+"/absent", -1), wire.SetACL(root, nobody, -1),
+				wire.CreateContainer(root+"/due", nil, wire.OpenACL),
+				wire.Create(root+"/due/child", nil, wire.OpenACL, 0), wire.Delete(root+"/due/child", -1),
+				wire.Delete(root+"/absent", -1), wire.SetACL(root, nobody, -1),
 			} {
 				if reply, err := conn.Do(r); err != nil {
 					return err

@@ -35,13 +35,16 @@ func TestShellsReconfigureMixedEnsembles(t *testing.T) {
 						if gone == leader {
 							gone = c.nodes[gone.ID()%3]
 						}
-						said := c.shellReconfigures(shells(t)[name], leader, "-add", joiner.Line(), "-remove", fmt.Sprint(gone.ID()))
+						said := c.shellReconfigures(shells(t)[name], leader, "-add", joiner.Line(), "-remove",
+							fmt.Sprint(gone.ID()))
 						require.Contains(t, said, "Committed new configuration:")
 						c.sameFiles(said, gone)
-						said = c.shellReconfigures(shells(t)[name], leader, "-remove", fmt.Sprint(joiner.ID()), "-add", gone.Line())
+						said = c.shellReconfigures(shells(t)[name], leader, "-remove", fmt.Sprint(joiner.ID()),
+							"-add", gone.Line())
 						c.sameFiles(said, joiner)
 						require.Equal(t, leader, c.certainLeader(), "the leader of all that")
-						c.logf("%s: led by %s, server %d (%s) has replaced %d (%s) for a while", name, kind, joiner.ID(), joiner.Kind(), gone.ID(), gone.Kind())
+						c.logf("%s: led by %s, server %d (%s) has replaced %d (%s) for a while", name, kind,
+							joiner.ID(), joiner.Kind(), gone.ID(), gone.Kind())
 					}
 				}
 			}
@@ -52,7 +55,8 @@ func TestShellsReconfigureMixedEnsembles(t *testing.T) {
 
 // shells are ZooKeeper's and ours.
 func shells(t *testing.T) map[string][]string {
-	return map[string][]string{"zkCli.sh": {"/usr/share/zookeeper/bin/zkCli.sh"}, "warren shell": {cluster.Binary(t), "shell"}}
+	return map[string][]string{"zkCli.sh": {"/usr/share/zookeeper/bin/zkCli.sh"},
+		"warren shell": {cluster.Binary(t), "shell"}}
 }
 
 // inShell is one command of a shell at a server, with the shell's own flags before it.

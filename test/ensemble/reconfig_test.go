@@ -43,7 +43,9 @@ func TestMixedReconfig(t *testing.T) {
 				}
 				observer := strings.Replace(c.line(2), ":participant;", ":observer;", 1)
 				c.reconfiguredTo(wire.Reconfig(observer, "", "", -1), c.line(1), observer, c.line(3))
-				c.reconfigured(wire.Reconfig("", "", strings.Join([]string{c.line(1), c.line(2), c.line(3), c.line(4)}, ","), -1), 1, 2, 3, 4)
+				c.reconfigured(
+					wire.Reconfig("", "", strings.Join([]string{c.line(1), c.line(2), c.line(3), c.line(4)}, ","), -1),
+					1, 2, 3, 4)
 			})
 		})
 	}
@@ -56,8 +58,10 @@ func newChanging(t *testing.T, voters int, kinds ...cluster.Kind) (*chaos, uint6
 	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), voters: voters, began: time.Now()}
 	var o []cluster.Options
 	for i, kind := range kinds {
-		o = append(o, cluster.Options{Kind: kind, Reconfig: true, Joiner: i >= voters, Settings: map[string]string{"tickTime": "500", "initLimit": "20",
-			"syncLimit": "8", "maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}})
+		o = append(o, cluster.Options{Kind: kind, Reconfig: true, Joiner: i >= voters,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20",
+				"syncLimit": "8", "maxSessionTimeout": "60000", "snapCount": "2000",
+				"znode.container.maxNeverUsedIntervalMs": "0"}})
 	}
 	c.nodes = cluster.Ensemble(t, o...)
 	for i, node := range c.nodes {
@@ -88,7 +92,8 @@ func (c *chaos) reconfiguredTo(r wire.Request, lines ...string) {
 	c.t.Helper()
 	var req proto.ReconfigRequest
 	require.NoError(c.t, req.ReadFrom(r.Body))
-	c.logf("reconfiguration +%s -%s =%s (leader %d, %s)", req.JoiningServers, req.LeavingServers, req.NewMembers, c.leader().ID(), c.leader().Kind())
+	c.logf("reconfiguration +%s -%s =%s (leader %d, %s)", req.JoiningServers, req.LeavingServers, req.NewMembers,
+		c.leader().ID(), c.leader().Kind())
 	slices.Sort(lines)
 	watch := cluster.NewWatch()
 	for done := false; !done; {

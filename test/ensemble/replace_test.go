@@ -29,7 +29,8 @@ func TestRollingReplacement(t *testing.T) {
 		settings map[string]string
 	}{{"plain", nil}, {"TLS", overTLS}, {"SASL over TLS", bothWays}} {
 		t.Run(between.name, func(t *testing.T) {
-			c, seed := newConfigured(t, newGuard(t).configure(between.settings), cluster.ZooKeeper, cluster.ZooKeeper, cluster.ZooKeeper)
+			c, seed := newConfigured(t, newGuard(t).configure(between.settings), cluster.ZooKeeper, cluster.ZooKeeper,
+				cluster.ZooKeeper)
 			c.underLoad(seed, func() {
 				for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 					for range c.nodes {
@@ -119,9 +120,10 @@ func newConfigured(t *testing.T, configure func(id int, o *cluster.Options), kin
 	c := &chaos{t: t, rand: rand.New(rand.NewPCG(seed, 0)), began: time.Now()}
 	var o []cluster.Options
 	for i, kind := range kinds {
-		one := cluster.Options{Kind: kind, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
-			// or containers go while trees are compared
-			"maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}}
+		one := cluster.Options{Kind: kind,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8",
+				// or containers go while trees are compared
+				"maxSessionTimeout": "60000", "snapCount": "2000", "znode.container.maxNeverUsedIntervalMs": "0"}}
 		configure(i+1, &one)
 		o = append(o, one)
 	}
@@ -209,7 +211,8 @@ func (c *chaos) more(seed uint64) (stop func()) {
 				return
 			default:
 			}
-			conn, err := wire.Dial(c.nodes[r.IntN(len(c.nodes))].Addr(), wire.Options{TimeoutMs: int32(abandonedTimeout.Milliseconds()), Reply: patience})
+			conn, err := wire.Dial(c.nodes[r.IntN(len(c.nodes))].Addr(),
+				wire.Options{TimeoutMs: int32(abandonedTimeout.Milliseconds()), Reply: patience})
 			if err != nil {
 				time.Sleep(20 * time.Millisecond)
 				continue
@@ -241,7 +244,8 @@ func (c *chaos) variety(conn *wire.Conn, r *rand.Rand, n int) {
 		wire.SetACL(root+"/a", acl, -1),
 		wire.SetData(root+"/a", []byte("22"), 0),
 		wire.SetData(root+"/a", []byte("33"), 0), // a wrong version
-		wire.Multi(wire.Check(root, -1), wire.Create2(root+"/m1", nil, wire.OpenACL, 0), wire.SetData(root, []byte("y"), -1), wire.Delete(root+"/m1", -1)),
+		wire.Multi(wire.Check(root, -1), wire.Create2(root+"/m1", nil, wire.OpenACL, 0),
+			wire.SetData(root, []byte("y"), -1), wire.Delete(root+"/m1", -1)),
 		wire.Multi(wire.Create(root+"/m2", nil, wire.OpenACL, 0), wire.Delete("/nowhere", -1)),
 		wire.Delete("/nowhere", -1),
 		wire.CreateContainer(root+"/container", nil, wire.OpenACL),

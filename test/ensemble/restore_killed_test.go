@@ -40,7 +40,9 @@ func TestRestoreIsKilled(t *testing.T) {
 		}
 		return err == nil
 	}
-	restore := func() *exec.Cmd { return exec.Command(cluster.Binary(t), "restore", backup, node.DataDir(), "--force") }
+	restore := func() *exec.Cmd {
+		return exec.Command(cluster.Binary(t), "restore", backup, node.DataDir(), "--force")
+	}
 	for i := range 500 {
 		create(fmt.Sprintf("/kept-%d", i))
 	}
@@ -66,7 +68,8 @@ func TestRestoreIsKilled(t *testing.T) {
 		if !serves(node) {
 			refused++
 			require.Equal(t, 3, node.ExitCode())
-			require.Contains(t, node.Log(), "warren restore was interrupted, and what it has left must not be served: run it again")
+			require.Contains(t, node.Log(),
+				"warren restore was interrupted, and what it has left must not be served: run it again")
 			out, err := restore().CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			node.Start()

@@ -152,7 +152,8 @@ func TestRestoreOfAMajority(t *testing.T) {
 	r.goesOn()
 	kept := append(r.kept, two.creates("after", sceneCreates)...)
 	r.answers(third)
-	cluster.Eventually(t, func() bool { return r.zabState(third).Outside }, hangGuard, "server 3 does not stay outside")
+	cluster.Eventually(t, func() bool { return r.zabState(third).Outside }, hangGuard,
+		"server 3 does not stay outside")
 	require.Equal(t, held, third.Held())
 	third.Stop()
 	r.restore(third)
@@ -170,7 +171,8 @@ func TestRestoreOfDifferentEpochs(t *testing.T) {
 			r := newRestored(t)
 			r.end()
 			third, two := r.nodes[2], r.among(r.nodes[:2]...)
-			require.NoError(t, os.WriteFile(filepath.Join(third.DataDir(), "version-2", "acceptedEpoch"), []byte("40"), 0o644))
+			require.NoError(t,
+				os.WriteFile(filepath.Join(third.DataDir(), "version-2", "acceptedEpoch"), []byte("40"), 0o644))
 			epochs := r.restore(r.nodes...)
 			require.Equal(t, "41", epochs[2])
 			require.Equal(t, epochs[0], epochs[1])
@@ -190,7 +192,8 @@ func TestRestoreOfDifferentEpochs(t *testing.T) {
 			two.eras("more", 1)
 			third.Launch()
 			r.answers(third)
-			cluster.Eventually(t, func() bool { return r.zabState(third).Outside }, hangGuard, "server 3 does not stay outside")
+			cluster.Eventually(t, func() bool { return r.zabState(third).Outside }, hangGuard,
+				"server 3 does not stay outside")
 			r.again()
 			two.keeps(kept)
 			r.end()

@@ -69,7 +69,8 @@ func usual(t *testing.T, kind cluster.Kind, servers int, f *fabric) *chaos {
 	c.seed(1)
 	var o []cluster.Options
 	for i := 1; i <= servers; i++ {
-		one := cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000"}, JVM: []string{"-Xmx1g"}}
+		one := cluster.Options{Kind: kind, Settings: map[string]string{"maxSessionTimeout": "60000"},
+			JVM: []string{"-Xmx1g"}}
 		if f != nil {
 			one.Host, one.Namespace = f.addr(i), f.namespace(i)
 		}

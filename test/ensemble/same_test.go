@@ -127,6 +127,7 @@ func (c *chaos) differ(node *cluster.Node, want, got string) {
 			first = append(first, a[i], b[i])
 		}
 	}
-	c.t.Fatalf("the tree of server %d (%s, %d znodes) differs from that of server %d (%s, %d znodes); the first lines:\n%s",
+	c.t.Fatalf("the tree of server %d (%s, %d znodes) differs from that of server %d (%s, %d znodes); "+
+		"the first lines:\n%s",
 		node.ID(), node.Kind(), len(b)-1, c.nodes[0].ID(), c.nodes[0].Kind(), len(a)-1, strings.Join(first, "\n"))
 }

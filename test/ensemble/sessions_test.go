@@ -23,7 +23,8 @@ func TestLocalSessionsOfMixedEnsembles(t *testing.T) {
 		for _, kinds := range mixes {
 			t.Run(fmt.Sprint("upgrading ", upgrades, kinds), func(t *testing.T) {
 				c, seed := newConfigured(t, func(_ int, o *cluster.Options) {
-					o.Settings["localSessionsEnabled"], o.Settings["localSessionsUpgradingEnabled"] = "true", fmt.Sprint(upgrades)
+					o.Settings["localSessionsEnabled"], o.Settings["localSessionsUpgradingEnabled"] = "true",
+						fmt.Sprint(upgrades)
 				}, kinds...)
 				for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
 					leader := c.ledBy(kind)
@@ -57,7 +58,8 @@ func (c *chaos) resumed(node *cluster.Node, from *wire.Conn) (conn *wire.Conn, e
 func (c *chaos) localSession(leader, home *cluster.Node, upgrades bool) {
 	t, root := c.t, fmt.Sprintf("/%d-under-%d", home.ID(), leader.ID())
 	t.Helper()
-	what := fmt.Sprintf("session at server %d (%s), led by %d (%s)", home.ID(), home.Kind(), leader.ID(), leader.Kind())
+	what := fmt.Sprintf("session at server %d (%s), led by %d (%s)", home.ID(), home.Kind(),
+		leader.ID(), leader.Kind())
 	conn, err := wire.Dial(home.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: 20 * time.Second})
 	require.NoError(t, err, what)
 	_, err = conn.Create(root, nil, proto.ModePersistent)
@@ -72,7 +74,8 @@ func (c *chaos) localSession(leader, home *cluster.Node, upgrades bool) {
 	for _, other := range c.nodes {
 		if other != home {
 			_, err = c.resumed(other, conn)
-			require.ErrorIs(t, err, wire.ErrRejected, "%s, resumed at server %d (%s) before it is known there", what, other.ID(), other.Kind())
+			require.ErrorIs(t, err, wire.ErrRejected, "%s, resumed at server %d (%s) before it is known there", what,
+				other.ID(), other.Kind())
 		}
 	}
 

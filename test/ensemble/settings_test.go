@@ -43,7 +43,8 @@ func alike(settings map[string]string) map[cluster.Kind]map[string]string {
 // writes, all read, from each other and, when a server has been replaced by one of the other kind, from its disk. It
 // looks at what has been written, so that it cannot hold for want of a difference.
 func TestSettingsOfWhatIsWritten(t *testing.T) {
-	const closes, digests, zxids, compression = "closeSessionTxn.enabled", "digest.enabled", "serializeLastProcessedZxid.enabled", "snapshot.compression.method"
+	const closes, digests, zxids, compression = "closeSessionTxn.enabled", "digest.enabled",
+		"serializeLastProcessedZxid.enabled", "snapshot.compression.method"
 	for i, run := range []struct {
 		name     string
 		settings map[cluster.Kind]map[string]string
@@ -52,23 +53,32 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 	}{
 		{"no list in closeSession", alike(map[string]string{closes: "false"}), map[cluster.Kind][]string{
 			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=44\b.*\n`}}},
-		{"no list in closeSession of Warren", map[cluster.Kind]map[string]string{cluster.Warren: {closes: "false"}}, map[cluster.Kind][]string{
-			cluster.Warren: {`closeSession size=32\b.*\n`}, cluster.ZooKeeper: {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
-		{"no list in closeSession of ZooKeeper", map[cluster.Kind]map[string]string{cluster.ZooKeeper: {closes: "false"}}, map[cluster.Kind][]string{
-			cluster.ZooKeeper: {`closeSession size=44\b.*\n`}, cluster.Warren: {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
-		{"no digests of Warren, snapshots apart", map[cluster.Kind]map[string]string{cluster.Warren: {digests: "false", zxids: "false", compression: "gz"},
-			cluster.ZooKeeper: {compression: "snappy"}}, map[cluster.Kind][]string{
-			cluster.Warren: {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`}, cluster.ZooKeeper: {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},
-		{"no digests of ZooKeeper, snapshots apart", map[cluster.Kind]map[string]string{cluster.ZooKeeper: {digests: "false", compression: "gz"},
-			cluster.Warren: {compression: "snappy"}}, map[cluster.Kind][]string{
-			cluster.ZooKeeper: {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`}, cluster.Warren: {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},
+		{"no list in closeSession of Warren", map[cluster.Kind]map[string]string{cluster.Warren: {closes: "false"}},
+			map[cluster.Kind][]string{
+				cluster.Warren:    {`closeSession size=32\b.*\n`},
+				cluster.ZooKeeper: {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
+		{"no list in closeSession of ZooKeeper",
+			map[cluster.Kind]map[string]string{cluster.ZooKeeper: {closes: "false"}}, map[cluster.Kind][]string{
+				cluster.ZooKeeper: {`closeSession size=44\b.*\n`},
+				cluster.Warren:    {`closeSession size=(4[89]|[5-9]\d|\d{3,})\b.*digest=`}}},
+		{"no digests of Warren, snapshots apart",
+			map[cluster.Kind]map[string]string{cluster.Warren: {digests: "false", zxids: "false", compression: "gz"},
+				cluster.ZooKeeper: {compression: "snappy"}}, map[cluster.Kind][]string{
+				cluster.Warren:    {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`},
+				cluster.ZooKeeper: {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},
+		{"no digests of ZooKeeper, snapshots apart",
+			map[cluster.Kind]map[string]string{cluster.ZooKeeper: {digests: "false", compression: "gz"},
+				cluster.Warren: {compression: "snappy"}}, map[cluster.Kind][]string{
+				cluster.ZooKeeper: {`setData \S+ size=\d+ data=\d+ version=\d+\n`, `snapshot\.[0-9a-f]+\.gz\n`},
+				cluster.Warren:    {`setData .* digest=`, `snapshot\.[0-9a-f]+\.snappy\n`}}},
 	} {
 		kinds := mixes[i%len(mixes)]
 		t.Run(fmt.Sprint(run.name, kinds), func(t *testing.T) {
 			c, seed := newConfigured(t, given(run.settings), kinds...)
 			has := func(pattern, text, format string, args ...any) { // without printing all of the text
 				t.Helper()
-				require.True(t, regexp.MustCompile(pattern).MatchString(text), "%s: %s", pattern, fmt.Sprintf(format, args...))
+				require.True(t, regexp.MustCompile(pattern).MatchString(text), "%s: %s", pattern,
+					fmt.Sprintf(format, args...))
 			}
 			c.underLoad(seed, func() {
 				for _, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
@@ -88,7 +98,8 @@ func TestSettingsOfWhatIsWritten(t *testing.T) {
 				for _, pattern := range run.written[node.Kind()][1:] {
 					has(pattern, written, "server %d (%s) writes such snapshots", node.ID(), node.Kind())
 				}
-				c.logf("server %d (%s) has said %d times that digests differ", node.ID(), node.Kind(), strings.Count(node.Log(), "Digests are not matching"))
+				c.logf("server %d (%s) has said %d times that digests differ", node.ID(), node.Kind(),
+					strings.Count(node.Log(), "Digests are not matching"))
 			}
 			for _, node := range c.nodes { // each reads what the other kind has written
 				other := cluster.Warren

@@ -88,7 +88,8 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 				// a learner that lacks more than is in memory gets SNAP
 				o.Settings["snapshotSizeFactor"] = "-1"
 			},
-				cluster.Warren, cluster.Warren, cluster.Warren, cluster.ZooKeeper, cluster.ZooKeeper, cluster.ZooKeeper)
+				cluster.Warren, cluster.Warren, cluster.Warren, cluster.ZooKeeper, cluster.ZooKeeper,
+				cluster.ZooKeeper)
 			leader, observers := c.certainLeader(), c.nodes[3:]
 			conn, err := wire.Dial(leader.Addr(), wire.Options{TimeoutMs: sessionTimeout, Reply: patience})
 			require.NoError(t, err)
@@ -122,7 +123,8 @@ func TestJavaObserversWaitForEachOther(t *testing.T) {
 				observer.Launch()
 			}
 			const refusal = "an observer has to come again"
-			cluster.Eventually(t, func() bool { return strings.Count(leader.Log(), refusal) >= 4 }, time.Minute, "the observers to be sent away, and to come again")
+			cluster.Eventually(t, func() bool { return strings.Count(leader.Log(), refusal) >= 4 }, time.Minute,
+				"the observers to be sent away, and to come again")
 			for _, observer := range observers[:2] {
 				require.False(t, observer.Serves(), "observer %d has got in beside another", observer.ID())
 			}

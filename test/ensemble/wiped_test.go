@@ -55,15 +55,18 @@ func TestWipedServerUnderJava(t *testing.T) {
 			wiped.Wipe()
 			leader.Launch()
 			wiped.Launch()
-			c.logf("server %d has lost its disk, %d is down, %d does not know the last write", wiped.ID(), other.ID(), leader.ID())
+			c.logf("server %d has lost its disk, %d is down, %d does not know the last write", wiped.ID(),
+				other.ID(), leader.ID())
 			both := []*cluster.Node{leader, wiped}
 			for _, node := range both {
-				cluster.Eventually(t, func() bool { _, err := wire.FourLetter(node.Addr(), "srvr", time.Second); return err == nil }, time.Minute,
-					"server %d does not answer", node.ID())
+				cluster.Eventually(t,
+					func() bool { _, err := wire.FourLetter(node.Addr(), "srvr", time.Second); return err == nil },
+					time.Minute, "server %d does not answer", node.ID())
 			}
 			for watch := cluster.NewWatch(); watch.Elapsed() < 10*time.Second; time.Sleep(100 * time.Millisecond) {
 				for _, node := range both {
-					require.False(t, node.Serves(), "server %d (%s) serves without a majority that remembers", node.ID(), node.Kind())
+					require.False(t, node.Serves(), "server %d (%s) serves without a majority that remembers",
+						node.ID(), node.Kind())
 				}
 			}
 			other.Launch()

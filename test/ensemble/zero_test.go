@@ -19,7 +19,8 @@ func TestNumberedFromZero(t *testing.T) { numberedFromZero(t, of(cluster.Warren,
 func numberedFromZero(t *testing.T, kinds ...cluster.Kind) {
 	var o []cluster.Options
 	for _, kind := range kinds {
-		o = append(o, cluster.Options{Kind: kind, Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}})
+		o = append(o, cluster.Options{Kind: kind,
+			Settings: map[string]string{"tickTime": "500", "initLimit": "20", "syncLimit": "8"}})
 	}
 	nodes := cluster.Ensemble(t, o...)
 	for id, node := range nodes {

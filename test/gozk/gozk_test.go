@@ -22,8 +22,9 @@ import (
 
 var (
 	rewrite    = flag.Bool("rewrite", false, "copy the scenarios of theirs to ours")
-	serverFlag = flag.String("gozk.server", "", "fresh server to use instead of one of our own, such as an Apache ZooKeeper with extended types "+
-		"and all four-letter words")
+	serverFlag = flag.String("gozk.server", "",
+		"fresh server to use instead of one of our own, such as an Apache ZooKeeper with extended types "+
+			"and all four-letter words")
 )
 
 // startServer returns the address of a server that ends with the test.
@@ -32,10 +33,11 @@ func startServer(t *testing.T) string {
 	if *serverFlag != "" {
 		return *serverFlag
 	}
-	e := embed.Start(t, embed.Options{Version: "3.9.1-warren, built on 01/02/2026 10:00 UTC", Configure: func(_ int, cfg *config.Config) {
-		cfg.ExtendedTypes = true
-		cfg.Container.CheckInterval, cfg.Container.MaxPerMinute = 20*time.Millisecond, 100_000
-	}})
+	e := embed.Start(t, embed.Options{Version: "3.9.1-warren, built on 01/02/2026 10:00 UTC",
+		Configure: func(_ int, cfg *config.Config) {
+			cfg.ExtendedTypes = true
+			cfg.Container.CheckInterval, cfg.Container.MaxPerMinute = 20*time.Millisecond, 100_000
+		}})
 	return e.Addr(1)
 }
 

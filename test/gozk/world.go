@@ -63,7 +63,8 @@ func (w *World) Expire(session int64) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	id := proto.SessionID(session)
-	thief, err := client.Dial(ctx, w.Addr, client.WithResume(client.Resume{SessionID: id, Password: proto.SessionPassword(id)}))
+	thief, err := client.Dial(ctx, w.Addr,
+		client.WithResume(client.Resume{SessionID: id, Password: proto.SessionPassword(id)}))
 	if err == nil {
 		err = thief.Close()
 	}

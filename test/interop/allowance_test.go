@@ -72,7 +72,8 @@ var allowances = []allowance{
 		match: func(left, right *wire.Call) bool {
 			l, lok := left.Reply.Value.(*proto.GetAllChildrenNumberResponse)
 			r, rok := right.Reply.Value.(*proto.GetAllChildrenNumberResponse)
-			return lok && rok && bytes.HasPrefix(left.Request.Body, []byte{0, 0, 0, 0}) && l.TotalNumber == r.TotalNumber+1
+			return lok && rok && bytes.HasPrefix(left.Request.Body, []byte{0, 0, 0, 0}) &&
+				l.TotalNumber == r.TotalNumber+1
 		},
 	},
 	{
@@ -86,8 +87,8 @@ var allowances = []allowance{
 		reason: "an error has no body; clients ignore what ZooKeeper sends",
 		source: "client-protocol 4.1",
 		match: func(left, right *wire.Call) bool {
-			return left.Request.Op == proto.OpMultiRead && codes(left, right, proto.ErrMarshallingError, proto.ErrMarshallingError) &&
-				len(right.Reply.Body) == 0
+			return left.Request.Op == proto.OpMultiRead &&
+				codes(left, right, proto.ErrMarshallingError, proto.ErrMarshallingError) && len(right.Reply.Body) == 0
 		},
 	},
 }

@@ -93,8 +93,9 @@ func (c *canon) txnTime(z proto.Zxid, ms int64) {
 func (c *canon) stat(s *proto.Stat) string {
 	c.txnTime(s.Czxid, s.Ctime)
 	c.txnTime(s.Mzxid, s.Mtime)
-	return fmt.Sprintf("{c=%s m=%s p=%s v=%d cv=%d av=%d owner=%s len=%d children=%d}", c.zxid(s.Czxid), c.zxid(s.Mzxid),
-		c.zxid(s.Pzxid), s.Version, s.Cversion, s.Aversion, c.owner(s.EphemeralOwner), s.DataLength, s.NumChildren)
+	return fmt.Sprintf("{c=%s m=%s p=%s v=%d cv=%d av=%d owner=%s len=%d children=%d}", c.zxid(s.Czxid),
+		c.zxid(s.Mzxid), c.zxid(s.Pzxid), s.Version, s.Cversion, s.Aversion, c.owner(s.EphemeralOwner),
+		s.DataLength, s.NumChildren)
 }
 
 func sorted(list []proto.Text) string {
@@ -190,7 +191,8 @@ func (c *canon) reply(call *wire.Call) string {
 	if wrote(call) {
 		z = c.zxid(h.Zxid)
 	}
-	text := fmt.Sprintf("reply xid=%d %v %s zxid=%s %s", h.Xid, call.Request.Op, h.Err.Name(), z, c.value(call.Reply.Value))
+	text := fmt.Sprintf("reply xid=%d %v %s zxid=%s %s", h.Xid, call.Request.Op, h.Err.Name(), z,
+		c.value(call.Reply.Value))
 	if call.Reply.Value == nil && len(call.Reply.Body) > 0 {
 		text += fmt.Sprintf("body=%x", call.Reply.Body)
 	}

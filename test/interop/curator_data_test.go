@@ -164,8 +164,9 @@ func curatorDiscovery(m *meeting) {
 	d := recipes.NewDiscovery(m.c, m.root)
 	uri, err := recipes.ParseURISpec("{scheme}://{address}:{ssl-port}/{name}/{id}")
 	require.NoError(m, err)
-	mine, err := d.Register(m.ctx(), recipes.Instance{Name: "web", ID: "go", Address: "10.0.0.2", Port: 80, SSLPort: 443, URI: uri,
-		Payload: json.RawMessage(`{"@class":"Agent$Payload","zone":"z2","weight":4}`)})
+	mine, err := d.Register(m.ctx(),
+		recipes.Instance{Name: "web", ID: "go", Address: "10.0.0.2", Port: 80, SSLPort: 443, URI: uri,
+			Payload: json.RawMessage(`{"@class":"Agent$Payload","zone":"z2","weight":4}`)})
 	require.NoError(m, err)
 	m.java.do("", "register %s web java DYNAMIC 8080", m.root)
 	m.java.do("", "register %s web numbered DYNAMIC_SEQUENTIAL 8081", m.root)
@@ -205,5 +206,6 @@ func curatorDiscovery(m *meeting) {
 	m.eventually("go|10.0.0.3|80|null|DYNAMIC|false|null|null,"+
 		"numbered|10.0.0.1|8081|null|DYNAMIC_SEQUENTIAL|true|z13|http://10.0.0.1:8081/java", "query %s web", m.root)
 	require.NoError(m, mine.Close(m.ctx()))
-	m.java.do("numbered|10.0.0.1|8081|null|DYNAMIC_SEQUENTIAL|true|z13|http://10.0.0.1:8081/java", "query %s web", m.root)
+	m.java.do("numbered|10.0.0.1|8081|null|DYNAMIC_SEQUENTIAL|true|z13|http://10.0.0.1:8081/java",
+		"query %s web", m.root)
 }

@@ -22,7 +22,8 @@ import (
 )
 
 // curatorJars are what the program needs, in Debian's folder.
-var curatorJars = strings.Fields(`curator-client curator-framework curator-recipes curator-x-discovery zookeeper zookeeper-jute guava slf4j-api
+var curatorJars = strings.Fields(
+	`curator-client curator-framework curator-recipes curator-x-discovery zookeeper zookeeper-jute guava slf4j-api
 	jackson-core jackson-databind jackson-annotations`)
 
 func curatorClassPath(first string) string {
@@ -45,7 +46,8 @@ type agent struct {
 func startAgent(t *testing.T, classes, server string) *agent {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	cmd := exec.CommandContext(ctx, "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", curatorClassPath(classes), "Agent", server)
+	cmd := exec.CommandContext(ctx, "java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+		curatorClassPath(classes), "Agent", server)
 	a := &agent{t: t, answers: make(chan string, 1), stderr: new(bytes.Buffer)}
 	cmd.Stderr = a.stderr
 	in, err := cmd.StdinPipe()
@@ -145,11 +147,12 @@ func dialForCurator(t *testing.T, server string) *client.Client {
 	t.Helper()
 	var mu sync.Mutex
 	var states []client.StateChange
-	c, err := client.Dial(programContext(t), server, client.WithSessionTimeout(30*time.Second), client.WithHooks(client.Hooks{State: func(st client.StateChange) {
-		mu.Lock()
-		defer mu.Unlock()
-		states = append(states, st)
-	}}))
+	c, err := client.Dial(programContext(t), server,
+		client.WithSessionTimeout(30*time.Second), client.WithHooks(client.Hooks{State: func(st client.StateChange) {
+			mu.Lock()
+			defer mu.Unlock()
+			states = append(states, st)
+		}}))
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		_ = c.Close()
@@ -168,7 +171,8 @@ func dialForCurator(t *testing.T, server string) *client.Client {
 // against ZooKeeper.
 func TestCurator(t *testing.T) {
 	classes := t.TempDir()
-	compile(t, "javac", "-nowarn", "-cp", curatorClassPath(classes), "-d", classes, filepath.Join("testdata", "curator", "Agent.java"))
+	compile(t, "javac", "-nowarn", "-cp", curatorClassPath(classes), "-d", classes,
+		filepath.Join("testdata", "curator", "Agent.java"))
 	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 		t.Run(string(kind), func(t *testing.T) {
 			node := cluster.Start(t, cluster.Options{Kind: kind})
@@ -178,12 +182,15 @@ func TestCurator(t *testing.T) {
 				name string
 				run  func(m *meeting)
 			}{
-				{"InterProcessMutex", curatorMutex}, {"InterProcessReadWriteLock", curatorReadWriteLock}, {"InterProcessMultiLock", curatorMultiLock},
-				{"Revoker", curatorRevoker}, {"InterProcessSemaphoreV2", curatorSemaphore}, {"LeaderLatch", curatorLeaderLatch},
-				{"LeaderSelector", curatorLeaderSelector}, {"DistributedBarrier", curatorBarrier}, {"DistributedDoubleBarrier", curatorDoubleBarrier},
-				{"SharedCount", curatorSharedCount}, {"SharedValue", curatorSharedValue}, {"DistributedAtomic", curatorAtomic},
-				{"GroupMember", curatorGroupMember}, {"DistributedQueue", curatorQueue}, {"DistributedPriorityQueue", curatorPriorityQueue},
-				{"DistributedDelayQueue", curatorDelayQueue}, {"ServiceDiscovery", curatorDiscovery},
+				{"InterProcessMutex", curatorMutex}, {"InterProcessReadWriteLock", curatorReadWriteLock},
+				{"InterProcessMultiLock", curatorMultiLock}, {"Revoker", curatorRevoker},
+				{"InterProcessSemaphoreV2", curatorSemaphore}, {"LeaderLatch", curatorLeaderLatch},
+				{"LeaderSelector", curatorLeaderSelector}, {"DistributedBarrier", curatorBarrier},
+				{"DistributedDoubleBarrier", curatorDoubleBarrier}, {"SharedCount", curatorSharedCount},
+				{"SharedValue", curatorSharedValue}, {"DistributedAtomic", curatorAtomic},
+				{"GroupMember", curatorGroupMember}, {"DistributedQueue", curatorQueue},
+				{"DistributedPriorityQueue", curatorPriorityQueue}, {"DistributedDelayQueue", curatorDelayQueue},
+				{"ServiceDiscovery", curatorDiscovery},
 			} {
 				t.Run(tt.name, func(t *testing.T) {
 					java.t = t

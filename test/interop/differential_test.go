@@ -19,11 +19,13 @@ import (
 )
 
 var (
-	seedFlag     = flag.Uint64("interop.seed", 0, "seed of the one differential run to replay; 0 runs -interop.seeds new ones")
+	seedFlag = flag.Uint64("interop.seed", 0,
+		"seed of the one differential run to replay; 0 runs -interop.seeds new ones")
 	seedsFlag    = flag.Int("interop.seeds", 3, "number of differential runs")
 	requestsFlag = flag.Int("interop.requests", 1500, "requests of each differential run")
-	traceFlag    = flag.String("interop.trace", "", "file to which a differential run writes what it sends and what ZooKeeper answers")
-	rightFlag    = flag.String("interop.right", "warren", "server that is compared with ZooKeeper: warren or zookeeper")
+	traceFlag    = flag.String("interop.trace", "",
+		"file to which a differential run writes what it sends and what ZooKeeper answers")
+	rightFlag = flag.String("interop.right", "warren", "server that is compared with ZooKeeper: warren or zookeeper")
 )
 
 // superDigest is super:test. Source: client-protocol 10.6.
@@ -97,10 +99,12 @@ func runDifferential(t *testing.T, seed uint64) {
 		err = r.compareEnd()
 	}
 	if err != nil {
-		t.Fatalf("after %d requests: %v\nlast bursts:\n  %s\nreplay: go test ./test/interop -tags interop -run TestDifferential -interop.seed=%d -interop.requests=%d",
+		t.Fatalf("after %d requests: %v\nlast bursts:\n  %s\nreplay: go test ./test/interop -tags interop -run "+
+			"TestDifferential -interop.seed=%d -interop.requests=%d",
 			r.sent, err, strings.Join(r.history, "\n  "), seed, *requestsFlag)
 	}
-	t.Logf("%d requests, %d writes, %d events, allowances %v\nreplies %v", r.sent, len(r.left.canon.writes), r.events, r.allowed, r.replies)
+	t.Logf("%d requests, %d writes, %d events, allowances %v\nreplies %v", r.sent, len(r.left.canon.writes), r.events,
+		r.allowed, r.replies)
 }
 
 func (r *run) close() {
@@ -117,15 +121,17 @@ func (r *run) close() {
 func (r *run) setUp() error {
 	timeouts := []int32{0, -1, 10_000, 70_000, 1_000_000, 90_000}
 	for i := range sessionCount {
-		o := wire.Options{TimeoutMs: timeouts[r.gen.rand.IntN(len(timeouts))], Exact: true, Legacy: i == 1, ReadOnly: i == 2}
+		o := wire.Options{TimeoutMs: timeouts[r.gen.rand.IntN(len(timeouts))], Exact: true, Legacy: i == 1,
+			ReadOnly: i == 2}
 		if _, err := r.dial(i, func(*side) wire.Options { return o }); err != nil {
 			return err
 		}
 	}
 	first := &burst{session: 0, reqs: []wire.Request{
 		wire.Create(openRegion, nil, wire.OpenACL, 0), wire.Create(secureRegion, []byte{}, wire.OpenACL, 0),
-		wire.Create(quotaRegion, []byte("q"), wire.OpenACL, 0), wire.Create("/zookeeper/quota/q", []byte{}, wire.OpenACL, 0),
-		wire.Create(quotaNode+"/zookeeper_limits", []byte("count=6,bytes=60=;byteHardLimit=60;countHardLimit=6"), wire.OpenACL, 0),
+		wire.Create(quotaRegion, []byte("q"), wire.OpenACL, 0),
+		wire.Create("/zookeeper/quota/q", []byte{}, wire.OpenACL, 0), wire.Create(quotaNode+"/zookeeper_limits",
+			[]byte("count=6,bytes=60=;byteHardLimit=60;countHardLimit=6"), wire.OpenACL, 0),
 		wire.Create(quotaNode+"/zookeeper_stats", []byte("count=0,bytes=0"), wire.OpenACL, 0),
 	}}
 	return r.runBurst(first)
@@ -361,7 +367,9 @@ func counts(addr string) (string, error) {
 	}
 	var list []string
 	for line := range strings.Lines(mntr) {
-		for _, name := range []string{"zk_znode_count", "zk_ephemerals_count", "zk_num_alive_connections", "zk_global_sessions"} {
+		for _, name := range []string{
+			"zk_znode_count", "zk_ephemerals_count", "zk_num_alive_connections", "zk_global_sessions",
+		} {
 			if strings.HasPrefix(line, name+"\t") {
 				list = append(list, line)
 			}

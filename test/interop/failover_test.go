@@ -31,16 +31,20 @@ func TestClientsFailOver(t *testing.T) {
 	}{
 		{"java", func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd {
 			classes := t.TempDir()
-			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Failover.java"))
-			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+nodes[0].Dir()+":"+jar, "Failover", connect)
+			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
+				filepath.Join("testdata", "java", "Failover.java"))
+			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp",
+				classes+":"+nodes[0].Dir()+":"+jar, "Failover", connect)
 		}},
 		{"c", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
 			binary := filepath.Join(t.TempDir(), "failover")
-			compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "failover.c"), "-lzookeeper_mt", "-lpthread")
+			compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "failover.c"),
+				"-lzookeeper_mt", "-lpthread")
 			return exec.CommandContext(programContext(t), binary, connect)
 		}},
 		{"kazoo", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
-			return exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "failover.py"), connect)
+			return exec.CommandContext(programContext(t), "/usr/bin/python3",
+				filepath.Join("testdata", "kazoo", "failover.py"), connect)
 		}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
@@ -124,7 +128,8 @@ func leaderOf(t *testing.T, nodes []*cluster.Node) (leader *cluster.Node) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		for _, node := range nodes {
-			if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil && strings.Contains(text, "Mode: leader") {
+			if text, err := wire.FourLetter(node.Addr(), "srvr", time.Second); err == nil &&
+				strings.Contains(text, "Mode: leader") {
 				leader = node
 				return true
 			}

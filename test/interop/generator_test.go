@@ -38,9 +38,10 @@ func (g *generator) chance(percent int) bool { return g.rand.IntN(100) < percent
 func pick[T any](g *generator, list ...T) T { return list[g.rand.IntN(len(list))] }
 
 // badPaths are refused by writes or simply missing, each for a reason of client-protocol 12.1.
-var badPaths = []string{"", "a", "a/b", "//a", "/o/", "/o//a", "/o/.", "/o/..", "/o/.a", "/o/a.", "/o/...", "/o/a\x00b", "/o/\x01",
-	"/o/\x1f", "/o/\x7f", "/o/\u0080", "/o/\u009f", "/o/\u00a0", "/o/\ue000", "/o/\uf8ff", "/o/\ufff0", "/o/\uffef", "/o/\u2028",
-	"/o/\U0001F600", "/o/\xff\xfe", "/zz/.", "/zz/y", "/o/a/./b", "/o/ ", "/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
+var badPaths = []string{"", "a", "a/b", "//a", "/o/", "/o//a", "/o/.", "/o/..", "/o/.a", "/o/a.", "/o/...",
+	"/o/a\x00b", "/o/\x01", "/o/\x1f", "/o/\x7f", "/o/\u0080", "/o/\u009f", "/o/\u00a0", "/o/\ue000", "/o/\uf8ff",
+	"/o/\ufff0", "/o/\uffef", "/o/\u2028", "/o/\U0001F600", "/o/\xff\xfe", "/zz/.", "/zz/y", "/o/a/./b", "/o/ ", "/",
+	"/zookeeper", "/zookeeper/quota", "/zookeeper/config"}
 
 // region returns one of the three regions; quota only if single is set, because the reference
 // checks quotas against what is applied and so lets a burst overshoot.
@@ -156,9 +157,10 @@ func (g *generator) badACL() []proto.ACL {
 	noID := []proto.ACL{{Perms: 31, Id: proto.ID{Scheme: proto.Text("world")}}}
 	noScheme := []proto.ACL{{Perms: 31, Id: proto.ID{Id: proto.Text("anyone")}}}
 	return pick(g, nil, []proto.ACL{}, noID, noScheme,
-		wire.ACL(31, "world", "other"), wire.ACL(31, "world", ""), wire.ACL(31, "nope", "x"), wire.ACL(31, "", ""), wire.ACL(31, "super", ""),
-		wire.ACL(31, "digest", "a"), wire.ACL(31, "digest", "a:"), wire.ACL(31, "digest", "a:b:c"),
-		wire.ACL(31, "ip", ""), wire.ACL(31, "ip", "1.2.3"), wire.ACL(31, "ip", "1.2.3.4/33"), wire.ACL(31, "ip", "1.2.3.256"), wire.ACL(31, "ip", "1.2.3.4/x"),
+		wire.ACL(31, "world", "other"), wire.ACL(31, "world", ""), wire.ACL(31, "nope", "x"), wire.ACL(31, "", ""),
+		wire.ACL(31, "super", ""), wire.ACL(31, "digest", "a"), wire.ACL(31, "digest", "a:"),
+		wire.ACL(31, "digest", "a:b:c"), wire.ACL(31, "ip", ""), wire.ACL(31, "ip", "1.2.3"),
+		wire.ACL(31, "ip", "1.2.3.4/33"), wire.ACL(31, "ip", "1.2.3.256"), wire.ACL(31, "ip", "1.2.3.4/x"),
 		wire.ACL(31, "sasl", "bob"), wire.ACL(31, "x509", "CN=bob"),
 		append(wire.ACL(31, "world", "anyone"), wire.ACL(31, "digest", "a")...))
 }
@@ -187,8 +189,8 @@ const (
 func (g *generator) watch(path string) bool { return watchKind(path) == kindStandard && g.chance(70) }
 
 func (g *generator) mode() proto.CreateMode {
-	return pick(g, proto.ModePersistent, proto.ModePersistent, proto.ModePersistent, proto.ModePersistent, proto.ModeEphemeral,
-		proto.ModePersistentSequential, proto.ModeEphemeralSequential)
+	return pick(g, proto.ModePersistent, proto.ModePersistent, proto.ModePersistent, proto.ModePersistent,
+		proto.ModeEphemeral, proto.ModePersistentSequential, proto.ModeEphemeralSequential)
 }
 
 // create returns any request of the create family.
@@ -225,7 +227,8 @@ func (g *generator) create(single, inMulti bool) wire.Request {
 	case 4:
 		// A mode that is not TTL with a negative ttl kills 3.8.
 		ttl := pick(g, int64(60_000), 1, 1<<40-1, 0, -1, 1<<40)
-		return wire.CreateTTL(path, g.data(), list, pick(g, proto.ModePersistentTTL, proto.ModePersistentSequentialTTL), ttl)
+		return wire.CreateTTL(path, g.data(), list,
+			pick(g, proto.ModePersistentTTL, proto.ModePersistentSequentialTTL), ttl)
 	case 5:
 		if !inMulti {
 			return wire.CreateTTL(path, g.data(), list, g.mode(), 1000)
@@ -259,7 +262,8 @@ func (g *generator) multi(single bool) wire.Request {
 		ops = append(ops, g.write(single && i == 0, true))
 	}
 	if g.chance(4) {
-		ops = append(ops, pick(g, wire.SetACL("/o/a", wire.OpenACL, -1), wire.GetData("/o/a", false), wire.Sync("/o"), wire.CloseSession()))
+		ops = append(ops, pick(g, wire.SetACL("/o/a", wire.OpenACL, -1), wire.GetData("/o/a", false), wire.Sync("/o"),
+			wire.CloseSession()))
 	}
 	return wire.Multi(ops...)
 }
@@ -280,7 +284,8 @@ func (g *generator) multiRead(single bool) wire.Request {
 func (g *generator) read(single bool) wire.Request {
 	path := g.anyPath(single)
 	if g.chance(3) {
-		path = pick(g, "/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", quotaNode, quotaNode+"/zookeeper_limits", quotaNode+"/zookeeper_stats")
+		path = pick(g, "/", "/zookeeper", "/zookeeper/config", "/zookeeper/quota", quotaNode,
+			quotaNode+"/zookeeper_limits", quotaNode+"/zookeeper_stats")
 	}
 	switch g.rand.IntN(12) {
 	case 0, 1:
@@ -373,9 +378,10 @@ func (g *generator) setACL() wire.Request {
 
 // mangled returns a request whose body is cut short or has impossible lengths.
 func (g *generator) mangled() wire.Request {
-	r := pick(g, g.read(false), g.write(false, false), wire.Multi(g.write(false, true)), wire.MultiRead(wire.GetData("/o", false)),
-		wire.SetWatches(0, []string{"/o"}, nil, nil), wire.AddWatch("/o/a", proto.AddWatchPersistentRecursive), wire.CheckWatches("/o", 3), wire.SetACL("/o/a", wire.OpenACL, -1),
-		wire.Sync("/o"), wire.Reconfig("", "", "", -1))
+	r := pick(g, g.read(false), g.write(false, false), wire.Multi(g.write(false, true)),
+		wire.MultiRead(wire.GetData("/o", false)), wire.SetWatches(0, []string{"/o"}, nil, nil),
+		wire.AddWatch("/o/a", proto.AddWatchPersistentRecursive), wire.CheckWatches("/o", 3),
+		wire.SetACL("/o/a", wire.OpenACL, -1), wire.Sync("/o"), wire.Reconfig("", "", "", -1))
 	switch g.rand.IntN(3) {
 	case 0:
 		if len(r.Body) > 0 {
@@ -400,7 +406,8 @@ func (g *generator) nullPath() wire.Request {
 	null := func(op proto.OpCode, rest []byte) wire.Request {
 		return wire.Request{Op: op, Body: append([]byte{0xff, 0xff, 0xff, 0xff}, rest...)}
 	}
-	return pick(g, null(proto.OpExists, []byte{0}), null(proto.OpGetData, []byte{1}), null(proto.OpGetChildren2, []byte{0}),
-		null(proto.OpGetACL, nil), null(proto.OpSync, nil), null(proto.OpGetEphemerals, nil), null(proto.OpGetAllChildrenNumber, nil),
+	return pick(g, null(proto.OpExists, []byte{0}), null(proto.OpGetData, []byte{1}),
+		null(proto.OpGetChildren2, []byte{0}), null(proto.OpGetACL, nil), null(proto.OpSync, nil),
+		null(proto.OpGetEphemerals, nil), null(proto.OpGetAllChildrenNumber, nil),
 		wire.Request{Op: proto.OpCreate, Body: (&proto.CreateRequest{Acl: wire.OpenACL}).AppendTo(nil)})
 }

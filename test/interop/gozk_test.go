@@ -212,7 +212,8 @@ func gozkACL(t *testing.T, node *cluster.Node, conn *zk.Conn) {
 
 func gozkMulti(t *testing.T, conn *zk.Conn) {
 	world := zk.WorldACL(zk.PermAll)
-	res, err := conn.Multi(&zk.CheckVersionRequest{Path: "/g", Version: 1}, &zk.CreateRequest{Path: "/g/m", Data: []byte("a"), Acl: world},
+	res, err := conn.Multi(&zk.CheckVersionRequest{Path: "/g", Version: 1},
+		&zk.CreateRequest{Path: "/g/m", Data: []byte("a"), Acl: world},
 		&zk.SetDataRequest{Path: "/g/m", Data: []byte("b"), Version: 0}, &zk.DeleteRequest{Path: "/g/m", Version: 1})
 	require.NoError(t, err)
 	require.Equal(t, "/g/m", res[1].String)

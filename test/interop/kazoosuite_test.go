@@ -57,7 +57,8 @@ func TestKazooSuite(t *testing.T) {
 	env = append(env, "ZOOKEEPER_PORT_OFFSET="+strconv.Itoa(cluster.FreePorts(t, 40)[0]))
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
-	suite := exec.CommandContext(ctx, "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rf", "kazoo/tests")
+	suite := exec.CommandContext(ctx, "/usr/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-q",
+		"-rf", "kazoo/tests")
 	suite.Dir, suite.Env, suite.WaitDelay = *kazooFlag, env, 10*time.Second
 	var out bytes.Buffer
 	suite.Stdout = &out

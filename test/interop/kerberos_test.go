@@ -23,7 +23,8 @@ import (
 
 // krb5Module is a section of a JAAS file that logs in with a keytab.
 func krb5Module(section, keytab, principal string) string {
-	return fmt.Sprintf(`%s { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true doNotPrompt=true
+	return fmt.Sprintf(
+		`%s { com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true doNotPrompt=true
   useTicketCache=false keyTab=%q principal=%q; };
 `, section, keytab, principal)
 }
@@ -50,8 +51,9 @@ func startKerberos(t *testing.T, r *krb5.Realm, kind cluster.Kind, more map[stri
 // javaByKerberos runs the client in Java with the sections of a JAAS file.
 func javaByKerberos(t *testing.T, r *krb5.Realm, classes, addr, jaas string, args ...string) (string, error) {
 	t.Helper()
-	all := append([]string{"-Xmx128m", "-Djava.security.krb5.conf=" + r.Conf, "-Djava.security.auth.login.config=" + writeJAAS(t, jaas),
-		"-cp", secureJars(classes), "Secure", addr}, args...)
+	all := append([]string{"-Xmx128m", "-Djava.security.krb5.conf=" + r.Conf,
+		"-Djava.security.auth.login.config=" + writeJAAS(t, jaas), "-cp", secureJars(classes), "Secure", addr},
+		args...)
 	cmd := exec.CommandContext(programContext(t), "java", all...)
 	cmd.Env = r.Env("")
 	out, err := cmd.CombinedOutput()
@@ -65,7 +67,8 @@ func TestJavaClientByKerberos(t *testing.T) {
 	r.AddUsers("bob", "root")
 	classes, app := compileJava(t, "Secure"), r.AddService("app/client.host")
 	cache := func(user string) string {
-		return fmt.Sprintf("Client { com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true doNotPrompt=true ticketCache=%q; };", r.Kinit(user))
+		return fmt.Sprintf("Client { com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true "+
+			"doNotPrompt=true ticketCache=%q; };", r.Kinit(user))
 	}
 	node := startKerberos(t, r, cluster.Warren, nil)
 	for want, jaas := range map[string]string{
@@ -78,21 +81,27 @@ func TestJavaClientByKerberos(t *testing.T) {
 		require.Contains(t, out, "WHO ip:127.0.0.1 "+want)
 		require.Contains(t, out, "OK acl")
 	}
-	for name, jaas := range map[string]string{"no section": "Other { };", "password": `Client { org.apache.zookeeper.server.auth.DigestLoginModule required username="bob" password="x"; };`} {
+	for name, jaas := range map[string]string{
+		"no section": "Other { };", "password": `Client { org.apache.zookeeper.server.auth.DigestLoginModule ` +
+			`required username="bob" password="x"; };`,
+	} {
 		out, err := javaByKerberos(t, r, classes, node.Addr(), jaas, "refused")
 		require.NoError(t, err, "%s: %s", name, out)
 		require.Contains(t, out, "OK refused", name)
 	}
 
 	mapped := startKerberos(t, r, cluster.Warren, map[string]string{"kerberos.removeRealmFromPrincipal": "true",
-		"kerberos.removeHostFromPrincipal": "true", "security.auth_to_local": "RULE:[2:$2](client.*)s/[.].*// DEFAULT"})
+		"kerberos.removeHostFromPrincipal": "true",
+		"security.auth_to_local":           "RULE:[2:$2](client.*)s/[.].*// DEFAULT"})
 	out, err := javaByKerberos(t, r, classes, mapped.Addr(), krb5Module("Client", app, "app/client.host"))
 	require.NoError(t, err, out)
 	require.Contains(t, out, "WHO ip:127.0.0.1 sasl:client\n")
 
 	wrong := writeJAAS(t, krb5Module("Server", r.AddService("HTTP/localhost"), "HTTP/localhost"))
-	other := cluster.Start(t, cluster.Options{Settings: map[string]string{"authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
-		"sessionRequireClientSASLAuth": "true", "java.security.auth.login.config": wrong, "java.security.krb5.conf": r.Conf}})
+	other := cluster.Start(t, cluster.Options{Settings: map[string]string{
+		"authProvider.1":               "org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
+		"sessionRequireClientSASLAuth": "true", "java.security.auth.login.config": wrong,
+		"java.security.krb5.conf": r.Conf}})
 	out, err = javaByKerberos(t, r, classes, other.Addr(), krb5Module("Client", app, "app/client.host"), "refused")
 	require.NoError(t, err, out)
 	require.Contains(t, out, "OK refused")
@@ -104,8 +113,10 @@ func TestScriptByKerberos(t *testing.T) {
 	r := krb5.StartRealm(t)
 	jaas := writeJAAS(t, krb5Module("Client", r.AddService("app/client.host"), "app/client.host"))
 	node := startKerberos(t, r, cluster.Warren, nil)
-	cmd := exec.CommandContext(programContext(t), "/usr/share/zookeeper/bin/zkCli.sh", "-server", node.Addr(), "whoami")
-	cmd.Env = append(r.Env(""), "CLIENT_JVMFLAGS=-Djava.security.krb5.conf="+r.Conf+" -Djava.security.auth.login.config="+jaas)
+	cmd := exec.CommandContext(programContext(t), "/usr/share/zookeeper/bin/zkCli.sh", "-server",
+		node.Addr(), "whoami")
+	cmd.Env = append(r.Env(""),
+		"CLIENT_JVMFLAGS=-Djava.security.krb5.conf="+r.Conf+" -Djava.security.auth.login.config="+jaas)
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "sasl: app/client.host@EXAMPLE.COM")
@@ -119,9 +130,11 @@ func TestOurClientsByKerberos(t *testing.T) {
 	for _, kind := range []cluster.Kind{cluster.Warren, cluster.ZooKeeper} {
 		t.Run(string(kind), func(t *testing.T) {
 			node := startKerberos(t, r, kind, nil)
-			login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/client.host", Keytab: app, Config: r.Conf})
+			login, err := kerberos.NewLogin(kerberos.LoginOptions{Principal: "app/client.host",
+				Keytab: app, Config: r.Conf})
 			require.NoError(t, err)
-			c, err := client.New(node.Addr(), client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
+			c, err := client.New(node.Addr(),
+				client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
 			require.NoError(t, err)
 			defer c.Close()
 			who, err := c.WhoAmI(programContext(t))
@@ -130,7 +143,8 @@ func TestOurClientsByKerberos(t *testing.T) {
 
 			_, port, err := net.SplitHostPort(node.Addr())
 			require.NoError(t, err)
-			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-q", "-s", "localhost:"+port, "--kerberos", "whoami")
+			cmd := exec.CommandContext(programContext(t), cluster.Binary(t), "shell", "-q", "-s", "localhost:"+port,
+				"--kerberos", "whoami")
 			cmd.Env = r.Env(r.Kinit("bob"))
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
@@ -148,8 +162,8 @@ func TestKazooByKerberos(t *testing.T) {
 			_, port, err := net.SplitHostPort(startKerberos(t, r, kind, nil).Addr())
 			require.NoError(t, err)
 			kazoo := func(cache, want string) string {
-				python := exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "sasl.py"),
-					"localhost:"+port, "bob@"+krb5.RealmName, "", want)
+				python := exec.CommandContext(programContext(t), "/usr/bin/python3",
+					filepath.Join("testdata", "kazoo", "sasl.py"), "localhost:"+port, "bob@"+krb5.RealmName, "", want)
 				python.Env = r.Env(cache)
 				out, err := python.CombinedOutput()
 				require.NoError(t, err, "%s", out)
@@ -192,7 +206,8 @@ func TestServersNeedNoKDC(t *testing.T) {
 	node.Kill()
 	node.Launch()
 	node.WaitServing()
-	c, err := client.New(node.Addr(), client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
+	c, err := client.New(node.Addr(),
+		client.WithSASL(func(string) client.Exchange { return login.Initiate("zookeeper/localhost") }))
 	require.NoError(t, err)
 	defer c.Close()
 	who, err := c.WhoAmI(programContext(t))
@@ -201,7 +216,8 @@ func TestServersNeedNoKDC(t *testing.T) {
 
 	nodes[0].Kill()
 	nodes[0].Launch()
-	require.Eventually(t, func() bool { return strings.Contains(nodes[0].Log(), "no KDC has given a ticket") }, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(nodes[0].Log(), "no KDC has given a ticket") },
+		time.Minute, 10*time.Millisecond)
 	require.False(t, nodes[0].Serves())
 	require.True(t, nodes[1].Serves() && nodes[2].Serves(), "the others go on with the tickets that they have")
 	r.Start()
@@ -212,11 +228,14 @@ func TestServersNeedNoKDC(t *testing.T) {
 func TestKerberosNames(t *testing.T) {
 	r, classes := krb5.StartRealm(t), compileJava(t, "KerberosNames")
 	names := []string{"bob@EXAMPLE.COM", "bob@OTHER", "zookeeper/zk1.a.org@EXAMPLE.COM", "a.b/c-d@OTHER"}
-	for _, rules := range []string{"DEFAULT", "RULE:[1:$1] DEFAULT", `RULE:[1:$1.$0](.*\.OTHER)s/\..*// DEFAULT`, "RULE:[2:$2](zk.*)RULE:[1:$0]",
-		"RULE:[2:$1.$2.$0]s/(.)[.](.)/$2$1$11/g", `RULE:[1:$1]s/b/x/ RULE:[2:$1]s/o/\$0/g`, "RULE:[1:$1@$0]", "RULE:[2:$1](zoo)DEFAULT"} {
+	for _, rules := range []string{"DEFAULT", "RULE:[1:$1] DEFAULT", `RULE:[1:$1.$0](.*\.OTHER)s/\..*// DEFAULT`,
+		"RULE:[2:$2](zk.*)RULE:[1:$0]", "RULE:[2:$1.$2.$0]s/(.)[.](.)/$2$1$11/g",
+		`RULE:[1:$1]s/b/x/ RULE:[2:$1]s/o/\$0/g`, "RULE:[1:$1@$0]", "RULE:[2:$1](zoo)DEFAULT"} {
 		rules = strings.ReplaceAll(rules, `\\`, `\`)
-		cmd := exec.CommandContext(programContext(t), "java", append([]string{"-Xmx64m", "-Djava.security.krb5.conf=" + r.Conf,
-			"-Dzookeeper.security.auth_to_local=" + rules, "-cp", secureJars(classes), "KerberosNames"}, names...)...)
+		cmd := exec.CommandContext(programContext(t), "java",
+			append([]string{"-Xmx64m", "-Djava.security.krb5.conf=" + r.Conf,
+				"-Dzookeeper.security.auth_to_local=" + rules, "-cp", secureJars(classes), "KerberosNames"},
+				names...)...)
 		out, err := cmd.Output()
 		require.NoError(t, err, rules)
 		ours, err := sasl.NewNames(rules, krb5.RealmName, true, true)
@@ -239,9 +258,12 @@ func TestKerberosNames(t *testing.T) {
 // of localhost.
 func quorumKerberos(t *testing.T, r *krb5.Realm, keytab string, kind cluster.Kind, learner string) cluster.Options {
 	t.Helper()
-	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+krb5Module("QuorumLearner", keytab, learner))
-	o := cluster.Options{Kind: kind, Settings: map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true",
-		"quorum.auth.serverRequireSasl": "true", "quorum.auth.kerberos.servicePrincipal": "zkquorum/_HOST"}, Name: "localhost"}
+	jaas := writeJAAS(t,
+		krb5Module("QuorumServer", keytab, "zkquorum/localhost")+krb5Module("QuorumLearner", keytab, learner))
+	o := cluster.Options{Kind: kind,
+		Settings: map[string]string{"quorum.auth.enableSasl": "true", "quorum.auth.learnerRequireSasl": "true",
+			"quorum.auth.serverRequireSasl": "true", "quorum.auth.kerberos.servicePrincipal": "zkquorum/_HOST"},
+		Name: "localhost"}
 	files := map[string]string{"java.security.auth.login.config": jaas, "java.security.krb5.conf": r.Conf}
 	if kind == cluster.ZooKeeper {
 		o.Properties = files
@@ -287,9 +309,11 @@ func TestStrangersByKerberos(t *testing.T) {
 	r := krb5.StartRealm(t)
 	keytab := r.AddService("zkquorum/localhost")
 	options := []cluster.Options{quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"),
-		quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"), quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost")}
+		quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost"),
+		quorumKerberos(t, r, keytab, cluster.Warren, "zkquorum/localhost")}
 	r.AddService("HTTP/localhost")
-	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+krb5Module("QuorumLearner", r.Keytab("HTTP/localhost"), "HTTP/localhost"))
+	jaas := writeJAAS(t, krb5Module("QuorumServer", keytab, "zkquorum/localhost")+
+		krb5Module("QuorumLearner", r.Keytab("HTTP/localhost"), "HTTP/localhost"))
 	options[2].Settings["java.security.auth.login.config"] = jaas
 	nodes := cluster.Ensemble(t, options...)
 	for _, n := range nodes {

@@ -106,8 +106,8 @@ func (p *pair) dial(i int, options func(*side) wire.Options) (refused bool, err 
 		conn, err := wire.Dial(s.node.Addr(), o)
 		switch {
 		case err == nil:
-			outcome[k] = fmt.Sprintf("accepted, timeout %d, read-only %v, password ok %v", conn.TimeoutMs(), conn.ReadOnly(),
-				proto.SessionPassword(conn.Session()) == [16]byte(conn.Password()))
+			outcome[k] = fmt.Sprintf("accepted, timeout %d, read-only %v, password ok %v", conn.TimeoutMs(),
+				conn.ReadOnly(), proto.SessionPassword(conn.Session()) == [16]byte(conn.Password()))
 			if o.Session == 0 {
 				s.canon.sessions[conn.Session()] = p.opened
 			}
@@ -228,7 +228,8 @@ func (p *pair) compare(b *burst) error {
 			return err
 		}
 		if lo, ro := ll.open(), rl.open(); lo != ro {
-			return differ("after %s: session %d: connection open: left %v (%v), right %v (%v)", describe(b), i, lo, ll.conn.Err(), ro, rl.conn.Err())
+			return differ("after %s: session %d: connection open: left %v (%v), right %v (%v)", describe(b), i, lo,
+				ll.conn.Err(), ro, rl.conn.Err())
 		}
 	}
 	for _, s := range p.sides() {
@@ -260,7 +261,8 @@ func (p *pair) compareStreams(i int, b *burst, l, r []wire.Packet) error {
 		if lt == rt || p.allow(lp.Call, rp.Call) {
 			continue
 		}
-		return differ("session %d, packet %d after a burst of session %d:\n  sent: %s\n left: %s\n       %s\nright: %s\n       %s\nleft stream:\n%sright stream:\n%s",
+		return differ("session %d, packet %d after a burst of session %d:\n  sent: %s\n left: %s\n       %s\n"+
+			"right: %s\n       %s\nleft stream:\n%sright stream:\n%s",
 			i, n, b.session, describeOf(b, lp, rp), lt, rawReply(lp), rt, rawReply(rp),
 			p.left.canon.transcript(l), p.right.canon.transcript(r))
 	}
@@ -277,7 +279,8 @@ func (p *pair) checkEventZxid(i int, b *burst, packet wire.Packet) error {
 		return nil
 	}
 	if text := p.right.canon.zxid(z); z <= 0 || strings.HasSuffix(text, "+") {
-		return differ("right: %s has zxid %v, which is no write's\n  sent: %s", p.right.canon.event(packet.Event), z, describe(b))
+		return differ("right: %s has zxid %v, which is no write's\n  sent: %s", p.right.canon.event(packet.Event),
+			z, describe(b))
 	}
 	return nil
 }
@@ -355,7 +358,8 @@ func describe(b *burst) string {
 	var list []string
 	for _, r := range b.reqs {
 		if len(r.Body) > 300 {
-			list = append(list, fmt.Sprintf("%v xid=%d body of %d bytes %x...", r.Op, r.Xid, len(r.Body), r.Body[:300]))
+			list = append(list,
+				fmt.Sprintf("%v xid=%d body of %d bytes %x...", r.Op, r.Xid, len(r.Body), r.Body[:300]))
 			continue
 		}
 		list = append(list, describeRequest(r))

@@ -125,8 +125,8 @@ func (p *puppet) say(m zab.Message) {
 
 // vote is a notification of the state LOOKING for leader.
 func (p *puppet) vote(to, leader proto.ServerID, round int64) {
-	p.SendElection(&zab.Message{Type: zab.Notification, From: p.id, To: to, State: zab.Looking, Round: round, Version: 2,
-		Vote: zab.Vote{Leader: leader}})
+	p.SendElection(&zab.Message{Type: zab.Notification, From: p.id, To: to, State: zab.Looking, Round: round,
+		Version: 2, Vote: zab.Vote{Leader: leader}})
 }
 
 // answered waits for a notification from a server that has a leader and for another round than those before.
@@ -160,7 +160,8 @@ func stage(t *testing.T, n int, observers ...int) ([]peers.Member, map[string]st
 		for i := range ports {
 			ports[i] = strconv.Itoa(cluster.FreePort(t))
 		}
-		m := peers.Member{ID: proto.ServerID(id), Quorum: []string{"127.0.0.1:" + ports[0]}, Election: []string{"127.0.0.1:" + ports[1]}}
+		m := peers.Member{ID: proto.ServerID(id), Quorum: []string{"127.0.0.1:" + ports[0]},
+			Election: []string{"127.0.0.1:" + ports[1]}}
 		line := "127.0.0.1:" + ports[0] + ":" + ports[1]
 		for _, o := range observers {
 			if o == id {
@@ -290,7 +291,8 @@ func TestPeersLeadJava(t *testing.T) {
 		_, election, _ := strings.Cut(m.Election[0], ":")
 		config = append(config, fmt.Sprintf("server.%d=%s:%s:participant", m.ID, m.Quorum[0], election))
 	}
-	leader.say(zab.Message{Type: zab.NewLeader, Zxid: proto.MakeZxid(epoch, 0), Config: []byte(strings.Join(append(config, "version=0"), "\n"))})
+	leader.say(zab.Message{Type: zab.NewLeader, Zxid: proto.MakeZxid(epoch, 0),
+		Config: []byte(strings.Join(append(config, "version=0"), "\n"))})
 	require.Equal(t, proto.MakeZxid(epoch, 0), leader.expect(zab.Ack).Zxid)
 	leader.say(zab.Message{Type: zab.UpToDate, Zxid: -1})
 	require.Equal(t, proto.MakeZxid(epoch, 0), leader.expect(zab.Ack).Zxid)
@@ -309,7 +311,8 @@ func TestPeersLeadJava(t *testing.T) {
 		request, _ = leader.next()
 	}
 	r := proto.NewReader(request.Data)
-	header := proto.TxnHeader{ClientID: proto.SessionID(r.Int64()), Cxid: r.Int32(), Zxid: proto.MakeZxid(epoch, 1), Type: proto.OpCode(r.Int32())}
+	header := proto.TxnHeader{ClientID: proto.SessionID(r.Int64()), Cxid: r.Int32(), Zxid: proto.MakeZxid(epoch, 1),
+		Type: proto.OpCode(r.Int32())}
 	require.Equal(t, proto.OpCreateSession, header.Type)
 	payload := append(header.AppendTo(nil), request.Data[16:]...)
 	leader.say(zab.Message{Type: zab.Proposal, Txns: []zab.Txn{{Zxid: header.Zxid, Payload: payload}}})

@@ -74,30 +74,37 @@ func TestJavaClient(t *testing.T) {
 	node := startTarget(t)
 	classes := t.TempDir()
 	const jar = "/usr/share/java/zookeeper.jar"
-	compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Client.java"))
+	compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
+		filepath.Join("testdata", "java", "Client.java"))
 	// The folder of the node has a logging configuration.
-	cmd := exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+node.Dir()+":"+jar, "Client", node.Addr())
-	runProgram(t, node, cmd, strings.Fields(`create2 getData setData exists nullData create getChildren getAllChildrenNumber
-		delete sync getConfig bigData unicode sequential ephemeral getEphemerals container ttl getACL auth setACL whoAmI
-		multi multiFailed transaction multiRead dataWatch childWatch existsWatch removeWatches persistentWatch recursiveWatch
-		resume closeSession reconnect watchesAfterReconnect close`))
+	cmd := exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+node.Dir()+":"+jar,
+		"Client", node.Addr())
+	runProgram(t, node, cmd,
+		strings.Fields(`create2 getData setData exists nullData create getChildren getAllChildrenNumber delete sync
+			getConfig bigData unicode sequential ephemeral getEphemerals container ttl getACL auth setACL whoAmI multi
+			multiFailed transaction multiRead dataWatch childWatch existsWatch removeWatches persistentWatch
+			recursiveWatch resume closeSession reconnect watchesAfterReconnect close`))
 }
 
 // TestKazoo runs testdata/kazoo under the Python that Debian's kazoo is for.
 func TestKazoo(t *testing.T) {
 	node := startTarget(t)
-	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "client.py"), node.Addr())
-	runProgram(t, node, cmd, strings.Fields(`create create2 sequential makepath get set exists children sync delete acl transaction
-		failedTransaction watches lock election barrier doubleBarrier queue lockingQueue counter semaphore party childrenWatch
-		restart close`))
+	cmd := exec.CommandContext(programContext(t), "/usr/bin/python3",
+		filepath.Join("testdata", "kazoo", "client.py"), node.Addr())
+	runProgram(t, node, cmd,
+		strings.Fields(`create create2 sequential makepath get set exists children sync delete acl transaction
+			failedTransaction watches lock election barrier doubleBarrier queue lockingQueue counter semaphore party
+			childrenWatch restart close`))
 }
 
 // TestCClient compiles testdata/c against libzookeeper_mt.
 func TestCClient(t *testing.T) {
 	node := startTarget(t)
 	binary := filepath.Join(t.TempDir(), "client")
-	compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"), "-lzookeeper_mt", "-lpthread")
+	compile(t, "gcc", "-DTHREADED", "-Wall", "-o", binary, filepath.Join("testdata", "c", "client.c"),
+		"-lzookeeper_mt", "-lpthread")
 	cmd := exec.CommandContext(programContext(t), binary, node.Addr())
-	runProgram(t, node, cmd, strings.Fields(`connect create create2 ttl container get set exists children delete acl multi watches
+	runProgram(t, node, cmd,
+		strings.Fields(`connect create create2 ttl container get set exists children delete acl multi watches
 		removeWatches reconnect watchesAfterReconnect close`))
 }

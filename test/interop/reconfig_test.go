@@ -36,7 +36,8 @@ func startChanging(t *testing.T, kind cluster.Kind) []*cluster.Node {
 	t.Helper()
 	var o []cluster.Options
 	for i := range 4 {
-		o = append(o, cluster.Options{Kind: kind, Reconfig: true, Joiner: i == 3, Settings: map[string]string{"tickTime": "500"}})
+		o = append(o, cluster.Options{Kind: kind, Reconfig: true, Joiner: i == 3,
+			Settings: map[string]string{"tickTime": "500"}})
 	}
 	nodes := cluster.Ensemble(t, o...)
 	for _, n := range nodes {
@@ -74,7 +75,8 @@ func inForce(t *testing.T, node *cluster.Node, want []string) {
 		}
 		data, stat, err := c.GetData("/zookeeper/config", false)
 		got = members(string(data))
-		return err == nil && slices.Equal(got, want) && strings.HasSuffix(string(data), fmt.Sprintf("\nversion=%x", int64(stat.Mzxid)))
+		return err == nil && slices.Equal(got, want) &&
+			strings.HasSuffix(string(data), fmt.Sprintf("\nversion=%x", int64(stat.Mzxid)))
 	}, time.Minute, 50*time.Millisecond, "%s shows %s", node.Addr(), got)
 }
 
@@ -135,7 +137,10 @@ func TestReconfigByClients(t *testing.T) {
 		for _, step := range []struct {
 			join, leave, all string
 			want             []string
-		}{{join: joiner, want: four}, {leave: "4", want: three}, {all: strings.Join(four, ","), want: four}, {all: strings.Join(three, ","), want: three}} {
+		}{
+			{join: joiner, want: four}, {leave: "4", want: three}, {all: strings.Join(four, ","), want: four},
+			{all: strings.Join(three, ","), want: three},
+		} {
 			text := reconfigure(step.join, step.leave, step.all)
 			require.Equal(t, step.want, members(text), "%s says\n%s", name, text)
 			said[name] = append(said[name], version.ReplaceAllString(strings.Join(normalised(text), "\n"), "VERSION"))
@@ -179,13 +184,16 @@ func reconfigRequests(nodes []*cluster.Node) []reconfigRequest {
 		{"role", wire.Reconfig("server.9=127.0.0.1:1:2:king;3", "", "", -1), 0},
 		{"nobody", wire.Reconfig("", "1,2,3", "", -1), 0},
 		{"other settings", wire.Reconfig("", "", line(0)+",tickTime=1", -1), 0},
-		{"no quorum", wire.Reconfig("server.8=127.0.0.1:1:2;3,server.9=127.0.0.1:4:5;6,server.7=127.0.0.1:7:8;9", "", "", -1), 0},
+		{"no quorum",
+			wire.Reconfig("server.8=127.0.0.1:1:2;3,server.9=127.0.0.1:4:5;6,server.7=127.0.0.1:7:8;9", "", "", -1),
+			0},
 		{"nobody of it", wire.Reconfig("", "", "server.9=127.0.0.1:1:2;3", -1), 0},
 		{"nothing", wire.Reconfig("", "", "", -1), 0},
 		{"unknown id", wire.Reconfig("", "77", "", -1), 0},
 		{"spaces", wire.Reconfig("", " 77 , 78 ", "", -1), 0},
 		// ZooKeeper answers MarshallingError.
-		{"observers only", wire.Reconfig("", "", strings.Replace(line(0), "participant", "observer", 1), -1), proto.ErrBadArguments},
+		{"observers only", wire.Reconfig("", "", strings.Replace(line(0), "participant", "observer", 1), -1),
+			proto.ErrBadArguments},
 		// ZooKeeper 3.8 does not find it out, and changes the ensemble.
 		{"place that is taken", wire.Reconfig("server.9="+place, "", "", -1), proto.ErrBadArguments},
 	}

@@ -22,10 +22,13 @@ func dial(t *testing.T, node *cluster.Node, o wire.Options) *wire.Conn {
 // TestHazards sends what kills or confuses ZooKeeper, which is why no comparison may hold it.
 // Warren refuses it, goes on, and starts again. Source: server-semantics 15, client-protocol 18.
 func TestHazards(t *testing.T) {
-	node := cluster.Start(t, cluster.Options{Settings: map[string]string{"extendedTypesEnabled": "true", "enforceQuota": "true"}})
+	node := cluster.Start(t,
+		cluster.Options{Settings: map[string]string{"extendedTypesEnabled": "true", "enforceQuota": "true"}})
 
 	t.Run("operations that are not for clients", func(t *testing.T) {
-		for _, op := range []proto.OpCode{0, -1, proto.OpCheck, proto.OpDeleteContainer, proto.OpCreateSession, 10, 99} {
+		for _, op := range []proto.OpCode{
+			0, -1, proto.OpCheck, proto.OpDeleteContainer, proto.OpCreateSession, 10, 99,
+		} {
 			conn := dial(t, node, wire.Options{})
 			reply, err := conn.Do(wire.Request{Op: op, Body: wire.Check("/", -1).Body})
 			require.NoError(t, err, "%v", op)

@@ -34,15 +34,17 @@ func TestRenegotiationIsRefused(t *testing.T) {
 	cfg.DataDir = filepath.Join(dir, "data")
 	cfg.DataLogDir, cfg.ClientPort, cfg.SecureClientPort, cfg.PreAllocSizeKB = cfg.DataDir, config.PortUnset, 0, 64
 	cfg.SecureClientPortAddress, cfg.Admin.Enabled, cfg.DiskWatermark.Bytes = "127.0.0.1", false, 0
-	cfg.TLS.KeyStore.Location, cfg.TLS.TrustStore.Location = filepath.Join(dir, "server.pem"), filepath.Join(dir, "trust.pem")
+	cfg.TLS.KeyStore.Location, cfg.TLS.TrustStore.Location = filepath.Join(dir, "server.pem"),
+		filepath.Join(dir, "trust.pem")
 	s := server.New(cfg, server.Options{Version: "3.9.4-0, built on 01/01/2026 00:00 UTC"})
 	require.NoError(t, s.Start())
 	defer s.Stop()
 	_, port, err := net.SplitHostPort(s.SecureAddr().String())
 	require.NoError(t, err)
 	for typed, again := range map[string]bool{"srvr": false, "R\n": true} {
-		client := exec.Command("openssl", "s_client", "-tls1_2", "-connect", "127.0.0.1:"+port, "-CAfile", filepath.Join(dir, "trust.pem"),
-			"-cert", filepath.Join(dir, "client.pem"), "-key", filepath.Join(dir, "client.pem"), "-verify_return_error")
+		client := exec.Command("openssl", "s_client", "-tls1_2", "-connect", "127.0.0.1:"+port, "-CAfile",
+			filepath.Join(dir, "trust.pem"), "-cert", filepath.Join(dir, "client.pem"), "-key",
+			filepath.Join(dir, "client.pem"), "-verify_return_error")
 		in, err := client.StdinPipe()
 		require.NoError(t, err)
 		var out strings.Builder
@@ -55,7 +57,9 @@ func TestRenegotiationIsRefused(t *testing.T) {
 		require.True(t, guard.Stop(), "the connection stays: %s", out.String())
 		require.Contains(t, out.String(), "Protocol  : TLSv1.2", "the first handshake succeeds")
 		require.Equal(t, again, strings.Contains(out.String(), "RENEGOTIATING"), out.String())
-		require.Equal(t, again, strings.Contains(out.String(), "no renegotiation") || strings.Contains(out.String(), "alert"), out.String())
+		require.Equal(t, again,
+			strings.Contains(out.String(), "no renegotiation") || strings.Contains(out.String(), "alert"),
+			out.String())
 		require.Equal(t, !again, strings.Contains(out.String(), "Zookeeper version"), out.String())
 	}
 }

@@ -25,11 +25,14 @@ func TestClientsLiveThroughARestore(t *testing.T) {
 	}{
 		{"java", func(t *testing.T, nodes []*cluster.Node, connect string) *exec.Cmd {
 			classes := t.TempDir()
-			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes, filepath.Join("testdata", "java", "Restored.java"))
-			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp", classes+":"+nodes[0].Dir()+":"+jar, "Restored", connect)
+			compile(t, "javac", "-nowarn", "-cp", jar+":/usr/share/java/zookeeper-jute.jar", "-d", classes,
+				filepath.Join("testdata", "java", "Restored.java"))
+			return exec.CommandContext(programContext(t), "java", "-Xmx128m", "-cp",
+				classes+":"+nodes[0].Dir()+":"+jar, "Restored", connect)
 		}},
 		{"kazoo", func(t *testing.T, _ []*cluster.Node, connect string) *exec.Cmd {
-			return exec.CommandContext(programContext(t), "/usr/bin/python3", filepath.Join("testdata", "kazoo", "restored.py"), connect)
+			return exec.CommandContext(programContext(t), "/usr/bin/python3",
+				filepath.Join("testdata", "kazoo", "restored.py"), connect)
 		}},
 	} {
 		t.Run(v.name, func(t *testing.T) {
@@ -74,7 +77,8 @@ func TestClientsLiveThroughARestore(t *testing.T) {
 			require.NoError(t, err)
 			expect("OK seen")
 			restart(func(node *cluster.Node) {
-				require.Contains(t, ourOutput(t, "restore", backup, node.DataDir(), "--force"), "it goes on with epoch ")
+				require.Contains(t, ourOutput(t, "restore", backup, node.DataDir(), "--force"),
+					"it goes on with epoch ")
 			})
 			expect("OK expired")
 			require.NoError(t, cmd.Wait(), stderr.String())

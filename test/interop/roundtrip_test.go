@@ -115,7 +115,8 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	}
 	must(conn.Create(root, []byte{}, proto.ModePersistent))
 	for i := range 60 {
-		require.Equal(t, fmt.Sprintf("/seq/n-%010d", hop*60+i), must(conn.Create("/seq/n-", nil, proto.ModePersistentSequential)))
+		require.Equal(t, fmt.Sprintf("/seq/n-%010d", hop*60+i),
+			must(conn.Create("/seq/n-", nil, proto.ModePersistentSequential)))
 		_, err := conn.SetData(root, fmt.Appendf(nil, "version %d", i+1), int32(i))
 		require.NoError(t, err)
 	}
@@ -139,12 +140,15 @@ func writeEverything(t *testing.T, node *cluster.Node, hop int) {
 	_, err = conn.SetACL(root+"/two", wire.ACL(proto.PermAll, "auth", ""), -1)
 	require.NoError(t, err)
 	must(conn.Create("/zookeeper/quota"+root, nil, proto.ModePersistent))
-	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_limits", []byte("count=100,bytes=1000"), proto.ModePersistent))
+	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_limits", []byte("count=100,bytes=1000"),
+		proto.ModePersistent))
 	must(conn.Create("/zookeeper/quota"+root+"/zookeeper_stats", []byte("count=0,bytes=0"), proto.ModePersistent))
 	must(conn.Create(root+"/\u00e9\u4e2d", []byte("x"), proto.ModePersistent))
 	// multi, a multi that fails, and an error txn.
-	slots, err := conn.Multi(wire.Check(root, 60), wire.Create(root+"/m", nil, wire.OpenACL, 0), wire.SetData(root+"/m", []byte("m"), 0),
-		wire.Create(root+"/m/s-", nil, wire.OpenACL, proto.ModePersistentSequential), wire.Create(root+"/gone", nil, wire.OpenACL, 0), wire.Delete(root+"/gone", 0))
+	slots, err := conn.Multi(wire.Check(root, 60), wire.Create(root+"/m", nil, wire.OpenACL, 0),
+		wire.SetData(root+"/m", []byte("m"), 0),
+		wire.Create(root+"/m/s-", nil, wire.OpenACL, proto.ModePersistentSequential),
+		wire.Create(root+"/gone", nil, wire.OpenACL, 0), wire.Delete(root+"/gone", 0))
 	require.NoError(t, err)
 	for _, s := range slots {
 		require.Equal(t, proto.OK, s.Err)
@@ -168,8 +172,10 @@ func TestMultiGoesBack(t *testing.T) {
 	node := cluster.Start(t, cluster.Options{Kind: cluster.Kind(*target), Settings: settings(true)})
 	conn, err := wire.Dial(node.Addr(), wire.Options{})
 	require.NoError(t, err)
-	slots, err := conn.Multi(wire.Create(root, nil, wire.OpenACL, 0), wire.Create2(root+"/two", []byte("2"), wire.OpenACL, 0),
-		wire.CreateContainer(root+"/container", nil, wire.OpenACL), wire.CreateTTL(root+"/ttl", nil, wire.OpenACL, proto.ModePersistentTTL, 3_600_000),
+	slots, err := conn.Multi(wire.Create(root, nil, wire.OpenACL, 0),
+		wire.Create2(root+"/two", []byte("2"), wire.OpenACL, 0),
+		wire.CreateContainer(root+"/container", nil, wire.OpenACL),
+		wire.CreateTTL(root+"/ttl", nil, wire.OpenACL, proto.ModePersistentTTL, 3_600_000),
 		wire.SetData(root+"/two", []byte("3"), 0))
 	require.NoError(t, err)
 	for i, s := range slots {

@@ -62,15 +62,16 @@ func (g *generator) burst(session int) *burst {
 		return alone(wire.Sasl(pick(g, []byte{}, []byte("token"))))
 	case n < 42:
 		b.closes = true
-		return alone(pick(g, wire.Auth("nope", []byte("x")), wire.Auth("digest", nil), wire.Auth("sasl", []byte("x")), wire.Auth("", []byte("x"))))
+		return alone(pick(g, wire.Auth("nope", []byte("x")), wire.Auth("digest", nil), wire.Auth("sasl", []byte("x")),
+			wire.Auth("", []byte("x"))))
 	case n < 46:
 		b.closes = true
 		return alone(wire.Request{Op: pick(g, proto.OpCode(0), -1, 10, 23, 99, 108, 999, -12)})
 	case n < 49:
 		b.closes = true
 		// A frame one byte too long comes with a header: Warren takes long setWatches.
-		b.raw = pick(g, []byte{0, 0, 0, 0}, []byte{0, 0, 0, 4, 0, 0, 0, 1}, []byte{0xff, 0xff, 0xff, 0xff}, []byte("ruok"),
-			[]byte{0, 0x10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5}, []byte{0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0},
+		b.raw = pick(g, []byte{0, 0, 0, 0}, []byte{0, 0, 0, 4, 0, 0, 0, 1}, []byte{0xff, 0xff, 0xff, 0xff},
+			[]byte("ruok"), []byte{0, 0x10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 5}, []byte{0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0},
 			wire.AppendFrame(nil, []byte{0, 0, 0, 1, 0, 0, 0, 100, 0}))
 		return b
 	case n < 60:
@@ -78,7 +79,8 @@ func (g *generator) burst(session int) *burst {
 		for range g.rand.IntN(6) {
 			path := g.path(false)
 			b.reqs = append(b.reqs, pick(g, wire.Create(path, g.data(), wire.OpenACL, proto.ModeEphemeral),
-				wire.Create(path, g.data(), wire.OpenACL, proto.ModeEphemeralSequential), wire.Delete(path, -1), wire.GetData(path, g.watch(path))))
+				wire.Create(path, g.data(), wire.OpenACL, proto.ModeEphemeralSequential), wire.Delete(path, -1),
+				wire.GetData(path, g.watch(path))))
 		}
 		b.reqs = append(b.reqs, wire.CloseSession())
 		b.closes, b.ends = true, true
@@ -106,8 +108,9 @@ func (g *generator) requests(n int) []wire.Request {
 
 // quotaRequest changes or reads the quota's own znodes, with text that 3.8 can parse.
 func (g *generator) quotaRequest() wire.Request {
-	limits := pick(g, "count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=5", "count=3,bytes=20=;byteHardLimit=15;countHardLimit=3",
-		"count=-1,bytes=40=;byteHardLimit=40;countHardLimit=-1", "count=1,bytes=1", "count=100,bytes=1000=;byteHardLimit=900;countHardLimit=90")
+	limits := pick(g, "count=5,bytes=-1=;byteHardLimit=-1;countHardLimit=5",
+		"count=3,bytes=20=;byteHardLimit=15;countHardLimit=3", "count=-1,bytes=40=;byteHardLimit=40;countHardLimit=-1",
+		"count=1,bytes=1", "count=100,bytes=1000=;byteHardLimit=900;countHardLimit=90")
 	node := quotaNode + pick(g, "", "", "/a")
 	path := quotaRegion + pick(g, "", "/a", "/b", "/a/a", "/a/b", "/c")
 	switch g.rand.IntN(16) {
@@ -123,7 +126,8 @@ func (g *generator) quotaRequest() wire.Request {
 		return wire.Delete(node+"/"+pick(g, "zookeeper_limits", "zookeeper_limits", "zookeeper_stats"), -1)
 	}
 	if g.chance(60) {
-		return pick(g, wire.Create(path, g.data(), wire.OpenACL, 0), wire.Create2(path+"/n-", nil, wire.OpenACL, proto.ModePersistentSequential),
+		return pick(g, wire.Create(path, g.data(), wire.OpenACL, 0),
+			wire.Create2(path+"/n-", nil, wire.OpenACL, proto.ModePersistentSequential),
 			wire.SetData(path, g.data(), -1), wire.SetData(path, g.data(), 3), wire.Delete(path, -1))
 	}
 	return wire.GetData(node+"/"+pick(g, "zookeeper_limits", "zookeeper_stats"), false)

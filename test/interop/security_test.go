@@ -27,7 +27,10 @@ import (
 // secureJars is the class path of clients with Netty, which TLS in Java needs.
 func secureJars(classes string) string {
 	jars := []string{classes, "/usr/share/java/zookeeper.jar", "/usr/share/java/slf4j-nop.jar"}
-	for _, part := range []string{"handler", "transport", "codec", "buffer", "common", "resolver", "transport-native-unix-common", "transport-native-epoll"} {
+	for _, part := range []string{
+		"handler", "transport", "codec", "buffer", "common", "resolver", "transport-native-unix-common",
+		"transport-native-epoll",
+	} {
 		jars = append(jars, "/usr/share/java/netty-"+part+".jar")
 	}
 	return strings.Join(jars, ":")
@@ -35,8 +38,8 @@ func secureJars(classes string) string {
 
 func compileJava(t *testing.T, name string) (classes string) {
 	classes = t.TempDir()
-	compile(t, "javac", "-nowarn", "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar", "-d", classes,
-		filepath.Join("testdata", "java", name+".java"))
+	compile(t, "javac", "-nowarn", "-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar", "-d",
+		classes, filepath.Join("testdata", "java", name+".java"))
 	return classes
 }
 
@@ -52,12 +55,14 @@ func stores(t *testing.T, ca *pki.CA) (dir string) {
 	put("trust.pem", ca.PEM())
 	put("password", []byte("changeit\n"))
 	in := func(name string) string { return filepath.Join(dir, name) }
-	compile(t, "openssl", "pkcs12", "-export", "-in", in("server.pem"), "-inkey", in("server.pem"), "-out", in("server.p12"), "-passout", "pass:changeit")
-	compile(t, "keytool", "-importkeystore", "-srckeystore", in("server.p12"), "-srcstorepass", "changeit", "-deststoretype", "JKS",
-		"-destkeystore", in("server.jks"), "-deststorepass", "changeit")
+	compile(t, "openssl", "pkcs12", "-export", "-in", in("server.pem"), "-inkey", in("server.pem"), "-out",
+		in("server.p12"), "-passout", "pass:changeit")
+	compile(t, "keytool", "-importkeystore", "-srckeystore", in("server.p12"), "-srcstorepass", "changeit",
+		"-deststoretype", "JKS", "-destkeystore", in("server.jks"), "-deststorepass", "changeit")
 	for _, kind := range []string{"JKS", "PKCS12"} {
 		name := map[string]string{"JKS": "trust.jks", "PKCS12": "trust.p12"}[kind]
-		compile(t, "keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", in("trust.pem"), "-storetype", kind, "-keystore", in(name), "-storepass", "changeit")
+		compile(t, "keytool", "-importcert", "-noprompt", "-alias", "ca", "-file", in("trust.pem"), "-storetype", kind,
+			"-keystore", in(name), "-storepass", "changeit")
 	}
 	return dir
 }
@@ -68,9 +73,10 @@ func TestJavaClientByTLS(t *testing.T) {
 	classes, dir := compileJava(t, "Secure"), stores(t, pki.NewCA("ca"))
 	in := func(name string) string { return filepath.Join(dir, name) }
 	client := func(addr, certificate string, args ...string) string {
-		all := append([]string{"-Xmx128m", "-Dzookeeper.client.secure=true", "-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
-			"-Dzookeeper.ssl.keyStore.location=" + in(certificate), "-Dzookeeper.ssl.trustStore.location=" + in("trust.pem"),
-			"-cp", secureJars(classes), "Secure", addr}, args...)
+		all := append([]string{"-Xmx128m", "-Dzookeeper.client.secure=true",
+			"-Dzookeeper.clientCnxnSocket=org.apache.zookeeper.ClientCnxnSocketNetty",
+			"-Dzookeeper.ssl.keyStore.location=" + in(certificate), "-Dzookeeper.ssl.trustStore.location=" +
+				in("trust.pem"), "-cp", secureJars(classes), "Secure", addr}, args...)
 		out, err := exec.CommandContext(programContext(t), "java", all...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
@@ -121,8 +127,11 @@ func writeJAAS(t *testing.T, text string) string {
 func TestJavaClientBySASL(t *testing.T) {
 	classes, node := compileJava(t, "Secure"), startSASL(t)
 	client := func(user, password string, args ...string) string {
-		file := writeJAAS(t, fmt.Sprintf("Client { org.apache.zookeeper.server.auth.DigestLoginModule required username=%q password=%q; };", user, password))
-		all := append([]string{"-Xmx128m", "-Djava.security.auth.login.config=" + file, "-cp", secureJars(classes), "Secure", node.Addr()}, args...)
+		file := writeJAAS(t,
+			fmt.Sprintf("Client { org.apache.zookeeper.server.auth.DigestLoginModule required username=%q "+
+				"password=%q; };", user, password))
+		all := append([]string{"-Xmx128m", "-Djava.security.auth.login.config=" + file, "-cp", secureJars(classes),
+			"Secure", node.Addr()}, args...)
 		out, err := exec.CommandContext(programContext(t), "java", all...).CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		return string(out)
@@ -157,7 +166,8 @@ func TestQuorumSASL(t *testing.T) {
 	user, password, err := jaas.Credentials("QuorumLearner")
 	require.NoError(t, err)
 	java := func(ctx context.Context, text string, args ...string) *exec.Cmd {
-		all := append([]string{"-Xmx64m", "-Djava.security.auth.login.config=" + writeJAAS(t, text), "-cp", secureJars(classes), "QuorumSasl"}, args...)
+		all := append([]string{"-Xmx64m", "-Djava.security.auth.login.config=" + writeJAAS(t, text), "-cp",
+			secureJars(classes), "QuorumSasl"}, args...)
 		return exec.CommandContext(ctx, "java", all...)
 	}
 	for _, wrong := range []bool{false, true} {
@@ -177,7 +187,8 @@ func TestQuorumSASL(t *testing.T) {
 			require.NoError(t, err)
 			defer nc.Close()
 			require.NoError(t, nc.SetDeadline(time.Now().Add(20*time.Second)))
-			adm, err := (&sasl.QuorumAcceptor{Mechanism: sasl.NewDigest(digestmd5.QuorumRealm, users), Required: true}).Accept(nc)
+			adm, err := (&sasl.QuorumAcceptor{Mechanism: sasl.NewDigest(digestmd5.QuorumRealm, users),
+				Required: true}).Accept(nc)
 			runErr := cmd.Wait()
 			if wrong {
 				require.ErrorIs(t, err, sasl.ErrAuth)

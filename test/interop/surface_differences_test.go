@@ -33,24 +33,31 @@ func perhaps(side int, what, reason string) surfaceDifference {
 // measurement.
 var unmeasured = []surfaceDifference{
 	only(zooKeeper, `metric: \w+_(read|write)_per_namespace basic summary`, "would be paid for by every request"),
-	only(zooKeeper, `metric: (add_dead_watcher_stall_time|dead_watchers_\w+) .*`, "watches of a connection that ends are removed at once"),
+	only(zooKeeper, `metric: (add_dead_watcher_stall_time|dead_watchers_\w+) .*`,
+		"watches of a connection that ends are removed at once"),
 	only(zooKeeper, `metric: response_packet_\w+ .*`, "replies are encoded from the tree; there is no cache of them"),
 	only(zooKeeper, `metric: outstanding_changes_\w+ .*`, "what is prepared and not applied is no queue of records"),
-	only(zooKeeper, `metric: (prep_process_time|prep_processor_queue_\w+|proposal_process_time|close_session_prep_time) .*`,
-		"writes are prepared in batches, which takes microseconds: see sync_processor_queue_and_flush_time_ms for the whole way"),
+	only(zooKeeper,
+		`metric: (prep_process_time|prep_processor_queue_\w+|proposal_process_time|close_session_prep_time) .*`,
+		"writes are prepared in batches, which takes microseconds: see sync_processor_queue_and_flush_time_ms "+
+			"for the whole way"),
 	only(zooKeeper, `metric: (sync_process_time|sync_processor_queue_size|sync_processor_queue_time_ms) .*`,
 		"the log has no queue: a batch gathers while the one before is synced"),
-	only(zooKeeper, `metric: (\w*commit_?proc\w*|commit_process_time|request_commit_queued|local_write_committed_time_ms|server_write_committed_time_ms|`+
-		`\w*final_proc_time_ms|\w*session_queue\w*) .*`,
+	only(zooKeeper,
+		`metric: (\w*commit_?proc\w*|commit_process_time|request_commit_queued|local_write_committed_time_ms|`+
+			`server_write_committed_time_ms|\w*final_proc_time_ms|\w*session_queue\w*) .*`,
 		"there is no commit processor: reads run in their connection's goroutine, writes are applied in batches"),
-	only(zooKeeper, `metric: (learner_request_processor_queue_size|skip_learner_request_to_next_processor_count|om_\w+) .*`,
+	only(zooKeeper,
+		`metric: (learner_request_processor_queue_size|skip_learner_request_to_next_processor_count|om_\w+) .*`,
 		"a learner forwards and an observer master serves without a queue of their own"),
-	only(zooKeeper, `metric: (stale_\w+) counter int`, "requests do not wait in a throttler in which they could become stale"),
+	only(zooKeeper, `metric: (stale_\w+) counter int`,
+		"requests do not wait in a throttler in which they could become stale"),
 	only(zooKeeper, `metric: netty_queued_buffer_capacity .*`, "there is no Netty"),
 	only(zooKeeper, `metric: socket_closing_time .*`, "sockets are closed without waiting for the peer"),
 	only(warren, `metric: (snapshot|restore)_\w+ .*`, "of 3.9"),
 	only(warren, `metric: (op_count_\w+|ttl_node_(created|deleted)_count) .*`, "of 3.10"),
-	only(warren, `(\w+ |alone: )?(word envi|command env\w*): .*jvm\.memory\..*`, "3.10's names of os.memory.*, beside them"),
+	only(warren, `(\w+ |alone: )?(word envi|command env\w*): .*jvm\.memory\..*`,
+		"3.10's names of os.memory.*, beside them"),
 }
 
 var surfaceDifferences = append([]surfaceDifference{
@@ -60,7 +67,8 @@ var surfaceDifferences = append([]surfaceDifference{
 }, unmeasured...)
 
 var whitelistDifferences = []surfaceDifference{
-	only(zooKeeper, `telnet: "telnet close is not executed because it is not in the whitelist.\\n"`, "nobody asked for an answer to ^C"),
+	only(zooKeeper, `telnet: "telnet close is not executed because it is not in the whitelist.\\n"`,
+		"nobody asked for an answer to ^C"),
 	only(warren, `telnet: ""`, "as above"),
 }
 
@@ -72,8 +80,10 @@ var ensembleDifferences = append([]surfaceDifference{
 		"which of the servers of a host this is, and whether its history differs from that of the ensemble"),
 	only(warren, `\w+ command zabstate: \.(ensemble|accepted_epoch|current_epoch|blank) .*`,
 		"what doctor and recover compare between servers"),
-	only(zooKeeper, `metric: \d_learner_handler_qp_\w+ .*`, "what waits for a learner is one buffer, not a queue of packets"),
-	perhaps(zooKeeper, `leader mntr: cnt_inflight_\w+ is not 0`, "how a server is brought up to date, and if it is at all, depends on who was there first"),
+	only(zooKeeper, `metric: \d_learner_handler_qp_\w+ .*`,
+		"what waits for a learner is one buffer, not a queue of packets"),
+	perhaps(zooKeeper, `leader mntr: cnt_inflight_\w+ is not 0`,
+		"how a server is brought up to date, and if it is at all, depends on who was there first"),
 	perhaps(warren, `leader mntr: cnt_inflight_\w+ is not 0`, "the same"),
 	perhaps(zooKeeper, `follower mntr: cnt_commit_propagation_latency is not 0`,
 		"a COMMIT has no time in it; propagation_latency is the time until it is applied"),

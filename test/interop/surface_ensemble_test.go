@@ -66,7 +66,8 @@ func TestEnsembleSurface(t *testing.T) {
 		all := operateEnsemble(t, kind)
 		require.Eventually(t, func() bool {
 			text := all[0].word(t, "mntr")
-			return strings.Contains(text, "zk_synced_followers\t2\n") && strings.Contains(text, "zk_synced_observers\t1\n")
+			return strings.Contains(text, "zk_synced_followers\t2\n") &&
+				strings.Contains(text, "zk_synced_observers\t1\n")
 		}, 20*time.Second, 50*time.Millisecond)
 		c, err := wire.Dial(all[1].Addr(), wire.Options{TimeoutMs: 30_000})
 		require.NoError(t, err)
@@ -78,7 +79,8 @@ func TestEnsembleSurface(t *testing.T) {
 		at := zxidLine.FindString(all[1].word(t, "srvr"))
 		require.NotEmpty(t, at)
 		for _, o := range all {
-			require.Eventually(t, func() bool { return zxidLine.FindString(o.word(t, "srvr")) == at }, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return zxidLine.FindString(o.word(t, "srvr")) == at }, 20*time.Second,
+				10*time.Millisecond)
 		}
 		for role, o := range map[string]*operated{"leader": all[0], "follower": all[1], "observer": all[3]} {
 			f.member(side, role+" ", o)
@@ -97,8 +99,10 @@ func (f *facts) member(side int, role string, o *operated) {
 	for _, w := range strings.Fields("conf dirs dump envi gtmk isro ruok srvr wchs") {
 		f.text(side, role+"word "+w, o.word(f.t, w))
 	}
-	f.monitor(side, role+"mntr", strings.ReplaceAll(strings.ReplaceAll("\n"+o.word(f.t, "mntr"), "\nzk_", "\n"), "\t", "="))
-	for _, c := range strings.Fields("configuration dump is_read_only leader observers server_stats voting_view watch_summary zabstate") {
+	f.monitor(side, role+"mntr",
+		strings.ReplaceAll(strings.ReplaceAll("\n"+o.word(f.t, "mntr"), "\nzk_", "\n"), "\t", "="))
+	for _, c := range strings.Fields("configuration dump is_read_only leader observers server_stats voting_view " +
+		"watch_summary zabstate") {
 		resp, body := o.get(f.t, "/commands/"+c)
 		f.json(side, role+"command "+c, fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type")), body)
 	}
@@ -106,12 +110,15 @@ func (f *facts) member(side int, role string, o *operated) {
 
 // alone asks a server that has lost its quorum.
 func (f *facts) alone(side int, o *operated) {
-	require.Eventually(f.t, func() bool { return strings.Contains(o.word(f.t, "srvr"), "not currently serving") }, time.Minute, 50*time.Millisecond)
-	for _, w := range strings.Fields("conf cons crst dirs dump gtmk hash isro mntr ruok srst srvr stat wchc wchp wchs") {
+	require.Eventually(f.t, func() bool { return strings.Contains(o.word(f.t, "srvr"), "not currently serving") },
+		time.Minute, 50*time.Millisecond)
+	for _, w := range strings.Fields("conf cons crst dirs dump gtmk hash isro mntr ruok srst srvr " +
+		"stat wchc wchp wchs") {
 		f.exact(side, "alone: word "+w, o.word(f.t, w))
 	}
 	f.text(side, "alone: word envi", o.word(f.t, "envi"))
-	for _, c := range strings.Fields("configuration connections dirs dump get_trace_mask hash is_read_only leader observers ruok server_stats stats voting_view watches zabstate") {
+	for _, c := range strings.Fields("configuration connections dirs dump get_trace_mask hash is_read_only leader " +
+		"observers ruok server_stats stats voting_view watches zabstate") {
 		resp, body := o.get(f.t, "/commands/"+c)
 		f.json(side, "alone: command "+c, fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type")), body)
 	}

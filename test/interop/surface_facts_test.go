@@ -120,21 +120,25 @@ func flatJSON(body string) string {
 }
 
 // gauges38 is the names that 3.8 registers as gauges; other plain numbers are counters.
-var gauges38 = strings.Fields(`ephemerals_count num_alive_connections avg_latency outstanding_requests znode_count global_sessions
-	non_mtls_remote_conn_count last_client_response_size packets_sent packets_received max_client_response_size connection_drop_probability
-	watch_count auth_failed_count min_latency max_file_descriptor_count approximate_data_size open_file_descriptor_count local_sessions
-	uptime max_latency outstanding_tls_handshake min_client_response_size non_mtls_local_conn_count`)
+var gauges38 = strings.Fields(
+	`ephemerals_count num_alive_connections avg_latency outstanding_requests znode_count
+	global_sessions non_mtls_remote_conn_count last_client_response_size packets_sent packets_received
+	max_client_response_size connection_drop_probability watch_count auth_failed_count min_latency
+	max_file_descriptor_count approximate_data_size open_file_descriptor_count local_sessions uptime max_latency
+	outstanding_tls_handshake min_client_response_size non_mtls_local_conn_count`)
 
 // Values of mntr that must be the same on both servers in the same state.
 var equalValues = regexp.MustCompile(`^(server_state|ephemerals_count|znode_count|global_sessions|watch_count|` +
 	`approximate_data_size|local_sessions|auth_failed_count|outstanding_requests|app_quota_.*|` +
-	`connection_request_count|connection_drop_count|connection_rejected|connection_revalidate_count|sessionless_connections_expired|` +
-	`stale_sessions_expired|watch_bytes|response_bytes|` +
-	`(min|max)_client_response_size|(cnt|sum)_node_\w+_watch_count|cnt_(readlatency|updatelatency|propagation_latency)|proposal_count)$`)
+	`connection_request_count|connection_drop_count|connection_rejected|connection_revalidate_count|` +
+	`sessionless_connections_expired|stale_sessions_expired|watch_bytes|response_bytes|` +
+	`(min|max)_client_response_size|(cnt|sum)_node_\w+_watch_count|` +
+	`cnt_(readlatency|updatelatency|propagation_latency)|proposal_count)$`)
 
 // Values that must not stay 0 in an ensemble if they do not in ZooKeeper's.
-var happens = regexp.MustCompile(`^(looking_count|(proposal|commit|diff|snap|revalidate)_count|learner_\w+_received_count|quorum_size|learners|synced_\w+|` +
-	`leader_uptime|\w+_proposal_size|cnt_(election_time|\w+_sync_time|\w*unavailable_time|inflight_\w+|quorum_ack_latency|proposal_\w+latency|` +
+var happens = regexp.MustCompile(`^(looking_count|(proposal|commit|diff|snap|revalidate)_count|` +
+	`learner_\w+_received_count|quorum_size|learners|synced_\w+|leader_uptime|\w+_proposal_size|` +
+	`cnt_(election_time|\w+_sync_time|\w*unavailable_time|inflight_\w+|quorum_ack_latency|proposal_\w+latency|` +
 	`commit_propagation_latency|\d+_ack_latency|propagation_latency|fsynctime|updatelatency|readlatency))$`)
 
 var summaryPart = regexp.MustCompile(`^(avg|min|max|cnt|sum|p50|p95|p99|p999)_(.+)$`)
@@ -253,7 +257,8 @@ func (f *facts) compare(differences []surfaceDifference) {
 			if f.said[1-side][said] {
 				continue
 			}
-			i := slices.IndexFunc(differences, func(d surfaceDifference) bool { return d.side == side && d.what.MatchString(said) })
+			i := slices.IndexFunc(differences,
+				func(d surfaceDifference) bool { return d.side == side && d.what.MatchString(said) })
 			if i < 0 {
 				fmt.Fprintf(&report, "only %s says %s\n", name, said)
 				continue

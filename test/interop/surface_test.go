@@ -34,7 +34,8 @@ func operate(t *testing.T, kind cluster.Kind, settings map[string]string) *opera
 	t.Helper()
 	port := strconv.Itoa(cluster.FreePort(t))
 	o := &operated{admin: net.JoinHostPort("127.0.0.1", port)}
-	all := map[string]string{"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1", "admin.serverPort": port}
+	all := map[string]string{"admin.enableServer": "true", "admin.serverAddress": "127.0.0.1",
+		"admin.serverPort": port}
 	for k, v := range settings {
 		all[k] = v
 	}
@@ -95,7 +96,8 @@ func (o *operated) word(t *testing.T, word string) string {
 // settle waits until the connections of earlier words are gone.
 func (o *operated) settle(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return strings.Contains(o.word(t, "srvr"), "\nConnections: 2\n") }, 10*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(o.word(t, "srvr"), "\nConnections: 2\n") },
+		10*time.Second, 20*time.Millisecond)
 }
 
 // get asks the admin server.
@@ -132,10 +134,11 @@ func TestSurface(t *testing.T) {
 		f.stmk(i, o)
 		f.refusals(i, o)
 	}
-	for _, c := range strings.Fields(`configuration conf config connections cons dirs dump environment env envi get_trace_mask gtmk hash
-		initial_configuration icfg is_read_only isro last_snapshot lsnp leader lead observers obsr observer_connection_stat_reset orst ruok
-		server_stats srvr set_trace_mask set_trace_mask?traceMask=306 stmk?traceMask=x stats stat voting_view
-		watch_summary wchs watches wchc watches_by_path wchp zabstate nothing`) {
+	for _, c := range strings.Fields(`configuration conf config connections cons dirs dump environment env envi
+		get_trace_mask gtmk hash initial_configuration icfg is_read_only isro last_snapshot lsnp leader lead
+		observers obsr observer_connection_stat_reset orst ruok server_stats srvr set_trace_mask
+		set_trace_mask?traceMask=306 stmk?traceMask=x stats stat voting_view watch_summary wchs watches wchc
+		watches_by_path wchp zabstate nothing`) {
 		for i, o := range sides {
 			resp, body := o.get(t, "/commands/"+c)
 			f.json(i, "command "+c, fmt.Sprintf("%d %s", resp.StatusCode, resp.Header.Get("Content-Type")), body)
@@ -198,18 +201,21 @@ func (f *facts) refusals(side int, o *operated) {
 // programs is what kazoo and ZooKeeper's own scripts make of the answers.
 func (f *facts) programs(sides []*operated) {
 	for i, o := range sides {
-		out, err := exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()).CombinedOutput()
+		out, err := exec.CommandContext(programContext(f.t), "/usr/bin/python3", "-c", kazooWords, o.Addr()).
+			CombinedOutput()
 		require.NoError(f.t, err, "%s", out)
 		f.text(i, "kazoo", string(out))
 		host, port, err := net.SplitHostPort(o.Addr())
 		require.NoError(f.t, err)
 		// What zkServer.sh status runs.
-		cmd := exec.CommandContext(programContext(f.t), "java", "-Xmx64m", "-cp", o.Dir()+":/usr/share/java/zookeeper.jar",
-			"org.apache.zookeeper.client.FourLetterWordMain", host, port, "srvr")
+		cmd := exec.CommandContext(programContext(f.t), "java", "-Xmx64m", "-cp",
+			o.Dir()+":/usr/share/java/zookeeper.jar", "org.apache.zookeeper.client.FourLetterWordMain",
+			host, port, "srvr")
 		status, err := cmd.Output()
 		require.NoError(f.t, err)
 		f.text(i, "zkServer.sh status", string(status))
-		cmd = exec.CommandContext(programContext(f.t), "/usr/share/zookeeper/bin/zkCli.sh", "-server", o.Addr(), "version")
+		cmd = exec.CommandContext(programContext(f.t), "/usr/share/zookeeper/bin/zkCli.sh", "-server",
+			o.Addr(), "version")
 		out, err = cmd.Output()
 		require.NoError(f.t, err)
 		for line := range strings.Lines(string(out)) {
@@ -236,7 +242,8 @@ func TestWhitelist(t *testing.T) {
 	f := newFacts(t)
 	for i, kind := range []cluster.Kind{cluster.ZooKeeper, cluster.Warren} {
 		o := operate(t, kind, map[string]string{"4lw.commands.whitelist": "ruok, dirs"})
-		for _, w := range strings.Fields("conf cons crst dump envi gtmk hash isro mntr ruok srst stat stmk wchc wchp wchs") {
+		for _, w := range strings.Fields("conf cons crst dump envi gtmk hash isro mntr ruok srst stat " +
+			"stmk wchc wchp wchs") {
 			f.exact(i, "word "+w, o.word(t, w))
 		}
 		f.text(i, "word dirs", o.word(t, "dirs"))

@@ -25,7 +25,8 @@ const zookeeperJar = "/usr/share/java/zookeeper.jar"
 // toolOutput runs a class of ZooKeeper's jar and returns its standard output.
 func toolOutput(t *testing.T, class string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(programContext(t), "java", append([]string{"-Xmx128m", "-cp", zookeeperJar, "org.apache.zookeeper.server." + class}, args...)...)
+	cmd := exec.CommandContext(programContext(t), "java",
+		append([]string{"-Xmx128m", "-cp", zookeeperJar, "org.apache.zookeeper.server." + class}, args...)...)
 	return utcOutput(t, cmd)
 }
 
@@ -54,15 +55,19 @@ func fixture(t *testing.T, pattern string) string {
 
 // TestTxnLogToolkit compares dumps byte for byte, but for the name of one operation, which 3.9 spells otherwise.
 func TestTxnLogToolkit(t *testing.T) {
-	for _, log := range []string{"01*/version-2/log.1", "02*/version-2/log.35", "11*/version-2/log.6", "12*/version-2/log.1"} {
+	for _, log := range []string{
+		"01*/version-2/log.1", "02*/version-2/log.35", "11*/version-2/log.6", "12*/version-2/log.1",
+	} {
 		file := fixture(t, log)
-		want := strings.ReplaceAll(toolOutput(t, "persistence.TxnLogToolkit", "-d", file), " createTtl ", " createTTL ")
+		want := strings.ReplaceAll(toolOutput(t, "persistence.TxnLogToolkit", "-d", file),
+			" createTtl ", " createTTL ")
 		require.Equal(t, want, ourOutput(t, "wal", "dump", "--output", "toolkit", file), log)
 	}
 }
 
 // snapshotFixtures are plain and compressed.
-var snapshotFixtures = []string{"02*/version-2/snapshot.34", "09*/version-2/snapshot.*", "10*/version-2/snapshot.*", "11*/version-2/snapshot.5"}
+var snapshotFixtures = []string{"02*/version-2/snapshot.34", "09*/version-2/snapshot.*", "10*/version-2/snapshot.*",
+	"11*/version-2/snapshot.5"}
 
 // TestSnapshotFormatter compares dumps znode by znode: Java prints them in the order of a hash table.
 func TestSnapshotFormatter(t *testing.T) {
@@ -73,10 +78,12 @@ func TestSnapshotFormatter(t *testing.T) {
 	}
 	for _, snap := range snapshotFixtures {
 		file := fixture(t, snap)
-		require.Equal(t, sections(toolOutput(t, "SnapshotFormatter", file)), sections(ourOutput(t, "snapshot", "dump", "--output", "toolkit", file)), snap)
+		require.Equal(t, sections(toolOutput(t, "SnapshotFormatter", file)),
+			sections(ourOutput(t, "snapshot", "dump", "--output", "toolkit", file)), snap)
 		require.Equal(t, sections(toolOutput(t, "SnapshotFormatter", "-d", file)),
 			sections(ourOutput(t, "snapshot", "dump", "--data", "--output", "toolkit", file)), snap)
-		require.Equal(t, ncdu(t, toolOutput(t, "SnapshotFormatter", "-json", file)), ncdu(t, ourOutput(t, "snapshot", "dump", "--output", "ncdu", file)), snap)
+		require.Equal(t, ncdu(t, toolOutput(t, "SnapshotFormatter", "-json", file)),
+			ncdu(t, ourOutput(t, "snapshot", "dump", "--output", "ncdu", file)), snap)
 	}
 }
 
@@ -109,12 +116,15 @@ func ncdu(t *testing.T, text string) []string {
 // TestSnapshotComparer compares the analysis of every pair, in both directions.
 func TestSnapshotComparer(t *testing.T) {
 	seconds := regexp.MustCompile(`[0-9.]+ seconds`)
-	for _, pair := range [][2]string{{snapshotFixtures[0], "02*/version-2/snapshot.0"}, {snapshotFixtures[3], snapshotFixtures[0]}} {
+	for _, pair := range [][2]string{
+		{snapshotFixtures[0], "02*/version-2/snapshot.0"}, {snapshotFixtures[3], snapshotFixtures[0]},
+	} {
 		for _, threshold := range []string{"0", "1", "30"} {
 			left, right := fixture(t, pair[0]), fixture(t, pair[1])
 			for range 2 {
 				want := toolOutput(t, "SnapshotComparer", "-l", left, "-r", right, "-b", threshold, "-n", threshold)
-				got := ourOutput(t, "snapshot", "compare", "--output", "toolkit", "-b", threshold, "-n", threshold, left, right)
+				got := ourOutput(t, "snapshot", "compare", "--output", "toolkit", "-b", threshold, "-n",
+					threshold, left, right)
 				require.Equal(t, seconds.ReplaceAllString(want, ""), seconds.ReplaceAllString(got, ""))
 				left, right = right, left
 			}
@@ -142,11 +152,15 @@ func TestScripts(t *testing.T) {
 		for _, dir := range []string{theirs, ours} {
 			v := filepath.Join(dir, "version-2")
 			require.NoError(t, os.Mkdir(v, 0o755))
-			for _, name := range []string{"snapshot.1", "snapshot.5", "snapshot.9", "snapshot.c", "snapshot.f", "log.1", "log.3", "log.6", "log.a", "log.d", "log.10"} {
+			for _, name := range []string{
+				"snapshot.1", "snapshot.5", "snapshot.9", "snapshot.c", "snapshot.f", "log.1", "log.3", "log.6",
+				"log.a", "log.d", "log.10",
+			} {
 				require.NoError(t, os.WriteFile(filepath.Join(v, name), snap, 0o644))
 				require.NoError(t, os.Chtimes(filepath.Join(v, name), time.Unix(1e9, 0), time.Unix(1e9, 0)))
 			}
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte("clientPort=2181\ndataDir="+dir+"\n"), 0o644))
+			require.NoError(t,
+				os.WriteFile(filepath.Join(dir, "zoo.cfg"), []byte("clientPort=2181\ndataDir="+dir+"\n"), 0o644))
 		}
 		want := toolOutput(t, "PurgeTxnLog", theirs, "-n", "3")
 		got := asScript(t, "", "zkCleanup.sh", "--config", ours, "-n", "3")
@@ -155,7 +169,9 @@ func TestScripts(t *testing.T) {
 		require.Equal(t, strings.Count(want, "\n"), 4)
 		require.Equal(t, listFiles(t, theirs+"/version-2"), listFiles(t, ours+"/version-2"))
 	})
-	for name, args := range map[string][]string{"dump": {}, "recover": {"-y", "-r"}, "recover, verbose": {"-y", "-r", "-v"}, "chop": {"-c", "-z", "0x36"}} {
+	for name, args := range map[string][]string{
+		"dump": {}, "recover": {"-y", "-r"}, "recover, verbose": {"-y", "-r", "-v"}, "chop": {"-c", "-z", "0x36"},
+	} {
 		t.Run("zkTxnLogToolkit.sh "+name, func(t *testing.T) {
 			theirs, ours, files := t.TempDir(), t.TempDir(), "06-crc-mismatch-middle-record"
 			if name == "chop" {
@@ -177,19 +193,24 @@ func TestScripts(t *testing.T) {
 				}
 				gotBytes, err := os.ReadFile(ours + log + suffix)
 				require.NoError(t, err)
-				require.True(t, bytes.Equal(bytes.TrimRight(wantBytes, "\x00"), bytes.TrimRight(gotBytes, "\x00")), "the same records")
+				require.True(t, bytes.Equal(bytes.TrimRight(wantBytes, "\x00"), bytes.TrimRight(gotBytes, "\x00")),
+					"the same records")
 			}
 		})
 	}
 	t.Run("zkSnapshotComparer.sh", func(t *testing.T) {
 		seconds := regexp.MustCompile(`[0-9.]+ seconds`)
 		for _, args := range [][]string{{"-d"}, {"-i"}, {"-i", "-d"}} {
-			args = append(args, "-l", fixture(t, "02*/version-2/snapshot.0"), "-r", fixture(t, snapshotFixtures[0]), "-b", "5", "-n", "1")
+			args = append(args, "-l", fixture(t, "02*/version-2/snapshot.0"), "-r", fixture(t, snapshotFixtures[0]),
+				"-b", "5", "-n", "1")
 			const questions = "\n/persist\nabc\n17\n\n3\n\n\n\n"
-			cmd := exec.CommandContext(programContext(t), "java", append([]string{"-Xmx128m", "-cp", zookeeperJar, "org.apache.zookeeper.server.SnapshotComparer"}, args...)...)
+			cmd := exec.CommandContext(programContext(t), "java",
+				append([]string{"-Xmx128m", "-cp", zookeeperJar, "org.apache.zookeeper.server.SnapshotComparer"},
+					args...)...)
 			cmd.Stdin = strings.NewReader(questions)
 			want := seconds.ReplaceAllString(utcOutput(t, cmd), "")
-			require.Equal(t, want, seconds.ReplaceAllString(asScript(t, questions, "zkSnapshotComparer.sh", args...), ""), "%v", args)
+			require.Equal(t, want,
+				seconds.ReplaceAllString(asScript(t, questions, "zkSnapshotComparer.sh", args...), ""), "%v", args)
 		}
 	})
 }

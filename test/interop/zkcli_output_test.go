@@ -324,9 +324,9 @@ func TestShellOutput(t *testing.T) {
 // TestShellOneCommand compares single commands and their exit codes.
 func TestShellOneCommand(t *testing.T) {
 	node := startTarget(t)
-	commands := []string{"create /one 'a'", "get /one", "get -s /one", "ls /", "stat /none", "nonsense", "ls", "ls -z /", "create /one", "quit", "close",
-		"-r ls /", "-timeout 5000 ls /", "-waitforconnection ls /", "sync /", "whoami", "deleteall /one",
-		"listquota /one", "delquota /one", "stat -w /one", "delete /one 9"}
+	commands := []string{"create /one 'a'", "get /one", "get -s /one", "ls /", "stat /none", "nonsense", "ls",
+		"ls -z /", "create /one", "quit", "close", "-r ls /", "-timeout 5000 ls /", "-waitforconnection ls /",
+		"sync /", "whoami", "deleteall /one", "listquota /one", "delquota /one", "stat -w /one", "delete /one 9"}
 	run := func(shell ...string) (all []spoken) {
 		for _, args := range commands {
 			words := append(shell[1:], "-server", node.Addr())

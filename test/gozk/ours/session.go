@@ -42,11 +42,12 @@ func life(w *gozk.World) {
 func callback(w *gozk.World) {
 	var mu sync.Mutex
 	var called []zk.Event
-	c, events, err := zk.Connect([]string{w.Addr}, 10*time.Second, zk.WithLogger(silent{}), zk.WithEventCallback(func(e zk.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		called = append(called, e)
-	}))
+	c, events, err := zk.Connect([]string{w.Addr}, 10*time.Second,
+		zk.WithLogger(silent{}), zk.WithEventCallback(func(e zk.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			called = append(called, e)
+		}))
 	w.Say("connect %s", name(err))
 	until(w, events, zk.StateHasSession)
 	_, _, ch, err := c.GetW(w.Root)
@@ -119,7 +120,10 @@ func inFlight(w *gozk.World) {
 		line, _, _ := gozk.Within(said)
 		lines[line] = true
 	}
-	for _, op := range []string{"get no stat ErrConnectionClosed", "set no stat ErrConnectionClosed", "exists no stat ErrConnectionClosed", "multi ErrConnectionClosed"} {
+	for _, op := range []string{
+		"get no stat ErrConnectionClosed", "set no stat ErrConnectionClosed", "exists no stat ErrConnectionClosed",
+		"multi ErrConnectionClosed",
+	} {
 		w.Say("%s: %v", op, lines[op])
 	}
 	w.Say("%d outcomes", len(lines))

@@ -9,6 +9,7 @@ type shown struct {
 }
 
 func (s shown) String() string {
-	return fmt.Sprintf("stat of version %d, cversion %d, aversion %d, %d bytes, %d children, ephemeral %v, unwritten %v, childless %v, times %v",
+	return fmt.Sprintf("stat of version %d, cversion %d, aversion %d, %d bytes, %d children, ephemeral %v, "+
+		"unwritten %v, childless %v, times %v",
 		s.version, s.cversion, s.aversion, s.length, s.children, s.ephemeral, s.unwritten, s.childless, s.hasTimes)
 }

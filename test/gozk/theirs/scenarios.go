@@ -80,7 +80,8 @@ func until(w *gozk.World, events <-chan zk.Event, last zk.State) (seen []zk.Stat
 // say tells an event of a watch, and whether it was the last.
 func say(w *gozk.World, what string, ch <-chan zk.Event) {
 	e, open, inTime := gozk.Within(ch)
-	w.Say("%s: %v %v %q err %s server %q, open %v, in time %v", what, e.Type, e.State, e.Path, name(e.Err), e.Server, open, inTime)
+	w.Say("%s: %v %v %q err %s server %q, open %v, in time %v", what, e.Type, e.State, e.Path, name(e.Err),
+		e.Server, open, inTime)
 	_, open, inTime = gozk.Within(ch)
 	w.Say("%s: then open %v, in time %v", what, open, inTime)
 }
@@ -97,14 +98,15 @@ func silence(w *gozk.World, what string, ch <-chan zk.Event) {
 
 // known are the errors that have a name.
 var known = map[error]string{
-	zk.ErrConnectionClosed: "ErrConnectionClosed", zk.ErrUnknown: "ErrUnknown", zk.ErrAPIError: "ErrAPIError", zk.ErrNoNode: "ErrNoNode",
-	zk.ErrNoAuth: "ErrNoAuth", zk.ErrBadVersion: "ErrBadVersion", zk.ErrNoChildrenForEphemerals: "ErrNoChildrenForEphemerals",
-	zk.ErrNodeExists: "ErrNodeExists", zk.ErrNotEmpty: "ErrNotEmpty", zk.ErrSessionExpired: "ErrSessionExpired",
-	zk.ErrInvalidACL: "ErrInvalidACL", zk.ErrInvalidFlags: "ErrInvalidFlags", zk.ErrAuthFailed: "ErrAuthFailed", zk.ErrClosing: "ErrClosing",
+	zk.ErrConnectionClosed: "ErrConnectionClosed", zk.ErrUnknown: "ErrUnknown", zk.ErrAPIError: "ErrAPIError",
+	zk.ErrNoNode: "ErrNoNode", zk.ErrNoAuth: "ErrNoAuth", zk.ErrBadVersion: "ErrBadVersion",
+	zk.ErrNoChildrenForEphemerals: "ErrNoChildrenForEphemerals", zk.ErrNodeExists: "ErrNodeExists",
+	zk.ErrNotEmpty: "ErrNotEmpty", zk.ErrSessionExpired: "ErrSessionExpired", zk.ErrInvalidACL: "ErrInvalidACL",
+	zk.ErrInvalidFlags: "ErrInvalidFlags", zk.ErrAuthFailed: "ErrAuthFailed", zk.ErrClosing: "ErrClosing",
 	zk.ErrNothing: "ErrNothing", zk.ErrSessionMoved: "ErrSessionMoved", zk.ErrReconfigDisabled: "ErrReconfigDisabled",
 	zk.ErrBadArguments: "ErrBadArguments", zk.ErrDeadlock: "ErrDeadlock", zk.ErrNotLocked: "ErrNotLocked",
-	zk.ErrUnhandledFieldType: "ErrUnhandledFieldType", zk.ErrPtrExpected: "ErrPtrExpected", zk.ErrShortBuffer: "ErrShortBuffer",
-	zk.ErrInvalidPath: "ErrInvalidPath", zk.ErrNoServer: "ErrNoServer",
+	zk.ErrUnhandledFieldType: "ErrUnhandledFieldType", zk.ErrPtrExpected: "ErrPtrExpected",
+	zk.ErrShortBuffer: "ErrShortBuffer", zk.ErrInvalidPath: "ErrInvalidPath", zk.ErrNoServer: "ErrNoServer",
 }
 
 // name tells an error by its name, as a comparison with == finds it, and others by their text.
@@ -126,6 +128,6 @@ func stat(s *zk.Stat) string {
 	if *s == (zk.Stat{}) {
 		return "zero stat"
 	}
-	return shown{s.Version, s.Cversion, s.Aversion, s.DataLength, s.NumChildren, s.EphemeralOwner != 0, s.Mzxid == s.Czxid, s.Pzxid == s.Czxid,
-		s.Ctime > 1e12 && s.Mtime >= s.Ctime}.String()
+	return shown{s.Version, s.Cversion, s.Aversion, s.DataLength, s.NumChildren, s.EphemeralOwner != 0,
+		s.Mzxid == s.Czxid, s.Pzxid == s.Czxid, s.Ctime > 1e12 && s.Mtime >= s.Ctime}.String()
 }

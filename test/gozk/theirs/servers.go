@@ -40,7 +40,8 @@ func (h *walk) Next() (string, bool)        { h.w.Say("next"); return h.addr, fa
 func (h *walk) Connected()                  { h.w.Say("connected") }
 
 func hostProvider(w *gozk.World) {
-	c, events, err := zk.Connect([]string{"one"}, 10*time.Second, zk.WithLogger(silent{}), zk.WithHostProvider(&walk{w: w, addr: w.Proxy.Addr()}))
+	c, events, err := zk.Connect([]string{"one"}, 10*time.Second, zk.WithLogger(silent{}),
+		zk.WithHostProvider(&walk{w: w, addr: w.Proxy.Addr()}))
 	w.Say("connect %s", name(err))
 	until(w, events, zk.StateHasSession)
 	_, _, err = c.Get(w.Root)
@@ -98,8 +99,8 @@ func words(w *gozk.World) {
 	clients, _ := zk.FLWCons([]string{w.Addr}, time.Minute)
 	for _, one := range clients[0].Clients {
 		if one.SessionID == c.SessionID() {
-			w.Say("cons: queued %d, timeout %d, xid %v, zxid %v, %q, %v", one.Queued, one.Timeout, one.Lcxid > 0, one.Lzxid > 0, one.LastOperation,
-				name(one.Error))
+			w.Say("cons: queued %d, timeout %d, xid %v, zxid %v, %q, %v", one.Queued, one.Timeout, one.Lcxid > 0,
+				one.Lzxid > 0, one.LastOperation, name(one.Error))
 			host, _, err := net.SplitHostPort(one.Addr)
 			w.Say("%s %s", host, name(err))
 		}

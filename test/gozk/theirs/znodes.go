@@ -144,8 +144,9 @@ func paths(w *gozk.World) {
 	c, _ := connect(w, w.Addr, 10*time.Second)
 	defer c.Close()
 	world := zk.WorldACL(zk.PermAll)
-	for _, path := range []string{"", "a", "a/b", "/a/", "//", "/a//b", "/.", "/..", "/a/.", "/a/..", "/a/./b", "/a/../b", "/...", "/.a", "/a.", "/a/..b",
-		"/a\x00b", "/a\x01", "/a\x1f", "/a\x7fb", "/a\u0080", "/a\u009f", "/\uf000", "/\uf8ff", "/\ufff0", "/\u00e4", "/\u4e16", "/a b", "/\xff"} {
+	for _, path := range []string{"", "a", "a/b", "/a/", "//", "/a//b", "/.", "/..", "/a/.", "/a/..", "/a/./b",
+		"/a/../b", "/...", "/.a", "/a.", "/a/..b", "/a\x00b", "/a\x01", "/a\x1f", "/a\x7fb", "/a\u0080", "/a\u009f",
+		"/\uf000", "/\uf8ff", "/\ufff0", "/\u00e4", "/\u4e16", "/a b", "/\xff"} {
 		data, st, err := c.Get(path)
 		w.Say("%q get %v %s %s", path, data, stat(st), name(err))
 		if err != zk.ErrInvalidPath {
@@ -222,10 +223,12 @@ func multi(w *gozk.World) {
 	}
 	a, b := w.Root+"/a", w.Root+"/b"
 	run("nothing")
-	run("all kinds", &zk.CreateRequest{Path: a, Data: []byte("1"), Acl: world}, &zk.SetDataRequest{Path: a, Data: []byte("22")},
-		&zk.CheckVersionRequest{Path: a, Version: 1}, &zk.CreateRequest{Path: a + "/s-", Acl: world, Flags: zk.FlagSequence},
+	run("all kinds", &zk.CreateRequest{Path: a, Data: []byte("1"), Acl: world},
+		&zk.SetDataRequest{Path: a, Data: []byte("22")}, &zk.CheckVersionRequest{Path: a, Version: 1},
+		&zk.CreateRequest{Path: a + "/s-", Acl: world, Flags: zk.FlagSequence},
 		&zk.CreateRequest{Path: b, Acl: world, Flags: zk.FlagEphemeral}, &zk.DeleteRequest{Path: b, Version: -1})
-	run("one fails", &zk.SetDataRequest{Path: a, Version: -1}, &zk.DeleteRequest{Path: b}, &zk.SetDataRequest{Path: a, Version: -1})
+	run("one fails", &zk.SetDataRequest{Path: a, Version: -1}, &zk.DeleteRequest{Path: b},
+		&zk.SetDataRequest{Path: a, Version: -1})
 	run("the first fails", &zk.CheckVersionRequest{Path: a, Version: 9}, &zk.DeleteRequest{Path: a})
 	run("no acl", &zk.CreateRequest{Path: b})
 	run("exists", &zk.CreateRequest{Path: a, Acl: world})
@@ -241,7 +244,8 @@ func multi(w *gozk.World) {
 func acls(w *gozk.World) {
 	c, _ := connect(w, w.Addr, 10*time.Second)
 	defer c.Close()
-	w.Say("%v %v %v", zk.WorldACL(zk.PermRead|zk.PermWrite), zk.AuthACL(zk.PermAll), zk.DigestACL(zk.PermAdmin, "bob", "secret"))
+	w.Say("%v %v %v", zk.WorldACL(zk.PermRead|zk.PermWrite), zk.AuthACL(zk.PermAll),
+		zk.DigestACL(zk.PermAdmin, "bob", "secret"))
 	_, err := c.Create(w.Root+"/mine", nil, 0, zk.AuthACL(zk.PermAll))
 	w.Say("create without an identity %s", name(err))
 	w.Say("add an identity %s", name(c.AddAuth("digest", []byte("bob:secret"))))
@@ -273,7 +277,8 @@ func acls(w *gozk.World) {
 }
 
 func large(w *gozk.World) {
-	c, _, err := zk.Connect([]string{w.Addr}, 10*time.Second, zk.WithLogger(silent{}), zk.WithMaxConnBufferSize(64<<10), zk.WithLogInfo(false))
+	c, _, err := zk.Connect([]string{w.Addr}, 10*time.Second, zk.WithLogger(silent{}),
+		zk.WithMaxConnBufferSize(64<<10), zk.WithLogInfo(false))
 	w.Say("connect %s", name(err))
 	defer c.Close()
 	_, err = c.Create(w.Root+"/a", make([]byte, 60<<10), 0, zk.WorldACL(zk.PermAll))
@@ -283,7 +288,8 @@ func large(w *gozk.World) {
 	_, err = c.Set(w.Root+"/a", make([]byte, 50<<10), -1)
 	w.Say("set %s", name(err))
 
-	d, events, err := zk.Connect([]string{w.Addr}, 10*time.Second, zk.WithLogger(silent{}), zk.WithMaxBufferSize(32<<10))
+	d, events, err := zk.Connect([]string{w.Addr}, 10*time.Second, zk.WithLogger(silent{}),
+		zk.WithMaxBufferSize(32<<10))
 	w.Say("connect %s", name(err))
 	defer d.Close()
 	until(w, events, zk.StateHasSession)
